@@ -45,7 +45,7 @@ class Refusals(Logs):
 
     def test_amounts_that_nothing_explains(self):
         refused = self.analyze(lambda i: f"{at(i)} foo {4000 + 50 * i} MiB bar 9000 MiB")
-        self.assert_refused(refused, "line 1 has '4000 MiB', '9000 MiB', and no word such as 'used'", "--line-pattern, for example 'foo *(?<used>[0-9.]+ *MiB)'")
+        self.assert_refused(refused, "line 1 has '4000 MiB', '9000 MiB', and no word such as 'used'", "--line-pattern, for example 'foo[^0-9]*(?<used>[0-9.,]+ *MiB)'")
         advised = self.analyze(lambda i: f"{at(i)} foo {4000 + 50 * i} MiB bar 9000 MiB", "--line-pattern", "foo *(?<used>[0-9.]+ *MiB)")
         self.assertEqual(advised.code, 1, advised.text + advised.error)
 

@@ -229,7 +229,23 @@ std::optional<std::int64_t> read_date_with_words(Cursor& c, int year) {
   return day_seconds(year, month, day);
 }
 
-/// A numeric date at the cursor; nullopt when there is none.
+/// "01/Mar/2026" of an access log, "1-Mar-2026", "1 Mar 2026", "2026-Mar-01" behind its first number; nullopt where
+/// there is none.
+std::optional<std::int64_t> read_date_with_month_name(Cursor& c, int first, int digits) {
+  const char separator = c.peek();
+  if (separator != '/' && separator != '-' && separator != ' ') return std::nullopt;
+  ++c.at;
+  if (!is_alpha(c.peek())) return std::nullopt;
+  const int month = month_named(c.letters());
+  int last = 0;
+  if (month == 0 || !c.take(separator)) return std::nullopt;
+  const int last_digits = c.number(4, last);
+  if (digits == 4 && last_digits > 0 && last_digits <= 2) return day_seconds(first, month, last);
+  if (digits <= 2 && last_digits == 4) return day_seconds(last, month, first);
+  return std::nullopt;
+}
+
+/// A date that begins with a number at the cursor; nullopt when there is none.
 std::optional<std::int64_t> read_numeric_date(Cursor& c, DateOrder order) {
   const std::size_t start = c.at;
   int a = 0;
@@ -239,6 +255,9 @@ std::optional<std::int64_t> read_numeric_date(Cursor& c, DateOrder order) {
   if (first == 8) return day_seconds(a / 10'000, a / 100 % 100, a % 100);
   if (first == 4)
     if (const auto date = read_date_with_words(c, a)) return date;
+  c.at = start + static_cast<std::size_t>(first);
+  if (first == 4 || first == 1 || first == 2)
+    if (const auto date = read_date_with_month_name(c, a, first)) return date;
   c.at = start + static_cast<std::size_t>(first);
   const char separator = c.peek();
   const bool separated = separator == '-' || separator == '/' || separator == '.';
@@ -287,7 +306,7 @@ bool read_civil(std::string_view text, DateOrder order, Civil& out) {
     const std::size_t before = c.at;
     const char separator = c.peek();
     if (separator == 'T' || separator == 't' || separator == ' ' || separator == '_' || separator == '-' ||
-        separator == ',') {
+        separator == ',' || separator == ':') {
       ++c.at;
       c.spaces();
     }

@@ -26,13 +26,15 @@ enum class Meaning : std::uint8_t {
   vram,     ///< memory of a GPU
   gpu,
   rank,  ///< one of several processes, each with its own GPU
+  pid,
   step,  ///< this and the following: counts of what a program does
   iteration,
   epoch,
   batch,
   request,
-  rate,   ///< how busy something is, or a change; for memory, in per cent, how full
-  other,  ///< not the used memory of a GPU
+  rate,    ///< how busy something is; for memory, in per cent, how full
+  change,  ///< by how much something grew or shrank
+  other,   ///< not the used memory of a GPU
 };
 
 /// The meaning of one word; none when it is not in the table. Case does not matter.
@@ -44,6 +46,7 @@ std::string_view count_word(Meaning meaning);
 struct MemoryFigure {
   Meaning role = Meaning::used;  ///< used (also memory without another role), allocated, reserved, free, total or peak
   bool is_said = false;          ///< a word gives the role
+  bool is_memory = false;        ///< a word says that it is memory, also one before it in the line
   double number = 0;
   std::uint64_t unit_bytes = 0;    ///< 0: no unit is written
   bool percent = false;            ///< of the total
@@ -70,6 +73,8 @@ struct LineFigures {
   std::string_view stamp;  ///< see find_stamp()
   /// "10:05", if the line begins with it and has no stamp: a time of day if the whole log says so.
   std::string_view minute;
+  /// "12.5" of "[12.5s]" or "t=12.5 s", without a stamp or minute: seconds since the start if they rise.
+  std::string_view elapsed;
   std::vector<MemoryFigure> figures;
   /// Numbers beside "memory" without a unit and without a word for a GPU: its memory if nothing else in the log is.
   std::vector<MemoryFigure> unclear;
@@ -77,7 +82,12 @@ struct LineFigures {
   int gpu = -1;                            ///< the last index mentioned, with or without figures
   std::size_t gpu_begin = 0, gpu_end = 0;  ///< where it is mentioned first
   std::string_view gpu_word;               ///< "rank", "GPU", "cuda", right before it
-  std::string_view prefix;  ///< "trainer-0" of "trainer-0  | ...", "[pod/trainer-0/main] ..."; "0" of srun's "0: ..."
+  std::size_t listed = 0;                  ///< figures of a list that are taken for those of GPUs 0, 1, ...
+  std::optional<std::uint32_t> pid;        ///< "pid 4242"
+  std::size_t pid_begin = 0, pid_end = 0;
+  std::string_view pid_word;
+  std::string_view prefix;  ///< "trainer-0" of "trainer-0  | ...", "[pod/trainer-0/main] ..."; "0" of srun's "0: ...";
+                            ///< "node-7" of "node-7: ..."
 };
 
 /// Reads `line` (only its first 4 KiB) into `out`. `open`: see read_number(). Pure; microseconds.

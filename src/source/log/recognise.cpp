@@ -175,7 +175,13 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
   if (!parser) {
     Error why{fmt::format("as a {} log: {}", out.format->name, parser.error().message)};
     if (named.empty()) {
-      if (auto text = recognise_prose(head, *out.format)) return std::move(*text);
+      auto text = recognise_prose(head, *out.format);
+      if (text) return std::move(*text);
+      // Where most lines are text, what that reader says of them helps.
+      constexpr int kMostlyText = 32;
+      const LogFormatInfo* const prose = find_log_format(kPatternFormat);
+      if (out.format != prose && prose->recognise(head.text) >= kMostlyText)
+        return fail(fmt::format("as a text log: {}", text.error().message));
       // Without a header, any line with commas or numbers may pass for a row.
       if (parser.error().message.find("no header line") != std::string::npos)
         if (std::string reason = why_no_text(head.text); !reason.empty()) return fail(std::move(reason));

@@ -53,6 +53,20 @@ std::string_view without_word(std::string_view stamp) {
   return logtext::trim(stamp.substr(0, stamp.size() - letters));
 }
 
+/// Whether a time of day behind `text` is a duration: "eta: 0:33:10", "took 00:00:17".
+bool announces_duration(std::string_view text) {
+  constexpr std::array<std::string_view, 9> kWords = {"eta",      "took",  "remaining", "left", "duration",
+                                                      "restzeit", "dauer", "剩余",      "耗时"};
+  const std::size_t end = text.find_last_not_of(" :=[(");
+  if (end == std::string_view::npos) return false;
+  text = text.substr(0, end + 1);
+  for (const std::string_view word : kWords)
+    if (text.size() >= word.size() && logtext::same_letters(text.substr(text.size() - word.size()), word) &&
+        (text.size() == word.size() || !is_alpha(text[text.size() - word.size() - 1])))
+      return true;
+  return false;
+}
+
 }  // namespace
 
 std::string_view find_stamp(std::string_view line) {
@@ -74,7 +88,9 @@ std::string_view find_stamp(std::string_view line) {
       if (!read_civil(rest, DateOrder::day_first, civil)) continue;
     const std::string_view found = without_word(logtext::trim(rest.substr(0, civil.length)));
     if (civil.has_date && civil.has_time) return found;
-    if (civil.has_time && !civil.has_date && time_of_day.empty() && civil.has_seconds) time_of_day = found;
+    if (civil.has_time && !civil.has_date && time_of_day.empty() && civil.has_seconds &&
+        !announces_duration(line.substr(0, i)))
+      time_of_day = found;
   }
   return time_of_day.empty() ? leading_epoch(line) : time_of_day;
 }

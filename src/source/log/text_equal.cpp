@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "source/log/line_pattern.hpp"
+#include "source/log/stamp_search.hpp"
 #include "source/log/text_plan.hpp"
 
 namespace vramtrack {
@@ -86,6 +87,15 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label
                      unit.empty() ? std::string("[0-9.]+") : "[0-9.,]+ *" + escaped(unit)});
   }
   if (parts.empty()) return {};
+  if (plan.minutes || plan.elapsed) {
+    const std::string_view time = plan.minutes ? line.found.minute : line.found.elapsed;
+    if (time.empty()) return {};  // it is on an earlier line
+    parts.push_back({static_cast<std::size_t>(time.data() - text.data()),
+                     {},
+                     "time",
+                     plan.minutes ? "[0-9]{1,2}:[0-9]{2}" : "[0-9.]+"});
+  }
+  if (plan.pid_is_process) parts.push_back({line.found.pid_begin, line.found.pid_word, "pid", "[0-9]+"});
   if (line.found.gpu >= 0) parts.push_back({line.found.gpu_begin, line.found.gpu_word, "gpu", "[0-9]+"});
   std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
   std::string out = plan.prefix_is_gpu ? prefix_pattern(line) : std::string();
@@ -111,6 +121,10 @@ std::map<std::string_view, std::string_view> planned_groups(const HeadLine& line
     for (const LineCount& count : line.found.counts)
       if (count.meaning == *plan.counted)
         groups["step"] = std::string_view(line.text).substr(count.begin, count.end - count.begin);
+  if (plan.minutes) groups["time"] = line.found.minute;
+  if (plan.elapsed) groups["time"] = line.found.elapsed;
+  if (plan.pid_is_process)
+    groups["pid"] = std::string_view(line.text).substr(line.found.pid_begin, line.found.pid_end - line.found.pid_begin);
   if (plan.prefix_is_gpu)
     groups["gpu"] = line.found.prefix;
   else if (line.found.gpu >= 0)
@@ -122,15 +136,29 @@ std::map<std::string_view, std::string_view> planned_groups(const HeadLine& line
 bool reads_the_same(const std::string& pattern, std::string_view text, const Head& head, const WordPlan& plan) {
   auto compiled = LinePattern::compile(pattern);
   if (!compiled) return false;
+  const bool by_stamp = !compiled->has_time() && !compiled->has_step();
   auto next = head.lines.begin();
   for (std::uint64_t number = 1; next != head.lines.end() && !text.empty(); ++number) {
     std::map<std::string_view, std::string_view> planned;
-    if (next->number == number) planned = planned_groups(*next++, plan);
+    std::string_view stamp;
+    if (next->number == number) {
+      stamp = plan.no_stamps ? std::string_view{} : std::string_view(next->found.stamp);
+      planned = planned_groups(*next++, plan);
+    }
     TextReading read;
-    if (!compiled->read(logtext::take_line(text), read)) read = {};
-    const std::pair<std::string_view, std::string_view> groups[] = {
-        {"used", read.used},         {"total", read.total}, {"free", read.free}, {"allocated", read.allocated},
-        {"reserved", read.reserved}, {"step", read.step},   {"gpu", read.gpu}};
+    const std::string_view line = logtext::take_line(text);
+    if (!compiled->read(line, read)) read = {};
+    if (const std::string_view found = find_stamp(line); by_stamp && !planned.empty())
+      if (found.empty() != stamp.empty() || !found.starts_with(stamp)) return false;
+    const std::pair<std::string_view, std::string_view> groups[] = {{"used", read.used},
+                                                                    {"total", read.total},
+                                                                    {"free", read.free},
+                                                                    {"allocated", read.allocated},
+                                                                    {"reserved", read.reserved},
+                                                                    {"step", read.step},
+                                                                    {"gpu", read.gpu},
+                                                                    {"time", read.time},
+                                                                    {"pid", read.pid}};
     for (const auto& [name, value] : groups) {
       const auto it = planned.find(name);
       if (trim(value) != (it == planned.end() ? std::string_view{} : it->second)) return false;
@@ -156,7 +184,7 @@ std::string pattern_of(const Head& head, const WordPlan& plan, bool by_label) {
 
 std::string equal_pattern(std::string_view text, const Head& head, const WordPlan& plan) {
   const bool in_table = std::any_of(head.lines.begin(), head.lines.end(), [](const HeadLine& l) { return l.is_row; });
-  if (in_table || plan.heads_name_gpu) return {};
+  if (in_table || plan.heads_name_gpu || plan.count_in_epochs) return {};
   for (const bool by_label : {false, true}) {
     std::string pattern = pattern_of(head, plan, by_label);
     if (!pattern.empty() && reads_the_same(pattern, text, head, plan)) return pattern;

@@ -105,7 +105,7 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
   if (f.used && f.total && *f.total > 0 && *f.used > *f.total + *f.total / 20) return rows.skip(f.line, kAbove);
   if (!f.is_named && !f.pid) {
     // A line that has only a total does not belong to a reading.
-    if (f.has_use()) {
+    if (f.has_use() || (f.free && capacity_bytes_ > 0)) {
       f.gpu.index = place();
       if (!f.gpu.index) return rows.skip(f.line, "one GPU more than at other times");
     } else {
@@ -115,6 +115,7 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
   const std::size_t device = rows.device(f.gpu);
   std::uint64_t& total = totals_[device];  // the last one; it may have stood before the first time
   if (f.total) total = *f.total;
+  if (f.free && !f.has_use() && total == 0) total = capacity_bytes_;
   if (!f.has_use() && !(f.free && total > 0)) {
     if (f.total && (stamped_ || stamp_.kind() == StampReader::Kind::none)) rows.total(time_, device, total);
     return;

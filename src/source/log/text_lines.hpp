@@ -43,6 +43,8 @@ class TextLines : public LineParser {
   void expect_blocks() { in_blocks_ = true; }
   /// Sets how many bytes 1 % is, for a GPU whose total is not known.
   void set_percent_bytes(double bytes) { percent_bytes_ = bytes; }
+  /// The total of a GPU whose lines do not give it.
+  void set_capacity(std::uint64_t bytes) { capacity_bytes_ = bytes; }
   /// The unit of the amounts is not known; it is assumed to be `bytes`.
   void set_unit_unknown(std::uint64_t bytes) { unknown_unit_ = bytes; }
 
@@ -81,6 +83,7 @@ class TextLines : public LineParser {
   std::map<std::size_t, std::uint64_t> totals_;  ///< by device, as last given; 0: not yet
   double percent_bytes_ = 0;
   std::uint64_t unknown_unit_ = 0;
+  std::uint64_t capacity_bytes_ = 0;  ///< 0: not given
   std::size_t places_ = 1;
   std::size_t place_ = 0;
   Timestamp place_time_ = LogRows::kNever;

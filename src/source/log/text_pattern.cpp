@@ -216,7 +216,8 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
     TextReading reading;
     return pattern->read(line, reading) ? first_of({reading.time, reading.step}) : std::string_view{};
   };
-  auto stamp = settle_text_clock(head, stamp_of, title, assumptions);
+  auto stamp = stamp_text.empty() ? Result<StampReader>(StampReader::of_readings(*head.options, assumptions))
+                                  : settle_text_clock(head, stamp_of, title, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
   const auto places = count_places(readings, *stamp, assumptions);
   if (!places) return fail(places.error());

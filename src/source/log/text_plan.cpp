@@ -6,39 +6,15 @@
 #include <algorithm>
 
 #include "core/option.hpp"
+#include "source/log/line_numbers.hpp"
 #include "source/log/stamp.hpp"
+#include "source/log/text_refusal.hpp"
 #include "source/log/unit.hpp"
 
 namespace vramtrack {
 namespace {
 
 using logtext::excerpt;
-
-/// What is counted in place of time: the count that rises and never falls; if there are several, the one that rises
-/// most often.
-std::optional<Meaning> find_count(const Head& head) {
-  std::optional<Meaning> best;
-  std::size_t most = 0;
-  for (const Meaning meaning : {Meaning::step, Meaning::iteration, Meaning::request, Meaning::batch, Meaning::epoch}) {
-    std::size_t rises = 0;
-    std::size_t lines = 0;
-    bool falls = false;
-    std::optional<std::uint64_t> last;
-    for (const HeadLine& line : head.lines) {
-      const auto it = line.counts.find(meaning);
-      if (it == line.counts.end()) continue;
-      ++lines;
-      falls |= last && it->second < *last;
-      rises += last && it->second > *last ? 1U : 0U;
-      last = it->second;
-    }
-    if (!falls && rises > most && lines * 10 >= head.lines.size() * 9) {
-      most = rises;
-      best = meaning;
-    }
-  }
-  return best;
-}
 
 /// Whether prefixes identify programs: there are several, and each one repeats.
 bool prefixes_differ(const Head& head) {
@@ -47,6 +23,23 @@ bool prefixes_differ(const Head& head) {
   if (seen.size() < 2 || seen.contains({})) return false;
   return std::all_of(seen.begin(), seen.end(), [](const auto& p) { return p.second >= 2; }) &&
          seen.size() * 3 <= head.lines.size();
+}
+
+/// Whether "pid 4242" tells processes apart: each reading has one, there are several, and each one repeats. GPUs that
+/// lines name say more.
+bool pids_differ(const Head& head, const WordPlan& plan) {
+  std::map<std::uint32_t, std::size_t> seen;
+  std::size_t readings = 0;
+  for (const HeadLine& line : head.lines) {
+    if (std::none_of(line.found.figures.begin(), line.found.figures.end(),
+                     [&](const MemoryFigure& f) { return plan.takes(f); }))
+      continue;
+    if (!line.found.pid) return false;
+    ++seen[*line.found.pid];
+    ++readings;
+  }
+  return seen.size() >= 2 && seen.size() * 3 <= readings &&
+         std::all_of(seen.begin(), seen.end(), [](const auto& p) { return p.second >= 2; });
 }
 
 /// Decides which figures of used memory are meant if their labels differ. Phases that follow one another ("before
@@ -63,22 +56,26 @@ Status settle_labels(const Head& head, WordPlan& plan) {
   std::size_t together = 0;
   const HeadLine* double_line = nullptr;
   for (const HeadLine& line : head.lines) {
-    std::map<int, std::set<std::string>> of_gpu;
+    std::set<std::pair<int, Meaning>> seen_here;
+    bool is_double = false;
     for (const MemoryFigure& f : line.found.figures) {
-      if (f.percent || f.role != Meaning::used || !plan.takes(f)) continue;
-      if (!of_gpu[f.gpu].insert(f.label).second || of_gpu[f.gpu].size() > 1)
-        if (double_line == nullptr) double_line = &line;
+      if (f.percent || f.role == Meaning::total || !plan.takes(f)) continue;
+      is_double |= !seen_here.emplace(f.gpu, f.role).second;
+      if (f.role != Meaning::used) continue;
       Seen& seen = labels[f.label];
       if (seen.lines++ == 0) seen.first = &line;
       switches += readings > 0 && f.label != last ? 1U : 0U;
       last = f.label;
       ++readings;
     }
-    if (std::any_of(of_gpu.begin(), of_gpu.end(), [](const auto& g) { return g.second.size() > 1; })) ++together;
+    if (!is_double) continue;
+    if (double_line == nullptr) double_line = &line;
+    ++together;
   }
   if (double_line != nullptr && together * 4 >= head.lines.size())
-    return fail(fmt::format("line {} has several figures of used memory, but nothing says which is meant: '{}'; {}",
-                            double_line->number, excerpt(double_line->text, 120), how_to_say()));
+    return fail(
+        fmt::format("line {} has several figures of one kind of memory, but nothing says which is meant: '{}'; {}",
+                    double_line->number, excerpt(double_line->text, 120), how_to_say(*double_line)));
   if (labels.size() < 2 || readings < 6) return {};
   std::vector<std::pair<std::size_t, std::string>> by_size;
   for (const auto& [label, seen] : labels) by_size.emplace_back(seen.lines, label);
@@ -92,13 +89,62 @@ Status settle_labels(const Head& head, WordPlan& plan) {
     return fail(fmt::format("lines such as {} '{}' and {} '{}' alternate, and both may be the used memory; {}",
                             labels[by_size[0].second].first->number, excerpt(labels[by_size[0].second].first->text, 80),
                             labels[by_size[1].second].first->number, excerpt(labels[by_size[1].second].first->text, 80),
-                            how_to_say()));
+                            how_to_say(*labels[by_size[0].second].first)));
   plan.label = by_size[0].second;
   return {};
 }
 
+/// Whether lists of figures ("[9000, 4000] MB") are those of several GPUs: they have as many in each line, and the last
+/// one is not the capacity.
+Status settle_lists(const Head& head, const WordPlan& plan, std::vector<std::string>& assumptions) {
+  const HeadLine* first = nullptr;
+  std::map<int, std::pair<double, double>> range;  // by GPU
+  for (const HeadLine& line : head.lines) {
+    if (line.found.listed == 0) continue;
+    if (first == nullptr) first = &line;
+    if (line.found.listed != first->found.listed)
+      return fail(
+          fmt::format("lines {} and {} have lists of {} and {} figures, so that nothing says which is whose: "
+                      "'{}'; {}",
+                      first->number, line.number, first->found.listed, line.found.listed, excerpt(line.text, 100),
+                      how_to_say(line)));
+    for (const MemoryFigure& f : line.found.figures) {
+      if (f.percent || !plan.takes(f) || f.role == Meaning::total) continue;
+      const auto bytes = static_cast<double>(f.bytes(1));
+      const auto [it, is_new] = range.emplace(f.gpu, std::pair(bytes, bytes));
+      it->second = {std::min(it->second.first, bytes), std::max(it->second.second, bytes)};
+    }
+  }
+  if (first == nullptr || range.size() < 2) return {};
+  const auto [least, most] = range.rbegin()->second;
+  const bool is_most = std::all_of(range.begin(), range.end(), [&](const auto& r) { return r.second.second <= most; });
+  if (least == most && is_most)
+    return fail(
+        fmt::format("line {} has a list of {} figures: '{}'; the last one never changes and is the largest, so "
+                    "that it may be the total of one GPU or the used memory of another; {}",
+                    first->number, first->found.listed, excerpt(first->text, 100), how_to_say(*first)));
+  assumptions.push_back(fmt::format("the {} figures of a line are assumed to be those of {} GPUs in this order",
+                                    first->found.listed, first->found.listed));
+  return {};
+}
+
+/// Whether the totals are those of GPUs, which do not change. "used 4000 MB, total 4100 MB" of a pool grows.
+bool totals_change(const Head& all) {
+  constexpr std::size_t kFew = 3;  // as a job that moves to other GPUs, or their units rounded
+  std::map<int, std::set<std::uint64_t>> totals;
+  std::size_t lines = 0;
+  for (const HeadLine& line : all.lines)
+    for (const MemoryFigure& f : line.found.figures) {
+      if (f.role != Meaning::total) continue;
+      totals[f.gpu].insert(f.bytes(1));
+      ++lines;
+    }
+  return std::any_of(totals.begin(), totals.end(),
+                     [&](const auto& t) { return t.second.size() > kFew && t.second.size() * 4 >= lines; });
+}
+
 /// Which figures say how much is used.
-Status settle_roles(const Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+Status settle_roles(const LogHead& head, const Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   std::map<Meaning, std::size_t> amounts;
   std::size_t said = 0;
   std::size_t percents = 0;
@@ -115,81 +161,33 @@ Status settle_roles(const Head& all, WordPlan& plan, std::vector<std::string>& a
   const auto repeats = [&](Meaning role) { return amounts.contains(role) && amounts[role] >= enough; };
   for (const Meaning role : {Meaning::used, Meaning::allocated, Meaning::reserved, Meaning::free, Meaning::total})
     if (amounts.contains(role) && (role == Meaning::total || repeats(role))) plan.roles.insert(role);
+  if (plan.roles.contains(Meaning::total) && totals_change(all)) {
+    plan.roles.erase(Meaning::total);
+    assumptions.emplace_back("what is called the total changes from line to line: it is not taken for the capacity");
+  }
   plan.said_only = said >= enough && said * 4 >= amounts[Meaning::used];
   const bool has_use = plan.roles.contains(Meaning::used) || plan.roles.contains(Meaning::allocated) ||
                        plan.roles.contains(Meaning::reserved) ||
-                       (plan.roles.contains(Meaning::free) && plan.roles.contains(Meaning::total));
+                       (plan.roles.contains(Meaning::free) &&
+                        (plan.roles.contains(Meaning::total) || head.options->capacity_bytes.has_value()));
   if (!has_use && repeats(Meaning::peak)) {
     plan.peaks = true;
     assumptions.emplace_back(
         "only peaks are given, which never fall: a peak that no longer rises says nothing about what is in use now");
   } else if (!has_use && percents >= enough) {
     plan.percents = true;
+  } else if (!has_use && plan.roles.contains(Meaning::free)) {
+    const HeadLine& line = all.lines.front();
+    return fail(fmt::format("line {} gives only the free memory: '{}'; give the total with {}, for example {} 24GiB",
+                            line.number, excerpt(line.text, 100), name_of(Option::capacity),
+                            name_of(Option::capacity)));
   } else if (!has_use) {
     const HeadLine& line = all.lines.front();
     return fail(
         fmt::format("line {} is one of {} with a figure of GPU memory, but no figure of how much is used repeats "
                     "(used, allocated, "
                     "reserved, or free and total): '{}'; {}",
-                    line.number, all.lines.size(), excerpt(line.text, 100), how_to_say()));
-  }
-  return {};
-}
-
-/// Whether the hours and minutes with which lines begin are times of day: they do not fall, except at midnight, and
-/// each is that of one reading of a GPU.
-void settle_minutes(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
-  constexpr std::int64_t kHalfDay_s = 12 * 3600;
-  if (all.stamped * 10 >= all.lines.size() * 9) return;
-  std::size_t timed = 0;
-  std::size_t written = 0;
-  std::size_t repeats = 0;
-  std::uint64_t last_line = 0;
-  std::optional<std::int64_t> last_s;
-  std::set<std::pair<std::string_view, int>> in_minute;  // prefix and GPU of the lines
-  for (const HeadLine& line : all.lines) {
-    Civil civil;
-    if (!read_civil(line.minute, DateOrder::month_first, civil)) continue;
-    ++timed;
-    if (line.minute_line == last_line) continue;  // a reading of several lines
-    last_line = line.minute_line;
-    ++written;
-    if (last_s && civil.local_s < *last_s && *last_s - civil.local_s < kHalfDay_s) return;
-    if (last_s != civil.local_s) in_minute.clear();
-    last_s = civil.local_s;
-    const bool is_own = line.minute_line == line.number;
-    if (!in_minute.emplace(is_own ? line.found.prefix : std::string_view{}, is_own ? line.found.gpu : -1).second)
-      ++repeats;
-  }
-  if (timed * 10 < all.lines.size() * 9 || written < 3) return;
-  const std::string example = all.lines.front().minute;
-  if (repeats * 10 > written) {
-    assumptions.push_back(
-        fmt::format("times such as '{}' have no seconds, and several readings share one: they are not used", example));
-    return;
-  }
-  if (example.starts_with("00:") || example.starts_with("0:"))
-    assumptions.push_back(fmt::format(
-        "times such as '{}' are read as hours and minutes; if they are minutes and seconds, write the hours "
-        "in front",
-        example));
-  plan.minutes = true;
-  all.stamped = 0;
-  for (HeadLine& line : all.lines) {
-    if (line.stamp.empty()) line.stamp = line.minute;
-    all.stamped += line.stamp.empty() ? 0U : 1U;
-  }
-}
-
-/// Whether a count takes the place of time.
-Status settle_counted(const Head& all, WordPlan& plan) {
-  if (all.stamped * 10 < all.lines.size() * 9) {
-    if (all.stamped * 2 > all.lines.size())
-      return fail(
-          fmt::format("the first time in the log comes after line {}: '{}', which has a figure of memory; remove "
-                      "what is before the first time",
-                      all.lines.front().number, excerpt(all.lines.front().text, 80)));
-    plan.counted = find_count(all);
+                    line.number, all.lines.size(), excerpt(line.text, 100), how_to_say(line)));
   }
   return {};
 }
@@ -201,6 +199,7 @@ void settle_readings(const Head& all, WordPlan& plan) {
     for (const MemoryFigure& f : line.found.figures) unnamed += plan.takes(f) && f.gpu < 0 ? 1U : 0U;
   plan.heads_name_gpu = all.heads >= 2 && unnamed >= all.heads;
   plan.prefix_is_gpu = prefixes_differ(all);
+  plan.pid_is_process = !plan.prefix_is_gpu && pids_differ(all, plan);
 
   std::set<std::set<Meaning>> kinds;
   for (const HeadLine& line : all.lines) {
@@ -215,6 +214,7 @@ void settle_readings(const Head& all, WordPlan& plan) {
 /// How numbers such as "4.000 MB" are meant. Reads the head again if it is not as was taken for granted.
 Status settle_numbers(const LogHead& head, Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   std::vector<WrittenAmount> amounts;
+  std::deque<std::string> digits;
   std::vector<std::string_view> lines;
   std::uint64_t unit_bytes = 0;  // of the open ones
   for (const HeadLine& line : all.lines) {
@@ -223,8 +223,9 @@ Status settle_numbers(const LogHead& head, Head& all, WordPlan& plan, std::vecto
       if (f.percent) continue;
       const std::string_view text = line.text;
       if (f.is_open) unit_bytes = std::max(unit_bytes, f.unit_bytes);
-      amounts.push_back({text.substr(f.begin, f.digits_end - f.begin), f.unit_bytes, f.role == Meaning::total,
-                         is_german(f.label) || is_german(f.word), std::to_string(static_cast<int>(f.role)) + f.label});
+      amounts.push_back({digits.emplace_back(plain_digits(text.substr(f.begin, f.digits_end - f.begin))), f.unit_bytes,
+                         f.role == Meaning::total, is_german(f.label) || is_german(f.word),
+                         std::to_string(static_cast<int>(f.role)) + f.label});
     }
   }
   SettledGrouping settled = settle_grouping(amounts, lines);
@@ -250,7 +251,8 @@ Status settle_unit(const LogHead& head, const Head& all, WordPlan& plan, std::ve
       if (f.role == Meaning::total)
         total = std::max(total.value_or(0), f.number);
       else
-        bare.push_back(f.is_open ? fmt::format("{}", f.number) : line.text.substr(f.begin, f.end - f.begin));
+        bare.push_back(f.is_open ? fmt::format("{}", f.number)
+                                 : plain_digits(std::string_view(line.text).substr(f.begin, f.digits_end - f.begin)));
     }
   const auto given = unit_of(*head.options);
   if (!given) return fail(given.error());
@@ -263,32 +265,6 @@ Status settle_unit(const LogHead& head, const Head& all, WordPlan& plan, std::ve
     plan.unit_unknown |= guessed.is_unknown;
   }
   return {};
-}
-
-/// The count of a line, or of the last one before it; empty: there is none.
-std::string count_text(const HeadLine& line, Meaning counted) {
-  if (const auto count = count_of(line.found, counted)) return std::to_string(*count);
-  const auto it = line.counts.find(counted);
-  return it == line.counts.end() ? std::string() : std::to_string(it->second);
-}
-
-/// The clock, from the times or counts as they will be read.
-Result<StampReader> settle_clock(const LogHead& head, const Head& all, const WordPlan& plan,
-                                 std::vector<std::string>& assumptions) {
-  std::vector<std::string> texts;
-  for (const HeadLine& line : all.lines) {
-    if (plan.counted) {
-      if (std::string text = count_text(line, *plan.counted); !text.empty()) texts.push_back(std::move(text));
-    } else if (!line.stamp.empty()) {
-      texts.emplace_back(line.stamp);
-    }
-  }
-  if (texts.empty()) return StampReader::of_readings(*head.options, assumptions);
-  StampReader::Title title;
-  title.step = plan.counted.has_value();
-  if (plan.counted) title.counts = count_word(*plan.counted);
-  const std::vector<std::string_view> samples(texts.begin(), texts.end());
-  return StampReader::detect(samples, title, *head.options, *head.zone, assumptions);
 }
 
 /// The readings, each by the figure of one role.
@@ -307,7 +283,8 @@ std::vector<PlacedReading> placed_readings(const Head& all, const WordPlan& plan
           gpu += (gpu.empty() ? "" : "/") + std::to_string(f.gpu);
         else if (plan.heads_name_gpu && gpu.empty())
           gpu = std::to_string(line.head_gpu);
-        readings.push_back({plan.counted ? count_text(line, *plan.counted) : line.stamp, f.number, line.number, gpu});
+        if (plan.pid_is_process && line.found.pid) gpu += fmt::format("pid {}", *line.found.pid);
+        readings.push_back({plan.counted ? line.count : line.stamp, f.number, line.number, gpu});
       }
   }
   return readings;
@@ -321,11 +298,11 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std:
   if (unclear)
     assumptions.push_back(fmt::format("nothing says whose memory '{}' is: it is assumed to be that of a GPU",
                                       excerpt(all.lines.front().found.figures.front().label)));
-  if (Status ok = settle_roles(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  if (Status ok = settle_roles(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   if (Status ok = settle_labels(all, plan); !ok) return fail(std::move(ok.error()));
+  if (Status ok = settle_lists(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   if (Status ok = settle_numbers(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
-  settle_minutes(all, plan, assumptions);
-  if (Status ok = settle_counted(all, plan); !ok) return fail(std::move(ok.error()));
+  if (Status ok = settle_times(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   settle_readings(all, plan);
   if (Status ok = settle_unit(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   auto stamp = settle_clock(head, all, plan, assumptions);

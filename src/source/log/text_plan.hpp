@@ -1,5 +1,6 @@
 // What a head of free text shows, and which of its figures are meant. Private to the reader of text: text_words.cpp
-// reads the lines, text_survey.cpp the head, text_plan.cpp decides, text_equal.cpp puts the decision into words.
+// reads the lines, text_survey.cpp the head, text_plan.cpp and text_clock.cpp decide, text_equal.cpp puts the decision
+// into words.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,10 @@ struct WordPlan {
   bool heads_name_gpu = false;       ///< a line "GPU 1:" names the GPU of the lines after it
   bool in_blocks = false;
   bool minutes = false;                     ///< lines begin with hours and minutes
+  bool elapsed = false;                     ///< lines give the seconds since the start
+  bool no_stamps = false;                   ///< times in lines are durations
+  bool count_in_epochs = false;             ///< what is counted begins anew with each epoch
+  bool pid_is_process = false;              ///< "pid 4242" tells processes apart
   bool unclear = false;                     ///< read LineFigures::unclear, for want of others
   std::uint64_t unit_bytes = kBytesPerMiB;  ///< of figures without a unit
   bool unit_unknown = false;
@@ -56,6 +61,7 @@ struct HeadLine {
   LineFigures found;
   std::map<Meaning, std::uint64_t> counts;  ///< of this line, or the last before it
   std::string stamp;                        ///< likewise
+  std::string count;                        ///< of what is counted in place of time; empty: none so far
   std::string minute;                       ///< likewise: LineFigures::minute
   std::uint64_t minute_line = 0;            ///< on which that stands
   int head_gpu = -1;                        ///< of the last line that names a GPU and has no figures
@@ -75,6 +81,33 @@ Head survey(std::string_view text, bool unclear, Grouping grouping = Grouping::b
 std::optional<std::uint64_t> count_of(const LineFigures& line, Meaning meaning);
 /// "describe a line with --line-pattern, for example ...".
 std::string how_to_say();
+/// The same, with an example that reads a figure of `line`.
+std::string how_to_say(const HeadLine& line);
+
+/// What is counted in place of time, line by line. A count that begins anew with each epoch goes on.
+class LineCounter {
+ public:
+  LineCounter(Meaning counted, bool in_epochs) : counted_(counted), in_epochs_(in_epochs) {}
+
+  /// The count so far, if the next line has `count` in `epoch`.
+  std::uint64_t next(std::uint64_t count, std::uint64_t epoch);
+  /// That of the next line, as text; empty: it has none.
+  std::string read(const LineFigures& line);
+
+ private:
+  Meaning counted_;
+  bool in_epochs_;
+  std::optional<std::uint64_t> last_;
+  std::uint64_t epoch_ = 0, seen_epoch_ = 0;
+  std::uint64_t stride_ = 1;  ///< between the last two counts that rose
+  std::uint64_t before_ = 0;  ///< of the epochs that are over
+};
+
+/// Decides what serves as the clock: times, hours and minutes, seconds since the start, or a count.
+Status settle_times(Head& all, WordPlan& plan, std::vector<std::string>& assumptions);
+/// The reader of those times or counts.
+Result<StampReader> settle_clock(const LogHead& head, const Head& all, const WordPlan& plan,
+                                 std::vector<std::string>& assumptions);
 
 /// What was decided about a head.
 struct PlannedText {

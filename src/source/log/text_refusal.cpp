@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/option.hpp"
+#include "source/log/line_pattern.hpp"
 #include "source/log/memory_words.hpp"
 #include "source/log/text.hpp"
 
@@ -58,6 +59,12 @@ bool is_of_host(std::string_view label) {
   return false;
 }
 
+/// "GPU KV cache usage: 12.3%" of vLLM, "token usage: 0.12" of SGLang.
+bool is_of_cache(std::string_view line) {
+  const std::string lower = logtext::lowered(line);
+  return lower.find("kv cache usage") != std::string::npos || lower.find("token usage:") != std::string::npos;
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && logtext::is_digit(text.front()) &&
          text.find_first_not_of("0123456789.,") == std::string_view::npos;
@@ -72,14 +79,62 @@ std::string_view last_word(std::string_view label) {
   return from == std::string_view::npos ? label : label.substr(from + 1);
 }
 
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\^$.|?*+()[]{}/").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+/// The first word of `label`.
+std::string_view first_word(std::string_view label) {
+  const std::size_t from = std::min(label.find_first_not_of(" \t,;|()[]/:="), label.size());
+  label.remove_prefix(from);
+  return label.substr(0, std::min(label.find_first_of(" \t,;|()[]/:="), label.size()));
+}
+
+/// ", for example ..." with a pattern that reads the first of `amounts` that one can read.
+std::string for_example(std::string_view line, const std::vector<Amount>& amounts) {
+  for (const Amount& a : amounts) {
+    const auto begin = static_cast<std::size_t>(a.text.data() - line.data());
+    if (const std::string pattern = example_pattern(line, begin, begin + a.text.size()); !pattern.empty())
+      return fmt::format(", for example '{}'", pattern);
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string example_pattern(std::string_view line, std::size_t begin, std::size_t end) {
+  const std::string_view amount = line.substr(begin, end - begin);
+  const std::size_t digits = std::min(amount.find_first_not_of("0123456789.,"), amount.size());
+  const std::string_view unit = trim(amount.substr(digits));
+  const std::string value =
+      unit.empty() ? std::string("(?<used>[0-9.,]+)") : fmt::format("(?<used>[0-9.,]+ *{})", escaped(unit));
+  const std::size_t last_digit = line.substr(0, begin).find_last_of("0123456789");
+  const std::size_t from = last_digit == std::string_view::npos ? 0 : last_digit + 1;
+  std::vector<std::string> candidates;
+  if (const std::string_view word = last_word(line.substr(from, begin - from)); !word.empty())
+    candidates.push_back(escaped(word) + "[^0-9]*" + value);
+  if (const std::string_view word = first_word(line.substr(end)); !word.empty() && !logtext::is_digit(word.front()))
+    candidates.push_back(value + "[^0-9]*" + escaped(word));
+  for (std::string& pattern : candidates) {
+    auto compiled = LinePattern::compile(pattern);
+    TextReading read;
+    if (compiled && compiled->read(line, read) && read.used.data() == amount.data()) return std::move(pattern);
+  }
+  return {};
+}
 
 std::string why_no_text(std::string_view head) {
   std::size_t of_host = 0;
   std::size_t unsaid = 0;
   std::size_t numbers = 0;
   std::size_t lines = 0;
-  std::string host, unsaid_text, number_text;
+  std::size_t of_cache = 0;
+  std::string host, unsaid_text, number_text, cache_text;
   for (std::uint64_t number = 1; number <= kMostLines && !head.empty(); ++number) {
     const std::string_view line = trim(logtext::take_line(head));
     if (line.empty()) continue;
@@ -89,9 +144,16 @@ std::string why_no_text(std::string_view head) {
           "line {} is '{}', and the others are such numbers, too: nothing says when they were read and in which unit; "
           "for "
           "readings of 'nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -l 1' that is {} "
-          "'^(?<used>[0-9]+)$' {} MiB, and with another period than 1 s {}; better record the time and the unit, too: "
+          "'^(?<used>[0-9]+)$' {} MiB {} 1; better record the time and the unit, too: "
           "'nvidia-smi --query-gpu=timestamp,memory.used,memory.total --format=csv -l 1'",
           number, excerpt(line), name_of(Option::line_pattern), name_of(Option::unit), name_of(Option::interval));
+    if (is_of_cache(line) && ++of_cache == 1)
+      cache_text = fmt::format(
+          "line {} gives how full the KV cache is: '{}'; the server takes that memory when it starts, so that this "
+          "says "
+          "nothing about its use of the GPU; record the GPU's, for example with 'vramtrack watch' or 'nvidia-smi "
+          "--query-gpu=timestamp,memory.used,memory.total --format=csv -l 1'",
+          number, excerpt(line, 120));
     const std::vector<Amount> amounts = amounts_of(line);
     if (amounts.empty()) continue;
     const auto is_hosts = [](const Amount& a) { return is_of_host(a.before); };
@@ -101,9 +163,8 @@ std::string why_no_text(std::string_view head) {
             "line {} gives the memory of the host, not of a GPU: '{}'; record the GPU's, for example with 'vramtrack "
             "watch' "
             "or 'nvidia-smi --query-gpu=timestamp,memory.used,memory.total --format=csv -l 1', or, if it is the GPU's, "
-            "{} "
-            "'{} (?<used>[0-9.]+ *MiB)'",
-            number, excerpt(line), name_of(Option::line_pattern), last_word(amounts.front().before));
+            "describe it with {}{}",
+            number, excerpt(line), name_of(Option::line_pattern), for_example(line, amounts));
       continue;
     }
     if (++unsaid != 1) continue;
@@ -112,10 +173,10 @@ std::string why_no_text(std::string_view head) {
     unsaid_text = fmt::format(
         "line {} has {}, and no word such as 'used', 'allocated', 'memory' or 'VRAM' says which is memory in use of a "
         "GPU: "
-        "'{}'; name it with {}, for example '{} *(?<used>[0-9.]+ *{})'",
-        number, all, excerpt(line), name_of(Option::line_pattern), last_word(amounts.front().before),
-        trim(amounts.front().text.substr(amounts.front().text.find_first_not_of("0123456789.,"))));
+        "'{}'; name it with {}{}",
+        number, all, excerpt(line), name_of(Option::line_pattern), for_example(line, amounts));
   }
+  if (of_cache >= kEnough && unsaid < of_cache) return cache_text;
   if (unsaid >= kEnough) return unsaid_text;
   if (of_host >= kEnough) return host;
   return numbers >= kEnough && numbers * 10 >= lines * 9 ? number_text : std::string();

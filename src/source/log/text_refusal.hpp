@@ -1,6 +1,7 @@
 // Why a log of free text cannot be read, as far as its lines show it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,5 +11,9 @@ namespace vramtrack {
 /// is the GPU's, or numbers without a time and a unit. It names a line, what was expected and the option that helps.
 /// Empty: they show nothing of that kind. Pure; O(bytes), at most the first 4,000 lines.
 std::string why_no_text(std::string_view head);
+
+/// A --line-pattern that reads the amount at [begin, end) of `line` as used memory by the word next to it, for a
+/// message that asks for one; empty: no word tells it from what else stands in the line.
+std::string example_pattern(std::string_view line, std::size_t begin, std::size_t end);
 
 }  // namespace vramtrack

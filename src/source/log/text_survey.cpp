@@ -6,6 +6,7 @@
 #include "core/option.hpp"
 #include "source/log/table_rows.hpp"
 #include "source/log/text_plan.hpp"
+#include "source/log/text_refusal.hpp"
 
 namespace vramtrack {
 
@@ -20,6 +21,16 @@ constexpr std::size_t kMostLines = 4000;
 std::string how_to_say() {
   return fmt::format("describe a line with {0}, for example {0} 'memory used: (?<used>[0-9.]+ *GB)'",
                      name_of(Option::line_pattern));
+}
+
+std::string how_to_say(const HeadLine& line) {
+  for (const MemoryFigure& f : line.found.figures) {
+    if (f.percent || f.role == Meaning::total || f.role == Meaning::free) continue;
+    const std::string pattern = example_pattern(line.text, f.begin, f.end);
+    if (!pattern.empty())
+      return fmt::format("say which with {0}, for example {0} '{1}'", name_of(Option::line_pattern), pattern);
+  }
+  return how_to_say();
 }
 
 std::optional<std::uint64_t> count_of(const LineFigures& line, Meaning meaning) {

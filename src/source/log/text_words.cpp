@@ -18,27 +18,45 @@ using logtext::trim;
 class WordLines final : public TextLines {
  public:
   WordLines(WordPlan plan, StampReader stamp, std::vector<std::string> assumptions)
-      : TextLines(std::move(stamp), std::move(assumptions)), plan_(std::move(plan)) {}
+      : TextLines(std::move(stamp), std::move(assumptions)), plan_(std::move(plan)) {
+    if (plan_.counted) counter_.emplace(*plan_.counted, plan_.count_in_epochs);
+  }
+
+  [[nodiscard]] bool processes_only() const override { return plan_.pid_is_process; }
 
   void finish(LogRows& rows) override {
     TextLines::finish(rows);
     rows.warn(
         fmt::format("{}; {} other line{} skipped{}", plan_.read_as, skipped_, skipped_ == 1 ? "" : "s", pattern_));
+    if (doubled_ > 0)
+      rows.warn(fmt::format("{} figure{} of a kind that {} line already gave {} not read, first on line {}", doubled_,
+                            doubled_ == 1 ? "" : "s", doubled_ == 1 ? "its" : "their", doubled_ == 1 ? "was" : "were",
+                            first_doubled_));
   }
   void set_pattern(std::string text) { pattern_ = std::move(text); }
 
  private:
+  static std::optional<std::uint64_t>& figure_of(TextFigures& out, Meaning role) {
+    switch (role) {
+      case Meaning::total:
+        return out.total;
+      case Meaning::free:
+        return out.free;
+      case Meaning::allocated:
+        return out.allocated;
+      case Meaning::reserved:
+        return out.reserved;
+      default:
+        return out.used;
+    }
+  }
+
   void read_line(std::string_view raw, std::uint64_t number, bool whole, LogRows& rows) override {
     if (!whole) return;
     const std::string_view line = table_.line(raw);
     find_figures(line, found_, plan_.grouping);
     if (plan_.unclear) found_.figures.swap(found_.unclear);
-    if (plan_.counted) {
-      const auto count = count_of(found_, *plan_.counted);  // as a plain number: "1,200" is written otherwise
-      read_time(count ? std::to_string(*count) : std::string(), rows);
-    } else {
-      read_time(found_.stamp.empty() && plan_.minutes ? found_.minute : found_.stamp, rows);
-    }
+    read_clock(rows);
     const bool has_figures = std::any_of(found_.figures.begin(), found_.figures.end(),
                                          [&](const MemoryFigure& f) { return plan_.takes(f); });
     if (!has_figures) {
@@ -60,30 +78,29 @@ class WordLines final : public TextLines {
           out.percent = f.number;
           continue;
         }
-        const std::uint64_t bytes = plan_.bytes(f);
-        switch (f.role) {
-          case Meaning::total:
-            out.total = bytes;
-            break;
-          case Meaning::free:
-            out.free = bytes;
-            break;
-          case Meaning::allocated:
-            out.allocated = bytes;
-            break;
-          case Meaning::reserved:
-            out.reserved = bytes;
-            break;
-          default:
-            out.used = bytes;
-            break;
+        std::optional<std::uint64_t>& into = figure_of(out, f.role);
+        if (into) {
+          ++doubled_;  // the first one is meant, as is said of the others
+          if (doubled_ == 1) first_doubled_ = number;
+          continue;
         }
+        into = plan_.bytes(f);
       }
       take(std::move(out), rows);
     }
   }
 
+  void read_clock(LogRows& rows) {
+    if (counter_)
+      read_time(counter_->read(found_), rows);
+    else if (plan_.elapsed)
+      read_time(found_.elapsed, rows);
+    else if (!plan_.no_stamps)
+      read_time(found_.stamp.empty() && plan_.minutes ? found_.minute : found_.stamp, rows);
+  }
+
   void name(TextFigures& out, int gpu) const {
+    if (plan_.pid_is_process) out.pid = found_.pid;
     out.is_named = true;
     if (plan_.prefix_is_gpu && !found_.prefix.empty()) {
       const auto index = logtext::whole_number<int>(found_.prefix);
@@ -107,7 +124,9 @@ class WordLines final : public TextLines {
   TableRows table_;
   LineFigures found_;
   int head_gpu_ = -1;
+  std::optional<LineCounter> counter_;
   std::uint64_t skipped_ = 0;
+  std::uint64_t doubled_ = 0, first_doubled_ = 0;  ///< figures of one kind beside another in their line
 };
 
 }  // namespace
@@ -134,6 +153,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   parser->expect_places(planned->places);
   parser->set_percent_bytes(head.options->capacity_bytes ? static_cast<double>(*head.options->capacity_bytes) / 100
                                                          : static_cast<double>(kBytesPerGiB));
+  if (head.options->capacity_bytes) parser->set_capacity(*head.options->capacity_bytes);
   if (in_blocks) parser->expect_blocks();
   if (unknown) parser->set_unit_unknown(unit);
   if (!pattern.empty())

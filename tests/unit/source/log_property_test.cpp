@@ -105,6 +105,8 @@ class Maker {
                                                          : 5 + static_cast<std::int64_t>(pick(60));
     out.period_s = period_s;
     const std::int64_t start_s = 1'772'359'200 + static_cast<std::int64_t>(pick(86'400));
+    // "00:24" in the first line may be minutes and seconds: then nothing is the clock, unless a table's title says so.
+    if (clock == Clock::minute && !is_table && start_s % 86'400 < 3600) out.counts = true;
     const std::size_t stride = 1 + pick(100);
     const std::size_t first = out.text.size();
     for (std::size_t i = 0; i < out.readings; ++i) {

@@ -204,7 +204,7 @@ TEST(Words, HoursAndMinutesThatDoNotRiseAreNoTime) {
   EXPECT_THAT(r.warnings(), HasSubstr("times such as '10:00' have no seconds, and several readings share one"));
   EXPECT_THAT(
       read_text("00:01 GPU memory used 3 GiB\n00:02 GPU memory used 4 GiB\n00:03 GPU memory used 5 GiB\n").warnings(),
-      HasSubstr("are read as hours and minutes"));
+      HasSubstr("may be hours and minutes or minutes and seconds"));
 }
 
 TEST(Words, ReadsTheSecondsSince1970BehindAPrefix) {

@@ -1,0 +1,209 @@
+#include "source/log/labels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// A label is not longer than this.
+constexpr std::size_t kLongestLabel = 80;
+
+/// The last separator in `text` and what follows it; `is_bracket`: it opens a bracket that is not closed.
+struct LastSeparator {
+  std::string_view before, after;
+  bool is_bracket = false;
+};
+
+std::optional<LastSeparator> last_separator(std::string_view text) {
+  std::optional<LastSeparator> last;
+  std::size_t closed = 0;
+  for (std::size_t i = text.size(); i-- > 0;) {
+    const std::size_t length = separator_length(text.substr(i));
+    if (length == 0) continue;
+    const std::string_view separator = text.substr(i, length);
+    const bool opens = separator == "(" || separator == "[" || separator == "（";
+    if (separator == ")" || separator == "]" || separator == "）") {
+      ++closed;
+      continue;
+    }
+    if (opens && closed > 0) {
+      --closed;
+      continue;
+    }
+    if (closed == 0) return LastSeparator{text.substr(0, i), text.substr(i + length), opens};
+  }
+  return last;
+}
+
+}  // namespace
+
+Label read_label(std::string_view text) {
+  Label out;
+  std::vector<Word> words;
+  cut_words(text, words);
+  for (const Word& word : words) {
+    out.nearest_is_gpu = false;
+    switch (word.meaning) {
+      case Meaning::used:
+      case Meaning::allocated:
+      case Meaning::reserved:
+      case Meaning::free:
+      case Meaning::total:
+      case Meaning::peak:
+      case Meaning::current:
+        out.roles.push_back(word.meaning);
+        out.role_words.push_back(word.text);
+        break;
+      case Meaning::vram:
+        out.vram = true;
+        out.subject = word.text;
+        break;
+      case Meaning::memory:
+        out.memory = true;
+        out.subject = word.text;
+        break;
+      case Meaning::gpu:
+        out.gpu = out.nearest_is_gpu = true;
+        if (out.subject.empty()) out.subject = word.text;
+        break;
+      case Meaning::rate:
+        out.rate = true;
+        break;
+      case Meaning::change:
+        out.change = true;
+        break;
+      case Meaning::other:
+        out.other = true;
+        break;
+      default:
+        if (word.text.size() > 1)
+          if (const std::uint64_t unit = written_unit(word.text); unit != 0) out.unit_bytes = unit;
+        break;
+    }
+  }
+  return out;
+}
+
+std::size_t separator_length(std::string_view text) {
+  if (text.empty()) return 0;
+  if (std::string_view(",;|\t()[]").find(text.front()) != std::string_view::npos) return 1;
+  for (const std::string_view wide : {"，", "；", "、", "（", "）", "。"})
+    if (text.starts_with(wide)) return wide.size();
+  return 0;
+}
+
+std::string_view label_before(std::string_view text) {
+  if (text.size() > kLongestLabel) {
+    std::size_t from = text.size() - kLongestLabel;
+    while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xc0U) == 0x80U) ++from;
+    text = text.substr(from);
+  }
+  const auto last = last_separator(text);
+  if (!last) return text;
+  const Label label = read_label(last->after);
+  if (!label.says_anything() && !label.gpu) return text;
+  // "GPU memory (used: 5, free: 6)": the brackets are about what stands before them.
+  const Label outer = read_label(last->before);
+  return last->is_bracket && label.roles.size() == 1 && outer.is_of_gpu() && outer.roles.empty() ? text : last->after;
+}
+
+std::string_view label_after(std::string_view text) {
+  const std::string_view trimmed = logtext::trim(text);
+  const std::size_t close = trimmed.starts_with('(') ? trimmed.find(')') : std::string_view::npos;
+  if (close != std::string_view::npos) return trimmed.substr(1, close - 1);
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (separator_length(text.substr(i)) > 0) return text.substr(0, i);
+  return text;
+}
+
+std::string without_digits(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (!logtext::is_digit(c) && !(c == ' ' && !out.empty() && out.back() == ' ')) out += logtext::lower(c);
+  return std::string(logtext::trim(out));
+}
+
+namespace {
+
+bool is_connector(std::string_view word) {
+  constexpr std::array<std::string_view, 6> kWords = {"of", "von", "de", "sur", "共", "/"};
+  return std::find(kWords.begin(), kWords.end(), logtext::lowered(word)) != kWords.end() || word == "／";
+}
+
+/// The words of `gap` and its slashes, without separators; nullopt if it has other signs.
+std::optional<std::vector<Word>> words_and_slashes(std::string_view gap) {
+  std::vector<Word> out;
+  std::vector<Word> words;
+  std::size_t from = 0;
+  const auto take_words = [&](std::size_t end) {
+    cut_words(gap.substr(from, end - from), words);
+    out.insert(out.end(), words.begin(), words.end());
+  };
+  for (std::size_t i = 0; i < gap.size();) {
+    const std::size_t separator = separator_length(gap.substr(i));
+    const std::size_t slash = gap[i] == '/' ? 1 : gap.substr(i).starts_with("／") ? 3 : 0;
+    if (separator + slash > 0) {
+      if (gap[i] == '|' || gap[i] == ';') return std::nullopt;  // another column, another statement
+      take_words(i);
+      if (slash > 0) out.push_back({gap.substr(i, slash), Meaning::none});
+      i += separator + slash;
+      from = i;
+    } else if (gap[i] == ' ' || is_letter(gap[i])) {
+      ++i;
+    } else {
+      return std::nullopt;
+    }
+  }
+  take_words(gap.size());
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::string_view> joins_pair(std::string_view gap) {
+  if (gap.size() > kLongestLabel) return std::nullopt;
+  const auto words = words_and_slashes(gap);
+  if (!words) return std::nullopt;
+  std::optional<std::string_view> behind;
+  for (const Word& word : *words) {
+    if (!behind && is_connector(word.text)) {
+      behind = gap.substr(0, static_cast<std::size_t>(word.text.data() - gap.data()));
+      continue;
+    }
+    // "in use", "out of"; "of the total", "of total memory".
+    constexpr std::array<std::string_view, 6> kBefore = {"in", "out", "is", "are", "being", "im"};
+    const bool is_role = word.meaning >= Meaning::used && word.meaning <= Meaning::vram;
+    const bool fits = behind ? word.meaning == Meaning::total || word.meaning == Meaning::memory ||
+                                   word.meaning == Meaning::vram || word.text == "the" || word.text == "a"
+                             : is_role || std::find(kBefore.begin(), kBefore.end(), word.text) != kBefore.end();
+    if (!fits) return std::nullopt;
+  }
+  return behind;
+}
+
+bool is_call_of_runtime(std::string_view label) {
+  constexpr std::array<std::string_view, 3> kCalls = {"mem_get_info", "MemGetInfo", "memGetInfo"};
+  return std::any_of(kCalls.begin(), kCalls.end(),
+                     [&](std::string_view call) { return label.find(call) != std::string_view::npos; });
+}
+
+std::vector<Meaning> roles_in_order(std::string_view label, std::size_t count) {
+  if (is_call_of_runtime(label) && count == 2) return {Meaning::free, Meaning::total};
+  std::vector<Meaning> roles;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i <= label.size(); ++i) {
+    if (i < label.size() && label[i] != '/' && label[i] != ',') continue;
+    const Meaning role = read_label(label.substr(from, i - from)).role().first;
+    if (role == Meaning::none) return {};
+    roles.push_back(role);
+    from = i + 1;
+  }
+  if (roles.size() != count || count < 2) return {};
+  return roles;
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,69 @@
+// What the words next to a number mean together. Private to the reader of free text.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "source/log/memory_words.hpp"
+
+namespace vramtrack {
+
+struct Word {
+  std::string_view text;
+  Meaning meaning = Meaning::none;
+};
+
+/// Whether `c` begins or continues a word: a letter, or a byte of one that is not ASCII.
+bool is_letter(char c);
+/// Whether `c` begins a letter of a language without spaces between words.
+bool begins_wide(char c);
+
+/// The words of `text` in order. "gpuMemUsed" and "gpu_mem_used" are three.
+void cut_words(std::string_view text, std::vector<Word>& words);
+
+/// What the words of a label mean together.
+struct Label {
+  std::vector<Meaning> roles;  ///< in order
+  std::vector<std::string_view> role_words;
+  bool memory = false, vram = false, gpu = false, rate = false, change = false, other = false;
+  std::string_view subject;
+  std::uint64_t unit_bytes = 0;
+  bool nearest_is_gpu = false;
+
+  [[nodiscard]] bool is_of_gpu() const { return vram || (gpu && memory); }
+  [[nodiscard]] bool says_anything() const { return !roles.empty() || memory || vram || other || rate || change; }
+  /// The role, and the word that gives it: a peak of allocated memory is a peak.
+  [[nodiscard]] std::pair<Meaning, std::string_view> role() const {
+    // "total_memory_available" is all that there is.
+    if (roles.size() > 1 && roles.front() == Meaning::total && roles.back() == Meaning::free)
+      return {Meaning::total, role_words.front()};
+    for (const Meaning wanted : {Meaning::peak, Meaning::reserved, Meaning::allocated, Meaning::free, Meaning::used,
+                                 Meaning::total, Meaning::current})
+      for (std::size_t i = roles.size(); i-- > 0;)
+        if (roles[i] == wanted) return {wanted, role_words[i]};
+    return {Meaning::none, {}};
+  }
+};
+
+Label read_label(std::string_view text);
+
+/// The length of the comma, bracket or the like with which `text` begins, also a full-width one; 0: there is none.
+std::size_t separator_length(std::string_view text);
+/// The label in the text before a number: the part after the last separator, unless that part has no meaning.
+std::string_view label_before(std::string_view text);
+/// The label in the text behind a number: up to the first separator, or in the brackets with which it begins.
+std::string_view label_after(std::string_view text);
+/// The same for labels of one kind.
+std::string without_digits(std::string_view text);
+/// "used of", "/", "in use (out of": if `gap` between two numbers says that the second is the whole of the first, what
+/// it says of the first one.
+std::optional<std::string_view> joins_pair(std::string_view gap);
+/// "Max Allocated / Max Reserved", "mem_get_info() -> (free, total)": what each of `count` figures behind `label` is;
+/// empty: it does not say.
+std::vector<Meaning> roles_in_order(std::string_view label, std::size_t count);
+/// Whether `label` is a call of the CUDA or HIP runtime that gives the free and the total memory of a GPU.
+bool is_call_of_runtime(std::string_view label);
+
+}  // namespace vramtrack

@@ -1,0 +1,450 @@
+// The figures of memory in a line of free text: find_figures().
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "source/log/labels.hpp"
+#include "source/log/line_numbers.hpp"
+#include "source/log/line_start.hpp"
+#include "source/log/memory_words.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+
+std::uint64_t MemoryFigure::bytes(std::uint64_t default_unit) const {
+  const double bytes = number * static_cast<double>(unit_bytes != 0 ? unit_bytes : default_unit);
+  return bytes < 0x1p60 ? static_cast<std::uint64_t>(std::llround(bytes)) : 0;
+}
+
+namespace {
+
+constexpr std::size_t kLongestLine = 4096;
+
+/// The word right before a number, ignoring punctuation, as in "step [3", "GPU#0:", "gpu0".
+std::string_view word_right_before(std::string_view text) {
+  std::size_t end = text.size();
+  while (end > 0 && std::string_view(" :=#[(_-\"'/").find(text[end - 1]) != std::string_view::npos) --end;
+  std::vector<Word> words;
+  const std::string_view tail = text.substr(end > 40 ? end - 40 : 0, std::min<std::size_t>(end, 40));
+  cut_words(tail, words);
+  if (words.empty() || words.back().text.data() + words.back().text.size() != text.data() + end) return {};
+  return words.back().text;
+}
+
+bool is_count(Meaning meaning) {
+  return meaning >= Meaning::step && meaning <= Meaning::request;
+}
+
+/// Of several amounts in one line that a label or its figures say to be the same, all but the first say nothing new:
+/// "4000 MiB (3.91 GiB)".
+bool is_same_amount(const MemoryFigure& a, const MemoryFigure& b) {
+  if (a.unit_bytes == 0 || b.unit_bytes == 0) return false;
+  const auto x = static_cast<double>(a.bytes(1));
+  const auto y = static_cast<double>(b.bytes(1));
+  constexpr double kRounded = 0.02;  // "3.9 GiB" has two digits
+  return a.unit_bytes != b.unit_bytes && std::abs(x - y) <= kRounded * std::max(x, y);
+}
+
+/// "peak memory allocated: 5 GB, current: 4 GB" is about one kind of memory, that of the peak. "current: 4 GB" alone is
+/// not about memory.
+void settle_current(std::vector<MemoryFigure>& figures) {
+  Meaning kind = Meaning::none;
+  for (const MemoryFigure& f : figures) {
+    if (f.role == Meaning::current) continue;
+    if (kind == Meaning::none) kind = Meaning::used;
+    if (f.role != Meaning::peak) continue;
+    for (const Meaning role : read_label(f.label).roles)
+      if (role == Meaning::allocated || role == Meaning::reserved) kind = role;
+  }
+  for (MemoryFigure& f : figures)
+    if (f.role == Meaning::current) f.role = kind == Meaning::none && f.is_memory ? Meaning::used : kind;
+  std::erase_if(figures, [](const MemoryFigure& f) { return f.role == Meaning::none; });
+}
+
+/// Whether `gap` between two numbers says that the second is what became of the first: "4000 MB -> 4050 MB",
+/// "increased by 50 MB to 4050 MB".
+bool joins_change(std::string_view gap) {
+  gap = logtext::trim(gap);
+  for (const std::string_view sign : {"to", "->", "-->", "=>", "\u2192", "auf", "\u5230"})
+    if (gap == sign) return true;
+  return false;
+}
+
+bool ends_in_to(std::string_view label) {
+  label = logtext::trim(label);
+  for (const std::string_view word : {"to", "auf", "\u5230", "\u81f3"})
+    if (label.ends_with(word)) return true;
+  return false;
+}
+
+/// Reads one line; the numbers of its time are not among `numbers`.
+class FigureFinder {
+ public:
+  FigureFinder(std::string_view line, std::string_view time, std::vector<LineNumber>& numbers, LineFigures& out)
+      : line_(line), time_(time), numbers_(numbers), out_(out) {}
+
+  void find() {
+    share_unit_in_brackets();
+    see_where_labels_stand();
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+      if (take_index(i) || take_count(i) || numbers_[i].rate) continue;
+      take_amount(i);
+    }
+    end_list();
+    drop_pairs_of_host();
+    settle_current(out_.figures);
+    settle_current(out_.unclear);
+  }
+
+ private:
+  /// The text before a number, up to the one before it. What stands before the time is the prefix, not a label.
+  [[nodiscard]] std::string_view before(std::size_t i) const {
+    std::size_t from = i == 0 ? 0 : numbers_[i - 1].end;
+    if (!time_.empty()) {
+      const auto time_end = static_cast<std::size_t>(time_.data() + time_.size() - line_.data());
+      if (time_end <= numbers_[i].begin) from = std::max(from, time_end);
+    }
+    return line_.substr(from, numbers_[i].begin - from);
+  }
+  [[nodiscard]] std::string_view after(std::size_t i) const {
+    const std::size_t to = i + 1 < numbers_.size() ? numbers_[i + 1].begin : line_.size();
+    return line_.substr(numbers_[i].end, to - numbers_[i].end);
+  }
+
+  /// "[9000, 4000] MB": the unit is that of each.
+  void share_unit_in_brackets() {
+    for (std::size_t i = numbers_.size(); i-- > 1;) {
+      if (numbers_[i].unit_bytes == 0 || !line_.substr(numbers_[i].digits_end).starts_with("]")) continue;
+      for (; i > 0 && separates_elements(after(i - 1)) && !numbers_[i - 1].is_amount(); --i)
+        numbers_[i - 1].unit_bytes = numbers_[i].unit_bytes;
+    }
+  }
+
+  /// Labels come before their figures or after them: the first figure shows which.
+  void see_where_labels_stand() {
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+      if (!numbers_[i].is_amount() || numbers_[i].rate) continue;
+      const bool stands_before = !read_label(label_before(before(i))).roles.empty();
+      labels_follow_ = !stands_before && !read_label(label_after(after(i))).roles.empty();
+      if (stands_before || labels_follow_) break;  // "45%|" of a progress bar shows neither
+    }
+  }
+
+  /// "GPU 0", "cuda:1", "rank 3", "pid 4242". A number with a unit is not an index: "GPU 0 MiB" has none.
+  bool take_index(std::size_t i) {
+    const LineNumber& n = numbers_[i];
+    if (!n.whole || n.is_amount()) return false;
+    const std::string_view near = word_right_before(before(i));
+    const Meaning named = near.empty() ? Meaning::none : meaning_of(near);
+    if (named == Meaning::pid && n.number < 1e9) {
+      out_.pid = static_cast<std::uint32_t>(n.number);
+      out_.pid_begin = n.begin;
+      out_.pid_end = n.digits_end;
+      out_.pid_word = near;
+      return true;
+    }
+    if ((named != Meaning::gpu && named != Meaning::rank) || n.number >= 1024) return false;
+    if (out_.gpu < 0) {
+      out_.gpu_begin = n.begin;
+      out_.gpu_end = n.digits_end;
+      out_.gpu_word = near;
+    }
+    if (named == Meaning::gpu || gpu_ < 0) gpu_ = out_.gpu = static_cast<int>(n.number);
+    names_gpu_ |= named == Meaning::gpu;
+    if (named == Meaning::gpu) index_at_ = i;
+    if (read_label(before(i)).is_of_gpu()) of_gpu_ = true;
+    return true;
+  }
+
+  /// "step 5", "第 5 步", and "| 45/100 [" of tqdm.
+  bool take_count(std::size_t i) {
+    const LineNumber& n = numbers_[i];
+    if (!n.whole || n.is_amount() || n.number >= 1e15) return false;
+    const auto count = [&](Meaning meaning, std::string_view word) {
+      out_.counts.push_back({meaning, static_cast<std::uint64_t>(n.number), n.begin, n.digits_end, word});
+      return true;
+    };
+    const std::string_view text = before(i);
+    const std::string_view near = word_right_before(text);
+    if (!near.empty() && is_count(meaning_of(near))) return count(meaning_of(near), near);
+    if (text.ends_with("第") || text.ends_with("第 ")) {
+      std::vector<Word> words;
+      cut_words(logtext::trim(after(i)), words);
+      if (!words.empty() && is_count(words.front().meaning)) return count(words.front().meaning, {});
+    }
+    return logtext::trim(text).ends_with('|') && after(i).starts_with("/") && i + 1 < numbers_.size() &&
+           logtext::trim(line_.substr(numbers_[i + 1].digits_end)).starts_with("[") && count(Meaning::iteration, {});
+  }
+
+  /// What is said about a number, or about a pair of them.
+  struct Said {
+    Label label;
+    std::string_view text;  ///< of the label
+  };
+
+  /// ", " and the like, and nothing else.
+  static bool separates_elements(std::string_view gap) {
+    gap = logtext::trim(gap);
+    const std::size_t length = separator_length(gap);
+    return length > 0 && length == gap.size() && gap != "(" && gap != "[" && gap != "（";
+  }
+
+  /// Whether number `i` is one more of a list: "8.79 GB, 3.91 GB", "[9000, 4000]". Without units, a number behind
+  /// another may be about anything, unless brackets or the lack of a space hold them together.
+  [[nodiscard]] bool continues_list(std::size_t i, bool has_unit) const {
+    if (last_end_ != i || elements_.empty() || numbers_[i].percent || out_.figures.back().percent) return false;
+    const std::string_view gap = before(i);
+    if (!separates_elements(gap) || has_unit != have_units_) return false;
+    return has_unit || in_brackets_ || gap.size() == 1;
+  }
+
+  /// "16.3 % (3998 MB)": an amount of what the percentage is of.
+  [[nodiscard]] bool explains_percent(std::size_t i) const {
+    if (last_end_ != i || elements_.empty() || !out_.figures.back().percent) return false;
+    const std::string_view gap = logtext::trim(before(i));
+    return numbers_[i].unit_bytes != 0 && (gap == "(" || gap == "（" || gap == "[");
+  }
+
+  Said said_of(std::size_t i, bool pair, bool is_of_percent, std::string_view between) {
+    if (is_of_percent) {
+      Said said = *last_;
+      said.label.rate = false;
+      return said;
+    }
+    if (changed_ && changed_end_ == i) {
+      Said said = *changed_;
+      said.label.change = false;
+      return said;
+    }
+    Said said;
+    said.text = label_before(before(i));
+    said.label = read_label(said.text);
+    if (is_call_of_runtime(said.text)) said.label.vram = true;
+    if (said.label.change && ends_in_to(said.text)) said.label.change = false;
+    const auto follow = [&](const Label& label, std::string_view text) {
+      const Label was = said.label;
+      said = {label, text};
+      said.label.gpu |= was.gpu && !labels_follow_;
+      said.label.memory |= was.memory && !labels_follow_;
+      said.label.vram |= was.vram && !labels_follow_;
+      if (said.label.subject.empty()) said.label.subject = was.subject;
+    };
+    // "4000 MiB used of 24576 MiB"
+    if (const Label behind = read_label(between); pair && !behind.roles.empty() && said.label.roles.empty()) {
+      follow(behind, between);
+      said.label.gpu |= read_label(label_before(before(i))).gpu;
+      return said;
+    }
+    const std::size_t last = pair ? i + 1 : i;
+    const std::string_view behind = label_after(after(last));
+    const bool ends = behind.size() < after(last).size() || last + 1 >= numbers_.size();
+    if ((labels_follow_ || (said.label.roles.empty() && ends)) && numbers_[i].is_amount()) {
+      const Label follows = read_label(behind);
+      if (!follows.roles.empty() || (follows.other && labels_follow_)) follow(follows, behind);
+    }
+    return said;
+  }
+
+  /// The unit that stands before all of a line's figures, as in "memory (MB) | allocated: 4000.5 | reserved: 4500.0",
+  /// for those of a program's allocator; 0: there is none.
+  std::uint64_t unit_of_heading(std::size_t i, Meaning role) {
+    const std::string_view text = before(i);
+    const std::string_view outer = text.substr(0, text.size() - label_before(text).size());
+    if (const Label heading = read_label(outer); heading.memory && heading.unit_bytes != 0 && heading.roles.empty())
+      heading_unit_bytes_ = heading.unit_bytes;
+    return role == Meaning::allocated || role == Meaning::reserved ? heading_unit_bytes_ : 0;
+  }
+
+  void take_amount(std::size_t& i) {
+    const LineNumber& n = numbers_[i];
+    const auto between = i + 1 < numbers_.size() ? joins_pair(after(i)) : std::nullopt;
+    const bool pair = between && numbers_[i + 1].unit_bytes != 0 && !numbers_[i + 1].rate && !numbers_[i + 1].percent;
+    const bool has_unit = n.unit_bytes != 0 || pair;
+    const bool is_element = continues_list(i, has_unit);
+    const bool is_of_percent = explains_percent(i);
+    if (!is_element) end_list();
+    const Said said = is_element ? *last_ : said_of(i, pair, is_of_percent, between.value_or(std::string_view{}));
+    const Label& label = said.label;
+    if (label.is_of_gpu()) {
+      of_gpu_ = true;
+      context_ = label.subject;
+    }
+    if (label.other && !label.is_of_gpu()) {
+      if (pair) ++i;
+      return;
+    }
+    if (i + 1 < numbers_.size() && n.is_amount() && numbers_[i + 1].is_amount() && joins_change(after(i))) {
+      changed_ = said;
+      changed_end_ = i + 1;
+      return;
+    }
+    const auto [role, role_word] = label.role();
+    const std::uint64_t unit = n.unit_bytes != 0 ? n.unit_bytes
+                               : pair              ? numbers_[i + 1].unit_bytes
+                               : label.unit_bytes != 0 ? label.unit_bytes
+                                                   : unit_of_heading(i, role);
+    const bool is_memory = label.memory || label.vram;
+    const bool take = is_taken(i, label, role, unit, pair);
+    // "12:00:00 used=329.6": the only number of a line with a time.
+    const bool is_bare_use = numbers_.size() == 1 && !time_.empty() &&
+                             (role == Meaning::used || role == Meaning::allocated || role == Meaning::reserved);
+    const bool is_unclear = !take && unit == 0 && (is_memory || is_bare_use) && !pair && !n.percent && !label.rate &&
+                            !label.change && !label.other && role != Meaning::free && role != Meaning::total;
+    if (!take && !is_unclear) return;
+
+    MemoryFigure f = figure_of(n);
+    f.role = role == Meaning::none ? Meaning::used : role;
+    f.is_said = role != Meaning::none;
+    f.is_memory = is_memory || of_gpu_;
+    f.unit_bytes = unit;
+    f.word = role != Meaning::none ? role_word : !label.subject.empty() ? label.subject : context_;
+    f.label = without_digits(said.text);
+    if (is_unclear) {
+      out_.unclear.push_back(std::move(f));
+      return;
+    }
+    const std::size_t first = out_.figures.size();
+    if (is_element && is_same_amount(out_.figures[elements_.back()], f)) {
+      if (pair) ++i;
+      return;
+    }
+    if (!pair) {
+      out_.figures.push_back(std::move(f));
+    } else if (!take_pair(std::move(f), i, said, !read_label(*between).roles.empty())) {
+      return;
+    }
+    elements_.push_back(first);
+    if (elements_.size() == 1) {
+      in_brackets_ = n.begin > 0 && std::string_view("[(").find(line_[n.begin - 1]) != std::string_view::npos;
+      have_units_ = has_unit;
+    }
+    last_ = said;
+    last_end_ = i + 1;
+  }
+
+  [[nodiscard]] bool is_taken(std::size_t i, const Label& label, Meaning role, std::uint64_t unit, bool pair) const {
+    const LineNumber& n = numbers_[i];
+    const bool is_memory = label.memory || label.vram;
+    if (n.percent) return is_memory && role != Meaning::free && role != Meaning::total && !label.change;
+    if (label.rate || label.change) return false;
+    if (unit == 0)
+      return label.is_of_gpu() || (of_gpu_ && (is_memory || (role != Meaning::none && role != Meaning::current))) ||
+             (role != Meaning::none && label.gpu);
+    // "cuda:0 4000 MiB cuda:1 9000 MiB"
+    const bool follows_index =
+        i > 0 && i == index_at_ + 1 && before(i).find_first_not_of(" :=-]") == std::string_view::npos;
+    const bool is_bare = pair && n.binary && numbers_[i + 1].binary;  // "7998MiB / 12053MiB" without any words
+    return role != Meaning::none || is_memory || label.nearest_is_gpu || follows_index ||
+           (pair && (of_gpu_ || names_gpu_ || is_bare));
+  }
+
+  [[nodiscard]] MemoryFigure figure_of(const LineNumber& n) const {
+    MemoryFigure f;
+    f.number = n.number;
+    f.unit_bytes = n.unit_bytes;
+    f.percent = n.percent;
+    f.is_open = n.open;
+    f.gpu = gpu_;
+    f.begin = n.begin;
+    f.digits_end = n.digits_end;
+    f.end = n.end;
+    return f;
+  }
+
+  /// "5 / 24 GB", of which `f` is the first. `said_between`: its role stands between them.
+  bool take_pair(MemoryFigure f, std::size_t& i, const Said& said, bool said_between) {
+    MemoryFigure total = figure_of(numbers_[++i]);
+    total.role = Meaning::total;
+    total.is_said = total.is_memory = true;
+    total.label = f.label;
+    const std::vector<Meaning> roles = roles_in_order(said.text, 2);
+    if (!roles.empty()) {
+      f.role = roles[0];
+      total.role = roles[1];
+    } else if (said_between) {
+      const auto [role, word] = read_label(label_after(after(i))).role();  // "4 GB allocated / 5 GB reserved"
+      if (role == Meaning::reserved || role == Meaning::free || role == Meaning::peak) total.role = role;
+      total.word = word;
+    } else if (f.role == Meaning::total) {
+      f.role = Meaning::used;  // "total: 5 / 24 GB"
+    }
+    if (total.role == Meaning::total && !f.percent && f.bytes(1) > total.bytes(1)) return false;
+    const std::size_t first = out_.figures.size();
+    out_.figures.push_back(std::move(f));
+    if (total.role != Meaning::peak) out_.figures.push_back(std::move(total));  // of two peaks, the first is meant
+    if (said.label.gpu || said.label.vram || gpu_ >= 0)
+      has_pair_of_gpu_ = true;
+    else
+      other_pairs_.emplace_back(first, out_.figures.size());
+    return true;
+  }
+
+  /// The elements of a list are of different kinds, if its label says so, and else of several GPUs.
+  void end_list() {
+    if (elements_.size() > 1) {
+      const std::vector<Meaning> roles = roles_in_order(last_->text, elements_.size());
+      for (std::size_t k = 0; k < elements_.size(); ++k) {
+        const std::size_t end = k + 1 < elements_.size() ? elements_[k + 1] : out_.figures.size();
+        for (std::size_t j = elements_[k]; j < end; ++j) {
+          if (!roles.empty())
+            out_.figures[j].role = roles[k];
+          else if (out_.figures[j].gpu < 0)
+            out_.figures[j].gpu = static_cast<int>(k);
+        }
+      }
+      if (roles.empty()) out_.listed = std::max(out_.listed, elements_.size());
+    }
+    elements_.clear();
+  }
+
+  /// "memory 10/64 GB, GPU memory 8/24 GB": the other pair is the host's.
+  void drop_pairs_of_host() {
+    for (std::size_t i = other_pairs_.size(); has_pair_of_gpu_ && i-- > 0;)
+      out_.figures.erase(out_.figures.begin() + static_cast<std::ptrdiff_t>(other_pairs_[i].first),
+                         out_.figures.begin() + static_cast<std::ptrdiff_t>(other_pairs_[i].second));
+  }
+
+  std::string_view line_;
+  std::string_view time_;
+  std::vector<LineNumber>& numbers_;
+  LineFigures& out_;
+  bool labels_follow_ = false;
+  bool of_gpu_ = false;  ///< the line has mentioned the memory of a GPU so far
+  bool names_gpu_ = false;
+  std::size_t index_at_ = SIZE_MAX - 1;  ///< the last number that names a GPU
+  int gpu_ = -1;
+  std::string_view context_;
+  std::uint64_t heading_unit_bytes_ = 0;
+  std::optional<Said> last_;           ///< of the last figure
+  std::size_t last_end_ = 0;           ///< the number after it
+  std::vector<std::size_t> elements_;  ///< of the list it is in: the first figure of each
+  bool in_brackets_ = false;           ///< that list
+  bool have_units_ = false;            ///< its elements
+  std::optional<Said> changed_;        ///< of an amount that became the next one
+  std::size_t changed_end_ = 0;
+  bool has_pair_of_gpu_ = false;
+  std::vector<std::pair<std::size_t, std::size_t>> other_pairs_;  ///< the first figure of each, and the end of its figures
+};
+
+}  // namespace
+
+void find_figures(std::string_view line, LineFigures& out, Grouping open) {
+  out.figures.clear();
+  out.unclear.clear();
+  out.counts.clear();
+  out.gpu = -1;
+  out.gpu_word = {};
+  out.pid.reset();
+  out.listed = 0;
+  line = line.substr(0, kLongestLine);
+  const LineStart start = read_line_start(line);
+  out.stamp = start.stamp;
+  out.prefix = start.prefix;
+  out.minute = start.minute;
+  out.elapsed = start.elapsed;
+  thread_local std::vector<LineNumber> numbers;
+  cut_numbers(line, start.time(), open, numbers);
+  if (!numbers.empty()) FigureFinder(line, start.time(), numbers, out).find();
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,159 @@
+#include "source/log/line_numbers.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/units.hpp"
+#include "source/log/labels.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::is_alpha;
+using logtext::is_digit;
+
+/// The spaces and apostrophes that may stand between thousands.
+constexpr std::array<std::string_view, 6> kGroupSigns = {" ", "'", "\u00a0", "\u202f", "\u2009", "\u2019"};
+
+std::size_t group_sign(std::string_view text) {
+  for (const std::string_view sign : kGroupSigns)
+    if (text.starts_with(sign)) return sign.size();
+  return 0;
+}
+
+bool is_digit_at(std::string_view line, std::size_t i) {
+  return i < line.size() && is_digit(line[i]);
+}
+
+/// The unit behind a number, which is `[i, end)`; spaces may stand before it.
+std::string_view unit_at(std::string_view line, std::size_t i) {
+  while (i < line.size() && line[i] == ' ') ++i;
+  std::size_t end = i;
+  while (end < line.size() && is_alpha(line[end])) ++end;
+  return line.substr(i, end - i);
+}
+
+/// Whether the words before a number are about memory: "used 4 012 MB", but not "GPU 4 512 MB".
+bool is_behind_memory_word(std::string_view before) {
+  std::vector<Word> words;
+  cut_words(before.substr(before.size() > 40 ? before.size() - 40 : 0), words);
+  if (words.empty()) return false;
+  const Word& last = words.back();
+  const auto end = static_cast<std::size_t>(last.text.data() + last.text.size() - before.data());
+  if (std::any_of(before.begin() + static_cast<std::ptrdiff_t>(end), before.end(), is_digit)) return false;
+  return last.meaning >= Meaning::used && last.meaning <= Meaning::vram;
+}
+
+/// Where a number with spaces or apostrophes between its thousands ends; `begin` if the number at `begin` has none.
+std::size_t grouped_end(std::string_view line, std::size_t begin) {
+  std::size_t i = begin;
+  while (is_digit_at(line, i)) ++i;
+  if (i - begin > 3 || line[begin] == '0') return begin;
+  bool by_space = false;
+  std::size_t groups = 0;
+  for (;;) {
+    const std::size_t sign = i < line.size() ? group_sign(line.substr(i)) : 0;
+    const std::size_t next = i + sign;
+    if (sign == 0 || !is_digit_at(line, next) || !is_digit_at(line, next + 1) || !is_digit_at(line, next + 2) ||
+        is_digit_at(line, next + 3))
+      break;
+    by_space |= line[i] == ' ';
+    i = next + 3;
+    ++groups;
+  }
+  if (groups == 0) return begin;
+  // A space separates other things, too.
+  if (by_space && (written_unit(unit_at(line, i)) == 0 || !is_behind_memory_word(line.substr(0, begin)))) return begin;
+  return i;
+}
+
+/// Whether the comma at `i` separates the elements of a list: no number has more than three digits before a group.
+bool separates_list(std::string_view line, std::size_t begin, std::size_t i) {
+  constexpr std::size_t kLongestGroup = 3;
+  if (line[i] != ',' || i - begin <= kLongestGroup) return false;
+  std::size_t next = i + 1;
+  while (is_digit_at(line, next)) ++next;
+  return next - i > kLongestGroup && written_unit(unit_at(line, next)) == 0;
+}
+
+}  // namespace
+
+std::string plain_digits(std::string_view digits) {
+  std::string out;
+  for (std::size_t i = 0; i < digits.size();) {
+    const std::size_t sign = group_sign(digits.substr(i));
+    if (sign == 0) out += digits[i];
+    i += std::max<std::size_t>(sign, 1);
+  }
+  return out;
+}
+
+void cut_numbers(std::string_view line, std::string_view time, Grouping open, std::vector<LineNumber>& numbers) {
+  numbers.clear();
+  const std::size_t time_begin = time.empty() ? line.size() : static_cast<std::size_t>(time.data() - line.data());
+  std::size_t list_end = 0;  // behind the comma after the last element of a list
+  for (std::size_t i = 0; i < line.size();) {
+    if (i == time_begin) {
+      i += time.size();
+      continue;
+    }
+    if (!is_digit(line[i])) {
+      ++i;
+      continue;
+    }
+    LineNumber t;
+    t.begin = i;
+    i = grouped_end(line, i);
+    const bool in_list = list_end != 0 && list_end == t.begin;
+    while (is_digit_at(line, i) || (i < line.size() && (line[i] == '.' || line[i] == ',') && is_digit_at(line, i + 1))) {
+      if (line[i] == ',' && (in_list || separates_list(line, t.begin, i))) {
+        list_end = i + 1;
+        break;
+      }
+      t.whole &= is_digit(line[i]) || line[i] == ',';
+      ++i;
+    }
+    t.digits_end = t.end = i;
+    // "A100", "v1.2", "-3" are not figures. "gpu0" is treated as a name.
+    const char before = t.begin > 0 ? line[t.begin - 1] : ' ';
+    const bool negative = before == '-' && (t.begin < 2 || line[t.begin - 2] == ' ' || line[t.begin - 2] == '=');
+    const bool is_change = before == '+' && (t.begin < 2 || !is_digit(line[t.begin - 2]));
+    std::size_t word = i;
+    if (word < line.size() && line[word] == ']') ++word;  // "[9000, 4000] MB"
+    while (word < line.size() && line[word] == ' ') ++word;
+    std::size_t end = word;
+    while (end < line.size() && is_alpha(line[end])) ++end;
+    const std::string_view unit = line.substr(word, end - word);
+    t.unit_bytes = word < end ? written_unit(unit) : 0;
+    t.binary = unit == "MiB" || unit == "GiB";
+    // A single letter is a unit only if it touches the number: "8 M" may mean anything. "32K" is hardly memory of a GPU.
+    constexpr std::size_t kDigitsOfKilobytes = 5;
+    if (unit == "K" && word == i && i - t.begin >= kDigitsOfKilobytes) t.unit_bytes = kBytesPerKiB;
+    if (t.unit_bytes != 0 && unit.size() == 1 && word != i) t.unit_bytes = 0;
+    if (t.unit_bytes != 0) {
+      t.end = end;
+      t.rate = end + 1 < line.size() && line[end] == '/' && line[end + 1] == 's';
+    } else if (word < line.size() && line[word] == '%') {
+      t.percent = true;
+      t.end = word + 1;
+    } else if (end > word && word == i) {
+      t.rate = true;  // "12x", "3ms", "0b1f"
+    }
+    const std::string digits = plain_digits(line.substr(t.begin, t.digits_end - t.begin));
+    t.number = read_number(digits, t.unit_bytes, open);
+    t.open = is_open_number(digits, t.unit_bytes);
+    t.whole |= t.open && open == Grouping::by_dot && t.number >= 1000;  // "1.200"
+    if (t.number < 0 || negative || is_change) t.rate = true;
+    i = std::max(t.end, i);
+    // Directly after a letter ("A100", "cuda0"): kept, since it may be an index, but it is never an amount.
+    if (is_letter(before) && !begins_wide(before) && (static_cast<unsigned char>(before) < 0x80)) {
+      t.rate = true;
+      t.unit_bytes = 0;
+      t.percent = false;
+    }
+    numbers.push_back(t);
+  }
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,20 @@
+// The time of a line of free text, and what a logger put before its message. Private to the reader of free text.
+#pragma once
+
+#include <string_view>
+
+namespace vramtrack {
+
+/// Views into the line; empty: it has none.
+struct LineStart {
+  std::string_view prefix;   ///< see LineFigures::prefix
+  std::string_view stamp;    ///< see find_stamp()
+  std::string_view minute;   ///< see LineFigures::minute
+  std::string_view elapsed;  ///< see LineFigures::elapsed
+
+  [[nodiscard]] std::string_view time() const { return !stamp.empty() ? stamp : !minute.empty() ? minute : elapsed; }
+};
+
+LineStart read_line_start(std::string_view line);
+
+}  // namespace vramtrack

@@ -1,0 +1,218 @@
+// What serves as the clock of a log of free text: settle_times(), settle_clock().
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "source/log/stamp.hpp"
+#include "source/log/text_plan.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::excerpt;
+
+/// How often the values of a clock rise, and how often they fall, among lines of one program.
+struct Course {
+  std::size_t rises = 0, falls = 0, values = 0;
+
+  [[nodiscard]] bool is_clock() const { return rises > 0 && falls * 10 <= rises; }
+};
+
+/// Times of day that fall, other than at midnight, or never change, are durations: "eta: 0:33:10", "0:00:17 per step".
+void drop_durations(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+  constexpr std::int64_t kHalfDay_s = 12 * 3600;
+  std::map<std::string_view, std::int64_t> last;  // by prefix
+  Course course;
+  const HeadLine* example = nullptr;
+  for (const HeadLine& line : all.lines) {
+    Civil civil;
+    if (line.found.stamp.empty() || !read_civil(line.found.stamp, DateOrder::month_first, civil)) continue;
+    if (civil.has_date || !civil.has_time) return;
+    if (example == nullptr) example = &line;
+    ++course.values;
+    const auto [it, is_new] = last.emplace(line.found.prefix, civil.local_s);
+    if (!is_new) {
+      course.rises += civil.local_s > it->second || it->second - civil.local_s > kHalfDay_s ? 1U : 0U;
+      course.falls += civil.local_s < it->second && it->second - civil.local_s <= kHalfDay_s ? 1U : 0U;
+    }
+    it->second = civil.local_s;
+  }
+  constexpr std::size_t kEnough = 5;  // two lines of one second and a restart say nothing
+  if (course.values < kEnough || course.is_clock() || (course.rises == 0 && course.falls == 0 && all.lines.size() < 2))
+    return;
+  if (course.falls == 0 && course.rises == 0 && course.values < all.lines.size()) return;
+  assumptions.push_back(fmt::format("times such as '{}' do not rise from line to line: they are durations, not the clock",
+                                    excerpt(example->found.stamp)));
+  plan.no_stamps = true;
+  all.stamped = 0;
+  for (HeadLine& line : all.lines) line.stamp.clear();
+}
+
+/// Whether the hours and minutes with which lines begin are times of day: they do not fall, except at midnight, and
+/// each is that of one reading of a GPU.
+void settle_minutes(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+  constexpr std::int64_t kHalfDay_s = 12 * 3600;
+  if (all.stamped * 10 >= all.lines.size() * 9) return;
+  std::size_t timed = 0;
+  std::size_t written = 0;
+  std::size_t repeats = 0;
+  std::uint64_t last_line = 0;
+  std::optional<std::int64_t> last_s;
+  std::set<std::pair<std::string_view, int>> in_minute;  // prefix and GPU of the lines
+  for (const HeadLine& line : all.lines) {
+    Civil civil;
+    if (!read_civil(line.minute, DateOrder::month_first, civil)) continue;
+    ++timed;
+    if (line.minute_line == last_line) continue;  // a reading of several lines
+    last_line = line.minute_line;
+    ++written;
+    if (last_s && civil.local_s < *last_s && *last_s - civil.local_s < kHalfDay_s) return;
+    if (last_s != civil.local_s) in_minute.clear();
+    last_s = civil.local_s;
+    const bool is_own = line.minute_line == line.number;
+    if (!in_minute.emplace(is_own ? line.found.prefix : std::string_view{}, is_own ? line.found.gpu : -1).second)
+      ++repeats;
+  }
+  if (timed * 10 < all.lines.size() * 9 || written < 3) return;
+  const std::string example = all.lines.front().minute;
+  if (repeats * 10 > written) {
+    assumptions.push_back(
+        fmt::format("times such as '{}' have no seconds, and several readings share one: they are not used", example));
+    return;
+  }
+  if (example.starts_with("00:") || example.starts_with("0:")) {
+    assumptions.push_back(
+        fmt::format("times such as '{}' may be hours and minutes or minutes and seconds: they are not used; write "
+                    "hours, minutes and seconds (0:00:10)",
+                    example));
+    return;
+  }
+  plan.minutes = true;
+  all.stamped = 0;
+  for (HeadLine& line : all.lines) {
+    if (line.stamp.empty()) line.stamp = line.minute;
+    all.stamped += line.stamp.empty() ? 0U : 1U;
+  }
+}
+
+/// Whether the seconds that lines give ("[12.5s]", "t=12.5 s") are those since the start: they rise, and fall only where
+/// a program is started again.
+void settle_elapsed(Head& all, WordPlan& plan) {
+  if (all.stamped * 10 >= all.lines.size() * 9) return;
+  std::map<std::string_view, double> last;  // by prefix
+  Course course;
+  for (const HeadLine& line : all.lines) {
+    logtext::Decimal seconds;
+    if (!logtext::read_decimal(line.found.elapsed, seconds)) continue;
+    ++course.values;
+    const auto [it, is_new] = last.emplace(line.found.prefix, seconds.value());
+    if (!is_new) {
+      course.rises += seconds.value() > it->second ? 1U : 0U;
+      course.falls += seconds.value() < it->second ? 1U : 0U;
+    }
+    it->second = seconds.value();
+  }
+  if (course.values * 10 < all.lines.size() * 9 || course.rises * 2 < course.values || !course.is_clock()) return;
+  plan.elapsed = true;
+  all.stamped = 0;
+  for (HeadLine& line : all.lines) {
+    line.stamp = line.found.elapsed;
+    all.stamped += line.stamp.empty() ? 0U : 1U;
+  }
+}
+
+/// What is counted in place of time: the count that rises and never falls, other than with each epoch; if there are
+/// several, the one that rises most often.
+void find_count(const Head& head, WordPlan& plan) {
+  std::size_t most = 0;
+  for (const Meaning meaning : {Meaning::step, Meaning::iteration, Meaning::request, Meaning::batch, Meaning::epoch}) {
+    std::size_t rises = 0;
+    std::size_t lines = 0;
+    bool falls = false;       // within an epoch
+    bool begins_anew = false;  // with the next epoch
+    std::optional<std::uint64_t> last;
+    std::uint64_t last_epoch = 0;
+    for (const HeadLine& line : head.lines) {
+      const auto it = line.counts.find(meaning);
+      if (it == line.counts.end()) continue;
+      const auto epoch = line.counts.find(Meaning::epoch);
+      const std::uint64_t its_epoch = epoch == line.counts.end() ? 0 : epoch->second;
+      ++lines;
+      const bool is_lower = last && it->second < *last;
+      (its_epoch > last_epoch ? begins_anew : falls) |= is_lower;
+      rises += last && it->second > *last ? 1U : 0U;
+      last = it->second;
+      last_epoch = its_epoch;
+    }
+    if (falls || rises <= most || lines * 10 < head.lines.size() * 9) continue;
+    most = rises;
+    plan.counted = meaning;
+    plan.count_in_epochs = begins_anew;
+  }
+}
+
+/// Whether a count takes the place of time.
+Status settle_counted(Head& all, WordPlan& plan) {
+  if (all.stamped * 10 < all.lines.size() * 9) {
+    if (all.stamped * 2 > all.lines.size())
+      return fail(
+          fmt::format("the first time in the log comes after line {}: '{}', which has a figure of memory; remove "
+                      "what is before the first time",
+                      all.lines.front().number, excerpt(all.lines.front().text, 80)));
+    find_count(all, plan);
+  }
+  if (!plan.counted) return {};
+  LineCounter counter(*plan.counted, plan.count_in_epochs);
+  for (HeadLine& line : all.lines) {
+    const auto it = line.counts.find(*plan.counted);
+    if (it == line.counts.end()) continue;
+    const auto epoch = line.counts.find(Meaning::epoch);
+    line.count = std::to_string(counter.next(it->second, epoch == line.counts.end() ? 0 : epoch->second));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::uint64_t LineCounter::next(std::uint64_t count, std::uint64_t epoch) {
+  if (in_epochs_ && last_ && epoch > epoch_ && count < *last_)
+    before_ += *last_ + stride_ - count;  // as if it had gone on
+  if (last_ && count > *last_) stride_ = count - *last_;
+  last_ = count;
+  epoch_ = epoch;
+  return before_ + count;
+}
+
+std::string LineCounter::read(const LineFigures& line) {
+  if (const auto epoch = count_of(line, Meaning::epoch)) seen_epoch_ = *epoch;
+  const auto count = count_of(line, counted_);
+  return count ? std::to_string(next(*count, seen_epoch_)) : std::string();
+}
+
+Status settle_times(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+  drop_durations(all, plan, assumptions);
+  settle_minutes(all, plan, assumptions);
+  settle_elapsed(all, plan);
+  return settle_counted(all, plan);
+}
+
+/// The clock, from the times or counts as they will be read.
+Result<StampReader> settle_clock(const LogHead& head, const Head& all, const WordPlan& plan,
+                                 std::vector<std::string>& assumptions) {
+  std::vector<std::string> texts;
+  for (const HeadLine& line : all.lines) {
+    if (plan.counted) {
+      if (!line.count.empty()) texts.push_back(line.count);
+    } else if (!line.stamp.empty()) {
+      texts.emplace_back(line.stamp);
+    }
+  }
+  if (texts.empty()) return StampReader::of_readings(*head.options, assumptions);
+  StampReader::Title title;
+  title.step = plan.counted.has_value();
+  if (plan.counted) title.counts = count_word(*plan.counted);
+  const std::vector<std::string_view> samples(texts.begin(), texts.end());
+  return StampReader::detect(samples, title, *head.options, *head.zone, assumptions);
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,298 @@
+"""How figures and words stand together in logs of people's own programs, by the real binary."""
+import datetime
+import sys
+import unittest
+
+from sandbox import Sandbox
+from text_logs import Case
+
+BINARY = sys.argv.pop(1)
+BEGIN = datetime.datetime(2026, 3, 1, 12, 0)
+MIB = 2**20
+GIB = 2**30
+
+
+def at(seconds, form="%Y-%m-%d %H:%M:%S"):
+    return (BEGIN + datetime.timedelta(seconds=seconds)).strftime(form)
+
+
+class Words(unittest.TestCase):
+    """Each log has 60 lines, 30 s apart, in which 50 MiB more are used each time: 100 MiB/min."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.sandbox = Sandbox(BINARY).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.sandbox.__exit__()
+
+    def analyze(self, lines, *args):
+        self.sandbox.write("a.log", "".join(line + "\n" for line in lines))
+        return Case(self.sandbox, *args, "a.log")
+
+    def timed(self, form, form_of_time="%Y-%m-%d %H:%M:%S"):
+        """Lines by `form`, which is given the used memory in MiB (m), in GiB (g) and the number of the line (i)."""
+        return [at(30 * i, form_of_time) + " " + form(4000 + 50 * i, (4000 + 50 * i) / 1024, i) for i in range(60)]
+
+    def assert_leak(self, case, mib_per_min=100, metric="device_used", device="0"):
+        self.assertEqual(case.code, 1, case.text + case.error)
+        verdict = case.of(metric, device)["verdict"]
+        self.assertTrue(verdict["leak"], case.text)
+        self.assertAlmostEqual(verdict["growth_bytes_per_s"]["mid"] * 60 / MIB, mib_per_min, delta=mib_per_min / 20)
+
+    def assert_refused(self, case, *words):
+        self.assertEqual(case.code, 2, case.text + case.error)
+        for word in words:
+            self.assertIn(word, " ".join(case.error.split()))
+
+
+class Pairs(Words):
+    """The used memory and another figure, with words before, between and behind them."""
+
+    def test_used_of_a_total(self):
+        for form, total in (
+                (lambda m, g, i: f"GPU 0 memory: {g:.3f}GiB used of 23.69GiB", 23.69 * GIB),
+                (lambda m, g, i: f"{m} MiB used / 24576 MiB", 24 * GIB),
+                (lambda m, g, i: f"VRAM: {m} MiB used (of 24576 MiB)", 24 * GIB),
+                (lambda m, g, i: f"VRAM: {m} MiB in use of 24576 MiB", 24 * GIB),
+                (lambda m, g, i: f"VRAM {m} MiB in use, out of 24576 MiB", 24 * GIB),
+                (lambda m, g, i: f"GPU: {g:.3f} GB used out of 24.0 GB total", 24 * GIB),
+                (lambda m, g, i: f"Grafikspeicher: {m} MB belegt von 24576 MB", 24 * GIB),
+                (lambda m, g, i: f"显存 {m}MB 已用，共 24576MB", 24 * GIB),
+                (lambda m, g, i: f"显存：已用 {m} MB，总共 24576 MB", 24 * GIB),
+                (lambda m, g, i: f"GPU memory {m} MiB (24576 MiB total)", 24 * GIB),
+                (lambda m, g, i: f"VRAM {m} of 24576 MiB used", 24 * GIB),
+                (lambda m, g, i: f"VRAM {m} / 24576 MiB", 24 * GIB),
+                (lambda m, g, i: f"{24576 - m} MiB free of 24576 MiB", 24 * GIB)):
+            lines = self.timed(form)
+            with self.subTest(lines[0]):
+                case = self.analyze(lines)
+                self.assert_leak(case)
+                self.assertAlmostEqual(case.of()["capacity_bytes"] / total, 1, delta=1e-3)
+
+    def test_allocated_of_a_total(self):
+        lines = self.timed(lambda m, g, i: f"GPU: {g:.3f} GB allocated of 24.0 GB")
+        self.assert_leak(self.analyze(lines), metric="allocator_allocated")
+
+    def test_used_beside_a_peak(self):
+        for form in (lambda m, g, i: f"VRAM {m} MiB used (peak 12000 MiB)",
+                     lambda m, g, i: f"VRAM {m} MiB (peak: 12000 MiB)",
+                     lambda m, g, i: f"GPU memory used {m} MiB, max 12000 MiB",
+                     lambda m, g, i: f"VRAM {m} MiB (12000 MiB peak)"):
+            lines = self.timed(form)
+            with self.subTest(lines[0]):
+                self.assert_leak(self.analyze(lines))
+
+    def test_a_change(self):
+        for form in (lambda m, g, i: f"GPU memory increased by 50 MB to {m} MB",
+                     lambda m, g, i: f"VRAM grew by 50 MiB, now {m} MiB",
+                     lambda m, g, i: f"GPU memory: {m - 50} MB -> {m} MB",
+                     lambda m, g, i: f"GPU memory went from {m - 50} MB to {m} MB",
+                     lambda m, g, i: f"VRAM {m} MB (+50 MB)",
+                     lambda m, g, i: f"VRAM used {m} MB (delta 50 MB)"):
+            lines = self.timed(form)
+            with self.subTest(lines[0]):
+                self.assert_leak(self.analyze(lines))
+
+    def test_one_amount_in_two_units(self):
+        lines = self.timed(lambda m, g, i: f"VRAM used: {m} MiB ({g:.2f} GiB)")
+        self.assert_leak(self.analyze(lines))
+        lines = self.timed(lambda m, g, i: f"VRAM使用率 {m / 245.76:.1f}%（{m}MB）")
+        self.assert_leak(self.analyze(lines))
+
+    def test_free_and_total_of_the_runtime(self):
+        for form in (lambda m, g, i: f"mem_get_info() -> ({(24576 - m) * MIB}, {24576 * MIB})",
+                     lambda m, g, i: f"torch.cuda.mem_get_info(): ({(24576 - m) * MIB}, {24576 * MIB})"):
+            lines = self.timed(form)
+            with self.subTest(lines[0]):
+                case = self.analyze(lines)
+                self.assert_leak(case)
+                self.assertEqual(case.of()["capacity_bytes"], 24 * GIB)
+
+
+class SeveralFigures(Words):
+    """Several figures of used memory in one line: of several GPUs, or nothing says which is meant."""
+
+    def test_refused(self):
+        for form in (lambda m, g, i: f"used {m} MiB used 9000 MiB",
+                     lambda m, g, i: f"VRAM 9000 MiB, VRAM {m} MiB"):
+            lines = self.timed(form)
+            with self.subTest(lines[0]):
+                self.assert_refused(self.analyze(lines), "line 1", "--line-pattern")
+
+    def test_lists(self):
+        for form in (lambda m, g, i: f"vram: [9000, {m}] MB",
+                     lambda m, g, i: f"GPU mem: 8.79 GB, {g:.3f} GB",
+                     lambda m, g, i: f"gpu_mem_mb=9000,{m}",
+                     lambda m, g, i: f"GPU memory used: 9000 MiB | {m} MiB"):
+            lines = self.timed(form)
+            with self.subTest(lines[0]):
+                case = self.analyze(lines)
+                self.assertEqual(case.code, 1, case.text + case.error)
+                self.assert_leak(case, device="1")
+                self.assertFalse(case.of(device="0")["verdict"]["leak"])
+                self.assertIn("in this order", " ".join(case.text.split()))
+
+    def test_thousands_are_no_list(self):
+        self.assert_leak(self.analyze(self.timed(lambda m, g, i: f"vram used {m:,} MB")))
+
+
+class Clocks(Words):
+    """What is a time, and what only looks like one."""
+
+    def test_durations(self):
+        for form in (lambda m, g, i: f"eta: 0:{59 - i:02}:10  iter: {20 * i}  loss: 0.5  max_mem: {m}M",
+                     lambda m, g, i: f"iter {20 * i} took 00:00:{15 + i * 7 % 5} GPU memory used {m} MiB"):
+            lines = [form(4000 + 50 * i, 0, i) for i in range(60)]
+            with self.subTest(lines[0]):
+                case = self.analyze(lines)
+                self.assertIn("iteration", case.text, case.text + case.error)
+                self.assertAlmostEqual(
+                    case.of()["verdict"]["growth_bytes_per_iteration"]["mid"] / MIB, 2.5, delta=0.2, msg=case.text)
+
+    def test_elapsed_is_a_clock(self):
+        lines = [f"elapsed: 0:{i // 2:02}:{i % 2 * 30:02} vram used {4000 + 50 * i} MiB" for i in range(60)]
+        self.assert_leak(self.analyze(lines))
+
+    def test_seconds_since_the_start(self):
+        lines = [f"[{30 * i}.0s] allocated={(4000 + 50 * i) * MIB}" for i in range(60)]
+        self.assert_leak(self.analyze(lines), metric="allocator_allocated")
+        for form in (lambda s, m: f"t={s}s vram used {m} MiB",
+                     lambda s, m: f"[ {s}.0 s] gpu mem {m} MiB",
+                     lambda s, m: f"[{s:6}.123456] gpu memory used: {m} MiB",
+                     lambda s, m: f"time: {s}.5 s, GPU memory: {m} MB"):
+            lines = [form(30 * i, 4000 + 50 * i) for i in range(60)]
+            with self.subTest(lines[0]):
+                self.assert_leak(self.analyze(lines))
+
+    def test_access_log(self):
+        lines = self.timed(lambda m, g, i: f'+0000] "GET /metrics" gpu_mem={m}MiB', "10.0.0.1 - - [%d/%b/%Y:%H:%M:%S")
+        self.assert_leak(self.analyze(lines))
+
+    def test_steps_that_begin_anew_with_each_epoch(self):
+        lines = [f"Epoch {i // 70} step {i % 70} GPU memory {4000 + 5 * i} MiB" for i in range(210)]
+        case = self.analyze(lines)
+        self.assertEqual(case.code, 1, case.text + case.error)
+        self.assertAlmostEqual(case.of()["verdict"]["growth_bytes_per_step"]["mid"] / MIB, 5, delta=0.3)
+
+    def test_minutes_and_seconds(self):
+        lines = [f"[{i // 6:02}:{i % 6 * 10:02}] GPU memory {4000 + 50 * i} MiB" for i in range(1, 61)]
+        case = self.analyze(lines)
+        self.assertEqual(case.code, 1, case.text + case.error)
+        self.assertNotIn("/min", case.text.split("read as")[0])
+
+
+class Numbers(Words):
+    def test_thousands(self):
+        for form in (lambda m, g, i: f"VRAM used {m:,} MB".replace(",", " "),
+                     lambda m, g, i: f"VRAM used {m:,} MB".replace(",", "\u202f"),
+                     lambda m, g, i: f"VRAM used {m:,} MB".replace(",", "\u00a0"),
+                     lambda m, g, i: f"VRAM used {m:,} MB".replace(",", "'"),
+                     lambda m, g, i: f"gpu mem used: {m * 1024}K"):
+            lines = self.timed(form)
+            with self.subTest(lines[0]):
+                self.assert_leak(self.analyze(lines))
+
+    def test_an_index_is_no_group(self):
+        lines = self.timed(lambda m, g, i: f"GPU 0 {100 + 10 * i} MiB")
+        self.assert_leak(self.analyze(lines), 20)
+
+
+class Places(Words):
+    def test_processes(self):
+        lines = []
+        for i in range(60):
+            lines.append(at(30 * i) + f" pid 101 python gpu mem: {4000 + 50 * i} MB")
+            lines.append(at(30 * i) + " pid 102 python gpu mem: 3000 MB")
+        case = self.analyze(lines)
+        self.assertEqual(case.code, 1, case.text + case.error)
+        self.assertIn("101", case.text.split("read as")[0])
+        self.assert_leak(case, metric="process_used")
+
+    def test_phases_are_refused(self):
+        lines = []
+        for i in range(60):
+            lines.append(f"step {i} before inference: GPU memory {4000 + 50 * i} MB")
+            lines.append(f"step {i} after inference: GPU memory {4500 + 50 * i} MB")
+        self.assert_refused(self.analyze(lines), "lines such as 1 'step 0 before inference", "alternate",
+                            "--line-pattern 'memory[^0-9]*(?<used>[0-9.,]+ *MB)'")
+
+    def test_hosts(self):
+        lines = []
+        for i in range(60):
+            lines.append(f"node-a: {at(30 * i)} gpu mem used {4000 + 50 * i} MiB")
+            lines.append(f"node-b: {at(30 * i)} gpu mem used 3000 MiB")
+        case = self.analyze(lines)
+        self.assertIn("GPU node-a: LEAK", case.text)
+        self.assertIn("GPU node-b: steady", case.text)
+
+
+class Totals(Words):
+    def test_a_total_that_grows_is_no_capacity(self):
+        case = self.analyze(self.timed(lambda m, g, i: f"GPU pool used {m} MB, total {m + 100} MB"))
+        self.assert_leak(case)
+        self.assertIsNone(case.of()["capacity_bytes"])
+        self.assertIn("changes from line to line", case.text)
+
+    def test_a_percentage_of_a_total(self):
+        case = self.analyze(self.timed(lambda m, g, i: f"GPU memory usage: {m / 245.76:.2f}% of 24576 MiB"))
+        self.assert_leak(case)
+        self.assertEqual(case.of()["capacity_bytes"], 24 * GIB)
+
+    def test_free_memory_alone(self):
+        lines = self.timed(lambda m, g, i: f"GPU memory free: {24576 - m} MiB")
+        self.assert_refused(self.analyze(lines), "line 1 gives only the free memory", "--capacity 24GiB")
+        self.assert_leak(self.analyze(lines, "--capacity", "24GiB"))
+
+
+class OfPrograms(Words):
+    def test_megatron(self):
+        lines = [f"[Rank 0] (after {10 * i} iterations) memory (MB) | allocated: {4000 + 50 * i}.51 | "
+                 f"max allocated: {4100 + 50 * i}.5 | reserved: 9000.0 | max reserved: 9000.0" for i in range(60)]
+        case = self.analyze(lines)
+        self.assertTrue(case.of("allocator_allocated")["verdict"]["leak"], case.text)
+        self.assertFalse(case.of("allocator_reserved")["verdict"]["leak"], case.text)
+
+    def test_the_cache_of_a_server_is_refused(self):
+        lines = [f"INFO 03-01 12:{i:02}:00 metrics.py:455] Avg prompt throughput: 0.0 tokens/s, Running: 1 reqs, "
+                 f"GPU KV cache usage: {1 + i / 10:.1f}%, CPU KV cache usage: 0.0%." for i in range(60)]
+        self.assert_refused(self.analyze(lines), "line 1 gives how full the KV cache is", "vramtrack watch")
+
+
+class Patterns(Words):
+    """The pattern that is printed reads the same."""
+
+    def assert_same(self, lines):
+        case = self.analyze(lines)
+        words = " ".join(case.text.split())
+        self.assertIn("to correct it: --line-pattern '", words)
+        pattern = words.split("to correct it: --line-pattern '")[1].split("'")[0]
+        again = self.analyze(lines, "--line-pattern", pattern)
+        self.assertEqual([row["verdict"] for row in again.rows], [row["verdict"] for row in case.rows])
+
+    def test_without_a_clock(self):
+        self.assert_same([f"VRAM used {4000 + 50 * i} MiB" for i in range(60)])
+
+    def test_hours_and_minutes(self):
+        self.assert_same([f"{at(60 * i, '%H:%M')} VRAM {4000 + 50 * i} MiB" for i in range(60)])
+
+    def test_seconds_since_the_start(self):
+        self.assert_same([f"[{30 * i}.0s] VRAM used {4000 + 50 * i} MiB" for i in range(60)])
+
+    def test_processes(self):
+        self.assert_same([f"{at(30 * (i // 2))} pid {101 + i % 2} gpu mem: {4000 + 50 * i * (i % 2)} MB"
+                          for i in range(120)])
+
+    def test_examples_of_refusals(self):
+        for form in (lambda m, g, i: f"foo: {m}/24576 MiB in bar", lambda m, g, i: f"foo {m} MiB bar 9000 MiB"):
+            lines = self.timed(form)
+            case = self.analyze(lines)
+            self.assertEqual(case.code, 2, case.text)
+            if ", for example '" in case.error:
+                pattern = case.error.split(", for example '")[1].split("'")[0]
+                self.assertNotEqual(self.analyze(lines, "--line-pattern", pattern).code, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
