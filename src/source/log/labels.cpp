@@ -90,7 +90,19 @@ Label read_label(std::string_view text) {
 
 std::size_t separator_length(std::string_view text) {
   if (text.empty()) return 0;
-  if (std::string_view(",;|\t()[]").find(text.front()) != std::string_view::npos) return 1;
+  switch (text.front()) {
+    case ',':
+    case ';':
+    case '|':
+    case '\t':
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+      return 1;
+    default:
+      if (!begins_wide(text.front())) return 0;
+  }
   for (const std::string_view wide : {"，", "；", "、", "（", "）", "。"})
     if (text.starts_with(wide)) return wide.size();
   return 0;
@@ -106,9 +118,10 @@ std::string_view label_before(std::string_view text) {
   if (!last) return text;
   const Label label = read_label(last->after);
   if (!label.says_anything() && !label.gpu) return text;
+  if (!last->is_bracket || label.roles.size() != 1) return last->after;
   // "GPU memory (used: 5, free: 6)": the brackets are about what stands before them.
   const Label outer = read_label(last->before);
-  return last->is_bracket && label.roles.size() == 1 && outer.is_of_gpu() && outer.roles.empty() ? text : last->after;
+  return outer.is_of_gpu() && outer.roles.empty() ? text : last->after;
 }
 
 std::string_view label_after(std::string_view text) {
@@ -118,6 +131,30 @@ std::string_view label_after(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i)
     if (separator_length(text.substr(i)) > 0) return text.substr(0, i);
   return text;
+}
+
+std::string_view word_right_before(std::string_view text) {
+  std::size_t end = text.size();
+  while (end > 0 && std::string_view(" :=#[(_-\"'/").find(text[end - 1]) != std::string_view::npos) --end;
+  std::vector<Word> words;
+  const std::string_view tail = text.substr(end > 40 ? end - 40 : 0, std::min<std::size_t>(end, 40));
+  cut_words(tail, words);
+  if (words.empty() || words.back().text.data() + words.back().text.size() != text.data() + end) return {};
+  return words.back().text;
+}
+
+bool joins_change(std::string_view gap) {
+  gap = logtext::trim(gap);
+  for (const std::string_view sign : {"to", "->", "-->", "=>", "\u2192", "auf", "\u5230"})
+    if (gap == sign) return true;
+  return false;
+}
+
+bool ends_in_to(std::string_view label) {
+  label = logtext::trim(label);
+  for (const std::string_view word : {"to", "auf", "\u5230", "\u81f3"})
+    if (label.ends_with(word)) return true;
+  return false;
 }
 
 std::string without_digits(std::string_view text) {

@@ -55,6 +55,13 @@ std::size_t separator_length(std::string_view text);
 std::string_view label_before(std::string_view text);
 /// The label in the text behind a number: up to the first separator, or in the brackets with which it begins.
 std::string_view label_after(std::string_view text);
+/// The word right before a number, ignoring punctuation, as in "step [3", "GPU#0:", "gpu0".
+std::string_view word_right_before(std::string_view text);
+/// Whether `gap` between two numbers says that the second is what became of the first: "4000 MB -> 4050 MB",
+/// "increased by 50 MB to 4050 MB".
+bool joins_change(std::string_view gap);
+/// Whether a label is of what something became: "increased to".
+bool ends_in_to(std::string_view label);
 /// The same for labels of one kind.
 std::string without_digits(std::string_view text);
 /// "used of", "/", "in use (out of": if `gap` between two numbers says that the second is the whole of the first, what

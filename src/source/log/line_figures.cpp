@@ -20,17 +20,6 @@ namespace {
 
 constexpr std::size_t kLongestLine = 4096;
 
-/// The word right before a number, ignoring punctuation, as in "step [3", "GPU#0:", "gpu0".
-std::string_view word_right_before(std::string_view text) {
-  std::size_t end = text.size();
-  while (end > 0 && std::string_view(" :=#[(_-\"'/").find(text[end - 1]) != std::string_view::npos) --end;
-  std::vector<Word> words;
-  const std::string_view tail = text.substr(end > 40 ? end - 40 : 0, std::min<std::size_t>(end, 40));
-  cut_words(tail, words);
-  if (words.empty() || words.back().text.data() + words.back().text.size() != text.data() + end) return {};
-  return words.back().text;
-}
-
 bool is_count(Meaning meaning) {
   return meaning >= Meaning::step && meaning <= Meaning::request;
 }
@@ -59,22 +48,6 @@ void settle_current(std::vector<MemoryFigure>& figures) {
   for (MemoryFigure& f : figures)
     if (f.role == Meaning::current) f.role = kind == Meaning::none && f.is_memory ? Meaning::used : kind;
   std::erase_if(figures, [](const MemoryFigure& f) { return f.role == Meaning::none; });
-}
-
-/// Whether `gap` between two numbers says that the second is what became of the first: "4000 MB -> 4050 MB",
-/// "increased by 50 MB to 4050 MB".
-bool joins_change(std::string_view gap) {
-  gap = logtext::trim(gap);
-  for (const std::string_view sign : {"to", "->", "-->", "=>", "\u2192", "auf", "\u5230"})
-    if (gap == sign) return true;
-  return false;
-}
-
-bool ends_in_to(std::string_view label) {
-  label = logtext::trim(label);
-  for (const std::string_view word : {"to", "auf", "\u5230", "\u81f3"})
-    if (label.ends_with(word)) return true;
-  return false;
 }
 
 /// Reads one line; the numbers of its time are not among `numbers`.

@@ -80,6 +80,7 @@ bool separates_list(std::string_view line, std::size_t begin, std::size_t i) {
 }  // namespace
 
 std::string plain_digits(std::string_view digits) {
+  if (digits.find_first_not_of("0123456789.,") == std::string_view::npos) return std::string(digits);
   std::string out;
   for (std::size_t i = 0; i < digits.size();) {
     const std::size_t sign = group_sign(digits.substr(i));
