@@ -4,56 +4,19 @@
 #include <iterator>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "explain/pattern.hpp"
+#include "explain/prose.hpp"
 
 namespace vramtrack::explain {
 namespace {
 
-using Words = std::span<const std::string_view>;
-
-/// A sentence with one of these is about what may happen to its reader, wherever in the sentence the message stands.
-constexpr std::string_view kConditions[] = {
-    "if",       "you", "your",  "you're", "you'll",  "you've",   "whenever", "e.g.", "i.e.", "example",
-    "examples", "how", "avoid", "avoids", "prevent", "prevents", "faq",      "tip",  "tips"};
-/// A clause with one of these, right before the message, is about messages in general, or denies one. A colon or a
-/// bracket ends the clause: "could not load the model: X" tells of X.
-constexpr std::string_view kGeneral[] = {
-    "when",      "avoiding",     "preventing",      "fix",      "fixes",    "fixed",    "fixing",
-    "solve",     "solves",       "solved",          "resolve",  "resolves", "resolved", "handle",
-    "handles",   "handling",     "handler",         "catch",    "catches",  "catching", "debug",
-    "debugging", "troubleshoot", "troubleshooting", "mitigate", "causes",   "common",   "frequent",
-    "see",       "errors",       "exceptions",      "issues",   "problems", "such",     "expect",
-    "expects",   "expected",     "throws",          "raises",   "retries",  "prone"};
-/// What did not happen.
-constexpr std::string_view kDenials[] = {"no", "not", "never", "without"};
-/// What may happen.
-constexpr std::string_view kModals[] = {"may", "might", "can", "could", "would", "should"};
-/// What did happen: stronger than the words above, except those of denial.
-constexpr std::string_view kEvents[] = {
-    "failed",     "crashed", "died",        "raised",   "threw",    "got",      "caught",  "hit",  "ran", "aborted",
-    "terminated", "exited",  "encountered", "panicked", "returned", "reported", "printed", "said", "gave"};
-/// "retry on X": what a program does where X happens.
-constexpr std::string_view kReactions[] = {"retry",   "exit",     "stop",   "restart", "resume", "fall",
-                                           "back",    "fallback", "reduce", "lower",   "skip",   "enabled",
-                                           "retries", "restarts", "falls",  "halve"};
-/// Words behind a message that speak of messages in general: "X errors", "X usually means".
-constexpr std::string_view kGeneralAfter[] = {"errors",    "exceptions", "issues", "problems",  "failures",  "crashes",
-                                              "means",     "usually",    "often",  "typically", "sometimes", "can",
-                                              "may",       "might",      "could",  "should",    "will",      "if",
-                                              "indicates", "happens",    "occurs", "is",        "are"};
-/// Nouns between a message and what is said of it.
-constexpr std::string_view kNouns[] = {"error", "exception", "message", "status", "problem", "issue"};
 /// Statements that raise, catch or compare errors.
 constexpr std::string_view kStatements[] = {"except", "raise",  "elif",   "catch",  "throw",
                                             "case",   "return", "assert", "#define"};
 
 bool has(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
-}
-bool has_any(Words words, std::span<const std::string_view> of) {
-  return std::any_of(words.begin(), words.end(), [of](std::string_view word) { return has(of, word); });
 }
 
 bool is_letter(char c) {
@@ -95,43 +58,6 @@ std::string plain(std::string_view text) {
   }
   return out;
 }
-
-/// What stands before a message on its line.
-struct Before {
-  std::vector<std::string_view> sentence;
-  std::vector<std::string_view> clause;
-  std::vector<std::string_view> part;  ///< of the clause, behind the last comma
-
-  explicit Before(std::string_view text) {
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = std::min(text.find_first_of(" =\"", at), text.size());
-      if (end > at) add(text.substr(at, end - at));
-      at = end + 1;
-    }
-  }
-
- private:
-  void add(std::string_view raw) {
-    const std::string_view word = trimmed(raw, "\"'`*_,:;!?()[]");
-    const char last = raw.back();
-    if (!word.empty()) {
-      for (auto* const words : {&sentence, &clause, &part}) words->push_back(word);
-    } else if (is_quote_mark(last)) {
-      return;
-    }
-    const bool is_class = word.size() > 5 && (word.ends_with("error") || word.ends_with("exception"));
-    if ((last == '.' && word != "e.g." && word != "i.e.") || last == '!' || last == '?' || last == ';') {
-      for (auto* const words : {&sentence, &clause, &part}) words->clear();
-    } else if ((last == ':' && !is_class) || last == ']' || last == '(' || raw.front() == '(' || word.empty() ||
-               !is_letter(word.front())) {
-      clause.clear();
-      part.clear();
-      if (raw.front() == '(' && !word.empty()) clause.push_back(word);
-    } else if (last == ',') {
-      part.clear();
-    }
-  }
-};
 
 /// The begin of the message with the names of exceptions before it: "RuntimeError: X".
 std::size_t begin_with_classes(std::string_view before) {
@@ -178,6 +104,17 @@ bool is_used_as_name(std::string_view code, std::string_view left, std::string_v
          (word_end > 0 && word_end != std::string_view::npos && right.substr(word_end) == ";");
 }
 
+/// The next line underlines this one, which is a heading.
+bool is_underlined(std::string_view before, std::string_view message, std::string_view lines) {
+  const std::size_t begin = lines.find('\n');
+  if (begin == std::string_view::npos || !trimmed(before).empty()) return false;
+  const std::string_view next = trimmed(lines.substr(begin + 1, lines.find('\n', begin + 1) - begin - 1));
+  const std::string_view after = trimmed(lines.substr(0, begin));
+  return !next.empty() && next.find_first_not_of(next.front()) == std::string_view::npos &&
+         std::string_view("=-~^").find(next.front()) != std::string_view::npos &&
+         next.size() == message.size() + after.size();
+}
+
 bool is_in_code(std::string_view before, std::string_view message, std::string_view after) {
   const std::string_view code = code_of(before);
   if (code.starts_with("# ") || code.starts_with("## ") || code.starts_with("###") || code.starts_with("//") ||
@@ -190,6 +127,8 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   // "case 3: X" is no statement, but the begin of a log line.
   if (has(kStatements, first) && code.find(": ") == std::string_view::npos) return true;
   if (const auto function = called_with_string(code); !function.empty() && !is_exception(function)) return true;
+  // A string in a call, with more arguments before it.
+  if (before.find_first_of("\"'`") != std::string_view::npos && trimmed(after).ends_with(");")) return true;
   const std::string_view words = without_blanks_at_end(before);
   if (has(kStatements, words.substr(words.find_last_of(" \t(;{") + 1))) return true;
   // The help of a program: "--retry  what to do on X".
@@ -217,7 +156,7 @@ bool explains(std::string_view rest) {
 
 /// Whether `before` ends with a mark of quotation that closes in `after`, and what stands around both shows that the
 /// message is a term or a string among others, not the value of a field or the text of an exception.
-bool is_term(std::string_view before, std::string_view after, Words clause, bool has_class) {
+bool is_term(std::string_view before, std::string_view after, const Sentence& sentence, bool has_class) {
   if (before.empty() || !is_quote_mark(before.back())) return false;
   const char mark = before.back();
   const std::size_t close = after.find(mark);
@@ -243,12 +182,13 @@ bool is_term(std::string_view before, std::string_view after, Words clause, bool
     return !is_exception(code.substr(0, code.size() - 1));
   }
   if (last == ',' || last == '[' || last == '{') return is_exact && !has_class;
-  if (has_blank && (is_letter(last) || last == ')')) return !has_any(clause, kEvents);
+  if (has_blank && (is_letter(last) || last == ')')) return !sentence.tells_event() && !sentence.is_own_report();
   return trimmed(right, " ").starts_with("in ") || trimmed(right, " ").starts_with("not in ");
 }
 
-/// An entry of a list or of a table that says what X is: "- X: lower the batch size", "| X | lower the batch size |".
-bool is_entry(std::string_view before, std::string_view after) {
+/// An entry of a list or of a table: of messages alone, or one that says what X is: "- X: lower the batch size",
+/// "| X | lower the batch size |".
+bool is_entry(std::string_view before, std::string_view after, bool has_class) {
   const std::string_view mark = trimmed(before, " \t*_`");
   const std::string_view rest = after.substr(std::min(after.find_first_not_of("*_`. "), after.size()));
   const bool has_words = rest.find(' ', 2) != std::string_view::npos;
@@ -257,63 +197,37 @@ bool is_entry(std::string_view before, std::string_view after) {
                            (mark.back() == '.' || mark.back() == ')');
   const bool is_bullet =
       mark == "-" || mark == "\xe2\x80\xa2" || is_numbered || (mark.empty() && trimmed(before, " \t") == "*");
+  if (is_bullet && !has_class && trimmed(rest, " \t\r.").empty()) return true;
   return (is_bullet && explains(rest) && has_words) || mark.ends_with("[ ]") || mark.ends_with("[x]");
 }
 
-/// What is said of it behind it: "X errors", "`X` usually means", "X?".
-bool is_spoken_of(std::string_view after) {
-  std::size_t at = 0;
-  for (int word_count = 0; word_count < 3; ++word_count) {
-    at = std::min(after.find_first_not_of(" \t\"'`*_", at), after.size());
-    if (at < after.size() && after[at] == '?') return true;
-    std::size_t end = at;
-    while (end < after.size() && is_letter(after[end])) ++end;
-    const std::string_view word = after.substr(at, end - at);
-    if (word.empty()) return false;
-    if (has(kGeneralAfter, word)) return true;
-    if (!has(kNouns, word)) return false;
-    at = end;
-  }
-  return false;
-}
-
-bool is_in_general(const Before& words) {
-  if (has_any(words.sentence, kConditions)) return true;
-  const Words clause = words.clause;
-  if (clause.empty()) return false;
-  const std::string_view last = clause.back();
-  const std::string_view before_last = clause.size() > 1 ? clause[clause.size() - 2] : "";
-  if (last == "when" || last == "upon" || last == "for" || (last == "on" && has_any(clause, kReactions))) return true;
-  // "could not be loaded because X" denies something else.
-  if (last == "because" || (last == "of" && before_last == "because") || (last == "to" && before_last == "due"))
-    return has_any(clause, kModals) && !has_any(clause, kDenials);
-  if (has_any(words.part, kDenials)) return true;
-  return !has_any(clause, kEvents) && (has_any(clause, kModals) || has_any(clause, kGeneral));
-}
-
-/// The sentence behind the message ends as a question.
-bool is_asked(std::string_view after) {
-  for (std::size_t i = 0; i < after.size(); ++i) {
-    const bool ends = i + 1 == after.size() || after[i + 1] == ' ' || is_quote_mark(after[i + 1]);
-    if (ends && (after[i] == '.' || after[i] == '!' || after[i] == '?')) return after[i] == '?';
-  }
-  return false;
-}
-
-/// The line above addresses the reader, and its sentence goes on behind the message: `after` begins in lower case.
-bool goes_on(std::string_view above, std::string_view after) {
-  above = trimmed(above);
+/// The sentence of the line above goes on behind the message, which is wrapped: `after` begins in lower case.
+bool is_wrapped(std::string_view above, std::string_view after) {
   after = trimmed(after, " \t\r\n.\"'`");
   if (above.empty() || !is_letter(above.back()) || after.empty()) return false;
-  if (!is_letter(after.front()) && after.front() != ',') return false;
-  static constexpr std::string_view kReader[] = {"you", "your", "you're", "you'll", "you've"};
-  return has_any(Before(above).sentence, kReader);
+  return is_letter(after.front()) || after.front() == ',';
+}
+
+/// Whether the sentence above a message that has its line to itself speaks of it in general: it goes on behind it, or
+/// introduces it by a colon, also above the fence of a block of code.
+bool is_introduced(std::string_view lines_above, std::string_view after) {
+  bool is_next = true;
+  while (!lines_above.empty()) {
+    const std::size_t begin = lines_above.rfind('\n') + 1;
+    const std::string_view line = trimmed(lines_above.substr(begin), " \t\r>*");
+    const bool is_fence = line.starts_with("```") || line.starts_with("~~~");
+    if (!line.empty() && !is_fence)
+      return ((is_next && is_wrapped(line, after)) || line.ends_with(':')) && addresses_reader(line);
+    is_next = false;
+    lines_above = lines_above.substr(0, begin == 0 ? 0 : begin - 1);
+  }
+  return false;
 }
 
 }  // namespace
 
-bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std::size_t size_count) {
-  if (size_count >= 2) return false;
+bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std::size_t figure_count) {
+  if (figure_count >= 2) return false;
   const std::size_t from = begin - std::min(begin, kBeforeBytes);
   const std::string all_before = plain(text.substr(from, begin - from));
   const std::string all_after = plain(text.substr(end, kAfterBytes));
@@ -321,17 +235,17 @@ bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std
   const std::size_t line = all_before.rfind('\n') + 1;
   const std::string_view before = std::string_view(all_before).substr(line);
   const std::string_view before_class = before.substr(0, begin_with_classes(before));
-  const Before words(before);
+  const bool has_class = before_class.size() < before.size();
+  const bool begins = trimmed(before_class, " \t>|`*\"'").empty();
+  const Sentence sentence(before, after);
   const std::string message = plain(text.substr(begin, end - begin));
-  if (is_in_code(before, message, after) || is_entry(before_class, after) || is_spoken_of(after) || is_asked(after) ||
-      is_in_general(words))
+  if (is_in_code(before, message, after) || is_entry(before_class, after, has_class) ||
+      is_spoken_of(after, begins && !has_class) || is_answered(all_after) || is_underlined(before, message, all_after))
     return true;
-  if (is_term(before, after, words.clause, false) ||
-      is_term(before_class, after, words.clause, before_class.size() < before.size()))
-    return true;
-  if (!trimmed(before_class, " \t>|`*\"'").empty() || line < 2) return false;
-  const std::string_view above = std::string_view(all_before).substr(0, line - 1);
-  return goes_on(above.substr(above.rfind('\n') + 1), text.substr(end, kAfterBytes));
+  if (sentence.is_general() || is_general_in_cjk(before, after)) return true;
+  if (is_term(before, after, sentence, false) || is_term(before_class, after, sentence, has_class)) return true;
+  if (!begins || line < 2) return false;
+  return is_introduced(std::string_view(all_before).substr(0, line - 1), text.substr(end, kAfterBytes));
 }
 
 }  // namespace vramtrack::explain

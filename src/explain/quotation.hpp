@@ -11,13 +11,15 @@ namespace vramtrack::explain {
 inline constexpr std::size_t kBeforeBytes = 256;
 inline constexpr std::size_t kAfterBytes = 160;
 
-/// Whether the message at [begin, end) of `text` is only mentioned. It is, if it has less than two sizes and one of
+/// Whether the message at [begin, end) of `text` is only mentioned. It is, if it has less than two figures and one of
 /// these holds:
 ///   - it stands in a comment, a heading, or a statement of a program that handles errors;
 ///   - it is a string or a term among others: "the error `X` means", ["X", "Y"], `- X: lower the batch size`;
-///   - its sentence is a condition, a question, advice or a denial: "if you see X", "to avoid X", "X errors can".
-/// A message with two sizes is always one: nobody needs the figures of somebody else's failure in order to mention it,
-/// and people paste messages into sentences. Never reads further than kBeforeBytes and kAfterBytes. O(1).
-bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std::size_t size_count);
+///   - its sentence speaks of it in general (prose.hpp): "if you see X", "to avoid X", "X errors can", "it stops with
+///   X";
+///   - the sentence above, which introduces it, speaks to a reader: "you may see this:".
+/// A message with two figures is always one: nobody needs the figures of somebody else's failure in order to mention
+/// it, and people paste messages into sentences. Never reads further than kBeforeBytes and kAfterBytes. O(1).
+bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std::size_t figure_count);
 
 }  // namespace vramtrack::explain

@@ -126,11 +126,12 @@ void Reader::take(const Found& found) {
                                               text_.begin() + static_cast<std::ptrdiff_t>(found.begin), '\n'));
     counted_ = found.begin;
   }
-  const auto size_count =
-      static_cast<std::size_t>(std::count_if(found.match.captured.begin(), found.match.captured.end(),
-                                             [](const Captured& captured) { return is_size(captured.figure); }));
+  const auto figure_count = static_cast<std::size_t>(
+      std::count_if(found.match.captured.begin(), found.match.captured.end(),
+                    [](const Captured& captured) { return captured.figure != Figure::skipped; }));
   const bool is_failure = found.wording->role != Role::context && found.wording->role != Role::frame;
-  if (is_failure && messages_.size() < kMostMessages && is_quotation(text_, found.begin, found.match.end, size_count)) {
+  if (is_failure && messages_.size() < kMostMessages &&
+      is_quotation(text_, found.begin, found.match.end, figure_count)) {
     if (quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
     return;
   }

@@ -1,0 +1,264 @@
+#include "explain/prose.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+namespace vramtrack::explain {
+namespace {
+
+using Words = std::span<const std::string_view>;
+
+/// A sentence with one of these is about what may happen, wherever in the sentence the message stands.
+constexpr std::string_view kConditions[] = {"if",       "unless", "whenever", "e.g.",  "i.e.", "example",
+                                            "examples", "how",    "faq",      "tip",   "tips", "wenn",
+                                            "falls",    "sollte", "lorsque",  "cuando"};
+constexpr std::string_view kReader[] = {"you", "your", "you're", "you'll", "you've"};
+constexpr std::string_view kWriter[] = {"i", "i'm", "i've", "my", "we", "our"};
+/// Words for what is done about failures begin with one of these, in all their forms.
+constexpr std::string_view kRemedies[] = {"fix",   "solv",   "solut",   "resol",   "avoid",        "prevent",
+                                          "handl", "catch",  "mitigat", "workaro", "troubleshoot", "debugging",
+                                          "prone", "expect", "common",  "frequent"};
+constexpr std::string_view kDenials[] = {"no", "not", "never", "without"};
+constexpr std::string_view kModals[] = {"may", "might", "can", "could", "would", "should", "will", "retry", "retries"};
+/// What happened to a program.
+constexpr std::string_view kEvents[] = {"failed",     "failure",  "crashed",     "died",     "raised",  "threw",
+                                        "got",        "caught",   "hit",         "ran",      "aborted", "terminated",
+                                        "exited",     "panicked", "encountered", "ended",    "killed",  "was",
+                                        "were",       "returned", "reported",    "printed",  "said",    "gave",
+                                        "stopped",    "unable",   "cannot",      "finished", "went",    "abgebrochen",
+                                        "abgestürzt", "brach",    "wurde",       "killing",  "failing", "gescheitert"};
+/// Labels of a failure, where a clause begins with them: "error in worker 3 X".
+constexpr std::string_view kLabels[] = {"error", "err", "fatal", "critical", "warning", "warn", "exception", "severe"};
+/// Words that sentences have and labels have not: articles, prepositions, auxiliaries.
+constexpr std::string_view kFunctionWords[] = {
+    "a",    "an",  "the",  "this", "that",   "these", "of",     "on",    "in",   "for", "to",   "with", "by",
+    "from", "as",  "at",   "into", "is",     "are",   "be",     "do",    "does", "has", "have", "it",   "and",
+    "or",   "see", "like", "such", "during", "after", "before", "while", "when", "der", "die",  "das",  "ein",
+    "eine", "mit", "bei",  "beim", "ist",    "und",   "zu",     "le",    "la",   "une", "avec"};
+/// Words behind a message that speak of messages in general.
+constexpr std::string_view kGeneralAfter[] = {
+    "errors", "exceptions", "issues",    "problems", "failures", "crashes", "means", "usually",
+    "often",  "typically",  "sometimes", "can",      "may",      "might",   "could", "should",
+    "will",   "if",         "indicates", "happens",  "occurs",   "is",      "are",   "handling"};
+/// The same, behind a message that begins its line: a program prints its reason, not its condition.
+constexpr std::string_view kGeneralBehindBegin[] = {"when", "whenever", "because", "unless", "during", "with"};
+/// Nouns between a message and what is said of it.
+constexpr std::string_view kNouns[] = {"error", "exception", "message", "status", "problem", "issue"};
+
+bool has(Words words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+bool has_any(Words words, Words of) {
+  return std::any_of(words.begin(), words.end(), [of](std::string_view word) { return has(of, word); });
+}
+bool is_remedy(std::string_view word) {
+  return std::any_of(std::begin(kRemedies), std::end(kRemedies), [word](auto stem) { return word.starts_with(stem); });
+}
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0xc3;
+}
+bool is_quote_mark(char c) {
+  return c == '"' || c == '\'' || c == '`' || c == '*';
+}
+std::string_view trimmed(std::string_view text, std::string_view marks) {
+  const std::size_t from = std::min(text.find_first_not_of(marks), text.size());
+  return text.substr(from, text.find_last_not_of(marks) + 1 - from);
+}
+
+/// The rest of the sentence behind a message.
+std::string_view to_sentence_end(std::string_view after) {
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const bool ends = i + 1 == after.size() || after[i + 1] == ' ' || is_quote_mark(after[i + 1]);
+    if (ends && (after[i] == '.' || after[i] == '!' || after[i] == '?')) return after.substr(0, i + 1);
+  }
+  return after;
+}
+
+bool has_text(std::string_view text, Words of) {
+  return std::any_of(of.begin(), of.end(), [text](auto each) { return text.find(each) != std::string_view::npos; });
+}
+
+/// A character of kana, Chinese or Korean in UTF-8.
+bool has_cjk(std::string_view text) {
+  for (std::size_t i = 0; i + 2 < text.size(); ++i) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(text[i + 1]);
+    // U+3041 to U+30FF, U+3400 to U+9FFF, U+AC00 to U+D7FF.
+    if ((lead == 0xe3 && (next == 0x81 || next == 0x82 || next == 0x83 || next >= 0x90)) ||
+        (lead >= 0xe4 && lead <= 0xe9) || (lead >= 0xea && lead <= 0xed && (lead != 0xea || next >= 0xb0)))
+      return true;
+  }
+  return false;
+}
+
+/// Behind the last of `marks` in `text`.
+std::string_view behind_last(std::string_view text, Words marks) {
+  std::size_t from = 0;
+  for (const std::string_view mark : marks)
+    if (const std::size_t at = text.rfind(mark); at != std::string_view::npos) from = std::max(from, at + mark.size());
+  return text.substr(from);
+}
+
+}  // namespace
+
+Sentence::Sentence(std::string_view before, std::string_view after) : after_(to_sentence_end(after)) {
+  for (std::size_t at = 0; at < before.size();) {
+    const std::size_t end = std::min(before.find_first_of(" =\"", at), before.size());
+    if (end > at) add(before.substr(at, end - at));
+    // What stands in another column, or is the key of a field, is a label.
+    if (end < before.size() && (before[end] == '=' || before.substr(end).starts_with("  "))) end_clause();
+    at = end + 1;
+  }
+}
+
+void Sentence::end_clause() {
+  has_prefix_ = true;
+  clause_.clear();
+  part_.clear();
+}
+
+void Sentence::add(std::string_view raw) {
+  const std::string_view word = trimmed(raw, "\"'`*_,:;!?()[]");
+  const char last = raw.back();
+  if (!word.empty()) {
+    for (auto* const words : {&sentence_, &clause_, &part_}) words->push_back(word);
+  } else if (is_quote_mark(last)) {
+    return;
+  }
+  const bool is_class = word.size() > 5 && (word.ends_with("error") || word.ends_with("exception"));
+  if ((last == '.' && word != "e.g." && word != "i.e.") || last == '!' || last == '?' || last == ';') {
+    sentence_.clear();
+    end_clause();
+    has_prefix_ = false;
+  } else if ((last == ':' && !is_class) || last == ']' || word.empty() || !is_letter(word.front())) {
+    // A bracket that the message stands in belongs to what it stands behind: "step 3 failed (X)".
+    if (raw != "(") end_clause();
+  } else if (last == ',') {
+    part_.clear();
+  }
+}
+
+bool Sentence::tells_event() const {
+  return has_any(clause_, kEvents) || could_not() || (!clause_.empty() && has(kLabels, clause_.front()));
+}
+
+bool Sentence::is_own_report() const {
+  return has_any(sentence_, kWriter);
+}
+
+bool Sentence::could_not() const {
+  const auto did = [](std::string_view word, std::string_view next) {
+    return next == "not" && (word == "could" || word == "did");
+  };
+  return std::adjacent_find(clause_.begin(), clause_.end(), did) != clause_.end();
+}
+
+bool Sentence::is_condition() const {
+  if (has_any(sentence_, kConditions)) return true;
+  if (has_any(sentence_, kReader))
+    return has(sentence_, "you") || has(sentence_, "when") || !has_any(sentence_, kEvents);
+  // "fix: X", "- fixed a crash with X": the line of a list of changes.
+  const auto first =
+      std::find_if(sentence_.begin(), sentence_.end(), [](auto word) { return is_letter(word.front()); });
+  return first != sentence_.end() && is_remedy(*first);
+}
+
+/// Whether the message is part of a sentence, and not behind a label: by its words, or because a label that no time,
+/// tag or key stands before is a name, and not as long.
+bool Sentence::has_own_words() const {
+  constexpr std::size_t kLongestLabel = 2;
+  return (!has_prefix_ && part_.size() > kLongestLabel) || has_any(part_, kFunctionWords);
+}
+
+bool Sentence::is_general() const {
+  if (is_condition() || after_.ends_with('?')) return true;
+  if (clause_.empty()) return false;
+  const std::string_view last = clause_.back();
+  const std::string_view before_last = clause_.size() > 1 ? clause_[clause_.size() - 2] : "";
+  if (last == "when" || last == "upon" || last == "for") return true;
+  // "could not be loaded because X" denies something else.
+  if (last == "because" || (last == "of" && before_last == "because") || (last == "to" && before_last == "due"))
+    return has_any(clause_, kModals) && !has_any(clause_, kDenials);
+  if (has_any(part_, kDenials) && !could_not()) return true;
+  if (tells_event()) return false;
+  if (std::any_of(clause_.begin(), clause_.end(), is_remedy) || has_any(clause_, kModals)) return true;
+  if (is_own_report()) return false;
+  const bool is_told_behind = std::any_of(std::begin(kEvents), std::end(kEvents),
+                                          [this](auto verb) { return after_.find(verb) != std::string_view::npos; });
+  return has_own_words() && !is_told_behind;
+}
+
+bool is_spoken_of(std::string_view after, bool begins) {
+  std::size_t at = 0;
+  for (int word_count = 0; word_count < 3; ++word_count) {
+    at = std::min(after.find_first_not_of(" \t\"'`*_", at), after.size());
+    if (at < after.size() && after[at] == '?') return true;
+    std::size_t end = at;
+    while (end < after.size() && is_letter(after[end])) ++end;
+    const std::string_view word = after.substr(at, end - at);
+    if (word.empty()) return false;
+    if (has(kGeneralAfter, word) || (begins && has(kGeneralBehindBegin, word))) return true;
+    // Its writer knows why: "because I stopped it".
+    if (word == "because" && has(kWriter, after.substr(end + 1, after.find(' ', end + 1) - end - 1))) return true;
+    if (!has(kNouns, word)) return false;
+    at = end;
+  }
+  return false;
+}
+
+bool addresses_reader(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t at = 0; at < line.size();) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    words.push_back(trimmed(line.substr(at, end - at), "\"'`*_,:;!?()[].#>"));
+    at = end + 1;
+  }
+  if (has_any(words, kWriter)) return false;
+  // "Your log:" introduces what happened.
+  std::erase(words, "your");
+  return has_any(words, kReader) || has_any(words, kConditions) || has_any(words, kModals) ||
+         std::any_of(words.begin(), words.end(), is_remedy);
+}
+
+bool is_answered(std::string_view lines) {
+  constexpr std::string_view kMarks = " \t\r*#>_`";
+  bool is_apart = false;
+  // Behind the line of the message.
+  for (std::size_t at = lines.find('\n'); at != std::string_view::npos;) {
+    const std::size_t end = lines.find('\n', at + 1);
+    const std::string_view line = trimmed(lines.substr(at + 1, end - at - 1), " \t\r");
+    if (!line.empty() && !line.starts_with("```") && !line.starts_with("~~~")) {
+      const std::string_view label = trimmed(line, kMarks);
+      return (is_apart || line.front() == '*' || line.front() == '#') &&
+             (label.starts_with("fix") || label.starts_with("solut") || label.starts_with("workaround") ||
+              label.starts_with("resolution") || label.starts_with("解决") || label.starts_with("解決") ||
+              label.starts_with("対処"));
+    }
+    is_apart = true;
+    at = end;
+  }
+  return false;
+}
+
+bool is_general_in_cjk(std::string_view before, std::string_view after) {
+  static constexpr std::string_view kEnds[] = {"。", "！", "？", "；"};
+  static constexpr std::string_view kLabelEnds[] = {"：", ":", "]", ")", "】", "）", "。", "！", "？"};
+  static constexpr std::string_view kConditionTexts[] = {
+      "如果", "若",   "请",   "請",   "避免",     "防止", "解决", "解決",     "怎么", "如何", "可能",
+      "提示", "場合", "たら", "れば", "ください", "防ぐ", "対処", "ことがあ", "경우", "하면", "세요"};
+  static constexpr std::string_view kEventTexts[] = {"了",   "报错",   "報錯", "失败", "失敗", "崩溃",    "出错",
+                                                     "终止", "ました", "した", "落ち", "났",   "했습니다"};
+  std::size_t end = after.size();
+  for (const std::string_view mark : kEnds) end = std::min(end, after.find(mark));
+  const std::string_view right = after.substr(0, end);
+  const std::string_view sentence = behind_last(before, kEnds);
+  const std::string_view clause = behind_last(sentence, kLabelEnds);
+  const bool goes_on = has_cjk(trimmed(right, " \"'`*").substr(0, 3));
+  if (!has_cjk(clause) && !goes_on) return has_cjk(sentence) && has_text(sentence, kConditionTexts);
+  if (has_text(sentence, kConditionTexts) || has_text(right, kConditionTexts)) return true;
+  return !has_text(clause, kEventTexts) && !has_text(right, kEventTexts);
+}
+
+}  // namespace vramtrack::explain
