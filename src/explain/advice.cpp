@@ -68,6 +68,10 @@ std::string fault_of(const Failure& f) {
       return f.wording->setting.empty() ? "a limit that was set, not the device"
                                         : fmt::format("a limit that was set, not the device: {}", f.wording->setting);
     case Cause::outside:
+      if (f.used_line > 0)
+        return f.others.empty() ? "others', by that table, unless it was made while this program ran"
+                                : fmt::format("others', by that table, unless one of them is this program: {}",
+                                              processes_words(f.others));
       if (is_own_outside(f)) return "this process's own libraries, outside its allocator (contexts, NCCL, CUDA graphs)";
       return f.others.empty() || f.may_name_itself ? "not this allocator's: other processes, or libraries of this one"
                                                    : fmt::format("others': {}", processes_words(f.others));
@@ -150,6 +154,15 @@ std::string would_tell_of(const Failure& f) {
            "that was in use (InUse), and what holds most (Peak buffers, Bin, Current usage); or who else held the "
            "device: "
            "vramtrack watch beside the program";
+  // PyTorch's settings are limits.
+  const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
+  std::string options(options_of(f));
+  if (options.empty() && has_setting) options = fmt::format("see {}", f.wording->setting);
+  if (!options.empty())
+    return fmt::format(
+        "what nvidia-smi or vramtrack holders shows before the program starts: if others hold the device "
+        "then, end them; if nobody does, the program itself needs too much: {}",
+        options);
   return "who held the device when it failed: vramtrack watch beside the program, or vramtrack run -- PROGRAM, or the "
          "whole message with its figures";
 }

@@ -25,12 +25,15 @@ constexpr double kAlmost = 0.99;
 /// The figures of a device, completed by what follows from them.
 struct Sums {
   double asked = 0;  ///< 0: the message does not tell
-  std::optional<double> total, free, allocated, reserved, cached, process, allowed;
+  std::optional<double> total, free, allocated, reserved, cached, process, allowed, used;
   double others = 0;  ///< of other processes, added up
 
   /// What the allocator has taken.
   [[nodiscard]] double held() const { return reserved.value_or(allocated.value_or(0)); }
-  [[nodiscard]] bool has_room_on_device() const { return free && *free >= asked + 32 * kMiB + asked / 32; }
+  /// `taken`: since it was free.
+  [[nodiscard]] bool has_room_on_device(double taken = 0) const {
+    return free && *free - taken >= asked + 32 * kMiB + asked / 32;
+  }
   [[nodiscard]] bool has_hit_allowed() const { return allowed && held() + asked > *allowed * kAlmost; }
   /// A limit makes what is free beyond it useless.
   [[nodiscard]] bool is_limited() const {
@@ -48,6 +51,7 @@ Sums sums_of(const Failure& f) {
   s.cached = f.figures.get(Figure::unallocated);
   s.process = f.figures.get(Figure::process);
   s.allowed = f.figures.get(Figure::allowed);
+  s.used = f.figures.get(Figure::used);
   if (!s.reserved && s.allocated && s.cached) s.reserved = *s.allocated + *s.cached;
   if (!s.cached && s.allocated && s.reserved) s.cached = std::max(0.0, *s.reserved - *s.allocated);
   for (const OtherProcess& other : f.others) s.others += other.bytes;
@@ -123,10 +127,16 @@ Answer by_pieces(const Failure& f, const Sums& s) {
   return Verdict{filled_by(s.asked, s.allowed.value_or(taken)), sizes};
 }
 
+/// What llama.cpp has put into buffers since it printed what is free, which it does when it starts.
+double buffers_since_start(const Failure& f) {
+  if (f.wording->program != "llama.cpp/ggml") return 0;
+  return f.figures.get(Figure::weights).value_or(0) + f.figures.get(Figure::kv_cache).value_or(0);
+}
+
 /// The device had the request free, and no limit is named: an unnamed one stopped it. Some is kept back by drivers, so
 /// free memory shows a limit only where there is some to spare (as `snapshot oom`).
-Answer by_room_on_device(const Failure&, const Sums& s) {
-  if (s.allowed || !s.has_room_on_device() || !s.total || *s.free > *s.total) return std::nullopt;
+Answer by_room_on_device(const Failure& f, const Sums& s) {
+  if (s.allowed || !s.has_room_on_device(buffers_since_start(f)) || !s.total || *s.free > *s.total) return std::nullopt;
   return Verdict{
       Cause::limit,
       fmt::format("{} were requested and {} of the device's {} were free: something else stopped it, a limit "
@@ -254,6 +264,42 @@ Answer by_own_need(const Failure& f, const Sums& s) {
                              size_words(s.asked), size_words(*s.allocated), moved, size_words(*s.free), rest)};
 }
 
+/// "22.00 GiB of the device's 22.49 GiB were in use by the table of nvidia-smi in line 3: process 7 (21.97 GiB)"
+std::string table_use_words(const Failure& f, const Sums& s) {
+  return fmt::format("{} of the device's {} were in use by the table of nvidia-smi in line {}{}{}", size_words(*s.used),
+                     size_words(*s.total), f.used_line, f.others.empty() ? "" : ": ", processes_words(f.others));
+}
+
+/// A table beside the message shows the device at another moment: of others that fill it, or with nobody in it. Between
+/// the two it decides nothing.
+Answer by_table(const Failure& f, const Sums& s) {
+  if (!s.used || !s.total || f.used_line == 0) return std::nullopt;
+  const double ordinary = ordinary_outside_bytes(*s.total);
+  const double rest = *s.total - *s.used;
+  const bool is_too_little = s.asked > 0 ? s.asked > rest : rest < *s.total / 10;
+  if (!is_too_little) return std::nullopt;
+  const std::string words =
+      (s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "") + table_use_words(f, s);
+  if (*s.used - std::max(s.held(), s.process.value_or(0)) > ordinary) return Verdict{Cause::outside, words};
+  if (*s.used > ordinary || s.asked <= 0) return std::nullopt;
+  return Verdict{filled_by(s.asked, *s.total), words};
+}
+
+/// llama.cpp makes its buffers when a model is loaded, before anything grows.
+Answer by_start(const Failure& f, const Sums& s) {
+  if (f.wording->program != "llama.cpp/ggml" || !s.total || !s.free || s.asked <= 0) return std::nullopt;
+  const double used = *s.total - *s.free;
+  const double taken = buffers_since_start(f);
+  const std::string words = fmt::format("{} were requested; when it started, {} of the device's {} were free{}",
+                                        size_words(s.asked), size_words(*s.free), size_words(*s.total),
+                                        taken > 0 ? fmt::format(", and it has taken {} since", size_words(taken)) : "");
+  if (used <= ordinary_outside_bytes(*s.total)) return Verdict{filled_by(s.asked, *s.total), words};
+  // Without what was in use before, it would fit.
+  if (s.asked + taken > *s.total) return Verdict{filled_by(s.asked, *s.total), words};
+  if (s.asked + taken <= *s.free) return std::nullopt;
+  return Verdict{Cause::outside, words};
+}
+
 /// The message was cut off before the allocator's figures, and tells what this process holds.
 /// Only one of what is free and what the device has is told.
 Answer by_what_is_told(const Failure& f, const Sums& s) {
@@ -297,13 +343,13 @@ Answer by_little_room(const Failure& f, const Sums& s) {
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
     by_kv_cache, by_total_need,    by_size_of_device, by_pieces,         by_room_on_device, by_cache,
     by_limit,    by_size_of_share, by_intel_piece,    by_outside_figure, by_others,         by_what_is_outside,
-    by_own_need, by_what_is_told,  by_process,        by_little_room};
+    by_own_need, by_start,         by_table,          by_what_is_told,   by_process,        by_little_room};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
   const Sums sums = sums_of(f);
   for (const auto rule : kDeviceRules) {
-    if (sums.asked <= 0 && rule != by_kv_cache && rule != by_total_need) return false;
+    if (sums.asked <= 0 && rule != by_kv_cache && rule != by_total_need && rule != by_table) continue;
     if (Answer answer = rule(f, sums)) {
       f.cause = answer->cause;
       f.because = std::move(answer->because);
@@ -358,8 +404,6 @@ std::string wording_words(const Failure& f) {
         break;
       }
       add(fmt::format("{} did not find that much free", f.wording->program));
-      if (f.wording->program == "llama.cpp/ggml" || f.wording->program == "Ollama")
-        out += ", and such a buffer is made when the model is loaded, before anything can grow";
       break;
     case Cause::outside:
       if (const auto slept = f.figures.get(Figure::slept))
@@ -380,6 +424,7 @@ std::string wording_words(const Failure& f) {
       if (const auto needed = f.figures.get(Figure::needed))
         add(fmt::format("the program needs {} in all", size_words(*needed)));
       add(fmt::format("{} says that memory ran out, but not who holds it", f.wording->program));
+      if (f.figures.get(Figure::used) && f.figures.get(Figure::total)) add(table_use_words(f, sums_of(f)));
       if (takes_device_at_start(*f.wording))
         add("its own arrays may have filled what it takes of the device when it starts, or others held the device "
             "before");

@@ -23,6 +23,7 @@ constexpr std::array<Named, kFigureCount> kNames = {{
     {"process", "process_bytes"},
     {"other", "other_bytes"},
     {"outside", "outside_bytes"},
+    {"used", "used_bytes"},
     {"allowed", "allowed_bytes"},
     {"resident", "resident_bytes"},
     {"piece", "largest_free_bytes"},

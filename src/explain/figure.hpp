@@ -22,6 +22,7 @@ enum class Figure : std::uint8_t {
   process,      ///< of this process in all, as the driver counts it
   other,        ///< of another process; there may be several, each with its pid
   outside,      ///< of others, in one figure
+  used,         ///< of the device by all, as a table beside the message shows it, made before or after
   allowed,      ///< a limit on what may be taken
   resident,     ///< host memory of a process
   piece,        ///< the largest piece that is free in the allocator

@@ -90,6 +90,12 @@ void add_line(Failure& failure, const Message& line) {
   if (!is_before && line.line > end_of(failure) + kNearLines) return;
   const auto device = line.figures.get(Figure::device);
   if (device && failure.figures.get(Figure::device) != device) return;
+  if (line.figures.get(Figure::used) && !failure.figures.get(Figure::used)) {
+    // What the message itself shows is of the moment of the failure.
+    if (failure.figures.get(Figure::free)) return;
+    failure.used_line = line.line;
+    if (failure.others.empty()) failure.others = line.others;
+  }
   failure.figures.complete(line.figures);
 }
 

@@ -23,7 +23,9 @@ struct Failure {
   std::string before;           ///< as Message::before
   Figures figures;
   std::vector<OtherProcess> others;
-  double own_pid = 0;            ///< of the process that failed; 0: the text does not tell
+  std::uint64_t used_line =
+      0;               ///< of the table that shows what is in use, and the others; 0: the message does, or none
+  double own_pid = 0;  ///< of the process that failed; 0: the text does not tell
   bool may_name_itself = false;  ///< one of the others may be the process that failed
   std::vector<Holding> largest;  ///< what holds most, of each table beside the message; may be empty
   std::uint64_t table_line = 0;  ///< the last line of the tables beside it; 0: there are none

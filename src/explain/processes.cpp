@@ -46,6 +46,7 @@ void find_own_process(Failure& f) {
   const auto by_pid = std::find_if(named.begin(), named.end(),
                                    [&f](const OtherProcess& each) { return names_pid(f.before, each.pid); });
   if (by_pid != named.end()) return is_own(by_pid);
+  if (f.used_line > 0) return;
   const auto total = f.figures.get(Figure::total);
   if (const auto process = f.figures.get(Figure::process)) {
     // It is named, as well as "this process", if the two are equal and the device could not hold both.

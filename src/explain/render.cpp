@@ -37,6 +37,7 @@ constexpr Row kRows[] = {
     {Figure::piece, "largest piece", "of what is reserved and not allocated"},
     {Figure::reserved, "reserved", "taken from the driver by the allocator"},
     {Figure::process, "this process", "as the driver counts it"},
+    {Figure::used, "in use", "of the device, by the table of nvidia-smi"},
     {Figure::outside, "outside", "held outside this allocator"},
     {Figure::resident, "in use", "of the host's memory"},
     {Figure::free, "free", "then"},

@@ -114,6 +114,7 @@ std::vector<Message> TableReader::finish() {
   }
   end_dump();
   end_list();
+  end_smi();
   return std::move(tables_);
 }
 
@@ -121,6 +122,11 @@ void TableReader::take_line(std::string_view line) {
   if (const std::size_t at = line.find(kLogger); at != std::string_view::npos) {
     const std::size_t text = line.find("] ", at);
     if (text != std::string_view::npos && take_dump_line(line.substr(text + 2))) return;
+  }
+  if (line.find("NVIDIA-SMI") != std::string_view::npos || line_ > smi_line_ + kBetween) end_smi();
+  if (smi_.take(line, line_)) {
+    smi_line_ = line_;
+    return;
   }
   if (dump_ && line_ > dump_->last_line + kBetween) end_dump();
   if (line.find("Peak buffers:") != std::string_view::npos ||
@@ -328,6 +334,10 @@ void TableReader::end_list() {
     table.largest = largest_of(std::move(list_->all), *list_->wording);
   }
   list_.reset();
+}
+
+void TableReader::end_smi() {
+  if (tables_.size() < kMostTables) smi_.end(tables_);
 }
 
 std::string holding_words(const Holding& holding) {

@@ -1,5 +1,5 @@
-// TableReader: the tables that JAX, XLA and TensorFlow print beside an out-of-memory message: the largest allocations,
-// and the state of the BFC allocator.
+// TableReader: the tables that stand beside an out-of-memory message: of JAX, XLA and TensorFlow the largest
+// allocations and the state of the BFC allocator, of nvidia-smi who holds the devices (smi_table.hpp).
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "explain/message.hpp"
+#include "explain/smi_table.hpp"
 
 namespace vramtrack::explain {
 
@@ -71,11 +72,14 @@ class TableReader {
   bool take_tensor_line(std::string_view line);
   void end_dump();
   void end_list();
+  void end_smi();
 
   std::string rest_;  ///< the begin of a line
   std::uint64_t line_ = 0;
   std::optional<BfcDump> dump_;
   std::optional<HoldingList> list_;
+  SmiTable smi_;
+  std::uint64_t smi_line_ = 0;  ///< the last of smi_
   std::vector<Message> tables_;
 };
 

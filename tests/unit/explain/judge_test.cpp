@@ -125,7 +125,7 @@ TEST(Judge, AMessageThatIsCutOffTellsWhatThisProcessHolds) {
 
 TEST(Judge, TheHostsBuffersOfLlamaCppAreTheHosts) {
   EXPECT_EQ(cause_of("alloc_tensor_range: failed to allocate CPU buffer of size 437944320"), Cause::host);
-  EXPECT_EQ(cause_of("alloc_tensor_range: failed to allocate CUDA0 buffer of size 437944320"), Cause::too_big);
+  EXPECT_EQ(cause_of("alloc_tensor_range: failed to allocate CUDA0 buffer of size 437944320"), Cause::unknown);
   const auto one =
       explained("ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 137438953504");
   EXPECT_EQ(one.cause, Cause::host);
@@ -161,6 +161,85 @@ TEST(Judge, TheFiguresOfALineBesideHelp) {
   EXPECT_EQ(cause_of("bfc: Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.00GiB (rounded)\n"
                      "Stats: \nLimit:  4294967296\nInUse:  1073741824\nMaxInUse: 4294967296\n"),
             Cause::fragmentation);
+}
+
+/// A table of nvidia-smi of a device of 24 GiB.
+std::string smi(int used_mib, std::string_view processes = "", int index = 0) {
+  return fmt::format(
+      "|   {}  NVIDIA GeForce RTX 4090        Off |   00000000:01:00.0 Off |                  Off |\n"
+      "|  0%   41C    P8             16W /  450W |   {}MiB /  24576MiB |      0%      Default |\n"
+      "| Processes:                                                                            |\n{}",
+      index, used_mib, processes);
+}
+constexpr std::string_view kProcess =
+    "|    0   N/A  N/A      4711      C   python serve.py                            23500MiB |\n";
+constexpr std::string_view kBuffer =
+    "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9866.00 MiB on device 0: cudaMalloc failed: out of "
+    "memory\n";
+constexpr std::string_view kWorkspace =
+    "[W] Requested amount of GPU memory (4294967296 bytes) could not be allocated. There may not be enough free "
+    "memory\n";
+
+TEST(Table, OfNvidiaSmiShowsWhoHeldTheDevice) {
+  for (const std::string_view text :
+       {kBuffer, kWorkspace, std::string_view("RuntimeError: CUDA error: out of memory\n"),
+        std::string_view("CUDA out of memory. Tried to allocate 2.00 GiB.\n")}) {
+    EXPECT_EQ(cause_of(text), Cause::unknown) << text;
+    for (const std::string& both :
+         {smi(23528, kProcess) + std::string(text), std::string(text) + smi(23528, kProcess)}) {
+      const auto held = explained(both);
+      EXPECT_EQ(held.cause, Cause::outside) << both;
+      EXPECT_NE(
+          held.because.find("22.98 GiB of the device's 24.00 GiB were in use by the table of nvidia-smi in line "),
+          std::string::npos)
+          << held.because;
+      EXPECT_NE(held.because.find(": process 4711 (22.95 GiB)"), std::string::npos) << held.because;
+      EXPECT_EQ(held.fault, "others', by that table, unless one of them is this program: process 4711 (22.95 GiB)");
+    }
+    EXPECT_EQ(cause_of(std::string(text) + smi(23528)), Cause::outside) << "a container lists no processes";
+    EXPECT_NE(cause_of(std::string(text) + smi(528)), Cause::outside) << text;
+  }
+}
+
+TEST(Table, OfNvidiaSmiWithNobodyInItShowsTheProgramsOwnNeed) {
+  EXPECT_EQ(cause_of(smi(528) + "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 24300.00 MiB on device 0: "
+                                "cudaMalloc failed: out of memory\n"),
+            Cause::too_big);
+  const auto some = explained(smi(528) + std::string(kBuffer));
+  EXPECT_EQ(some.cause, Cause::unknown) << "earlier buffers may have filled it, or others afterwards";
+  EXPECT_NE(some.because.find("528.0 MiB of the device's 24.00 GiB were in use"), std::string::npos) << some.because;
+  EXPECT_NE(some.would_tell.find("-ngl"), std::string::npos) << some.would_tell;
+}
+
+TEST(Table, OfNvidiaSmiDecidesNothingBesideTheMessagesOwnFigures) {
+  EXPECT_EQ(cause_of(smi(23528, kProcess) + torch(4, 24, 1, 22, 0.2)), Cause::too_big);
+  EXPECT_EQ(cause_of(smi(23528, kProcess) + "RuntimeError: CUDA error: out of memory\n"), Cause::outside);
+  const auto own = explained(smi(23528, kProcess) + "(pid=4711) RuntimeError: CUDA error: out of memory\n");
+  EXPECT_NE(own.cause, Cause::outside) << "it is the program itself: " << own.because;
+}
+
+TEST(Table, OfNvidiaSmiOfSeveralDevicesCountsForTheDeviceOfTheMessage) {
+  const std::string both = smi(10, "", 0) + smi(23528, "", 1);
+  EXPECT_EQ(cause_of("RuntimeError: CUDA error: out of memory\n" + both), Cause::unknown);
+  EXPECT_EQ(cause_of(both + std::string(kBuffer)), Cause::unknown) << "device 0";
+  std::string second(kBuffer);
+  second.replace(second.find("device 0"), 8, "device 1");
+  EXPECT_EQ(cause_of(both + second), Cause::outside);
+}
+
+TEST(Judge, WhatLlamaCppFindsFreeAtItsStartDecides) {
+  const auto start = [](int free_mib) {
+    return explained(fmt::format("  CUDA0: NVIDIA GeForce RTX 3090 (24576 MiB, {} MiB free)\n", free_mib) +
+                     std::string(kBuffer));
+  };
+  EXPECT_EQ(start(24000).cause, Cause::limit) << "there was room for it";
+  EXPECT_EQ(start(4000).cause, Cause::outside);
+  const auto filled = explained(
+      "  CUDA0: NVIDIA GeForce RTX 3090 (24576 MiB, 24000 MiB free)\n"
+      "load_tensors:        CUDA0 model buffer size = 18000.00 MiB\n" +
+      std::string(kBuffer));
+  EXPECT_EQ(filled.cause, Cause::too_big) << "its own weights took it";
+  EXPECT_NE(filled.because.find("it has taken 17.58 GiB since"), std::string::npos) << filled.because;
 }
 
 constexpr std::string_view kTensor =

@@ -1,0 +1,31 @@
+// SmiTable: what a table of nvidia-smi in a text shows of each device: what is in use, and by whom.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "explain/message.hpp"
+
+namespace vramtrack::explain {
+
+/// Takes a text line by line. Any bytes are accepted. What it reads:
+///
+///   |   0  NVIDIA GeForce RTX 4090        Off |   00000000:01:00.0 Off |                  Off |
+///   |  0%   41C    P8             16W /  450W |   22528MiB /  23028MiB |      0%      Default |
+///   |    0   N/A  N/A      4711      C   python serve.py                            22500MiB |
+class SmiTable {
+ public:
+  /// False: the line is none of such a table, or its first.
+  bool take(std::string_view line, std::uint64_t number);
+  /// Appends a message for each device of the table, without a failure of its own, and begins another. A message names
+  /// its device where there are several.
+  void end(std::vector<Message>& out);
+
+ private:
+  std::map<double, Message> devices_;  ///< by index
+  double next_ = 0;                    ///< the index whose memory comes next
+};
+
+}  // namespace vramtrack::explain
