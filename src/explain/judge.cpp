@@ -140,6 +140,7 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
     failure.figures = message.figures;
     failure.others = message.others;
     failure.before = message.before;
+    failure.batch = message.batch;
   }
   if (out.failures.empty()) return std::nullopt;
   add_contexts(out.failures, contexts);

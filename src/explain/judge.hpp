@@ -30,6 +30,7 @@ struct Failure {
   std::vector<Holding> largest;  ///< what holds most, of each table beside the message; may be empty
   std::uint64_t table_line = 0;  ///< the last line of the tables beside it; 0: there are none
   std::string_view runs_in;      ///< the program whose code led to it; empty: nothing near shows it
+  double batch = 0;              ///< as Message::batch
   bool is_pinned = false;        ///< it happened while host memory was pinned
   Cause cause = Cause::unknown;
   std::string because;

@@ -34,6 +34,7 @@ struct Message {
   std::string text;             ///< its first line, at most 300 bytes; foreign bytes: print them through core/printable
   std::string before;           ///< what stands before it on its line, at most 256 bytes: a logger's words
   Figures figures;
+  double batch = 0;                  ///< the size of the batch that the text named last before it; 0: none
   std::vector<OtherProcess> others;  ///< at most 64
   std::vector<Holding> largest;      ///< of a table: at most 8, the largest first
 };

@@ -129,6 +129,10 @@ void Reader::take(const Found& found) {
   const auto figure_count = static_cast<std::size_t>(
       std::count_if(found.match.captured.begin(), found.match.captured.end(),
                     [](const Captured& captured) { return captured.figure != Figure::skipped; }));
+  if (found.wording->role == Role::batch) {
+    batch_ = found.match.captured.empty() ? 0 : found.match.captured.front().value;
+    return;
+  }
   const bool is_failure = found.wording->role != Role::context && found.wording->role != Role::frame;
   if (is_failure && messages_.size() < kMostMessages &&
       is_quotation(text_, found.begin, found.match.end, figure_count)) {
@@ -148,6 +152,7 @@ void Reader::take(const Found& found) {
   Message& message = messages_.emplace_back();
   message.wording = found.wording;
   message.line = lines_before_ + 1;
+  message.batch = batch_;
   const std::size_t from = found.begin - std::min(found.begin, kBehindBytes);
   const std::string_view before = std::string_view(text_).substr(from, found.begin - from);
   message.before = before.substr(before.rfind('\n') + 1);

@@ -42,6 +42,7 @@ class Reader {
   std::size_t counted_ = 0;         ///< offset in text_
   TableReader tables_;
   std::vector<Message> messages_;
+  double batch_ = 0;  ///< the size that was named last
   std::uint64_t dropped_ = 0;
   std::uint64_t quotation_line_ = 0;
 };

@@ -16,8 +16,8 @@
 namespace vramtrack::explain {
 namespace {
 
-/// So many failures that hold ever more are a leak. Two are, if the same request failed: else the second may be another
-/// place of the program.
+/// Of requests of several sizes, so many failures of one of them that hold ever more are a leak. Two are, if no other
+/// size failed: else the second may be another place of the program.
 constexpr std::size_t kLeastFailures = 3;
 /// So many in rising order are no chance (one in 24), however small the rise: on a full card there is no room for more.
 constexpr std::size_t kNoChance = 4;
@@ -25,26 +25,29 @@ constexpr std::size_t kNoChance = 4;
 constexpr double kRounding = 0.01;
 
 /// What one process held at its failures, in the order of the text.
+///
+/// Only failures of equal requests can be compared. What is held when a request fails depends on the request: a smaller
+/// one fails later, on a fuller device, and a larger batch holds more and requests more. So a rise shows a leak where
+/// the requests are equal, and the batch is the same as far as the text tells it.
 struct Series {
   std::vector<double> held;
   std::vector<double> asked;
+  std::vector<double> batches;
 
   void add(const Failure& failure) {
     held.push_back(*failure.figures.get(Figure::allocated));
     asked.push_back(failure.figures.get(Figure::asked).value_or(0));
+    batches.push_back(failure.batch);
   }
   [[nodiscard]] bool rises() const {
     return held.size() > 1 && std::adjacent_find(held.begin(), held.end(), std::greater_equal<>()) == held.end();
   }
-  [[nodiscard]] bool is_one_request() const {
-    return asked.front() > 0 && std::adjacent_find(asked.begin(), asked.end(), std::not_equal_to<>()) == asked.end();
-  }
+  [[nodiscard]] bool is_one_request() const { return asked.front() > 0 && all_equal(asked); }
   [[nodiscard]] bool is_leak() const {
-    if (!rises()) return false;
+    if (!rises() || !is_one_request() || !all_equal(batches)) return false;
     const double rise = (held.back() - held.front()) / held.back();
-    if (held.size() >= kNoChance && rise > kRounding) return true;
     // A rise of a tenth of what is held: less did not fill the device (as `snapshot oom`).
-    return rise >= 0.1 && (held.size() >= kLeastFailures || is_one_request());
+    return rise >= 0.1 || (held.size() >= kNoChance && rise > kRounding);
   }
   [[nodiscard]] std::string words() const {
     const auto [least, most] = std::minmax_element(held.begin(), held.end());
@@ -54,8 +57,25 @@ struct Series {
     const std::string who = is_one_request() ? fmt::format("the same request of {} failed {} times, and ",
                                                            size_words(asked.front()), format_number(held.size()))
                                              : "";
-    return fmt::format("{}what was allocated rose each time, from {} to {}", who, size_words(*least),
-                       size_words(*most));
+    return fmt::format("{}what was allocated rose each time, from {} to {}{}", who, size_words(*least),
+                       size_words(*most), why_no_leak());
+  }
+
+ private:
+  static bool all_equal(const std::vector<double>& values) {
+    return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
+  }
+  [[nodiscard]] std::string why_no_leak() const {
+    if (!all_equal(batches)) {
+      const auto [least, most] = std::minmax_element(batches.begin(), batches.end());
+      return *least > 0 ? fmt::format(", with batch sizes from {:.0f} to {:.0f}, which may explain it", *least, *most)
+                        : ", with other batch sizes, which may explain it";
+    }
+    if (is_one_request()) return "";
+    const auto [least, most] = std::minmax_element(asked.begin(), asked.end());
+    return fmt::format(
+        ", while requests of {} to {} failed: other work may explain that, and only equal requests show a leak",
+        size_words(*least), size_words(*most));
   }
 };
 
@@ -70,13 +90,13 @@ std::string what_failed(const Failure& failure) {
 Growth growth_of(const std::vector<Failure>& failures) {
   using Process = std::tuple<double, std::string_view>;  // its device, and who printed its message
   std::map<Process, Series> processes;
-  std::map<std::pair<Process, double>, Series> requests;
+  std::map<std::tuple<Process, double, double>, Series> requests;  // their sizes, and the batch
   const Series* first = nullptr;
   for (const Failure& failure : failures) {
     if (failure.wording->role != Role::device || !failure.figures.get(Figure::allocated)) continue;
     const Process process{failure.figures.get(Figure::device).value_or(-1), speaker_of(failure.before)};
     processes[process].add(failure);
-    requests[{process, failure.figures.get(Figure::asked).value_or(0)}].add(failure);
+    requests[{process, failure.figures.get(Figure::asked).value_or(0), failure.batch}].add(failure);
     if (first == nullptr) first = &processes[process];
   }
   for (const auto& [process, series] : processes)
