@@ -374,6 +374,8 @@ void judge_host(Failure& f) {
   f.because = "the memory of the host ran out, not that of a GPU";
   if (asked && free)
     f.because += fmt::format(": {} were needed and {} were available", size_words(*asked), size_words(*free));
+  else if (asked && limit)
+    f.because += fmt::format(": {} were needed and the machine has {}", size_words(*asked), size_words(*limit));
   else if (asked)
     f.because += fmt::format(": {} were requested in one piece", size_words(*asked));
   else if (resident && limit)

@@ -132,6 +132,30 @@ TEST(Judge, TheHostsBuffersOfLlamaCppAreTheHosts) {
   EXPECT_NE(one.next_step.find("more layers on the GPU"), std::string::npos) << one.next_step;
 }
 
+TEST(Judge, OllamasFieldsAreItsFigures) {
+  for (const std::string_view available : {"available=5153960755", "available=\"4.8 GiB\""}) {
+    const auto one = explained(fmt::format(
+        "level=WARN source=server.go:1044 msg=\"model request too large for system\" requested=\"5.3 GiB\" {} "
+        "total=\"10.0 GiB\" free=\"4.8 GiB\" swap=\"0 B\"\n"
+        "Error: model requires more system memory (5.3 GiB) than is available (4.8 GiB)\n",
+        available));
+    EXPECT_EQ(one.cause, Cause::host);
+    EXPECT_EQ(one.because,
+              "the memory of the host ran out, not that of a GPU: 5.30 GiB were needed and 4.80 GiB were available");
+    EXPECT_EQ(one.failures.size(), 1U) << "the log and the answer tell of one failure";
+    EXPECT_EQ(one.failure().figures.get(Figure::total), 10 * kGiB);
+  }
+  EXPECT_EQ(explained("requested model (18.4 GiB) is too large for this system (6.8 GiB)").because,
+            "the memory of the host ran out, not that of a GPU: 18.40 GiB were needed and the machine has 6.80 GiB");
+  for (const std::string_view memory : {"gpu", "system"}) {
+    const auto messages = read_messages(fmt::format(
+        "level=INFO msg=\"model requires more {} memory than is currently available, evicting a model to make space\"",
+        memory));
+    EXPECT_FALSE(explain(messages)) << "a notice";
+    EXPECT_EQ(messages.size(), 1U);
+  }
+}
+
 TEST(Judge, FewerWorkersAreNoLimitToRaise) {
   const auto killed = explained("RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed");
   EXPECT_EQ(killed.next_step.find("raise"), std::string::npos) << killed.next_step;
