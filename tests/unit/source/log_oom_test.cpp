@@ -37,7 +37,12 @@ TEST(OutOfMemoryMessage, IsToldFromOtherLines) {
     EXPECT_TRUE(tells_out_of_memory(line)) << line;
   for (const std::string_view line :
        {"    except torch.cuda.OutOfMemoryError:", "java.lang.OutOfMemoryError: Java heap",
-        "GPU Memory: 8123 / 24576 MB", "the host is out of memory", ""})
+        "GPU Memory: 8123 / 24576 MB", "the host is out of memory", "",
+        "提示：如果出现 CUDA out of memory，请减小 batch size",
+        "2026-03-01 10:00:00 提示：显存不足时会报 CUDA out of memory",
+        "CUDA out of memory が出る場合は、バッチサイズを下げてください。",
+        "Tip: if you see CUDA out of memory, lower the batch",
+        "2026-03-01 10:00:00 INFO trainer: will retry on CUDA out of memory"})
     EXPECT_FALSE(tells_out_of_memory(line)) << line;
   EXPECT_EQ(gpu_of_message(kTorch), 1);
   EXPECT_EQ(gpu_of_message("GPU has gone"), std::nullopt);
@@ -91,6 +96,19 @@ TEST(OutOfMemoryMessage, SaysHowMuchMemoryTheDeviceHas) {
   LogOptions given = logtest::utc();
   given.capacity_bytes = 24ULL << 30;
   EXPECT_EQ(capacity_of(read_text(csv(kTorch + "\n"), given)), 0) << "the user knows better";
+}
+
+TEST(OutOfMemoryMessage, OfAProgramThatWentOnIsBeforeItsLaterReadings) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) {
+    text += fmt::format("2026-03-01 10:00:{:02} GPU Memory: {} / 24576 MB\n", i, 1000 + i);
+    if (i == 10) text += "2026-03-01 10:00:10 WARNING batch 3 was skipped: " + kTorch + "\n";
+  }
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.events, SizeIs(1));
+  EXPECT_EQ(r.events[0].kind, Event::Kind::out_of_memory);
+  EXPECT_LT(r.events[0].time, r.samples.back().time);
 }
 
 TEST(OutOfMemoryMessage, BeforeTheFirstReadingIsOfAnotherRun) {
