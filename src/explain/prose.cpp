@@ -10,24 +10,24 @@ namespace {
 using Words = std::span<const std::string_view>;
 
 /// A sentence with one of these is about what may happen, wherever in the sentence the message stands.
-constexpr std::string_view kConditions[] = {"if",       "unless", "whenever", "e.g.",  "i.e.", "example",
-                                            "examples", "how",    "faq",      "tip",   "tips", "wenn",
-                                            "falls",    "sollte", "lorsque",  "cuando"};
+constexpr std::string_view kConditions[] = {"if",       "unless", "whenever", "e.g.", "i.e.",  "example",
+                                            "examples", "how",    "faq",      "tip",  "tips",  "wenn",
+                                            "falls",    "sollte", "lorsque",  "si",   "cuando"};
 constexpr std::string_view kReader[] = {"you", "your", "you're", "you'll", "you've"};
-constexpr std::string_view kWriter[] = {"i", "i'm", "i've", "my", "we", "our"};
+constexpr std::string_view kWriter[] = {"i", "i'm", "i've", "my", "we", "our", "ich", "mein", "meine", "wir"};
 /// Words for what is done about failures begin with one of these, in all their forms.
-constexpr std::string_view kRemedies[] = {"fix",   "solv",   "solut",   "resol",   "avoid",        "prevent",
-                                          "handl", "catch",  "mitigat", "workaro", "troubleshoot", "debugging",
-                                          "prone", "expect", "common",  "frequent"};
+constexpr std::string_view kRemedies[] = {
+    "fix",          "solv",      "solut",   "resol",     "avoid", "prevent", "handl",  "catch",  "mitigat", "workaro",
+    "troubleshoot", "debugging", "vermeid", "verhinder", "beheb", "prone",   "expect", "common", "frequent"};
 constexpr std::string_view kDenials[] = {"no", "not", "never", "without"};
 constexpr std::string_view kModals[] = {"may", "might", "can", "could", "would", "should", "will", "retry", "retries"};
 /// What happened to a program.
-constexpr std::string_view kEvents[] = {"failed",     "failure",  "crashed",     "died",     "raised",  "threw",
-                                        "got",        "caught",   "hit",         "ran",      "aborted", "terminated",
-                                        "exited",     "panicked", "encountered", "ended",    "killed",  "was",
-                                        "were",       "returned", "reported",    "printed",  "said",    "gave",
-                                        "stopped",    "unable",   "cannot",      "finished", "went",    "abgebrochen",
-                                        "abgestürzt", "brach",    "wurde",       "killing",  "failing", "gescheitert"};
+constexpr std::string_view kEvents[] = {
+    "failed",  "failure", "crashed",  "died",       "raised",      "threw",       "got",         "caught",
+    "hit",     "ran",     "aborted",  "terminated", "exited",      "panicked",    "encountered", "ended",
+    "killed",  "was",     "were",     "returned",   "reported",    "printed",     "said",        "gave",
+    "stopped", "unable",  "cannot",   "finished",   "went",        "abgebrochen", "abgestürzt",  "brach",
+    "wurde",   "killing", "uncaught", "unhandled",  "terminating", "failing",     "gescheitert"};
 /// Labels of a failure, where a clause begins with them: "error in worker 3 X".
 constexpr std::string_view kLabels[] = {"error", "err", "fatal", "critical", "warning", "warn", "exception", "severe"};
 /// Words that sentences have and labels have not: articles, prepositions, auxiliaries.
@@ -44,7 +44,7 @@ constexpr std::string_view kGeneralAfter[] = {
 /// The same, behind a message that begins its line: a program prints its reason, not its condition.
 constexpr std::string_view kGeneralBehindBegin[] = {"when", "whenever", "because", "unless", "during", "with"};
 /// Nouns between a message and what is said of it.
-constexpr std::string_view kNouns[] = {"error", "exception", "message", "status", "problem", "issue"};
+constexpr std::string_view kNouns[] = {"error", "exception", "message", "status", "problem", "issue", "zu"};
 
 bool has(Words words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -122,6 +122,7 @@ void Sentence::end_clause() {
 void Sentence::add(std::string_view raw) {
   const std::string_view word = trimmed(raw, "\"'`*_,:;!?()[]");
   const char last = raw.back();
+  if (has_cjk(raw)) return end_clause();  // is_general_in_cjk() judges it
   if (!word.empty()) {
     for (auto* const words : {&sentence_, &clause_, &part_}) words->push_back(word);
   } else if (is_quote_mark(last)) {
@@ -145,7 +146,9 @@ bool Sentence::tells_event() const {
 }
 
 bool Sentence::is_own_report() const {
-  return has_any(sentence_, kWriter);
+  const bool is_told_behind =
+      after_.find(" i ") != std::string_view::npos || after_.find(" my ") != std::string_view::npos;
+  return is_told_behind || has_any(sentence_, kWriter);
 }
 
 bool Sentence::could_not() const {
@@ -202,6 +205,7 @@ bool is_spoken_of(std::string_view after, bool begins) {
     if (has(kGeneralAfter, word) || (begins && has(kGeneralBehindBegin, word))) return true;
     // Its writer knows why: "because I stopped it".
     if (word == "because" && has(kWriter, after.substr(end + 1, after.find(' ', end + 1) - end - 1))) return true;
+    if (is_remedy(word) && word != "handled") return true;
     if (!has(kNouns, word)) return false;
     at = end;
   }

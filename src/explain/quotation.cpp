@@ -12,8 +12,8 @@ namespace vramtrack::explain {
 namespace {
 
 /// Statements that raise, catch or compare errors.
-constexpr std::string_view kStatements[] = {"except", "raise",  "elif",   "catch",  "throw",
-                                            "case",   "return", "assert", "#define"};
+constexpr std::string_view kStatements[] = {"except", "raise",  "elif",   "catch", "throw",
+                                            "case",   "return", "assert", "grep",  "#define"};
 
 bool has(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -127,6 +127,10 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   // "case 3: X" is no statement, but the begin of a log line.
   if (has(kStatements, first) && code.find(": ") == std::string_view::npos) return true;
   if (const auto function = called_with_string(code); !function.empty() && !is_exception(function)) return true;
+  // The end of another name: PodOOMKilled.
+  if (is_name(message) && is_letter(message.front()) && !before.empty() && is_letter(before.back()) &&
+      (before.size() < 2 || before[before.size() - 2] != '\\'))
+    return true;
   // A string in a call, with more arguments before it.
   if (before.find_first_of("\"'`") != std::string_view::npos && trimmed(after).ends_with(");")) return true;
   const std::string_view words = without_blanks_at_end(before);
@@ -144,13 +148,15 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   if (right == "0" && after.starts_with("\"}")) return true;
   if (is_name(message) && is_used_as_name(code, left, after)) return true;
   return left.ends_with("==") || left.ends_with("!=") || left.ends_with("&&") || left.ends_with("||") ||
-         right.starts_with("==") || right.starts_with("!=") || right.starts_with("&&") || after.starts_with("&") ||
+         right.starts_with("==") || right.starts_with("> ") || right.starts_with("< ") || right.starts_with("!=") ||
+         right.starts_with("&&") || after.starts_with("&") ||
          (right.starts_with("= ") && right.size() > 2 && (right[2] == '-' || (right[2] >= '0' && right[2] <= '9')));
 }
 
 /// What stands behind the term of a list: ": lower the batch size".
 bool explains(std::string_view rest) {
-  static constexpr std::string_view kMarks[] = {": ", "- ", "-> ", "\xe2\x80\x94", "\xe2\x80\x93", "\xe2\x86\x92"};
+  static constexpr std::string_view kMarks[] = {": ",           "：",           "- ",          "-> ",
+                                                "\xe2\x80\x94", "\xe2\x80\x93", "\xe2\x86\x92"};
   return std::any_of(std::begin(kMarks), std::end(kMarks), [rest](auto mark) { return rest.starts_with(mark); });
 }
 
