@@ -91,6 +91,8 @@ std::string_view called_with_string(std::string_view code) {
 }
 
 bool is_exception(std::string_view name) {
+  // The call of a logger.
+  if (name.ends_with(".error") || name.ends_with(".exception")) return false;
   return name.ends_with("error") || name.ends_with("exception");
 }
 
