@@ -6,6 +6,7 @@
 
 #include "core/format.hpp"
 #include "core/units.hpp"
+#include "explain/cause_words.hpp"
 #include "explain/kv_cache.hpp"
 #include "explain/processes.hpp"
 #include "explain/table.hpp"
@@ -56,14 +57,6 @@ Sums sums_of(const Failure& f) {
   if (!s.cached && s.allocated && s.reserved) s.cached = std::max(0.0, *s.reserved - *s.allocated);
   for (const OtherProcess& other : f.others) s.others += other.bytes;
   return s;
-}
-
-/// "6.09 GiB free in 3 pieces, the largest of 2.00 GiB"
-std::string free_words(double free, double piece, const Failure& f) {
-  if (free <= 0) return "nothing free";
-  const double pieces = f.figures.get(Figure::pieces).value_or(0);
-  if (pieces <= 1) return fmt::format("{} free in one piece", size_words(piece));
-  return fmt::format("{} free in {:.0f} pieces, the largest of {}", size_words(free), pieces, size_words(piece));
 }
 
 /// A request of less than a tenth of the memory is not what is too big: what is held already is. As for a cache and a
@@ -264,12 +257,6 @@ Answer by_own_need(const Failure& f, const Sums& s) {
                              size_words(s.asked), size_words(*s.allocated), moved, size_words(*s.free), rest)};
 }
 
-/// "22.00 GiB of the device's 22.49 GiB were in use by the table of nvidia-smi in line 3: process 7 (21.97 GiB)"
-std::string table_use_words(const Failure& f, const Sums& s) {
-  return fmt::format("{} of the device's {} were in use by the table of nvidia-smi in line {}{}{}", size_words(*s.used),
-                     size_words(*s.total), f.used_line, f.others.empty() ? "" : ": ", processes_words(f.others));
-}
-
 /// A table beside the message shows the device at another moment: of others that fill it, or with nobody in it. Between
 /// the two it decides nothing.
 Answer by_table(const Failure& f, const Sums& s) {
@@ -279,7 +266,7 @@ Answer by_table(const Failure& f, const Sums& s) {
   const bool is_too_little = s.asked > 0 ? s.asked > rest : rest < *s.total / 10;
   if (!is_too_little) return std::nullopt;
   const std::string words =
-      (s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "") + table_use_words(f, s);
+      (s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "") + table_use_words(f);
   if (*s.used - std::max(s.held(), s.process.value_or(0)) > ordinary) return Verdict{Cause::outside, words};
   if (*s.used > ordinary || s.asked <= 0) return std::nullopt;
   return Verdict{filled_by(s.asked, *s.total), words};
@@ -359,81 +346,6 @@ bool judge_device(Failure& f) {
   return false;
 }
 
-void judge_host(Failure& f) {
-  const auto asked = f.figures.get(Figure::asked);
-  const auto free = f.figures.get(Figure::free);
-  const auto resident = f.figures.get(Figure::resident);
-  const auto limit = f.figures.get(Figure::allowed) ? f.figures.get(Figure::allowed) : f.figures.get(Figure::total);
-  f.cause = f.wording->otherwise;
-  if (f.cause == Cause::unknown) {
-    f.because =
-        "the process was ended by signal 9 (SIGKILL), which the kernel sends when the host's memory runs out, "
-        "and which people, time limits and schedulers send too";
-    return;
-  }
-  f.because = "the memory of the host ran out, not that of a GPU";
-  if (asked && free)
-    f.because += fmt::format(": {} were needed and {} were available", size_words(*asked), size_words(*free));
-  else if (asked && limit)
-    f.because += fmt::format(": {} were needed and the machine has {}", size_words(*asked), size_words(*limit));
-  else if (asked)
-    f.because += fmt::format(": {} were requested in one piece", size_words(*asked));
-  else if (resident && limit)
-    f.because += fmt::format(": {} of {} were in use", size_words(*resident), size_words(*limit));
-  else if (resident)
-    f.because += fmt::format(": the process that was ended held {}", size_words(*resident));
-}
-
-/// What is said where no figures decide, and the wording itself does.
-std::string wording_words(const Failure& f) {
-  const auto asked = f.figures.get(Figure::asked);
-  std::string out = asked ? fmt::format("{} were requested", size_words(*asked)) : "";
-  const auto add = [&out](std::string_view words) {
-    if (!out.empty()) out += "; ";
-    out += words;
-  };
-  switch (f.cause) {
-    case Cause::limit:
-      add(fmt::format(
-          "{} refused because of its own limit{}", f.wording->program,
-          f.figures.get(Figure::allowed) ? fmt::format(", {}", size_words(*f.figures.get(Figure::allowed))) : ""));
-      break;
-    case Cause::too_big:
-      if (const auto needed = f.figures.get(Figure::needed))
-        add(fmt::format("it needs {} in all", size_words(*needed)));
-      if (f.wording->name == "torch_mps_buffer") {
-        add("Metal does not allocate as much in one piece on this machine");
-        break;
-      }
-      add(fmt::format("{} did not find that much free", f.wording->program));
-      break;
-    case Cause::outside:
-      if (const auto slept = f.figures.get(Figure::slept))
-        add(fmt::format("the {} that it gave back when it went to sleep are held by others now", size_words(*slept)));
-      else
-        add("the memory was released before, and others hold it now");
-      break;
-    case Cause::fragmentation:
-      add(fmt::format(
-          "{} had {}", f.wording->program,
-          free_words(f.figures.get(Figure::free).value_or(0), f.figures.get(Figure::piece).value_or(0), f)));
-      break;
-    case Cause::full:
-      add(fmt::format("{} had filled the device before", f.wording->program));
-      if (const auto free = f.figures.get(Figure::free)) out += fmt::format(": {} were free", size_words(*free));
-      break;
-    default:
-      if (const auto needed = f.figures.get(Figure::needed))
-        add(fmt::format("the program needs {} in all", size_words(*needed)));
-      add(fmt::format("{} says that memory ran out, but not who holds it", f.wording->program));
-      if (f.figures.get(Figure::used) && f.figures.get(Figure::total)) add(table_use_words(f, sums_of(f)));
-      if (takes_device_at_start(*f.wording))
-        add("its own arrays may have filled what it takes of the device when it starts, or others held the device "
-            "before");
-  }
-  return out;
-}
-
 }  // namespace
 
 bool takes_device_at_start(const Wording& wording) {
@@ -441,15 +353,15 @@ bool takes_device_at_start(const Wording& wording) {
                                           wording.program.find("TensorFlow") != std::string_view::npos);
 }
 
-double ordinary_outside_bytes(double total_bytes) {
-  return std::max({kGiB, std::min(2 * kGiB, total_bytes / 8), total_bytes / 10});
-}
-
 std::string size_words(double bytes) {
   if (bytes >= 1024 * kTiB) return fmt::format("{:.1f} EiB", bytes / (kTiB * kMiB));
   if (bytes >= kTiB) return fmt::format("{:.2f} TiB", bytes / kTiB);
   if (bytes >= kGiB) return fmt::format("{:.2f} GiB", bytes / kGiB);
   return format_size(static_cast<std::uint64_t>(std::max(bytes, 0.0)));
+}
+
+double ordinary_outside_bytes(double total_bytes) {
+  return std::max({kGiB, std::min(2 * kGiB, total_bytes / 8), total_bytes / 10});
 }
 
 void find_cause(Failure& failure) {

@@ -1,0 +1,98 @@
+#include "explain/cause_words.hpp"
+
+#include <fmt/format.h>
+
+#include "explain/cause.hpp"
+#include "explain/processes.hpp"
+
+namespace vramtrack::explain {
+
+std::string free_words(double free, double piece, const Failure& f) {
+  if (free <= 0) return "nothing free";
+  const double pieces = f.figures.get(Figure::pieces).value_or(0);
+  if (pieces <= 1) return fmt::format("{} free in one piece", size_words(piece));
+  return fmt::format("{} free in {:.0f} pieces, the largest of {}", size_words(free), pieces, size_words(piece));
+}
+
+std::string table_use_words(const Failure& f) {
+  return fmt::format("{} of the device's {} were in use by the table of nvidia-smi in line {}{}{}",
+                     size_words(f.figures.get(Figure::used).value_or(0)),
+                     size_words(f.figures.get(Figure::total).value_or(0)), f.used_line, f.others.empty() ? "" : ": ",
+                     processes_words(f.others));
+}
+
+void judge_host(Failure& f) {
+  const auto asked = f.figures.get(Figure::asked);
+  const auto free = f.figures.get(Figure::free);
+  const auto resident = f.figures.get(Figure::resident);
+  const auto limit = f.figures.get(Figure::allowed) ? f.figures.get(Figure::allowed) : f.figures.get(Figure::total);
+  f.cause = f.wording->otherwise;
+  if (f.cause == Cause::unknown) {
+    f.because =
+        "the process was ended by signal 9 (SIGKILL), which the kernel sends when the host's memory runs out, "
+        "and which people, time limits and schedulers send too";
+    return;
+  }
+  f.because = "the memory of the host ran out, not that of a GPU";
+  if (asked && free)
+    f.because += fmt::format(": {} were needed and {} were available", size_words(*asked), size_words(*free));
+  else if (asked && limit)
+    f.because += fmt::format(": {} were needed and the machine has {}", size_words(*asked), size_words(*limit));
+  else if (asked)
+    f.because += fmt::format(": {} were requested in one piece", size_words(*asked));
+  else if (resident && limit)
+    f.because += fmt::format(": {} of {} were in use", size_words(*resident), size_words(*limit));
+  else if (resident)
+    f.because += fmt::format(": the process that was ended held {}", size_words(*resident));
+}
+
+std::string wording_words(const Failure& f) {
+  const auto asked = f.figures.get(Figure::asked);
+  std::string out = asked ? fmt::format("{} were requested", size_words(*asked)) : "";
+  const auto add = [&out](std::string_view words) {
+    if (!out.empty()) out += "; ";
+    out += words;
+  };
+  switch (f.cause) {
+    case Cause::limit:
+      add(fmt::format(
+          "{} refused because of its own limit{}", f.wording->program,
+          f.figures.get(Figure::allowed) ? fmt::format(", {}", size_words(*f.figures.get(Figure::allowed))) : ""));
+      break;
+    case Cause::too_big:
+      if (const auto needed = f.figures.get(Figure::needed))
+        add(fmt::format("it needs {} in all", size_words(*needed)));
+      if (f.wording->name == "torch_mps_buffer") {
+        add("Metal does not allocate as much in one piece on this machine");
+        break;
+      }
+      add(fmt::format("{} did not find that much free", f.wording->program));
+      break;
+    case Cause::outside:
+      if (const auto slept = f.figures.get(Figure::slept))
+        add(fmt::format("the {} that it gave back when it went to sleep are held by others now", size_words(*slept)));
+      else
+        add("the memory was released before, and others hold it now");
+      break;
+    case Cause::fragmentation:
+      add(fmt::format(
+          "{} had {}", f.wording->program,
+          free_words(f.figures.get(Figure::free).value_or(0), f.figures.get(Figure::piece).value_or(0), f)));
+      break;
+    case Cause::full:
+      add(fmt::format("{} had filled the device before", f.wording->program));
+      if (const auto free = f.figures.get(Figure::free)) out += fmt::format(": {} were free", size_words(*free));
+      break;
+    default:
+      if (const auto needed = f.figures.get(Figure::needed))
+        add(fmt::format("the program needs {} in all", size_words(*needed)));
+      add(fmt::format("{} says that memory ran out, but not who holds it", f.wording->program));
+      if (f.figures.get(Figure::used) && f.figures.get(Figure::total)) add(table_use_words(f));
+      if (takes_device_at_start(*f.wording))
+        add("its own arrays may have filled what it takes of the device when it starts, or others held the device "
+            "before");
+  }
+  return out;
+}
+
+}  // namespace vramtrack::explain

@@ -1,0 +1,23 @@
+// The words for the figures of a failure, and the answers that rest on its wording where no figures decide.
+#pragma once
+
+#include <string>
+
+#include "explain/judge.hpp"
+
+namespace vramtrack::explain {
+
+/// "6.09 GiB free in 3 pieces, the largest of 2.00 GiB"
+std::string free_words(double free, double piece, const Failure& f);
+
+/// "22.00 GiB of the device's 22.49 GiB were in use by the table of nvidia-smi in line 3: process 7 (21.97 GiB)".
+/// Requires such a table.
+std::string table_use_words(const Failure& f);
+
+/// Sets the cause of a failure to get memory of the host, and its words.
+void judge_host(Failure& f);
+
+/// What is said where no figures decide, and the wording itself does. Requires the cause.
+std::string wording_words(const Failure& f);
+
+}  // namespace vramtrack::explain
