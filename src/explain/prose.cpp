@@ -204,7 +204,8 @@ bool is_spoken_of(std::string_view after, bool begins) {
     if (word.empty()) return false;
     if (has(kGeneralAfter, word) || (begins && has(kGeneralBehindBegin, word))) return true;
     // Its writer knows why: "because I stopped it".
-    if (word == "because" && has(kWriter, after.substr(end + 1, after.find(' ', end + 1) - end - 1))) return true;
+    const std::string_view rest = trimmed(after.substr(end), " ");
+    if (word == "because" && has(kWriter, rest.substr(0, rest.find(' ')))) return true;
     if (is_remedy(word) && word != "handled") return true;
     if (!has(kNouns, word)) return false;
     at = end;

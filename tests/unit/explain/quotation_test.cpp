@@ -59,6 +59,15 @@ TEST(Quotation, EscapedLinesAreLines) {
   EXPECT_TRUE(read_messages(R"({"text":"a\nif you see CUDA out of memory\nb"})").empty());
 }
 
+TEST(Quotation, ATextMayBeCutAnywhere) {
+  for (const char* const name : {"quotations.txt", "messages.txt"})
+    for (const std::string& text : texts_of(name))
+      for (std::size_t size = 0; size < text.size(); ++size) {
+        EXPECT_LE(read_messages(std::string_view(text).substr(0, size)).size(), 4U);
+        EXPECT_LE(read_messages(std::string_view(text).substr(size)).size(), 4U);
+      }
+}
+
 TEST(Quotation, ColoursAndCarriageReturnsDoNotMatter) {
   EXPECT_FALSE(read_messages("\x1b[31m\x1b[1mRuntimeError: CUDA out of memory\x1b[0m\r\n").empty());
   EXPECT_TRUE(read_messages("\x1b[1mTip:\x1b[0m if you see CUDA out of memory\r\n").empty());
