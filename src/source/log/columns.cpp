@@ -148,15 +148,25 @@ std::string_view counted(std::string_view title) {
 /// Role and rank of a title about memory; the role is `other` if it is about something else, or about unwanted memory.
 void classify_memory(const Words& w, Column& out) {
   const bool memory = w.has({"mem", "memory", "vram", "ram", "fb", "framebuffer", "gpumem", "hbm", "rss"});
-  if (w.has({"clock",  "clocks", "temp",      "temperature", "bandwidth", "bw",          "bar1",       "swap",
-             "cached", "peak",   "protected", "ecc",         "errors",    "power",       "freq",       "mhz",
-             "speed",  "read",   "write",     "copy",        "util",      "utilization", "utilisation"}) &&
+  if (w.has({"clock",  "clocks",    "temp", "temperature", "bandwidth",   "bw",         "bar1", "swap",
+             "cached", "protected", "ecc",  "errors",      "power",       "freq",       "mhz",  "speed",
+             "read",   "write",     "copy", "util",        "utilization", "utilisation"}) &&
       !(w.has({"util", "utilization", "utilisation"}) && memory))
     return;
   const auto set = [&out](ColumnRole role, int rank) {
     out.role = role;
     out.rank = rank;
   };
+  // Of several peaks, that of what the program holds says more than that of what its allocator keeps.
+  const bool is_said = w.has({"allocated", "alloc", "used", "usage", "reserved", "active"});
+  if (!w.percent && (w.has({"peak"}) || (w.has({"max"}) && memory && is_said))) {
+    if (memory)
+      set(ColumnRole::peak, w.has({"allocated", "alloc"}) ? 60
+                            : w.has({"reserved"})         ? 30
+                            : w.has({"active"})           ? 40
+                                                          : 50);
+    return;
+  }
   // nvidia-smi's utilization.memory is how busy the memory bus is, not how full the memory is.
   if (!w.words.empty() && w.words.front().starts_with("utili")) return;
   if (memory && (w.percent || w.has({"util", "utilization", "utilisation"}))) return set(ColumnRole::percent, 50);

@@ -22,6 +22,7 @@ enum class ColumnRole : std::uint8_t {
   percent,
   free,
   total,
+  peak,  ///< the most used memory so far
   index,
   uuid,
   pci,
@@ -33,6 +34,10 @@ enum class ColumnRole : std::uint8_t {
   process_kind,
   user
 };
+
+/// What is said when peaks are read.
+inline constexpr std::string_view kOnlyPeaks =
+    "only peaks are given, which never fall: a peak that no longer rises says nothing about what is in use now";
 
 /// A title, understood.
 struct Column {

@@ -93,7 +93,10 @@ class Gpustat final : public JsonParser {
 int recognise(std::string_view head) {
   const std::size_t first = head.find_first_not_of(" \t\r\n[");
   if (first == std::string_view::npos || head[first] != '{') return 0;
-  return head.find("\"gpus\"") != std::string_view::npos ? 92 : 0;
+  const auto has = [head](std::string_view key) { return head.find(key) != std::string_view::npos; };
+  if (!has("\"gpus\"") || !has("\"memory.used\"")) return 0;
+  // Other programs list GPUs, too, and some of them borrow its keys: theirs is the clock of the format scalars.
+  return has("\"query_time\"") ? 92 : 90;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {

@@ -1,5 +1,6 @@
 #include "source/log/json_parser.hpp"
 
+#include "source/log/oom_message.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -31,7 +32,8 @@ void JsonParser::finish(LogRows& rows) {
   end_text(last_line_, false, rows);
 }
 
-void JsonParser::read_text(std::string_view /*text*/, std::uint64_t line, bool /*whole*/, LogRows& rows) {
+void JsonParser::read_text(std::string_view text, std::uint64_t line, bool /*whole*/, LogRows& rows) {
+  if (tells_out_of_memory(text)) return rows.out_of_memory(text);
   rows.skip(line, "text outside the JSON objects");
 }
 

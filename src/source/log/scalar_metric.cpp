@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "core/option.hpp"
 #include "core/units.hpp"
@@ -17,8 +18,9 @@ using logtext::is_alpha;
 using logtext::is_digit;
 
 /// The number after a word for GPU ("gpu.1.", "cuda:1", "gpu_id: 1", "device1", "GPU 1"); 0 if there is no number,
-/// nullopt if the name does not mention a GPU.
-std::optional<int> gpu_in(std::string_view low) {
+/// nullopt if the name does not mention a GPU. `is_numbered` is set to whether there is one.
+std::optional<int> gpu_in(std::string_view low, bool& is_numbered) {
+  is_numbered = true;
   bool speaks = low.find("vram") != std::string_view::npos;
   for (const std::string_view word : {"gpu", "cuda", "npu", "xpu", "device", "nvidia"}) {
     for (std::size_t at = low.find(word); at != std::string_view::npos; at = low.find(word, at + 1)) {
@@ -41,7 +43,33 @@ std::optional<int> gpu_in(std::string_view low) {
   while (digits < low.size() && is_digit(low[low.size() - digits - 1])) ++digits;
   const bool apart = digits > 0 && digits < low.size() && !is_alpha(low[low.size() - digits - 1]);
   const auto number = logtext::whole_number<int>(low.substr(low.size() - digits));
-  return apart && number && *number < 4096 ? *number : 0;
+  is_numbered = apart && number && *number < 4096;
+  return is_numbered ? *number : 0;
+}
+
+/// Sets what the role of a column says; false if it is not the memory of a GPU.
+bool take_role(const Column& column, ScalarMetric& out) {
+  if (out.unit_bytes == 0) out.unit_bytes = static_cast<double>(column.unit_bytes);
+  out.rank = column.rank;
+  out.is_total = column.role == ColumnRole::total;
+  out.is_free = column.role == ColumnRole::free;
+  out.is_peak = column.role == ColumnRole::peak;
+  out.is_percent = column.role == ColumnRole::percent;
+  if (out.is_percent) out.rank = 5;
+  return out.is_total || out.is_free || out.is_peak || out.is_percent || column.role == ColumnRole::used;
+}
+
+/// The words of PyTorch's allocator, whose memory is a GPU's even where no word says so.
+bool is_of_allocator(std::string_view low) {
+  if (low.find("mem") == std::string_view::npos) return false;
+  for (const std::string_view word : {"alloc", "active", "reserved"})
+    if (low.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
+bool has_any(std::string_view low, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return low.find(word) != std::string_view::npos; });
 }
 
 }  // namespace
@@ -49,12 +77,11 @@ std::optional<int> gpu_in(std::string_view low) {
 std::optional<ScalarMetric> scalar_metric(std::string_view name) {
   const std::string low = logtext::lowered(name);
   // A process's share, a maximum, or the driver's share is not what the GPU holds now.
-  for (const std::string_view other :
-       {"process", "max", "peak", "min_", "reserved", "cached", "available_host", "fraction", "bandwidth"})
-    if (low.find(other) != std::string::npos) return std::nullopt;
-  const auto gpu = gpu_in(low);
-  if (!gpu) return std::nullopt;
+  if (has_any(low, {"process", "max", "peak", "min_", "reserved", "cached", "available_host", "fraction", "bandwidth"}))
+    return std::nullopt;
   ScalarMetric out;
+  const auto gpu = gpu_in(low, out.is_numbered);
+  if (!gpu) return std::nullopt;
   out.gpu = *gpu;
   // wandb: memory is how busy the memory is, memoryAllocated a percentage.
   if (low.ends_with(".memory") || low.ends_with("/memory")) return std::nullopt;
@@ -70,16 +97,27 @@ std::optional<ScalarMetric> scalar_metric(std::string_view name) {
       out.unit_bytes = word == "_megabytes" ? 1e6 : 1e9;
       title.resize(title.size() - word.size());
     }
-  const Column column = classify_column(title);
-  if (out.unit_bytes == 0) out.unit_bytes = static_cast<double>(column.unit_bytes);
-  out.rank = column.rank;
-  if (column.role == ColumnRole::total)
-    out.is_total = true;
-  else if (column.role == ColumnRole::percent)
-    out.is_percent = true;
-  else if (column.role != ColumnRole::used)
+  if (!take_role(classify_column(title), out)) return std::nullopt;
+  return out;
+}
+
+std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure) {
+  const FigureOwner& owner = figure.owner;
+  const std::string low = logtext::lowered(figure.name);
+  const bool is_flat = !owner.names_gpu() && !owner.is_gpu && !owner.pid && figure.above.empty();
+  if (is_flat && !has_any(low, {"peak", "max"})) return scalar_metric(figure.name);
+  ScalarMetric out;
+  if (has_any(low, {"cached", "fraction", "bandwidth", "min_"}) || (!owner.pid && has_any(low, {"process"})))
     return std::nullopt;
-  if (out.is_percent) out.rank = 5;
+  const auto gpu = gpu_in(low, out.is_numbered);
+  Column column = classify_column(figure.key);
+  // "memory": {"used": ...}; "reserved" is the driver's, or an allocator's.
+  if (column.role == ColumnRole::other && !figure.above.empty())
+    column = classify_column(figure.above + ' ' + figure.key);
+  if (!take_role(column, out)) return std::nullopt;
+  if (!out.is_peak && has_any(logtext::lowered(figure.key), {"reserved"})) return std::nullopt;
+  if (!gpu && !owner.is_gpu && !(out.is_peak && is_of_allocator(low))) return std::nullopt;
+  out.gpu = owner.pid ? kProcessAround : owner.names_gpu() ? kGpuAround : gpu.value_or(0);
   return out;
 }
 
@@ -90,20 +128,36 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     const ScalarSeen* seen = nullptr;
     ScalarMetric metric;
   };
-  std::map<int, Best> used, total;
+  const auto tell = [&](const ScalarSeen& one, const ScalarMetric& metric) {
+    if (metric.is_percent) return;
+    const std::string of = metric.gpu >= 0                ? fmt::format("GPU {}", metric.gpu)
+                           : metric.gpu == kProcessAround ? std::string("a process")
+                                                          : std::string("a GPU");
+    assumptions.push_back(
+        fmt::format("the metric '{}' also is the memory of {} and is not read", logtext::excerpt(one.name), of));
+  };
+  std::map<int, Best> used, total, free, peak;
   for (const ScalarSeen& one : seen) {
-    const auto metric = scalar_metric(one.name);
+    const auto metric = one.metric ? one.metric : scalar_metric(one.name);
     if (!metric) continue;
-    Best& best = (metric->is_total ? total : used)[metric->gpu];
-    if (best.seen == nullptr || metric->rank > best.metric.rank) {
-      if (best.seen != nullptr && !best.metric.is_percent)
-        assumptions.push_back(fmt::format("the metric '{}' also is the memory of GPU {} and is not read",
-                                          logtext::excerpt(best.seen->name), metric->gpu));
-      best = {&one, *metric};
-    } else if (!metric->is_percent) {
-      assumptions.push_back(fmt::format("the metric '{}' also is the memory of GPU {} and is not read",
-                                        logtext::excerpt(one.name), metric->gpu));
-    }
+    auto& of_kind = metric->is_total ? total : metric->is_free ? free : metric->is_peak ? peak : used;
+    Best& best = of_kind[metric->gpu];
+    const bool is_better = best.seen == nullptr || metric->rank > best.metric.rank;
+    const bool is_read = !metric->is_free && !metric->is_peak;
+    if (is_better && best.seen != nullptr && is_read) tell(*best.seen, best.metric);
+    if (!is_better && is_read) tell(one, *metric);
+    if (is_better) best = {&one, *metric};
+  }
+  // A sum or a copy beside the figures of each GPU would be taken for the memory of the first.
+  if (used.contains(kGpuAround) && used.contains(0) && !used[0].metric.is_numbered) {
+    tell(*used[0].seen, used[0].metric);
+    used.erase(0);
+  }
+  for (const auto& [gpu, best] : free)
+    if (!used.contains(gpu) && total.contains(gpu)) used[gpu] = best;
+  if (used.empty() && !peak.empty()) {
+    used = std::move(peak);
+    assumptions.emplace_back(kOnlyPeaks);
   }
   if (used.empty()) return fail("the metrics have the total memory of a GPU, but not its used memory");
 
@@ -111,7 +165,7 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
   for (const auto& [gpu, best] : total)
     if (used.contains(gpu) && best.metric.unit_bytes > 0) uses[best.seen->name] = {gpu, true, best.metric.unit_bytes};
   for (const auto& [gpu, best] : used) {
-    ScalarUse use{gpu, false, best.metric.unit_bytes};
+    ScalarUse use{gpu, false, best.metric.unit_bytes, best.metric.is_free};
     if (best.metric.is_percent) {
       use.unit_bytes = capacity_bytes ? static_cast<double>(*capacity_bytes) / 100 : static_cast<double>(kBytesPerGiB);
       // A nominal scale cannot be combined with a true total.

@@ -10,17 +10,25 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "source/log/json_figures.hpp"
 
 namespace vramtrack {
 
 /// Beginning of what run_files.cpp writes.
 inline constexpr std::string_view kRunFileMark = "{\"run_file\":";
 
+/// In place of the index of a GPU: what stands around the metric says which GPU it is of, or which process.
+inline constexpr int kGpuAround = -1;
+inline constexpr int kProcessAround = -2;
+
 /// A name, understood.
 struct ScalarMetric {
   int gpu = 0;
-  int rank = 0;  ///< of several used metrics of one GPU, the highest is read
+  bool is_numbered = false;  ///< the name gives the index
+  int rank = 0;              ///< of several used metrics of one GPU, the highest is read
   bool is_total = false;
+  bool is_free = false;
+  bool is_peak = false;
   bool is_percent = false;
   double unit_bytes = 0;  ///< 0: not said
 };
@@ -29,11 +37,15 @@ struct ScalarMetric {
 /// and how busy the memory is.
 std::optional<ScalarMetric> scalar_metric(std::string_view name);
 
+/// The same of a figure in an object, with what the object says of whose it is.
+std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure);
+
 /// A metric as seen in the beginning of a log.
 struct ScalarSeen {
   std::string name;
   double most = 0;
   bool has_fraction = false;
+  std::optional<ScalarMetric> metric{};  ///< unless the name alone says it
 };
 
 /// How the values of a metric are read.
@@ -41,10 +53,12 @@ struct ScalarUse {
   int gpu = 0;
   bool is_total = false;
   double unit_bytes = 1;
+  bool is_free = false;
 };
 
-/// Chooses one used metric per GPU. `unit_bytes` and `capacity_bytes` are the user's settings (0, nullopt: not given).
-/// `assumptions` gets the units that were assumed and the metrics that are skipped. An Error when no metric is left.
+/// Chooses one used metric per GPU, or the free memory where the total is given, or a peak for want of both.
+/// `unit_bytes` and `capacity_bytes` are the user's settings (0, nullopt: not given). `assumptions` gets the units that
+/// were assumed and the metrics that are skipped. An Error when no metric is left.
 Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<ScalarSeen>& seen, std::uint64_t unit_bytes,
                                                         const std::optional<std::uint64_t>& capacity_bytes,
                                                         std::vector<std::string>& assumptions);

@@ -4,6 +4,7 @@
 //
 //   {"_timestamp": 1772359200.5, "system.gpu.0.memoryAllocatedBytes": 5080350720, "system.gpu.0.memoryAllocated": 19.7}
 //   {"time": "2026-03-01T10:00:00Z", "gpu0_mem_used_mib": 4845, "loss": 0.3}
+//   {"ts": 1772359200, "gpus": [{"id": 0, "mem_used_mb": 4845}, {"id": 1, "mem_used_mb": 9000}]}
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +14,9 @@
 
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
+#include "source/log/json_figures.hpp"
 #include "source/log/json_parser.hpp"
+#include "source/log/oom_message.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/scalar_metric.hpp"
 #include "source/log/stamp.hpp"
@@ -26,13 +29,14 @@ namespace {
 /// Objects of the head from which a parser learns the keys.
 constexpr std::size_t kSurveyed = 4000;
 
-/// What the head shows: the key of the time, and the metrics that are memory.
+/// What the head shows: the key of the time, what other keys mean, and the metrics that are memory.
 struct Survey {
   std::string time_key;
   StampReader::Title time_title;
   std::vector<std::string> times;
-  std::map<std::string, double> most;        ///< by key: its largest value
-  std::map<std::string, bool> has_fraction;  ///< by key
+  FigureKeys keys;
+  std::map<std::string, ScalarSeen> seen;  ///< by name
+  std::string listed;                      ///< a metric whose values are told apart only by their place in a list
 };
 
 /// Collects the objects of a text.
@@ -56,8 +60,7 @@ std::vector<JsonValue> objects_of(std::string_view text) {
   return std::move(objects.found);
 }
 
-Survey survey(const std::vector<JsonValue>& objects) {
-  Survey out;
+void find_time_key(const std::vector<JsonValue>& objects, Survey& out) {
   int best = 0;
   for (const JsonValue& object : objects)
     for (const auto& [key, value] : object.members()) {
@@ -69,14 +72,66 @@ Survey survey(const std::vector<JsonValue>& objects) {
       out.time_title.unit_ns = column.unit_ns;
       out.time_title.step = column.role == ColumnRole::step;
     }
+}
+
+/// Keys that tell series apart, by their titles and values: of a few different ones, and not another in each object.
+void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
+  constexpr std::size_t kMost = 64;
+  std::map<std::string, std::pair<std::set<std::string>, std::size_t>> values;
+  for (const JsonValue& object : objects)
+    for (const auto& [key, value] : object.members())
+      if (!value.text().empty() && classify_column(key).role == ColumnRole::series) {
+        auto& [its, n] = values[key];
+        its.insert(value.text());
+        ++n;
+      }
+  for (const auto& [key, its] : values)
+    if (its.first.size() > 1 && its.first.size() <= kMost && its.first.size() * 2 <= its.second)
+      out.keys.series.push_back(key);
+}
+
+/// Keys such as "gpu" whose numbers do not count through GPUs are measures.
+void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
+  std::map<std::string, std::pair<std::string, std::vector<std::vector<std::string>>>> indexes;
+  FigureReader reader(out.keys);
+  for (const JsonValue& object : objects) {
+    const JsonValue* const time = object.find(out.time_key);
+    for (const JsonFigure& figure : reader.read(object)) {
+      if (figure.owner.unsure_index.empty() || !scalar_metric(figure)) continue;
+      auto& [name, rows] = indexes[figure.owner.unsure_index];
+      if (name.empty()) name = figure.name;
+      if (name == figure.name)
+        rows.push_back({figure.owner.index_text, time != nullptr ? time->text() : std::string()});
+    }
+  }
+  for (const auto& [key, of] : indexes) {
+    std::vector<std::vector<std::string_view>> rows;
+    for (const auto& row : of.second) rows.push_back({row[0], row[1]});
+    if (!behaves_like_index(rows, 0, 1)) out.keys.measures.push_back(key);
+  }
+}
+
+Survey survey(const std::vector<JsonValue>& objects) {
+  Survey out;
+  find_time_key(objects, out);
+  find_series_keys(objects, out);
+  find_measures(objects, out);
+  FigureReader reader(out.keys);
   for (const JsonValue& object : objects) {
     bool has_metric = false;
-    for (const auto& [key, value] : object.members()) {
-      if (!value.is_number() || key == out.time_key || !scalar_metric(key)) continue;
-      const double number = value.number();
-      double& most = out.most[key];
-      most = std::max(most, number);
-      out.has_fraction[key] |= number != std::floor(number);
+    for (const JsonFigure& figure : reader.read(object)) {
+      if (!figure.is_amount || figure.name == out.time_key) continue;
+      const auto known = out.seen.find(figure.name);
+      if (known == out.seen.end()) {
+        const auto metric = scalar_metric(figure);
+        if (!metric) continue;
+        out.seen[figure.name] = {figure.name, 0, false, metric};
+        if (figure.in_bytes) out.seen[figure.name].metric->unit_bytes = 1;
+      }
+      ScalarSeen& seen = out.seen[figure.name];
+      seen.most = std::max(seen.most, figure.number);
+      seen.has_fraction |= figure.number != std::floor(figure.number);
+      if (figure.owner.by_place && figure.owner.gpu.index == 1) out.listed = figure.name;
       has_metric = true;
     }
     if (const JsonValue* const time = object.find(out.time_key); has_metric && time != nullptr)
@@ -87,74 +142,94 @@ Survey survey(const std::vector<JsonValue>& objects) {
 
 class Scalars final : public JsonParser {
  public:
-  Scalars(StampReader stamp, std::string time_key, std::map<std::string, ScalarUse> uses,
-          std::set<std::string> surveyed, std::vector<std::string> assumptions)
-      : stamp_(std::move(stamp)),
-        time_key_(std::move(time_key)),
-        uses_(std::move(uses)),
-        surveyed_(std::move(surveyed)) {
+  Scalars(StampReader stamp, Survey survey, std::map<std::string, ScalarUse> uses, std::vector<std::string> assumptions)
+      : stamp_(std::move(stamp)), survey_(std::move(survey)), uses_(std::move(uses)), reader_(survey_.keys) {
     assumptions_ = std::move(assumptions);
+    only_processes_ =
+        std::all_of(uses_.begin(), uses_.end(), [](const auto& use) { return use.second.gpu == kProcessAround; });
   }
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
   [[nodiscard]] Scale scale() const override { return stamp_.scale(); }
   [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
+  [[nodiscard]] bool processes_only() const override { return only_processes_; }
 
  private:
   void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {
+    for (const auto& [key, value] : object.members())
+      if (value.is_string() && tells_out_of_memory(value.text())) rows.out_of_memory(value.text());
+    const std::vector<JsonFigure>& figures = reader_.read(object);
+    tell_of_late_metrics(figures, line, rows);
     Timestamp time;
     bool has_time = false;
-    tell_of_late_metrics(object, line, rows);
     // Totals first: the used memory of the same object is judged against them.
     for (const bool totals : {true, false})
-      for (const auto& [key, value] : object.members()) {
-        const auto use = uses_.find(key);
-        if (use == uses_.end() || use->second.is_total != totals || value.is_null()) continue;
+      for (const JsonFigure& figure : figures) {
+        const auto use = uses_.find(figure.name);
+        if (use == uses_.end() || use->second.is_total != totals) continue;
         if (!has_time) {
-          const JsonValue* const at = object.find(time_key_);
+          const JsonValue* const at = object.find(survey_.time_key);
           if (at == nullptr || !stamp_.read(at->text(), time))
-            return rows.skip(line, fmt::format("no readable time under \"{}\"", time_key_));
+            return rows.skip(line, fmt::format("no readable time under \"{}\"", survey_.time_key));
           has_time = true;
           rows.row_time(time);
         }
-        const double number = value.is_number() ? value.number() : -1;
-        const double bytes = number * use->second.unit_bytes;
-        if (!(bytes >= 0 && bytes < 1e18)) {
-          rows.skip(line, fmt::format("no amount of memory under \"{}\"", key));
+        const double bytes = figure.in_bytes ? figure.number : figure.number * use->second.unit_bytes;
+        if (!figure.is_amount || !(bytes < 1e18)) {
+          rows.skip(line, fmt::format("no amount of memory under \"{}\"", figure.name));
           continue;
         }
-        add(time, use->second, static_cast<std::uint64_t>(std::llround(bytes)), rows);
+        add(time, use->second, figure.owner, static_cast<std::uint64_t>(std::llround(bytes)), rows);
       }
   }
 
   /// Warns of metrics that first appear later: the metrics to read were chosen from the beginning of the log.
-  void tell_of_late_metrics(const JsonValue& object, std::uint64_t line, LogRows& rows) {
+  void tell_of_late_metrics(const std::vector<JsonFigure>& figures, std::uint64_t line, LogRows& rows) {
     constexpr std::size_t kMostKeys = 100'000;
-    for (const auto& [key, value] : object.members())
-      if (value.is_number() && known_.size() < kMostKeys && known_.insert(key).second && !surveyed_.contains(key) &&
-          scalar_metric(key))
-        rows.warn(fmt::format("{}:{}: the metric '{}' begins only here and is not read", rows.file(), line,
-                              logtext::excerpt(key)));
+    for (const JsonFigure& figure : figures)
+      if (known_.size() < kMostKeys && known_.insert(figure.name).second && !survey_.seen.contains(figure.name)) {
+        const auto metric = scalar_metric(figure);
+        if (metric && !metric->is_peak && !metric->is_free)
+          rows.warn(fmt::format("{}:{}: the metric '{}' begins only here and is not read", rows.file(), line,
+                                logtext::excerpt(figure.name)));
+      }
   }
 
-  void add(Timestamp time, const ScalarUse& use, std::uint64_t bytes, LogRows& rows) {
-    const auto [it, fresh] = devices_.try_emplace(use.gpu);
-    if (fresh) {
-      LogDevice gpu;
-      gpu.index = use.gpu;
-      it->second = rows.device(gpu);
+  struct Device {
+    std::size_t at = SIZE_MAX;
+    std::uint64_t total_bytes = 0;
+  };
+
+  Device& device_of(const ScalarUse& use, const FigureOwner& owner, LogRows& rows) {
+    LogDevice gpu = owner.gpu;
+    if (!owner.names_gpu()) gpu.index = std::max(use.gpu, 0);
+    Device& device = devices_[device_id(gpu)];
+    if (device.at == SIZE_MAX) device.at = rows.device(gpu);
+    return device;
+  }
+
+  void add(Timestamp time, const ScalarUse& use, const FigureOwner& owner, std::uint64_t bytes, LogRows& rows) {
+    Device& device = device_of(use, owner, rows);
+    if (use.is_total) {
+      device.total_bytes = bytes;
+      return rows.total(time, device.at, bytes);
     }
-    if (use.is_total)
-      rows.total(time, it->second, bytes);
-    else
-      rows.add(time, rows.device_series(it->second), bytes);
+    if (use.is_free) {
+      if (device.total_bytes < bytes) return;  // no total yet
+      bytes = device.total_bytes - bytes;
+    }
+    if (use.gpu != kProcessAround) return rows.add(time, rows.device_series(device.at), bytes);
+    const std::size_t process =
+        rows.process(device.at, owner.pid.value_or(0), owner.process, {}, {}, owner.process, true);
+    rows.add(time, rows.process_series(process), bytes);
   }
 
   StampReader stamp_;
-  std::string time_key_;
+  Survey survey_;
   std::map<std::string, ScalarUse> uses_;
-  std::set<std::string> surveyed_;  ///< the metrics that the head has
-  std::set<std::string> known_;     ///< keys that were checked
-  std::map<int, std::size_t> devices_;
+  FigureReader reader_;
+  bool only_processes_ = false;
+  std::set<std::string> known_;  ///< metrics that were checked
+  std::map<std::string, Device> devices_;
 };
 
 bool is_json(std::string_view head) {
@@ -165,14 +240,14 @@ bool is_json(std::string_view head) {
 int recognise(std::string_view head) {
   if (!is_json(head)) return 0;
   const Survey found = survey(objects_of(head));
-  if (!found.most.empty() && !found.time_key.empty()) return 91;  // a table does not begin like this
+  if (!found.seen.empty() && !found.time_key.empty()) return 91;  // a table does not begin like this
   return head.starts_with(kRunFileMark) ? 60 : 6;                 // weak: the user of other JSON is told what it lacks
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   const std::vector<JsonValue> objects = objects_of(head.text);
-  const Survey found = survey(objects);
-  if (found.most.empty()) {
+  Survey found = survey(objects);
+  if (found.seen.empty()) {
     std::string keys;
     std::map<std::string, bool> seen;
     for (const JsonValue& object : objects)
@@ -188,18 +263,20 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   const auto unit = unit_of(*head.options);
   if (!unit) return fail(unit.error());
   std::vector<ScalarSeen> seen;
-  for (const auto& [key, most] : found.most) seen.push_back({key, most, found.has_fraction.at(key)});
+  for (const auto& [name, its] : found.seen) seen.push_back(its);
   std::vector<std::string> assumptions;
   auto uses = choose_scalars(seen, *unit, head.options->capacity_bytes, assumptions);
   if (!uses) return fail(std::move(uses.error()));
+  if (uses->contains(found.listed))
+    assumptions.push_back(fmt::format(
+        "the metric '{}' is a list whose elements name no GPU: they are assumed to be GPU 0, 1, ... in that "
+        "order; if they are not, record the index or uuid of each",
+        logtext::excerpt(found.listed)));
   const std::vector<std::string_view> times(found.times.begin(), found.times.end());
   if (times.empty()) return fail(fmt::format("no time under \"{}\" beside the memory", found.time_key));
   auto stamp = StampReader::detect(times, found.time_title, *head.options, *head.zone, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  std::set<std::string> surveyed;
-  for (const auto& [key, most] : found.most) surveyed.insert(key);
-  return std::make_unique<Scalars>(std::move(*stamp), found.time_key, std::move(*uses), std::move(surveyed),
-                                   std::move(assumptions));
+  return std::make_unique<Scalars>(std::move(*stamp), std::move(found), std::move(*uses), std::move(assumptions));
 }
 
 /// In an object printed over several lines, everything inside it is indented.

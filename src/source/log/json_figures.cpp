@@ -1,0 +1,280 @@
+#include "source/log/json_figures.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "source/log/columns.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::is_alpha;
+using logtext::is_digit;
+using logtext::trim;
+
+constexpr std::string_view kWithin = " > ";
+/// From this rank on, a key of the role `index` is an index and nothing else.
+constexpr int kSureIndex = 60;
+
+/// Whether a word of `key` says that it is a GPU: "gpus", "gpu_stats", "cuda", "devices".
+bool says_gpu(std::string_view key) {
+  const std::string low = logtext::lowered(key);
+  for (const std::string_view word : {"gpu", "cuda", "vram", "npu", "xpu", "device", "card"})
+    for (std::size_t at = low.find(word); at != std::string::npos; at = low.find(word, at + 1))
+      if (at == 0 || !is_alpha(low[at - 1])) return true;
+  return false;
+}
+
+/// Objects whose figures are of something else, whatever their keys are.
+bool is_of_something_else(std::string_view key) {
+  const std::string low = logtext::lowered(key);
+  for (const std::string_view word : {"util", "temp", "power", "clock", "bar1", "pci", "fan", "ecc", "host", "cpu"})
+    if (low.starts_with(word)) return true;
+  return false;
+}
+
+/// Takes "0", "GPU-8f1c...", "cuda:1" or "gpu2" for the id of a GPU; false if `text` is none of them.
+bool take_id(std::string_view text, FigureOwner& owner) {
+  text = trim(text);
+  if (text.starts_with("GPU-") || text.starts_with("MIG-")) {
+    owner.gpu.uuid = text;
+    owner.is_gpu = true;
+    return true;
+  }
+  std::size_t letters = 0;
+  while (letters < text.size() && is_alpha(text[letters])) ++letters;
+  if (letters > 0 && !says_gpu(text.substr(0, letters))) return false;
+  std::size_t digits = letters;
+  while (letters > 0 && digits < text.size() && !is_digit(text[digits]) && !is_alpha(text[digits])) ++digits;
+  const auto device = device_numbered(text.substr(digits));
+  if (!device) return false;
+  owner.gpu.index = device->index;
+  owner.is_gpu |= letters > 0;
+  owner.by_place = false;
+  return true;
+}
+
+}  // namespace
+
+class FigureReader::Walk {
+ public:
+  explicit Walk(FigureReader& reader) : keys_(reader.keys_), out_(reader.found_), columns_(reader.columns_) {}
+
+  void begin(const JsonValue& object) {
+    FigureOwner owner;
+    identify(object, {}, false, owner);
+    for (const std::string& key : keys_.series)
+      if (const JsonValue* const its = object.find(key); its != nullptr && !its->text().empty())
+        owner.gpu.text += (owner.gpu.text.empty() ? "" : "/") + its->text();
+    if (!owner.gpu.text.empty() && owner.gpu.index) owner.gpu.text += '/' + std::to_string(*owner.gpu.index);
+    members(object, {}, owner);
+  }
+
+ private:
+  static std::string path(std::string_view above, std::string_view key) {
+    if (above.empty()) return std::string(key);
+    return std::string(above) + std::string(kWithin) + std::string(key);
+  }
+
+  Column column_of(const std::string& key) {
+    constexpr std::size_t kMostKeys = 100'000;
+    if (const auto known = columns_.find(key); known != columns_.end()) return known->second;
+    const Column column = classify_column(key);
+    if (columns_.size() < kMostKeys) columns_.emplace(key, column);
+    return column;
+  }
+
+  /// What the members of `object` say of whose it is. `in_list`: it is one of several.
+  void identify(const JsonValue& object, const std::string& name, bool in_list, FigureOwner& owner) {
+    int rank = 0;
+    for (const auto& [key, value] : object.members()) {
+      if (value.text().empty()) continue;
+      const Column column = column_of(key);
+      const bool is_id = in_list && logtext::same_letters(key, "id");
+      if (column.role == ColumnRole::index || is_id) {
+        const std::string its = path(name, key);
+        const int its_rank = is_id ? kSureIndex - 1 : column.rank;
+        if (its_rank <= rank || std::find(keys_.measures.begin(), keys_.measures.end(), its) != keys_.measures.end())
+          continue;
+        if (!take_id(value.text(), owner)) {
+          if (!value.is_string()) continue;
+          owner.gpu.text = value.text();
+          owner.by_place = false;
+        }
+        rank = its_rank;
+        owner.is_gpu |= says_gpu(key);
+        owner.unsure_index = rank < kSureIndex && !is_id ? its : std::string();
+        owner.index_text = value.text();
+      } else if (column.role == ColumnRole::uuid) {
+        owner.gpu.uuid = value.text();
+        owner.is_gpu |= says_gpu(key) || owner.gpu.uuid.starts_with("GPU-");
+      } else if (column.role == ColumnRole::pci && !normal_pci(value.text()).empty()) {
+        owner.gpu.pci_bus_id = normal_pci(value.text());
+      } else if (column.role == ColumnRole::pid && value.whole() && *value.whole() > 0) {
+        owner.pid = static_cast<std::uint32_t>(*value.whole());
+      } else if (column.role == ColumnRole::process_name) {
+        owner.process = value.text();
+      } else if (column.role == ColumnRole::device_name && value.is_string() && in_list) {
+        owner.gpu.name = value.text();
+      }
+    }
+    if (owner.pid && owner.process.empty()) owner.process = std::exchange(owner.gpu.name, {});
+  }
+
+  /// The members of an array, or of an object whose keys are ids: each is an owner.
+  void elements(const JsonValue& list, const std::string& name, const FigureOwner& above) {
+    std::vector<FigureOwner> owners;
+    std::set<std::string> ids;
+    std::set<std::string> names;
+    for (const auto& [id, element] : list.members()) {
+      FigureOwner& owner = owners.emplace_back(above);
+      const bool has_id = !id.empty() && take_id(id, owner);
+      FigureOwner its;
+      its.is_gpu = owner.is_gpu;
+      if (element.is_object()) identify(element, name, true, its);
+      if (!has_id && its.names_gpu()) owner.gpu = its.gpu;
+      owner.gpu.name = its.gpu.name;
+      owner.is_gpu = its.is_gpu;
+      owner.unsure_index = its.unsure_index;
+      owner.index_text = its.index_text;
+      if (its.pid) {
+        owner.pid = its.pid;
+        owner.process = its.process;
+      } else if (!has_id && !its.names_gpu()) {
+        owner.by_place = true;
+      }
+      ids.insert(owner.by_place ? std::string() : device_id(owner.gpu) + ' ' + std::to_string(owner.pid.value_or(0)));
+      if (!owner.gpu.name.empty()) names.insert(owner.gpu.name);
+    }
+    // What does not tell all elements apart is no id. Names alone do so if no two are equal.
+    const bool by_id = ids.size() == owners.size() && !ids.contains({});
+    const bool by_name = owners.size() > 1 && names.size() == owners.size();
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+      FigureOwner& owner = owners[i];
+      if (owner.by_place || !by_id) {
+        LogDevice gpu;
+        gpu.name = owner.gpu.name;
+        owner.gpu = gpu;
+        owner.by_place = !by_name;
+        if (!by_name) {
+          owner.gpu.index = static_cast<int>(i);
+        } else if (!take_id(gpu.name, owner)) {
+          owner.gpu.text = gpu.name;
+        }
+      }
+      const JsonValue& element = list.members()[i].second;
+      element.is_object() ? members(element, name, owner) : value(element, name, {}, owner);
+    }
+  }
+
+  /// Whether the keys of `object` are ids of GPUs.
+  static bool has_ids_for_keys(const JsonValue& object) {
+    return !object.members().empty() &&
+           std::all_of(object.members().begin(), object.members().end(), [](const auto& member) {
+             FigureOwner ignored;
+             return take_id(member.first, ignored) && !member.second.is_string();
+           });
+  }
+
+  void members(const JsonValue& object, const std::string& name, const FigureOwner& owner) {
+    const std::string above =
+        name.substr(name.rfind(kWithin) == std::string::npos ? 0 : name.rfind(kWithin) + kWithin.size());
+    for (const auto& [key, member] : object.members()) {
+      if (!member.is_object() && !member.is_array()) {
+        value(member, path(name, key), {above, key}, owner);
+        continue;
+      }
+      if (is_of_something_else(key)) continue;
+      FigureOwner of = owner;
+      of.is_gpu |= says_gpu(key);
+      if (member.is_array() || has_ids_for_keys(member)) {
+        list_above_ = above;
+        list_key_ = key;
+        elements(member, path(name, key), of);
+        continue;
+      }
+      const bool is_id = take_id(key, of);  // "gpu0": {...}
+      const std::string its = is_id ? name : path(name, key);
+      identify(member, its, says_gpu(key), of);
+      members(member, its, of);
+    }
+  }
+
+  struct Keys {
+    std::string_view above, key;
+  };
+
+  void value(const JsonValue& value, const std::string& name, Keys keys, const FigureOwner& owner) {
+    if (keys.key.empty()) keys = {list_above_, list_key_};
+    if (value.is_number()) {
+      add({name, std::string(keys.above), std::string(keys.key), value.number(), false, value.number() >= 0, owner});
+    } else if (value.is_string()) {
+      const auto parts = parts_of_list(value.text());
+      if (parts.empty()) return text(value.text(), name, keys, owner);
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        FigureOwner of = owner;
+        of.gpu.index = static_cast<int>(i);
+        of.by_place = true;
+        text(parts[i], name, keys, of);
+      }
+    }
+  }
+
+  void text(std::string_view written, const std::string& name, Keys keys, const FigureOwner& owner) {
+    written = trim(written);
+    if (logtext::is_missing(written)) return;
+    JsonFigure figure{name, std::string(keys.above), std::string(keys.key), 0, false, false, owner};
+    logtext::Decimal number;
+    std::uint64_t bytes = 0;
+    if (logtext::read_decimal(written, number) &&
+        logtext::read_amount(written, 1, bytes, false, &figure.in_bytes) == logtext::Amount::read) {
+      figure.number = figure.in_bytes ? static_cast<double>(bytes) : number.value();
+      figure.is_amount = true;
+    }
+    add(std::move(figure));
+  }
+
+  void add(JsonFigure figure) { out_.push_back(std::move(figure)); }
+
+  const FigureKeys& keys_;
+  std::vector<JsonFigure>& out_;
+  std::unordered_map<std::string, Column>& columns_;
+  std::string list_above_, list_key_;  ///< the keys of the list whose numbers are read
+};
+
+const std::vector<JsonFigure>& FigureReader::read(const JsonValue& object) {
+  found_.clear();
+  Walk(*this).begin(object);
+  return found_;
+}
+
+std::vector<std::string_view> parts_of_list(std::string_view text) {
+  constexpr std::size_t kLongest = 1024;
+  text = trim(text);
+  if (text.size() < 3 || text.size() > kLongest) return {};
+  const bool in_brackets = text.front() == '[' && text.back() == ']';
+  if (in_brackets) text = trim(text.substr(1, text.size() - 2));
+  const auto is_amount = [](std::string_view part) {
+    std::uint64_t bytes = 0;
+    return logtext::read_amount(part, 1, bytes) == logtext::Amount::read;
+  };
+  if (in_brackets && is_amount(text)) return {text};
+  // A comma may also be part of a number, so it separates only within brackets or beside a space.
+  for (const std::string_view separator : {";", "|", ", ", ",", " "}) {
+    if (text.find(separator) == std::string_view::npos || (separator == "," && !in_brackets)) continue;
+    std::vector<std::string_view> parts;
+    std::string_view rest = text;
+    for (bool more = true; more;) {
+      const std::size_t end = rest.find(separator);
+      parts.push_back(trim(rest.substr(0, end)));
+      more = end != std::string_view::npos;
+      if (more) rest.remove_prefix(end + separator.size());
+    }
+    if (std::all_of(parts.begin(), parts.end(), is_amount)) return parts;
+  }
+  return {};
+}
+
+}  // namespace vramtrack

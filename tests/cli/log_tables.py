@@ -1,0 +1,131 @@
+"""Tables and JSON lines of people's own programs, by the real binary: whose memory is read, and by which clock."""
+import datetime
+import json
+import sys
+import unittest
+
+from sandbox import Sandbox
+from text_logs import Case
+
+BINARY = sys.argv.pop(1)
+BEGIN = datetime.datetime(2026, 3, 1, 10, 0)
+READINGS = 60
+
+
+def at(reading, form="%Y-%m-%d %H:%M:%S"):
+    return (BEGIN + datetime.timedelta(seconds=30 * reading)).strftime(form)
+
+
+def leaking(i):
+    return 4000 + 50 * i  # 100 MiB a minute
+
+
+def steady(i):
+    return 9000 + i * i % 7
+
+
+class Tables(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.sandbox = Sandbox(BINARY).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.sandbox.__exit__()
+
+    def analyze(self, lines, *args):
+        self.sandbox.write("a.log", "".join(line + "\n" for line in lines))
+        return Case(self.sandbox, "--timezone", "UTC", *args, "a.log")
+
+    def json_lines(self, of, n=READINGS):
+        """`of` gives the members of the object of a reading, without the time."""
+        return self.analyze([json.dumps({"time": at(i), **of(i)}) for i in range(n)])
+
+    def assert_leak(self, case, mib_per_min=100, **of):
+        self.assertEqual(case.code, 1, case.text + case.error)
+        verdict = case.of(**of)["verdict"]
+        self.assertTrue(verdict["leak"], case.text)
+        self.assertAlmostEqual(verdict["growth_bytes_per_s"]["mid"] * 60 / 2**20, mib_per_min, delta=mib_per_min / 20)
+
+    def assert_two(self, case, leaks="0", rests="1"):
+        """Of two GPUs one leaks."""
+        self.assert_leak(case, device=leaks)
+        self.assertFalse(case.of(device=rests)["verdict"]["leak"], case.text)
+        self.assertEqual(len([r for r in case.rows if r["series"]["metric"] == "device_used"]), 2, case.text)
+        return " ".join(case.text.split())
+
+
+class Objects(Tables):
+    """Every GPU within an object is one of its own."""
+
+    def two(self, of, key="gpus"):
+        return self.json_lines(lambda i: {key: [of(0, leaking(i)), of(1, steady(i))]})
+
+    def test_lists_of_objects(self):
+        self.assert_two(self.two(lambda g, used: {"id": g, "mem_used_mb": used}))
+        self.assert_two(self.two(lambda g, used: {"id": g, "mem_used_mb": used}, "devices"))
+        self.assert_two(self.two(lambda g, used: {"index": g, "name": "A100", "memory": {"used_mb": used, "total_mb": 40960}}))
+        self.assert_two(self.two(lambda g, used: {"gpu": g, "memory_used": f"{used} MiB"}))
+        self.assert_two(self.two(lambda g, used: {"id": g, "memory_free_mb": 40000 - used, "memory_total_mb": 40000}))
+        self.assert_two(self.two(lambda g, used: {"uuid": f"GPU-{g}aaaaaaa", "used_memory_mb": used}), "GPU-0aaaaaaa", "GPU-1aaaaaaa")
+        self.assert_two(self.two(lambda g, used: {"name": f"cuda:{g}", "mem_used_mb": used}))
+        self.assert_two(self.two(lambda g, used: {"name": ("A100", "L4")[g], "mem_used_mb": used}), "A100", "L4")
+
+    def test_the_load_is_no_index_and_no_memory(self):
+        self.assert_two(self.two(lambda g, used: {"id": g, "utilization": {"gpu": 5, "memory": 3}, "memory": used, "gpu": 30}))
+
+    def test_elements_that_nothing_names(self):
+        said = self.assert_two(self.two(lambda g, used: {"name": "A100", "mem_used_mb": used}))
+        self.assertIn("elements name no GPU: they are assumed to be GPU 0, 1", said)
+
+    def test_objects_by_id(self):
+        self.assert_two(self.json_lines(lambda i: {"gpus": {"0": {"mem_used_mb": leaking(i)}, "1": {"mem_used_mb": steady(i)}}}))
+        self.assert_two(self.json_lines(lambda i: {"gpu0": {"used_mb": leaking(i)}, "gpu1": {"used_mb": steady(i)}}))
+        self.assert_two(self.json_lines(lambda i: {"gpu_mem_mb": {"cuda:0": leaking(i), "cuda:1": steady(i)}}))
+
+    def test_lists_of_numbers(self):
+        for written in (lambda *used: list(used), lambda *used: str(list(used)), lambda *used: ";".join(map(str, used))):
+            said = self.assert_two(self.json_lines(lambda i: {"gpu_mem_mb": written(leaking(i), steady(i))}))
+            self.assertIn("they are assumed to be GPU 0, 1", said)
+
+    def test_an_object_for_each_gpu(self):
+        for key in ("gpu", "gpu_id", "device", "rank"):
+            lines = [json.dumps({"time": at(i), key: g, "gpu_mem_used_mb": (leaking, steady)[g](i)}) for i in range(READINGS) for g in (0, 1)]
+            self.assert_two(self.analyze(lines))
+
+    def test_a_load_beside_the_memory(self):
+        self.assert_leak(self.json_lines(lambda i: {"gpu": 30 + i * i % 37, "gpu_mem_mb": leaking(i)}))
+
+    def test_processes(self):
+        lines = [json.dumps({"time": at(i), "pid": 101 + p, "gpu_mem_mb": (leaking, steady)[p](i)}) for i in range(READINGS) for p in (0, 1)]
+        c = self.analyze(lines)
+        self.assertEqual([(r["series"]["metric"], r["series"]["pid"], r["verdict"]["leak"]) for r in c.rows],
+                         [("process_used", 101, True), ("process_used", 102, False)])
+        c = self.json_lines(lambda i: {"gpus": [{"index": 0, "memory.used": leaking(i), "processes": [{"pid": 7, "gpu_memory_usage": leaking(i) - 500}]}]})
+        self.assert_leak(c)
+        self.assert_leak(c, metric="process_used")
+
+    def test_peaks_of_torchtune(self):
+        c = self.json_lines(lambda i: {"peak_memory_active": 5000 + 20 * i, "peak_memory_alloc": leaking(i), "peak_memory_reserved": 20000})
+        self.assert_leak(c)
+        self.assertIn("only peaks are given", c.text)
+
+
+class OutOfMemory(Tables):
+    """The message is how the run ended, wherever it stands."""
+
+    MESSAGE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.00 GiB is free."
+
+    def check(self, *last):
+        c = self.analyze([json.dumps({"time": at(i), "gpu_mem_mb": leaking(i)}) for i in range(READINGS)] + list(last))
+        self.assertIn("ran out of memory", c.text)
+        self.assertIn("Tried to allocate 2.00 GiB", c.text)
+
+    def test_json(self):
+        self.check(json.dumps({"time": at(READINGS), "level": "error", "msg": self.MESSAGE}))
+        self.check(json.dumps({"time": at(READINGS), "level": "error", "exc": "Traceback (most recent call last):\n  File \"t.py\", line 3\n" + self.MESSAGE}))
+        self.check("Traceback (most recent call last):", '  File "train.py", line 3, in <module>', self.MESSAGE)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
