@@ -41,6 +41,10 @@ class Tables(unittest.TestCase):
         """`of` gives the members of the object of a reading, without the time."""
         return self.analyze([json.dumps({"time": at(i), **of(i)}) for i in range(n)])
 
+    def csv(self, titles, of, n=READINGS, *args):
+        """`of` gives the cells of a row behind the time."""
+        return self.analyze(["time," + titles] + [",".join([at(i), *map(str, of(i))]) for i in range(n)], *args)
+
     def assert_leak(self, case, mib_per_min=100, **of):
         self.assertEqual(case.code, 1, case.text + case.error)
         verdict = case.of(**of)["verdict"]
@@ -107,6 +111,36 @@ class Objects(Tables):
 
     def test_peaks_of_torchtune(self):
         c = self.json_lines(lambda i: {"peak_memory_active": 5000 + 20 * i, "peak_memory_alloc": leaking(i), "peak_memory_reserved": 20000})
+        self.assert_leak(c)
+        self.assertIn("only peaks are given", c.text)
+
+
+class Columns(Tables):
+    """Which of several columns is read, and as what."""
+
+    def test_what_an_allocator_reports(self):
+        c = self.csv("allocated_gb,reserved_gb", lambda i: (leaking(i) / 1024, 6 + leaking(i) / 1024))
+        self.assert_leak(c, metric="allocator_allocated")
+        self.assert_leak(c, metric="allocator_reserved")
+        c = self.csv("gpu0_allocated_mb,gpu0_reserved_mb,gpu1_allocated_mb,gpu1_reserved_mb", lambda i: (leaking(i), 12000, steady(i), 14000))
+        self.assert_leak(c, metric="allocator_allocated")
+        self.assertEqual([(r["series"]["metric"], r["series"]["device"]) for r in c.rows if r["verdict"]["leak"]], [("allocator_allocated", "0")])
+        self.assertEqual(len(c.rows), 4)
+        c = self.csv("pid,mem_used_mb,allocated_mb,reserved_mb", lambda i: (77, leaking(i) + 800, leaking(i), leaking(i) + 500))
+        self.assertEqual({(r["series"]["metric"], r["series"]["pid"]) for r in c.rows if r["verdict"]["leak"]},
+                         {("process_used", 77), ("allocator_allocated", 77), ("allocator_reserved", 77)})
+
+    def test_allocated_alone_is_what_is_in_use(self):
+        self.assert_leak(self.csv("gpu_mem_allocated_mb", lambda i: (leaking(i),)))
+
+    def test_the_memory_of_the_host(self):
+        self.assert_leak(self.csv("mem_mb,gpu_mem_mb", lambda i: (16000 + i % 3, leaking(i))))
+        c = self.csv("ram_used_mb,mem_total_mb,gpu_mem_mb", lambda i: (16000 + i % 3, 131072, leaking(i)))
+        self.assert_leak(c)
+        self.assertIsNone(c.of().get("capacity_bytes"))
+
+    def test_peaks_of_torchtune(self):
+        c = self.csv("peak_memory_active,peak_memory_alloc,peak_memory_reserved", lambda i: (5 + i / 100, leaking(i) / 1024, 20))
         self.assert_leak(c)
         self.assertIn("only peaks are given", c.text)
 

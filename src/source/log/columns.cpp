@@ -190,8 +190,13 @@ void classify_memory(const Words& w, Column& out) {
   if (alone && w.has({"used"})) return set(ColumnRole::used, 85);
   if (w.has({"used"}) && (w.has({"gpu"}) || w.unit_bytes != 0)) return set(ColumnRole::used, 80);
   if (w.has({"vram"})) return set(ColumnRole::used, 70);
-  if (memory && w.has({"allocated", "alloc"})) return set(ColumnRole::used, 66);
-  if (memory && w.has({"reserved"})) return set(ColumnRole::used, 30);
+  // "gpu0_allocated_gb": amounts of a GPU are memory.
+  const bool amount_of_gpu = w.unit_bytes != 0 && std::any_of(w.words.begin(), w.words.end(), [](const auto& word) {
+                               return word.starts_with("gpu") || word.starts_with("cuda");
+                             });
+  if ((memory || amount_of_gpu) && w.has({"allocated", "alloc"})) return set(ColumnRole::used, 66);
+  if ((memory || amount_of_gpu || (alone && w.unit_bytes != 0)) && w.has({"reserved"}))
+    return set(ColumnRole::used, 30);
   if (w.has({"rss"})) return set(ColumnRole::used, 60);
   if (memory && w.words.size() <= 3) return set(ColumnRole::used, 65);
   if (alone && w.has({"allocated", "usage"}) && w.unit_bytes != 0) return set(ColumnRole::used, 55);
@@ -275,6 +280,14 @@ Column classify_words(std::string_view title) {
     if (names_gpu(title, w)) return as(ColumnRole::gpu, 50);
   }
   classify_memory(w, out);
+  out.says_gpu = std::any_of(w.words.begin(), w.words.end(), [](const auto& word) {
+    return word.starts_with("gpu") || word.starts_with("cuda") || word.starts_with("vram") || word == "hbm" ||
+           word == "fb" || word == "framebuffer" || word == "nvidia";
+  });
+  if (out.role == ColumnRole::used && !w.has({"used"}))
+    out.metric = w.has({"allocated", "alloc"}) ? Metric::allocator_allocated
+                 : w.has({"reserved"})         ? Metric::allocator_reserved
+                                               : Metric::device_used;
   return out;
 }
 
@@ -301,12 +314,42 @@ bool looks_like_header(std::string_view line, char delimiter) {
         colon != std::string_view::npos && colon + 2 < field.size() && is_digit(field[colon + 2]))
       return false;  // "GPU memory: 8123 MB" says its value
     const ColumnRole role = classify_column(field).role;
-    used |= role == ColumnRole::used || role == ColumnRole::percent || role == ColumnRole::free;
+    used |=
+        role == ColumnRole::used || role == ColumnRole::percent || role == ColumnRole::free || role == ColumnRole::peak;
     time |= role == ColumnRole::time || role == ColumnRole::step;
     gpus |= role == ColumnRole::gpu;
   }
   return used || (time && gpus);
 }
+
+namespace {
+
+/// Decides by all columns what one title leaves open.
+void settle_metrics(std::vector<Column>& columns) {
+  const auto has = [&](const auto& of) { return std::any_of(columns.begin(), columns.end(), of); };
+  const auto of_metric = [&](Metric metric) {
+    return has([metric](const Column& c) { return c.role == ColumnRole::used && c.metric == metric; });
+  };
+  // Both together are what an allocator reports. "Allocated" alone is what is in use.
+  if (!of_metric(Metric::allocator_allocated) || !of_metric(Metric::allocator_reserved))
+    for (Column& column : columns) column.metric = Metric::device_used;
+  // Beside a column that is said to be a GPU's, one of just memory is the host's, and so are its total and what is
+  // free.
+  const auto is_memory = [](const Column& c) {
+    return c.role == ColumnRole::used || c.role == ColumnRole::free || c.role == ColumnRole::total;
+  };
+  const bool of_gpu = has([](const Column& c) { return c.role == ColumnRole::used && c.says_gpu; });
+  const bool of_host = has([](const Column& c) { return c.role == ColumnRole::used && !c.says_gpu; });
+  constexpr int kOfGpu = 100;
+  if (!of_gpu || !of_host) return;
+  for (Column& column : columns) {
+    if (column.says_gpu && is_memory(column)) column.rank += kOfGpu;
+    if (!column.says_gpu && (column.role == ColumnRole::free || column.role == ColumnRole::total))
+      column.role = ColumnRole::other;
+  }
+}
+
+}  // namespace
 
 Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   std::vector<std::string_view> titles;
@@ -320,6 +363,8 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   std::vector<Column> columns;
   columns.reserve(titles.size());
   for (const std::string_view title : titles) columns.push_back(classify_column(title));
+
+  settle_metrics(columns);
 
   const auto best = [&](ColumnRole role) {
     int at = -1;
@@ -338,6 +383,10 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
     plan.percent = plan.used >= 0;
   }
   if (plan.used < 0 && plan.free < 0) {
+    plan.used = best(ColumnRole::peak);
+    plan.only_peaks = plan.used >= 0;
+  }
+  if (plan.used < 0 && plan.free < 0) {
     plan.used = best(ColumnRole::gpu);
     plan.unnamed_measure = plan.used >= 0;
   }
@@ -347,6 +396,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
                     "mem_used_mib, used_bytes or vram_gb",
                     logtext::excerpt(line, 160)));
   if (plan.used >= 0) plan.used_unit = column(plan.used).unit_bytes;
+  if (plan.used >= 0) plan.metric = column(plan.used).metric;
   if (plan.free >= 0) plan.free_unit = column(plan.free).unit_bytes;
   if (plan.total >= 0) plan.total_unit = column(plan.total).unit_bytes;
   plan.total_may_be_peak = plan.total >= 0 && column(plan.total).rank == kCapacityOrPeak;

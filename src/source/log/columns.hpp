@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/series.hpp"
 #include "source/log/stamp.hpp"
 
 namespace vramtrack {
@@ -45,6 +46,10 @@ struct Column {
   int rank = 0;                  ///< of several columns with one role, the highest is taken
   std::uint64_t unit_bytes = 0;  ///< of memory; 0: not said
   std::int64_t unit_ns = 0;      ///< of time; 0: not said
+  /// Of used memory: device_used, or what a program's allocator has handed out or keeps, if another column has the
+  /// other.
+  Metric metric = Metric::device_used;
+  bool says_gpu = false;  ///< of memory: a word says that it is a GPU's
 };
 
 /// Understands one title: "memory.used [MiB]", "vram_gb", "host_mem_util_pct", "t_s", ...
@@ -58,16 +63,26 @@ struct ColumnPlan {
   int index = -1, uuid = -1, pci = -1, device_name = -1;
   int pid = -1, process_name = -1, process_kind = -1, user = -1;
   std::vector<int> series;  ///< further columns that distinguish series
+  /// A further figure of the same row: what a program's allocator has handed out, or keeps.
+  struct Further {
+    int column = -1;
+    Metric metric = Metric::allocator_reserved;
+    std::uint64_t unit = 0;  ///< 0: that of the used column
+  };
+  Metric metric = Metric::device_used;  ///< of the used column
+  std::vector<Further> further;         ///< empty with `wide`
   /// One used column per series ("gpu0_mem_used_mib,gpu1_mem_used_mib"); empty in the usual layout of one row per GPU.
   struct Wide {
     int used = -1;
     int total = -1;
     int gpu = -1;       ///< index; -1: the title has none
     std::string label;  ///< what else distinguishes the series (a run, a host); mostly empty
+    std::vector<Further> further;
   };
   std::vector<Wide> wide;
   bool unnamed_measure = false;          ///< the titles of `wide` name GPUs but not what is measured
   bool index_is_unsure = false;          ///< the index may be a measure: the title "gpu" is used for both
+  bool only_peaks = false;               ///< the used column is a peak, for want of others
   bool total_may_be_peak = false;        ///< the title of the total may also mean a peak ("Memory Max")
   bool clock_lines = false;              ///< the time is on a line of its own, before the rows of each reading
   std::vector<std::string> passed_over;  ///< further columns of used memory that are not read

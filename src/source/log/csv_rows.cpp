@@ -25,7 +25,11 @@ void CsvRows::adopt(ColumnPlan plan) {
                       plan_.pid, plan_.process_name, plan_.device_name, plan_.process_kind, plan_.user})
     last = std::max(last, c);
   for (const int c : plan_.series) last = std::max(last, c);
-  for (const ColumnPlan::Wide& wide : plan_.wide) last = std::max({last, wide.used, wide.total});
+  for (const ColumnPlan::Further& further : plan_.further) last = std::max(last, further.column);
+  for (const ColumnPlan::Wide& wide : plan_.wide) {
+    last = std::max({last, wide.used, wide.total});
+    for (const ColumnPlan::Further& further : wide.further) last = std::max(last, further.column);
+  }
   needed_ = static_cast<std::size_t>(last) + 1;
   // The key uses only the strongest identifier of the GPU: a UUID makes the index redundant, but not the host's name.
   key_columns_.clear();
@@ -148,9 +152,32 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
 
   const bool has_used = row.used == Amount::read;
   if (has_used && !plan_.percent && is_above(row.used_bytes, e->total_bytes)) return "used memory above the total";
-  if (plan_.pid >= 0 && !follow_process(*e, time, has_used, rows)) return "no readable pid";
+  const bool has_bytes = has_used && plan_.metric == Metric::device_used;
+  if (plan_.pid >= 0 && !follow_process(*e, time, has_bytes, rows)) return "no readable pid";
   if (has_used) rows.add(time, e->series, row.used_bytes);
+  if (!e->further.empty()) add_further(time, *e, plan_.further, rows);
   return nullptr;
+}
+
+/// Of a process, the series of its used memory is left to follow_process().
+void CsvRows::begin_series(CsvEntry& e, const std::vector<ColumnPlan::Further>& further, std::uint32_t pid,
+                           LogRows& rows) const {
+  if (plan_.metric != Metric::device_used)
+    e.series = rows.allocator_series(e.device, plan_.metric, pid);
+  else if (plan_.pid < 0)
+    e.series = rows.device_series(e.device);
+  e.has_series = plan_.pid < 0;
+  for (const ColumnPlan::Further& one : further) e.further.push_back(rows.allocator_series(e.device, one.metric, pid));
+}
+
+void CsvRows::add_further(Timestamp time, const CsvEntry& e, const std::vector<ColumnPlan::Further>& further,
+                          LogRows& rows) {
+  for (std::size_t i = 0; i < further.size(); ++i) {
+    std::uint64_t bytes = 0;
+    const std::uint64_t unit = further[i].unit != 0 ? further[i].unit : used_unit_;
+    if (logtext::read_amount(field(further[i].column), unit, bytes, comma_) == Amount::read)
+      rows.add(time, e.further[i], bytes);
+  }
 }
 
 const char* CsvRows::read_time(Timestamp& time) {
@@ -352,10 +379,8 @@ CsvEntry* CsvRows::make_entry(LogRows& rows, Timestamp time) {
   auto e = std::make_unique<CsvEntry>();
   e->key = key_columns_.size() == 1 ? std::string(field(key_columns_[0])) : key_buffer_;
   e->device = rows.device(device);
-  if (plan_.pid < 0) {
-    e->series = rows.device_series(e->device);
-    e->has_series = true;
-  }
+  const auto pid = plan_.pid >= 0 ? logtext::whole_number<std::uint32_t>(trim(field(plan_.pid))) : std::nullopt;
+  begin_series(*e, plan_.further, pid.value_or(0), rows);
   entries_.push_back(std::move(e));
   last_ = entries_.size() - 1;
   if (positions_ <= 1 && !key_columns_.empty()) entry_of_.emplace(entries_.back()->key, last_);

@@ -29,7 +29,8 @@ struct CsvEntry {
   std::size_t process = SIZE_MAX;
   std::string total_text;  ///< the total column as last written
   std::uint64_t total_bytes = 0;
-  std::uint64_t round = 0;  ///< reading last seen in, for logs without a clock
+  std::vector<SeriesId> further;  ///< of ColumnPlan::further
+  std::uint64_t round = 0;        ///< reading last seen in, for logs without a clock
 };
 
 /// A parser of rows. Its columns, clock and units are settled by make_csv_parser().
@@ -120,6 +121,9 @@ class CsvRows final : public LogParser {
   CsvEntry* entry(LogRows& rows, Timestamp time);
   CsvEntry* make_entry(LogRows& rows, Timestamp time);
   logtext::Amount read_percent(std::string_view text, double& percent) const;
+  void begin_series(CsvEntry& e, const std::vector<ColumnPlan::Further>& further, std::uint32_t pid,
+                    LogRows& rows) const;
+  void add_further(Timestamp time, const CsvEntry& e, const std::vector<ColumnPlan::Further>& further, LogRows& rows);
   const char* read_wide_row(Timestamp time, bool last_is_whole, LogRows& rows);
   bool follow_process(CsvEntry& e, Timestamp time, bool has_bytes, LogRows& rows);
   void advance_process_clock(Timestamp time, LogRows& rows);

@@ -340,6 +340,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   const auto unit = settle_unit(head, rows, comma, strict, *plan, assumptions);
   if (!unit) return fail(unit.error());
   const double percent_bytes = settle_percent_bytes(head, *plan, assumptions);
+  if (plan->only_peaks) assumptions.emplace_back(kOnlyPeaks);
   for (const std::string& title : plan->passed_over)
     assumptions.push_back(fmt::format(
         "column '{}' also holds used memory and is not read; remove the other columns to read it", excerpt(title)));

@@ -32,7 +32,7 @@ const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& 
       if (wide.gpu >= 0) device.index = wide.gpu;
       auto e = std::make_unique<CsvEntry>();
       e->device = rows.device(device);
-      e->series = rows.device_series(e->device);
+      begin_series(*e, wide.further, 0, rows);
       entries_.push_back(std::move(e));
     }
   for (std::size_t i = 0; i < plan_.wide.size(); ++i) {
@@ -48,6 +48,7 @@ const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& 
     if (wide_used_[i] && !plan_.percent && is_above(*wide_used_[i], e.total_bytes))
       return "used memory above the total";
     if (wide_used_[i]) rows.add(time, e.series, *wide_used_[i]);
+    if (!e.further.empty()) add_further(time, e, plan_.wide[i].further, rows);
   }
   return nullptr;
 }

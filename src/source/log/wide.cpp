@@ -1,5 +1,6 @@
 // Tables with a column for each series: "gpu0_mem_used_mib,gpu1_mem_used_mib", Grafana's and wandb's exports.
 #include <algorithm>
+#include <set>
 
 #include "source/log/columns.hpp"
 #include "source/log/text.hpp"
@@ -100,9 +101,27 @@ void find_wide(std::span<const std::string_view> titles, std::span<const Column>
   const bool labelled =
       std::any_of(group.begin(), group.end(), [&](std::size_t i) { return read[i].label != first.label; });
 
+  // The allocator's figures of the series in column `at`.
+  std::set<std::size_t> taken;
+  const auto further_of = [&](std::size_t at) {
+    std::vector<ColumnPlan::Further> out;
+    for (std::size_t i = 0; i < titles.size(); ++i) {
+      const Metric metric = columns[i].metric;
+      if (columns[i].role != used.role || metric == Metric::device_used || metric == used.metric ||
+          read[i].numbers != read[at].numbers || read[i].label != read[at].label ||
+          std::any_of(out.begin(), out.end(), [&](const auto& further) { return further.metric == metric; }))
+        continue;
+      out.push_back({static_cast<int>(i), metric, columns[i].unit_bytes});
+      taken.insert(i);
+    }
+    return out;
+  };
+  plan.further = further_of(used_at);
+
   std::vector<ColumnPlan::Wide> wide;
   for (const std::size_t i : group) {
     ColumnPlan::Wide column;
+    column.further = further_of(i);
     column.used = static_cast<int>(i);
     if (labelled || differing.empty()) column.label = read[i].label;
     if (differing.size() == 1) {
@@ -126,7 +145,8 @@ void find_wide(std::span<const std::string_view> titles, std::span<const Column>
         column.total = static_cast<int>(t);
     wide.push_back(std::move(column));
   }
-  for (const std::size_t i : others) plan.passed_over.emplace_back(titles[i]);
+  for (const std::size_t i : others)
+    if (!taken.contains(i)) plan.passed_over.emplace_back(titles[i]);
   const bool one_row_a_gpu =
       plan.index >= 0 || plan.uuid >= 0 || plan.pci >= 0 || plan.pid >= 0 || !plan.series.empty();
   const bool distinct = wide.size() > 1 || plan.unnamed_measure;
