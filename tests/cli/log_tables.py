@@ -145,6 +145,42 @@ class Columns(Tables):
         self.assertIn("only peaks are given", c.text)
 
 
+class Counts(Tables):
+    """A duration is no clock, and a count that begins again is another epoch or another run."""
+
+    def per(self, case, mib, what="step"):
+        self.assertEqual(case.code, 1, case.text + case.error)
+        self.assertAlmostEqual(case.of()["verdict"][f"growth_bytes_per_{what}"]["mid"] / 2**20, mib, delta=mib / 20)
+
+    def test_a_duration_is_no_clock(self):
+        rows = [f"{i},{120 + i * i % 5},{leaking(i) / 1024:.3f}" for i in range(READINGS)]
+        c = self.analyze(["epoch,time_s,vram_gb"] + rows)
+        self.per(c, 50, "epoch")
+        self.assertIn("is not a clock", c.text)
+        self.per(self.analyze(["iter,iter_time,gpu_mem_gb"] + rows), 50, "iteration")
+
+    def test_a_clock_beside_a_count_stays_one(self):
+        rows = [f"{i},{30 * i + i % 3},{leaking(i)}" for i in range(READINGS)]
+        self.assert_leak(self.analyze(["step,time_s,gpu_mem_mb"] + rows))
+        self.assert_leak(self.analyze(["step,time_s,gpu_mem_mb"] + rows[::-1]))
+
+    def test_steps_of_epochs_go_on(self):
+        for n in (2, 20):
+            rows = [f"{i // (100 // n)},{i % (100 // n)},{4000 + 10 * i}" for i in range(100)]
+            c = self.analyze(["epoch,step,gpu_mem_mb"] + rows)
+            self.per(c, 10)
+            self.assertNotIn("goes back", c.text)
+        # The steps of all epochs together, and two GPUs.
+        self.per(self.analyze(["epoch,step,gpu_mem_mb"] + [f"{i // 50},{i},{4000 + 10 * i}" for i in range(100)]), 10)
+        two = [f"{i // 50},{i % 50},{g},{4000 + 10 * i * (1 - g)}" for i in range(100) for g in (0, 1)]
+        self.per(self.analyze(["epoch,step,gpu,gpu_mem_mb"] + two), 10)
+
+    def test_another_run_is_told_in_steps(self):
+        c = self.analyze(["step,gpu_mem_mb"] + [f"{i},{4000 + 10 * i}" for _ in range(2) for i in range(100)])
+        self.assertIn("the count of steps goes back by 99, as if another run began", " ".join(c.text.split()))
+        self.assertNotIn("5940", c.text)
+
+
 class OutOfMemory(Tables):
     """The message is how the run ended, wherever it stands."""
 

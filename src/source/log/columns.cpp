@@ -125,6 +125,8 @@ int time_rank(const Words& w) {
     return 75;
   if (w.is({"seconds"}) || w.is({"secs"}) || w.is({"sec"}) || w.is({"s"}) || w.is({"ms"})) return 60;
   if (w.is({"runtime"}) || w.is({"uptime"}) || w.is({"duration"})) return 50;
+  // "iter_time", "time_per_step": how long one takes. "epoch_time" may also be seconds since 1970.
+  if (w.has({"iter", "iteration", "step", "batch", "forward", "backward"})) return 0;
   if (!w.words.empty() && (w.words.back() == "timestamp" || w.words.back() == "time" || w.words[0] == "timestamp"))
     return 40;
   return 0;
@@ -134,15 +136,6 @@ bool is_step(const Words& w) {
   return w.is({"sample"}) || w.is({"step"}) || w.is({"iteration"}) || w.is({"iter"}) || w.is({"n"}) || w.is({"tick"}) ||
          w.is({"row"}) || w.is({"global", "step"}) || w.is({"sample", "id"}) || w.is({"samples"}) || w.is({"batch"}) ||
          w.is({"request"}) || w.is({"requests"}) || w.is({"epochs"}) || w.is({"global", "steps"}) || w.is({"steps"});
-}
-
-/// What a title says is being counted: "epoch", "step", ...; empty: nothing.
-std::string_view counted(std::string_view title) {
-  const Words w = read_title(title);
-  for (const std::string& word : w.words)
-    if (const Meaning meaning = meaning_of(word); meaning >= Meaning::step && meaning <= Meaning::request)
-      return count_word(meaning);
-  return w.has({"sample", "samples"}) ? "sample" : std::string_view{};
 }
 
 /// Role and rank of a title about memory; the role is `other` if it is about something else, or about unwanted memory.
@@ -299,6 +292,16 @@ bool is_pandas_filler(std::string_view title) {
 
 }  // namespace
 
+std::string_view counted_by(std::string_view title) {
+  const Words w = read_title(title);
+  const bool is_only_count = is_step(w) || w.is({"epoch"});
+  if (!is_only_count) return {};
+  for (const std::string& word : w.words)
+    if (const Meaning meaning = meaning_of(word); meaning >= Meaning::step && meaning <= Meaning::request)
+      return count_word(meaning);
+  return w.has({"sample", "samples", "id"}) ? "sample" : "step";
+}
+
 bool looks_like_header(std::string_view line, char delimiter) {
   std::vector<std::string_view> fields;
   split_fields(line, delimiter, fields);
@@ -409,7 +412,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
     plan.time_title.step = plan.time >= 0;
   }
   // "epoch" may be seconds since 1970 or the epochs of a training run: the values decide.
-  if (plan.time >= 0) plan.time_title.counts = counted(titles[static_cast<std::size_t>(plan.time)]);
+  if (plan.time >= 0) plan.time_title.counts = counted_by(titles[static_cast<std::size_t>(plan.time)]);
   if (plan.time >= 0) plan.time_title.unit_ns = column(plan.time).unit_ns;
 
   plan.index = best(ColumnRole::index);

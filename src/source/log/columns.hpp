@@ -55,10 +55,14 @@ struct Column {
 /// Understands one title: "memory.used [MiB]", "vram_gb", "host_mem_util_pct", "t_s", ...
 Column classify_column(std::string_view title);
 
+/// What a title says is being counted: "epoch", "step", ...; empty: nothing.
+std::string_view counted_by(std::string_view title);
+
 /// Positions of the columns that are read (-1: there is none) and their units.
 struct ColumnPlan {
   char delimiter = ',';
   std::size_t count = 0;  ///< fields a line
+  int outer_count = -1;   ///< of epochs, while `time` counts the steps within them
   int time = -1, date = -1, used = -1, free = -1, total = -1;
   int index = -1, uuid = -1, pci = -1, device_name = -1;
   int pid = -1, process_name = -1, process_kind = -1, user = -1;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "source/log/stamp.hpp"
@@ -20,6 +22,8 @@ constexpr std::size_t kOddOnes = 10;
 /// A clock advances at least once in this many readings of a series (even ten a second, written in whole seconds); the
 /// start time of a run or a process does not.
 constexpr std::size_t kReadingsAStep = 20;
+/// A number from here on is a date: seconds since 1970.
+constexpr double kDatesFrom = 9e8;
 
 enum class Clock : std::uint8_t { none, time_of_day, date };
 
@@ -75,7 +79,79 @@ Clock clock_in(const Rows& rows, std::size_t column, const ColumnPlan& plan) {
   return rises >= falls ? Clock::time_of_day : Clock::none;
 }
 
+/// A number of a row; nullopt if it is none.
+std::optional<double> number_in(const std::vector<std::string_view>& row, std::size_t column) {
+  const std::string_view text = trim(row[column]);
+  logtext::Decimal number;
+  if (!logtext::read_decimal(text, number, true) || number.length != text.size()) return std::nullopt;
+  return number.value();
+}
+
+/// The finest column that counts what the program does: the one that changes most often from one row of a series to the
+/// next; -1: there is none. `but`: not this column.
+int finest_count(const Rows& rows, const std::vector<std::string_view>& titles, const ColumnPlan& plan, int but) {
+  int best = -1;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {
+    if (static_cast<int>(i) == but || counted_by(titles[i]).empty()) continue;
+    std::map<std::string, double> last;
+    std::size_t changes = 1;
+    bool counts = true;
+    for (const auto& row : rows) {
+      const auto value = number_in(row, i);
+      counts &= value && *value < kDatesFrom && *value == std::floor(*value);
+      if (!counts) break;
+      const auto [it, first] = last.try_emplace(series_of(row, plan), *value);
+      changes += first || it->second == *value ? 0 : 1;
+      it->second = *value;
+    }
+    if (!counts || changes <= most) continue;
+    most = changes;
+    best = static_cast<int>(i);
+  }
+  return best;
+}
+
+/// Whether the numbers of `column` are how long something took: while `count` rises, a clock does too.
+bool is_duration(const Rows& rows, std::size_t column, std::size_t count, const ColumnPlan& plan) {
+  constexpr std::size_t kFewest = 3;
+  std::map<std::string, std::pair<double, double>> last;
+  std::size_t counted = 0;
+  std::size_t rises = 0;
+  std::size_t falls = 0;
+  for (const auto& row : rows) {
+    const auto time = number_in(row, column);
+    const auto n = number_in(row, count);
+    if (!time || !n || *time >= kDatesFrom) return false;
+    const auto [it, first] = last.try_emplace(series_of(row, plan), *n, *time);
+    if (!first && *n > it->second.first) {
+      ++counted;
+      rises += *time > it->second.second ? 1 : 0;
+      falls += *time < it->second.second ? 1 : 0;
+    }
+    it->second = {*n, *time};
+  }
+  return counted >= kFewest && (falls * 10 >= counted || rises * kReadingsAStep < counted);
+}
+
 }  // namespace
+
+void settle_count_column(const Rows& rows, ColumnPlan& plan) {
+  if (!plan.has_header || plan.time < 0) return;
+  std::vector<std::string_view> titles;
+  split_fields(plan.header, plan.delimiter, titles);
+  const auto at = static_cast<std::size_t>(plan.time);
+  const bool counts = plan.time_title.step || !counted_by(titles[at]).empty();
+  const int count = finest_count(rows, titles, plan, counts ? -1 : plan.time);
+  if (count < 0 || count == plan.time) return;
+  // Where the present column only counts, the finer count is taken: steps within epochs.
+  if (!counts && !is_duration(rows, at, static_cast<std::size_t>(count), plan)) return;
+  if (counts) plan.outer_count = plan.time;
+  plan.time = count;
+  plan.time_title = {};
+  plan.time_title.step = true;
+  plan.time_title.counts = counted_by(titles[static_cast<std::size_t>(count)]);
+}
 
 Status settle_clock_column(const Rows& rows, ColumnPlan& plan) {
   const bool counts_samples = plan.time >= 0 && plan.time_title.step;

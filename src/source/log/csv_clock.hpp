@@ -14,6 +14,10 @@ namespace vramtrack {
 /// the clock, an Error names them.
 Status settle_clock_column(const std::vector<std::vector<std::string_view>>& rows, ColumnPlan& plan);
 
+/// A column titled as a time may be how long a step took: where a column of counts rises and it does not, the counts
+/// are taken. Of several counts the finest is taken, and the other kept as ColumnPlan::outer_count.
+void settle_count_column(const std::vector<std::vector<std::string_view>>& rows, ColumnPlan& plan);
+
 /// The times that are on lines of their own.
 std::vector<std::string_view> clock_lines(std::string_view head);
 

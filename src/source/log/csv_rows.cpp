@@ -21,8 +21,9 @@ void CsvRows::adopt(ColumnPlan plan) {
   plan_ = std::move(plan);
   comma_ = plan_.delimiter != ',';
   int last = 0;
-  for (const int c : {plan_.time, plan_.date, plan_.used, plan_.free, plan_.total, plan_.index, plan_.uuid, plan_.pci,
-                      plan_.pid, plan_.process_name, plan_.device_name, plan_.process_kind, plan_.user})
+  for (const int c :
+       {plan_.time, plan_.date, plan_.outer_count, plan_.used, plan_.free, plan_.total, plan_.index, plan_.uuid,
+        plan_.pci, plan_.pid, plan_.process_name, plan_.device_name, plan_.process_kind, plan_.user})
     last = std::max(last, c);
   for (const int c : plan_.series) last = std::max(last, c);
   for (const ColumnPlan::Further& further : plan_.further) last = std::max(last, further.column);
@@ -180,6 +181,29 @@ void CsvRows::add_further(Timestamp time, const CsvEntry& e, const std::vector<C
   }
 }
 
+/// The count of a row on from those of the epochs before, if the steps begin again in each.
+Timestamp CsvRows::count_on(Timestamp time) {
+  const std::string_view epoch = field(plan_.outer_count);
+  const Duration before = epochs_.empty() ? Duration{} : epochs_[epoch_];
+  if (epochs_.empty() || epoch != epoch_) {
+    Duration begin = before;
+    if (!epochs_.empty() && time <= epoch_last_) {
+      const Duration step = count_step_ == Duration::max() ? from_seconds(stamp_.scale().step_s) : count_step_;
+      begin += epoch_last_ - time + step;
+    }
+    epoch_ = epoch;
+    // The rows of another GPU may list the same epochs again.
+    begin = epochs_.try_emplace(epoch_, begin).first->second;
+    epoch_last_ = time;
+    return time + begin;
+  }
+  if (time > epoch_last_) {
+    count_step_ = std::min(count_step_, time - epoch_last_);
+    epoch_last_ = time;
+  }
+  return time + before;
+}
+
 const char* CsvRows::read_time(Timestamp& time) {
   if (plan_.date >= 0) {
     stamp_buffer_.assign(trim(field(plan_.date)));
@@ -188,6 +212,7 @@ const char* CsvRows::read_time(Timestamp& time) {
     return stamp_.read(stamp_buffer_, time) ? nullptr : "no readable time";
   }
   if (plan_.time >= 0 && !stamp_.read(field(plan_.time), time)) return "no readable time";
+  if (plan_.outer_count >= 0) time = count_on(time);
   if (plan_.clock_lines) {
     if (!line_time_) return "no line with a date before it";
     time = *line_time_;

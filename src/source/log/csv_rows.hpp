@@ -70,6 +70,7 @@ class CsvRows final : public LogParser {
   [[nodiscard]] std::string_view needs_file_order() const override {
     if (positions_ > 1) return "its rows do not name the GPU";
     if (plan_.clock_lines) return "the times are on lines of their own";
+    if (plan_.outer_count >= 0) return "its steps begin again in each epoch";
     if (spans_lines_) return "some of its rows span several lines";
     return columns_change_ ? "its columns change partway" : std::string_view{};
   }
@@ -93,6 +94,7 @@ class CsvRows final : public LogParser {
   // The steps of read_row() return as it does.
   const char* read_row(LogRows& rows, bool last_is_whole);
   const char* read_time(Timestamp& time);
+  [[nodiscard]] Timestamp count_on(Timestamp time);
   const char* read_amounts(bool last_is_whole, RowAmounts& row);
   const char* read_total(CsvEntry& e, Timestamp time, LogRows& rows);
   void apply_percent(const CsvEntry& e, RowAmounts& row) const;
@@ -153,6 +155,11 @@ class CsvRows final : public LogParser {
   std::uint64_t quoted_line_ = 0;       ///< line in which quoted_ begins
   bool spans_lines_ = false;            ///< some record had a line break in a quoted field
   std::optional<Timestamp> line_time_;  ///< the time on the last line that has one instead of a row
+  /// Where the steps of an epoch begin on the time axis, by the epoch as written.
+  std::unordered_map<std::string, Duration> epochs_;
+  std::string epoch_;                      ///< of the last row
+  Timestamp epoch_last_{};                 ///< its highest one
+  Duration count_step_ = Duration::max();  ///< the smallest step between counts
   bool header_seen_ = false;
   std::uint64_t fit_ = 0, unfit_ = 0;   ///< lines that are rows; other lines before the last row
   std::uint64_t unfit_rows_since_ = 0;  ///< those of unfit_since_ that look like rows

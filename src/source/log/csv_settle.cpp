@@ -267,6 +267,14 @@ Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnP
   if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
     if (Status ok = check_measure(rows, plan, comma); !ok) return ok;
   if (Status ok = settle_clock_column(rows, plan); !ok) return ok;
+  const int clock = plan.time;
+  if (rows.size() > 1) settle_count_column(rows, plan);
+  if (plan.time != clock && plan.outer_count < 0)
+    assumptions.push_back(
+        fmt::format("column {} is not a clock: it does not rise while column {} counts, so it is how long something "
+                    "took; the {}s are "
+                    "counted in its place",
+                    clock + 1, plan.time + 1, plan.time_title.counts));
   settle_clock_lines(head.text, plan);
   settle_index(rows, plan, assumptions);
   // "date,time" in two columns, unless the time column has the date in it.

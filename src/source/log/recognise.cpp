@@ -319,6 +319,7 @@ Result<LogText> open_text(PlannedFile& planned, LogRows& rows) {
   auto parser = planned.probe.format->make({planned.head(*text.lines), planned.shown, &planned.options, &planned.zone});
   if (!parser) return fail(fmt::format("{}: {}", planned.shown, parser.error().message));
   text.parser = std::move(*parser);
+  rows.express_by(text.parser->scale());
   for (const std::string& assumption : text.parser->assumptions()) rows.warn(assumption);
   if (planned.prefix)
     rows.warn(fmt::format("each line is read behind its prefix, which is '{}' in the first one",

@@ -254,10 +254,17 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
     return newest_;
   }
   const double back_s = seconds_between(time, last);
-  warn(fmt::format(
-      "{}:{}: time goes back by {:.0f} s (a clock was set, or recordings were joined): the rows that follow are read "
-      "as continuing from there; if the log was written in another time zone, name it with {}",
-      file_, line, back_s, name_of(Option::timezone)));
+  if (scale_.counts_steps())
+    warn(
+        fmt::format("{}:{}: the count of {}s goes back by {:.0f}, as if another run began: its rows follow those "
+                    "before it; analyse "
+                    "each run separately to have a verdict of it alone",
+                    file_, line, scale_.step, back_s / scale_.step_s));
+  else
+    warn(fmt::format(
+        "{}:{}: time goes back by {:.0f} s (a clock was set, or recordings were joined): the rows that follow are read "
+        "as continuing from there; if the log was written in another time zone, name it with {}",
+        file_, line, back_s, name_of(Option::timezone)));
   const Duration by = (newest_ - time) + step_;
   shift_ += by;
   time += by;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/sample.hpp"
+#include "core/scale.hpp"
 #include "core/series.hpp"
 #include "source/log/order.hpp"
 #include "source/log/roster.hpp"
@@ -120,6 +121,8 @@ class LogRows {
   }
 
   // --- order of time ---
+  /// What the times of the log count, for messages about them.
+  void express_by(Scale scale) { scale_ = std::move(scale); }
   /// Times count from `time`, the beginning of the recording. Only before the first row.
   void begin_at(Timestamp time) { shift_ = -time.time_since_epoch(); }
   /// The most by which a sample was earlier than a previous one of another series. Zero: in order throughout.
@@ -183,6 +186,7 @@ class LogRows {
   Timestamp newest_ = kNever;
   Duration step_{std::chrono::seconds{1}};
   Duration shift_{};
+  Scale scale_;
   Duration disorder_{};
   bool blocks_ = false;
   std::optional<StretchSurvey> watch_;  ///< for a log that is read only once
