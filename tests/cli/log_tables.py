@@ -181,6 +181,30 @@ class Counts(Tables):
         self.assertNotIn("5940", c.text)
 
 
+class SmiQ(Tables):
+    """nvidia-smi -q in a loop: the framebuffer, and neither BAR1 nor confidential memory."""
+
+    SECTION = "    {} Memory Usage\n        Total                             : {} MiB\n        Used                              : {} MiB\n        Free                              : {} MiB"
+
+    def lines(self, gpus):
+        for i in range(READINGS):
+            yield "\n==============NVSMI LOG==============\n"
+            yield f"Timestamp                                 : {at(i, '%a %b %d %H:%M:%S %Y')}"
+            yield f"Attached GPUs                             : {gpus}"
+            for g in range(gpus):
+                used = (leaking, steady)[g](i)
+                yield f"GPU 00000000:0{g + 1}:00.0"
+                yield self.SECTION.format("FB", 40960, used, 40360 - used)
+                yield self.SECTION.format("BAR1", 65536, 1 + i % 2, 65535)
+                yield self.SECTION.format("Conf Compute Protected", 0, 0, 0)
+
+    def test_each_gpu(self):
+        self.assert_two(self.analyze(self.lines(2)), "00000000:01:00.0", "00000000:02:00.0")
+        c = self.analyze(self.lines(1))
+        self.assert_leak(c, device="00000000:01:00.0")
+        self.assertEqual(c.of(device="00000000:01:00.0")["capacity_bytes"], 40960 * 2**20)
+
+
 class OutOfMemory(Tables):
     """The message is how the run ended, wherever it stands."""
 

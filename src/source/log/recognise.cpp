@@ -57,7 +57,7 @@ Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo&
 }
 
 /// Screens of tools, which may stand between the lines of other programs.
-constexpr std::string_view kScreens[] = {"table", "gpustat-text", "rocm-smi", "nvtop"};
+constexpr std::string_view kScreens[] = {"table", "smi-q", "gpustat-text", "rocm-smi", "nvtop"};
 
 bool is_screen(const LogFormatInfo& format) {
   return std::find(std::begin(kScreens), std::end(kScreens), format.name) != std::end(kScreens);
