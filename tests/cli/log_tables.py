@@ -139,6 +139,14 @@ class Columns(Tables):
         self.assert_leak(c)
         self.assertIsNone(c.of().get("capacity_bytes"))
 
+    def test_lists_in_a_cell(self):
+        for form in ('"[{}, {}]"', "{};{}", "{} MiB | {} MiB", "[{} {}]"):
+            said = self.assert_two(self.csv("gpu_mem_mb", lambda i: (form.format(leaking(i), steady(i)),)))
+            self.assertIn("assumed to be those of GPU 0, 1, ...", said)
+        self.assert_leak(self.csv("gpu_mem_mb", lambda i: (f"[{leaking(i)}]",)))
+        c = self.csv("host,gpu_mem_mb", lambda i: (f"node{i % 2}", f"{leaking(i)};{steady(i)}"))
+        self.assertIn("nothing says whose each amount is", c.error)
+
     def test_peaks_of_torchtune(self):
         c = self.csv("peak_memory_active,peak_memory_alloc,peak_memory_reserved", lambda i: (5 + i / 100, leaking(i) / 1024, 20))
         self.assert_leak(c)

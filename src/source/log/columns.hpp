@@ -80,6 +80,7 @@ struct ColumnPlan {
     int used = -1;
     int total = -1;
     int gpu = -1;       ///< index; -1: the title has none
+    int part = -1;      ///< of the list in the cell; -1: it holds one amount
     std::string label;  ///< what else distinguishes the series (a run, a host); mostly empty
     std::vector<Further> further;
   };

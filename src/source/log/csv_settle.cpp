@@ -9,6 +9,7 @@
 #include "source/log/csv_clock.hpp"
 #include "source/log/csv_places.hpp"
 #include "source/log/csv_rows.hpp"
+#include "source/log/listed.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/unit.hpp"
 
@@ -258,10 +259,45 @@ void settle_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& 
   std::erase_if(plan.series, [&](int column) { return is_row_counter(rows, column, plan.time); });
 }
 
+/// Cells that hold a list ("[9000, 3997]") have an amount for each GPU.
+Status settle_lists(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
+  if (plan.used < 0 || !plan.wide.empty() || rows.empty()) return {};
+  std::size_t lists = 0;
+  std::size_t most = 0;
+  std::string_view example;
+  for (const auto& row : rows) {
+    const std::size_t n = parts_of_list(cell(row, plan.used)).size();
+    lists += n > 0 ? 1 : 0;
+    if (n <= most) continue;
+    most = n;
+    example = cell(row, plan.used);
+  }
+  if (lists * 2 < rows.size()) return {};
+  const std::string record = "record a row for each GPU, with its index or uuid";
+  if (plan.index >= 0 || plan.uuid >= 0 || plan.pci >= 0 || plan.pid >= 0 || !plan.series.empty())
+    return fail(
+        fmt::format("column {} holds lists such as '{}', beside a column that says whose row it is: nothing "
+                    "says whose each amount is; {}",
+                    plan.used + 1, excerpt(example), record));
+  for (std::size_t i = 0; i < most; ++i) {
+    ColumnPlan::Wide& wide = plan.wide.emplace_back();
+    wide.used = plan.used;
+    wide.gpu = wide.part = static_cast<int>(i);
+  }
+  plan.further.clear();
+  if (most > 1)
+    assumptions.push_back(fmt::format(
+        "column {} holds lists such as '{}', which name no GPU: their amounts are assumed to be those of GPU 0, 1, ... "
+        "in that order; if they are not, {}",
+        plan.used + 1, excerpt(example), record));
+  return {};
+}
+
 /// Decides by the values what the titles leave open.
 Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnPlan& plan,
                       std::vector<std::string>& assumptions) {
   if (plan.total_may_be_peak && !is_capacity(rows, plan, comma)) plan.total = -1;
+  if (Status ok = settle_lists(rows, plan, assumptions); !ok) return ok;
   if (Status ok = check_reported(rows, plan); !ok) return ok;
   settle_percent(rows, comma, plan);
   if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
@@ -315,7 +351,11 @@ Result<GuessedUnit> settle_unit(const LogHead& head, const Rows& rows, bool comm
   }
   if (strict || plan.percent || plan.used < 0 || plan.used_unit != 0) return GuessedUnit{kBytesPerMiB};
   std::vector<std::string_view> values;
-  for (const auto& row : rows) values.push_back(cell(row, plan.used));
+  for (const auto& row : rows) {
+    const auto parts = parts_of_list(cell(row, plan.used));
+    values.insert(values.end(), parts.begin(), parts.end());
+    if (parts.empty()) values.push_back(cell(row, plan.used));
+  }
   std::optional<double> total;
   for (const auto& row : rows)
     if (logtext::Decimal number; plan.total >= 0 && logtext::read_decimal(cell(row, plan.total), number, comma))

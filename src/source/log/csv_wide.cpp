@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "source/log/csv_rows.hpp"
+#include "source/log/listed.hpp"
 
 namespace vramtrack {
 
@@ -12,7 +13,13 @@ const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& 
   if (!last_is_whole) return "truncated last line";
   wide_used_.assign(plan_.wide.size(), std::nullopt);
   for (std::size_t i = 0; i < plan_.wide.size(); ++i) {
-    const std::string_view text = field(plan_.wide[i].used);
+    std::string_view text = field(plan_.wide[i].used);
+    if (const int part = plan_.wide[i].part; part >= 0) {
+      const auto parts = parts_of_list(text);
+      if (parts.empty() && !text.empty()) return "no list of amounts of used memory";
+      if (parts.size() > plan_.wide.size()) return "a longer list than in the first rows";
+      text = static_cast<std::size_t>(part) < parts.size() ? parts[static_cast<std::size_t>(part)] : std::string_view{};
+    }
     double percent = 0;
     std::uint64_t bytes = 0;
     const Amount amount =

@@ -66,8 +66,4 @@ class FigureReader {
   std::unordered_map<std::string, Column> columns_;  ///< by key
 };
 
-/// The parts of a list that is written as one text: "[9000, 3997]", "9000;3997"; empty if `text` is not a list of
-/// amounts: of at least two, or of any number in brackets.
-std::vector<std::string_view> parts_of_list(std::string_view text);
-
 }  // namespace vramtrack
