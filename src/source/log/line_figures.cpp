@@ -252,10 +252,10 @@ class FigureFinder {
       return;
     }
     const auto [role, role_word] = label.role();
-    const std::uint64_t unit = n.unit_bytes != 0 ? n.unit_bytes
-                               : pair              ? numbers_[i + 1].unit_bytes
+    const std::uint64_t unit = n.unit_bytes != 0       ? n.unit_bytes
+                               : pair                  ? numbers_[i + 1].unit_bytes
                                : label.unit_bytes != 0 ? label.unit_bytes
-                                                   : unit_of_heading(i, role);
+                                                       : unit_of_heading(i, role);
     const bool is_memory = label.memory || label.vram;
     const bool take = is_taken(i, label, role, unit, pair);
     // "12:00:00 used=329.6": the only number of a line with a time.
@@ -396,7 +396,8 @@ class FigureFinder {
   std::optional<Said> changed_;        ///< of an amount that became the next one
   std::size_t changed_end_ = 0;
   bool has_pair_of_gpu_ = false;
-  std::vector<std::pair<std::size_t, std::size_t>> other_pairs_;  ///< the first figure of each, and the end of its figures
+  std::vector<std::pair<std::size_t, std::size_t>>
+      other_pairs_;  ///< the first figure of each, and the end of its figures
 };
 
 }  // namespace

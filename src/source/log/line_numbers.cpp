@@ -107,7 +107,8 @@ void cut_numbers(std::string_view line, std::string_view time, Grouping open, st
     t.begin = i;
     i = grouped_end(line, i);
     const bool in_list = list_end != 0 && list_end == t.begin;
-    while (is_digit_at(line, i) || (i < line.size() && (line[i] == '.' || line[i] == ',') && is_digit_at(line, i + 1))) {
+    while (is_digit_at(line, i) ||
+           (i < line.size() && (line[i] == '.' || line[i] == ',') && is_digit_at(line, i + 1))) {
       if (line[i] == ',' && (in_list || separates_list(line, t.begin, i))) {
         list_end = i + 1;
         break;
@@ -128,7 +129,8 @@ void cut_numbers(std::string_view line, std::string_view time, Grouping open, st
     const std::string_view unit = line.substr(word, end - word);
     t.unit_bytes = word < end ? written_unit(unit) : 0;
     t.binary = unit == "MiB" || unit == "GiB";
-    // A single letter is a unit only if it touches the number: "8 M" may mean anything. "32K" is hardly memory of a GPU.
+    // A single letter is a unit only if it touches the number: "8 M" may mean anything. "32K" is hardly memory of a
+    // GPU.
     constexpr std::size_t kDigitsOfKilobytes = 5;
     if (unit == "K" && word == i && i - t.begin >= kDigitsOfKilobytes) t.unit_bytes = kBytesPerKiB;
     if (t.unit_bytes != 0 && unit.size() == 1 && word != i) t.unit_bytes = 0;

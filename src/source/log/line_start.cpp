@@ -133,8 +133,8 @@ std::string_view find_elapsed(std::string_view line, std::string_view prefix) {
                            number.size() - dot - 1 == kMicroseconds;
     return is_kernel || begins_with_seconds(behind) ? number : std::string_view{};
   }
-  constexpr std::array<std::string_view, 9> kNames = {"t",     "time",   "elapsed", "uptime", "after",
-                                                      "zeit",  "laufzeit", "时间",   "経過"};
+  constexpr std::array<std::string_view, 9> kNames = {"t",    "time",     "elapsed", "uptime", "after",
+                                                      "zeit", "laufzeit", "时间",    "経過"};
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (!is_letter(line[i]) || (i > 0 && (is_letter(line[i - 1]) || line[i - 1] == '_'))) continue;
     for (const std::string_view name : kNames) {

@@ -41,8 +41,9 @@ void drop_durations(Head& all, WordPlan& plan, std::vector<std::string>& assumpt
   if (course.values < kEnough || course.is_clock() || (course.rises == 0 && course.falls == 0 && all.lines.size() < 2))
     return;
   if (course.falls == 0 && course.rises == 0 && course.values < all.lines.size()) return;
-  assumptions.push_back(fmt::format("times such as '{}' do not rise from line to line: they are durations, not the clock",
-                                    excerpt(example->found.stamp)));
+  assumptions.push_back(
+      fmt::format("times such as '{}' do not rise from line to line: they are durations, not the clock",
+                  excerpt(example->found.stamp)));
   plan.no_stamps = true;
   all.stamped = 0;
   for (HeadLine& line : all.lines) line.stamp.clear();
@@ -95,8 +96,8 @@ void settle_minutes(Head& all, WordPlan& plan, std::vector<std::string>& assumpt
   }
 }
 
-/// Whether the seconds that lines give ("[12.5s]", "t=12.5 s") are those since the start: they rise, and fall only where
-/// a program is started again.
+/// Whether the seconds that lines give ("[12.5s]", "t=12.5 s") are those since the start: they rise, and fall only
+/// where a program is started again.
 void settle_elapsed(Head& all, WordPlan& plan) {
   if (all.stamped * 10 >= all.lines.size() * 9) return;
   std::map<std::string_view, double> last;  // by prefix
@@ -128,7 +129,7 @@ void find_count(const Head& head, WordPlan& plan) {
   for (const Meaning meaning : {Meaning::step, Meaning::iteration, Meaning::request, Meaning::batch, Meaning::epoch}) {
     std::size_t rises = 0;
     std::size_t lines = 0;
-    bool falls = false;       // within an epoch
+    bool falls = false;        // within an epoch
     bool begins_anew = false;  // with the next epoch
     std::optional<std::uint64_t> last;
     std::uint64_t last_epoch = 0;
