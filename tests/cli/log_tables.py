@@ -153,6 +153,19 @@ class Columns(Tables):
         self.assertIn("only peaks are given", c.text)
 
 
+class Languages(Tables):
+    """Titles in German, French, Chinese and Japanese."""
+
+    def test_titles(self):
+        for titles in ("Zeit;Belegt (MiB)", "Zeitstempel;GPU-Speicher belegt (MiB)", "heure;mémoire GPU utilisée (Mo)",
+                       "时间,显存占用(MB)", "时间戳,显存使用量(MB)", "時刻,VRAM使用量(MB)", "日時,GPUメモリ使用量(MB)"):
+            delimiter = ";" if ";" in titles else ","
+            self.assert_leak(self.analyze([titles] + [f"{at(i)}{delimiter}{leaking(i)}" for i in range(READINGS)]))
+
+    def test_the_load_is_not_memory(self):
+        self.assert_leak(self.analyze(["时间,GPU使用率,内存使用量(MB),显存占用(MB)"] + [f"{at(i)},{i % 50},{90000 - i},{leaking(i)}" for i in range(READINGS)]))
+
+
 class Counts(Tables):
     """A duration is no clock, and a count that begins again is another epoch or another run."""
 

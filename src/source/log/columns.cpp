@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <iterator>
+#include <utility>
 
 #include "source/log/memory_words.hpp"
 #include "source/log/text.hpp"
@@ -64,8 +66,68 @@ bool take_unit(Words& out, std::string_view word) {
   return false;
 }
 
-Words read_title(std::string_view title) {
+/// Words of titles in other languages, each as its English one. Parts of words, since some languages join or inflect
+/// them: the longer ones come first.
+constexpr std::pair<std::string_view, std::string_view> kTranslations[] = {
+    {"使用率", "util"},
+    {"利用率", "util"},
+    {"auslastung", "util"},
+    {"内存", "ram"},
+    {"zeitstempel", "timestamp"},
+    {"uhrzeit", "time"},
+    {"zeit", "time"},
+    {"belegt", "used"},
+    {"benutzt", "used"},
+    {"speicher", "memory"},
+    {"heure", "time"},
+    {"horodatage", "timestamp"},
+    {"mémoire", "memory"},
+    {"memoire", "memory"},
+    {"utilisée", "used"},
+    {"utilisee", "used"},
+    {"mo", "mb"},
+    {"go", "gb"},
+    {"时间戳", "timestamp"},
+    {"时间", "time"},
+    {"时刻", "time"},
+    {"時間", "time"},
+    {"時刻", "time"},
+    {"日時", "time"},
+    {"显存", "vram"},
+    {"占用", "used"},
+    {"已用", "used"},
+    {"使用量", "used"},
+    {"使用", "used"},
+    {"メモリ", "memory"},
+};
+
+/// `title` with the words of other languages in English.
+std::string translated(std::string_view title) {
+  std::string out;
+  for (std::size_t i = 0; i < title.size();) {
+    const bool begins = i == 0 || !is_alpha(title[i - 1]);
+    const auto* const found = std::find_if(std::begin(kTranslations), std::end(kTranslations), [&](const auto& one) {
+      const std::string_view here = title.substr(i, one.first.size());
+      if (logtext::lowered(here) != one.first) return false;
+      if (!is_alpha(one.first.front())) return true;  // no spaces between words
+      const std::size_t end = i + one.first.size();
+      return begins && (end == title.size() || !is_alpha(title[end]));
+    });
+    if (found == std::end(kTranslations)) {
+      out += title[i++];
+      continue;
+    }
+    const bool joined = !is_alpha(found->first.front());
+    out += joined ? " " + std::string(found->second) + " " : std::string(found->second);
+    i += found->first.size();
+  }
+  return out;
+}
+
+Words read_title(std::string_view written) {
   Words out;
+  const std::string english = translated(written);
+  std::string_view title = english;
   std::string word;
   const auto flush = [&] {
     if (!word.empty()) out.words.push_back(std::move(word));
