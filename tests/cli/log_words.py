@@ -254,6 +254,12 @@ class OfPrograms(Words):
         self.assertTrue(case.of("allocator_allocated")["verdict"]["leak"], case.text)
         self.assertFalse(case.of("allocator_reserved")["verdict"]["leak"], case.text)
 
+    def test_rates_per_gpu_are_no_index(self):
+        lines = [f"Step {i} | tokens_per_second_per_gpu:{1000 + i} gpu_mem:{4000 + 50 * i}MiB" for i in range(60)]
+        case = self.analyze(lines)
+        self.assertEqual([row["series"]["device"] for row in case.rows], ["0"])
+        self.assertEqual(case.rows[0]["samples"], 60)
+
     def test_the_cache_of_a_server_is_refused(self):
         lines = [f"INFO 03-01 12:{i:02}:00 metrics.py:455] Avg prompt throughput: 0.0 tokens/s, Running: 1 reqs, "
                  f"GPU KV cache usage: {1 + i / 10:.1f}%, CPU KV cache usage: 0.0%." for i in range(60)]

@@ -102,7 +102,7 @@ int finest_count(const Rows& rows, const std::vector<std::string_view>& titles, 
       counts &= value && *value < kDatesFrom && *value == std::floor(*value);
       if (!counts) break;
       const auto [it, first] = last.try_emplace(series_of(row, plan), *value);
-      changes += first || it->second == *value ? 0 : 1;
+      changes += first || it->second == *value ? 0U : 1U;
       it->second = *value;
     }
     if (!counts || changes <= most) continue;
@@ -126,8 +126,8 @@ bool is_duration(const Rows& rows, std::size_t column, std::size_t count, const 
     const auto [it, first] = last.try_emplace(series_of(row, plan), *n, *time);
     if (!first && *n > it->second.first) {
       ++counted;
-      rises += *time > it->second.second ? 1 : 0;
-      falls += *time < it->second.second ? 1 : 0;
+      rises += *time > it->second.second ? 1U : 0U;
+      falls += *time < it->second.second ? 1U : 0U;
     }
     it->second = {*n, *time};
   }

@@ -20,6 +20,12 @@ namespace {
 
 constexpr std::size_t kLongestLine = 4096;
 
+/// "tokens_per_second_per_gpu:100", "samples/GPU: 12": no index.
+bool is_rate_per(std::string_view text, std::string_view word) {
+  text = text.substr(0, static_cast<std::size_t>(word.data() - text.data()));
+  return text.ends_with("per_") || text.ends_with("per ") || text.ends_with("/");
+}
+
 bool is_count(Meaning meaning) {
   return meaning >= Meaning::step && meaning <= Meaning::request;
 }
@@ -117,6 +123,7 @@ class FigureFinder {
       return true;
     }
     if ((named != Meaning::gpu && named != Meaning::rank) || n.number >= 1024) return false;
+    if (is_rate_per(before(i), near)) return false;
     if (out_.gpu < 0) {
       out_.gpu_begin = n.begin;
       out_.gpu_end = n.digits_end;
