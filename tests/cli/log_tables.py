@@ -138,6 +138,8 @@ class Columns(Tables):
         c = self.csv("ram_used_mb,mem_total_mb,gpu_mem_mb", lambda i: (16000 + i % 3, 131072, leaking(i)))
         self.assert_leak(c)
         self.assertIsNone(c.of().get("capacity_bytes"))
+        c = self.csv("ram_used_mb,loss", lambda i: (16000 + i, 0.5))
+        self.assertIn("the column 'ram_used_mb' is the memory of the host, which is judged like that of a GPU", " ".join(c.text.split()))
 
     def test_lists_in_a_cell(self):
         for form in ('"[{}, {}]"', "{};{}", "{} MiB | {} MiB", "[{} {}]"):
@@ -224,6 +226,31 @@ class SmiQ(Tables):
         c = self.analyze(self.lines(1))
         self.assert_leak(c, device="00000000:01:00.0")
         self.assertEqual(c.of(device="00000000:01:00.0")["capacity_bytes"], 40960 * 2**20)
+
+
+class Programs(Tables):
+    """What training programs write of themselves."""
+
+    def test_allocated_and_reserved_in_objects(self):
+        c = self.json_lines(lambda i: {"gpu_mem_allocated_mb": leaking(i), "gpu_mem_reserved_mb": 12000})
+        self.assert_leak(c, metric="allocator_allocated")
+        self.assertFalse(c.of("allocator_reserved")["verdict"]["leak"], c.text)
+        c = self.json_lines(lambda i: {"gpu_mem_reserved_mb": leaking(i)})
+        self.assert_leak(c, metric="allocator_reserved")
+
+    def test_steps_in_objects_begin_anew_with_each_epoch(self):
+        c = self.analyze([json.dumps({"epoch": i // 70, "step": i % 70, "gpu_mem_mb": 4000 + 5 * i}) for i in range(210)])
+        self.assertEqual(c.code, 1, c.text + c.error)
+        self.assertEqual(c.of()["samples"], 210)
+        self.assertAlmostEqual(c.of()["verdict"]["growth_bytes_per_step"]["mid"] / 2**20, 5, delta=0.3)
+
+    def test_a_column_for_each_gpu(self):
+        head = ["| step | GPU0 MiB | GPU1 MiB |", "|---|---|---|"]
+        rows = [f"| {i} | {4000 + 50 * i} | {steady(i)} |" for i in range(READINGS)]
+        c = self.analyze(head + rows)
+        self.assertEqual(c.code, 1, c.text + c.error)
+        self.assertTrue(c.of(device="0")["verdict"]["leak"])
+        self.assertFalse(c.of(device="1")["verdict"]["leak"])
 
 
 class OutOfMemory(Tables):

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "source/log/column_title.hpp"
 #include "source/log/memory_words.hpp"
 #include "source/log/text.hpp"
 
@@ -21,158 +22,7 @@ using logtext::trim;
 /// Rank of a total that may be a peak.
 constexpr int kCapacityOrPeak = 20;
 
-/// A title cut into lower-case words, with its unit separate.
-struct Words {
-  std::vector<std::string> words;
-  std::uint64_t unit_bytes = 0;
-  std::int64_t unit_ns = 0;
-  bool percent = false;
-
-  [[nodiscard]] bool has(std::initializer_list<std::string_view> any) const {
-    for (const std::string_view w : any)
-      if (std::find(words.begin(), words.end(), w) != words.end()) return true;
-    return false;
-  }
-  /// Exactly these words in this order.
-  [[nodiscard]] bool is(std::initializer_list<std::string_view> all) const {
-    return std::equal(words.begin(), words.end(), all.begin(), all.end());
-  }
-};
-
-std::int64_t time_unit_ns(std::string_view word) {
-  if (word == "s" || word == "sec" || word == "secs" || word == "second" || word == "seconds") return 1'000'000'000;
-  if (word == "ms" || word == "msec" || word == "millis" || word == "milliseconds") return 1'000'000;
-  if (word == "us" || word == "usec" || word == "micros" || word == "microseconds") return 1'000;
-  if (word == "ns" || word == "nsec" || word == "nanos" || word == "nanoseconds") return 1;
-  if (word == "min" || word == "mins" || word == "minutes") return 60'000'000'000;
-  if (word == "h" || word == "hr" || word == "hours") return 3'600'000'000'000;
-  return 0;
-}
-
-/// Takes `word` as the unit; false when it is not a unit.
-bool take_unit(Words& out, std::string_view word) {
-  if (word == "%" || word == "pct" || word == "percent" || word == "percentage" || word == "perc") {
-    out.percent = true;
-    return true;
-  }
-  if (const std::uint64_t bytes = logtext::unit_bytes(word); bytes != 0) {
-    out.unit_bytes = bytes;
-    return true;
-  }
-  if (const std::int64_t ns = time_unit_ns(word); ns != 0) {
-    out.unit_ns = ns;
-    return true;
-  }
-  return false;
-}
-
-/// Words of titles in other languages, each as its English one. Parts of words, since some languages join or inflect
-/// them: the longer ones come first.
-constexpr std::pair<std::string_view, std::string_view> kTranslations[] = {
-    {"使用率", "util"},
-    {"利用率", "util"},
-    {"auslastung", "util"},
-    {"内存", "ram"},
-    {"zeitstempel", "timestamp"},
-    {"uhrzeit", "time"},
-    {"zeit", "time"},
-    {"belegt", "used"},
-    {"benutzt", "used"},
-    {"speicher", "memory"},
-    {"heure", "time"},
-    {"horodatage", "timestamp"},
-    {"mémoire", "memory"},
-    {"memoire", "memory"},
-    {"utilisée", "used"},
-    {"utilisee", "used"},
-    {"mo", "mb"},
-    {"go", "gb"},
-    {"时间戳", "timestamp"},
-    {"时间", "time"},
-    {"时刻", "time"},
-    {"時間", "time"},
-    {"時刻", "time"},
-    {"日時", "time"},
-    {"显存", "vram"},
-    {"占用", "used"},
-    {"已用", "used"},
-    {"使用量", "used"},
-    {"使用", "used"},
-    {"メモリ", "memory"},
-};
-
-/// `title` with the words of other languages in English.
-std::string translated(std::string_view title) {
-  std::string out;
-  for (std::size_t i = 0; i < title.size();) {
-    const bool begins = i == 0 || !is_alpha(title[i - 1]);
-    const auto* const found = std::find_if(std::begin(kTranslations), std::end(kTranslations), [&](const auto& one) {
-      const std::string_view here = title.substr(i, one.first.size());
-      if (logtext::lowered(here) != one.first) return false;
-      if (!is_alpha(one.first.front())) return true;  // no spaces between words
-      const std::size_t end = i + one.first.size();
-      return begins && (end == title.size() || !is_alpha(title[end]));
-    });
-    if (found == std::end(kTranslations)) {
-      out += title[i++];
-      continue;
-    }
-    const bool joined = !is_alpha(found->first.front());
-    out += joined ? " " + std::string(found->second) + " " : std::string(found->second);
-    i += found->first.size();
-  }
-  return out;
-}
-
-Words read_title(std::string_view written) {
-  Words out;
-  const std::string english = translated(written);
-  std::string_view title = english;
-  std::string word;
-  const auto flush = [&] {
-    if (!word.empty()) out.words.push_back(std::move(word));
-    word.clear();
-  };
-  title = trim(title);
-  for (std::size_t i = 0; i < title.size(); ++i) {
-    const char c = title[i];
-    if (c == '[' || c == '(') {
-      const std::size_t close = title.find(c == '[' ? ']' : ')', i);
-      const std::string inner =
-          logtext::lowered(trim(title.substr(i + 1, close == std::string_view::npos ? close : close - i - 1)));
-      flush();
-      take_unit(out, inner);
-      if (close == std::string_view::npos) break;
-      i = close;
-    } else if (c == '%') {
-      flush();
-      out.percent = true;
-    } else if (is_alpha(c) || is_digit(c)) {
-      // "memoryAllocatedBytes" is three words; "MiB" and "DCGM" are one.
-      if (!word.empty() && c >= 'A' && c <= 'Z' && title[i - 1] >= 'a' && title[i - 1] <= 'z' && word != "mi" &&
-          word != "gi" && word != "ki")
-        flush();
-      word += lower(c);
-    } else {
-      flush();
-    }
-  }
-  flush();
-  // A unit as the last word: mem_used_mib, t_s, host_mem_util_pct. "min" there is a minimum more often than minutes.
-  const bool of_time =
-      out.words.size() == 2 && (out.words[0] == "t" || out.words[0] == "time" || out.words[0] == "elapsed");
-  // "mem_used_mib_0": the unit before the GPU's number.
-  if (out.words.size() > 2 && is_digit(out.words.back().front()) && take_unit(out, out.words[out.words.size() - 2]))
-    out.words.erase(out.words.end() - 2);
-  if (out.words.size() > 1 && out.unit_bytes == 0 &&
-      (of_time || (out.words.back() != "min" && out.words.back() != "h")) && take_unit(out, out.words.back()))
-    out.words.pop_back();
-  else if (out.words.size() == 1 && out.unit_ns == 0)
-    out.unit_ns = time_unit_ns(out.words[0]);  // a column titled "seconds" or "ms"
-  return out;
-}
-
-int time_rank(const Words& w) {
+int time_rank(const TitleWords& w) {
   static constexpr std::array<std::string_view, 5> kDates = {"timestamp", "datetime", "ts", "timestamps", "stamp"};
   if (w.words.size() == 1 && std::find(kDates.begin(), kDates.end(), w.words[0]) != kDates.end()) return 100;
   if (w.is({"date", "time"}) || w.is({"time", "stamp"}) || w.is({"timestamp", "utc"}) || w.is({"time", "utc"}))
@@ -194,14 +44,14 @@ int time_rank(const Words& w) {
   return 0;
 }
 
-bool is_step(const Words& w) {
+bool is_step(const TitleWords& w) {
   return w.is({"sample"}) || w.is({"step"}) || w.is({"iteration"}) || w.is({"iter"}) || w.is({"n"}) || w.is({"tick"}) ||
          w.is({"row"}) || w.is({"global", "step"}) || w.is({"sample", "id"}) || w.is({"samples"}) || w.is({"batch"}) ||
          w.is({"request"}) || w.is({"requests"}) || w.is({"epochs"}) || w.is({"global", "steps"}) || w.is({"steps"});
 }
 
 /// Role and rank of a title about memory; the role is `other` if it is about something else, or about unwanted memory.
-void classify_memory(const Words& w, Column& out) {
+void classify_memory(const TitleWords& w, Column& out) {
   const bool memory = w.has({"mem", "memory", "vram", "ram", "fb", "framebuffer", "gpumem", "hbm", "rss"});
   if (w.has({"clock",  "clocks",    "temp", "temperature", "bandwidth",   "bw",         "bar1", "swap",
              "cached", "protected", "ecc",  "errors",      "power",       "freq",       "mhz",  "speed",
@@ -259,7 +109,7 @@ void classify_memory(const Words& w, Column& out) {
 }
 
 /// "gpu0", "GPU 1", "cuda:0", "GPU-8f1c...": the name of a GPU and nothing else.
-bool names_gpu(std::string_view title, const Words& w) {
+bool names_gpu(std::string_view title, const TitleWords& w) {
   if (title.starts_with("GPU-") && title.size() >= 12) return true;
   if (w.percent || w.unit_bytes != 0) return false;
   const auto kind = [](std::string_view word) {
@@ -298,7 +148,7 @@ Column classify_column(std::string_view title) {
 namespace {
 
 Column classify_words(std::string_view title) {
-  const Words w = read_title(title);
+  const TitleWords w = read_title(title);
   Column out;
   out.unit_bytes = w.unit_bytes;
   out.unit_ns = w.unit_ns;
@@ -337,8 +187,9 @@ Column classify_words(std::string_view title) {
   classify_memory(w, out);
   out.says_gpu = std::any_of(w.words.begin(), w.words.end(), [](const auto& word) {
     return word.starts_with("gpu") || word.starts_with("cuda") || word.starts_with("vram") || word == "hbm" ||
-           word == "fb" || word == "framebuffer" || word == "nvidia";
+           word == "fb" || word == "framebuffer" || word == "nvidia" || word == "device" || word == "card";
   });
+  out.says_host = !out.says_gpu && w.has({"ram", "rss", "host"});
   if (out.role == ColumnRole::used && !w.has({"used"}))
     out.metric = w.has({"allocated", "alloc"}) ? Metric::allocator_allocated
                  : w.has({"reserved"})         ? Metric::allocator_reserved
@@ -355,7 +206,7 @@ bool is_pandas_filler(std::string_view title) {
 }  // namespace
 
 std::string_view counted_by(std::string_view title) {
-  const Words w = read_title(title);
+  const TitleWords w = read_title(title);
   const bool is_only_count = is_step(w) || w.is({"epoch"});
   if (!is_only_count) return {};
   for (const std::string& word : w.words)
@@ -460,6 +311,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
         fmt::format("no column of used memory among '{}'; expected a title such as memory.used [MiB], "
                     "mem_used_mib, used_bytes or vram_gb",
                     logtext::excerpt(line, 160)));
+  if (plan.used >= 0 && column(plan.used).says_host) plan.host_title = titles[static_cast<std::size_t>(plan.used)];
   if (plan.used >= 0) plan.used_unit = column(plan.used).unit_bytes;
   if (plan.used >= 0) plan.metric = column(plan.used).metric;
   if (plan.free >= 0) plan.free_unit = column(plan.free).unit_bytes;

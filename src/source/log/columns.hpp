@@ -49,7 +49,8 @@ struct Column {
   /// Of used memory: device_used, or what a program's allocator has handed out or keeps, if another column has the
   /// other.
   Metric metric = Metric::device_used;
-  bool says_gpu = false;  ///< of memory: a word says that it is a GPU's
+  bool says_gpu = false;   ///< of memory: a word says that it is a GPU's
+  bool says_host = false;  ///< or the host's: "ram_used_mb"
 };
 
 /// Understands one title: "memory.used [MiB]", "vram_gb", "host_mem_util_pct", "t_s", ...
@@ -61,8 +62,9 @@ std::string_view counted_by(std::string_view title);
 /// Positions of the columns that are read (-1: there is none) and their units.
 struct ColumnPlan {
   char delimiter = ',';
-  std::size_t count = 0;  ///< fields a line
-  int outer_count = -1;   ///< of epochs, while `time` counts the steps within them
+  std::size_t count = 0;   ///< fields a line
+  std::string host_title;  ///< of the used column, if it is the host's memory
+  int outer_count = -1;    ///< of epochs, while `time` counts the steps within them
   int time = -1, date = -1, used = -1, free = -1, total = -1;
   int index = -1, uuid = -1, pci = -1, device_name = -1;
   int pid = -1, process_name = -1, process_kind = -1, user = -1;

@@ -303,6 +303,9 @@ Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnP
   if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
     if (Status ok = check_measure(rows, plan, comma); !ok) return ok;
   if (Status ok = settle_clock_column(rows, plan); !ok) return ok;
+  if (!plan.host_title.empty())
+    assumptions.push_back(fmt::format("the column '{}' is the memory of the host, which is judged like that of a GPU",
+                                      logtext::excerpt(plan.host_title)));
   const int clock = plan.time;
   if (rows.size() > 1) settle_count_column(rows, plan);
   if (plan.time != clock && plan.outer_count < 0)

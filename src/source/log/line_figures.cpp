@@ -310,12 +310,18 @@ class FigureFinder {
     if (unit == 0)
       return label.is_of_gpu() || (of_gpu_ && (is_memory || (role != Meaning::none && role != Meaning::current))) ||
              (role != Meaning::none && label.gpu);
-    // "cuda:0 4000 MiB cuda:1 9000 MiB"
-    const bool follows_index =
-        i > 0 && i == index_at_ + 1 && before(i).find_first_not_of(" :=-]") == std::string_view::npos;
+    const bool follows_index = i > 0 && i == index_at_ + 1 && is_empty_but_for_unit(before(i));
     const bool is_bare = pair && n.binary && numbers_[i + 1].binary;  // "7998MiB / 12053MiB" without any words
     return role != Meaning::none || is_memory || label.nearest_is_gpu || follows_index ||
            (pair && (of_gpu_ || names_gpu_ || is_bare));
+  }
+
+  /// "cuda:0 4000 MiB cuda:1 9000 MiB", "GPU0 MiB: 4000"
+  static bool is_empty_but_for_unit(std::string_view text) {
+    constexpr std::string_view kSigns = " :=-]()[";
+    const std::size_t from = text.find_first_not_of(kSigns);
+    if (from == std::string_view::npos) return true;
+    return written_unit(text.substr(from, text.find_last_not_of(kSigns) + 1 - from)) != 0;
   }
 
   [[nodiscard]] MemoryFigure figure_of(const LineNumber& n) const {

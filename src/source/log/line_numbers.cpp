@@ -154,6 +154,7 @@ void cut_numbers(std::string_view line, std::string_view time, Grouping open, st
       t.rate = true;
       t.unit_bytes = 0;
       t.percent = false;
+      t.end = i = t.digits_end;
     }
     numbers.push_back(t);
   }

@@ -30,6 +30,18 @@ const std::unordered_set<std::string_view>& german_words() {
   return words;
 }
 
+/// The words of languages other than English that have ASCII letters only, and others of the same languages.
+const std::unordered_set<std::string_view>& foreign_words() {
+  static const std::unordered_set<std::string_view> words = {
+#define VRAMTRACK_MEMORY_WORD(word, meaning)
+#define VRAMTRACK_GERMAN_WORD(word, meaning) word,
+#define VRAMTRACK_FRENCH_WORD(word, meaning) word,
+#include "source/log/memory_words.def"
+#undef VRAMTRACK_MEMORY_WORD
+  };
+  return words;
+}
+
 /// The longest word of the table with which `text` begins. REQUIRES: `text` begins with a wide letter.
 Word wide_word(std::string_view text) {
   constexpr std::size_t kLongest = 24;
@@ -83,6 +95,11 @@ bool is_german(std::string_view text) {
   cut_words(text, words);
   return std::any_of(words.begin(), words.end(),
                      [](const Word& word) { return german_words().contains(logtext::lowered(word.text)); });
+}
+
+bool is_foreign(std::string_view word) {
+  return std::any_of(word.begin(), word.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }) ||
+         foreign_words().contains(logtext::lowered(word));
 }
 
 bool is_title_of_gpu_memory(std::string_view title) {

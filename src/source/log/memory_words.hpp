@@ -33,6 +33,7 @@ enum class Meaning : std::uint8_t {
   batch,
   request,
   rate,    ///< how busy something is; for memory, in per cent, how full
+  time,    ///< in titles of columns
   change,  ///< by how much something grew or shrank
   other,   ///< not the used memory of a GPU
 };
@@ -95,6 +96,9 @@ void find_figures(std::string_view line, LineFigures& out, Grouping open = Group
 
 /// Whether `text` has a German word of the table: numbers beside it are grouped by dots.
 bool is_german(std::string_view text);
+
+/// Whether `word` is one of another language than English.
+bool is_foreign(std::string_view word);
 
 /// Whether `title` says that a column is the memory of a GPU: "GPU_mem".
 bool is_title_of_gpu_memory(std::string_view title);

@@ -64,8 +64,9 @@ class Mlflow final : public LineReader {
       gpu.index = use_.gpu;
       device_ = rows.device(gpu);
     }
-    rows.add(Timestamp{std::chrono::milliseconds{row.ms}}, rows.device_series(*device_),
-             static_cast<std::uint64_t>(std::llround(bytes)));
+    const SeriesId series =
+        use_.allocator ? rows.allocator_series(*device_, *use_.allocator, 0) : rows.device_series(*device_);
+    rows.add(Timestamp{std::chrono::milliseconds{row.ms}}, series, static_cast<std::uint64_t>(std::llround(bytes)));
   }
 
   ScalarUse use_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <utility>
 
 #include "core/option.hpp"
 #include "core/units.hpp"
@@ -76,8 +77,8 @@ bool has_any(std::string_view low, std::initializer_list<std::string_view> words
 
 std::optional<ScalarMetric> scalar_metric(std::string_view name) {
   const std::string low = logtext::lowered(name);
-  // A process's share, a maximum, or the driver's share is not what the GPU holds now.
-  if (has_any(low, {"process", "max", "peak", "min_", "reserved", "cached", "available_host", "fraction", "bandwidth"}))
+  // A process's share or a maximum is not what the GPU holds now.
+  if (has_any(low, {"process", "max", "peak", "min_", "cached", "available_host", "fraction", "bandwidth"}))
     return std::nullopt;
   ScalarMetric out;
   const auto gpu = gpu_in(low, out.is_numbered);
@@ -98,6 +99,7 @@ std::optional<ScalarMetric> scalar_metric(std::string_view name) {
       title.resize(title.size() - word.size());
     }
   if (!take_role(classify_column(title), out)) return std::nullopt;
+  out.is_reserved = low.find("reserved") != std::string::npos;  // or by the driver
   return out;
 }
 
@@ -115,7 +117,7 @@ std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure) {
   if (column.role == ColumnRole::other && !figure.above.empty())
     column = classify_column(figure.above + ' ' + figure.key);
   if (!take_role(column, out)) return std::nullopt;
-  if (!out.is_peak && has_any(logtext::lowered(figure.key), {"reserved"})) return std::nullopt;
+  out.is_reserved = !out.is_peak && has_any(logtext::lowered(figure.key), {"reserved"});
   if (!gpu && !owner.is_gpu && !(out.is_peak && is_of_allocator(low))) return std::nullopt;
   out.gpu = owner.pid ? kProcessAround : owner.names_gpu() ? kGpuAround : gpu.value_or(0);
   return out;
@@ -136,14 +138,18 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     assumptions.push_back(
         fmt::format("the metric '{}' also is the memory of {} and is not read", logtext::excerpt(one.name), of));
   };
-  std::map<int, Best> used, total, free, peak;
+  std::map<int, Best> used, total, free, peak, reserved;
   for (const ScalarSeen& one : seen) {
     const auto metric = one.metric ? one.metric : scalar_metric(one.name);
     if (!metric) continue;
-    auto& of_kind = metric->is_total ? total : metric->is_free ? free : metric->is_peak ? peak : used;
+    auto& of_kind = metric->is_total      ? total
+                    : metric->is_free     ? free
+                    : metric->is_peak     ? peak
+                    : metric->is_reserved ? reserved
+                                          : used;
     Best& best = of_kind[metric->gpu];
     const bool is_better = best.seen == nullptr || metric->rank > best.metric.rank;
-    const bool is_read = !metric->is_free && !metric->is_peak;
+    const bool is_read = !metric->is_free && !metric->is_peak && !metric->is_reserved;
     if (is_better && best.seen != nullptr && is_read) tell(*best.seen, best.metric);
     if (!is_better && is_read) tell(one, *metric);
     if (is_better) best = {&one, *metric};
@@ -159,13 +165,22 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     used = std::move(peak);
     assumptions.emplace_back(kOnlyPeaks);
   }
+  const bool only_reserved = used.empty() && total.empty();
+  if (only_reserved) used = std::exchange(reserved, {});
   if (used.empty()) return fail("the metrics have the total memory of a GPU, but not its used memory");
 
   std::map<std::string, ScalarUse> uses;
   for (const auto& [gpu, best] : total)
-    if (used.contains(gpu) && best.metric.unit_bytes > 0) uses[best.seen->name] = {gpu, true, best.metric.unit_bytes};
+    if (used.contains(gpu) && best.metric.unit_bytes > 0)
+      uses[best.seen->name] = {gpu, true, best.metric.unit_bytes, false, {}};
   for (const auto& [gpu, best] : used) {
-    ScalarUse use{gpu, false, best.metric.unit_bytes, best.metric.is_free};
+    ScalarUse use{gpu, false, best.metric.unit_bytes, best.metric.is_free, {}};
+    const auto beside = reserved.find(gpu);
+    const bool is_of_program = beside != reserved.end() && !best.metric.is_percent &&
+                               beside->second.metric.unit_bytes == best.metric.unit_bytes &&
+                               has_any(logtext::lowered(best.seen->name), {"alloc"});
+    if (is_of_program) use.allocator = Metric::allocator_allocated;
+    if (only_reserved) use.allocator = Metric::allocator_reserved;
     if (best.metric.is_percent) {
       use.unit_bytes = capacity_bytes ? static_cast<double>(*capacity_bytes) / 100 : static_cast<double>(kBytesPerGiB);
       // A nominal scale cannot be combined with a true total.
@@ -190,6 +205,9 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
           best.seen->most, name_of(Option::unit)));
     }
     uses[best.seen->name] = use;
+    if (!is_of_program) continue;
+    use.allocator = Metric::allocator_reserved;
+    uses[beside->second.seen->name] = use;
   }
   return uses;
 }

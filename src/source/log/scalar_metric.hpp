@@ -30,7 +30,8 @@ struct ScalarMetric {
   bool is_free = false;
   bool is_peak = false;
   bool is_percent = false;
-  double unit_bytes = 0;  ///< 0: not said
+  bool is_reserved = false;  ///< by the program's allocator, if what it has allocated is given, too
+  double unit_bytes = 0;     ///< 0: not said
 };
 
 /// nullopt when the metric is not the memory of a GPU: a run also records the memory of its process and of the host,
@@ -54,11 +55,13 @@ struct ScalarUse {
   bool is_total = false;
   double unit_bytes = 1;
   bool is_free = false;
+  std::optional<Metric> allocator{};  ///< allocated or reserved by the program's allocator
 };
 
-/// Chooses one used metric per GPU, or the free memory where the total is given, or a peak for want of both.
-/// `unit_bytes` and `capacity_bytes` are the user's settings (0, nullopt: not given). `assumptions` gets the units that
-/// were assumed and the metrics that are skipped. An Error when no metric is left.
+/// Chooses one used metric per GPU (two if a program's allocator gives what is allocated and what is reserved), or the
+/// free memory where the total is given, or a peak for want of both. `unit_bytes` and `capacity_bytes` are the user's
+/// settings (0, nullopt: not given). `assumptions` gets the units that were assumed and the metrics that are skipped.
+/// An Error when no metric is left.
 Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<ScalarSeen>& seen, std::uint64_t unit_bytes,
                                                         const std::optional<std::uint64_t>& capacity_bytes,
                                                         std::vector<std::string>& assumptions);

@@ -11,9 +11,11 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
+#include "source/log/epoch_counter.hpp"
 #include "source/log/json_figures.hpp"
 #include "source/log/json_parser.hpp"
 #include "source/log/oom_message.hpp"
@@ -32,6 +34,7 @@ constexpr std::size_t kSurveyed = 4000;
 /// What the head shows: the key of the time, what other keys mean, and the metrics that are memory.
 struct Survey {
   std::string time_key;
+  std::string epoch_key;  ///< if the time key counts steps, which may begin anew with each epoch; empty: there is none
   StampReader::Title time_title;
   std::vector<std::string> times;
   FigureKeys keys;
@@ -74,6 +77,24 @@ void find_time_key(const std::vector<JsonValue>& objects, Survey& out) {
     }
 }
 
+/// Where "epoch" is a count, and not seconds since 1970, a key of steps beside it counts more finely.
+void prefer_steps(const std::vector<JsonValue>& objects, Survey& out) {
+  constexpr double kDatesFrom = 9e8;
+  if (counted_by(out.time_key) != "epoch") return;
+  std::string step_key;
+  for (const JsonValue& object : objects) {
+    const JsonValue* const epoch = object.find(out.time_key);
+    if (epoch != nullptr && (!epoch->is_number() || epoch->number() >= kDatesFrom)) return;
+    for (const auto& [key, value] : object.members())
+      if (step_key.empty() && key != out.time_key && value.is_number() && !counted_by(key).empty()) step_key = key;
+  }
+  if (step_key.empty()) return;
+  out.epoch_key = std::exchange(out.time_key, step_key);
+  out.time_title = {};
+  out.time_title.step = true;
+  out.time_title.counts = counted_by(out.time_key);
+}
+
 /// Keys that tell series apart, by their titles and values: of a few different ones, and not another in each object.
 void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
   constexpr std::size_t kMost = 64;
@@ -111,12 +132,24 @@ void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
   }
 }
 
+/// The time of an object as text: steps go on where they begin anew with each epoch. REQUIRES: it has the time key.
+std::string time_of(const JsonValue& object, const Survey& survey, EpochCounter& counter) {
+  const JsonValue& time = *object.find(survey.time_key);
+  const JsonValue* const epoch = survey.epoch_key.empty() ? nullptr : object.find(survey.epoch_key);
+  if (epoch == nullptr || !time.whole() || !epoch->whole() || *time.whole() < 0 || *epoch->whole() < 0)
+    return time.text();
+  return std::to_string(
+      counter.next(static_cast<std::uint64_t>(*time.whole()), static_cast<std::uint64_t>(*epoch->whole())));
+}
+
 Survey survey(const std::vector<JsonValue>& objects) {
   Survey out;
   find_time_key(objects, out);
+  prefer_steps(objects, out);
   find_series_keys(objects, out);
   find_measures(objects, out);
   FigureReader reader(out.keys);
+  EpochCounter counter;
   for (const JsonValue& object : objects) {
     bool has_metric = false;
     for (const JsonFigure& figure : reader.read(object)) {
@@ -135,7 +168,7 @@ Survey survey(const std::vector<JsonValue>& objects) {
       has_metric = true;
     }
     if (const JsonValue* const time = object.find(out.time_key); has_metric && time != nullptr)
-      out.times.push_back(time->text());
+      out.times.push_back(time_of(object, out, counter));
   }
   return out;
 }
@@ -168,7 +201,7 @@ class Scalars final : public JsonParser {
         if (use == uses_.end() || use->second.is_total != totals) continue;
         if (!has_time) {
           const JsonValue* const at = object.find(survey_.time_key);
-          if (at == nullptr || !stamp_.read(at->text(), time))
+          if (at == nullptr || !stamp_.read(time_of(object, survey_, counter_), time))
             return rows.skip(line, fmt::format("no readable time under \"{}\"", survey_.time_key));
           has_time = true;
           rows.row_time(time);
@@ -217,6 +250,8 @@ class Scalars final : public JsonParser {
       if (device.total_bytes < bytes) return;  // no total yet
       bytes = device.total_bytes - bytes;
     }
+    if (use.allocator)
+      return rows.add(time, rows.allocator_series(device.at, *use.allocator, owner.pid.value_or(0)), bytes);
     if (use.gpu != kProcessAround) return rows.add(time, rows.device_series(device.at), bytes);
     const std::size_t process =
         rows.process(device.at, owner.pid.value_or(0), owner.process, {}, {}, owner.process, true);
@@ -224,6 +259,7 @@ class Scalars final : public JsonParser {
   }
 
   StampReader stamp_;
+  EpochCounter counter_;
   Survey survey_;
   std::map<std::string, ScalarUse> uses_;
   FigureReader reader_;

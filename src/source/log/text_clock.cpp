@@ -163,32 +163,18 @@ Status settle_counted(Head& all, WordPlan& plan) {
     find_count(all, plan);
   }
   if (!plan.counted) return {};
-  LineCounter counter(*plan.counted, plan.count_in_epochs);
+  EpochCounter counter;
   for (HeadLine& line : all.lines) {
     const auto it = line.counts.find(*plan.counted);
     if (it == line.counts.end()) continue;
     const auto epoch = line.counts.find(Meaning::epoch);
-    line.count = std::to_string(counter.next(it->second, epoch == line.counts.end() ? 0 : epoch->second));
+    const bool is_in_epoch = plan.count_in_epochs && epoch != line.counts.end();
+    line.count = std::to_string(counter.next(it->second, is_in_epoch ? epoch->second : 0));
   }
   return {};
 }
 
 }  // namespace
-
-std::uint64_t LineCounter::next(std::uint64_t count, std::uint64_t epoch) {
-  if (in_epochs_ && last_ && epoch > epoch_ && count < *last_)
-    before_ += *last_ + stride_ - count;  // as if it had gone on
-  if (last_ && count > *last_) stride_ = count - *last_;
-  last_ = count;
-  epoch_ = epoch;
-  return before_ + count;
-}
-
-std::string LineCounter::read(const LineFigures& line) {
-  if (const auto epoch = count_of(line, Meaning::epoch)) seen_epoch_ = *epoch;
-  const auto count = count_of(line, counted_);
-  return count ? std::to_string(next(*count, seen_epoch_)) : std::string();
-}
 
 Status settle_times(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   drop_durations(all, plan, assumptions);

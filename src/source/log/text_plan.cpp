@@ -116,7 +116,8 @@ Status settle_lists(const Head& head, const WordPlan& plan, std::vector<std::str
     }
   }
   if (first == nullptr || range.size() < 2) return {};
-  const auto [least, most] = range.rbegin()->second;
+  const double least = range.rbegin()->second.first;
+  const double most = range.rbegin()->second.second;
   const bool is_most = std::all_of(range.begin(), range.end(), [&](const auto& r) { return r.second.second <= most; });
   if (least == most && is_most)
     return fail(

@@ -14,6 +14,7 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "source/log/epoch_counter.hpp"
 #include "source/log/text_lines.hpp"
 
 namespace vramtrack {
@@ -83,25 +84,6 @@ std::optional<std::uint64_t> count_of(const LineFigures& line, Meaning meaning);
 std::string how_to_say();
 /// The same, with an example that reads a figure of `line`.
 std::string how_to_say(const HeadLine& line);
-
-/// What is counted in place of time, line by line. A count that begins anew with each epoch goes on.
-class LineCounter {
- public:
-  LineCounter(Meaning counted, bool in_epochs) : counted_(counted), in_epochs_(in_epochs) {}
-
-  /// The count so far, if the next line has `count` in `epoch`.
-  std::uint64_t next(std::uint64_t count, std::uint64_t epoch);
-  /// That of the next line, as text; empty: it has none.
-  std::string read(const LineFigures& line);
-
- private:
-  Meaning counted_;
-  bool in_epochs_;
-  std::optional<std::uint64_t> last_;
-  std::uint64_t epoch_ = 0, seen_epoch_ = 0;
-  std::uint64_t stride_ = 1;  ///< between the last two counts that rose
-  std::uint64_t before_ = 0;  ///< of the epochs that are over
-};
 
 /// Decides what serves as the clock: times, hours and minutes, seconds since the start, or a count.
 Status settle_times(Head& all, WordPlan& plan, std::vector<std::string>& assumptions);

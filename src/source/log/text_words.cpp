@@ -18,9 +18,7 @@ using logtext::trim;
 class WordLines final : public TextLines {
  public:
   WordLines(WordPlan plan, StampReader stamp, std::vector<std::string> assumptions)
-      : TextLines(std::move(stamp), std::move(assumptions)), plan_(std::move(plan)) {
-    if (plan_.counted) counter_.emplace(*plan_.counted, plan_.count_in_epochs);
-  }
+      : TextLines(std::move(stamp), std::move(assumptions)), plan_(std::move(plan)) {}
 
   [[nodiscard]] bool processes_only() const override { return plan_.pid_is_process; }
 
@@ -90,9 +88,16 @@ class WordLines final : public TextLines {
     }
   }
 
+  /// As a plain number: "1,200" is written otherwise.
+  std::string count_of_line() {
+    if (plan_.count_in_epochs) epoch_ = count_of(found_, Meaning::epoch).value_or(epoch_);
+    const auto count = count_of(found_, *plan_.counted);
+    return count ? std::to_string(counter_.next(*count, epoch_)) : std::string();
+  }
+
   void read_clock(LogRows& rows) {
-    if (counter_)
-      read_time(counter_->read(found_), rows);
+    if (plan_.counted)
+      read_time(count_of_line(), rows);
     else if (plan_.elapsed)
       read_time(found_.elapsed, rows);
     else if (!plan_.no_stamps)
@@ -124,7 +129,8 @@ class WordLines final : public TextLines {
   TableRows table_;
   LineFigures found_;
   int head_gpu_ = -1;
-  std::optional<LineCounter> counter_;
+  EpochCounter counter_;
+  std::uint64_t epoch_ = 0;  ///< as last given
   std::uint64_t skipped_ = 0;
   std::uint64_t doubled_ = 0, first_doubled_ = 0;  ///< figures of one kind beside another in their line
 };

@@ -38,9 +38,11 @@ TEST(ScalarMetrics, AreTheMemoryOfAGpu) {
   EXPECT_TRUE(scalar_metric("system/gpu_memory_total_megabytes")->is_total);
   for (const std::string_view name :
        {"system.gpu.0.memory", "system.gpu.process.0.memoryAllocatedBytes", "system.proc.memory.rssMB",
-        "system.memory_percent", "gpu/max_memory_allocated", "gpu_mem_reserved_gb", "loss", "system.gpu.0.temp",
-        "system.gpu.0.gpu", "system/system_memory_usage_megabytes"})
+        "system.memory_percent", "gpu/max_memory_allocated", "loss", "system.gpu.0.temp", "system.gpu.0.gpu",
+        "system/system_memory_usage_megabytes"})
     EXPECT_FALSE(scalar_metric(name)) << name;
+  EXPECT_TRUE(scalar_metric("gpu_mem_reserved_gb")->is_reserved);
+  EXPECT_FALSE(scalar_metric("gpu_mem_allocated_gb")->is_reserved);
 }
 
 TEST(Scalars, ReadsWandbsEvents) {

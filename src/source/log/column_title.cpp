@@ -1,0 +1,149 @@
+#include "source/log/column_title.hpp"
+
+#include <utility>
+
+#include "source/log/labels.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::is_alpha;
+using logtext::is_digit;
+using logtext::lower;
+using logtext::trim;
+
+std::int64_t time_unit_ns(std::string_view word) {
+  if (word == "s" || word == "sec" || word == "secs" || word == "second" || word == "seconds") return 1'000'000'000;
+  if (word == "ms" || word == "msec" || word == "millis" || word == "milliseconds") return 1'000'000;
+  if (word == "us" || word == "usec" || word == "micros" || word == "microseconds") return 1'000;
+  if (word == "ns" || word == "nsec" || word == "nanos" || word == "nanoseconds") return 1;
+  if (word == "min" || word == "mins" || word == "minutes") return 60'000'000'000;
+  if (word == "h" || word == "hr" || word == "hours") return 3'600'000'000'000;
+  return 0;
+}
+
+/// Takes `word` as the unit; false when it is not a unit.
+bool take_unit(TitleWords& out, std::string_view word) {
+  if (word == "%" || word == "pct" || word == "percent" || word == "percentage" || word == "perc") {
+    out.percent = true;
+    return true;
+  }
+  if (const std::uint64_t bytes = logtext::unit_bytes(word); bytes != 0) {
+    out.unit_bytes = bytes;
+    return true;
+  }
+  if (const std::int64_t ns = time_unit_ns(word); ns != 0) {
+    out.unit_ns = ns;
+    return true;
+  }
+  return false;
+}
+
+std::string_view english(Meaning meaning) {
+  switch (meaning) {
+    case Meaning::used:
+      return "used";
+    case Meaning::allocated:
+      return "allocated";
+    case Meaning::reserved:
+      return "reserved";
+    case Meaning::free:
+      return "free";
+    case Meaning::total:
+      return "total";
+    case Meaning::peak:
+      return "peak";
+    case Meaning::memory:
+      return "memory";
+    case Meaning::vram:
+      return "vram";
+    case Meaning::gpu:
+      return "gpu";
+    case Meaning::rate:
+      return "util";
+    case Meaning::other:
+      return "ram";
+    case Meaning::time:
+      return "time";
+    default:
+      return meaning >= Meaning::step && meaning <= Meaning::request ? count_word(meaning) : std::string_view{};
+  }
+}
+
+/// The English for `word`; empty: it is English, or not known.
+std::string_view translation(const Word& word) {
+  if (logtext::same_letters(word.text, "mo")) return "mb";
+  if (logtext::same_letters(word.text, "go")) return "gb";
+  return is_foreign(word.text) ? english(word.meaning) : std::string_view{};
+}
+
+/// `title` with the words of other languages in English.
+std::string translated(std::string_view title) {
+  std::vector<Word> words;
+  cut_words(title, words);
+  std::string out;
+  std::size_t from = 0;
+  for (const Word& word : words) {
+    const std::string_view to = translation(word);
+    if (to.empty()) continue;
+    const auto begin = static_cast<std::size_t>(word.text.data() - title.data());
+    out += title.substr(from, begin - from);
+    // Words that are not separated by spaces become words of their own.
+    out += begins_wide(word.text.front()) ? " " + std::string(to) + " " : std::string(to);
+    from = begin + word.text.size();
+  }
+  return out.append(title.substr(from));
+}
+
+}  // namespace
+
+TitleWords read_title(std::string_view written) {
+  TitleWords out;
+  const std::string in_english = translated(written);
+  std::string_view title = in_english;
+  std::string word;
+  const auto flush = [&] {
+    if (!word.empty()) out.words.push_back(std::move(word));
+    word.clear();
+  };
+  title = trim(title);
+  for (std::size_t i = 0; i < title.size(); ++i) {
+    const char c = title[i];
+    if (c == '[' || c == '(') {
+      const std::size_t close = title.find(c == '[' ? ']' : ')', i);
+      const std::string inner =
+          logtext::lowered(trim(title.substr(i + 1, close == std::string_view::npos ? close : close - i - 1)));
+      flush();
+      take_unit(out, inner);
+      if (close == std::string_view::npos) break;
+      i = close;
+    } else if (c == '%') {
+      flush();
+      out.percent = true;
+    } else if (is_alpha(c) || is_digit(c)) {
+      // "memoryAllocatedBytes" is three words; "MiB" and "DCGM" are one.
+      if (!word.empty() && c >= 'A' && c <= 'Z' && title[i - 1] >= 'a' && title[i - 1] <= 'z' && word != "mi" &&
+          word != "gi" && word != "ki")
+        flush();
+      word += lower(c);
+    } else {
+      flush();
+    }
+  }
+  flush();
+  // A unit as the last word: mem_used_mib, t_s, host_mem_util_pct. "min" there is a minimum more often than minutes.
+  const bool of_time =
+      out.words.size() == 2 && (out.words[0] == "t" || out.words[0] == "time" || out.words[0] == "elapsed");
+  // "mem_used_mib_0": the unit before the GPU's number.
+  if (out.words.size() > 2 && is_digit(out.words.back().front()) && take_unit(out, out.words[out.words.size() - 2]))
+    out.words.erase(out.words.end() - 2);
+  if (out.words.size() > 1 && out.unit_bytes == 0 &&
+      (of_time || (out.words.back() != "min" && out.words.back() != "h")) && take_unit(out, out.words.back()))
+    out.words.pop_back();
+  else if (out.words.size() == 1 && out.unit_ns == 0)
+    out.unit_ns = time_unit_ns(out.words[0]);  // a column titled "seconds" or "ms"
+  return out;
+}
+
+}  // namespace vramtrack

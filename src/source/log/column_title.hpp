@@ -1,0 +1,34 @@
+// The words of a column's title, in English whatever its language is.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vramtrack {
+
+/// A title cut into lower-case words, with its unit separate.
+struct TitleWords {
+  std::vector<std::string> words;
+  std::uint64_t unit_bytes = 0;
+  std::int64_t unit_ns = 0;
+  bool percent = false;
+
+  [[nodiscard]] bool has(std::initializer_list<std::string_view> any) const {
+    for (const std::string_view w : any)
+      if (std::find(words.begin(), words.end(), w) != words.end()) return true;
+    return false;
+  }
+  /// Exactly these words in this order.
+  [[nodiscard]] bool is(std::initializer_list<std::string_view> all) const {
+    return std::equal(words.begin(), words.end(), all.begin(), all.end());
+  }
+};
+
+/// Cuts a title such as "memory.used [MiB]", "gpuMemUsedMb", "Belegt (MB)" or "显存占用(MB)". Pure; microseconds.
+TitleWords read_title(std::string_view title);
+
+}  // namespace vramtrack
