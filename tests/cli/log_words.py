@@ -228,6 +228,22 @@ class Places(Words):
         self.assertIn("GPU node-b: steady", case.text)
 
 
+class NoTables(Words):
+    """Lines of text are no rows of a table without titles."""
+
+    def test_labels_and_signs(self):
+        for form in (lambda m, g, i: "VRAM delta: +50 MB", lambda m, g, i: f"{m} / 24576"):
+            lines = self.timed(form)
+            with self.subTest(lines[0]):
+                self.assert_refused(self.analyze(lines))
+
+    def test_bytes_without_titles(self):
+        lines = [f"{at(30 * i)} {(4000 + 50 * i) * MIB}" for i in range(60)]
+        case = self.analyze(lines)
+        self.assert_leak(case)
+        self.assertIn("used memory in bytes", " ".join(case.text.split()))
+
+
 class Totals(Words):
     def test_a_total_that_grows_is_no_capacity(self):
         case = self.analyze(self.timed(lambda m, g, i: f"GPU pool used {m} MB, total {m + 100} MB"))
@@ -253,6 +269,19 @@ class OfPrograms(Words):
         case = self.analyze(lines)
         self.assertTrue(case.of("allocator_allocated")["verdict"]["leak"], case.text)
         self.assertFalse(case.of("allocator_reserved")["verdict"]["leak"], case.text)
+
+    def test_nvml_prints_a_tuple(self):
+        self.assert_leak(self.analyze(self.timed(
+            lambda m, g, i: f"Memory(free={(24576 - m) * MIB}, total={24576 * MIB}, used={m * MIB})")))
+
+    def test_what_a_phase_took_is_a_change(self):
+        lines = []
+        for i in range(60):
+            lines.append(f"{at(30 * i)} GPU Memory before entering the train : {4000 + 50 * i}")
+            lines.append(f"{at(30 * i + 20)} GPU Memory consumed at the end of the train (end-begin): 50")
+        case = self.analyze(lines)
+        self.assert_leak(case)
+        self.assertEqual(case.rows[0]["samples"], 60)
 
     def test_rates_per_gpu_are_no_index(self):
         lines = [f"Step {i} | tokens_per_second_per_gpu:{1000 + i} gpu_mem:{4000 + 50 * i}MiB" for i in range(60)]

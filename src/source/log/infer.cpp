@@ -218,11 +218,17 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
   const bool with_units = !sizes.empty();
   const std::vector<std::size_t>& memory = with_units ? sizes : numbers;
   const int key = plan.uuid >= 0 ? plan.uuid : plan.pci >= 0 ? plan.pci : plan.index;
+  constexpr double kMostMib = 4e6;  // no GPU has 4 TiB
+  const bool in_bytes =
+      std::any_of(memory.begin(), memory.end(), [&](std::size_t i) { return columns[i].high >= kMostMib; });
   const auto told = [&](std::string_view columns_text) {
     assumptions.push_back(fmt::format("the log has no header: {}{}; if that is wrong, {}", columns_text,
-                                      with_units ? "" : " in MiB", kAsk));
+                                      with_units ? ""
+                                      : in_bytes ? " in bytes"
+                                                 : " in MiB",
+                                      kAsk));
   };
-  if (!with_units) plan.used_unit = plan.free_unit = plan.total_unit = kBytesPerMiB;
+  if (!with_units) plan.used_unit = plan.free_unit = plan.total_unit = in_bytes ? 1 : kBytesPerMiB;
   if (memory.size() == 1 && (plan.time >= 0 || dated || with_units)) {
     plan.used = static_cast<int>(memory[0]);
     told(fmt::format("column {} is read as used memory", plan.used + 1));

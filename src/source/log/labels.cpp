@@ -121,7 +121,7 @@ std::string_view label_before(std::string_view text) {
   if (!last->is_bracket || label.roles.size() != 1) return last->after;
   // "GPU memory (used: 5, free: 6)": the brackets are about what stands before them.
   const Label outer = read_label(last->before);
-  return outer.is_of_gpu() && outer.roles.empty() ? text : last->after;
+  return (outer.memory || outer.vram) && outer.roles.empty() ? text : last->after;
 }
 
 std::string_view label_after(std::string_view text) {

@@ -200,6 +200,8 @@ class FigureFinder {
     said.text = label_before(before(i));
     said.label = read_label(said.text);
     if (is_call_of_runtime(said.text)) said.label.vram = true;
+    // "consumed at the end of the train (end-begin): 50"
+    if (said.text.find("-begin") != std::string_view::npos) said.label.change = true;
     if (said.label.change && ends_in_to(said.text)) said.label.change = false;
     const auto follow = [&](const Label& label, std::string_view text) {
       const Label was = said.label;
@@ -268,8 +270,12 @@ class FigureFinder {
     // "12:00:00 used=329.6": the only number of a line with a time.
     const bool is_bare_use = numbers_.size() == 1 && !time_.empty() &&
                              (role == Meaning::used || role == Meaning::allocated || role == Meaning::reserved);
-    const bool is_unclear = !take && unit == 0 && (is_memory || is_bare_use) && !pair && !n.percent && !label.rate &&
-                            !label.change && !label.other && role != Meaning::free && role != Meaning::total;
+    // "Memory(free=2157, total=2576, used=419)"
+    in_memory_brackets_ |= is_memory && said.text.find('(') != std::string_view::npos;
+    const bool is_in_brackets = in_memory_brackets_ && (role == Meaning::used || role == Meaning::allocated);
+    const bool is_unclear = !take && unit == 0 && (is_memory || is_bare_use || is_in_brackets) && !pair && !n.percent &&
+                            !label.rate && !label.change && !label.other && role != Meaning::free &&
+                            role != Meaning::total;
     if (!take && !is_unclear) return;
 
     MemoryFigure f = figure_of(n);
@@ -395,6 +401,7 @@ class FigureFinder {
   std::vector<LineNumber>& numbers_;
   LineFigures& out_;
   bool labels_follow_ = false;
+  bool in_memory_brackets_ = false;
   bool of_gpu_ = false;  ///< the line has mentioned the memory of a GPU so far
   bool names_gpu_ = false;
   std::size_t index_at_ = SIZE_MAX - 1;  ///< the last number that names a GPU

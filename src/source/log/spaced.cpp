@@ -95,8 +95,18 @@ std::string tabbed(std::string_view text, Spacing spacing) {
   return out;
 }
 
+/// Whether a field belongs to a sentence or names what follows it: "VRAM:", "/", "used=5", "->". Cells of a table do
+/// not.
+bool is_of_text(std::string_view field) {
+  if (field.ends_with(':') || field.find('=') != std::string_view::npos) return true;
+  const bool has_letter_or_digit = std::any_of(field.begin(), field.end(), [](char c) {
+    return logtext::is_alpha(c) || logtext::is_digit(c) || static_cast<unsigned char>(c) >= 0x80;
+  });
+  return !has_letter_or_digit && field != "-" && field != "--" && field != "?";
+}
+
 /// Whether most lines of a table have the fields of its columns; `with_header`: it has titles.
-bool is_table(std::string_view tabs, bool& with_header) {
+bool is_table(std::string_view tabs, Spacing spacing, bool& with_header) {
   ColumnPlan plan;
   if (auto header = find_header(tabs)) {
     plan = std::move(*header);
@@ -122,7 +132,9 @@ bool is_table(std::string_view tabs, bool& with_header) {
     if (trim(line).empty() || line.starts_with('#')) continue;
     ++lines;
     split_fields(line, '\t', fields);
-    if (fields.size() == plan.count && std::none_of(fields.begin(), fields.end(), two_numbers)) ++rows;
+    const bool is_text =
+        !with_header && spacing == Spacing::words && std::any_of(fields.begin(), fields.end(), is_of_text);
+    if (fields.size() == plan.count && !is_text && std::none_of(fields.begin(), fields.end(), two_numbers)) ++rows;
   }
   return rows >= 2 && rows * 2 > lines;
 }
@@ -130,7 +142,7 @@ bool is_table(std::string_view tabs, bool& with_header) {
 /// The spacing with which `head` is a table; nullopt when it is not a table.
 std::optional<Spacing> find_spacing(std::string_view head, bool& with_header) {
   for (const Spacing spacing : {Spacing::gaps, Spacing::words})
-    if (is_table(tabbed(head, spacing), with_header)) return spacing;
+    if (is_table(tabbed(head, spacing), spacing, with_header)) return spacing;
   return std::nullopt;
 }
 
