@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 
+from patience import patience
 from running import Agent, Sandbox, UnixConnection, until
 
 
@@ -101,7 +102,7 @@ class RunningActuator:
     def end(self, how=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.wait(20)
+        return self.process.wait(patience(4))
 
     def log(self):
         path = self.box.work / "log"

@@ -138,6 +138,31 @@ class SeveralFigures(Words):
         self.assert_leak(self.analyze(self.timed(lambda m, g, i: f"vram used {m:,} MB")))
 
 
+class Calls(Words):
+    """What is asked is not the answer."""
+
+    def test_arguments_and_divisors(self):
+        for form in (lambda m, g, i: f"torch.cuda.memory_allocated(0) = {m * MIB}",
+                     lambda m, g, i: f"memory_allocated(0)/1024**3 = {g:.3f}",
+                     lambda m, g, i: f"torch.cuda.memory_allocated() / 1024**2 = {m}.5",
+                     lambda m, g, i: f"memory_allocated()/1024/1024 = {m} MB"):
+            lines = self.timed(form)
+            with self.subTest(lines[0]):
+                self.assert_leak(self.analyze(lines), metric="allocator_allocated")
+        lines = self.timed(lambda m, g, i: f"mem_get_info(0): free {(24576 - m) * MIB} total {24576 * MIB}")
+        self.assert_leak(self.analyze(lines))
+
+    def test_elements(self):
+        case = self.analyze(self.timed(lambda m, g, i: f"memory_used[0]=9000MiB memory_used[1]={m}MiB"))
+        self.assert_leak(case, device="1")
+        self.assertFalse(case.of(device="0")["verdict"]["leak"])
+
+    def test_a_host_is_no_index(self):
+        case = self.analyze([at(30 * i, "%b %d %H:%M:%S") + f" gpu01 inference[48213]: GPU memory in use: {4000 + 50 * i} MB"
+                             for i in range(60)])
+        self.assert_leak(case, device="0")
+
+
 class Clocks(Words):
     """What is a time, and what only looks like one."""
 
@@ -175,6 +200,12 @@ class Clocks(Words):
         case = self.analyze(lines)
         self.assertEqual(case.code, 1, case.text + case.error)
         self.assertAlmostEqual(case.of()["verdict"]["growth_bytes_per_step"]["mid"] / MIB, 5, delta=0.3)
+
+    def test_batches_of_an_epoch_in_brackets(self):
+        lines = [f"Epoch: [{i // 50}][{10 * (i % 50):4}/500]\tTime  0.455 ( 0.455)\tLoss 2.8e+00\tMem {4000 + 50 * i}MB" for i in range(200)]
+        case = self.analyze(lines)
+        self.assertEqual(case.code, 1, case.text + case.error)
+        self.assertEqual(case.of()["samples"], 200)
 
     def test_minutes_and_seconds(self):
         lines = [f"[{i // 6:02}:{i % 6 * 10:02}] GPU memory {4000 + 50 * i} MiB" for i in range(1, 61)]

@@ -1,6 +1,7 @@
 // The figures of memory in a line of free text: find_figures().
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <tuple>
 
 #include "source/log/labels.hpp"
@@ -63,6 +64,7 @@ class FigureFinder {
       : line_(line), time_(time), numbers_(numbers), out_(out) {}
 
   void find() {
+    drop_divisors();
     share_unit_in_brackets();
     see_where_labels_stand();
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
@@ -90,6 +92,28 @@ class FigureFinder {
     return line_.substr(numbers_[i].end, to - numbers_[i].end);
   }
 
+  /// "memory_allocated() / 1024**3 = 5.8", "/1024/1024": in what the figure is given, not a figure.
+  void drop_divisors() {
+    const auto is_divisor = [&](const LineNumber& n) {
+      const std::string_view text = logtext::trim(line_.substr(0, n.begin));
+      if (text.ends_with("**") || line_.substr(n.digits_end).starts_with("**")) return true;
+      constexpr double kDivisors[] = {1000, 1024, 1e6, 1048576, 1e9, 1073741824};
+      return text.ends_with('/') && n.unit_bytes == 0 &&
+             std::find(std::begin(kDivisors), std::end(kDivisors), n.number) != std::end(kDivisors);
+    };
+    std::erase_if(numbers_, is_divisor);
+  }
+
+  /// "memory_allocated(0) = ", "memory_used[1]=": which GPU is asked.
+  [[nodiscard]] bool is_argument(std::size_t i) const {
+    const LineNumber& n = numbers_[i];
+    if (n.begin < 2 || n.digits_end >= line_.size() || !n.whole || n.number >= 1024) return false;
+    const char open = line_[n.begin - 1];
+    const bool is_closed = (open == '(' && line_[n.digits_end] == ')') || (open == '[' && line_[n.digits_end] == ']');
+    return is_closed && is_letter(line_[n.begin - 2]) && read_label(label_before(before(i))).says_anything() &&
+           i + 1 < numbers_.size();
+  }
+
   /// "[9000, 4000] MB": the unit is that of each.
   void share_unit_in_brackets() {
     for (std::size_t i = numbers_.size(); i-- > 1;) {
@@ -103,7 +127,8 @@ class FigureFinder {
   void see_where_labels_stand() {
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
       if (!numbers_[i].is_amount() || numbers_[i].rate) continue;
-      const bool stands_before = !read_label(label_before(before(i))).roles.empty();
+      const bool is_asked = i > 0 && is_argument(i - 1);
+      const bool stands_before = is_asked || !read_label(label_before(before(i))).roles.empty();
       labels_follow_ = !stands_before && !read_label(label_after(after(i))).roles.empty();
       if (stands_before || labels_follow_) break;  // "45%|" of a progress bar shows neither
     }
@@ -112,6 +137,18 @@ class FigureFinder {
   /// "GPU 0", "cuda:1", "rank 3", "pid 4242". A number with a unit is not an index: "GPU 0 MiB" has none.
   bool take_index(std::size_t i) {
     const LineNumber& n = numbers_[i];
+    if (is_argument(i)) {
+      asked_ = before(i);
+      of_gpu_ |= is_call_of_runtime(asked_);
+      asked_end_ = i + 1;
+      if (out_.gpu < 0) {
+        out_.gpu_begin = n.begin;
+        out_.gpu_end = n.digits_end;
+        out_.gpu_word = word_right_before(before(i));
+      }
+      gpu_ = out_.gpu = static_cast<int>(n.number);
+      return true;
+    }
     if (!n.whole || n.is_amount()) return false;
     const std::string_view near = word_right_before(before(i));
     const Meaning named = near.empty() ? Meaning::none : meaning_of(near);
@@ -124,6 +161,9 @@ class FigureFinder {
     }
     if ((named != Meaning::gpu && named != Meaning::rank) || n.number >= 1024) return false;
     if (is_rate_per(before(i), near)) return false;
+    // "gpu01" is a host.
+    if (n.digits_end - n.begin > 1 && line_[n.begin] == '0' && n.begin > 0 && is_letter(line_[n.begin - 1]))
+      return false;
     if (out_.gpu < 0) {
       out_.gpu_begin = n.begin;
       out_.gpu_end = n.digits_end;
@@ -152,6 +192,10 @@ class FigureFinder {
       cut_words(logtext::trim(after(i)), words);
       if (!words.empty() && is_count(words.front().meaning)) return count(words.front().meaning, {});
     }
+    // "Epoch: [0][  10/500]"
+    if (logtext::trim(text).ends_with("][") && after(i).starts_with("/") && !out_.counts.empty() &&
+        out_.counts.back().meaning == Meaning::epoch)
+      return count(Meaning::batch, {});
     return logtext::trim(text).ends_with('|') && after(i).starts_with("/") && i + 1 < numbers_.size() &&
            logtext::trim(line_.substr(numbers_[i + 1].digits_end)).starts_with("[") && count(Meaning::iteration, {});
   }
@@ -198,6 +242,7 @@ class FigureFinder {
     }
     Said said;
     said.text = label_before(before(i));
+    if (asked_end_ == i && !read_label(said.text).says_anything()) said.text = label_before(asked_);
     said.label = read_label(said.text);
     if (is_call_of_runtime(said.text)) said.label.vram = true;
     // "consumed at the end of the train (end-begin): 50"
@@ -408,6 +453,8 @@ class FigureFinder {
   int gpu_ = -1;
   std::string_view context_;
   std::uint64_t heading_unit_bytes_ = 0;
+  std::string_view asked_;             ///< the text before the last argument of a call
+  std::size_t asked_end_ = SIZE_MAX;   ///< the number after it
   std::optional<Said> last_;           ///< of the last figure
   std::size_t last_end_ = 0;           ///< the number after it
   std::vector<std::size_t> elements_;  ///< of the list it is in: the first figure of each
