@@ -7,8 +7,7 @@ import signal
 import subprocess
 import threading
 
-from patience import patience
-from running import Agent, Sandbox, UnixConnection, until
+from running import Agent, Sandbox, UnixConnection, patience, until
 
 
 def view_of_a_leak(binary):
