@@ -104,6 +104,11 @@ std::string next_step_of(const Failure& f) {
             "of 8 and 128), and {} of its {} are padding",
             size_words(f.largest.front().padding_bytes), size_words(f.largest.front().bytes));
       if (const auto options = options_of(f); !options.empty()) return std::string(options);
+      if (f.wording->program == "Triton (the compiler)")
+        return "launch the kernel with smaller blocks, a smaller num_stages or fewer warps: what is short is the "
+               "shared "
+               "memory of a multiprocessor, not the memory of the device; in Inductor's max-autotune, the choice is "
+               "skipped and another one is taken";
       // PyTorch's settings are limits: they help where there was room.
       const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
       return fmt::format("use less at once: {}{}", kLess,
@@ -134,6 +139,10 @@ std::string next_step_of(const Failure& f) {
         return "take a shorter context (-c) or a smaller quantization of the model, put more layers on the GPU (-ngl), "
                "set "
                "GGML_CUDA_NO_PINNED=1, or give the host more memory";
+      if (f.wording->program == "Ray")
+        return "run fewer tasks at a time on a node (num_cpus or memory= of each task), read less at once, or give the "
+               "node more memory; RAY_memory_usage_threshold only moves the share at which Ray ends tasks, before the "
+               "kernel does";
       return f.wording->setting.empty() || f.is_pinned
                  ? "give the host, the container or the job more memory, or load less at once (fewer workers, no "
                    "pinning, no offloading)"

@@ -28,6 +28,9 @@ constexpr std::string_view kEvents[] = {
     "killed",  "was",     "were",     "returned",   "reported",    "printed",     "said",        "gave",
     "stopped", "unable",  "cannot",   "finished",   "went",        "abgebrochen", "abgestürzt",  "brach",
     "wurde",   "killing", "uncaught", "unhandled",  "terminating", "failing",     "gescheitert"};
+/// What programs do again and again, where the sentence goes on with a condition: "prints X when".
+constexpr std::string_view kHabits[] = {"prints", "reports", "shows",  "logs",  "emits", "returns",
+                                        "raises", "throws",  "writes", "gives", "sets",  "says"};
 /// Labels of a failure, where a clause begins with them: "error in worker 3 X".
 constexpr std::string_view kLabels[] = {"error", "err", "fatal", "critical", "warning", "warn", "exception", "severe"};
 /// Words that sentences have and labels have not: articles, prepositions, auxiliaries.
@@ -43,6 +46,7 @@ constexpr std::string_view kGeneralAfter[] = {
     "will",   "if",         "indicates", "happens",  "occurs",   "is",      "are",   "handling"};
 /// The same, behind a message that begins its line: a program prints its reason, not its condition.
 constexpr std::string_view kGeneralBehindBegin[] = {"when", "whenever", "because", "unless", "during", "with"};
+constexpr std::string_view kConditionsBehind[] = {" when ", " if ", " whenever ", " once "};
 /// Nouns between a message and what is said of it.
 constexpr std::string_view kNouns[] = {"error", "exception", "message", "status", "problem", "issue", "zu"};
 
@@ -177,6 +181,7 @@ bool Sentence::has_own_words() const {
 
 bool Sentence::is_general() const {
   if (is_condition() || after_.ends_with('?')) return true;
+  if (has_any(sentence_, kHabits) && has_text(after_, kConditionsBehind)) return true;
   if (clause_.empty()) return false;
   const std::string_view last = clause_.back();
   const std::string_view before_last = clause_.size() > 1 ? clause_[clause_.size() - 2] : "";

@@ -125,6 +125,13 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
       before.find(": # ") != std::string_view::npos || before.find(" //") != std::string_view::npos ||
       before.find("@throw") != std::string_view::npos || before.find("\\throw") != std::string_view::npos)
     return true;
+  // A template, and a rule for alerts: "summary: X on {{ $labels.instance }}".
+  if (before.find("{{") != std::string_view::npos || after.find("{{") != std::string_view::npos) return true;
+  const std::string_view key = trimmed(before, " \t-\"'");
+  if (key == "alert:" || (is_letter(key.empty() ? ' ' : key.front()) && before.front() == ' ' &&
+                          (key.starts_with("summary: ") || key.starts_with("description: ") || key == "summary:" ||
+                           key == "description:")))
+    return true;
   const std::string_view first = code.substr(0, std::min(code.find_first_of(" \t("), code.size()));
   // "case 3: X" is no statement, but the begin of a log line.
   if (has(kStatements, first) && code.find(": ") == std::string_view::npos) return true;
@@ -189,6 +196,11 @@ bool is_term(std::string_view before, std::string_view after, const Sentence& se
   if (last == '(') {
     return !is_exception(code.substr(0, code.size() - 1));
   }
+  // "{2: 'CUDA_ERROR_OUT_OF_MEMORY', ": a table of codes.
+  const std::size_t key = code.substr(0, code.size() - 1).find_last_not_of("0123456789");
+  const bool is_numbered = last == ':' && key != std::string_view::npos && key + 2 < code.size() &&
+                           (code[key] == '{' || code[key] == ' ' || code[key] == ',');
+  if (is_numbered && is_name(after.substr(0, close))) return is_exact;
   if (last == ',' || last == '[' || last == '{') return is_exact && !has_class;
   if (has_blank && (is_letter(last) || last == ')')) return !sentence.tells_event() && !sentence.is_own_report();
   return trimmed(right, " ").starts_with("in ") || trimmed(right, " ").starts_with("not in ");
