@@ -196,9 +196,9 @@ int test(const PolicyOptions& options, const LayeredConfig& layers, Console& con
     const std::string what = fmt::format("{}", fmt::join(part.files, ", "));
     if (const Scale& scale = (*source)->notes().scale; scale.counts_steps()) {
       console.error(
-          fmt::format("cannot test policies on {}: it counts {}s and has no clock, and policies act after some "
+          fmt::format("cannot test policies on {}: it counts {} and has no clock, and policies act after some "
                       "time; pass --interval with the time that one {} takes",
-                      printable(what), scale.step, scale.step));
+                      printable(what), plural(scale.step), scale.step));
       exit_code = 2;
       continue;
     }

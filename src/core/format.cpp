@@ -49,7 +49,7 @@ std::string units_per_min(double bytes_per_s, bool sign) {
 
 std::string format_steps(double seconds) {
   const double count = std::max(0.0, std::isnan(seconds) ? 0.0 : seconds) / scale().step_s;
-  if (count >= 1e12) return fmt::format("over 10^12 {}s", scale().step);
+  if (count >= 1e12) return fmt::format("over 10^12 {}", plural(scale().step));
   return format_count(static_cast<std::uint64_t>(std::llround(count)), scale().step);
 }
 
@@ -125,8 +125,12 @@ std::string format_number(std::uint64_t number) {
   return digits;
 }
 
+std::string plural(std::string_view noun) {
+  return fmt::format("{}{}", noun, noun.ends_with("tch") ? "es" : "s");
+}
+
 std::string format_count(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", format_number(count), noun, count == 1 ? "" : "s");
+  return fmt::format("{} {}", format_number(count), count == 1 ? std::string(noun) : plural(noun));
 }
 
 std::string format_duration(double seconds) {

@@ -29,6 +29,8 @@ std::string format_change(std::int64_t bytes);
 std::string format_growth(double bytes_per_iteration, std::string_view unit = "iteration");
 /// "12,345".
 std::string format_number(std::uint64_t number);
+/// "sites", "batches".
+std::string plural(std::string_view noun);
 /// "1 site", "2 sites", "12,345 sites".
 std::string format_count(std::uint64_t count, std::string_view noun);
 /// "20ms", "45s", "38m", "1h 05m", "3d 04h", "over 10 years".

@@ -73,8 +73,8 @@ std::string usd_or_unknown(const LostWork& lost) {
 std::string unknown_words(const PeriodReport& report, std::string_view work) {
   if (scale().counts_steps())
     return fmt::format(
-        "the log counts {0}s and has no clock, so the {1} is unknown; pass {2} with the time that one {0} takes",
-        scale().step, work, name_of(Option::interval));
+        "the log counts {3} and has no clock, so the {1} is unknown; pass {2} with the time that one {0} takes",
+        scale().step, work, name_of(Option::interval), plural(scale().step));
   const bool processes = std::any_of(report.series.begin(), report.series.end(),
                                      [](const PeriodSeries& s) { return s.view.key.pid != 0; });
   if (processes) return fmt::format("no visible process grows, so the {} is unknown", work);
@@ -136,7 +136,7 @@ void idle_section(const PeriodReport& report, std::vector<Block>& blocks) {
   blocks.emplace_back(Heading{2, "Idle memory"});
   if (scale().counts_steps()) {
     blocks.emplace_back(Paragraph{fmt::format(
-        "The log counts {}s and has no clock, so the time that memory was idle is unknown.", scale().step)});
+        "The log counts {} and has no clock, so the time that memory was idle is unknown.", plural(scale().step))});
     return;
   }
   Table out;

@@ -103,7 +103,7 @@ class Html {
         "line: growing since; red "
         "dashes: trend; red band: predicted end. " +
         (scale().counts_steps()
-             ? fmt::format("The axis counts {}s", scale().step)
+             ? fmt::format("The axis counts {}", plural(scale().step))
              : std::string(report_.clock_is_relative ? "Times are since the start" : "Times are UTC")) +
         ".</p>\n";
   }

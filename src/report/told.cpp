@@ -195,7 +195,7 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
   if (f.state == State::spiked && f.spike == SpikeOutcome::still_growing)
     return "keep watching: memory still grows after the jump";
   if (f.state == State::too_short && scale().counts_steps())
-    return fmt::format("record more {0}s, or a sample at every {0}", scale().step);
+    return fmt::format("record more {}, or a sample at every {}", plural(scale().step), scale().step);
   if (f.state == State::too_short)
     return origin == Origin::watch
                ? fmt::format("record for longer, or sample more often ({})", name_of(Option::interval))

@@ -40,7 +40,7 @@ std::string playback_words(const PlaybackState& p) {
   if (p.ended) return "at the end";
   if (p.jumping) return "to the next alert…";
   if (!p.playing) return "paused";
-  if (scale().counts_steps()) return fmt::format("{:.3g} {}s/s", p.speed / scale().step_s, scale().step);
+  if (scale().counts_steps()) return fmt::format("{:.3g} {}/s", p.speed / scale().step_s, plural(scale().step));
   return p.speed >= 1 ? fmt::format("{:.0f}x", p.speed) : fmt::format("{:g}x", p.speed);
 }
 
