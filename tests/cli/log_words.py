@@ -191,6 +191,35 @@ class Clocks(Words):
             with self.subTest(lines[0]):
                 self.assert_leak(self.analyze(lines))
 
+    def test_units_of_the_time_since_the_start(self):
+        for form in (lambda s, m: f"elapsed: {s / 60:.1f} min, vram used {m} MiB",
+                     lambda s, m: f"t={s / 3600:.5f}h vram used {m} MiB",
+                     lambda s, m: f"+{1000 * s}ms vram used {m} MiB",
+                     lambda s, m: f"[0d {s // 3600:02}h {s // 60 % 60:02}m {s % 60:02}s] vram used {m} MiB",
+                     lambda s, m: f"[{s // 3600}h{s // 60 % 60:02}m{s % 60:02}s] vram used {m} MiB"):
+            lines = [form(30 * i, 4000 + 50 * i) for i in range(60)]
+            with self.subTest(lines[0]):
+                self.assert_leak(self.analyze(lines))
+
+    def test_seconds_since_1970(self):
+        for form in (lambda s, m: f'{{"ts": {s + 0.12:.2f}, "level": "info", "msg": "step 5: gpu mem used {m} MiB"}}',
+                     lambda s, m: f'{{"level":30,"time":{1000 * s},"pid":17,"msg":"gpu mem used {m} MiB"}}',
+                     lambda s, m: f'ts={s} level=info msg="gpu memory" used_mib={m}',
+                     lambda s, m: f"level=info ts={s}.123 gpu_mem={m}MiB"):
+            lines = [form(1741120807 + 30 * i, 4000 + 50 * i) for i in range(60)]
+            with self.subTest(lines[0]):
+                self.assert_leak(self.analyze(lines))
+
+    def test_times_of_file_names(self):
+        for form in ("%Y-%m-%d_%H-%M-%S", "%Y%m%d-%H%M%S", "[%Y%m%d_%H%M%S]"):
+            lines = self.timed(lambda m, g, i: f"vram used {m} MiB", form)
+            with self.subTest(lines[0]):
+                self.assert_leak(self.analyze(lines))
+
+    def test_batches(self):
+        case = self.analyze([f"batch {i} VRAM used {4000 + 50 * i} MiB" for i in range(60)])
+        self.assertIn("59 batches", case.text)
+
     def test_access_log(self):
         lines = self.timed(lambda m, g, i: f'+0000] "GET /metrics" gpu_mem={m}MiB', "10.0.0.1 - - [%d/%b/%Y:%H:%M:%S")
         self.assert_leak(self.analyze(lines))
@@ -247,7 +276,7 @@ class Places(Words):
             lines.append(f"step {i} before inference: GPU memory {4000 + 50 * i} MB")
             lines.append(f"step {i} after inference: GPU memory {4500 + 50 * i} MB")
         self.assert_refused(self.analyze(lines), "lines such as 1 'step 0 before inference", "alternate",
-                            "--line-pattern 'memory[^0-9]*(?<used>[0-9.,]+ *MB)'")
+                            "--line-pattern 'before.*?memory[^0-9]*(?<used>[0-9.,]+ *MB)'")
 
     def test_hosts(self):
         lines = []

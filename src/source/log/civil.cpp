@@ -174,6 +174,21 @@ bool read_time(Cursor& c, Civil& out, bool elapsed) {
   return true;
 }
 
+/// "214007" or "21-40-07" behind a date, as in the names of files: "20260304-214007".
+bool read_joined_time(Cursor& c, Civil& out) {
+  int h = 0;
+  int m = 0;
+  int s = 0;
+  if (c.number(2, h) != 2) return false;
+  const bool dashed = c.take('-');
+  if (c.number(2, m) != 2 || (dashed && !c.take('-')) || c.number(2, s) != 2) return false;
+  if (is_digit(c.peek()) || is_alpha(c.peek()) || h > 23 || m > 59 || s > 60) return false;
+  read_fraction(c, out);
+  out.has_time = out.has_seconds = true;
+  out.local_s += std::int64_t{h} * 3600 + m * 60 + s;
+  return true;
+}
+
 /// "Sun May  4 04:27:32 [AM] [EDT] 2025", "Sun  4 May 2025 04:27:32 ...": the parts may come in any order.
 bool read_named_month(Cursor& c, Civil& out) {
   int month = 0;
@@ -311,7 +326,15 @@ bool read_civil(std::string_view text, DateOrder order, Civil& out) {
       c.spaces();
     }
     const bool apart = c.at != before || !is_digit(text[before - 1]);  // "2024年5月1日23時"
-    if (!apart || !begins_time(c) || !read_time(c, out, false)) {
+    const std::size_t time_at = c.at;
+    bool is_read = apart && begins_time(c) && read_time(c, out, false);
+    if (!is_read && apart && separator != ' ' && separator != ':') {
+      c.at = time_at;
+      out.local_s = *date;
+      out.nano = 0;
+      is_read = read_joined_time(c, out);
+    }
+    if (!is_read) {
       out.local_s = *date;
       out.nano = 0;
       out.has_seconds = false;

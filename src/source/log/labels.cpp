@@ -108,6 +108,12 @@ std::size_t separator_length(std::string_view text) {
   return 0;
 }
 
+bool separates_elements(std::string_view gap) {
+  gap = logtext::trim(gap);
+  const std::size_t length = separator_length(gap);
+  return length > 0 && length == gap.size() && gap != "(" && gap != "[" && gap != "（";
+}
+
 std::string_view label_before(std::string_view text) {
   if (text.size() > kLongestLabel) {
     std::size_t from = text.size() - kLongestLabel;
@@ -157,10 +163,36 @@ bool ends_in_to(std::string_view label) {
   return false;
 }
 
-std::string without_digits(std::string_view text) {
+bool is_log_level(std::string_view word) {
+  constexpr std::array<std::string_view, 11> kLevels = {"trace", "debug", "info",     "notice", "warn",   "warning",
+                                                        "error", "err",   "critical", "fatal",  "success"};
+  return std::any_of(kLevels.begin(), kLevels.end(),
+                     [&](std::string_view level) { return logtext::same_letters(word, level); });
+}
+
+std::string label_key(std::string_view text) {
   std::string out;
-  for (const char c : text)
+  const auto put = [&](char c) {
     if (!logtext::is_digit(c) && !(c == ' ' && !out.empty() && out.back() == ' ')) out += logtext::lower(c);
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    if (const std::size_t close = text[i] == '[' ? text.find(']', i) : std::string_view::npos;
+        close != std::string_view::npos) {
+      const Label inner = read_label(text.substr(i, close - i));
+      if (!inner.says_anything() && !inner.gpu && inner.unit_bytes == 0) {  // a level, or a name
+        i = close + 1;
+        continue;
+      }
+    }
+    std::size_t end = i;
+    while (end < text.size() && logtext::is_alpha(text[end])) ++end;
+    if (end > i && is_log_level(text.substr(i, end - i))) {
+      i = end;
+      continue;
+    }
+    end = std::max(end, i + 1);
+    for (; i < end; ++i) put(text[i]);
+  }
   return std::string(logtext::trim(out));
 }
 

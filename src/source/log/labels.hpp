@@ -51,6 +51,8 @@ Label read_label(std::string_view text);
 
 /// The length of the comma, bracket or the like with which `text` begins, also a full-width one; 0: there is none.
 std::size_t separator_length(std::string_view text);
+/// Whether `gap` between two numbers is a comma or the like, and nothing else.
+bool separates_elements(std::string_view gap);
 /// The label in the text before a number: the part after the last separator, unless that part has no meaning.
 std::string_view label_before(std::string_view text);
 /// The label in the text behind a number: up to the first separator, or in the brackets with which it begins.
@@ -62,8 +64,10 @@ std::string_view word_right_before(std::string_view text);
 bool joins_change(std::string_view gap);
 /// Whether a label is of what something became: "increased to".
 bool ends_in_to(std::string_view label);
-/// The same for labels of one kind.
-std::string without_digits(std::string_view text);
+/// "INFO", "warning": how a logger says how serious a line is.
+bool is_log_level(std::string_view word);
+/// The same for labels of one kind: without digits, levels of logging, and names in brackets.
+std::string label_key(std::string_view text);
 /// "used of", "/", "in use (out of": if `gap` between two numbers says that the second is the whole of the first, what
 /// it says of the first one.
 std::optional<std::string_view> joins_pair(std::string_view gap);

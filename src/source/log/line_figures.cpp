@@ -5,7 +5,8 @@
 #include <tuple>
 
 #include "source/log/labels.hpp"
-#include "source/log/line_numbers.hpp"
+#include "source/log/line_labels.hpp"
+#include "source/log/line_names.hpp"
 #include "source/log/line_start.hpp"
 #include "source/log/memory_words.hpp"
 #include "source/log/text.hpp"
@@ -20,16 +21,6 @@ std::uint64_t MemoryFigure::bytes(std::uint64_t default_unit) const {
 namespace {
 
 constexpr std::size_t kLongestLine = 4096;
-
-/// "tokens_per_second_per_gpu:100", "samples/GPU: 12": no index.
-bool is_rate_per(std::string_view text, std::string_view word) {
-  text = text.substr(0, static_cast<std::size_t>(word.data() - text.data()));
-  return text.ends_with("per_") || text.ends_with("per ") || text.ends_with("/");
-}
-
-bool is_count(Meaning meaning) {
-  return meaning >= Meaning::step && meaning <= Meaning::request;
-}
 
 /// Of several amounts in one line that a label or its figures say to be the same, all but the first say nothing new:
 /// "4000 MiB (3.91 GiB)".
@@ -60,144 +51,35 @@ void settle_current(std::vector<MemoryFigure>& figures) {
 /// Reads one line; the numbers of its time are not among `numbers`.
 class FigureFinder {
  public:
-  FigureFinder(std::string_view line, std::string_view time, std::vector<LineNumber>& numbers, LineFigures& out)
-      : line_(line), time_(time), numbers_(numbers), out_(out) {}
+  /// The numbers are cut and named.
+  FigureFinder(CutLine& cut, LineFigures& out)
+      : cut_(cut), line_(cut.line), numbers_(cut.numbers), labels_(cut), out_(out) {}
 
   void find() {
-    drop_divisors();
-    share_unit_in_brackets();
-    see_where_labels_stand();
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
-      if (take_index(i) || take_count(i) || numbers_[i].rate) continue;
-      take_amount(i);
+      if (numbers_[i].is_index())
+        take_index(i);
+      else if (numbers_[i].use == NumberUse::amount && !numbers_[i].rate)
+        take_amount(i);
     }
     end_list();
     drop_pairs_of_host();
     settle_current(out_.figures);
     settle_current(out_.unclear);
+    drop_unclear_wholes();
   }
 
  private:
-  /// The text before a number, up to the one before it. What stands before the time is the prefix, not a label.
-  [[nodiscard]] std::string_view before(std::size_t i) const {
-    std::size_t from = i == 0 ? 0 : numbers_[i - 1].end;
-    if (!time_.empty()) {
-      const auto time_end = static_cast<std::size_t>(time_.data() + time_.size() - line_.data());
-      if (time_end <= numbers_[i].begin) from = std::max(from, time_end);
-    }
-    return line_.substr(from, numbers_[i].begin - from);
-  }
-  [[nodiscard]] std::string_view after(std::size_t i) const {
-    const std::size_t to = i + 1 < numbers_.size() ? numbers_[i + 1].begin : line_.size();
-    return line_.substr(numbers_[i].end, to - numbers_[i].end);
-  }
+  [[nodiscard]] std::string_view before(std::size_t i) const { return cut_.before(i); }
+  [[nodiscard]] std::string_view after(std::size_t i) const { return cut_.after(i); }
 
-  /// "memory_allocated() / 1024**3 = 5.8", "/1024/1024": in what the figure is given, not a figure.
-  void drop_divisors() {
-    const auto is_divisor = [&](const LineNumber& n) {
-      const std::string_view text = logtext::trim(line_.substr(0, n.begin));
-      if (text.ends_with("**") || line_.substr(n.digits_end).starts_with("**")) return true;
-      constexpr double kDivisors[] = {1000, 1024, 1e6, 1048576, 1e9, 1073741824};
-      return text.ends_with('/') && n.unit_bytes == 0 &&
-             std::find(std::begin(kDivisors), std::end(kDivisors), n.number) != std::end(kDivisors);
-    };
-    std::erase_if(numbers_, is_divisor);
-  }
-
-  /// "memory_allocated(0) = ", "memory_used[1]=": which GPU is asked.
-  [[nodiscard]] bool is_argument(std::size_t i) const {
+  void take_index(std::size_t i) {
     const LineNumber& n = numbers_[i];
-    if (n.begin < 2 || n.digits_end >= line_.size() || !n.whole || n.number >= 1024) return false;
-    const char open = line_[n.begin - 1];
-    const bool is_closed = (open == '(' && line_[n.digits_end] == ')') || (open == '[' && line_[n.digits_end] == ']');
-    return is_closed && is_letter(line_[n.begin - 2]) && read_label(label_before(before(i))).says_anything() &&
-           i + 1 < numbers_.size();
-  }
-
-  /// "[9000, 4000] MB": the unit is that of each.
-  void share_unit_in_brackets() {
-    for (std::size_t i = numbers_.size(); i-- > 1;) {
-      if (numbers_[i].unit_bytes == 0 || !line_.substr(numbers_[i].digits_end).starts_with("]")) continue;
-      for (; i > 0 && separates_elements(after(i - 1)) && !numbers_[i - 1].is_amount(); --i)
-        numbers_[i - 1].unit_bytes = numbers_[i].unit_bytes;
-    }
-  }
-
-  /// Labels come before their figures or after them: the first figure shows which.
-  void see_where_labels_stand() {
-    for (std::size_t i = 0; i < numbers_.size(); ++i) {
-      if (!numbers_[i].is_amount() || numbers_[i].rate) continue;
-      const bool is_asked = i > 0 && is_argument(i - 1);
-      const bool stands_before = is_asked || !read_label(label_before(before(i))).roles.empty();
-      labels_follow_ = !stands_before && !read_label(label_after(after(i))).roles.empty();
-      if (stands_before || labels_follow_) break;  // "45%|" of a progress bar shows neither
-    }
-  }
-
-  /// "GPU 0", "cuda:1", "rank 3", "pid 4242". A number with a unit is not an index: "GPU 0 MiB" has none.
-  bool take_index(std::size_t i) {
-    const LineNumber& n = numbers_[i];
-    if (is_argument(i)) {
-      asked_ = before(i);
-      of_gpu_ |= is_call_of_runtime(asked_);
-      asked_end_ = i + 1;
-      if (out_.gpu < 0) {
-        out_.gpu_begin = n.begin;
-        out_.gpu_end = n.digits_end;
-        out_.gpu_word = word_right_before(before(i));
-      }
-      gpu_ = out_.gpu = static_cast<int>(n.number);
-      return true;
-    }
-    if (!n.whole || n.is_amount()) return false;
-    const std::string_view near = word_right_before(before(i));
-    const Meaning named = near.empty() ? Meaning::none : meaning_of(near);
-    if (named == Meaning::pid && n.number < 1e9) {
-      out_.pid = static_cast<std::uint32_t>(n.number);
-      out_.pid_begin = n.begin;
-      out_.pid_end = n.digits_end;
-      out_.pid_word = near;
-      return true;
-    }
-    if ((named != Meaning::gpu && named != Meaning::rank) || n.number >= 1024) return false;
-    if (is_rate_per(before(i), near)) return false;
-    // "gpu01" is a host.
-    if (n.digits_end - n.begin > 1 && line_[n.begin] == '0' && n.begin > 0 && is_letter(line_[n.begin - 1]))
-      return false;
-    if (out_.gpu < 0) {
-      out_.gpu_begin = n.begin;
-      out_.gpu_end = n.digits_end;
-      out_.gpu_word = near;
-    }
-    if (named == Meaning::gpu || gpu_ < 0) gpu_ = out_.gpu = static_cast<int>(n.number);
-    names_gpu_ |= named == Meaning::gpu;
-    if (named == Meaning::gpu) index_at_ = i;
-    if (read_label(before(i)).is_of_gpu()) of_gpu_ = true;
-    return true;
-  }
-
-  /// "step 5", "第 5 步", and "| 45/100 [" of tqdm.
-  bool take_count(std::size_t i) {
-    const LineNumber& n = numbers_[i];
-    if (!n.whole || n.is_amount() || n.number >= 1e15) return false;
-    const auto count = [&](Meaning meaning, std::string_view word) {
-      out_.counts.push_back({meaning, static_cast<std::uint64_t>(n.number), n.begin, n.digits_end, word});
-      return true;
-    };
-    const std::string_view text = before(i);
-    const std::string_view near = word_right_before(text);
-    if (!near.empty() && is_count(meaning_of(near))) return count(meaning_of(near), near);
-    if (text.ends_with("第") || text.ends_with("第 ")) {
-      std::vector<Word> words;
-      cut_words(logtext::trim(after(i)), words);
-      if (!words.empty() && is_count(words.front().meaning)) return count(words.front().meaning, {});
-    }
-    // "Epoch: [0][  10/500]"
-    if (logtext::trim(text).ends_with("][") && after(i).starts_with("/") && !out_.counts.empty() &&
-        out_.counts.back().meaning == Meaning::epoch)
-      return count(Meaning::batch, {});
-    return logtext::trim(text).ends_with('|') && after(i).starts_with("/") && i + 1 < numbers_.size() &&
-           logtext::trim(line_.substr(numbers_[i + 1].digits_end)).starts_with("[") && count(Meaning::iteration, {});
+    if (n.use != NumberUse::rank || gpu_ < 0) gpu_ = static_cast<int>(n.number);
+    of_gpu_ |= read_label(before(i)).is_of_gpu() || is_call_of_runtime(before(i));
+    if (n.use == NumberUse::rank) return;
+    names_gpu_ = true;
+    index_at_ = i;
   }
 
   /// What is said about a number, or about a pair of them.
@@ -205,13 +87,6 @@ class FigureFinder {
     Label label;
     std::string_view text;  ///< of the label
   };
-
-  /// ", " and the like, and nothing else.
-  static bool separates_elements(std::string_view gap) {
-    gap = logtext::trim(gap);
-    const std::size_t length = separator_length(gap);
-    return length > 0 && length == gap.size() && gap != "(" && gap != "[" && gap != "（";
-  }
 
   /// Whether number `i` is one more of a list: "8.79 GB, 3.91 GB", "[9000, 4000]". Without units, a number behind
   /// another may be about anything, unless brackets or the lack of a space hold them together.
@@ -241,9 +116,10 @@ class FigureFinder {
       return said;
     }
     Said said;
-    said.text = label_before(before(i));
-    if (asked_end_ == i && !read_label(said.text).says_anything()) said.text = label_before(asked_);
+    said.text = labels_.before(i);
     said.label = read_label(said.text);
+    if (said.label.unit_bytes == 0 && i > 0 && numbers_[i - 1].is_index())
+      said.label.unit_bytes = read_label(before(i)).unit_bytes;  // "GPU0 MiB: 4000"
     if (is_call_of_runtime(said.text)) said.label.vram = true;
     // "consumed at the end of the train (end-begin): 50"
     if (said.text.find("-begin") != std::string_view::npos) said.label.change = true;
@@ -251,23 +127,23 @@ class FigureFinder {
     const auto follow = [&](const Label& label, std::string_view text) {
       const Label was = said.label;
       said = {label, text};
-      said.label.gpu |= was.gpu && !labels_follow_;
-      said.label.memory |= was.memory && !labels_follow_;
-      said.label.vram |= was.vram && !labels_follow_;
+      said.label.gpu |= was.gpu && !labels_.follow();
+      said.label.memory |= was.memory && !labels_.follow();
+      said.label.vram |= was.vram && !labels_.follow();
       if (said.label.subject.empty()) said.label.subject = was.subject;
     };
     // "4000 MiB used of 24576 MiB"
-    if (const Label behind = read_label(between); pair && !behind.roles.empty() && said.label.roles.empty()) {
-      follow(behind, between);
+    if (const Label middle = read_label(between); pair && !middle.roles.empty() && said.label.roles.empty()) {
+      follow(middle, between);
       said.label.gpu |= read_label(label_before(before(i))).gpu;
       return said;
     }
     const std::size_t last = pair ? i + 1 : i;
-    const std::string_view behind = label_after(after(last));
-    const bool ends = behind.size() < after(last).size() || last + 1 >= numbers_.size();
-    if ((labels_follow_ || (said.label.roles.empty() && ends)) && numbers_[i].is_amount()) {
-      const Label follows = read_label(behind);
-      if (!follows.roles.empty() || (follows.other && labels_follow_)) follow(follows, behind);
+    const std::string_view next = labels_.behind(last);
+    const bool ends = next.size() < after(last).size() || last + 1 >= numbers_.size();
+    if ((labels_.follow() || (said.label.roles.empty() && ends)) && numbers_[i].is_amount()) {
+      const Label follows = read_label(next);
+      if (!follows.roles.empty() || (follows.other && labels_.follow())) follow(follows, next);
     }
     return said;
   }
@@ -282,7 +158,34 @@ class FigureFinder {
     return role == Meaning::allocated || role == Meaning::reserved ? heading_unit_bytes_ : 0;
   }
 
+  /// "(total/used/free): 24576/4000/20576 MiB": three or more figures with a slash between them, each with a role of
+  /// its own. Returns false if number `i` does not begin such a row.
+  bool take_slashed(std::size_t& i) {
+    std::size_t last = i;
+    while (last + 1 < numbers_.size() && logtext::trim(after(last)) == "/") ++last;
+    const std::size_t count = last + 1 - i;
+    const Label label = read_label(before(i));
+    if (count < 3 || (!label.memory && !label.is_of_gpu())) return false;
+    const std::string_view text = before(i);
+    const std::vector<Meaning> roles = roles_in_order(text, count);
+    const std::uint64_t unit = numbers_[last].unit_bytes != 0 ? numbers_[last].unit_bytes : label.unit_bytes;
+    if (roles.empty() || unit == 0) return false;
+    end_list();
+    for (std::size_t k = 0; k < count; ++k) {
+      MemoryFigure f = figure_of(numbers_[i + k]);
+      f.role = roles[k];
+      f.is_said = f.is_memory = true;
+      if (f.unit_bytes == 0) f.unit_bytes = unit;
+      f.label = label_key(text);
+      f.word = label.subject;
+      out_.figures.push_back(std::move(f));
+    }
+    i = last;
+    return true;
+  }
+
   void take_amount(std::size_t& i) {
+    if (take_slashed(i)) return;
     const LineNumber& n = numbers_[i];
     const auto between = i + 1 < numbers_.size() ? joins_pair(after(i)) : std::nullopt;
     const bool pair = between && numbers_[i + 1].unit_bytes != 0 && !numbers_[i + 1].rate && !numbers_[i + 1].percent;
@@ -313,14 +216,14 @@ class FigureFinder {
     const bool is_memory = label.memory || label.vram;
     const bool take = is_taken(i, label, role, unit, pair);
     // "12:00:00 used=329.6": the only number of a line with a time.
-    const bool is_bare_use = numbers_.size() == 1 && !time_.empty() &&
+    const bool is_bare_use = numbers_.size() == 1 && !cut_.time.empty() &&
                              (role == Meaning::used || role == Meaning::allocated || role == Meaning::reserved);
     // "Memory(free=2157, total=2576, used=419)"
     in_memory_brackets_ |= is_memory && said.text.find('(') != std::string_view::npos;
-    const bool is_in_brackets = in_memory_brackets_ && (role == Meaning::used || role == Meaning::allocated);
+    const bool is_in_brackets = in_memory_brackets_ && (role == Meaning::used || role == Meaning::allocated ||
+                                                        role == Meaning::free || role == Meaning::total);
     const bool is_unclear = !take && unit == 0 && (is_memory || is_bare_use || is_in_brackets) && !pair && !n.percent &&
-                            !label.rate && !label.change && !label.other && role != Meaning::free &&
-                            role != Meaning::total;
+                            !label.rate && !label.change && !label.other;
     if (!take && !is_unclear) return;
 
     MemoryFigure f = figure_of(n);
@@ -329,7 +232,7 @@ class FigureFinder {
     f.is_memory = is_memory || of_gpu_;
     f.unit_bytes = unit;
     f.word = role != Meaning::none ? role_word : !label.subject.empty() ? label.subject : context_;
-    f.label = without_digits(said.text);
+    f.label = label_key(said.text);
     if (is_unclear) {
       out_.unclear.push_back(std::move(f));
       return;
@@ -356,7 +259,7 @@ class FigureFinder {
   [[nodiscard]] bool is_taken(std::size_t i, const Label& label, Meaning role, std::uint64_t unit, bool pair) const {
     const LineNumber& n = numbers_[i];
     const bool is_memory = label.memory || label.vram;
-    if (n.percent) return is_memory && role != Meaning::free && role != Meaning::total && !label.change;
+    if (n.percent) return is_memory && role != Meaning::total && !label.change;
     if (label.rate || label.change) return false;
     if (unit == 0)
       return label.is_of_gpu() || (of_gpu_ && (is_memory || (role != Meaning::none && role != Meaning::current))) ||
@@ -369,7 +272,7 @@ class FigureFinder {
 
   /// "cuda:0 4000 MiB cuda:1 9000 MiB", "GPU0 MiB: 4000"
   static bool is_empty_but_for_unit(std::string_view text) {
-    constexpr std::string_view kSigns = " :=-]()[";
+    constexpr std::string_view kSigns = " :=-]()[{}'\"";
     const std::size_t from = text.find_first_not_of(kSigns);
     if (from == std::string_view::npos) return true;
     return written_unit(text.substr(from, text.find_last_not_of(kSigns) + 1 - from)) != 0;
@@ -434,6 +337,18 @@ class FigureFinder {
     elements_.clear();
   }
 
+  /// Free and total memory without a unit are those of a GPU only beside what is used, or together.
+  void drop_unclear_wholes() {
+    const auto has = [&](Meaning role) {
+      return std::any_of(out_.unclear.begin(), out_.unclear.end(),
+                         [&](const MemoryFigure& f) { return f.role == role; });
+    };
+    const bool has_free = has(Meaning::free);
+    const bool has_total = has(Meaning::total);
+    const std::size_t wholes = (has_free ? 1U : 0U) + (has_total ? 1U : 0U);
+    if (wholes == 1 && out_.unclear.size() == 1) out_.unclear.clear();
+  }
+
   /// "memory 10/64 GB, GPU memory 8/24 GB": the other pair is the host's.
   void drop_pairs_of_host() {
     for (std::size_t i = other_pairs_.size(); has_pair_of_gpu_ && i-- > 0;)
@@ -441,11 +356,11 @@ class FigureFinder {
                          out_.figures.begin() + static_cast<std::ptrdiff_t>(other_pairs_[i].second));
   }
 
+  const CutLine& cut_;
   std::string_view line_;
-  std::string_view time_;
   std::vector<LineNumber>& numbers_;
+  LineLabels labels_;
   LineFigures& out_;
-  bool labels_follow_ = false;
   bool in_memory_brackets_ = false;
   bool of_gpu_ = false;  ///< the line has mentioned the memory of a GPU so far
   bool names_gpu_ = false;
@@ -453,8 +368,6 @@ class FigureFinder {
   int gpu_ = -1;
   std::string_view context_;
   std::uint64_t heading_unit_bytes_ = 0;
-  std::string_view asked_;             ///< the text before the last argument of a call
-  std::size_t asked_end_ = SIZE_MAX;   ///< the number after it
   std::optional<Said> last_;           ///< of the last figure
   std::size_t last_end_ = 0;           ///< the number after it
   std::vector<std::size_t> elements_;  ///< of the list it is in: the first figure of each
@@ -481,11 +394,16 @@ void find_figures(std::string_view line, LineFigures& out, Grouping open) {
   const LineStart start = read_line_start(line);
   out.stamp = start.stamp;
   out.prefix = start.prefix;
+  out.tag = start.tag;
   out.minute = start.minute;
   out.elapsed = start.elapsed;
-  thread_local std::vector<LineNumber> numbers;
-  cut_numbers(line, start.time(), open, numbers);
-  if (!numbers.empty()) FigureFinder(line, start.time(), numbers, out).find();
+  thread_local CutLine cut;
+  cut.line = line;
+  cut.time = start.time();
+  cut_numbers(cut, open);
+  if (cut.numbers.empty()) return;
+  name_numbers(cut, out);
+  FigureFinder(cut, out).find();
 }
 
 }  // namespace vramtrack

@@ -90,7 +90,24 @@ std::string plain_digits(std::string_view digits) {
   return out;
 }
 
-void cut_numbers(std::string_view line, std::string_view time, Grouping open, std::vector<LineNumber>& numbers) {
+std::string_view CutLine::before(std::size_t i) const {
+  std::size_t from = i == 0 ? 0 : numbers[i - 1].end;
+  if (!time.empty()) {
+    const auto time_end = static_cast<std::size_t>(time.data() + time.size() - line.data());
+    if (time_end <= numbers[i].begin) from = std::max(from, time_end);
+  }
+  return line.substr(from, numbers[i].begin - from);
+}
+
+std::string_view CutLine::after(std::size_t i) const {
+  const std::size_t to = i + 1 < numbers.size() ? numbers[i + 1].begin : line.size();
+  return line.substr(numbers[i].end, to - numbers[i].end);
+}
+
+void cut_numbers(CutLine& out, Grouping open) {
+  const std::string_view line = out.line;
+  const std::string_view time = out.time;
+  std::vector<LineNumber>& numbers = out.numbers;
   numbers.clear();
   const std::size_t time_begin = time.empty() ? line.size() : static_cast<std::size_t>(time.data() - line.data());
   std::size_t list_end = 0;  // behind the comma after the last element of a list

@@ -10,6 +10,17 @@
 
 namespace vramtrack {
 
+/// What a number is, if it is no amount of memory.
+enum class NumberUse : std::uint8_t {
+  amount,    ///< or of no interest
+  gpu,       ///< the index of a GPU behind a word for one: "GPU 0", "cuda:1"
+  rank,      ///< of a process with a GPU of its own: "rank 3"
+  argument,  ///< the index of a GPU that belongs to a label: "memory_allocated(0)", "mem_used[1]", "vram0", "used#1"
+  key,       ///< the index of a GPU before its figure: "{0: '5.85GB', 1: '4.88GB'}"
+  pid,
+  count,  ///< of what a program does: "step 120"
+};
+
 /// A number in a line.
 struct LineNumber {
   std::size_t begin = 0, digits_end = 0, end = 0;  ///< in the line; `end`: with its unit
@@ -17,12 +28,27 @@ struct LineNumber {
   std::uint64_t unit_bytes = 0;  ///< 0: none is written
   bool percent = false, rate = false, whole = true, open = false;
   bool binary = false;  ///< in MiB or GiB, which are hardly used for anything but memory
+  NumberUse use = NumberUse::amount;
 
   [[nodiscard]] bool is_amount() const { return unit_bytes != 0 || percent; }
+  /// Whether it says of which GPU figures are.
+  [[nodiscard]] bool is_index() const { return use >= NumberUse::gpu && use <= NumberUse::key; }
 };
 
-/// Finds the numbers of `line` outside `time`, a part of it. `open`: see read_number().
-void cut_numbers(std::string_view line, std::string_view time, Grouping open, std::vector<LineNumber>& numbers);
+/// A line, its numbers, and the text between them.
+struct CutLine {
+  std::string_view line;
+  std::string_view time;  ///< a part of the line; empty: it has none
+  std::vector<LineNumber> numbers;
+
+  /// The text before number `i`, up to the one before it. What stands before the time is the prefix, not a label.
+  [[nodiscard]] std::string_view before(std::size_t i) const;
+  /// The text behind number `i` and its unit, up to the next one.
+  [[nodiscard]] std::string_view after(std::size_t i) const;
+};
+
+/// Finds the numbers of `out.line` outside its time. `open`: see read_number().
+void cut_numbers(CutLine& out, Grouping open);
 
 /// `digits` without the spaces and apostrophes between thousands: "4 012" and "4'012" are "4012".
 std::string plain_digits(std::string_view digits);

@@ -28,6 +28,14 @@ std::string_view candidate(std::string_view line) {
   return line.size() == 1 && kEnds.find(line.front()) != std::string_view::npos ? line : std::string_view{};
 }
 
+/// The first lines that are not empty.
+std::vector<std::string_view> first_lines(std::string_view head) {
+  std::vector<std::string_view> lines;
+  while (!head.empty() && lines.size() < kLooked)
+    if (const std::string_view line = logtext::take_line(head); !trim(line).empty()) lines.push_back(line);
+  return lines;
+}
+
 }  // namespace
 
 std::optional<std::string_view> LinePrefix::without(const Part& part, std::string_view line) {
@@ -65,11 +73,20 @@ std::optional<LinePrefix::Part> LinePrefix::find_part(const std::vector<std::str
   return std::nullopt;
 }
 
+std::optional<LinePrefix> LinePrefix::find_time(std::string_view head) {
+  const std::vector<std::string_view> lines = first_lines(head);
+  if (lines.empty() || !without({true, {}}, lines.front())) return std::nullopt;
+  const auto part = find_part(lines);
+  if (!part || !part->is_time) return std::nullopt;
+  LinePrefix out;
+  out.parts_.push_back(*part);
+  out.example_ = lines.front().substr(0, lines.front().size() - out.strip(lines.front()).size());
+  return out;
+}
+
 std::optional<LinePrefix> LinePrefix::find(std::string_view head) {
   constexpr std::size_t kMostParts = 3;  // "pod-0 | ", a time, "> "
-  std::vector<std::string_view> lines;
-  while (!head.empty() && lines.size() < kLooked)
-    if (const std::string_view line = logtext::take_line(head); !trim(line).empty()) lines.push_back(line);
+  std::vector<std::string_view> lines = first_lines(head);
   LinePrefix out;
   const std::vector<std::string_view> whole = lines;
   while (out.parts_.size() < kMostParts) {

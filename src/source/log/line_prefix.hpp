@@ -15,6 +15,9 @@ class LinePrefix {
   /// That of the lines in `head`; nullopt if they have none.
   static std::optional<LinePrefix> find(std::string_view head);
 
+  /// The time that stands before nearly all lines of `head`, its first one too; nullopt if none does.
+  static std::optional<LinePrefix> find_time(std::string_view head);
+
   /// Whether the prefix contains a date and a time of day.
   [[nodiscard]] bool has_time() const;
   /// Puts the time of the prefix in the place of lines that hold nothing else, for tools whose screens have no clock.

@@ -98,56 +98,37 @@ std::string_view leading_minute(std::string_view line, std::string_view prefix) 
   return line.substr(0, end);
 }
 
-/// The decimal number with which `text` begins.
-std::string_view leading_decimal(std::string_view text) {
-  std::size_t end = 0;
-  while (end < text.size() && is_digit(text[end])) ++end;
-  if (end == 0 || end > 9) return {};
-  if (end + 1 < text.size() && text[end] == '.' && is_digit(text[end + 1]))
-    for (++end; end < text.size() && is_digit(text[end]);) ++end;
-  return text.substr(0, end);
+/// "worker-7", "Thread-42", "Worker_TP0 pid=4242": a name with a number, in brackets.
+std::string_view tag_in(std::string_view group) {
+  const std::string_view name = group.substr(0, group.find(" pid="));
+  if (name.empty() || name.size() > 40 || !is_alpha(name.front()) || !is_digit(name.back())) return {};
+  for (const char c : name)
+    if (!is_alpha(c) && !is_digit(c) && std::string_view("-_./#:").find(c) == std::string_view::npos) return {};
+  std::vector<Word> words;
+  cut_words(name, words);
+  // "GPU0" and "rank3" are indices, "step-3" and "mem-5" are about the message.
+  return std::all_of(words.begin(), words.end(), [](const Word& word) { return word.meaning == Meaning::none; })
+             ? name
+             : std::string_view{};
 }
 
-/// Whether `text` begins with the unit of seconds, as a word of its own.
-bool begins_with_seconds(std::string_view text) {
-  text = logtext::trim(text);
-  std::size_t end = 0;
-  while (end < text.size() && is_letter(text[end])) ++end;
-  constexpr std::array<std::string_view, 7> kSeconds = {"s", "sec", "secs", "second", "seconds", "sek", "秒"};
-  return std::find(kSeconds.begin(), kSeconds.end(), text.substr(0, end)) != kSeconds.end() &&
-         !text.substr(end).starts_with("/");
-}
-
-/// "[12.5s]", "[ 120.0 s]", "t=120s", "elapsed: 12 seconds", and the "[  120.123456]" of the kernel.
-std::string_view find_elapsed(std::string_view line, std::string_view prefix) {
-  if (!prefix.empty()) line.remove_prefix(static_cast<std::size_t>(prefix.data() + prefix.size() - line.data()));
-  const std::size_t bracket = line.find_first_not_of(" \t|:");
-  if (bracket == std::string_view::npos) return {};
-  const bool in_brackets = line[bracket] == '[' || line[bracket] == '(';
-  std::string_view rest = logtext::trim(line.substr(bracket + (in_brackets ? 1 : 0)));
-  if (const std::string_view number = leading_decimal(rest); !number.empty()) {
-    const std::string_view behind = rest.substr(number.size());
-    constexpr std::size_t kMicroseconds = 6;
-    const std::size_t dot = number.find('.');
-    const bool is_kernel = in_brackets && behind.starts_with(']') && dot != std::string_view::npos &&
-                           number.size() - dot - 1 == kMicroseconds;
-    return is_kernel || begins_with_seconds(behind) ? number : std::string_view{};
-  }
-  constexpr std::array<std::string_view, 9> kNames = {"t",    "time",     "elapsed", "uptime", "after",
-                                                      "zeit", "laufzeit", "时间",    "経過"};
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (!is_letter(line[i]) || (i > 0 && (is_letter(line[i - 1]) || line[i - 1] == '_'))) continue;
-    for (const std::string_view name : kNames) {
-      if (!logtext::same_letters(line.substr(i, name.size()), name)) continue;
-      std::string_view value = line.substr(i + name.size());
-      const std::size_t signs = std::min(value.find_first_not_of(" :=["), value.size());
-      if (signs == 0) continue;  // "times"
-      value.remove_prefix(signs);
-      const std::string_view number = leading_decimal(value);
-      if (!number.empty() && begins_with_seconds(value.substr(number.size()))) return number;
+/// The tag among the levels and groups in brackets with which `text` begins.
+std::string_view leading_tag(std::string_view text) {
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t,|-:"), text.size()));
+    if (text.empty()) return {};
+    if (text.front() == '[' || text.front() == '(') {
+      const std::size_t close = text.find(text.front() == '[' ? ']' : ')');
+      if (close == std::string_view::npos) return {};
+      if (const std::string_view tag = tag_in(text.substr(1, close - 1)); !tag.empty()) return tag;
+      text.remove_prefix(close + 1);
+      continue;
     }
+    std::size_t end = 0;
+    while (end < text.size() && is_alpha(text[end])) ++end;
+    if (end == 0 || !is_log_level(text.substr(0, end))) return {};
+    text.remove_prefix(end);
   }
-  return {};
 }
 
 }  // namespace
@@ -159,7 +140,17 @@ LineStart read_line_start(std::string_view line) {
   // Seconds since 1970 are a time only where the message begins: elsewhere they may be any number.
   if (out.stamp.empty()) out.stamp = without_memory_word(find_stamp(behind_header(message_of(line, out.prefix))));
   if (out.stamp.empty()) out.minute = leading_minute(line, out.prefix);
-  if (out.stamp.empty() && out.minute.empty()) out.elapsed = find_elapsed(line, out.prefix);
+  out.tag = leading_tag(line);
+  if (const std::string_view time = out.time(); out.tag.empty() && !time.empty()) {
+    const auto time_end = static_cast<std::size_t>(time.data() + time.size() - line.data());
+    std::string_view behind = line.substr(time_end);
+    if (behind.starts_with(']')) behind.remove_prefix(1);
+    out.tag = leading_tag(behind);
+  }
+  if (!out.stamp.empty() || !out.minute.empty()) return out;
+  if (!out.prefix.empty())
+    line.remove_prefix(static_cast<std::size_t>(out.prefix.data() + out.prefix.size() - line.data()));
+  out.elapsed = find_elapsed(line);
   return out;
 }
 

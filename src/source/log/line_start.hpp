@@ -3,16 +3,21 @@
 
 #include <string_view>
 
+#include "source/log/elapsed.hpp"
+
 namespace vramtrack {
 
 /// Views into the line; empty: it has none.
 struct LineStart {
-  std::string_view prefix;   ///< see LineFigures::prefix
-  std::string_view stamp;    ///< see find_stamp()
-  std::string_view minute;   ///< see LineFigures::minute
-  std::string_view elapsed;  ///< see LineFigures::elapsed
+  std::string_view prefix;  ///< see LineFigures::prefix
+  std::string_view tag;     ///< see LineFigures::tag
+  std::string_view stamp;   ///< see find_stamp()
+  std::string_view minute;  ///< see LineFigures::minute
+  Elapsed elapsed;          ///< see LineFigures::elapsed
 
-  [[nodiscard]] std::string_view time() const { return !stamp.empty() ? stamp : !minute.empty() ? minute : elapsed; }
+  [[nodiscard]] std::string_view time() const {
+    return !stamp.empty() ? stamp : !minute.empty() ? minute : elapsed.text;
+  }
 };
 
 LineStart read_line_start(std::string_view line);

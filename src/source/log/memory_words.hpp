@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "source/log/elapsed.hpp"
 #include "source/log/grouping.hpp"
 
 namespace vramtrack {
@@ -74,8 +75,8 @@ struct LineFigures {
   std::string_view stamp;  ///< see find_stamp()
   /// "10:05", if the line begins with it and has no stamp: a time of day if the whole log says so.
   std::string_view minute;
-  /// "12.5" of "[12.5s]" or "t=12.5 s", without a stamp or minute: seconds since the start if they rise.
-  std::string_view elapsed;
+  /// Of "[12.5s]" or "t=0.5 min", without a stamp or minute: the time since the start if it rises.
+  Elapsed elapsed;
   std::vector<MemoryFigure> figures;
   /// Numbers beside "memory" without a unit and without a word for a GPU: its memory if nothing else in the log is.
   std::vector<MemoryFigure> unclear;
@@ -89,6 +90,7 @@ struct LineFigures {
   std::string_view pid_word;
   std::string_view prefix;  ///< "trainer-0" of "trainer-0  | ...", "[pod/trainer-0/main] ..."; "0" of srun's "0: ...";
                             ///< "node-7" of "node-7: ..."
+  std::string_view tag;     ///< "worker-7" of "2026-03-01 10:00:00 INFO [worker-7] ...": of a thread or a process
 };
 
 /// Reads `line` (only its first 4 KiB) into `out`. `open`: see read_number(). Pure; microseconds.

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "core/option.hpp"
+#include "source/log/csv_rows.hpp"
 #include "source/log/text.hpp"
 #include "source/log/text_refusal.hpp"
 
@@ -226,6 +227,25 @@ Result<RecognisedText> recognise_behind_prefix(const LogHead& head, std::optiona
   return screens;
 }
 
+/// kubectl logs --timestamps and docker logs -t put a time before each line, also before the titles of a table. If it
+/// has a time or a count of its own, that is its clock. Sets `prefix` if so.
+Result<RecognisedText> recognise_table_behind_time(const LogHead& head, std::optional<LinePrefix>& prefix) {
+  auto found = LinePrefix::find_time(head.text);
+  if (!found) return fail("no time before the lines");
+  const std::string text = found->strip_lines(head.text);
+  LogHead stripped = head;
+  stripped.text = text;
+  const auto header = find_header(text);
+  if (!header || header->time < 0) return fail("no table behind the time");
+  auto table = recognise_text(stripped);
+  if (!table || count_readings(*table->parser, stripped) == 0) return fail("no reading behind the time");
+  auto unread = table->format->make(stripped);
+  if (!unread) return fail(std::move(unread.error()));
+  table->parser = std::move(*unread);
+  prefix = std::move(found);
+  return table;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, const LogOptions& options,
@@ -245,12 +265,15 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
                             planned->shown));
   LogHead head{text, planned->shown, &planned->options, &planned->zone};
   auto found = recognise_text(head);
-  if (options.format.empty() && options.line_pattern.empty())
-    if (auto behind = recognise_behind_prefix(head, planned->prefix)) {
+  if (options.format.empty() && options.line_pattern.empty()) {
+    auto behind = recognise_behind_prefix(head, planned->prefix);
+    if (!behind && !found) behind = recognise_table_behind_time(head, planned->prefix);
+    if (behind) {
       found = std::move(*behind);
       if (auto ok = (*lines)->take_off(*planned->prefix); !ok) return fail(std::move(ok.error()));
       head.text = text = (*lines)->head();
     }
+  }
   if (!found && options.format.empty() && options.line_pattern.empty() && is_readable_again(path))
     if (auto later = recognise_later(*planned)) {
       found = std::move(*later);

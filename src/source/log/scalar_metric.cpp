@@ -205,6 +205,11 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
           best.seen->most, name_of(Option::unit)));
     }
     uses[best.seen->name] = use;
+    // Of two figures without a unit, the total has the unit of the other one.
+    const auto whole = total.find(gpu);
+    if (whole != total.end() && whole->second.metric.unit_bytes == 0 && best.metric.unit_bytes == 0 &&
+        !best.metric.is_percent && whole->second.seen->most >= best.seen->most)
+      uses[whole->second.seen->name] = {gpu, true, use.unit_bytes, false, {}};
     if (!is_of_program) continue;
     use.allocator = Metric::allocator_reserved;
     uses[beside->second.seen->name] = use;

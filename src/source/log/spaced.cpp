@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "source/log/csv_rows.hpp"
+#include "source/log/labels.hpp"
 
 namespace vramtrack {
 namespace {
@@ -95,9 +96,11 @@ std::string tabbed(std::string_view text, Spacing spacing) {
   return out;
 }
 
-/// Whether a field belongs to a sentence or names what follows it: "VRAM:", "/", "used=5", "->". Cells of a table do
-/// not.
+/// Whether a field belongs to a sentence or names what follows it: "VRAM:", "/", "used=5", "->", "memory_allocated(0)".
+/// Cells of a table do not.
 bool is_of_text(std::string_view field) {
+  if (field.ends_with(')') && field.find('(') != std::string_view::npos && read_label(field).says_anything())
+    return true;
   if (field.ends_with(':') || field.find('=') != std::string_view::npos) return true;
   const bool has_letter_or_digit = std::any_of(field.begin(), field.end(), [](char c) {
     return logtext::is_alpha(c) || logtext::is_digit(c) || static_cast<unsigned char>(c) >= 0x80;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/format.hpp"
 #include "core/option.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"
@@ -202,11 +203,10 @@ Result<StampReader> StampReader::detect(std::span<const std::string_view> sample
         reader.unit_ns_ = interval_ns(options);
       } else {
         reader.count(title.counts.empty() ? "step" : title.counts, count_ns(samples));
-        warnings.push_back(
-            fmt::format("the log counts {0}s and has no clock: growth is per {0}, and the time to out-of-memory is in "
-                        "{0}s; if you know "
-                        "how long one {0} takes, give it with {1}",
-                        reader.scale_.step, name_of(Option::interval)));
+        warnings.push_back(fmt::format(
+            "the log counts {2} and has no clock: growth is per {0}, and the time to out-of-memory is in {2}; if "
+            "you know how long one {0} takes, give it with {1}",
+            reader.scale_.step, name_of(Option::interval), plural(reader.scale_.step)));
       }
     } else {
       reader.kind_ = Kind::relative;

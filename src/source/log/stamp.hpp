@@ -35,7 +35,8 @@ struct Civil {
 /// Reads a date and/or time at the start of `text`: ISO 8601 and its kin (T or space, - or /, fraction
 /// with . or :, Z or offset), 20260611, numeric dates with the year last, the `date` command's
 /// "Sun May  4 04:27:32 [AM] [EDT] 2025", "2024年05月01日 23时50分00秒" (also in Japanese and Korean), or just
-/// HH:MM:SS. False when it starts with none of these, or a field is out of range. Years 1970 to 2100.
+/// HH:MM:SS; behind a date also 214007 and 21-40-07. False when it starts with none of these, or a field is out of
+/// range. Years 1970 to 2100.
 bool read_civil(std::string_view text, DateOrder order, Civil& out);
 
 /// Whether `text` begins with a time behind "上午", "午後", "오후" and the like.

@@ -42,6 +42,32 @@ std::string_view leading_epoch(std::string_view line) {
   return line.substr(0, end);
 }
 
+/// The seconds since 1970, or milliseconds and so on, that a word names as a time: "\"ts\": 1772359200.25",
+/// "time=1772359200".
+std::string_view named_epoch(std::string_view line) {
+  constexpr std::array<std::string_view, 10> kNames = {"ts",       "time",    "timestamp", "t",   "epoch",
+                                                       "unixtime", "created", "_time",     "now", "date"};
+  for (std::size_t i = 1; i < line.size(); ++i) {
+    if (line[i] != '1' || is_digit(line[i - 1])) continue;
+    std::size_t end = i;
+    while (end < line.size() && is_digit(line[end])) ++end;
+    const std::size_t digits = end - i;
+    if (digits != 10 && digits != 13 && digits != 16 && digits != 19) continue;
+    if (end + 1 < line.size() && line[end] == '.' && is_digit(line[end + 1]))
+      for (++end; end < line.size() && is_digit(line[end]);) ++end;
+    if (end < line.size() && is_alpha(line[end])) continue;
+    const std::string_view before = line.substr(0, i);
+    const std::size_t name_end = before.find_last_not_of(" :=\"'");
+    if (name_end == std::string_view::npos || before.find_first_of(":=", name_end) == std::string_view::npos) continue;
+    std::size_t name_begin = name_end + 1;
+    while (name_begin > 0 && (is_alpha(before[name_begin - 1]) || before[name_begin - 1] == '_')) --name_begin;
+    const std::string_view name = before.substr(name_begin, name_end + 1 - name_begin);
+    if (std::any_of(kNames.begin(), kNames.end(), [&](std::string_view n) { return logtext::same_letters(n, name); }))
+      return line.substr(i, end - i);
+  }
+  return {};
+}
+
 /// A short word behind a time may be a zone, which read_civil() skips unless it is UTC. In text it may as well be a
 /// word of the sentence: "10:00:00 GPU 1: used 5 GB".
 std::string_view without_word(std::string_view stamp) {
@@ -92,7 +118,9 @@ std::string_view find_stamp(std::string_view line) {
         !announces_duration(line.substr(0, i)))
       time_of_day = found;
   }
-  return time_of_day.empty() ? leading_epoch(line) : time_of_day;
+  if (!time_of_day.empty()) return time_of_day;
+  const std::string_view leading = leading_epoch(line);
+  return leading.empty() ? named_epoch(line) : leading;
 }
 
 }  // namespace vramtrack

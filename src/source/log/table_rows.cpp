@@ -41,9 +41,12 @@ std::string_view TableRows::line(std::string_view line) {
   if (!text.starts_with('|')) {
     titles_.clear();
     before_.clear();
+    in_summary_ = false;
     return spaced(line, text);
   }
   spaced_titles_.clear();
+  in_summary_ |= text.find("PyTorch CUDA memory summary") != std::string_view::npos;
+  if (in_summary_) return summary_row(text);
   if (!before_.empty() && text.find_first_not_of("|-: ") == std::string_view::npos &&
       text.find('-') != std::string_view::npos) {
     cut(before_, titles_);
@@ -58,6 +61,22 @@ std::string_view TableRows::line(std::string_view line) {
                                  [](const std::string& cell) { return is_epoch_like(cell) || is_minute_like(cell); });
   if (time != cells_.end()) row_ = *time + ", ";
   write_row(titles_);
+  return row_;
+}
+
+std::string_view TableRows::summary_row(std::string_view text) {
+  constexpr std::string_view kDevice = "device ID ";
+  row_.clear();
+  if (const std::size_t at = text.find(kDevice); at != std::string_view::npos) {
+    const std::string_view digits = text.substr(at + kDevice.size());
+    row_ = fmt::format("GPU {}", digits.substr(0, digits.find_first_not_of("0123456789")));
+    return row_;
+  }
+  cut(text, cells_);
+  // The metric, and what of it is in use now, was at most, was allocated and was freed.
+  if (cells_.size() != 5) return row_;
+  if (cells_[0] == "Allocated memory") row_ = "allocated GPU memory: " + cells_[1];
+  if (cells_[0] == "GPU reserved memory") row_ = "reserved GPU memory: " + cells_[1];
   return row_;
 }
 

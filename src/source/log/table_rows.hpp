@@ -8,20 +8,23 @@
 namespace vramtrack {
 
 /// "| 1 | 8 GiB |" below "| Epoch | Memory |" is "Epoch: 1, Memory: 8 GiB", and so is "1 8G" below "Epoch GPU_mem".
-/// Other lines stay as they are.
+/// Of torch.cuda.memory_summary(), the current figures of allocated and reserved memory are lines, and its other rows
+/// are empty. Other lines stay as they are.
 class TableRows {
  public:
   /// Valid until the next call.
   std::string_view line(std::string_view line);
   /// Whether the last line belonged to a table.
-  [[nodiscard]] bool in_table() const { return !titles_.empty() || !spaced_titles_.empty(); }
+  [[nodiscard]] bool in_table() const { return in_summary_ || !titles_.empty() || !spaced_titles_.empty(); }
 
  private:
   void write_row(const std::vector<std::string>& titles);
+  std::string_view summary_row(std::string_view text);
   std::string_view spaced(std::string_view line, std::string_view text);
   void read_spaced_titles(std::string_view text);
 
   std::string before_;
+  bool in_summary_ = false;                 ///< of PyTorch's allocator
   std::vector<std::string> titles_;         ///< of a Markdown table
   std::vector<std::string> spaced_titles_;  ///< with spaces between them
   std::vector<std::string> cells_;

@@ -96,28 +96,28 @@ void settle_minutes(Head& all, WordPlan& plan, std::vector<std::string>& assumpt
   }
 }
 
-/// Whether the seconds that lines give ("[12.5s]", "t=12.5 s") are those since the start: they rise, and fall only
+/// Whether the times that lines give ("[12.5s]", "t=0.5 min") are those since the start: they rise, and fall only
 /// where a program is started again.
 void settle_elapsed(Head& all, WordPlan& plan) {
   if (all.stamped * 10 >= all.lines.size() * 9) return;
   std::map<std::string_view, double> last;  // by prefix
   Course course;
   for (const HeadLine& line : all.lines) {
-    logtext::Decimal seconds;
-    if (!logtext::read_decimal(line.found.elapsed, seconds)) continue;
+    if (line.found.elapsed.text.empty()) continue;
+    const double seconds = line.found.elapsed.seconds;
     ++course.values;
-    const auto [it, is_new] = last.emplace(line.found.prefix, seconds.value());
+    const auto [it, is_new] = last.emplace(line.found.prefix, seconds);
     if (!is_new) {
-      course.rises += seconds.value() > it->second ? 1U : 0U;
-      course.falls += seconds.value() < it->second ? 1U : 0U;
+      course.rises += seconds > it->second ? 1U : 0U;
+      course.falls += seconds < it->second ? 1U : 0U;
     }
-    it->second = seconds.value();
+    it->second = seconds;
   }
   if (course.values * 10 < all.lines.size() * 9 || course.rises * 2 < course.values || !course.is_clock()) return;
   plan.elapsed = true;
   all.stamped = 0;
   for (HeadLine& line : all.lines) {
-    line.stamp = line.found.elapsed;
+    line.stamp = stamp_of(line.found.elapsed);
     all.stamped += line.stamp.empty() ? 0U : 1U;
   }
 }
@@ -175,6 +175,10 @@ Status settle_counted(Head& all, WordPlan& plan) {
 }
 
 }  // namespace
+
+std::string stamp_of(const Elapsed& elapsed) {
+  return elapsed.text.empty() ? std::string() : fmt::format("{:.6f}", elapsed.seconds);
+}
 
 Status settle_times(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   drop_durations(all, plan, assumptions);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/format.hpp"
 #include "source/log/line_pattern.hpp"
 #include "source/log/stamp_search.hpp"
 #include "source/log/text_plan.hpp"
@@ -51,9 +52,10 @@ std::string_view whole_label(std::string_view line, std::size_t begin) {
 }
 
 /// "trainer-0" and the like, by which a line names its GPU.
-std::string prefix_pattern(const HeadLine& line) {
-  const std::string_view prefix = line.found.prefix;
+std::string origin_pattern(const HeadLine& line, const WordPlan& plan) {
+  const std::string_view prefix = plan.prefix_is_gpu ? line.found.prefix : std::string_view{};
   if (line.text.starts_with("[pod/")) return "^\\[pod/(?<gpu>[^\\]]+)\\]";
+  if (prefix.empty()) return "[\\[(](?<gpu>[^\\]): ]+)";
   if (std::all_of(prefix.begin(), prefix.end(), logtext::is_digit)) return "^ *(?<gpu>[0-9]+): ";
   return "^ *(?<gpu>[^ :=%|]+) *\\|";
 }
@@ -78,7 +80,7 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label
     }
   for (const MemoryFigure& f : line.found.figures) {
     if (!plan.takes(f)) continue;
-    if (f.gpu != line.found.gpu) return {};
+    if (f.gpu != line.found.gpu || plan.shares || plan.free_percents) return {};
     const std::string_view amount = text.substr(f.begin, f.end - f.begin);
     const std::size_t digits = std::min(amount.find_first_not_of("0123456789.,"), amount.size());
     const std::string_view unit = trim(amount.substr(digits));
@@ -88,8 +90,9 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label
   }
   if (parts.empty()) return {};
   if (plan.minutes || plan.elapsed) {
-    const std::string_view time = plan.minutes ? line.found.minute : line.found.elapsed;
+    const std::string_view time = plan.minutes ? line.found.minute : line.found.elapsed.text;
     if (time.empty()) return {};  // it is on an earlier line
+    if (plan.elapsed && time.find_first_not_of("0123456789.") != std::string_view::npos) return {};  // "0.5 min"
     parts.push_back({static_cast<std::size_t>(time.data() - text.data()),
                      {},
                      "time",
@@ -98,7 +101,7 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label
   if (plan.pid_is_process) parts.push_back({line.found.pid_begin, line.found.pid_word, "pid", "[0-9]+"});
   if (line.found.gpu >= 0) parts.push_back({line.found.gpu_begin, line.found.gpu_word, "gpu", "[0-9]+"});
   std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
-  std::string out = plan.prefix_is_gpu ? prefix_pattern(line) : std::string();
+  std::string out = plan.origin(line.found).empty() ? std::string() : origin_pattern(line, plan);
   std::set<std::string_view> groups;
   for (const Part& part : parts) {
     if (!groups.insert(part.group).second) return {};  // several GPUs in a line
@@ -122,11 +125,11 @@ std::map<std::string_view, std::string_view> planned_groups(const HeadLine& line
       if (count.meaning == *plan.counted)
         groups["step"] = std::string_view(line.text).substr(count.begin, count.end - count.begin);
   if (plan.minutes) groups["time"] = line.found.minute;
-  if (plan.elapsed) groups["time"] = line.found.elapsed;
+  if (plan.elapsed) groups["time"] = line.found.elapsed.text;
   if (plan.pid_is_process)
     groups["pid"] = std::string_view(line.text).substr(line.found.pid_begin, line.found.pid_end - line.found.pid_begin);
-  if (plan.prefix_is_gpu)
-    groups["gpu"] = line.found.prefix;
+  if (const std::string_view origin = plan.origin(line.found); !origin.empty())
+    groups["gpu"] = origin;
   else if (line.found.gpu >= 0)
     groups["gpu"] = std::string_view(line.text).substr(line.found.gpu_begin, line.found.gpu_end - line.found.gpu_begin);
   return groups;
@@ -180,6 +183,12 @@ std::string pattern_of(const Head& head, const WordPlan& plan, bool by_label) {
   return fmt::format("{}", fmt::join(alternatives, "|"));
 }
 
+/// Whether a line has the time that is read.
+bool is_timed(const HeadLine& line, const WordPlan& plan) {
+  if (plan.elapsed) return !line.found.elapsed.text.empty();
+  return !line.found.stamp.empty() || (plan.minutes && !line.found.minute.empty());
+}
+
 }  // namespace
 
 std::string equal_pattern(std::string_view text, const Head& head, const WordPlan& plan) {
@@ -195,20 +204,22 @@ std::string equal_pattern(std::string_view text, const Head& head, const WordPla
 std::string read_as(const Head& head, const WordPlan& plan) {
   std::string out = "read as: ";
   if (plan.counted)
-    out += fmt::format("{}s for time", count_word(*plan.counted));
+    out += fmt::format("{} for time", plural(count_word(*plan.counted)));
   else if (head.stamped == 0)
     out += "no time";
   else
-    out += head.lines.front().found.stamp.empty() && head.lines.front().found.minute.empty() ? "time on an earlier line"
-                                                                                             : "time in the line";
+    out += is_timed(head.lines.front(), plan) ? "time in the line" : "time on an earlier line";
   std::map<Meaning, std::string> said;
   for (const HeadLine& line : head.lines)
     for (const MemoryFigure& f : line.found.figures) {
       if (!plan.takes(f) || said.contains(f.role)) continue;
       const std::string_view amount = std::string_view(line.text).substr(f.begin, f.end - f.begin);
       const std::string by = f.word.empty() ? std::string() : fmt::format(" by '{}'", f.word);
-      said[f.role] =
-          fmt::format("{} memory{} ('{}')", f.percent ? "used part of the" : group_of(f.role), by, excerpt(amount, 24));
+      said[f.role] = fmt::format("{} memory{} ('{}')",
+                                 plan.free_percents ? "free part of the"
+                                 : f.percent        ? "used part of the"
+                                                    : group_of(f.role),
+                                 by, excerpt(amount, 24));
     }
   for (const auto& [role, words] : said) out += ", " + words;
   return out;

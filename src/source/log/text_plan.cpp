@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/option.hpp"
 #include "source/log/line_numbers.hpp"
@@ -16,32 +17,6 @@ namespace {
 
 using logtext::excerpt;
 
-/// Whether prefixes identify programs: there are several, and each one repeats.
-bool prefixes_differ(const Head& head) {
-  std::map<std::string_view, std::size_t> seen;
-  for (const HeadLine& line : head.lines) ++seen[line.found.prefix];
-  if (seen.size() < 2 || seen.contains({})) return false;
-  return std::all_of(seen.begin(), seen.end(), [](const auto& p) { return p.second >= 2; }) &&
-         seen.size() * 3 <= head.lines.size();
-}
-
-/// Whether "pid 4242" tells processes apart: each reading has one, there are several, and each one repeats. GPUs that
-/// lines name say more.
-bool pids_differ(const Head& head, const WordPlan& plan) {
-  std::map<std::uint32_t, std::size_t> seen;
-  std::size_t readings = 0;
-  for (const HeadLine& line : head.lines) {
-    if (std::none_of(line.found.figures.begin(), line.found.figures.end(),
-                     [&](const MemoryFigure& f) { return plan.takes(f); }))
-      continue;
-    if (!line.found.pid) return false;
-    ++seen[*line.found.pid];
-    ++readings;
-  }
-  return seen.size() >= 2 && seen.size() * 3 <= readings &&
-         std::all_of(seen.begin(), seen.end(), [](const auto& p) { return p.second >= 2; });
-}
-
 /// Decides which figures of used memory are meant if their labels differ. Phases that follow one another ("before
 /// load", "during load") are one quantity; two labels that alternate, or are in one line, may be two quantities.
 Status settle_labels(const Head& head, WordPlan& plan) {
@@ -50,7 +25,7 @@ Status settle_labels(const Head& head, WordPlan& plan) {
     const HeadLine* first = nullptr;
   };
   std::map<std::string, Seen> labels;
-  std::string last;
+  std::map<int, std::string> last;  // by GPU, which may have a label of its own: "mem used(0): 5, used(1): 6"
   std::size_t switches = 0;
   std::size_t readings = 0;
   std::size_t together = 0;
@@ -64,8 +39,9 @@ Status settle_labels(const Head& head, WordPlan& plan) {
       if (f.role != Meaning::used) continue;
       Seen& seen = labels[f.label];
       if (seen.lines++ == 0) seen.first = &line;
-      switches += readings > 0 && f.label != last ? 1U : 0U;
-      last = f.label;
+      const auto [its_last, is_first] = last.emplace(f.gpu, f.label);
+      switches += f.label != its_last->second ? 1U : 0U;
+      its_last->second = f.label;
       ++readings;
     }
     if (!is_double) continue;
@@ -85,11 +61,13 @@ Status settle_labels(const Head& head, WordPlan& plan) {
   if (labels.size() > kFewLabels && by_size[0].first * 2 < readings) return {};
   const std::size_t few = by_size[1].first;
   if (few < 3 || switches * 2 < few) return {};  // phases, or single lines
+  std::vector<const HeadLine*> others;
+  for (std::size_t i = 1; i < by_size.size(); ++i) others.push_back(labels[by_size[i].second].first);
   if (few * 4 >= by_size[0].first)
     return fail(fmt::format("lines such as {} '{}' and {} '{}' alternate, and both may be the used memory; {}",
                             labels[by_size[0].second].first->number, excerpt(labels[by_size[0].second].first->text, 80),
                             labels[by_size[1].second].first->number, excerpt(labels[by_size[1].second].first->text, 80),
-                            how_to_say(*labels[by_size[0].second].first)));
+                            how_to_say(*labels[by_size[0].second].first, others)));
   plan.label = by_size[0].second;
   return {};
 }
@@ -149,10 +127,11 @@ Status settle_roles(const LogHead& head, const Head& all, WordPlan& plan, std::v
   std::map<Meaning, std::size_t> amounts;
   std::size_t said = 0;
   std::size_t percents = 0;
+  std::size_t free_percents = 0;
   for (const HeadLine& line : all.lines)
     for (const MemoryFigure& f : line.found.figures) {
       if (f.percent)
-        ++percents;
+        ++(f.role == Meaning::free ? free_percents : percents);
       else
         ++amounts[f.role];
       said += !f.percent && f.role == Meaning::used && f.is_said ? 1 : 0;
@@ -175,8 +154,9 @@ Status settle_roles(const LogHead& head, const Head& all, WordPlan& plan, std::v
     plan.peaks = true;
     assumptions.emplace_back(
         "only peaks are given, which never fall: a peak that no longer rises says nothing about what is in use now");
-  } else if (!has_use && percents >= enough) {
+  } else if (!has_use && (percents >= enough || free_percents >= enough)) {
     plan.percents = true;
+    plan.free_percents = percents < enough;
   } else if (!has_use && plan.roles.contains(Meaning::free)) {
     const HeadLine& line = all.lines.front();
     return fail(fmt::format("line {} gives only the free memory: '{}'; give the total with {}, for example {} 24GiB",
@@ -191,25 +171,6 @@ Status settle_roles(const LogHead& head, const Head& all, WordPlan& plan, std::v
                     line.number, all.lines.size(), excerpt(line.text, 100), how_to_say(line)));
   }
   return {};
-}
-
-/// How lines name their GPU, and whether a reading spans several lines: not all of them have the same roles then.
-void settle_readings(const Head& all, WordPlan& plan) {
-  std::size_t unnamed = 0;
-  for (const HeadLine& line : all.lines)
-    for (const MemoryFigure& f : line.found.figures) unnamed += plan.takes(f) && f.gpu < 0 ? 1U : 0U;
-  plan.heads_name_gpu = all.heads >= 2 && unnamed >= all.heads;
-  plan.prefix_is_gpu = prefixes_differ(all);
-  plan.pid_is_process = !plan.prefix_is_gpu && pids_differ(all, plan);
-
-  std::set<std::set<Meaning>> kinds;
-  for (const HeadLine& line : all.lines) {
-    std::set<Meaning> roles;
-    for (const MemoryFigure& f : line.found.figures)
-      if (plan.takes(f)) roles.insert(f.role);
-    if (!roles.empty()) kinds.insert(roles);
-  }
-  plan.in_blocks = kinds.size() > 1;
 }
 
 /// How numbers such as "4.000 MB" are meant. Reads the head again if it is not as was taken for granted.
@@ -268,27 +229,32 @@ Status settle_unit(const LogHead& head, const Head& all, WordPlan& plan, std::ve
   return {};
 }
 
-/// The readings, each by the figure of one role.
-std::vector<PlacedReading> placed_readings(const Head& all, const WordPlan& plan) {
-  std::vector<PlacedReading> readings;
-  std::optional<Meaning> by;  // in blocks one role is enough to count by: that of the first reading
-  for (const HeadLine& line : all.lines) {
-    std::set<int> seen;
-    for (const Meaning role : {Meaning::used, Meaning::allocated, Meaning::reserved, Meaning::free, Meaning::peak})
-      for (const MemoryFigure& f : line.found.figures) {
-        if (f.role != role || !plan.takes(f) || (plan.in_blocks && by.value_or(role) != role)) continue;
-        if (!seen.insert(f.gpu).second) continue;
-        by = role;
-        std::string gpu = plan.prefix_is_gpu ? std::string(line.found.prefix) : std::string();
-        if (f.gpu >= 0)
-          gpu += (gpu.empty() ? "" : "/") + std::to_string(f.gpu);
-        else if (plan.heads_name_gpu && gpu.empty())
-          gpu = std::to_string(line.head_gpu);
-        if (plan.pid_is_process && line.found.pid) gpu += fmt::format("pid {}", *line.found.pid);
-        readings.push_back({plan.counted ? line.count : line.stamp, f.number, line.number, gpu});
+/// Whether figures without a unit are shares of the total, as "mem usages: 0.0735" of Megatron: all are between 0 and
+/// 1, and the word beside them is one for a share.
+void settle_shares(const LogHead& head, Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+  if (!head.options->unit.empty()) return;
+  const MemoryFigure* example = nullptr;
+  const HeadLine* its_line = nullptr;
+  for (const HeadLine& line : all.lines)
+    for (const MemoryFigure& f : line.found.figures) {
+      if (!plan.takes(f)) continue;
+      constexpr std::string_view kWords[] = {"usage", "util", "ratio", "fraction", "share", "percent"};
+      const bool is_named = std::any_of(std::begin(kWords), std::end(kWords),
+                                        [&](std::string_view w) { return f.label.find(w) != std::string::npos; });
+      if (f.percent || f.unit_bytes != 0 || f.role != Meaning::used || f.number > 1 || !is_named) return;
+      if (f.number > 0 && f.number < 1) {
+        example = &f;
+        its_line = &line;
       }
-  }
-  return readings;
+    }
+  if (example == nullptr) return;
+  plan.shares = plan.percents = true;
+  assumptions.push_back(
+      fmt::format("figures such as '{}' are between 0 and 1: they are read as shares of the total; if they are "
+                  "amounts, give their unit with {}",
+                  excerpt(std::string_view(its_line->text).substr(example->begin, example->end - example->begin)),
+                  name_of(Option::unit)));
+  for (HeadLine& line : all.lines) plan.settle_shares(line.found);
 }
 
 }  // namespace
@@ -305,12 +271,14 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std:
   if (Status ok = settle_numbers(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   if (Status ok = settle_times(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   settle_readings(all, plan);
+  settle_shares(head, all, plan, assumptions);
   if (Status ok = settle_unit(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   auto stamp = settle_clock(head, all, plan, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
   const std::vector<PlacedReading> readings = placed_readings(all, plan);
   const auto places = count_places(readings, *stamp, assumptions);
   if (!places) return fail(places.error());
+  if (Status ok = settle_phases(all, plan, *places); !ok) return fail(std::move(ok.error()));
   if (plan.percents && !head.options->capacity_bytes && !plan.roles.contains(Meaning::total))
     assumptions.push_back(nominal_scale("the used memory is a percentage"));
   // A pattern calls a count a step: several readings of one epoch are of one GPU, and those of one step of several.

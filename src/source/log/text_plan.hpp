@@ -1,6 +1,6 @@
 // What a head of free text shows, and which of its figures are meant. Private to the reader of text: text_words.cpp
-// reads the lines, text_survey.cpp the head, text_plan.cpp and text_clock.cpp decide, text_equal.cpp puts the decision
-// into words.
+// reads the lines, text_survey.cpp the head, text_plan.cpp, text_clock.cpp and text_places.cpp decide, text_equal.cpp
+// puts the decision into words.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,17 @@ struct WordPlan {
   std::set<Meaning> roles;           ///< of the figures that are read
   bool said_only = false;            ///< figures without a word for used memory are not used memory
   bool percents = false;             ///< read percentages, for want of amounts
+  bool free_percents = false;        ///< those of the free memory, for want of others
+  bool shares = false;               ///< figures without a unit are shares of the total: 0.07
   bool peaks = false;                ///< read peaks, for want of others
   std::optional<std::string> label;  ///< of used memory, if other labels are skipped
   std::optional<Meaning> counted;    ///< what is counted in place of time
   bool prefix_is_gpu = false;        ///< "trainer-0 |", "0:" identify GPUs
+  bool tag_is_gpu = false;           ///< "[worker-7]" does
   bool heads_name_gpu = false;       ///< a line "GPU 1:" names the GPU of the lines after it
   bool in_blocks = false;
   bool minutes = false;                     ///< lines begin with hours and minutes
-  bool elapsed = false;                     ///< lines give the seconds since the start
+  bool elapsed = false;                     ///< lines give the time since the start
   bool no_stamps = false;                   ///< times in lines are durations
   bool count_in_epochs = false;             ///< what is counted begins anew with each epoch
   bool pid_is_process = false;              ///< "pid 4242" tells processes apart
@@ -42,12 +45,25 @@ struct WordPlan {
   std::uint64_t open_unit_bytes = 0;  ///< of figures such as "4.000 MB", if nothing shows what they are
   std::string read_as;                ///< for people
 
+  /// What identifies the program of a line, and thereby its GPU; empty: nothing does.
+  [[nodiscard]] std::string_view origin(const LineFigures& line) const {
+    return prefix_is_gpu ? line.prefix : tag_is_gpu ? line.tag : std::string_view{};
+  }
   [[nodiscard]] bool takes(const MemoryFigure& f) const {
-    if (f.percent) return percents && f.role == Meaning::used;
+    if (f.percent) return percents && f.role == (free_percents ? Meaning::free : Meaning::used);
     if (f.role == Meaning::peak) return peaks;
     if (!roles.contains(f.role)) return false;
     if (f.role == Meaning::used && said_only && !f.is_said) return false;
     return f.role != Meaning::used || !label || *label == f.label;
+  }
+  /// If there are shares: makes percentages of them.
+  void settle_shares(LineFigures& line) const {
+    if (!shares) return;
+    for (MemoryFigure& f : line.figures) {
+      if (f.percent || f.unit_bytes != 0 || f.role != Meaning::used) continue;
+      f.percent = true;
+      f.number *= 100;
+    }
   }
   [[nodiscard]] std::uint64_t bytes(MemoryFigure f) const {
     if (f.is_open && open_unit_bytes != 0) f.unit_bytes = open_unit_bytes;
@@ -85,11 +101,24 @@ std::string how_to_say();
 /// The same, with an example that reads a figure of `line`.
 std::string how_to_say(const HeadLine& line);
 
+/// As seconds, for a StampReader; empty: there is none.
+std::string stamp_of(const Elapsed& elapsed);
+/// The same, with an example that does not read from lines like `others`.
+std::string how_to_say(const HeadLine& line, const std::vector<const HeadLine*>& others);
+
 /// Decides what serves as the clock: times, hours and minutes, seconds since the start, or a count.
 Status settle_times(Head& all, WordPlan& plan, std::vector<std::string>& assumptions);
 /// The reader of those times or counts.
 Result<StampReader> settle_clock(const LogHead& head, const Head& all, const WordPlan& plan,
                                  std::vector<std::string>& assumptions);
+
+/// How lines name their GPU, and whether a reading spans several lines: not all of them have the same roles then.
+void settle_readings(const Head& all, WordPlan& plan);
+/// Whether the lines of one time may be several readings of one GPU, rather than one reading of each of several: they
+/// differ in their words ("train: ... mem 4000 MB", "val: ... mem 4100 MB").
+Status settle_phases(const Head& all, const WordPlan& plan, std::size_t places);
+/// The readings, each by the figure of one role.
+std::vector<PlacedReading> placed_readings(const Head& all, const WordPlan& plan);
 
 /// What was decided about a head.
 struct PlannedText {

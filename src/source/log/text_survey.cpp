@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/option.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/table_rows.hpp"
 #include "source/log/text_plan.hpp"
 #include "source/log/text_refusal.hpp"
@@ -31,6 +32,25 @@ std::string how_to_say(const HeadLine& line) {
       return fmt::format("say which with {0}, for example {0} '{1}'", name_of(Option::line_pattern), pattern);
   }
   return how_to_say();
+}
+
+std::string how_to_say(const HeadLine& line, const std::vector<const HeadLine*>& others) {
+  std::vector<Word> words;
+  cut_words(std::string_view(line.text).substr(0, line.found.figures.empty() ? 0 : line.found.figures.front().begin),
+            words);
+  for (const Word& word : words) {
+    if (word.text.size() < 3 || !is_letter(word.text.front()) || is_log_level(word.text)) continue;
+    if (std::any_of(others.begin(), others.end(),
+                    [&](const HeadLine* other) { return other->text.find(word.text) != std::string::npos; }))
+      continue;
+    for (const MemoryFigure& f : line.found.figures) {
+      const std::string pattern = f.percent ? std::string() : example_pattern(line.text, f.begin, f.end);
+      if (!pattern.empty())
+        return fmt::format("say which with {0}, for example {0} '{1}.*?{2}'", name_of(Option::line_pattern), word.text,
+                           pattern);
+    }
+  }
+  return how_to_say(line);
 }
 
 std::optional<std::uint64_t> count_of(const LineFigures& line, Meaning meaning) {

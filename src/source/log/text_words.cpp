@@ -54,6 +54,7 @@ class WordLines final : public TextLines {
     const std::string_view line = table_.line(raw);
     find_figures(line, found_, plan_.grouping);
     if (plan_.unclear) found_.figures.swap(found_.unclear);
+    plan_.settle_shares(found_);
     read_clock(rows);
     const bool has_figures = std::any_of(found_.figures.begin(), found_.figures.end(),
                                          [&](const MemoryFigure& f) { return plan_.takes(f); });
@@ -73,7 +74,7 @@ class WordLines final : public TextLines {
       for (const MemoryFigure& f : found_.figures) {
         if (f.gpu != gpu || !plan_.takes(f)) continue;
         if (f.percent) {
-          out.percent = f.number;
+          out.percent = plan_.free_percents ? 100 - f.number : f.number;
           continue;
         }
         std::optional<std::uint64_t>& into = figure_of(out, f.role);
@@ -99,7 +100,7 @@ class WordLines final : public TextLines {
     if (plan_.counted)
       read_time(count_of_line(), rows);
     else if (plan_.elapsed)
-      read_time(found_.elapsed, rows);
+      read_time(stamp_of(found_.elapsed), rows);
     else if (!plan_.no_stamps)
       read_time(found_.stamp.empty() && plan_.minutes ? found_.minute : found_.stamp, rows);
   }
@@ -107,12 +108,12 @@ class WordLines final : public TextLines {
   void name(TextFigures& out, int gpu) const {
     if (plan_.pid_is_process) out.pid = found_.pid;
     out.is_named = true;
-    if (plan_.prefix_is_gpu && !found_.prefix.empty()) {
-      const auto index = logtext::whole_number<int>(found_.prefix);
+    if (const std::string_view origin = plan_.origin(found_); !origin.empty()) {
+      const auto index = logtext::whole_number<int>(origin);
       if (index) {
         out.gpu.index = *index;
       } else {
-        out.gpu.text = found_.prefix;
+        out.gpu.text = origin;
         if (gpu >= 0) out.gpu.text += '/' + std::to_string(gpu);
       }
     } else if (gpu >= 0) {

@@ -1,0 +1,54 @@
+#include "source/log/line_labels.hpp"
+
+#include "source/log/labels.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+
+LineLabels::LineLabels(const CutLine& cut) : cut_(cut) {
+  for (std::size_t i = 0; i < cut.numbers.size(); ++i) {
+    if (!cut.numbers[i].is_amount() || cut.numbers[i].rate) continue;
+    const Label own = read_label(before(i));
+    const std::string_view text = logtext::trim(cut.before(i));
+    // "weights=13 GB gpu_used=20 GB"
+    const bool stands_before = !own.roles.empty() || (own.other && (text.ends_with('=') || text.ends_with(':')));
+    follow_ = !stands_before && !read_label(behind(i)).roles.empty();
+    if (stands_before || follow_) break;  // "45%|" of a progress bar shows neither
+  }
+}
+
+std::string_view LineLabels::before(std::size_t i) const {
+  const std::string_view own = label_before(cut_.before(i));
+  const bool is_asked = i > 0 && cut_.numbers[i - 1].is_index() && !read_label(own).says_anything();
+  return is_asked ? label_before(before_index(i - 1)) : own;
+}
+
+/// What stands before the index `i`. Keys and the names of GPUs may follow one another, with the label before the
+/// first: "VRAM: {0: '5 GB', 1: '6 GB'}".
+std::string_view LineLabels::before_index(std::size_t i) const {
+  const auto& numbers = cut_.numbers;
+  std::string_view text = cut_.before(i);
+  while (i >= 2 && numbers[i].use != NumberUse::argument && !read_label(text).says_anything() &&
+         numbers[i - 2].use == numbers[i].use && numbers[i - 1].use == NumberUse::amount) {
+    i -= 2;
+    text = cut_.before(i);
+  }
+  if (numbers[i].use == NumberUse::argument || numbers[i].use == NumberUse::key) return text;
+  // "used(gpu0)"
+  const std::string_view name = word_right_before(text);
+  if (name.empty()) return text;
+  std::string_view label = text.substr(0, static_cast<std::size_t>(name.data() - text.data()));
+  label = label.substr(0, label.find_last_not_of(" ([{'\"") + 1);
+  return read_label(label).says_anything() ? label : text;
+}
+
+std::string_view LineLabels::behind(std::size_t i) const {
+  const auto& numbers = cut_.numbers;
+  std::string_view text = cut_.after(i);
+  if (i + 1 < numbers.size() && (numbers[i + 1].use == NumberUse::gpu || numbers[i + 1].use == NumberUse::rank))
+    if (const std::string_view name = word_right_before(text); !name.empty())
+      text = text.substr(0, static_cast<std::size_t>(name.data() - text.data()));
+  return label_after(text);
+}
+
+}  // namespace vramtrack

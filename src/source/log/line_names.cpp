@@ -1,0 +1,296 @@
+#include "source/log/line_names.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+
+#include "core/units.hpp"
+#include "source/log/labels.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::is_digit;
+
+constexpr double kMostGpus = 1024;
+constexpr std::string_view kSigns = " :='\"{}()[]-";
+
+bool is_count(Meaning meaning) {
+  return meaning >= Meaning::step && meaning <= Meaning::request;
+}
+
+/// "tokens_per_second_per_gpu:100", "samples/GPU: 12": no index.
+bool is_rate_per(std::string_view text, std::string_view word) {
+  text = text.substr(0, static_cast<std::size_t>(word.data() - text.data()));
+  return text.ends_with("per_") || text.ends_with("per ") || text.ends_with("/");
+}
+
+/// What a label is divided by: "/ 1024**3", "/1024/1024", "/1e9", "/ (1 << 30)".
+struct Divisor {
+  std::size_t begin = 0, end = 0;  ///< in the line
+  double value = 1;
+};
+
+/// The number at `at`, with its exponent: "1024", "1e9", "2**30", "1024^3", "1<<20". Sets `at` behind it.
+std::optional<double> read_power(std::string_view text, std::size_t& at) {
+  const auto skip = [&] {
+    while (at < text.size() && text[at] == ' ') ++at;
+  };
+  const auto whole = [&]() -> std::optional<double> {
+    skip();
+    const std::size_t from = at;
+    double value = 0;
+    for (; at < text.size() && is_digit(text[at]); ++at) value = value * 10 + (text[at] - '0');
+    if (at == from || at - from > 12) return std::nullopt;
+    if (at + 1 < text.size() && text[at] == '.' && text[at + 1] == '0') at += 2;  // "1024.0"
+    return value;
+  };
+  auto value = whole();
+  if (!value) return std::nullopt;
+  if (at + 1 < text.size() && (text[at] == 'e' || text[at] == 'E') && is_digit(text[at + 1])) {
+    ++at;
+    const auto exponent = whole();
+    return exponent ? std::optional(*value * std::pow(10, *exponent)) : std::nullopt;
+  }
+  const std::size_t end = at;
+  skip();
+  const std::string_view rest = text.substr(at);
+  const std::size_t sign = rest.starts_with("**") || rest.starts_with("<<") ? 2 : rest.starts_with("^") ? 1 : 0;
+  at += sign;
+  const auto exponent = sign > 0 ? whole() : std::nullopt;
+  if (!exponent) {
+    at = end;
+    return value;
+  }
+  return rest.starts_with("<<") ? *value * std::pow(2, *exponent) : std::pow(*value, *exponent);
+}
+
+/// The divisor whose slash is at `slash`, with those behind it.
+std::optional<Divisor> read_divisor(std::string_view line, std::size_t slash) {
+  Divisor out;
+  out.begin = slash;
+  std::size_t at = slash;
+  while (at < line.size() && line[at] == '/') {
+    ++at;
+    while (at < line.size() && (line[at] == ' ' || line[at] == '(')) ++at;
+    const auto value = read_power(line, at);
+    if (!value) break;
+    out.value *= *value;
+    while (at < line.size() && line[at] == ')') ++at;
+    out.end = at;
+    while (at < line.size() && line[at] == ' ') ++at;
+  }
+  constexpr double kUnits[] = {1e3, 1024, 1e6, 0x1p20, 1e9, 0x1p30};
+  if (out.end == 0 || std::find(std::begin(kUnits), std::end(kUnits), out.value) == std::end(kUnits))
+    return std::nullopt;
+  return out;
+}
+
+class NumberNamer {
+ public:
+  NumberNamer(CutLine& cut, LineFigures& out) : cut_(cut), numbers_(cut.numbers), out_(out) {}
+
+  void name() {
+    take_divisors();
+    drop_generations();
+    for (std::size_t i = 0; i < numbers_.size(); ++i) {
+      LineNumber& n = numbers_[i];
+      if (is_argument(i))
+        name_gpu(i, NumberUse::argument, word_right_before(cut_.before(i)));
+      else if (n.whole && !n.is_amount())
+        name_by_word(i);
+    }
+    name_keys();
+    share_units();
+  }
+
+ private:
+  /// "memory_allocated() / 1024**3 = 5.8": in what the figure is given, not a figure.
+  void take_divisors() {
+    const std::string_view line = cut_.line;
+    for (std::size_t slash = line.find('/'); slash != std::string_view::npos; slash = line.find('/', slash + 1)) {
+      const auto divisor = read_divisor(line, slash);
+      if (!divisor) continue;
+      const auto first =
+          std::find_if(numbers_.begin(), numbers_.end(), [&](const LineNumber& n) { return n.begin > divisor->begin; });
+      if (first == numbers_.end()) return;
+      // "5986/1024 MB" is a part of a whole. A divisor has a label before it, and what it divides behind.
+      const auto behind =
+          std::find_if(first, numbers_.end(), [&](const LineNumber& n) { return n.begin >= divisor->end; });
+      const std::string_view before = cut_.before(static_cast<std::size_t>(first - numbers_.begin()));
+      const std::size_t label_end = before.find_last_not_of(" /(");
+      if (behind == numbers_.end() || label_end == std::string_view::npos || std::prev(behind)->unit_bytes != 0 ||
+          line.substr(divisor->end, behind->begin - divisor->end).find_first_not_of(kSigns) != std::string_view::npos)
+        continue;
+      if (!behind->is_amount() && !behind->rate) behind->unit_bytes = static_cast<std::uint64_t>(divisor->value);
+      numbers_.erase(first, behind);
+      slash = divisor->end - 1;
+    }
+  }
+
+  /// "HBM3: 40 GB": a part of the word.
+  void drop_generations() {
+    constexpr std::string_view kWord = "hbm";
+    std::erase_if(numbers_, [&](const LineNumber& n) {
+      return n.begin >= kWord.size() &&
+             logtext::same_letters(cut_.line.substr(n.begin - kWord.size(), kWord.size()), kWord);
+    });
+  }
+
+  /// The letters, signs of names and dots that touch the number from before: "torch.cuda.memory_allocated(", "used_".
+  [[nodiscard]] std::string_view name_before(std::size_t i) const {
+    const std::string_view text = cut_.before(i);
+    std::size_t from = text.size();
+    while (from > 0 && (is_letter(text[from - 1]) || std::string_view("_.([#").find(text[from - 1]) != text.npos))
+      --from;
+    return text.substr(from);
+  }
+
+  /// Whether nothing but signs, and the unit of the figure, stands between number `i` and the next one.
+  [[nodiscard]] bool stands_before_figure(std::size_t i) const {
+    if (i + 1 >= numbers_.size()) return false;
+    const std::string_view gap = cut_.after(i);
+    const std::size_t from = gap.find_first_not_of(kSigns);
+    return from == std::string_view::npos ||
+           written_unit(gap.substr(from, gap.find_last_not_of(kSigns) + 1 - from)) != 0;
+  }
+
+  /// Whether number `i` could be the index of a GPU by itself.
+  [[nodiscard]] bool is_small(std::size_t i) const {
+    const LineNumber& n = numbers_[i];
+    return n.whole && n.unit_bytes == 0 && !n.percent && n.number < kMostGpus;
+  }
+
+  /// "memory_allocated(0) = ", "memory_used[1]=", "used_0=", "VRAM1 9000 MB": which GPU is asked.
+  [[nodiscard]] bool is_argument(std::size_t i) const {
+    const std::string_view line = cut_.line;
+    const LineNumber& n = numbers_[i];
+    if (!is_small(i) || n.begin < 2 || i + 1 >= numbers_.size()) return false;
+    const std::string_view name = name_before(i);
+    if (name.empty() || !(is_letter(name.front()) || name.front() == '_')) return false;
+    const Label label = read_label(name);
+    const char open = name.back();
+    if (open == '(' || open == '[') {
+      if (n.digits_end >= line.size() || !is_letter(line[n.begin - 2])) return false;
+      const bool is_closed = line[n.digits_end] == (open == '(' ? ')' : ']');
+      return is_closed && read_label(label_before(cut_.before(i))).says_anything();
+    }
+    const std::string_view word = word_right_before(name);
+    if (is_count(meaning_of(word)) || meaning_of(word) == Meaning::gpu || meaning_of(word) == Meaning::rank)
+      return false;
+    const bool is_of_memory = label.memory || label.vram || (label.gpu && !label.roles.empty());
+    const bool has_role = !label.roles.empty() && numbers_[i + 1].unit_bytes != 0;
+    return (is_of_memory || has_role) && stands_before_figure(i);
+  }
+
+  void name_gpu(std::size_t i, NumberUse use, std::string_view word) {
+    LineNumber& n = numbers_[i];
+    n.use = use;
+    if (out_.gpu < 0) {
+      out_.gpu_begin = n.begin;
+      out_.gpu_end = n.digits_end;
+      out_.gpu_word = word;
+    }
+    if (use != NumberUse::rank || out_.gpu < 0) out_.gpu = static_cast<int>(n.number);
+  }
+
+  /// "GPU 0", "rank 3", "pid 4242", "step 5". A number with a unit is not an index: "GPU 0 MiB" has none.
+  void name_by_word(std::size_t i) {
+    LineNumber& n = numbers_[i];
+    const std::string_view text = cut_.before(i);
+    const std::string_view near = word_right_before(text);
+    const Meaning named = near.empty() ? Meaning::none : meaning_of(near);
+    if (named == Meaning::pid && n.number < 1e9) {
+      n.use = NumberUse::pid;
+      out_.pid = static_cast<std::uint32_t>(n.number);
+      out_.pid_begin = n.begin;
+      out_.pid_end = n.digits_end;
+      out_.pid_word = near;
+    } else if (named == Meaning::gpu || named == Meaning::rank) {
+      // "gpu01" is a host.
+      const bool is_host =
+          n.digits_end - n.begin > 1 && cut_.line[n.begin] == '0' && n.begin > 0 && is_letter(cut_.line[n.begin - 1]);
+      if (n.number < kMostGpus && !is_rate_per(text, near) && !is_host)
+        name_gpu(i, named == Meaning::gpu ? NumberUse::gpu : NumberUse::rank, near);
+    } else {
+      name_count(i, text, near);
+    }
+  }
+
+  /// "step 5", "第 5 步", and "| 45/100 [" of tqdm.
+  void name_count(std::size_t i, std::string_view text, std::string_view near) {
+    LineNumber& n = numbers_[i];
+    if (n.number >= 1e15) return;
+    const auto count = [&](Meaning meaning, std::string_view word) {
+      n.use = NumberUse::count;
+      out_.counts.push_back({meaning, static_cast<std::uint64_t>(n.number), n.begin, n.digits_end, word});
+    };
+    if (!near.empty() && is_count(meaning_of(near))) return count(meaning_of(near), near);
+    const std::string_view behind = cut_.after(i);
+    if (text.ends_with("第") || text.ends_with("第 ")) {
+      std::vector<Word> words;
+      cut_words(logtext::trim(behind), words);
+      if (!words.empty() && is_count(words.front().meaning)) return count(words.front().meaning, {});
+    }
+    // "Epoch: [0][  10/500]"
+    const bool is_first_of_two = behind.starts_with("/");
+    if (is_first_of_two && logtext::trim(text).ends_with("][") && !out_.counts.empty() &&
+        out_.counts.back().meaning == Meaning::epoch)
+      return count(Meaning::batch, {});
+    if (is_first_of_two && logtext::trim(text).ends_with('|') && i + 1 < numbers_.size() &&
+        logtext::trim(cut_.line.substr(numbers_[i + 1].digits_end)).starts_with("["))
+      count(Meaning::iteration, {});
+  }
+
+  /// "{0: '5.85GB', 1: '4.88GB'}", "0: 5.85GB 1: 4.88GB": keys rise, and each has a figure. Without braces the figures
+  /// have units.
+  void name_keys() {
+    const std::string_view line = cut_.line;
+    std::vector<std::size_t> keys;
+    bool in_braces = true;
+    for (std::size_t i = 0; i + 1 < numbers_.size(); ++i) {
+      const LineNumber& n = numbers_[i];
+      if (n.use != NumberUse::amount || !is_small(i) || n.rate) continue;
+      std::size_t behind = n.digits_end;
+      if (behind < line.size() && (line[behind] == '\'' || line[behind] == '"')) ++behind;
+      if (behind >= line.size() || line[behind] != ':' || numbers_[i + 1].use != NumberUse::amount ||
+          cut_.after(i).find_first_not_of(" :'\"{[(") != std::string_view::npos)
+        continue;
+      if (!keys.empty() && (n.number <= numbers_[keys.back()].number || keys.back() + 2 != i)) return;
+      const std::string_view text = line.substr(0, n.begin);
+      in_braces &= text.rfind('{') != text.npos && (text.rfind('}') == text.npos || text.rfind('}') < text.rfind('{'));
+      if (!in_braces && numbers_[i + 1].unit_bytes == 0) return;
+      keys.push_back(i);
+    }
+    if (keys.size() < 2) return;
+    for (const std::size_t i : keys) name_gpu(i, NumberUse::key, {});
+  }
+
+  /// "[9000, 4000] MB", "{0: 9000, 1: 4000} MB": the unit is that of each.
+  void share_units() {
+    for (std::size_t i = numbers_.size(); i-- > 1;) {
+      const std::string_view closing = cut_.line.substr(numbers_[i].digits_end, 1);
+      if (numbers_[i].unit_bytes == 0 || (closing != "]" && closing != "}")) continue;
+      for (std::size_t k = i; k-- > 0;) {
+        if (numbers_[k].use == NumberUse::key) continue;
+        const bool is_element = numbers_[k + 1].use == NumberUse::key || separates_elements(cut_.after(k));
+        if (!is_element || numbers_[k].is_amount()) break;
+        numbers_[k].unit_bytes = numbers_[i].unit_bytes;
+      }
+    }
+  }
+
+  CutLine& cut_;
+  std::vector<LineNumber>& numbers_;
+  LineFigures& out_;
+};
+
+}  // namespace
+
+void name_numbers(CutLine& cut, LineFigures& out) {
+  NumberNamer(cut, out).name();
+}
+
+}  // namespace vramtrack

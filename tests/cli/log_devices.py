@@ -1,0 +1,232 @@
+"""Which GPU or thread a figure in a log of people's own programs is of, by the real binary."""
+import datetime
+import random
+import sys
+import unittest
+
+from sandbox import Sandbox
+from text_logs import Case
+
+BINARY = sys.argv.pop(1)
+BEGIN = datetime.datetime(2026, 3, 1, 12, 0)
+MIB = 2**20
+GIB = 2**30
+
+
+def at(seconds, form="%Y-%m-%d %H:%M:%S"):
+    return (BEGIN + datetime.timedelta(seconds=seconds)).strftime(form)
+
+
+class Devices(unittest.TestCase):
+    """Readings are 30 s apart; what leaks grows by 50 MiB each time, 100 MiB/min."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.sandbox = Sandbox(BINARY).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.sandbox.__exit__()
+
+    def analyze(self, lines, *args):
+        self.sandbox.write("a.log", "".join(line + "\n" for line in lines))
+        return Case(self.sandbox, *args, "a.log")
+
+    def assert_growths(self, lines, expected, per_minute=True):
+        """`expected`: MiB a minute, or a count, by metric and device; no other series is read."""
+        with self.subTest(lines[0]):
+            case = self.analyze(lines)
+            self.assertIn(case.code, (0, 1), case.text + case.error)
+            growths = {}
+            for row in case.rows:
+                verdict = row["verdict"]
+                key = next(k for k in verdict if k.startswith("growth_bytes_per_"))
+                self.assertEqual(key == "growth_bytes_per_s", per_minute, case.text)
+                growths[row["series"]["metric"], row["series"]["device"]] = (
+                    verdict[key]["mid"] * (60 if per_minute else 1) / MIB, verdict["leak"])
+            self.assertEqual(set(growths), set(expected), case.text)
+            for series, growth in expected.items():
+                self.assertAlmostEqual(growths[series][0], growth, delta=5, msg=case.text)
+                self.assertEqual(growths[series][1], growth > 0, case.text)
+
+    def assert_refused(self, lines, *words):
+        case = self.analyze(lines)
+        self.assertEqual(case.code, 2, case.text + case.error)
+        for word in words:
+            self.assertIn(word, case.error)
+
+
+def timed(form):
+    """Lines by `form`, which is given the used memory in MiB (m) and in GiB (g)."""
+    return [f"{at(30 * i)} {form(4000 + 50 * i, (4000 + 50 * i) / 1024)}" for i in range(60)]
+
+
+FIRST_RESTS = {("device_used", "0"): 0, ("device_used", "1"): 100}
+
+
+class SeveralInALine(Devices):
+    def test_keys(self):
+        for form in (lambda m, g: f"GPU mem: {{0: '8.79GB', 1: '{g:.2f}GB'}}",
+                     lambda m, g: f"mem: {{0: 9000, 1: {m}}} MB",
+                     lambda m, g: f"gpu_mem={{'0': 9000, '1': {m}}}",
+                     lambda m, g: f"vram {{'cuda:0': '9000 MiB', 'cuda:1': '{m} MiB'}}"):
+            self.assert_growths(timed(form), FIRST_RESTS)
+
+    def test_a_label_for_each(self):
+        for form in (lambda m, g: f"used(gpu0)=9000 MiB used(gpu1)={m} MiB",
+                     lambda m, g: f"used#0 8.79 GiB used#1 {g:.2f} GiB",
+                     lambda m, g: f"gpu mem used(0)=9000 MiB, used(1)={m} MiB",
+                     lambda m, g: f"gpu mem used(0)=9000, used(1)={m}",
+                     lambda m, g: f"used_0=9000MB used_1={m}MB",
+                     lambda m, g: f"mem0=9000MB mem1={m}MB",
+                     lambda m, g: f"VRAM0 9000 MB | VRAM1 {m} MB",
+                     lambda m, g: f"gpu_mem_used_0: 9000 gpu_mem_used_1: {m}",
+                     lambda m, g: f"gpu0 9000 MiB used gpu1 {m} MiB used",
+                     lambda m, g: f"GPU 0: 9000 MiB used | GPU 1: {m} MiB used"):
+            self.assert_growths(timed(form), FIRST_RESTS)
+
+    def test_calls(self):
+        allocated = ("allocator_allocated", "0")
+        for form in (lambda m, g: f"max_memory_allocated(0) {12000 * MIB} memory_allocated(0) {m * MIB}",
+                     lambda m, g: f"memory_allocated()/1e9={m * MIB / 1e9:.3f}",
+                     lambda m, g: f"memory_allocated(0) / (1 << 30): {g:.4f}"):
+            self.assert_growths(timed(form), {allocated: 100})
+        self.assert_growths(timed(lambda m, g: f"memory_allocated(0) {m * MIB} memory_allocated(1) {9000 * MIB}"),
+                            {allocated: 100, ("allocator_allocated", "1"): 0})
+
+    def test_other_amounts_of_a_server(self):
+        self.assert_growths(timed(lambda m, g: f"weights=13.4GB kv_cache=6.1GB gpu_used={g:.2f}GB"),
+                            {("device_used", "0"): 100})
+
+    def test_names_of_memory_are_no_index(self):
+        self.assert_growths(timed(lambda m, g: f"HBM3: {m} MiB"), {("device_used", "0"): 100})
+
+
+class Totals(Devices):
+    def assert_capacity(self, lines):
+        with self.subTest(lines[0]):
+            case = self.analyze(lines)
+            self.assertEqual(case.code, 1, case.text + case.error)
+            self.assertEqual(case.of()["capacity_bytes"], 24 * GIB, case.text)
+
+    def test_without_a_unit(self):
+        self.assert_capacity(timed(lambda m, g: f"mem_used={m * MIB} mem_total={24 * GIB}"))
+        self.assert_capacity(timed(lambda m, g: f"Memory(total: {24 * GIB}, used: {m * MIB})"))
+        self.assert_capacity([f'{{"time": "{at(30 * i)}", "gpu": {{"used": {(4000 + 50 * i) * MIB}, "total": {24 * GIB}}}}}'
+                              for i in range(60)])
+
+    def test_with_slashes(self):
+        self.assert_capacity(timed(lambda m, g: f"gpu memory (total/used/free): 24576/{m}/{24576 - m} MiB"))
+
+
+class Shares(Devices):
+    """1 % is shown as 1 GiB where the capacity is not given."""
+
+    def test_free(self):
+        self.assert_growths(timed(lambda m, g: f"VRAM free: {100 - m / 100:.2f}%"), {("device_used", "0"): 1024})
+
+    def test_of_one(self):
+        self.assert_growths(timed(lambda m, g: f"iteration 5/ 900 | mem usages: {m / 10000:.4f} | lm loss: 1.0E+00 |"),
+                            {("device_used", "0"): 1024})
+
+
+class Threads(Devices):
+    def lines_of(self, names, form, shared=False):
+        """Each thread writes once in 30 s, in any order. The first one's memory leaks; `shared`: all write about it."""
+        draw = random.Random(7)
+        lines = []
+        for i in range(60):
+            for name in names:
+                ms = 30_000 * i + draw.randrange(8000)
+                used = 4000 + 50 * i if shared or name == names[0] else 9000
+                lines.append((ms, form(f"{at(ms / 1000)},{ms % 1000:03}", name, used)))
+        return [line for _, line in sorted(lines)]
+
+    def test_with_memory_of_their_own(self):
+        for form in (lambda time, name, used: f"{time} [{name}] gpu mem used {used} MiB",
+                     lambda time, name, used: f"{time} INFO [{name}] gpu mem used {used} MiB",
+                     lambda time, name, used: f"[{name}] {time} gpu mem used {used} MiB"):
+            self.assert_growths(self.lines_of(["worker-42", "worker-7"], form),
+                                {("device_used", "worker-42"): 100, ("device_used", "worker-7"): 0})
+
+    def test_that_write_about_one_gpu(self):
+        self.assert_growths(
+            self.lines_of(["Thread-1", "Thread-2"], lambda time, name, used: f"{time} [{name}] gpu mem used {used} MiB", True),
+            {("device_used", "0"): 100})
+
+    def test_levels_are_no_names(self):
+        lines = [f"{at(30 * i)} [{('INFO', 'WARN')[i % 2]}] gpu mem used {4000 + 50 * i} MiB" for i in range(60)]
+        self.assert_growths(lines, {("device_used", "0"): 100})
+
+
+class Phases(Devices):
+    def test_lines_of_one_time_that_differ_are_refused(self):
+        lines = []
+        for i in range(60):
+            lines += [f"{at(30 * i)} train loss 0.1 gpu mem {4000 + 50 * i} MiB",
+                      f"{at(30 * i)} val loss 0.1 gpu mem {4100 + 50 * i} MiB"]
+        self.assert_refused(lines, "differ in their words", "--line-pattern 'train.*?mem")
+
+    def test_the_pattern_of_the_refusal_reads_one_phase(self):
+        lines = []
+        for i in range(60):
+            lines += [f"step {i} before forward: GPU memory {4000 + 50 * i} MB",
+                      f"step {i} after forward: GPU memory {8000 + 50 * i} MB",
+                      f"step {i} after empty_cache: GPU memory {4000 + 50 * i} MB"]
+        case = self.analyze(lines)
+        self.assertEqual(case.code, 2, case.text)
+        pattern = case.error.split("--line-pattern '")[1].split("'")[0]
+        case = self.analyze(lines, "--line-pattern", pattern)
+        self.assertEqual(case.code, 1, case.text + case.error)
+        self.assertEqual(case.of()["samples"], 60)
+
+    def test_a_sawtooth_is_no_row_of_gpus(self):
+        lines = [f"gpu mem used {8000 + 100 * (i % 12)} MiB" for i in range(240)]
+        self.assert_growths(lines, {("device_used", "0"): 0}, per_minute=False)
+        levels = [8000, 3000, 9000, 1000, 5000, 7000]
+        self.assert_refused([f"gpu mem used {levels[i % 6]} MiB" for i in range(240)], "alternate between 6 GPUs")
+
+
+class Summaries(Devices):
+    """torch.cuda.memory_summary()."""
+
+    def summary(self, gpu, used, count):
+        bar, line = "|" + "=" * 75 + "|", "|" + "-" * 75 + "|"
+
+        def row(name, now, peak, allocated, freed):
+            return f"| {name:<21} | {now:>6} MiB | {peak:>6} MiB | {allocated:>6} MiB | {freed:>6} MiB |"
+
+        return [bar, f"|                  PyTorch CUDA memory summary, device ID {gpu}                 |", line,
+                "|            CUDA OOMs: 0            |        cudaMalloc retries: 0         |", bar,
+                "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |", line,
+                row("Allocated memory", used, used + 100, 100000 + 900 * count, 96000 + 850 * count),
+                row("      from large pool", used - 10, used + 90, 90000 + 900 * count, 86000 + 850 * count),
+                row("      from small pool", 10, 20, 900 + count, 800 + count), line,
+                row("Active memory", used, used + 100, 100000 + 900 * count, 96000 + 850 * count), line,
+                row("GPU reserved memory", 9000, 9000, 9000, 0), line,
+                row("Non-releasable memory", 50, 300, 1000 + count, 950 + count), line,
+                "| Allocations           |    1234    |    1300    |   99999    |   98765    |", bar, ""]
+
+    def test_current_usage(self):
+        lines = []
+        for i in range(40):
+            lines += [f"step {i} loss 0.5", *self.summary(0, 4000 + 50 * i, i), *self.summary(1, 7000, i)]
+        self.assert_growths(lines, {("allocator_allocated", "0"): 50, ("allocator_reserved", "0"): 0,
+                                    ("allocator_allocated", "1"): 0, ("allocator_reserved", "1"): 0}, per_minute=False)
+
+
+class Captured(Devices):
+    """kubectl logs --timestamps, docker logs -t."""
+
+    def test_tables(self):
+        lines = ["2026-03-01T11:59:59.123456789Z timestamp, index, memory.used [MiB], memory.total [MiB]"]
+        lines += [f"{at(30 * i, '%Y-%m-%dT%H:%M:%S')}.123456789Z {at(30 * i, '%Y/%m/%d %H:%M:%S')}.000, 0, {4000 + 50 * i} MiB, 24576 MiB"
+                  for i in range(60)]
+        self.assert_growths(lines, {("device_used", "0"): 100})
+        lines = ["2026-03-01T11:59:59.123456789Z step,gpu_mem_mb"]
+        lines += [f"{at(30 * i, '%Y-%m-%dT%H:%M:%S')}.123456789Z {i},{4000 + 50 * i}" for i in range(60)]
+        self.assert_growths(lines, {("device_used", "0"): 50}, per_minute=False)
+
+
+if __name__ == "__main__":
+    unittest.main()
