@@ -13,16 +13,18 @@ shift
 folder=$(mktemp -d "${TMPDIR:-/tmp}/vt.XXXXXX") || exit 1
 # Some tests act as another user, who has to reach what they made.
 chmod 755 "$folder" && mkdir -m 1777 "$folder/t" && mkdir -m 755 "$folder/h" "$folder/c" && mkdir -m 700 "$folder/r" || exit 1
-trap 'rm -rf "$folder"' EXIT
+# In memory where there is such a place: see tests/unit/temp_folder.hpp.
+shm=$(mktemp -d /dev/shm/vt.XXXXXX 2>/dev/null) && chmod 1777 "$shm" || shm="$folder/t"
+trap 'rm -rf "$folder" "$shm"' EXIT
 trap 'exit 130' INT TERM
 
-env TMPDIR="$folder/t" HOME="$folder/h" XDG_RUNTIME_DIR="$folder/r" VRAMTRACK_TEST_RUN="$folder" \
+env TMPDIR="$folder/t" HOME="$folder/h" XDG_RUNTIME_DIR="$folder/r" VRAMTRACK_TEST_RUN="$folder" VRAMTRACK_TEST_MEMORY="$shm" \
   XDG_CACHE_HOME="$folder/c" XDG_CONFIG_HOME="$folder/c/config" POCL_CACHE_DIR="$folder/c/pocl" RUSTUP_HOME="${RUSTUP_HOME:-$HOME/.rustup}" \
   ctest --test-dir "$build" --output-on-failure --output-junit "$PWD/$build/tests.xml" "$@"
 status=$?
 
 # Others may leave what is theirs: pocl and Chromium caches, settings and dconf's file, a Python program that a test kills its socket.
-left=$(find "$folder/t" "$folder/h" "$folder/r" -mindepth 1 -maxdepth 3 ! -path "$folder/r/vramtrack-attach*" ! -path "$folder/r/dconf*" |
+left=$(find "$folder/t" "$folder/h" "$folder/r" "$shm" -mindepth 1 -maxdepth 3 ! -path "$folder/r/vramtrack-attach*" ! -path "$folder/r/dconf*" |
   head -n 20)
 if [ -n "$left" ]; then
   echo "tests: left behind in the temporary folder, the home or the runtime folder:"

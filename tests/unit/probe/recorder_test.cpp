@@ -32,7 +32,8 @@ namespace {
 class Recorder : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder = new TempFolder;
+    static TempFolder of_program;
+    folder = &of_program;
     setenv("VRAMTRACK_PROBE_DIR", folder->path().c_str(), 1);
     ASSERT_TRUE(is_recording());
   }

@@ -26,8 +26,8 @@ namespace vramtrack::probe {
 namespace {
 
 std::string folder_of_ring() {
-  static TempFolder* folder = new TempFolder;
-  if (getenv("VRAMTRACK_PROBE_DIR") == nullptr) setenv("VRAMTRACK_PROBE_DIR", folder->path().c_str(), 1);
+  static TempFolder folder;
+  if (getenv("VRAMTRACK_PROBE_DIR") == nullptr) setenv("VRAMTRACK_PROBE_DIR", folder.path().c_str(), 1);
   return getenv("VRAMTRACK_PROBE_DIR");
 }
 
