@@ -69,7 +69,9 @@ class SeveralInALine(Devices):
         for form in (lambda m, g: f"GPU mem: {{0: '8.79GB', 1: '{g:.2f}GB'}}",
                      lambda m, g: f"mem: {{0: 9000, 1: {m}}} MB",
                      lambda m, g: f"gpu_mem={{'0': 9000, '1': {m}}}",
-                     lambda m, g: f"vram {{'cuda:0': '9000 MiB', 'cuda:1': '{m} MiB'}}"):
+                     lambda m, g: f"vram {{'cuda:0': '9000 MiB', 'cuda:1': '{m} MiB'}}",
+                     lambda m, g: f"GPU mem (GB): 8.79, {g:.2f}",
+                     lambda m, g: f"vram 9000MiB {m}MiB"):
             self.assert_growths(timed(form), FIRST_RESTS)
 
     def test_a_label_for_each(self):
@@ -93,6 +95,10 @@ class SeveralInALine(Devices):
             self.assert_growths(timed(form), {allocated: 100})
         self.assert_growths(timed(lambda m, g: f"memory_allocated(0) {m * MIB} memory_allocated(1) {9000 * MIB}"),
                             {allocated: 100, ("allocator_allocated", "1"): 0})
+
+    def test_thousands(self):
+        self.assert_growths(timed(lambda m, g: f"torch.cuda.memory_allocated() = {m * MIB:,}"), {("allocator_allocated", "0"): 100})
+        self.assert_growths(timed(lambda m, g: f"GPU memory in use: {m * MIB:_} bytes"), {("device_used", "0"): 100})
 
     def test_other_amounts_of_a_server(self):
         self.assert_growths(timed(lambda m, g: f"weights=13.4GB kv_cache=6.1GB gpu_used={g:.2f}GB"),
@@ -157,6 +163,78 @@ class Threads(Devices):
     def test_levels_are_no_names(self):
         lines = [f"{at(30 * i)} [{('INFO', 'WARN')[i % 2]}] gpu mem used {4000 + 50 * i} MiB" for i in range(60)]
         self.assert_growths(lines, {("device_used", "0"): 100})
+
+
+class Origins(Devices):
+    """Lines of two machines, programs or GPUs, in any order, that say so wherever and however they like."""
+
+    def lines_of(self, form, names):
+        draw = random.Random(5)
+        lines = []
+        for i in range(60):
+            for name in names:
+                second = 30 * i + draw.uniform(0, 20)
+                lines.append((second, form(at(second), name, 4000 + 50 * i if name == names[0] else 5000 + i % 3)))
+        return [line for _, line in sorted(lines)]
+
+    def test_names_of_gpus(self):
+        for form in (lambda time, name, used: f"{time} INFO gpu_id={name} mem={used}MiB",
+                     lambda time, name, used: f"ts={time.replace(' ', 'T')}Z level=info used_mib={used} device={name}",
+                     lambda time, name, used: f"{time} {used} MiB used on cuda:{name}",
+                     lambda time, name, used: f"{time} GPU index {name}: {used} MiB",
+                     lambda time, name, used: f"{time} dev {name}: vram {used} MiB"):
+            self.assert_growths(self.lines_of(form, ["0", "1"]), {("device_used", "0"): 100, ("device_used", "1"): 0})
+
+    def test_names_of_others(self):
+        for form, names in ((lambda time, name, used: f"{time} worker={name} vram {used} MiB", ["7", "8"]),
+                            (lambda time, name, used: f"{time} {name}] mem usage: {used} MB", ["TP0", "TP1"]),
+                            (lambda time, name, used: f"{time} [{name}] INFO gpu memory {used} MiB", ["4101", "4102"]),
+                            (lambda time, name, used: f"{time} gpu memory {used} MiB host={name}", ["anna", "bert"]),
+                            (lambda time, name, used: f"{time} {name} mon[88]: GPU0 mem used {used} MiB", ["node01", "node02"])):
+            lines = self.lines_of(form, names)
+            with self.subTest(lines[0]):
+                case = self.analyze(lines)
+                self.assertEqual(case.code, 1, case.text + case.error)
+                leaks = {row["series"]["device"]: row["verdict"]["leak"] for row in case.rows}
+                self.assertEqual(len(leaks), 2, case.text)
+                self.assertEqual([name for name, leak in leaks.items() if leak],
+                                 [name for name in leaks if name.startswith(names[0])], case.text)
+
+    def test_objects_of_two_machines(self):
+        for key in ('"host": {"name": "%s"}', '"service": "%s"', '"machine": "%s"'):
+            lines = self.lines_of(lambda time, name, used: f'{{"time": "{time}", {key % name}, "gpu": {{"id": 0, "memory_used_mb": {used}}}}}',
+                                  ["n7", "n8"])
+            with self.subTest(lines[0]):
+                case = self.analyze(lines)
+                self.assertEqual({row["series"]["device"].split("/")[0]: row["verdict"]["leak"] for row in case.rows},
+                                 {"n7": True, "n8": False}, case.text)
+
+
+class Others(Devices):
+    """Memory that is not a GPU's, beside memory that is."""
+
+    def test_words_for_memory(self):
+        for form in (lambda m, g: f"vram {m} MiB\n2026-03-01 12:00:00 backup: 12 MB of memory used by copy-on-write",
+                     lambda m, g: f"RAM: 20000 MB used, 64000 MB total | GPU0 {m} MiB / 24576 MiB",
+                     lambda m, g: f"RTX 3090 24GB VRAM used {m} MB"):
+            lines = "\n".join(timed(form)).split("\n")
+            self.assert_growths(lines, {("device_used", "0"): 100})
+
+    def test_a_uuid_is_no_figure(self):
+        self.assert_growths(timed(lambda m, g: "gpu memory id=GPU-11111111-aaaa-bbbb-cccc-dddddddddddd "
+                                               f'total="24.0 GiB" available="{24 - g:.3f} GiB"'), {("device_used", "0"): 100})
+
+
+class Shells(Devices):
+    """What a shell writes before the rows of a tool without titles."""
+
+    def test_times(self):
+        for form in ("%b %d %H:%M:%S", "%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%a %b %d %H:%M:%S UTC %Y"):
+            for separator in (" ", ", "):
+                lines = [at(30 * i, form) + f"{separator}{4000 + 50 * i} MiB, 24576 MiB" for i in range(60)]
+                self.assert_growths(lines, {("device_used", "0"): 100})
+        lines = [f"{at(30 * i, '%H:%M:%S')} {k}, {(4000 + 50 * i, 9000)[k]} MiB, 24576 MiB" for i in range(60) for k in (0, 1)]
+        self.assert_growths(lines, {("device_used", "0"): 100, ("device_used", "1"): 0})
 
 
 class Phases(Devices):

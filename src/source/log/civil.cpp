@@ -220,6 +220,7 @@ bool read_named_month(Cursor& c, Civil& out) {
         return false;
       }
       c.take(',');
+      if (c.peek(1) == ' ') c.take('.');  // "20. Nov"
     } else {
       break;
     }

@@ -177,7 +177,10 @@ Column classify_words(std::string_view title) {
       return as(ColumnRole::index, w.is({"gpu"}) || w.is({"device"}) || w.is({"card"}) ? 50 : 60);
     if (w.is({"series"}) || w.is({"run"}) || w.is({"run", "id"}) || w.is({"run", "name"}) || w.is({"host"}) ||
         w.is({"hostname"}) || w.is({"node"}) || w.is({"instance"}) || w.is({"container"}) || w.is({"pod"}) ||
-        w.is({"job"}) || w.is({"job", "id"}) || w.is({"rank"}) || w.is({"worker"}))
+        w.is({"job"}) || w.is({"job", "id"}) || w.is({"rank"}) || w.is({"worker"}) || w.is({"machine"}) ||
+        w.is({"server"}) || w.is({"service"}) || w.is({"experiment"}) || w.is({"trial"}) || w.is({"replica"}) ||
+        w.is({"node", "name"}) || w.is({"host", "name"}) || w.is({"pod", "name"}) || w.is({"job", "name"}) ||
+        w.is({"container", "name"}) || w.is({"logger"}))
       return as(ColumnRole::series, 50);
     if (w.is({"name"}) || w.is({"gpu", "name"}) || w.is({"model"}) || w.is({"device", "name"}) ||
         w.is({"product", "name"}))

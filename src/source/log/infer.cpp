@@ -20,13 +20,15 @@ using logtext::Amount;
 
 /// What one column holds, over all rows.
 struct Values {
-  std::size_t present = 0, dates = 0, uuids = 0, pcis = 0, sizes = 0, numbers = 0, integers = 0;
+  std::size_t present = 0, dates = 0, times_of_day = 0, uuids = 0, pcis = 0, sizes = 0, numbers = 0, integers = 0;
   double low = 0, high = 0, first = 0, last = 0;
   bool rising = true;
   std::string_view sample;
 
   [[nodiscard]] bool all(std::size_t n) const { return present > 0 && n == present; }
-  [[nodiscard]] bool is_text() const { return present > 0 && dates + uuids + pcis + sizes + numbers == 0; }
+  [[nodiscard]] bool is_text() const {
+    return present > 0 && dates + times_of_day + uuids + pcis + sizes + numbers == 0;
+  }
   [[nodiscard]] bool constant() const { return low >= high; }
 };
 
@@ -54,6 +56,7 @@ Values survey(std::span<const std::vector<std::string_view>> rows, std::size_t c
       v.integers += number.has_fraction ? 0 : 1;
     } else if (read_civil(field, DateOrder::month_first, civil) || read_civil(field, DateOrder::day_first, civil)) {
       v.dates += civil.has_date ? 1 : 0;
+      v.times_of_day += !civil.has_date && civil.has_seconds && civil.length == field.size() ? 1 : 0;
     } else if (logtext::read_amount(field, 1, bytes, false, &has_unit) == Amount::read && has_unit) {
       const auto value = static_cast<double>(bytes);
       if (v.sizes++ == 0) v.low = v.high = v.first = v.last = value;
@@ -191,6 +194,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
       if (plan.time < 0 && columns[i].rising && columns[i].low >= 9e8) plan.time = static_cast<int>(i);
     std::erase(numbers, static_cast<std::size_t>(plan.time));
   }
+  if (plan.time < 0 && columns.front().all(columns.front().times_of_day)) plan.time = 0;
   // A process list: a pid followed by a command. (A GPU's name follows its index, and a temperature is below 128.)
   for (const std::size_t i : numbers) {
     const Values& v = columns[i];

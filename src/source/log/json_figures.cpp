@@ -59,6 +59,15 @@ bool take_id(std::string_view text, FigureOwner& owner) {
 
 }  // namespace
 
+std::string_view series_text(const JsonValue& object, std::string_view key) {
+  const JsonValue* const value = object.find(key);
+  if (value == nullptr) return {};
+  if (!value->is_object()) return value->text();
+  for (const std::string_view name : {"name", "hostname", "id", "ip"})
+    if (const JsonValue* const inner = value->find(name); inner != nullptr && !inner->is_object()) return inner->text();
+  return {};
+}
+
 class FigureReader::Walk {
  public:
   explicit Walk(FigureReader& reader) : keys_(reader.keys_), out_(reader.found_), columns_(reader.columns_) {}
@@ -67,8 +76,10 @@ class FigureReader::Walk {
     FigureOwner owner;
     identify(object, {}, false, owner);
     for (const std::string& key : keys_.series)
-      if (const JsonValue* const its = object.find(key); its != nullptr && !its->text().empty())
-        owner.gpu.text += (owner.gpu.text.empty() ? "" : "/") + its->text();
+      if (const std::string_view its = series_text(object, key); !its.empty()) {
+        if (!owner.gpu.text.empty()) owner.gpu.text += '/';
+        owner.gpu.text += its;
+      }
     if (!owner.gpu.text.empty() && owner.gpu.index) owner.gpu.text += '/' + std::to_string(*owner.gpu.index);
     members(object, {}, owner);
   }

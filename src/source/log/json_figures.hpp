@@ -48,6 +48,9 @@ struct FigureKeys {
   std::vector<std::string> series;    ///< of the outermost object, those that tell programs or machines apart
 };
 
+/// What the member `key` of `object` says of who wrote it: its text, or the name within it ("host": {"name": "node7"}).
+std::string_view series_text(const JsonValue& object, std::string_view key);
+
 /// Finds the figures of one object after another. Not thread-safe.
 class FigureReader {
  public:

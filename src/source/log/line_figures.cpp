@@ -64,6 +64,7 @@ class FigureFinder {
     }
     end_list();
     drop_pairs_of_host();
+    give_late_index();
     settle_current(out_.figures);
     settle_current(out_.unclear);
     drop_unclear_wholes();
@@ -93,8 +94,14 @@ class FigureFinder {
   [[nodiscard]] bool continues_list(std::size_t i, bool has_unit) const {
     if (last_end_ != i || elements_.empty() || numbers_[i].percent || out_.figures.back().percent) return false;
     const std::string_view gap = before(i);
-    if (!separates_elements(gap) || has_unit != have_units_) return false;
-    return has_unit || in_brackets_ || gap.size() == 1;
+    if (has_unit != have_units_) return false;
+    // "4001MiB 4100MiB"
+    if (has_unit && logtext::trim(gap).empty() && !numbers_[i].percent)
+      return read_label(labels_.behind(i)).roles.empty();
+    if (!separates_elements(gap)) return false;
+    // "mem (GB): 3.91, 7.81"
+    const bool ends = i + 1 == numbers_.size() || separator_length(logtext::trim(after(i))) > 0;
+    return has_unit || in_brackets_ || gap.size() == 1 || (last_->label.unit_bytes != 0 && ends);
   }
 
   /// "16.3 % (3998 MB)": an amount of what the percentage is of.
@@ -117,6 +124,9 @@ class FigureFinder {
     }
     Said said;
     said.text = labels_.before(i);
+    // "4000 MiB used (20576 MiB left), 66 C": what was said of one figure is not said of the next.
+    const auto begin = static_cast<std::size_t>(said.text.data() - line_.data());
+    if (begin < consumed_) said.text.remove_prefix(std::min(consumed_ - begin, said.text.size()));
     said.label = read_label(said.text);
     if (said.label.unit_bytes == 0 && i > 0 && numbers_[i - 1].is_index())
       said.label.unit_bytes = read_label(before(i)).unit_bytes;  // "GPU0 MiB: 4000"
@@ -125,11 +135,13 @@ class FigureFinder {
     if (said.text.find("-begin") != std::string_view::npos) said.label.change = true;
     if (said.label.change && ends_in_to(said.text)) said.label.change = false;
     const auto follow = [&](const Label& label, std::string_view text) {
+      consumed_ = static_cast<std::size_t>(text.data() + text.size() - line_.data());
       const Label was = said.label;
       said = {label, text};
       said.label.gpu |= was.gpu && !labels_.follow();
       said.label.memory |= was.memory && !labels_.follow();
       said.label.vram |= was.vram && !labels_.follow();
+      said.label.other |= was.other;  // "RAM: 20 GB used"
       if (said.label.subject.empty()) said.label.subject = was.subject;
     };
     // "4000 MiB used of 24576 MiB"
@@ -141,7 +153,7 @@ class FigureFinder {
     const std::size_t last = pair ? i + 1 : i;
     const std::string_view next = labels_.behind(last);
     const bool ends = next.size() < after(last).size() || last + 1 >= numbers_.size();
-    if ((labels_.follow() || (said.label.roles.empty() && ends)) && numbers_[i].is_amount()) {
+    if ((labels_.follow() || (said.label.roles.empty() && ends)) && (pair || numbers_[i].is_amount())) {
       const Label follows = read_label(next);
       if (!follows.roles.empty() || (follows.other && labels_.follow())) follow(follows, next);
     }
@@ -175,6 +187,7 @@ class FigureFinder {
       MemoryFigure f = figure_of(numbers_[i + k]);
       f.role = roles[k];
       f.is_said = f.is_memory = true;
+      f.is_of_gpu = label.is_of_gpu() || of_gpu_;
       if (f.unit_bytes == 0) f.unit_bytes = unit;
       f.label = label_key(text);
       f.word = label.subject;
@@ -230,6 +243,7 @@ class FigureFinder {
     f.role = role == Meaning::none ? Meaning::used : role;
     f.is_said = role != Meaning::none;
     f.is_memory = is_memory || of_gpu_;
+    f.is_of_gpu = of_gpu_ || label.gpu || gpu_ >= 0;
     f.unit_bytes = unit;
     f.word = role != Meaning::none ? role_word : !label.subject.empty() ? label.subject : context_;
     f.label = label_key(said.text);
@@ -296,6 +310,7 @@ class FigureFinder {
     MemoryFigure total = figure_of(numbers_[++i]);
     total.role = Meaning::total;
     total.is_said = total.is_memory = true;
+    total.is_of_gpu = f.is_of_gpu;
     total.label = f.label;
     const std::vector<Meaning> roles = roles_in_order(said.text, 2);
     if (!roles.empty()) {
@@ -337,6 +352,22 @@ class FigureFinder {
     elements_.clear();
   }
 
+  /// "4000 MiB used on cuda:0": the only index of a line is that of its figures, also behind them.
+  void give_late_index() {
+    int index = -1;
+    for (const LineNumber& n : numbers_) {
+      if (!n.is_index()) continue;
+      if (index >= 0 && index != static_cast<int>(n.number)) return;
+      index = static_cast<int>(n.number);
+    }
+    for (auto* const figures : {&out_.figures, &out_.unclear})
+      for (MemoryFigure& f : *figures)
+        if (f.gpu < 0 && index >= 0) {
+          f.gpu = index;
+          f.is_of_gpu = true;
+        }
+  }
+
   /// Free and total memory without a unit are those of a GPU only beside what is used, or together.
   void drop_unclear_wholes() {
     const auto has = [&](Meaning role) {
@@ -368,6 +399,7 @@ class FigureFinder {
   int gpu_ = -1;
   std::string_view context_;
   std::uint64_t heading_unit_bytes_ = 0;
+  std::size_t consumed_ = 0;           ///< where the label of the last figure ends that stands behind it
   std::optional<Said> last_;           ///< of the last figure
   std::size_t last_end_ = 0;           ///< the number after it
   std::vector<std::size_t> elements_;  ///< of the list it is in: the first figure of each
@@ -394,7 +426,7 @@ void find_figures(std::string_view line, LineFigures& out, Grouping open) {
   const LineStart start = read_line_start(line);
   out.stamp = start.stamp;
   out.prefix = start.prefix;
-  out.tag = start.tag;
+  out.tag = {};
   out.minute = start.minute;
   out.elapsed = start.elapsed;
   thread_local CutLine cut;

@@ -12,9 +12,16 @@ LineLabels::LineLabels(const CutLine& cut) : cut_(cut) {
     const std::string_view text = logtext::trim(cut.before(i));
     // "weights=13 GB gpu_used=20 GB"
     const bool stands_before = !own.roles.empty() || (own.other && (text.ends_with('=') || text.ends_with(':')));
-    follow_ = !stands_before && !read_label(behind(i)).roles.empty();
+    follow_ = !stands_before && !read_label(behind(i)).roles.empty() && ends_in_label();
     if (stands_before || follow_) break;  // "45%|" of a progress bar shows neither
   }
+}
+
+/// Whether the last amount has a label behind it: "24GB VRAM used 4000 MB" has none there.
+bool LineLabels::ends_in_label() const {
+  for (std::size_t i = cut_.numbers.size(); i-- > 0;)
+    if (cut_.numbers[i].is_amount() && !cut_.numbers[i].rate) return !read_label(behind(i)).roles.empty();
+  return false;
 }
 
 std::string_view LineLabels::before(std::size_t i) const {
@@ -34,7 +41,8 @@ std::string_view LineLabels::before_index(std::size_t i) const {
     text = cut_.before(i);
   }
   if (numbers[i].use == NumberUse::argument || numbers[i].use == NumberUse::key) return text;
-  // "used(gpu0)"
+  // "used(gpu0)", but not "host memory 45 % | GPU0".
+  text.remove_prefix(text.find_last_of("|;") + 1);
   const std::string_view name = word_right_before(text);
   if (name.empty()) return text;
   std::string_view label = text.substr(0, static_cast<std::size_t>(name.data() - text.data()));

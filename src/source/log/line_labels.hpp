@@ -21,6 +21,7 @@ class LineLabels {
   [[nodiscard]] bool follow() const { return follow_; }
 
  private:
+  [[nodiscard]] bool ends_in_label() const;
   [[nodiscard]] std::string_view before_index(std::size_t i) const;
 
   const CutLine& cut_;

@@ -88,6 +88,18 @@ std::optional<Divisor> read_divisor(std::string_view line, std::size_t slash) {
   return out;
 }
 
+/// The word that says of what a number behind `text` is the index: of "gpu_id=", "GPU index " and "dev", "gpu".
+std::string_view index_word(std::string_view text) {
+  const std::string_view near = word_right_before(text);
+  constexpr std::string_view kIndexWords[] = {"id", "idx", "index", "no", "nr", "num", "number", "ordinal"};
+  const bool is_index = std::any_of(std::begin(kIndexWords), std::end(kIndexWords),
+                                    [&](std::string_view w) { return logtext::same_letters(near, w); });
+  if (!is_index) return near;
+  const std::string_view of = word_right_before(text.substr(0, static_cast<std::size_t>(near.data() - text.data())));
+  const Meaning meaning = of.empty() ? Meaning::none : meaning_of(of);
+  return meaning == Meaning::gpu || meaning == Meaning::rank ? of : near;
+}
+
 class NumberNamer {
  public:
   NumberNamer(CutLine& cut, LineFigures& out) : cut_(cut), numbers_(cut.numbers), out_(out) {}
@@ -200,8 +212,10 @@ class NumberNamer {
   void name_by_word(std::size_t i) {
     LineNumber& n = numbers_[i];
     const std::string_view text = cut_.before(i);
-    const std::string_view near = word_right_before(text);
-    const Meaning named = near.empty() ? Meaning::none : meaning_of(near);
+    const std::string_view near = index_word(text);
+    const Meaning named = near.empty()                         ? Meaning::none
+                          : logtext::same_letters(near, "dev") ? Meaning::gpu
+                                                               : meaning_of(near);
     if (named == Meaning::pid && n.number < 1e9) {
       n.use = NumberUse::pid;
       out_.pid = static_cast<std::uint32_t>(n.number);

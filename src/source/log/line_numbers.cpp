@@ -14,7 +14,7 @@ using logtext::is_alpha;
 using logtext::is_digit;
 
 /// The spaces and apostrophes that may stand between thousands.
-constexpr std::array<std::string_view, 6> kGroupSigns = {" ", "'", "\u00a0", "\u202f", "\u2009", "\u2019"};
+constexpr std::array<std::string_view, 7> kGroupSigns = {" ", "'", "_", "\u00a0", "\u202f", "\u2009", "\u2019"};
 
 std::size_t group_sign(std::string_view text) {
   for (const std::string_view sign : kGroupSigns)
@@ -24,6 +24,19 @@ std::size_t group_sign(std::string_view text) {
 
 bool is_digit_at(std::string_view line, std::size_t i) {
   return i < line.size() && is_digit(line[i]);
+}
+
+bool is_hex_letter(char c) {
+  return (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/// The length of the UUID at `i`, whose digits are no numbers; 0: there is none.
+std::size_t uuid_length(std::string_view line, std::size_t i) {
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  if (line.size() - i < kForm.size() || line[i + 8] != '-' || line[i + 13] != '-') return 0;
+  for (std::size_t k = 0; k < kForm.size(); ++k)
+    if (kForm[k] == '-' ? line[i + k] != '-' : !is_digit(line[i + k]) && !is_hex_letter(line[i + k])) return 0;
+  return kForm.size();
 }
 
 /// The unit behind a number, which is `[i, end)`; spaces may stand before it.
@@ -68,9 +81,12 @@ std::size_t grouped_end(std::string_view line, std::size_t begin) {
   return i;
 }
 
-/// Whether the comma at `i` separates the elements of a list: no number has more than three digits before a group.
+/// Whether the comma at `i` separates the elements of a list: no number has more than three digits before a group, also
+/// behind another group ("4,194,304,000").
 bool separates_list(std::string_view line, std::size_t begin, std::size_t i) {
   constexpr std::size_t kLongestGroup = 3;
+  const std::size_t last = line.substr(begin, i - begin).rfind(',');
+  if (last != std::string_view::npos) begin += last + 1;
   if (line[i] != ',' || i - begin <= kLongestGroup) return false;
   std::size_t next = i + 1;
   while (is_digit_at(line, next)) ++next;
@@ -114,6 +130,10 @@ void cut_numbers(CutLine& out, Grouping open) {
   for (std::size_t i = 0; i < line.size();) {
     if (i == time_begin) {
       i += time.size();
+      continue;
+    }
+    if (const std::size_t uuid = uuid_length(line, i); uuid > 0) {
+      i += uuid;
       continue;
     }
     if (!is_digit(line[i])) {

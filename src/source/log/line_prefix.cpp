@@ -28,6 +28,15 @@ std::string_view candidate(std::string_view line) {
   return line.size() == 1 && kEnds.find(line.front()) != std::string_view::npos ? line : std::string_view{};
 }
 
+/// "Nov 20 ", which has no year.
+bool is_day_of_syslog(std::string_view text) {
+  const std::string_view month = logtext::take_word(text);
+  const std::string_view day = logtext::take_word(text);
+  constexpr std::string_view kMonths = "janfebmaraprmayjunjulaugsepoctnovdec";
+  if (month.size() != 3 || !trim(text).empty() || day.empty() || day.size() > 2) return false;
+  return kMonths.find(logtext::lowered(month)) % 3 == 0 && std::all_of(day.begin(), day.end(), logtext::is_digit);
+}
+
 /// The first lines that are not empty.
 std::vector<std::string_view> first_lines(std::string_view head) {
   std::vector<std::string_view> lines;
@@ -46,8 +55,11 @@ std::optional<std::string_view> LinePrefix::without(const Part& part, std::strin
   }
   const std::size_t open = line.starts_with('[') ? 1 : 0;
   const std::string_view stamp = find_stamp(line.substr(0, kLongest));
-  if (stamp.empty() || stamp.data() != line.data() + open) return std::nullopt;
-  std::string_view rest = line.substr(open + stamp.size());
+  if (stamp.empty()) return std::nullopt;
+  const auto begin = static_cast<std::size_t>(stamp.data() - line.data());
+  if (begin != open && !is_day_of_syslog(line.substr(0, begin))) return std::nullopt;
+  std::string_view rest = line.substr(begin + stamp.size());
+  if (begin != open && rest.starts_with(',')) rest.remove_prefix(1);
   if (open > 0 && rest.starts_with(']')) rest.remove_prefix(1);
   if (rest.starts_with(' ') || rest.starts_with('\t')) rest.remove_prefix(1);
   for (const std::string_view stream : kStreams) {
@@ -128,7 +140,12 @@ std::string LinePrefix::strip_lines(std::string_view text) const {
     const std::size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    out += strip(line);
+    const std::string_view rest = strip(line);
+    if (makes_column_ && rest.size() < line.size() && !rest.empty()) {
+      out += find_stamp(line.substr(0, kLongest));
+      out += ", ";
+    }
+    out += rest;
     if (end != std::string_view::npos) out += '\n';
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }

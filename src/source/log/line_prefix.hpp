@@ -23,6 +23,9 @@ class LinePrefix {
   /// Puts the time of the prefix in the place of lines that hold nothing else, for tools whose screens have no clock.
   void keep_times() { keeps_times_ = true; }
 
+  /// Writes the time of the prefix and a comma in its place, so that it is a column: "10:00:00 4000 MiB, 24576 MiB".
+  void make_column() { makes_column_ = true; }
+
   /// `line` without the prefix; as it is, if it does not have it.
   [[nodiscard]] std::string_view strip(std::string_view line) const;
   /// The same for all lines of `text`, whole ones or not.
@@ -43,6 +46,7 @@ class LinePrefix {
   std::vector<Part> parts_;
   std::string example_;
   bool keeps_times_ = false;
+  bool makes_column_ = false;
 };
 
 }  // namespace vramtrack

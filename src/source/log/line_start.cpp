@@ -98,39 +98,6 @@ std::string_view leading_minute(std::string_view line, std::string_view prefix) 
   return line.substr(0, end);
 }
 
-/// "worker-7", "Thread-42", "Worker_TP0 pid=4242": a name with a number, in brackets.
-std::string_view tag_in(std::string_view group) {
-  const std::string_view name = group.substr(0, group.find(" pid="));
-  if (name.empty() || name.size() > 40 || !is_alpha(name.front()) || !is_digit(name.back())) return {};
-  for (const char c : name)
-    if (!is_alpha(c) && !is_digit(c) && std::string_view("-_./#:").find(c) == std::string_view::npos) return {};
-  std::vector<Word> words;
-  cut_words(name, words);
-  // "GPU0" and "rank3" are indices, "step-3" and "mem-5" are about the message.
-  return std::all_of(words.begin(), words.end(), [](const Word& word) { return word.meaning == Meaning::none; })
-             ? name
-             : std::string_view{};
-}
-
-/// The tag among the levels and groups in brackets with which `text` begins.
-std::string_view leading_tag(std::string_view text) {
-  while (true) {
-    text.remove_prefix(std::min(text.find_first_not_of(" \t,|-:"), text.size()));
-    if (text.empty()) return {};
-    if (text.front() == '[' || text.front() == '(') {
-      const std::size_t close = text.find(text.front() == '[' ? ']' : ')');
-      if (close == std::string_view::npos) return {};
-      if (const std::string_view tag = tag_in(text.substr(1, close - 1)); !tag.empty()) return tag;
-      text.remove_prefix(close + 1);
-      continue;
-    }
-    std::size_t end = 0;
-    while (end < text.size() && is_alpha(text[end])) ++end;
-    if (end == 0 || !is_log_level(text.substr(0, end))) return {};
-    text.remove_prefix(end);
-  }
-}
-
 }  // namespace
 
 LineStart read_line_start(std::string_view line) {
@@ -140,13 +107,6 @@ LineStart read_line_start(std::string_view line) {
   // Seconds since 1970 are a time only where the message begins: elsewhere they may be any number.
   if (out.stamp.empty()) out.stamp = without_memory_word(find_stamp(behind_header(message_of(line, out.prefix))));
   if (out.stamp.empty()) out.minute = leading_minute(line, out.prefix);
-  out.tag = leading_tag(line);
-  if (const std::string_view time = out.time(); out.tag.empty() && !time.empty()) {
-    const auto time_end = static_cast<std::size_t>(time.data() + time.size() - line.data());
-    std::string_view behind = line.substr(time_end);
-    if (behind.starts_with(']')) behind.remove_prefix(1);
-    out.tag = leading_tag(behind);
-  }
   if (!out.stamp.empty() || !out.minute.empty()) return out;
   if (!out.prefix.empty())
     line.remove_prefix(static_cast<std::size_t>(out.prefix.data() + out.prefix.size() - line.data()));

@@ -71,8 +71,12 @@ void cut_words(std::string_view text, std::vector<Word>& words) {
       i += word.text.size();
     } else if (is_letter(text[i])) {
       std::size_t end = i + 1;
+      // "gpuMemUsed" is three words, "KiB" is one.
+      std::size_t letters = i;
+      while (letters < text.size() && is_letter(text[letters])) ++letters;
+      const bool is_unit = letters - i > 1 && letters - i <= 3 && written_unit(text.substr(i, letters - i)) != 0;
       while (end < text.size() && is_letter(text[end]) && !begins_wide(text[end]) &&
-             !(text[end] >= 'A' && text[end] <= 'Z' && text[end - 1] >= 'a' && text[end - 1] <= 'z'))
+             !(!is_unit && text[end] >= 'A' && text[end] <= 'Z' && text[end - 1] >= 'a' && text[end - 1] <= 'z'))
         ++end;
       const std::string_view word = text.substr(i, end - i);
       words.push_back({word, meaning_of(word)});
@@ -124,7 +128,8 @@ std::string_view count_word(Meaning meaning) {
 std::uint64_t written_unit(std::string_view word) {
   if (word == "M" || word == "Mi" || logtext::same_letters(word, "mio")) return kBytesPerMiB;
   if (word == "G" || word == "Gi" || word == "Go") return kBytesPerGiB;
-  if (word == "Mo") return kBytesPerMiB;
+  if (word == "Mo" || logtext::same_letters(word, "megs")) return kBytesPerMiB;
+  if (logtext::same_letters(word, "gigs") || logtext::same_letters(word, "gig")) return kBytesPerGiB;
   if (word.size() < 2) return 0;
   return logtext::unit_bytes(word);
 }

@@ -48,6 +48,7 @@ std::string_view count_word(Meaning meaning);
 struct MemoryFigure {
   Meaning role = Meaning::used;  ///< used (also memory without another role), allocated, reserved, free, total or peak
   bool is_said = false;          ///< a word gives the role
+  bool is_of_gpu = false;        ///< a word says that it is of a GPU, also one before it in the line
   bool is_memory = false;        ///< a word says that it is memory, also one before it in the line
   double number = 0;
   std::uint64_t unit_bytes = 0;    ///< 0: no unit is written
@@ -90,7 +91,7 @@ struct LineFigures {
   std::string_view pid_word;
   std::string_view prefix;  ///< "trainer-0" of "trainer-0  | ...", "[pod/trainer-0/main] ..."; "0" of srun's "0: ...";
                             ///< "node-7" of "node-7: ..."
-  std::string_view tag;     ///< "worker-7" of "2026-03-01 10:00:00 INFO [worker-7] ...": of a thread or a process
+  std::string_view tag;     ///< of a field that names who wrote the line, if the caller has looked for one
 };
 
 /// Reads `line` (only its first 4 KiB) into `out`. `open`: see read_number(). Pure; microseconds.

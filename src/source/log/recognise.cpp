@@ -246,6 +246,30 @@ Result<RecognisedText> recognise_table_behind_time(const LogHead& head, std::opt
   return table;
 }
 
+/// Shells put a time and a space before the rows that a tool prints without titles: "10:00:00 4000 MiB, 24576 MiB". It
+/// is their first column. Sets `prefix` if so.
+Result<RecognisedText> recognise_row_behind_time(const LogHead& head, std::optional<LinePrefix>& prefix) {
+  auto found = LinePrefix::find_time(head.text);
+  if (!found) return fail("no time before the lines");
+  std::string_view first = head.text;
+  first = found->strip(logtext::take_line(first));
+  if (first.empty() || !logtext::is_digit(first.front()) || find_delimiter(first) == '\0') return fail("no rows");
+  found->make_column();
+  const std::string text = found->strip_lines(head.text);
+  LogHead rows = head;
+  rows.text = text;
+  std::vector<std::string> ignored;
+  const auto plan = infer_from_head(text, ignored);
+  if (!plan || plan->time != 0) return fail("no time in the first column");
+  auto table = recognise_text(rows);
+  if (!table || count_readings(*table->parser, rows) == 0) return fail("no reading behind the time");
+  auto unread = table->format->make(rows);
+  if (!unread) return fail(std::move(unread.error()));
+  table->parser = std::move(*unread);
+  prefix = std::move(found);
+  return table;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, const LogOptions& options,
@@ -267,6 +291,7 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   auto found = recognise_text(head);
   if (options.format.empty() && options.line_pattern.empty()) {
     auto behind = recognise_behind_prefix(head, planned->prefix);
+    if (!behind) behind = recognise_row_behind_time(head, planned->prefix);
     if (!behind && !found) behind = recognise_table_behind_time(head, planned->prefix);
     if (behind) {
       found = std::move(*behind);

@@ -101,9 +101,10 @@ void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
   std::map<std::string, std::pair<std::set<std::string>, std::size_t>> values;
   for (const JsonValue& object : objects)
     for (const auto& [key, value] : object.members())
-      if (!value.text().empty() && classify_column(key).role == ColumnRole::series) {
+      if (const std::string_view text = series_text(object, key);
+          !text.empty() && classify_column(key).role == ColumnRole::series) {
         auto& [its, n] = values[key];
-        its.insert(value.text());
+        its.emplace(text);
         ++n;
       }
   for (const auto& [key, its] : values)

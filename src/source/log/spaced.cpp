@@ -99,6 +99,10 @@ std::string tabbed(std::string_view text, Spacing spacing) {
 /// Whether a field belongs to a sentence or names what follows it: "VRAM:", "/", "used=5", "->", "memory_allocated(0)".
 /// Cells of a table do not.
 bool is_of_text(std::string_view field) {
+  if (!is_number(field) && field.find('_') != std::string_view::npos) {  // "gpu0_mem_used"
+    const Label label = read_label(field);
+    if (label.memory || label.vram || (label.gpu && !label.roles.empty())) return true;
+  }
   if (field.ends_with(')') && field.find('(') != std::string_view::npos && read_label(field).says_anything())
     return true;
   if (field.ends_with(':') || field.find('=') != std::string_view::npos) return true;

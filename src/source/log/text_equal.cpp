@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "source/log/line_fields.hpp"
 #include "source/log/line_pattern.hpp"
 #include "source/log/stamp_search.hpp"
 #include "source/log/text_plan.hpp"
@@ -52,10 +53,9 @@ std::string_view whole_label(std::string_view line, std::size_t begin) {
 }
 
 /// "trainer-0" and the like, by which a line names its GPU.
-std::string origin_pattern(const HeadLine& line, const WordPlan& plan) {
-  const std::string_view prefix = plan.prefix_is_gpu ? line.found.prefix : std::string_view{};
+std::string prefix_pattern(const HeadLine& line) {
+  const std::string_view prefix = line.found.prefix;
   if (line.text.starts_with("[pod/")) return "^\\[pod/(?<gpu>[^\\]]+)\\]";
-  if (prefix.empty()) return "[\\[(](?<gpu>[^\\]): ]+)";
   if (std::all_of(prefix.begin(), prefix.end(), logtext::is_digit)) return "^ *(?<gpu>[0-9]+): ";
   return "^ *(?<gpu>[^ :=%|]+) *\\|";
 }
@@ -99,13 +99,23 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label
                      plan.minutes ? "[0-9]{1,2}:[0-9]{2}" : "[0-9.]+"});
   }
   if (plan.pid_is_process) parts.push_back({line.found.pid_begin, line.found.pid_word, "pid", "[0-9]+"});
-  if (line.found.gpu >= 0) parts.push_back({line.found.gpu_begin, line.found.gpu_word, "gpu", "[0-9]+"});
+  if (!line.found.tag.empty())
+    parts.push_back({static_cast<std::size_t>(line.found.tag.data() - text.data()),
+                     {},
+                     {},
+                     field_pattern({plan.tag, line.found.tag})});
+  else if (line.found.gpu >= 0)
+    parts.push_back({line.found.gpu_begin, line.found.gpu_word, "gpu", "[0-9]+"});
   std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
-  std::string out = plan.origin(line.found).empty() ? std::string() : origin_pattern(line, plan);
+  std::string out = plan.prefix_is_gpu ? prefix_pattern(line) : std::string();
   std::set<std::string_view> groups;
   for (const Part& part : parts) {
     if (!groups.insert(part.group).second) return {};  // several GPUs in a line
     if (!out.empty()) out += ".*?";
+    if (part.group.empty()) {  // of a field, with its own group
+      out += part.value;
+      continue;
+    }
     const bool stands_before = !part.word.empty() && part.word.data() < text.data() + part.begin;
     if (stands_before) out += escaped(part.word) + "[^0-9]*";
     out += fmt::format("(?<{}>{})", part.group, part.value);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "source/log/labels.hpp"
+#include "source/log/line_fields.hpp"
 #include "source/log/text_plan.hpp"
 
 namespace vramtrack {
@@ -31,27 +32,75 @@ bool names_differ(const Head& head, std::string_view LineFigures::*name) {
          seen.size() * 3 <= head.lines.size();
 }
 
-/// Whether threads or processes, which name themselves in brackets, use GPUs of their own. Threads of one program that
-/// write about one GPU take turns in one series: the way from line to line is then no longer than the way from each
-/// line to the next one of its thread. With GPUs of their own, the way from line to line is that between their levels.
-bool tags_tell_apart(const Head& head, const WordPlan& plan) {
-  if (!names_differ(head, &LineFigures::tag)) return false;
-  std::map<std::pair<std::string_view, int>, double> last;  // by tag and GPU
-  std::map<int, double> last_of_all;
-  double way = 0;
-  double way_of_all = 0;
-  for (const HeadLine& line : head.lines)
-    for (const MemoryFigure& f : line.found.figures) {
-      if (f.percent || f.role == Meaning::total || !plan.takes(f)) continue;
-      const auto bytes = static_cast<double>(f.bytes(1));
-      const auto [mine, is_my_first] = last.emplace(std::pair(line.found.tag, f.gpu), bytes);
-      const auto [any, is_first] = last_of_all.emplace(f.gpu, bytes);
-      way += std::abs(bytes - mine->second);
-      way_of_all += std::abs(bytes - any->second);
-      mine->second = any->second = bytes;
-      break;
+/// How far the readings of each of several series go from one to the next, all together.
+class Way {
+ public:
+  void add(const std::string& series, double bytes) {
+    const auto [last, is_first] = last_.emplace(series, bytes);
+    sum_ += std::abs(bytes - last->second);
+    last->second = bytes;
+  }
+  [[nodiscard]] double sum() const { return sum_; }
+
+ private:
+  std::map<std::string, double> last_;
+  double sum_ = 0;
+};
+
+/// The first figure of a line that is read.
+const MemoryFigure* first_figure(const HeadLine& line, const WordPlan& plan) {
+  const auto it = std::find_if(line.found.figures.begin(), line.found.figures.end(), [&](const MemoryFigure& f) {
+    return !f.percent && f.role != Meaning::total && plan.takes(f);
+  });
+  return it == line.found.figures.end() ? nullptr : &*it;
+}
+
+/// The field whose values tell apart machines, programs or threads that use GPUs of their own; empty: there is none.
+/// Threads of one program that write about one GPU take turns in one series: the way from line to line is then no
+/// longer than the way from each line to the next one of its thread. With GPUs of their own, the way from line to line
+/// is that between their levels.
+std::string find_tag(const Head& head, const WordPlan& plan) {
+  struct Seen {
+    std::map<std::string_view, std::size_t> values;
+    std::size_t lines = 0;
+    Way way;
+  };
+  std::map<std::string, Seen> seen;
+  std::vector<std::string> in_order;
+  Way way_of_all;
+  std::size_t lines = 0;
+  std::vector<LineField> fields;
+  for (const HeadLine& line : head.lines) {
+    const MemoryFigure* const f = first_figure(line, plan);
+    if (f == nullptr) continue;
+    ++lines;
+    const auto bytes = static_cast<double>(f->bytes(1));
+    const std::string gpu = std::to_string(f->gpu);
+    way_of_all.add(gpu, bytes);
+    cut_fields(line.text, fields);
+    for (auto field = fields.begin(); field != fields.end(); ++field) {
+      if (std::any_of(fields.begin(), field, [&](const LineField& other) { return other.name == field->name; }))
+        continue;
+      const auto [its, is_new] = seen.try_emplace(field->name);
+      if (is_new) in_order.push_back(field->name);
+      ++its->second.values[field->value];
+      ++its->second.lines;
+      its->second.way.add(gpu + ' ' + std::string(field->value), bytes);
     }
-  return way_of_all > 2 * way;
+  }
+  constexpr std::size_t kFewestEach = 3;
+  std::string best;
+  double shortest = way_of_all.sum() / 2;
+  for (const std::string& name : in_order) {
+    const Seen& its = seen[name];
+    const bool is_name =
+        its.lines == lines && its.values.size() >= 2 && its.values.size() * kFewestEach <= lines &&
+        std::all_of(its.values.begin(), its.values.end(), [](const auto& v) { return v.second >= kFewestEach; });
+    if (!is_name || its.way.sum() >= shortest) continue;
+    shortest = its.way.sum();
+    best = name;
+  }
+  return best;
 }
 
 /// Whether "pid 4242" tells processes apart: each reading has one, there are several, and each one repeats. GPUs that
@@ -73,14 +122,23 @@ bool pids_differ(const Head& head, const WordPlan& plan) {
 
 }  // namespace
 
+void tag_lines(Head& all, const WordPlan& plan) {
+  if (plan.tag.empty()) return;
+  for (HeadLine& line : all.lines) line.found.tag = field_of(line.text, plan.tag);
+}
+
+void settle_origins(Head& all, WordPlan& plan) {
+  plan.prefix_is_gpu = names_differ(all, &LineFigures::prefix);
+  plan.pid_is_process = !plan.prefix_is_gpu && pids_differ(all, plan);
+  if (!plan.prefix_is_gpu && !plan.pid_is_process) plan.tag = find_tag(all, plan);
+  tag_lines(all, plan);
+}
+
 void settle_readings(const Head& all, WordPlan& plan) {
   std::size_t unnamed = 0;
   for (const HeadLine& line : all.lines)
     for (const MemoryFigure& f : line.found.figures) unnamed += plan.takes(f) && f.gpu < 0 ? 1U : 0U;
   plan.heads_name_gpu = all.heads >= 2 && unnamed >= all.heads;
-  plan.prefix_is_gpu = names_differ(all, &LineFigures::prefix);
-  plan.tag_is_gpu = !plan.prefix_is_gpu && tags_tell_apart(all, plan);
-  plan.pid_is_process = !plan.prefix_is_gpu && !plan.tag_is_gpu && pids_differ(all, plan);
 
   std::set<std::set<Meaning>> kinds;
   for (const HeadLine& line : all.lines) {

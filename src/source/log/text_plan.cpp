@@ -25,7 +25,8 @@ Status settle_labels(const Head& head, WordPlan& plan) {
     const HeadLine* first = nullptr;
   };
   std::map<std::string, Seen> labels;
-  std::map<int, std::string> last;  // by GPU, which may have a label of its own: "mem used(0): 5, used(1): 6"
+  // By GPU, which may have a label of its own: "mem used(0): 5, used(1): 6".
+  std::map<std::pair<std::string_view, int>, std::string> last;
   std::size_t switches = 0;
   std::size_t readings = 0;
   std::size_t together = 0;
@@ -39,7 +40,7 @@ Status settle_labels(const Head& head, WordPlan& plan) {
       if (f.role != Meaning::used) continue;
       Seen& seen = labels[f.label];
       if (seen.lines++ == 0) seen.first = &line;
-      const auto [its_last, is_first] = last.emplace(f.gpu, f.label);
+      const auto [its_last, is_first] = last.emplace(std::pair(plan.origin(line.found), f.gpu), f.label);
       switches += f.label != its_last->second ? 1U : 0U;
       its_last->second = f.label;
       ++readings;
@@ -138,14 +139,38 @@ Status settle_roles(const LogHead& head, const Head& all, WordPlan& plan, std::v
     }
   // A few lines of another kind do not count.
   const std::size_t enough = std::max<std::size_t>(2, all.lines.size() / 50);
-  const auto repeats = [&](Meaning role) { return amounts.contains(role) && amounts[role] >= enough; };
+  // An allocator that holds nothing is another's: "bytes_reserved: 0" of JAX.
+  const auto is_zero = [&](Meaning role) {
+    return std::all_of(all.lines.begin(), all.lines.end(), [&](const HeadLine& line) {
+      return std::all_of(line.found.figures.begin(), line.found.figures.end(),
+                         [&](const MemoryFigure& f) { return f.role != role || f.percent || f.number == 0; });
+    });
+  };
+  const auto repeats = [&](Meaning role) {
+    return amounts.contains(role) && amounts[role] >= enough && !(role == Meaning::reserved && is_zero(role));
+  };
   for (const Meaning role : {Meaning::used, Meaning::allocated, Meaning::reserved, Meaning::free, Meaning::total})
     if (amounts.contains(role) && (role == Meaning::total || repeats(role))) plan.roles.insert(role);
   if (plan.roles.contains(Meaning::total) && totals_change(all)) {
     plan.roles.erase(Meaning::total);
     assumptions.emplace_back("what is called the total changes from line to line: it is not taken for the capacity");
   }
-  plan.said_only = said >= enough && said * 4 >= amounts[Meaning::used];
+  // Where lines say that memory is a GPU's, "redis: 12 MB of memory used" is not.
+  const auto use_of = [&](bool gpu) {
+    std::size_t n = 0;
+    for (const HeadLine& line : all.lines)
+      n += std::any_of(line.found.figures.begin(), line.found.figures.end(), [&](const MemoryFigure& f) {
+        return !f.percent && f.role == Meaning::used && f.is_of_gpu == gpu;
+      });
+    return n;
+  };
+  const std::size_t of_gpu = use_of(true);
+  plan.of_gpu_only = of_gpu >= enough && of_gpu * 4 >= use_of(false);
+  std::size_t said_of_gpu = 0;
+  for (const HeadLine& line : all.lines)
+    for (const MemoryFigure& f : line.found.figures)
+      said_of_gpu += !f.percent && f.role == Meaning::used && f.is_said && (f.is_of_gpu || !plan.of_gpu_only) ? 1U : 0U;
+  plan.said_only = said >= enough && said_of_gpu * 4 >= amounts[Meaning::used];
   const bool has_use = plan.roles.contains(Meaning::used) || plan.roles.contains(Meaning::allocated) ||
                        plan.roles.contains(Meaning::reserved) ||
                        (plan.roles.contains(Meaning::free) &&
@@ -199,7 +224,10 @@ Status settle_numbers(const LogHead& head, Head& all, WordPlan& plan, std::vecto
     if (plan.unit_unknown) assumptions.push_back(unknown_grouping(settled.example, unit_bytes));
   }
   plan.grouping = settled.grouping;
-  if (plan.grouping != Grouping::by_comma) all = survey(head.text, plan.unclear, plan.grouping);
+  if (plan.grouping != Grouping::by_comma) {
+    all = survey(head.text, plan.unclear, plan.grouping);
+    tag_lines(all, plan);
+  }
   return {};
 }
 
@@ -213,8 +241,9 @@ Status settle_unit(const LogHead& head, const Head& all, WordPlan& plan, std::ve
       if (f.role == Meaning::total)
         total = std::max(total.value_or(0), f.number);
       else
-        bare.push_back(f.is_open ? fmt::format("{}", f.number)
-                                 : plain_digits(std::string_view(line.text).substr(f.begin, f.digits_end - f.begin)));
+        bare.push_back(f.is_open || line.text.substr(f.begin, f.digits_end - f.begin).find(',') != std::string::npos
+                           ? fmt::format("{}", f.number)
+                           : plain_digits(std::string_view(line.text).substr(f.begin, f.digits_end - f.begin)));
     }
   const auto given = unit_of(*head.options);
   if (!given) return fail(given.error());
@@ -266,6 +295,7 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std:
     assumptions.push_back(fmt::format("nothing says whose memory '{}' is: it is assumed to be that of a GPU",
                                       excerpt(all.lines.front().found.figures.front().label)));
   if (Status ok = settle_roles(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  settle_origins(all, plan);
   if (Status ok = settle_labels(all, plan); !ok) return fail(std::move(ok.error()));
   if (Status ok = settle_lists(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   if (Status ok = settle_numbers(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));

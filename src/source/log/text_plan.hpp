@@ -22,6 +22,7 @@ namespace vramtrack {
 /// Which figures are meant, according to the head.
 struct WordPlan {
   std::set<Meaning> roles;           ///< of the figures that are read
+  bool of_gpu_only = false;          ///< used, free and total memory that no word says to be a GPU's is another's
   bool said_only = false;            ///< figures without a word for used memory are not used memory
   bool percents = false;             ///< read percentages, for want of amounts
   bool free_percents = false;        ///< those of the free memory, for want of others
@@ -30,7 +31,7 @@ struct WordPlan {
   std::optional<std::string> label;  ///< of used memory, if other labels are skipped
   std::optional<Meaning> counted;    ///< what is counted in place of time
   bool prefix_is_gpu = false;        ///< "trainer-0 |", "0:" identify GPUs
-  bool tag_is_gpu = false;           ///< "[worker-7]" does
+  std::string tag;                   ///< the field that does: see line_fields.hpp; empty: none
   bool heads_name_gpu = false;       ///< a line "GPU 1:" names the GPU of the lines after it
   bool in_blocks = false;
   bool minutes = false;                     ///< lines begin with hours and minutes
@@ -47,13 +48,15 @@ struct WordPlan {
 
   /// What identifies the program of a line, and thereby its GPU; empty: nothing does.
   [[nodiscard]] std::string_view origin(const LineFigures& line) const {
-    return prefix_is_gpu ? line.prefix : tag_is_gpu ? line.tag : std::string_view{};
+    return prefix_is_gpu ? line.prefix : line.tag;
   }
   [[nodiscard]] bool takes(const MemoryFigure& f) const {
     if (f.percent) return percents && f.role == (free_percents ? Meaning::free : Meaning::used);
     if (f.role == Meaning::peak) return peaks;
     if (!roles.contains(f.role)) return false;
     if (f.role == Meaning::used && said_only && !f.is_said) return false;
+    const bool is_allocator = f.role == Meaning::allocated || f.role == Meaning::reserved;
+    if (of_gpu_only && !f.is_of_gpu && !is_allocator) return false;
     return f.role != Meaning::used || !label || *label == f.label;
   }
   /// If there are shares: makes percentages of them.
@@ -112,6 +115,10 @@ Status settle_times(Head& all, WordPlan& plan, std::vector<std::string>& assumpt
 Result<StampReader> settle_clock(const LogHead& head, const Head& all, const WordPlan& plan,
                                  std::vector<std::string>& assumptions);
 
+/// How lines name who wrote them: by a prefix, a process or another field.
+void settle_origins(Head& all, WordPlan& plan);
+/// Sets LineFigures::tag of all lines.
+void tag_lines(Head& all, const WordPlan& plan);
 /// How lines name their GPU, and whether a reading spans several lines: not all of them have the same roles then.
 void settle_readings(const Head& all, WordPlan& plan);
 /// Whether the lines of one time may be several readings of one GPU, rather than one reading of each of several: they

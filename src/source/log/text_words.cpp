@@ -6,6 +6,7 @@
 
 #include "core/option.hpp"
 #include "core/units.hpp"
+#include "source/log/line_fields.hpp"
 #include "source/log/table_rows.hpp"
 #include "source/log/text_plan.hpp"
 
@@ -55,6 +56,7 @@ class WordLines final : public TextLines {
     find_figures(line, found_, plan_.grouping);
     if (plan_.unclear) found_.figures.swap(found_.unclear);
     plan_.settle_shares(found_);
+    if (!plan_.tag.empty()) found_.tag = field_of(line, plan_.tag);
     read_clock(rows);
     const bool has_figures = std::any_of(found_.figures.begin(), found_.figures.end(),
                                          [&](const MemoryFigure& f) { return plan_.takes(f); });
