@@ -71,6 +71,7 @@ class SeveralInALine(Devices):
                      lambda m, g: f"gpu_mem={{'0': 9000, '1': {m}}}",
                      lambda m, g: f"vram {{'cuda:0': '9000 MiB', 'cuda:1': '{m} MiB'}}",
                      lambda m, g: f"GPU mem (GB): 8.79, {g:.2f}",
+                     lambda m, g: f"gpus: 1: {m} MiB; 0: 9000 MiB",
                      lambda m, g: f"vram 9000MiB {m}MiB"):
             self.assert_growths(timed(form), FIRST_RESTS)
 
@@ -234,6 +235,12 @@ class Shells(Devices):
                 lines = [at(30 * i, form) + f"{separator}{4000 + 50 * i} MiB, 24576 MiB" for i in range(60)]
                 self.assert_growths(lines, {("device_used", "0"): 100})
         lines = [f"{at(30 * i, '%H:%M:%S')} {k}, {(4000 + 50 * i, 9000)[k]} MiB, 24576 MiB" for i in range(60) for k in (0, 1)]
+        self.assert_growths(lines, {("device_used", "0"): 100, ("device_used", "1"): 0})
+
+
+    def test_rows_of_gpustat(self):
+        lines = [f"{at(30 * i)} [{k}] NVIDIA A10G | 54'C, 97 % | {(4000 + 50 * i, 9000)[k]} / 24576 MB | ann(3700M)"
+                 for i in range(60) for k in (0, 1)]
         self.assert_growths(lines, {("device_used", "0"): 100, ("device_used", "1"): 0})
 
 

@@ -51,10 +51,10 @@ Status check_in_turn(const Rows& rows, const ColumnPlan& plan, bool comma) {
   }
   const std::size_t n = count_interleaved(used);
   if (n <= 1) return {};
-  return fail(
-      fmt::format("the rows seem to alternate between {} GPUs, but neither name them nor have a time; record index or "
-                  "uuid, and timestamp",
-                  n));
+  return fail(fmt::format(
+      "the rows seem to alternate between {} GPUs, but they neither name them nor have a time; record index or "
+      "uuid, and timestamp",
+      n));
 }
 
 }  // namespace

@@ -282,7 +282,11 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
   if (memory.empty()) return cannot_tell(rows, "no column holds amounts of memory only");
   std::string numbers_of;
   for (const std::size_t column : memory) numbers_of += fmt::format("{}{}", numbers_of.empty() ? "" : ", ", column + 1);
-  return cannot_tell(rows, fmt::format("any of the columns {} may be the used memory", numbers_of));
+  return cannot_tell(
+      rows,
+      memory.size() == 1
+          ? fmt::format("column {} may be the used memory, but has neither a unit nor a time beside it", numbers_of)
+          : fmt::format("any of the columns {} may be the used memory", numbers_of));
 }
 
 }  // namespace vramtrack

@@ -17,11 +17,11 @@ constexpr std::size_t kLongestValue = 60;
 
 /// Keys whose values identify who wrote a line. Those of phases ("split=train") do not.
 constexpr std::array<std::string_view, 44> kKeys = {
-    "host",     "hostname",  "node",     "nodename",   "machine", "server",  "ip",      "addr",    "address",
-    "instance", "pod",       "container", "replica",   "service", "app",     "program", "process", "proc",
-    "pid",      "tid",       "thread",   "threadname", "worker",  "rank",    "actor",   "task",    "job",
-    "jobid",    "job_id",    "run",      "run_id",     "logger",  "model",   "user",    "tenant",  "worker_id",
-    "task_id",  "actor_id",  "node_id",  "local_rank", "gpu",     "gpu_id",  "uuid",    "device"};
+    "host",     "hostname", "node",      "nodename",   "machine", "server", "ip",      "addr",    "address",
+    "instance", "pod",      "container", "replica",    "service", "app",    "program", "process", "proc",
+    "pid",      "tid",      "thread",    "threadname", "worker",  "rank",   "actor",   "task",    "job",
+    "jobid",    "job_id",   "run",       "run_id",     "logger",  "model",  "user",    "tenant",  "worker_id",
+    "task_id",  "actor_id", "node_id",   "local_rank", "gpu",     "gpu_id", "uuid",    "device"};
 
 bool is_key(std::string_view key) {
   return std::any_of(kKeys.begin(), kKeys.end(), [&](std::string_view k) { return logtext::same_letters(k, key); });
@@ -78,12 +78,13 @@ void cut_fields(std::string_view line, std::vector<LineField>& fields) {
         fields.push_back({logtext::lowered(word) + "=", value});
     }
     // "TP0", "worker-42": letters, a sign or none, digits.
-    const std::size_t letters = static_cast<std::size_t>(
-        std::find_if(word.begin(), word.end(), is_digit) - word.begin());
-    if (letters > 0 && letters < word.size() && std::all_of(word.begin() + static_cast<std::ptrdiff_t>(letters), word.end(), is_digit)) {
+    const std::size_t letters =
+        static_cast<std::size_t>(std::find_if(word.begin(), word.end(), is_digit) - word.begin());
+    if (letters > 0 && letters < word.size() &&
+        std::all_of(word.begin() + static_cast<std::ptrdiff_t>(letters), word.end(), is_digit)) {
       fields.push_back({logtext::lowered(word.substr(0, letters)) + "#", word});
-    } else if (letters == word.size() && end + 1 < line.size() && std::string_view("-.#/").find(line[end]) != line.npos &&
-               is_digit(line[end + 1])) {
+    } else if (letters == word.size() && end + 1 < line.size() &&
+               std::string_view("-.#/").find(line[end]) != line.npos && is_digit(line[end + 1])) {
       std::size_t stop = end + 1;
       while (stop < line.size() && is_digit(line[stop])) ++stop;
       const bool ends = stop == line.size() || (!is_of_name(line[stop]) && line[stop] != '.' && line[stop] != '-');

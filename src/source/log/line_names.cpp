@@ -258,21 +258,23 @@ class NumberNamer {
       count(Meaning::iteration, {});
   }
 
-  /// "{0: '5.85GB', 1: '4.88GB'}", "0: 5.85GB 1: 4.88GB": keys rise, and each has a figure. Without braces the figures
-  /// have units.
+  /// "{0: '5.85GB', 1: '4.88GB'}", "0: 5.85GB 1: 4.88GB": keys differ, and each has a figure. Without braces the
+  /// figures have units.
   void name_keys() {
     const std::string_view line = cut_.line;
     std::vector<std::size_t> keys;
     bool in_braces = true;
     for (std::size_t i = 0; i + 1 < numbers_.size(); ++i) {
       const LineNumber& n = numbers_[i];
-      if (n.use != NumberUse::amount || !is_small(i) || n.rate) continue;
+      if ((n.use != NumberUse::amount && n.use != NumberUse::gpu) || !is_small(i) || n.rate) continue;
       std::size_t behind = n.digits_end;
       if (behind < line.size() && (line[behind] == '\'' || line[behind] == '"')) ++behind;
       if (behind >= line.size() || line[behind] != ':' || numbers_[i + 1].use != NumberUse::amount ||
           cut_.after(i).find_first_not_of(" :'\"{[(") != std::string_view::npos)
         continue;
-      if (!keys.empty() && (n.number <= numbers_[keys.back()].number || keys.back() + 2 != i)) return;
+      const bool is_again =
+          std::any_of(keys.begin(), keys.end(), [&](std::size_t k) { return numbers_[k].number == n.number; });
+      if (is_again || (!keys.empty() && keys.back() + 2 != i)) return;
       const std::string_view text = line.substr(0, n.begin);
       in_braces &= text.rfind('{') != text.npos && (text.rfind('}') == text.npos || text.rfind('}') < text.rfind('{'));
       if (!in_braces && numbers_[i + 1].unit_bytes == 0) return;

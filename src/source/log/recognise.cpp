@@ -222,6 +222,9 @@ Result<RecognisedText> recognise_behind_prefix(const LogHead& head, std::optiona
   }
   auto unread = screens->format->make(stripped);
   if (!unread) return fail(std::move(unread.error()));
+  // Without its first line, a screen of gpustat has no time, but lines of text behind one do.
+  if (found->has_time() && screens->format->name == "gpustat-text" && (*unread)->clock_is_relative())
+    return fail("the prefix is the clock");
   screens->parser = std::move(*unread);
   prefix = std::move(found);
   return screens;

@@ -136,7 +136,7 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
                            : metric.gpu == kProcessAround ? std::string("a process")
                                                           : std::string("a GPU");
     assumptions.push_back(
-        fmt::format("the metric '{}' also is the memory of {} and is not read", logtext::excerpt(one.name), of));
+        fmt::format("the metric '{}' may also be the memory of {}; it is not read", logtext::excerpt(one.name), of));
   };
   std::map<int, Best> used, total, free, peak, reserved;
   for (const ScalarSeen& one : seen) {

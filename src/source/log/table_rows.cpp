@@ -39,6 +39,7 @@ void cut(std::string_view text, std::vector<std::string>& cells) {
 std::string_view TableRows::line(std::string_view line) {
   const std::string_view text = trim(line);
   if (!text.starts_with('|')) {
+    if (const std::string_view row = gpustat_row(line); !row.empty()) return row;
     titles_.clear();
     before_.clear();
     in_summary_ = false;
@@ -61,6 +62,22 @@ std::string_view TableRows::line(std::string_view line) {
                                  [](const std::string& cell) { return is_epoch_like(cell) || is_minute_like(cell); });
   if (time != cells_.end()) row_ = *time + ", ";
   write_row(titles_);
+  return row_;
+}
+
+/// "[0] NVIDIA A10G | 54'C,  97 % |  4000 / 24576 MB |", which may stand behind a time.
+std::string_view TableRows::gpustat_row(std::string_view line) {
+  const std::size_t cells = line.find(" | ");
+  const std::size_t open = line.substr(0, cells).rfind('[');
+  if (cells == std::string_view::npos || open == std::string_view::npos) return {};
+  const std::size_t close = line.find(']', open);
+  const std::size_t memory = line.find(" | ", cells + 1);
+  if (close > cells || memory == std::string_view::npos || line.find("'C", cells) > memory) return {};
+  const std::string_view amounts = line.substr(memory + 3, line.find('|', memory + 3) - memory - 3);
+  const std::string_view index = line.substr(open + 1, close - open - 1);
+  if (index.find_first_not_of("0123456789") != std::string_view::npos || amounts.find(" / ") == std::string_view::npos)
+    return {};
+  row_ = fmt::format("{}GPU {} memory used: {}", line.substr(0, open), index, trim(amounts));
   return row_;
 }
 

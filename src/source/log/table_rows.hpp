@@ -9,7 +9,7 @@ namespace vramtrack {
 
 /// "| 1 | 8 GiB |" below "| Epoch | Memory |" is "Epoch: 1, Memory: 8 GiB", and so is "1 8G" below "Epoch GPU_mem".
 /// Of torch.cuda.memory_summary(), the current figures of allocated and reserved memory are lines, and its other rows
-/// are empty. Other lines stay as they are.
+/// are empty. Rows of gpustat are lines. Other lines stay as they are.
 class TableRows {
  public:
   /// Valid until the next call.
@@ -19,6 +19,7 @@ class TableRows {
 
  private:
   void write_row(const std::vector<std::string>& titles);
+  std::string_view gpustat_row(std::string_view line);
   std::string_view summary_row(std::string_view text);
   std::string_view spaced(std::string_view line, std::string_view text);
   void read_spaced_titles(std::string_view text);

@@ -141,7 +141,8 @@ std::string why_no_text(std::string_view head) {
     ++lines;
     if (is_number(line) && ++numbers == 1)
       number_text = fmt::format(
-          "line {} is '{}', and the others are such numbers, too: nothing says when they were read and in which unit; "
+          "line {} is '{}', and the other lines are only numbers, too: nothing says when they were read, or in which "
+          "unit; "
           "for "
           "readings of 'nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -l 1' that is {} "
           "'^(?<used>[0-9]+)$' {} MiB {} 1; better record the time and the unit, too: "
