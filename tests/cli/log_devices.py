@@ -4,33 +4,20 @@ import random
 import sys
 import unittest
 
-from sandbox import Sandbox
-from text_logs import Case
+from log_case import GIB, MIB, LogTests
 
 BINARY = sys.argv.pop(1)
 BEGIN = datetime.datetime(2026, 3, 1, 12, 0)
-MIB = 2**20
-GIB = 2**30
 
 
 def at(seconds, form="%Y-%m-%d %H:%M:%S"):
     return (BEGIN + datetime.timedelta(seconds=seconds)).strftime(form)
 
 
-class Devices(unittest.TestCase):
+class Devices(LogTests):
     """Readings are 30 s apart; what leaks grows by 50 MiB each time, 100 MiB/min."""
 
-    @classmethod
-    def setUpClass(cls):
-        cls.sandbox = Sandbox(BINARY).__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.sandbox.__exit__()
-
-    def analyze(self, lines, *args):
-        self.sandbox.write("a.log", "".join(line + "\n" for line in lines))
-        return Case(self.sandbox, *args, "a.log")
+    binary = BINARY
 
     def assert_growths(self, lines, expected, per_minute=True):
         """`expected`: MiB a minute, or a count, by metric and device; no other series is read."""
@@ -48,12 +35,6 @@ class Devices(unittest.TestCase):
             for series, growth in expected.items():
                 self.assertAlmostEqual(growths[series][0], growth, delta=5, msg=case.text)
                 self.assertEqual(growths[series][1], growth > 0, case.text)
-
-    def assert_refused(self, lines, *words):
-        case = self.analyze(lines)
-        self.assertEqual(case.code, 2, case.text + case.error)
-        for word in words:
-            self.assertIn(word, case.error)
 
 
 def timed(form):
@@ -250,7 +231,7 @@ class Phases(Devices):
         for i in range(60):
             lines += [f"{at(30 * i)} train loss 0.1 gpu mem {4000 + 50 * i} MiB",
                       f"{at(30 * i)} val loss 0.1 gpu mem {4100 + 50 * i} MiB"]
-        self.assert_refused(lines, "differ in their words", "--line-pattern 'train.*?mem")
+        self.assert_refused(self.analyze(lines), "differ in their words", "--line-pattern 'train.*?mem")
 
     def test_the_pattern_of_the_refusal_reads_one_phase(self):
         lines = []
@@ -269,7 +250,7 @@ class Phases(Devices):
         lines = [f"gpu mem used {8000 + 100 * (i % 12)} MiB" for i in range(240)]
         self.assert_growths(lines, {("device_used", "0"): 0}, per_minute=False)
         levels = [8000, 3000, 9000, 1000, 5000, 7000]
-        self.assert_refused([f"gpu mem used {levels[i % 6]} MiB" for i in range(240)], "alternate between 6 GPUs")
+        self.assert_refused(self.analyze([f"gpu mem used {levels[i % 6]} MiB" for i in range(240)]), "alternate between 6 GPUs")
 
 
 class Summaries(Devices):

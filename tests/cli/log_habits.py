@@ -4,8 +4,8 @@ import re
 import sys
 import unittest
 
-from sandbox import FIXTURES, Sandbox
-from text_logs import Case
+from log_case import Case, LogTests
+from sandbox import FIXTURES
 
 BINARY = sys.argv.pop(1)
 BEGIN = datetime.datetime(2024, 5, 1, 23, 50)
@@ -15,24 +15,8 @@ def at(seconds, form="%Y-%m-%d %H:%M:%S"):
     return (BEGIN + datetime.timedelta(seconds=seconds)).strftime(form)
 
 
-class Habits(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.sandbox = Sandbox(BINARY).__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.sandbox.__exit__()
-
-    def analyze(self, lines, *args):
-        self.sandbox.write("a.log", "".join(line + "\n" for line in lines))
-        return Case(self.sandbox, *args, "a.log")
-
-    def assert_leak(self, case, mib_per_min=100, **of):
-        self.assertEqual(case.code, 1, case.text + case.error)
-        verdict = case.of(**of)["verdict"]
-        self.assertTrue(verdict["leak"], case.text)
-        self.assertAlmostEqual(verdict["growth_bytes_per_s"]["mid"] * 60 / 2**20, mib_per_min, delta=mib_per_min / 20)
+class Habits(LogTests):
+    binary = BINARY
 
 
 class Thousands(Habits):

@@ -4,8 +4,7 @@ import re
 import sys
 import unittest
 
-from sandbox import Sandbox
-from text_logs import Case
+from log_case import Case, LogTests
 
 BINARY = sys.argv.pop(1)
 BEGIN = datetime.datetime(2024, 5, 1, 23, 50)
@@ -15,14 +14,8 @@ def at(reading):
     return f"{BEGIN + datetime.timedelta(seconds=30 * reading):%Y-%m-%d %H:%M:%S}"
 
 
-class Logs(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.sandbox = Sandbox(BINARY).__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.sandbox.__exit__()
+class Logs(LogTests):
+    binary = BINARY
 
     def analyze(self, line, *args, readings=60):
         self.sandbox.write("a.log", "".join(line(i) + "\n" for i in range(readings)))

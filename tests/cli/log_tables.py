@@ -4,8 +4,7 @@ import json
 import sys
 import unittest
 
-from sandbox import Sandbox
-from text_logs import Case
+from log_case import LogTests
 
 BINARY = sys.argv.pop(1)
 BEGIN = datetime.datetime(2026, 3, 1, 10, 0)
@@ -24,18 +23,11 @@ def steady(i):
     return 9000 + i * i % 7
 
 
-class Tables(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.sandbox = Sandbox(BINARY).__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.sandbox.__exit__()
+class Tables(LogTests):
+    binary = BINARY
 
     def analyze(self, lines, *args):
-        self.sandbox.write("a.log", "".join(line + "\n" for line in lines))
-        return Case(self.sandbox, "--timezone", "UTC", *args, "a.log")
+        return super().analyze(lines, "--timezone", "UTC", *args)
 
     def json_lines(self, of, n=READINGS):
         """`of` gives the members of the object of a reading, without the time."""
@@ -44,12 +36,6 @@ class Tables(unittest.TestCase):
     def csv(self, titles, of, n=READINGS, *args):
         """`of` gives the cells of a row behind the time."""
         return self.analyze(["time," + titles] + [",".join([at(i), *map(str, of(i))]) for i in range(n)], *args)
-
-    def assert_leak(self, case, mib_per_min=100, **of):
-        self.assertEqual(case.code, 1, case.text + case.error)
-        verdict = case.of(**of)["verdict"]
-        self.assertTrue(verdict["leak"], case.text)
-        self.assertAlmostEqual(verdict["growth_bytes_per_s"]["mid"] * 60 / 2**20, mib_per_min, delta=mib_per_min / 20)
 
     def assert_two(self, case, leaks="0", rests="1"):
         """Of two GPUs one leaks."""

@@ -3,48 +3,24 @@ import datetime
 import sys
 import unittest
 
-from sandbox import Sandbox
-from text_logs import Case
+from log_case import GIB, MIB, LogTests
 
 BINARY = sys.argv.pop(1)
 BEGIN = datetime.datetime(2026, 3, 1, 12, 0)
-MIB = 2**20
-GIB = 2**30
 
 
 def at(seconds, form="%Y-%m-%d %H:%M:%S"):
     return (BEGIN + datetime.timedelta(seconds=seconds)).strftime(form)
 
 
-class Words(unittest.TestCase):
+class Words(LogTests):
     """Each log has 60 lines, 30 s apart, in which 50 MiB more are used each time: 100 MiB/min."""
 
-    @classmethod
-    def setUpClass(cls):
-        cls.sandbox = Sandbox(BINARY).__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.sandbox.__exit__()
-
-    def analyze(self, lines, *args):
-        self.sandbox.write("a.log", "".join(line + "\n" for line in lines))
-        return Case(self.sandbox, *args, "a.log")
+    binary = BINARY
 
     def timed(self, form, form_of_time="%Y-%m-%d %H:%M:%S"):
         """Lines by `form`, which is given the used memory in MiB (m), in GiB (g) and the number of the line (i)."""
         return [at(30 * i, form_of_time) + " " + form(4000 + 50 * i, (4000 + 50 * i) / 1024, i) for i in range(60)]
-
-    def assert_leak(self, case, mib_per_min=100, metric="device_used", device="0"):
-        self.assertEqual(case.code, 1, case.text + case.error)
-        verdict = case.of(metric, device)["verdict"]
-        self.assertTrue(verdict["leak"], case.text)
-        self.assertAlmostEqual(verdict["growth_bytes_per_s"]["mid"] * 60 / MIB, mib_per_min, delta=mib_per_min / 20)
-
-    def assert_refused(self, case, *words):
-        self.assertEqual(case.code, 2, case.text + case.error)
-        for word in words:
-            self.assertIn(word, " ".join(case.error.split()))
 
 
 class Pairs(Words):

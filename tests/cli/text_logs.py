@@ -7,36 +7,15 @@ import re
 import sys
 import unittest
 
+from log_case import Case, LogTests
 from sandbox import FIXTURES, Sandbox
 
-BINARY = sys.argv.pop(1) if __name__ == "__main__" else None
+BINARY = sys.argv.pop(1)
 CASES = FIXTURES / "text_logs"
 
 
-class Case:
-    """What `analyze` says of one log."""
-
-    def __init__(self, sandbox, *args):
-        text = sandbox.run("analyze", *args)
-        self.code = text.returncode
-        self.text = text.stdout.decode()
-        self.error = " ".join(text.stderr.decode().split())
-        self.rows = []
-        if self.code != 2:
-            self.rows = [json.loads(line) for line in sandbox.run("analyze", "--format", "json", *args).stdout.decode().splitlines()]
-
-    def of(self, metric="device_used", device="0"):
-        return next(r for r in self.rows if r["series"]["metric"] == metric and r["series"]["device"] == device)
-
-
-class Cases(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.sandbox = Sandbox(BINARY).__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.sandbox.__exit__()
+class Cases(LogTests):
+    binary = BINARY
 
     def case(self, name, *args):
         return Case(self.sandbox, *args, str(next(CASES.glob(name + "-*"))))
@@ -149,7 +128,7 @@ OUT_OF_MEMORY = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 
                  "512.00 MiB is free.\n")
 
 
-class AllocatorAlone(unittest.TestCase):
+class AllocatorAlone(LogTests):
     """A training script tells what its allocator holds, and nothing tells what the GPU uses: every command concludes from that."""
 
     @classmethod
@@ -201,7 +180,7 @@ class AllocatorAlone(unittest.TestCase):
 OF_A_CLOCK = re.compile(r"/(min|h|s)\b|\b\d+ ?(s|m|min|h|d)\b|\b(minutes?|hours|seconds)\b|\d\d:\d\d|after the start")
 
 
-class LogsThatCount(unittest.TestCase):
+class LogsThatCount(LogTests):
     """No command gives a figure that only a clock can tell, of a log whose only clock is a count."""
 
     STEP = {"step": 10, "epoch": 1, "request": 100}  # between two readings
@@ -328,16 +307,10 @@ def rows(used_mib, start_s, period_s, missing=lambda i: False):
     return out
 
 
-class Merged(unittest.TestCase):
+class Merged(LogTests):
     """A leak beside a steady GPU, merged in every way: both verdicts, or an error. Never one quiet series."""
 
-    @classmethod
-    def setUpClass(cls):
-        cls.sandbox = Sandbox(BINARY).__enter__()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.sandbox.__exit__()
+    binary = BINARY
 
     def check(self, form, merged, name):
         lines = ([form.header] if form.header else []) + [form.write(time, used) for _, time, used in merged]

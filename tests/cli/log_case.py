@@ -1,0 +1,53 @@
+"""What the tests of logs of people's own programs share: `analyze` by the real binary, and what it says of one log."""
+import json
+import unittest
+
+from sandbox import Sandbox
+
+MIB = 2**20
+GIB = 2**30
+
+
+class Case:
+    """What `analyze` says of one log."""
+
+    def __init__(self, sandbox, *args):
+        text = sandbox.run("analyze", *args)
+        self.code = text.returncode
+        self.text = text.stdout.decode()
+        self.error = " ".join(text.stderr.decode().split())
+        self.rows = []
+        if self.code != 2:
+            self.rows = [json.loads(line) for line in sandbox.run("analyze", "--format", "json", *args).stdout.decode().splitlines()]
+
+    def of(self, metric="device_used", device="0"):
+        return next(r for r in self.rows if r["series"]["metric"] == metric and r["series"]["device"] == device)
+
+
+class LogTests(unittest.TestCase):
+    """`binary` is that of the derived class: a file of tests takes it from its arguments."""
+
+    binary = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.sandbox = Sandbox(cls.binary).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.sandbox.__exit__()
+
+    def analyze(self, lines, *args):
+        self.sandbox.write("a.log", "".join(line + "\n" for line in lines))
+        return Case(self.sandbox, *args, "a.log")
+
+    def assert_leak(self, case, mib_per_min=100, **of):
+        self.assertEqual(case.code, 1, case.text + case.error)
+        verdict = case.of(**of)["verdict"]
+        self.assertTrue(verdict["leak"], case.text)
+        self.assertAlmostEqual(verdict["growth_bytes_per_s"]["mid"] * 60 / MIB, mib_per_min, delta=mib_per_min / 20)
+
+    def assert_refused(self, case, *words):
+        self.assertEqual(case.code, 2, case.text + case.error)
+        for word in words:
+            self.assertIn(word, case.error)
