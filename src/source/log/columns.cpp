@@ -147,6 +147,20 @@ Column classify_column(std::string_view title) {
 
 namespace {
 
+/// Whether a title is one of machines, programs or runs.
+bool tells_series_apart(const TitleWords& w) {
+  constexpr std::string_view kTitles[] = {"series",    "run",     "host",  "hostname", "node",   "instance",
+                                          "container", "pod",     "job",   "rank",     "worker", "machine",
+                                          "server",    "service", "trial", "replica",  "logger", "experiment"};
+  constexpr std::string_view kNamed[] = {"run", "node", "host", "pod", "job", "container"};  // "pod_name"
+  return std::any_of(std::begin(kTitles), std::end(kTitles), [&](std::string_view title) { return w.is({title}); }) ||
+         std::any_of(std::begin(kNamed), std::end(kNamed),
+                     [&](std::string_view of) {
+                       return w.is({of, "name"});
+                     }) ||
+         w.is({"run", "id"}) || w.is({"job", "id"});
+}
+
 Column classify_words(std::string_view title) {
   const TitleWords w = read_title(title);
   Column out;
@@ -175,13 +189,7 @@ Column classify_words(std::string_view title) {
         w.is({"gpu", "idx"}) || w.is({"device"}) || w.is({"device", "id"}) || w.is({"device", "index"}) ||
         w.is({"minor", "number"}) || w.is({"card"}) || w.is({"gpu", "number"}))
       return as(ColumnRole::index, w.is({"gpu"}) || w.is({"device"}) || w.is({"card"}) ? 50 : 60);
-    if (w.is({"series"}) || w.is({"run"}) || w.is({"run", "id"}) || w.is({"run", "name"}) || w.is({"host"}) ||
-        w.is({"hostname"}) || w.is({"node"}) || w.is({"instance"}) || w.is({"container"}) || w.is({"pod"}) ||
-        w.is({"job"}) || w.is({"job", "id"}) || w.is({"rank"}) || w.is({"worker"}) || w.is({"machine"}) ||
-        w.is({"server"}) || w.is({"service"}) || w.is({"experiment"}) || w.is({"trial"}) || w.is({"replica"}) ||
-        w.is({"node", "name"}) || w.is({"host", "name"}) || w.is({"pod", "name"}) || w.is({"job", "name"}) ||
-        w.is({"container", "name"}) || w.is({"logger"}))
-      return as(ColumnRole::series, 50);
+    if (tells_series_apart(w)) return as(ColumnRole::series, 50);
     if (w.is({"name"}) || w.is({"gpu", "name"}) || w.is({"model"}) || w.is({"device", "name"}) ||
         w.is({"product", "name"}))
       return as(ColumnRole::device_name, 50);
