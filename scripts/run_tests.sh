@@ -14,7 +14,11 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/vt.XXXXXX") || exit 1
 # Some tests act as another user, who has to reach what they made.
 chmod 755 "$folder" && mkdir -m 1777 "$folder/t" && mkdir -m 755 "$folder/h" "$folder/c" && mkdir -m 700 "$folder/r" || exit 1
 # In memory where there is such a place: see tests/unit/temp_folder.hpp.
-shm=$(mktemp -d /dev/shm/vt.XXXXXX 2>/dev/null) && chmod 1777 "$shm" || shm="$folder/t"
+if shm=$(mktemp -d /dev/shm/vt.XXXXXX 2>/dev/null); then
+  chmod 1777 "$shm"
+else
+  shm=$folder/t
+fi
 trap 'rm -rf "$folder" "$shm"' EXIT
 trap 'exit 130' INT TERM
 
