@@ -1,0 +1,190 @@
+// InfluxDB's line protocol, as Telegraf's output "file" writes it. Each line is handed on as a JSON object of the
+// format scalars.
+//
+//   nvidia_smi,host=node7,index=0,uuid=GPU-8f1c... memory_used=4000i,memory_total=40960i 1772359200000000000
+//
+// Format: https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "source/log/format.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+
+extern const LogFormatInfo scalars_log_format;
+
+namespace {
+
+using logtext::is_digit;
+
+struct Member {
+  std::string key;
+  std::string value;  ///< as JSON
+};
+
+struct InfluxLine {
+  std::string measurement;
+  std::vector<Member> tags;
+  std::vector<Member> fields;
+  std::string_view time;  ///< digits; empty: none
+};
+
+std::string json_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return out + '"';
+}
+
+/// Takes a name or a tag's value from `rest`, up to one of `ends` that no backslash stands before.
+std::string take_name(std::string_view& rest, std::string_view ends) {
+  std::string out;
+  while (!rest.empty() && ends.find(rest.front()) == std::string_view::npos) {
+    if (rest.front() == '\\' && rest.size() > 1 && std::string_view(",= \\").find(rest[1]) != std::string_view::npos)
+      rest.remove_prefix(1);
+    out += rest.front();
+    rest.remove_prefix(1);
+  }
+  return out;
+}
+
+/// Takes a field's value: 4000i, 4000u, 97.5, true or "text". False: it is none of them.
+bool take_value(std::string_view& rest, std::string& json) {
+  if (rest.starts_with('"')) {
+    std::string text;
+    for (rest.remove_prefix(1); !rest.empty() && rest.front() != '"'; rest.remove_prefix(1)) {
+      if (rest.front() == '\\' && rest.size() > 1) rest.remove_prefix(1);
+      text += rest.front();
+    }
+    if (rest.empty()) return false;
+    rest.remove_prefix(1);
+    json = json_string(text);
+    return true;
+  }
+  std::string_view value = rest.substr(0, rest.find_first_of(", "));
+  rest.remove_prefix(value.size());
+  for (const std::string_view word : {"t", "true", "f", "false"})
+    if (logtext::same_letters(value, word)) {
+      json = word.starts_with('t') ? "true" : "false";
+      return true;
+    }
+  if (value.ends_with('i') || value.ends_with('u')) value.remove_suffix(1);
+  const std::string_view digits = value.substr(value.starts_with('-') ? 1 : 0);
+  const bool is_number = !digits.empty() && is_digit(digits.front()) && is_digit(digits.back()) &&
+                         digits.find_first_not_of("0123456789.eE+-") == std::string_view::npos;
+  json = value;
+  return is_number;
+}
+
+bool read_line(std::string_view line, InfluxLine& out) {
+  out = {};
+  std::string_view rest = logtext::trim(line);
+  if (rest.empty() || !(logtext::is_alpha(rest.front()) || rest.front() == '_')) return false;
+  out.measurement = take_name(rest, ", ");
+  while (rest.starts_with(',')) {
+    rest.remove_prefix(1);
+    Member tag;
+    tag.key = take_name(rest, "=, ");
+    if (tag.key.empty() || !rest.starts_with('=')) return false;
+    rest.remove_prefix(1);
+    tag.value = json_string(take_name(rest, ", "));
+    out.tags.push_back(std::move(tag));
+  }
+  while (rest.starts_with(out.fields.empty() ? ' ' : ',')) {
+    rest.remove_prefix(1);
+    Member field;
+    field.key = take_name(rest, "=, ");
+    if (field.key.empty() || !rest.starts_with('=')) return false;
+    rest.remove_prefix(1);
+    if (!take_value(rest, field.value)) return false;
+    out.fields.push_back(std::move(field));
+  }
+  if (out.fields.empty()) return false;
+  out.time = logtext::trim(rest);
+  return std::all_of(out.time.begin(), out.time.end(), is_digit);
+}
+
+/// Whether a measurement is one of GPUs: Telegraf writes those of the host ("mem", "disk") into the same file.
+bool is_of_gpu(std::string_view measurement) {
+  const std::string low = logtext::lowered(measurement);
+  for (const std::string_view word : {"gpu", "nvidia", "rocm", "amd", "cuda", "vram", "dcgm", "xpu"})
+    if (low.find(word) != std::string::npos) return true;
+  return false;
+}
+
+/// The line as a JSON object on one line; a line that is none of a GPU is empty.
+void append_json(std::string_view line, InfluxLine& read, std::string& out) {
+  if (read_line(line, read) && is_of_gpu(read.measurement) && !read.time.empty()) {
+    out.append("{\"timestamp\": ").append(read.time);
+    for (const Member& tag : read.tags) out.append(", ").append(json_string(tag.key)).append(": ").append(tag.value);
+    out.append(", ").append(json_string(read.measurement)).append(": {");
+    for (const Member& field : read.fields)
+      out.append(&field == &read.fields.front() ? "" : ", ")
+          .append(json_string(field.key))
+          .append(": ")
+          .append(field.value);
+    out += "}}";
+  }
+  out += '\n';
+}
+
+std::string as_json(std::string_view text) {
+  std::string out;
+  InfluxLine read;
+  while (!text.empty()) append_json(logtext::take_line(text), read, out);
+  return out;
+}
+
+class Influx final : public LogParser {
+ public:
+  explicit Influx(std::unique_ptr<LogParser> objects) : objects_(std::move(objects)) {
+    assumptions_ = objects_->assumptions();
+  }
+  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) override {
+    return objects_->parse(as_json(lines), first_line, complete, rows);
+  }
+  void finish(LogRows& rows) override { objects_->finish(rows); }
+  [[nodiscard]] bool clock_is_relative() const override { return objects_->clock_is_relative(); }
+  [[nodiscard]] Scale scale() const override { return objects_->scale(); }
+  [[nodiscard]] bool processes_only() const override { return objects_->processes_only(); }
+
+ private:
+  std::unique_ptr<LogParser> objects_;
+};
+
+int recognise(std::string_view head) {
+  constexpr int kLooked = 50;
+  InfluxLine read;
+  int lines = 0;
+  int own = 0;
+  while (!head.empty() && lines < kLooked) {
+    const std::string_view line = logtext::trim(logtext::take_line(head));
+    if (line.empty() || line.starts_with('#')) continue;
+    ++lines;
+    own += read_line(line, read) && read.time.size() >= 10 ? 1 : 0;
+  }
+  return own > 0 && own * 10 >= lines * 9 ? 90 : 0;
+}
+
+Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
+  const std::string text = as_json(head.text);
+  LogHead objects = head;
+  objects.text = text;
+  auto parser = scalars_log_format.make(objects);
+  if (!parser) return fail(std::move(parser.error()));
+  return std::make_unique<Influx>(std::move(*parser));
+}
+
+}  // namespace
+
+extern const LogFormatInfo influx_log_format;
+const LogFormatInfo influx_log_format{"influx",
+                                      "Telegraf's outputs.file, influxd inspect export-lp: InfluxDB's line protocol",
+                                      recognise, make, each_line_is_a_record};
+
+}  // namespace vramtrack
