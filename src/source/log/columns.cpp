@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <iterator>
 #include <utility>
 
 #include "source/log/column_title.hpp"
 #include "source/log/memory_words.hpp"
+#include "source/log/origin_words.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -47,7 +47,8 @@ int time_rank(const TitleWords& w) {
 bool is_step(const TitleWords& w) {
   return w.is({"sample"}) || w.is({"step"}) || w.is({"iteration"}) || w.is({"iter"}) || w.is({"n"}) || w.is({"tick"}) ||
          w.is({"row"}) || w.is({"global", "step"}) || w.is({"sample", "id"}) || w.is({"samples"}) || w.is({"batch"}) ||
-         w.is({"request"}) || w.is({"requests"}) || w.is({"epochs"}) || w.is({"global", "steps"}) || w.is({"steps"});
+         w.is({"request"}) || w.is({"requests"}) || w.is({"epochs"}) || w.is({"global", "steps"}) || w.is({"steps"}) ||
+         w.is({"current", "step"}) || w.is({"current", "steps"});
 }
 
 /// Role and rank of a title about memory; the role is `other` if it is about something else, or about unwanted memory.
@@ -149,16 +150,10 @@ namespace {
 
 /// Whether a title is one of machines, programs or runs.
 bool tells_series_apart(const TitleWords& w) {
-  constexpr std::string_view kTitles[] = {"series",    "run",     "host",  "hostname", "node",   "instance",
-                                          "container", "pod",     "job",   "rank",     "worker", "machine",
-                                          "server",    "service", "trial", "replica",  "logger", "experiment"};
-  constexpr std::string_view kNamed[] = {"run", "node", "host", "pod", "job", "container"};  // "pod_name"
-  return std::any_of(std::begin(kTitles), std::end(kTitles), [&](std::string_view title) { return w.is({title}); }) ||
-         std::any_of(std::begin(kNamed), std::end(kNamed),
-                     [&](std::string_view of) {
-                       return w.is({of, "name"});
-                     }) ||
-         w.is({"run", "id"}) || w.is({"job", "id"});
+  std::string title;
+  for (const std::string& word : w.words) title += title.empty() ? word : ' ' + word;
+  const OriginWord* found = origin_word([&](std::string_view words) { return words == title; });
+  return found != nullptr && found->where == OriginWordIn::titles_and_lines;
 }
 
 Column classify_words(std::string_view title) {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
+#include "source/log/origin_words.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -15,16 +15,13 @@ using logtext::is_digit;
 
 constexpr std::size_t kLongestValue = 60;
 
-/// Keys whose values identify who wrote a line. Those of phases ("split=train") do not.
-constexpr std::array<std::string_view, 44> kKeys = {
-    "host",     "hostname", "node",      "nodename",   "machine", "server", "ip",      "addr",    "address",
-    "instance", "pod",      "container", "replica",    "service", "app",    "program", "process", "proc",
-    "pid",      "tid",      "thread",    "threadname", "worker",  "rank",   "actor",   "task",    "job",
-    "jobid",    "job_id",   "run",       "run_id",     "logger",  "model",  "user",    "tenant",  "worker_id",
-    "task_id",  "actor_id", "node_id",   "local_rank", "gpu",     "gpu_id", "uuid",    "device"};
-
+/// Whether the value of `key` identifies who wrote a line. That of a phase ("split=train") does not.
 bool is_key(std::string_view key) {
-  return std::any_of(kKeys.begin(), kKeys.end(), [&](std::string_view k) { return logtext::same_letters(k, key); });
+  const auto same = [&](std::string_view words) {
+    return std::equal(key.begin(), key.end(), words.begin(), words.end(),
+                      [](char c, char of) { return (c == '_' ? ' ' : logtext::lower(c)) == of; });
+  };
+  return origin_word(same) != nullptr;
 }
 
 bool is_of_name(char c) {
