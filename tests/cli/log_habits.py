@@ -119,6 +119,12 @@ class DatesWithWords(Habits):
             c = self.analyze([f"{at(30 * i, stamp.format(half[i]))} {text.format(4000 + 50 * i)}" for i in range(120)])
             self.assert_leak(c)
 
+    def test_other_languages(self):
+        for text in ("memoria GPU en uso: {used} MB (total 40960 MB)", "memoria GPU utilizzata: {used} MB su 81559 MB",
+                     "krok {n} pamięć GPU zajęta: {used} MB z 16384 MB", "GPU bellek kullanımı: {used} MB / 81559 MB",
+                     "видеопамять: занято {used} МиБ из 81559 МиБ", "Использовано видеопамяти: {used} МБ"):
+            self.check("%Y-%m-%d %H:%M:%S", text)
+
     def test_tables(self):
         self.sandbox.write("a.csv", "时间,gpu_mem_used_mib\n" + "".join(f"{at(30 * i, '%Y年%m月%d日 %H时%M分%S秒')},{4000 + 50 * i}\n" for i in range(120)))
         self.assert_leak(Case(self.sandbox, "a.csv"))
@@ -138,6 +144,21 @@ class PeakAndCurrent(Habits):
         self.check("[{clock}] GPU memory peak: {peak} MB current: {now} MB", "device_used")
         self.check("[{clock}] 显存峰值 {peak} MB, 当前 {now} MB", "device_used")
         self.check("[{clock}] Speicher maximal {peak} MB, aktuell {now} MB", "device_used")
+
+    def test_current_of_tensorflow(self):
+        # tf.config.experimental.get_memory_info('GPU:0'): bytes
+        for form in ("{} {{'current': {}, 'peak': {}}}", '{} epoch 3 GPU:0 {{"current": {}, "peak": {}}}'):
+            self.assert_leak(self.analyze([form.format(at(30 * i), (4000 + 50 * i) * 2**20, 9000 * 2**20) for i in range(60)]))
+
+    def test_only_peaks(self):
+        for form in ("step:{n} - perf/max_memory_allocated_gb:{gib:.3f} - perf/max_memory_reserved_gb:{more:.3f} - perf/cpu_memory_used_gb:80.1",
+                     "Step {n} | loss:1.25 peak_memory_alloc:{gib:.3f} peak_memory_reserved:{more:.3f}",
+                     "iter {n} max_mem_reserved: {more:.3f} GB, max_mem_allocated: {gib:.3f} GB"):
+            with self.subTest(form):
+                c = self.analyze([f"{at(30 * i)} {form.format(n=i, gib=(4000 + 50 * i) / 1024, more=(4900 + 50 * i) / 1024)}" for i in range(60)])
+                self.assert_leak(c, metric="allocator_allocated")
+                self.assertEqual({r["series"]["metric"] for r in c.rows}, {"allocator_allocated", "allocator_reserved"})
+                self.assertIn("only peaks", c.text)
 
     def test_current_of_something_else(self):
         c = self.analyze([f"{at(30 * i)} VRAM {4000 + 50 * i} MB\ncurrent: 3 MB" for i in range(60)])

@@ -187,10 +187,29 @@ class Clocks(Words):
                 self.assert_leak(self.analyze(lines))
 
     def test_times_of_file_names(self):
-        for form in ("%Y-%m-%d_%H-%M-%S", "%Y%m%d-%H%M%S", "[%Y%m%d_%H%M%S]"):
+        for form in ("%Y-%m-%d_%H-%M-%S", "%Y%m%d-%H%M%S", "[%Y%m%d_%H%M%S]", "%Y%m%dT%H%M%SZ", "%Y.%m.%d-%H.%M.%S", "%Y-%m-%d %Hh%Mm%Ss"):
             lines = self.timed(lambda m, g, i: f"vram used {m} MiB", form)
             with self.subTest(lines[0]):
                 self.assert_leak(self.analyze(lines))
+
+    def test_hours_and_minutes_of_half_a_day(self):
+        for form in ("9:{:02}AM", "9:{:02} am", "[9:{:02}pm]"):
+            lines = [f"{form.format(i)} gpu mem {4000 + 100 * i} MB" for i in range(60)]
+            with self.subTest(lines[0]):
+                self.assert_leak(self.analyze(lines))
+
+    def test_progress_bars_have_a_clock(self):
+        for form in ("{p}%|###| {i}/200 [{m:02}:{s:02}<2:20:00, 30.00s/it, loss=3.4, mem={u}M]", "{p}%|###| {i}/200 [0:{m:02}:{s:02}<2:20:00, 30.00s/it] VRAM {u} MB"):
+            lines = [form.format(p=i // 2, i=i, m=i * 30 // 60, s=i * 30 % 60, u=4000 + 50 * i) for i in range(110)]
+            with self.subTest(form):
+                self.assert_leak(self.analyze(lines))
+
+    def test_a_number_behind_a_time_is_no_year(self):
+        case = self.analyze([f"Dec 28 10:{i:02}:26 {20000 + 5 * i} MiB" for i in range(60)])
+        self.assert_refused(case, "--line-pattern")
+
+    def test_all_behind_a_time(self):
+        self.assert_leak(self.analyze(self.timed(lambda m, g, i: f"{m} MiB", "%H:%M:%S")))
 
     def test_batches(self):
         case = self.analyze([f"batch {i} VRAM used {4000 + 50 * i} MiB" for i in range(60)])
@@ -220,6 +239,37 @@ class Clocks(Words):
 
 
 class Numbers(Words):
+    def test_numbers_of_scientific_notation(self):
+        lines = self.timed(lambda m, g, i: f"loss 3.4e+00 lr 1.0e-04 gpu memory allocated: {m * 2**20:.6e} bytes")
+        self.assert_leak(self.analyze(lines), metric="allocator_allocated")
+
+    def test_an_index_before_a_name_with_a_unit(self):
+        lines = [self.timed(lambda m, g, i, d=d: f"cuda:{d} bytes_in_use={(m if d else 4000) * 2**20} bytes_limit=85899345920")[i] for i in range(60) for d in (0, 1)]
+        self.assert_leak(self.analyze(lines), device="1")
+
+    def test_a_count_in_brackets_is_no_name(self):
+        form = "[Rank {}] (after {} iterations) memory (MB) | allocated: {}.5 | max allocated: 20000.5"
+        lines = [line for i in range(60) for line in
+                 (f" [2024-06-05 08:{i // 2:02}:{i % 2 * 30:02}.507000] iteration {100 * i}/ 500000 | lm loss: 3.4E+00 |",
+                  form.format(0, 100 * i, 4000 + 50 * i), form.format(1, 100 * i, 9000), form.format(2, 100 * i, 9500))]
+        case = self.analyze(lines)
+        self.assertEqual({r["series"]["device"] for r in case.rows}, {"0", "1", "2"})
+        self.assert_leak(case, metric="allocator_allocated")
+
+    def test_gpu_ram_beside_that_of_the_processor(self):
+        self.assert_leak(self.analyze(self.timed(lambda m, g, i: f"CPU RAM: 20.00 GB; GPU RAM: {m / 1024:.3f} GB")))
+
+    def test_an_amount_behind_its_share(self):
+        self.assert_leak(self.analyze(self.timed(lambda m, g, i: f"gpu 24.50%, vram {m / 163.84:.2f}% {m:.2f}mb, gtt 0.49% 39.52mb")))
+
+    def test_more_figures_than_gpus(self):
+        self.assert_refused(self.analyze(self.timed(lambda m, g, i: f"gpu memory MiB: {[m + k for k in range(40)]}")), "more than one machine has GPUs")
+
+    def test_torchvision(self):
+        lines = [f"Epoch: [{i // 50}]  [{10 * (i % 50):4}/500]  eta: 0:08:20  lr: 0.01  loss: 3.4 (3.5)  time: 0.5  max mem: {4000 + 50 * i}" for i in range(200)]
+        lines.append("Epoch: [3] Total time: 0:08:10 (1.0 s / it)")
+        self.assertIn("MiB/batch", self.analyze(lines).text)
+
     def test_thousands(self):
         for form in (lambda m, g, i: f"VRAM used {m:,} MB".replace(",", " "),
                      lambda m, g, i: f"VRAM used {m:,} MB".replace(",", "\u202f"),

@@ -130,6 +130,17 @@ bool read_named_minutes(Cursor& c, Civil& out, int& minutes, int& seconds) {
   return true;
 }
 
+/// "23h50m00s" or, as in French, "23h50" behind its h.
+bool read_minutes_behind_h(Cursor& c, Civil& out, int& minutes, int& seconds) {
+  if (c.number(2, minutes) != 2 || minutes > 59) return false;
+  if (!c.take('m')) return !is_alpha(c.peek());
+  if (c.number(2, seconds) == 0) return !is_alpha(c.peek());
+  if (seconds > 60) return false;
+  read_fraction(c, out);
+  out.has_seconds = true;
+  return c.take('s') && !is_alpha(c.peek());
+}
+
 /// "午後" and the like, which stand before the hour.
 enum class HalfDay : std::uint8_t { none, morning, afternoon };
 
@@ -150,6 +161,8 @@ bool read_time(Cursor& c, Civil& out, bool elapsed) {
   if (c.number(elapsed ? 5 : 2, h) == 0) return false;
   if (c.take_any({"时", "時", "点", "點", "시"})) {
     if (!read_named_minutes(c, out, m, s)) return false;
+  } else if (!elapsed && c.take('h')) {
+    if (!read_minutes_behind_h(c, out, m, s)) return false;
   } else if (!c.take(':') || c.number(2, m) != 2 || m > 59) {
     return false;
   } else if (c.peek() == ':' && is_digit(c.peek(1))) {
@@ -174,19 +187,27 @@ bool read_time(Cursor& c, Civil& out, bool elapsed) {
   return true;
 }
 
-/// "214007" or "21-40-07" behind a date, as in the names of files: "20260304-214007".
+/// "214007", "21-40-07" or "21.40.07" behind a date, as in the names of files: "20260304-214007", "20260304T214007Z".
 bool read_joined_time(Cursor& c, Civil& out) {
   int h = 0;
   int m = 0;
   int s = 0;
   if (c.number(2, h) != 2) return false;
-  const bool dashed = c.take('-');
-  if (c.number(2, m) != 2 || (dashed && !c.take('-')) || c.number(2, s) != 2) return false;
-  if (is_digit(c.peek()) || is_alpha(c.peek()) || h > 23 || m > 59 || s > 60) return false;
+  const char separator = c.peek() == '-' || c.peek() == '.' ? c.peek() : '\0';
+  if (separator != '\0') ++c.at;
+  if (c.number(2, m) != 2 || (separator != '\0' && !c.take(separator)) || c.number(2, s) != 2) return false;
+  const bool is_utc = c.peek() == 'Z' && !is_alpha(c.peek(1));
+  if (is_digit(c.peek()) || (is_alpha(c.peek()) && !is_utc) || h > 23 || m > 59 || s > 60) return false;
   read_fraction(c, out);
   out.has_time = out.has_seconds = true;
   out.local_s += std::int64_t{h} * 3600 + m * 60 + s;
   return true;
+}
+
+/// Whether a unit of memory comes next.
+bool begins_unit(Cursor c) {
+  c.spaces();
+  return logtext::unit_bytes(c.letters()) != 0;
 }
 
 /// "Sun May  4 04:27:32 [AM] [EDT] 2025", "Sun  4 May 2025 04:27:32 ...": the parts may come in any order.
@@ -212,6 +233,8 @@ bool read_named_month(Cursor& c, Civil& out) {
       }
       int value = 0;
       const int digits = c.number(4, value);
+      // "Dec 28 10:07:26 20124 MiB"
+      if (digits == 4 && (is_digit(c.peek()) || (time.has_time && begins_unit(c)))) return false;
       if (digits == 4 && year == 0) {
         year = value;
       } else if (digits <= 2 && day == 0) {

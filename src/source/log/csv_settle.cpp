@@ -328,7 +328,7 @@ Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnP
 Result<StampReader> settle_stamp(const LogHead& head, const Rows& rows, const ColumnPlan& plan,
                                  std::vector<std::string>& assumptions) {
   if (plan.clock_lines) return StampReader::detect(clock_lines(head.text), {}, *head.options, *head.zone, assumptions);
-  if (plan.time < 0) return StampReader::without_clock(*head.options, assumptions);
+  if (plan.time < 0) return StampReader::of_readings(*head.options, assumptions);
   constexpr std::size_t kEnds = 300;
   std::vector<std::string> joined;
   std::vector<std::string_view> samples;

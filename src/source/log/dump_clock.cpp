@@ -45,10 +45,13 @@ std::string_view dated_text(std::string_view line) {
   if (text.empty() || text.size() > kLongest || kOfOthers.find(text.front()) != std::string_view::npos) return {};
   text = without_marks(text);
   if (is_date(text) || is_epoch(text)) return text;
-  const std::size_t colon = text.find(": ");  // "Date: 2026-03-01 10:00:00"
-  if (colon == std::string_view::npos) return {};
-  text = without_marks(text.substr(colon + 2));
-  return is_date(text) ? text : std::string_view{};
+  for (const std::string_view sign : {": ", " at "}) {  // "Date: 2026-03-01 10:00:00", "scraped at 1772359200"
+    const std::size_t before = text.find(sign);
+    if (before == std::string_view::npos) continue;
+    const std::string_view time = without_marks(text.substr(before + sign.size()));
+    if (is_date(time) || (sign == " at " && is_epoch(time))) return time;
+  }
+  return {};
 }
 
 Result<DumpClock> DumpClock::detect(const LogHead& head, std::vector<std::string>& assumptions, const Find& find) {

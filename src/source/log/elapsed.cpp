@@ -75,9 +75,32 @@ Elapsed leading_duration(std::string_view text) {
   return out;
 }
 
+/// The time since the start in "[01:02:30<2:20:00, 30.00s/it]" of tqdm, which has no hours at first.
+Elapsed tqdm_elapsed(std::string_view line) {
+  const std::size_t sign = line.find('<');
+  if (sign == std::string_view::npos) return {};
+  std::size_t begin = sign;
+  while (begin > 0 && (is_digit(line[begin - 1]) || line[begin - 1] == ':')) --begin;
+  const std::string_view text = line.substr(begin, sign - begin);
+  if (begin == 0 || line[begin - 1] != '[' || text.size() < 4 || text[text.size() - 3] != ':') return {};
+  Elapsed out{text, 0};
+  double value = 0;
+  for (const char c : text) {
+    if (c != ':') {
+      value = value * 10 + (c - '0');
+      continue;
+    }
+    out.seconds = (out.seconds + value) * 60;
+    value = 0;
+  }
+  out.seconds += value;
+  return out;
+}
+
 }  // namespace
 
 Elapsed find_elapsed(std::string_view line) {
+  if (const Elapsed found = tqdm_elapsed(line); !found.text.empty()) return found;
   const std::size_t bracket = line.find_first_not_of(" \t|:");
   if (bracket == std::string_view::npos) return {};
   const bool in_brackets = line[bracket] == '[' || line[bracket] == '(';

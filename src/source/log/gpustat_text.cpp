@@ -215,7 +215,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   const std::vector<std::string_view>& samples = has_heads ? of_heads : of_any;
   std::vector<std::string> assumptions;
   if (samples.empty()) {
-    auto stamp = StampReader::without_clock(*head.options, assumptions);
+    auto stamp = StampReader::of_readings(*head.options, assumptions);
     return std::make_unique<GpustatText>(std::move(stamp), false, std::move(assumptions));
   }
   auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);

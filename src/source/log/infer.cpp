@@ -56,7 +56,7 @@ Values survey(std::span<const std::vector<std::string_view>> rows, std::size_t c
       v.integers += number.has_fraction ? 0 : 1;
     } else if (read_civil(field, DateOrder::month_first, civil) || read_civil(field, DateOrder::day_first, civil)) {
       v.dates += civil.has_date ? 1 : 0;
-      v.times_of_day += !civil.has_date && civil.has_seconds && civil.length == field.size() ? 1 : 0;
+      v.times_of_day += !civil.has_date && civil.has_seconds && civil.length == field.size() ? 1U : 0U;
     } else if (logtext::read_amount(field, 1, bytes, false, &has_unit) == Amount::read && has_unit) {
       const auto value = static_cast<double>(bytes);
       if (v.sizes++ == 0) v.low = v.high = v.first = v.last = value;
@@ -199,7 +199,11 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
   for (const std::size_t i : numbers) {
     const Values& v = columns[i];
     if (plan.pid >= 0 || !v.all(v.integers) || v.low < 128) continue;
-    if (i + 1 < columns.size() && columns[i + 1].is_text() && !looks_like_gpu_name(columns[i + 1].sample)) {
+    const auto has_letter = [](std::string_view text) {
+      return std::any_of(text.begin(), text.end(), logtext::is_alpha);
+    };
+    if (i + 1 < columns.size() && columns[i + 1].is_text() && has_letter(columns[i + 1].sample) &&
+        !looks_like_gpu_name(columns[i + 1].sample)) {
       plan.pid = static_cast<int>(i);
       plan.process_name = static_cast<int>(i) + 1;
     }

@@ -75,6 +75,12 @@ class FigureReader::Walk {
   void begin(const JsonValue& object) {
     FigureOwner owner;
     identify(object, {}, false, owner);
+    // Telegraf: {"name": "nvidia_smi", "tags": {"index": "0"}, "fields": {"memory_used": 4000}}
+    if (const JsonValue* const tags = object.find("tags"); tags != nullptr && tags->is_object()) {
+      identify(*tags, {}, false, owner);
+      const JsonValue* const name = object.find("name");
+      owner.is_gpu |= name != nullptr && (says_gpu(name->text()) || name->text().starts_with("nvidia"));
+    }
     for (const std::string& key : keys_.series)
       if (const std::string_view its = series_text(object, key); !its.empty()) {
         if (!owner.gpu.text.empty()) owner.gpu.text += '/';

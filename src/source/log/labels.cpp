@@ -46,6 +46,7 @@ Label read_label(std::string_view text) {
   std::vector<Word> words;
   cut_words(text, words);
   for (const Word& word : words) {
+    const bool is_behind_gpu = out.nearest_is_gpu;
     out.nearest_is_gpu = false;
     switch (word.meaning) {
       case Meaning::used:
@@ -77,7 +78,12 @@ Label read_label(std::string_view text) {
         out.change = true;
         break;
       case Meaning::other:
-        out.other = true;
+        if (is_behind_gpu && logtext::same_letters(word.text, "ram")) {  // "GPU RAM"
+          out.vram = true;
+          out.subject = word.text;
+        } else {
+          out.other = true;
+        }
         break;
       default:
         if (word.text.size() > 1)
@@ -199,7 +205,7 @@ std::string label_key(std::string_view text) {
 namespace {
 
 bool is_connector(std::string_view word) {
-  constexpr std::array<std::string_view, 6> kWords = {"of", "von", "de", "sur", "共", "/"};
+  constexpr std::array<std::string_view, 9> kWords = {"of", "von", "de", "sur", "su", "z", "из", "共", "/"};
   return std::find(kWords.begin(), kWords.end(), logtext::lowered(word)) != kWords.end() || word == "／";
 }
 

@@ -1,4 +1,6 @@
 // The figures of memory in a line of free text: find_figures().
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -108,7 +110,8 @@ class FigureFinder {
   [[nodiscard]] bool explains_percent(std::size_t i) const {
     if (last_end_ != i || elements_.empty() || !out_.figures.back().percent) return false;
     const std::string_view gap = logtext::trim(before(i));
-    return numbers_[i].unit_bytes != 0 && (gap == "(" || gap == "（" || gap == "[");
+    // "vram 37.94% 6216.84mb" of radeontop
+    return numbers_[i].unit_bytes != 0 && (gap.empty() || gap == "(" || gap == "（" || gap == "[");
   }
 
   Said said_of(std::size_t i, bool pair, bool is_of_percent, std::string_view between) {
@@ -197,8 +200,30 @@ class FigureFinder {
     return true;
   }
 
+  /// "{'current': 4194304000, 'peak': 4508876800}" of TensorFlow's get_memory_info(): bytes of a GPU. Returns false if
+  /// number `i` does not begin it.
+  bool take_memory_info(std::size_t& i) {
+    const auto is_key = [&](std::size_t at, std::string_view key) {
+      const LineNumber& n = numbers_[at];
+      const std::string_view text = logtext::trim(before(at));
+      return n.unit_bytes == 0 && !n.percent &&
+             (text.ends_with(fmt::format("'{}':", key)) || text.ends_with(fmt::format("\"{}\":", key)));
+    };
+    if (i + 1 >= numbers_.size() || !is_key(i, "current") || !is_key(i + 1, "peak")) return false;
+    end_list();
+    MemoryFigure f = figure_of(numbers_[i]);
+    f.is_said = f.is_memory = f.is_of_gpu = true;
+    f.unit_bytes = 1;
+    f.label = label_key(before(i));
+    const std::size_t word = line_.rfind("current", numbers_[i].begin);
+    f.word = line_.substr(word, std::string_view("current").size());
+    out_.figures.push_back(std::move(f));
+    ++i;
+    return true;
+  }
+
   void take_amount(std::size_t& i) {
-    if (take_slashed(i)) return;
+    if (take_memory_info(i) || take_slashed(i)) return;
     const LineNumber& n = numbers_[i];
     const auto between = i + 1 < numbers_.size() ? joins_pair(after(i)) : std::nullopt;
     const bool pair = between && numbers_[i + 1].unit_bytes != 0 && !numbers_[i + 1].rate && !numbers_[i + 1].percent;
@@ -280,8 +305,17 @@ class FigureFinder {
              (role != Meaning::none && label.gpu);
     const bool follows_index = i > 0 && i == index_at_ + 1 && is_empty_but_for_unit(before(i));
     const bool is_bare = pair && n.binary && numbers_[i + 1].binary;  // "7998MiB / 12053MiB" without any words
+    if (is_all_behind_time(i)) return true;
     return role != Meaning::none || is_memory || label.nearest_is_gpu || follows_index ||
            (pair && (of_gpu_ || names_gpu_ || is_bare));
+  }
+
+  /// "10:00:00 4000 MiB": nvidia-smi's memory.used behind a time, and nothing else.
+  [[nodiscard]] bool is_all_behind_time(std::size_t i) const {
+    constexpr std::string_view kSigns = " \t:,;|=-]()[";
+    return numbers_.size() == 1 && numbers_[i].binary && !cut_.time.empty() &&
+           before(i).find_first_not_of(kSigns) == std::string_view::npos &&
+           after(i).find_first_not_of(kSigns) == std::string_view::npos && cut_.time.data() - line_.data() <= 2;
   }
 
   /// "cuda:0 4000 MiB cuda:1 9000 MiB", "GPU0 MiB: 4000"

@@ -248,10 +248,12 @@ class NumberNamer {
       cut_words(logtext::trim(behind), words);
       if (!words.empty() && is_count(words.front().meaning)) return count(words.front().meaning, {});
     }
-    // "Epoch: [0][  10/500]"
+    // "Epoch: [0][  10/500]", "Epoch: [0]  [ 10/500]"
     const bool is_first_of_two = behind.starts_with("/");
-    if (is_first_of_two && logtext::trim(text).ends_with("][") && !out_.counts.empty() &&
-        out_.counts.back().meaning == Meaning::epoch)
+    const std::string_view opened = logtext::trim(text);
+    const bool is_behind_brackets =
+        opened.ends_with('[') && logtext::trim(opened.substr(0, opened.size() - 1)).ends_with(']');
+    if (is_first_of_two && is_behind_brackets && !out_.counts.empty() && out_.counts.back().meaning == Meaning::epoch)
       return count(Meaning::batch, {});
     if (is_first_of_two && logtext::trim(text).ends_with('|') && i + 1 < numbers_.size() &&
         logtext::trim(cut_.line.substr(numbers_[i + 1].digits_end)).starts_with("["))

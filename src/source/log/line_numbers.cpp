@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/units.hpp"
 #include "source/log/labels.hpp"
@@ -93,6 +94,33 @@ bool separates_list(std::string_view line, std::size_t begin, std::size_t i) {
   return next - i > kLongestGroup && written_unit(unit_at(line, next)) == 0;
 }
 
+/// Where the unit or word at `i` ends: letters, ASCII or Cyrillic.
+std::size_t word_end(std::string_view line, std::size_t i) {
+  const auto is_cyrillic = [&](std::size_t at) {
+    const auto lead = static_cast<unsigned char>(line[at]);
+    return at + 1 < line.size() && (lead == 0xd0 || lead == 0xd1);
+  };
+  while (i < line.size() && (is_alpha(line[i]) || is_cyrillic(i))) i += is_alpha(line[i]) ? 1U : 2U;
+  return i;
+}
+
+/// The exponent at `i`, behind a fraction: "e+09" of "6.19e+09". `length` 0: there is none.
+struct Exponent {
+  std::size_t length = 0;
+  int value = 0;
+};
+
+Exponent exponent_at(std::string_view line, std::size_t i) {
+  if (i + 1 >= line.size() || (line[i] != 'e' && line[i] != 'E')) return {};
+  const bool has_sign = line[i + 1] == '+' || line[i + 1] == '-';
+  std::size_t end = i + (has_sign ? 2 : 1);
+  int value = 0;
+  const std::size_t digits = end;
+  while (is_digit_at(line, end) && end - digits < 2) value = value * 10 + (line[end++] - '0');
+  if (end == digits || is_digit_at(line, end) || (end < line.size() && is_alpha(line[end]))) return {};
+  return {end - i, line[i + 1] == '-' ? -value : value};
+}
+
 }  // namespace
 
 std::string plain_digits(std::string_view digits) {
@@ -154,6 +182,9 @@ void cut_numbers(CutLine& out, Grouping open) {
       ++i;
     }
     t.digits_end = t.end = i;
+    const Exponent exponent = t.whole ? Exponent{} : exponent_at(line, i);
+    i += exponent.length;
+    t.digits_end = t.end = i;
     // "A100", "v1.2", "-3" are not figures. "gpu0" is treated as a name.
     const char before = t.begin > 0 ? line[t.begin - 1] : ' ';
     const bool negative = before == '-' && (t.begin < 2 || line[t.begin - 2] == ' ' || line[t.begin - 2] == '=');
@@ -161,10 +192,10 @@ void cut_numbers(CutLine& out, Grouping open) {
     std::size_t word = i;
     if (word < line.size() && line[word] == ']') ++word;  // "[9000, 4000] MB"
     while (word < line.size() && line[word] == ' ') ++word;
-    std::size_t end = word;
-    while (end < line.size() && is_alpha(line[end])) ++end;
+    const std::size_t end = word_end(line, word);
     const std::string_view unit = line.substr(word, end - word);
-    t.unit_bytes = word < end ? written_unit(unit) : 0;
+    const bool is_name = end < line.size() && line[end] == '_';  // "cuda:0 bytes_in_use=4194304000"
+    t.unit_bytes = word < end && !is_name ? written_unit(unit) : 0;
     t.binary = unit == "MiB" || unit == "GiB";
     // A single letter is a unit only if it touches the number: "8 M" may mean anything. "32K" is hardly memory of a
     // GPU.
@@ -180,9 +211,16 @@ void cut_numbers(CutLine& out, Grouping open) {
     } else if (end > word && word == i) {
       t.rate = true;  // "12x", "3ms", "0b1f"
     }
-    const std::string digits = plain_digits(line.substr(t.begin, t.digits_end - t.begin));
+    const std::string digits = plain_digits(line.substr(t.begin, t.digits_end - exponent.length - t.begin));
     t.number = read_number(digits, t.unit_bytes, open);
     t.open = is_open_number(digits, t.unit_bytes);
+    if (exponent.length > 0) {
+      constexpr int kOfBytes = 6;
+      t.number *= std::pow(10.0, exponent.value);
+      t.open = false;
+      if (t.unit_bytes == 0 && exponent.value >= kOfBytes) t.unit_bytes = 1;
+      t.rate |= t.unit_bytes == 0;  // a loss, a rate of learning
+    }
     t.whole |= t.open && open == Grouping::by_dot && t.number >= 1000;  // "1.200"
     if (t.number < 0 || negative || is_change) t.rate = true;
     i = std::max(t.end, i);

@@ -80,7 +80,7 @@ std::string_view behind_header(std::string_view line) {
   return line.substr(pid_end + 3);
 }
 
-/// "10:05" or "9:05 PM" with which `line` begins, behind its prefix and in brackets or not.
+/// "10:05", "9:05 PM" or "9:05pm" with which `line` begins, behind its prefix and in brackets or not.
 std::string_view leading_minute(std::string_view line, std::string_view prefix) {
   line = message_of(line, prefix);
   std::size_t digits = 0;
@@ -89,12 +89,15 @@ std::string_view leading_minute(std::string_view line, std::string_view prefix) 
   Civil civil;
   if (!read_civil(line, DateOrder::month_first, civil) || !civil.has_time || civil.has_date) return {};
   std::size_t end = digits + 3;
-  if (line.size() < end ||
-      (line.size() > end && std::string_view(" \t,;|])\"'").find(line[end]) == std::string_view::npos))
-    return {};
-  const std::string_view rest = line.substr(end);
-  for (const std::string_view half : {" AM", " PM", " am", " pm"})
-    if (rest.starts_with(half) && (rest.size() == half.size() || !is_letter(rest[half.size()]))) end += half.size();
+  if (line.size() < end) return {};
+  const auto ends = [&](std::size_t at) {
+    return line.size() == at || std::string_view(" \t,;|])\"'").find(line[at]) != std::string_view::npos;
+  };
+  const std::size_t space = line.substr(end).starts_with(' ') ? 1 : 0;
+  const std::string_view half = line.substr(end + space, 2);
+  if ((logtext::same_letters(half, "am") || logtext::same_letters(half, "pm")) && ends(end + space + 2))
+    end += space + 2;
+  if (!ends(end)) return {};
   return line.substr(0, end);
 }
 

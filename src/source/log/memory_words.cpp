@@ -52,6 +52,18 @@ Word wide_word(std::string_view text) {
   return {text.substr(0, n), Meaning::none};
 }
 
+/// `word` in lower case, ASCII and Cyrillic letters alike.
+std::string lowered_word(std::string_view word) {
+  std::string out = logtext::lowered(word);
+  for (std::size_t i = 0; i + 1 < out.size(); ++i) {
+    const auto letter = static_cast<unsigned char>(out[i + 1]);
+    if (out[i] != '\xd0' || letter < 0x90 || letter > 0xaf) continue;  // from U+0410 to U+042F
+    if (letter >= 0xa0) out[i] = '\xd1';
+    out[i + 1] = static_cast<char>(letter >= 0xa0 ? letter - 0x20 : letter + 0x20);
+  }
+  return out;
+}
+
 }  // namespace
 
 bool begins_wide(char c) {
@@ -90,7 +102,7 @@ void cut_words(std::string_view text, std::vector<Word>& words) {
 Meaning meaning_of(std::string_view word) {
   const auto it = table().find(word);
   if (it != table().end()) return it->second;
-  const auto lower = table().find(logtext::lowered(word));
+  const auto lower = table().find(lowered_word(word));
   return lower == table().end() ? Meaning::none : lower->second;
 }
 
@@ -131,6 +143,9 @@ std::uint64_t written_unit(std::string_view word) {
   if (word == "Mo" || logtext::same_letters(word, "megs")) return kBytesPerMiB;
   if (logtext::same_letters(word, "gigs") || logtext::same_letters(word, "gig")) return kBytesPerGiB;
   if (word.size() < 2) return 0;
+  for (const auto& [russian, bytes] :
+       {std::pair{"мб", kBytesPerMiB}, {"миб", kBytesPerMiB}, {"гб", kBytesPerGiB}, {"гиб", kBytesPerGiB}})
+    if (static_cast<unsigned char>(word.front()) == 0xd0 && lowered_word(word) == russian) return bytes;
   return logtext::unit_bytes(word);
 }
 

@@ -77,7 +77,24 @@ void find_time_key(const std::vector<JsonValue>& objects, Survey& out) {
     }
 }
 
-/// Where "epoch" is a count, and not seconds since 1970, a key of steps beside it counts more finely.
+/// The key of the time since the start, such as "elapsed_time"; empty: there is none.
+std::string elapsed_key(const std::vector<JsonValue>& objects) {
+  constexpr int kSureTime = 50;
+  int best = kSureTime - 1;
+  std::string out;
+  for (const JsonValue& object : objects)
+    for (const auto& [key, value] : object.members()) {
+      const Column column = classify_column(key);
+      if (column.role != ColumnRole::time || column.rank <= best || counted_by(key) == "epoch" || value.text().empty())
+        continue;
+      best = column.rank;
+      out = key;
+    }
+  return out;
+}
+
+/// Where "epoch" is a count, and not seconds since 1970, the time since the start or a key of steps beside it says
+/// more.
 void prefer_steps(const std::vector<JsonValue>& objects, Survey& out) {
   constexpr double kDatesFrom = 9e8;
   if (counted_by(out.time_key) != "epoch") return;
@@ -87,6 +104,12 @@ void prefer_steps(const std::vector<JsonValue>& objects, Survey& out) {
     if (epoch != nullptr && (!epoch->is_number() || epoch->number() >= kDatesFrom)) return;
     for (const auto& [key, value] : object.members())
       if (step_key.empty() && key != out.time_key && value.is_number() && !counted_by(key).empty()) step_key = key;
+  }
+  if (const std::string elapsed = elapsed_key(objects); !elapsed.empty()) {
+    out.time_key = elapsed;
+    out.time_title = {};
+    out.time_title.unit_ns = classify_column(elapsed).unit_ns;
+    return;
   }
   if (step_key.empty()) return;
   out.epoch_key = std::exchange(out.time_key, step_key);

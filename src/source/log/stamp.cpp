@@ -138,7 +138,7 @@ StampReader StampReader::without_clock(const LogOptions& options, std::vector<st
 }
 
 StampReader StampReader::of_readings(const LogOptions& options, std::vector<std::string>& warnings) {
-  if (options.interval_s) return without_clock(options, warnings);
+  if (options.interval_s || options.start) return without_clock(options, warnings);
   StampReader reader;
   reader.kind_ = Kind::none;
   reader.relative_ = true;
@@ -153,7 +153,7 @@ StampReader StampReader::of_readings(const LogOptions& options, std::vector<std:
 Result<StampReader> StampReader::detect(std::span<const std::string_view> samples, Title title,
                                         const LogOptions& options, const Zone& zone, std::vector<std::string>& warnings,
                                         std::optional<DateOrder> order) {
-  if (samples.empty()) return without_clock(options, warnings);
+  if (samples.empty()) return of_readings(options, warnings);
   StampReader reader;
   reader.zone_ = zone;
   reader.base_ = options.start.value_or(Timestamp{});

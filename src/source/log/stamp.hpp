@@ -60,10 +60,10 @@ class StampReader {
   static Result<StampReader> detect(std::span<const std::string_view> samples, Title title, const LogOptions& options,
                                     const Zone& zone, std::vector<std::string>& warnings,
                                     std::optional<DateOrder> order = std::nullopt);
-  /// For logs without a clock: use at_round().
+  /// For logs without a clock of tools with a usual period: use at_round().
   static StampReader without_clock(const LogOptions& options, std::vector<std::string>& warnings);
-  /// For logs of programs that print neither a clock nor a count: use at_round(). Monitors have a usual period, such
-  /// programs have none, so readings are counted in place of time (see Scale) unless the options give the interval.
+  /// For other logs with neither a clock nor a count: use at_round(). Readings are counted in place of time (see Scale)
+  /// unless the options give the interval or the start.
   static StampReader of_readings(const LogOptions& options, std::vector<std::string>& warnings);
 
   /// False when `text` is not a time as detected. About 10 ns when the minute is that of the line before.

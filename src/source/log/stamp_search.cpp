@@ -45,8 +45,8 @@ std::string_view leading_epoch(std::string_view line) {
 /// The seconds since 1970, or milliseconds and so on, that a word names as a time: "\"ts\": 1772359200.25",
 /// "time=1772359200".
 std::string_view named_epoch(std::string_view line) {
-  constexpr std::array<std::string_view, 10> kNames = {"ts",       "time",    "timestamp", "t",   "epoch",
-                                                       "unixtime", "created", "_time",     "now", "date"};
+  constexpr std::array<std::string_view, 11> kNames = {
+      "ts", "time", "timestamp", "t", "epoch", "unixtime", "created", "_time", "now", "date", "__REALTIME_TIMESTAMP"};
   for (std::size_t i = 1; i < line.size(); ++i) {
     if (line[i] != '1' || is_digit(line[i - 1])) continue;
     std::size_t end = i;
@@ -81,8 +81,9 @@ std::string_view without_word(std::string_view stamp) {
 
 /// Whether a time of day behind `text` is a duration: "eta: 0:33:10", "took 00:00:17".
 bool announces_duration(std::string_view text) {
-  constexpr std::array<std::string_view, 9> kWords = {"eta",      "took",  "remaining", "left", "duration",
-                                                      "restzeit", "dauer", "剩余",      "耗时"};
+  constexpr std::array<std::string_view, 12> kWords = {"eta",      "took",       "remaining",     "left",
+                                                       "duration", "total time", "training time", "epoch time",
+                                                       "restzeit", "dauer",      "剩余",          "耗时"};
   const std::size_t end = text.find_last_not_of(" :=[(");
   if (end == std::string_view::npos) return false;
   text = text.substr(0, end + 1);
@@ -112,6 +113,9 @@ std::string_view find_stamp(std::string_view line) {
     Civil civil;
     if (!read_civil(rest, DateOrder::month_first, civil) || !civil.has_time)
       if (!read_civil(rest, DateOrder::day_first, civil)) continue;
+    // "[00:30<2:20:00, 30.00s/it]" of tqdm: the time since the start and what remains.
+    const bool is_of_tqdm = (i > 0 && line[i - 1] == '<') || rest.substr(civil.length).starts_with('<');
+    if (is_of_tqdm && !civil.has_date) continue;
     const std::string_view found = without_word(logtext::trim(rest.substr(0, civil.length)));
     if (civil.has_date && civil.has_time) return found;
     if (civil.has_time && !civil.has_date && time_of_day.empty() && civil.has_seconds &&

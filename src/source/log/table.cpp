@@ -433,7 +433,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   const std::vector<std::string_view>& samples = alone.empty() ? in_text : alone;
   std::vector<std::string> assumptions;
   if (samples.empty()) {
-    auto stamp = StampReader::without_clock(*head.options, assumptions);
+    auto stamp = StampReader::of_readings(*head.options, assumptions);
     return std::make_unique<Table>(std::move(stamp), false, std::move(assumptions));
   }
   auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);

@@ -1,16 +1,18 @@
 #include "source/log/text.hpp"
 
+#include <algorithm>
+
+#include "core/printable.hpp"
+
 namespace vramtrack::logtext {
 
 std::string excerpt(std::string_view text, std::size_t limit) {
   text = trim(text);
   const bool cut = text.size() > limit;
-  std::string out(text.substr(0, limit));
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  // A message must be valid UTF-8, but the cut may be inside a character, or the log may be Latin-1.
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  std::size_t end = std::min(text.size(), limit);
+  if (cut)  // not within a character
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80) --end;
+  std::string out = printable(text.substr(0, end));
   return cut ? out + "..." : out;
 }
 

@@ -100,13 +100,13 @@ void settle_minutes(Head& all, WordPlan& plan, std::vector<std::string>& assumpt
 /// where a program is started again.
 void settle_elapsed(Head& all, WordPlan& plan) {
   if (all.stamped * 10 >= all.lines.size() * 9) return;
-  std::map<std::string_view, double> last;  // by prefix
+  std::map<std::pair<std::string_view, int>, double> last;  // by prefix and GPU
   Course course;
   for (const HeadLine& line : all.lines) {
     if (line.found.elapsed.text.empty()) continue;
     const double seconds = line.found.elapsed.seconds;
     ++course.values;
-    const auto [it, is_new] = last.emplace(line.found.prefix, seconds);
+    const auto [it, is_new] = last.emplace(std::pair(line.found.prefix, line.found.gpu), seconds);
     if (!is_new) {
       course.rises += seconds > it->second ? 1U : 0U;
       course.falls += seconds < it->second ? 1U : 0U;

@@ -60,8 +60,13 @@ const MemoryFigure* first_figure(const HeadLine& line, const WordPlan& plan) {
 /// longer than the way from each line to the next one of its thread. With GPUs of their own, the way from line to line
 /// is that between their levels.
 std::string find_tag(const Head& head, const WordPlan& plan) {
+  struct Value {
+    std::size_t lines = 0;
+    std::size_t times = 0;  ///< that it begins, behind another value or at first
+  };
   struct Seen {
-    std::map<std::string_view, std::size_t> values;
+    std::map<std::string_view, Value> values;
+    std::string_view last;
     std::size_t lines = 0;
     Way way;
   };
@@ -83,20 +88,31 @@ std::string find_tag(const Head& head, const WordPlan& plan) {
         continue;
       const auto [its, is_new] = seen.try_emplace(field->name);
       if (is_new) in_order.push_back(field->name);
-      ++its->second.values[field->value];
+      Value& value = its->second.values[field->value];
+      value.times += value.lines == 0 || its->second.last != field->value ? 1U : 0U;
+      its->second.last = field->value;
+      ++value.lines;
       ++its->second.lines;
       its->second.way.add(gpu + ' ' + std::string(field->value), bytes);
     }
   }
   constexpr std::size_t kFewestEach = 3;
+  constexpr std::size_t kManyEach = 16;
+  // A name comes back when others have written. A count does not: "(after 100 iterations)" of each rank. Logs that were
+  // joined end to end have few names.
+  const auto comes_back = [](const Seen& its) {
+    const auto n =
+        std::count_if(its.values.begin(), its.values.end(), [](const auto& v) { return v.second.times > 1; });
+    return static_cast<std::size_t>(n) * 2 >= its.values.size() || its.values.size() * kManyEach <= its.lines;
+  };
   std::string best;
   double shortest = way_of_all.sum() / 2;
   for (const std::string& name : in_order) {
     const Seen& its = seen[name];
     const bool is_name =
         its.lines == lines && its.values.size() >= 2 && its.values.size() * kFewestEach <= lines &&
-        std::all_of(its.values.begin(), its.values.end(), [](const auto& v) { return v.second >= kFewestEach; });
-    if (!is_name || its.way.sum() >= shortest) continue;
+        std::all_of(its.values.begin(), its.values.end(), [](const auto& v) { return v.second.lines >= kFewestEach; });
+    if (!is_name || !comes_back(its) || its.way.sum() >= shortest) continue;
     shortest = its.way.sum();
     best = name;
   }

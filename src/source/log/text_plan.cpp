@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "core/option.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/line_numbers.hpp"
 #include "source/log/stamp.hpp"
 #include "source/log/text_refusal.hpp"
@@ -81,6 +82,10 @@ Status settle_lists(const Head& head, const WordPlan& plan, std::vector<std::str
   for (const HeadLine& line : head.lines) {
     if (line.found.listed == 0) continue;
     if (first == nullptr) first = &line;
+    constexpr std::size_t kMostGpus = 16;  // of one machine
+    if (line.found.listed > kMostGpus)
+      return fail(fmt::format("line {} has a list of {} figures, more than one machine has GPUs: '{}'; {}", line.number,
+                              line.found.listed, excerpt(line.text, 100), how_to_say(line)));
     if (line.found.listed != first->found.listed)
       return fail(
           fmt::format("lines {} and {} have lists of {} and {} figures, so that nothing says which is whose: "
@@ -124,7 +129,7 @@ bool totals_change(const Head& all) {
 }
 
 /// Which figures say how much is used.
-Status settle_roles(const LogHead& head, const Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+Status settle_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   std::map<Meaning, std::size_t> amounts;
   std::size_t said = 0;
   std::size_t percents = 0;
@@ -177,6 +182,11 @@ Status settle_roles(const LogHead& head, const Head& all, WordPlan& plan, std::v
                         (plan.roles.contains(Meaning::total) || head.options->capacity_bytes.has_value()));
   if (!has_use && repeats(Meaning::peak)) {
     plan.peaks = true;
+    for (HeadLine& line : all.lines) {
+      plan.settle_peaks(line.found);
+      for (const MemoryFigure& f : line.found.figures)
+        if (f.role != Meaning::free && f.role != Meaning::total) plan.roles.insert(f.role);
+    }
     assumptions.emplace_back(
         "only peaks are given, which never fall: a peak that no longer rises says nothing about what is in use now");
   } else if (!has_use && (percents >= enough || free_percents >= enough)) {
@@ -226,6 +236,7 @@ Status settle_numbers(const LogHead& head, Head& all, WordPlan& plan, std::vecto
   plan.grouping = settled.grouping;
   if (plan.grouping != Grouping::by_comma) {
     all = survey(head.text, plan.unclear, plan.grouping);
+    for (HeadLine& line : all.lines) plan.settle_peaks(line.found);
     tag_lines(all, plan);
   }
   return {};
@@ -287,6 +298,16 @@ void settle_shares(const LogHead& head, Head& all, WordPlan& plan, std::vector<s
 }
 
 }  // namespace
+
+void WordPlan::settle_peaks(LineFigures& line) const {
+  if (!peaks) return;
+  for (MemoryFigure& f : line.figures) {
+    if (f.role != Meaning::peak) continue;
+    f.role = Meaning::used;
+    for (const Meaning role : read_label(f.label).roles)
+      if (role == Meaning::allocated || role == Meaning::reserved) f.role = role;
+  }
+}
 
 Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std::vector<std::string>& assumptions) {
   WordPlan plan;

@@ -27,7 +27,7 @@ struct WordPlan {
   bool percents = false;             ///< read percentages, for want of amounts
   bool free_percents = false;        ///< those of the free memory, for want of others
   bool shares = false;               ///< figures without a unit are shares of the total: 0.07
-  bool peaks = false;                ///< read peaks, for want of others
+  bool peaks = false;                ///< read peaks, for want of others: see settle_peaks()
   std::optional<std::string> label;  ///< of used memory, if other labels are skipped
   std::optional<Meaning> counted;    ///< what is counted in place of time
   bool prefix_is_gpu = false;        ///< "trainer-0 |", "0:" identify GPUs
@@ -52,13 +52,14 @@ struct WordPlan {
   }
   [[nodiscard]] bool takes(const MemoryFigure& f) const {
     if (f.percent) return percents && f.role == (free_percents ? Meaning::free : Meaning::used);
-    if (f.role == Meaning::peak) return peaks;
     if (!roles.contains(f.role)) return false;
     if (f.role == Meaning::used && said_only && !f.is_said) return false;
     const bool is_allocator = f.role == Meaning::allocated || f.role == Meaning::reserved;
     if (of_gpu_only && !f.is_of_gpu && !is_allocator) return false;
     return f.role != Meaning::used || !label || *label == f.label;
   }
+  /// If there are only peaks: makes of each what it is the peak of.
+  void settle_peaks(LineFigures& line) const;
   /// If there are shares: makes percentages of them.
   void settle_shares(LineFigures& line) const {
     if (!shares) return;

@@ -55,6 +55,7 @@ class WordLines final : public TextLines {
     const std::string_view line = table_.line(raw);
     find_figures(line, found_, plan_.grouping);
     if (plan_.unclear) found_.figures.swap(found_.unclear);
+    plan_.settle_peaks(found_);
     plan_.settle_shares(found_);
     if (!plan_.tag.empty()) found_.tag = field_of(line, plan_.tag);
     read_clock(rows);

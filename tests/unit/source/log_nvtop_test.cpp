@@ -7,6 +7,7 @@ namespace vramtrack {
 namespace {
 
 using logtest::fixture;
+using logtest::kReading_s;
 using logtest::read_logs;
 using logtest::read_text;
 using logtest::utc;
@@ -83,7 +84,7 @@ TEST(Nvtop, ReadsALoopWithoutAClockAmongOtherText) {
         "\",\n   \"mem_free\": null\n  }\n]\n"
         "epoch done in [12] steps\n";
   const auto r = read_text(text);
-  EXPECT_THAT(r.device("0"), ElementsAre(Pair(0, 100), Pair(1, 110), Pair(2, 120)));
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(0, 100), Pair(kReading_s, 110), Pair(2 * kReading_s, 120)));
   EXPECT_EQ(r.notes.skipped_lines, 0U);
 }
 

@@ -8,6 +8,7 @@ namespace vramtrack {
 namespace {
 
 using logtest::fixture;
+using logtest::kReading_s;
 using logtest::read_logs;
 using logtest::read_text;
 using testing::ElementsAre;
@@ -93,8 +94,8 @@ TEST(Prometheus, AScrapeBeginsWhereASeriesComesAgain) {
       "DCGM_FI_DEV_FB_USED{gpu=\"0\",pod=\"a\"} 10\nDCGM_FI_DEV_FB_USED{gpu=\"0\",pod=\"b\"} 10\n"
       "DCGM_FI_DEV_FB_USED{gpu=\"1\"} 20\n";
   const auto r = read_text(scrape + scrape);
-  EXPECT_THAT(r.device("0"), ElementsAre(Pair(0, 10), Pair(1, 10)));
-  EXPECT_THAT(r.device("1"), ElementsAre(Pair(0, 20), Pair(1, 20)));
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(0, 10), Pair(kReading_s, 10)));
+  EXPECT_THAT(r.device("1"), ElementsAre(Pair(0, 20), Pair(kReading_s, 20)));
 }
 
 TEST(Prometheus, ReadsLabelsWithAnyCharacters) {

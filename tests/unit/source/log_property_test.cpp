@@ -90,7 +90,7 @@ class Maker {
     const bool is_block = layout == 2 && figures != Figures::pair && clock != Clock::tqdm;
     const bool is_postfix = pick(2) == 0;  // tqdm's own figures come last in its brackets
     const bool is_updated = clock == Clock::tqdm && noise == 0 && pick(2) == 0;  // with carriage returns
-    out.counts = clock >= Clock::step && clock != Clock::minute;
+    out.counts = clock >= Clock::step && clock != Clock::minute && clock != Clock::tqdm;
     out.ran_out = pick(4) == 0;
     out.readings = 40 + pick(60);
     out.what = fmt::format("figures {} clock {} layout {} language {} prefix {} gpus {} unit {}",
@@ -101,8 +101,9 @@ class Maker {
     for (std::size_t g = 0; g < gpus; ++g) out.devices.push_back(std::to_string(g));
     out.mib.resize(gpus);
     if (pick(2) == 0) out.text += "============ run ============\nNVIDIA A100 40GB, driver 550.54\n";
-    const std::int64_t period_s = clock == Clock::minute ? 60 * (1 + static_cast<std::int64_t>(pick(3)))
-                                                         : 5 + static_cast<std::int64_t>(pick(60));
+    const std::int64_t drawn_s = clock == Clock::minute ? 60 * (1 + static_cast<std::int64_t>(pick(3)))
+                                                        : 5 + static_cast<std::int64_t>(pick(60));
+    const std::int64_t period_s = clock == Clock::tqdm ? 1 : drawn_s;  // see clock_words()
     out.period_s = period_s;
     const std::int64_t start_s = 1'772'359'200 + static_cast<std::int64_t>(pick(86'400));
     // "00:24" in the first line may be minutes and seconds: then nothing is the clock, unless a table's title says so.

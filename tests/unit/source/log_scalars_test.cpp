@@ -1,4 +1,5 @@
 // Metrics of training runs: JSON lines, .wandb and TensorBoard files, MLflow's metric files.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"
@@ -52,6 +53,51 @@ TEST(Scalars, ReadsWandbsEvents) {
               ElementsAre(Pair(kTen + 0.25, DoubleNear(8070.53, 0.01)), Pair(kTen + 15.25, DoubleNear(8170.53, 0.01))));
   EXPECT_EQ(r.series(), 1U);
   EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Influx, ReadsWhatTelegrafWrites) {
+  const auto r = read_logs({fixture("telegraf.influx")});
+  EXPECT_THAT(r.formats, ElementsAre("influx"));
+  EXPECT_THAT(r.device("GPU-823bc202-6279-6f2c-d729-868a30f14d96"), ElementsAre(Pair(kTen, 549), Pair(kTen + 10, 649)));
+  EXPECT_THAT(r.device("GPU-f9ba66fc-a7f5-94c5-da19-019ef2f9c665"), ElementsAre(Pair(kTen, 557), Pair(kTen + 10, 557)));
+  EXPECT_EQ(r.series(), 2U);
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Influx, TellsMachinesApartAndReadsEscapes) {
+  std::string log;
+  for (int i = 0; i < 40; ++i)
+    for (const char* host : {"node7", "node\\ 8"})
+      log += fmt::format("gpu_memory,host={},gpu=0 note=\"a, b=\\\"c\\\" d\",used_bytes={}i,busy=true {}000000000\n",
+                         host, (host[4] == '7' ? 4000 : 100 + i) * 1048576L, 1'772'359'200 + 10 * i);
+  const auto r = read_text(log);
+  EXPECT_THAT(r.formats, ElementsAre("influx"));
+  EXPECT_EQ(r.series(), 2U);
+}
+
+TEST(Scalars, ReadsTelegrafsJson) {
+  std::string log;
+  for (int i = 0; i < 10; ++i)
+    for (int gpu = 0; gpu < 2; ++gpu)
+      log += fmt::format(
+          "{{\"fields\": {{\"memory_used\": {}, \"memory_total\": 81559, \"temperature_gpu\": {}}}, "
+          "\"name\": \"nvidia_smi\", \"tags\": {{\"index\": \"{}\"}}, \"timestamp\": {}}}\n",
+          4000 + 100 * gpu + i, 40 + i, gpu, 1'772'359'200 + 10 * i);
+  const auto r = read_text(log);
+  EXPECT_EQ(r.series(), 2U);
+  EXPECT_THAT(r.device("1"), SizeIs(10));
+}
+
+TEST(Scalars, APartOfAnEpochIsNoSecond) {
+  std::string log;
+  for (int i = 0; i < 90; ++i)
+    log += fmt::format(
+        "{{\"current_steps\": {}, \"epoch\": {:.2f}, \"elapsed_time\": \"0:{:02}:{:02}\", "
+        "\"remaining_time\": \"0:33:30\", \"vram_allocated\": {}}}\n",
+        i, i / 100.0, i / 6, i % 6 * 10, 4.5 + i / 100.0);
+  const auto r = read_text(log);
+  ASSERT_THAT(r.device("0"), SizeIs(90));
+  EXPECT_EQ(r.device("0").back().first - r.device("0").front().first, 890);
 }
 
 TEST(Scalars, ReadsAnArrayAndOnesOwnLogger) {

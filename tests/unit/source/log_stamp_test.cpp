@@ -33,6 +33,10 @@ TEST(ReadCivil, ReadsTheFormsThatToolsWrite) {
   EXPECT_EQ(civil_s("Thu Jun 11 12:04:31 PM EDT 2026"), kNoon);
   EXPECT_EQ(civil_s("Thu 11 Jun 2026 12:04:31 PM UTC"), kNoon);
   EXPECT_EQ(civil_s("2026-06-11T12:04"), kNoon - 31);
+  for (const char* text : {"20260611-120431", "20260611T120431Z", "2026-06-11_12-04-31", "2026.06.11-12.04.31",
+                           "2026-06-11 12h04m31s", "2026-06-11 12:04:31PM"})
+    EXPECT_EQ(civil_s(text), kNoon) << text;
+  EXPECT_EQ(civil_s("11/06/2026 12h04", DateOrder::day_first), kNoon - 31);
 }
 
 TEST(ReadCivil, RefusesWhatIsNoTime) {

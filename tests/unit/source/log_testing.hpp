@@ -18,6 +18,9 @@
 
 namespace vramtrack::logtest {
 
+/// Between two readings of a log without a clock.
+constexpr double kReading_s = 60;
+
 inline std::string fixture(const std::string& name) {
   return tests_dir() + "/fixtures/log/" + name;
 }

@@ -7,6 +7,7 @@ namespace vramtrack {
 namespace {
 
 using logtest::fixture;
+using logtest::kReading_s;
 using logtest::read_logs;
 using logtest::read_text;
 using logtest::utc;
@@ -205,8 +206,8 @@ TEST(DcgmiDmon, CountsReadingsWithoutAClock) {
       "# Entity  FBUSD  FBFRE\n      Id\n   GPU 1  10  90\n   GPU 0  20  80\n"
       "   GPU 1  11  89\n   GPU 0  21  79\n");
   EXPECT_THAT(r.formats, ElementsAre("dcgmi-dmon"));
-  EXPECT_THAT(r.device("0"), ElementsAre(Pair(0, 20), Pair(1, 21)));
-  EXPECT_THAT(r.device("1"), ElementsAre(Pair(0, 10), Pair(1, 11)));
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(0, 20), Pair(kReading_s, 21)));
+  EXPECT_THAT(r.device("1"), ElementsAre(Pair(0, 10), Pair(kReading_s, 11)));
   EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 100ULL << 20);
 }
 
