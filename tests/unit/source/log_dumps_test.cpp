@@ -1,4 +1,5 @@
 // The other tools' logs: the nvidia-smi table, dmon, pmon, tegrastats, gpustat.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"
@@ -135,6 +136,40 @@ TEST(Dmon, TakesTheDateOfATimeOfDayFromStart) {
 
 TEST(Dmon, SaysHowToRecordTheMemory) {
   EXPECT_THAT(read_text("# gpu   pwr  gtemp\n# Idx     W      C\n    0    61     35\n").error, HasSubstr("-s m"));
+}
+
+TEST(SmiXml, ReadsWhatTheTextFormSays) {
+  const auto r = read_logs({fixture("smi_q.xml")});
+  EXPECT_THAT(r.formats, ElementsAre("smi-xml"));
+  const std::string first = "GPU-00000001-1111-2222-3333-444444444444";
+  const std::string second = "GPU-00000002-1111-2222-3333-444444444444";
+  EXPECT_THAT(r.device(first), ElementsAre(Pair(kTen, 4000), Pair(kTen + 10, 3500)));
+  EXPECT_THAT(r.device(second), ElementsAre(Pair(kTen, 900), Pair(kTen + 10, 944)));
+  EXPECT_EQ(r.catalog->device(first)->capacity_bytes, 81559ULL << 20);
+  EXPECT_EQ(r.catalog->device(first)->name, "NVIDIA H100 80GB HBM3");
+  EXPECT_THAT(r.of(Metric::process_used, first, 1234), ElementsAre(Pair(kTen, 3000), Pair(kTen + 10, 3000)));
+  EXPECT_THAT(r.of(Metric::process_used, first, 77), ElementsAre(Pair(kTen, 500)));
+  EXPECT_EQ(r.catalog->process(77, 0)->command, "R&D <job>");
+  ASSERT_THAT(r.events, SizeIs(1));
+  EXPECT_EQ(r.events[0].pid, 77U);
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(SmiXml, ADocumentThatWasCutDoesNotSpoilTheNext) {
+  const auto document = [](int second, std::string_view rest) {
+    return fmt::format(
+        "<?xml version=\"1.0\" ?>\n<nvidia_smi_log>\n<timestamp>Sun Mar  1 10:00:0{} 2026</timestamp>\n"
+        "<gpu id=\"00000000:01:00.0\">\n<fb_memory_usage>\n<total>40960 MiB</total>\n{}",
+        second, rest);
+  };
+  const std::string_view rest = "<used>4000 MiB</used>\n</fb_memory_usage>\n</gpu>\n</nvidia_smi_log>\n";
+  const auto r = read_text(document(0, rest) + document(1, "<used>40") + '\n' + document(2, rest) + document(3, "<us"));
+  EXPECT_THAT(r.device("00000000:01:00.0"), ElementsAre(Pair(kTen, 4000), Pair(kTen + 2, 4000)));
+}
+
+TEST(SmiXml, SaysThatTheMemoryIsMissing) {
+  EXPECT_THAT(read_text("<nvidia_smi_log>\n<gpu id=\"00000000:01:00.0\">\n</gpu>\n</nvidia_smi_log>\n").error,
+              HasSubstr("does not have the memory"));
 }
 
 TEST(Pmon, ReadsProcessesAndTheirEnds) {
