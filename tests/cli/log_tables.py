@@ -141,6 +141,27 @@ class Columns(Tables):
         self.assertIn("only peaks are given", c.text)
 
 
+class Bars(Tables):
+    """Tables whose columns are separated by '|', as databases print them."""
+
+    def rows(self, form):
+        return [form.format(at(i), g, (leaking, steady)[g](i)) for i in range(READINGS) for g in (0, 1)]
+
+    def test_bars_alone(self):
+        self.assert_two(self.analyze(["time|gpu|used_mb"] + self.rows("{}|{}|{}")))
+
+    def test_psql_and_mysql(self):
+        psql = ["         ts          | gpu | used_mb ", "---------------------+-----+---------"] + self.rows(" {} |   {} |   {:5} ") + ["(120 rows)"]
+        line = "+---------------------+-----+---------+"
+        mysql = [line, "| ts                  | gpu | used_mb |", line] + self.rows("| {} |   {} |   {:5} |") + [line, "120 rows in set (0.00 sec)"]
+        for table in (psql, mysql):
+            said = self.assert_two(self.analyze(table))
+            self.assertNotIn("could not be read", said)
+
+    def test_lines_of_text_with_bars_are_no_table(self):
+        self.assert_leak(self.analyze([f"{at(i)} | INFO | gpu mem used {leaking(i)} MiB | loss 0.5" for i in range(READINGS)]))
+
+
 class Languages(Tables):
     """Titles in German, French, Chinese and Japanese."""
 

@@ -1,4 +1,4 @@
-// Any CSV (comma, semicolon, tab) with a recognisable time and used column.
+// Any CSV (comma, semicolon, tab; bars below a header) with a recognisable time and used column.
 #include "source/log/csv_clock.hpp"
 #include "source/log/csv_rows.hpp"
 

@@ -67,6 +67,7 @@ int CsvRows::column_titled_as_clock(const ColumnPlan& later) const {
 
 void CsvRows::read_line(std::string_view line, std::uint64_t number, bool complete, LogRows& rows) {
   if (trim(line).empty() || trim(line).front() == '#' || line.starts_with("sep=")) return;
+  if (plan_.delimiter == '|' && is_drawn(line)) return;
   const Cut result = cut_oddly(line);
   const char* reason = nullptr;
   if (result == Cut::done) {

@@ -36,6 +36,7 @@ Rows head_rows(std::string_view head, char delimiter, std::size_t count) {
   while (!head.empty() && rows.size() < kSurveyRows) {
     const std::string_view line = take_record(head, delimiter);
     if (trim(line).empty() || line.front() == '#' || looks_like_header(line, delimiter)) continue;
+    if (delimiter == '|' && is_drawn(line)) continue;
     split_fields(line, delimiter, fields);
     while (fields.size() > count && fields.back().empty()) fields.pop_back();
     if (fields.size() == count) rows.push_back(fields);
@@ -177,6 +178,24 @@ bool is_row_counter(const Rows& rows, int column, int time) {
 
 }  // namespace
 
+namespace {
+
+/// The columns of a header separated by '|', as in "time|gpu|used_mb". Screens are drawn with it, too: the header must
+/// name a time and used memory, and the row after it must have as many fields. Markdown's tables are read as text.
+std::optional<ColumnPlan> find_barred_header(std::string_view line, std::string_view rest) {
+  const auto bars = [](std::string_view text) { return std::count(text.begin(), text.end(), '|'); };
+  if (bars(line) == 0 || !looks_like_header(line, '|')) return std::nullopt;
+  if (trim(rest).starts_with("|-")) return std::nullopt;
+  std::string_view row;
+  while (!rest.empty() && (trim(row).empty() || is_drawn(row))) row = logtext::take_line(rest);
+  if (bars(row) != bars(line) || looks_like_header(row, '|')) return std::nullopt;
+  auto plan = plan_header(line, '|');
+  if (!plan || plan->time < 0) return std::nullopt;
+  return std::move(*plan);
+}
+
+}  // namespace
+
 std::optional<ColumnPlan> find_header(std::string_view head) {
   for (std::size_t i = 0; i < kHeaderLines && !head.empty(); ++i) {
     const std::string_view first = head.substr(0, head.find('\n'));
@@ -185,6 +204,8 @@ std::optional<ColumnPlan> find_header(std::string_view head) {
     while (!line.empty() && (line.front() == '#' || line.front() == ' ')) line.remove_prefix(1);
     const char delimiter = find_delimiter(line);
     const char cut = delimiter == '\0' ? ',' : delimiter;
+    if (std::count(line.begin(), line.end(), '|') > std::count(line.begin(), line.end(), cut))
+      if (auto plan = find_barred_header(line, head)) return plan;
     if (line.size() > 65'536 || !looks_like_header(line, cut)) continue;
     // A single word ("memory") is a header only if it has a unit in brackets.
     if (delimiter == '\0' && line.find('[') == std::string_view::npos) continue;

@@ -93,4 +93,14 @@ char find_delimiter(std::string_view line) {
   return best;
 }
 
+bool is_drawn(std::string_view line) {
+  line = trim(line);
+  if (line.find_first_not_of("-+|=: ") == std::string_view::npos) return line.find("--") != std::string_view::npos;
+  if (line.starts_with('(')) line.remove_prefix(1);
+  const std::string_view number = logtext::take_word(line);
+  line = trim(line);
+  return logtext::whole_number<std::uint64_t>(number).has_value() &&
+         (line == "rows)" || line == "row)" || line.starts_with("rows in set"));
+}
+
 }  // namespace vramtrack

@@ -180,6 +180,7 @@ int recognise(std::string_view head) {
   head = head.substr(0, head.substr(0, kLooked).rfind('\n') + 1);
   // If the lines have other delimiters, spaces do not separate fields.
   if (find_delimiter(head.substr(0, head.find('\n'))) != '\0') return 0;
+  if (const auto header = find_header(head); header && header->delimiter == '|') return 0;
   bool with_header = false;
   if (!find_spacing(head, with_header)) return 0;
   return with_header ? 52 : 20;
