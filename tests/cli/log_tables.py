@@ -194,6 +194,18 @@ class Counts(Tables):
         self.assert_leak(self.analyze(["step,time_s,gpu_mem_mb"] + rows))
         self.assert_leak(self.analyze(["step,time_s,gpu_mem_mb"] + rows[::-1]))
 
+    def test_a_unit_of_time_in_the_first_column_is_a_clock(self):
+        for title, seconds in (("minutes", 60), ("mins", 60), ("hours", 3600), ("Seconds", 1), ("secs", 1)):
+            for delimiter in ",\t":
+                rows = [f"{30 * i / seconds:.4f}{delimiter}{leaking(i) / 1024:.3f}" for i in range(READINGS)]
+                with self.subTest(title, delimiter=delimiter):
+                    self.assert_leak(self.analyze([f"{title}{delimiter}vram_gib"] + rows))
+        self.assert_leak(self.csv("hours,vram_mb", lambda i: (i % 24, leaking(i))))
+
+    def test_tabs_beside_a_load_are_a_table(self):
+        rows = [f"{30 * i}.0\t{leaking(i)}\t{i * 37 % 90}" for i in range(READINGS)]
+        self.assert_leak(self.analyze(["elapsed_s\tgpu_mem_MiB\tgpu_util"] + rows))
+
     def test_steps_of_epochs_go_on(self):
         for n in (2, 20):
             rows = [f"{i // (100 // n)},{i % (100 // n)},{4000 + 10 * i}" for i in range(100)]

@@ -19,7 +19,7 @@ std::int64_t time_unit_ns(std::string_view word) {
   if (word == "us" || word == "usec" || word == "micros" || word == "microseconds") return 1'000;
   if (word == "ns" || word == "nsec" || word == "nanos" || word == "nanoseconds") return 1;
   if (word == "min" || word == "mins" || word == "minutes") return 60'000'000'000;
-  if (word == "h" || word == "hr" || word == "hours") return 3'600'000'000'000;
+  if (word == "h" || word == "hr" || word == "hrs" || word == "hours") return 3'600'000'000'000;
   return 0;
 }
 

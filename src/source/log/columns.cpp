@@ -203,6 +203,13 @@ Column classify_words(std::string_view title) {
   return out;
 }
 
+/// Whether a title is a unit of time and nothing else. "min" alone may be a minimum.
+bool is_unit_of_time(std::string_view title) {
+  for (const std::string_view word : {"minutes", "mins", "hours", "hrs"})
+    if (logtext::same_letters(trim(title), word)) return true;
+  return false;
+}
+
 /// What pandas writes for an empty title: "Unnamed: 0".
 bool is_pandas_filler(std::string_view title) {
   constexpr std::string_view kUnnamed = "Unnamed: ";
@@ -327,6 +334,8 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   plan.time = best(ColumnRole::time);
   plan.date = best(ColumnRole::date);
   if (plan.time < 0 && plan.date >= 0) std::swap(plan.time, plan.date);
+  // In the first column it is the time since the start.
+  if (plan.time < 0 && is_unit_of_time(titles.front())) plan.time = 0;
   if (plan.time < 0) {
     plan.time = best(ColumnRole::step);
     plan.time_title.step = plan.time >= 0;
