@@ -127,6 +127,20 @@ class Columns(Tables):
         c = self.csv("ram_used_mb,loss", lambda i: (16000 + i, 0.5))
         self.assertIn("the column 'ram_used_mb' is the memory of the host, which is judged like that of a GPU", " ".join(c.text.split()))
 
+    def test_what_lightning_logs_of_the_allocator(self):
+        hook = "DeviceStatsMonitor.on_train_batch_start/"
+        titles = ["active_bytes.all.current", "allocated_bytes.all.current", "allocated_bytes.all.peak", "allocated_bytes.large_pool.current", "num_ooms",
+                  "reserved_bytes.all.current", "reserved_bytes.all.peak"]
+        rows = []
+        for i in range(READINGS):
+            used = leaking(i) * 2**20
+            rows += [f"{i // 20},,,,,,,,0.5,{100 * i}", f",{used},{used},{used + 2**30},{used},0,{used + 2**31},{used + 2**31},,{100 * i}"]
+        c = self.analyze(["epoch," + ",".join(hook + title for title in titles) + ",train_loss,step"] + rows)
+        self.assertEqual({r["series"]["metric"] for r in c.rows}, {"allocator_allocated", "allocator_reserved"}, c.text + c.error)
+        for row in c.rows:
+            self.assertEqual(row["counts"], "step")
+            self.assertAlmostEqual(row["verdict"]["growth_bytes_per_step"]["mid"] / 2**20, 0.5, delta=0.05)
+
     def test_lists_in_a_cell(self):
         for form in ('"[{}, {}]"', "{};{}", "{} MiB | {} MiB", "[{} {}]"):
             said = self.assert_two(self.csv("gpu_mem_mb", lambda i: (form.format(leaking(i), steady(i)),)))

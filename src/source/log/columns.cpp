@@ -126,10 +126,34 @@ bool names_gpu(std::string_view title, const TitleWords& w) {
 
 Column classify_words(std::string_view title);
 
+/// The statistic of PyTorch's allocator that a title names, as Lightning's DeviceStatsMonitor writes it:
+/// "DeviceStatsMonitor.on_train_batch_start/allocated_bytes.all.current". Empty: none.
+std::string_view allocator_statistic(std::string_view title) {
+  const std::string_view last = title.substr(title.rfind('/') + 1);
+  return title.starts_with("DeviceStatsMonitor") || last.find("_bytes.") != std::string_view::npos ? last
+                                                                                                   : std::string_view{};
+}
+
+/// Of its many statistics, what it has handed out and what it keeps are read; those of its pools are parts of them.
+Column classify_statistic(std::string_view statistic) {
+  Column out;
+  out.unit_bytes = 1;
+  out.says_gpu = true;
+  out.metric = statistic.starts_with("reserved") ? Metric::allocator_reserved : Metric::allocator_allocated;
+  const bool allocated = statistic.starts_with("allocated_bytes.all.");
+  if (!allocated && !statistic.starts_with("reserved_bytes.all.")) return {};
+  if (statistic.ends_with(".current")) out.role = ColumnRole::used;
+  if (statistic.ends_with(".peak")) out.role = ColumnRole::peak;
+  out.rank = allocated ? 66 : 30;
+  return out;
+}
+
 }  // namespace
 
 Column classify_column(std::string_view title) {
   title = trim(title);
+  if (const std::string_view statistic = allocator_statistic(title); !statistic.empty())
+    return classify_statistic(statistic);
   // Prometheus' series: the labels say whose value it is, the name what it is. Labels without a name name a series.
   if (const std::size_t brace = title.find('{'); brace != std::string_view::npos) {
     if (brace > 0) return classify_words(title.substr(0, brace));

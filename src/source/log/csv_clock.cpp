@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -146,7 +147,9 @@ void settle_count_column(const Rows& rows, ColumnPlan& plan) {
   if (count < 0 || count == plan.time) return;
   // Where the present column only counts, the finer count is taken: steps within epochs.
   if (!counts && !is_duration(rows, at, static_cast<std::size_t>(count), plan)) return;
-  if (counts) plan.outer_count = plan.time;
+  // A count that only some rows give does not number the beginnings of the other.
+  const bool in_all = std::all_of(rows.begin(), rows.end(), [at](const auto& row) { return number_in(row, at); });
+  if (counts && in_all) plan.outer_count = plan.time;
   plan.time = count;
   plan.time_title = {};
   plan.time_title.step = true;
