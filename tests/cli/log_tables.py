@@ -149,6 +149,14 @@ class Columns(Tables):
         c = self.csv("host,gpu_mem_mb", lambda i: (f"node{i % 2}", f"{leaking(i)};{steady(i)}"))
         self.assertIn("nothing says whose each amount is", c.error)
 
+    def test_commas_between_thousands(self):
+        self.assert_leak(self.csv('"GPU memory used"', lambda i: (f'"{leaking(i):,} MiB"',)))
+        self.assert_leak(self.csv("vram_mb,note", lambda i: (f'"{leaking(i):,}"', '"a ""b"", c"')))
+        self.assert_leak(self.csv("used_bytes", lambda i: (f'"{leaking(i) * 2**20:,}"',)))
+
+    def test_a_comma_that_may_be_decimal_is_no_comma_between_thousands(self):
+        self.assert_refused(self.csv('"GPU memory used"', lambda i: ('"{:.3f} GiB"'.format(3 + i / 50).replace(".", ","),)), "no readable amount")
+
     def test_peaks_of_torchtune(self):
         c = self.csv("peak_memory_active,peak_memory_alloc,peak_memory_reserved", lambda i: (5 + i / 100, leaking(i) / 1024, 20))
         self.assert_leak(c)

@@ -1,6 +1,7 @@
 // Any CSV (comma, semicolon, tab; bars below a header) with a recognisable time and used column.
 #include "source/log/csv_clock.hpp"
 #include "source/log/csv_rows.hpp"
+#include "source/log/thousands.hpp"
 
 namespace vramtrack {
 namespace {
@@ -41,8 +42,36 @@ int recognise(std::string_view head) {
   return find_delimiter(first_row(head)) != '\0' ? 5 : 0;
 }
 
+/// Rows whose numbers have commas between thousands.
+class GroupedRows final : public LogParser {
+ public:
+  explicit GroupedRows(std::unique_ptr<LogParser> rows) : rows_(std::move(rows)) {
+    assumptions_ = rows_->assumptions();
+  }
+
+  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) override {
+    return rows_->parse(without_thousands(lines), first_line, complete, rows);
+  }
+  void finish(LogRows& rows) override { rows_->finish(rows); }
+  [[nodiscard]] std::optional<std::string> misfit() const override { return rows_->misfit(); }
+  [[nodiscard]] bool clock_is_relative() const override { return rows_->clock_is_relative(); }
+  [[nodiscard]] bool clock_wraps() const override { return rows_->clock_wraps(); }
+  [[nodiscard]] Scale scale() const override { return rows_->scale(); }
+  [[nodiscard]] std::string_view needs_file_order() const override { return rows_->needs_file_order(); }
+  [[nodiscard]] bool processes_only() const override { return rows_->processes_only(); }
+
+ private:
+  std::unique_ptr<LogParser> rows_;
+};
+
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  return make_csv_parser(head, false);
+  if (!has_thousands(head.text)) return make_csv_parser(head, false);
+  const std::string text = without_thousands(head.text);
+  LogHead plain = head;
+  plain.text = text;
+  auto rows = make_csv_parser(plain, false);
+  if (!rows) return fail(std::move(rows.error()));
+  return std::make_unique<GroupedRows>(std::move(*rows));
 }
 
 }  // namespace
