@@ -152,14 +152,19 @@ constexpr double kMostPercent = 100;
 constexpr std::string_view kAsk =
     "put the header line back as the first line, for example 'timestamp, index, memory.used [MiB], memory.total [MiB]'";
 
-/// An error that says why the columns of `rows` cannot be identified, and quotes one of the rows.
-tl::unexpected<Error> cannot_tell(Rows rows, std::string_view why) {
+/// The first row, for messages.
+std::string example(Rows rows) {
   const std::vector<std::string_view>& row = rows.front();
   const std::string_view last = row.back();
   const std::string_view line(row.front().data(),
                               static_cast<std::size_t>(last.data() + last.size() - row.front().data()));
+  return logtext::excerpt(line, 100);
+}
+
+/// An error that says why the columns of `rows` cannot be identified, and quotes one of the rows.
+tl::unexpected<Error> cannot_tell(Rows rows, std::string_view why) {
   return fail(fmt::format("there is no header line, and of rows such as '{}' {}; {}, or name the values with {}",
-                          logtext::excerpt(line, 100), why, kAsk, name_of(Option::line_pattern)));
+                          example(rows), why, kAsk, name_of(Option::line_pattern)));
 }
 
 }  // namespace
@@ -263,6 +268,13 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     }
   if (pairs.size() == 1 && !halves) {
     const auto [used, total] = pairs.front();
+    // Free memory below a total looks the same, except that it falls where used memory rises.
+    if (first_is_used(rows, relate(rows, used, total, key), plan.time) == false)
+      return fail(
+          fmt::format("is column {} of rows such as '{}' used or free memory? No line names the columns, column {} is "
+                      "the total, and "
+                      "column {} falls more often than it rises, as free memory does while a program takes more; {}",
+                      used + 1, example(rows), total + 1, used + 1, kAsk));
     plan.used = static_cast<int>(used);
     plan.total = static_cast<int>(total);
     told(fmt::format("column {} is read as used and column {} as total memory", used + 1, total + 1));

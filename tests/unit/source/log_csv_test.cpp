@@ -15,6 +15,7 @@ using logtest::utc;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
+using testing::SizeIs;
 
 constexpr double kTen = 1'772'359'200;  // 2026-03-01T10:00:00Z
 
@@ -150,6 +151,17 @@ TEST(QueryGpu, AsksForTheHeaderWhereValuesCannotTell) {
   const auto r = read_text(
       "2026/03/01 10:00:00.000, 1000 MiB, 7000 MiB, 8192 MiB\n2026/03/01 10:00:01.000, 1010 MiB, 6990 MiB, 8192 MiB\n");
   EXPECT_THAT(r.error, HasSubstr("put the header line back"));
+}
+
+TEST(QueryGpu, AsksWhetherAColumnThatFallsIsFreeMemory) {
+  const auto log = [](auto amount) {
+    std::string out;
+    for (int i = 0; i < 40; ++i) out += fmt::format("2026/03/01 10:00:{:02}.000, {} MiB, 49140 MiB\n", i, amount(i));
+    return out;
+  };
+  EXPECT_THAT(read_text(log([](int i) { return 38000 - 20 * i; })).error, HasSubstr("used or free memory?"));
+  EXPECT_THAT(read_text(log([](int i) { return 8000 + 20 * i; })).device("0"), SizeIs(40));
+  EXPECT_THAT(read_text(log([](int i) { return 8000 + i % 7; })).device("0"), SizeIs(40));
 }
 
 TEST(QueryGpu, TellsGpusApartByPositionWhenNothingElseDoes) {
