@@ -66,7 +66,7 @@ _vramtrack() {
     *' --source') mapfile -t COMPREPLY < <(compgen -W "nvml drm nvml,drm" -- "$cur"); return ;;
     'snapshot export --format' | 'trace export --format') mapfile -t COMPREPLY < <(compgen -W "pprof speedscope folded chrome csv" -- "$cur"); return ;;
     *' --read-by') mapfile -t COMPREPLY < <(compgen -W "remote-read export query-range" -- "$cur"); return ;;
-    *' --input-format') mapfile -t COMPREPLY < <(compgen -W "table smi-q pmon dmon tegrastats gpustat compute-apps query-gpu csv rocm-smi amd-smi npu-smi nvtop dcgmi-dmon prometheus prometheus-range scalars mlflow gpustat-text text spaced influx smi-xml" -- "$cur"); return ;;
+    *' --input-format') mapfile -t COMPREPLY < <(compgen -W "table smi-q pmon dmon tegrastats gpustat compute-apps query-gpu csv rocm-smi amd-smi npu-smi nvtop dcgmi-dmon prometheus prometheus-range scalars mlflow gpustat-text text spaced influx smi-xml long-csv" -- "$cur"); return ;;
     'doctor --format') mapfile -t COMPREPLY < <(compgen -W "text json npd" -- "$cur"); return ;;
     'analyze --format' | 'fleet scan --format' | 'trace report --format' | 'trace diff --format' | 'holders --format') mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
     'report --format') mapfile -t COMPREPLY < <(compgen -W "text md json html" -- "$cur"); return ;;

@@ -184,6 +184,41 @@ class Bars(Tables):
         self.assert_leak(self.analyze([f"{at(i)} | INFO | gpu mem used {leaking(i)} MiB | loss 0.5" for i in range(READINGS)]))
 
 
+class OneFigureARow(Tables):
+    """Tables in which a column names the figure of each row: InfluxDB's annotated CSV, MLflow's metrics."""
+
+    ANNOTATIONS = ["#group,false,false,true,false,false,true,true,true", "#datatype,string,long,dateTime:RFC3339,dateTime:RFC3339,double,string,string,string",
+                   "#default,_result,,,,,,,"]
+
+    def influx(self, label, *more):
+        rows = []
+        for g in (0, 1):  # one series after another
+            for field, of in (("memory_used", (leaking, steady)[g]), ("temperature_gpu", lambda i: 40 + i % 9)):
+                for i in range(READINGS):
+                    rows.append(f",,{g},{at(0, '%FT%TZ')},{at(i, '%FT%TZ')},{of(i)},{field},nvidia_smi,{g}")
+            rows += [f",,9,{at(0, '%FT%TZ')},{at(i, '%FT%TZ')},{90000 - i},used,mem,node7" for i in range(READINGS)]
+        return self.analyze(self.ANNOTATIONS + [f",result,table,_start,_time,_value,_field,_measurement,{label}"] + rows + list(more))
+
+    def test_influx(self):
+        self.assert_two(self.influx("index"))
+
+    def test_a_label_of_which_nothing_says_what_it_is(self):
+        self.assert_refused(self.influx("slot"), "'slot' has '0' and '1'", "title it 'gpu'")
+
+    def test_columns_that_change(self):
+        self.assert_refused(self.influx("index", ",result,table,_time,_value,_field,_measurement,index,host"), "its columns change partway")
+
+    def test_mlflow(self):
+        form = "{},system/gpu_{}_memory_usage_megabytes,{},{},{}"
+        ms = int(BEGIN.replace(tzinfo=datetime.timezone.utc).timestamp()) * 1000
+        rows = [form.format("8f1a", g, (leaking, steady)[g](i) * 2**20 / 1e6, i, ms + 30000 * i) for i in range(READINGS) for g in (0, 1)]
+        rows += [f"8f1a,system/system_memory_usage_megabytes,{41000 + i},{i},{ms + 30000 * i}" for i in range(READINGS)]
+        self.assert_two(self.analyze(["run_id,key,value,step,timestamp"] + rows))
+
+    def test_no_memory(self):
+        self.assert_refused(self.analyze(["key,value,timestamp"] + [f"loss,0.{i},{1772359200 + i}" for i in range(READINGS)]), "as a long-csv log")
+
+
 class Languages(Tables):
     """Titles in German, French, Chinese and Japanese."""
 

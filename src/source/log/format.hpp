@@ -77,6 +77,8 @@ struct LogFormatInfo {
   /// Whether a record (lines that the parser needs together for one reading) begins with `line`; `before` is the last
   /// line before it that is not blank. nullptr: records cannot be separated, and a log out of order is refused.
   bool (*begins_record)(std::string_view line, std::string_view before) = nullptr;
+  /// Whether a log that make() refuses is tried as text: its figures may have words beside them.
+  bool may_be_text = true;
 };
 
 /// For formats in which every line can be read by itself.

@@ -175,7 +175,7 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
   auto parser = out.format->make(head);
   if (!parser) {
     Error why{fmt::format("as a {} log: {}", out.format->name, parser.error().message)};
-    if (named.empty()) {
+    if (named.empty() && out.format->may_be_text) {
       auto text = recognise_prose(head, *out.format);
       if (text) return std::move(*text);
       // Where most lines are text, what that reader says of them helps.

@@ -73,6 +73,17 @@ bool has_any(std::string_view low, std::initializer_list<std::string_view> words
                      [&](std::string_view word) { return low.find(word) != std::string_view::npos; });
 }
 
+/// `name` without the unit that MLflow writes in full (it is memory.used / 1e6), which is put into `out`.
+std::string_view without_long_unit(std::string_view name, ScalarMetric& out) {
+  const std::string low = logtext::lowered(name);
+  for (const std::string_view word : {"_megabytes", "_gigabytes"})
+    if (low.ends_with(word)) {
+      out.unit_bytes = word == "_megabytes" ? 1e6 : 1e9;
+      return name.substr(0, name.size() - word.size());
+    }
+  return name;
+}
+
 }  // namespace
 
 std::optional<ScalarMetric> scalar_metric(std::string_view name) {
@@ -91,14 +102,7 @@ std::optional<ScalarMetric> scalar_metric(std::string_view name) {
     out.rank = 10;
     return out;
   }
-  // MLflow: memory.used / 1e6.
-  std::string title(name);
-  for (const std::string_view word : {"_megabytes", "_gigabytes"})
-    if (low.ends_with(word)) {
-      out.unit_bytes = word == "_megabytes" ? 1e6 : 1e9;
-      title.resize(title.size() - word.size());
-    }
-  if (!take_role(classify_column(title), out)) return std::nullopt;
+  if (!take_role(classify_column(without_long_unit(name, out)), out)) return std::nullopt;
   out.is_reserved = low.find("reserved") != std::string::npos;  // or by the driver
   return out;
 }
@@ -112,7 +116,7 @@ std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure) {
   if (has_any(low, {"cached", "fraction", "bandwidth", "min_"}) || (!owner.pid && has_any(low, {"process"})))
     return std::nullopt;
   const auto gpu = gpu_in(low, out.is_numbered);
-  Column column = classify_column(figure.key);
+  Column column = classify_column(without_long_unit(figure.key, out));
   // "memory": {"used": ...}; "reserved" is the driver's, or an allocator's.
   if (column.role == ColumnRole::other && !figure.above.empty())
     column = classify_column(figure.above + ' ' + figure.key);

@@ -100,6 +100,17 @@ TEST(Scalars, APartOfAnEpochIsNoSecond) {
   EXPECT_EQ(r.device("0").back().first - r.device("0").front().first, 890);
 }
 
+TEST(LongCsv, ReadsInfluxsAnnotatedCsvAndMlflowsTable) {
+  for (const char* name : {"influx_annotated.csv", "mlflow_metrics.csv"}) {
+    const auto r = read_logs({fixture(name)});
+    EXPECT_THAT(r.formats, ElementsAre("long-csv"));
+    EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 4000), Pair(kTen + 10, 4100))) << name;
+    EXPECT_THAT(r.device("1"), ElementsAre(Pair(kTen, 9000), Pair(kTen + 10, 9000))) << name;
+    EXPECT_EQ(r.series(), 2U);
+    EXPECT_EQ(r.notes.skipped_lines, 0U);
+  }
+}
+
 TEST(Scalars, ReadsAnArrayAndOnesOwnLogger) {
   const auto r = read_text(
       "[{\"time\": \"2026-03-01T10:00:00Z\", \"gpu0_mem_used_mib\": 100, \"gpu1_mem_used_mib\": 200, \"loss\": 1},\n"

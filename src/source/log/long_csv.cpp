@@ -1,0 +1,236 @@
+// Tables with one figure a row, whose name is in a column: each row is rewritten as a JSON object, which is read as
+// those of `scalars` are.
+//
+//   #datatype,string,long,dateTime:RFC3339,double,string,string,string      (InfluxDB's annotated CSV)
+//   ,result,table,_time,_value,_field,_measurement,index
+//   ,,0,2026-03-01T10:00:00Z,4000,memory_used,nvidia_smi,0
+//
+//   run_id,key,value,step,timestamp                                         (MLflow's table of metrics)
+//   8f1a2b3c,system/gpu_0_memory_usage_megabytes,4194.3,0,1772359200000
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+
+#include "source/log/columns.hpp"
+#include "source/log/format.hpp"
+#include "source/log/rows.hpp"
+#include "source/log/scalar_metric.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+
+extern const LogFormatInfo scalars_log_format;
+
+namespace {
+
+using logtext::trim;
+
+struct LongPlan {
+  std::string header;
+  char delimiter = ',';
+  std::vector<std::string> titles;
+  std::size_t time = 0, name = 0, value = 0;
+  std::optional<std::size_t> measurement;  ///< what the name is one of
+  std::vector<std::size_t> labels;
+  std::vector<std::size_t> unknown;  ///< labels of which nothing says that they tell GPUs or machines apart
+  bool names_gpu = false;            ///< a label is a GPU's index, UUID or PCI bus id
+};
+
+/// The first title that is one of `names`, in their order; nullopt: there is none.
+std::optional<std::size_t> find_title(const std::vector<std::string>& titles,
+                                      std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names)
+    for (std::size_t i = 0; i < titles.size(); ++i)
+      if (logtext::same_letters(titles[i], name)) return i;
+  return std::nullopt;
+}
+
+/// The columns by a header of such a table; nullopt: it is none.
+std::optional<LongPlan> read_header(std::string_view line) {
+  LongPlan out;
+  out.header = trim(line);
+  out.delimiter = find_delimiter(line);
+  if (out.delimiter == '\0' || looks_like_header(line, out.delimiter)) return std::nullopt;
+  std::vector<std::string_view> fields;
+  split_fields(out.header, out.delimiter, fields);
+  out.titles.assign(fields.begin(), fields.end());
+  const auto name = find_title(out.titles, {"_field", "key", "metric", "metric_name"});
+  const auto value = find_title(out.titles, {"_value", "value"});
+  const auto step = find_title(out.titles, {"step"});
+  auto time = find_title(out.titles, {"_time", "timestamp", "time", "wall_time"});
+  if (!time) time = step;
+  if (!name || !value || !time) return std::nullopt;
+  out.time = *time;
+  out.name = *name;
+  out.value = *value;
+  out.measurement = find_title(out.titles, {"_measurement"});
+  // Of InfluxDB, "table" numbers the series, and "_start" and "_stop" are those of the query.
+  const auto other = find_title(out.titles, {"result"}) ? find_title(out.titles, {"table"}) : std::nullopt;
+  for (std::size_t i = 0; i < out.titles.size(); ++i) {
+    const std::string& title = out.titles[i];
+    const bool is_read = i == out.time || i == out.name || i == out.value || out.measurement == i;
+    if (!is_read && other != i && step != i && !title.empty() && title != "result" && !title.starts_with('_'))
+      out.labels.push_back(i);
+  }
+  for (const std::size_t label : out.labels) {
+    const ColumnRole role = classify_column(out.titles[label]).role;
+    out.names_gpu |= role == ColumnRole::index || role == ColumnRole::uuid || role == ColumnRole::pci;
+    if (role == ColumnRole::other) out.unknown.push_back(label);
+  }
+  return out;
+}
+
+std::optional<LongPlan> find_plan(std::string_view head) {
+  constexpr int kLooked = 20;
+  for (int i = 0; i < kLooked && !head.empty(); ++i) {
+    const std::string_view line = trim(logtext::take_line(head));
+    if (!line.empty() && !line.starts_with('#')) return read_header(line);
+  }
+  return std::nullopt;
+}
+
+bool is_number(std::string_view text) {
+  logtext::Decimal number;
+  return logtext::read_decimal(text, number) && number.length == text.size() && text.front() != '+' &&
+         text.front() != '.' && text.back() != '.';
+}
+
+std::string json_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return out + '"';
+}
+
+/// The row as a JSON object; nothing if it has no time or name.
+void append_json(const std::vector<std::string_view>& row, const LongPlan& plan, std::string& out) {
+  const std::string_view time = row[plan.time];
+  if (row[plan.name].empty() || time.empty()) return;
+  out += '{' + json_string(plan.titles[plan.time]) + ": " + (is_number(time) ? std::string(time) : json_string(time));
+  for (const std::size_t label : plan.labels)
+    if (!row[label].empty()) out += ", " + json_string(plan.titles[label]) + ": " + json_string(row[label]);
+  out += ", ";
+  if (plan.measurement) out += json_string(row[*plan.measurement]) + ": {";
+  out += json_string(row[plan.name]) + ": " + std::string(row[plan.value]) + (plan.measurement ? "}}" : "}");
+}
+
+/// What would make the rows of several GPUs or tables look like those of one.
+class Doubts {
+ public:
+  explicit Doubts(const LongPlan& plan) : plan_(plan) {}
+
+  void look_at_other(std::string_view line) {
+    if (why_.empty() && read_header(line))
+      why_ = fmt::format("its columns change partway, at the header '{}'; put the tables into files of their own",
+                         logtext::excerpt(line));
+  }
+
+  void look_at_row(const std::vector<std::string_view>& row) {
+    if (!why_.empty() || plan_.names_gpu || !is_of_one_gpu(row[plan_.name], row)) return;
+    for (const std::size_t label : plan_.unknown) {
+      const auto [it, first] = first_.try_emplace(label, row[label]);
+      if (!first && it->second != row[label])
+        why_ = fmt::format(
+            "column {} '{}' has '{}' and '{}', and no column names the GPU: nothing says whether these are different "
+            "GPUs; title it 'gpu' if they are, or remove it",
+            label + 1, plan_.titles[label], logtext::excerpt(it->second), logtext::excerpt(row[label]));
+    }
+  }
+
+  [[nodiscard]] const std::string& why() const { return why_; }
+
+ private:
+  /// Whether a figure is the memory of a GPU and its name has no GPU's number.
+  bool is_of_one_gpu(std::string_view name, const std::vector<std::string_view>& row) {
+    const auto found = is_of_one_.find(name);
+    if (found != is_of_one_.end()) return found->second;
+    const std::string measurement = plan_.measurement ? std::string(row[*plan_.measurement]) + '.' : "";
+    const auto metric = scalar_metric(measurement + std::string(name));
+    const bool is = metric && !metric->is_numbered;
+    is_of_one_.emplace(name, is);
+    return is;
+  }
+
+  const LongPlan& plan_;
+  std::map<std::string, bool, std::less<>> is_of_one_;
+  std::map<std::size_t, std::string> first_;  ///< value of an unknown label
+  std::string why_;
+};
+
+std::string as_json(std::string_view text, const LongPlan& plan, Doubts& doubts) {
+  std::string out;
+  std::vector<std::string_view> row;
+  while (!text.empty()) {
+    const bool ends = text.find('\n') != std::string_view::npos;
+    const std::string_view line = trim(logtext::take_line(text));
+    split_fields(line, plan.delimiter, row);
+    const bool is_other = line.empty() || line.starts_with('#') || line == plan.header;
+    if (!is_other && row.size() == plan.titles.size() && is_number(row[plan.value])) {
+      append_json(row, plan, out);
+      doubts.look_at_row(row);
+    } else if (!is_other) {
+      doubts.look_at_other(line);
+    }
+    if (ends) out += '\n';
+  }
+  return out;
+}
+
+class LongRows final : public LogParser {
+ public:
+  LongRows(LongPlan plan, std::unique_ptr<LogParser> objects) : plan_(std::move(plan)), objects_(std::move(objects)) {
+    assumptions_ = objects_->assumptions();
+  }
+  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) override {
+    return objects_->parse(as_json(lines, plan_, doubts_), first_line, complete, rows);
+  }
+  void finish(LogRows& rows) override { objects_->finish(rows); }
+  [[nodiscard]] bool clock_is_relative() const override { return objects_->clock_is_relative(); }
+  [[nodiscard]] bool clock_wraps() const override { return objects_->clock_wraps(); }
+  [[nodiscard]] Scale scale() const override { return objects_->scale(); }
+  [[nodiscard]] bool processes_only() const override { return objects_->processes_only(); }
+  [[nodiscard]] std::string_view needs_file_order() const override { return objects_->needs_file_order(); }
+  [[nodiscard]] std::optional<std::string> misfit() const override {
+    return doubts_.why().empty() ? objects_->misfit() : std::optional(doubts_.why());
+  }
+
+ private:
+  LongPlan plan_;
+  Doubts doubts_{plan_};
+  std::unique_ptr<LogParser> objects_;
+};
+
+int recognise(std::string_view head) {
+  return find_plan(head) ? 60 : 0;
+}
+
+Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
+  auto plan = find_plan(head.text);
+  if (!plan)
+    return fail(
+        "the first line names no columns of a time, a name and a value, such as '_time,_field,_value' or "
+        "'key,value,timestamp'");
+  Doubts doubts(*plan);
+  const std::string text = as_json(head.text, *plan, doubts);
+  if (!doubts.why().empty()) return fail(doubts.why());
+  LogHead objects = head;
+  objects.text = text;
+  auto parser = scalars_log_format.make(objects);
+  if (!parser) return fail(std::move(parser.error()));
+  return std::make_unique<LongRows>(std::move(*plan), std::move(*parser));
+}
+
+}  // namespace
+
+extern const LogFormatInfo long_csv_log_format;
+const LogFormatInfo long_csv_log_format{"long-csv",
+                                        "a table with one figure a row: InfluxDB's annotated CSV, MLflow's metrics",
+                                        recognise,
+                                        make,
+                                        each_line_is_a_record,
+                                        false};
+
+}  // namespace vramtrack
