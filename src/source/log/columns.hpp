@@ -113,8 +113,8 @@ void split_fields(std::string_view line, char delimiter, std::vector<std::string
 /// The delimiter of a line: the most frequent of comma, semicolon and tab; '\0' when it has none.
 char find_delimiter(std::string_view line);
 
-/// Whether a line of a table drawn with '|' has no row: a line of dashes, or psql's "(600 rows)" and mysql's "600 rows in
-/// set" at its end.
+/// Whether a line of a table drawn with '|' has no row: a line of dashes, or psql's "(600 rows)" and mysql's "600 rows
+/// in set" at its end.
 bool is_drawn(std::string_view line);
 
 /// Reads a header line. Columns are identified by title alone; an Error lists the titles and says what is missing.

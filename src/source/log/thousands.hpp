@@ -6,8 +6,8 @@
 
 namespace vramtrack {
 
-/// Whether the quoted numbers of a table separated by commas have groups of thousands. Their commas may also be decimal:
-/// "3,233 GiB" is left alone unless another number has two groups.
+/// Whether the quoted numbers of a table separated by commas have groups of thousands. Their commas may also be
+/// decimal: "3,233 GiB" is left alone unless another number has two groups.
 bool has_thousands(std::string_view head);
 
 /// `text` without the commas of such numbers, which begin and end in the same line.
