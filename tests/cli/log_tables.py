@@ -4,7 +4,7 @@ import json
 import sys
 import unittest
 
-from log_case import LogTests
+from log_case import Case, LogTests
 
 BINARY = sys.argv.pop(1)
 BEGIN = datetime.datetime(2026, 3, 1, 10, 0)
@@ -273,6 +273,25 @@ class Counts(Tables):
         self.per(self.analyze(["epoch,step,gpu_mem_mb"] + [f"{i // 50},{i},{4000 + 10 * i}" for i in range(100)]), 10)
         two = [f"{i // 50},{i % 50},{g},{4000 + 10 * i * (1 - g)}" for i in range(100) for g in (0, 1)]
         self.per(self.analyze(["epoch,step,gpu,gpu_mem_mb"] + two), 10)
+
+    def test_no_rate_per_minute_without_a_clock(self):
+        tools = {
+            "nvtop": lambda m: f'[\n {{\n  "device_name": "A",\n  "gpu_clock": null,\n  "mem_util": "1%",\n  "mem_total": "51527024640",\n  "mem_used": "{m * 2**20}",\n  "mem_free": null\n }}\n]\n',
+            "prometheus": lambda m: f'DCGM_FI_DEV_FB_USED{{gpu="0"}} {m}\n',
+            "gpustat --json": lambda m: f'{{"gpus": [{{"index": 0, "name": "A100", "memory.used": {m}, "memory.total": 40536, "processes": []}}]}}\n',
+            "gpustat": lambda m: f"[0] A100 | 65'C,  75 % | {m} / 40536 MB | along({m}M)\n",
+            "dcgmi": lambda m: f"   GPU 0  {m}  {40000 - m}\n",
+            "tegrastats": lambda m: f"RAM {m}/78500MB (lfb 1x2MB) CPU [0%@1]\n",
+            "rocm-smi": lambda m: f"GPU[0]\t\t: VRAM Total Memory (B): 51527024640\nGPU[0]\t\t: VRAM Total Used Memory (B): {m * 2**20}\n",
+            "query-gpu": lambda m: f"{m} MiB\n",
+        }
+        heads = {"dcgmi": "# Entity  FBUSD  FBFRE\n      Id\n", "query-gpu": "memory.used [MiB]\n"}
+        for tool, reading in tools.items():
+            with self.subTest(tool):
+                self.sandbox.write("a.log", heads.get(tool, "") + "".join(reading(4000 + 50 * i) for i in range(150)))
+                text = Case(self.sandbox, "a.log").text
+                self.assertIn("MiB/reading", text)
+                self.assertNotIn("MiB/min", text)
 
     def test_another_run_is_told_in_steps(self):
         c = self.analyze(["step,gpu_mem_mb"] + [f"{i},{4000 + 10 * i}" for _ in range(2) for i in range(100)])

@@ -36,6 +36,8 @@ class DumpClock {
   bool read(std::string_view text, Timestamp& time) { return stamp_.read(text, time); }
 
   [[nodiscard]] bool is_relative() const { return stamp_.is_relative(); }
+  /// What counts() counts, if there is no time.
+  [[nodiscard]] Scale scale() const { return stamp_.scale(); }
   [[nodiscard]] bool counts() const { return stamp_.kind() == StampReader::Kind::none; }
 
  private:

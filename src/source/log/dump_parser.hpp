@@ -26,6 +26,7 @@ class DumpParser : public Reader {
     readings_.finish(rows);
   }
   [[nodiscard]] bool clock_is_relative() const override { return !own_times_ && readings_.clock().is_relative(); }
+  [[nodiscard]] Scale scale() const override { return own_times_ ? Scale{} : readings_.clock().scale(); }
 
  protected:
   using Field = DumpReadings::Field;

@@ -38,6 +38,7 @@ class Gpustat final : public JsonParser {
 
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
   [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
+  [[nodiscard]] Scale scale() const override { return stamp_.scale(); }
 
  private:
   void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {

@@ -73,6 +73,7 @@ class Nvtop final : public JsonParser {
     readings_.finish(rows);
   }
   [[nodiscard]] bool clock_is_relative() const override { return readings_.clock().is_relative(); }
+  [[nodiscard]] Scale scale() const override { return readings_.clock().scale(); }
 
  private:
   [[nodiscard]] bool begins_lines() const override { return true; }
