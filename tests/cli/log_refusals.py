@@ -96,7 +96,7 @@ class PrintedPatterns(Logs):
             with self.subTest(name):
                 read = self.analyze(line, readings=120)
                 self.assertNotEqual(read.code, 2, read.error)
-                self.assertIn("no --line-pattern reads the same", self.said(read))
+                self.assertIn("no single --line-pattern reads all of this", self.said(read))
 
 
 if __name__ == "__main__":

@@ -157,8 +157,8 @@ Status settle_counted(Head& all, WordPlan& plan) {
   if (all.stamped * 10 < all.lines.size() * 9) {
     if (all.stamped * 2 > all.lines.size())
       return fail(
-          fmt::format("the first time in the log comes after line {}: '{}', which has a figure of memory; remove "
-                      "what is before the first time",
+          fmt::format("the first timestamp comes after line {}: '{}', which has a figure of memory; remove the "
+                      "lines before the first timestamp",
                       all.lines.front().number, excerpt(all.lines.front().text, 80)));
     find_count(all, plan);
   }

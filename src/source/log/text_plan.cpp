@@ -200,9 +200,8 @@ Status settle_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
   } else if (!has_use) {
     const HeadLine& line = all.lines.front();
     return fail(
-        fmt::format("line {} is one of {} with a figure of GPU memory, but no figure of how much is used repeats "
-                    "(used, allocated, "
-                    "reserved, or free and total): '{}'; {}",
+        fmt::format("line {} is one of {} with a figure of GPU memory, but not even two of them say how much is in use "
+                    "(used, allocated, reserved, or free and total): '{}'; {}",
                     line.number, all.lines.size(), excerpt(line.text, 100), how_to_say(line)));
   }
   return {};

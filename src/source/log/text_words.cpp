@@ -169,8 +169,9 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   if (!pattern.empty())
     parser->set_pattern(fmt::format("; to correct it: {} '{}'", name_of(Option::line_pattern), pattern));
   else
-    parser->set_pattern(fmt::format("; no {0} reads the same; if that is wrong, describe a line with {0}",
-                                    name_of(Option::line_pattern)));
+    parser->set_pattern(
+        fmt::format("; no single {0} reads all of this; to read something else, describe a line with {0}",
+                    name_of(Option::line_pattern)));
   return parser;
 }
 
