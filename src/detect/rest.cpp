@@ -93,6 +93,10 @@ bool describe_jump(Finding& f, const Scales& scales, const Jumps& jumps, const R
   f.because = fmt::format("jumped from {} to {} and {}", format_bytes(jumps.last()->from_bytes),
                           format_bytes(jumps.last()->top_bytes),
                           outcome == SpikeOutcome::stabilised ? "stays there" : "still grows");
+  if (outcome == SpikeOutcome::still_growing) {
+    const double rate = (c.now_bytes - jumps.last()->top_bytes) / seconds_between(jumps.last()->time, c.now);
+    f.growth_bytes_per_s = {rate, rate, rate};
+  }
   return true;
 }
 

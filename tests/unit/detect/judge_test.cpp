@@ -214,6 +214,17 @@ TEST(Judge, ALeakThatTurnsRoundIsWithdrawnAndForetellsNothing) {
   EXPECT_FALSE(o.last.oom_in_s);
 }
 
+TEST(Judge, WhatStillGrowsAfterAJumpHasARate) {
+  // Two runs of one program, which loads a model within a minute and then grows by 177 MiB/min.
+  const Shape shape = [](double t) {
+    const double of_run = std::fmod(t, 3420);
+    return of_run < 30 ? 1152 * kMiB : of_run < 60 ? 5801 * kMiB : (11'600 + 177 * (of_run - 60) / 60) * kMiB;
+  };
+  const Outcome o = watch(shape, 2 * 3420 - 60, 30, std::nullopt);
+  EXPECT_EQ(o.last.spike, SpikeOutcome::still_growing);
+  EXPECT_NEAR(o.last.growth_bytes_per_s.mid * 60 / kMiB, 177, 9);
+}
+
 TEST(Judge, GrowthAfterAJumpThatHasStoppedIsStabilised) {
   const Shape shape = [](double t) {
     return t < 1200 ? 6 * kGiB : 8 * kGiB + 1.8 * kGiB * std::min(t - 1200, 300.0) / 300;
