@@ -112,7 +112,7 @@ tsan: ## run the tests of the server, the agent, act, live, run and the probe un
 	@scripts/setup.sh build test web
 	@$(call configure,tsan)
 	@$(call compile,tsan) --target threaded_tests
-	@VRAMTRACK_TEST_PATIENCE=15 TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(same_layout) $(CTEST) build/tsan -j $(TEST_JOBS) -L '^(act|agent|fleet|live|run|probe)$$' -E '^probe[._]|^(Unwind|Stacks|FindFunction)'
+	@VRAMTRACK_TEST_PATIENCE=15 TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(same_layout) env $(CTEST) build/tsan -j $(TEST_JOBS) -L '^(act|agent|fleet|live|run|probe)$$' -E '^probe[._]|^(Unwind|Stacks|FindFunction)'
 
 FUZZ_SECONDS ?= 20
 fuzz: ## run each fuzz target on its committed corpus, then on FUZZ_SECONDS (20) of new input

@@ -42,7 +42,9 @@ TEST(Ring, PagesAreThereBeforeRecordsGoToThem) {
   EXPECT_FALSE(is_present(ring, kRingSlots - 1)) << "the whole ring takes 16 MiB of a program that records little";
   errno = 7;
   for (std::uint64_t slot = 0; slot < 20'000; ++slot) {
-    if (slot % kSlotsInPage == 0) ASSERT_TRUE(is_present(ring, slot)) << slot;
+    if (slot % kSlotsInPage == 0) {
+      ASSERT_TRUE(is_present(ring, slot)) << slot;
+    }
     ring.put(head_of(Record::alloc, Call::none, 0, 0, 0), 0, slot, 0);
   }
   EXPECT_EQ(errno, 7);
