@@ -4,6 +4,7 @@
 Alertmanager's webhook, the evidence of the agent (a double) and the acts, from outside. What the actuator asks must be of the form of what
 the agent's own acts have asked of real servers (recorded/).
 """
+import http.client
 import json
 import os
 import shutil
@@ -159,7 +160,10 @@ class OnKubernetes(unittest.TestCase):
                 a.process.wait(patience(20))
                 self.assertEqual(a.steps()[-1], (action, "intent"))
                 a.start()
-                self.assertEqual(a.post(a.alert())[1], '{"alerts": 1, "new": 0}')
+                try:
+                    self.assertEqual(a.post(a.alert())[1], '{"alerts": 1, "new": 0}')
+                except (ConnectionError, http.client.HTTPException):
+                    self.assertNotEqual(action, "evict", "only its next step may have ended it before it could answer")
             until(lambda: a.steps()[-1] == ("evict", "done"), 20, "the eviction")
             # The controller has started another pod of the name, which is not that of the alert.
             a.world.pod("ReplicaSet")
