@@ -199,6 +199,63 @@ Story crash_story(Draw& draw, int runs, int idle_samples, int tenants, bool list
   return story;
 }
 
+Story killed_story(Draw& draw, bool reported) {
+  const double capacity = kGiB * draw.pick({16.0, 24.0, 40.0, 80.0});
+  const double period_s = draw.pick({5.0, 10.0, 20.0, 30.0});
+  const double load = capacity * draw.uniform(0.05, 0.3);
+  const double load_s = draw.log_uniform(5, 120);
+  const double onset_s = draw.chance(0.5) ? load_s : draw.log_uniform(120, 1800);
+  const double life_s = draw.log_uniform(2400, 4 * kSecondsPerHour);
+  Teller teller(capacity, period_s, draw.uniform(200, 600) * kMiB);
+  teller.story.capacity_is_known = draw.chance(0.5);
+  const int runs = draw.whole(2, 4);
+  for (int i = 0; i < runs; ++i) {
+    // A sample does not come at the moment of the start.
+    const double phase_s = draw.uniform(0, period_s);
+    const double pace = draw.uniform(0.93, 1.07);
+    const double until_s = onset_s + life_s * pace;
+    const double leaked = capacity * draw.uniform(0.45, 0.85) - load;
+    teller.run(
+        [&](double age_s) {
+          const double age = age_s + phase_s;
+          return load * rising(age, load_s) + leaked * std::max(0.0, age - onset_s) / (until_s - onset_s);
+        },
+        until_s, capacity);
+    StoryRun& of = teller.story.runs.back();
+    of.leaks = true;
+    of.onset_s = of.begin_s + onset_s;
+    if (i + 1 == runs) break;
+    of.how = EndKind::ended;
+    if (reported) teller.story.reported_end_s.push_back(of.end_s);
+  }
+  teller.story.processes.clear();
+  return std::move(teller.story);
+}
+
+Story refilled_story(Draw& draw) {
+  const double capacity = kGiB * draw.pick({16.0, 24.0, 40.0, 80.0});
+  Teller teller(capacity, draw.pick({5.0, 10.0, 20.0, 30.0}), draw.uniform(200, 600) * kMiB);
+  teller.story.capacity_is_known = draw.chance(0.5);
+  std::vector<double> models;
+  const int count = draw.whole(1, 4);
+  for (int i = 0; i < count; ++i) models.push_back(capacity * draw.uniform(0.1, 0.4));
+  const double cache = capacity * draw.uniform(0.1, 0.4);
+  const double stay_s = draw.log_uniform(900, 2 * kSecondsPerHour);
+  const double fill_s = stay_s * draw.uniform(0.1, 0.5);
+  const double load_s = draw.log_uniform(5, 120);
+  teller.run(
+      [&](double age_s) {
+        const double age = std::fmod(age_s, stay_s);
+        const double model = models[static_cast<std::size_t>(age_s / stay_s) % models.size()];
+        // Only the context and what the server keeps for itself stay in between.
+        return kGiB + model * rising(age, load_s) + cache * (1 - std::exp(-std::max(0.0, age - load_s) / fill_s));
+      },
+      draw.uniform(3, 8) * kSecondsPerHour, capacity);
+  teller.story.runs.clear();
+  teller.story.processes.clear();
+  return std::move(teller.story);
+}
+
 Story no_end_story(Draw& draw) {
   const double capacity = kGiB * draw.pick({16.0, 24.0, 40.0, 80.0});
   const double others = draw.uniform(200, 600) * kMiB + (draw.chance(0.5) ? capacity * draw.uniform(0.05, 0.2) : 0);
@@ -286,6 +343,9 @@ Story story_named(const std::string& name, Split split, std::uint64_t seed, std:
     const int idle = kIdle[number / 6 % 3];
     return crash_story(draw, runs, idle, static_cast<int>(number / 18 % 3), name == "crash_listed");
   }
+  if (name == "killed") return killed_story(draw, false);
+  if (name == "killed_reported") return killed_story(draw, true);
+  if (name == "refilled") return refilled_story(draw);
   if (name == "falls") return no_end_story(draw);
   if (name == "staged") return staged_story(draw, {}, 0);
   if (name == "staged_idle") return staged_story(draw, {0, true}, 0);

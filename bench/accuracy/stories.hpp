@@ -28,9 +28,11 @@ struct StoryRun {
 /// One recording of one card, sampled at equal intervals.
 struct Story {
   double capacity_bytes = 0;
+  bool capacity_is_known = true;
   double period_s = 0;
-  std::vector<Point> points;   ///< of the device
-  std::vector<StoryRun> runs;  ///< none: nothing ends
+  std::vector<Point> points;           ///< of the device
+  std::vector<StoryRun> runs;          ///< none: nothing ends
+  std::vector<double> reported_end_s;  ///< of the runs whose end the log reports
   /// Of each run the memory of its process, and of each tenant; empty where no process is listed.
   struct Listed {
     std::uint32_t pid = 0;
@@ -43,6 +45,13 @@ struct Story {
 /// One to six runs of a program. All but the last run out of memory, `idle_samples` before the next one starts, beside
 /// `tenants` programs that hold what they hold. The last leaks, is healthy, or runs out of memory, too.
 Story crash_story(Draw& draw, int runs, int idle_samples, int tenants, bool listed);
+
+/// Two to four runs of a program that leaks and is killed when it has 45 to 85 % of the card; the next one is there
+/// within a sample, and the last goes on. No process is listed. `reported`: the log has a line about each end.
+Story killed_story(Draw& draw, bool reported);
+
+/// A server that swaps its models, each of which fills a cache to its bound.
+Story refilled_story(Draw& draw);
 
 /// A healthy program whose memory falls: a sawtooth, evaluations, checkpoints, models that are swapped.
 Story no_end_story(Draw& draw);
@@ -68,9 +77,9 @@ std::string csv_of(const Story& story);
 std::string stories_table(Split split, std::uint64_t seed, std::uint64_t each, const Config& config, unsigned jobs,
                           bool examples);
 
-/// The recording of that name and number: "crash", "crash_listed", "falls", "staged", "staged_idle", "staged_later",
-/// "ramped", "ramped_idle", "ramped_later", "leak", "leak_second" or "leak_third". Throws std::runtime_error on another
-/// name.
+/// The recording of that name and number: "crash", "crash_listed", "killed", "killed_reported", "falls", "refilled",
+/// "staged", "staged_idle", "staged_later", "ramped", "ramped_idle", "ramped_later", "leak", "leak_second" or
+/// "leak_third". Throws std::runtime_error on another name.
 Story story_named(const std::string& name, Split split, std::uint64_t seed, std::uint64_t number);
 
 }  // namespace vramtrack::accuracy

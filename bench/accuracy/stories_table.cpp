@@ -36,7 +36,7 @@ PlayedStory play(Story story, const Config& config) {
   DeviceInfo info;
   info.id = "GPU-a";
   info.index = 0;
-  info.capacity_bytes = static_cast<std::uint64_t>(story.capacity_bytes);
+  if (story.capacity_is_known) info.capacity_bytes = static_cast<std::uint64_t>(story.capacity_bytes);
   catalog.describe(info);
   catalog.clock_is_relative = true;
   catalog.processes_are_listed = !story.processes.empty();
@@ -63,6 +63,13 @@ PlayedStory play(Story story, const Config& config) {
     Batch batch;
     batch.samples.push_back({Timestamp{from_seconds(p.t_s)}, device, static_cast<std::uint64_t>(p.used_bytes)});
     for (auto [at, end] = listed.equal_range(p.t_s); at != end; ++at) batch.samples.push_back(at->second);
+    const std::vector<double>& reported = story.reported_end_s;
+    if (std::find(reported.begin(), reported.end(), p.t_s) != reported.end()) {
+      Event end;
+      end.time = Timestamp{from_seconds(p.t_s)} + Duration{1};
+      end.kind = Event::Kind::process_ended;
+      batch.events.push_back(end);
+    }
     engine.ingest(batch);
   }
   engine.end_of_recording();
@@ -167,15 +174,15 @@ std::string ends_rows(const std::string& name, const std::vector<PlayedStory>& a
          examples;
 }
 
-std::string falls_row(const std::vector<PlayedStory>& all, bool each) {
+std::string falls_row(const std::string& name, const std::vector<PlayedStory>& all, bool each) {
   int ended = 0;
   std::string examples;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const bool wrong = all[i].device.verdict.end || all[i].device.runs.size() != 1;
     ended += wrong ? 1 : 0;
-    if (wrong && each) examples += fmt::format("falls {}: {} runs\n", i, all[i].device.runs.size());
+    if (wrong && each) examples += fmt::format("{} {}: {} runs\n", name, i, all[i].device.runs.size());
   }
-  return fmt::format("\nFalls that are no end: {} of {} called an end\n", ended, all.size()) + examples;
+  return fmt::format("\nFalls that are no end ({}): {} of {} called an end\n", name, ended, all.size()) + examples;
 }
 
 std::string staged_row(const std::string& name, const std::vector<PlayedStory>& all, bool each) {
@@ -243,8 +250,9 @@ std::string stories_table(Split split, std::uint64_t seed, std::uint64_t each, c
   std::string out =
       "| recordings | number | runs right | and ends | and leads | verdict right | all right |\n"
       "|---|---|---|---|---|---|---|\n";
-  for (const char* name : {"crash", "crash_listed"}) out += ends_rows(name, all(name), examples);
-  out += falls_row(all("falls"), examples);
+  for (const char* name : {"crash", "crash_listed", "killed", "killed_reported"})
+    out += ends_rows(name, all(name), examples);
+  for (const char* name : {"falls", "refilled"}) out += falls_row(name, all(name), examples);
   out +=
       "\n| loads in stages | number | alarmed | suspected | an alert outlives the growth by, min | 90th, min | "
       "withdrawn in time |\n|---|---|---|---|---|---|---|\n";

@@ -25,7 +25,8 @@ struct Sample {
 /// Something that happened and is not a measurement.
 struct Event {
   enum class Kind : std::uint8_t {
-    process_ended,   ///< `device_id` (or empty: all devices), `pid`, `pid_start_ticks`
+    process_ended,   ///< `device_id` (or empty: all devices), `pid`, `pid_start_ticks`; pid 0: some process, not known
+                     ///< which; `text` quotes who reported it
     device_lost,     ///< the driver no longer answers for the device; its series pause
     device_resumed,  ///< it answers again
     xid,             ///< NVIDIA XID error: `xid`

@@ -28,6 +28,7 @@ bool DeviceRuns::read(Timestamp time, std::uint64_t bytes, const Levels& levels,
     if (used) {
       note_rise(time, bytes);
       lowest_bytes_ = std::min(lowest_bytes_, bytes);
+      if (seconds_between(run.begin, time) <= levels.release_s) loaded_bytes_ = bytes;
       return false;
     }
     End end;
@@ -89,7 +90,7 @@ void DeviceRuns::begin(Timestamp time, std::uint64_t bytes) {
   if (runs_.size() > kMaxRuns) runs_.erase(runs_.begin());
   between_.reset();
   came_.reset();
-  first_bytes_ = lowest_bytes_ = last_bytes_ = bytes;
+  first_bytes_ = lowest_bytes_ = loaded_bytes_ = last_bytes_ = bytes;
   rise_bytes_ = prior_rise_bytes_ = 0;
   rise_until_ = time;
 }
@@ -126,7 +127,7 @@ void DeviceRuns::came(Timestamp time) {
   came_ = time;
 }
 
-bool DeviceRuns::close(const End& end, Timestamp now, std::uint64_t left_bytes) {
+bool DeviceRuns::close(const End& end, Timestamp gone_at, std::uint64_t left_bytes) {
   if (!goes_on() || end.time < runs_.back().begin) return false;
   Run& run = runs_.back();
   run.end = end.time;
@@ -134,7 +135,7 @@ bool DeviceRuns::close(const End& end, Timestamp now, std::uint64_t left_bytes) 
   run.pid = end.pid;
   run.growth_bytes_per_s = end.growth_bytes_per_s;
   run.onset = end.onset;
-  between_ = Between{now, left_bytes, 0, {}};
+  between_ = Between{gone_at, left_bytes, 0, {}};
   return true;
 }
 

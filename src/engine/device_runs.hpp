@@ -34,9 +34,12 @@ class DeviceRuns {
   bool read(Timestamp time, std::uint64_t bytes, const Levels& levels, const std::optional<End>& last_end);
   /// A process was listed for the first time. Where processes are listed, a run begins with one.
   void came(Timestamp time);
-  /// Ends the present run with `end`; `left_bytes` are in use at `now`. Does nothing if no run goes on, or if it began
-  /// later. Returns whether it ended one.
-  bool close(const End& end, Timestamp now, std::uint64_t left_bytes);
+  /// Ends the present run with `end`; `left_bytes` are in use now, and `gone_at` is the first reading without it. Does
+  /// nothing if no run goes on, or if it began later. Returns whether it ended one.
+  bool close(const End& end, Timestamp gone_at, std::uint64_t left_bytes);
+
+  /// A run began at `time`, and `bytes` are in use now. REQUIRES: !goes_on().
+  void begin(Timestamp time, std::uint64_t bytes);
 
   [[nodiscard]] const std::vector<Run>& all() const { return runs_; }
   /// Sets the first alert of the last run. REQUIRES: !all().empty().
@@ -48,6 +51,8 @@ class DeviceRuns {
   [[nodiscard]] std::optional<Precedent> precedent() const;
   /// The lowest reading of the present run so far.
   [[nodiscard]] std::uint64_t lowest_bytes() const { return lowest_bytes_; }
+  /// What the present run held once it had loaded: its last reading no later than `release_s` after its begin.
+  [[nodiscard]] std::uint64_t loaded_bytes() const { return loaded_bytes_; }
   /// The largest rise from one reading to the next, over at least the last half of the present run.
   [[nodiscard]] std::uint64_t largest_rise_bytes() const { return std::max(rise_bytes_, prior_rise_bytes_); }
 
@@ -60,7 +65,6 @@ class DeviceRuns {
     std::optional<Timestamp> risen;  ///< the first reading of the present stretch above the floor
   };
 
-  void begin(Timestamp time, std::uint64_t bytes);
   void note_rise(Timestamp time, std::uint64_t bytes);
   [[nodiscard]] bool somebody_stayed(const Levels& levels) const;
 
@@ -71,6 +75,7 @@ class DeviceRuns {
   std::optional<std::uint64_t> rest_bytes_;
   std::uint64_t first_bytes_ = 0;  ///< of the last run
   std::uint64_t lowest_bytes_ = 0;
+  std::uint64_t loaded_bytes_ = 0;
   std::uint64_t last_bytes_ = 0;
   std::uint64_t rise_bytes_ = 0;  ///< the largest of the present stretch, which ends at `rise_until_`
   std::uint64_t prior_rise_bytes_ = 0;

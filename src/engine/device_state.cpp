@@ -21,6 +21,7 @@ void DeviceState::choose_stand_in() {
   runs = {};
   last_end.reset();
   said_out_of_memory.reset();
+  said_end.reset();
 }
 
 }  // namespace vramtrack

@@ -36,6 +36,7 @@ struct DeviceState {
   std::optional<Timestamp> process_ended;       ///< when a process on it last ended
   std::optional<Timestamp> last_fall;           ///< when a process other than its grower last gave memory back
   std::optional<Timestamp> said_out_of_memory;  ///< when a program last reported it
+  std::optional<Timestamp> said_end;            ///< when it was last reported that some program had ended
 
   std::optional<double> utilisation_ratio;
   DeviceGauges gauges;

@@ -67,6 +67,8 @@ class Endings {
   void note_run(SeriesState& total);
   /// A program reported that the memory of a device, or of some device of the host, ran out.
   void hear_out_of_memory(const Event& event);
+  /// Some program has ended, not known which: evidence about a fall at that time.
+  void hear_end(const Event& event);
   /// No sample follows: concludes what is not known yet. A device ended there whose process was not listed after a
   /// fall, or whose program reported after its last sample that memory ran out.
   void end_of_recording();
@@ -88,29 +90,37 @@ class Endings {
     End end;  ///< how it ended, and whose end it was, are found out later
     LastFigures last;
     std::uint64_t lowest_bytes = 0;  ///< since `seen`
+    Timestamp lowest_at;             ///< the first reading of it
     bool over = false;               ///< its meaning is known
     bool told = false;  ///< it follows a known end: all that is left to find out is which processes ended with it
   };
   /// What is known about a fall so far.
-  enum class Means : std::uint8_t { an_end, no_end, not_known_yet };
+  enum class Means : std::uint8_t { an_end, a_restart, no_end, not_known_yet };
+
+  /// A process that held this share of the used memory is the run of its total.
+  static constexpr double kMostOfIt = 0.5;
 
   void conclude(Fall& fall);
   void hear_beside(const SeriesState& total);
   void end_said(SeriesState& total, const Verdict& verdict);
   [[nodiscard]] End end_out_of_memory(const SeriesState& series, const Verdict& verdict) const;
+  static void take_growth(End& end, const SeriesState& series, const Finding& finding);
   [[nodiscard]] End end_at(const SeriesState& series) const;
   [[nodiscard]] bool is_rest_of_release(const SeriesState& total, Timestamp time) const;
   [[nodiscard]] bool is_gone(const SeriesState& process, const Fall& fall, double unexplained_bytes) const;
   [[nodiscard]] const SeriesState* whose_end(const Fall& fall, const SeriesState& total) const;
+  [[nodiscard]] static bool all_taken_is_gone(const SeriesState& total, double used_bytes, double left_bytes);
+  [[nodiscard]] static bool lost_its_load(const Fall& fall, const SeriesState& total);
+  [[nodiscard]] bool began_anew(const Fall& fall, const SeriesState& total) const;
   [[nodiscard]] Means meaning_of(const Fall& fall, const SeriesState& total, End& end) const;
   void end_the_gone(const Fall& fall, const SeriesState& total);
   [[nodiscard]] End end_of_process(const SeriesState& process, bool ran_out) const;
   void end_device_with(SeriesState& total, const SeriesState& process, const End& its);
   [[nodiscard]] LastFigures last_figures(const SeriesState& series, const End& end) const;
-  void device_ends(SeriesState& total, End end, std::uint64_t process_bytes);
+  void device_ends(SeriesState& total, End end, std::uint64_t process_bytes, Timestamp gone_at);
   void name(End& end, const SeriesState& process) const;
   void know_precedent(const SeriesState& total);
-  void close_run(SeriesState& total);
+  void close_run(SeriesState& total, Timestamp gone_at);
   void judge_anew(SeriesState& total);
 
   EndingsEngine& engine_;

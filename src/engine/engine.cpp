@@ -190,6 +190,7 @@ void Engine::Core::apply(const Event& event) {
   const DeviceKey device{event.device_id, event.host};
   switch (event.kind) {
     case Event::Kind::process_ended:
+      if (event.pid == 0) return endings.hear_end(event);
       series.for_process({event.pid, event.pid_start_ticks, event.host}, [&](SeriesState& s) {
         if (!s.ended && (event.device_id.empty() || s.key.device_id == event.device_id))
           end(s, event.ran_out_of_memory);

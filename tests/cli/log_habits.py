@@ -211,5 +211,45 @@ class ScreensBehindPrefixes(Habits):
         self.assertIn("each line is read behind its prefix", " ".join(said.split()))
 
 
+class Restarts(Habits):
+    """A program that leaks, ends at 21 GiB of a card of unknown size, and is there again at the next reading."""
+
+    LEVELS = [12000 + 88 * i for i in range(110)]
+
+    def runs_of(self, reading, load, messages=(), head=()):
+        lines, count = list(head), 0
+        for run in range(3):
+            for level in load + self.LEVELS:
+                lines.append(reading(count, level))
+                count += 1
+            if run < 2:
+                lines += [message.format(time=at(30 * count)) for message in messages]
+        c = self.analyze(lines)
+        runs = c.of()["runs"]
+        self.assertEqual(c.of()["verdict"]["pattern"], "gradual_leak", c.text)
+        self.assertTrue(all(a["end_kind"] == "ended" for a in c.of()["alerts"][:-1]), c.text)
+        return [run["how"] if run["end"] else None for run in runs]
+
+    def text(self, count, level):
+        return f"{at(30 * count)} INFO step {count} vram_used={level} MiB"
+
+    def csv(self, count, level):
+        return f"{at(30 * count, '%Y/%m/%d %H:%M:%S.000')}, {level} MiB"
+
+    def json(self, count, level):
+        return f'{{"time": "{at(30 * count)}", "vram_used_mb": {level}}}'
+
+    ENDED = ["ended", "ended", None]
+
+    def test_a_message_tells(self):
+        for message in ("{time} ERROR worker died with signal 9, restarting", "train.sh: line 3:  4711 Killed      python train.py"):
+            self.assertEqual(self.runs_of(self.text, [], [message]), self.ENDED)
+            self.assertEqual(self.runs_of(self.csv, [], [message], ["timestamp, memory.used [MiB]"]), self.ENDED)
+        self.assertEqual(self.runs_of(self.json, [], ['{{"time": "{time}", "msg": "worker exited with code 137"}}']), self.ENDED)
+
+    def test_so_does_the_model_that_is_loaded_again(self):
+        self.assertEqual(self.runs_of(self.text, [1152, 5801]), self.ENDED)
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

@@ -6,6 +6,7 @@
 
 #include "core/option.hpp"
 #include "source/log/csv_rows.hpp"
+#include "source/log/end_message.hpp"
 #include "source/log/oom_message.hpp"
 #include "source/log/stamp_search.hpp"
 
@@ -78,6 +79,7 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
     if (reason == nullptr) return fits();
   }
   if (tells_out_of_memory(line)) return rows.out_of_memory(line);
+  if (tells_end(line)) return rows.program_ended(line);
   if (plan_.clock_lines && read_clock_line(line)) return;
   // Not a row: a repeated header (perhaps with other columns), or a broken line.
   if (looks_like_header(line, plan_.delimiter)) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string_view>
 
+#include "source/log/end_message.hpp"
 #include "source/log/format.hpp"
 #include "source/log/oom_message.hpp"
 #include "source/log/recording.hpp"
@@ -25,6 +26,10 @@ class LineReader : public LogParser {
         end_reading(rows);
         rows.out_of_memory(line);
         continue;
+      }
+      if (tells_end(line)) {
+        end_reading(rows);
+        rows.program_ended(line);
       }
       read_line(line, number, !last_is_cut, rows);
     }

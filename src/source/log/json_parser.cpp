@@ -1,5 +1,6 @@
 #include "source/log/json_parser.hpp"
 
+#include "source/log/end_message.hpp"
 #include "source/log/oom_message.hpp"
 #include "source/log/text.hpp"
 
@@ -34,6 +35,7 @@ void JsonParser::finish(LogRows& rows) {
 
 void JsonParser::read_text(std::string_view text, std::uint64_t line, bool /*whole*/, LogRows& rows) {
   if (tells_out_of_memory(text)) return rows.out_of_memory(text);
+  if (tells_end(text)) rows.program_ended(text);
   rows.skip(line, "text outside the JSON objects");
 }
 

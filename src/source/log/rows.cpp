@@ -14,6 +14,7 @@
 namespace vramtrack {
 namespace {
 
+constexpr std::size_t kQuoted = 200;  ///< bytes of a message that an event quotes
 constexpr std::size_t kNamedSkips = 8;
 constexpr std::size_t kWarnings = 16;
 /// The limit for all shifts together; keeps times far from the limits of 64 bits.
@@ -218,7 +219,6 @@ void LogRows::out_of_memory(std::string_view message) {
   if (named != devices_.end() && named->total_bytes == 0 && !default_capacity_)
     if (const auto bytes = total_of_message(message))
       set_total(newest_ - shift_, static_cast<std::size_t>(named - devices_.begin()), *bytes);
-  constexpr std::size_t kQuoted = 200;
   Event event;
   event.time = newest_ + Duration{1};  // after that reading, whose samples it must not come before
   event.kind = Event::Kind::out_of_memory;
@@ -226,6 +226,17 @@ void LogRows::out_of_memory(std::string_view message) {
   const std::string why = why_out_of_memory(message);
   event.text = fmt::format("{}:{}: the memory of a GPU ran out: {}{}{}", file_, line, why,
                            why.empty() ? "" : "; it said: ", logtext::excerpt(logtext::trim(message), kQuoted));
+  events.push_back(std::move(event));
+}
+
+void LogRows::program_ended(std::string_view message) {
+  if (newest_ == kNever || newest_ == program_ended_) return;
+  program_ended_ = newest_;
+  Event event;
+  event.time = newest_ + Duration{1};  // as above
+  event.kind = Event::Kind::process_ended;
+  event.text =
+      fmt::format("{}:{}: a program ended: {}", file_, line, logtext::excerpt(logtext::trim(message), kQuoted));
   events.push_back(std::move(event));
 }
 

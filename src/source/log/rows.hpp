@@ -60,10 +60,12 @@ class LogRows {
   static constexpr std::size_t kEveryDevice = SIZE_MAX;
   void end_unseen(std::size_t device, double clock_s, Timestamp time);
 
-  // --- out of memory ---
+  // --- messages ---
   /// The line being read, `message`, says that a GPU ran out of memory: adds an event at the time of the last reading.
   /// One event per device for all messages between two readings (a traceback). None before the first reading.
   void out_of_memory(std::string_view message);
+  /// It says that a program ended, not which: likewise. One event for all messages between two readings.
+  void program_ended(std::string_view message);
 
   // --- samples ---
   void add(Timestamp time, SeriesId series, std::uint64_t bytes) {
@@ -192,6 +194,7 @@ class LogRows {
   std::optional<StretchSurvey> watch_;  ///< for a log that is read only once
   std::uint64_t steps_back_ = 0;
   Timestamp out_of_memory_ = kNever;             ///< time of the last such message
+  Timestamp program_ended_ = kNever;             ///< likewise
   std::vector<std::string> said_out_of_memory_;  ///< devices of the messages at that time
   std::uint64_t first_step_back_ = 0;            ///< its line
   std::string refusal_;

@@ -15,6 +15,7 @@
 
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
+#include "source/log/end_message.hpp"
 #include "source/log/epoch_counter.hpp"
 #include "source/log/json_figures.hpp"
 #include "source/log/json_parser.hpp"
@@ -212,8 +213,13 @@ class Scalars final : public JsonParser {
 
  private:
   void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {
-    for (const auto& [key, value] : object.members())
-      if (value.is_string() && tells_out_of_memory(value.text())) rows.out_of_memory(value.text());
+    for (const auto& [key, value] : object.members()) {
+      if (!value.is_string()) continue;
+      if (tells_out_of_memory(value.text()))
+        rows.out_of_memory(value.text());
+      else if (tells_end(value.text()))
+        rows.program_ended(value.text());
+    }
     const std::vector<JsonFigure>& figures = reader_.read(object);
     tell_of_late_metrics(figures, line, rows);
     Timestamp time;

@@ -128,6 +128,95 @@ TEST_F(Runs, ARunThatIsStoppedBesideATenantHasEnded) {
   EXPECT_EQ(device().runs[1].how, EndKind::ended);
 }
 
+/// A run that loads for two readings, leaks, and is killed far below the limit; the next one has begun at the next
+/// reading. Nothing lists processes, and something may report the end.
+class RestartBelowTheLimit : public Runs, public testing::WithParamInterface<bool> {
+ protected:
+  static constexpr std::uint64_t kContext = 700 * kMiB;
+  static constexpr std::uint64_t kModel = 10 * kGiB;
+  static constexpr int kReadings = 150;
+
+  void load() {
+    read(kContext);
+    read(kModel / 2);
+  }
+  void leak_from(std::uint64_t bytes, int times = kReadings) {
+    for (int i = 0; i < times; ++i) read(bytes + static_cast<std::uint64_t>(i) * kStep);
+  }
+  void report_end() {
+    Batch batch;
+    Event event;
+    event.time = at(now - kEvery_s + 0.001);  // after the last reading, as in a log
+    event.kind = Event::Kind::process_ended;
+    batch.events.push_back(event);
+    engine->ingest(batch);
+  }
+};
+
+TEST_P(RestartBelowTheLimit, EndsTheRun) {
+  start();
+  std::vector<double> begins;
+  for (int i = 0; i < 3; ++i) {
+    if (i > 0 && GetParam()) report_end();
+    begins.push_back(now);
+    load();
+    leak_from(kModel);
+  }
+  engine->finish();
+  const auto& runs = device().runs;
+  ASSERT_EQ(runs.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(runs[i].begin, at(begins[i]));
+    EXPECT_TRUE(runs[i].first_alert);
+    if (i == 2) continue;
+    EXPECT_EQ(runs[i].end, at(begins[i + 1] - kEvery_s));
+    EXPECT_EQ(runs[i].how, EndKind::ended);
+    EXPECT_NEAR(runs[i].growth_bytes_per_s.value_or(0), kStep / kEvery_s, 0.05 * kStep / kEvery_s);
+    EXPECT_EQ(device().alerts[i].end_kind, EndKind::ended);
+  }
+  EXPECT_FALSE(runs[2].end);
+  EXPECT_TRUE(device().verdict.finding.leak) << device().verdict.finding.because;
+  EXPECT_EQ(device().alerts.size(), 3U) << "one for each run";
+}
+INSTANTIATE_TEST_SUITE_P(All, RestartBelowTheLimit, testing::Bool(),
+                         [](const testing::TestParamInfo<bool>& of) { return of.param ? "Reported" : "NotReported"; });
+
+/// A pause in which the model makes room for another program's, and after which all that had leaked is still there.
+TEST_F(RestartBelowTheLimit, IsNotAModelThatMakesRoom) {
+  start();
+  load();
+  leak_from(kModel);
+  load();
+  leak_from(kModel + kReadings * kStep, 20);
+  engine->finish();
+  EXPECT_EQ(device().runs.size(), 1U);
+  EXPECT_FALSE(device().runs[0].end);
+}
+
+/// What a program had collected is gone, and its model is not.
+TEST_F(RestartBelowTheLimit, IsNotAProgramThatGivesBackWhatItCollected) {
+  start();
+  load();
+  for (int i = 0; i < 3; ++i) leak_from(kModel);
+  engine->finish();
+  EXPECT_EQ(device().runs.size(), 1U);
+  EXPECT_FALSE(device().runs[0].end);
+}
+
+/// Some other program's end is no end of one that keeps what it has.
+TEST_F(RestartBelowTheLimit, IsNotAReportWithoutAFall) {
+  start();
+  load();
+  leak_from(kModel, 100);
+  report_end();
+  leak_from(kModel + 100 * kStep, 20);
+  engine->finish();
+  EXPECT_EQ(device().runs.size(), 1U);
+  EXPECT_TRUE(device().verdict.finding.leak);
+  EXPECT_FALSE(device().verdict.end);
+}
+
 /// The total of a device may have just jumped when a process that leaks is what there is to tell.
 TEST_F(Runs, TheDeviceTellsTheStoryOfTheProcessThatGrows) {
   start();
