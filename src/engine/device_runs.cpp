@@ -28,7 +28,10 @@ bool DeviceRuns::read(Timestamp time, std::uint64_t bytes, const Levels& levels,
     if (used) {
       note_rise(time, bytes);
       lowest_bytes_ = std::min(lowest_bytes_, bytes);
-      if (seconds_between(run.begin, time) <= levels.release_s) loaded_bytes_ = bytes;
+      if (seconds_between(run.begin, time) <= levels.release_s)
+        loaded_bytes_ = lowest_loaded_bytes_ = bytes;
+      else
+        lowest_loaded_bytes_ = std::min(lowest_loaded_bytes_, bytes);
       return false;
     }
     End end;
@@ -90,7 +93,7 @@ void DeviceRuns::begin(Timestamp time, std::uint64_t bytes) {
   if (runs_.size() > kMaxRuns) runs_.erase(runs_.begin());
   between_.reset();
   came_.reset();
-  first_bytes_ = lowest_bytes_ = loaded_bytes_ = last_bytes_ = bytes;
+  first_bytes_ = lowest_bytes_ = loaded_bytes_ = lowest_loaded_bytes_ = last_bytes_ = bytes;
   rise_bytes_ = prior_rise_bytes_ = 0;
   rise_until_ = time;
 }

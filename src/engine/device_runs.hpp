@@ -53,6 +53,8 @@ class DeviceRuns {
   [[nodiscard]] std::uint64_t lowest_bytes() const { return lowest_bytes_; }
   /// What the present run held once it had loaded: its last reading no later than `release_s` after its begin.
   [[nodiscard]] std::uint64_t loaded_bytes() const { return loaded_bytes_; }
+  /// Its lowest reading since then.
+  [[nodiscard]] std::uint64_t lowest_loaded_bytes() const { return lowest_loaded_bytes_; }
   /// The largest rise from one reading to the next, over at least the last half of the present run.
   [[nodiscard]] std::uint64_t largest_rise_bytes() const { return std::max(rise_bytes_, prior_rise_bytes_); }
 
@@ -76,6 +78,7 @@ class DeviceRuns {
   std::uint64_t first_bytes_ = 0;  ///< of the last run
   std::uint64_t lowest_bytes_ = 0;
   std::uint64_t loaded_bytes_ = 0;
+  std::uint64_t lowest_loaded_bytes_ = 0;
   std::uint64_t last_bytes_ = 0;
   std::uint64_t rise_bytes_ = 0;  ///< the largest of the present stretch, which ends at `rise_until_`
   std::uint64_t prior_rise_bytes_ = 0;

@@ -89,6 +89,7 @@ class Endings {
     Verdict before;
     End end;  ///< how it ended, and whose end it was, are found out later
     LastFigures last;
+    bool kept_load = false;          ///< never before had the run lost a good part of what it had loaded
     std::uint64_t lowest_bytes = 0;  ///< since `seen`
     Timestamp lowest_at;             ///< the first reading of it
     bool over = false;               ///< its meaning is known

@@ -63,6 +63,9 @@ void Endings::notice_fall(SeriesState& s, const Sample& sample) {
   }
   // A program frees tensors and goes on: without a word from it, such a fall is no end.
   if (s.key.metric != Metric::device_used) return;
+  const DeviceRuns& runs = s.device->runs;
+  fall.kept_load =
+      static_cast<double>(runs.lowest_loaded_bytes()) >= (1 - kClearly) * static_cast<double>(runs.loaded_bytes());
   fall.before = engine_.verdict(s);
   take_growth(fall.end, s, fall.before.finding);
   fall.last = last_figures(s, fall.end);
@@ -140,11 +143,12 @@ const SeriesState* Endings::whose_end(const Fall& fall, const SeriesState& total
   return static_cast<double>(most->last_bytes) >= kMostOfIt * fall.last.used_bytes ? most : nullptr;
 }
 
-/// Whether a run that leaked has lost more than what had grown: a good part of what it had loaded at its start is gone,
-/// too. A program that gives back what it has collected keeps that.
+/// Whether a run that leaked has, for the first time, lost more than what had grown: a good part of what it had loaded
+/// at its start is gone, too. A program that gives back what it has collected keeps that.
 bool Endings::lost_its_load(const Fall& fall, const SeriesState& total) {
   const auto loaded = static_cast<double>(total.device->runs.loaded_bytes());
-  return fall.before.finding.leak && fall.end.growth_bytes_per_s && fall.last.used_bytes > (1 + kClearly) * loaded &&
+  return fall.kept_load && fall.before.finding.leak && fall.end.growth_bytes_per_s &&
+         fall.last.used_bytes > (1 + kClearly) * loaded &&
          static_cast<double>(fall.lowest_bytes) < (1 - kClearly) * loaded;
 }
 

@@ -204,6 +204,22 @@ TEST_F(RestartBelowTheLimit, IsNotAProgramThatGivesBackWhatItCollected) {
   EXPECT_FALSE(device().runs[0].end);
 }
 
+/// What gives back its load from time to time and goes on is not thought to have ended when it does so with all it has.
+TEST_F(RestartBelowTheLimit, IsNotAProgramThatHasGivenItsLoadBackBefore) {
+  start();
+  load();
+  leak_from(kModel, 30);
+  load();
+  leak_from(kModel + 30 * kStep);
+  engine->finish();
+  ASSERT_TRUE(device().verdict.finding.leak);
+  load();
+  leak_from(kModel, 30);
+  engine->finish();
+  EXPECT_EQ(device().runs.size(), 1U);
+  EXPECT_FALSE(device().runs[0].end);
+}
+
 /// Some other program's end is no end of one that keeps what it has.
 TEST_F(RestartBelowTheLimit, IsNotAReportWithoutAFall) {
   start();
