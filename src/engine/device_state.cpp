@@ -21,7 +21,7 @@ void DeviceState::choose_stand_in() {
   runs = {};
   last_end.reset();
   said_out_of_memory.reset();
-  said_end.reset();
+  end_report.reset();
 }
 
 }  // namespace vramtrack

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "core/driver_share.hpp"
 #include "engine/device_runs.hpp"
@@ -12,6 +13,12 @@
 #include "engine/series_state.hpp"
 
 namespace vramtrack {
+
+/// Somebody reported that a program ended, not which.
+struct EndReport {
+  Timestamp time;
+  std::string text;  ///< for people: who reported it, and how
+};
 
 /// What the series of one device share. Its own memory is that of `used`.
 struct DeviceState {
@@ -36,7 +43,7 @@ struct DeviceState {
   std::optional<Timestamp> process_ended;       ///< when a process on it last ended
   std::optional<Timestamp> last_fall;           ///< when a process other than its grower last gave memory back
   std::optional<Timestamp> said_out_of_memory;  ///< when a program last reported it
-  std::optional<Timestamp> said_end;            ///< when it was last reported that some program had ended
+  std::optional<EndReport> end_report;          ///< the last one that has not explained an end yet
 
   std::optional<double> utilisation_ratio;
   DeviceGauges gauges;

@@ -40,7 +40,7 @@ void Endings::hear_out_of_memory(const Event& event) {
   const auto hear = [&](SeriesState& s) {
     if (!s.is_total() || s.samples == 0 || !s.detector) return;
     s.device->said_out_of_memory = event.time;
-    if (!s.device->used) hear_beside(s);
+    if (s.device->used == nullptr) end_beside(s, EndKind::out_of_memory);
     const Verdict v = engine_.verdict(s);
     if (!v.finding.leak) return;
     end_said(s, v);
@@ -54,33 +54,40 @@ void Endings::hear_out_of_memory(const Event& event) {
 
 void Endings::hear_end(const Event& event) {
   const auto hear = [&](SeriesState& s) {
-    if (s.is_total()) s.device->said_end = event.time;
+    if (s.is_total()) s.device->end_report = EndReport{event.time, event.text};
   };
   if (event.device_id.empty()) return table_.for_host(event.host, hear);
   table_.for_device({event.device_id, event.host}, hear);
 }
 
+/// One report explains one end, and people are told which.
+void Endings::use_report(SeriesState& total, EndKind how) {
+  engine_.tell({now_, std::move(total.device->end_report->text)});
+  total.device->end_report.reset();
+  if (total.device->used == nullptr) end_beside(total, how);
+}
+
 /// The other series of the program whose allocator stands in for its device.
-void Endings::hear_beside(const SeriesState& total) {
+void Endings::end_beside(const SeriesState& total, EndKind how) {
   table_.for_device(device_key(total.key), [&](SeriesState& s) {
     if (s.id == total.id || !is_of_allocator(s.key.metric) || !s.detector || s.samples == 0) return;
     const Verdict v = engine_.verdict(s);
     if (!v.finding.leak) return;
-    s.said_end = end_out_of_memory(s, v);
+    s.said_end = end_of_leak(s, v, how);
     if (s.alerting) engine_.clear(s, with_its_run(*s.said_end));
     s.judge_anew(config_.detection);
   });
 }
 
-End Endings::end_out_of_memory(const SeriesState& s, const Verdict& v) const {
+End Endings::end_of_leak(const SeriesState& s, const Verdict& v, EndKind how) const {
   End end = end_at(s);
-  end.how = EndKind::out_of_memory;
+  end.how = how;
   take_growth(end, s, v.finding);
   return end;
 }
 
 void Endings::end_said(SeriesState& total, const Verdict& v) {
-  End end = end_out_of_memory(total, v);
+  End end = end_of_leak(total, v, EndKind::out_of_memory);
   std::uint64_t process_bytes = total.last_bytes;
   table_.for_device(device_key(total.key), [&](const SeriesState& process) {
     if (!process.is(v.suspect)) return;

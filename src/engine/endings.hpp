@@ -43,6 +43,8 @@ class EndingsEngine {
   virtual void queue(SeriesState& series) = 0;
   /// The process has ended; calls process_ends().
   virtual void end(SeriesState& process, bool ran_out) = 0;
+  /// Something that people should read once.
+  virtual void tell(Notice notice) = 0;
 
  protected:
   ~EndingsEngine() = default;
@@ -84,6 +86,10 @@ class Endings {
   /// A device's total as it was before a sample that is far lower than the one before. A driver frees the memory of a
   /// process in one go or over many readings, so the fall is kept until it is known whether it was an end.
   struct Fall {
+    struct Reading {
+      Timestamp time;
+      std::uint64_t bytes = 0;
+    };
     SeriesId total{};
     Timestamp seen;  ///< the first lower sample
     Verdict before;
@@ -92,6 +98,8 @@ class Endings {
     bool kept_load = false;          ///< never before had the run lost a good part of what it had loaded
     std::uint64_t lowest_bytes = 0;  ///< since `seen`
     Timestamp lowest_at;             ///< the first reading of it
+    Reading latest;                  ///< since `seen`
+    Reading prior;                   ///< the one before; at `seen` the same
     bool over = false;               ///< its meaning is known
     bool told = false;  ///< it follows a known end: all that is left to find out is which processes ended with it
   };
@@ -102,15 +110,17 @@ class Endings {
   static constexpr double kMostOfIt = 0.5;
 
   void conclude(Fall& fall);
-  void hear_beside(const SeriesState& total);
+  void use_report(SeriesState& total, EndKind how);
+  void end_beside(const SeriesState& total, EndKind how);
   void end_said(SeriesState& total, const Verdict& verdict);
-  [[nodiscard]] End end_out_of_memory(const SeriesState& series, const Verdict& verdict) const;
+  [[nodiscard]] End end_of_leak(const SeriesState& series, const Verdict& verdict, EndKind how) const;
   static void take_growth(End& end, const SeriesState& series, const Finding& finding);
   [[nodiscard]] End end_at(const SeriesState& series) const;
   [[nodiscard]] bool is_rest_of_release(const SeriesState& total, Timestamp time) const;
   [[nodiscard]] bool is_gone(const SeriesState& process, const Fall& fall, double unexplained_bytes) const;
   [[nodiscard]] const SeriesState* whose_end(const Fall& fall, const SeriesState& total) const;
   [[nodiscard]] static bool all_taken_is_gone(const SeriesState& total, double used_bytes, double left_bytes);
+  [[nodiscard]] static bool is_reported(const SeriesState& total, Timestamp seen);
   [[nodiscard]] static bool lost_its_load(const Fall& fall, const SeriesState& total);
   [[nodiscard]] bool began_anew(const Fall& fall, const SeriesState& total) const;
   [[nodiscard]] Means meaning_of(const Fall& fall, const SeriesState& total, End& end) const;

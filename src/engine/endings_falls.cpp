@@ -1,6 +1,7 @@
 // What a fall of a device's memory means: the end of a process, a restart, or neither.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/units.hpp"
 #include "engine/device_state.hpp"
@@ -53,6 +54,7 @@ void Endings::notice_fall(SeriesState& s, const Sample& sample) {
   fall.total = s.id;
   fall.seen = fall.lowest_at = sample.time;
   fall.lowest_bytes = sample.bytes;
+  fall.prior = fall.latest = {sample.time, sample.bytes};
   fall.end = std::move(end);
   if (is_rest_of_release(s, sample.time)) {
     if (s.device->last_end->growth_bytes_per_s) close_run(s, s.last_time);
@@ -61,8 +63,8 @@ void Endings::notice_fall(SeriesState& s, const Sample& sample) {
     falls_.push_back(std::move(fall));
     return;
   }
-  // A program frees tensors and goes on: without a word from it, such a fall is no end.
-  if (s.key.metric != Metric::device_used) return;
+  // A program frees tensors and goes on: without a report, such a fall is no end.
+  if (s.key.metric != Metric::device_used && !is_reported(s, sample.time)) return;
   const DeviceRuns& runs = s.device->runs;
   fall.kept_load =
       static_cast<double>(runs.lowest_loaded_bytes()) >= (1 - kClearly) * static_cast<double>(runs.loaded_bytes());
@@ -93,9 +95,12 @@ void Endings::conclude_falls() {
 void Endings::conclude(Fall& fall) {
   SeriesState* total = table_.find(fall.total);
   if (total != nullptr && !total->is_total()) total = nullptr;  // something else speaks for its device now
-  if (total != nullptr && total->last_bytes < fall.lowest_bytes) {
-    fall.lowest_bytes = total->last_bytes;
-    fall.lowest_at = total->last_time;
+  if (total != nullptr && total->last_time > fall.latest.time) {
+    fall.prior = std::exchange(fall.latest, {total->last_time, total->last_bytes});
+    if (total->last_bytes < fall.lowest_bytes) {
+      fall.lowest_bytes = total->last_bytes;
+      fall.lowest_at = total->last_time;
+    }
   }
   End end = fall.end;
   const Means means = total == nullptr ? Means::no_end : fall.told ? Means::an_end : meaning_of(fall, *total, end);
@@ -103,7 +108,12 @@ void Endings::conclude(Fall& fall) {
   if (total == nullptr) return;
   if (means == Means::no_end) total->device->last_fall = fall.seen;
   if (means != Means::an_end && means != Means::a_restart) return;
-  if (!fall.told) device_ends(*total, std::move(end), 0, fall.lowest_at);
+  if (!fall.told) {
+    const EndKind how = end.how;
+    const bool was_reported = is_reported(*total, fall.seen);
+    device_ends(*total, std::move(end), 0, fall.lowest_at);
+    if (was_reported) use_report(*total, how);
+  }
   DeviceRuns& runs = total->device->runs;
   if (means == Means::a_restart && !runs.goes_on()) runs.begin(fall.lowest_at, total->last_bytes);
   end_the_gone(fall, *total);
@@ -152,14 +162,26 @@ bool Endings::lost_its_load(const Fall& fall, const SeriesState& total) {
          static_cast<double>(fall.lowest_bytes) < (1 - kClearly) * loaded;
 }
 
-/// Whether it has been loaded again, to the same level and too fast for growth: the program has started anew.
+/// Whether it has been loaded again, to the same level and too fast for growth, and stays there: the program has
+/// started anew.
 bool Endings::began_anew(const Fall& fall, const SeriesState& total) const {
   if (!lost_its_load(fall, total)) return false;
   const auto loaded = static_cast<double>(total.device->runs.loaded_bytes());
-  const auto level = static_cast<double>(total.last_bytes);
+  const auto level = static_cast<double>(fall.latest.bytes);
+  const auto prior = static_cast<double>(fall.prior.bytes);
   if (std::abs(level - loaded) > kClearly / 2 * loaded) return false;
-  const double grown = *fall.end.growth_bytes_per_s * seconds_between(fall.seen, now_);
-  return level - static_cast<double>(fall.lowest_bytes) >= kStartOverGrowth * grown;
+  const double start_bytes_per_s = kStartOverGrowth * *fall.end.growth_bytes_per_s;
+  const bool stays = level - prior <= start_bytes_per_s * seconds_between(fall.prior.time, fall.latest.time) +
+                                          static_cast<double>(no_growth_bytes());
+  return stays && prior - static_cast<double>(fall.lowest_bytes) >=
+                      start_bytes_per_s * seconds_between(fall.seen, fall.prior.time);
+}
+
+/// Whether it was reported just before a fall seen at `seen`, or since, that some program had ended. The next reading
+/// shows its end, or a driver takes up to a minute to free the memory.
+bool Endings::is_reported(const SeriesState& total, Timestamp seen) {
+  const auto& report = total.device->end_report;
+  return report && seconds_between(report->time, seen) <= total.release_s() - total.period.median_s();
 }
 
 /// If the fall is an end, `end` receives how it ended and whose end it was.
@@ -169,10 +191,8 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
   const auto left = static_cast<double>(total.last_bytes);
   const double fallen = fall.last.used_bytes - left;
   if (left >= (1 - kLeastFall) * fall.last.used_bytes) return Means::no_end;  // it rose again
-  const auto just_before = [&](const std::optional<Timestamp>& said) {
-    return said && seconds_between(*said, fall.seen) <= total.release_s();
-  };
-  const bool said = just_before(total.device->said_out_of_memory);
+  const bool said = total.device->said_out_of_memory &&
+                    seconds_between(*total.device->said_out_of_memory, fall.seen) <= total.release_s();
   end.how = said ? EndKind::out_of_memory : end_kind(fall.last);
   const Means open = seconds_between(fall.seen, now_) <= total.release_s() ? Means::not_known_yet : Means::no_end;
 
@@ -196,13 +216,14 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
   const double idle = total.device->idle_bytes();
   const bool all_gone =
       (left <= idle && fall.last.used_bytes > idle) || all_taken_is_gone(total, fall.last.used_bytes, left);
-  // If the run met the limit, or a program is said to have ended, losing most of what it had taken suffices: the next
-  // run may be there at once.
-  const bool is_expected = said || just_before(total.device->said_end) ||
-                           (end.how == EndKind::out_of_memory && next_rise_does_not_fit(total, fall.last));
+  // If the run met the limit, losing most of what it had taken suffices: the next run may be there at once.
+  const bool at_limit = said || (end.how == EndKind::out_of_memory && next_rise_does_not_fit(total, fall.last));
   const double taken = fall.last.used_bytes - static_cast<double>(total.device->runs.lowest_bytes());
   const bool growth_gone = fall.last.onset_bytes && left <= *fall.last.onset_bytes;
-  if (all_gone || (is_expected && (growth_gone || fallen >= kMostOfIt * taken))) return Means::an_end;
+  if (all_gone || (at_limit && (growth_gone || fallen >= kMostOfIt * taken))) return Means::an_end;
+  // Some program ended: this one, if all that it had taken since it was loaded is gone.
+  const double loaded = (1 + kClearly / 2) * static_cast<double>(total.device->runs.loaded_bytes());
+  if (is_reported(total, fall.seen) && fall.end.growth_bytes_per_s && left <= loaded) return Means::an_end;
   if (began_anew(fall, total)) return Means::a_restart;
   // Memory that rises is no longer being released.
   const bool rises = total.last_bytes > fall.lowest_bytes + no_growth_bytes();

@@ -184,6 +184,11 @@ void Engine::Core::end(SeriesState& s, bool ran_out) {
   if (s.key.metric == Metric::process_used) s.device->remainder.end(s.id, tick, s.release_s());
 }
 
+void Engine::Core::tell(Notice notice) {
+  notices.push_back(std::move(notice));
+  if (notices.size() > kMaxNotices) notices.pop_front();
+}
+
 void Engine::Core::apply(const Event& event) {
   if (tick_open && event.time > tick) complete_tick();
   tick = std::max(tick, event.time);
@@ -233,8 +238,7 @@ void Engine::Core::apply(const Event& event) {
     case Event::Kind::note:
       break;
   }
-  if (!event.text.empty()) notices.push_back({event.time, event.text});
-  if (notices.size() > kMaxNotices) notices.pop_front();
+  if (!event.text.empty()) tell({event.time, event.text});
 }
 
 void Engine::Core::forget_oldest_ended() {

@@ -39,6 +39,7 @@ struct Engine::Core final : EndingsEngine {
   void refresh_limits();
   void refresh_catalog();
   void end(SeriesState& series, bool ran_out) override;
+  void tell(Notice notice) override;
   void forget_oldest_ended();
   // parts.cpp
   void derive_remainders();

@@ -69,7 +69,7 @@ std::string render(const View& view, const ReportStyle&) {
     for (const Alert& a : s.alerts) row["alerts"].push_back(told_alert_line(a, clock));
     row["suspicions"] = json::array();
     for (const Alert& a : s.suspicions) row["suspicions"].push_back(fields::alert_line(a, clock));
-    if (s.key.metric == Metric::device_used) {
+    if (s.key.metric == Metric::device_used || !s.runs.empty()) {
       row["runs"] = json::array();
       for (const Run& run : s.runs) row["runs"].push_back(fields::run_line(run, clock));
     }

@@ -216,7 +216,7 @@ class Restarts(Habits):
 
     LEVELS = [12000 + 88 * i for i in range(110)]
 
-    def runs_of(self, reading, load, messages=(), head=()):
+    def runs_of(self, reading, load, messages=(), head=(), metric="device_used"):
         lines, count = list(head), 0
         for run in range(3):
             for level in load + self.LEVELS:
@@ -224,11 +224,10 @@ class Restarts(Habits):
                 count += 1
             if run < 2:
                 lines += [message.format(time=at(30 * count)) for message in messages]
-        c = self.analyze(lines)
-        runs = c.of()["runs"]
-        self.assertEqual(c.of()["verdict"]["pattern"], "gradual_leak", c.text)
-        self.assertTrue(all(a["end_kind"] == "ended" for a in c.of()["alerts"][:-1]), c.text)
-        return [run["how"] if run["end"] else None for run in runs]
+        said = self.analyze(lines).of(metric)
+        self.assertEqual(said["verdict"]["pattern"], "gradual_leak", said)
+        self.assertTrue(all(a["end_kind"] == "ended" for a in said["alerts"][:-1]), said)
+        return [run["how"] if run["end"] else None for run in said["runs"]]
 
     def text(self, count, level):
         return f"{at(30 * count)} INFO step {count} vram_used={level} MiB"
@@ -239,13 +238,36 @@ class Restarts(Habits):
     def json(self, count, level):
         return f'{{"time": "{at(30 * count)}", "vram_used_mb": {level}}}'
 
+    def allocator(self, count, level):
+        return f"{at(30 * count)} step {count} allocated={level} MiB reserved={level + 500} MiB"
+
     ENDED = ["ended", "ended", None]
 
     def test_a_message_tells(self):
         for message in ("{time} ERROR worker died with signal 9, restarting", "train.sh: line 3:  4711 Killed      python train.py"):
             self.assertEqual(self.runs_of(self.text, [], [message]), self.ENDED)
             self.assertEqual(self.runs_of(self.csv, [], [message], ["timestamp, memory.used [MiB]"]), self.ENDED)
-        self.assertEqual(self.runs_of(self.json, [], ['{{"time": "{time}", "msg": "worker exited with code 137"}}']), self.ENDED)
+        for event in ('"msg": "worker exited with code 137"', '"event": {{"name": "exit", "exit_code": 137}}'):
+            self.assertEqual(self.runs_of(self.json, [], ['{{"time": "{time}", ' + event + "}}"]), self.ENDED)
+        self.assertEqual(self.runs_of(self.allocator, [], [message], metric="allocator_allocated"), self.ENDED)
+
+    def test_a_message_of_success_does_not(self):
+        lines, used, count = [], 12000, 0
+        for _ in range(9):
+            for _ in range(30):
+                used += 25
+                lines.append(self.text(count, used))
+                count += 1
+            lines += [self.text(count + i, used + 4000) for i in range(3)]
+            count += 3
+            lines.append(f"{at(30 * count)} INFO eval.py finished with exit code 0")
+        c = self.analyze(lines)
+        self.assertEqual((c.code, [run["end"] for run in c.of()["runs"]]), (1, [None]), c.text)
+
+    def test_a_header_is_no_message(self):
+        rows = [self.csv(i, 4000 + 50 * i) for i in range(100)]
+        self.assert_leak(self.analyze(["timestamp, memory.used [MiB]", *rows[:50], "timestamp, memory.used [MiB], exitcode",
+                                       *(row + ", 0" for row in rows[50:])]))
 
     def test_so_does_the_model_that_is_loaded_again(self):
         self.assertEqual(self.runs_of(self.text, [1152, 5801]), self.ENDED)

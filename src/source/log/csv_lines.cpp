@@ -79,7 +79,6 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
     if (reason == nullptr) return fits();
   }
   if (tells_out_of_memory(line)) return rows.out_of_memory(line);
-  if (tells_end(line)) return rows.program_ended(line);
   if (plan_.clock_lines && read_clock_line(line)) return;
   // Not a row: a repeated header (perhaps with other columns), or a broken line.
   if (looks_like_header(line, plan_.delimiter)) {
@@ -99,6 +98,7 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
       }
     }
   }
+  if (tells_end(line)) return rows.program_ended(line);
   std::string why;
   if (result == Cut::done)
     why = fmt::format("{} in '{}'", reason, excerpt(line));

@@ -233,6 +233,7 @@ void LogRows::program_ended(std::string_view message) {
   if (newest_ == kNever || newest_ == program_ended_) return;
   program_ended_ = newest_;
   Event event;
+  event.device_id = device_of_message(message);
   event.time = newest_ + Duration{1};  // as above
   event.kind = Event::Kind::process_ended;
   event.text =

@@ -64,7 +64,7 @@ class LogRows {
   /// The line being read, `message`, says that a GPU ran out of memory: adds an event at the time of the last reading.
   /// One event per device for all messages between two readings (a traceback). None before the first reading.
   void out_of_memory(std::string_view message);
-  /// It says that a program ended, not which: likewise. One event for all messages between two readings.
+  /// It says that a program ended, not which: likewise, but one event for all messages between two readings.
   void program_ended(std::string_view message);
 
   // --- samples ---

@@ -198,6 +198,20 @@ Survey survey(const std::vector<JsonValue>& objects) {
   return out;
 }
 
+/// The messages of a program in any text of an object, and the status with which one ended: {"exit_code": 137}.
+void read_messages(const JsonValue& value, LogRows& rows) {
+  for (const auto& [key, member] : value.members()) {
+    if (member.is_object() || member.is_array())
+      read_messages(member, rows);
+    else if (member.is_string() && tells_out_of_memory(member.text()))
+      rows.out_of_memory(member.text());
+    else if (member.is_string() && tells_end(member.text()))
+      rows.program_ended(member.text());
+    else if (member.whole().value_or(0) != 0 && tells_end(key + " " + member.text()))
+      rows.program_ended(key + " " + member.text());
+  }
+}
+
 class Scalars final : public JsonParser {
  public:
   Scalars(StampReader stamp, Survey survey, std::map<std::string, ScalarUse> uses, std::vector<std::string> assumptions)
@@ -213,13 +227,7 @@ class Scalars final : public JsonParser {
 
  private:
   void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {
-    for (const auto& [key, value] : object.members()) {
-      if (!value.is_string()) continue;
-      if (tells_out_of_memory(value.text()))
-        rows.out_of_memory(value.text());
-      else if (tells_end(value.text()))
-        rows.program_ended(value.text());
-    }
+    read_messages(object, rows);
     const std::vector<JsonFigure>& figures = reader_.read(object);
     tell_of_late_metrics(figures, line, rows);
     Timestamp time;

@@ -148,6 +148,7 @@ class RestartBelowTheLimit : public Runs, public testing::WithParamInterface<boo
     Event event;
     event.time = at(now - kEvery_s + 0.001);  // after the last reading, as in a log
     event.kind = Event::Kind::process_ended;
+    event.text = "a program ended: worker died";
     batch.events.push_back(event);
     engine->ingest(batch);
   }
@@ -178,6 +179,7 @@ TEST_P(RestartBelowTheLimit, EndsTheRun) {
   EXPECT_FALSE(runs[2].end);
   EXPECT_TRUE(device().verdict.finding.leak) << device().verdict.finding.because;
   EXPECT_EQ(device().alerts.size(), 3U) << "one for each run";
+  EXPECT_EQ(views.back()->notices.size(), GetParam() ? 2U : 0U) << "who reported it, once for each end";
 }
 INSTANTIATE_TEST_SUITE_P(All, RestartBelowTheLimit, testing::Bool(),
                          [](const testing::TestParamInfo<bool>& of) { return of.param ? "Reported" : "NotReported"; });
@@ -192,6 +194,50 @@ TEST_F(RestartBelowTheLimit, IsNotAModelThatMakesRoom) {
   engine->finish();
   EXPECT_EQ(device().runs.size(), 1U);
   EXPECT_FALSE(device().runs[0].end);
+}
+
+/// The same, and the readings show how it is loaded back.
+TEST_F(RestartBelowTheLimit, IsNotAModelThatIsTakenBackStepByStep) {
+  start();
+  load();
+  leak_from(kModel);
+  const std::uint64_t most = kModel + kReadings * kStep;
+  read(kContext);
+  for (std::uint64_t back = 4 * kGiB; back < most; back += 3 * kGiB) read(back);
+  leak_from(most, 20);
+  engine->finish();
+  EXPECT_EQ(device().runs.size(), 1U);
+  EXPECT_FALSE(device().runs[0].end);
+}
+
+/// Helpers die, and the program gives back what an evaluation took: above its load, as it had leaked.
+TEST_F(RestartBelowTheLimit, IsNotAHelperThatDiesAfterAnEvaluation) {
+  start();
+  load();
+  std::uint64_t used = kModel;
+  for (int i = 0; i < 8; ++i) {
+    for (int k = 0; k < 30; ++k) read(used += kStep / 2);
+    read(used + 4 * kGiB, 3);
+    report_end();
+  }
+  read(used, 3);
+  engine->finish();
+  EXPECT_EQ(device().runs.size(), 1U);
+  EXPECT_FALSE(device().verdict.end);
+  EXPECT_TRUE(device().verdict.finding.leak) << device().verdict.finding.because;
+  EXPECT_TRUE(views.back()->notices.empty());
+}
+
+/// Nor is a fall of what never grew, whoever has died.
+TEST_F(RestartBelowTheLimit, IsNotAFallOfAHealthyProgram) {
+  start();
+  load();
+  read(kModel, 60);
+  report_end();
+  read(kModel / 2, 30);
+  engine->finish();
+  EXPECT_EQ(device().runs.size(), 1U);
+  EXPECT_FALSE(device().verdict.end);
 }
 
 /// What a program had collected is gone, and its model is not.

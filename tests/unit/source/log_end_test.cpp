@@ -30,12 +30,42 @@ TEST(EndMessage, IsToldFromOtherLines) {
            "(raylet) A worker died or was killed while executing a task by an unexpected system error.",
            "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.",
            "RuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed.",
+           "WORKER DIED, EXIT CODE 1",
+           "sent sigkill to 4711",
+           "[1]+  Terminated              python train.py",
+           "KeyboardInterrupt",
+           "Container trainer failed liveness probe, will be restarted",
+           "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.",
+           "systemd[1]: train.service: Failed with result 'exit-code'.",
+           "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.",
+           "Received SIGTERM, shutting down",
        })
     EXPECT_TRUE(tells_end(line)) << line;
-  for (const std::string_view line :
-       {"step 115 loss=1.9170 vram_used=1152 MiB", "signal to noise ratio 12.3", "loading checkpoint /ckpt/last.pt",
-        "resuming training at step 4000", "existing cache found", "training started", "a skilled worker", "",
-        "0, 8123 MiB, 24576 MiB"})
+  for (const std::string_view line : {"step 115 loss=1.9170 vram_used=1152 MiB",
+                                      "signal to noise ratio 12.3",
+                                      "loading checkpoint /ckpt/last.pt",
+                                      "resuming training at step 4000",
+                                      "existing cache found",
+                                      "training started",
+                                      "a skilled worker",
+                                      "",
+                                      "0, 8123 MiB, 24576 MiB",
+                                      "eval.py finished with exit code 0",
+                                      "evaluator (pid 991) exited with code 0",
+                                      "process exited with status 0 (etl-job)",
+                                      "Main process exited, code=exited, status=0/SUCCESS",
+                                      "Restarting data iterator",
+                                      "received signal SIGUSR1, writing checkpoint",
+                                      "nothing killed, 0 workers restarting",
+                                      "handler for SIGTERM registered",
+                                      "retry policy: will restart on failure",
+                                      "received signals: 0",
+                                      "using SGDR warm restarts, restarting the cosine schedule",
+                                      "health probe: exit code 0",
+                                      "*** step 120: queue SIGNAL ok ***",
+                                      "Killed 0 stale workers",
+                                      "exit codes above 128 are signals",
+                                      "timestamp, memory.used [MiB], exitcode"})
     EXPECT_FALSE(tells_end(line)) << line;
 }
 
