@@ -80,14 +80,18 @@ class RunningActuator:
         self.agent.view = view
 
     def start(self, *more):
+        self.begun = len(self.log())
         log = open(self.box.work / "log", "ab")
         self.process = subprocess.Popen([self.binary, "actuate", "--policy", "fleet.toml", "--listen", "127.0.0.1:0", "--state", self.state, "--node",
                                          "{Hostname}", "--agents", "http://{instance}", "--set", "actuate.poll-seconds=0.1", *self.args, *more],
                                         cwd=self.box.work, env=self.env, stdout=subprocess.DEVNULL, stderr=log)  # fmt: skip
         log.close()
-        self.begun = len(self.log()) if hasattr(self, "port") else 0
-        match = until(lambda: re.search(r"receives alerts on http://127.0.0.1:(\d+)", self.log()[self.begun:]) or self.process.poll() is not None, 20, "starting")
-        assert match is not True, self.log()
+        def listens():
+            return re.search(r"receives alerts on http://127.0.0.1:(\d+)", self.log()[self.begun:])
+
+        until(lambda: listens() or self.process.poll() is not None, 20, "starting")
+        match = listens()  # again: it may have listened and ended since the log was read
+        assert match, self.log()
         self.port = int(match[1])
 
     def __exit__(self, *failure):
