@@ -11,7 +11,9 @@ SEED ?= 1
 TEST_JOBS ?= $(shell echo $$((2 * $(JOBS) + 1)))
 CTEST := RC_PARAMS=seed=$(SEED) VRAMTRACK_TEST_SEED=$(SEED) scripts/run_tests.sh
 # Ninja configures again by itself when a CMakeLists.txt or the set of files changes.
-configure = mkdir -p build; test -f build/$(1)/build.ninja || cmake --preset $(1) >build/configure.log 2>&1 \
+# `tests` adds them to a folder that was configured without: nothing is compiled again for that.
+configure = mkdir -p build; { test -f build/$(1)/build.ninja $(if $(2),&& grep -q '^VRAMTRACK_TESTS:BOOL=ON' build/$(1)/CMakeCache.txt); } \
+            || cmake --preset $(1) $(if $(2),-DVRAMTRACK_TESTS=ON) >build/configure.log 2>&1 \
             || { cat build/configure.log; exit 1; }; rm -f build/configure.log
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
@@ -40,16 +42,16 @@ build: ## build the release binary, build/release/vramtrack
 
 test: ## build and run every test
 	@scripts/setup.sh build test web browser python devices
-	@$(call configure,test)
-	@$(call compile,test)
-	@$(CTEST) build/test -j $(TEST_JOBS)
+	@$(call configure,release,tests)
+	@$(call compile,release)
+	@$(CTEST) build/release -j $(TEST_JOBS)
 
 ANYWHERE ?=
 test-anywhere: ## run the tests at midnight, at clock changes, in another zone and locale, and under load; ANYWHERE: its options
 	@scripts/setup.sh build test web browser python anywhere
-	@$(call configure,test)
-	@$(call compile,test)
-	@scripts/test_anywhere.sh build/test $(ANYWHERE)
+	@$(call configure,release,tests)
+	@$(call compile,release)
+	@scripts/test_anywhere.sh build/release $(ANYWHERE)
 
 # Real PyTorch on doubles of CUDA (tests/torch). Where its wheel cannot be had, lane.py says why and exits with 77.
 TORCH ?= 2.15.0
@@ -57,8 +59,8 @@ TORCH_ALL ?= 2.1.2 2.6.0 2.15.0
 lane = tests/torch/lane.py $(1) || test $$? = 77
 define build_lane
 	@scripts/setup.sh build test web python
-	@$(call configure,test)
-	@$(call compile,test) --target torch_lane
+	@$(call configure,release,tests)
+	@$(call compile,release) --target torch_lane
 endef
 test-torch: ## run the tests that need real PyTorch, without a GPU: installs TORCH (2.15.0) into build/torch (1.4 GB)
 	$(build_lane)
@@ -75,19 +77,19 @@ test-torch-snapshots: ## make 326 snapshots with five versions of PyTorch, and c
 
 test-apis: ## run pyopencl and wgpu under the probe, on devices of the processor: installs them into build/apis (120 MB)
 	@scripts/setup.sh build test web python devices
-	@$(call configure,test)
-	@$(call compile,test) --target probe_library
-	@tests/probe/apis/third_party.py --build build/test || test $$? = 77
+	@$(call configure,release,tests)
+	@$(call compile,release) --target probe_library
+	@tests/probe/apis/third_party.py --build build/release || test $$? = 77
 
 KUBERNETES ?=
 KUBERNETES_ARGS ?=
 test-kubernetes: ## run the actions for Kubernetes on a real kube-apiserver: Debian's 1.20, built once into build/kubernetes (0.8 GB), or release KUBERNETES
 	@scripts/setup.sh build test kubernetes
-	@$(call configure,test)
-	@$(call compile,test) --target act_once
+	@$(call configure,release,tests)
+	@$(call compile,release) --target act_once
 	@scripts/kubernetes/build.sh
 	@$(if $(KUBERNETES),scripts/kubernetes/build_release.sh $(KUBERNETES))
-	@tests/kubernetes/apiserver.py build/test/act_once build/kubernetes$(addprefix -,$(KUBERNETES))/bin $(KUBERNETES_ARGS)
+	@tests/kubernetes/apiserver.py build/release/act_once build/kubernetes$(addprefix -,$(KUBERNETES))/bin $(KUBERNETES_ARGS)
 
 # A tenth of the draws of `make test`: what the sanitizers find depends on the paths taken, and a path is taken by the first draws.
 # Without the tests that take longest there (tests/long_when_sanitized.txt): `make dev` runs those.
@@ -124,10 +126,10 @@ fuzz: ## run each fuzz target on its committed corpus, then on FUZZ_SECONDS (20)
 FAULT_ROUNDS ?= 100
 faults: ## let every I/O call and allocation of store, outbox and trace reader fail, the power go FAULT_ROUNDS (100) times 6, and kill the agent as often
 	@scripts/setup.sh build test
-	@$(call configure,test)
-	@$(call compile,test) --target faults_test vramtrack fake_nvml_current
-	@VRAMTRACK_FAULTS=all VRAMTRACK_FAULT_ROUNDS=$(FAULT_ROUNDS) build/test/faults_test --gtest_brief=1
-	@VRAMTRACK_KILLS=$(FAULT_ROUNDS) VRAMTRACK_FAKE_LIBRARY=$(CURDIR)/build/test/fake_nvml/current/libnvidia-ml.so.1 python3 tests/cli/outbox_kill.py $(CURDIR)/build/test/vramtrack
+	@$(call configure,release,tests)
+	@$(call compile,release) --target faults_test vramtrack fake_nvml_current
+	@VRAMTRACK_FAULTS=all VRAMTRACK_FAULT_ROUNDS=$(FAULT_ROUNDS) build/release/faults_test --gtest_brief=1
+	@VRAMTRACK_KILLS=$(FAULT_ROUNDS) VRAMTRACK_FAKE_LIBRARY=$(CURDIR)/build/release/fake_nvml/current/libnvidia-ml.so.1 python3 tests/cli/outbox_kill.py $(CURDIR)/build/release/vramtrack
 
 FUZZ_LONG_SECONDS ?= 3600
 fuzz-long: ## run every fuzz target for FUZZ_LONG_SECONDS (3600) in all, and print executions, coverage and findings
@@ -144,9 +146,9 @@ mutants: ## check that a test kills each one-line mutation of tests/mutations.tx
 MUTATIONS ?= 1000000
 damage-snapshots: ## run the snapshot reader on MUTATIONS (1000000) damaged files: it must give an error or a snapshot
 	@scripts/setup.sh build test
-	@$(call configure,test)
-	@$(call compile,test) --target trace_test
-	@MALLOC_TOP_PAD_=67108864 MALLOC_MMAP_THRESHOLD_=33554432 VRAMTRACK_MUTATIONS=$(MUTATIONS) build/test/trace_test --gtest_brief=1 --gtest_filter='*MutatedFilesNeverBreakIt'
+	@$(call configure,release,tests)
+	@$(call compile,release) --target trace_test
+	@MALLOC_TOP_PAD_=67108864 MALLOC_MMAP_THRESHOLD_=33554432 VRAMTRACK_MUTATIONS=$(MUTATIONS) build/release/trace_test --gtest_brief=1 --gtest_filter='*MutatedFilesNeverBreakIt'
 
 SOAK_SECONDS ?= 3600
 SOAK_DAYS ?= 7
@@ -160,9 +162,9 @@ soak: build ## run an agent through SOAK_DAYS (7) simulated days and a watch for
 
 soak-clock: ## set the clocks of simulated machines at random for SOAK_SECONDS (3600): no sample may be lost
 	@scripts/setup.sh build test
-	@$(call configure,test)
-	@$(call compile,test) --target live_test
-	@VRAMTRACK_SOAK_SECONDS=$(SOAK_SECONDS) build/test/live_test --gtest_filter=ClockSteps.Soak
+	@$(call configure,release,tests)
+	@$(call compile,release) --target live_test
+	@VRAMTRACK_SOAK_SECONDS=$(SOAK_SECONDS) build/release/live_test --gtest_filter=ClockSteps.Soak
 
 bench: ## measure the figures of docs/BENCHMARKS.md
 	@scripts/setup.sh build test bench python
@@ -202,9 +204,9 @@ accuracy: ## measure how often the verdict is right, beside other rules: the tab
 PROBE_ACCURACY_ARGS ?= --jobs $(JOBS)
 probe-accuracy: ## measure how often `vramtrack run` names the right line: 40 programs that leak and 40 healthy ones (docs/BENCHMARKS.md)
 	@scripts/setup.sh build test web python devices
-	@$(call configure,test)
-	@$(call compile,test) --target torch_lane vramtrack probe_library probe_library_cuda probe_driver fake_amdhip64 fake_ze_loader
-	@bench/programs/measure.py --build build/test $(PROBE_ACCURACY_ARGS)
+	@$(call configure,release,tests)
+	@$(call compile,release) --target torch_lane vramtrack probe_library probe_library_cuda probe_driver fake_amdhip64 fake_ze_loader
+	@bench/programs/measure.py --build build/release $(PROBE_ACCURACY_ARGS)
 
 GATE_RUNS ?= 200
 # The gate was tuned on GATE_SEED 0; another seed measures it on series that nobody has seen.
@@ -212,19 +214,19 @@ GATE_RUNS ?= 200
 GATE_SEED ?= 0
 gate-families: ## run the leak gate GATE_RUNS (200) times on each family of healthy bodies and of leaks, with seeds from GATE_SEED (0) on
 	@scripts/setup.sh build test
-	@$(call configure,test)
-	@$(call compile,test) --target gate_families
-	@build/test/gate_families $(GATE_RUNS) $(GATE_SEED)
+	@$(call configure,release,tests)
+	@$(call compile,release) --target gate_families
+	@build/release/gate_families $(GATE_RUNS) $(GATE_SEED)
 
 lint: ## run clang-format on every file, and clang-tidy on those that changed since origin/main (or in the last 20 commits)
 	@scripts/setup.sh build test lint
-	@$(call configure,test)
-	@scripts/lint.sh build/test --changed
+	@$(call configure,release,tests)
+	@scripts/lint.sh build/release --changed
 
 lint-all: ## run clang-format and clang-tidy on every file
 	@scripts/setup.sh build test lint
-	@$(call configure,test)
-	@scripts/lint.sh build/test
+	@$(call configure,release,tests)
+	@scripts/lint.sh build/release
 
 format: ## rewrite the sources with clang-format
 	@scripts/setup.sh lint
@@ -246,14 +248,14 @@ endif
 
 deb: ## build dist/vramtrack_VERSION_ARCH.deb from the binary that `make test` tests
 	@scripts/setup.sh build test web package
-	@$(call configure,test)
-	@$(call compile,test) --target product
-	@cd build/test && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
-	@mkdir -p dist && cp build/test/vramtrack_*.deb dist/ && ls -l dist/*.deb
+	@$(call configure,release,tests)
+	@$(call compile,release) --target product
+	@cd build/release && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
+	@mkdir -p dist && cp build/release/vramtrack_*.deb dist/ && ls -l dist/*.deb
 
 try-deb: deb ## try the .deb's installation, upgrade, removal and purge in a bare Debian (needs root)
 	@scripts/setup.sh chroot
-	@scripts/try_deb.sh build/test
+	@scripts/try_deb.sh build/release
 
 portable: ## build dist/vramtrack-VERSION-linux-ARCH.tar.gz: one binary, with the agent, that needs only glibc
 	@scripts/setup.sh build web package

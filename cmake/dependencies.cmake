@@ -23,6 +23,11 @@ if(NOT VRAMTRACK_ONLY_PYTHON)
   find_library(SNAPPY_LIBRARY snappy REQUIRED)  # Debian's has no file for pkg-config
 endif()
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(RE2 REQUIRED re2)
+# Without pkg-config's -pthread, which the precompiled header is not compiled with.
+add_library(vramtrack_re2 INTERFACE)
+target_include_directories(vramtrack_re2 SYSTEM INTERFACE ${RE2_INCLUDE_DIRS})
+target_link_libraries(vramtrack_re2 INTERFACE ${RE2_LINK_LIBRARIES})
 pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
 
 add_library(vramtrack_fmt INTERFACE)

@@ -10,8 +10,9 @@ function(vramtrack_precompile target)
   target_precompile_headers(${target} PRIVATE ${ARGN})
   string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
   get_directory_property(options COMPILE_OPTIONS)
+  get_target_property(level ${target} COMPILE_OPTIONS)
   get_target_property(kind ${target} TYPE)  # a library's header is compiled for other code than an executable's
-  set(text "${kind} ${CMAKE_CXX_COMPILER} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${options}"
+  set(text "${kind} ${CMAKE_CXX_COMPILER} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${options} ${level}"
            " ${CMAKE_POSITION_INDEPENDENT_CODE} ${VRAMTRACK_PORTABLE} ${fmt_VERSION} ${GTest_VERSION} ${ARGN}")
   file(READ ${CMAKE_SOURCE_DIR}/src/pch.hpp header)
   string(REPLACE "${CMAKE_SOURCE_DIR}" "" sum_text "${text}${header}")

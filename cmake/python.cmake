@@ -14,6 +14,7 @@ if(VRAMTRACK_PYTHON STREQUAL "AUTO")
     set(VRAMTRACK_PYTHON_BUILD OFF)
   endif()
 endif()
-if(VRAMTRACK_PYTHON_BUILD)
+# Also in a build folder that does not have the extension yet: adding the tests then compiles nothing again.
+if(VRAMTRACK_PYTHON_BUILD OR (CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT VRAMTRACK_PORTABLE))
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 endif()

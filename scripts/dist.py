@@ -64,7 +64,7 @@ def builds(paths):
     """Which build folder a package is from, for the bill of materials. What is cross-built is linked with the same libraries."""
     for path in paths:
         if path.suffix == ".deb":
-            yield path, "build/test"
+            yield path, "build/release"
         elif "-linux-" in path.name and path.suffix == ".gz":
             yield path, "build/portable"
 

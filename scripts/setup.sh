@@ -16,19 +16,19 @@ set -eu
 
 build="g++ cmake ninja-build pkg-config libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev libdw-dev libbz2-dev nlohmann-json3-dev
        libcli11-dev libncurses-dev libexpected-dev libtomlplusplus-dev libboost-dev tzdata
-       libcpp-httplib-dev libssl-dev libsnappy-dev prometheus-cpp-dev opencl-c-headers libvulkan-dev"
-test="libgtest-dev libgmock-dev librapidcheck-dev python3 python3-yaml tmux prometheus prometheus-alertmanager victoria-metrics"
+       libre2-dev libcpp-httplib-dev libssl-dev libsnappy-dev prometheus-cpp-dev opencl-c-headers libvulkan-dev"
+test="ccache libgtest-dev libgmock-dev librapidcheck-dev python3 python3-yaml tmux prometheus prometheus-alertmanager victoria-metrics"
 format="clang-format"
 lint="clang clang-format clang-tidy"
 fuzz="clang libclang-rt-dev"
 bench="libbenchmark-dev python3"
 package="dpkg-dev file binutils python3"
 chroot="mmdebstrap util-linux"
-ci="ccache git make"
+ci="git make"
 anywhere="locales"
 python="python3-venv python3-dev"
-wheel="g++ pkg-config libfmt-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libexpected-dev libtomlplusplus-dev libboost-dev
-       python3-dev"
+wheel="g++ pkg-config libfmt-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libexpected-dev libtomlplusplus-dev libre2-dev
+       libboost-dev python3-dev"
 wheels="python3-venv ccache"
 web="nodejs npm"
 browser="chromium"

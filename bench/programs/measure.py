@@ -64,7 +64,7 @@ def total(name, right, verdicts):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build/test")
+    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build/release")
     parser.add_argument("--binary", type=pathlib.Path, help="the vramtrack that runs and reports, if not that of BUILD")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--gpu", action="store_true", help="on this machine's GPU instead of doubles of the drivers")

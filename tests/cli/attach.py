@@ -1,6 +1,6 @@
 """`vramtrack attach` from outside, on a stand-in for PyTorch. Real PyTorch is in tests/torch/test_attach.py.
 
-    python3 tests/cli/attach.py build/test/vramtrack
+    python3 tests/cli/attach.py build/release/vramtrack
 
 VRAMTRACK_PYTHON314 names a Python 3.14 or newer, for the way that needs nothing of the program; without one, and without a python3.14 in
 PATH, those tests say that they are skipped.

@@ -1,6 +1,6 @@
 """Earlier runs of a program, from outside: in recordings, in the store of a watch, and as `programs` shows them.
 
-    python3 tests/cli/experience.py build/test/vramtrack
+    python3 tests/cli/experience.py build/release/vramtrack
 """
 import json
 import pathlib

@@ -1,7 +1,7 @@
 """Goldens: what every command prints, to standard output and standard error, and how it exits.
 
-    python3 tests/cli/golden.py build/test/vramtrack            compare with tests/golden/cli/*.txt
-    python3 tests/cli/golden.py build/test/vramtrack --update   rewrite them; then read the difference
+    python3 tests/cli/golden.py build/release/vramtrack            compare with tests/golden/cli/*.txt
+    python3 tests/cli/golden.py build/release/vramtrack --update   rewrite them; then read the difference
 
 Times of day, folders and versions of this machine are replaced before comparing.
 """

@@ -1,6 +1,6 @@
 """Every output of vramtrack, driven with hostile names: what comes out is valid UTF-8 without control characters.
 
-    python3 tests/cli/hostile.py build/test/vramtrack
+    python3 tests/cli/hostile.py build/release/vramtrack
 
 A command or a form of output that this file does not drive fails test_every_output_is_driven.
 """

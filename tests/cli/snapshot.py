@@ -1,7 +1,7 @@
 """`vramtrack snapshot` from outside, on snapshots that Python's own pickler wrote in every protocol and era.
 
-    python3 tests/cli/snapshot.py build/test/vramtrack            run
-    python3 tests/cli/snapshot.py build/test/vramtrack --update   rewrite tests/golden/snapshot/*.txt
+    python3 tests/cli/snapshot.py build/release/vramtrack            run
+    python3 tests/cli/snapshot.py build/release/vramtrack --update   rewrite tests/golden/snapshot/*.txt
 """
 import bz2
 import contextlib

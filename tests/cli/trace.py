@@ -1,7 +1,7 @@
 """`vramtrack trace` from outside, on traces that Python wrote as docs/formats/trace.md describes them.
 
-    python3 tests/cli/trace.py build/test/vramtrack            run
-    python3 tests/cli/trace.py build/test/vramtrack --update   rewrite tests/golden/trace/*.txt
+    python3 tests/cli/trace.py build/release/vramtrack            run
+    python3 tests/cli/trace.py build/release/vramtrack --update   rewrite tests/golden/trace/*.txt
 """
 import gzip
 import json

@@ -1,6 +1,6 @@
 """Six situations on every surface: the same words and tone in each.
 
-    surfaces.py build/test/tests/surfaces/surfaces [--node NODE] [--python PYTHON --package FOLDER] [--table FILE]
+    surfaces.py build/release/tests/surfaces/surfaces [--node NODE] [--python PYTHON --package FOLDER] [--table FILE]
 
 The situations are made by hand (situations.cpp), so no detector decides what is tested. What each must say is written down here. A file
 that shows what is told and is not in SHOWS fails test_every_surface_is_driven: drive it here, then add it there.

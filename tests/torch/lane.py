@@ -193,7 +193,7 @@ def pin(version):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build/test")
+    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build/release")
     parser.add_argument("command", choices=["install", "python", "test", "snapshots", "pin"])
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     args = parser.parse_args()

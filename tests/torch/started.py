@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-BUILD = pathlib.Path(os.environ.get("VRAMTRACK_BUILD_DIR", HERE.parent.parent / "build/test"))
+BUILD = pathlib.Path(os.environ.get("VRAMTRACK_BUILD_DIR", HERE.parent.parent / "build/release"))
 
 
 def start(program, *arguments, env=None):

@@ -1,5 +1,5 @@
 // The files that are written from what the commands declare are up to date. To rewrite them:
-// VRAMTRACK_UPDATE=1 build/test/cli_test --gtest_filter='Written.*'
+// VRAMTRACK_UPDATE=1 build/release/cli_test --gtest_filter='Written.*'
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@
 namespace vramtrack::cli {
 namespace {
 
-constexpr const char* kHow = " is stale; VRAMTRACK_UPDATE=1 build/test/cli_test --gtest_filter='Written.*' rewrites it";
+constexpr const char* kHow = " is stale; VRAMTRACK_UPDATE=1 build/release/cli_test --gtest_filter='Written.*' rewrites it";
 
 bool updates() {
   return std::getenv("VRAMTRACK_UPDATE") != nullptr;
