@@ -46,8 +46,9 @@ bool SmiTable::take(std::string_view line, std::uint64_t number) {
   const auto words = words_of(line.substr(bar));
   if (words.size() < 3) return false;
   for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+    if (words[i + 1] != "/") continue;
     const auto used = mib_of(words[i]);
-    const auto total = words[i + 1] == "/" ? mib_of(words[i + 2]) : std::nullopt;
+    const auto total = mib_of(words[i + 2]);
     if (!used || !total || *total <= 0 || *used > *total) continue;
     if (devices_.size() >= kMostDevices) return true;
     Message& device = devices_[next_];
