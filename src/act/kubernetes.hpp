@@ -47,7 +47,8 @@ Result<std::vector<KubernetesPod>> pods_of_node(const KubernetesAccess& access, 
 /// The pod with this UID on `node`. Errors: there is none (any more), or the request is not permitted.
 Result<KubernetesPod> find_pod(const KubernetesAccess& access, const std::string& node, const std::string& uid);
 
-/// The pod of the subject's process, on the node of `request`. Errors: it runs in none; those of find_pod().
+/// The pod of the subject's process, on the node of `request`. Errors: it runs in none; the kubelet of that node does
+/// not say that the process's container is of that pod; those of find_pod().
 Result<KubernetesPod> pod_of(const ActRequest& request);
 
 /// Evicts the pod, and only the one with this UID. If a PodDisruptionBudget forbids it (status 429), `again_in_s` says

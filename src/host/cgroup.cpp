@@ -1,7 +1,11 @@
 #include "host/cgroup.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 
 #include "host/small_file.hpp"
 
@@ -9,6 +13,7 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kContainerIdLength = 64;
+constexpr std::size_t kMostBytes = 65536;
 
 bool is_hex(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
@@ -57,34 +62,49 @@ std::string pod_of(std::string_view component) {
   return only_uid ? uid : std::string{};
 }
 
-void read_path(std::string_view path, CgroupIdentity& identity) {
+/// Reads one path into `identity`. `is_roots`: whether only root can have made what is in that folder.
+template <class IsRoots>
+void read_path(std::string_view path, IsRoots is_roots, CgroupIdentity& identity) {
   bool kubernetes = false;
   bool slurm = false;
   bool lxc = false;
+  bool in_slices = true;   // of this machine's systemd
+  bool after_job = false;  // the component before named the job
+  std::string folder;
   std::string_view rest = path;
   while (!rest.empty()) {
     rest.remove_prefix(std::min(rest.find_first_not_of('/'), rest.size()));
     const std::string_view component = rest.substr(0, rest.find('/'));
     rest.remove_prefix(component.size());
-    if (component.empty()) break;
+    if (component.empty() || !is_roots(folder)) break;
+    folder.append("/").append(component);
+    if (component == "..") continue;
 
-    if (lxc) {
+    if (in_slices && identity.unit.empty() && (component.ends_with(".service") || component.ends_with(".scope")))
+      identity.unit = component;
+    in_slices = in_slices && component.ends_with(".slice");
+    if (lxc && identity.container.empty()) {
       identity.container = component;
       lxc = false;
       continue;
     }
     lxc = component == "lxc" || component == "lxc.payload";
-    if (starts_with(component, "lxc.payload.")) identity.container = component.substr(12);
+    if (starts_with(component, "lxc.payload.") && identity.container.empty()) identity.container = component.substr(12);
+    const bool is_unclaimed = identity.pod.empty() && identity.slurm_job.empty();
     kubernetes = kubernetes || contains(component, "kubepods");
     slurm = slurm || contains(component, "slurm");
-    if (kubernetes)
-      if (std::string pod = pod_of(component); !pod.empty()) identity.pod = std::move(pod);
-    if (const std::string_view id = container_of(component); !id.empty()) identity.container = id;
-    if (!slurm) continue;
-    if (starts_with(component, "job_") && parse_unsigned(component.substr(4)))
-      identity.slurm_job = component.substr(4);
-    else if (starts_with(component, "step_") && !identity.slurm_job.empty() && !contains(identity.slurm_job, "."))
-      identity.slurm_job.append(".").append(component.substr(5));
+    if (kubernetes && is_unclaimed)
+      if (std::string pod = pod_of(component); !pod.empty()) {
+        identity.pod = std::move(pod);
+        identity.container.clear();  // the node itself runs in that one
+      }
+    if (const std::string_view id = container_of(component); !id.empty() && identity.container.empty())
+      identity.container = id;
+    if (after_job && starts_with(component, "step_")) identity.slurm_job.append(".").append(component.substr(5));
+    after_job = slurm && is_unclaimed && starts_with(component, "job_") && parse_unsigned(component.substr(4));
+    if (after_job) identity.slurm_job = component.substr(4);
+    // What a user's own systemd has made, the user has named.
+    if (starts_with(component, "user@") && component.ends_with(".service")) break;
   }
 }
 
@@ -96,7 +116,7 @@ int telling(const CgroupIdentity& identity, std::string_view path) {
 
 }  // namespace
 
-CgroupIdentity parse_cgroup(std::string_view text) {
+CgroupIdentity parse_cgroup(std::string_view text, const FolderOwner& owner) {
   CgroupIdentity result;
   int best = -1;
   while (!text.empty()) {
@@ -104,9 +124,11 @@ CgroupIdentity parse_cgroup(std::string_view text) {
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const std::string_view path = line.substr(second + 1);
     CgroupIdentity identity;
-    read_path(path, identity);
+    read_path(
+        path, [&](const std::string& folder) { return owner(controllers, folder).value_or(0) == 0; }, identity);
     // On a hybrid host the v2 line may be "/" while the v1 lines have the information; if equal, v2 is preferred.
     const bool unified = starts_with(line, "0::");
     const int score = 2 * telling(identity, path) + (unified ? 1 : 0);
@@ -114,11 +136,35 @@ CgroupIdentity parse_cgroup(std::string_view text) {
       best = score;
       result.path = path;
     }
-    if (!identity.container.empty()) result.container = std::move(identity.container);
-    if (!identity.pod.empty()) result.pod = std::move(identity.pod);
-    if (identity.slurm_job.size() > result.slurm_job.size()) result.slurm_job = std::move(identity.slurm_job);
+    for (const auto field : {&CgroupIdentity::container, &CgroupIdentity::pod, &CgroupIdentity::unit})
+      if ((result.*field).empty()) result.*field = std::move(identity.*field);
+    // Some controllers know the job and not its step.
+    if (identity.slurm_job.substr(0, identity.slurm_job.find('.')) ==
+            result.slurm_job.substr(0, result.slurm_job.find('.')) ||
+        result.slurm_job.empty())
+      if (identity.slurm_job.size() > result.slurm_job.size()) result.slurm_job = std::move(identity.slurm_job);
   }
   return result;
+}
+
+std::optional<CgroupIdentity> cgroup_of(const std::string& proc_root, std::uint32_t pid) {
+  const auto text = read_text_file(proc_root + '/' + std::to_string(pid) + "/cgroup", kMostBytes);
+  if (!text) return std::nullopt;
+  const std::string mounts = std::filesystem::path(proc_root).parent_path() / "sys/fs/cgroup";
+  const auto owner = [&](std::string_view controllers, const std::string& folder) -> std::optional<uid_t> {
+    if (contains(folder, "/..")) return std::nullopt;
+    std::string hierarchy = mounts;
+    if (starts_with(controllers, "name=")) controllers.remove_prefix(5);
+    if (!controllers.empty())
+      hierarchy.append("/").append(controllers);
+    else if (::access((mounts + "/cgroup.controllers").c_str(), F_OK) != 0)
+      hierarchy.append("/unified");
+    struct stat info {};
+    if (::stat((hierarchy + folder).c_str(), &info) == 0) return info.st_uid;
+    // A folder that is not there belongs to nobody whom we know.
+    return ::access(hierarchy.c_str(), F_OK) == 0 ? std::optional(static_cast<uid_t>(-1)) : std::nullopt;
+  };
+  return parse_cgroup(*text, owner);
 }
 
 }  // namespace vramtrack

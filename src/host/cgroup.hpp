@@ -1,6 +1,16 @@
-// What a process's cgroup path says about the container, pod and batch job that it belongs to.
+// What a process's cgroup path says about the container, pod, batch job and systemd unit that it belongs to.
+//
+// Whoever owns a cgroup's folder may make folders in it with any name, and move its processes there. So a path is
+// believed from the root on: the first Kubernetes pod, Slurm job or systemd unit counts, whatever follows inside of it,
+// and only as far as every folder above it belongs to root. Everything in vramtrack that asks whose a process is asks
+// here.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,12 +22,22 @@ struct CgroupIdentity {
   std::string container;  ///< 64 hex digits; for LXC its name
   std::string pod;        ///< Kubernetes pod UID with dashes
   std::string slurm_job;  ///< "1234", or "1234.0", "1234.batch" with its step
+  std::string unit;       ///< of this machine's systemd: "nginx.service", "session-3.scope"
 };
+
+/// The owner of a cgroup's folder ("/a/b"; empty: the root) in the hierarchy of `controllers` ("memory",
+/// "name=systemd"; empty: v2). nullopt: it cannot be seen, as from a cgroup namespace of our own; the path alone
+/// decides then.
+using FolderOwner = std::function<std::optional<uid_t>(std::string_view controllers, const std::string& folder)>;
 
 /// Reads the text of /proc/PID/cgroup: cgroup v1 (one line a controller), v2 ("0::/path") or both.
 /// Knows docker, containerd (cri), cri-o, podman, LXC, Kubernetes with the cgroupfs and the systemd driver,
-/// and Slurm on v1 and v2. Of nested containers the innermost is named. Pure; never fails: a line that
-/// is not understood says nothing.
-CgroupIdentity parse_cgroup(std::string_view text);
+/// and Slurm on v1 and v2. The container is the outermost one, but within a pod that of the pod. Pure; never fails: a
+/// line that is not understood says nothing.
+CgroupIdentity parse_cgroup(std::string_view text, const FolderOwner& owner);
+
+/// The same of a process under `proc_root`, with the folders of the cgroup file system beside it ("/sys/fs/cgroup");
+/// nullopt when its cgroup cannot be read. Cost: one small file, and a stat for each folder of its paths.
+std::optional<CgroupIdentity> cgroup_of(const std::string& proc_root, std::uint32_t pid);
 
 }  // namespace vramtrack

@@ -171,12 +171,11 @@ std::optional<ProcessInfo> read_process(const std::string& proc_root, std::uint3
     const std::uint32_t inner = innermost_pid(*status);
     if (inner != pid) info.ns_pid = inner;
   }
-  if (const auto text = read_text_file(process_file(proc_root, pid, "cgroup"), 65536)) {
-    CgroupIdentity cgroup = parse_cgroup(*text);
-    info.cgroup = std::move(cgroup.path);
-    info.container = std::move(cgroup.container);
-    info.pod = std::move(cgroup.pod);
-    info.slurm_job = std::move(cgroup.slurm_job);
+  if (auto cgroup = cgroup_of(proc_root, pid)) {
+    info.cgroup = std::move(cgroup->path);
+    info.container = std::move(cgroup->container);
+    info.pod = std::move(cgroup->pod);
+    info.slurm_job = std::move(cgroup->slurm_job);
     if (!info.container.empty())
       info.image = container_image(std::filesystem::path(proc_root).parent_path().string(), info.container);
     if (!info.slurm_job.empty()) info.job_name = slurm_job_name(proc_root, pid);

@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE))
 from api_double import Double, Recording  # noqa: E402
 from cluster import certificates  # noqa: E402
 from recorder import Recorder, outline, pruned  # noqa: E402
+from scenarios import CONTAINER  # noqa: E402
 
 sys.path.insert(0, str(HERE.parent / "agent"))
 from actuator import RunningActuator  # noqa: E402
@@ -68,7 +69,7 @@ class Actuator(RunningActuator):
         self.recorder.server.handle_error = lambda *_: None  # who asked was killed
         self.args += ("--kubernetes", f"https://127.0.0.1:{self.recorder.port}", "--service-account", str(account))
         self.uid = self.world.uid
-        self.series()["process"].update(user="alice", pod=self.uid, container="0123456789abcdef")
+        self.series()["process"].update(user="alice", pod=self.uid, container=CONTAINER)
         (self.box.work / "bin").mkdir()
         self.box.write("bin/kubectl", KUBECTL)
         (self.box.work / "bin/kubectl").chmod(0o755)

@@ -9,7 +9,7 @@ import re
 import uuid
 from urllib.parse import parse_qs, urlsplit
 
-from scenarios import ROLE
+from scenarios import ROLE, STATUS
 
 GO_BUFFERS = 2048  # bytes: what is longer, Go's server sends in chunks
 
@@ -60,6 +60,7 @@ class Double:
         self.pods = self.list.pop("items")
         for known in self.pods:
             known["metadata"]["uid"] = str(uuid.uuid4())
+            known["status"].update(copy.deepcopy(STATUS))
 
     # What others do than the agent.
 
@@ -81,6 +82,7 @@ class Double:
                 if (known["metadata"]["name"], owners[0]["kind"], "deletionTimestamp" in known["metadata"]) == ("train-7", owner, ends):
                     known = copy.deepcopy(known)
                     known["metadata"]["uid"] = uid
+                    known["status"].update(copy.deepcopy(STATUS))
                     return known
         raise LookupError(f"no pod of a {owner} was recorded")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from cluster import Cluster, until  # noqa: E402
 from recorder import Recorder, difference, forward_to, pruned  # noqa: E402
-from scenarios import MANIFEST, ROLE, SCENARIOS, Case, chart_rbac, granted  # noqa: E402
+from scenarios import MANIFEST, ROLE, SCENARIOS, STATUS, Case, chart_rbac, granted  # noqa: E402
 
 RECORDED = Path(__file__).parent / "recorded"
 ACCOUNT = "system:serviceaccount:vramtrack:vramtrack"
@@ -77,7 +77,7 @@ class World:
         if owner == "DaemonSet":
             metadata["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": owner, "name": "train", "controller": True, "uid": self.node()["metadata"]["uid"]}]
         made = self.cluster.must("POST", TRAIN, {"metadata": metadata, "spec": {"nodeName": "n1", **SPEC}})
-        self.cluster.patch(f"{TRAIN}/{name}/status", {"status": {"phase": "Running", "conditions": [
+        self.cluster.patch(f"{TRAIN}/{name}/status", {"status": {**STATUS, "phase": "Running", "conditions": [
             {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})
         return made["metadata"]["uid"]
 

@@ -13,6 +13,9 @@ from pathlib import Path
 
 CONTRIB = Path(__file__).resolve().parents[2] / "contrib/kubernetes"
 MANIFEST = CONTRIB / "vramtrack.yaml"
+# That of train-7, which no kubelet runs here: what a kubelet would say of it, the world says.
+CONTAINER = "4f1c0d9b" * 8
+STATUS = {"containerStatuses": [{"name": "c", "image": "train", "imageID": "", "ready": True, "restartCount": 0, "containerID": "containerd://" + CONTAINER}]}
 # What contrib/kubernetes grants, and no more.
 ROLE = {"nodes get", "nodes patch", "nodes/status patch", "pods list", "pods/eviction create"}
 
@@ -36,9 +39,9 @@ class Case:
     def __init__(self, program, world, port):
         self.program, self.world, self.port, self.folder = program, world, port, world.folder
 
-    def act(self, action, *more, ok=True, name="n1", uid=None):
+    def act(self, action, *more, ok=True, name="n1", uid=None, container=CONTAINER):
         environment = {**os.environ, "KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(self.port),
-                       "ACT_ONCE_SERVICE_ACCOUNT": str(self.folder), "ACT_ONCE_POD": uid or self.world.uid}
+                       "ACT_ONCE_SERVICE_ACCOUNT": str(self.folder), "ACT_ONCE_POD": uid or self.world.uid, "ACT_ONCE_CONTAINER": container}
         # Any process serves as that of the pod: it is held, and not touched.
         done = subprocess.run([self.program, action, str(os.getpid()), "root", "", name, *more], env=environment, capture_output=True, text=True,
                               timeout=120)
@@ -52,6 +55,13 @@ class Case:
 def a_pod_is_evicted(case):
     assert "train/train-7 is evicted" in case.act("evict")
     assert case.world.names() == ["other"]
+
+
+def a_pod_that_does_not_run_the_container(case):
+    """The UID is that of another's pod: the cgroup of the process names it, and its kubelet does not."""
+    said = case.act("evict", ok=False, container="e" * 64)
+    assert "the kubelet of n1 runs no container eeeeeeeeeeee in the pod train/train-7" in said, said
+    assert case.world.names() == ["other", "train-7"]
 
 
 def a_pod_that_is_asked_twice(case):
@@ -258,7 +268,7 @@ def a_server_that_restarts_while_a_budget_forbids_it(case):
     assert case.world.names() == ["other"]
 
 
-SCENARIOS = [a_pod_is_evicted, a_pod_that_is_asked_twice, a_budget_allows_it, a_budget_is_respected_and_asked_again, a_budget_that_never_allows_it, two_budgets_for_a_pod,
+SCENARIOS = [a_pod_is_evicted, a_pod_that_does_not_run_the_container, a_pod_that_is_asked_twice, a_budget_allows_it, a_budget_is_respected_and_asked_again, a_budget_that_never_allows_it, two_budgets_for_a_pod,
              bare_pods_stay, pods_of_a_daemon_set_stay, another_pod_of_the_name_stays, a_pod_that_is_replaced_meanwhile_stays, a_pod_that_ends_meanwhile,
              a_namespace_that_is_ended, no_right_to_get_nodes, no_right_to_patch_nodes, no_right_to_patch_the_status, no_right_to_list_pods,
              no_right_to_evict, a_wrong_token, a_node_is_cordoned_and_back, others_change_the_node_meanwhile, a_persons_cordon_stays,

@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   tools.node = words[4];
   if (const char* folder = std::getenv("ACT_ONCE_SERVICE_ACCOUNT")) tools.kubernetes.folder = folder;
   if (const char* pod = std::getenv("ACT_ONCE_POD")) subject.pod = pod;
+  if (const char* container = std::getenv("ACT_ONCE_CONTAINER")) subject.container = container;
   tools.run = [](const std::vector<std::string>& program, double timeout_s) {
     const std::atomic<bool> stop{false};
     return run_for_output(program, timeout_s, stop);

@@ -5,7 +5,7 @@
 
 #include "act/proof.hpp"
 #include "core/printable.hpp"
-#include "host/small_file.hpp"
+#include "host/cgroup.hpp"
 
 namespace vramtrack::act {
 namespace {
@@ -39,16 +39,10 @@ std::string words(const Subject& subject, const StepArguments& arguments) {
   return fmt::format("run '{}' to restart {}", program_words(arguments.words("program")), subject_words(subject));
 }
 
-/// Whether the unit's name is a whole component of the process's cgroup.
+/// Whether systemd runs the process in that unit.
 bool runs_in(const ActRequest& request, const std::string& unit) {
-  const auto text =
-      read_text_file(fmt::format("{}/{}/cgroup", request.tools.proc_root, request.subject.process.pid), 65536);
-  if (!text) return false;
-  for (std::string_view rest = *text; !rest.empty();) {
-    const std::string line = std::string(next_line(rest)) + '/';
-    if (line.find('/' + unit + '/') != std::string::npos) return true;
-  }
-  return false;
+  const auto cgroup = cgroup_of(request.tools.proc_root, request.subject.process.pid);
+  return cgroup && cgroup->unit == unit;
 }
 
 Result<std::vector<std::string>> argv_of(const ActRequest& request) {

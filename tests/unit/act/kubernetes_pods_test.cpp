@@ -9,7 +9,8 @@ constexpr const char* kList = R"({"kind":"PodList","items":[
   {"metadata":{"name":"infer-7d9f","namespace":"serving","uid":"u-1",
                "ownerReferences":[{"kind":"ReplicaSet","controller":true}]},
    "status":{"containerStatuses":[{"name":"srv","containerID":"containerd://aa11"},{"name":"sidecar","containerID":""}],
-             "initContainerStatuses":[{"name":"load","containerID":"cri-o://bb22"}]}},
+             "initContainerStatuses":[{"name":"load","containerID":"cri-o://bb22"}],
+             "ephemeralContainerStatuses":[{"name":"debug","containerID":"containerd://cc33"}]}},
   {"metadata":{"name":"Not A Name","namespace":"x","uid":"u-2"}},
   {"metadata":{"name":"young","namespace":"train","uid":"u-3"},"status":{}}]})";
 
@@ -20,7 +21,7 @@ TEST(KubernetesPods, HaveTheNamesOfTheirContainers) {
   const KubernetesPod& first = pods->front();
   EXPECT_EQ(first.space + "/" + first.name, "serving/infer-7d9f");
   EXPECT_TRUE(first.is_controlled);
-  EXPECT_EQ(first.containers, (std::map<std::string, std::string>{{"aa11", "srv"}, {"bb22", "load"}}));
+  EXPECT_EQ(first.containers, (std::map<std::string, std::string>{{"aa11", "srv"}, {"bb22", "load"}, {"cc33", "debug"}}));
   EXPECT_TRUE(pods->back().containers.empty());
 }
 

@@ -164,7 +164,8 @@ class OnePod {
       answer.status = 200;
       if (method == "GET") {
         answer.body = R"({"items": [{"metadata": {"uid": "pod-1", "name": "train", "namespace": "ml",
-                          "ownerReferences": [{"kind": "Job", "controller": true}]}}]})";
+                          "ownerReferences": [{"kind": "Job", "controller": true}]},
+                          "status": {"containerStatuses": [{"name": "c", "containerID": "containerd://c-1"}]}}]})";
         return answer;
       }
       ++asked_;
@@ -263,6 +264,29 @@ TEST(Runner, AForbiddenEvictionFailsAtItsTimeLimit) {
   ASSERT_TRUE((*runner)->settle(60));
   EXPECT_THAT((*runner)->state().acts.back().text,
               HasSubstr("PodDisruptionBudget forbids it, and still did after 0.1 s"));
+}
+
+TEST(Runner, APodIsNotEvictedUnlessItsKubeletRunsTheContainer) {
+  const Victim victim(false);
+  // The cgroup of the first names a pod that it does not run in; that of the second names no container.
+  for (const char* container : {"c-9", ""}) {
+    const TempFolder folder;
+    OnePod server;
+    server.allow();
+    RunnerOptions options = options_of(
+        fmt::format("[[policy]]\nname = \"evict\"\nwhen = {{ user = \"{}\" }}\nsteps = [{{ do = \"evict\" }}]\n",
+                    victim.subject().user),
+        folder.path());
+    options.tools = server.tools();
+    auto runner = Runner::open(std::move(options));
+    ASSERT_TRUE(runner);
+    Subject subject = in_pod(victim);
+    subject.container = container;
+    (*runner)->see(seen(0, {subject}));
+    ASSERT_TRUE((*runner)->settle(60));
+    EXPECT_EQ(server.asked(), 0) << container;
+    EXPECT_THAT((*runner)->state().acts.back().text, HasSubstr("the kubelet of node1 runs no container")) << container;
+  }
 }
 
 TEST(Runner, WhatIsFrozenIsHeldUntilItIsThawed) {
