@@ -15,6 +15,7 @@
 
 #include "core/descriptor.hpp"
 #include "core/errno_words.hpp"
+#include "core/file_way.hpp"
 #include "core/printable.hpp"
 
 namespace vramtrack::act {
@@ -176,6 +177,7 @@ Result<std::vector<AuditEntry>> read_audit(const std::string& path) {
 
 Result<Journal> Journal::open(const std::string& path) {
   if (path.empty()) return Journal({}, -1, -1);
+  if (const Status ours = check_links(path); !ours) return fail(ours.error());
   std::error_code ec;
   if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty())
     std::filesystem::create_directories(folder, ec);

@@ -13,6 +13,7 @@
 
 #include "core/descriptor.hpp"
 #include "core/errno_words.hpp"
+#include "core/file_way.hpp"
 
 namespace vramtrack::act {
 namespace {
@@ -44,6 +45,7 @@ bool write_all(int fd, std::string_view text) {
 }  // namespace
 
 Result<QueueFile> QueueFile::open(const std::string& path) {
+  if (const Status ours = check_links(path); !ours) return fail(ours.error());
   make_folder(folder_of(path));
   const std::string lock_path = path + ".lock";
   Descriptor lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));

@@ -16,6 +16,7 @@
 
 #include "core/errno_words.hpp"
 #include "core/printable.hpp"
+#include "host/privilege.hpp"
 
 extern char** environ;
 
@@ -214,7 +215,11 @@ Outcome run(const std::vector<std::string>& argv, const std::string& input, cons
 
 Outcome run_program(const std::vector<std::string>& argv, const std::string& input, const Variables& variables,
                     double timeout_s, const std::atomic<bool>& stop) {
-  return run(argv, input, variables, -1, timeout_s, stop);
+  const auto program = trusted_program(argv.front());
+  if (!program) return {Outcome::Kind::retry, program.error().message, {}};
+  std::vector<std::string> trusted = argv;
+  trusted.front() = *program;
+  return run(trusted, input, variables, -1, timeout_s, stop);
 }
 
 Result<std::string> run_for_output(const std::vector<std::string>& argv, double timeout_s,

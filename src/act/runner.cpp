@@ -19,6 +19,7 @@
 #include "act/run_program.hpp"
 #include "core/descriptor.hpp"
 #include "core/errno_words.hpp"
+#include "core/file_way.hpp"
 #include "core/printable.hpp"
 
 namespace vramtrack::act {
@@ -425,11 +426,12 @@ Status Runner::switch_off(bool off, const std::string& by) {
   Core& c = *core_;
   const std::string& path = c.options.off_file;
   Status written;
-  if (off && !path.empty()) {
+  if (!path.empty()) written = check_links(path);
+  if (off && !path.empty() && written) {
     const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
     if (file.get() < 0) written = fail(fmt::format("cannot write {}: {}", path, errno_words(errno)));
   }
-  if (!off && !path.empty() && ::unlink(path.c_str()) != 0 && errno != ENOENT)
+  if (!off && !path.empty() && written && ::unlink(path.c_str()) != 0 && errno != ENOENT)
     written = fail(fmt::format("cannot remove {}: {}", path, errno_words(errno)));
   const std::scoped_lock lock(c.mutex);
   c.off_here = off && (path.empty() || !written);

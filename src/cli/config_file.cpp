@@ -12,6 +12,7 @@
 #include "act/policy.hpp"
 #include "core/regular_file.hpp"
 #include "detect/detector.hpp"
+#include "host/privilege.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
 
@@ -55,6 +56,33 @@ Status apply_request(LayeredConfig& layers, const ConfigRequest& request) {
   return {};
 }
 
+/// What the file says that is carried out with our rights; empty: nothing.
+std::string_view named_deed(const Config& of_file) {
+  if (!of_file.policies.toml.empty()) return "has policies";
+  if (!of_file.notify.exec.empty()) return "names the program of notify.exec";
+  if (!of_file.sources.nvml_library.empty()) return "names the library of sources.nvml-library";
+  return {};
+}
+
+/// Where we have more rights than a user: what is done with them is decided by root and by us alone.
+Status check_writers(const Config& of_file, const RegularFile& file) {
+  const std::string_view deed = named_deed(of_file);
+  if (deed.empty() || file.writer().empty()) return {};
+  return fail(fmt::format("the file {}, and another user could change it: {}", deed, file.writer()));
+}
+
+/// The programs of steps and channels are looked at again when they are run.
+Status check_programs(const Config& config, const act::Policies& policies) {
+  std::vector<std::string> programs;
+  if (!config.notify.exec.empty()) programs.push_back(config.notify.exec.front());
+  for (const act::Policy& policy : policies.rules)
+    for (const act::Step& step : policy.steps)
+      if (step.arguments.has("program")) programs.push_back(step.arguments.words("program").front());
+  for (const std::string& program : programs)
+    if (const auto trusted = trusted_program(program); !trusted) return fail(trusted.error());
+  return {};
+}
+
 /// Checks the names that only the registries know.
 Status check_names(const LayeredConfig& layers) {
   const Config& c = layers.config();
@@ -70,9 +98,9 @@ Status check_names(const LayeredConfig& layers) {
       return fail(fmt::format("{}: unknown source '{}'; {}", layers.origin(*find_setting("sources.enabled")), name,
                               near_words(name, names)));
   // A mistake in a policy must be reported now, not when the policy is needed.
-  if (const auto policies = act::parse_policies(c.policies.toml, c.policies.name); !policies)
-    return fail(policies.error());
-  return {};
+  const auto policies = act::parse_policies(c.policies.toml, c.policies.name);
+  if (!policies) return fail(policies.error());
+  return check_programs(c, *policies);
 }
 
 }  // namespace
@@ -92,12 +120,17 @@ Result<LayeredConfig> load_config(const ConfigRequest& request) {
   const auto reading = [](const Error& e) { return fail(e.during("cannot read the configuration")); };
   LayeredConfig layers;
   if (const std::string path = config_path(request); !path.empty()) {
-    const auto text = read_regular_file(path, kMostConfigBytes, Links::of_owner);
-    if (!text) return reading(text.error());
-    if (!*text && request.file)
+    const auto file = RegularFile::open(path, Links::of_owner,
+                                        is_privileged() ? FileWay::Writers::wanted : FileWay::Writers::ignored);
+    if (!file) return reading(file.error());
+    if (!*file && request.file)
       return reading({path + ": no such file; 'vramtrack config init --config " + path + "' writes one"});
-    if (*text)
-      if (Status ok = layers.apply_file(**text, path); !ok) return reading(ok.error());
+    if (*file) {
+      const auto text = (*file)->read(kMostConfigBytes);
+      if (!text) return reading(text.error());
+      if (Status ok = layers.apply_file(*text, path); !ok) return reading(ok.error());
+      if (Status ours = check_writers(layers.config(), **file); !ours) return reading(ours.error());
+    }
   }
   if (Status ok = apply_environment(layers); !ok) return reading(ok.error());
   if (Status ok = apply_request(layers, request); !ok) return fail(ok.error());

@@ -14,50 +14,29 @@
 namespace vramtrack {
 namespace {
 
-constexpr int kMostLinks = 16;  ///< half of the kernel's own limit
-
 std::string folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return folder.empty() ? "." : folder;
 }
 
-/// The link's target as a path from here; empty, with errno set, if the link must not be followed.
-std::string followed(const std::string& path, Links links) {
-  struct stat info {};
-  if (links == Links::refused || ::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode) ||
-      (info.st_uid != 0 && info.st_uid != ::geteuid())) {
-    errno = ELOOP;
-    return {};
-  }
-  std::error_code ec;
-  const std::filesystem::path target = std::filesystem::read_symlink(path, ec);
-  errno = ELOOP;
-  return ec ? std::string() : (std::filesystem::path(path).parent_path() / target).string();
-}
-
-int open_to_read(std::string path, Links links) {
-  for (int n = 0; n < kMostLinks; ++n) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (fd >= 0 || errno != ELOOP) return fd;
-    path = followed(path, links);
-    if (path.empty()) return -1;
-  }
-  return -1;
-}
-
 }  // namespace
 
-Result<std::optional<RegularFile>> RegularFile::open(const std::string& path, Links links) {
-  const int fd = open_to_read(path, links);
+Result<std::optional<RegularFile>> RegularFile::open(const std::string& path, Links links, FileWay::Writers writers) {
+  const FileWay way(path, links == Links::refused ? FileWay::LastLink::kept : FileWay::LastLink::followed, writers);
+  if (!way.foreign_link().empty())
+    return fail(fmt::format("{} is a symbolic link of another user; name the file itself", way.foreign_link()));
+  int fd = -1;
+  errno = way.error();
+  if (way.folder() >= 0)
+    fd = ::openat(way.folder(), way.name().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (fd < 0 && errno == ENOENT) return std::optional<RegularFile>();
   if (fd < 0 && errno == ELOOP)
-    return fail(links == Links::refused
-                    ? fmt::format("{} is a symbolic link; put the file itself there", path)
-                    : fmt::format("{} is a symbolic link of another user; name the file itself", path));
+    return fail(links == Links::refused ? fmt::format("{} is a symbolic link; put the file itself there", path)
+                                        : fmt::format("{} is a symbolic link that leads nowhere", path));
   if (fd < 0 && errno == ENXIO) return fail(fmt::format("{} is not a regular file; give a file", path));
   if (fd < 0) return fail(fmt::format("{} cannot be read ({}); check its permissions", path, errno_words(errno)));
   struct stat info {};
-  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) return std::optional(RegularFile(path, fd, info));
+  if (::fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) return std::optional(RegularFile(path, fd, info, way.writer()));
   ::close(fd);
   if (S_ISDIR(info.st_mode)) return fail(fmt::format("{} is a directory; name the file in it", path));
   return fail(fmt::format("{} is not a regular file; give a file", path));
@@ -91,6 +70,7 @@ Result<std::optional<std::string>> read_regular_file(const std::string& path, st
 }
 
 Status replace_file(const std::string& path, std::string_view text) {
+  if (Status ours = check_links(path); !ours) return ours;
   const std::string next = path + ".new";
   const auto failed = [&](int error) {
     ::unlink(next.c_str());
@@ -120,6 +100,7 @@ Status replace_file(const std::string& path, std::string_view text) {
 }
 
 Result<FileLock> FileLock::take(const std::string& path) {
+  if (const Status ours = check_links(path); !ours) return fail(ours.error());
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (fd < 0) return fail(fmt::format("cannot write {}: {}", path, errno_words(errno)));
   FileLock lock(fd);

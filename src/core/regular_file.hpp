@@ -10,11 +10,13 @@
 #include <string_view>
 #include <utility>
 
+#include "core/file_way.hpp"
 #include "core/result.hpp"
 
 namespace vramtrack {
 
-/// What is done with a symbolic link at the end of a path.
+/// What is done with a symbolic link at the end of a path. A link of another user is followed nowhere on it
+/// (FileWay::foreign_link).
 enum class Links : std::uint8_t {
   refused,   ///< for files that only programs write: queues, locks, states
   of_owner,  ///< for files that people name (configuration, tokens, certificates): a link of root's or of this user's
@@ -25,21 +27,29 @@ enum class Links : std::uint8_t {
 class RegularFile {
  public:
   /// nullopt if there is none. Never waits. Errors name the path and what to do.
-  static Result<std::optional<RegularFile>> open(const std::string& path, Links links);
+  static Result<std::optional<RegularFile>> open(const std::string& path, Links links,
+                                                 FileWay::Writers writers = FileWay::Writers::ignored);
   RegularFile(RegularFile&& other) noexcept
-      : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), info_(other.info_) {}
+      : path_(std::move(other.path_)),
+        fd_(std::exchange(other.fd_, -1)),
+        info_(other.info_),
+        writer_(std::move(other.writer_)) {}
   RegularFile& operator=(RegularFile&&) = delete;
   ~RegularFile();
 
   /// From its beginning, or from where the last read ended. An error if there are more than `most_bytes`.
   [[nodiscard]] Result<std::string> read(std::size_t most_bytes) const;
   [[nodiscard]] const struct stat& info() const { return info_; }
+  /// FileWay::writer(), if it was wanted.
+  [[nodiscard]] const std::string& writer() const { return writer_; }
 
  private:
-  RegularFile(std::string path, int fd, const struct stat& info) : path_(std::move(path)), fd_(fd), info_(info) {}
+  RegularFile(std::string path, int fd, const struct stat& info, std::string writer)
+      : path_(std::move(path)), fd_(fd), info_(info), writer_(std::move(writer)) {}
   std::string path_;
   int fd_;
   struct stat info_;
+  std::string writer_;
 };
 
 /// Reads the whole file, as RegularFile does.

@@ -1,26 +1,64 @@
 #include "host/privilege.hpp"
 
+#include <fmt/format.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
-#include <string>
+#include <string_view>
+
+#include "core/file_way.hpp"
 
 namespace vramtrack {
 
-bool may_read_others() {
-  if (::geteuid() == 0) return true;
+namespace {
+
+/// Of this thread; 0 where the kernel does not say.
+std::uint64_t effective_capabilities() {
   std::ifstream in("/proc/self/status");
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with("CapEff:\t")) continue;
-    std::uint64_t effective = 0;
-    std::from_chars(line.data() + 8, line.data() + line.size(), effective, 16);
-    return ((effective >> CAP_SYS_PTRACE) & 1U) != 0;
+  std::uint64_t effective = 0;
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("CapEff:\t")) std::from_chars(line.data() + 8, line.data() + line.size(), effective, 16);
+  return effective;
+}
+
+/// The file that a name without a slash stands for, as the shell finds it; else `program`.
+std::string found_in_path(const std::string& program) {
+  const char* const folders = std::getenv("PATH");
+  if (program.find('/') != std::string::npos || folders == nullptr) return program;
+  for (std::string_view rest = folders; !rest.empty();) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+    std::string path = (folder.empty() ? "." : std::string(folder)) + '/' + program;
+    struct stat info {};
+    if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0) return path;
   }
-  return false;
+  return program;
+}
+
+}  // namespace
+
+bool may_read_others() {
+  return ::geteuid() == 0 || ((effective_capabilities() >> CAP_SYS_PTRACE) & 1U) != 0;
+}
+
+bool is_privileged() {
+  return ::geteuid() == 0 || effective_capabilities() != 0;
+}
+
+Result<std::string> trusted_program(const std::string& program) {
+  if (!is_privileged()) return program;
+  std::string path = found_in_path(program);
+  const std::string writer = others_who_write(path);
+  if (writer.empty()) return path;
+  return fail(
+      fmt::format("the program {} is not run, because another user could make it another one: {}", path, writer));
 }
 
 void keep_capabilities() {

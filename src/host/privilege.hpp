@@ -1,10 +1,22 @@
 // What this process may do beyond its user: the services run as a user of their own with two capabilities.
 #pragma once
 
+#include <string>
+
+#include "core/result.hpp"
+
 namespace vramtrack {
 
 /// Whether the maps and fdinfo of other users' processes can be read: by root, or with CAP_SYS_PTRACE.
 bool may_read_others();
+
+/// Whether this process may do what a user may not: as root, or with any capability.
+bool is_privileged();
+
+/// The path of a program that a file names (a configuration, a policy), to be run instead of `program`; without a slash
+/// it is looked up in PATH, and stays what it is where it is not found. An error if this process is privileged and
+/// another user could change the program, or put another in its place (FileWay::writer).
+Result<std::string> trusted_program(const std::string& program);
 
 /// Keeps the ambient capabilities of this process from the programs that it starts. Call it before the first thread:
 /// what a thread has is its own. The process itself keeps what it has.

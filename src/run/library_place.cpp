@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "core/errno_words.hpp"
+#include "core/file_way.hpp"
 #include "core/text_hash.hpp"
 
 namespace vramtrack::run {
@@ -25,16 +26,11 @@ std::string absolute_variable(const char* name) {
   return value != nullptr && *value == '/' ? value : "";
 }
 
-/// Whether nobody but this user and root can write to it, or put something else in its place where it lies.
+/// Whether nobody but this user and root can write to it, or put something else in its place.
 bool is_ours_alone(const std::string& folder) {
-  struct stat status {
-  }, around{};  // no link: where it leads, somebody else may have said
-  if (::lstat(folder.c_str(), &status) != 0 || ::stat(fs::path(folder).parent_path().c_str(), &around) != 0)
-    return false;
-  constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
-  return S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & kOthersWrite) == 0 &&
-         (around.st_uid == ::geteuid() || around.st_uid == 0) &&
-         ((around.st_mode & kOthersWrite) == 0 || (around.st_mode & S_ISVTX) != 0);
+  struct stat status {};  // no link: where it leads, somebody else may say later
+  return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
+         others_who_write(folder).empty();
 }
 
 /// Why programs cannot load from `folder`, which is made where it is not there; empty: they can.

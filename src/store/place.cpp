@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/errno_words.hpp"
+#include "core/file_way.hpp"
 #include "store/store.hpp"
 
 namespace vramtrack {
@@ -40,6 +41,7 @@ std::string store_path(const StoreConfig& config) {
 }
 
 Status make_folder_of(const std::string& file) {
+  if (Status ours = check_links(file); !ours) return ours;
   for (std::size_t slash = file.find('/', 1); slash != std::string::npos; slash = file.find('/', slash + 1)) {
     const std::string folder = file.substr(0, slash);
     struct stat there {};

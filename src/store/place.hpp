@@ -10,7 +10,8 @@
 
 namespace vramtrack {
 
-/// Makes the folders above `file` (those that are missing, mode 0700: command lines are in the store).
+/// Makes the folders above `file` (those that are missing, mode 0700: command lines are in the store). Errors: one
+/// cannot be made; those of check_links().
 Status make_folder_of(const std::string& file);
 
 /// Device and inode: distinguishes a file from another that took its name.

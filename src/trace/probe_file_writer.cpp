@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/errno_words.hpp"
+#include "core/file_way.hpp"
 #include "core/out_of_memory.hpp"
 #include "trace/probe_chunk.hpp"
 #include "trace/probe_file.hpp"
@@ -123,6 +124,7 @@ Result<ProbeFileWriter> ProbeFileWriter::open(const std::string& path, std::stri
     state->path = path;
     state->zstd.reset(ZSTD_createCCtx());
     if (state->zstd == nullptr) return fail(kOutOfMemory);
+    if (const Status ours = check_links(path); !ours) return fail(ours.error());
     state->fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (state->fd < 0) return fail(fmt::format("cannot write the trace {}: {}", path, errno_words(errno)));
     command = command.substr(0, kMostCommandBytes);

@@ -70,6 +70,7 @@ Result<ActPlan> plan(const ActRequest& request) {
 Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
   const auto held = hold(request);
   if (!held) return fail(held.error());
+  if (request.arguments.has("program")) return run_program_of(request);
   const auto argv = argv_of(request);
   if (!argv) return fail(argv.error());
   const auto ran = request.tools.run(*argv, request.arguments.number("timeout", request.tools.timeout_s));

@@ -17,6 +17,7 @@
 
 #include "core/descriptor.hpp"
 #include "core/errno_words.hpp"
+#include "core/file_way.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -103,7 +104,7 @@ Result<int> listen_unix(const std::string& path, bool for_everybody) {
                             sizeof address.sun_path - 1));
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const auto* target = reinterpret_cast<const sockaddr*>(&address);
-  std::error_code ec;
+  if (const Status ours = check_links(path); !ours) return fail(ours.error());
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty() && ::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return fail(fmt::format(

@@ -1,11 +1,13 @@
 // The record of acts over several files: a full one is put aside under a number, and nothing is lost between the two.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "../temp_folder.hpp"
 #include "act/audit.hpp"
+#include "act/queue_file.hpp"
 #include "subjects.hpp"
 
 namespace vramtrack::act {
@@ -92,6 +94,20 @@ TEST(AuditFiles, AFileThatIsFullAtTheStartIsPutAsideToo) {
   ASSERT_TRUE(journal->append(entry(1), true));
   EXPECT_EQ(full_audits(path), 1U);
   EXPECT_EQ(climbs_of(path).back(), "c1");
+}
+
+TEST(AuditFiles, NoneIsMadeThroughALinkOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to make a link of another user";
+  const TempFolder folder;
+  fs::create_directory(folder.file("shared"));
+  fs::create_directory(folder.file("victim"));
+  fs::permissions(folder.file("shared"), fs::perms::all | fs::perms::sticky_bit);
+  fs::create_directory_symlink(folder.file("victim"), folder.file("shared/state"));
+  ASSERT_EQ(::lchown(folder.file("shared/state").c_str(), 65534, 65534), 0);
+  EXPECT_FALSE(Journal::open(folder.file("shared/state/acts.jsonl")));
+  EXPECT_FALSE(Journal::open(folder.file("shared/state/deep/acts.jsonl")));
+  EXPECT_FALSE(QueueFile::open(folder.file("shared/state/outbox.json")));
+  EXPECT_TRUE(fs::is_empty(folder.file("victim")));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -121,6 +122,20 @@ TEST(Variables, HoldNoNul) {
   const Outcome outcome =
       run_program({"sh", "-c", "test \"$VRAMTRACK_ALERT_HEADLINE\" = ab"}, "", variables_of(m, {}), 10, kGoOn);
   EXPECT_EQ(outcome.kind, Outcome::Kind::delivered) << outcome.why;
+}
+
+TEST(RunProgram, OneThatOthersMayChangeIsNotRunAsRoot) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  const TempFolder folder;
+  std::filesystem::create_directory(folder.file("shared"));
+  const std::string program = folder.file("shared/save");
+  std::ofstream(program) << "#!/bin/sh\ntouch \"$1\"\n";
+  ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
+  EXPECT_EQ(run_program({program, folder.file("first")}, "", {}, 10, kGoOn).kind, Outcome::Kind::delivered);
+  ASSERT_EQ(::chmod(folder.file("shared").c_str(), 0777), 0);
+  const Outcome outcome = run_program({program, folder.file("second")}, "", {}, 10, kGoOn);
+  EXPECT_THAT(outcome.why, HasSubstr("is not run, because another user could make it another one"));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("second")));
 }
 
 }  // namespace

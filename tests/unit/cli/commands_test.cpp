@@ -2,6 +2,8 @@
 #include "cli/commands.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -147,6 +149,53 @@ TEST(ConfigRequest, ErrorsNameTheOption) {
   EXPECT_THAT(error_of(requested({{"--config", path}, {"--set", "x"}})), HasSubstr("--set: 'x' is not section.key"));
   EXPECT_THAT(error_of(requested({{"--config", path}, {"--detector", "jugde"}})), HasSubstr("the nearest is 'judge'"));
   EXPECT_THAT(error_of(requested({{"--config", path + ".none"}})), HasSubstr("no such file"));
+}
+
+TEST(ConfigRequest, AFileThatSaysWhatIsDoneIsRefusedIfOthersMayChangeIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root: a user decides what is done with his rights";
+  const auto error_of = [](const std::string& path) {
+    const auto layers = load_config(requested({{"--config", path}}));
+    return layers ? std::string() : layers.error().message;
+  };
+  const std::vector<std::string> deeds = {
+      "[notify]\nexec = [\"true\"]\n", "[sources]\nnvml-library = \"/x/libnvidia-ml.so\"\n",
+      "[[policy]]\nname = \"p\"\nsteps = [{ do = \"terminate\" }]\n",
+      "[[policy]]\nname = \"p\"\nsteps = [{ do = \"checkpoint\", program = [\"true\"] }]\n"};
+  for (const std::string& deed : deeds) {
+    const TempFolder folder;
+    const std::string path = write_config(folder, deed);
+    EXPECT_EQ(error_of(path), "");
+    ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+    EXPECT_THAT(error_of(path), HasSubstr("another user could change it: " + path + " can be written"));
+    ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+    ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
+    EXPECT_THAT(error_of(path), HasSubstr("another user could change it: " + folder.path() + " can be written"));
+    ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+    ASSERT_EQ(::chown(path.c_str(), 65534, 0), 0);
+    EXPECT_THAT(error_of(path), HasSubstr("belongs to the user")) << "his file, root's command";
+  }
+  const TempFolder folder;
+  const std::string harmless = write_config(folder, "[watch]\ninterval-seconds = 2\n");
+  ASSERT_EQ(::chmod(harmless.c_str(), 0666), 0);
+  EXPECT_EQ(error_of(harmless), "") << "that cannot be used to do anything";
+}
+
+TEST(ConfigRequest, AProgramThatOthersMayChangeIsRefusedAtTheStart) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  const TempFolder folder;
+  const std::string program = folder.file("save.sh");
+  std::ofstream(program) << "#!/bin/sh\n";
+  for (const std::string& deed :
+       {"[notify]\nexec = [\"" + program + "\"]\n",
+        "[[policy]]\nname = \"p\"\nsteps = [{ do = \"checkpoint\", program = [\"" + program + "\"] }]\n"}) {
+    const std::string path = write_config(folder, deed);
+    ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
+    EXPECT_TRUE(load_config(requested({{"--config", path}})));
+    ASSERT_EQ(::chmod(program.c_str(), 0757), 0);
+    const auto layers = load_config(requested({{"--config", path}}));
+    ASSERT_FALSE(layers);
+    EXPECT_THAT(layers.error().message, HasSubstr("the program " + program + " is not run"));
+  }
 }
 
 }  // namespace

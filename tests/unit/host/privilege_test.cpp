@@ -3,11 +3,17 @@
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "../temp_folder.hpp"
 
 namespace vramtrack {
 namespace {
@@ -55,6 +61,44 @@ TEST(Privilege, AnotherUserWithTheCapabilityReadsOthers) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
   if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "needs root";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Privilege, AProgramThatOthersMayChangeIsNotRun) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder.file("bin"));
+  const std::string program = folder.file("bin/save");
+  std::ofstream(program) << "#!/bin/sh\n";
+  ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
+  const std::string path = ::getenv("PATH");
+  ASSERT_EQ(::setenv("PATH", (folder.file("none") + ":" + folder.file("bin") + ":" + path).c_str(), 1), 0);
+  const bool asks = is_privileged();
+  EXPECT_EQ(trusted_program(program).value(), program);
+  EXPECT_EQ(trusted_program("save").value(), asks ? program : "save") << "what was looked at is what is run";
+  EXPECT_EQ(trusted_program("no-such-program").value(), "no-such-program");
+  for (const std::string& changed : {program, folder.file("bin")}) {
+    ASSERT_EQ(::chmod(changed.c_str(), 0777), 0);
+    for (const std::string& name : {program, std::string("save")}) {
+      const auto trusted = trusted_program(name);
+      EXPECT_EQ(trusted.has_value(), !asks) << changed;
+      if (!trusted) {
+        EXPECT_NE(trusted.error().message.find(changed + " can be written by other users"), std::string::npos);
+      }
+    }
+    ASSERT_EQ(::chmod(changed.c_str(), 0755), 0);
+  }
+  ASSERT_EQ(::setenv("PATH", path.c_str(), 1), 0);
+}
+
+TEST(Privilege, AUserHasNone) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool as_root = ::geteuid() != 0 || is_privileged();
+    if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(77);
+    ::_exit(as_root && !is_privileged() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "store/place.hpp"
 #include "store_fixture.hpp"
 
 namespace vramtrack {
@@ -69,6 +70,19 @@ TEST_F(PrivateFileTest, LinksAndFifosAndFoldersAreRefused) {
   EXPECT_THAT(make_private(folder.file("fifo"), "").error().message, HasSubstr("is not a regular file"));
   EXPECT_THAT(make_private(folder.file("folder"), "").error().message, HasSubstr("is not a regular file"));
   EXPECT_EQ(mode_of(target), 0644U) << "nothing is done to what a link names";
+}
+
+TEST_F(PrivateFileTest, AStoreIsNotPutThroughALinkOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to make a link of another user";
+  std::filesystem::create_directory(folder.file("shared"));
+  std::filesystem::create_directory(folder.file("victim"));
+  ASSERT_EQ(::chmod(folder.file("shared").c_str(), 01777), 0);
+  std::filesystem::create_directory_symlink(folder.file("victim"), folder.file("shared/vramtrack"));
+  ASSERT_EQ(::lchown(folder.file("shared/vramtrack").c_str(), 65534, 65534), 0);
+  const Status made = make_folder_of(folder.file("shared/vramtrack/state/vramtrack.db"));
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("is a symbolic link of another user"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.file("victim")));
 }
 
 }  // namespace
