@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <future>
 #include <map>
 #include <mutex>
@@ -28,16 +27,16 @@ constexpr int kProofs = 3;
 
 /// The agent that an alert names, and the node.
 struct Place {
-  std::string url;
+  AgentHosts::Address agent;
   std::string node;
 };
 
 Result<Place> place_of(const Labels& labels, const ActuatorOptions& options) {
-  auto url = filled(options.agents, labels);
-  if (!url) return fail(url.error());
   auto node = node_name(options.node, labels);
   if (!node) return fail(node.error());
-  return Place{std::move(*url), std::move(*node)};
+  auto agent = options.hosts.address(options.agents, labels, *node);
+  if (!agent) return fail(agent.error());
+  return Place{std::move(*agent), std::move(*node)};
 }
 
 std::string number_of(const std::string& job) {
@@ -121,6 +120,29 @@ struct Actuator::Core {
     return why;
   }
 
+  /// What the agent says, if it may be asked and speaks of now; else `refusal` is the kind of the error. Any thread.
+  Result<Witness> ask_agent_at(const Place& place, Refusal& refusal) const {
+    refusal = Refusal::not_listed;
+    if (!place.agent.refusal.empty()) return fail(place.agent.refusal);
+    refusal = Refusal::no_agent;
+    auto witness = options.ask(place.agent.url);
+    if (!witness) return witness;
+    refusal = Refusal::mismatch;
+    if (!place.agent.is_of_node && !witness->host.empty() && !is_same_host(witness->host, place.node))
+      return fail(
+          fmt::format("the alert is about the node {}, but the agent that was asked is on {}; if that is its "
+                      "agent, list {}={} in actuate.agent-hosts",
+                      place.node, printable(witness->host), place.node, place.agent.url));
+    refusal = Refusal::not_current;
+    if (const Status current = check_current(*witness, options.now()); !current)
+      return fail(fmt::format("{}: {}", place.agent.url, current.error().message));
+    return witness;
+  }
+  /// What a server has collected of an agent that is not believed is not believed either.
+  [[nodiscard]] bool may_rescan(Refusal refusal) const {
+    return options.rescan && (refusal == Refusal::not_listed || refusal == Refusal::no_agent);
+  }
+
   /// That the subject is what it was, by its agent and by its scheduler. On the runner's thread.
   Result<ProcessInfo> prove(const act::Subject& subject) {
     std::optional<Labels> labels;
@@ -133,9 +155,10 @@ struct Actuator::Core {
     if (!labels) return fail(fmt::format("no alert of {} is open any more", act::subject_words(subject)));
     const auto place = place_of(*labels, options);
     if (!place) return fail(place.error());
-    auto witness = options.ask(place->url);
-    for (int asked = 1; !witness && asked < kProofs && !stop; ++asked) witness = options.ask(place->url);
-    if (!witness && options.rescan) witness = options.rescan(*labels);
+    Refusal refusal{};
+    Result<Witness> witness = fail("not asked");
+    for (int asked = 0; !witness && asked < kProofs && !stop; ++asked) witness = ask_agent_at(*place, refusal);
+    if (!witness && may_rescan(refusal)) witness = options.rescan(*labels);
     if (!witness) return fail(witness.error());
     put_on_node(witness->view, subject.node);
     auto process = same_process(subject, witness->view);
@@ -161,6 +184,7 @@ struct Actuator::Core {
     std::vector<std::string> cases;
     std::vector<Labels> labels;  ///< of each
     Result<Witness> witness = fail("not asked");
+    Refusal refusal = Refusal::no_agent;  ///< without a witness
   };
   std::vector<Round> rounds() {
     std::vector<Round> out;
@@ -177,9 +201,10 @@ struct Actuator::Core {
           continue;
         }
         const auto same = std::find_if(out.begin(), out.end(), [&](const Round& round) {
-          return round.place.url == place->url && round.place.node == place->node;
+          return round.place.agent.url == place->agent.url && round.place.node == place->node;
         });
-        Round& round = same == out.end() ? out.emplace_back(Round{*place, {}, {}, fail("not asked")}) : *same;
+        Round& round =
+            same == out.end() ? out.emplace_back(Round{*place, {}, {}, fail("not asked"), Refusal::no_agent}) : *same;
         round.cases.push_back(key);
         round.labels.push_back(one.labels);
       }
@@ -197,9 +222,9 @@ struct Actuator::Core {
   }
 
   /// The agent's, else what rescans say of each alert's GPU. Blocks.
-  Result<Witness> witness_of(const Round& round) {
-    Result<Witness> witness = options.ask(round.place.url);
-    if (witness || !options.rescan) return witness;
+  Result<Witness> witness_of(Round& round) const {
+    Result<Witness> witness = ask_agent_at(round.place, round.refusal);
+    if (witness || !may_rescan(round.refusal)) return witness;
     std::string why = witness.error().message;
     std::set<Labels> asked;
     for (const Labels& labels : round.labels) {
@@ -247,7 +272,7 @@ struct Actuator::Core {
         if (one.has_begun)
           seen.silent_hosts.push_back(node);
         else
-          refuse(one, Refusal::no_agent, round.witness.error().message);
+          refuse(one, round.refusal, round.witness.error().message);
       }
       return;
     }
@@ -341,8 +366,6 @@ Actuator::~Actuator() = default;
 
 Result<std::unique_ptr<Actuator>> Actuator::open(ActuatorOptions options) {
   options.act.enabled = true;
-  std::error_code ec;
-  std::filesystem::create_directories(options.folder, ec);
   auto core = std::make_unique<Core>(std::move(options));
   Core& c = *core;
   if (!c.options.tools.run)

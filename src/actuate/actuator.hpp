@@ -11,6 +11,7 @@
 #include <string>
 
 #include "act/runner.hpp"
+#include "actuate/agent_hosts.hpp"
 #include "actuate/documents.hpp"
 #include "actuate/evidence.hpp"
 #include "actuate/state.hpp"
@@ -25,6 +26,7 @@ using Rescan = std::function<Result<Witness>(const Labels& labels)>;
 
 struct ActuatorOptions {
   std::string agents = "http://{instance}";  ///< template of the agents' addresses
+  AgentHosts hosts;                          ///< which of them are agents
   std::string node = "{Hostname}";           ///< template of the names of nodes
   Limits limits;
   ActConfig act;  ///< `enabled` is not looked at: this is the program that acts

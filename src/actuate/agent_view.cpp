@@ -4,6 +4,7 @@
 
 #include "act/http_post.hpp"
 #include "actuate/documents.hpp"
+#include "agent/server/listen.hpp"
 #include "core/printable.hpp"
 #include "fleet/http.hpp"
 #include "report/view_json.hpp"
@@ -42,6 +43,11 @@ Result<Witness> ask_agent(const std::string& url, const AgentAccess& access) {
   address.ca_file = access.ca_file;
   address.silence_timeout_s = kSilence_s;
   address.timeout_s = kWhole_s;
+  if (!access.token.empty() && !parsed->https && !agent::is_loopback_host(parsed->host))
+    return fail(
+        fmt::format("{}: the agents' token is not sent without TLS; set actuate.agents (or the node's address in "
+                    "actuate.agent-hosts) to https://...",
+                    parsed->origin()));
   const auto version = get(address, "/api/v1/version");
   if (!version) return fail(version.error());
   const auto text = get(address, "/api/v1/view");
@@ -49,7 +55,8 @@ Result<Witness> ask_agent(const std::string& url, const AgentAccess& access) {
   auto view = parse_view_json(*text);
   if (!view)
     return fail(fmt::format("{}: the answer is not an agent's view: {}", parsed->origin(), view.error().message));
-  return Witness{host_of_version(*version), std::move(*view)};
+  const AgentVersion told = parse_version(*version);
+  return Witness{told.host, std::move(*view), told.simulated};
 }
 
 }  // namespace vramtrack::actuate

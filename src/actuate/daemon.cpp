@@ -14,6 +14,7 @@
 #include "agent/server/guard.hpp"
 #include "agent/server/listen.hpp"
 #include "agent/supervisor.hpp"
+#include "core/file_way.hpp"
 #include "core/option.hpp"
 #include "core/printable.hpp"
 #include "host/host_name.hpp"
@@ -102,10 +103,17 @@ int run_actuator(const DaemonOptions& options) {
     if (!read) return failed(read.error().message);
     access.token = *read;
   }
+  auto hosts = AgentHosts::parse(config.actuate.agent_hosts);
+  if (!hosts) return failed(hosts.error().message);
+  if (hosts->is_empty() && AgentHosts::is_chosen_by_labels(config.actuate.agents) && !options.rescan)
+    return failed(
+        "actuate.agent-hosts lists no agent, so none would be asked, and nothing would ever be done; list the machines "
+        "with agents, for example [\"gn*.example.org\"], in the configuration file");
   auto policies = act::parse_policies(config.policies.toml, config.policies.name);
   if (!policies) return failed(policies.error().message);
   if (policies->rules.empty())
     return failed("the configuration has no [[policy]], so nothing would ever be done; docs/actuate.md shows one");
+  if (const Status ours = check_links(options.folder); !ours) return failed(ours.error().message);
   std::error_code ec;
   std::filesystem::create_directories(options.folder, ec);
   std::filesystem::permissions(options.folder, std::filesystem::perms::group_write | std::filesystem::perms::others_all,
@@ -116,6 +124,7 @@ int run_actuator(const DaemonOptions& options) {
 
   ActuatorOptions made;
   made.agents = config.actuate.agents;
+  made.hosts = std::move(*hosts);
   made.node = config.actuate.node;
   made.limits = limits_of(config.actuate);
   made.act = config.act;

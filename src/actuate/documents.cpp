@@ -200,9 +200,11 @@ std::string reset_json(const ResetRequest& request) {
   return json_text(Json{{"by", request.by}, {"reason", request.reason}});
 }
 
-std::string host_of_version(std::string_view text) {
+AgentVersion parse_version(std::string_view text) {
   const Json in = Json::parse(text, nullptr, false);
-  return in.is_object() ? text_in(in, "host") : std::string();
+  if (!in.is_object()) return {};
+  const std::string node = text_in(in, "node");
+  return {node.empty() ? text_in(in, "host") : node, text_in(in, "simulated")};
 }
 
 }  // namespace vramtrack::actuate

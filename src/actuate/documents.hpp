@@ -47,7 +47,11 @@ struct ResetRequest {
 Result<ResetRequest> parse_reset(std::string_view body);
 std::string reset_json(const ResetRequest& request);
 
-/// `host` of an agent's /api/v1/version; empty: it does not say.
-std::string host_of_version(std::string_view text);
+/// What an agent's /api/v1/version says of it; empty: it does not say.
+struct AgentVersion {
+  std::string host;       ///< of the machine; in a pod it is not the pod's name
+  std::string simulated;  ///< the scenario that it makes up
+};
+AgentVersion parse_version(std::string_view text);
 
 }  // namespace vramtrack::actuate

@@ -6,13 +6,20 @@
 #include <array>
 #include <limits>
 
+#include "core/format.hpp"
 #include "core/printable.hpp"
 
 namespace vramtrack::actuate {
 namespace {
 
-constexpr std::array<std::string_view, 5> kRefusalWords = {"bad_label", "no_agent", "no_evidence", "mismatch",
-                                                           "no_policy"};
+constexpr std::array<std::string_view, 7> kRefusalWords = {"bad_label",   "not_listed", "no_agent", "not_current",
+                                                           "no_evidence", "mismatch",   "no_policy"};
+
+/// How far an agent's time may be from ours: some of its periods, and what a request takes and clocks differ by; an
+/// agent that says that its period is long is not trusted for longer than Prometheus' lookback.
+constexpr double kPeriods = 3;
+constexpr double kSlack_s = 10;
+constexpr double kMostAge_s = 300;
 
 /// The first of these labels that the alert has; empty: none of them.
 std::string label_of(const Labels& labels, std::initializer_list<const char*> names) {
@@ -25,13 +32,6 @@ std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   return text;
-}
-
-/// "gn1.cluster" and "gn1" are one machine; two addresses with dots are not.
-bool is_same_host(const std::string& one, const std::string& other) {
-  const std::string a = lower(one);
-  const std::string b = lower(other);
-  return a == b || a.starts_with(b + '.') || b.starts_with(a + '.');
 }
 
 /// "1234" of "1234.batch".
@@ -93,6 +93,33 @@ Evidence with_labels(act::Subject subject, const Case& one, const std::string& n
 
 std::string_view to_string(Refusal refusal) {
   return kRefusalWords.at(static_cast<std::size_t>(refusal));
+}
+
+bool is_same_host(const std::string& one, const std::string& other) {
+  const std::string a = lower(one);
+  const std::string b = lower(other);
+  return a == b || a.starts_with(b + '.') || b.starts_with(a + '.');
+}
+
+Status check_current(Witness& witness, Timestamp now) {
+  View& view = witness.view;
+  if (!witness.simulated.empty())
+    return fail(
+        fmt::format("the agent simulates the scenario '{}': what it says is made up", printable(witness.simulated)));
+  if (view.clock_is_relative) return fail("the agent's clock has no date: what it says is not of now");
+  double period_s = 0;
+  for (const SeriesView& series : view.series)
+    if (!series.ended) period_s = std::max(period_s, series.interval_s);
+  const double most_s = std::min(kPeriods * period_s + kSlack_s, kMostAge_s);
+  const double age_s = seconds_between(view.time, now);
+  if (age_s > most_s)
+    return fail(fmt::format("the agent's last sample is {} old: it has stopped, or its clock is behind",
+                            format_duration(age_s)));
+  if (age_s < -most_s)
+    return fail(fmt::format("the agent's clock is {} ahead of this machine's", format_duration(-age_s)));
+  for (SeriesView& series : view.series)
+    series.paused = series.paused || series.ended || !series.last || seconds_between(*series.last, now) > most_s;
+  return {};
 }
 
 void put_on_node(View& view, const std::string& node) {

@@ -17,7 +17,9 @@ namespace vramtrack::actuate {
 /// Why nothing is done about an alert.
 enum class Refusal : std::uint8_t {
   bad_label,    ///< its labels do not name an agent and one node
+  not_listed,   ///< they name a host that is not listed as an agent (agent_hosts.hpp)
   no_agent,     ///< no agent answers, and there is no rescan
+  not_current,  ///< what the agent says is not what is now: check_current()
   no_evidence,  ///< no alert stands there any more
   mismatch,     ///< the alert and the agent speak of different hosts, processes or jobs
   no_policy,    ///< no policy applies to it
@@ -28,7 +30,17 @@ std::string_view to_string(Refusal refusal);
 struct Witness {
   std::string host;  ///< as the machine names itself; empty: not known
   View view;
+  std::string simulated = {};  ///< the scenario that the agent makes up; empty: it watches a machine
 };
+
+/// Whether two names are of one machine: "gn1.cluster" and "gn1" are, two addresses with dots are not.
+bool is_same_host(const std::string& one, const std::string& other);
+
+/// Whether `witness` is evidence at `now`, the time of day here: an error if it is simulated, its clock has no date, or
+/// the time of its last sample differs from `now` by more than a few of its sampling periods, in either direction: then
+/// the agent has stopped sampling, or its clock runs differently. A series of it whose own last sample is as old counts
+/// as one of a device that does not answer.
+Status check_current(Witness& witness, Timestamp now);
 
 /// `witness` with every series on `node`: what all of the fleet are told apart by.
 act::Observation observation_of(Witness witness, const std::string& node);

@@ -126,7 +126,8 @@ struct ActConfig {
 struct ActuateConfig {
   std::string listen = "127.0.0.1:9836";
   std::string agents = "http://{instance}";  ///< a template, filled from an alert's labels
-  std::string node = "{Hostname}";           ///< likewise
+  std::vector<std::string> agent_hosts;      ///< which hosts are agents: actuate/agent_hosts.hpp
+  std::string node = "{Hostname}";           ///< likewise a template
   std::string state;                         ///< a folder; empty: in the state folder of the user
   std::string token_file;                    ///< for those who post alerts; empty: none
   std::string agent_token_file;              ///< for the agents; empty: none

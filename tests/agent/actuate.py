@@ -10,7 +10,7 @@ import sys
 import unittest
 import urllib.parse
 
-from actuator import RunningActuator
+from actuator import AgentDouble, RunningActuator
 from running import Sandbox, until
 
 BINARY = sys.argv.pop(1)
@@ -150,6 +150,35 @@ class FromOutside(unittest.TestCase):
         done = subprocess.run([BINARY, "actuate", "--listen", "0.0.0.0:0", "--state", "/nonexistent"], capture_output=True, text=True, timeout=20)
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no token", done.stderr)
+
+    def test_a_server_that_an_alert_names_is_not_asked_unless_it_is_listed(self):
+        with Sandbox(BINARY) as box:
+            (box.work / "agents").write_text("0123456789abcdef-agents\n")
+            (box.work / "agents").chmod(0o600)
+            with Actuator("--enforce", "--set", f"actuate.agent-token-file={box.work}/agents") as a:
+                evil = AgentDouble.serve(a.host, a.agent.view)  # it would confirm everything
+                self.addCleanup(evil.server_close)
+                self.addCleanup(evil.shutdown)
+                a.post(a.alert(instance=f"127.0.0.1:{evil.server_port}"), a.alert(fingerprint="2", instance=f"localhost:{a.agent.server_port}"))
+                until(lambda: [c["refusal"] for c in a.status()["cases"]] == ["not_listed"] * 2, 20, "two refusals")
+                self.assertEqual((evil.asked, evil.tokens, a.agent.asked, a.told()), (0, [], 0, []))
+                self.assertIn('vramtrack_actuate_refused_total{reason="not_listed"} 2', a.ask("GET", "/metrics")[1])
+                until(lambda: any("which is no agent that actuate.agent-hosts lists" in e["text"] for e in a.record()), 20, "the record")
+            self.assertIn("actuate.agent-hosts lists no agent", subprocess.run(
+                [BINARY, "actuate", "--state", box.work / "state"], cwd=box.work, env=box.environment(),
+                capture_output=True, text=True, timeout=20).stderr)  # fmt: skip
+
+    def test_what_an_agent_said_long_ago_or_makes_up_is_no_evidence(self):
+        with Actuator("--enforce") as a:
+            a.agent.age_s = 3600
+            a.post(a.alert())
+            for age_s, simulated, told in ((3600, None, "last sample is 1h old"), (-3600, None, "clock is 1h ahead"), (0, "leak", "simulates the scenario 'leak'")):
+                a.agent.age_s, a.agent.simulated = age_s, simulated
+                a.post(a.alert(fingerprint=f"{age_s & 0xffff:x}"))
+                until(lambda: any("refused (not_current)" in e["text"] and told in e["text"] for e in a.record()), 20, told)
+            self.assertEqual(a.told(), [])
+            a.agent.simulated = None
+            until(a.told, 20, "the first step, once it is of now")
 
     def test_an_alert_that_disagrees_with_its_agent_is_refused_and_recorded(self):
         with Actuator("--enforce") as a:

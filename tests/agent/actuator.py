@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import threading
+import time
 
 from running import Agent, Sandbox, UnixConnection, patience, until
 
@@ -19,14 +20,32 @@ def view_of_a_leak(binary):
         return until(whole, 60, "an alert of the process")
 
 
+def exact(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1e9):09d}Z"
+
+
 class AgentDouble(http.server.BaseHTTPRequestHandler):
-    """An agent: its host and its View are the server's attributes."""
+    """An agent: its host, its View and the View's age are the server's attributes, as is the scenario that it simulates."""
+
+    @staticmethod
+    def serve(host, view):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), AgentDouble)
+        server.host, server.asked, server.tokens, server.age_s, server.simulated = host, 0, [], 0, None
+        server.view = json.loads(json.dumps(view))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return server
+
+    def view(self):
+        """That of a machine which is watched now, or was `age_s` ago."""
+        last = exact(time.time() - self.server.age_s)
+        return {**self.server.view, "time": last, "series": [{**s, "last": last} for s in self.server.view["series"]]}
 
     def do_GET(self):
         self.server.asked += 1
         self.server.tokens.append(self.headers.get("Authorization"))
-        body = {"/api/v1/version": {"version": "0", "host": self.server.host, "pid": 1, "started": "2026-01-01T00:00:00Z"},
-                "/api/v1/view": self.server.view}.get(self.path)
+        body = {"/api/v1/version": {"version": "0", "host": self.server.host, "pid": 1, "started": "2026-01-01T00:00:00Z",
+                                     "simulated": self.server.simulated},
+                "/api/v1/view": self.view()}.get(self.path)
         self.send_response(200 if body else 404)
         self.end_headers()
         try:
@@ -50,12 +69,10 @@ class RunningActuator:
 
     def __enter__(self):
         self.box = self.sandbox.__enter__()
-        self.agent = http.server.ThreadingHTTPServer(("127.0.0.1", 0), AgentDouble)
-        self.agent.host, self.agent.asked, self.agent.tokens = self.host, 0, []
-        self.agent.view = json.loads(json.dumps(RunningActuator.view))
+        self.agent = AgentDouble.serve(self.host, RunningActuator.view)
         self.process_key = next(s["key"] for s in self.agent.view["series"] if s["key"].startswith("process_used") and s.get("alerts"))
         self.pid = self.process_key.split("/")[2]
-        threading.Thread(target=self.agent.serve_forever, daemon=True).start()
+        self.hosts = [f"127.0.0.1:{self.agent.server_port}", "127.0.0.1:1"]
         self.state = self.box.work / "state"
         self.env = self.box.environment()
         self.box.write("fleet.toml", self.policy)
@@ -83,7 +100,8 @@ class RunningActuator:
         self.begun = len(self.log())
         log = open(self.box.work / "log", "ab")
         self.process = subprocess.Popen([self.binary, "actuate", "--policy", "fleet.toml", "--listen", "127.0.0.1:0", "--state", self.state, "--node",
-                                         "{Hostname}", "--agents", "http://{instance}", "--set", "actuate.poll-seconds=0.1", *self.args, *more],
+                                         "{Hostname}", "--agents", "http://{instance}", "--set", f"actuate.agent-hosts={json.dumps(self.hosts)}",
+                                         "--set", "actuate.poll-seconds=0.1", *self.args, *more],
                                         cwd=self.box.work, env=self.env, stdout=subprocess.DEVNULL, stderr=log)  # fmt: skip
         log.close()
         def listens():

@@ -54,6 +54,12 @@ def main():
     agent, = open_one["DaemonSet"]["spec"]["template"]["spec"]["containers"]
     assert agent["args"] == ["agent", "--listen", "0.0.0.0:9474", "--set", "agent.token-file=/etc/vramtrack-token/token"], agent["args"]
     assert "vt" in json.dumps(open_one["DaemonSet"]["spec"]["template"]["spec"]["volumes"])
+    with_tls = rendered(helm, "--set", "metrics.enabled=true", "--set", "metrics.tokenSecret=vt", "--set", "metrics.tlsSecret=cert")
+    pod = with_tls["DaemonSet"]["spec"]["template"]["spec"]
+    agent, = pod["containers"]
+    assert agent["args"][-3:] == ["agent.tls-certificate=/etc/vramtrack-tls/tls.crt", "--set", "agent.tls-key=/etc/vramtrack-tls/tls.key"], agent["args"]
+    assert {"name": "tls", "secret": {"secretName": "cert", "defaultMode": 0o400}} in pod["volumes"], pod["volumes"]
+    assert {"name": "tls", "mountPath": "/etc/vramtrack-tls", "readOnly": True} in agent["volumeMounts"]
     print("ok   the chart")
     return 0
 

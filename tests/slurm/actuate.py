@@ -135,7 +135,8 @@ class Loop:
 
     def start_actuator(self):
         return self.start("actuator", self.binary, "actuate", "--policy", self.root / "fleet.toml", "--enforce", "--state", self.root / "actuate",
-                          "--listen", f"127.0.0.1:{self.ports['actuator']}", "--node", "{node}", "--set", "actuate.poll-seconds=0.5")  # fmt: skip
+                          "--listen", f"127.0.0.1:{self.ports['actuator']}", "--node", "{node}",
+                          "--set", "actuate.agent-hosts=" + json.dumps([f"{n}=http://127.0.0.1:{self.ports[n]}" for n in NODES]), "--set", "actuate.poll-seconds=0.5")  # fmt: skip
 
     def start_all(self):
         for rules in ("vramtrack.recording.yml", "vramtrack.alerts.yml"):

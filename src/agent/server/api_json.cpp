@@ -79,6 +79,7 @@ std::string version_json(const ApiConfig& config) {
                {"version", config.version},
                {"api", "v1"},
                {"host", config.host},
+               {"node", config.node},
                {"pid", config.pid},
                {"started", exact_time(config.started)},
                {"simulated", config.simulated.empty() ? json(nullptr) : json(config.simulated)}});

@@ -40,6 +40,7 @@ steps = [
 struct Fleet {
   std::mutex mutex;
   std::map<std::string, Witness> agents;  ///< by address
+  std::vector<std::string> asked;         ///< addresses
   std::vector<std::string> commands;      ///< that change something
   std::string job_state = "RUNNING";
   std::string excluded = "(null)";
@@ -48,15 +49,20 @@ struct Fleet {
   std::string saved = "0           (null)\n";
   std::map<std::string, std::string> drained;
   double now_s = 1;
+  double age_s = 0;                                        ///< of what the agents say
   std::function<void(const std::string& command)> obeyed;  ///< after each that changes something
 
   void leak_on(const std::string& node) { agents["http://" + node + ":9474"] = {node, leaking_view()}; }
 
   Result<Witness> ask(const std::string& url) {
     const std::scoped_lock lock(mutex);
+    asked.push_back(url);
     const auto it = agents.find(url);
     if (it == agents.end()) return fail(url + ": the connection failed");
-    return it->second;
+    Witness witness = it->second;
+    for (SeriesView& series : witness.view.series) series.last = at(now_s - age_s);
+    witness.view.time = at(now_s - age_s);
+    return witness;
   }
 
   Result<std::string> run(const std::vector<std::string>& argv) {
@@ -95,6 +101,7 @@ class Acting {
     options.policies = *act::parse_policies(toml_, "p.toml");
     options.act.dry_run = dry_run;
     options.act.max_acts_per_hour = 100;
+    options.hosts = *AgentHosts::parse({"gn*"});
     options.limits = limits;
     options.folder = folder.path();
     options.own_user = "slurm";
@@ -174,6 +181,74 @@ TEST(Actuator, AsksForACheckpointMovesTheJobAndResumesTheNodeWhenItsMemoryIsBack
   EXPECT_THAT(acting.record().back(), HasSubstr("were freed"));
   EXPECT_THAT(summary_metrics(acting.actuator->summary()),
               HasSubstr("vramtrack_actuate_acts_total{action=\"requeue\",outcome=\"done\"} 1\n"));
+}
+
+TEST(Actuator, AsksNoHostThatIsNotListed) {
+  Fleet fleet;
+  fleet.leak_on("gn1");
+  fleet.agents["http://evil.example:9474"] = {"gn1", leaking_view()};
+  Acting acting(fleet);
+  Case one = alert_of("gn1");
+  one.labels["instance"] = "evil.example:9474";
+  ASSERT_TRUE(acting.actuator->take({{}, {}, 0, {{true, one.fingerprint, one.starts_at, one.labels, {}}}}));
+  acting.until(60);
+  EXPECT_THAT(fleet.commands, IsEmpty());
+  EXPECT_THAT(fleet.asked, Not(Contains("http://evil.example:9474")));
+  EXPECT_EQ(acting.only_case().refusal, "not_listed");
+}
+
+TEST(Actuator, AnAgentOfAnotherNodeIsNoWitness) {
+  Fleet fleet;
+  fleet.leak_on("gn5");
+  Acting acting(fleet);
+  Case one = alert_of("gn1");
+  one.labels["instance"] = "gn5:9474";  // which is listed, and leaks
+  ASSERT_TRUE(acting.actuator->take({{}, {}, 0, {{true, one.fingerprint, one.starts_at, one.labels, {}}}}));
+  acting.until(30);
+  EXPECT_THAT(fleet.commands, IsEmpty());
+  EXPECT_EQ(acting.only_case().refusal, "mismatch");
+}
+
+TEST(Actuator, WhatAnAgentSaidLongAgoOrMakesUpIsNoEvidence) {
+  const auto refusal_of = [](Fleet& fleet) {
+    Acting acting(fleet);
+    bool is_rescanned = false;
+    acting.rescan = [&](const Labels&) -> Result<Witness> {
+      is_rescanned = true;
+      return Witness{"gn1", leaking_view(), {}};
+    };
+    acting.open();
+    acting.hear("gn1");
+    acting.until(fleet.now_s + 60);
+    EXPECT_THAT(fleet.commands, IsEmpty());
+    EXPECT_FALSE(is_rescanned) << "its metrics are no better";
+    return acting.only_case().refusal;
+  };
+  for (const double age_s : {3600.0, -3600.0}) {
+    Fleet fleet;
+    fleet.leak_on("gn1");
+    fleet.age_s = age_s;
+    EXPECT_EQ(refusal_of(fleet), "not_current") << age_s;
+  }
+  Fleet fleet;
+  fleet.leak_on("gn1");
+  fleet.agents.begin()->second.simulated = "training job";
+  EXPECT_EQ(refusal_of(fleet), "not_current");
+}
+
+TEST(Actuator, AnAgentThatStopsSamplingMakesTheLadderWait) {
+  Fleet fleet;
+  fleet.leak_on("gn1");
+  Acting acting(fleet);
+  acting.hear("gn1");
+  acting.until(10);
+  EXPECT_EQ(fleet.commands.size(), 2U);
+  fleet.age_s = 3600;
+  acting.until(2000);
+  EXPECT_EQ(fleet.commands.size(), 2U) << "neither on nor back";
+  fleet.age_s = 0;
+  acting.until(2060);
+  expect_commands(fleet, kWhole);
 }
 
 TEST(Actuator, ANodeWhoseMemoryDoesNotComeBackStaysDrained) {

@@ -73,5 +73,34 @@ TEST(Evidence, TheSameProcessOfTheSameUserAndJob) {
   EXPECT_THAT(same_process(subject, view).error().message, HasSubstr("is active any more"));
 }
 
+TEST(Evidence, IsOnlyWhatIsSaidOfNow) {
+  const auto why = [](const View& view, double now_s, const std::string& simulated = {}) {
+    Witness witness{"gn1", view, simulated};
+    const Status current = check_current(witness, at(now_s));
+    return current ? std::string() : current.error().message;
+  };
+  View view = leaking_view();
+  for (SeriesView& series : view.series) series.interval_s = 5;
+  EXPECT_EQ(why(view, 0), "");
+  EXPECT_EQ(why(view, 24), "") << "a few periods, and what a request takes";
+  EXPECT_THAT(why(view, 26), HasSubstr("the agent's last sample is 26s old"));
+  EXPECT_EQ(why(view, -24), "");
+  EXPECT_THAT(why(view, -26), HasSubstr("the agent's clock is 26s ahead"));
+  EXPECT_THAT(why(view, 0, "training job"), HasSubstr("simulates the scenario 'training job'"));
+  view.clock_is_relative = true;
+  EXPECT_THAT(why(view, 0), HasSubstr("has no date"));
+  view = leaking_view();
+  view.series[0].interval_s = 1e9;  // a period that would excuse any age
+  EXPECT_THAT(why(view, 301), HasSubstr("old"));
+}
+
+TEST(Evidence, AProcessThatIsNoLongerSampledIsNone) {
+  Witness witness{"gn1", leaking_view(), {}};
+  witness.view.series[1].last = at(-60);  // its device goes on
+  ASSERT_TRUE(check_current(witness, at(0)));
+  EXPECT_FALSE(evidence_of(alert_of("gn1"), "gn1", "gn1", observation_of(witness, "gn1")).subject);
+  EXPECT_FALSE(same_process(*look(alert_of("gn1"), leaking_view()).subject, witness.view));
+}
+
 }  // namespace
 }  // namespace vramtrack::actuate

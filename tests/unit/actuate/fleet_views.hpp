@@ -53,6 +53,7 @@ inline View leaking_view(std::uint64_t used_bytes = 8'000'000'000) {
   process.alerts = {alert};
   View view;
   view.time = at(0);
+  device.last = process.last = view.time;
   view.series = {device, process};
   return view;
 }
