@@ -108,6 +108,26 @@ void read_path(std::string_view path, IsRoots is_roots, CgroupIdentity& identity
   }
 }
 
+/// A line of a cgroup file: "4:cpu,cpuacct:/path".
+struct Line {
+  std::string_view controllers;
+  std::string_view path;
+};
+std::optional<Line> parse_line(std::string_view line) {
+  const std::size_t first = line.find(':');
+  const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+  if (second == std::string_view::npos) return std::nullopt;
+  return Line{line.substr(first + 1, second - first - 1), line.substr(second + 1)};
+}
+
+/// The path in the hierarchy of `controllers`; empty: there is none.
+std::string path_in(std::string_view text, std::string_view controllers) {
+  while (!text.empty())
+    if (const auto line = parse_line(next_line(text)); line && line->controllers == controllers)
+      return std::string(line->path);
+  return {};
+}
+
 /// How informative a line is; the path of the most informative line is kept for display.
 int telling(const CgroupIdentity& identity, std::string_view path) {
   return (identity.container.empty() ? 0 : 4) + (identity.pod.empty() ? 0 : 4) + (identity.slurm_job.empty() ? 0 : 4) +
@@ -121,14 +141,12 @@ CgroupIdentity parse_cgroup(std::string_view text, const FolderOwner& owner) {
   int best = -1;
   while (!text.empty()) {
     const std::string_view line = next_line(text);
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
-    if (second == std::string_view::npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    const std::string_view path = line.substr(second + 1);
+    const auto parts = parse_line(line);
+    if (!parts) continue;
+    const std::string_view path = parts->path;
     CgroupIdentity identity;
     read_path(
-        path, [&](const std::string& folder) { return owner(controllers, folder).value_or(0) == 0; }, identity);
+        path, [&](const std::string& folder) { return owner(parts->controllers, folder).value_or(0) == 0; }, identity);
     // On a hybrid host the v2 line may be "/" while the v1 lines have the information; if equal, v2 is preferred.
     const bool unified = starts_with(line, "0::");
     const int score = 2 * telling(identity, path) + (unified ? 1 : 0);
@@ -150,19 +168,21 @@ CgroupIdentity parse_cgroup(std::string_view text, const FolderOwner& owner) {
 std::optional<CgroupIdentity> cgroup_of(const std::string& proc_root, std::uint32_t pid) {
   const auto text = read_text_file(proc_root + '/' + std::to_string(pid) + "/cgroup", kMostBytes);
   if (!text) return std::nullopt;
+  const std::string own = read_text_file(proc_root + "/self/cgroup", kMostBytes).value_or(std::string());
   const std::string mounts = std::filesystem::path(proc_root).parent_path() / "sys/fs/cgroup";
   const auto owner = [&](std::string_view controllers, const std::string& folder) -> std::optional<uid_t> {
     if (contains(folder, "/..")) return std::nullopt;
     std::string hierarchy = mounts;
-    if (starts_with(controllers, "name=")) controllers.remove_prefix(5);
     if (!controllers.empty())
-      hierarchy.append("/").append(controllers);
+      hierarchy.append("/").append(controllers.substr(starts_with(controllers, "name=") ? 5 : 0));
     else if (::access((mounts + "/cgroup.controllers").c_str(), F_OK) != 0)
       hierarchy.append("/unified");
     struct stat info {};
     if (::stat((hierarchy + folder).c_str(), &info) == 0) return info.st_uid;
-    // A folder that is not there belongs to nobody whom we know.
-    return ::access(hierarchy.c_str(), F_OK) == 0 ? std::optional(static_cast<uid_t>(-1)) : std::nullopt;
+    // A folder that is not there belongs to nobody whom we know; but a container may have a part of the hierarchy
+    // mounted as if it were all, and not find itself there either.
+    const bool is_whole = ::access((hierarchy + path_in(own, controllers)).c_str(), F_OK) == 0;
+    return is_whole ? std::optional(static_cast<uid_t>(-1)) : std::nullopt;
   };
   return parse_cgroup(*text, owner);
 }

@@ -175,6 +175,12 @@ TEST(Cgroup, TheFoldersOwnersAreThoseOfTheFileSystem) {
     EXPECT_EQ(cgroup_of(machine.path() + "/proc", 7)->slurm_job, "");
   }
   EXPECT_FALSE(cgroup_of(machine.path() + "/proc", 8));
+  // In a container that has only its own part of the hierarchy mounted, nothing can be asked: not even for itself.
+  std::ofstream(machine.path() + "/proc/7/cgroup") << "0::/kubepods/pod" + kPod + "/" + kId + "\n";
+  EXPECT_EQ(cgroup_of(machine.path() + "/proc", 7)->pod, "");
+  std::filesystem::create_directories(machine.path() + "/proc/self");
+  std::ofstream(machine.path() + "/proc/self/cgroup") << "0::/kubepods/pod" + kVictim + "/" + kOuterId + "\n";
+  EXPECT_EQ(cgroup_of(machine.path() + "/proc", 7)->pod, is_root ? kPod : "");
 }
 
 TEST(Cgroup, KeepsThePathThatTellsMost) {
