@@ -154,6 +154,7 @@ std::string next_step_of(const Failure& f) {
 }
 
 std::string would_tell_of(const Failure& f) {
+  if (!f.would_tell.empty()) return f.would_tell;
   if (f.wording->role == Role::host)
     return "the kernel's log (dmesg -T | grep -i -e oom -e killed), kubectl describe pod, or sacct -o State,MaxRSS of "
            "the job";

@@ -31,15 +31,19 @@ struct Sums {
 
   /// What the allocator has taken.
   [[nodiscard]] double held() const { return reserved.value_or(allocated.value_or(0)); }
-  /// `taken`: since it was free.
+  /// What neither is free nor was this allocator's; nullopt: the message does not tell.
+  [[nodiscard]] std::optional<double> outside() const {
+    if (!total || !free || (!reserved && !allocated)) return std::nullopt;
+    return *total - *free - held();
+  }
+  /// Drivers keep some back, the more the larger the device, so that the last per cent of it is no room. `taken`: since
+  /// it was free.
   [[nodiscard]] bool has_room_on_device(double taken = 0) const {
-    return free && *free - taken >= asked + 32 * kMiB + asked / 32;
+    return free && *free - taken >= asked + std::max({32 * kMiB, asked / 32, total.value_or(0) / 128});
   }
   [[nodiscard]] bool has_hit_allowed() const { return allowed && held() + asked > *allowed * kAlmost; }
-  /// A limit makes what is free beyond it useless.
-  [[nodiscard]] bool is_limited() const {
-    return allowed ? has_hit_allowed() && free.value_or(*allowed) >= asked : has_room_on_device();
-  }
+  /// The limit in the message makes what is free beyond it useless.
+  [[nodiscard]] bool is_limited() const { return has_hit_allowed() && free.value_or(*allowed) >= asked; }
 };
 
 Sums sums_of(const Failure& f) {
@@ -126,21 +130,45 @@ double buffers_since_start(const Failure& f) {
   return f.figures.get(Figure::weights).value_or(0) + f.figures.get(Figure::kv_cache).value_or(0);
 }
 
-/// The device had the request free, and no limit is named: an unnamed one stopped it. Some is kept back by drivers, so
-/// free memory shows a limit only where there is some to spare (as `snapshot oom`).
+/// Other processes that the message names. Where one of them may be this process, what is outside its allocator counts.
+Answer by_others(const Failure& f, const Sums& s) {
+  if (f.may_name_itself || !s.total || !s.free || f.others.empty()) return std::nullopt;
+  if (s.others <= ordinary_outside_bytes(*s.total) || s.others < s.asked) return std::nullopt;
+  return Verdict{
+      Cause::outside,
+      fmt::format("{} were requested and {} were free; of the device's {} others hold {}: {}", size_words(s.asked),
+                  size_words(*s.free), size_words(*s.total), size_words(s.others), processes_words(f.others))};
+}
+
+/// They come first where they hold most of the device: neither this allocator's cache nor what is free is as much.
+Answer by_most_of_others(const Failure& f, const Sums& s) {
+  if (s.is_limited() || s.others <= std::max(s.held(), s.free.value_or(0))) return std::nullopt;
+  return by_others(f, s);
+}
+
+/// The device had the request free, and the message shows no limit: it does not tell what refused. What others hold may
+/// have been more at the failure than when the message was made, so that they come first where they hold more than is
+/// free.
 Answer by_room_on_device(const Failure& f, const Sums& s) {
   if (s.allowed || !s.has_room_on_device(buffers_since_start(f)) || !s.total || *s.free > *s.total) return std::nullopt;
+  const double outside = s.outside().value_or(0);
+  if (outside > ordinary_outside_bytes(*s.total) && outside > *s.free) return std::nullopt;
   return Verdict{
-      Cause::limit,
-      fmt::format("{} were requested and {} of the device's {} were free: something else stopped it, a limit "
-                  "of this process or of the driver",
-                  size_words(s.asked), size_words(*s.free), size_words(*s.total))};
+      Cause::unknown,
+      fmt::format("{} were requested and {} of the device's {} were free: the device had room, and the "
+                  "message does not say what refused it",
+                  size_words(s.asked), size_words(*s.free), size_words(*s.total)),
+      "whether the program or its launcher sets a limit for itself; whether the GPU is shared out (MIG, vGPU, MPS, "
+      "a container); how much memory the host had (on Windows, with the page file); how large a piece the driver "
+      "gives; and, by vramtrack watch beside the program, whether somebody gave memory back since"};
 }
 
 /// A message does not say how the cache lies: as in `snapshot summary`, less than a tenth of what is reserved, or 64
 /// MiB, is what any allocator keeps.
 Answer by_cache(const Failure&, const Sums& s) {
   const double cached = s.cached.value_or(0);
+  // What the driver has moved to the host is no memory of the device, whole or in pieces.
+  if (s.total && s.allocated.value_or(0) > *s.total) return std::nullopt;
   const double room = s.is_limited() ? 0 : s.free.value_or(0);
   if (cached < std::max(64 * kMiB, s.reserved.value_or(0) / 10) || cached + room < s.asked || cached <= room)
     return std::nullopt;
@@ -204,21 +232,11 @@ Answer by_outside_figure(const Failure& f, const Sums& s) {
                   size_words(s.asked), size_words(*s.allocated), size_words(*outside), size_words(*s.total))};
 }
 
-/// Other processes that the message names. Where one of them may be this process, what is outside its allocator counts.
-Answer by_others(const Failure& f, const Sums& s) {
-  if (f.may_name_itself || !s.total || !s.free || f.others.empty()) return std::nullopt;
-  if (s.others <= ordinary_outside_bytes(*s.total) || s.others < s.asked) return std::nullopt;
-  return Verdict{
-      Cause::outside,
-      fmt::format("{} were requested and {} were free; of the device's {} others hold {}: {}", size_words(s.asked),
-                  size_words(*s.free), size_words(*s.total), size_words(s.others), processes_words(f.others))};
-}
-
 /// What is neither free nor this allocator's.
 Answer by_what_is_outside(const Failure& f, const Sums& s) {
-  if (!s.total || !s.free || (!s.reserved && !s.allocated)) return std::nullopt;
+  if (!s.outside()) return std::nullopt;
   const double ordinary = ordinary_outside_bytes(*s.total);
-  const double outside = *s.total - *s.free - s.held();
+  const double outside = *s.outside();
   if (outside <= ordinary || outside < s.asked) return std::nullopt;
   const double own = s.process ? *s.process - s.held() : 0;
   std::string by_whom;
@@ -328,9 +346,10 @@ Answer by_little_room(const Failure& f, const Sums& s) {
 
 /// The first that applies decides; docs/explain.md has them in this order. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_kv_cache, by_total_need,    by_size_of_device, by_pieces,         by_room_on_device, by_cache,
-    by_limit,    by_size_of_share, by_intel_piece,    by_outside_figure, by_others,         by_what_is_outside,
-    by_own_need, by_start,         by_table,          by_what_is_told,   by_process,        by_little_room};
+    by_kv_cache,       by_total_need,   by_size_of_device,  by_pieces,        by_most_of_others,
+    by_room_on_device, by_cache,        by_limit,           by_size_of_share, by_intel_piece,
+    by_outside_figure, by_others,       by_what_is_outside, by_own_need,      by_start,
+    by_table,          by_what_is_told, by_process,         by_little_room};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
@@ -340,6 +359,7 @@ bool judge_device(Failure& f) {
     if (Answer answer = rule(f, sums)) {
       f.cause = answer->cause;
       f.because = std::move(answer->because);
+      f.would_tell = std::move(answer->would_tell);
       return true;
     }
   }
@@ -361,7 +381,7 @@ std::string size_words(double bytes) {
 }
 
 double ordinary_outside_bytes(double total_bytes) {
-  return std::max({kGiB, std::min(2 * kGiB, total_bytes / 8), total_bytes / 10});
+  return std::max({1.5 * kGiB, std::min(2 * kGiB, total_bytes / 8), total_bytes / 10});
 }
 
 void find_cause(Failure& failure) {

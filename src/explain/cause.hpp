@@ -13,6 +13,7 @@ namespace vramtrack::explain {
 struct Verdict {
   Cause cause = Cause::unknown;
   std::string because;
+  std::string would_tell;  ///< as Failure::would_tell
 };
 /// nullopt: the rule does not apply.
 using Answer = std::optional<Verdict>;

@@ -34,6 +34,7 @@ struct Failure {
   bool is_pinned = false;        ///< it happened while host memory was pinned
   Cause cause = Cause::unknown;
   std::string because;
+  std::string would_tell;  ///< what would decide, where the figures tell more of that than the wording; may be empty
 };
 
 /// What happened, once or more often.
@@ -64,7 +65,8 @@ struct Explanation {
 std::optional<Explanation> explain(std::span<const Message> messages);
 
 /// What of a device is in use beside an allocator without anybody to blame: contexts and kernels of libraries. As in
-/// `snapshot oom`, and at least 1 GiB: contexts do not get smaller with the card, and messages come from small ones.
+/// `snapshot oom`, and at least 1.5 GiB: contexts and desktops do not get smaller with the card, and messages come from
+/// small ones.
 double ordinary_outside_bytes(double total_bytes);
 
 }  // namespace vramtrack::explain

@@ -38,11 +38,51 @@ TEST(Judge, EachCauseByItsFigures) {
   EXPECT_EQ(cause_of(torch(4, 24, 1, 22, 0.2)), Cause::too_big);
   EXPECT_EQ(cause_of(torch(4, 24, 1, 15, 7)), Cause::fragmentation);
   EXPECT_EQ(cause_of(torch(4, 24, 1, 8, 0.2)), Cause::outside);
-  EXPECT_EQ(cause_of(torch(4, 24, 12, 11, 0.2)), Cause::limit);
+  EXPECT_EQ(cause_of(torch(4, 24, 12, 11, 0.2)), Cause::unknown) << "it had room: no limit is shown";
   EXPECT_EQ(cause_of(torch(4, 24, 12, 11, 0.2, " 12.00 GiB allowed;")), Cause::limit);
   EXPECT_EQ(cause_of(torch(4, 24, 1, 12, 0.2, " Process 7 has 9.00 GiB memory in use.")), Cause::outside);
   EXPECT_EQ(cause_of("CUDA error: out of memory"), Cause::unknown);
   EXPECT_EQ(cause_of("OOMKilled"), Cause::host);
+}
+
+TEST(Judge, ALimitIsNamedOnlyWhereTheTextShowsOne) {
+  const auto room = explained(torch(0.1, 24, 12, 11, 0.2));
+  EXPECT_EQ(room.cause, Cause::unknown);
+  EXPECT_NE(room.because.find("the device had room, and the message does not say what refused it"), std::string::npos)
+      << room.because;
+  EXPECT_NE(room.would_tell.find("sets a limit for itself"), std::string::npos) << room.would_tell;
+  for (const std::string* const words : {&room.because, &room.fault, &room.would_tell})
+    EXPECT_EQ(words->find("memory_fraction"), std::string::npos) << *words;
+  const auto shown = explained(torch(0.1, 24, 12, 11, 0.2, " 11.25 GiB allowed;"));
+  EXPECT_EQ(shown.cause, Cause::limit);
+  EXPECT_NE(shown.fault.find("set_per_process_memory_fraction"), std::string::npos) << shown.fault;
+}
+
+TEST(Judge, TheLastOfAFullDeviceIsNoRoom) {
+  // Some MiB more were free than were requested.
+  const auto others = explained(
+      "CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 11.91 GiB total capacity; 267.62 MiB already allocated; "
+      "67.06 MiB free; 310.00 MiB reserved in total by PyTorch)");
+  EXPECT_EQ(others.cause, Cause::outside) << others.because;
+  EXPECT_EQ(cause_of(torch(0.02, 23.64, 0.09, 23.1, 0.1)), Cause::full) << "the same of its own memory";
+}
+
+TEST(Judge, AProcessThatHoldsMostComesFirst) {
+  const std::string named =
+      " Process 4711 has 14.85 GiB memory in use. Including non-PyTorch memory, this process has {}.";
+  const auto of = [&named](double asked, double free, double allocated, double cached) {
+    return explained(
+        torch(asked, 23.64, free, allocated, cached, fmt::format(fmt::runtime(named), "7.00 GiB memory in use")));
+  };
+  for (const Explanation& answer : {of(0.06, 1.5, 6.5, 0.1), of(0.06, 0.11, 6.5, 0.1), of(0.5, 0.3, 5, 1.5)}) {
+    EXPECT_EQ(answer.cause, Cause::outside) << answer.because;
+    EXPECT_EQ(answer.fault, "others': process 4711 (14.85 GiB)");
+  }
+  EXPECT_EQ(of(16, 1.5, 6.5, 0.1).cause, Cause::too_big) << "what they hold would not be enough";
+}
+
+TEST(Judge, WhatTheDriverMovedToTheHostIsNoFragmentation) {
+  EXPECT_EQ(cause_of(torch(2.11, 8, 0, 19.84, 2.42)), Cause::too_big);
 }
 
 TEST(Judge, AContainersOwnPidIsNoOther) {
@@ -256,7 +296,7 @@ TEST(Judge, WhatLlamaCppFindsFreeAtItsStartDecides) {
     return explained(fmt::format("  CUDA0: NVIDIA GeForce RTX 3090 (24576 MiB, {} MiB free)\n", free_mib) +
                      std::string(kBuffer));
   };
-  EXPECT_EQ(start(24000).cause, Cause::limit) << "there was room for it";
+  EXPECT_EQ(start(24000).cause, Cause::unknown) << "there was room for it";
   EXPECT_EQ(start(4000).cause, Cause::outside);
   const auto filled = explained(
       "  CUDA0: NVIDIA GeForce RTX 3090 (24576 MiB, 24000 MiB free)\n"
