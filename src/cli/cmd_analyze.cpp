@@ -115,6 +115,7 @@ class Analysis {
       why += fmt::format(" ({} line{} skipped", notes.skipped_lines, notes.skipped_lines == 1 ? "" : "s");
     if (!notes.first_skipped.empty()) why += ", the first: " + notes.first_skipped.front();
     if (notes.skipped_lines > 0) why += ')';
+    for (const std::string& warning : notes.warnings) why += "; " + warning;
     return why + "; check that this is the right file, or name its format with --input-format";
   }
 

@@ -42,6 +42,10 @@ FILES = {
 """,
     "not_a_log.txt": "lorem ipsum\ndolor sit amet\n",
     "empty.csv": "",
+    "no_processes.csv": "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n",
+    "room.log": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 79.15 GiB of which 38.09 GiB "
+                "is free. Including non-PyTorch memory, this process has 41.06 GiB memory in use. Of the allocated memory 39.10 GiB is allocated by "
+                "PyTorch, and 427.46 MiB is reserved by PyTorch but unallocated.\n",
     "good.toml": "[detection]\nmin-r-squared = 0.8\n\n[severity]\nwarning-hours = 48\n",
     "bad_key.toml": "[detection]\n# a comment\nmin-rsquared = 0.8\n",
     "bad_value.toml": "[detection]\nmin-r-squared = 1.8\n",
@@ -110,6 +114,8 @@ CASES = {
     "analyze_spike": ["analyze", "--detector", "spike", "spike.csv"],
     "analyze_composite": ["analyze", "--detector", "composite", "leak.csv"],
     "analyze_two_files": ["analyze", *TREND, "leak.csv", "steady.csv"],
+    "analyze_no_processes": ["analyze", *TREND, "steady.csv", "no_processes.csv"],
+    "analyze_no_processes_alone": ["analyze", "no_processes.csv"],
     "analyze_broken_lines": ["analyze", *TREND, "broken.csv"],
     "analyze_no_capacity": ["analyze", *TREND, "no_total.csv"],
     "analyze_capacity": ["analyze", *TREND, "--capacity", "24GiB", "no_total.csv"],
@@ -182,6 +188,7 @@ CASES = {
     "doctor_format_alone": ["doctor", "--format", "json"],
     "explain": ["explain", "crash.log"],
     "explain_json": ["explain", "--format", "json", "crash.log"],
+    "explain_room": ["explain", "room.log"],
     "explain_unknown": ["explain", "killed.log"],
     "explain_story": ["explain", "story.log"],
     "explain_notice": ["explain", "notice.log"],

@@ -181,10 +181,29 @@ std::vector<std::unique_ptr<PlannedFile>> take_log(std::vector<std::unique_ptr<P
   return parts;
 }
 
-/// Which device logs the process log `process` belongs to; an Error when that is not clear.
-Result<std::vector<std::size_t>> device_logs_of(const std::vector<std::unique_ptr<PlannedFile>>& files,
-                                                const Groups& logs, std::size_t process) {
+/// A process log without a row: no processes were visible.
+bool lists_nobody(const PlannedFile& file) {
+  return file.probe.processes_only && file.probe.devices.empty();
+}
+
+/// "GPU 0", "GPU 0 and 3 more", "no GPU named"
+std::string devices_words(const PlannedFile& file) {
+  const std::vector<LogDevice>& devices = file.probe.devices;
+  if (!has_id(devices.front())) return "no GPU named";
+  return fmt::format("GPU {}{}", name_of(devices.front()),
+                     devices.size() == 1 ? "" : fmt::format(" and {} more", devices.size() - 1));
+}
+
+/// Which logs the process log `process` belongs to; an Error when that is not clear.
+Result<std::vector<std::size_t>> logs_of(const std::vector<std::unique_ptr<PlannedFile>>& files, const Groups& logs,
+                                         std::size_t process) {
   const PlannedFile& p = *files[process];
+  if (lists_nobody(p)) {
+    // What it says, that nobody was visible, is said beside any of the others.
+    for (std::size_t i = 0; i < files.size(); ++i)
+      if (!lists_nobody(*files[i])) return std::vector<std::size_t>{i};
+    return std::vector<std::size_t>{};
+  }
   std::vector<std::size_t> joined;
   std::size_t undecided = SIZE_MAX;
   const auto join = [&](std::size_t log) {
@@ -219,11 +238,10 @@ Result<std::vector<std::size_t>> device_logs_of(const std::vector<std::unique_pt
     if (device_logs == 1 && files[undecided]->probe.devices.size() == 1 && p.probe.devices.size() == 1) {
       join(undecided);
     } else {
-      return fail(
-          fmt::format("{} and {} name GPUs differently ({} and {}), so their rows cannot be joined; analyse them "
-                      "separately, or record uuid (gpu_uuid) in both",
-                      files[undecided]->shown, p.shown, name_of(files[undecided]->probe.devices.front()),
-                      name_of(p.probe.devices.front())));
+      return fail(fmt::format(
+          "{} ({}) and {} ({}) do not name GPUs alike, so it is unknown which processes belong to which GPU; "
+          "analyse them separately, or record uuid (gpu_uuid) in both",
+          files[undecided]->shown, devices_words(*files[undecided]), p.shown, devices_words(p)));
     }
   }
   for (const std::size_t log : joined)
@@ -262,7 +280,7 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
   Groups group = logs;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!files[i]->probe.processes_only) continue;
-    auto joined = device_logs_of(files, logs, i);
+    auto joined = logs_of(files, logs, i);
     if (!joined) return fail(std::move(joined.error()));
     for (const std::size_t log : *joined) group.merge(i, log);
   }
@@ -309,6 +327,7 @@ Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& cat
   roster->single_device = recording.logs_.size() > 1 && most_devices == 1;
   for (const auto& log : recording.logs_)
     for (const auto& part : log) {
+      if (lists_nobody(*part)) continue;  // nor does it have a clock
       for (const LogDevice& device : part->probe.devices) roster->resolve(device);
       catalog.clock_is_relative |= part->probe.relative;
       if (scale == Scale{}) scale = part->probe.scale;
@@ -320,6 +339,10 @@ Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& cat
   for (auto& log : recording.logs_) {
     auto rows = std::make_unique<LogRows>(catalog, *roster, log.front()->shown, log.front()->options.capacity_bytes);
     if (begin && log.front()->times.begins_at) rows->begin_at(*begin);
+    if (lists_nobody(*log.front()))
+      rows->warn(
+          "no processes were visible where it was recorded, as in WSL and in containers; record it on the host to learn "
+          "which process grows");
     auto file = LogFile::open(std::move(log), std::move(rows));
     if (!file) return fail(std::move(file.error()));
     files.push_back(std::move(*file));

@@ -34,13 +34,17 @@ std::string normal_pci(std::string_view text) {
   return out;
 }
 
+bool has_id(const LogDevice& device) {
+  return !device.uuid.empty() || !device.pci_bus_id.empty() || !device.text.empty() || device.index;
+}
+
 SameDevice compare(const LogDevice& a, const LogDevice& b) {
   if (!a.uuid.empty() && !b.uuid.empty()) return a.uuid == b.uuid ? SameDevice::by_uuid : SameDevice::no;
   if (!a.pci_bus_id.empty() && !b.pci_bus_id.empty())
     return a.pci_bus_id == b.pci_bus_id ? SameDevice::by_pci : SameDevice::no;
   if (!a.text.empty() || !b.text.empty()) return a.text == b.text ? SameDevice::by_index : SameDevice::no;
   if (a.index && b.index) return *a.index == *b.index ? SameDevice::by_index : SameDevice::no;
-  return SameDevice::unknown;
+  return has_id(a) || has_id(b) ? SameDevice::unknown : SameDevice::by_index;
 }
 
 std::string device_id(const LogDevice& device) {
@@ -61,6 +65,7 @@ void for_words(const LogDevice& device, Visit visit) {
     visit("t" + device.text);
   else if (device.index)
     visit("i" + std::to_string(*device.index));
+  if (!has_id(device)) visit("-");
 }
 
 }  // namespace

@@ -27,7 +27,11 @@ std::optional<LogDevice> device_numbered(std::string_view text);
 /// "00000000:1d:00.0" for both "0000:1D:00.0" and "00000000:1d:00.0"; empty when `text` is not a PCI address.
 std::string normal_pci(std::string_view text);
 
-/// How certain it is that two descriptions name one device. `unknown`: they have no kind of name in common.
+/// Whether a log says which device it means.
+bool has_id(const LogDevice& device);
+
+/// How certain it is that two descriptions name one device. `unknown`: they have no kind of name in common. Two without
+/// any id are as one with an index: a log that does not say which GPU it means has only one.
 enum class SameDevice : std::uint8_t { no, unknown, by_index, by_pci, by_uuid };
 SameDevice compare(const LogDevice& a, const LogDevice& b);
 

@@ -177,6 +177,49 @@ TEST(Joining, JoinsTheOneGpuOfEachWhateverItIsCalled) {
   EXPECT_THAT(r.device("GPU-x"), SizeIs(2));
 }
 
+TEST(Joining, ProcessesWithoutAGpuBelongToTheOnlyOne) {
+  Files files;
+  const std::string header = "timestamp, pid, process_name, used_gpu_memory [MiB]\n";
+  const auto process = files.write("p.csv", header +
+                                                "2026/03/01 10:00:00, 7, a, 4 MiB\n2026/03/01 10:00:00, 8, b, 5 MiB\n"
+                                                "2026/03/01 10:00:01, 7, a, 6 MiB\n");
+  const auto uuid = files.write("u.csv", "timestamp, uuid, memory.used [MiB]\n2026/03/01 10:00:00, GPU-x, 9 MiB\n");
+  const auto nameless = files.write("n.csv", "timestamp, memory.used [MiB]\n2026/03/01 10:00:00, 9 MiB\n");
+  for (const auto& [device, id] : {std::pair{files.write("d.csv", kLog), "0"}, {uuid, "GPU-x"}, {nameless, "0"}}) {
+    const auto r = read_logs({device, process});
+    ASSERT_EQ(r.error, "") << device;
+    EXPECT_EQ(r.catalog->devices().size(), 1U) << device;
+    EXPECT_THAT(r.of(Metric::process_used, id, 7), SizeIs(2)) << device;
+    EXPECT_THAT(r.of(Metric::process_used, id, 8), SizeIs(1)) << device;
+  }
+  EXPECT_EQ(read_logs({process}).catalog->devices().size(), 1U);
+  // Beside several GPUs nobody can tell.
+  const auto two = files.write("two.csv",
+                               "timestamp, index, memory.used [MiB]\n2026/03/01 10:00:00, 0, 1 MiB\n"
+                               "2026/03/01 10:00:00, 1, 1 MiB\n");
+  EXPECT_THAT(read_logs({two, process}).error, HasSubstr("two.csv (GPU 0 and 1 more) and "));
+  EXPECT_THAT(read_logs({two, process}).error, HasSubstr("p.csv (no GPU named)"));
+}
+
+TEST(Joining, AProcessLogWithNothingButItsHeaderSaysThatNobodyWasVisible) {
+  Files files;
+  const auto device = files.write("d.csv", kLog);
+  for (const char* const columns : {"timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n",
+                                    "timestamp, pid, process_name, used_gpu_memory [MiB]\n"}) {
+    const auto nobody = files.write("p.csv", columns);
+    for (const auto& given : {std::vector{device, nobody}, {nobody, device}}) {
+      const auto r = read_logs(given);
+      ASSERT_EQ(r.error, "");
+      EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1), Pair(kTen + 1, 2)));
+      EXPECT_FALSE(r.catalog->clock_is_relative);
+      EXPECT_THAT(r.notes.warnings, ElementsAre(testing::StartsWith(nobody + ": no processes were visible")));
+    }
+    const auto alone = read_logs({nobody});
+    EXPECT_THAT(alone.samples, SizeIs(0));
+    EXPECT_THAT(alone.notes.warnings, ElementsAre(testing::StartsWith("no processes were visible")));
+  }
+}
+
 TEST(Joining, AnAmbiguousJoinNamesBothFiles) {
   Files files;
   const auto a = files.write("a.csv", kLog);
