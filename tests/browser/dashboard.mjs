@@ -116,6 +116,28 @@ describe("dashboard", { concurrency: false }, () => {
     });
   });
 
+  it("every text of the verdict stands beside its label, at any width", async () => {
+    await on(agent.url, async (page) => {
+      await toGpu(page);
+      await page.waitForSelector("details[open] dl.verdict dd");
+      for (const width of [1280, 700]) {
+        await page.setViewportSize({ width, height: 900 });
+        const texts = await page.evaluate(() => [...document.querySelectorAll("dl.verdict > div")].flatMap((row) => {
+          const label = row.querySelector("dt").getBoundingClientRect();
+          return [...row.querySelectorAll("dd")].map((dd, i) => {
+            const { left, width, top } = dd.getBoundingClientRect();
+            return { i, text: dd.textContent, width, beside: left >= label.right, beneath: top >= label.bottom };
+          });
+        }));
+        assert.ok(texts.some(({ i }) => i > 0), "a label with several texts");
+        for (const { text, width: own, beside, beneath } of texts) {
+          assert.ok(width > 736 ? beside : beneath, `${text}, ${width} px`);
+          assert.ok(own > width / 3, `${text}: ${own} px wide`);
+        }
+      }
+    });
+  });
+
   it("the past is there at once, from the store", async () => {
     await on(agent.url, async (page) => {
       await toGpu(page);
