@@ -42,11 +42,12 @@ std::string table(const std::vector<Program>& programs) {
       if (run.seen_from_start) warm_up_s.push_back(run.warm_up_s);
     }
     out += fmt::format("{:<12}  {:<32} {:<12} {:>5} {:>6} {:>9} {:>10} {:>10}  {}\n", p.key.substr(0, kIdDigits),
-                       p.name, p.user, p.runs, p.leaked, warm_up_s.empty() ? "-" : format_span(median(warm_up_s)),
+                       printable(p.name), printable(p.user), p.runs, p.leaked,
+                       warm_up_s.empty() ? "-" : format_span(median(warm_up_s)),
                        settled_bytes.empty() ? "-" : format_bytes(median(settled_bytes)), format_bytes(peak_bytes),
                        iso8601(std::chrono::floor<std::chrono::seconds>(p.last)));
   }
-  return printable(out);
+  return out;
 }
 
 int forget(const ProgramsOptions& options, const std::string& store, const std::vector<Program>& programs,

@@ -103,7 +103,7 @@ class Experience(unittest.TestCase):
         self.assertAlmostEqual(line["recent"][-1]["settled_bytes"], 19 * 2**30, delta=2**28)
         self.assertAlmostEqual(line["recent"][-1]["warm_up_s"], 3600, delta=400)
         table = self.programs(store)
-        self.assertRegex(table, r"python train.py +ada +3 +0 +\d+ min +19.0 GiB")
+        self.assertRegex(table, r"^id .*\n[0-9a-f]{12}  python train.py +ada +3 +0 +\d+ min +19.0 GiB.*\n$")
         self.assertNotIn("hunter2", table + json.dumps(line))
         replayed = self.box.run("replay", store)
         self.assertEqual(replayed.returncode, 0, replayed.stderr)
