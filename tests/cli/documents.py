@@ -188,7 +188,8 @@ class Readme(unittest.TestCase):
         for folder in (tools, logs, self.box.work / "build" / "release"):
             folder.mkdir(parents=True)
         self.box.run("simulate", "--csv", str(logs / "gpu.csv"), "--process-csv", str(logs / "apps.csv"))
-        shutil.copy(logs / "gpu.csv", self.box.work)
+        for log in ("gpu.csv", "apps.csv"):
+            shutil.copy(logs / log, self.box.work)
         (tools / "nvidia-smi").write_text(NVIDIA_SMI.format(python=sys.executable, folder=logs))
         (tools / "nvidia-smi").chmod(0o755)
         for link in (tools / "vramtrack", self.box.work / "build" / "release" / "vramtrack"):
@@ -263,9 +264,18 @@ class Readme(unittest.TestCase):
             if not language:
                 self.assertFalse([line for line in lines if re.match(r"(\$|#|vramtrack|make|sudo|pip|build/)", line)], "use ```sh")
 
+    def test_the_first_answer_is_what_the_command_prints(self):
+        """The simulated job, 16 minutes before its end."""
+        for log in ("gpu.csv", "apps.csv"):
+            header, *rows = (self.box.work / log).read_text().splitlines(keepends=True)
+            (self.box.work / log).write_text(header + "".join(row for row in rows if row[11:19] <= "09:15:00"))
+        _, text = self.run_to_its_end("build/release/vramtrack analyze gpu.csv apps.csv")
+        shown = next(lines for language, lines in self.blocks(read("README.md")) if not language)
+        self.assertIn(" ".join(" ".join(shown).split()), " ".join(text.split()))
+
     def test_the_first_screen(self):
         screen = "\n".join(read("README.md").splitlines()[:40])
-        for part in (r"!\[.+\]\(docs/images/.+\.png\)", "make run", "build/release/vramtrack analyze gpu.csv", "^GPU 0 .*: LEAK"):
+        for part in (r"!\[.+\]\(docs/images/.+\.png\)", "make run", "build/release/vramtrack analyze gpu.csv apps.csv", "^GPU 0 .*: LEAK"):
             self.assertRegex(screen, re.compile(part, re.MULTILINE))
 
 
