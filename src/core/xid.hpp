@@ -30,6 +30,15 @@ std::span<const XidInfo> known_xids();
 /// Null: nothing is known about this number. Pure; O(log n).
 const XidInfo* find_xid(std::uint64_t code);
 
+/// How grave an XID is: by the table; a warning where it has no such number. `line`, the driver's own message where it
+/// is at hand, may say that an error is fatal, as in "145, RLW_SRC_TRACK Fatal XC1 i0 Link 03 (...)": then it is
+/// critical, unless the number is one that programs cause: those lines quote names that programs choose. Pure;
+/// O(length).
+XidSeverity xid_severity(std::uint64_t code, std::string_view line = {});
+
+/// What to do about it; for a number that is not in the table, where to look it up. Pure.
+std::string_view xid_advice(std::uint64_t code);
+
 /// "XID 79: the GPU has fallen off the bus"; a number without a known meaning refers to NVIDIA's list. Pure.
 std::string describe_xid(std::uint64_t code);
 

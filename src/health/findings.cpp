@@ -66,14 +66,10 @@ HealthFinding xid_finding(const DriverEvent& event) {
   HealthFinding finding;
   finding.kind = "xid";
   finding.what = describe_xid(event.code);
-  if (const XidInfo* info = find_xid(event.code)) {
-    finding.severity = static_cast<HealthSeverity>(info->severity);
+  finding.severity = static_cast<HealthSeverity>(xid_severity(event.code, event.text));
+  finding.advice = std::string(xid_advice(event.code));
+  if (const XidInfo* info = find_xid(event.code))
     finding.cause = std::string(kXidCauseNames[static_cast<std::size_t>(info->cause)]);
-    finding.advice = std::string(info->advice);
-  } else {
-    finding.severity = HealthSeverity::warning;
-    finding.advice = "look it up in NVIDIA's list of XID errors (docs.nvidia.com/deploy/xid-errors)";
-  }
   if (event.code == kRecoveryChanged) judge_recovery(event, finding);
   if (!event.process.empty() || event.pid)
     finding.what += fmt::format(" ({}{}{})", event.pid ? fmt::format("pid {}", *event.pid) : std::string(),

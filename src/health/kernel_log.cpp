@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/xid.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -238,7 +240,8 @@ void DriverLogReader::mismatch(std::string_view text, std::optional<double> sinc
 
 void DriverLogReader::add(DriverEvent event) {
   const auto same = std::find_if(events_.begin(), events_.end(), [&](const DriverEvent& one) {
-    return one.kind == event.kind && one.code == event.code && one.pci_address == event.pci_address;
+    return one.kind == event.kind && one.code == event.code && one.pci_address == event.pci_address &&
+           xid_severity(one.code, one.text) == xid_severity(event.code, event.text);
   });
   if (same == events_.end()) {
     if (events_.size() >= kMostEvents) {

@@ -32,7 +32,8 @@ struct DriverEvent {
   std::string module_version;
 };
 
-/// Reads lines and keeps one event for each kind, GPU and XID. What the driver wrote before it was last loaded is
+/// Reads lines and keeps one event for each kind, GPU, XID and severity: a fatal message is not lost behind later ones
+/// that are not. What the driver wrote before it was last loaded is
 /// forgotten, and what it wrote about a GPU before it said that no recovery is needed any more (XID 154, "None").
 /// Holds at most 1024 events, whatever the input is. Not thread-safe.
 class DriverLogReader {

@@ -13,17 +13,11 @@ namespace {
 
 constexpr double kXidCounts_s = 24 * 3600;
 
-/// Errors of a program itself, and errors of which nothing is known, say nothing about the GPU's health.
+/// Errors of a program itself say nothing about the GPU's health.
 Condition xid_condition(std::uint64_t code) {
-  const XidInfo* info = find_xid(code);
-  if (info == nullptr || info->severity == XidSeverity::info) return Condition::healthy;
-  return info->severity == XidSeverity::critical ? Condition::failing : Condition::degraded;
-}
-
-/// What to do about an XID that implies a condition.
-std::string xid_advice(std::uint64_t code) {
-  const XidInfo* info = find_xid(code);
-  return std::string(info != nullptr ? info->advice : std::string_view());
+  const XidSeverity severity = xid_severity(code);
+  if (severity == XidSeverity::info) return Condition::healthy;
+  return severity == XidSeverity::critical ? Condition::failing : Condition::degraded;
 }
 
 std::string xid_text(const LastXid& xid) {
@@ -92,7 +86,8 @@ HealthReport judge_health(const SeriesView& device, Timestamp now) {
   if (device.last_xid && seconds_between(device.last_xid->time, now) < kXidCounts_s) {
     const Condition condition = xid_condition(device.last_xid->code);
     if (condition != Condition::healthy)
-      report.problems.push_back({condition, xid_text(*device.last_xid), xid_advice(device.last_xid->code), "xid"});
+      report.problems.push_back(
+          {condition, xid_text(*device.last_xid), std::string(xid_advice(device.last_xid->code)), "xid"});
   }
   std::stable_sort(report.problems.begin(), report.problems.end(),
                    [](const HealthProblem& a, const HealthProblem& b) { return a.condition > b.condition; });

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace vramtrack {
 namespace {
 
@@ -32,6 +34,39 @@ TEST(Xid, TheCauseAndTheSeverityOfTheUsualOnes) {
     EXPECT_TRUE(is(code, XidCause::hardware, XidSeverity::warning)) << code;
   for (const std::uint64_t code : {119U, 120U}) EXPECT_TRUE(is(code, XidCause::driver, XidSeverity::critical)) << code;
   EXPECT_TRUE(is(54, XidCause::power, XidSeverity::critical));
+}
+
+/// The numbers that the catalog has a use for, and no others.
+TEST(Xid, TheTableHasEachNumberOfTheCatalog) {
+  constexpr std::pair<std::uint64_t, std::uint64_t> kUsed[] = {
+      {8, 8},   {11, 11}, {13, 14}, {25, 25}, {31, 32}, {37, 41},  {43, 46},   {48, 48},   {54, 54},   {60, 60},
+      {62, 64}, {66, 72}, {74, 80}, {82, 86}, {88, 89}, {92, 110}, {119, 121}, {126, 137}, {139, 172},
+  };
+  for (const auto& [first, last] : kUsed)
+    for (std::uint64_t code = first; code <= last; ++code) EXPECT_NE(find_xid(code), nullptr) << code;
+  // Its immediate action is to reset the GPU or to restart the machine.
+  for (const std::uint64_t code : {46U, 62U, 64U, 79U, 95U, 109U, 110U, 119U, 120U, 136U, 140U, 143U, 158U})
+    EXPECT_EQ(xid_severity(code), XidSeverity::critical) << code;
+}
+
+TEST(Xid, TheLineOfTheDriverSaysWhetherAnErrorIsFatal) {
+  for (std::uint64_t code = 144; code <= 150; ++code) {
+    const std::string begin = "NVRM: Xid (PCI:0000:04:00): " + std::to_string(code);
+    EXPECT_NE(xid_severity(code), XidSeverity::info) << code;
+    EXPECT_EQ(xid_severity(code, begin + ", RLW_REMAP Fatal XC0 i0 Link 03 (0x00000004 0x00000040)"),
+              XidSeverity::critical);
+    EXPECT_EQ(xid_severity(code, begin + ", RLW, fatal, cross-contain=0, injected=0, Link 3 (0x00000004)"),
+              XidSeverity::critical);
+    for (const char* harmless : {"Nonfatal", "nonfatal,", "Non-fatal"})
+      EXPECT_EQ(xid_severity(code, begin + ", NETIR_BER_EVENT " + harmless + " XC0 i0 Link 03 (0x00086226)"),
+                xid_severity(code))
+          << code;
+  }
+  EXPECT_EQ(xid_severity(4711), XidSeverity::warning);
+  EXPECT_EQ(xid_severity(4711, "NVRM: Xid (PCI:0000:04:00): 4711, NEW_UNIT Fatal"), XidSeverity::critical);
+  EXPECT_EQ(xid_severity(4711, "NVRM: Xid (PCI:0000:04:00): 4711, NON_FATAL_UNIT"), XidSeverity::warning);
+  EXPECT_EQ(xid_severity(31, "NVRM: Xid (PCI:0000:04:00): 31, pid=7, name=fatal, MMU Fault"), XidSeverity::info)
+      << "a program's name";
 }
 
 TEST(Xid, AnUnknownNumberRefersToNvidiasList) {

@@ -1,5 +1,6 @@
 #include "health/checkup.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -174,6 +175,20 @@ TEST(HealthCheckup, AnUnknownXidIsAWarning) {
   facts.log.events = {xid(4711)};
   EXPECT_EQ(only(facts).severity, HealthSeverity::warning);
   EXPECT_EQ(only(facts).cause, "");
+  facts.log.events[0].text = "NVRM: Xid (PCI:0000:65:00): 4711, NEW_UNIT Fatal XC0 i0 Link 03 (0x00000001)";
+  EXPECT_EQ(only(facts).severity, HealthSeverity::critical) << "the driver says so";
+  EXPECT_EQ(check_health(facts).status, HealthStatus::unhealthy);
+}
+
+TEST(HealthCheckup, AFatalErrorOfNvlinkIsUnhealthy) {
+  for (std::uint64_t code = 144; code <= 150; ++code) {
+    HealthFacts facts = healthy();
+    facts.log.events = {xid(code)};
+    facts.log.events[0].text =
+        fmt::format("NVRM: Xid (PCI:0000:65:00): {}, RLW_SRC_TRACK Fatal XC1 i0 Link 03 (0x00000007 0x00000001)", code);
+    EXPECT_EQ(check_health(facts).status, HealthStatus::unhealthy) << code;
+    EXPECT_EQ(only(facts).cause, "hardware");
+  }
 }
 
 TEST(HealthCheckup, AGpuOffTheBusIsToldOnceAndAlsoWhereTheDriverListsItNoMore) {

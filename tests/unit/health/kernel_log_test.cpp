@@ -74,6 +74,17 @@ TEST(KernelLog, SeveralOfOneKindAreOneEvent) {
   EXPECT_EQ(events[1].count, 1U);
 }
 
+TEST(KernelLog, AFatalMessageIsNotLostBehindALaterOneThatIsNot) {
+  const auto events = read(
+      "[1.000000] NVRM: Xid (PCI:0000:65:00): 149, NETIR_LINK_DOWN Fatal XC0 i0 Link 08 (0x02100611)\n"
+      "[2.000000] NVRM: Xid (PCI:0000:65:00): 149, NETIR_BER_EVENT Nonfatal XC0 i0 Link 03 (0x00086226)\n"
+      "[3.000000] NVRM: Xid (PCI:0000:65:00): 149, NETIR_BER_EVENT Nonfatal XC0 i0 Link 03 (0x00086226)\n");
+  ASSERT_THAT(events, SizeIs(2));
+  EXPECT_THAT(events[0].text, HasSubstr("NETIR_LINK_DOWN Fatal"));
+  EXPECT_EQ(events[0].count, 1U);
+  EXPECT_EQ(events[1].count, 2U);
+}
+
 TEST(KernelLog, AGpuOffTheBusInEachOfTheDriversWords) {
   for (const char* line :
        {"NVRM: GPU 0000:65:00.0: GPU has fallen off the bus.", "NVRM: GPU at 0000:65:00.0 has fallen off the bus.",

@@ -96,6 +96,12 @@ TEST(Health, AnXidOfTheHardwareCountsForADayAProgramsOwnDoesNot) {
   EXPECT_EQ(judge_health(s, at(10)).condition, Condition::healthy);
   s.last_xid = LastXid{at(5), 4711, ""};
   EXPECT_EQ(xid_words(s, clock_of), "last XID 4711, at 5 s");
+  EXPECT_EQ(judge_health(s, at(10)).condition, Condition::degraded) << "nothing says that it is a program's own";
+  EXPECT_THAT(judge_health(s, at(10)).problems.at(0).next, HasSubstr("look it up"));
+  for (std::uint64_t code = 144; code <= 150; ++code) {  // NVLink 5
+    s.last_xid = LastXid{at(5), code, ""};
+    EXPECT_GE(judge_health(s, at(10)).condition, Condition::degraded) << code;
+  }
 }
 
 TEST(Health, AReplayKnowsItsXidsOnly) {
