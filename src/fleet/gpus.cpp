@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace vramtrack::fleet {
 namespace {
@@ -32,10 +33,20 @@ std::string key_of(const Labels& labels) {
 struct Tracked {
   Reading reading;
   std::size_t track = 0;
+  std::size_t name_rank = 0;
 };
 
 bool earlier(const Tracked& a, const Tracked& b) {
-  return a.reading.time_ms != b.reading.time_ms ? a.reading.time_ms < b.reading.time_ms : a.track < b.track;
+  return std::tie(a.reading.time_ms, a.name_rank, a.track) < std::tie(b.reading.time_ms, b.name_rank, b.track);
+}
+
+/// Of each time, those under the preferred name. `all` in the order of earlier().
+void keep_preferred_names(std::vector<Tracked>& all) {
+  std::size_t kept = 0;
+  for (const Tracked& one : all)
+    if (kept == 0 || all[kept - 1].reading.time_ms != one.reading.time_ms || all[kept - 1].name_rank == one.name_rank)
+      all[kept++] = one;
+  all.resize(kept);
 }
 
 /// Calls group(first, last) for the readings of each time.
@@ -87,14 +98,14 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
     if (is_process)
       gpu.processes.push_back({{}, identity->pid, identity->process_name, identity->workload.user});
     else
-      gpu.tracks.push_back({{}, identity->workload, meaning->rank, meaning->exporter->name == kAgent});
+      gpu.tracks.push_back(
+          {{}, identity->workload, meaning->rank, meaning->name_rank, meaning->exporter->name == kAgent});
   }
   Gpu& gpu = machines_.at(place->second.host).gpus.at(place->second.device);
   PackedSeries& samples =
       is_process ? gpu.processes[place->second.track].samples : gpu.tracks[place->second.track].samples;
-  const double unit = is_process ? meaning->exporter->process_unit_bytes : meaning->exporter->unit_bytes;
   for (const Point& point : points) {
-    const auto bytes = bytes_of(point.value, unit);
+    const auto bytes = bytes_of(point.value, meaning->unit_bytes);
     if (!bytes) {
       ++blank_values_;
       continue;
@@ -111,7 +122,7 @@ void Gpus::add_capacity(const Labels& labels, const std::vector<Point>& points) 
   if (!identity) return;
   Parts& parts = parts_[{identity->device.host, identity->device.id}][meaning->rank];
   for (const Point& point : points) {
-    const auto bytes = bytes_of(point.value, meaning->exporter->unit_bytes);
+    const auto bytes = bytes_of(point.value, meaning->unit_bytes);
     if (!bytes) continue;
     switch (meaning->role) {
       case Role::used:
@@ -188,9 +199,10 @@ UsedMemory used_memory(const Gpu& gpu) {
   for (const std::size_t i : chosen) {
     readings.clear();
     gpu.tracks[i].samples.unpack(readings);
-    for (const Reading& reading : readings) all.push_back({reading, i});
+    for (const Reading& reading : readings) all.push_back({reading, i, gpu.tracks[i].name_rank});
   }
   std::stable_sort(all.begin(), all.end(), earlier);
+  keep_preferred_names(all);
   each_time(all, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin + 1; i < end && !out.is_shared; ++i)
       out.is_shared = all[i].track != all[begin].track && all[i].reading.bytes != all[begin].reading.bytes &&

@@ -18,7 +18,8 @@ namespace vramtrack::fleet {
 struct Track {
   PackedSeries samples;
   Workload workload;
-  std::size_t rank = 0;  ///< of the exporter
+  std::size_t rank = 0;       ///< of the exporter
+  std::size_t name_rank = 0;  ///< of the metric among its exporter's
   bool is_by_agent = false;
 };
 
@@ -86,7 +87,8 @@ class Gpus {
 
 /// The memory in use of one GPU, in order of time. One exporter's series are used, the preferred one's. Where series
 /// overlap, equal values at one time are copies (dcgm-exporter repeats a GPU for each pod that shares it) and count
-/// once; values that differ are shares of different users and are added up.
+/// once; values that differ are shares of different users and are added up. Where an exporter has the memory under two
+/// names at one time, in another unit for example, the preferred name counts.
 struct UsedMemory {
   std::vector<Reading> readings;
   bool is_shared = false;    ///< shares were added up

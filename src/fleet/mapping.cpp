@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "core/toml_depth.hpp"
 
@@ -18,6 +19,18 @@ constexpr std::array<std::pair<std::string_view, double>, 7> kUnits = {{{"bytes"
                                                                         {"kB", 1e3},
                                                                         {"MB", 1e6},
                                                                         {"GB", 1e9}}};
+
+/// The unit that the name of a metric ends with, whatever the case of its letters: 1 of "..._USED_BYTES"; nullopt: it
+/// does not say.
+std::optional<double> unit_in_name(std::string_view metric) {
+  const std::string_view last = metric.substr(metric.find_last_of("_.") + 1);
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
+  for (const auto& [name, bytes] : kUnits)
+    if (std::equal(last.begin(), last.end(), name.begin(), name.end(), same)) return bytes;
+  return std::nullopt;
+}
 
 /// Reads tables of names; remembers the first error.
 class TableReader {
@@ -185,15 +198,19 @@ void Mapping::index_metrics() {
                                                                  {&e.total, Role::total},
                                                                  {&e.process, Role::process}}};
     for (const auto& [names, role] : roles)
-      for (const std::string& name : *names) metrics_.try_emplace(name, i, role);
+      for (std::size_t rank = 0; rank < names->size(); ++rank) {
+        const std::string& name = (*names)[rank];
+        const double unit_bytes = role == Role::process ? e.process_unit_bytes : e.unit_bytes;
+        metrics_.try_emplace(name, Known{i, rank, role, unit_in_name(name).value_or(unit_bytes)});
+      }
   }
 }
 
 std::optional<MetricMeaning> Mapping::find(const std::string& metric) const {
   const auto found = metrics_.find(metric);
   if (found == metrics_.end()) return std::nullopt;
-  const auto& [exporter, role] = found->second;
-  return MetricMeaning{&exporters_[exporter], role, exporter};
+  const Known& known = found->second;
+  return MetricMeaning{&exporters_[known.exporter], known.role, known.exporter, known.name_rank, known.unit_bytes};
 }
 
 }  // namespace vramtrack::fleet

@@ -20,8 +20,8 @@ using Names = std::vector<std::string>;
 struct Exporter {
   std::string name;
   Names used, free, reserved, total;
-  Names process;  ///< memory of one process; may be empty
-  double unit_bytes = 1;
+  Names process;          ///< memory of one process; may be empty
+  double unit_bytes = 1;  ///< of metrics whose names do not say; likewise of processes
   double process_unit_bytes = 1;
   Names device_labels, index_labels, partition_labels, host_labels, model_labels, driver_labels;
 };
@@ -44,7 +44,9 @@ enum class Role : std::uint8_t { used, free, reserved, total, process };
 struct MetricMeaning {
   const Exporter* exporter = nullptr;
   Role role = Role::used;
-  std::size_t rank = 0;  ///< of the exporter: the lower one is preferred
+  std::size_t rank = 0;       ///< of the exporter: the lower one is preferred
+  std::size_t name_rank = 0;  ///< of the name among those of its role, likewise
+  double unit_bytes = 1;      ///< what one unit of its values is
 };
 
 /// Not changed after it was made; may be read by several threads.
@@ -72,7 +74,12 @@ class Mapping {
   std::vector<Exporter> exporters_;
   WorkloadLabels workload_;
   ContextMetrics context_;
-  std::unordered_map<std::string, std::pair<std::size_t, Role>> metrics_;
+  struct Known {
+    std::size_t exporter = 0, name_rank = 0;
+    Role role = Role::used;
+    double unit_bytes = 1;
+  };
+  std::unordered_map<std::string, Known> metrics_;
 };
 
 }  // namespace vramtrack::fleet

@@ -196,6 +196,48 @@ class OnPrometheus(Scan):
         self.assertEqual(len(rows["analysis"]), 8)
 
 
+def renamed(series):
+    """As dcgm-exporter 4.9 has them: in bytes, under other names, with other labels."""
+    labels, samples = series
+    labels = {{"Hostname": "hostname", "DCGM_FI_DRIVER_VERSION": "DCGM_FI_SYSTEM_DRIVER_VERSION"}.get(k, k): v for k, v in labels.items()}
+    labels["__name__"] += "_BYTES"
+    return labels, [(ms, value * 1048576.0) for ms, value in samples]
+
+
+@installed(Prometheus)
+class NamesOfDcgmExporter49(Scan):
+    def test_old_and_new_names_beside_each_other(self):
+        driver = {"DCGM_FI_DRIVER_VERSION": "595.1"}
+        leak, calm = leaking(9), healthy(3)
+        both, upgraded = (labels(host, 0, **driver) for host in ("both", "upgraded"))
+        half = len(leak) // 2
+
+        def capacity(host):
+            total = labels(host, 0, metric="DCGM_FI_DEV_FB_CAPACITY", **driver)
+            return renamed((total, [(ms, CAPACITY_MIB) for ms, _ in leak]))
+        series = with_capacity([(labels("old", 0, **driver), leak)]) + [
+            renamed((labels("new", 0, **driver), leak)), capacity("new"),
+            renamed((labels("calm", 0, **driver), calm)), capacity("calm"),
+            # A collector file with both, and an exporter that was upgraded in the middle of the leak.
+            (both, leak), renamed((both, leak)), capacity("both"),
+            (upgraded, leak[:half]), renamed((upgraded, leak[half:])), capacity("upgraded"),
+        ]
+        server = self.serve(Prometheus, series)
+        for path in ("remote-read", "query-range"):
+            with self.subTest(path):
+                rows = self.lines(server.url, "--read-by", path, code=1)
+                self.assertEqual(self.leaks(rows), {("old", 0), ("new", 0), ("both", 0), ("upgraded", 0)})
+                by_host = {r["series"]["host"]: r for r in rows["analysis"]}
+                self.assertEqual(set(by_host), {"old", "new", "calm", "both", "upgraded"})
+                for host, row in by_host.items():
+                    self.assertEqual(row["capacity_bytes"], CAPACITY_MIB << 20, host)
+        # The very same verdict, whatever the name and the unit.
+        rows = self.lines(server.url, code=1)
+        verdicts = {r["series"]["host"]: (r["verdict"], r["alerts"], r["samples"]) for r in rows["analysis"]}
+        for host in ("new", "both", "upgraded"):
+            self.assertEqual(verdicts[host], verdicts["old"], host)
+
+
 @installed(VictoriaMetrics)
 class OnVictoriaMetrics(Scan):
     def test_its_export_is_read(self):

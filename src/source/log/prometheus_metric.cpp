@@ -43,7 +43,8 @@ std::optional<int> index_in(std::string_view text) {
 std::optional<PrometheusMetric> gpu_memory_metric(std::string_view name) {
   const std::string low = logtext::lowered(name);
   if (!is_of_gpu(low) || low.find("process") != std::string::npos || low.find("peak") != std::string::npos ||
-      low.find("ratio") != std::string::npos || low.find("bar1") != std::string::npos)
+      low.find("ratio") != std::string::npos || low.find("bar1") != std::string::npos ||
+      low.find("vgpu") != std::string::npos)
     return std::nullopt;
   const Column column = classify_column(name);
   PrometheusMetric out;

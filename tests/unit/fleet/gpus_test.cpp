@@ -104,6 +104,48 @@ TEST(Gpus, SharesOfPodsAreAddedUp) {
   EXPECT_EQ(mib(used), (std::vector<std::uint64_t>{20, 60, 100}));
 }
 
+TEST(Gpus, TwoNamesOfOneExporterCountOnceAndTheExactOneIsRead) {
+  Gpus gpus(mapping());
+  const double mib = kMiB;
+  // Both names in each scrape, repeated for each pod that shares the GPU: rounded values are no shares.
+  for (const char* pod : {"a", "b"}) {
+    gpus.add(dcgm("USED", {{"pod", pod}}), points({10, 20, 30}));
+    gpus.add(dcgm("USED_BYTES", {{"pod", pod}}), points({10.4 * mib, 20.4 * mib}));
+  }
+  const UsedMemory used = used_memory(only_gpu(gpus));
+  EXPECT_FALSE(used.is_shared);
+  ASSERT_EQ(used.readings.size(), 3U);
+  EXPECT_EQ(used.readings[0].bytes, std::llround(10.4 * mib));
+  EXPECT_EQ(used.readings[2].bytes, 30 * kMiB) << "it has no other value at that time";
+}
+
+TEST(Gpus, SharesUnderTwoNamesAreAddedUpOnce) {
+  Gpus gpus(mapping());
+  gpus.add(dcgm("USED", {{"pod", "a"}}), points({10, 10}));
+  gpus.add(dcgm("USED", {{"pod", "b"}}), points({10, 50}));
+  gpus.add(dcgm("USED_BYTES", {{"pod", "a"}}), points({10.0 * kMiB, 10.0 * kMiB}));
+  gpus.add(dcgm("USED_BYTES", {{"pod", "b"}}), points({10.0 * kMiB, 50.0 * kMiB}));
+  const UsedMemory used = used_memory(only_gpu(gpus));
+  EXPECT_TRUE(used.is_shared);
+  EXPECT_EQ(mib(used), (std::vector<std::uint64_t>{20, 60}));
+}
+
+TEST(Gpus, AnExporterThatIsUpgradedGoesOnAsOneGpu) {
+  Gpus gpus(mapping());
+  gpus.add(dcgm("USED", {{"DCGM_FI_DRIVER_VERSION", "595.1"}}), points({10, 20}));
+  gpus.add({{"hostname", "node1"},
+            {"UUID", "GPU-1"},
+            {"__name__", "DCGM_FI_DEV_FB_USED_BYTES"},
+            {"DCGM_FI_SYSTEM_DRIVER_VERSION", "595.1"}},
+           points({30.0 * kMiB, 40.0 * kMiB}, 5000));
+  gpus.add_capacity({{"hostname", "node1"}, {"UUID", "GPU-1"}, {"__name__", "DCGM_FI_DEV_FB_CAPACITY_BYTES"}},
+                    points({80.0 * kMiB}, 6000));
+  const Gpu gpu = only_gpu(gpus);
+  EXPECT_EQ(mib(used_memory(gpu)), (std::vector<std::uint64_t>{10, 20, 30, 40}));
+  EXPECT_EQ(gpu.capacity_bytes, 80 * kMiB);
+  EXPECT_EQ(tenancies(gpu).size(), 1U) << "the same driver, by another label";
+}
+
 TEST(Gpus, TheCapacityIsTheSumOfAScrapeWhereThereIsNoTotal) {
   Gpus gpus(mapping());
   gpus.add(dcgm("USED"), points({100}));
@@ -181,6 +223,19 @@ device_labels = ["UUID"]
   EXPECT_EQ(own->find("my_vram")->rank, 0U);
   EXPECT_FALSE(own->find("DCGM_FI_DEV_FB_USED"));
   EXPECT_TRUE(own->find("nvidia_smi_memory_used_bytes"));
+}
+
+TEST(Mapping, ANameThatEndsWithAUnitIsInThatUnit) {
+  for (const char* part : {"USED", "FREE", "RESERVED", "TOTAL", "CAPACITY"})
+    for (const auto& [suffix, unit_bytes] :
+         {std::pair("", 1.0 * kMiB), std::pair("_MIB", 1.0 * kMiB), std::pair("_BYTES", 1.0)}) {
+      const auto meaning = mapping().find(std::string("DCGM_FI_DEV_FB_") + part + suffix);
+      ASSERT_TRUE(meaning) << part << suffix;
+      EXPECT_EQ(meaning->unit_bytes, unit_bytes) << part << suffix;
+    }
+  EXPECT_LT(mapping().find("DCGM_FI_DEV_FB_USED_BYTES")->name_rank, mapping().find("DCGM_FI_DEV_FB_USED")->name_rank);
+  EXPECT_EQ(mapping().find("gpu_memory_used_MiB")->unit_bytes, 1.0 * kMiB);
+  EXPECT_EQ(mapping().find("nvidia_smi_compute_app_used_memory_bytes")->unit_bytes, 1);
 }
 
 TEST(Mapping, ErrorsNameTheLine) {

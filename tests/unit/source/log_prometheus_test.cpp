@@ -27,6 +27,14 @@ TEST(PrometheusMetrics, OfManyExportersAreKnownByTheirNames) {
   EXPECT_EQ(unit("DCGM_FI_DEV_FB_USED"), 1ULL << 20);
   EXPECT_EQ(field("DCGM_FI_DEV_FB_FREE"), Field::free);
   EXPECT_EQ(field("DCGM_FI_DEV_FB_TOTAL"), Field::total);
+  for (const auto& [part, meaning] : {std::pair("USED", Field::used), std::pair("FREE", Field::free),
+                                      std::pair("TOTAL", Field::total), std::pair("CAPACITY", Field::total)})
+    for (const auto& [suffix, bytes] :
+         {std::pair("", 1U << 20), std::pair("_MIB", 1U << 20), std::pair("_BYTES", 1U)}) {
+      const std::string name = std::string("DCGM_FI_DEV_FB_") + part + suffix;
+      EXPECT_EQ(field(name), meaning) << name;
+      EXPECT_EQ(unit(name), bytes) << name;
+    }
   EXPECT_EQ(field("nvidia_smi_memory_used_bytes"), Field::used);
   EXPECT_EQ(unit("nvidia_smi_memory_used_bytes"), 1U);
   EXPECT_EQ(field("nvidia_gpu_memory_total_bytes"), Field::total);
@@ -40,7 +48,8 @@ TEST(PrometheusMetrics, OfManyExportersAreKnownByTheirNames) {
 TEST(PrometheusMetrics, OfOtherThingsAreNone) {
   for (const std::string_view name :
        {"node_memory_MemFree_bytes", "process_resident_memory_bytes", "DCGM_FI_DEV_MEM_COPY_UTIL",
-        "DCGM_FI_DEV_FB_RESERVED", "DCGM_FI_DEV_FB_USED_PERCENT", "DCGM_FI_DEV_BAR1_USED", "DCGM_FI_DEV_MEM_CLOCK",
+        "DCGM_FI_DEV_FB_RESERVED", "DCGM_FI_DEV_FB_RESERVED_BYTES", "DCGM_FI_DEV_VGPU_FB_USED_BYTES",
+        "DCGM_FI_DEV_GPU_UTIL_RATIO", "DCGM_FI_DEV_FB_USED_PERCENT", "DCGM_FI_DEV_BAR1_USED", "DCGM_FI_DEV_MEM_CLOCK",
         "vramtrack_device_memory_peak_bytes", "vramtrack_process_memory_used_bytes", "container_memory_usage_bytes",
         "nvidia_smi_utilization_memory_ratio", "go_memstats_alloc_bytes"})
     EXPECT_FALSE(gpu_memory_metric(name)) << name;
@@ -64,6 +73,16 @@ TEST(Prometheus, ReadsScrapesWithDatesBetween) {
   EXPECT_EQ(r.catalog->device(kGpu)->name, "NVIDIA A100-PCIE-40GB");
   EXPECT_THAT(r.device("GPU-2d20791a-b4a6-ba59-97f1-e95b99fe5b49/gi3"), ElementsAre(Pair(kTen, 20)));
   EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Prometheus, ReadsTheNamesAndBytesOfDcgmExporter49AsThoseBefore) {
+  const std::string labels =
+      "{gpu=\"0\",UUID=\"GPU-a\",modelName=\"H100\",hostname=\"n1\",DCGM_FI_SYSTEM_DRIVER_VERSION=\"595.1\"} ";
+  const auto r = read_text("date\n# TYPE DCGM_FI_DEV_FB_USED_BYTES gauge\nDCGM_FI_DEV_FB_USED_BYTES" + labels +
+                           "5080350720\nDCGM_FI_DEV_FB_CAPACITY_BYTES" + labels + "42503962624\n");
+  EXPECT_THAT(r.device("GPU-a"), ElementsAre(Pair(testing::_, 4845)));
+  EXPECT_EQ(r.catalog->device("GPU-a")->capacity_bytes, 42503962624ULL);
+  EXPECT_THAT(r.notes.warnings, testing::Not(testing::Contains(HasSubstr("does not name its unit"))));
 }
 
 TEST(Prometheus, ReadsTheTimeOfEachValue) {
