@@ -14,26 +14,47 @@
 namespace vramtrack::probe {
 namespace {
 
-/// Of the calling thread, found once: what may be read without asking.
+/// Of the calling thread: what may be read without asking.
 struct OwnStack {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   bool is_known = false;
+  bool is_whole = false;  ///< nothing below `begin` is of it
 };
 __attribute__((tls_model("initial-exec"))) thread_local OwnStack own_stack;
+constexpr std::uint64_t kPageBytes = 4096;
 
-/// The main thread's stack is "[stack]". The C library puts a thread's descriptor at the upper end of the thread's
-/// stack.
+/// Whether it lies in it. Of a thread's stack more becomes known as it is used, page by page down to its guard page.
+bool reaches(OwnStack& own, std::uint64_t address) {
+  if (address >= own.end) return false;
+  char byte = 0;
+  while (address < own.begin && !own.is_whole)
+    if (const std::uint64_t page = (own.begin - 1) / kPageBytes * kPageBytes; read_memory(page, &byte, 1))
+      own.begin = page;
+    else
+      own.is_whole = true;
+  return address >= own.begin;
+}
+
+/// The C library puts a thread's descriptor at the upper end of the thread's stack. The main thread's is "[stack]", or,
+/// of a child that another thread forked, that thread's: which of them, the maps say. They are read once a process,
+/// since each thread adds two lines to them.
 void find_own_stack() {
+  own_stack = {};
   own_stack.is_known = true;
   const bool is_main = thread_id() == static_cast<std::uint64_t>(getpid());
   const auto descriptor = static_cast<std::uint64_t>(pthread_self());
   const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  if (!is_main) {
+    own_stack.begin = own_stack.end = descriptor;
+    return;
+  }
+  own_stack.is_whole = true;
   Maps maps;
   Mapping mapping;
   std::uint64_t below = 0;
   while (maps.next(mapping)) {
-    if (is_main && mapping.path == "[stack]") {
+    if (mapping.path == "[stack]") {
       // It grows downwards as it is used, at most to the next mapping.
       own_stack.begin = here >= mapping.begin && here < mapping.end ? below : mapping.begin;
       own_stack.end = mapping.end;
@@ -345,13 +366,14 @@ void forget_walks() {}
 
 std::size_t unwind(Registers from, NativeFrame* into, std::size_t most) {
   if (!own_stack.is_known) find_own_stack();
+  reaches(own_stack, from.sp);
   StackReader stack(own_stack);
   return unwind_from(from, into, most, stack);
 }
 
 bool lies_in_own_stack(std::uint64_t address) {
   if (!own_stack.is_known) find_own_stack();
-  return address >= own_stack.begin && address < own_stack.end;
+  return reaches(own_stack, address);
 }
 
 void forget_rules() {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -159,6 +160,47 @@ __attribute__((noinline)) int beneath(int levels, const std::function<void()>& t
   else
     frame[levels % 24] = static_cast<char>(beneath(levels - 1, then));
   return frame[0];
+}
+
+/// While one lives, this process opens no file.
+class NoFiles {
+ public:
+  NoFiles() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoFiles(const NoFiles&) = delete;
+  NoFiles& operator=(const NoFiles&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+/// The maps have two lines for each thread: of thousands, each would read those of all.
+TEST(OwnStack, AThreadFindsItWithoutTheMaps) {
+  int of_main = 0;
+  ASSERT_TRUE(lies_in_own_stack(reinterpret_cast<std::uint64_t>(&of_main)));
+  bool is_innermost = false, is_outermost = false, are_others = true;
+  std::vector<int> heap(1);
+  {
+    const NoFiles none;
+    std::thread([&] {
+      int here = 0;
+      // Of a deeper frame, which is asked for first.
+      beneath(200, [&] {
+        int deep = 0;
+        is_innermost = lies_in_own_stack(reinterpret_cast<std::uint64_t>(&deep));
+      });
+      is_outermost = lies_in_own_stack(reinterpret_cast<std::uint64_t>(&here));
+      are_others = lies_in_own_stack(reinterpret_cast<std::uint64_t>(&of_main)) ||
+                   lies_in_own_stack(reinterpret_cast<std::uint64_t>(heap.data())) || lies_in_own_stack(64);
+    }).join();
+  }
+  EXPECT_TRUE(is_innermost);
+  EXPECT_TRUE(is_outermost);
+  EXPECT_FALSE(are_others);
 }
 
 /// Walks go on from what the last one found: from stacks that share much, little and nothing with it.
