@@ -104,22 +104,25 @@ SetWord number(double& into, double min, double max) {
   };
 }
 
-SetWord size(std::function<void(std::uint64_t bytes)> into) {
+SetWord device_memory(std::function<void(std::uint64_t bytes)> into) {
   return [into = std::move(into)](const std::string& word) -> Status {
     const auto bytes = parse_bytes(word);
     if (!bytes) return fail(bytes.error());
+    if (*bytes < (1U << 20U))
+      return fail(fmt::format("{} bytes is too small for a GPU's memory; give a unit, for example 24GiB", *bytes));
     into(*bytes);
     return {};
   };
 }
 
 SetWord capacity(std::optional<std::uint64_t>& into_bytes) {
-  return [&into_bytes](const std::string& word) -> Status {
-    const auto bytes = parse_bytes(word);
-    if (!bytes) return fail(bytes.error());
-    if (*bytes < (1U << 20U))
-      return fail(fmt::format("{} bytes is too small for a GPU's memory; give a unit, for example 24GiB", *bytes));
-    into_bytes = *bytes;
+  return device_memory([&into_bytes](std::uint64_t bytes) { into_bytes = bytes; });
+}
+
+SetWord memory_limit(std::function<void(std::uint64_t bytes)> into) {
+  return [into = std::move(into)](const std::string& word) -> Status {
+    if (const auto bytes = parse_bytes(word); !bytes || *bytes != 0) return device_memory(into)(word);
+    into(0);
     return {};
   };
 }

@@ -87,10 +87,11 @@ SetWord duration(std::function<void(double seconds)> into);
 /// A whole number from `min` to `max`.
 SetWord whole_number(std::function<void(std::uint64_t)> into, std::uint64_t min, std::uint64_t max);
 SetWord number(double& into, double min, double max);
-/// "80GiB" or a number of bytes.
-SetWord size(std::function<void(std::uint64_t bytes)> into);
-/// Memory of a whole GPU: less than 1 MiB is an error, because then the unit was forgotten.
+/// "80GiB": memory of a whole GPU. Less than 1 MiB is an error, because then the unit was forgotten.
+SetWord device_memory(std::function<void(std::uint64_t bytes)> into);
 SetWord capacity(std::optional<std::uint64_t>& into_bytes);
+/// The same, or 0: no limit.
+SetWord memory_limit(std::function<void(std::uint64_t bytes)> into);
 SetWord one_of(std::vector<std::string> known, std::string& into);
 
 /// "a, b, c", for names of any kind: detectors, sources, themes.

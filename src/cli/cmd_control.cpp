@@ -103,9 +103,9 @@ Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<ControlOptions>();
   arguments.operand("PID", "The run, or one of its processes (default: the only run there is)", text(options->run));
   arguments.option("--limit", "SIZE", "From now on, refuse allocations beyond this on each device; 0: no limit",
-                   size([options](std::uint64_t bytes) { options->limit_bytes = bytes; }));
+                   memory_limit([options](std::uint64_t bytes) { options->limit_bytes = bytes; }));
   arguments.option("--soft-limit", "SIZE", "Warn when a process holds more than this on a device; 0: never",
-                   size([options](std::uint64_t bytes) { options->soft_limit_bytes = bytes; }));
+                   memory_limit([options](std::uint64_t bytes) { options->soft_limit_bytes = bytes; }));
   arguments.option("--mark", "NAME", "Name this moment in the trace", text(options->mark));
   return [options](Console& console) { return control(*options, console); };
 }

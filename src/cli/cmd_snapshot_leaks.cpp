@@ -85,7 +85,7 @@ Runner declare(Arguments& arguments) {
       .list("--used", "SIZES",
             "Used memory of the device at each snapshot, from nvidia-smi, to find growth outside the allocator: "
             "10GiB,12GiB",
-            size([into = options.get()](std::uint64_t bytes) { into->used_bytes.push_back(bytes); }))
+            device_memory([into = options.get()](std::uint64_t bytes) { into->used_bytes.push_back(bytes); }))
       .in_manual("One size for each snapshot, in the same order.");
   return leaks_runner(options);
 }

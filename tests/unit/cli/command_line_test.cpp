@@ -119,6 +119,20 @@ TEST(CommandLine, ErrorsSayWhatWasExpected) {
     EXPECT_THAT(error_of({"probe", "x", "--rate", bad}), HasSubstr("is not a number from 0 to 1")) << bad;
 }
 
+TEST(CommandLine, LimitsOfMemoryHaveAUnitOrAreNone) {
+  std::uint64_t bytes = 7;
+  const SetWord set = memory_limit([&bytes](std::uint64_t given) { bytes = given; });
+  for (const char* bad : {"20", "1", "300kB", "0.5MiB"})
+    EXPECT_THAT(set(bad).error().message, HasSubstr("give a unit, for example 24GiB")) << bad;
+  EXPECT_THAT(set("much").error().message, HasSubstr("is not a size"));
+  EXPECT_EQ(bytes, 7U);
+  for (const auto& [word, expected] :
+       {std::pair("0", 0ULL), std::pair("1MiB", 1ULL << 20U), std::pair("20GiB", 20ULL << 30U)}) {
+    EXPECT_TRUE(set(word)) << word;
+    EXPECT_EQ(bytes, expected) << word;
+  }
+}
+
 TEST(CommandLine, TheLibrarysOwnErrorsAreInPlainWords) {
   EXPECT_EQ(error_of({"probe", "x", "--top"}), "--top: NUMBER is missing; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({"probe", "x", "--top", "1", "--top", "2"}),
