@@ -17,8 +17,8 @@ function conclusion(report: SitesReport): Node_ {
   const { verdict } = report;
   const leaking = report.sites.filter((s) => s.leak).length;
   const words = leaking > 0 ? `${leaking} line${leaking === 1 ? " leaks" : "s leak"}, ${rate(verdict.growth_bytes_per_s)}`
-    : verdict.can_tell ? "no line leaks" : "too early to tell";
-  return h("p", { key: "conclusion" }, badge(leaking > 0 ? "critical" : verdict.can_tell ? "ok" : "faint", words), " ",
+    : verdict.suspected ? "a line may leak" : verdict.can_tell ? "no line leaks" : "too early to tell";
+  return h("p", { key: "conclusion" }, badge(leaking > 0 ? "critical" : verdict.suspected ? "warning" : verdict.can_tell ? "ok" : "faint", words), " ",
     h("span", { class: "faint" }, printable(verdict.because)));
 }
 

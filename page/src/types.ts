@@ -344,7 +344,7 @@ export interface MemorySite {
 
 export interface SitesReport {
   program: string;
-  verdict: { leak: boolean; can_tell: boolean; because: string; next_step: string; growth_bytes_per_s: number };
+  verdict: { leak: boolean; suspected?: boolean; can_tell: boolean; because: string; next_step: string; growth_bytes_per_s: number };
   /** Leaking ones first. */
   sites: MemorySite[];
   sites_left_out: number;

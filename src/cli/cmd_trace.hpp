@@ -18,6 +18,7 @@ namespace vramtrack::cli {
 constexpr int kTraceDone = 0;
 constexpr int kTraceLeak = 1;  ///< of `report`: a site leaks
 constexpr int kTraceFailed = 2;
+constexpr int kTraceSuspected = 3;  ///< of `report`: no site leaks, and one began to grow late
 
 /// Options that a verb does not declare keep their defaults.
 struct TraceOptions {

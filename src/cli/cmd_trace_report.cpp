@@ -34,7 +34,9 @@ int run_report(const TraceOptions& options, Console& console, bool is_top) {
   return trace_written(console, options,
                        options.format == "json" ? trace::trace_report_json(report, *(*run)->names)
                                                 : trace::trace_report_text(report, *(*run)->names, options.top),
-                       report.leak ? kTraceLeak : kTraceDone);
+                       report.leak        ? kTraceLeak
+                       : report.suspected ? kTraceSuspected
+                                          : kTraceDone);
 }
 
 int run_diff(const TraceOptions& options, Console& console) {
@@ -118,7 +120,7 @@ const CommandInfo trace_report_verb{"report", "Which lines leak, and what the me
                                     "  vramtrack trace report trace.vramtrack\n"
                                     "  vramtrack trace report --format json trace.vramtrack\n"
                                     "Exit: 0 nothing leaks, or the trace is too short to tell; 1 a site leaks; 2 could "
-                                    "not read it.",
+                                    "not read it; 3 a site is suspected: it began to grow late.",
                                     declare_report};
 
 const CommandInfo trace_top_verb{"top", "The lines that hold most, one line each",

@@ -71,13 +71,20 @@ Result<SitesSoFar> sites_of_trace(const std::string& trace) {
   SitesSoFar sites;
   sites.json = trace::trace_report_json(report, *(*run)->names);
   while (!sites.json.empty() && sites.json.back() == '\n') sites.json.pop_back();
-  sites.verdict = (report.leak ? "leaks: " : report.can_tell ? "no leak: " : "cannot tell: ") + report.because;
-  for (const trace::ReportSite& site : report.sites)
+  sites.verdict = (report.leak        ? "leaks: "
+                   : report.suspected ? "suspected leak: "
+                   : report.can_tell  ? "no leak: "
+                                      : "cannot tell: ") +
+                  report.because;
+  for (const trace::ReportSite& site : report.sites) {
+    const std::string held = fmt::format("{} in {} block{}", format_bytes(static_cast<double>(site.live.bytes)),
+                                         site.live.blocks, site.live.blocks == 1 ? "" : "s");
+    const std::string where = place(site, (*run)->names->symbols());
     if (site.leak)
-      sites.leaks.push_back(fmt::format("{}: {}, {} in {} block{}", place(site, (*run)->names->symbols()),
-                                        format_size(static_cast<std::int64_t>(site.growth_bytes_per_s)) + "/s",
-                                        format_bytes(static_cast<double>(site.live.bytes)), site.live.blocks,
-                                        site.live.blocks == 1 ? "" : "s"));
+      sites.leaks.push_back(
+          fmt::format("{}: {}/s, {}", where, format_size(static_cast<std::int64_t>(site.growth_bytes_per_s)), held));
+    if (site.suspected) sites.suspected.push_back(fmt::format("{}: {}", where, held));
+  }
   return sites;
 }
 

@@ -20,6 +20,7 @@ struct SitesSoFar {
   std::string verdict;  ///< for people
   /// "train_step (train.py:57): 12 MiB/s, 1.1 GiB in 5,632 blocks", the worst first.
   std::vector<std::string> leaks;
+  std::vector<std::string> suspected;  ///< "train_step (train.py:57): 1.1 GiB in 5,632 blocks"
 };
 
 /// Reads a trace file on its own thread; a single other thread uses it. A reading takes time in proportion to the

@@ -122,6 +122,7 @@ Result<SitesReport> parse_sites_json(std::string_view text) {
   report.duration_s = number_of(value, "duration_s");
   const json& verdict = member(value, "verdict");
   report.leak = flag_of(verdict, "leak");
+  report.suspected = flag_of(verdict, "suspected");
   report.can_tell = flag_of(verdict, "can_tell");
   report.because = text_of(verdict, "because");
   report.next_step = text_of(verdict, "next_step");
@@ -164,6 +165,7 @@ std::string sites_json(const SitesReport& report) {
                      {"frames", std::move(frames)}});
   }
   const json verdict = {{"leak", report.leak},
+                        {"suspected", report.suspected},
                         {"can_tell", report.can_tell},
                         {"because", report.because},
                         {"next_step", report.next_step},

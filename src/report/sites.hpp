@@ -38,14 +38,16 @@ struct SitesReport {
   std::string program;
   double duration_s = 0;
   bool leak = false;
-  bool can_tell = false;  ///< there were enough events
+  bool suspected = false;  ///< nothing leaks; the first site began to grow late and grows to the end
+  bool can_tell = false;   ///< there were enough events
   std::string because;
   std::string next_step;
   double growth_bytes_per_s = 0;  ///< of the leaking sites
   bool residual_grows = false;
   std::optional<std::int64_t> residual_bytes;
   std::vector<std::string> notes;
-  std::vector<MemorySite> sites;  ///< the leaking first, the most growth first; then the most bytes first
+  std::vector<MemorySite>
+      sites;  ///< the leaking first, the most growth first; the suspected; then the most bytes first
   std::size_t sites_left_out = 0;
   friend bool operator==(const SitesReport&, const SitesReport&) = default;
 };

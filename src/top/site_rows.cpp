@@ -23,7 +23,11 @@ std::string conclusion(const SitesReport& report) {
   if (leaking > 0)
     return fmt::format("{} line{} leak{}, {}: {}", leaking, leaking == 1 ? "" : "s", leaking == 1 ? "s" : "",
                        rate(report.growth_bytes_per_s), printable(report.because));
-  return fmt::format("{}: {}", report.can_tell ? "no line leaks" : "too early to tell", printable(report.because));
+  return fmt::format("{}: {}",
+                     report.suspected  ? "a line may leak"
+                     : report.can_tell ? "no line leaks"
+                                       : "too early to tell",
+                     printable(report.because));
 }
 
 }  // namespace

@@ -127,6 +127,8 @@ std::string_view shape_name(SiteShape shape) {
       return "given back";
     case SiteShape::unsure:
       return "unsure";
+    case SiteShape::late:
+      return "late";
     case SiteShape::leak:
       return "leak";
   }
@@ -148,6 +150,17 @@ double mann_kendall_p(std::size_t n, std::int64_t score) {
   for (std::int64_t d = 0; d < static_cast<std::int64_t>(chances.size()) && pairs - 2 * d >= score; ++d)
     p += chances[static_cast<std::size_t>(d)];
   return std::min(p, 1.0);
+}
+
+bool rises_late(std::span<const Floor> floors) {
+  const std::size_t n = floors.size();
+  if (n < kLeastParts + 2) return false;
+  std::size_t onset = n - 1;
+  while (onset > 0 && floors[onset - 1].bytes < floors[onset].bytes) --onset;
+  if (n - 1 - onset < kLeastLateRises || 2 * onset < n) return false;
+  const std::int64_t rise = floors[n - 1].bytes - floors[onset].bytes;
+  return floors[n - 1].blocks - floors[onset].blocks >= static_cast<std::int64_t>(kLeastParts) &&
+         rise > floors[onset].bytes - floors[n / 6].bytes && rise > 2 * largest_fall(floors);
 }
 
 std::vector<Floor> joined_floors(std::span<const Floor> floors, std::size_t parts) {

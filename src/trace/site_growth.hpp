@@ -22,6 +22,7 @@ enum class SiteShape : std::uint8_t {
   filling,     ///< it still rises, but more and more slowly: a cache that fills
   given_back,  ///< it rose and fell: what an epoch keeps until its end
   unsure,      ///< it rose, but no more than chance or too few blocks allow
+  late,        ///< it began to rise late and rises to the end: a leak, or a last step that needs more (rises_late())
   leak,        ///< it rises to the end
 };
 std::string_view shape_name(SiteShape shape);
@@ -59,6 +60,13 @@ std::vector<SiteJudgement> judge_stretches(std::span<const std::vector<Floor>> s
 /// epochs. `returned[i]`: blocks of earlier epochs that site i gave back.
 std::vector<SiteJudgement> judge_epochs(std::span<const std::vector<Floor>> sites,
                                         std::span<const std::uint64_t> returned);
+
+/// Whether a site that is no leak yet began to rise in the second half of the run and still rises at its end: at least
+/// the last kLeastLateRises floors are each above the one before, by kLeastParts blocks or more in all, and by more
+/// than the site rose between its start and then, and than twice what it ever gave back. `floors`: of the whole run, as
+/// fine as they are known, oldest first. Its error rate is not bounded as a leak's is: a suspicion. Pure.
+bool rises_late(std::span<const Floor> floors);
+inline constexpr std::size_t kLeastLateRises = 3;
 
 /// `floors` (at least one) as at most `parts` of nearly equal length: the least of each.
 std::vector<Floor> joined_floors(std::span<const Floor> floors, std::size_t parts);

@@ -52,6 +52,13 @@ void add(std::vector<Floor>& sum, const std::vector<Floor>& floors) {
   }
 }
 
+/// A line that is no leak holds most of what is live, began to grow late, and grows to the end.
+bool is_suspected(const Line& line, const ProcessTrace& process, std::span<const Floor> floors) {
+  const std::int64_t live_bytes = process.live_bytes(line.site.ledger);
+  return line.site.shape != SiteShape::leak && line.site.ledger != Ledger::mapped && process.lost_records() == 0 &&
+         2 * line.site.live.bytes > live_bytes && rises_late(floors) && shape_in_time(line, process) == SiteShape::leak;
+}
+
 /// Lines of a process, judged.
 std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
   std::vector<Line> lines;
@@ -118,6 +125,8 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
     if (site.shape == SiteShape::leak && process.lost_records() > 0) site.shape = SiteShape::unsure;
     if (site.shape == SiteShape::leak && !has_epochs) site.shape = shape_in_time(lines[i], process);
     site.leak = site.shape == SiteShape::leak;
+    site.suspected = is_suspected(lines[i], process, has_epochs ? lines[i].epochs : lines[i].stretches);
+    if (site.suspected) site.shape = SiteShape::late;
     site.p_value = judged.p_value;
     const SiteJudgement& run = by_stretches[i];
     const bool use_run = run.growth_bytes > 0 && judged_s > 0;
@@ -133,12 +142,14 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
 }
 
 void merge(ReportSite& into, const ReportSite& other) {
-  if (std::pair(other.leak, other.growth_bytes) > std::pair(into.leak, into.growth_bytes)) {
+  if (std::tuple(other.leak, other.suspected, other.growth_bytes) >
+      std::tuple(into.leak, into.suspected, into.growth_bytes)) {
     into.stack = other.stack;
     into.shape = other.shape;
     into.call = other.call;
   }
   into.leak = into.leak || other.leak;
+  into.suspected = !into.leak && (into.suspected || other.suspected);
   into.stacks = std::max(into.stacks, other.stacks);
   into.live.bytes += other.live.bytes;
   into.live.blocks += other.live.blocks;
@@ -297,6 +308,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   for (ReportSite& site : report.sites) {
     const double all = growth[static_cast<std::size_t>(site.ledger)];
     if (site.growth_bytes_per_s > 0) site.share = site.growth_bytes_per_s / all;
+    report.suspected = report.suspected || site.suspected;
     if (!site.leak) continue;
     report.leak = true;
     report.growth_bytes_per_s += site.growth_bytes_per_s;
@@ -305,6 +317,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
                 [](const ReportSite& site) { return !site.leak && site.live.blocks <= 0 && site.at_exit.blocks <= 0; });
   std::stable_sort(report.sites.begin(), report.sites.end(), [](const ReportSite& a, const ReportSite& b) {
     if (a.leak != b.leak) return a.leak;
+    if (a.suspected != b.suspected) return a.suspected;
     if (a.leak && a.growth_bytes_per_s != b.growth_bytes_per_s) return a.growth_bytes_per_s > b.growth_bytes_per_s;
     return a.live.bytes > b.live.bytes;
   });
@@ -312,14 +325,22 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   StackCategories stacks(names.symbols());
   report.categories = categories_of(trace, names, stacks);
   for (ReportSite& site : report.sites) site.category = stacks.of(site.stack);
-  const auto leaking = static_cast<std::uint64_t>(
-      std::count_if(report.sites.begin(), report.sites.end(), [](const ReportSite& site) { return site.leak; }));
+  report.suspected = report.suspected && !report.leak;
+  const auto named =
+      static_cast<std::uint64_t>(std::count_if(report.sites.begin(), report.sites.end(), [&](const ReportSite& site) {
+        return report.leak ? site.leak : site.suspected;
+      }));
   std::uint64_t events = 0;
   for (const ReportProcess& process : report.processes) events += process.events;
   if (report.leak) {
     report.because =
-        fmt::format("{} kept growing to the end of {}", format_count(leaking, "site"), format_count(events, "event"));
+        fmt::format("{} kept growing to the end of {}", format_count(named, "site"), format_count(events, "event"));
     report.next_step = "look at what keeps the memory that this line allocates: a list, a cache, a graph, a handle";
+  } else if (report.suspected) {
+    report.because =
+        fmt::format("{} that {} most of the memory began to grow late in {} and grew to the end",
+                    format_count(named, "site"), named == 1 ? "holds" : "hold", format_count(events, "event"));
+    report.next_step = "let the program run for longer: a leak goes on, and the memory of a last step does not";
   } else if (report.can_tell) {
     report.because = fmt::format("no site kept growing over {}", format_count(events, "event"));
   } else {

@@ -26,6 +26,7 @@ struct ReportSite {
   Ledger ledger = Ledger::device;
   std::uint64_t stacks = 0;
   bool leak = false;
+  bool suspected = false;  ///< no leak yet: it holds most of its ledger, began to rise late, and rises to the end
   SiteShape shape = SiteShape::flat;
   Held live;
   Held at_exit;
@@ -55,6 +56,7 @@ struct TraceReport {
   std::string program;
   double duration_s = 0;
   bool leak = false;
+  bool suspected = false;  ///< where nothing leaks: a site is suspected
   bool can_tell = false;
   std::string because;
   std::string next_step;
@@ -62,7 +64,8 @@ struct TraceReport {
   std::optional<std::int64_t> residual_bytes;
   bool residual_grows = false;
   double residual_bytes_per_s = 0;
-  std::vector<ReportSite> sites;  ///< the leaking first, the most growth first; then the most bytes first
+  std::vector<ReportSite>
+      sites;  ///< the leaking first, the most growth first; the suspected; then the most bytes first
   std::vector<ReportProcess> processes;
   std::array<std::int64_t, kLedgers> live_bytes{};
   std::int64_t cached_bytes = 0;

@@ -79,6 +79,7 @@ void site_text(std::string& out, const ReportSite& site, const ProbeNames& names
     out += fmt::format(", {}", site.shape == SiteShape::warm_up      ? "rose at the start only"
                                : site.shape == SiteShape::filling    ? "rises ever more slowly: a cache that fills"
                                : site.shape == SiteShape::given_back ? "rises and is released"
+                               : site.shape == SiteShape::late       ? "began to grow late and grew to the end"
                                                                      : "rose, but by too little to tell");
   out += fmt::format("\n       {}", site.call);
   if (site.category != Category::unknown) out += fmt::format(", {}", category_words(site.category));
@@ -107,6 +108,11 @@ std::string verdict_text(const TraceReport& report, const Symbols& symbols) {
     return fmt::format("LEAK: {} keeps {} ({} in {} are live)\n", line_of(first, symbols),
                        rate_words(first.growth_bytes_per_s), format_size(first.live.bytes),
                        blocks_words(first.live.blocks));
+  }
+  if (report.suspected) {
+    const ReportSite& first = report.sites.front();
+    return fmt::format("SUSPECTED LEAK, began late: {} holds {} in {}\n", line_of(first, symbols),
+                       format_size(first.live.bytes), blocks_words(first.live.blocks));
   }
   if (report.residual_grows)
     return "GROWS OUTSIDE THE PROBE'S VIEW: the driver's figure rises, but what is tracked does not\n";
@@ -166,13 +172,17 @@ std::string trace_report_text(const TraceReport& report, const ProbeNames& names
       "Leaking sites:", [](const ReportSite& site) { return site.leak; }, true);
   shown = 0;
   list(
-      "Largest sites that do not leak:", [](const ReportSite& site) { return !site.leak && site.live.blocks > 0; },
-      false);
+      "Suspected sites:", [](const ReportSite& site) { return site.suspected; }, true);
+  shown = 0;
+  list(
+      "Largest sites that do not leak:",
+      [](const ReportSite& site) { return !site.leak && !site.suspected && site.live.blocks > 0; }, false);
   if (report.has_native_exit) {
     bool is_first = true;
     shown = 0;
     for (const ReportSite& site : report.sites) {
-      if (site.leak || site.at_exit.blocks <= 0 || site.ledger == Ledger::mapped || shown++ >= sites) continue;
+      if (site.leak || site.suspected || site.at_exit.blocks <= 0 || site.ledger == Ledger::mapped || shown++ >= sites)
+        continue;
       if (std::exchange(is_first, false)) out += "\nStill held at exit (no leak: it did not grow):\n";
       out += fmt::format("  {:>10} in {}  {}\n", format_size(site.at_exit.bytes), blocks_words(site.at_exit.blocks),
                          line_of(site, symbols));
@@ -190,6 +200,7 @@ std::string trace_report_json(const TraceReport& report, const ProbeNames& names
   json.begin_object().field("schema", "vramtrack.trace_report.v1").field("program", report.program);
   json.field("duration_s", report.duration_s).key("verdict").begin_object();
   json.field("leak", report.leak)
+      .field("suspected", report.suspected)
       .field("can_tell", report.can_tell)
       .field("because", report.because)
       .field("next_step", report.next_step)
@@ -223,7 +234,10 @@ std::string trace_report_json(const TraceReport& report, const ProbeNames& names
     json.null();
   json.key("sites").begin_array();
   for (const ReportSite& site : report.sites) {
-    json.begin_object().field("leak", site.leak).field("site", line_of(site, names.symbols()));
+    json.begin_object()
+        .field("leak", site.leak)
+        .field("suspected", site.suspected)
+        .field("site", line_of(site, names.symbols()));
     json.field("call", site.call)
         .field("live_bytes", site.live.bytes)
         .field("live_count", site.live.blocks)
@@ -244,7 +258,10 @@ std::string trace_top_text(const TraceReport& report, const ProbeNames& names, s
     out += fmt::format("{:>10} {:>8} {:>12} {:>8} {:>5}  {}{}\n", format_size(site.live.bytes),
                        format_number(static_cast<std::uint64_t>(std::max<std::int64_t>(0, site.live.blocks))),
                        site.growth_bytes > 0 ? format_size(static_cast<std::int64_t>(site.growth_bytes_per_s)) : "",
-                       site.live.blocks > 0 ? format_span(site.oldest_s) : "", site.leak ? "yes" : "",
+                       site.live.blocks > 0 ? format_span(site.oldest_s) : "",
+                       site.leak        ? "yes"
+                       : site.suspected ? "late"
+                                        : "",
                        line_of(site, names.symbols()), ledger_words(site.ledger));
   }
   return out;

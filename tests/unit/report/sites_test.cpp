@@ -10,7 +10,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr const char* kReport = R"({"schema":"vramtrack.trace_report.v1","program":"python train.py","duration_s":61.5,
-"verdict":{"leak":true,"can_tell":true,"because":"1 site kept growing","next_step":"look","growth_bytes_per_s":1500.5,
+"verdict":{"leak":true,"suspected":true,"can_tell":true,"because":"1 site kept growing","next_step":"look","growth_bytes_per_s":1500.5,
 "residual_grows":false,"processes":[{"pid":4242}],"notes":["sampled"]},"residual_bytes":77,
 "sites":[{"leak":true,"site":"train.py:57 train_step","call":"cuMemAlloc","live_bytes":9000,"live_count":3,
 "growth_bytes_per_s":1500.5,"oldest_s":60.5,"share":1.0,"frames":[{"function":"train_step","file":"train.py","line":57,"python":true}]},
@@ -26,6 +26,7 @@ TEST(Sites, AreReadAndWrittenAlike) {
   EXPECT_EQ(report->program, "python train.py");
   EXPECT_EQ(report->duration_s, 61.5);
   EXPECT_TRUE(report->leak);
+  EXPECT_TRUE(report->suspected);
   EXPECT_TRUE(report->can_tell);
   EXPECT_EQ(report->because, "1 site kept growing");
   EXPECT_EQ(report->residual_bytes, 77);
