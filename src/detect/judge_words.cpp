@@ -32,7 +32,7 @@ std::string chance_words(double nats) {
   // Two digits: the rest of it is noise.
   const double odds = std::exp(nats);
   const double unit = std::pow(10.0, std::max(0.0, std::floor(std::log10(odds)) - 1));
-  return fmt::format("1 in {}", format_number(static_cast<std::uint64_t>(std::llround(odds / unit) * unit)));
+  return fmt::format("1 in {}", format_number(static_cast<std::uint64_t>(std::round(odds / unit) * unit)));
 }
 
 }  // namespace
