@@ -18,7 +18,7 @@ configure = mkdir -p build; { test -f build/$(1)/build.ninja $(if $(2),&& grep -
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run build test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy \
+.PHONY: help run build quick test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy \
          gate-families gate check lint lint-all format format-check \
         install deb try-deb portable try-portable wheels aarch64 dist container clean
 
@@ -45,6 +45,11 @@ test: ## build and run every test
 	@$(call configure,release,tests)
 	@$(call compile,release)
 	@$(CTEST) build/release -j $(TEST_JOBS)
+
+quick: ## build and run the unit tests of what differs from the main branch, and of what depends on it directly
+	@scripts/setup.sh build test web python
+	@$(call configure,release,tests)
+	@scripts/quick.py build/release --jobs $(JOBS)
 
 ANYWHERE ?=
 test-anywhere: ## run the tests at midnight, at clock changes, in another zone and locale, and under load; ANYWHERE: its options
@@ -109,12 +114,12 @@ dev: ## run under the same sanitizers what `make sanitized` leaves out: the bina
 
 # ThreadSanitizer cannot start where the kernel lays out memory too randomly; without randomness it always does.
 same_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
-# The modules that have threads; the rest of the code runs in one. The probe's unwinder reads stacks that the sanitizer lays out, and its programs are run by others.
+# The modules that have threads; the rest of the code runs in one. The probe's programs are run by others.
 tsan: ## run the tests of the server, the agent, act, live, run and the probe under ThreadSanitizer
 	@scripts/setup.sh build test web
 	@$(call configure,tsan)
 	@$(call compile,tsan) --target threaded_tests
-	@VRAMTRACK_TEST_PATIENCE=15 TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(same_layout) env $(CTEST) build/tsan -j $(TEST_JOBS) -L '^(act|agent|fleet|live|run|probe)$$' -E '^probe[._]|^(Unwind|Stacks|FindFunction)'
+	@VRAMTRACK_TEST_PATIENCE=15 TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(same_layout) env $(CTEST) build/tsan -j $(TEST_JOBS) -L '^(act|agent|fleet|live|run|probe)$$' -E '^probe[._]'
 
 FUZZ_SECONDS ?= 20
 fuzz: ## run each fuzz target on its committed corpus, then on FUZZ_SECONDS (20) of new input

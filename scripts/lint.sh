@@ -30,14 +30,10 @@ fi
 
 # What the compiler is told that clang does not know (GCC's own warnings) is no finding.
 if [ "${1:-}" = --changed ]; then
-  base=$(git merge-base HEAD origin/main 2>/dev/null || true)
-  if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
-    base=$(git rev-list --first-parent --max-count=21 HEAD 2>/dev/null | tail -n 1)
-  fi
-  [ -n "$base" ] || { echo "lint: no git history to tell what changed; 'make lint-all' looks at every file"; exit 1; }
+  changed=$(scripts/changed.sh --or-recent src python/native) || exit 1
   # A header is looked at through the file of its name; without one, through one that includes it.
-  set -- $({ git diff --name-only --diff-filter=d "$base" -- src python/native
-    git ls-files --others --exclude-standard -- src python/native; } | while read -r file; do
+  set -- $(echo "$changed" | while read -r file; do
+    [ -f "$file" ] || continue
     case $file in
       *.cpp) echo "$file" ;;
       *.hpp)
@@ -50,7 +46,7 @@ if [ "${1:-}" = --changed ]; then
     esac
   done | sort -u)
   if [ $# = 0 ]; then
-    [ $status = 0 ] && echo "lint: $(echo "$sources" | wc -l) files formatted, none changed since $base"
+    [ $status = 0 ] && echo "lint: $(echo "$sources" | wc -l) files formatted, none changed"
     exit $status
   fi
 fi

@@ -75,16 +75,10 @@ def read_mutations(path):
 
 
 def changed_files():
-    """Since the branch left origin/main or, without such a branch, in the last 20 commits: as `make lint` does."""
-    def git(*words):
-        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
-        return done.stdout.split() if done.returncode == 0 else []
-    base = git("merge-base", "HEAD", "origin/main")
-    if not base or base == git("rev-parse", "HEAD"):
-        base = git("rev-list", "--first-parent", "--max-count=21", "HEAD")[-1:]
-    if not base:
-        sys.exit("no git history to tell what changed; leave out --changed")
-    return set(git("diff", "--name-only", base[0]))
+    done = subprocess.run([ROOT / "scripts/changed.sh", "--or-recent"], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr.strip() + "; leave out --changed")
+    return set(done.stdout.splitlines())
 
 
 def copy_sources():
