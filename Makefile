@@ -18,7 +18,7 @@ configure = mkdir -p build; { test -f build/$(1)/build.ninja $(if $(2),&& grep -
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run build quick test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy \
+.PHONY: help run build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy \
          gate-families gate check lint lint-all format format-check \
         install deb try-deb portable try-portable wheels aarch64 dist container clean
 
@@ -40,10 +40,12 @@ build: ## build the release binary, build/release/vramtrack
 	@$(call compile,release) --target product
 	@$(if $(filter-out build,$(MAKECMDGOALS)),,scripts/next_steps.sh)
 
-test: ## build and run every test
+compiled-tests:
 	@scripts/setup.sh build test web browser python devices
 	@$(call configure,release,tests)
 	@$(call compile,release)
+
+test: compiled-tests ## build and run every test
 	@$(CTEST) build/release -j $(TEST_JOBS)
 
 quick: ## build and run the unit tests of what differs from the main branch, and of what depends on it directly

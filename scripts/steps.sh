@@ -4,7 +4,8 @@
 #   scripts/steps.sh gate      what must pass before a change is merged: the tests, the unit tests under sanitizers and the format
 #   scripts/steps.sh check     what is longer: packages, clang-tidy, sanitizers, fuzzing, a fleet of 8,000 GPUs
 #
-# Prints what each step took. Exits non-zero when a step failed, and names it. The totals of the test runner come last.
+# Prints what each step took, and at the end the ten longest tests. Exits non-zero when a step failed, and names it. The totals of the test
+# runner come last.
 set -u
 cd "$(dirname "$0")/.."
 which=$1
@@ -17,29 +18,59 @@ logs=build/$which
 rm -rf "$logs"
 mkdir -p "$logs"
 
-# step NAME COMMAND...: runs COMMAND and shows the end of what it printed: a little where it passed.
+# told NAME STATUS BEGUN: shows the end of what the step printed: a little where it passed.
+told() {
+  if [ "$2" = 0 ]; then
+    outcome=ok
+    tail -n 5 "$logs/$1.log"
+  else
+    outcome=FAILED
+    failed="$failed $1"
+    tail -n 60 "$logs/$1.log"
+  fi
+  echo "=== $1: $outcome in $(($(date +%s) - $3)) s"
+}
+
+# step NAME COMMAND...: runs COMMAND.
 step() {
   name=$1
   shift
   echo "=== $name"
   begun=$(date +%s)
-  if "$@" >"$logs/$name.log" 2>&1; then
-    outcome=ok
-    tail -n 5 "$logs/$name.log"
-  else
-    outcome=FAILED
-    failed="$failed $name"
-    tail -n 60 "$logs/$name.log"
-  fi
-  echo "=== $name: $outcome in $(($(date +%s) - begun)) s"
+  status=0
+  "$@" >"$logs/$name.log" 2>&1 || status=$?
+  told "$name" $status "$begun"
 }
+
+# beside NAME COMMAND...: begins COMMAND, which takes the time that the steps after it leave; `finish NAME` waits for it.
+beside() {
+  name=$1
+  shift
+  echo "=== $name begins beside the next step"
+  beside_begun=$(date +%s)
+  nice -n 19 "$@" >"$logs/$name.log" 2>&1 &
+  beside=$!
+}
+finish() {
+  status=0
+  wait "$beside" || status=$?
+  beside=
+  told "$1" $status "$beside_begun"
+}
+beside=
+# Not a moment longer than we run.
+trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null' EXIT
+trap 'exit 130' INT TERM
 
 case $which in
   gate)
     scripts/setup.sh build test format fuzz ci || exit 1
     step format make format-check
+    # The tests wait for servers, screens and pages in half of their time: what the sanitizers need is compiled meanwhile.
+    step compile make compiled-tests
+    beside sanitized make sanitized
     step test make test
-    step sanitized make sanitized
+    finish sanitized
     ;;
   check)
     scripts/setup.sh build test lint fuzz bench package ci || exit 1
@@ -65,7 +96,10 @@ esac
 
 # What failed and why, so that the last lines of the output tell it: the compiler's errors, and the tests.
 for name in $failed; do grep -hE 'error:|Error [0-9]+$|^tests: |^lint: ' "$logs/$name.log" | head -n 10; done
-for results in build/*/tests.xml; do [ ! -f "$results" ] || scripts/failed_tests.py "$results"; done
+if ls build/*/tests.xml >/dev/null 2>&1; then
+  scripts/test_results.py failed build/*/tests.xml
+  scripts/test_results.py longest build/*/tests.xml
+fi
 if [ -n "$failed" ]; then echo "$which: failed:$failed"; else echo "$which: all passed"; fi
 grep -hE '^[0-9]+% tests passed|^Total Test time|tests failed out of' "$logs"/*.log
 [ -z "$failed" ]
