@@ -131,7 +131,8 @@ KubernetesPod parse_pod(const Json& item) {
     pod.is_controlled = true;
     pod.is_of_daemon_set = text_at(owner, "/kind") == "DaemonSet";
   }
-  for (const char* kind : {"/status/containerStatuses", "/status/initContainerStatuses", "/status/ephemeralContainerStatuses"}) {
+  for (const char* kind :
+       {"/status/containerStatuses", "/status/initContainerStatuses", "/status/ephemeralContainerStatuses"}) {
     const Json containers = at(item, kind);
     for (const Json& container : containers.is_array() ? containers : Json::array()) {
       const std::string id = text_at(container, "/containerID");  // "containerd://<64 hex>"; empty before it starts
@@ -223,11 +224,11 @@ Result<KubernetesPod> pod_of(const ActRequest& request) {
   auto pod = find_pod(request.tools.kubernetes, request.node(), request.subject.pod);
   // The status of a pod is its kubelet's word, and nobody else on the node may write it.
   if (pod && !pod->containers.contains(request.subject.container))
-    return fail(fmt::format("the kubelet of {} runs no container {} in the pod {}/{}: the process is not of that pod",
-                            printable(request.node()),
-                            request.subject.container.empty() ? "of the process"
-                                                              : printable(request.subject.container.substr(0, 12)),
-                            pod->space, pod->name));
+    return fail(fmt::format(
+        "the kubelet of {} runs no container {} in the pod {}/{}: the process is not of that pod",
+        printable(request.node()),
+        request.subject.container.empty() ? "of the process" : printable(request.subject.container.substr(0, 12)),
+        pod->space, pod->name));
   return pod;
 }
 

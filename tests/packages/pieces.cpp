@@ -14,11 +14,17 @@ bool goes_wrong(std::string_view test) {
 
 bool another_has_run = false;
 
-TEST(Pieces, Passes) { another_has_run = true; }
+TEST(Pieces, Passes) {
+  another_has_run = true;
+}
 
-TEST(Pieces, Skips) { GTEST_SKIP() << "as it should"; }
+TEST(Pieces, Skips) {
+  GTEST_SKIP() << "as it should";
+}
 
-TEST(Pieces, Fails) { EXPECT_FALSE(goes_wrong("Fails")) << "as told"; }
+TEST(Pieces, Fails) {
+  EXPECT_FALSE(goes_wrong("Fails")) << "as told";
+}
 
 TEST(Pieces, Crashes) {
   if (goes_wrong("Crashes")) std::abort();
@@ -32,13 +38,19 @@ TEST(Pieces, Exits) {
   if (goes_wrong("Exits")) ::_exit(0);
 }
 
-TEST(Pieces, IsAlone) { EXPECT_FALSE(goes_wrong("IsAlone") && another_has_run) << "another has run before it"; }
+TEST(Pieces, IsAlone) {
+  EXPECT_FALSE(goes_wrong("IsAlone") && another_has_run) << "another has run before it";
+}
 
-TEST(Pieces, DISABLED_IsNotRun) { FAIL(); }
+TEST(Pieces, DISABLED_IsNotRun) {
+  FAIL();
+}
 
 class EachPiece : public testing::TestWithParam<int> {};
 
-TEST_P(EachPiece, Passes) { EXPECT_FALSE(goes_wrong("EachPiece") && GetParam() == 2); }
+TEST_P(EachPiece, Passes) {
+  EXPECT_FALSE(goes_wrong("EachPiece") && GetParam() == 2);
+}
 
 INSTANTIATE_TEST_SUITE_P(All, EachPiece, testing::Range(0, 4));
 

@@ -341,7 +341,8 @@ Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& cat
     if (begin && log.front()->times.begins_at) rows->begin_at(*begin);
     if (lists_nobody(*log.front()))
       rows->warn(
-          "no processes were visible where it was recorded, as in WSL and in containers; record it on the host to learn "
+          "no processes were visible where it was recorded, as in WSL and in containers; record it on the host to "
+          "learn "
           "which process grows");
     auto file = LogFile::open(std::move(log), std::move(rows));
     if (!file) return fail(std::move(file.error()));

@@ -21,7 +21,8 @@ TEST(KubernetesPods, HaveTheNamesOfTheirContainers) {
   const KubernetesPod& first = pods->front();
   EXPECT_EQ(first.space + "/" + first.name, "serving/infer-7d9f");
   EXPECT_TRUE(first.is_controlled);
-  EXPECT_EQ(first.containers, (std::map<std::string, std::string>{{"aa11", "srv"}, {"bb22", "load"}, {"cc33", "debug"}}));
+  EXPECT_EQ(first.containers,
+            (std::map<std::string, std::string>{{"aa11", "srv"}, {"bb22", "load"}, {"cc33", "debug"}}));
   EXPECT_TRUE(pods->back().containers.empty());
 }
 

@@ -14,7 +14,8 @@
 namespace vramtrack::cli {
 namespace {
 
-constexpr const char* kHow = " is stale; VRAMTRACK_UPDATE=1 build/release/cli_test --gtest_filter='Written.*' rewrites it";
+constexpr const char* kHow =
+    " is stale; VRAMTRACK_UPDATE=1 build/release/cli_test --gtest_filter='Written.*' rewrites it";
 
 bool updates() {
   return std::getenv("VRAMTRACK_UPDATE") != nullptr;
