@@ -118,7 +118,7 @@ Status check_current(Witness& witness, Timestamp now) {
   if (age_s < -most_s)
     return fail(fmt::format("the agent's clock is {} ahead of this machine's", format_duration(-age_s)));
   for (SeriesView& series : view.series)
-    series.paused = series.paused || series.ended || !series.last || seconds_between(*series.last, now) > most_s;
+    series.paused = series.paused || !series.last || seconds_between(*series.last, now) > most_s;
   return {};
 }
 
