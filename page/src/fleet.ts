@@ -105,6 +105,7 @@ function findingsPanel(f: Fleet): Node_ | null {
 
 function headline(f: Fleet): Node_ {
   const leaking = f.jobs.filter((job) => job.state === "leaks");
+  if (f.gpus === 0) return h("h1", { class: "headline" }, "No GPU has been read.");
   if (leaking.length === 0) return h("h1", { class: "headline ok" }, `No leak on ${count(f.gpus, "GPU")}${f.suspected_gpus > 0 ? `; ${number(f.suspected_gpus)} suspected` : ""}.`);
   const soonest = leaking[0]!;
   const cost = f.cost_usd === null ? count(Math.round(f.gpu_hours_at_risk), "GPU hour") : dollars(f.cost_usd);

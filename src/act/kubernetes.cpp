@@ -1,14 +1,13 @@
 #include "act/kubernetes.hpp"
 
 #include <fmt/format.h>
-#include <httplib.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "act/http_post.hpp"
+#include "act/http_exchange.hpp"
 #include "core/printable.hpp"
 #include "core/time.hpp"
 #include "host/small_file.hpp"
@@ -20,7 +19,9 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostBody = std::size_t{32} << 20;
 constexpr std::size_t kMostToken = std::size_t{64} << 10;
-constexpr int kTimeout_s = 15;
+constexpr double kTimeout_s = 15;
+/// A change is waited for so long when the process is asked to end: the record then says what became of it.
+constexpr double kGrace_s = 2;
 constexpr double kRetry_s = 5;
 constexpr int kMostConflicts = 5;
 constexpr const char* kAnnotation = "vramtrack.io/cordoned-by";
@@ -53,39 +54,6 @@ std::string text_at(const Json& document, const char* pointer) {
   const Json value = at(document, pointer);
   return value.is_string() ? value.get<std::string>() : std::string();
 }
-
-#ifdef CPPHTTPLIB_OPENSSL_SUPPORT
-Result<KubernetesAnswer> exchange(const Url& url, const KubernetesAccess& access, const std::string& token,
-                                  httplib::Request request) {
-  httplib::SSLClient client(url.host, url.port);
-  client.set_ca_cert_path(access.folder + "/ca.crt");
-  client.enable_server_certificate_verification(true);
-  client.set_connection_timeout(kTimeout_s);
-  client.set_read_timeout(kTimeout_s);
-  client.set_write_timeout(kTimeout_s);
-  request.set_header("Authorization", "Bearer " + token);
-  request.set_header("Accept", "application/json");
-  request.set_header("Accept-Encoding", "identity");
-  request.set_header("User-Agent", "vramtrack");
-  KubernetesAnswer answer;
-  request.content_receiver = [&answer](const char* data, std::size_t size, std::uint64_t, std::uint64_t) {
-    if (answer.body.size() + size > kMostBody) return false;
-    answer.body.append(data, size);
-    return true;
-  };
-  httplib::Response response;
-  httplib::Error error = httplib::Error::Success;
-  if (!client.send(request, response, error))
-    return fail(fmt::format("{} cannot be asked: {}", url.origin(),
-                            error == httplib::Error::SSLServerVerification
-                                ? "its certificate was not issued by the authority in " + access.folder + "/ca.crt"
-                                : httplib::to_string(error)));
-  answer.status = response.status;
-  const auto after = parse_unsigned(response.get_header_value("Retry-After"));
-  if (after) answer.retry_after_s = static_cast<double>(std::min<std::uint64_t>(*after, 3600));
-  return answer;
-}
-#endif
 
 /// PATCHes the node with what `change` returns for its current state, again after a conflict; if `change` returns null,
 /// the node is left unchanged and the result is false.
@@ -152,32 +120,37 @@ bool is_kubernetes_name(const std::string& name) {
                      [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.'; });
 }
 
-Result<KubernetesAnswer> ask_kubernetes([[maybe_unused]] const KubernetesAccess& access,
-                                        [[maybe_unused]] const std::string& method,
-                                        [[maybe_unused]] const std::string& path,
-                                        [[maybe_unused]] const std::string& body) {
+Result<KubernetesAnswer> ask_kubernetes(const KubernetesAccess& access, const std::string& method,
+                                        const std::string& path, const std::string& body) {
   if (access.ask) return access.ask(method, path);
-#ifndef CPPHTTPLIB_OPENSSL_SUPPORT
-  return fail("this build cannot ask Kubernetes, because its cpp-httplib was built without OpenSSL");
-#else
   const auto url = server_of(access);
   if (!url) return fail(url.error());
   const auto token = read_text_file(access.folder + "/token", kMostToken);
   if (!token || trimmed(*token).empty())
     return fail(
         fmt::format("{}/token cannot be read; the pod needs a service account (contrib/kubernetes)", access.folder));
-  httplib::Request request;
-  request.method = method;
-  request.path = path;
-  request.body = body;
-  if (method == "PATCH") request.set_header("Content-Type", "application/strategic-merge-patch+json");
-  if (method == "POST") request.set_header("Content-Type", "application/json");
-  try {
-    return exchange(*url, access, std::string(trimmed(*token)), std::move(request));
-  } catch (const std::exception& e) {
-    return fail(fmt::format("{}: {}", url->origin(), e.what()));
-  }
-#endif
+  HttpCall call;
+  call.url = *url;
+  call.url.path = path;
+  call.method = method;
+  call.headers = {{"Authorization", "Bearer " + std::string(trimmed(*token))}, {"Accept", "application/json"}};
+  if (method == "PATCH") call.headers.emplace_back("Content-Type", "application/strategic-merge-patch+json");
+  if (method == "POST") call.headers.emplace_back("Content-Type", "application/json");
+  call.body = body;
+  call.ca_file = access.folder + "/ca.crt";
+  call.timeout_s = kTimeout_s;
+  call.most_answer_bytes = kMostBody;
+  if (method != "GET") call.grace_s = kGrace_s;
+  KubernetesAnswer answer;
+  const HttpAnswer got =
+      http_exchange(call, "check " + call.ca_file, [&answer](std::string_view bytes, const HttpHead&) {
+        answer.body += bytes;
+        return true;
+      });
+  if (got.end != HttpEnd::complete) return fail(fmt::format("{} cannot be asked: {}", url->origin(), got.why));
+  answer.status = got.head.status;
+  answer.retry_after_s = std::min(got.head.retry_after_s, 3600.0);
+  return answer;
 }
 
 std::string refusal_words(const KubernetesAnswer& answer) {

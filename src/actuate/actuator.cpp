@@ -15,6 +15,7 @@
 #include "actuate/template.hpp"
 #include "core/printable.hpp"
 #include "core/text_hash.hpp"
+#include "host/interrupt.hpp"
 
 namespace vramtrack::actuate {
 namespace {
@@ -450,6 +451,7 @@ void Actuator::tick() {
     rounds = c.rounds();
   }
   c.ask(rounds);
+  if (Interrupt::requested()) return;  // an agent that was not waited for has not failed to answer
   const std::set<std::string> saved = c.saved();
   {
     const std::scoped_lock lock(c.mutex);

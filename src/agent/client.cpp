@@ -1,6 +1,5 @@
 #include "agent/client.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -20,6 +19,7 @@
 
 #include "core/errno_words.hpp"
 #include "core/printable.hpp"
+#include "host/interrupt.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack::agent {
@@ -39,7 +39,7 @@ std::string folder_of_variable(const char* name) {
 /// A connected socket, or -1 and errno.
 class Connected {
  public:
-  /// Waits at most until `until` where the agent's queue is full: connect() does so in turn.
+  /// Waits at most until `until` where the agent's queue is full, and no longer than the process is to run.
   explicit Connected(const std::string& path, Clock::time_point until = Clock::now() + std::chrono::seconds(1)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -48,15 +48,16 @@ class Connected {
       return;
     }
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const auto left =
-        std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::microseconds>(until - Clock::now()).count());
-    const timeval limit{left / 1'000'000, left % 1'000'000};
-    if (fd_ >= 0 && ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0 &&
-        ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-        ::fcntl(fd_, F_SETFL, O_NONBLOCK) == 0)
-      return;
+    fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     error_ = errno;
+    if (fd_ >= 0) {
+      // A full queue is EAGAIN, and nothing tells when there is room.
+      constexpr std::chrono::milliseconds kLook{20};
+      do {
+        if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return;
+        error_ = errno;
+      } while (error_ == EAGAIN && Clock::now() < until && Interrupt::sleep_until(Clock::now() + kLook));
+    }
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
   }
@@ -73,15 +74,8 @@ class Connected {
   int error_ = 0;
 };
 
-bool wait(int fd, short events, Clock::time_point deadline) {
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return false;
-    pollfd one{fd, events, 0};
-    const int ready = ::poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left, 60'000)));
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return false;
-  }
+std::string why_no_answer() {
+  return Interrupt::requested() ? "it was interrupted" : "no answer in time";
 }
 
 /// Sends `request` and reads until the agent closes: it was asked to.
@@ -92,13 +86,13 @@ Result<std::string> talk(int fd, std::string_view request, Clock::time_point dea
       request.remove_prefix(static_cast<std::size_t>(sent));
     else if (errno != EAGAIN && errno != EINTR)
       return fail(errno_words(errno));
-    else if (!wait(fd, POLLOUT, deadline))
-      return fail("no answer in time");
+    else if (!Interrupt::wait_ready(fd, POLLOUT, deadline))
+      return fail(why_no_answer());
   }
   std::string answer;
   std::array<char, 16384> chunk;
   for (;;) {
-    if (!wait(fd, POLLIN, deadline)) return fail("no answer in time");
+    if (!Interrupt::wait_ready(fd, POLLIN, deadline)) return fail(why_no_answer());
     const ssize_t got = ::recv(fd, chunk.data(), chunk.size(), 0);
     if (got == 0) return answer;
     if (got < 0 && errno != EAGAIN && errno != EINTR) return fail(errno_words(errno));

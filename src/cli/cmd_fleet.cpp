@@ -105,12 +105,14 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
       [&](std::size_t judged, std::size_t machines, std::uint64_t samples) { line.show(judged, machines, samples); });
   line.erase();
   if (!scanned) return failed(console, scanned.error().why);
+  if (scanned->machines.empty() && scanned->was_cancelled)
+    return failed(console, "it was interrupted before anything was read");
   if (scanned->machines.empty() && scanned->unread.empty())
     return failed(console, fmt::format("{} has no GPU memory metric of a known exporter in this period; "
                                        "`vramtrack fleet exporters` lists them, and --exporters adds others",
                                        server->origin()));
   fleet::FleetFindings found = fleet::find(*scanned);
-  fleet::add_caches(reader, *mapping, options.plan.end_ms, found);
+  if (!scanned->was_cancelled) fleet::add_caches(reader, *mapping, options.plan.end_ms, found);
   fleet::ScanWords words;
   words.server = server->origin();
   words.length = format_span(static_cast<double>(options.plan.end_ms - options.plan.start_ms) / 1000);

@@ -173,6 +173,7 @@ class Watching {
 
   /// Reports a problem once, until it changes.
   void trouble(const std::string& why) {
+    if (Interrupt::requested()) return;  // which is why it failed
     ++status_.failed_passes;
     if (why != status_.trouble) console_.error(printable(why) + "; trying again");
     status_.trouble = why;

@@ -22,7 +22,7 @@ struct ServerAddress {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string ca_file;             ///< empty: the system's certificates
   double silence_timeout_s = 120;  ///< without a byte, a request has failed
-  double timeout_s = 900;          ///< for a whole answer
+  double timeout_s = 300;          ///< from the connection to the end of the answer
 
   [[nodiscard]] std::string origin() const;  ///< "http://127.0.0.1:9090/prometheus", for messages: no secrets
 };
@@ -31,11 +31,13 @@ struct ServerAddress {
 struct HttpFailure {
   enum class Kind : std::uint8_t {
     passing,    ///< no connection, 5xx, 429, an answer that broke off: worth another attempt
-    too_much,   ///< the server's limits forbid so large a request: ask for less
+    too_much,   ///< the server's limits, or ours, forbid so large an answer: ask for less
+    cancelled,  ///< the process was asked to end
     permanent,  ///< anything else
   };
   Kind kind = Kind::permanent;
   std::string why;
+  bool is_away = false;  ///< no status line has come: another way of asking would bring none, either
 };
 
 struct HttpRequest {
@@ -43,13 +45,14 @@ struct HttpRequest {
   std::string body;  ///< empty: a GET
   std::string content_type;
   std::vector<std::pair<std::string, std::string>> headers;
+  std::size_t most_answer_bytes = std::size_t{1} << 30U;  ///< of an answer that is read as it comes
 };
 
 /// Gets the bytes of an answer as they come, with its Content-Type; an Error ends the request and is its failure.
 using BodySink = std::function<Status(std::string_view bytes, const std::string& content_type)>;
 
-/// Sends one request and gives the body of a 2xx to `body`. Blocks. May be called by several threads at once: each call
-/// has a connection of its own.
+/// Sends one request and gives the body of a 2xx to `body`. Blocks; an interrupt of the process ends it. May be called
+/// by several threads at once: each call has a connection of its own.
 tl::expected<void, HttpFailure> send_request(const ServerAddress& server, const HttpRequest& request,
                                              const BodySink& body);
 

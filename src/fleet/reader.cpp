@@ -15,6 +15,11 @@ template <class T>
 using Answer = tl::expected<T, Failure>;
 
 constexpr const char* kForm = "application/x-www-form-urlencoded";
+/// Of answers that are kept as a whole: lists of names, and samples.
+constexpr std::size_t kMostNames = std::size_t{64} << 20U;
+constexpr std::size_t kMostSamples = std::size_t{256} << 20U;
+/// Longest for an answer that has nothing in it.
+constexpr double kAsked_s = 30;
 /// Prometheus refuses more than 11,000 points a series in one answer.
 constexpr std::int64_t kMostSteps = 10'000;
 
@@ -23,11 +28,10 @@ std::string seconds_of(std::int64_t time_ms) {
 }
 
 /// Reads a whole answer into memory.
-Answer<std::string> whole_answer(const ServerAddress& server, const HttpRequest& request) {
-  constexpr std::size_t kMost = 1024U * 1024 * 1024;
+Answer<std::string> whole_answer(const ServerAddress& server, HttpRequest request, std::size_t most_bytes) {
+  request.most_answer_bytes = most_bytes;
   std::string body;
   const auto sent = send_request(server, request, [&](std::string_view bytes, const std::string&) -> Status {
-    if (body.size() + bytes.size() > kMost) return fail("the answer is larger than 1 GiB; scan a shorter time");
     body += bytes;
     return {};
   });
@@ -44,7 +48,8 @@ HttpRequest read_request(const Query& query) {
   return {"/api/v1/read",
           remote_read_request(query),
           "application/x-protobuf",
-          {{"Content-Encoding", "snappy"}, {"X-Prometheus-Remote-Read-Version", "0.1.0"}}};
+          {{"Content-Encoding", "snappy"}, {"X-Prometheus-Remote-Read-Version", "0.1.0"}},
+          kMostSamples};
 }
 
 HttpRequest export_request(const Query& query) {
@@ -95,16 +100,19 @@ Answer<ReadPath> Reader::ask(const ServerAddress& server) {
   // A metric that nobody has: the answer is empty, and shows whether the server knows the request.
   const Query nothing{{{"__name__", "vramtrack_no_such_metric", false}}, 1000, 2000};
   const SeriesSink ignored = [](const Labels&, const std::vector<Point>&) {};
+  ServerAddress asked = server;
+  asked.timeout_s = std::min(asked.timeout_s, kAsked_s);
   std::string why;
   for (const ReadPath path : {ReadPath::remote_read, ReadPath::export_lines, ReadPath::query_range}) {
-    const auto answered = Reader(server, path).read(nothing, ignored);
+    const auto answered = Reader(asked, path).read(nothing, ignored);
     if (answered) return path;
     if (!why.empty()) why += "; ";
     why += answered.error().why;
     // A server that cannot be reached, or does not let us in, does so by every way.
     const bool knows_us_not = why.find(" 401") != std::string::npos || why.find(" 403") != std::string::npos;
-    const bool is_away = answered.error().why.find("connection") != std::string::npos;
-    if (is_away || knows_us_not) return tl::unexpected<Failure>({answered.error().kind, std::move(why)});
+    const bool is_cancelled = answered.error().kind == Failure::Kind::cancelled;
+    if (answered.error().is_away || is_cancelled || knows_us_not)
+      return tl::unexpected<Failure>({answered.error().kind, std::move(why)});
   }
   return tl::unexpected<Failure>({Failure::Kind::permanent, std::move(why)});
 }
@@ -159,7 +167,7 @@ Answer<void> Reader::read_ranges(const Query& query, const SeriesSink& sink) con
                                           seconds_of(start), seconds_of(end), seconds_of(step_ms)),
                               kForm,
                               {}};
-    const Answer<std::string> body = whole_answer(server_, request);
+    const Answer<std::string> body = whole_answer(server_, request, kMostSamples);
     if (!body) return tl::unexpected(body.error());
     if (const Status read = read_matrix(*body, query, sink); !read) return unusable(server_, read.error());
   }
@@ -169,11 +177,13 @@ Answer<void> Reader::read_ranges(const Query& query, const SeriesSink& sink) con
 Answer<std::vector<Labels>> Reader::series(const Query& query) const {
   // As a form: the names of a hundred pods are longer than an address may be.
   const Answer<std::string> body =
-      whole_answer(server_, {"/api/v1/series",
-                             fmt::format("match%5B%5D={}&start={}&end={}", percent_encoded(selector_of(query)),
-                                         seconds_of(query.start_ms), seconds_of(query.end_ms)),
-                             kForm,
-                             {}});
+      whole_answer(server_,
+                   {"/api/v1/series",
+                    fmt::format("match%5B%5D={}&start={}&end={}", percent_encoded(selector_of(query)),
+                                seconds_of(query.start_ms), seconds_of(query.end_ms)),
+                    kForm,
+                    {}},
+                   kMostNames);
   if (!body) return tl::unexpected(body.error());
   Result<std::vector<Labels>> series = read_series(*body);
   if (!series) return unusable(server_, series.error());
@@ -187,7 +197,7 @@ Answer<std::vector<std::string>> Reader::label_values(const std::string& name, c
       {},
       {},
       {}};
-  const Answer<std::string> body = whole_answer(server_, request);
+  const Answer<std::string> body = whole_answer(server_, request, kMostNames);
   if (!body) return tl::unexpected(body.error());
   Result<std::vector<std::string>> names = read_names(*body);
   if (!names) return unusable(server_, names.error());

@@ -1,12 +1,13 @@
 #include "fleet/scan.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <mutex>
-#include <thread>
 
 #include "fleet/context.hpp"
 #include "fleet/work.hpp"
+#include "host/interrupt.hpp"
 
 namespace vramtrack::fleet {
 namespace {
@@ -25,7 +26,10 @@ auto persistently(const ScanOptions& options, std::uint64_t& retried, Request re
   double pause_s = options.first_pause_s;
   for (int attempt = 1; attempt < kAttempts && !answer && answer.error().kind == Failure::Kind::passing; ++attempt) {
     if (options.is_cancelled()) break;
-    std::this_thread::sleep_for(std::chrono::duration<double>(pause_s));
+    const auto pause = std::chrono::duration<double>(pause_s);
+    if (!Interrupt::sleep_until(std::chrono::steady_clock::now() +
+                                std::chrono::duration_cast<std::chrono::steady_clock::duration>(pause)))
+      break;
     pause_s *= 2;
     ++retried;
     answer = request();
@@ -75,6 +79,7 @@ std::vector<Machine> read_page(const Reader& reader, const Mapping& mapping, con
     pages.pop_front();
     auto gpus = persistently(options, into.retried_requests, [&] { return read_once(reader, mapping, plan, request); });
     if (!gpus) {
+      if (gpus.error().kind == Failure::Kind::cancelled) break;
       std::vector<Page> parts = halves(request.page);
       if (gpus.error().kind != Failure::Kind::too_much || parts.empty())
         into.unread.push_back({request.page.hosts, gpus.error().why});
@@ -131,7 +136,8 @@ tl::expected<Scan, Failure> scan(const Reader& reader, const Mapping& mapping, c
       work.put(std::move(machine));
   }
   work.finish();
-  Images(reader, mapping).complete(out, options.plan.start_ms, options.plan.end_ms);
+  out.was_cancelled = options.is_cancelled();
+  if (!out.was_cancelled) Images(reader, mapping).complete(out, options.plan.start_ms, options.plan.end_ms);
   std::sort(out.machines.begin(), out.machines.end(),
             [](const MachineVerdict& a, const MachineVerdict& b) { return a.host < b.host; });
   out.unread = std::move(read.unread);
@@ -139,7 +145,6 @@ tl::expected<Scan, Failure> scan(const Reader& reader, const Mapping& mapping, c
   out.blank_values = read.blank_values;
   out.unnamed_series = read.unnamed_series;
   out.retried_requests += read.retried_requests;
-  out.was_cancelled = options.is_cancelled();
   return out;
 }
 

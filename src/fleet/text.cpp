@@ -90,7 +90,9 @@ std::string what_is_missing(const Scan& scan) {
   for (const Unread& unread : scan.unread)
     out += fmt::format("Not read: {} of {}: {}\n", format_count(unread.hosts.size(), "machine"),
                        first_hosts(unread.hosts), printable(unread.why));
-  if (scan.was_cancelled) out += "The scan was interrupted: the results above cover only part of the fleet.\n";
+  if (scan.was_cancelled)
+    out += scan.machines.empty() ? "The scan was interrupted.\n"
+                                 : "The scan was interrupted: the results above cover only part of the fleet.\n";
   std::size_t without_capacity = 0, shared = 0;
   for (const MachineVerdict& machine : scan.machines)
     for (const GpuVerdict& gpu : machine.gpus) {
@@ -131,6 +133,7 @@ std::string findings_text(const std::vector<FleetFinding>& findings) {
 }  // namespace
 
 std::string scan_text(const Scan& scan, const FleetFindings& found, const ScanWords& words) {
+  if (found.gpus == 0) return "No GPU was read, so none was judged.\n\n" + what_is_missing(scan);
   std::set<std::string> hosts;
   for (const MachineVerdict& machine : scan.machines) hosts.insert(machine.host);
   std::string out = fmt::format("{} on {}, the last {} of {} ({} samples by {}", format_count(found.gpus, "GPU"),
@@ -142,8 +145,9 @@ std::string scan_text(const Scan& scan, const FleetFindings& found, const ScanWo
         std::count_if(found.jobs.begin(), found.jobs.end(), [&](const LeakingJob& job) { return job.state == state; }));
   };
   const std::size_t ended = of_state(JobState::ended);
+  const bool is_part = !scan.unread.empty() || scan.was_cancelled;
   if (found.jobs.empty()) {
-    out += "No leak.\n";
+    out += is_part ? "No leak on the GPUs that were read.\n" : "No leak.\n";
   } else {
     out += found.leaking_gpus == 0 ? "No GPU leaks now"
                                    : fmt::format("{} {} now", format_count(found.leaking_gpus, "GPU"),

@@ -42,6 +42,7 @@ Interrupt::~Interrupt() {
     if (fd >= 0) ::close(fd);
     fd = -1;
   }
+  g_requested = 0;  // what is asked of a server afterwards is no part of what was interrupted
 }
 
 bool Interrupt::requested() {
@@ -49,14 +50,20 @@ bool Interrupt::requested() {
 }
 
 bool Interrupt::sleep_until(std::chrono::steady_clock::time_point deadline) {
+  wait_ready(-1, 0, deadline);
+  return !requested();
+}
+
+bool Interrupt::wait_ready(int fd, short events, std::chrono::steady_clock::time_point deadline) {
   using namespace std::chrono;
   while (!requested()) {
     const auto left = deadline - steady_clock::now();
-    if (left <= nanoseconds{0}) return true;
+    if (left <= nanoseconds{0}) return false;
     const auto s = duration_cast<seconds>(left);
     const timespec timeout{static_cast<time_t>(s.count()), static_cast<long>((nanoseconds(left) - s).count())};
-    pollfd wake{g_pipe[0], POLLIN, 0};
-    ::ppoll(&wake, 1, &timeout, nullptr);
+    pollfd wake[] = {{g_pipe[0], POLLIN, 0}, {fd, events, 0}};  // a negative number is left out
+    ::ppoll(wake, 2, &timeout, nullptr);
+    if (wake[1].revents != 0) return true;
   }
   return false;
 }

@@ -14,9 +14,13 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
+  /// False where none lives. Any thread.
   [[nodiscard]] static bool requested();
   /// Sleeps until `deadline`; false when interrupted. A past deadline returns at once.
   static bool sleep_until(std::chrono::steady_clock::time_point deadline);
+  /// Waits until `fd` is ready for `events` of poll(2), or has failed. False: the deadline has passed, or the process
+  /// is asked to end, in whichever thread the signal came.
+  static bool wait_ready(int fd, short events, std::chrono::steady_clock::time_point deadline);
 };
 
 }  // namespace vramtrack

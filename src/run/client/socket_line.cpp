@@ -3,26 +3,12 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 
+#include "host/interrupt.hpp"
+
 namespace vramtrack::run {
-namespace {
-
-bool wait(int fd, short events, LineDeadline until) {
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
-    if (left <= 0) return false;
-    pollfd one{fd, events, 0};
-    const int ready = ::poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left, 60'000)));
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return false;
-  }
-}
-
-}  // namespace
 
 bool control_address(const std::string& folder, sockaddr_un& address) {
   const std::string path = folder + "/control";
@@ -37,7 +23,7 @@ std::string read_line(int fd, std::size_t longest, LineDeadline until) {
   std::string line;
   std::array<char, 65536> piece{};
   while (line.size() < longest) {
-    if (!wait(fd, POLLIN, until)) return {};
+    if (!Interrupt::wait_ready(fd, POLLIN, until)) return {};
     const ssize_t got = ::recv(fd, piece.data(), piece.size(), 0);
     if (got <= 0) return {};
     const std::string_view text(piece.data(), static_cast<std::size_t>(got));
@@ -50,7 +36,7 @@ std::string read_line(int fd, std::size_t longest, LineDeadline until) {
 
 bool send_all(int fd, std::string_view text, LineDeadline until) {
   while (!text.empty()) {
-    if (!wait(fd, POLLOUT, until)) return false;
+    if (!Interrupt::wait_ready(fd, POLLOUT, until)) return false;
     const ssize_t sent = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent <= 0) return false;
     text.remove_prefix(static_cast<std::size_t>(sent));

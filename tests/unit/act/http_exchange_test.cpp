@@ -1,0 +1,269 @@
+#include "act/http_exchange.hpp"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "host/interrupt.hpp"
+#include "patience.hpp"
+
+namespace vramtrack::act {
+namespace {
+
+using testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+/// As the console does for the program.
+[[maybe_unused]] const auto kNoPipeSignal = std::signal(SIGPIPE, SIG_IGN);
+
+/// A server that does to each connection what it is told, until it is closed.
+class Rogue {
+ public:
+  using Conduct = std::function<void(int client)>;
+  explicit Rogue(Conduct conduct, int backlog = 16)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), conduct_(std::move(conduct)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(socket_, backlog), 0);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+    if (conduct_)
+      thread_ = std::thread([this] {
+        for (int client; (client = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+          {
+            const std::scoped_lock lock(mutex_);
+            client_ = client;
+            if (is_over_) ::shutdown(client, SHUT_RDWR);
+          }
+          conduct_(client);
+          const std::scoped_lock lock(mutex_);
+          client_ = -1;
+          ::close(client);
+        }
+      });
+  }
+  ~Rogue() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_over_ = true;
+      ::shutdown(socket_, SHUT_RDWR);
+      if (client_ >= 0) ::shutdown(client_, SHUT_RDWR);
+    }
+    if (thread_.joinable()) thread_.join();
+    ::close(socket_);
+  }
+  Rogue(const Rogue&) = delete;
+  Rogue& operator=(const Rogue&) = delete;
+  [[nodiscard]] HttpCall call(bool https = false) const {
+    HttpCall call;
+    call.url = {https, "127.0.0.1", port_, "/"};
+    call.timeout_s = 60;
+    return call;
+  }
+
+ private:
+  int socket_;
+  std::uint16_t port_ = 0;
+  Conduct conduct_;
+  std::mutex mutex_;  ///< of what follows
+  int client_ = -1;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+bool say(int client, std::string_view text) {
+  return ::send(client, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+}
+void hear(int client) {
+  char part[4096];
+  (void)!::read(client, part, sizeof part);
+}
+/// Until the client closes.
+void be_silent(int client) {
+  char part[4096];
+  while (::read(client, part, sizeof part) > 0) {
+  }
+}
+void never_end(int client, std::string_view head, const std::string& what) {
+  hear(client);
+  if (!say(client, head)) return;
+  while (say(client, what)) {
+  }
+}
+
+HttpAnswer ask(const HttpCall& call) {
+  return http_exchange(call, "pass --ca-file", [](std::string_view, const HttpHead&) { return true; });
+}
+
+/// What `call` ends with, which must come soon.
+HttpAnswer soon(const HttpCall& call) {
+  const auto begun = Clock::now();
+  HttpAnswer answer = ask(call);
+  EXPECT_LT(Clock::now() - begun, patience(3s)) << answer.why;
+  return answer;
+}
+
+TEST(HttpExchange, AWholeAnswer) {
+  Rogue server([](int client) {
+    hear(client);
+    say(client, "HTTP/1.1 429 Slow\r\nContent-Type: text/x\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\nok");
+  });
+  std::string body;
+  const HttpAnswer answer = http_exchange(server.call(), "", [&](std::string_view bytes, const HttpHead& head) {
+    EXPECT_EQ(head.status, 429);
+    body += bytes;
+    return true;
+  });
+  EXPECT_EQ(answer.end, HttpEnd::complete);
+  EXPECT_EQ(answer.head.content_type, "text/x");
+  EXPECT_EQ(answer.head.retry_after_s, 7);
+  EXPECT_EQ(body, "ok");
+}
+
+TEST(HttpExchange, ANameIsResolved) {
+  Rogue server([](int client) {
+    hear(client);
+    say(client, "HTTP/1.1 204 No Content\r\n\r\n");
+  });
+  HttpCall call = server.call();
+  call.url.host = "localhost";  // which may be ::1 first, where nobody listens
+  EXPECT_EQ(soon(call).head.status, 204);
+}
+
+TEST(HttpExchange, AnswersWithoutEndAreTooLarge) {
+  const std::string much(1 << 16, 'x');
+  const std::vector<std::pair<std::string, std::string>> servers = {
+      {"HTTP/1.1 200 OK\r\n\r\n", much},                                                        // a body
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "10\r\n0123456789abcdef\r\n"},  // chunks
+      {"HTTP/1.1 200 OK\r\n", "X-Header: " + std::string(1000, 'y') + "\r\n"},                  // headers
+      {"HTTP/1.1 200 OK\r\nX-Header: ", much},                                                  // one header
+      {"HTTP/1.1 ", much},                                                                      // a status line
+  };
+  for (const auto& [head, what] : servers) {
+    Rogue server([&](int client) { never_end(client, head, what); });
+    HttpCall call = server.call();
+    call.most_answer_bytes = 1 << 20;
+    const HttpAnswer answer = soon(call);
+    EXPECT_TRUE(answer.end == HttpEnd::too_large || answer.end == HttpEnd::broken_off) << head << answer.why;
+  }
+}
+
+TEST(HttpExchange, OneDeadlineForAllOfIt) {
+  const auto drip = [](std::string_view text) {
+    return [text](int client) {
+      hear(client);
+      for (std::size_t i = 0; say(client, text.substr(i % text.size(), 1)); ++i)
+        std::this_thread::sleep_for(20ms);  // this is what is tested: a server that drips
+    };
+  };
+  for (const char* text :
+       {"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nxxxxxxxxxx", "HTTP/1.1 200 OK\r\nX: yyyyy"}) {
+    Rogue server(drip(text));
+    HttpCall call = server.call();
+    call.timeout_s = 0.3;
+    const HttpAnswer answer = soon(call);
+    EXPECT_EQ(answer.end, HttpEnd::late) << answer.why;
+    EXPECT_THAT(answer.why, HasSubstr("0.3 s"));
+  }
+}
+
+TEST(HttpExchange, SilenceHasALimitOfItsOwn) {
+  Rogue server(be_silent);
+  HttpCall call = server.call();
+  call.silence_timeout_s = 0.2;
+  EXPECT_EQ(soon(call).end, HttpEnd::broken_off);
+}
+
+/// Whatever is waited for: an answer, a handshake, a connection.
+std::vector<std::pair<HttpCall, std::shared_ptr<void>>> waits() {
+  std::vector<std::pair<HttpCall, std::shared_ptr<void>>> out;
+  const auto add = [&out](std::shared_ptr<Rogue> server, bool https) {
+    out.emplace_back(server->call(https), std::move(server));
+  };
+  add(std::make_shared<Rogue>(be_silent), false);
+  add(std::make_shared<Rogue>(be_silent), true);
+  add(std::make_shared<Rogue>([](int client) { never_end(client, "HTTP/1.1 200 OK\r\n\r\n", "x"); }), false);
+  return out;
+}
+
+TEST(HttpExchange, ACancellationEndsWhateverItWaitsFor) {
+  for (auto& [call, server] : waits()) {
+    if (call.url.https && !has_https()) continue;
+    std::atomic<bool> stop{false};
+    call.is_cancelled = [&stop] { return stop.load(); };
+    std::thread later([&stop] {
+      std::this_thread::sleep_for(100ms);  // while it waits
+      stop = true;
+    });
+    EXPECT_EQ(soon(call).end, HttpEnd::cancelled);
+    later.join();
+  }
+}
+
+TEST(HttpExchange, AConnectionThatDoesNotComeAboutIsCancelled) {
+  // Nobody accepts, and the queue is full: the kernel does not answer.
+  Rogue server({}, 0);
+  HttpCall call = server.call();
+  std::vector<int> others;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(call.url.port);
+  for (int i = 0; i < 4; ++i) {
+    others.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    (void)!::connect(others.back(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  }
+  call.is_cancelled = [] { return true; };
+  EXPECT_EQ(soon(call).end, HttpEnd::cancelled);
+  for (const int other : others) ::close(other);
+}
+
+TEST(HttpExchange, AnInterruptOfTheProcessCancels) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const Interrupt interrupt;
+    Rogue server(be_silent);
+    std::thread later([signal] {
+      std::this_thread::sleep_for(100ms);  // while it waits
+      ::kill(::getpid(), signal);          // to any thread
+    });
+    EXPECT_EQ(soon(server.call()).end, HttpEnd::cancelled);
+    later.join();
+  }
+}
+
+TEST(HttpExchange, AChangeIsWaitedForALittle) {
+  Rogue server([](int client) {
+    hear(client);
+    std::this_thread::sleep_for(200ms);  // it is cancelled before it answers
+    say(client, "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n");
+  });
+  HttpCall call = server.call();
+  call.method = "POST";
+  call.is_cancelled = [] { return true; };
+  call.grace_s = 30;
+  EXPECT_EQ(soon(call).head.status, 201);
+}
+
+TEST(HttpExchange, ASinkThatRefusesEndsIt) {
+  Rogue server([](int client) { never_end(client, "HTTP/1.1 200 OK\r\n\r\n", "x"); });
+  EXPECT_EQ(http_exchange(server.call(), "", [](std::string_view, const HttpHead&) { return false; }).end,
+            HttpEnd::refused);
+}
+
+}  // namespace
+}  // namespace vramtrack::act
