@@ -18,6 +18,7 @@ import unittest
 import urllib.parse
 
 from running import DEVICE, Agent, Sandbox, drm_machine, patience, until
+import side_by_side
 
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
@@ -662,4 +663,4 @@ class Lives(AgentTest):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    side_by_side.main()

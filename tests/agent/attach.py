@@ -4,6 +4,7 @@ import sys
 import unittest
 
 from running import Agent, Sandbox, until
+import side_by_side
 from terminal import Terminal
 
 BINARY = sys.argv.pop(1)
@@ -62,4 +63,4 @@ class Attach(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    side_by_side.main()

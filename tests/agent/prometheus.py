@@ -13,6 +13,7 @@ import unittest
 import urllib.request
 
 from running import Agent, Sandbox, until
+import side_by_side
 
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
@@ -183,4 +184,4 @@ scrape_configs:
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=1)
+    side_by_side.main()

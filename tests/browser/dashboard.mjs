@@ -68,7 +68,15 @@ const drawn = async (page, what, selector, test, least) => {
   }
 };
 
-describe("dashboard", { concurrency: false }, () => {
+// All at once, since most of their time is waiting: those of one agent in turn, for what one acknowledges all see.
+let last = Promise.resolve();
+const inTurn = (name, use) => it(name, () => {
+  const mine = last.then(use);
+  last = mine.catch(() => {});
+  return mine;
+});
+
+describe("dashboard", { concurrency: 40 }, () => {
   it("a leak appears without reload", async () => {
     // Slowly enough that a page which opens late still opens before the alarm, however busy the machine is.
     let opened = false;
@@ -95,7 +103,7 @@ describe("dashboard", { concurrency: false }, () => {
     assert.ok(opened, "no page opened before the alarm");
   });
 
-  it("draws history, trend, band of ends, onset and pattern", async () => {
+  inTurn("draws history, trend, band of ends, onset and pattern", async () => {
     await on(agent.url, async (page) => {
       await toGpu(page);
       const chart = page.locator(".chart").first();
@@ -138,7 +146,7 @@ describe("dashboard", { concurrency: false }, () => {
     });
   });
 
-  it("the past is there at once, from the store", async () => {
+  inTurn("the past is there at once, from the store", async () => {
     await on(agent.url, async (page) => {
       await toGpu(page);
       const answers = page.waitForResponse((r) => r.url().includes("/history") && r.url().includes("device_used"));
@@ -149,7 +157,7 @@ describe("dashboard", { concurrency: false }, () => {
     });
   });
 
-  it("shows who holds the memory, an area each and one for nobody's", async () => {
+  inTurn("shows who holds the memory, an area each and one for nobody's", async () => {
     await on(agent.url, async (page) => {
       await toGpu(page);
       await page.waitForSelector('.chart[data-layers="2"]');
@@ -160,7 +168,7 @@ describe("dashboard", { concurrency: false }, () => {
     });
   });
 
-  it("says which GPU is not well, why, and what to do", async () => {
+  inTurn("says which GPU is not well, why, and what to do", async () => {
     await on(agent.url, async (page) => {
       await leak(page);
       await page.waitForSelector('li.gpu .health:has-text("failing: XID 48")');
@@ -177,7 +185,7 @@ describe("dashboard", { concurrency: false }, () => {
     });
   });
 
-  it("needs no inline style or script", async () => {
+  inTurn("needs no inline style or script", async () => {
     const policy = (await fetch(`${agent.url}/`)).headers.get("content-security-policy");
     assert.match(policy, /style-src 'self';/);
     assert.doesNotMatch(policy, /unsafe/);
@@ -190,7 +198,7 @@ describe("dashboard", { concurrency: false }, () => {
     await page.close();
   });
 
-  it("an acknowledged alert stays acknowledged, here and for others", async () => {
+  inTurn("an acknowledged alert stays acknowledged, here and for others", async () => {
     await on(agent.url, async (page) => {
       await leak(page);
       await page.goto(`${agent.url}/#/alerts`);
@@ -213,7 +221,7 @@ describe("dashboard", { concurrency: false }, () => {
     });
   });
 
-  it("foreign names are text", async () => {
+  inTurn("foreign names are text", async () => {
     await on(agent.url, async (page) => {
       await leak(page);
       await page.waitForSelector("table.processes >> text=<img src=x");
@@ -223,7 +231,7 @@ describe("dashboard", { concurrency: false }, () => {
     });
   });
 
-  it("can be used with the keyboard alone", async () => {
+  inTurn("can be used with the keyboard alone", async () => {
     await on(agent.url, async (page) => {
       await leak(page);
       const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() ?? "");
@@ -268,7 +276,7 @@ describe("dashboard", { concurrency: false }, () => {
     });
   });
 
-  it("has the keys of top", async () => {
+  inTurn("has the keys of top", async () => {
     await on(agent.url, async (page) => {
       await leak(page);
       await page.keyboard.press("d");
@@ -354,7 +362,7 @@ describe("dashboard", { concurrency: false }, () => {
     }, {}, /^error: Failed to load resource: .* 503 /);
   });
 
-  it("shows no lines where nothing runs under the probe", async () => {
+  inTurn("shows no lines where nothing runs under the probe", async () => {
     await on(agent.url, async (page) => {
       const asked = page.waitForResponse((r) => r.url().endsWith("/api/v1/sites"));
       await toGpu(page);
@@ -363,7 +371,7 @@ describe("dashboard", { concurrency: false }, () => {
     });
   });
 
-  it("shows temperature, power and what is busy, and a dash for what is not known", async () => {
+  inTurn("shows temperature, power and what is busy, and a dash for what is not known", async () => {
     await on(agent.url, async (page) => {
       await leak(page);
       await page.waitForSelector('li.gpu .gauges:has-text("°C")');
@@ -376,7 +384,7 @@ describe("dashboard", { concurrency: false }, () => {
   });
 
   for (const width of [320, 375])
-    it(`fits a phone ${width} pixels wide`, async () => {
+    inTurn(`fits a phone ${width} pixels wide`, async () => {
       await on(agent.url, async (page) => {
         await leak(page);
         const wide = () => page.evaluate(() => document.documentElement.scrollWidth);
@@ -396,7 +404,7 @@ describe("dashboard", { concurrency: false }, () => {
     });
 
   for (const colorScheme of ["light", "dark"])
-    it(`every text can be read: ${colorScheme}`, async () => {
+    inTurn(`every text can be read: ${colorScheme}`, async () => {
       await on(agent.url, async (page) => {
         await toGpu(page);
         assert.equal(await page.getAttribute("html", "data-theme"), colorScheme);
@@ -466,7 +474,7 @@ describe("dashboard", { concurrency: false }, () => {
     await own.stop();
   });
 
-  it("is small", async () => {
+  inTurn("is small", async () => {
     await on(agent.url, async (page) => {
       await page.waitForSelector(kHeadline);
       const { bytes, paintMs } = await page.evaluate(() => {
