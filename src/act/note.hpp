@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/series.hpp"
 #include "core/time.hpp"
@@ -16,8 +17,10 @@ struct Note {
   AlertNews news = AlertNews::raised;
   AlertKind kind = AlertKind::leak;
   SeriesKey key;
-  std::uint32_t suspect_pid = 0;  ///< for a device's alert: the process whose growth explains it; 0: none known
-  std::uint64_t suspect_start_ticks = 0;
+  /// Every series whose alerts are one incident with this one, as report/story.hpp decides; empty: `key` alone.
+  std::vector<SeriesKey> incident;
+  bool incident_is_over = true;         ///< for an alert that has ended: no other of its incident stands
+  std::uint32_t suspect_pid = 0;        ///< for a device's alert: the process whose growth explains it; 0: none known
   Severity severity = Severity::watch;  ///< as it is now
   Timestamp time;                       ///< of the change, by the samples' clock
   bool silenced = false;                ///< nobody is to be notified now; see live/silences.hpp

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
+#include "core/incident.hpp"
 #include "core/text_hash.hpp"
 
 namespace vramtrack::act {
@@ -17,14 +19,56 @@ std::string prefix(AlertKind kind) {
   return kind == AlertKind::leak ? "" : fmt::format("{} ", to_string(kind));
 }
 
-bool is_leak(std::string_view member) {
-  return !member.starts_with(prefix(AlertKind::stall)) && !member.starts_with(prefix(AlertKind::unreleased));
+std::string member_name(AlertKind kind, const SeriesKey& key) {
+  return fmt::format("{}{}{}/{}/{}/{}", prefix(kind), to_string(key.metric), key.host.empty() ? "" : '@' + key.host,
+                     key.device_id, key.pid, key.pid_start_ticks);
 }
 
-std::string member_name(const Note& note) {
-  const SeriesKey& key = note.key;
-  return fmt::format("{}{}{}/{}/{}/{}", prefix(note.kind), to_string(key.metric),
-                     key.host.empty() ? "" : '@' + key.host, key.device_id, key.pid, key.pid_start_ticks);
+std::vector<std::string> member_names(const Note& note) {
+  std::vector<std::string> out;
+  for (const SeriesKey& key : note.incident) out.push_back(member_name(note.kind, key));
+  if (out.empty()) out.push_back(member_name(note.kind, note.key));
+  return out;
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& into) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+/// The series of a leak's member_name(); nullopt for other problems, and for what a file holds instead of a name.
+std::optional<SeriesKey> series_of(std::string_view member) {
+  const std::size_t first = member.find('/');
+  const std::size_t last = member.rfind('/');
+  const std::size_t pid = last == std::string_view::npos || last == 0 ? last : member.rfind('/', last - 1);
+  if (first == std::string_view::npos || pid == std::string_view::npos || first >= pid) return std::nullopt;
+  const std::string_view head = member.substr(0, first);
+  const auto metric = parse_metric(head.substr(0, head.find('@')));
+  SeriesKey key;
+  if (!metric || !read_number(member.substr(pid + 1, last - pid - 1), key.pid) ||
+      !read_number(member.substr(last + 1), key.pid_start_ticks))
+    return std::nullopt;
+  key.metric = *metric;
+  key.device_id = member.substr(first + 1, pid - first - 1);
+  if (const std::size_t at = head.find('@'); at != std::string_view::npos) key.host = head.substr(at + 1);
+  return key;
+}
+
+bool share(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
+}
+
+/// For an incident of an earlier run, whose alerts nobody has grouped with those of this run.
+bool show_one_leak_again(const std::vector<std::string>& earlier, const std::vector<std::string>& now) {
+  const auto same = [](const std::string& a, const std::string& b) {
+    const auto was = series_of(a);
+    const auto is = series_of(b);
+    return was && is && show_one_leak(*was, *is);
+  };
+  return std::any_of(earlier.begin(), earlier.end(), [&](const std::string& a) {
+    return std::any_of(now.begin(), now.end(), [&](const std::string& b) { return same(a, b); });
+  });
 }
 
 }  // namespace
@@ -64,21 +108,17 @@ std::vector<std::string> Outbox::take_warnings() {
   return std::exchange(warnings_, {});
 }
 
-/// One leak shows in the series of the device and of its process: both belong to one incident.
-std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note, const std::string& member) {
-  const auto holds = [&](const Incident& i) {
-    return std::find(i.members.begin(), i.members.end(), member) != i.members.end();
+/// The incident that shares a series with the note's: which series belong together has been decided before. If two were
+/// reported before something showed that they are one, the first speaks for both.
+std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note, const std::vector<std::string>& members) {
+  const auto first = [&](auto belongs) {
+    const auto told =
+        std::find_if(incidents_.begin(), incidents_.end(), [&](const Incident& i) { return i.told && belongs(i); });
+    return told != incidents_.end() ? told : std::find_if(incidents_.begin(), incidents_.end(), belongs);
   };
-  const auto known = std::find_if(incidents_.begin(), incidents_.end(), holds);
-  if (known != incidents_.end()) return known;
-  // A process that stalls, or left memory behind, is not a leak of its device.
-  if (note.kind != AlertKind::leak) return incidents_.end();
-  const std::uint32_t pid = note.key.pid != 0 ? note.key.pid : note.suspect_pid;
-  const std::uint64_t ticks = note.key.pid != 0 ? note.key.pid_start_ticks : note.suspect_start_ticks;
-  return std::find_if(incidents_.begin(), incidents_.end(), [&](const Incident& i) {
-    return pid != 0 && i.device == note.key.device_id && i.host == note.key.host && i.pid == pid &&
-           i.start_ticks == ticks && (i.members.empty() || is_leak(i.members.front()));
-  });
+  const auto known = first([&](const Incident& i) { return share(i.members, members); });
+  if (known != incidents_.end() || note.kind != AlertKind::leak) return known;
+  return first([&](const Incident& i) { return i.unconfirmed && show_one_leak_again(i.members, members); });
 }
 
 /// A policy's message does not open an incident. A waiting one with the same id is the same message: there was a crash.
@@ -106,22 +146,18 @@ void Outbox::announce(const Note& note, Timestamp now) {
 void Outbox::take(const Note& note, Timestamp now) {
   refill(now);
   if (!note.act_id.empty()) return announce(note, now);
-  const std::string member = member_name(note);
-  const auto incident = incident_of(note, member);
-  if (incident == incidents_.end()) {
-    if (note.news != AlertNews::cleared) open(note, member, now);
-    return;
-  }
-  const auto at = std::find(incident->members.begin(), incident->members.end(), member);
+  std::vector<std::string> members = member_names(note);
   if (note.news == AlertNews::cleared) {
-    if (at == incident->members.end()) return;
-    incident->members.erase(at);
-    ++revision_;
-    if (incident->members.empty()) close(incident, note, now);
+    if (note.incident_is_over) close(note, members, now);
     return;
   }
-  if (at == incident->members.end() || incident->unconfirmed) ++revision_;
-  if (at == incident->members.end()) incident->members.push_back(member);
+  const auto incident = incident_of(note, members);
+  if (incident == incidents_.end()) return open(note, std::move(members), now);
+  std::erase_if(members, [&](const std::string& member) {
+    return std::find(incident->members.begin(), incident->members.end(), member) != incident->members.end();
+  });
+  if (!members.empty() || incident->unconfirmed) ++revision_;
+  incident->members.insert(incident->members.end(), members.begin(), members.end());
   incident->unconfirmed.reset();
   // An escalation under a silence is news when the silence has ended: the severity stays the one last reported.
   if (note.silenced) return;
@@ -138,14 +174,13 @@ void Outbox::take(const Note& note, Timestamp now) {
   if (note.severity >= rules_.min_severity) tell(*incident, incident->told ? "escalated" : "raised", note, now, true);
 }
 
-void Outbox::open(const Note& note, const std::string& member, Timestamp now) {
+void Outbox::open(const Note& note, std::vector<std::string> members, Timestamp now) {
   Incident incident;
-  incident.id = text_hash(fmt::format("{}/{}/{}/{}", rules_.host, member, iso8601(now), next_));
-  incident.members.push_back(member);
+  incident.id =
+      text_hash(fmt::format("{}/{}/{}/{}", rules_.host, member_name(note.kind, note.key), iso8601(now), next_));
+  incident.members = std::move(members);
   incident.device = note.key.device_id;
-  incident.host = note.key.host;
   incident.pid = note.key.pid != 0 ? note.key.pid : note.suspect_pid;
-  incident.start_ticks = note.key.pid != 0 ? note.key.pid_start_ticks : note.suspect_start_ticks;
   incident.severity = note.severity;
   incident.opened = note.time;
   incident.headline = headline(note.text);
@@ -156,10 +191,16 @@ void Outbox::open(const Note& note, const std::string& member, Timestamp now) {
   if (incidents_.size() > kMaxIncidents) incidents_.pop_front();
 }
 
-void Outbox::close(const std::deque<Incident>::iterator& incident, const Note& note, Timestamp now) {
-  if (incident->told && rules_.resolved && !note.silenced) tell(*incident, "resolved", note, now, false);
-  incidents_.erase(incident);
-  ++revision_;
+void Outbox::close(const Note& note, const std::vector<std::string>& members, Timestamp now) {
+  for (auto it = incidents_.begin(); it != incidents_.end();) {
+    if (!share(it->members, members)) {
+      ++it;
+      continue;
+    }
+    if (it->told && rules_.resolved && !note.silenced) tell(*it, "resolved", note, now, false);
+    it = incidents_.erase(it);
+    ++revision_;
+  }
 }
 
 void Outbox::refill(Timestamp now) {

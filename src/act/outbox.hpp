@@ -1,6 +1,6 @@
 // Outbox: which messages must still be sent, and which incidents have been reported. Pure: no I/O; time is passed in.
 //
-//   Note -> incident (one per leak, however many series show it) -> Message -> one queue per channel -> delivered
+//   Note -> incident (as Note::incident says) -> Message -> one queue per channel -> delivered
 //
 // A message stays until each channel has accepted or refused it, or until it expires. The outbox is saved after each
 // change and loaded at the next start, so no note is lost and no incident is reported twice. Docs:
@@ -96,11 +96,9 @@ class Outbox {
  private:
   struct Incident {
     std::string id;
-    std::vector<std::string> members;  ///< series whose alerts stand
+    std::vector<std::string> members;  ///< names of the series that have been part of it
     std::string device;
-    std::string host;       ///< of device and process, as in SeriesKey::host
     std::uint32_t pid = 0;  ///< the process concerned; 0: not known
-    std::uint64_t start_ticks = 0;
     Severity severity = Severity::watch;
     Timestamp opened;
     std::string headline;
@@ -119,9 +117,9 @@ class Outbox {
   Channel* channel(std::string_view name);
   [[nodiscard]] const Channel* channel(std::string_view name) const;
   [[nodiscard]] const Message* first_of(std::string_view channel) const;
-  std::deque<Incident>::iterator incident_of(const Note& note, const std::string& member);
-  void open(const Note& note, const std::string& member, Timestamp now);
-  void close(const std::deque<Incident>::iterator& incident, const Note& note, Timestamp now);
+  std::deque<Incident>::iterator incident_of(const Note& note, const std::vector<std::string>& members);
+  void open(const Note& note, std::vector<std::string> members, Timestamp now);
+  void close(const Note& note, const std::vector<std::string>& members, Timestamp now);
   void tell(Incident& incident, std::string_view event, const Note& note, Timestamp now, bool costs);
   void tell_held_back(Timestamp now);
   void put(Message message);

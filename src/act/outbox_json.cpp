@@ -147,9 +147,8 @@ struct OutboxJson {
   static std::string incident(const Outbox::Incident& i) {
     Object out;
     out.put("id", i.id).put("members", i.members).put("device", i.device).put("pid", i.pid);
-    out.put("start_ticks", i.start_ticks).put("severity", to_string(i.severity)).put("opened_ns", ns(i.opened));
+    out.put("severity", to_string(i.severity)).put("opened_ns", ns(i.opened));
     out.put("headline", i.headline).put("told", i.told);
-    if (!i.host.empty()) out.put("host", i.host);
     if (i.silenced) out.put("silenced", true);
     if (i.unconfirmed) out.put("unconfirmed_ns", ns(*i.unconfirmed));
     return out.text();
@@ -176,9 +175,7 @@ struct OutboxJson {
     f.get("id", i.id);
     f.get("members", i.members);
     f.get("device", i.device);
-    if (f.has("host")) f.get("host", i.host);
     f.get("pid", i.pid);
-    f.get("start_ticks", i.start_ticks);
     f.get("severity", i.severity);
     f.get("opened_ns", i.opened);
     f.get("headline", i.headline);

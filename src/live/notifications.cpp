@@ -50,15 +50,15 @@ std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::st
   return nullptr;
 }
 
-act::Note note_of(const View& view, const SeriesView& series, const Alert& alert, AlertNews news, Timestamp now) {
+act::Note note_of(const AlertTold& told, Timestamp now) {
+  const auto& [view, series, alert, news, story, told_with] = told;
   act::Note note;
   note.news = news;
   note.kind = alert.kind;
   note.key = series.key;
-  if (series.verdict.suspect) {
-    note.suspect_pid = series.verdict.suspect->pid;
-    note.suspect_start_ticks = series.verdict.suspect->pid_start_ticks;
-  }
+  note.incident = told_with;
+  note.incident_is_over = story == AlertNews::cleared;
+  if (series.verdict.suspect) note.suspect_pid = series.verdict.suspect->pid;
   note.severity = alert.severity;
   // Seconds since a simulation's start are not a date for anybody.
   note.time = view.clock_is_relative      ? now
@@ -76,7 +76,7 @@ Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
   Listener listener;
   listener.alert = [&notifier, &silences, held](const AlertTold& told) {
     const Timestamp now = notifier.now();
-    act::Note note = note_of(told.view, told.series, told.alert, told.news, now);
+    act::Note note = note_of(told, now);
     SilenceSubject subject = silence_subject(told.view, told.series);
     const auto silence = silences.covering(subject, now);
     if (!silence) {

@@ -141,11 +141,11 @@ void Pipeline::tell_changes() {
     const auto series = std::find_if(view->series.begin(), view->series.end(),
                                      [&](const SeriesView& s) { return s.id == change.alert.series; });
     if (series == view->series.end()) continue;
-    const std::optional<AlertNews> story = stories_.news(series->key, change.alert, change.news);
-    if (story == AlertNews::raised) ++counts_.raised;
-    if (story == AlertNews::cleared) ++counts_.cleared;
+    const StoryNews story = stories_.news(series->key, change.alert, change.news);
+    if (story.news == AlertNews::raised) ++counts_.raised;
+    if (story.news == AlertNews::cleared) ++counts_.cleared;
     for (const Listener& listener : listeners_)
-      if (listener.alert) listener.alert({*view, *series, change.alert, change.news, story});
+      if (listener.alert) listener.alert({*view, *series, change.alert, change.news, story.news, story.series});
   }
   changes_.clear();
 }

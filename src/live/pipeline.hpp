@@ -28,6 +28,7 @@ struct AlertTold {
   AlertNews news;
   /// The same for people, for whom a leak of a device and of its process is one: nullopt if already reported.
   std::optional<AlertNews> story;
+  const std::vector<SeriesKey>& told_with;  ///< every series that has shown the same leak (StoryNews::series)
 };
 
 /// A listener is told what happens. Printing, drawing, serving, notifying and acting are listeners, and the programs

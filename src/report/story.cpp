@@ -4,6 +4,8 @@
 #include <iterator>
 #include <unordered_map>
 
+#include "core/incident.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -14,31 +16,6 @@ bool stood_together(const Alert& a, const Alert& b) {
 bool same_leak(const Alert& whole, const Alert& part) {
   return whole.finding.leak && part.finding.leak && stood_together(whole, part) &&
          (whole.ended == AlertEnd::standing || part.ended != AlertEnd::standing);
-}
-
-/// How much of a device a series is about: what comes first speaks for the others.
-int rank(Metric metric) {
-  switch (metric) {
-    case Metric::device_used:
-      return 0;
-    case Metric::process_used:
-      return 1;
-    case Metric::allocator_allocated:
-      return 2;
-    case Metric::allocator_reserved:
-      return 3;
-    case Metric::device_reserved:
-    case Metric::device_unattributed:
-    case Metric::probe_live:
-      break;
-  }
-  return 4;
-}
-
-/// Whether a leak that `whole` shows is the one that `part` shows.
-bool speaks_for(const SeriesKey& whole, const SeriesKey& part) {
-  if (rank(whole.metric) >= rank(part.metric) || device_key(whole) != device_key(part)) return false;
-  return whole.metric == Metric::device_used || (!is_of_device(part.metric) && process_key(whole) == process_key(part));
 }
 
 }  // namespace
@@ -57,7 +34,7 @@ std::vector<std::size_t> told_with(const std::vector<AlertOf>& alerts) {
     const auto look_among = [&](const std::vector<std::size_t>& others) {
       for (const std::size_t k : others)
         if (speaks_for(alerts[k].key, alerts[i].key) && same_leak(alerts[k].alert, alerts[i].alert) &&
-            rank(alerts[k].key.metric) <= rank(alerts[out[i]].key.metric))
+            speaking_rank(alerts[k].key.metric) <= speaking_rank(alerts[out[i]].key.metric))
           out[i] = k;
     };
     look_among(of_device[device_key(alerts[i].key)]);
@@ -81,13 +58,12 @@ std::size_t standing_count(const std::vector<const SeriesView*>& series) {
   return count;
 }
 
-std::optional<AlertNews> Stories::begin(const SeriesKey& key, const Alert& alert) {
+StoryNews Stories::begin(const SeriesKey& key, const Alert& alert) {
   Story story{{key}, {alert.series}, alert.finding.leak, alert.kind, alert.severity};
   // A device speaks for all its parts; a part speaks for itself until its device does.
   const auto joins = [&](const Story& s) {
-    return s.leak && story.leak && std::any_of(s.keys.begin(), s.keys.end(), [&](const SeriesKey& other) {
-             return speaks_for(other, key) || speaks_for(key, other);
-           });
+    return s.leak && story.leak &&
+           std::any_of(s.keys.begin(), s.keys.end(), [&](const SeriesKey& other) { return show_one_leak(other, key); });
   };
   std::optional<Severity> told;
   for (const Story& s : standing_) {
@@ -101,24 +77,27 @@ std::optional<AlertNews> Stories::begin(const SeriesKey& key, const Alert& alert
   std::erase_if(standing_, joins);
   story.severity = std::max(story.severity, told.value_or(story.severity));
   standing_.push_back(std::move(story));
-  if (!told) return AlertNews::raised;
-  return alert.severity > *told ? std::optional(AlertNews::escalated) : std::nullopt;
+  const std::vector<SeriesKey>& keys = standing_.back().keys;
+  if (!told) return {AlertNews::raised, keys};
+  return {alert.severity > *told ? std::optional(AlertNews::escalated) : std::nullopt, keys};
 }
 
-std::optional<AlertNews> Stories::news(const SeriesKey& key, const Alert& alert, AlertNews news) {
+StoryNews Stories::news(const SeriesKey& key, const Alert& alert, AlertNews news) {
   const auto story = std::find_if(standing_.begin(), standing_.end(), [&](const Story& s) {
     return s.kind == alert.kind && std::find(s.members.begin(), s.members.end(), alert.series) != s.members.end();
   });
-  if (story == standing_.end()) return news == AlertNews::raised ? begin(key, alert) : news;
+  if (story == standing_.end()) return news == AlertNews::raised ? begin(key, alert) : StoryNews{news, {key}};
+  StoryNews out{std::nullopt, story->keys};
   if (news == AlertNews::cleared) {
     std::erase(story->members, alert.series);
-    if (!story->members.empty()) return std::nullopt;
+    if (!story->members.empty()) return out;
     standing_.erase(story);
-    return news;
+    out.news = news;
+  } else if (alert.severity > story->severity) {
+    story->severity = alert.severity;
+    out.news = AlertNews::escalated;
   }
-  if (alert.severity <= story->severity) return std::nullopt;
-  story->severity = alert.severity;
-  return AlertNews::escalated;
+  return out;
 }
 
 }  // namespace vramtrack

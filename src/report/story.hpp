@@ -1,5 +1,8 @@
 // For people, one leak is one story, although several series show it: that of the device, those of its parts, which are
-// its processes and the memory that no process holds, and what a process's allocator reports.
+// its processes and the memory that no process holds, and what a process's allocator reports (core/incident.hpp).
+//
+// What is shown groups the alerts of a View: told_with(). What is reported as it happens, in a terminal or by a
+// notification, groups them as they come: Stories. Nothing else decides which alerts are one.
 #pragma once
 
 #include <cstddef>
@@ -27,13 +30,19 @@ std::vector<std::size_t> told_with(const std::vector<AlertOf>& alerts);
 /// How many leaks and other alerts stand, as people count them: told_with() applied to those of `series`. Pure.
 std::size_t standing_count(const std::vector<const SeriesView*>& series);
 
+/// What one change of an alert means for people.
+struct StoryNews {
+  /// That a leak was found, got worse or is over; nullopt: another series of the same leak has reported it.
+  std::optional<AlertNews> news;
+  std::vector<SeriesKey> series;  ///< every series that has shown this leak, the alert's included
+};
+
 /// The same while alerts change, for code that reports each change as it comes. Forgets a leak when its last alert has
 /// ended. Not thread-safe.
 class Stories {
  public:
-  /// What people should be told about this change: that a leak was found, got worse or is over; nullopt if another
-  /// series of the same leak has reported it. Cost: O(leaks that stand).
-  std::optional<AlertNews> news(const SeriesKey& key, const Alert& alert, AlertNews news);
+  /// Cost: O(leaks that stand).
+  StoryNews news(const SeriesKey& key, const Alert& alert, AlertNews news);
   void clear() { standing_.clear(); }
 
  private:
@@ -45,7 +54,7 @@ class Stories {
     AlertKind kind = AlertKind::leak;
     Severity severity = Severity::watch;
   };
-  std::optional<AlertNews> begin(const SeriesKey& key, const Alert& alert);
+  StoryNews begin(const SeriesKey& key, const Alert& alert);
 
   std::vector<Story> standing_;
 };

@@ -3,6 +3,7 @@ import http.server
 import json
 import os
 import queue
+import re
 import signal
 import stat
 import sys
@@ -10,7 +11,7 @@ import threading
 import unittest
 
 from patience import patience
-from sandbox import Sandbox
+from sandbox import TESTS, Sandbox
 
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
@@ -96,6 +97,22 @@ class Simulated(NotificationTest):
         self.assertEqual(first["alert"]["schema"], "vramtrack.alert.v1")
         self.assertIn("because", first["text"])
         self.assertEqual(first["pid"], 4242)
+
+    def test_what_is_printed_as_one_alert_is_sent_as_one_incident(self):
+        listed = [line.split()[0] for line in self.box.run("simulate", "--list").stdout.decode().splitlines()]
+        self.assertIn("unseen_leak", listed)
+        scenarios = [*listed, *(str(TESTS / "scenarios" / f"{name}.toml") for name in ("leak_two_leaks", "leak_one_rank_of_eight"))]
+        for scenario in scenarios:
+            with self.subTest(scenario=scenario), Receiver() as receiver:
+                # As it is sent, so it is printed: at the time of its samples, and however many come at once.
+                out = self.simulate(*self.settings(webhook=receiver.url, max_per_hour=10000), scenario=scenario).stdout.decode()
+                bodies = [b for _, _, _, b in receiver.all()]
+                counts = re.search(r"samples\): (?:(\d+) alerts? raised, (\d+) cleared|no alert)", out)
+                raised, cleared = (int(n or 0) for n in counts.groups())
+                events = [b["event"] for b in bodies]
+                self.assertEqual((events.count("raised"), events.count("resolved")), (raised, cleared), out)
+                self.assertEqual(len({b["incident"] for b in bodies}), raised)
+                self.assertEqual(events.count("escalated"), len(re.findall(r"(?m)^\S.*  ESCALATED  ", out)))
 
     def test_healthy_programs_tell_nothing(self):
         with Receiver() as receiver:

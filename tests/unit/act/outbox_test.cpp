@@ -34,7 +34,6 @@ Note note(AlertNews news, const SeriesKey& key, Severity severity = Severity::wa
   n.news = news;
   n.key = key;
   n.suspect_pid = suspect;
-  n.suspect_start_ticks = suspect * 10ULL;
   n.severity = severity;
   n.time = kStart;
   n.text = "headline\n    because it grows";
@@ -119,16 +118,44 @@ TEST(Outbox, RaisedEscalatedResolved) {
   EXPECT_EQ(o.incidents(), 0U);
 }
 
+/// The same, told as one with `others`; `is_over`: none of them stands any more.
+Note with(Note n, const std::vector<SeriesKey>& others, bool is_over = true) {
+  n.incident = others;
+  n.incident.push_back(n.key);
+  n.incident_is_over = is_over;
+  return n;
+}
+
 TEST(Outbox, OneLeakIsToldOnceHoweverManySeriesShowIt) {
   Outbox o = outbox();
   o.take(note(AlertNews::raised, process(7)), at(0));
   o.take(note(AlertNews::raised, process(7)), at(1));
-  o.take(note(AlertNews::raised, device(), Severity::watch, 7), at(2));
+  o.take(with(note(AlertNews::raised, device()), {process(7)}), at(2));
+  o.take(with(note(AlertNews::raised, process(8)), {process(7), device()}), at(2));
   EXPECT_THAT(events(o), ElementsAre("raised"));
-  o.take(note(AlertNews::cleared, process(7)), at(3));
+  o.take(with(note(AlertNews::cleared, process(7)), {device(), process(8)}, false), at(3));
+  o.take(with(note(AlertNews::cleared, process(8)), {device(), process(7)}, false), at(3));
   EXPECT_THAT(events(o), ElementsAre("raised"));
-  o.take(note(AlertNews::cleared, device()), at(4));
+  o.take(with(note(AlertNews::cleared, device()), {process(7), process(8)}), at(4));
   EXPECT_THAT(events(o), ElementsAre("raised", "resolved"));
+  EXPECT_EQ(o.incidents(), 0U);
+}
+
+TEST(Outbox, TwoLeaksThatProveToBeOneAreResolvedTogether) {
+  Outbox o = outbox();
+  o.take(note(AlertNews::raised, process(7)), at(0));
+  o.take(note(AlertNews::raised, process(8)), at(0));
+  const std::vector<SeriesKey> all = {device(), process(7), process(8)};
+  o.take(with(note(AlertNews::raised, device()), all), at(1));
+  EXPECT_THAT(events(o), ElementsAre("raised", "raised"));
+  o.take(with(note(AlertNews::escalated, process(8), Severity::critical), all), at(2));
+  EXPECT_THAT(events(o), ElementsAre("raised", "raised", "escalated")) << "one of them speaks for both";
+  EXPECT_EQ(o.messages()[2].incident, o.messages()[0].incident);
+  o.take(with(note(AlertNews::cleared, process(8)), all, false), at(3));
+  o.take(with(note(AlertNews::cleared, device()), all), at(4));
+  EXPECT_THAT(events(o), ElementsAre("raised", "raised", "escalated", "resolved", "resolved"));
+  EXPECT_NE(o.messages()[3].incident, o.messages()[4].incident);
+  EXPECT_EQ(o.incidents(), 0U);
 }
 
 TEST(Outbox, DifferentLeaksAreToldApart) {
@@ -153,7 +180,7 @@ TEST(Outbox, ThatAProcessStallsIsNotItsLeak) {
   };
   o.take(stall(AlertNews::raised), at(0));
   o.take(note(AlertNews::raised, process(7)), at(1));
-  o.take(note(AlertNews::raised, device(), Severity::watch, 7), at(2));
+  o.take(with(note(AlertNews::raised, device()), {process(7)}), at(2));
   EXPECT_THAT(events(o), ElementsAre("raised", "raised"));
   o.take(stall(AlertNews::cleared), at(3));
   EXPECT_THAT(events(o), ElementsAre("raised", "raised", "resolved"));
@@ -320,13 +347,15 @@ TEST(Outbox, ARestartLosesNothingAndTellsNothingTwice) {
   EXPECT_NE(o.due("webhook", at(10)), nullptr);  // at once
   // The new run raises the same leak again, at another time.
   o.take(note(AlertNews::raised, process(7)), at(300));
-  o.take(note(AlertNews::raised, device(), Severity::watch, 7), at(301));
-  EXPECT_THAT(events(o), ElementsAre("raised"));
+  o.take(with(note(AlertNews::raised, device(), Severity::watch, 7), {process(7)}), at(301));
+  o.take(note(AlertNews::raised, process(7, "GPU-1")), at(302));
+  EXPECT_THAT(events(o), ElementsAre("raised", "raised")) << "what another GPU shows is another leak";
+  o.take(note(AlertNews::cleared, process(7, "GPU-1")), at(303));
   o.tick(at(10 + 2 * Outbox::kForget_s));
   EXPECT_EQ(o.incidents(), 1U);
-  o.take(note(AlertNews::cleared, process(7)), at(400));
-  o.take(note(AlertNews::cleared, device()), at(401));
-  EXPECT_THAT(events(o), ElementsAre("raised", "resolved"));
+  o.take(with(note(AlertNews::cleared, process(7)), {device()}, false), at(400));
+  o.take(with(note(AlertNews::cleared, device()), {process(7)}), at(401));
+  EXPECT_THAT(events(o), ElementsAre("raised", "raised", "resolved", "resolved"));
 }
 
 TEST(Outbox, WhatIsNotRaisedAgainAfterARestartIsOver) {

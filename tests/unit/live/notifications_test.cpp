@@ -35,8 +35,11 @@ struct Raised {
   View view = sample_view();
   SeriesView& series = view.series[0];
   Alert& alert = series.alerts[0];
+  std::vector<SeriesKey> together = {series.key};
 
-  [[nodiscard]] act::Note note(AlertNews news) const { return note_of(view, series, alert, news, kNow); }
+  [[nodiscard]] act::Note note(AlertNews news) const { return note_of(told(news), kNow); }
+  /// It is told alone.
+  [[nodiscard]] AlertTold told(AlertNews news) const { return {view, series, alert, news, news, together}; }
 };
 
 TEST(NoteOf, ARaisedAlertTellsWhoAndSinceWhen) {
@@ -46,7 +49,6 @@ TEST(NoteOf, ARaisedAlertTellsWhoAndSinceWhen) {
   EXPECT_EQ(note.news, AlertNews::raised);
   EXPECT_EQ(note.key, sample.series.key);
   EXPECT_EQ(note.suspect_pid, 4242U);
-  EXPECT_EQ(note.suspect_start_ticks, 77U);
   EXPECT_EQ(note.severity, Severity::warning) << "of the alert, not of the verdict now";
   EXPECT_EQ(note.time, at(1500));
 }
@@ -56,7 +58,6 @@ TEST(NoteOf, WithoutASuspectThereIsNoPid) {
   sample.series.verdict.suspect.reset();
   const act::Note note = sample.note(AlertNews::raised);
   EXPECT_EQ(note.suspect_pid, 0U);
-  EXPECT_EQ(note.suspect_start_ticks, 0U);
 }
 
 TEST(NoteOf, AnAlertThatIsOverHasTheTimeOfItsEnd) {
@@ -211,7 +212,7 @@ TEST(Notifying, ASilencedAlertIsToldWhenItStandsAtTheEndOfTheSilence) {
   const auto made = silences.add(silence_of_gpu(sample.series.key.device_id, 3600), kNow);
   ASSERT_TRUE(made) << made.error().message;
   const Listener listener = notifying(*notifier, silences, watch.warn);
-  listener.alert({sample.view, sample.series, sample.alert, AlertNews::raised});
+  listener.alert(sample.told(AlertNews::raised));
   listener.tick({});
   notifier->settle(kPatience_s);
   EXPECT_THAT(watch.messages(), IsEmpty());
@@ -232,16 +233,16 @@ TEST(Notifying, WhatEndsInSilenceIsToldAfterItOnlyWhereItsBeginningWas) {
   Silences silences("");
   const Raised sample;
   const Listener listener = notifying(*notifier, silences, watch.warn);
-  listener.alert({sample.view, sample.series, sample.alert, AlertNews::raised});
+  listener.alert(sample.told(AlertNews::raised));
   notifier->settle(kPatience_s);
   const auto made = silences.add(silence_of_gpu(sample.series.key.device_id, 3600), kNow);
   ASSERT_TRUE(made);
-  listener.alert({sample.view, sample.series, sample.alert, AlertNews::cleared});
+  listener.alert(sample.told(AlertNews::cleared));
   listener.tick({});
   notifier->settle(kPatience_s);
   EXPECT_THAT(watch.messages(), ElementsAre(HasSubstr(R"("event":"raised")")));
-  listener.alert({sample.view, sample.series, sample.alert, AlertNews::raised});
-  listener.alert({sample.view, sample.series, sample.alert, AlertNews::cleared});
+  listener.alert(sample.told(AlertNews::raised));
+  listener.alert(sample.told(AlertNews::cleared));
   ASSERT_TRUE(silences.end(made->id, kNow).value());
   listener.tick({});
   notifier->settle(kPatience_s);
@@ -258,7 +259,7 @@ TEST(Notifying, WhatWasToldBeforeTheSilenceIsResolvedAfterIt) {
     Silences silences("");
     const Raised sample;
     const Listener listener = notifying(*notifier, silences, watch.warn);
-    const auto tell = [&](AlertNews news) { listener.alert({sample.view, sample.series, sample.alert, news}); };
+    const auto tell = [&](AlertNews news) { listener.alert(sample.told(news)); };
     tell(AlertNews::raised);
     notifier->settle(kPatience_s);
     const auto made = silences.add(silence_of_gpu(sample.series.key.device_id, 3600), kNow);
@@ -287,9 +288,7 @@ void play_a_leak(act::Notifier& notifier, const Warn& warn, bool with_dates, std
   Silences silences("");
   pipeline.listen(notifying(notifier, silences, warn));
   Listener second;
-  second.alert = [&told](const AlertTold& alert) {
-    told.push_back(note_of(alert.view, alert.series, alert.alert, alert.news, kNow));
-  };
+  second.alert = [&told](const AlertTold& alert) { told.push_back(note_of(alert, kNow)); };
   pipeline.listen(second);
   for (Progress progress = Progress::more; progress == Progress::more;) {
     Batch batch;
@@ -350,7 +349,7 @@ TEST(Notifying, AProgramThatFailsIsAWarningAtTheNextTick) {
   Silences silences("");
   const Listener listener = notifying(*notifier, silences, watch.warn);
   const Raised sample;
-  listener.alert({sample.view, sample.series, sample.alert, AlertNews::raised});
+  listener.alert(sample.told(AlertNews::raised));
   ASSERT_EQ(notifier->settle(kPatience_s), 1U);
   EXPECT_THAT(watch.warnings, IsEmpty());
   listener.tick({});

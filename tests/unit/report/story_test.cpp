@@ -105,9 +105,12 @@ class StoriesTest : public testing::Test {
     one.alert.series = SeriesId{pid};
     one.alert.severity = severity;
     one.alert.finding.leak = leak;
-    return stories_.news(one.key, one.alert, news);
+    const StoryNews told = stories_.news(one.key, one.alert, news);
+    with_ = told.series;
+    return told.news;
   }
   Stories stories_;
+  std::vector<SeriesKey> with_;  ///< what the last of them was told with
 };
 
 TEST_F(StoriesTest, ALeakOfADeviceAndItsProcessIsToldOnce) {
@@ -129,8 +132,11 @@ TEST_F(StoriesTest, WhoComesSecondTellsWhatIsWorse) {
 TEST_F(StoriesTest, TwoProcessesAreTwoLeaksUntilTheirDeviceLeaks) {
   EXPECT_EQ(told(42, AlertNews::raised), AlertNews::raised);
   EXPECT_EQ(told(43, AlertNews::raised), AlertNews::raised);
+  EXPECT_THAT(with_, ElementsAre(One(43, 0).key));
   EXPECT_EQ(told(0, AlertNews::raised), std::nullopt);
+  EXPECT_THAT(with_, testing::UnorderedElementsAre(One(0, 0).key, One(42, 0).key, One(43, 0).key));
   EXPECT_EQ(told(42, AlertNews::cleared), std::nullopt);
+  EXPECT_THAT(with_, testing::SizeIs(3)) << "which has ended, but was of it";
   EXPECT_EQ(told(43, AlertNews::cleared), std::nullopt);
   EXPECT_EQ(told(0, AlertNews::cleared), AlertNews::cleared);
 }
@@ -140,7 +146,7 @@ TEST_F(StoriesTest, WhatTheAllocatorOfAProcessReportsIsNotToldAgain) {
     One one{pid, 100};
     one.key.metric = metric;
     one.alert.series = SeriesId{100 * pid + static_cast<std::uint32_t>(metric)};
-    return stories_.news(one.key, one.alert, news);
+    return stories_.news(one.key, one.alert, news).news;
   };
   EXPECT_EQ(told_of(Metric::allocator_reserved, 42, AlertNews::raised), AlertNews::raised);
   EXPECT_EQ(told_of(Metric::allocator_allocated, 42, AlertNews::raised), std::nullopt);
@@ -157,9 +163,9 @@ TEST_F(StoriesTest, AProcessThatLeaksAndStallsIsTwo) {
   one.alert.kind = AlertKind::stall;
   one.alert.finding.leak = false;
   EXPECT_EQ(told(42, AlertNews::raised), AlertNews::raised);
-  EXPECT_EQ(stories_.news(one.key, one.alert, AlertNews::raised), AlertNews::raised);
+  EXPECT_EQ(stories_.news(one.key, one.alert, AlertNews::raised).news, AlertNews::raised);
   EXPECT_EQ(told(42, AlertNews::cleared), AlertNews::cleared);
-  EXPECT_EQ(stories_.news(one.key, one.alert, AlertNews::cleared), AlertNews::cleared);
+  EXPECT_EQ(stories_.news(one.key, one.alert, AlertNews::cleared).news, AlertNews::cleared);
 }
 
 TEST_F(StoriesTest, WhatIsNoLeakIsToldByItself) {
