@@ -9,6 +9,8 @@
 #include "cli/run_history.hpp"
 #include "cli/shared_arguments.hpp"
 #include "engine/engine.hpp"
+#include "report/conclusion.hpp"
+#include "report/report.hpp"
 #include "source/tick_reader.hpp"
 
 namespace vramtrack::cli {
@@ -26,14 +28,6 @@ struct AnalyzeOptions {
   bool explain = false;
   LogArguments logs;
 };
-
-/// Whether the contract requires exit code 1: there is an alert of a leak that was not withdrawn.
-bool leaked(const View& view) {
-  return std::any_of(view.series.begin(), view.series.end(), [](const SeriesView& s) {
-    return std::any_of(s.alerts.begin(), s.alerts.end(),
-                       [](const Alert& a) { return a.finding.leak && a.ended != AlertEnd::withdrawn; });
-  });
-}
 
 /// Reads one recording to its end. What was read before a failure is still judged, unless the failure shows that
 /// it was misunderstood.
@@ -56,13 +50,11 @@ class Analysis {
     };
     begin();
     View view;
-    const auto conclude = [&] {
-      engine->end_of_recording();
-      view = after(std::move(view), *engine->view(options_.explain));
-    };
+    const auto keep_view = [&] { view = after(std::move(view), *engine->view(options_.explain)); };
     TickTaker taker;
     taker.begin_anew = [&](const Tick&) {
-      conclude();
+      engine->finish();
+      keep_view();
       begin();
     };
     taker.take = [&](const Tick& tick) {
@@ -71,7 +63,8 @@ class Analysis {
     };
     const std::optional<Error> broken = read_ticks(**source, taker).broken;
     if (broken && broken->voids_earlier) return failed(files, broken->message);
-    conclude();
+    recording.is_closed() ? engine->end_of_recording() : engine->finish();
+    keep_view();
     const SourceNotes& notes = (*source)->notes();
     view.files = files;
     view.skipped_lines = notes.skipped_lines;
@@ -86,7 +79,7 @@ class Analysis {
     else
       console_.write(text);
     if (broken) return failed(files, broken->message + "; the samples before that were analysed");
-    return leaked(view) ? kLeak : kNoLeak;
+    return has_leaked(view) ? kLeak : kNoLeak;
   }
 
   int failed(const std::vector<std::string>& files, const std::string& why) {

@@ -12,10 +12,15 @@
 #include "core/format.hpp"
 #include "host/interrupt.hpp"
 #include "live/pace.hpp"
+#include "report/conclusion.hpp"
 #include "source/tick_reader.hpp"
 
 namespace vramtrack::cli {
 namespace {
+
+constexpr int kNoLeak = 0;
+constexpr int kLeak = 1;
+constexpr int kFailed = 2;
 
 struct ReplayOptions {
   ConfigRequest config;
@@ -34,11 +39,14 @@ class Replay {
       : options_(options), config_(config), range_(range), console_(console) {}
 
   /// `programs`: those that the recording's store remembers.
-  int run(Source& source, Catalog& catalog, const std::string& what, std::vector<Program> programs) {
+  int run(Source& source, Catalog& catalog, const RecordedPart& part, std::vector<Program> programs) {
+    const std::string what = fmt::format("{}", fmt::join(part.files, ", "));
+    leaked_ = false;
     Pipeline pipeline(config_, catalog);
     RunHistory history = RunHistory::of_store(std::move(programs), [this] { return now_; });
     if (history.knows_any() && config_.watch.experience) memory_ = history.memory();
     pipeline.remember(memory_);
+    if (part.is_closed()) pipeline.set_files(part.files);
     Printer printer(pipeline, console_, options_.json, false);
     printer.listen();
     const Clock clock = machine_clock();
@@ -75,14 +83,19 @@ class Replay {
       if (broken.empty())
         console_.error(fmt::format("nothing to replay: {} has no sample{}; choose another range or file", what,
                                    range_.from || range_.to ? " between --from and --to" : ""));
-      return 2;
+      return kFailed;
     }
+    if (part.is_closed() && read.at_end) {
+      pipeline.end_of_recording();
+      printer.forget_shown();
+    }
+    leaked_ |= has_leaked(*pipeline.view());
     printer.last_status(options_.explain);
     if (!options_.json)
       printer.print(fmt::format("replayed {} of {}: {} sample{}, {}\n", format_duration(seconds_between(*first, last)),
                                 printable(what), pipeline.counts().samples, pipeline.counts().samples == 1 ? "" : "s",
                                 alert_counts(pipeline.counts())));
-    return broken.empty() ? 0 : 2;
+    return !broken.empty() ? kFailed : leaked_ ? kLeak : kNoLeak;
   }
 
  private:
@@ -92,8 +105,9 @@ class Replay {
       if (event.kind == Event::Kind::watch_started) pipeline.remember(event.knew_runs ? memory_ : std::nullopt);
   }
 
-  void begin_anew(Tick& tick, Pipeline& pipeline, Printer& printer) const {
+  void begin_anew(Tick& tick, Pipeline& pipeline, Printer& printer) {
     if (!pipeline.view()->series.empty()) printer.last_status(options_.explain);
+    leaked_ |= has_leaked(*pipeline.view());
     pipeline.begin_anew(tick.time);
     printer.forget_shown();
     if (pipeline.counts().samples > 0) tick.batch.events.front().text = "a new recording starts here";
@@ -111,6 +125,7 @@ class Replay {
   TimeRange range_;
   Console& console_;
   Timestamp now_{};                      ///< time of the tick being replayed
+  bool leaked_ = false;                  ///< any watch of the recording so far
   std::optional<ProgramMemory> memory_;  ///< none: the recording has none
 };
 
@@ -133,7 +148,7 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
   const auto logs = log_options(options.logs);
   if (!range || !logs) {
     console.error(!range ? range.error().message : logs.error().message);
-    return 2;
+    return kFailed;
   }
   const Interrupt interrupt;
   Replay replay(options, layers.config(), *range, console);
@@ -142,7 +157,7 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
   const auto kind = recorded_kind(options.files);
   if (!kind) {
     console.error("cannot replay: " + kind.error().message);
-    return 2;
+    return kFailed;
   }
   auto parts = plan_recorded(**kind, files, {*logs, *range});
   if (!parts) {
@@ -153,16 +168,15 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
                          std::filesystem::file_size(files.front(), ec) > 0;
     console.error(fmt::format("cannot replay{}: {}", unknown ? ", because this is neither a log nor a store" : "",
                               parts.error().message));
-    return 2;
+    return kFailed;
   }
-  int exit_code = 0;
+  int exit_code = kNoLeak;
   for (const RecordedPart& part : *parts) {
-    const std::string what = fmt::format("{}", fmt::join(part.files, ", "));
     Catalog catalog;
     auto source = part.open(catalog);
     if (!source) {
       console.error("cannot replay: " + source.error().message);
-      exit_code = 2;
+      exit_code = kFailed;
       continue;
     }
     const ScaleScope said_by((*source)->notes().scale);
@@ -170,7 +184,7 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
     if (!part.store_path.empty())
       if (const auto reader = StoreReader::open(part.store_path))
         if (auto known = (*reader)->programs()) programs = std::move(*known);
-    exit_code = std::max(exit_code, replay.run(**source, catalog, what, std::move(programs)));
+    exit_code = std::max(exit_code, replay.run(**source, catalog, part, std::move(programs)));
     if (console.gone() || Interrupt::requested()) break;
   }
   return exit_code;
@@ -202,7 +216,7 @@ const CommandInfo replay_command{"replay", "Replay a recording, with the verdict
                                  "  vramtrack replay --from 8h              the last eight hours\n"
                                  "  vramtrack replay --speed 600 old.db     ten minutes per second\n"
                                  "  vramtrack replay gpu.csv                a log instead of a store\n"
-                                 "Exit: 0 replayed, 2 failed.",
+                                 "Exit: 0 no leak, 1 a leak alert was raised and not withdrawn, 2 failed.",
                                  declare};
 
 }  // namespace vramtrack::cli

@@ -10,6 +10,7 @@
 #include "cli/shared_arguments.hpp"
 #include "host/process.hpp"
 #include "live/clock.hpp"
+#include "report/conclusion.hpp"
 #include "source/sim/find_scenario.hpp"
 #include "source/sim/sim.hpp"
 #include "top/program.hpp"
@@ -36,9 +37,12 @@ struct TopOptions {
   Only only;
 };
 
+constexpr int kLeak = 1;
+constexpr int kFailed = 2;
+
 int failed(Console& console, const std::string& message) {
   console.error(message);
-  return 2;
+  return kFailed;
 }
 
 /// Shows the screens for `source`, with the acknowledgements of the store at `store` (empty: none).
@@ -59,10 +63,18 @@ int show(const TopOptions& options, const Config& config, TopSource source, cons
 
 int run_playback(const TopOptions& options, const Config& config, PlaybackOptions playback, Console& console) {
   const std::string store = playback.store_path;
+  const bool is_recording = playback.mode == top::Mode::replay;
   auto source = playback_source(config, std::move(playback));
   if (!source) return failed(console, "cannot replay: " + source.error().message);
   const ScaleScope said_by(source->scale);
-  return show(options, config, std::move(*source), store, console);
+  const auto view = source->view;
+  const auto describe = source->describe;
+  const int shown = show(options, config, std::move(*source), store, console);
+  if (shown != 0 || !is_recording) return shown;
+  // As of the other commands, if all of it was seen: nobody knows how the rest would have been judged.
+  Model model;
+  describe(model);
+  return model.playback && model.playback->ended && has_leaked(*view()) ? kLeak : 0;
 }
 
 int replay_top(const TopOptions& options, const Config& config, Console& console) {
@@ -90,6 +102,8 @@ int replay_top(const TopOptions& options, const Config& config, Console& console
   if (!kind) return failed(console, "cannot replay: " + kind.error().message);
   auto part = plan_one_recorded(**kind, files, {*logs, playback.range});
   if (!part) return failed(console, "cannot replay: " + part.error().message);
+  playback.is_closed = part->is_closed();
+  if (playback.is_closed) playback.files = part->files;
   playback.store_path = part->store_path;
   playback.open = std::move(part->open);
   return run_playback(options, config, std::move(playback), console);
@@ -200,7 +214,8 @@ const CommandInfo top_command{"top",
                               "  vramtrack top --replay old.db --from 8h    the last eight hours of a store\n"
                               "  vramtrack top --replay gpu.csv apps.csv    logs of nvidia-smi\n"
                               "  vramtrack top --scenario leaking_training  needs no GPU\n"
-                              "Exit: 0 ended, 2 nothing to show.",
+                              "Exit: 0 ended, 1 with --replay: the recording was played to its end and has leaked, 2 "
+                              "nothing to show.",
                               declare};
 
 }  // namespace vramtrack::cli

@@ -9,7 +9,19 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::string_view kNothingAfter = "the run ended when memory ran out, and there are no samples after that";
+constexpr std::string_view kNothingAfter = "there are no samples after memory ran out";
+
+/// Nothing is told to grow that is at rest, and nothing is predicted of what has ended, whoever decided that.
+void drop_what_does_not_go_on(Finding& f, bool ended) {
+  if (!f.leak && (f.state == State::steady || f.state == State::cycling || f.state == State::too_short)) {
+    f.growth_bytes_per_s = {};
+    f.onset.reset();
+    ended = true;
+  }
+  if (!ended) return;
+  f.oom_in_s.reset();
+  f.oom_if_growth_continues_s.reset();
+}
 
 }  // namespace
 
@@ -58,11 +70,10 @@ void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
     now.detector = f.detector;
     now.confidence = kUnknownConfidence;
     now.state = flat && long_enough ? State::steady : State::too_short;
-    now.because = is_over
-                      ? std::string(kNothingAfter)
-                      : fmt::format("the growth ended with the run that caused it; {}",
-                                    now.state == State::steady ? "memory has not grown since"
-                                                               : "too few samples since then to tell what comes next");
+    now.because = is_over ? std::string(kNothingAfter)
+                          : std::string(now.state == State::steady
+                                            ? "memory has not grown since the run that grew ended"
+                                            : "too few samples since the run that grew ended to tell what comes next");
     f = std::move(now);
   };
   // The swings and the levels of a run that grew belong to the past, too.
@@ -94,10 +105,8 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
     if (v.finding.stage != Stage::none && a.churn_share >= kChurnExplains) {
       v.finding.leak = false;
       v.finding.stage = Stage::none;
-      v.finding.oom_if_growth_continues_s.reset();
       v.finding.state = State::steady;
       v.finding.pattern = Pattern::none;
-      v.finding.oom_in_s.reset();
       v.finding.confidence = std::min(v.finding.confidence * (1 - a.churn_share), 0.5);
       v.severity = Severity::ok;
       v.finding.because = "processes that started in the meantime explain the rise (" +
@@ -114,6 +123,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
     v.finding.because += "; an earlier run of the program would show which";
   // Last: its parts, or earlier runs, may have decided whether it leaks. A leak is a story of its own.
   if (s.is_total() && !v.finding.leak) v.end = s.device->last_end;
+  drop_what_does_not_go_on(v.finding, s.ended);
   return v;
 }
 

@@ -181,7 +181,6 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
   f.state = State::steady;
   f.stage = Stage::none;
   f.pattern = Pattern::none;
-  f.oom_if_growth_continues_s.reset();
   f.confidence = std::min(f.confidence * (1 - a.churn_share), 0.1);
   f.because = fmt::format(
       "neither its processes nor the memory outside them grow like a leak; processes that started in the "

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/format.hpp"
+#include "report/conclusion.hpp"
 
 namespace vramtrack::fleet {
 namespace {
@@ -44,7 +45,7 @@ std::vector<Stay> stays_of(const Scan& scan) {
         Stay stay{&gpu, &tenancy.workload, tenancy.first_ms, tenancy.last_ms, {}};
         for (const Alert& alert : gpu.alerts) {
           const std::int64_t raised_ms = ms_of(alert.raised);
-          if (alert.finding.leak && alert.ended != AlertEnd::withdrawn && gpu.user_at(alert.raised) == stay.workload)
+          if (shows_leak(alert) && gpu.user_at(alert.raised) == stay.workload)
             stay.raised_ms = std::min(stay.raised_ms.value_or(INT64_MAX), raised_ms);
         }
         out.push_back(stay);

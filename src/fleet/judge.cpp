@@ -4,6 +4,7 @@
 #include <map>
 
 #include "engine/engine.hpp"
+#include "report/conclusion.hpp"
 #include "report/report.hpp"
 
 namespace vramtrack::fleet {
@@ -25,8 +26,7 @@ const Alert* GpuVerdict::leak() const {
 }
 
 bool GpuVerdict::has_leaked() const {
-  return std::any_of(alerts.begin(), alerts.end(),
-                     [](const Alert& a) { return a.finding.leak && a.ended != AlertEnd::withdrawn; });
+  return std::any_of(alerts.begin(), alerts.end(), shows_leak);
 }
 
 const Workload* GpuVerdict::user_at(Timestamp time) const {

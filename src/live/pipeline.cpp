@@ -114,6 +114,12 @@ void Pipeline::take(const Batch& tick) {
     if (listener.tick) listener.tick(tick);
 }
 
+void Pipeline::end_of_recording() {
+  engine_->end_of_recording();
+  view_.reset();
+  if (!changes_.empty()) tell_changes();
+}
+
 std::shared_ptr<const View> Pipeline::view(bool explain) const {
   if (explain) return new_view(true);
   if (view_ == nullptr) view_ = new_view(false);
@@ -122,6 +128,7 @@ std::shared_ptr<const View> Pipeline::view(bool explain) const {
 
 std::shared_ptr<const View> Pipeline::new_view(bool explain) const {
   std::shared_ptr<View> view = engine_->view(explain);
+  view->files = files_;
   if (store_ && !store_->failing().empty()) view->warnings.push_back("not recording: " + store_->failing());
   view->warnings.insert(view->warnings.end(), source_warnings_.begin(), source_warnings_.end());
   return view;

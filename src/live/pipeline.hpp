@@ -77,12 +77,20 @@ class Pipeline {
   /// writing.
   void set_source_warnings(std::vector<std::string> warnings) { source_warnings_ = std::move(warnings); }
 
+  /// The files that the ticks are read from; none for a watch, and for a store, whose watch told its alerts: views name
+  /// them, and what people are told follows from that.
+  void set_files(std::vector<std::string> files) { files_ = std::move(files); }
+
   /// Takes in one whole tick.
   void take(const Batch& tick);
 
   /// Takes in what the store at `path` knows of the week before `now`. REQUIRES: remember() was called, and
   /// record_into() comes next.
   void read_days_of(const std::string& path, Timestamp now);
+
+  /// Nothing more will ever come: see Engine::end_of_recording. Listeners are told what that decides. REQUIRES: take()
+  /// is not called again before begin_anew().
+  void end_of_recording();
 
   /// From here on, nothing is known of what came before `now`, except for what is remembered of programs, as if another
   /// watch had begun; the counts continue.
@@ -117,6 +125,7 @@ class Pipeline {
   mutable std::shared_ptr<const View> view_;  ///< null: not asked for since the engine changed
   std::unique_ptr<Store> store_;
   std::vector<std::string> source_warnings_;
+  std::vector<std::string> files_;
   std::vector<AlertChange> changes_;  ///< of this tick
   Stories stories_;
   std::optional<ProgramMemory> memory_;

@@ -44,10 +44,6 @@ Tone tone_of(const ToldSeries& s) {
   return s.series.has_verdict ? s.told.tone : Tone::faint;
 }
 
-bool has_figures(const PeriodSeries& s) {
-  return s.has_verdict && s.view.verdict.finding.state != State::too_short;
-}
-
 std::string eta_of(const PeriodSeries& s) {
   const auto& oom_in_s = s.view.verdict.finding.oom_in_s;
   return s.has_verdict && oom_in_s ? format_eta(*oom_in_s) : "";
@@ -166,11 +162,9 @@ Table gpu_table(const std::vector<ToldSeries>& all) {
   for (const ToldSeries& one : all) {
     const PeriodSeries& s = one.series;
     if (!is_total(s.view)) continue;
-    const Finding& f = s.view.verdict.finding;
-    const bool known = has_figures(s);
     out.rows.push_back({device_words(s.view), used_of(s), peak_of(s), verdict_of(one),
-                        known ? format_rate(f.growth_bytes_per_s) : "", known ? format_percent(f.confidence) : "",
-                        eta_of(s), s.has_verdict ? one.told.suspect : ""});
+                        s.has_verdict ? one.told.growth : "", s.has_verdict ? one.told.probability : "", eta_of(s),
+                        s.has_verdict ? one.told.suspect : ""});
     out.tones.push_back(tone_of(one));
   }
   return out;
@@ -190,11 +184,9 @@ void process_table(const std::vector<ToldSeries>& told, const std::string& devic
   for (const ToldSeries* one : all) {
     const PeriodSeries& s = one->series;
     if (!interesting(s) && ++plain > kMostProcesses) continue;
-    const Finding& f = s.view.verdict.finding;
-    const bool known = has_figures(s);
     out.rows.push_back({command_of(s.view), user_of(s.view), job_label(s.view), used_of(s), peak_of(s),
-                        verdict_of(*one), known ? format_rate(f.growth_bytes_per_s) : "",
-                        known ? format_percent(f.confidence) : ""});
+                        verdict_of(*one), s.has_verdict ? one->told.growth : "",
+                        s.has_verdict ? one->told.probability : ""});
     out.tones.push_back(tone_of(*one));
   }
   blocks.emplace_back(std::move(out));

@@ -79,7 +79,7 @@ void ReportGatherer::take(const Tick& read, Catalog& catalog) {
       notices_.push_back({event.time, event.text});
 }
 
-Status ReportGatherer::play(Source& source, Catalog& catalog) {
+Status ReportGatherer::play(Source& source, Catalog& catalog, bool is_closed) {
   begin_anew(catalog);
   TickTaker taker;
   taker.begin_anew = [&](const Tick&) { begin_anew(catalog); };
@@ -89,9 +89,7 @@ Status ReportGatherer::play(Source& source, Catalog& catalog) {
   };
   // What came before the range decides how its verdicts begin.
   read_ = read_ticks(source, taker, {std::nullopt, range_.to});
-  // A log that was read to its end is concluded as `analyze` concludes it; of a store, the alerts of its watch are
-  // shown.
-  if (report_.is_log && !range_.to) engine_->end_of_recording();
+  if (is_closed && read_.at_end) engine_->end_of_recording();
   keep_views();
   report_.skipped_lines = source.notes().skipped_lines;
   report_.warnings = warnings_of(source.notes());
@@ -284,7 +282,7 @@ Result<PeriodReport> ReportGatherer::gather(const RecordedInfo& kind, const std:
     if (!reader) return fail(reader.error());
     store = std::move(*reader);
   }
-  const Status played = play(**source, catalog);
+  const Status played = play(**source, catalog, part->is_closed());
   if (!played && played.error().voids_earlier) return fail(played.error());
   if (!played)
     report_.warnings.push_back(played.error().message + (store ? "" : "; the samples before that are reported"));

@@ -30,7 +30,8 @@ class ReportGatherer {
   Result<PeriodReport> gather(const RecordedInfo& kind, const std::vector<std::string>& files, const LogOptions& logs);
 
  private:
-  Status play(Source& source, Catalog& catalog);
+  /// `is_closed`: as RecordedPart says.
+  Status play(Source& source, Catalog& catalog, bool is_closed);
   void take(const Tick& read, Catalog& catalog);
   void begin_anew(Catalog& catalog);
   void keep_views();

@@ -9,6 +9,7 @@
 #include "core/scale.hpp"
 #include "period/lost_work.hpp"
 #include "period/period.hpp"
+#include "report/conclusion.hpp"
 
 namespace vramtrack {
 namespace {
@@ -77,7 +78,7 @@ std::string job_words(const std::string& kind, const std::string& id) {
 bool has_leak(const PeriodReport& report) {
   for (const PeriodSeries& s : report.series)
     for (const PeriodAlert& a : s.alerts)
-      if (a.alert.finding.leak && a.alert.ended != AlertEnd::withdrawn) return true;
+      if (shows_leak(a.alert)) return true;
   return false;
 }
 

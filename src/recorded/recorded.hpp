@@ -37,6 +37,9 @@ struct RecordedPart {
   std::function<Result<std::unique_ptr<Source>>(Catalog& catalog)> open;
   /// For a store, which has alerts, summaries and utilisation besides samples: its path, for StoreReader. Else empty.
   std::string store_path;
+  /// Nothing will ever follow its last sample, so that a suspicion is decided there (Engine::end_of_recording). A store
+  /// is still being written: its next watch will show more.
+  [[nodiscard]] bool is_closed() const { return store_path.empty(); }
 };
 
 /// A registered kind of recorded source.

@@ -13,6 +13,7 @@
 
 #include "core/scale.hpp"
 #include "core/verdict_fields.hpp"
+#include "report/conclusion.hpp"
 #include "report/scaled.hpp"
 #include "report/view_json.hpp"
 
@@ -162,8 +163,9 @@ json line(std::uint8_t Places::*places, const LineClock& clock, const Objects&..
   return out;
 }
 
-inline json verdict_line(const Verdict& v, const LineClock& clock) {
-  return line(&Places::verdict, clock, v.finding, v);
+/// What is concluded about the series: see report/conclusion.hpp.
+inline json verdict_line(const Conclusion& conclusion, const LineClock& clock) {
+  return line(&Places::verdict, clock, conclusion.finding(), conclusion.verdict());
 }
 inline json run_line(const Run& run, const LineClock& clock) {
   return line(&Places::run, clock, run);

@@ -62,7 +62,9 @@ std::string render(const View& view, const ReportStyle&) {
     row["end"] = clock.date(s.last);
     row["duration_s"] = s.first && s.last ? seconds(seconds_between(*s.first, *s.last)) : 0.0;
     row["interval_s"] = seconds(s.interval_s);
-    row["verdict"] = fields::verdict_line(s.verdict, clock);
+    const Conclusion conclusion(s);
+    row["leaked"] = conclusion.leaked();
+    row["verdict"] = fields::verdict_line(conclusion, clock);
     row["told"] = told_json(tell(view, s));
     if (s.stall) row["stall"] = fields::stall_line(*s.stall, clock);
     row["alerts"] = json::array();
@@ -89,7 +91,7 @@ std::string alert_json(const View& view, const SeriesView& series, const Alert& 
   row["because"] = news == AlertNews::raised      ? alert.finding.because
                    : news == AlertNews::escalated ? series.verdict.finding.because
                                                   : alert.end_reason;
-  row["verdict"] = fields::verdict_line(series.verdict, clock);
+  row["verdict"] = fields::verdict_line(Conclusion(series), clock);
   row["told"] = told_json(tell(view, series));
   return dump(fields::line_in_scale(std::move(row)));
 }

@@ -52,12 +52,11 @@ bool worth_details(const SeriesView& s) {
 }
 
 std::string headline(const SeriesView& s, const Told& told, const ReportStyle& style) {
-  const Finding& f = s.verdict.finding;
   std::string out = fmt::format("{}: {}{}", title(s), toned(told.verdict, told.tone, style),
                                 told.headline.substr(told.verdict.size()));
-  if (f.state != State::too_short)
-    out += fmt::format(", {}, R² {}, probability of a leak {}", format_rate(f.growth_bytes_per_s),
-                       format_r_squared(f.r_squared), format_percent(f.confidence));
+  if (!told.growth.empty())
+    out += fmt::format(", {}, R² {}, probability of a leak {}", told.growth,
+                       format_r_squared(Conclusion(s).finding().r_squared), told.probability);
   if (!told.forecast.empty()) out += ", " + told.forecast;
   return out + '\n';
 }
@@ -180,9 +179,8 @@ void explain_key(std::string& out, const View& view) {
 /// "0 of 98 leak", if there are too many to read each.
 void summary(std::string& out, const View& view) {
   if (view.series.size() > kMaxBriefLines) {
-    const auto leaks = std::count_if(view.series.begin(), view.series.end(), [](const SeriesView& s) {
-      return s.verdict.finding.leak || alert_at_end(s) != nullptr;
-    });
+    const auto leaks = std::count_if(view.series.begin(), view.series.end(),
+                                     [](const SeriesView& s) { return Conclusion(s).leaked(); });
     out += fmt::format("{} of {} leak{}\n", leaks, view.series.size(), leaks == 1 ? "s" : "");
   }
 }

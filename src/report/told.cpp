@@ -31,15 +31,18 @@ bool is_stalled(const SeriesView& s) {
   return s.stall && s.stall->judgement == StallJudgement::stalled && !s.ended;
 }
 
+/// How its last run ended, as a verdict; empty: it has not ended, or that is no news.
+std::string_view past_words(const SeriesView& s) {
+  if (!s.verdict.end) return {};
+  const EndWords end = words_of_end(s.verdict.end->how);
+  return alert_at_end(s) != nullptr ? end.leaked : end.verdict;
+}
+
 std::string verdict_words(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
-  if (s.verdict.end) {
-    const EndWords end = words_of_end(s.verdict.end->how);
-    const std::string_view words = alert_at_end(s) != nullptr ? end.leaked : end.verdict;
-    if (!words.empty())
-      return !is_device(s) || f.state == State::too_short ? std::string(words)
-                                                          : fmt::format("{}; now {}", words, state_words(f));
-  }
+  if (const std::string_view past = past_words(s); !past.empty())
+    return !is_device(s) || f.state == State::too_short ? std::string(past)
+                                                        : fmt::format("{}; now {}", past, state_words(f));
   if (f.leak) return fmt::format("LEAK ({})", pattern_words(f.pattern));
   return f.stage == Stage::suspected ? "suspected leak, not confirmed" : state_words(f);
 }
@@ -204,15 +207,29 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
   return {};
 }
 
+/// What a finding explains: the verdict; of a device whose run has ended, what came after; of a process that ended
+/// without a leak, what came before.
+std::string_view label_of_reason(const SeriesView& s, const Conclusion& conclusion) {
+  if (past_words(s).empty() || conclusion.is_of_ended_run()) return "because";
+  if (is_device(s)) return "now";
+  return alert_at_end(s) != nullptr ? "because" : "until then";
+}
+
 /// The lines below the headline. To show people a new field of a verdict, add a line here.
-std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Told& told) {
-  const Verdict& v = s.verdict;
+std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusion& conclusion, const Told& told) {
+  const Verdict& v = conclusion.verdict();
   const Finding& f = v.finding;
   std::vector<Fact> out;
   const auto add = [&out](std::string_view label, const std::string& text) {
     if (!text.empty()) out.push_back({std::string(label), printable(text)});
   };
-  if (!f.because.empty()) add("because", fmt::format("{} ({})", f.because, f.detector));
+  const std::string_view label = label_of_reason(s, conclusion);
+  const auto add_reason = [&](std::string_view of, const Finding& finding) {
+    if (!finding.because.empty()) add(of, fmt::format("{} ({})", finding.because, finding.detector));
+  };
+  if (const Alert* alert = alert_at_end(s); alert != nullptr && label != "because")
+    add_reason("because", alert->finding);
+  add_reason(label, f);
   if (s.stall) {
     add("progress", told.stall);
     for (const std::string& why : s.stall->evidence) add("progress", why);
@@ -272,16 +289,6 @@ std::string_view end_words(const SeriesView& series) {
   if (!series.verdict.end) return {};
   const EndWords words = words_of_end(series.verdict.end->how);
   return alert_at_end(series) != nullptr ? words.sentence : words.plain;
-}
-
-const Alert* alert_at_end(const SeriesView& series) {
-  if (!series.verdict.end) return nullptr;
-  const Timestamp end = series.verdict.end->time;
-  const auto stood = [end](const Alert& a) {
-    return a.finding.leak && a.ended != AlertEnd::withdrawn && a.raised <= end && (!a.cleared || *a.cleared >= end);
-  };
-  const auto alert = std::find_if(series.alerts.begin(), series.alerts.end(), stood);
-  return alert == series.alerts.end() ? nullptr : &*alert;
 }
 
 bool ended_badly(const SeriesView& series, Timestamp now) {
@@ -356,7 +363,13 @@ Told tell(const View& view, const SeriesView& s, const Audience& audience) {
   out.word = word_of(s, view.time);
   out.word_tone = out.word == "stalled" ? out.stall_tone : out.tone;
   if (f.leak) out.severity = severity_words(v.severity);
-  if (f.pattern != Pattern::none) out.pattern = pattern_words(f.pattern);
+  const Conclusion conclusion(s);
+  const Finding& concluded = conclusion.finding();
+  if (concluded.pattern != Pattern::none) out.pattern = pattern_words(concluded.pattern);
+  if (concluded.state != State::too_short) {
+    out.growth = format_rate(concluded.growth_bytes_per_s);
+    out.probability = format_percent(concluded.confidence);
+  }
   out.forecast = forecast_words(f);
   out.end = end_story(s, view, audience.may_see);
   if (v.suspect) {
@@ -368,9 +381,9 @@ Told tell(const View& view, const SeriesView& s, const Audience& audience) {
   }
   out.next = next_step(s, view.time, audience.origin.value_or(view.files.empty() ? Origin::watch : Origin::files));
   if (s.key.metric == Metric::device_used) out.unattributed = rest_words(account(view, device_key(s.key)));
-  out.facts = facts_of(view, s, out);
+  out.facts = facts_of(view, s, conclusion, out);
   out.advice = advice_of(v);
-  out.dissent = dissent_of(v);
+  out.dissent = dissent_of(conclusion.verdict());
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/view.hpp"
+#include "report/conclusion.hpp"
 #include "report/tone.hpp"
 
 namespace vramtrack {
@@ -34,6 +35,8 @@ struct Told {
   Tone word_tone = Tone::faint;  ///< of `word`
   std::string severity;          ///< of a leak: "CRITICAL", "WARNING", "LEAK"
   std::string pattern;           ///< "gradual leak"
+  std::string growth;            ///< "+12.4 MiB/min (12.0 to 12.8)"; empty: too few samples to say
+  std::string probability;       ///< of a leak, with `growth`: "97 %"
   std::string forecast;          ///< "out of memory in 0h 24m (19m–30m)", "full in 2h 10m at this rate"
   std::string end;      ///< how its run ended: "reached 24.0/24.0 GiB at ...; pid 4242 (python) ended then; ..."
   std::string suspect;  ///< "pid 4242 python train.py: 96 % of the growth"
@@ -43,7 +46,7 @@ struct Told {
   std::string next;           ///< what to do now
   std::string unattributed;   ///< of a device: "0.4 GiB driver", "2.1 GiB held by no visible process"
   int concern = 0;            ///< how much it deserves a look: sort by it to show the worst first
-  std::vector<Fact> facts;    ///< because, progress, end, since, suspect, framework
+  std::vector<Fact> facts;    ///< because, now, progress, end, since, suspect, framework
   std::vector<Fact> advice;   ///< the usual causes of such a leak, and what to try
   std::vector<Fact> dissent;  ///< what the other detectors say: "dissent", or "agrees"
 };
@@ -85,8 +88,6 @@ int concern(const SeriesView& series, Timestamp now);
 /// Whether the run of `series` ended in the last day before `now`, out of memory or while it leaked: whoever looks in
 /// the morning wants to know that first.
 bool ended_badly(const SeriesView& series, Timestamp now);
-/// The leak alert that stood when the run of `series` ended; null: none did, or it has not ended.
-const Alert* alert_at_end(const SeriesView& series);
 /// "CRITICAL", "WARNING", "LEAK".
 std::string_view severity_words(Severity severity);
 /// How the last run of `series` ended, after the device's name: "ran out of memory", "leaked until its process ended".

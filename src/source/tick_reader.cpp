@@ -55,7 +55,8 @@ void TickReader::push(Tick tick) {
 TicksRead read_ticks(Source& source, const TickTaker& taker, const TimeRange& range) {
   TicksRead read;
   TickReader reader(source);
-  while (Tick* const tick = reader.next()) {
+  Tick* tick = nullptr;
+  while ((tick = reader.next()) != nullptr) {
     if (!read.first) read.first = tick->time;
     read.last = tick->time;
     if (range.from && tick->time < *range.from) continue;
@@ -64,6 +65,7 @@ TicksRead read_ticks(Source& source, const TickTaker& taker, const TimeRange& ra
     if (tick->starts_anew) taker.begin_anew(*tick);
     if (!taker.take(*tick)) break;
   }
+  read.at_end = tick == nullptr;
   read.broken = reader.broken();
   return read;
 }

@@ -65,6 +65,7 @@ struct TickTaker {
 struct TicksRead {
   std::optional<Timestamp> first;
   std::optional<Timestamp> last;  ///< at or after the range's end: there may be more
+  bool at_end = false;            ///< nothing was left: neither the range nor the taker ended it before
   std::optional<Error> broken;    ///< why it could not be read to its end; what was read before has been handed over
 };
 

@@ -55,7 +55,9 @@ struct PlaybackOptions {
   double speed = 0;  ///< 0: chosen so that it takes some minutes, where its length is known
   TimeRange range;
   std::optional<std::pair<Timestamp, Timestamp>> extent;
-  std::string store_path;  ///< of a store: what it holds before `range` is history; empty otherwise
+  bool is_closed = true;           ///< its end decides what is suspected then: RecordedPart::is_closed
+  std::vector<std::string> files;  ///< as for Pipeline::set_files
+  std::string store_path;          ///< of a store: what it holds before `range` is history; empty otherwise
   std::function<Result<std::unique_ptr<Source>>(Catalog&)> open;
   Clock clock = machine_clock();
 };

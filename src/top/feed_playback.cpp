@@ -89,6 +89,7 @@ class Playback {
     while (options_.clock.steady() < until) {
       if (!fill()) {
         state_.ended = true;
+        if (options_.is_closed && waiting_ == nullptr) pipeline_->end_of_recording();
         state_.jumping = false;
         state_.end = played_;
         changed = true;
@@ -193,6 +194,7 @@ class Playback {
 
   void new_pipeline() {
     pipeline_ = std::make_unique<Pipeline>(config_, *catalog_);
+    pipeline_->set_files(options_.files);
     Listener listener;
     listener.alert = [this](const AlertTold& told) {
       if (told.story != AlertNews::raised) return;

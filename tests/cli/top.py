@@ -80,6 +80,8 @@ class Top(unittest.TestCase):
         top.wait_for(r"paused[\s\S]*(CRITICAL|WARNING|LEAK), out of memory in")
         top.press("k")
         top.wait_for(r"choose a process")
+        top.press("q")
+        top.wait_for(r"exit=0")  # nobody knows how the rest would have been judged
 
     def test_a_log_of_ones_own_is_replayed_with_the_options_of_analyze(self):
         self.box.write("own.log", "".join(f"vram={2000 + 5 * i} of 24000\n" for i in range(600)))
@@ -103,6 +105,8 @@ class Top(unittest.TestCase):
         self.box.write("alone.log", "".join(f"step {i}: allocated {3100 + 40 * i} MiB reserved {4100 + 40 * i} MiB\n" for i in range(240)))
         top = self.open("--replay", "alone.log", "--speed", "65536")
         top.wait_for(r"at the end[\s\S]*GPU 0 \[allocated to tensors\] +LEAK[\s\S]*12\.\d GiB")
+        top.press("q")
+        top.wait_for(r"exit=1")  # as analyze
 
     def test_without_a_terminal_it_says_so(self):
         result = self.box.run("top", "--scenario", "leaking_training", "--no-agent")

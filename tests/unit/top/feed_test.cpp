@@ -4,8 +4,11 @@
 
 #include "../manual_clock.hpp"
 #include "../temp_folder.hpp"
+#include "live/pipeline.hpp"
+#include "report/told.hpp"
 #include "source/sim/find_scenario.hpp"
 #include "source/sim/sim.hpp"
+#include "source/tick_reader.hpp"
 
 namespace vramtrack::top {
 namespace {
@@ -192,6 +195,54 @@ TEST(Playback, EndsWithItsRecording) {
   ASSERT_TRUE(model.playback);
   EXPECT_TRUE(model.playback->ended);
   EXPECT_EQ(model.playback->end, source.view()->time);
+}
+
+/// Headline and alerts of every series.
+std::vector<std::string> conclusions(const View& view) {
+  std::vector<std::string> out;
+  for (const SeriesView& s : view.series) {
+    out.push_back(tell(view, s).headline);
+    for (const Alert& alert : s.alerts)
+      out.push_back(std::string(to_string(alert.finding.stage)) + ' ' + std::string(to_string(alert.ended)));
+  }
+  return out;
+}
+
+TEST(Playback, AtItsEndARecordingIsConcludedAsEverywhere) {
+  std::size_t decided_by_the_end = 0;
+  for (const sim::BuiltinScenario& builtin : sim::builtin_scenarios()) {
+    const auto scenario = sim::parse_scenario(builtin.toml, "builtin");
+    ASSERT_TRUE(scenario);
+    Catalog catalog;
+    const auto recording = sim::make_simulation(*scenario, catalog);
+    Pipeline pipeline({}, catalog);
+    TickTaker taker;
+    taker.begin_anew = [&](const Tick& tick) { pipeline.begin_anew(tick.time); };
+    taker.take = [&](const Tick& tick) {
+      pipeline.take(tick.batch);
+      return true;
+    };
+    EXPECT_TRUE(read_ticks(*recording, taker).at_end);
+    const auto before = conclusions(*pipeline.view());
+    pipeline.end_of_recording();
+    const auto concluded = conclusions(*pipeline.view());
+    if (before != concluded) ++decided_by_the_end;
+    for (const bool is_closed : {true, false}) {
+      PlaybackOptions options;
+      options.speed = 65536;
+      options.is_closed = is_closed;
+      options.open = [&](Catalog& into) -> Result<std::unique_ptr<Source>> {
+        return sim::make_simulation(*scenario, into);
+      };
+      auto source = playback_source({}, std::move(options));
+      ASSERT_TRUE(source);
+      bool changed = false;
+      while (source->step(std::chrono::steady_clock::now(), changed) != SteadyTime::max()) {
+      }
+      EXPECT_EQ(conclusions(*source->view()), is_closed ? concluded : before) << builtin.name;
+    }
+  }
+  EXPECT_GT(decided_by_the_end, 0U) << "no scenario is suspected at its end: this test shows nothing";
 }
 
 }  // namespace
