@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
 
 namespace vramtrack {
 namespace {
 
+enum class Purpose : std::uint8_t { any, inference };
+
 struct Framework {
   std::string_view name;
+  Purpose purpose;
   std::string_view programs;
   std::string_view libraries;
   std::string_view causes;
@@ -16,7 +20,8 @@ struct Framework {
 };
 
 constexpr std::array kFrameworks = {
-#define VRAMTRACK_FRAMEWORK(name, programs, libraries, causes, next) Framework{name, programs, libraries, causes, next},
+#define VRAMTRACK_FRAMEWORK(name, purpose, programs, libraries, causes, next) \
+  Framework{name, Purpose::purpose, programs, libraries, causes, next},
 #include "core/framework.def"
 #undef VRAMTRACK_FRAMEWORK
 };
@@ -166,6 +171,11 @@ std::string_view recognise_framework(std::string_view command, std::string_view 
     if (runs || maps) return framework.name;
   }
   return {};
+}
+
+bool is_for_inference(std::string_view framework) {
+  const Framework* const known = find_framework(framework);
+  return known != nullptr && known->purpose == Purpose::inference;
 }
 
 std::vector<std::string> framework_causes(std::string_view framework) {

@@ -19,6 +19,9 @@ namespace vramtrack {
 std::string_view recognise_framework(std::string_view command, std::string_view name,
                                      std::span<const std::string> mapped_library_names);
 
+/// Whether programs under `framework` answer requests or infer, and so have no checkpoint to save.
+bool is_for_inference(std::string_view framework);
+
 /// The usual causes of a leak under `framework`. An empty or unknown name gets those that hold for any GPU program;
 /// never empty.
 std::vector<std::string> framework_causes(std::string_view framework);

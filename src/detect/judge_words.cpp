@@ -35,6 +35,13 @@ std::string chance_words(double nats) {
   return fmt::format("1 in {}", format_number(static_cast<std::uint64_t>(std::round(odds / unit) * unit)));
 }
 
+/// Why something stands that nothing supports at this moment.
+std::string pause_words(const Standing& standing, Timestamp now, std::string_view otherwise) {
+  return fmt::format("rose {} over {}, but has not grown for {}: {} unless it grows again",
+                     format_bytes(standing.net_bytes()), format_span(standing.duration_s()),
+                     format_span(seconds_between(standing.held_until(), now)), otherwise);
+}
+
 }  // namespace
 
 Finding Judge::finding() const {
@@ -81,6 +88,8 @@ Finding Judge::finding() const {
   } else {
     const double matters = std::max(min_growth_bytes(), kMattersShare * static_cast<double>(epoch_high_));
     describe_rest(f, scales_, jumps_, {last_, static_cast<double>(last_bytes_), matters, finest_useful()});
+    // What rests now is not why it is suspected.
+    if (f.stage == Stage::suspected) f.because = pause_words(suspicion_, last_, "the suspicion will be dropped");
   }
   return f;
 }
@@ -140,10 +149,7 @@ void Judge::describe_pause(Finding& f, const std::optional<Evidence>& e) const {
     f.onset = e->start;
     f.pattern = shape_of(scales_, *e, forecast(scales_, *e, std::nullopt).r_squared);
   }
-  f.because =
-      fmt::format("rose {} over {}, but has not grown for {}: the alert will be withdrawn unless it grows again",
-                  format_bytes(alert_.net_bytes()), format_span(alert_.duration_s()),
-                  format_span(seconds_between(alert_.held_until(), last_)));
+  f.because = pause_words(alert_, last_, "the alert will be withdrawn");
 }
 
 void Judge::describe_rise(Finding& f, const Evidence& e) const {

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <charconv>
 
-#include "host/nature.hpp"
+#include "core/nature.hpp"
 #include "host/process.hpp"
 #include "host/process_tree.hpp"
 #include "host/small_file.hpp"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "host/nature.hpp"
+#include "core/nature.hpp"
 #include "host/small_file.hpp"
 
 namespace vramtrack {

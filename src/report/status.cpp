@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/end_words.hpp"
 #include "core/format.hpp"
 #include "core/printable.hpp"
 #include "report/told.hpp"
@@ -269,8 +270,12 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
     return fmt::format("{}  {}  {}: now {}{}{}\n", when, toned("ESCALATED", Tone::warning, style), who, said.severity,
                        now.empty() ? "" : ", ", now);
   }
-  if (news == AlertNews::cleared)
-    return fmt::format("{}  {}  {}: {}\n", when, toned("CLEARED", Tone::ok, style), who, said.ended);
+  if (news == AlertNews::cleared) {
+    const bool is_bad = alert.end_kind && words_of_end(*alert.end_kind).is_bad;
+    return fmt::format("{}  {}  {}: {}\n", when,
+                       is_bad ? toned("OUT OF MEMORY", Tone::critical, style) : toned("CLEARED", Tone::ok, style), who,
+                       said.ended);
+  }
   if (alert.kind == AlertKind::stall) return stall_lines(when, series, alert, style);
   if (alert.kind == AlertKind::unreleased) return unreleased_lines(when, series, alert, style);
   SeriesView at_raise = series;  // the advice belongs to what was raised

@@ -126,12 +126,21 @@ void fact_lines(std::string& out, const std::vector<Fact>& facts) {
   }
 }
 
-/// " over 1h 00m, every 5s"; nothing for a single sample.
+/// " over 1h 00m, every 5s"; nothing for a single sample. Where the usual interval does not lead from the first sample
+/// to the last, it is said what does.
 std::string sampling(const SeriesView& s) {
   const double length_s = s.first && s.last ? seconds_between(*s.first, *s.last) : 0.0;
   if (length_s <= 0) return {};
-  return fmt::format(" over {}{}", format_duration(length_s),
-                     s.interval_s > 0 ? ", every " + format_duration(s.interval_s) : std::string());
+  std::string out = " over " + format_duration(length_s);
+  if (s.interval_s <= 0 || s.samples < 2) return out;
+  constexpr double kAlike = 0.1;
+  const double intervals = static_cast<double>(s.samples - 1);
+  const double missing_s = length_s - intervals * s.interval_s;
+  if (-missing_s > kAlike * length_s)
+    return out + fmt::format(", every {} on average", format_duration(length_s / intervals));
+  out += ", every " + format_duration(s.interval_s);
+  if (missing_s > kAlike * length_s) out += fmt::format(" except for {} without samples", format_duration(missing_s));
+  return out;
 }
 
 void details(std::string& out, const SeriesView& s, const Told& told, const ToldWith& elsewhere, const View& view) {

@@ -6,6 +6,8 @@
 
 #include "core/end_words.hpp"
 #include "core/format.hpp"
+#include "core/framework.hpp"
+#include "core/nature.hpp"
 #include "core/option.hpp"
 #include "core/printable.hpp"
 #include "core/scale.hpp"
@@ -173,6 +175,33 @@ std::string step_after_end(EndKind how) {
                      how == EndKind::out_of_memory ? "'vramtrack explain' reads the message in its log, and " : "");
 }
 
+/// What saves the work of the program that leaks, or frees its memory in an orderly way: `when` is empty, " now" or
+/// " within 24m".
+std::string rescue(const SeriesView& series, const std::string& when) {
+  const auto& suspect = series.verdict.suspect;
+  const bool is_named = suspect && suspect->pid != 0;
+  const std::uint32_t pid = is_named ? suspect->pid : series.key.pid;
+  ProcessNature nature = ProcessNature::worker;
+  if (is_named)
+    nature = nature_of(suspect->command, {}, {}).nature;
+  else if (series.process)
+    nature = nature_of(series.process->command, series.process->name, series.process->kind).nature;
+  if (is_for_inference(series.verdict.framework)) nature = ProcessNature::model_server;
+  switch (nature) {
+    case ProcessNature::model_server:
+      return fmt::format("let pid {} finish its requests and restart it{}", pid, when);
+    case ProcessNature::notebook:
+    case ProcessNature::prompt:
+      return fmt::format("save the work in pid {}{}", pid, when);
+    case ProcessNature::display:
+    case ProcessNature::driver_service:
+      return fmt::format("restart pid {}{}", pid, when);
+    case ProcessNature::worker:
+      break;
+  }
+  return "save a checkpoint" + when + (is_named ? fmt::format("; then look into pid {}", pid) : std::string());
+}
+
 std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
   const Verdict& v = series.verdict;
   const Finding& f = v.finding;
@@ -180,23 +209,24 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
   if (series.ended || (v.end && !f.leak && f.stage == Stage::none))
     return ended_badly(series, now) ? step_after_end(v.end->how) : std::string();
   if (f.leak) {
-    std::string step = "save a checkpoint";
-    if (f.oom_in_s) step += f.oom_in_s->low < least_time_s() ? " now" : " within " + format_duration(f.oom_in_s->low);
+    std::string when;
+    if (f.oom_in_s) when = f.oom_in_s->low < least_time_s() ? " now" : " within " + format_duration(f.oom_in_s->low);
+    const std::string step = rescue(series, when);
     if (series.key.metric == Metric::device_unattributed || (is_device(series) && v.suspect && v.suspect->pid == 0))
       return step +
              "; run vramtrack as root, outside of containers, to see the process that grows; if none is visible there "
              "either, the driver, MPS or the display holds the memory: restart the programs one by one to find the one "
              "whose end frees it, and update the driver";
-    if (v.suspect && v.suspect->pid != 0) step += fmt::format("; then look into pid {}", v.suspect->pid);
     return v.advice.empty() ? step : step + "; try: " + printable(v.advice.front());
   }
   if (f.stage == Stage::suspected)
     return origin == Origin::watch
                ? "keep watching: an alert is raised as soon as the leak is certain enough, or little time is left"
                : "record for longer: the recording ended before the suspicion could be confirmed";
-  if (f.state == State::growing) return "keep watching: it is too early to tell whether this is a leak";
+  const std::string_view wait = origin == Origin::watch ? "keep watching" : "record for longer";
+  if (f.state == State::growing) return fmt::format("{}: it is too early to tell whether this is a leak", wait);
   if (f.state == State::spiked && f.spike == SpikeOutcome::still_growing)
-    return "keep watching: memory still grows after the jump";
+    return fmt::format("{}: memory still grows after the jump", wait);
   if (f.state == State::too_short && scale().counts_steps())
     return fmt::format("record more {}, or a sample at every {}", plural(scale().step), scale().step);
   if (f.state == State::too_short)

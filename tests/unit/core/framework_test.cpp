@@ -64,7 +64,7 @@ TEST(Framework, WhatAProgramMentionsIsNotWhatItRuns) {
 
 TEST(Framework, EveryNameHasCausesAndSomethingToTry) {
   constexpr std::string_view kNames[] = {
-#define VRAMTRACK_FRAMEWORK(name, programs, libraries, causes, next) name,
+#define VRAMTRACK_FRAMEWORK(name, purpose, programs, libraries, causes, next) name,
 #include "core/framework.def"
 #undef VRAMTRACK_FRAMEWORK
   };

@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "../temp_folder.hpp"
-#include "host/nature.hpp"
+#include "core/nature.hpp"
 #include "host/sockets.hpp"
 
 namespace vramtrack {

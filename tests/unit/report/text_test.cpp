@@ -261,6 +261,29 @@ TEST(AlertLines, ClearSaysHowItEnded) {
   a.end_reason = "the memory was freed";
   EXPECT_THAT(alert_lines(v, v.series[0], a, AlertNews::cleared, {}),
               HasSubstr("CLEARED  GPU 0 NVIDIA A10: released, the memory was freed\n"));
+  a.ended = AlertEnd::process_ended;
+  a.end_kind = EndKind::out_of_memory;
+  a.end_reason = "memory ran out at 24.0 GiB, and pid 4242 ended";
+  EXPECT_THAT(alert_lines(v, v.series[0], a, AlertNews::cleared, {}),
+              HasSubstr("OUT OF MEMORY  GPU 0 NVIDIA A10: memory ran out at 24.0 GiB, and pid 4242 ended\n"));
+}
+
+TEST(TextReport, SamplesLengthAndIntervalLeadToEachOther) {
+  View v = sample_view();
+  SeriesView& s = v.series[0];
+  s.first = at(0);
+  s.interval_s = 5;
+  const auto said = [&](std::uint64_t samples, double length_s) {
+    s.samples = samples;
+    s.last = at(length_s);
+    const std::string out = find_report("text")->render(v, {});
+    const std::size_t from = out.find("samples over");
+    return out.substr(from, out.find('\n', from) - from);
+  };
+  EXPECT_EQ(said(721, 3600), "samples over 1h 00m, every 5s");
+  EXPECT_EQ(said(700, 3600), "samples over 1h 00m, every 5s") << "some are missing in every log";
+  EXPECT_EQ(said(571, 72000), "samples over 20h 00m, every 5s except for 19h 12m without samples");
+  EXPECT_EQ(said(3601, 3600), "samples over 1h 00m, every 1s on average");
 }
 
 TEST(Words, EveryStateHasAWord) {

@@ -132,6 +132,28 @@ TEST(Told, ACheckpointInLessThanAMinuteIsDueNow) {
   }
 }
 
+TEST(Told, WhatToDoFirstSuitsTheProgram) {
+  const auto next = [](const char* command, const char* framework) {
+    SeriesView s = leaking_device();
+    s.verdict.advice.clear();
+    s.verdict.suspect->command = command;
+    s.verdict.framework = framework;
+    return tell({}, s).next;
+  };
+  EXPECT_EQ(next("python train.py", "PyTorch"), "save a checkpoint within 38m; then look into pid 4242");
+  EXPECT_EQ(next("vllm serve llama", ""), "let pid 4242 finish its requests and restart it within 38m");
+  EXPECT_EQ(next("python app.py", "vLLM"), "let pid 4242 finish its requests and restart it within 38m");
+  EXPECT_EQ(next("python -m ipykernel_launcher -f x", "PyTorch"), "save the work in pid 4242 within 38m");
+  EXPECT_EQ(next("/usr/lib/xorg/Xorg :0", ""), "restart pid 4242 within 38m");
+}
+
+TEST(Told, OnlyAWatchCanGoOn) {
+  SeriesView s = steady_process();
+  s.verdict.finding.state = State::growing;
+  EXPECT_THAT(tell({}, s).next, testing::StartsWith("keep watching: "));
+  EXPECT_THAT(tell({}, s, {.origin = Origin::files}).next, testing::StartsWith("record for longer: "));
+}
+
 TEST(Told, WhatGrowsHasAForecastAtItsRate) {
   SeriesView s = steady_device();
   s.verdict.finding.state = State::growing;

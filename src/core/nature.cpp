@@ -1,4 +1,4 @@
-#include "host/nature.hpp"
+#include "core/nature.hpp"
 
 #include <algorithm>
 #include <array>
