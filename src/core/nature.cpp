@@ -2,77 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <string>
+
+#include "core/program_kind.hpp"
 
 namespace vramtrack {
 namespace {
 
-struct Rule {
-  std::string_view text;
-  ProcessNature nature;
-  std::string_view what;
-};
-
-using enum ProcessNature;
-
-/// Anywhere in the command, in lower case.
-constexpr std::array kInCommand = {
-    Rule{"ipykernel", notebook, "Jupyter kernel"},
-    Rule{"colab_kernel_launcher", notebook, "Jupyter kernel"},
-    Rule{"xpython", notebook, "Jupyter kernel"},
-    Rule{"ijulia", notebook, "Jupyter kernel"},
-    Rule{"vllm serve", model_server, "vLLM server"},
-    Rule{"vllm.entrypoints", model_server, "vLLM server"},
-    Rule{"vllm::", model_server, "vLLM server"},
-    Rule{"sglang.launch_server", model_server, "SGLang server"},
-    Rule{"sglang::", model_server, "SGLang server"},
-    Rule{"tritonserver", model_server, "Triton server"},
-    Rule{"triton_python_backend_stub", model_server, "Triton server"},
-    Rule{"text-generation-server", model_server, "TGI server"},
-    Rule{"text-generation-launcher", model_server, "TGI server"},
-    Rule{"text-embeddings-router", model_server, "TEI server"},
-    Rule{"ollama", model_server, "Ollama runner"},
-    Rule{"llama-server", model_server, "llama.cpp server"},
-    Rule{"llama_cpp.server", model_server, "llama.cpp server"},
-    Rule{"koboldcpp", model_server, "KoboldCpp server"},
-    Rule{"tensorflow_model_server", model_server, "TensorFlow Serving"},
-    Rule{"model_service_worker", model_server, "TorchServe worker"},
-    Rule{"lmdeploy serve", model_server, "LMDeploy server"},
-    Rule{"trtllm-serve", model_server, "TensorRT-LLM server"},
-    Rule{"bentoml", model_server, "BentoML server"},
-};
-
-/// The process's short name, or the last part of its program's path.
-constexpr std::array kPrograms = {
-    Rule{"xorg", display, "display server"},
-    Rule{"x", display, "display server"},
-    Rule{"xwayland", display, "display server"},
-    Rule{"gnome-shell", display, "display server"},
-    Rule{"kwin_wayland", display, "display server"},
-    Rule{"kwin_x11", display, "display server"},
-    Rule{"plasmashell", display, "desktop"},
-    Rule{"sway", display, "display server"},
-    Rule{"weston", display, "display server"},
-    Rule{"hyprland", display, "display server"},
-    Rule{"nvidia-cuda-mps-server", driver_service, "MPS server"},
-    Rule{"nvidia-cuda-mps", driver_service, "MPS server"},
-    Rule{"nvidia-persistenced", driver_service, "NVIDIA persistence daemon"},
-    Rule{"nv-hostengine", driver_service, "DCGM host engine"},
-    Rule{"dcgm-exporter", driver_service, "DCGM exporter"},
-    Rule{"nvidia-smi", driver_service, "nvidia-smi"},
-};
-
 constexpr std::array<std::string_view, 6> kInterpreters = {"ipython", "ipython3", "bpython", "ptpython", "julia", "R"};
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
 /// The program of a command, without its path.
-std::string_view program_of(std::string_view command) {
+std::string_view first_of(std::string_view command) {
   const std::string_view first = command.substr(0, command.find(' '));
   return first.substr(first.rfind('/') + 1);
 }
@@ -80,18 +19,21 @@ std::string_view program_of(std::string_view command) {
 }  // namespace
 
 NatureFound nature_of(std::string_view command, std::string_view name, std::string_view kind) {
-  const std::string text = lower(command);
-  for (const Rule& rule : kInCommand)
-    if (text.find(rule.text) != std::string::npos) return {rule.nature, rule.what};
-  // Every kernel of Jupyter, whatever its language, is given such a file.
-  if (const auto file = text.find("kernel-");
-      file != std::string::npos && text.find(".json", file) != std::string::npos)
-    return {notebook, "Jupyter kernel"};
-  const std::string short_name = lower(name);
-  const std::string program = lower(program_of(command));
-  for (const Rule& rule : kPrograms)
-    if (short_name == rule.text || program == rule.text) return {rule.nature, rule.what};
-  if (kind == "G" || kind == "C+G") return {display, "graphical program"};
+  const ProgramFound found = vramtrack::program_of(command, name, kind);
+  switch (found.kind) {
+    case ProgramKind::serving:
+      return {ProcessNature::model_server, found.what};
+    case ProgramKind::notebook:
+      return {ProcessNature::notebook, found.what};
+    case ProgramKind::desktop:
+      return {ProcessNature::display, found.what};
+    case ProgramKind::service:
+      return {ProcessNature::driver_service, found.what};
+    case ProgramKind::unknown:
+    case ProgramKind::training:
+    case ProgramKind::batch:
+      return {};  // expected to work until it ends
+  }
   return {};
 }
 
@@ -102,7 +44,7 @@ bool is_multiprocessing_helper(std::string_view command, std::string_view name) 
 }
 
 bool is_bare_interpreter(std::string_view command) {
-  const std::string_view program = program_of(command);
+  const std::string_view program = first_of(command);
   if (std::find(kInterpreters.begin(), kInterpreters.end(), program) != kInterpreters.end()) return true;
   // "python3.11 -i": options alone. After -c and -m comes a program.
   if (program.substr(0, 6) != "python") return false;

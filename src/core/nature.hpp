@@ -1,4 +1,5 @@
-// What kind of program a process is, by its command: a worker is expected to work until it ends, others may be idle.
+// Whether a program may rest, by its command: a worker is expected to work until it ends, others may be idle. What kind
+// of program it is: core/program_kind.
 #pragma once
 
 #include <string_view>

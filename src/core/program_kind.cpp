@@ -1,0 +1,52 @@
+#include "core/program_kind.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+
+namespace vramtrack {
+namespace {
+
+enum class Where : std::uint8_t { command, program };
+
+struct Line {
+  Where where;
+  std::string_view text;
+  ProgramKind kind;
+  std::string_view what;
+};
+
+#define VRAMTRACK_PROGRAM(where, text, kind, what) Line{Where::where, text, ProgramKind::kind, what},
+constexpr auto kLines = std::to_array<Line>({
+#include "core/program_kind.def"
+});
+#undef VRAMTRACK_PROGRAM
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+}  // namespace
+
+ProgramFound program_of(std::string_view command, std::string_view name, std::string_view kind) {
+  const std::string text = lower(command);
+  const std::string short_name = lower(name);
+  const std::string_view first = std::string_view(text).substr(0, text.find(' '));
+  const std::string_view program = first.substr(first.rfind('/') + 1);
+  for (const Line& line : kLines) {
+    const bool fits = line.where == Where::command ? text.find(line.text) != std::string::npos
+                                                   : short_name == line.text || program == line.text;
+    if (fits) return {line.kind, line.what};
+  }
+  // Every kernel of Jupyter, whatever its language, is given such a file.
+  if (const auto file = text.find("kernel-");
+      file != std::string::npos && text.find(".json", file) != std::string::npos)
+    return {ProgramKind::notebook, "Jupyter kernel"};
+  if (kind == "G" || kind == "C+G") return {ProgramKind::desktop, "graphical program"};
+  return {};
+}
+
+}  // namespace vramtrack
