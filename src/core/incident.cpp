@@ -18,6 +18,7 @@ int speaking_rank(Metric metric) {
     case Metric::device_reserved:
     case Metric::device_unattributed:
     case Metric::probe_live:
+    default:  // facts are no memory: no alert is about one
       break;
   }
   return 4;

@@ -1,5 +1,5 @@
 // ProgramKind: what kind of program a process is, by its command. What may be expected of it follows: whether it may
-// rest (host/nature), and whether it can have a daily load (detect/facts).
+// rest (nature), and whether it can have a daily load (detect/facts).
 #pragma once
 
 #include <cstdint>

@@ -35,6 +35,7 @@ struct ProcessProgress {
   char state = '?';                                ///< of its main thread: 'R', 'S', 'D', 'T', 't', 'Z'
   double cpu_s = 0;                                ///< of all its threads together
   std::optional<std::uint64_t> io_bytes;           ///< read and written by system calls; sockets mostly not counted
+  std::optional<std::uint64_t> read_bytes;         ///< from files since it began, by calls or mapped
   std::optional<std::uint64_t> switches;           ///< how often its main thread went to sleep
   std::uint32_t children = 0;                      ///< living children, and theirs
   double children_cpu_s = 0;                       ///< of these, and of children that it has waited for

@@ -5,14 +5,15 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::array<std::string_view, 7> kMetricNames = {"device_used",         "device_reserved",    "process_used",
-                                                          "allocator_allocated", "allocator_reserved", "probe_live",
-                                                          "device_unattributed"};
+constexpr std::array<std::string_view, 12> kMetricNames = {
+    "device_used",        "device_reserved", "process_used",        "allocator_allocated",
+    "allocator_reserved", "probe_live",      "device_unattributed", "device_busy",
+    "device_received",    "process_busy",    "process_read",        "process_clients"};
 
 std::string key_text(const SeriesKey& key) {
   std::string text = key.device_id;
   text += '\n';
-  text += static_cast<char>('0' + static_cast<int>(key.metric));
+  text += static_cast<char>('a' + static_cast<int>(key.metric));
   text += std::to_string(key.pid);
   text += '/';
   text += std::to_string(key.pid_start_ticks);

@@ -23,11 +23,27 @@ enum class Metric : std::uint8_t {
   allocator_reserved,   ///< bytes the allocator holds from the driver
   probe_live,           ///< outstanding bytes seen by the probe
   device_unattributed,  ///< the bytes in use that the device's processes do not hold: derived from both by the engine
+  // Facts beside memory: recorded and replayed as memory is, but never judged, and in no View
+  // (docs/design/0027-facts.md).
+  device_busy,      ///< share of time in which some kernel ran on the device, in 1/kBusyWhole
+  device_received,  ///< bytes per second that the device gets over its bus
+  process_busy,     ///< as device_busy, of one process
+  process_read,  ///< bytes that a process has read from files since it began, by calls or mapped; on any of its devices
+  process_clients,  ///< open connections to the services of a process that listens; likewise
 };
+
+/// A device or process that is busy all the time.
+inline constexpr double kBusyWhole = 10'000;
+
+/// Whether it is no memory, but something that helps to judge memory.
+constexpr bool is_fact(Metric metric) {
+  return metric >= Metric::device_busy;
+}
 
 /// Whether it is about a device, whoever holds the memory; else it is about a process.
 constexpr bool is_of_device(Metric metric) {
-  return metric == Metric::device_used || metric == Metric::device_reserved || metric == Metric::device_unattributed;
+  return metric == Metric::device_used || metric == Metric::device_reserved || metric == Metric::device_unattributed ||
+         metric == Metric::device_busy || metric == Metric::device_received;
 }
 
 /// "device_used", ... and back; nullopt for an unknown name.

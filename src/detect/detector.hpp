@@ -15,6 +15,7 @@
 namespace vramtrack {
 
 class Experience;
+class Facts;
 class Siblings;
 
 /// Confidence before anything is known. Not zero: a leak may be there.
@@ -50,6 +51,9 @@ class Detector {
 
   /// The series of other ranks or replicas of its job, likewise.
   virtual void set_siblings(const Siblings* /*siblings*/) {}
+
+  /// What its program reads, and how busy it is, likewise.
+  virtual void set_facts(const Facts* /*facts*/) {}
 
   /// How earlier runs of the series ended; nullopt, and before the first call: none ran out of memory.
   virtual void set_precedent(const std::optional<Precedent>& /*precedent*/) {}

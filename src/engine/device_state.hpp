@@ -35,6 +35,8 @@ struct DeviceState {
   std::optional<Timestamp> derived;  ///< the last tick in which that series was made, or could not be
   std::set<SeriesId> leaking;        ///< those of its processes and its remainder whose alerts stand
 
+  std::set<SeriesId> living;  ///< its processes that have not ended
+
   DeviceRuns runs;
   std::optional<End> last_end;                  ///< of a process that was the device's run: see Verdict::end
   std::uint64_t floor_since_end = 0;            ///< the lowest reading since then, in bytes

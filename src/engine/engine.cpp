@@ -13,6 +13,7 @@ constexpr std::size_t kMaxNotices = 64;
 }  // namespace
 
 void Engine::Core::take(const Sample& sample) {
+  if (series.find(sample.series) == nullptr && is_fact(catalog.key(sample.series).metric)) return take_fact(sample);
   if (tick_open && sample.time > tick) complete_tick();
   tick = std::max(tick, sample.time);
   tick_open = true;
@@ -27,8 +28,11 @@ void Engine::Core::take(const Sample& sample) {
   knows_allocators |= is_of_allocator(s.key.metric);
   if (s.key.metric == Metric::device_used) s.device->remainder.read(sample.time, sample.bytes);
   if (s.key.metric == Metric::process_used) s.device->remainder.list(s.id, sample.time, sample.bytes);
-  if (s.key.metric == Metric::process_used && s.samples == 1 && s.device->used != nullptr)
-    s.device->runs.came(sample.time);
+  if (s.key.metric == Metric::process_used && s.samples == 1) {
+    s.device->living.insert(s.id);
+    describe_kind(s);
+    if (s.device->used != nullptr) s.device->runs.came(sample.time);
+  }
   if (s.detector->alerting() != s.alerting || s.detector->suspecting() != s.alerting) queue(s);
 }
 
@@ -150,6 +154,7 @@ void Engine::Core::refresh_catalog() {
   catalog.processes_since(catalog_revision, [&](const ProcessInfo& process) {
     series.for_process({process.pid, process.start_ticks, process.host}, [&](SeriesState& s) {
       if (!s.ended) s.ignored = ignore.match(process);
+      describe_kind(s);
       siblings.describe(s);
       if (runs) runs->describe(s);
     });
@@ -181,6 +186,7 @@ void Engine::Core::end(SeriesState& s, bool ran_out) {
   if (runs) runs->ended(s);
   ended.push_back(s.id);
   s.device->process_ended = tick;
+  s.device->living.erase(s.id);
   if (s.key.metric == Metric::process_used) s.device->remainder.end(s.id, tick, s.release_s());
 }
 
@@ -248,6 +254,7 @@ void Engine::Core::forget_oldest_ended() {
     if (runs) runs->forget(oldest);
     stalls.forget(oldest);
     unreleased.forget(oldest);
+    retire_facts(catalog.key(oldest));
     series.forget(oldest);
     catalog.retire(oldest);
   }

@@ -41,6 +41,11 @@ struct Engine::Core final : EndingsEngine {
   void end(SeriesState& series, bool ran_out) override;
   void tell(Notice notice) override;
   void forget_oldest_ended();
+  // facts.cpp
+  void take_fact(const Sample& sample);
+  void tell_busy(DeviceState& device, Timestamp time, double ratio) const;
+  void describe_kind(SeriesState& series) const;
+  void retire_facts(const SeriesKey& memory);
   // parts.cpp
   void derive_remainders();
   void part_changes(SeriesState& part);
@@ -54,6 +59,7 @@ struct Engine::Core final : EndingsEngine {
   void take_figures_of_parts(const std::vector<const SeriesState*>& parts, const SeriesState& device,
                              Verdict& verdict) const;
   [[nodiscard]] bool is_past(const SeriesState& device, const SeriesState& process, const Finding& finding) const;
+  [[nodiscard]] const SeriesState* loader(const SeriesState& device) const;
   [[nodiscard]] const SeriesState* fastest_grower(const SeriesState& device) const;
   void leave_to_jobs(const SeriesState& process, Verdict& verdict) const;
   void remember_run(const SeriesState& process);

@@ -53,6 +53,7 @@ void SeriesState::judge_anew(const DetectionConfig& config) {
   make_detectors(config);
   if (!detector) return;
   detector->set_experience(experience_);
+  detector->set_facts(facts.get());
   detector->set_limit(limit_bytes);
   for (auto& d : dissenters) d->set_limit(limit_bytes);
   detector->observe(last_time, static_cast<double>(last_bytes));
@@ -62,6 +63,13 @@ void SeriesState::judge_anew(const DetectionConfig& config) {
 void SeriesState::set_experience(const Experience* experience) {
   experience_ = experience;
   if (detector) detector->set_experience(experience);
+}
+
+Facts& SeriesState::know() {
+  if (facts) return *facts;
+  facts = std::make_unique<Facts>();
+  if (detector) detector->set_facts(facts.get());
+  return *facts;
 }
 
 bool SeriesState::observe(const Sample& sample) {

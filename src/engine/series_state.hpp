@@ -13,6 +13,7 @@
 #include "core/view.hpp"
 #include "detect/attribution.hpp"
 #include "detect/detector.hpp"
+#include "detect/facts.hpp"
 #include "detect/floor_curve.hpp"
 #include "detect/history.hpp"
 #include "detect/period.hpp"
@@ -56,6 +57,8 @@ struct SeriesState {
   void judge_anew(const DetectionConfig& config);
   /// What its detector knows besides the samples: see Detector::set_experience.
   void set_experience(const Experience* experience);
+  /// What is known besides memory: made, and shown to the detector, on the first call.
+  Facts& know();
   /// The process has ended: keeps the verdict and the past, frees the detectors.
   void end(End how);
 
@@ -88,6 +91,8 @@ struct SeriesState {
   std::vector<std::unique_ptr<Detector>> dissenters;  ///< the other detectors, for Verdict::dissent
   History history;
   std::unique_ptr<FloorCurve> floors;  ///< only for an allocator's series
+  std::unique_ptr<Facts> facts;        ///< null: none are known
+  bool tells_busy = false;             ///< its driver tells how busy its process is
   PeriodEstimate period;
   std::vector<Alert> alerts;
   std::vector<Alert> suspicions;        ///< those that were not confirmed; for a standing one, `cleared` is empty

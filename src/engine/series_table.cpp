@@ -53,6 +53,7 @@ void SeriesTable::forget(SeriesId id) {
   if (device->second.unattributed == series) device->second.unattributed = nullptr;
   device->second.remainder.forget(id);
   device->second.leaking.erase(id);
+  device->second.living.erase(id);
   device->second.series.erase(id);
   if (device->second.stand_in == series) device->second.choose_stand_in();
   if (device->second.series.empty()) devices_.erase(device);

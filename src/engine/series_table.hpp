@@ -36,6 +36,11 @@ class SeriesTable {
   /// Pointers to the series become invalid. An unknown id is ignored. O(log of the device's series).
   void forget(SeriesId id);
 
+  /// Null: no series of it is here.
+  [[nodiscard]] DeviceState* find(const DeviceKey& device) {
+    const auto it = devices_.find(device);
+    return it == devices_.end() ? nullptr : &it->second;
+  }
   /// The state of the device of a series in this table.
   [[nodiscard]] const DeviceState& device_of(const SeriesState& series) const { return *series.device; }
   /// Whether MIG instances share the device's memory: their processes do not count as the device's.

@@ -83,7 +83,9 @@ Gpu& Gpus::gpu_of(const Identity& identity) {
 
 void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
   const auto meaning = mapping_->find(std::string(value_of(labels, "__name__")));
-  if (!meaning || (meaning->role != Role::used && meaning->role != Role::process)) return;
+  if (!meaning || (meaning->role != Role::used && meaning->role != Role::process && meaning->role != Role::busy))
+    return;
+  const bool is_busy = meaning->role == Role::busy;
   const bool is_process = meaning->role == Role::process;
   auto [place, is_new] = places_.try_emplace(key_of(labels));
   if (is_new) {
@@ -94,14 +96,26 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
       return;
     }
     Gpu& gpu = gpu_of(*identity);
-    place->second = {identity->device.host, identity->device.id, is_process ? gpu.processes.size() : gpu.tracks.size()};
-    if (is_process)
+    place->second = {identity->device.host, identity->device.id,
+                     is_busy      ? gpu.busy.size()
+                     : is_process ? gpu.processes.size()
+                                  : gpu.tracks.size()};
+    if (is_busy)
+      gpu.busy.emplace_back();
+    else if (is_process)
       gpu.processes.push_back({{}, identity->pid, identity->process_name, identity->workload.user});
     else
       gpu.tracks.push_back(
           {{}, identity->workload, meaning->rank, meaning->name_rank, meaning->exporter->name == kAgent});
   }
   Gpu& gpu = machines_.at(place->second.host).gpus.at(place->second.device);
+  if (is_busy) {
+    for (const Point& point : points)
+      if (const double ratio = point.value * meaning->exporter->busy_unit; ratio >= 0 && ratio <= 1)
+        gpu.busy[place->second.track].append(point.time_ms,
+                                             static_cast<std::uint64_t>(std::llround(ratio * kBusyWhole)));
+    return;
+  }
   PackedSeries& samples =
       is_process ? gpu.processes[place->second.track].samples : gpu.tracks[place->second.track].samples;
   for (const Point& point : points) {
@@ -117,7 +131,7 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
 
 void Gpus::add_capacity(const Labels& labels, const std::vector<Point>& points) {
   const auto meaning = mapping_->find(std::string(value_of(labels, "__name__")));
-  if (!meaning || meaning->role == Role::process) return;
+  if (!meaning || meaning->role == Role::process || meaning->role == Role::busy) return;
   const auto identity = identify(labels, *meaning->exporter, mapping_->workload());
   if (!identity) return;
   Parts& parts = parts_[{identity->device.host, identity->device.id}][meaning->rank];
@@ -138,6 +152,7 @@ void Gpus::add_capacity(const Labels& labels, const std::vector<Point>& points) 
         parts.total = std::max(parts.total, *bytes);
         break;
       case Role::process:
+      case Role::busy:
         break;
     }
   }
@@ -218,6 +233,16 @@ UsedMemory used_memory(const Gpu& gpu) {
     }
     out.readings.push_back(sum);
   });
+  return out;
+}
+
+std::vector<Reading> busy_readings(const Gpu& gpu) {
+  std::vector<Reading> out;
+  for (const PackedSeries& series : gpu.busy) series.unpack(out);
+  std::stable_sort(out.begin(), out.end(), [](const Reading& a, const Reading& b) { return a.time_ms < b.time_ms; });
+  // A GPU that several pods share is told once for each.
+  const auto same_time = [](const Reading& a, const Reading& b) { return a.time_ms == b.time_ms; };
+  out.erase(std::unique(out.begin(), out.end(), same_time), out.end());
   return out;
 }
 

@@ -35,6 +35,7 @@ struct Gpu {
   DeviceInfo device;
   std::vector<Track> tracks;
   std::vector<ProcessTrack> processes;
+  std::vector<PackedSeries> busy;  ///< values of Metric::device_busy, a series for each user
   std::optional<std::uint64_t> capacity_bytes;
 };
 
@@ -50,7 +51,8 @@ class Gpus {
   /// `mapping` must outlive this.
   explicit Gpus(const Mapping& mapping) : mapping_(&mapping) {}
 
-  /// Samples of used memory. What is blank (NaN, negative, DCGM's values that mean "no value") makes no sample.
+  /// Samples of used memory, and of how busy a GPU is. What is blank (NaN, negative, DCGM's values that mean "no
+  /// value") makes no sample.
   void add(const Labels& labels, const std::vector<Point>& points);
   /// From a short time: only what tells the GPUs' capacity. It makes no samples.
   void add_capacity(const Labels& labels, const std::vector<Point>& points);
@@ -95,6 +97,9 @@ struct UsedMemory {
   bool is_by_agent = false;  ///< vramtrack's own agent exports it
 };
 UsedMemory used_memory(const Gpu& gpu);
+
+/// How busy one GPU is, in order of time: values of Metric::device_busy, one a time.
+std::vector<Reading> busy_readings(const Gpu& gpu);
 
 /// A user of a GPU, from its first to its last sample.
 struct Tenancy {

@@ -47,7 +47,8 @@ struct MachineJudge::State {
   State(const Config& config, std::string name) : host(std::move(name)), engine(config, catalog) {}
 
   struct Known {
-    std::int64_t last_ms = INT64_MIN;  ///< of its samples that the engine has
+    std::int64_t last_ms = INT64_MIN;       ///< of its samples that the engine has
+    std::int64_t busy_last_ms = INT64_MIN;  ///< the same of how busy it is
     std::vector<Tenancy> tenancies;
     bool is_shared = false;
     bool is_by_agent = false;
@@ -89,6 +90,9 @@ void MachineJudge::take(const Machine& machine) {
         known.tenancies.push_back(std::move(tenancy));
     }
     add(state_->catalog.intern({Metric::device_used, id, 0, 0, state_->host}), std::move(used.readings), known.last_ms);
+    if (!gpu.busy.empty())
+      add(state_->catalog.intern({Metric::device_busy, id, 0, 0, state_->host}), busy_readings(gpu),
+          known.busy_last_ms);
     for (const ProcessTrack& process : gpu.processes) {
       if (process.samples.size() == 0 || !process.samples.is_sorted()) continue;
       std::vector<Reading> readings;

@@ -76,11 +76,12 @@ class TableReader {
 
 Exporter read_exporter(const toml::table& table, TableReader& reader) {
   Exporter out;
-  const std::array<std::pair<std::string_view, Names*>, 11> lists = {{{"used", &out.used},
+  const std::array<std::pair<std::string_view, Names*>, 12> lists = {{{"used", &out.used},
                                                                       {"free", &out.free},
                                                                       {"reserved", &out.reserved},
                                                                       {"total", &out.total},
                                                                       {"process", &out.process},
+                                                                      {"busy", &out.busy},
                                                                       {"device_labels", &out.device_labels},
                                                                       {"index_labels", &out.index_labels},
                                                                       {"partition_labels", &out.partition_labels},
@@ -93,6 +94,11 @@ Exporter read_exporter(const toml::table& table, TableReader& reader) {
       out.name = reader.text(name, node);
     } else if (name == "unit") {
       out.unit_bytes = reader.unit(name, node);
+    } else if (name == "busy_unit") {
+      const std::string unit = reader.text(name, node);
+      if (unit != "percent" && unit != "ratio")
+        reader.refuse(node, fmt::format("\"{}\" is not a unit of a share of time; expected percent or ratio", unit));
+      out.busy_unit = unit == "ratio" ? 1 : 0.01;
     } else if (name == "process_unit") {
       out.process_unit_bytes = reader.unit(name, node);
     } else {
@@ -192,11 +198,12 @@ Result<Mapping> Mapping::read(std::string_view user_toml, std::string_view file)
 void Mapping::index_metrics() {
   for (std::size_t i = 0; i < exporters_.size(); ++i) {
     const Exporter& e = exporters_[i];
-    const std::array<std::pair<const Names*, Role>, 5> roles = {{{&e.used, Role::used},
+    const std::array<std::pair<const Names*, Role>, 6> roles = {{{&e.used, Role::used},
                                                                  {&e.free, Role::free},
                                                                  {&e.reserved, Role::reserved},
                                                                  {&e.total, Role::total},
-                                                                 {&e.process, Role::process}}};
+                                                                 {&e.process, Role::process},
+                                                                 {&e.busy, Role::busy}}};
     for (const auto& [names, role] : roles)
       for (std::size_t rank = 0; rank < names->size(); ++rank) {
         const std::string& name = (*names)[rank];

@@ -21,6 +21,8 @@ struct Exporter {
   std::string name;
   Names used, free, reserved, total;
   Names process;          ///< memory of one process; may be empty
+  Names busy;             ///< share of time in which the GPU works; may be empty
+  double busy_unit = 0.01;
   double unit_bytes = 1;  ///< of metrics whose names do not say; likewise of processes
   double process_unit_bytes = 1;
   Names device_labels, index_labels, partition_labels, host_labels, model_labels, driver_labels;
@@ -38,7 +40,7 @@ struct ContextMetrics {
   Names cache_host_labels;
 };
 
-enum class Role : std::uint8_t { used, free, reserved, total, process };
+enum class Role : std::uint8_t { used, free, reserved, total, process, busy };
 
 /// What a metric is.
 struct MetricMeaning {

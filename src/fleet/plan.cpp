@@ -27,6 +27,7 @@ Matcher metrics_of(const std::vector<std::string>& names) {
 Names used_names(const Exporter& exporter) {
   Names names = exporter.used;
   names.insert(names.end(), exporter.process.begin(), exporter.process.end());
+  names.insert(names.end(), exporter.busy.begin(), exporter.busy.end());
   return names;
 }
 

@@ -40,6 +40,18 @@ std::optional<std::uint64_t> number_at(std::string_view text, std::string_view k
   return std::nullopt;
 }
 
+/// The same for an amount, which the kernel gives in kB of 2^10 bytes.
+std::optional<std::uint64_t> kibibytes_at(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    if (line.substr(0, key.size()) != key) continue;
+    const std::string_view value = trimmed(line.substr(key.size()));
+    const auto number = parse_unsigned(value.substr(0, value.find(' ')));
+    return number ? std::optional(*number * 1024) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 /// What the environment says of the job that a process is a rank of.
@@ -86,14 +98,14 @@ const ProgressReader::Entry* ProgressReader::find(std::uint32_t pid) const {
   return at != all_.end() && at->pid == pid ? &*at : nullptr;
 }
 
-std::optional<std::uint64_t> ProgressReader::io_bytes_of(std::uint32_t pid) const {
+std::optional<ProgressReader::Io> ProgressReader::io_of(std::uint32_t pid) const {
   std::array<char, 512> buffer;
   const auto text = read_small_file(file(pid, "io").c_str(), buffer);
   if (!text) return std::nullopt;
   const auto in = number_at(*text, "rchar:");
   const auto out = number_at(*text, "wchar:");
   if (!in || !out) return std::nullopt;
-  return *in + *out;
+  return Io{*in, *out};
 }
 
 void ProgressReader::read_children(const Entry& process, ProcessProgress& into) const {
@@ -110,8 +122,8 @@ void ProgressReader::read_children(const Entry& process, ProcessProgress& into) 
       ++into.children;
       into.children_cpu_s += seconds_of(child->cpu_ticks + child->waited_ticks);
       if (into.children > kMostChildrenRead) continue;
-      const auto bytes = io_bytes_of(it->second);
-      io = io && bytes ? std::optional(*io + *bytes) : std::nullopt;
+      const auto its = io_of(it->second);
+      io = io && its ? std::optional(*io + its->read_bytes + its->written_bytes) : std::nullopt;
     }
   }
   into.children_io_bytes = io;
@@ -128,12 +140,19 @@ void ProgressReader::read_parent(const Entry& process, Before& before, ProcessPr
   into.orphaned = before.parent_left || (inherited && leaderless);
 }
 
-void ProgressReader::read_status(std::uint32_t pid, ProcessProgress& into) const {
+/// What is mapped is read without a call: it shows as pages of files that become resident.
+void ProgressReader::read_status(std::uint32_t pid, Before& before, ProcessProgress& into) const {
   std::array<char, 4096> buffer;
   const auto text = read_small_file(file(pid, "status").c_str(), buffer);
   if (!text) return;
   into.tracer_pid = static_cast<std::uint32_t>(number_at(*text, "TracerPid:").value_or(0));
   into.switches = number_at(*text, "voluntary_ctxt_switches:");
+  const auto pages_bytes = kibibytes_at(*text, "RssFile:");
+  if (!pages_bytes) return;
+  if (before.file_pages_bytes > 0 && *pages_bytes > before.file_pages_bytes)
+    before.mapped_bytes += *pages_bytes - before.file_pages_bytes;
+  before.file_pages_bytes = *pages_bytes;
+  if (into.read_bytes) *into.read_bytes += before.mapped_bytes;
 }
 
 ProgressReader::Job ProgressReader::job_of(std::uint32_t pid) const {
@@ -244,10 +263,13 @@ void ProgressReader::read(std::span<const ProcessInfo> processes, Timestamp now,
     ProcessProgress& p = reading.progress;
     p.state = process->state;
     p.cpu_s = seconds_of(process->cpu_ticks);
-    p.io_bytes = io_bytes_of(info.pid);
+    if (const auto io = io_of(info.pid)) {
+      p.io_bytes = io->read_bytes + io->written_bytes;
+      p.read_bytes = io->read_bytes;
+    }
     read_children(*process, p);
     read_parent(*process, before, p);
-    read_status(info.pid, p);
+    read_status(info.pid, before, p);
     const NatureFound found = nature_of(info.command, info.name, info.kind);
     p.nature = found.nature;
     p.what = found.what;

@@ -40,7 +40,9 @@ class ProgressReader {
     Timestamp time;
     double cpu_s = 0;
     std::optional<std::uint64_t> io_bytes;
-    std::uint32_t parent_pid = 0;  ///< the first one seen
+    std::uint64_t file_pages_bytes = 0;  ///< of mapped files, resident at the last look
+    std::uint64_t mapped_bytes = 0;      ///< read through mappings since the first look
+    std::uint32_t parent_pid = 0;        ///< the first one seen
     bool parent_left = false;
     std::uint64_t round = 0;
   };
@@ -50,8 +52,12 @@ class ProgressReader {
   [[nodiscard]] const Entry* find(std::uint32_t pid) const;
   void read_children(const Entry& process, ProcessProgress& into) const;
   void read_parent(const Entry& process, Before& before, ProcessProgress& into) const;
-  void read_status(std::uint32_t pid, ProcessProgress& into) const;
-  [[nodiscard]] std::optional<std::uint64_t> io_bytes_of(std::uint32_t pid) const;
+  void read_status(std::uint32_t pid, Before& before, ProcessProgress& into) const;
+  struct Io {
+    std::uint64_t read_bytes = 0;
+    std::uint64_t written_bytes = 0;
+  };
+  [[nodiscard]] std::optional<Io> io_of(std::uint32_t pid) const;
   [[nodiscard]] Job job_of(std::uint32_t pid) const;
   void read_at_rest(const Entry& process, const ProcessInfo& info, SocketTables& sockets, ProcessProgress& into) const;
   [[nodiscard]] bool is_frozen(const ProcessInfo& info) const;

@@ -109,6 +109,19 @@ void classify_memory(const TitleWords& w, Column& out) {
   if (alone && w.has({"bytes", "mib", "mb", "gib", "gb"})) return set(ColumnRole::used, 20);
 }
 
+/// "utilization.gpu [%]", "gpu_util_pct", "GPU-Util", wandb's system.gpu.0.gpu: how busy a GPU is. The words of memory,
+/// encoders and the host's processor name other utilisations.
+bool is_busy(const TitleWords& w) {
+  const bool of_gpu = std::any_of(w.words.begin(), w.words.end(),
+                                  [](const auto& word) { return word.starts_with("gpu") || word == "sm"; });
+  if (w.has({"mem", "memory", "vram", "ram", "fb", "encoder", "decoder", "enc", "dec", "jpeg", "ofa", "cpu", "max",
+             "min", "peak", "power", "fan", "disk"}))
+    return false;
+  const std::size_t n = w.words.size();
+  if (n >= 4 && w.words[n - 4] == "system" && w.words[n - 3] == "gpu" && w.words[n - 1] == "gpu") return true;
+  return of_gpu && (w.has({"util", "utilization", "utilisation"}) || (w.percent && w.has({"usage", "load", "busy"})));
+}
+
 /// "gpu0", "GPU 1", "cuda:0", "GPU-8f1c...": the name of a GPU and nothing else.
 bool names_gpu(std::string_view title, const TitleWords& w) {
   if (title.starts_with("GPU-") && title.size() >= 12) return true;
@@ -213,6 +226,10 @@ Column classify_words(std::string_view title) {
         w.is({"product", "name"}))
       return as(ColumnRole::device_name, 50);
     if (names_gpu(title, w)) return as(ColumnRole::gpu, 50);
+  }
+  if (is_busy(w)) {
+    out.metric = Metric::device_busy;
+    return as(ColumnRole::busy, w.has({"utilization", "utilisation", "util"}) ? 50 : 40);
   }
   classify_memory(w, out);
   out.says_gpu = std::any_of(w.words.begin(), w.words.end(), [](const auto& word) {
@@ -385,7 +402,12 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   }
   for (std::size_t i = 0; i < columns.size(); ++i)
     if (columns[i].role == ColumnRole::series) plan.series.push_back(static_cast<int>(i));
-  if (plan.used >= 0) find_wide(titles, columns, plan);
+  if (plan.used >= 0)
+    find_wide(titles, columns, plan);
+  else if (const int busy = best(ColumnRole::busy); busy >= 0)
+    plan.further.push_back({busy, Metric::device_busy, 0});
+  // Beside a process it does not say whose work it is.
+  if (plan.pid >= 0) std::erase_if(plan.further, [](const auto& one) { return is_fact(one.metric); });
   return plan;
 }
 

@@ -24,6 +24,7 @@ enum class ColumnRole : std::uint8_t {
   free,
   total,
   peak,  ///< the most used memory so far
+  busy,  ///< share of time in which the GPU works, in per cent
   index,
   uuid,
   pci,
@@ -46,8 +47,8 @@ struct Column {
   int rank = 0;                  ///< of several columns with one role, the highest is taken
   std::uint64_t unit_bytes = 0;  ///< of memory; 0: not said
   std::int64_t unit_ns = 0;      ///< of time; 0: not said
-  /// Of used memory: device_used, or what a program's allocator has handed out or keeps, if another column has the
-  /// other.
+  /// Of busy: device_busy. Of used memory: device_used, or what a program's allocator has handed out or keeps, if
+  /// another column has the other.
   Metric metric = Metric::device_used;
   bool says_gpu = false;   ///< of memory: a word says that it is a GPU's
   bool says_host = false;  ///< or the host's: "ram_used_mb"
@@ -69,7 +70,7 @@ struct ColumnPlan {
   int index = -1, uuid = -1, pci = -1, device_name = -1;
   int pid = -1, process_name = -1, process_kind = -1, user = -1;
   std::vector<int> series;  ///< further columns that distinguish series
-  /// A further figure of the same row: what a program's allocator has handed out, or keeps.
+  /// A further figure of the same row: what a program's allocator has handed out, or keeps; how busy the GPU is.
   struct Further {
     int column = -1;
     Metric metric = Metric::allocator_reserved;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "source/log/unit.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -164,16 +166,20 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
 void CsvRows::begin_series(CsvEntry& e, const std::vector<ColumnPlan::Further>& further, std::uint32_t pid,
                            LogRows& rows) const {
   if (plan_.metric != Metric::device_used)
-    e.series = rows.allocator_series(e.device, plan_.metric, pid);
+    e.series = rows.further_series(e.device, plan_.metric, pid);
   else if (plan_.pid < 0)
     e.series = rows.device_series(e.device);
   e.has_series = plan_.pid < 0;
-  for (const ColumnPlan::Further& one : further) e.further.push_back(rows.allocator_series(e.device, one.metric, pid));
+  for (const ColumnPlan::Further& one : further) e.further.push_back(rows.further_series(e.device, one.metric, pid));
 }
 
 void CsvRows::add_further(Timestamp time, const CsvEntry& e, const std::vector<ColumnPlan::Further>& further,
                           LogRows& rows) {
   for (std::size_t i = 0; i < further.size(); ++i) {
+    if (further[i].metric == Metric::device_busy) {
+      if (const auto busy = busy_of_percent(field(further[i].column))) rows.add(time, e.further[i], *busy);
+      continue;
+    }
     std::uint64_t bytes = 0;
     const std::uint64_t unit = further[i].unit != 0 ? further[i].unit : used_unit_;
     if (logtext::read_amount(field(further[i].column), unit, bytes, comma_) == Amount::read)

@@ -22,6 +22,7 @@ using logtext::trim;
 /// Positions of the values after the entity, by the header; -1: no such column.
 struct Columns {
   int used = -1, free = -1, total = -1;
+  int util = -1, active = -1, received = -1;
   int count = 0;
 };
 
@@ -36,6 +37,9 @@ bool read_header(std::string_view line, Columns& columns) {
     if (word == "FBUSD") columns.used = columns.count;
     if (word == "FBFRE") columns.free = columns.count;
     if (word == "FBTTL") columns.total = columns.count;
+    if (word == "GPUTL") columns.util = columns.count;
+    if (word == "GRACT") columns.active = columns.count;
+    if (word == "PCIRX") columns.received = columns.count;
   }
   return true;
 }
@@ -96,13 +100,18 @@ class DcgmiDmon final : public DumpParser<LineReader> {
     set(time, entity, Field::used, columns_.used, rows);
     set(time, entity, Field::free, columns_.free, rows);
     set(time, entity, Field::total, columns_.total, rows);
+    // The units make the values those of the facts' samples: per cent, a ratio, bytes per second.
+    if (columns_.active < 0) set(time, entity, Field::busy, columns_.util, rows, 100);
+    set(time, entity, Field::busy, columns_.active, rows, static_cast<std::uint64_t>(kBusyWhole));
+    set(time, entity, Field::received, columns_.received, rows, 1);
   }
 
-  void set(const std::optional<Timestamp>& time, const LogDevice& entity, Field field, int column, LogRows& rows) {
+  void set(const std::optional<Timestamp>& time, const LogDevice& entity, Field field, int column, LogRows& rows,
+           std::uint64_t unit = kBytesPerMiB) {
     if (column < 0) return;
     const std::string_view text = values_[static_cast<std::size_t>(column)];
     // DCGM's own marks of missing values are just below 2^63.
-    if (text.size() < 16) readings_.set_text(time, entity, field, text, kBytesPerMiB, rows.line, rows);
+    if (text.size() < 16) readings_.set_text(time, entity, field, text, unit, rows.line, rows);
   }
 
   Columns columns_;

@@ -47,6 +47,16 @@ void DumpReadings::set_text(const std::optional<Timestamp>& time, const LogDevic
     set(gpu, field, bytes, rows);
 }
 
+void DumpReadings::set_busy(const std::optional<Timestamp>& time, const LogDevice& gpu, std::string_view text,
+                            LogRows& rows) {
+  const auto busy = busy_of_percent(text);
+  if (!busy) return;
+  if (time)
+    set_at(*time, gpu, Field::busy, *busy, rows);
+  else
+    set(gpu, Field::busy, *busy, rows);
+}
+
 void DumpReadings::put(const LogDevice& named, Field field, std::uint64_t bytes, LogRows& rows) {
   Gpu& gpu = gpu_of(named);
   begin(gpu, rows);
@@ -132,7 +142,7 @@ void DumpReadings::finish(LogRows& rows) {
 }
 
 void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
-  auto& [used, free, total] = gpu.values;
+  auto& [used, free, total, busy, received] = gpu.values;
   if (!used && !free && !total && gpu.processes.empty() && !gpu.lists_all) return;
   if (gpu.device == SIZE_MAX) gpu.device = rows.device(gpu.named);
   if (!total && used && free) {
@@ -145,6 +155,8 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   if (!used && free && total && *free <= *total) used = *total - *free;
   if (total) rows.total(time, gpu.device, *total);
   if (used) rows.add(time, rows.device_series(gpu.device), *used);
+  if (busy) rows.add(time, rows.further_series(gpu.device, Metric::device_busy, 0), *busy);
+  if (received) rows.add(time, rows.further_series(gpu.device, Metric::device_received, 0), *received);
   for (const Process& process : gpu.processes) {
     const std::size_t listed =
         rows.process(gpu.device, process.pid, process.name, {}, {}, process.name, process.bytes.has_value());

@@ -16,7 +16,8 @@ namespace vramtrack {
 /// Not thread-safe.
 class DumpReadings {
  public:
-  enum class Field : std::uint8_t { used, free, total };
+  /// `busy`: as Metric::device_busy; `received`: as Metric::device_received.
+  enum class Field : std::uint8_t { used, free, total, busy, received };
 
   explicit DumpReadings(DumpClock clock) : clock_(std::move(clock)) {}
 
@@ -27,6 +28,8 @@ class DumpReadings {
   /// value. What is no amount is noted as a fault of `line`.
   void set_text(const std::optional<Timestamp>& time, const LogDevice& gpu, Field field, std::string_view text,
                 std::uint64_t unit_bytes, std::uint64_t line, LogRows& rows);
+  /// "37", "37 %" or "37%": in per cent, how busy the GPU is. What is no percentage is passed over.
+  void set_busy(const std::optional<Timestamp>& time, const LogDevice& gpu, std::string_view text, LogRows& rows);
   /// As set(), for dumps that are separated by something else: the last value counts.
   void put(const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
   /// As set(), for logs that give memory in percent only: shown on a scale of --capacity or of 1 GiB a percent.
@@ -60,7 +63,7 @@ class DumpReadings {
   struct Gpu {
     LogDevice named;
     std::size_t device = SIZE_MAX;  ///< in LogRows
-    std::optional<std::uint64_t> values[3];
+    std::optional<std::uint64_t> values[5];
     std::optional<Timestamp> time;       ///< its own
     std::optional<Timestamp> delivered;  ///< the last such time, if it was delivered before the next was known
     std::uint64_t sum_bytes = 0;         ///< of used and free: serves as the total if none is given

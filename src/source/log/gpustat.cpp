@@ -70,6 +70,10 @@ class Gpustat final : public JsonParser {
     const std::size_t device = rows.device(named);
     if (const auto total = mib_at(gpu, "memory.total")) rows.total(time, device, *total);
     if (const auto used = mib_at(gpu, "memory.used")) rows.add(time, rows.device_series(device), *used);
+    if (const JsonValue* const busy = gpu.find("utilization.gpu"))
+      if (const auto percent = busy->whole(); percent && *percent >= 0 && *percent <= 100)
+        rows.add(time, rows.further_series(device, Metric::device_busy, 0),
+                 static_cast<std::uint64_t>(kBusyWhole / 100) * static_cast<std::uint64_t>(*percent));
     const JsonValue* const processes = gpu.find("processes");
     // null: gpustat could not list the processes, so none of them is taken to have ended.
     if (processes == nullptr || !processes->is_array()) return;

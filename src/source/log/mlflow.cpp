@@ -65,7 +65,7 @@ class Mlflow final : public LineReader {
       device_ = rows.device(gpu);
     }
     const SeriesId series =
-        use_.allocator ? rows.allocator_series(*device_, *use_.allocator, 0) : rows.device_series(*device_);
+        use_.allocator ? rows.further_series(*device_, *use_.allocator, 0) : rows.device_series(*device_);
     rows.add(Timestamp{std::chrono::milliseconds{row.ms}}, series, static_cast<std::uint64_t>(std::llround(bytes)));
   }
 

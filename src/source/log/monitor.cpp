@@ -6,6 +6,7 @@
 
 #include "core/units.hpp"
 #include "source/log/dumps.hpp"
+#include "source/log/unit.hpp"
 
 namespace vramtrack {
 namespace {
@@ -17,6 +18,7 @@ using logtext::whole_number;
 /// Positions of the words in a row, by the "# gpu ..." line.
 struct MonitorColumns {
   int date = -1, time = -1, gpu = -1, fb = -1, pid = -1, type = -1, command = -1;
+  int sm = -1, received = -1;
   std::size_t count = 0;
 };
 
@@ -58,6 +60,10 @@ bool read_header(std::string_view line, MonitorColumns& columns) {
       found.time = at;
     else if (name == "fb")
       found.fb = at;
+    else if (name == "sm")
+      found.sm = at;
+    else if (name == "rxpci")
+      found.received = at;
     else if (name == "pid")
       found.pid = at;
     else if (name == "type")
@@ -219,7 +225,13 @@ void MonitorRows::read_device(std::uint64_t number, LogRows& rows) {
   const logtext::Amount amount = logtext::read_amount(word(columns_.fb), kBytesPerMiB, bytes);
   if (amount == logtext::Amount::bad)
     return rows.skip(number, fmt::format("no readable memory in the fb column: '{}'", excerpt(word(columns_.fb))));
-  if (amount == logtext::Amount::read) rows.add(time_, rows.device_series(device(rows)), bytes);
+  if (amount != logtext::Amount::read) return;
+  const std::size_t gpu = device(rows);
+  rows.add(time_, rows.device_series(gpu), bytes);
+  if (const auto busy = busy_of_percent(word(columns_.sm)))
+    rows.add(time_, rows.further_series(gpu, Metric::device_busy, 0), *busy);
+  if (const auto megabytes_per_s = whole_number<std::uint32_t>(word(columns_.received)))
+    rows.add(time_, rows.further_series(gpu, Metric::device_received, 0), 1'000'000ULL * *megabytes_per_s);
 }
 
 void MonitorRows::read_process(std::uint64_t number, LogRows& rows) {

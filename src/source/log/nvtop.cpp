@@ -98,6 +98,7 @@ class Nvtop final : public JsonParser {
     gpu.name = text_at(object, "device_name");
     for (const auto& [key, field] : kAmounts)
       if (const auto bytes = whole_at(object, key)) readings_.set(gpu, field, *bytes, rows);
+    readings_.set_busy(std::nullopt, gpu, text_at(object, "gpu_util"), rows);
     if (!whole_at(object, "mem_used")) read_percent(gpu, object, line, rows);
     const JsonValue* const processes = object.find("processes");
     if (processes == nullptr || !processes->is_array()) return;

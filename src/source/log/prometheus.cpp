@@ -126,7 +126,7 @@ class Prometheus final : public DumpParser<LineReader> {
   Series* series_of(const Sampled& sample, LogRows& rows) {
     const auto [name, is_new] = metrics_.try_emplace(std::string(sample.name));
     if (is_new) {
-      name->second = gpu_memory_metric(sample.name);
+      name->second = gpu_metric(sample.name);
       if (name->second && name->second->unit_bytes == 0) {
         name->second->unit_bytes = unit_ != 0 ? unit_ : kBytesPerMiB;
         if (unit_ == 0)
@@ -157,8 +157,9 @@ bool find_memory(std::string_view head, Sampled& out) {
   while (!head.empty()) {
     const std::string_view line = trim(logtext::take_line(head));
     if (line.empty() || line.front() == '#' || !cut_sample(line, out)) continue;
-    const auto metric = gpu_memory_metric(out.name);
-    if (metric && metric->field != DumpReadings::Field::total) return true;
+    const auto metric = gpu_metric(out.name);
+    if (metric && (metric->field == DumpReadings::Field::used || metric->field == DumpReadings::Field::free))
+      return true;
   }
   return false;
 }

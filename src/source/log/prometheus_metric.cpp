@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 
 #include "core/units.hpp"
@@ -38,9 +39,19 @@ std::optional<int> index_in(std::string_view text) {
   return plain && number && *number < 4096 ? number : std::nullopt;
 }
 
+/// What is read besides memory. The unit makes a value that of the fact's sample.
+constexpr std::array<std::pair<std::string_view, PrometheusMetric>, 5> kFacts = {
+    {{"DCGM_FI_DEV_GPU_UTIL", {DumpReadings::Field::busy, 100}},
+     {"DCGM_FI_PROF_GR_ENGINE_ACTIVE", {DumpReadings::Field::busy, 10'000}},
+     {"nvidia_smi_utilization_gpu_ratio", {DumpReadings::Field::busy, 10'000}},
+     {"vramtrack_device_utilisation_ratio", {DumpReadings::Field::busy, 10'000}},
+     {"DCGM_FI_PROF_PCIE_RX_BYTES", {DumpReadings::Field::received, 1}}}};
+
 }  // namespace
 
-std::optional<PrometheusMetric> gpu_memory_metric(std::string_view name) {
+std::optional<PrometheusMetric> gpu_metric(std::string_view name) {
+  for (const auto& [known, metric] : kFacts)
+    if (known == name) return metric;
   const std::string low = logtext::lowered(name);
   if (!is_of_gpu(low) || low.find("process") != std::string::npos || low.find("peak") != std::string::npos ||
       low.find("ratio") != std::string::npos || low.find("bar1") != std::string::npos ||

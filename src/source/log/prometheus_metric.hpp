@@ -1,5 +1,5 @@
-// What Prometheus's metrics of GPU memory are called and how their labels name the GPU: dcgm-exporter,
-// nvidia_gpu_exporter, AMD's and Ascend's exporters, vramtrack itself.
+// What Prometheus's metrics of GPU memory, and of the facts beside it, are called and how their labels name the GPU:
+// dcgm-exporter, nvidia_gpu_exporter, AMD's and Ascend's exporters, vramtrack itself.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace vramtrack {
 
 struct PrometheusMetric {
   DumpReadings::Field field = DumpReadings::Field::used;
-  std::uint64_t unit_bytes = 0;  ///< 0: the name does not say
+  std::uint64_t unit_bytes = 0;  ///< 0: the name does not say; of a fact: of its sample
 };
 
-/// The meaning of a metric by its name; nullopt when it is not the memory of a GPU, or is a percentage, since it does
-/// not say of what.
-std::optional<PrometheusMetric> gpu_memory_metric(std::string_view name);
+/// The meaning of a metric by its name; nullopt when it is neither the memory of a GPU nor a fact beside it, or is a
+/// percentage of memory, since it does not say of what.
+std::optional<PrometheusMetric> gpu_metric(std::string_view name);
 
 using PrometheusLabels = std::vector<std::pair<std::string, std::string>>;
 

@@ -36,7 +36,7 @@ struct Point {
   Field field = Field::used;
 };
 
-/// For one GPU at one time, the total comes first, then the free and the used memory.
+/// For one GPU at one time, facts and the total come first, then the free and the used memory.
 bool earlier(const Point& a, const Point& b) {
   return std::tuple(a.time, a.gpu, b.field, a.bytes) < std::tuple(b.time, b.gpu, a.field, b.bytes);
 }
@@ -103,7 +103,7 @@ class PrometheusRange final : public JsonParser {
     const auto name = std::find_if(labels.begin(), labels.end(), [](const auto& l) { return l.first == "__name__"; });
     std::optional<PrometheusMetric> metric;
     if (name != labels.end()) {
-      metric = gpu_memory_metric(name->second);
+      metric = gpu_metric(name->second);
       if (!metric && other_.size() < 4 && std::find(other_.begin(), other_.end(), name->second) == other_.end())
         other_.push_back(name->second);
     } else {
@@ -146,7 +146,10 @@ class PrometheusRange final : public JsonParser {
     std::sort(points_.begin(), points_.end(), earlier);
     for (const Point& point : points_) {
       Gpu& gpu = gpus_[point.gpu];
-      if (point.field == Field::total) {
+      if (point.field == Field::busy || point.field == Field::received) {
+        const Metric metric = point.field == Field::busy ? Metric::device_busy : Metric::device_received;
+        rows.add(point.time, rows.further_series(gpu.device, metric, 0), point.bytes);
+      } else if (point.field == Field::total) {
         rows.total(point.time, gpu.device, point.bytes);
       } else if (point.field == Field::free) {
         gpu.free_time = point.time;

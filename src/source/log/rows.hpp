@@ -33,8 +33,9 @@ class LogRows {
   std::size_t device(const LogDevice& device);
   /// Its device_used series.
   SeriesId device_series(std::size_t device);
-  /// What a program's allocator on the device reports: allocator_allocated or allocator_reserved. `pid` 0: not known.
-  SeriesId allocator_series(std::size_t device, Metric metric, std::uint32_t pid) {
+  /// What else is reported of the device: what a program's allocator holds (allocator_allocated, allocator_reserved),
+  /// or a fact (device_busy, device_received). `pid` 0: of no process, or not known.
+  SeriesId further_series(std::size_t device, Metric metric, std::uint32_t pid) {
     return intern({metric, devices_[device].id, pid, 0});
   }
   /// The row of `time` says how much memory the device has; to be called before its samples are added. A total

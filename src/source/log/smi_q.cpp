@@ -58,6 +58,7 @@ class SmiQ final : public DumpParser<LineReader> {
     const std::string_view value = trim(text.substr(colon + 3));
     if (!whole) return rows.skip(line, "truncated last line");
     if (section_ == kMemory) return read_memory(key, value, line, rows);
+    if (section_ == "Utilization" && key == "Gpu") return readings_.set_busy(std::nullopt, *gpu_, value, rows);
     if (section_ == "Processes" || section_ == "Process ID") return read_process(key, value, rows);
     if (key == "Product Name") gpu_->name = value;
     if (key == "GPU UUID") gpu_->uuid = value;

@@ -122,6 +122,7 @@ class SmiXml final : public DumpParser<LineReader> {
     // With what the driver reserves, used and free memory do not add up to the total.
     if (what == "/fb_memory_usage/total") set(Field::total);
     if (what == "/fb_memory_usage/used") set(Field::used);
+    if (what == "/utilization/gpu_util") readings_.set_busy(std::nullopt, gpu_, text_, rows);
     if (what == "/processes" && text_ != "N/A") readings_.list_is_complete(gpu_, rows);
     constexpr std::string_view kProcess = "/processes/process_info";
     if (what.starts_with(kProcess)) read_process(what.substr(kProcess.size()), rows);

@@ -128,9 +128,9 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
     f.used = static_cast<std::uint64_t>(
         std::llround(*f.percent * (total > 0 ? static_cast<double>(total) / 100 : percent_bytes_)));
   if (f.allocated)
-    rows.add(time_, rows.allocator_series(device, Metric::allocator_allocated, f.pid.value_or(0)), *f.allocated);
+    rows.add(time_, rows.further_series(device, Metric::allocator_allocated, f.pid.value_or(0)), *f.allocated);
   if (f.reserved)
-    rows.add(time_, rows.allocator_series(device, Metric::allocator_reserved, f.pid.value_or(0)), *f.reserved);
+    rows.add(time_, rows.further_series(device, Metric::allocator_reserved, f.pid.value_or(0)), *f.reserved);
   if (!f.pid) {
     if (f.used) rows.add(time_, rows.device_series(device), *f.used);
     return;

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
 #include "core/option.hpp"
+#include "core/series.hpp"
 #include "core/units.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"
@@ -70,6 +72,15 @@ GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
         "the used column has no unit: {} are assumed from its values (up to {:.6g}); if that is wrong, give {}", name,
         most, name_of(Option::unit)));
   return out;
+}
+
+std::optional<std::uint64_t> busy_of_percent(std::string_view text) {
+  text = logtext::trim(text);
+  logtext::Decimal number;
+  if (!logtext::read_decimal(text, number) || number.negative || number.value() > 100) return std::nullopt;
+  const std::string_view rest = logtext::trim(text.substr(number.length));
+  if (!rest.empty() && rest != "%") return std::nullopt;
+  return static_cast<std::uint64_t>(std::llround(number.value() / 100 * kBusyWhole));
 }
 
 }  // namespace vramtrack

@@ -34,4 +34,7 @@ GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
                        std::optional<std::uint64_t> capacity_bytes, std::optional<double> total,
                        std::vector<std::string>& assumptions);
 
+/// "37", "37 %": a percentage as the value of a device_busy sample; nullopt: it is none.
+std::optional<std::uint64_t> busy_of_percent(std::string_view text);
+
 }  // namespace vramtrack

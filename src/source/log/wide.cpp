@@ -101,13 +101,14 @@ void find_wide(std::span<const std::string_view> titles, std::span<const Column>
   const bool labelled =
       std::any_of(group.begin(), group.end(), [&](std::size_t i) { return read[i].label != first.label; });
 
-  // The allocator's figures of the series in column `at`.
+  // The allocator's figures of the series in column `at`, and how busy its GPU is.
   std::set<std::size_t> taken;
   const auto further_of = [&](std::size_t at) {
     std::vector<ColumnPlan::Further> out;
     for (std::size_t i = 0; i < titles.size(); ++i) {
       const Metric metric = columns[i].metric;
-      if (columns[i].role != used.role || metric == Metric::device_used || metric == used.metric ||
+      const bool is_further = columns[i].role == used.role || columns[i].role == ColumnRole::busy;
+      if (!is_further || metric == Metric::device_used || metric == used.metric ||
           read[i].numbers != read[at].numbers || read[i].label != read[at].label ||
           std::any_of(out.begin(), out.end(), [&](const auto& further) { return further.metric == metric; }))
         continue;

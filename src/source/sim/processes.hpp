@@ -41,6 +41,9 @@ struct Run {
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;
   std::vector<Holding> holdings;
+  double read_bytes = 0;   ///< so far, as emitted
+  double grown_bytes = 0;  ///< what it held when that was last emitted
+  double read_at_s = 0;    ///< when
 };
 
 struct Ending {

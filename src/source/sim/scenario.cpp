@@ -121,6 +121,11 @@ ProcessSpec read_process(const toml::table& table, std::size_t position, const S
   process.allocator = reader.boolean("allocator", false);
   process.on_oom = reader.word("on_oom", "die|clip", 0) == 1 ? OnOom::clip : OnOom::die;
   process.needs_bytes = reader.number("needs_bytes", Unit::bytes, 0, 0, kMaxBytes);
+  process.busy = reader.maybe_number("busy", Unit::ratio, 0, 1);
+  process.works_after_s = reader.number("works_after_s", Unit::seconds, 0, 0, kMaxTime_s);
+  process.read_share = reader.maybe_number("read_share", Unit::ratio, 0, 1e3);
+  process.reads_per_s = reader.number("reads_per_s", Unit::bytes_per_s, 0, 0, kMaxBytes);
+  process.clients = reader.maybe_number("clients", Unit::count, 0, 1e6);
   for (const toml::table* shape : reader.tables("shape"))
     if (auto spec = read_shape(*shape, what, scenario.duration_s, mistakes)) process.shapes.push_back(std::move(*spec));
   reader.finish();

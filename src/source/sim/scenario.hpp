@@ -45,6 +45,12 @@ struct ProcessSpec {
   bool allocator = false;  ///< emits allocator_reserved and allocator_allocated
   OnOom on_oom = OnOom::die;
   double needs_bytes = 0;  ///< does not start unless this much is free on each device
+  // Facts beside memory. Those that are not given are not emitted.
+  std::optional<double> busy;        ///< share of time in which it keeps the GPU busy, once it works
+  double works_after_s = 0;          ///< it begins to work so long after its start
+  std::optional<double> read_share;  ///< bytes read for each byte by which it grows before it works
+  double reads_per_s = 0;            ///< bytes read while it works, with read_share
+  std::optional<double> clients;     ///< connections to its services
   std::vector<ShapeSpec> shapes;
 };
 

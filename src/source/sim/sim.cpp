@@ -86,6 +86,7 @@ class Simulation final : public Source {
         processes_(scenario_),
         instruments_(scenario_),
         busy_(scenario_.devices.size(), 0),
+        told_busy_(scenario_.devices.size(), false),
         lost_(scenario_.devices.size(), false),
         told_(scenario_.faults.size(), false) {
     if (!scenario_.start) catalog_.clock_is_relative = true;
@@ -109,6 +110,7 @@ class Simulation final : public Source {
       emit_devices(tick.t_s, out);
       emit_processes(tick.t_s, out);
       emit_instruments(tick.t_s, out);
+      emit_facts(tick.t_s, out);
     }
     return sampling_.done() ? Progress::end : Progress::more;
   }
@@ -205,6 +207,45 @@ class Simulation final : public Source {
       if (!lost_[i]) out.readings.push_back(instruments_.read(i, busy_[i], t_s, time_));
   }
 
+  /// After the memory of the tick, as a live watch does.
+  void emit_facts(double t_s, Batch& out) {
+    std::vector<std::optional<double>> rests(scenario_.devices.size());
+    for (Run& run : processes_.runs()) {
+      if (!run.alive) continue;
+      const bool works = t_s >= run.started_s + run.spec->works_after_s;
+      if (run.spec->busy)
+        for (const Holding& holding : run.holdings)
+          rests[holding.device] = rests[holding.device].value_or(1) * (1 - (works ? *run.spec->busy : 0));
+      if (!run.spec->visible || !run.holdings.front().interned) continue;
+      const std::string& device = scenario_.devices[run.holdings.front().device].info.id;
+      const auto add = [&](Metric metric, double value) {
+        const SeriesId id = catalog_.intern({metric, device, run.pid, run.start_ticks});
+        out.samples.push_back({time_, id, static_cast<std::uint64_t>(value)});
+      };
+      if (run.spec->read_share) add(Metric::process_read, read_so_far(run, works, t_s));
+      if (run.spec->clients) add(Metric::process_clients, *run.spec->clients);
+    }
+    // A device is busy while any of its processes works. One whose processes have ended rests.
+    for (std::size_t i = 0; i < rests.size(); ++i) {
+      if (rests[i]) told_busy_[i] = true;
+      if (!told_busy_[i] || lost_[i]) continue;
+      const SeriesId id = catalog_.intern({Metric::device_busy, scenario_.devices[i].info.id, 0, 0});
+      out.samples.push_back(
+          {time_, id, static_cast<std::uint64_t>(std::llround((1 - rests[i].value_or(1)) * kBusyWhole))});
+    }
+  }
+
+  static double read_so_far(Run& run, bool works, double t_s) {
+    double holds = 0;
+    for (const Holding& holding : run.holdings) holds += holding.used_bytes;
+    if (run.read_at_s < run.started_s) run.read_bytes = run.grown_bytes = 0;  // another run
+    run.read_bytes += works ? run.spec->reads_per_s * std::max(0.0, t_s - std::max(run.read_at_s, run.started_s))
+                            : *run.spec->read_share * std::max(0.0, holds - run.grown_bytes);
+    run.grown_bytes = std::max(run.grown_bytes, holds);
+    run.read_at_s = t_s;
+    return run.read_bytes;
+  }
+
   void intern(Run& run, Holding& holding) {
     const std::string& device = scenario_.devices[holding.device].info.id;
     const auto id = [&](Metric metric) { return catalog_.intern({metric, device, run.pid, run.start_ticks}); };
@@ -226,7 +267,8 @@ class Simulation final : public Source {
   Sampling sampling_;
   Processes processes_;
   Instruments instruments_;
-  std::vector<double> busy_;  ///< by device: share of time in which one of its processes works
+  std::vector<double> busy_;     ///< by device: share of time in which one of its processes works
+  std::vector<bool> told_busy_;  ///< by device: whether it is told how busy it is
   std::vector<SeriesId> device_used_;
   std::vector<SeriesId> device_reserved_;
   std::vector<bool> lost_;

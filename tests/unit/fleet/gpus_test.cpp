@@ -56,6 +56,18 @@ TEST(Gpus, AnExportersUnitAndLabels) {
   EXPECT_EQ(mib(used_memory(gpu)), (std::vector<std::uint64_t>{100, 200}));
 }
 
+TEST(Gpus, HowBusyAGpuIsIsToldOnceForAllItsUsers) {
+  Gpus gpus(mapping());
+  const auto util = [](const char* pod) {
+    return Labels{{"Hostname", "node1"}, {"UUID", "GPU-1"}, {"__name__", "DCGM_FI_DEV_GPU_UTIL"}, {"pod", pod}};
+  };
+  gpus.add(dcgm("USED"), points({100, 200}));
+  gpus.add(util("b"), points({50, 60}, 1000));
+  gpus.add(util("a"), points({40, 50, std::nan("")}));
+  EXPECT_EQ(gpus.samples(), 2U) << "of memory";
+  EXPECT_EQ(busy_readings(only_gpu(gpus)), (std::vector<Reading>{{1000, 4000}, {2000, 5000}, {3000, 6000}}));
+}
+
 TEST(Gpus, BlankValuesMakeNoSample) {
   Gpus gpus(mapping());
   // DCGM's blank 64-bit and 32-bit values, a stale marker, and no memory at all.

@@ -151,6 +151,23 @@ TEST_F(ProgressOfProcesses, OneReading) {
   EXPECT_FALSE(p->listening) << "asked only of what rests";
 }
 
+TEST_F(ProgressOfProcesses, WhatIsMappedIsReadToo) {
+  put(10, {});
+  io(10, 5000, 20);
+  const auto resident = [&](int kilobytes) {
+    file(10, "status", fmt::format("Name:\tx\nRssFile:\t{} kB\n", kilobytes));
+  };
+  resident(300);
+  EXPECT_EQ(read(info(10))->read_bytes, 5000U) << "what was mapped before is not known to have been read";
+  resident(1300);
+  EXPECT_EQ(read(info(10))->read_bytes, 5000U + 1000 * 1024);
+  resident(200);
+  EXPECT_EQ(read(info(10))->read_bytes, 5000U + 1000 * 1024) << "given back, but it was read";
+  resident(700);
+  io(10, 6000, 20);
+  EXPECT_EQ(read(info(10))->read_bytes, 6000U + 1500 * 1024);
+}
+
 TEST_F(ProgressOfProcesses, AnotherProcessOfThatPidAndNoneGiveNothing) {
   put(10, {.start_ticks = 6});
   EXPECT_FALSE(read(info(10)));

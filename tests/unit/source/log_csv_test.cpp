@@ -37,6 +37,37 @@ TEST(QueryGpu, ReadsInterleavedGpusByUuid) {
   EXPECT_FALSE(r.catalog->clock_is_relative);
 }
 
+TEST(QueryGpu, HowBusyTheGpuIsIsAFactBesideTheMemory) {
+  const auto r = read_text(
+      "timestamp, index, utilization.gpu [%], utilization.memory [%], memory.used [MiB], memory.total [MiB]\n"
+      "2026/03/01 10:00:00.000, 0, 37 %, 3 %, 1000 MiB, 8000 MiB\n"
+      "2026/03/01 10:00:01.000, 0, [N/A], 3 %, 1010 MiB, 8000 MiB\n"
+      "2026/03/01 10:00:02.000, 0, 100 %, 3 %, 1020 MiB, 8000 MiB\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(3));
+  const auto busy = r.raw(Metric::device_busy, "0");
+  EXPECT_THAT(busy, ElementsAre(3700U, 10'000U));
+}
+
+TEST(Csv, HowBusyEachGpuIsStandsBesideItsMemory) {
+  const auto r = read_text(
+      "time,gpu0_mem_used_mib,gpu0_util_pct,gpu1_mem_used_mib,gpu1_util_pct\n"
+      "2026-03-01T10:00:00Z,1000,10,2000,20\n"
+      "2026-03-01T10:00:01Z,1001,11,2001,21\n"
+      "2026-03-01T10:00:02Z,1002,12,2002,22\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.raw(Metric::device_busy, "0"), ElementsAre(1000U, 1100U, 1200U));
+  EXPECT_THAT(r.raw(Metric::device_busy, "1"), ElementsAre(2000U, 2100U, 2200U));
+}
+
+TEST(Columns, TitlesOfHowBusyAGpuIs) {
+  for (const char* title : {"utilization.gpu [%]", "gpu_util", "GPU-Util", "gpu_utilization_pct", "system.gpu.0.gpu",
+                            "gpu usage %", "GPU utilization (%)"})
+    EXPECT_EQ(classify_column(title).role, ColumnRole::busy) << title;
+  for (const char* title : {"utilization.memory [%]", "gpu_mem_util", "utilization.encoder [%]", "cpu_util", "gpu"})
+    EXPECT_NE(classify_column(title).role, ColumnRole::busy) << title;
+}
+
 TEST(QueryGpu, ReadsAnyOrderOfColumnsAndNoUnits) {
   const auto r = read_text(
       "memory.free [MiB], memory.used [MiB], pci.bus_id, timestamp\r\n"

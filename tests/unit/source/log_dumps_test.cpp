@@ -12,9 +12,11 @@ using logtest::kReading_s;
 using logtest::read_logs;
 using logtest::read_text;
 using logtest::utc;
+using testing::Contains;
 using testing::DoubleNear;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::Pair;
 using testing::SizeIs;
 
@@ -97,6 +99,29 @@ TEST(Dmon, ReadsTheFbColumnByItsHeader) {
   EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1000), Pair(kTen + 1, 1010), Pair(kTen + 2, 1020)));
   EXPECT_THAT(r.device("1"), ElementsAre(Pair(kTen, 2000), Pair(kTen + 2, 2020)));
   EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
+TEST(Facts, AreReadFromTheFormatsThatHoldThem) {
+  const auto busy_of = [](const std::string& text, const std::string& device = "0") {
+    const auto r = read_text(text);
+    EXPECT_EQ(r.error, "");
+    EXPECT_THAT(r.raw(Metric::device_used, device), Not(SizeIs(0)));
+    return r.raw(Metric::device_busy, device);
+  };
+  EXPECT_THAT(busy_of("# gpu     sm     fb\n# Idx      %     MB\n    0     10   1000\n    0      -   1010\n"),
+              ElementsAre(1000U));
+  EXPECT_THAT(busy_of("#Entity   GPUTL  FBTTL  FBUSD\nID\nGPU 0  25  40960  500\nGPU 0  N/A  40960  510\n"),
+              ElementsAre(2500U));
+  EXPECT_THAT(busy_of("#Entity   GPUTL  GRACT  FBTTL  FBUSD\nID\nGPU 0  25  0.125  40960  500\n"), ElementsAre(1250U))
+      << "the finer figure";
+  EXPECT_THAT(busy_of("Sun Mar  1 10:00:00 UTC 2026\n# TYPE DCGM_FI_DEV_FB_USED gauge\n"
+                      "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 4845\n"),
+              ElementsAre(4000U));
+  const auto received =
+      read_text("#Entity   PCIRX  FBTTL  FBUSD\nID\nGPU 0  2500000  40960  500\nGPU 0  2600000  40960  510\n");
+  EXPECT_THAT(received.raw(Metric::device_received, "0"), ElementsAre(2500000U, 2600000U));
+  EXPECT_THAT(read_logs({fixture("smi_q.log")}).raw(Metric::device_busy, "GPU-00000000-1111-2222-3333-444444444444"),
+              Contains(1000U));
 }
 
 TEST(Dmon, AGpuBeyondTheBoundIsSkipped) {

@@ -21,8 +21,8 @@ constexpr double kTen = 1'772'359'200;  // 2026-03-01T10:00:00Z
 const std::string kGpu = "GPU-34319582-d595-d1c7-d1d2-179bcfa61660";
 
 TEST(PrometheusMetrics, OfManyExportersAreKnownByTheirNames) {
-  const auto field = [](std::string_view name) { return gpu_memory_metric(name).value().field; };
-  const auto unit = [](std::string_view name) { return gpu_memory_metric(name).value().unit_bytes; };
+  const auto field = [](std::string_view name) { return gpu_metric(name).value().field; };
+  const auto unit = [](std::string_view name) { return gpu_metric(name).value().unit_bytes; };
   EXPECT_EQ(field("DCGM_FI_DEV_FB_USED"), Field::used);
   EXPECT_EQ(unit("DCGM_FI_DEV_FB_USED"), 1ULL << 20);
   EXPECT_EQ(field("DCGM_FI_DEV_FB_FREE"), Field::free);
@@ -45,6 +45,13 @@ TEST(PrometheusMetrics, OfManyExportersAreKnownByTheirNames) {
   EXPECT_EQ(field("vramtrack_device_memory_used_bytes"), Field::used);
 }
 
+TEST(PrometheusMetrics, OfFactsBesideTheMemory) {
+  EXPECT_EQ(gpu_metric("DCGM_FI_DEV_GPU_UTIL")->field, Field::busy);
+  EXPECT_EQ(gpu_metric("DCGM_FI_DEV_GPU_UTIL")->unit_bytes, 100U) << "per cent";
+  EXPECT_EQ(gpu_metric("DCGM_FI_PROF_GR_ENGINE_ACTIVE")->unit_bytes, 10'000U) << "a ratio";
+  EXPECT_EQ(gpu_metric("DCGM_FI_PROF_PCIE_RX_BYTES")->field, Field::received);
+}
+
 TEST(PrometheusMetrics, OfOtherThingsAreNone) {
   for (const std::string_view name :
        {"node_memory_MemFree_bytes", "process_resident_memory_bytes", "DCGM_FI_DEV_MEM_COPY_UTIL",
@@ -52,7 +59,7 @@ TEST(PrometheusMetrics, OfOtherThingsAreNone) {
         "DCGM_FI_DEV_GPU_UTIL_RATIO", "DCGM_FI_DEV_FB_USED_PERCENT", "DCGM_FI_DEV_BAR1_USED", "DCGM_FI_DEV_MEM_CLOCK",
         "vramtrack_device_memory_peak_bytes", "vramtrack_process_memory_used_bytes", "container_memory_usage_bytes",
         "nvidia_smi_utilization_memory_ratio", "go_memstats_alloc_bytes"})
-    EXPECT_FALSE(gpu_memory_metric(name)) << name;
+    EXPECT_FALSE(gpu_metric(name)) << name;
 }
 
 TEST(PrometheusMetrics, LabelsNameTheGpu) {

@@ -81,6 +81,13 @@ struct Reading {
   [[nodiscard]] std::vector<std::pair<double, double>> device(const std::string& id) const {
     return of(Metric::device_used, id);
   }
+  /// The values of a series of the device, as they are.
+  [[nodiscard]] std::vector<std::uint64_t> raw(Metric metric, const std::string& id) const {
+    std::vector<std::uint64_t> out;
+    for (const Sample& s : samples)
+      if (catalog->key(s.series).metric == metric && catalog->key(s.series).device_id == id) out.push_back(s.bytes);
+    return out;
+  }
   [[nodiscard]] bool in_order() const {
     for (std::size_t i = 1; i < samples.size(); ++i)
       if (samples[i].time < samples[i - 1].time) return false;

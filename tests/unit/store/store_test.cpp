@@ -62,6 +62,23 @@ TEST_F(StoreTest, WhatWasAppendedIsReadBack) {
   EXPECT_EQ(*all.catalog.process(42, 1042), info);
 }
 
+TEST_F(StoreTest, FactsBesideMemoryReturnAsTheyWere) {
+  const SeriesKey busy{Metric::device_busy, "GPU-0", 0, 0, {}};
+  const SeriesKey read{Metric::process_read, "GPU-0", 42, 1042, {}};
+  {
+    const auto store = open();
+    Batch batch;
+    batch.samples = {{at_s(0), catalog.intern(device_key(0)), 1000},
+                     {at_s(0), catalog.intern(busy), 3700},
+                     {at_s(0), catalog.intern(read), 5ULL << 40}};
+    ASSERT_TRUE(store->append(batch));
+  }
+  const Scan all = scan(config.path);
+  EXPECT_THAT(all.errors, IsEmpty());
+  EXPECT_EQ(all.of(busy), (Values{{kStart, 3700}}));
+  EXPECT_EQ(all.of(read), (Values{{kStart, 5LL << 40}}));
+}
+
 TEST_F(StoreTest, AFileHoldsOneMachine) {
   SeriesKey far = process_key(0, 42);
   far.host = "node7";

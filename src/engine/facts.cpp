@@ -1,0 +1,78 @@
+// Facts beside memory, as samples of their own (core/series.hpp): which series they help to judge.
+#include "engine/engine_core.hpp"
+
+namespace vramtrack {
+
+/// The reading is about the time before it, and belongs to no tick: what it says holds for the samples that follow.
+void Engine::Core::take_fact(const Sample& sample) {
+  const SeriesKey key = catalog.key(sample.series);
+  const auto value = static_cast<double>(sample.bytes);
+  DeviceState* const device = series.find(device_key(key));
+  switch (key.metric) {
+    case Metric::device_busy:
+      if (device != nullptr) tell_busy(*device, sample.time, value / kBusyWhole);
+      return;
+    case Metric::device_received:
+      if (device != nullptr && device->total() != nullptr) device->total()->know().received(sample.time, value);
+      return;
+    case Metric::process_busy:
+      series.for_process(process_key(key), [&](SeriesState& s) {
+        if (s.key.device_id != key.device_id || s.ended) return;
+        s.tells_busy = true;
+        s.know().busy(sample.time, value / kBusyWhole);
+      });
+      return;
+    case Metric::process_read: {
+      std::size_t devices = 0;
+      series.for_process(process_key(key), [&](const SeriesState& s) {
+        if (s.key.metric == Metric::process_used && !s.ended && s.last_bytes > 0) ++devices;
+      });
+      series.for_process(process_key(key), [&](SeriesState& s) {
+        if (s.ended) return;
+        s.know().set_devices(devices);
+        s.know().read(sample.time, value);
+      });
+      return;
+    }
+    case Metric::process_clients:
+      if (value <= 0) return;
+      series.for_process(process_key(key), [&](SeriesState& s) {
+        if (s.know().kind() == ProgramKind::unknown) s.know().set_kind(ProgramKind::serving);
+      });
+      return;
+    default:
+      return;
+  }
+}
+
+/// How busy a device is says the same of its total, and of a process that has it to itself.
+void Engine::Core::tell_busy(DeviceState& device, Timestamp time, double ratio) const {
+  if (SeriesState* const total = device.total()) total->know().busy(time, ratio);
+  for (const SeriesId id : device.living) {
+    SeriesState* const s = series.find(id);
+    if (s == nullptr || s->tells_busy) continue;
+    if (device.living.size() == 1)
+      s->know().busy(time, ratio);
+    else if (s->facts)
+      s->facts->forget_busy();
+  }
+}
+
+/// The process whose memory this is will not come back.
+void Engine::Core::retire_facts(const SeriesKey& memory) {
+  SeriesKey fact = memory;
+  for (const Metric metric : {Metric::process_busy, Metric::process_read, Metric::process_clients}) {
+    fact.metric = metric;
+    if (const auto id = catalog.find(fact)) catalog.retire(*id);
+  }
+}
+
+void Engine::Core::describe_kind(SeriesState& s) const {
+  const ProcessInfo* const process = s.key.pid != 0 ? catalog.process(process_key(s.key)) : nullptr;
+  if (process == nullptr || s.ended) return;
+  const std::string& command = process->command.empty() ? process->name : process->command;
+  const ProgramKind kind = program_of(command, process->name, process->kind).kind;
+  if (kind != ProgramKind::unknown) s.know().set_kind(kind);
+}
+
+}  // namespace vramtrack
