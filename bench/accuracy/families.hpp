@@ -30,6 +30,9 @@ std::span<const Family> crash_families();
 /// Scenes of several programs, which have a table of their own. Leaking ones first.
 std::span<const Family> part_families();
 
+/// Loads of models: healthy. The label's life_s is how long the load takes.
+std::span<const Family> load_families();
+
 /// The family of that name, of all; nullptr: there is none.
 const Family* find_family(std::string_view name);
 

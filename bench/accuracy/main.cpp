@@ -25,11 +25,12 @@ constexpr const char* kUsage =
 
   --split tune|test     which half of everything (tune)
   --seed N              of the generator (1)
-  --sections LIST       of first,seen,ranks,parts,crash,runs,ends,forecast,recordings (all of them)
+  --sections LIST       of first,seen,ranks,parts,crash,runs,ends,forecast,loads,recordings (all of them)
   --per-family N        generated traces a family: first runs and crashes (20)
   --seen N              programs a family with earlier runs and siblings (6)
   --ranks N             jobs of eight ranks a family (10)
   --parts N             scenes of several programs a family (67)
+  --loads N             loads of models a family (200)
   --runs N              recordings of several runs of each kind (200)
   --examples            with those, a line for each that is told wrongly
   --ends N              leaks of each class, for the forecast of their ends (400)
@@ -46,8 +47,8 @@ constexpr const char* kUsage =
   --jobs N              threads (2)
 )";
 
-const std::set<std::string> kSections{"first", "seen", "ranks",    "parts",     "crash",
-                                      "runs",  "ends", "forecast", "recordings"};
+const std::set<std::string> kSections{"first", "seen", "ranks",    "parts", "crash",
+                                      "runs",  "ends", "forecast", "loads", "recordings"};
 
 struct Options {
   Split split = Split::tune;
@@ -57,6 +58,7 @@ struct Options {
   std::uint64_t seen = 6;
   std::uint64_t ranks = 10;
   std::uint64_t parts = 67;
+  std::uint64_t loads = 200;
   std::uint64_t runs = 200;
   bool examples = false;
   std::uint64_t ends = 400;
@@ -143,6 +145,8 @@ Options parse(int argc, char** argv) {
       o.seen = std::stoull(value(i));
     } else if (arg == "--ranks") {
       o.ranks = std::stoull(value(i));
+    } else if (arg == "--loads") {
+      o.loads = std::stoull(value(i));
     } else if (arg == "--runs") {
       o.runs = std::stoull(value(i));
     } else if (arg == "--examples") {
@@ -277,6 +281,8 @@ int run(const Options& o) {
     all.crash = run_all(generated(o, crash_families(), o.per_family), o.config, {}, o.jobs);
     print("The end of memory, and what follows", crash_table(all.crash));
   }
+  if (asked("loads"))
+    print("Loads of models", loads_table(run_all(generated(o, load_families(), o.loads), o.config, {}, o.jobs)));
   if (asked("runs"))
     print("Recordings of several runs", stories_table(o.split, o.seed, o.runs, o.config, o.jobs, o.examples));
   if (asked("ends")) {

@@ -22,8 +22,8 @@ struct Stage {
   std::string shapes;     ///< of the program, so far
   std::string tail;       ///< neighbours, faults
   std::string device;
-  std::string command = "python train.py";
-  std::string program_keys;  ///< of the program, beside its shapes
+  std::string command = "python app.py";  ///< says nothing about what kind of program it is
+  std::string program_keys;               ///< of the program, beside its shapes
 
   /// Adds `kind = ...` and lines of keys to the program.
   void shape(const std::string& kind, const std::string& keys);

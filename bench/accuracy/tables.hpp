@@ -54,6 +54,9 @@ struct DayCount {
 DayCount count_days(const std::vector<Run>& runs);
 std::string day_table(const std::vector<Run>& runs);
 
+/// Loads, by how long they take and what is known of them.
+std::string loads_table(const std::vector<Run>& runs);
+
 std::string crash_table(const std::vector<Run>& runs);
 
 /// What is known of a program beside the run that is judged.

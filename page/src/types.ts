@@ -6,7 +6,7 @@ export type Time = string;
 // What stands between "fields" and "end" follows from src/core/verdict_fields.hpp (CONTRIBUTING.md).
 // fields: words
 export type Severity = "ok" | "watch" | "warning" | "critical";
-export type State = "steady" | "warming_up" | "cycling" | "growing" | "leaking" | "slow_growth" | "spiked" | "falling" | "too_short";
+export type State = "steady" | "warming_up" | "cycling" | "growing" | "leaking" | "slow_growth" | "spiked" | "falling" | "too_short" | "loading";
 export type Pattern = "none" | "gradual_leak" | "sudden_spike" | "cyclic" | "step_increase" | "unknown";
 // end
 

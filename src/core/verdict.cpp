@@ -3,8 +3,8 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::array<std::string_view, 9> kStates = {"steady",      "warming_up", "cycling", "growing",  "leaking",
-                                                     "slow_growth", "spiked",     "falling", "too_short"};
+constexpr std::array<std::string_view, 10> kStates = {"steady",      "warming_up", "cycling", "growing",   "leaking",
+                                                      "slow_growth", "spiked",     "falling", "too_short", "loading"};
 constexpr std::array<std::string_view, 6> kPatterns = {"none",   "gradual_leak",  "sudden_spike",
                                                        "cyclic", "step_increase", "unknown"};
 constexpr std::array<std::string_view, 3> kOutcomes = {"none", "stabilised", "still_growing"};

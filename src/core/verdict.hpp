@@ -15,7 +15,8 @@
 
 namespace vramtrack {
 
-/// What the series is doing now. `growing`: it rises, and whether that is a leak is not yet decidable.
+/// What the series is doing now. `growing`: it rises, and whether that is a leak is not yet decidable. `loading`: it
+/// rises because its program puts on the device what it reads, or has not begun to work yet.
 enum class State : std::uint8_t {
   steady,
   warming_up,
@@ -25,7 +26,8 @@ enum class State : std::uint8_t {
   slow_growth,
   spiked,
   falling,
-  too_short
+  too_short,
+  loading
 };
 
 /// The shape of the growth, in the terms of the documentation.

@@ -84,7 +84,7 @@ inline constexpr auto kFields<Finding> = std::make_tuple(
           "true for a leak; a single spike that stabilised is not a leak"),
     field("state", &Finding::state, {.verdict = 2, .dissent = 3, .status = 1},
           "`steady`, `warming_up`, `cycling`, `growing` (rises, not yet decidable), `leaking`, `slow_growth`, "
-          "`spiked`, `falling`, `too_short`"),
+          "`spiked`, `falling`, `too_short`, `loading` (rises by what it reads, or before it begins to work)"),
     field("pattern", &Finding::pattern, {.verdict = 3, .dissent = 4, .alert = 6, .status = 2},
           "`gradual_leak`, `sudden_spike`, `cyclic`, `step_increase`, `unknown`, `none`"),
     field("spike", &Finding::spike, {.verdict = 4},

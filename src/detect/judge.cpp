@@ -31,6 +31,8 @@ constexpr double kNoDayOdds = 2;
 constexpr double kSameRate = 0.5;
 /// Peaks that keep less than this share of the growth end the alert at once.
 constexpr double kHalfKept = 0.5;
+/// A rise beyond this share of the limit is not taken for a load only because of its age, or before the first work.
+constexpr double kFullShare = 0.95;
 /// If peaks fall below this share of where the growth began, or kNothingShare of the highest level, all was released.
 constexpr double kReleasedShare = 0.5;
 
@@ -54,6 +56,8 @@ constexpr const char* kAllReleased = "the memory was released";
 constexpr float kRestartShare = 0.2F;
 /// Up to this share of the limit, or of the highest level, counts as nothing: a driver's context, a desktop.
 constexpr double kNothingShare = 0.05;
+/// A program has not begun to fill the memory while it holds no more than this share of that above what it began with.
+constexpr double kStartShare = 0.2;
 /// A program that fell from this share of the limit had met the limit: the level it had reached is not held against the
 /// next program.
 constexpr double kAtLimitShare = 0.9;
@@ -132,11 +136,14 @@ double Judge::confidence_in(const Evidence& e) const {
   return std::min(calibrated_rise(std::max(e.probability, held)), e.most_confidence);
 }
 
-/// 1, unless the rise may be the first morning of a daily load, and earlier runs say nothing about such days.
+/// 1, unless the rise may be a load, or the first morning of a daily load, and earlier runs say nothing about such
+/// days.
 double Judge::most_confidence(const Evidence& e, const SiblingsWord& siblings) const {
+  if (const double most = most_of_load(e); most < 1) return most;
   if (!e.oom_in_s || (of_ == Of::creep && e.quiet_s >= kStoodStill * e.duration_s)) return 1;
   if (experience_ && experience_->knows_days({e.start, e.end, e.start_bytes, e.net_bytes})) return 1;
-  const double most = most_of_first_morning(e, e.duration_s + *e.oom_in_s, seconds_between(program_first_, last_));
+  const double most = most_of_first_morning(e, e.duration_s + *e.oom_in_s, seconds_between(program_first_, last_),
+                                            facts_ ? facts_->kind() : ProgramKind::unknown);
   // A daily load would raise all ranks.
   return siblings.odds >= kNoDayOdds ? 1 : most;
 }
@@ -149,7 +156,7 @@ void Judge::observe(Timestamp time, double used_bytes) {
     return;
   }
   if (samples_ == 0) {
-    first_ = program_first_ = time;
+    first_ = program_first_ = life_ = time;
     epoch_first_ = static_cast<float>(used_bytes);
     going_.fill(Going{time, 1});
   } else {
@@ -162,6 +169,11 @@ void Judge::observe(Timestamp time, double used_bytes) {
   before_bytes_ = last_bytes_;
   last_ = time;
   last_bytes_ = static_cast<float>(used_bytes);
+  const double nothing = kNothingShare * limit_bytes_.value_or(0);
+  if (samples_ == 1 || (used_bytes <= nothing && used_bytes <= epoch_first_ + kStartShare * nothing)) {
+    life_ = time;
+    life_bytes_ = last_bytes_;
+  }
   const std::uint32_t mask = scales_.observe(time, last_bytes_, finest_useful());
   if (mask != 0) on_close(mask);
 }
@@ -222,6 +234,8 @@ void Judge::decide(Standing& standing) {
     if (e && pause_of_rise(e->start, e->net_bytes).is_long()) return;
     return standing.raise(last_, e.value_or(Evidence{}));
   }
+  if (load_of(standing.start(), last_, static_cast<double>(last_bytes_) - standing.start_bytes()))
+    return end(standing, AlertEnd::withdrawn, "the program is loading: its growth is no leak");
   if (is_held()) return standing.hold(last_);
   const Level& level = scales_.level(standing.level());
   const double paused_s = seconds_between(standing.held_until(), last_);
@@ -277,6 +291,8 @@ void Judge::on_finest() {
 void Judge::restart(bool keep_highs) {
   const float now = last_bytes_;
   if (!keep_highs) program_first_ = last_;
+  life_ = last_;
+  life_bytes_ = now;
   scales_.restart(keep_highs);
   if (creeping_.alerts()) {
     end_ = AlertEnd::released;
@@ -289,6 +305,7 @@ void Judge::restart(bool keep_highs) {
   scales_.observe(last_, now);
   epoch_first_ = epoch_high_ = now;
   probability_.fill(0);
+  loads_.fill(false);
   held_ = {};
   suspicion_.forget_looks();
   alert_.forget_looks();
@@ -316,6 +333,11 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   for (std::size_t j = k + 1; !of_its_own && j < Scales::kLevels; ++j)
     if (seconds_between(going_[j].start, e->start) > kFurtherBack * e->duration_s)
       e->probability = std::min(e->probability, going_[j].probability);
+  if (load_of(e->start, e->end, e->net_bytes)) {
+    e->loads = true;
+    e->probability = e->most_confidence = 0;
+    return e;
+  }
   const SiblingsWord siblings = of_siblings(*e);
   e->most_confidence = most_confidence(*e, siblings);
   const double known = with_experience(e->probability, e->noise, with_siblings(experienced(*e), siblings));
@@ -337,6 +359,38 @@ double Judge::precedent_odds(const Evidence& e) const {
   return (precedent_->ran_out + 1.0) / (precedent_->ended - precedent_->ran_out + 1.0) / kAlikeByChance;
 }
 
+/// The load that a rise is, as far as facts show.
+std::optional<Load> Judge::load_of(Timestamp start, Timestamp end, double net_bytes) const {
+  if (facts_ == nullptr || of_ != Of::series) return std::nullopt;
+  return facts_->load(life_, start, end, net_bytes, is_full());
+}
+
+bool Judge::is_full() const {
+  return limit_bytes_ && static_cast<double>(last_bytes_) >= kFullShare * *limit_bytes_;
+}
+
+/// The longest window that shows a load which goes on.
+std::optional<Evidence> Judge::loading() const {
+  std::optional<Evidence> found;
+  for (std::size_t k = finest_useful(); k < Scales::kLevels; ++k) {
+    if (!loads_[k]) continue;  // as of the level's last look: a finding must stay cheap where nothing loads
+    const auto e = weigh_in_context(k);
+    if (!e || !e->loads || e->stopped || (found && e->net_bytes <= found->net_bytes)) continue;
+    if (load_of(e->start, e->end, e->net_bytes)->goes_on) found = e;
+  }
+  return found;
+}
+
+/// Where nothing but the curve is known, a rise at the beginning of a life may be a load, straight or in stages: 1 if
+/// it cannot be.
+double Judge::most_of_load(const Evidence& e) const {
+  if (of_ != Of::series || is_full() || (facts_ != nullptr && facts_->worked(e.start, e.end))) return 1;
+  // A recording that begins in the middle of a life does not show how old the program is.
+  if (!limit_bytes_ || life_bytes_ > kNothingShare * *limit_bytes_) return 1;
+  return most_of_young_load(e, limit_bytes_, seconds_between(life_, e.start),
+                            e.start_bytes - static_cast<double>(life_bytes_), seconds_between(life_, last_));
+}
+
 ExperienceWord Judge::experienced(const Evidence& e) const {
   return experience_ ? experience_->word({e.start, e.end, e.start_bytes, e.net_bytes}) : ExperienceWord();
 }
@@ -351,18 +405,21 @@ void Judge::weigh_level(std::size_t k) {
     return;
   }
   probability_[k] = 0;
+  loads_[k] = false;
   going_[k] = Going{last_, 1};
   const auto e = worth_weighing(k) ? weigh_in_context(k) : std::nullopt;
   if (e) {
+    loads_[k] = e->loads;
     // That a program settled before it rose above all its predecessors says nothing about what it does there.
     const bool left = experienced(*e).kind == ExperienceWord::Kind::left;
-    if (e->largest_step < kJumpShare && !left) going_[k] = Going{e->start, 1 / (1 + e->warm_up + e->day)};
+    if (e->largest_step < kJumpShare && !left && !e->loads) going_[k] = Going{e->start, 1 / (1 + e->warm_up + e->day)};
     rises_[k] = {e->start, e->net_bytes};
     // A growth that would fill the memory only beyond the horizon does not keep an alert standing.
     probability_[k] = beyond_horizon(*e) ? 0 : static_cast<float>(e->probability);
     // That the rise of the siblings ended is new evidence, not something that a window forgot.
     if (siblings_ && held_.probability > e->probability && of_siblings(*e).explains()) held_ = {};
-    if (e->admissible() && e->probability >= held_.probability)
+    if (e->loads && held_.start >= e->start) held_ = {};
+    if (!e->loads && e->admissible() && e->probability >= held_.probability)
       held_ = {e->probability,
                e->start,
                e->net_bytes,

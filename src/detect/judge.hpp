@@ -16,6 +16,7 @@
 #include "detect/distributions.hpp"
 #include "detect/evidence.hpp"
 #include "detect/experience.hpp"
+#include "detect/facts.hpp"
 #include "detect/pause.hpp"
 #include "detect/period.hpp"
 #include "detect/scales.hpp"
@@ -41,6 +42,7 @@ class Judge final : public Detector {
   void set_limit(std::optional<double> limit_bytes) override { limit_bytes_ = limit_bytes; }
   void set_experience(const Experience* experience) override { experience_ = experience; }
   void set_siblings(const Siblings* siblings) override { siblings_ = siblings; }
+  void set_facts(const Facts* facts) override { facts_ = facts; }
   void set_precedent(const std::optional<Precedent>& precedent) override { precedent_ = precedent; }
   [[nodiscard]] bool alerting() const override { return alert_.stands() || creeping_.alerts(); }
   [[nodiscard]] bool suspecting() const override {
@@ -67,6 +69,10 @@ class Judge final : public Detector {
   [[nodiscard]] ExperienceWord experienced(const Evidence& e) const;
   [[nodiscard]] SiblingsWord of_siblings(const Evidence& e) const;
   [[nodiscard]] double precedent_odds(const Evidence& e) const;
+  [[nodiscard]] std::optional<Load> load_of(Timestamp start, Timestamp end, double net_bytes) const;
+  [[nodiscard]] std::optional<Evidence> loading() const;
+  [[nodiscard]] double most_of_load(const Evidence& e) const;
+  [[nodiscard]] bool is_full() const;
   void restart(bool keep_highs);
   void decide(Standing& standing);
   void end(Standing& standing, AlertEnd end, std::string reason);
@@ -83,6 +89,7 @@ class Judge final : public Detector {
   [[nodiscard]] bool goes_on_as_held() const;
   [[nodiscard]] bool tells_of(const Evidence& e) const;
   void describe_settling(Finding& f, const Evidence& e) const;
+  void describe_load(Finding& f, const Evidence& e) const;
   void describe_rise(Finding& f, const Evidence& e) const;
   void describe_pause(Finding& f, const std::optional<Evidence>& e) const;
 
@@ -100,15 +107,20 @@ class Judge final : public Detector {
   std::optional<double> limit_bytes_;
   const Experience* experience_ = nullptr;
   const Siblings* siblings_ = nullptr;
+  const Facts* facts_ = nullptr;
   std::optional<Precedent> precedent_;
   Timestamp first_{};
   Timestamp program_first_{};  ///< as far as is known: the first sample after a restart that kept nothing
   Timestamp last_{};
   std::uint64_t samples_ = 0;
   float last_bytes_ = 0;
+  /// When the program was last seen with next to nothing, else the first sample, and what it held then.
+  Timestamp life_{};
+  float life_bytes_ = 0;
   float epoch_first_ = 0;  ///< the first sample since the last restart
   float epoch_high_ = 0;   ///< highest peak since the last restart
   std::array<float, Scales::kLevels> probability_{};
+  std::array<bool, Scales::kLevels> loads_{};  ///< the level's window shows a load
   /// Of each level's window: where it starts, and how probable it is that the rise goes on, by its shape alone.
   struct Going {
     Timestamp start{};

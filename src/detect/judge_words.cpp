@@ -55,6 +55,11 @@ Finding Judge::finding() const {
     f.stage = Stage::suspected;
   const auto e = best();
   const bool tells = e && tells_of(*e);
+  if (!alert_.stands())
+    if (const auto load = loading(); load && load->net_bytes >= min_growth_bytes()) {
+      describe_load(f, *load);
+      return f;
+    }
   if (f.stage == Stage::none && !tells &&
       (samples_ < static_cast<std::uint64_t>(config_.minimum_samples) ||
        seconds_between(first_, last_) < std::min(min_duration_s(), kSpeaksAfter_s))) {
@@ -137,6 +142,27 @@ void Judge::describe_settling(Finding& f, const Evidence& e) const {
   else if (of_siblings(e).explains())
     f.because = fmt::format("rose {} in {}", format_bytes(e.net_bytes), format_span(e.duration_s));
   f.because += of_siblings(e).describe();
+}
+
+void Judge::describe_load(Finding& f, const Evidence& e) const {
+  const Forecast forecasted = forecast(scales_, e, std::nullopt);
+  f.stage = Stage::none;
+  f.state = State::loading;
+  f.growth_bytes_per_s = forecasted.growth_bytes_per_s;
+  f.r_squared = forecasted.r_squared;
+  f.onset = e.start;
+  const Load load = load_of(e.start, e.end, e.net_bytes).value_or(Load{});
+  // Stages with pauses between them are one load, if nothing but loading has happened in this life.
+  const double so_far = static_cast<double>(last_bytes_ - life_bytes_);
+  const bool of_this_life = load_of(life_, last_, so_far).has_value();
+  const auto read = facts_->read_since(of_this_life ? life_ : e.start);
+  f.because = fmt::format("loading, {} so far", format_bytes(of_this_life ? so_far : e.net_bytes));
+  if (load.read_bytes && read)
+    f.because += fmt::format("; {} read", format_bytes(*read));
+  else if (load.idle)
+    f.because += "; the GPU has not begun to work";
+  else
+    f.because += "; as much is received over the bus";
 }
 
 /// An alert stands, but nothing grows at this moment: neither a rate nor an end can be given.

@@ -76,6 +76,13 @@ constexpr double kLoadMedian_s = 20;
 constexpr double kLoadSigma = 1.5;
 constexpr double kMostFastLoad = 8;
 
+/// By the curve alone: a load takes no longer than this, and fills at this share of the memory in that time; ...
+constexpr double kLongestLoad_s = 30 * kSecondsPerMinute;
+constexpr double kLeastLoadShare = 0.1;
+/// ... its stages are at least this share as fast as what came before; and this much confidence waits until it is over.
+constexpr double kStageRate = 0.3;
+constexpr double kMayBeLoad = 0.8;
+
 // The rising half of a day's load.
 
 /// The windows it may fill, the least life of the memory at that rate; kDaySeen_s: quiet before it that rules it out.
@@ -85,6 +92,8 @@ constexpr double kDayLife_s = 6 * kSecondsPerHour;
 /// The share of mornings among a first day's straight rises in which memory lasts for kDayLife_s: just more than may be
 /// wrong among the confirmed. The doubt grows from kSurelyNoDay_s (half of that) on, so as not to flicker.
 constexpr double kMorningDoubt = 0.06;
+/// The same among programs that serve clients.
+constexpr double kMorningDoubtServing = 0.12;
 constexpr double kSurelyNoDay_s = kDayLife_s / 2;
 constexpr double kDaySeen_s = 20 * kSecondsPerHour;
 /// Centroids of the first half of a sine's rise lie between 0.5 and this.
@@ -217,10 +226,20 @@ double day_weight(const Evidence& e, double life_s) {
   return std::min(kMostDay, kDayWeight * day / std::max(leak, kLeastLeakDensity));
 }
 
-double most_of_first_morning(const Evidence& e, double life_s, double seen_s) {
-  if (seen_s >= kSecondsPerDay || e.duration_s > kDayMost_s) return 1;
+double most_of_young_load(const Evidence& e, std::optional<double> limit_bytes, double before_s, double before_bytes,
+                          double age_s) {
+  if (age_s > kLongestLoad_s || !limit_bytes || e.duration_s <= 0) return 1;
+  const double rate_bytes_per_s = e.net_bytes / e.duration_s;
+  if (rate_bytes_per_s * kLongestLoad_s < kLeastLoadShare * *limit_bytes) return 1;
+  if (before_s > 0 && rate_bytes_per_s < kStageRate * before_bytes / before_s) return 1;
+  return kMayBeLoad;
+}
+
+double most_of_first_morning(const Evidence& e, double life_s, double seen_s, ProgramKind kind) {
+  if (seen_s >= kSecondsPerDay || e.duration_s > kDayMost_s || has_no_clients(kind)) return 1;
   const double day = std::clamp((life_s - kSurelyNoDay_s) / (kDayLife_s - kSurelyNoDay_s), 0.0, 1.0);
-  return 1 - kMorningDoubt / e.clockwork * day;
+  const double doubt = kind == ProgramKind::serving ? kMorningDoubtServing : kMorningDoubt;
+  return 1 - doubt / e.clockwork * day;
 }
 
 }  // namespace vramtrack

@@ -149,6 +149,12 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
     take_figures_of_parts(parts, device, v);
     return;
   }
+  if (const SeriesState* const loads = loader(device); loads != nullptr && suspected_part(device) == nullptr) {
+    v.finding = loads->detector->finding();
+    v.finding.because = fmt::format("pid {}: {}", loads->key.pid, v.finding.because);
+    v.severity = Severity::ok;
+    return;
+  }
   if (!grows(v.finding)) {
     // The total may stand still, or have just jumped: then a process that grows is what there is to report.
     if (const SeriesState* grower = fastest_grower(device)) take_figures_of_parts({grower}, device, v);
@@ -186,6 +192,17 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
       "neither its processes nor the memory outside them grow like a leak; processes that started in the "
       "meantime explain {} of the rise; of the device's total: {}",
       format_percent(a.churn_share), f.because);
+}
+
+/// A process of the device that loads, the one that holds most; nullptr: none does.
+const SeriesState* Engine::Core::loader(const SeriesState& device) const {
+  const SeriesState* found = nullptr;
+  for (const SeriesId id : device.device->living) {
+    const SeriesState* const s = series.find(id);
+    if (s == nullptr || !s->detector || !s->facts || (found != nullptr && s->last_bytes <= found->last_bytes)) continue;
+    if (s->detector->finding().state == State::loading) found = s;
+  }
+  return found;
 }
 
 /// The living process of the device that grows fastest; nullptr: none grows.

@@ -75,6 +75,8 @@ std::string_view state_word(State state) {
       return "falling";
     case State::too_short:
       return "too short";
+    case State::loading:
+      return "loading";
   }
   return "unknown";
 }
@@ -357,6 +359,7 @@ Tone present_tone(const SeriesView& s) {
     case State::warming_up:
     case State::cycling:
     case State::falling:
+    case State::loading:
       return Tone::ok;
   }
   return Tone::faint;

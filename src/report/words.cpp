@@ -59,6 +59,15 @@ std::string_view metric_words(Metric metric) {
       return "outstanding, seen by the probe";
     case Metric::device_unattributed:
       return "held by no visible process";
+    case Metric::device_busy:
+    case Metric::process_busy:
+      return "share of time in which it works";
+    case Metric::device_received:
+      return "bytes received over the bus";
+    case Metric::process_read:
+      return "bytes read from files";
+    case Metric::process_clients:
+      return "connections of clients";
   }
   return "unknown";
 }
@@ -124,6 +133,8 @@ std::string state_words(const Finding& f) {
       return "falling";
     case State::too_short:
       return "too short to tell";
+    case State::loading:
+      return "loading";
   }
   return "unknown";
 }

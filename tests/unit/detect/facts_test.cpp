@@ -1,0 +1,201 @@
+// Facts beside the curve: what a load is, and what the judge makes of it.
+#include "detect/facts.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "core/units.hpp"
+#include "detect/detector.hpp"
+
+namespace vramtrack {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kGiB = 1024 * kMiB;
+
+Timestamp at(double s) {
+  return Timestamp{from_seconds(s)};
+}
+
+TEST(Track, TellsTheIncreaseOfAnyStretchThatItHasSeen) {
+  Track track;
+  EXPECT_FALSE(track.increase(at(0), at(10)));
+  for (int s = 0; s <= 3600; s += 2) track.observe(at(s), 3.0 * s);
+  EXPECT_NEAR(track.increase(at(600), at(1200)).value(), 1800, 1e-6);
+  EXPECT_NEAR(track.increase(at(5), at(6)).value(), 3, 1e-6);
+  EXPECT_FALSE(track.increase(at(3000), at(6000))) << "most of that lies in the future";
+  track.observe(at(3602), 10);
+  EXPECT_FALSE(track.increase(at(600), at(1200))) << "a total that falls is another program's";
+}
+
+TEST(Track, KeepsALongPastMoreCoarsely) {
+  Track track;
+  for (int s = 0; s <= 7 * 86400; s += 10) track.observe(at(s), s);
+  EXPECT_NEAR(track.increase(at(0), at(7 * 86400)).value(), 7 * 86400, 1e-6);
+  EXPECT_NEAR(track.increase(at(7 * 86400 - 600), at(7 * 86400)).value(), 600, 1e-6);
+}
+
+TEST(Track, WorkBeginsWithTwoReadingsInARow) {
+  Track track;
+  double busy_s = 0;
+  for (int s = 0; s <= 1200; s += 15) {
+    track.observe(at(s), busy_s);
+    if (s == 300 || s >= 600) busy_s += 0.5 * 15;
+  }
+  EXPECT_EQ(track.first_at_rate(0.1, at(0)), at(600)) << "one reading is no work";
+  EXPECT_EQ(track.first_at_rate(0.1, at(900)), at(900));
+  EXPECT_FALSE(track.first_at_rate(0.6, at(0)));
+}
+
+TEST(Facts, WhatIsReadMatchesWithinAFactorOfTwo) {
+  const auto matches = [](double read_bytes, std::size_t devices = 1) {
+    Facts facts;
+    facts.set_devices(devices);
+    for (int s = 0; s <= 3600; s += 30) facts.read(at(s), read_bytes * s / 3600);
+    return facts.load(at(0), at(0), at(3600), 10 * kGiB, false).has_value();
+  };
+  EXPECT_TRUE(matches(10 * kGiB));
+  EXPECT_TRUE(matches(5.1 * kGiB));
+  EXPECT_TRUE(matches(19 * kGiB));
+  EXPECT_FALSE(matches(4.9 * kGiB));
+  EXPECT_FALSE(matches(21 * kGiB));
+  EXPECT_FALSE(matches(0));
+  EXPECT_TRUE(matches(38 * kGiB, 4)) << "spread over four devices";
+}
+
+TEST(Facts, ATrainingThatReadsAsMuchAsItLeaksIsNoLoad) {
+  Facts facts;
+  for (int s = 0; s <= 7200; s += 30) {
+    facts.read(at(s), 3 * kMiB * s);
+    facts.busy(at(s), 0.9);
+  }
+  EXPECT_FALSE(facts.load(at(0), at(1800), at(7200), 5400 * 3 * kMiB, false));
+  EXPECT_TRUE(facts.load(at(0), at(6000), at(7200), 1200 * 3 * kMiB, false)) << "a server may load while it works";
+}
+
+TEST(Facts, BeforeTheFirstWork) {
+  Facts facts;
+  for (int s = 0; s <= 3600; s += 15) facts.busy(at(s), s > 1500 ? 0.8 : s % 300 == 0 ? 0.03 : 0);
+  EXPECT_TRUE(facts.load(at(0), at(60), at(1500), 40 * kGiB, false));
+  EXPECT_FALSE(facts.load(at(0), at(60), at(1500), 40 * kGiB, true)) << "it has all but filled the memory";
+  EXPECT_TRUE(facts.load(at(0), at(60), at(1800), 40 * kGiB, false)) << "most of it was before the work";
+  EXPECT_FALSE(facts.load(at(0), at(60), at(1800), 40 * kGiB, false)->goes_on);
+  EXPECT_FALSE(facts.load(at(0), at(1400), at(2400), 4 * kGiB, false)) << "what follows is judged by itself";
+  EXPECT_FALSE(facts.load(at(0), at(1600), at(1800), 4 * kGiB, false));
+}
+
+TEST(Facts, NothingIsReadIntoWhatWasNotSeen) {
+  Facts facts;
+  EXPECT_FALSE(facts.load(at(0), at(0), at(600), kGiB, false));
+  EXPECT_FALSE(facts.worked(at(0), at(600)));
+  facts.busy(at(600), 0);
+  facts.busy(at(615), 0);
+  EXPECT_FALSE(facts.load(at(0), at(0), at(615), kGiB, false));
+  // Another program has come: how busy the GPU is no longer says what this one does.
+  facts.forget_busy();
+  EXPECT_FALSE(facts.load(at(0), at(600), at(615), kGiB, false));
+}
+
+struct Watched {
+  bool suspected = false;
+  std::optional<double> raised_s;
+  bool loading = false;
+  Finding last;
+};
+
+/// An 80 GiB card, read every 15 s. `busy` below 0: not told.
+Watched watch(const std::function<double(double)>& bytes, double duration_s, const std::function<double(double)>& busy,
+              ProgramKind kind = ProgramKind::unknown) {
+  const auto judge = find_detector("judge")->make({});
+  judge->set_limit(80 * kGiB);
+  Facts facts;
+  facts.set_kind(kind);
+  judge->set_facts(&facts);
+  Watched out;
+  for (double s = 0; s <= duration_s; s += 15) {
+    if (const double share = busy(s); share >= 0) facts.busy(at(s), share);
+    judge->observe(at(s), bytes(s));
+    out.suspected = out.suspected || judge->suspecting();
+    if (judge->alerting() && !out.raised_s) out.raised_s = s;
+    const Finding f = judge->finding();
+    if (s > 300 && f.state == State::loading) out.loading = true;
+    if (s < 1000) out.last = f;
+  }
+  return out;
+}
+
+/// From nothing to 60 GiB between minutes 2 and 22.
+double load(double s) {
+  return (0.5 + 60 * std::clamp((s - 120) / 1200, 0.0, 1.0)) * kGiB;
+}
+
+TEST(Loading, IsAStateOfItsOwnAndNoSuspicion) {
+  const Watched w = watch(load, 7200, [](double s) { return s < 1320 ? 0.0 : 0.9; });
+  EXPECT_TRUE(w.loading);
+  EXPECT_FALSE(w.suspected);
+  EXPECT_FALSE(w.raised_s);
+  EXPECT_EQ(w.last.state, State::loading);
+  EXPECT_THAT(w.last.because, HasSubstr("loading, "));
+  EXPECT_THAT(w.last.because, HasSubstr("the GPU has not begun to work"));
+}
+
+TEST(Loading, InStagesToo) {
+  const auto staged = [](double s) {
+    double gib = 0.5;
+    for (const double begin : {60.0, 420.0, 900.0}) gib += 18 * std::clamp((s - begin) / 300, 0.0, 1.0);
+    return gib * kGiB;
+  };
+  EXPECT_FALSE(watch(staged, 7200, [](double s) { return s < 1200 ? 0.02 : 0.8; }).suspected);
+}
+
+TEST(Loading, ByTheCurveAloneIsNotConfirmed) {
+  EXPECT_FALSE(watch(load, 7200, [](double) { return -1.0; }).raised_s);
+}
+
+TEST(Loading, ALeakThatFollowsIsFound) {
+  // 20 GiB an hour from minute 32 on.
+  const auto leak = [](double s) { return load(s) + std::max(0.0, s - 1920) * 20 / 3600 * kGiB; };
+  const Watched w = watch(leak, 5000, [](double s) { return s < 1320 ? 0.0 : 0.9; });
+  ASSERT_TRUE(w.raised_s);
+  EXPECT_GT(*w.raised_s, 1920);
+  EXPECT_LT(*w.raised_s, 1920 + 900);
+}
+
+TEST(Loading, AProgramThatWorksWhileItGrowsIsNotLoading) {
+  // From its first minute on, until the card is full after an hour.
+  const auto leak = [](double s) { return (0.5 + 80 * s / 3600) * kGiB; };
+  const Watched working = watch(leak, 3500, [](double) { return 0.9; });
+  const Watched unknown = watch(leak, 3500, [](double) { return -1.0; });
+  ASSERT_TRUE(working.raised_s);
+  ASSERT_TRUE(unknown.raised_s);
+  EXPECT_LT(*working.raised_s, 1600);
+  EXPECT_GT(*unknown.raised_s, 1700) << "half an hour may be a load";
+}
+
+TEST(Loading, ALeakOfAProgramThatNeverWorksIsFoundBeforeTheMemoryIsFull) {
+  const auto leak = [](double s) { return (0.5 + 80 * s / 3600) * kGiB; };
+  EXPECT_TRUE(watch(leak, 3570, [](double) { return 0.0; }).raised_s);
+}
+
+TEST(Mornings, AreOnlyWhereThereAreClients) {
+  // 70 GiB in 12 hours, straight, in the first day of the series; its load was over in the first minute.
+  const auto rise = [](double s) { return (s < 60 ? 0.3 : 5 + 70 * std::max(0.0, s - 3600) / 43200) * kGiB; };
+  const auto raised_s = [&](ProgramKind kind) {
+    return watch(
+               rise, 40000, [](double) { return -1.0; }, kind)
+        .raised_s.value_or(1e9);
+  };
+  const double training = raised_s(ProgramKind::training);
+  const double unknown = raised_s(ProgramKind::unknown);
+  EXPECT_LT(training, unknown);
+  EXPECT_EQ(training, raised_s(ProgramKind::batch));
+  EXPECT_LE(unknown, raised_s(ProgramKind::serving));
+  EXPECT_LT(training, 3600 + 4 * 3600);
+}
+
+}  // namespace
+}  // namespace vramtrack

@@ -1,0 +1,109 @@
+// Facts beside memory, through the engine: which series they help to judge, and what is said.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/units.hpp"
+#include "scenario_run.hpp"
+
+namespace vramtrack {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kGiB = 1024 * kMiB;
+
+/// A card of 80 GiB, on which processes load 60 GiB between them within 20 minutes.
+struct Machine {
+  Catalog catalog;
+  Engine engine{Config{}, catalog};
+  std::vector<AlertChange> changes;
+  SeriesId used = catalog.intern({Metric::device_used, "gpu", 0, 0});
+  SeriesId busy = catalog.intern({Metric::device_busy, "gpu", 0, 0});
+
+  Machine() {
+    DeviceInfo info;
+    info.id = "gpu";
+    info.index = 0;
+    info.capacity_bytes = 80ULL << 30;
+    catalog.describe(info);
+    engine.on_alert([this](const AlertChange& change) { changes.push_back(change); });
+  }
+  SeriesId of_process(Metric metric, std::uint32_t pid) { return catalog.intern({metric, "gpu", pid, 1}); }
+  const SeriesView* find(SeriesId id) {
+    view = engine.view();
+    for (const SeriesView& s : view->series)
+      if (s.id == id) return &s;
+    return nullptr;
+  }
+  std::shared_ptr<const View> view;
+};
+
+std::uint64_t load(double s) {
+  return static_cast<std::uint64_t>((0.5 + 60 * std::clamp((s - 120) / 1200, 0.0, 1.0)) * kGiB);
+}
+
+TEST(FactsOfADevice, AreNoSeriesOfTheViewAndMakeALoadNoAlert) {
+  Machine m;
+  for (int s = 0; s <= 4000; s += 15) {
+    Batch batch;
+    const Timestamp now{from_seconds(s)};
+    batch.samples.push_back({now, m.used, load(s)});
+    batch.samples.push_back({now, m.busy, s < 1320 ? 0U : 9000U});
+    m.engine.ingest(batch);
+    if (s == 900) {
+      ASSERT_NE(m.find(m.used), nullptr);
+      EXPECT_EQ(m.find(m.used)->verdict.finding.state, State::loading);
+      EXPECT_EQ(m.view->series.size(), 1U);
+    }
+  }
+  EXPECT_TRUE(m.changes.empty());
+  EXPECT_TRUE(m.find(m.used)->suspicions.empty());
+}
+
+TEST(FactsOfAProcess, WhatItReadsExplainsItsGrowthAndItsDevices) {
+  Machine m;
+  m.catalog.processes_are_listed = true;
+  const SeriesId memory = m.of_process(Metric::process_used, 7);
+  const SeriesId other = m.of_process(Metric::process_used, 8);
+  const SeriesId read = m.of_process(Metric::process_read, 7);
+  for (int s = 0; s <= 4000; s += 15) {
+    Batch batch;
+    const Timestamp now{from_seconds(s)};
+    batch.samples.push_back({now, m.used, load(s) + (4ULL << 30)});
+    batch.samples.push_back({now, memory, load(s)});
+    batch.samples.push_back({now, other, 4ULL << 30});
+    batch.samples.push_back({now, m.busy, 9000});  // by the other one
+    if (s % 30 == 0)
+      batch.samples.push_back({now, read, static_cast<std::uint64_t>(1.2 * static_cast<double>(load(s)))});
+    m.engine.ingest(batch);
+    if (s != 900) continue;
+    EXPECT_EQ(m.find(memory)->verdict.finding.state, State::loading);
+    EXPECT_THAT(m.find(memory)->verdict.finding.because, HasSubstr("GiB read"));
+    EXPECT_EQ(m.find(m.used)->verdict.finding.state, State::loading);
+    EXPECT_THAT(m.find(m.used)->verdict.finding.because, HasSubstr("pid 7: loading, "));
+  }
+  EXPECT_TRUE(m.changes.empty());
+}
+
+TEST(FactsOfAProcess, AreForgottenWithIt) {
+  Catalog catalog;
+  Engine engine(Config{}, catalog, 2);
+  const auto id = [&](Metric metric, std::uint32_t pid) { return catalog.intern({metric, "gpu", pid, 1}); };
+  for (std::uint32_t pid = 1; pid <= 20; ++pid) {
+    Batch batch;
+    const Timestamp now{from_seconds(pid)};
+    batch.samples.push_back({now, id(Metric::process_used, pid), 1 << 30});
+    batch.samples.push_back({now, id(Metric::process_read, pid), 1 << 20});
+    Event end;
+    end.time = now;
+    end.kind = Event::Kind::process_ended;
+    end.pid = pid;
+    end.pid_start_ticks = 1;
+    batch.events.push_back(end);
+    engine.ingest(batch);
+  }
+  EXPECT_LE(catalog.live(), 4U);
+}
+
+}  // namespace
+}  // namespace vramtrack
