@@ -18,7 +18,11 @@ int speaking_rank(Metric metric) {
     case Metric::device_reserved:
     case Metric::device_unattributed:
     case Metric::probe_live:
-    default:  // facts are no memory: no alert is about one
+    case Metric::device_busy:  // facts are no memory: no alert is about one
+    case Metric::device_received:
+    case Metric::process_busy:
+    case Metric::process_read:
+    case Metric::process_clients:
       break;
   }
   return 4;
