@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace vramtrack::actuate;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   static_cast<void>(parse_reset(text));
-  static_cast<void>(host_of_version(text));
+  static_cast<void>(parse_version(text));
   if (const auto summary = parse_summary(text)) {
     if (summary_words(*summary).empty() || summary_metrics(*summary).empty()) std::abort();
   }
