@@ -1,5 +1,5 @@
-// A regular expression from the configuration or the command line. <regex> takes two seconds per file to compile, so
-// only regex.cpp includes it.
+// A regular expression from the configuration, a policy or the command line, or one that we suggest. RE2's header is
+// slow to compile, so only regex.cpp includes it.
 #pragma once
 
 #include <memory>
@@ -9,25 +9,35 @@
 
 #include "core/result.hpp"
 
+namespace re2 {
+class RE2;
+}
+
 namespace vramtrack {
 
-/// A compiled ECMAScript regular expression. Copies share the compiled form; any thread may search.
+/// A compiled regular expression in RE2's syntax, on bytes: any text can be searched, also one that is not UTF-8. Time
+/// and memory of compiling and searching are proportional to pattern and text, whatever they contain, and nothing
+/// recurses. Copies share the compiled form; any thread may search.
 class Regex {
  public:
-  /// The error says what is wrong with `text`, in our own words: "a parenthesis is not closed".
-  static Result<Regex> compile(const std::string& text);
+  /// Named groups are written (?<name>...) or (?P<name>...). The error quotes the beginning of `text` and says what is
+  /// wrong with it: "'(' is not a regular expression: a parenthesis is not closed". Look-ahead, look-behind, references
+  /// back to a group and patterns above 4 KiB are refused.
+  static Result<Regex> compile(std::string_view text);
 
   /// Whether the expression matches anywhere in `text`.
-  [[nodiscard]] bool found_in(const std::string& text) const;
+  [[nodiscard]] bool found_in(std::string_view text) const;
 
-  /// The first match in `text`: the whole match, then each group, empty if it took no part. False if nothing matches,
-  /// or if that would cost too much. The views are into `text`, which should be a line: the cost may grow fast with it.
+  /// The first match in `text`: the whole match, then each group, empty if it took no part. False if nothing matches.
+  /// The views are into `text`.
   bool find(std::string_view text, std::vector<std::string_view>& groups) const;
 
+  /// The names of the groups, in the order of find(), from the first group; empty for a group without a name.
+  [[nodiscard]] std::vector<std::string> group_names() const;
+
  private:
-  struct Compiled;
-  explicit Regex(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}
-  std::shared_ptr<const Compiled> compiled_;
+  explicit Regex(std::shared_ptr<const re2::RE2> compiled) : compiled_(std::move(compiled)) {}
+  std::shared_ptr<const re2::RE2> compiled_;
 };
 
 }  // namespace vramtrack

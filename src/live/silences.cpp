@@ -127,8 +127,7 @@ Status check_silence(const Silence& s, Timestamp now) {
   if (s.ends <= now) return fail("the silence must end in the future");
   if (begins > now + kLongest || s.ends > begins + kLongest)
     return fail("a silence must begin within a year and last at most a year; for longer, use notify.silenced-gpus");
-  if (const auto regex = Regex::compile(s.command); !regex)
-    return fail(fmt::format("'{}' is not a regular expression: {}", s.command, regex.error().message));
+  if (const auto regex = Regex::compile(s.command); !regex) return fail(regex.error());
   return {};
 }
 
@@ -179,7 +178,7 @@ Result<Silences::Entry> Silences::entry_of(Silence silence) {
   Entry out;
   if (!silence.command.empty()) {
     auto regex = Regex::compile(silence.command);
-    if (!regex) return fail(fmt::format("'{}': {}", silence.command, regex.error().message));
+    if (!regex) return fail(std::move(regex.error()));
     out.command = std::move(*regex);
   }
   out.silence = std::move(silence);

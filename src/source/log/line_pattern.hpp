@@ -17,14 +17,15 @@ struct TextReading {
   std::string_view time, step, used, total, free, allocated, reserved, gpu, uuid, pid, name, user;
 };
 
-/// A compiled pattern. ECMAScript with named groups, (?<used>...) or (?P<used>...): those of TextReading.
+/// A compiled pattern with named groups, (?<used>...) or (?P<used>...): those of TextReading.
 class LinePattern {
  public:
-  /// REQUIRES a group `used`, `allocated` or `reserved`, or `free` and `total`. Errors quote the pattern and say what
-  /// is wrong.
+  static constexpr std::size_t kLongestLine = 4096;  ///< longer ones never match
+
+  /// REQUIRES a group `used`, `allocated` or `reserved`, or `free` and `total`. Errors say what is wrong.
   static Result<LinePattern> compile(const std::string& text);
 
-  /// False when the line does not match. Lines above 4 KiB never do.
+  /// False when the line does not match.
   bool read(std::string_view line, TextReading& out);
 
   [[nodiscard]] bool has_time() const { return has_time_; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,9 @@ using logtext::excerpt;
 using logtext::trim;
 
 constexpr std::size_t kMostLines = 4000;
-constexpr std::size_t kEnough = 3;  ///< lines of one kind
+constexpr std::size_t kEnough = 3;        ///< lines of one kind
+constexpr std::size_t kMostAmounts = 4;   ///< of a line that are named, and for which a pattern is tried
+constexpr std::size_t kLongestWord = 64;  ///< in a pattern
 
 struct Amount {
   std::string_view text;    ///< "4000 MiB"
@@ -97,7 +100,7 @@ std::string_view first_word(std::string_view label) {
 
 /// ", for example ..." with a pattern that reads the first of `amounts` that one can read.
 std::string for_example(std::string_view line, const std::vector<Amount>& amounts) {
-  for (const Amount& a : amounts) {
+  for (const Amount& a : std::span(amounts).first(std::min(amounts.size(), kMostAmounts))) {
     const auto begin = static_cast<std::size_t>(a.text.data() - line.data());
     if (const std::string pattern = example_pattern(line, begin, begin + a.text.size()); !pattern.empty())
       return fmt::format(", for example '{}'", pattern);
@@ -108,6 +111,7 @@ std::string for_example(std::string_view line, const std::vector<Amount>& amount
 }  // namespace
 
 std::string example_pattern(std::string_view line, std::size_t begin, std::size_t end) {
+  if (line.size() > LinePattern::kLongestLine) return {};  // no pattern matches it
   const std::string_view amount = line.substr(begin, end - begin);
   const std::size_t digits = std::min(amount.find_first_not_of("0123456789.,"), amount.size());
   const std::string_view unit = trim(amount.substr(digits));
@@ -116,9 +120,11 @@ std::string example_pattern(std::string_view line, std::size_t begin, std::size_
   const std::size_t last_digit = line.substr(0, begin).find_last_of("0123456789");
   const std::size_t from = last_digit == std::string_view::npos ? 0 : last_digit + 1;
   std::vector<std::string> candidates;
-  if (const std::string_view word = last_word(line.substr(from, begin - from)); !word.empty())
+  if (const std::string_view word = last_word(line.substr(from, begin - from));
+      !word.empty() && word.size() <= kLongestWord)
     candidates.push_back(escaped(word) + "[^0-9]*" + value);
-  if (const std::string_view word = first_word(line.substr(end)); !word.empty() && !logtext::is_digit(word.front()))
+  if (const std::string_view word = first_word(line.substr(end));
+      !word.empty() && word.size() <= kLongestWord && !logtext::is_digit(word.front()))
     candidates.push_back(value + "[^0-9]*" + escaped(word));
   for (std::string& pattern : candidates) {
     auto compiled = LinePattern::compile(pattern);
@@ -170,7 +176,9 @@ std::string why_no_text(std::string_view head) {
     }
     if (++unsaid != 1) continue;
     std::string all;
-    for (const Amount& a : amounts) all += fmt::format("{}'{}'", all.empty() ? "" : ", ", a.text);
+    const std::size_t named = std::min(amounts.size(), kMostAmounts);
+    for (const Amount& a : std::span(amounts).first(named)) all += fmt::format("{}'{}'", all.empty() ? "" : ", ", a.text);
+    if (named < amounts.size()) all += fmt::format(" and {} more", amounts.size() - named);
     unsaid_text = fmt::format(
         "line {} has {}, and no word such as 'used', 'allocated', 'memory' or 'VRAM' says which is memory in use of a "
         "GPU: "

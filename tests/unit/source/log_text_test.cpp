@@ -159,9 +159,34 @@ TEST(LinePattern, SaysWhatIsWrong) {
     return read_text(text, options).error;
   };
   EXPECT_THAT(error("(?<used>[0-9]+"), HasSubstr("a parenthesis is not closed"));
+  EXPECT_THAT(error("(?<used>[0-9]+)(?= MiB)"), HasSubstr("look-ahead"));
   EXPECT_THAT(error("(?<use>[0-9]+)"), HasSubstr("group 'use' is not known; the groups are time, step, used"));
   EXPECT_THAT(error("([0-9]+)"), HasSubstr("no group named used"));
   EXPECT_THAT(error("(?<used>[0-9]+)", "no number here\n"), HasSubstr("matches --line-pattern"));
+}
+
+std::string repeated(const std::string& text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+TEST(LinePattern, AnAlternativeThatTookNoPartSaysNothing) {
+  LogOptions options = utc();
+  options.line_pattern = "used (?<used>[0-9]+)|mem (?<used>[0-9]+)";
+  options.unit = "MiB";
+  EXPECT_THAT(read_text("used 7\nmem 8\nused 9\n", options).device("0"), SizeIs(3));
+}
+
+/// The library used before compiled the line that it suggests a pattern for by recursion, and the program ended.
+TEST(LinePattern, ALineOfAnyLengthIsRefusedInFewWords) {
+  for (const std::string& line :
+       {"mem 1000 MiB " + std::string(60'000, 'a'), std::string(60'000, 'a') + " 1000 MiB",
+        repeated("1000 MiB,", 20'000), repeated("1000 MiB a ", 300), std::string(1 << 20, '(')}) {
+    const auto r = read_text(repeated(line + '\n', 4));
+    EXPECT_NE(r.error, "") << line.substr(0, 20);
+    EXPECT_LT(r.error.size(), 2000U) << line.substr(0, 20);
+  }
 }
 
 TEST(FindStamp, FindsATimeAmongOtherWords) {
