@@ -318,9 +318,9 @@ void Judge::restart(bool keep_highs) {
 bool Judge::goes_on_as_held() const {
   if (held_.probability <= 0 || scales_.level(0).size() == 0) return false;
   const double expected_s = std::max(0.0, seconds_between(held_.time, last_) - held_.gap_s);
-  // The finest floor may dip within a cycle, so take the highest floor over the length of one gap.
-  return scales_.highest_floor_since(last_ - from_seconds(held_.gap_s)) >=
-         held_.floor_bytes + kSameRate * held_.rate_bytes_per_s * expected_s;
+  // The finest floor may dip within a cycle, so any floor over the length of one gap counts.
+  return scales_.reaches_since(last_ - from_seconds(held_.gap_s),
+                               held_.floor_bytes + kSameRate * held_.rate_bytes_per_s * expected_s);
 }
 
 /// The tail of a settling rise looks straight from close up. Where a coarser scale sees the same rise from further

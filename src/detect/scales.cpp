@@ -152,16 +152,20 @@ double Scales::floor_at(Timestamp time) const {
   return 0;
 }
 
-double Scales::highest_floor_since(Timestamp time) const {
-  double highest = 0;
+bool Scales::reaches_since(Timestamp time, double bytes) const {
+  if (bytes <= 0) return true;
+  const std::int64_t since = (time - first_).count();
   for (std::size_t k = 0; k < kLevels; ++k) {
     const Level& level = levels_[k];
     if (level.size() == 0) break;
-    for (std::size_t i = level.size(); i-- > 0 && (i + 1 == level.size() || end_of(k, level[i].slot) > time);)
-      highest = std::max(highest, static_cast<double>(level[i].floor_bytes));
+    // The first slot that ends after `time`, as a whole number: this runs at every close, and walks up to 576 buckets.
+    const std::int64_t width = Duration(kFinest).count() << k;
+    const std::int64_t first_slot = since < 0 ? -1 : since / width;
+    for (std::size_t i = level.size(); i-- > 0 && (i + 1 == level.size() || level[i].slot >= first_slot);)
+      if (static_cast<double>(level[i].floor_bytes) >= bytes) return true;
     if (start_of(k, level[0].slot) <= time) break;
   }
-  return highest;
+  return false;
 }
 
 double Scales::quiet_before_s(std::size_t k, Timestamp time, double low_bytes, double high_bytes) const {

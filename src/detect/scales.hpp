@@ -116,9 +116,10 @@ class Scales {
   /// The floor of the finest closed bucket that still covers `time`; of the last one before it in a gap; 0 when nothing
   /// is known of that time.
   [[nodiscard]] double floor_at(Timestamp time) const;
-  /// The highest floor of the closed buckets that end after `time`, at the finest level that reaches back that far; at
-  /// least the last bucket counts. 0 if none is closed.
-  [[nodiscard]] double highest_floor_since(Timestamp time) const;
+  /// Whether the floor of a closed bucket that ends after `time` is at least `bytes`, at the finest level that reaches
+  /// back that far or a finer one; at least the last bucket of each counts. Nothing is below 0 bytes. It ends at the
+  /// first such bucket, from the newest: on a rising series that is one of the first.
+  [[nodiscard]] bool reaches_since(Timestamp time, double bytes) const;
   /// How long before `time` the floors of level `k`, and further back those of coarser levels, stayed within [low,
   /// high] without a break; 0 if the bucket that ends at `time` is outside. O(48 a level).
   [[nodiscard]] double quiet_before_s(std::size_t k, Timestamp time, double low_bytes, double high_bytes) const;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "detect/evidence.hpp"
@@ -50,6 +51,43 @@ TEST(DriftEvidence, IsAMartingaleOverFairSigns) {
     mean += std::exp(log_product) / 64;
   }
   EXPECT_NEAR(mean, 1.0, 1e-5);
+}
+
+/// The same by its definition: the highest floor of all buckets that count.
+double highest_floor_since(const Scales& scales, Timestamp time) {
+  double highest = 0;
+  for (std::size_t k = 0; k < Scales::kLevels && scales.level(k).size() > 0; ++k) {
+    const Level& level = scales.level(k);
+    for (std::size_t i = 0; i < level.size(); ++i)
+      if (i + 1 == level.size() || scales.end_of(k, level[i].slot) > time)
+        highest = std::max(highest, static_cast<double>(level[i].floor_bytes));
+    if (scales.start_of(k, level[0].slot) <= time) break;
+  }
+  return highest;
+}
+
+TEST(Scales, ReachesWhatItsHighestFloorSinceReaches) {
+  EXPECT_FALSE(Scales().reaches_since(at(0), 1));
+  EXPECT_TRUE(Scales().reaches_since(at(0), 0));
+  for (const double begins_s : {0.0, 1.75e9 + 0.25}) {
+    Scales scales;
+    for (int i = 0; i < 2000; ++i)  // a staircase with falls and a gap
+      scales.observe(at(begins_s + 7.3 * i + (i > 900 ? 5000 : 0)), static_cast<float>((i * 37 % 101 + i / 9) % 240));
+    for (double before_s = -20; before_s < 21'000; before_s += 2.5) {
+      const Timestamp time = at(begins_s + 7.3 * 1999 + 5000 - before_s);
+      const double highest = highest_floor_since(scales, time);
+      EXPECT_TRUE(scales.reaches_since(time, highest)) << before_s;
+      EXPECT_FALSE(scales.reaches_since(time, highest + 0.5)) << before_s;
+    }
+    for (std::size_t k = 0; k < 4; ++k)  // at the borders of buckets, to the nanosecond
+      for (std::size_t i = 0; i < scales.level(k).size(); ++i)
+        for (const std::int64_t off_ns : {-1, 0, 1}) {
+          const Timestamp time = scales.end_of(k, scales.level(k)[i].slot) + std::chrono::nanoseconds(off_ns);
+          const double highest = highest_floor_since(scales, time);
+          EXPECT_TRUE(scales.reaches_since(time, highest));
+          EXPECT_FALSE(scales.reaches_since(time, highest + 0.5));
+        }
+  }
 }
 
 TEST(Scales, ABucketHoldsItsFloorAndPeakAtEveryLevel) {
