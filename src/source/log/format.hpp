@@ -79,6 +79,15 @@ struct LogFormatInfo {
   bool (*begins_record)(std::string_view line, std::string_view before) = nullptr;
   /// Whether a log that make() refuses is tried as text: its figures may have words beside them.
   bool may_be_text = true;
+  /// For a format that reads much of the head to be certain of little: recognise(), which may answer 0 where it could
+  /// not be more certain than `to_beat`. nullptr: recognise() is cheap.
+  int (*recognise_above)(std::string_view head, int to_beat) = nullptr;
+
+  /// How certain it is of `head`, or 0 if not more than another format, which is `to_beat`.
+  [[nodiscard]] int certainty_above(std::string_view head, int to_beat) const {
+    const int certainty = recognise_above != nullptr ? recognise_above(head, to_beat) : recognise(head);
+    return certainty > to_beat ? certainty : 0;
+  }
 };
 
 /// For formats in which every line can be read by itself.

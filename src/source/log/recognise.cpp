@@ -60,6 +60,14 @@ Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo&
 /// Screens of tools, which may stand between the lines of other programs.
 constexpr std::string_view kScreens[] = {"table", "smi-q", "gpustat-text", "rocm-smi", "nvtop"};
 
+/// The first of them that recognises `head`; nullptr: none.
+const LogFormatInfo* screen_in(std::string_view head) {
+  for (const std::string_view name : kScreens)
+    if (const LogFormatInfo* const format = find_log_format(name); format != nullptr && format->recognise(head) > 0)
+      return format;
+  return nullptr;
+}
+
 bool is_screen(const LogFormatInfo& format) {
   return std::find(std::begin(kScreens), std::end(kScreens), format.name) != std::end(kScreens);
 }
@@ -111,17 +119,15 @@ Result<RecognisedText> recognise_later(PlannedFile& planned) {
     const auto stretch = (*lines)->next(unread.rows);
     if (!stretch || stretch->text.empty()) break;
     seen += stretch->text.size();
-    for (const std::string_view name : kScreens) {
-      const LogFormatInfo* const format = find_log_format(name);
-      if (format == nullptr || format->recognise(stretch->text) == 0) continue;
-      planned.later_head = stretch->text;
-      auto parser = format->make({planned.later_head, planned.shown, &planned.options, &planned.zone});
-      if (!parser) return fail(std::move(parser.error()));
-      RecognisedText out;
-      out.format = format;
-      out.parser = std::move(*parser);
-      return out;
-    }
+    const LogFormatInfo* const format = screen_in(stretch->text);
+    if (format == nullptr) continue;
+    planned.later_head = stretch->text;
+    auto parser = format->make({planned.later_head, planned.shown, &planned.options, &planned.zone});
+    if (!parser) return fail(std::move(parser.error()));
+    RecognisedText out;
+    out.format = format;
+    out.parser = std::move(*parser);
+    return out;
   }
   return fail("no screen further on");
 }
@@ -155,11 +161,10 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
   } else {
     int best = 0;
     for (const LogFormatInfo* format : log_formats()) {
-      const int sure = format->recognise(head.text);
-      if (sure > best) {
-        best = sure;
-        out.format = format;
-      }
+      const int sure = format->certainty_above(head.text, best);
+      if (sure == 0) continue;
+      best = sure;
+      out.format = format;
     }
     if (out.format == nullptr) {
       if (std::string why = why_no_text(head.text); !why.empty()) return fail(std::move(why));
@@ -181,7 +186,7 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
       // Where most lines are text, what that reader says of them helps.
       constexpr int kMostlyText = 32;
       const LogFormatInfo* const prose = find_log_format(kPatternFormat);
-      if (out.format != prose && prose->recognise(head.text) >= kMostlyText)
+      if (out.format != prose && prose->certainty_above(head.text, kMostlyText - 1) > 0)
         return fail(fmt::format("as a text log: {}", text.error().message));
       // Without a header, any line with commas or numbers may pass for a row.
       if (parser.error().message.find("no header line") != std::string::npos)
@@ -208,6 +213,7 @@ Result<RecognisedText> recognise_behind_prefix(const LogHead& head, std::optiona
   std::string text = found->strip_lines(head.text);
   LogHead stripped = head;
   stripped.text = text;
+  if (screen_in(text) == nullptr) return fail("no screen behind a prefix");  // which asks five formats instead of all
   auto screens = recognise_text(stripped);
   if (!screens || !is_screen(*screens->format)) return fail("no screen behind a prefix");
   const std::size_t readings = count_readings(*screens->parser, stripped);
