@@ -63,6 +63,18 @@ bool literal_at(std::string_view text, std::size_t at, std::string_view literal)
   return true;
 }
 
+/// The first offset in [at, end) at which `is_there`, if the search has not been there before.
+template <class IsThere>
+std::optional<std::size_t> search(GapSearches::Search& known, std::size_t at, std::size_t end, IsThere is_there) {
+  if (at < known.from || at > known.until) known = {at, at, false};
+  while (!known.is_found && known.until < end) {
+    known.is_found = is_there(known.until);
+    if (!known.is_found) ++known.until;
+  }
+  if (known.is_found && known.until < end) return known.until;
+  return std::nullopt;
+}
+
 }  // namespace
 
 char normal(char c) {
@@ -132,7 +144,9 @@ Result<std::vector<Pattern::Element>> Pattern::parse(std::string_view text, std:
     } else if (c == '.' && text.substr(at, 2) == "..") {
       const bool in_line = text.substr(at, 3) != "...";
       at += in_line ? 2 : 3;
-      add(Kind::gap).in_line = in_line;
+      Element& gap = add(Kind::gap);
+      gap.in_line = in_line;
+      gap.gap = gap_count_++;
     } else if (c == '$' && at + 1 == text.size()) {
       add(Kind::line_end);
       ++at;
@@ -156,24 +170,26 @@ Result<Pattern> Pattern::compile(std::string_view text) {
     pattern.from_line_begin_ = true;
     at = 1;
   }
-  auto elements = parse(text, at, false);
+  auto elements = pattern.parse(text, at, false);
   if (!elements) return fail(elements.error().during(fmt::format("the wording \"{}\"", text)));
   pattern.elements_ = std::move(*elements);
-  for (const Element& element : pattern.elements_) {
-    if (element.kind == Kind::literal)
-      pattern.anchor_ += element.literal;
-    else if (element.kind == Kind::blank)
+  for (std::size_t i = 0; i < pattern.elements_.size(); ++i) {
+    const Element& element = pattern.elements_[i];
+    if (element.kind == Kind::blank) {
       pattern.anchor_ += ' ';
-    else
-      break;
+      continue;
+    }
+    if (element.kind != Kind::literal) break;
+    pattern.anchor_ += element.literal;
+    pattern.anchor_elements_ = i + 1;  // without the blanks at its end
   }
   while (!pattern.anchor_.empty() && pattern.anchor_.back() == ' ') pattern.anchor_.pop_back();
   if (pattern.anchor_.size() < 3) return fail(fmt::format("the wording \"{}\" does not begin with text", text));
   return pattern;
 }
 
-bool Pattern::match_one(const Element& element, const Element* next, std::string_view text, std::size_t& at,
-                        Match& out) {
+bool Pattern::match_one(const Element& element, const Element* next, std::string_view text, std::size_t& at, Match& out,
+                        GapSearches& searches) {
   switch (element.kind) {
     case Kind::literal:
       if (!literal_at(text, at, element.literal)) return false;
@@ -204,15 +220,15 @@ bool Pattern::match_one(const Element& element, const Element* next, std::string
     }
     case Kind::gap: {
       if (next == nullptr || next->kind != Kind::literal) return false;
-      const std::size_t last = std::min(text.size(), at + kGapBytes);
-      for (std::size_t i = at; i <= last; ++i) {
-        if (literal_at(text, i, next->literal)) {
-          at = i;
-          return true;
-        }
-        if (i < text.size() && element.in_line && text[i] == '\n') return false;
-      }
-      return false;
+      GapSearches::Gap& known = searches.gaps[element.gap];
+      // A text that is cut, as each is where its message must end, is not searched where it may go on.
+      std::size_t end = std::min(text.size() - std::min(text.size(), next->literal.size()), at + kGapBytes) + 1;
+      const auto is_line_end = [text](std::size_t i) { return text[i] == '\n'; };
+      if (element.in_line)
+        if (const auto line_end = search(known.line_end, at, std::min(end, text.size()), is_line_end)) end = *line_end;
+      const auto found = search(known.text, at, end, [&](std::size_t i) { return literal_at(text, i, next->literal); });
+      if (found) at = *found;
+      return found.has_value();
     }
     case Kind::line_end: {
       std::size_t end = at;
@@ -223,7 +239,7 @@ bool Pattern::match_one(const Element& element, const Element* next, std::string
       for (std::size_t n = 0; n < (element.repeats ? kMostRepeats : 1); ++n) {
         std::size_t then = at;
         const std::size_t captured = out.captured.size();
-        if (!match_all(element.group, text, then, out) || then == at) {
+        if (!match_all(element.group, text, then, out, searches) || then == at) {
           out.captured.resize(captured);
           break;
         }
@@ -234,23 +250,38 @@ bool Pattern::match_one(const Element& element, const Element* next, std::string
   return false;
 }
 
-bool Pattern::match_all(const std::vector<Element>& elements, std::string_view text, std::size_t& at, Match& out) {
+bool Pattern::match_all(std::span<const Element> elements, std::string_view text, std::size_t& at, Match& out,
+                        GapSearches& searches) {
   for (std::size_t i = 0; i < elements.size(); ++i) {
     const Element* const next = i + 1 < elements.size() ? &elements[i + 1] : nullptr;
-    if (!match_one(elements[i], next, text, at, out)) return false;
+    if (!match_one(elements[i], next, text, at, out, searches)) return false;
   }
   return true;
 }
 
-bool Pattern::match(std::string_view text, std::size_t begin, Match& out) const {
+bool Pattern::match(std::string_view text, std::size_t begin, Match& out, GapSearches& searches) const {
+  out.end = begin;
+  return match_from(0, text, begin, out, searches);
+}
+
+bool Pattern::match_behind_anchor(std::string_view text, std::size_t begin, std::size_t anchor_end, Match& out,
+                                  GapSearches& searches) const {
+  out.end = anchor_end;
+  return match_from(anchor_elements_, text, begin, out, searches);
+}
+
+/// From out.end on.
+bool Pattern::match_from(std::size_t element, std::string_view text, std::size_t begin, Match& out,
+                         GapSearches& searches) const {
   if (from_line_begin_) {
     std::size_t line = begin;
     while (line > 0 && (text[line - 1] == ' ' || text[line - 1] == '\t')) --line;
     if (line > 0 && text[line - 1] != '\n') return false;
   }
   out.captured.clear();
-  out.end = begin;
-  return match_all(elements_, text.substr(0, std::min(text.size(), begin + kMessageBytes)), out.end, out);
+  searches.gaps.resize(gap_count_);
+  return match_all(std::span(elements_).subspan(element), text.substr(0, std::min(text.size(), begin + kMessageBytes)),
+                   out.end, out, searches);
 }
 
 }  // namespace vramtrack::explain

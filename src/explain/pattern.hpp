@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +30,21 @@ struct Match {
   std::vector<Captured> captured;
 };
 
+/// What the gaps of one pattern have found so far in one text: matches at rising offsets search no byte twice, so that
+/// a text of many beginnings of a message costs no more than another. A new text needs a new one.
+struct GapSearches {
+  struct Search {
+    std::size_t from = 0;   ///< [from, until) has the text behind the gap at its end alone, if `is_found`
+    std::size_t until = 0;  ///< the offset of what was found, or the first that was not tried
+    bool is_found = false;
+  };
+  struct Gap {
+    Search text;
+    Search line_end;
+  };
+  std::vector<Gap> gaps;
+};
+
 /// The syntax of wordings.def:
 ///   text      itself; upper and lower case are the same
 ///   blank     one or more blanks, also line breaks with the quote marks ("> ", "| ") that follow them
@@ -47,8 +64,12 @@ class Pattern {
   /// The text with which every match begins: in lower case, one space for blanks, none at its end.
   [[nodiscard]] const std::string& anchor() const { return anchor_; }
 
-  /// Whether the message stands at `begin` of `text`, where the anchor does.
-  bool match(std::string_view text, std::size_t begin, Match& out) const;
+  /// Whether the message stands at `begin` of `text`, where the anchor does. `searches`: of earlier calls with this
+  /// pattern and text.
+  bool match(std::string_view text, std::size_t begin, Match& out, GapSearches& searches) const;
+  /// The same where the anchor was found to end at `anchor_end`.
+  bool match_behind_anchor(std::string_view text, std::size_t begin, std::size_t anchor_end, Match& out,
+                           GapSearches& searches) const;
 
  private:
   enum class Kind : std::uint8_t { literal, blank, figure, gap, group, line_end };
@@ -58,17 +79,23 @@ class Pattern {
     Figure figure = Figure::skipped;
     double unit_bytes = 0;       ///< of a figure whose unit stands elsewhere; 0: with the number
     bool in_line = false;        ///< of a gap
+    std::uint32_t gap = 0;       ///< its number in the pattern
     bool repeats = false;        ///< of a group
     std::vector<Element> group;  ///< has no groups itself
   };
 
-  static Result<std::vector<Element>> parse(std::string_view text, std::size_t& at, bool in_group);
-  static bool match_all(const std::vector<Element>& elements, std::string_view text, std::size_t& at, Match& out);
-  static bool match_one(const Element& element, const Element* next, std::string_view text, std::size_t& at,
-                        Match& out);
+  Result<std::vector<Element>> parse(std::string_view text, std::size_t& at, bool in_group);
+  static bool match_all(std::span<const Element> elements, std::string_view text, std::size_t& at, Match& out,
+                        GapSearches& searches);
+  bool match_from(std::size_t element, std::string_view text, std::size_t begin, Match& out,
+                  GapSearches& searches) const;
+  static bool match_one(const Element& element, const Element* next, std::string_view text, std::size_t& at, Match& out,
+                        GapSearches& searches);
 
   std::vector<Element> elements_;
   std::string anchor_;
+  std::size_t anchor_elements_ = 0;  ///< of elements_, those that it is made of
+  std::uint32_t gap_count_ = 0;
   bool from_line_begin_ = false;
 };
 

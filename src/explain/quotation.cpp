@@ -46,8 +46,11 @@ std::string plain(std::string_view text) {
                 {"\\n", "\n"}};
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
-    const auto mark = std::find_if(std::begin(kMarks), std::end(kMarks),
-                                   [&](const auto& known) { return text.substr(i).starts_with(known.mark); });
+    const bool may_begin = text[i] == '\xe2' || text[i] == '<' || text[i] == '\\';
+    const auto mark =
+        !may_begin ? std::end(kMarks) : std::find_if(std::begin(kMarks), std::end(kMarks), [&](const auto& known) {
+          return text.substr(i).starts_with(known.mark);
+        });
     if (mark != std::end(kMarks)) {
       out += mark->plain;
       i += mark->mark.size();

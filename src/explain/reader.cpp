@@ -14,6 +14,9 @@ constexpr std::size_t kBufferBytes = 1 << 20;
 constexpr std::size_t kBehindBytes = kBeforeBytes;
 constexpr std::size_t kMostMessages = 10'000;
 constexpr std::size_t kMostTextBytes = 300;
+/// To tell a message from a mention takes some microseconds, which a text of nothing else must not multiply.
+constexpr std::uint64_t kJudgedAtOnce = 500;
+constexpr std::uint64_t kBytesForOneJudged = 2000;
 /// A size of an address space, and no process's: the driver's "unknown" (2^64 - 1) as PyTorch prints it under WSL.
 constexpr double kNoSize = 1e18;
 
@@ -80,6 +83,7 @@ void Reader::scan(bool is_end) {
   all.anchors.find(text_, hits);
   struct Start {
     std::size_t begin;
+    std::size_t anchor_end;
     std::uint32_t index;
   };
   std::vector<Start> starts;
@@ -87,13 +91,16 @@ void Reader::scan(bool is_end) {
   const std::size_t until = is_end ? text_.size() : text_.size() - kMessageBytes;
   for (const Hit& hit : hits) {
     const std::size_t begin = begin_of(text_, hit.end, all.patterns[hit.index].anchor());
-    if (begin >= settled_ && begin < until) starts.push_back({begin, hit.index});
+    if (begin >= settled_ && begin < until) starts.push_back({begin, hit.end, hit.index});
   }
   std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) { return a.begin < b.begin; });
+  std::vector<GapSearches> searches(all.patterns.size());
+  Match match;  // kept for its memory: most beginnings go nowhere
   Found best;
   for (const Start& start : starts) {
-    Found found{start.begin, all.wordings[start.index], all.patterns[start.index].anchor().size(), {}};
-    if (!all.patterns[start.index].match(text_, start.begin, found.match)) continue;
+    const Pattern& pattern = all.patterns[start.index];
+    if (!pattern.match_behind_anchor(text_, start.begin, start.anchor_end, match, searches[start.index])) continue;
+    Found found{start.begin, all.wordings[start.index], pattern.anchor().size(), match};
     if (best.wording == nullptr || start.begin >= best.match.end) {
       if (best.wording != nullptr) take(best);
       best = std::move(found);
@@ -116,6 +123,7 @@ void Reader::scan(bool is_end) {
       static_cast<std::uint64_t>(std::count(from, text_.begin() + static_cast<std::ptrdiff_t>(keep_from), '\n'));
   counted_ = std::max(counted_, keep_from) - keep_from;
   text_.erase(0, keep_from);
+  erased_ += keep_from;
   settled_ -= std::min(settled_, keep_from);
 }
 
@@ -134,14 +142,18 @@ void Reader::take(const Found& found) {
     return;
   }
   const bool is_failure = found.wording->role != Role::context && found.wording->role != Role::frame;
-  if (is_failure && messages_.size() < kMostMessages &&
-      is_quotation(text_, found.begin, found.match.end, figure_count)) {
-    if (quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
-    return;
-  }
-  if (messages_.size() >= kMostMessages) {
+  const bool may_be_mention = is_failure && figure_count < 2;
+  if (messages_.size() >= kMostMessages ||
+      (may_be_mention && judged_ >= kJudgedAtOnce + (erased_ + found.begin) / kBytesForOneJudged)) {
     ++dropped_;
     return;
+  }
+  if (may_be_mention) {
+    ++judged_;
+    if (is_quotation(text_, found.begin, found.match.end, figure_count)) {
+      if (quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
+      return;
+    }
   }
   // The frames of one traceback are one sign.
   const bool is_frame = found.wording->role == Role::frame;

@@ -28,8 +28,9 @@ double read_unit(std::string_view text, std::size_t& at) {
   std::size_t end = at;
   while (end < text.size() && end - at < 6 && normal(text[end]) >= 'a' && normal(text[end]) <= 'z') ++end;
   if (end < text.size() && is_word(text[end])) return 0;
-  std::string unit;
-  for (std::size_t i = at; i < end; ++i) unit += normal(text[i]);
+  char letters[6];
+  for (std::size_t i = at; i < end; ++i) letters[i - at] = normal(text[i]);
+  const std::string_view unit(letters, end - at);
   static constexpr struct {
     std::string_view name;
     double bytes;

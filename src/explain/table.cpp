@@ -276,11 +276,11 @@ bool TableReader::take_tensor_line(std::string_view line) {
   const auto name = behind(line.substr(std::min(at, line.size())), "from ");
   if (!bytes || !name || name->empty()) return false;
   const std::string by(name->substr(0, kNameBytes));
-  const auto known = std::find_if(list_->all.begin(), list_->all.end(), [&](const Holding& h) { return h.by == by; });
-  if (known != list_->all.end()) {
-    known->bytes += *bytes;
-    ++known->count;
+  if (const auto known = list_->places.find(by); known != list_->places.end()) {
+    list_->all[known->second].bytes += *bytes;
+    ++list_->all[known->second].count;
   } else if (list_->all.size() < kMostKinds) {
+    list_->places.emplace(by, list_->all.size());
     list_->all.emplace_back();
     list_->all.back().bytes = *bytes;
     list_->all.back().by = by;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "explain/message.hpp"
@@ -38,6 +39,7 @@ struct HoldingList {
   std::uint64_t line = 0;
   std::uint64_t last_line = 0;
   std::vector<Holding> all;
+  std::unordered_map<std::string, std::size_t> places;  ///< of tensors in `all`, by name
 };
 
 /// Takes a text piece by piece, and holds at most 4 KiB of it. Any bytes are accepted. The cost is linear in the text.

@@ -20,14 +20,16 @@ Match matched(std::string_view pattern, std::string_view text) {
   const auto compiled = Pattern::compile(pattern);
   EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error().message);
   Match match;
-  EXPECT_TRUE(compiled && compiled->match(text, 0, match)) << pattern << " on " << text;
+  GapSearches searches;
+  EXPECT_TRUE(compiled && compiled->match(text, 0, match, searches)) << pattern << " on " << text;
   return match;
 }
 
 bool matches(std::string_view pattern, std::string_view text) {
   Match match;
+  GapSearches searches;
   const auto compiled = Pattern::compile(pattern);
-  return compiled && compiled->match(text, 0, match);
+  return compiled && compiled->match(text, 0, match, searches);
 }
 
 double size_of(std::string_view text) {
@@ -48,6 +50,45 @@ TEST(Sizes, AreReadAsProgramsSpellThem) {
   EXPECT_DOUBLE_EQ(size_of("12 Gigs"), 12) << "no unit that is known";
   EXPECT_DOUBLE_EQ(size_of("x"), -1);
   EXPECT_DOUBLE_EQ(size_of("9999999999999999999999999"), -1) << "no number of any machine";
+}
+
+TEST(Pattern, EarlierSearchesChangeNoMatch) {
+  const auto pattern = Pattern::compile("abc..xy...z{count}");
+  ASSERT_TRUE(pattern);
+  std::uint32_t random = 1;
+  for (int round = 0; round < 200; ++round) {
+    std::string text;
+    while (text.size() < 2500) {
+      random = random * 1664525 + 1013904223;
+      static constexpr std::string_view kPieces[] = {"abc", "xy", "z7",        "z",
+                                                     "\n",  "x",  ".........", "                    "};
+      text += kPieces[(random >> 20) % (round % 2 == 0 ? 8 : 6)];
+      if (round % 5 == 0 && random % 7 == 0) text.append(390, '-');
+    }
+    GapSearches searches;
+    for (std::size_t at = text.find("abc"); at != std::string::npos; at = text.find("abc", at + 1)) {
+      Match match;
+      Match alone;
+      GapSearches none;
+      const bool is_match = pattern->match(text, at, match, searches);
+      ASSERT_EQ(is_match, pattern->match(text, at, alone, none)) << at << " of " << text;
+      if (is_match) ASSERT_EQ(match.end, alone.end) << at << " of " << text;
+    }
+  }
+}
+
+/// Each byte is looked at once for all beginnings of a message, not once for each.
+TEST(Pattern, BeginningsShareTheSearchOfAGap) {
+  const auto pattern = Pattern::compile("abc..xy");
+  ASSERT_TRUE(pattern);
+  std::string text;
+  while (text.size() < 100'000) text += "abc";
+  GapSearches searches;
+  for (std::size_t at = 0; at + kGapBytes < text.size(); at += 3) {
+    Match match;
+    EXPECT_FALSE(pattern->match(text, at, match, searches));
+    ASSERT_EQ(searches.gaps[0].text.from, 3U) << at;  // it went on where the one before had ended
+  }
 }
 
 TEST(Pattern, TakesFigures) {
@@ -85,9 +126,10 @@ TEST(Pattern, StandsAtTheLine) {
   const auto killed = Pattern::compile("^Killed$");
   ASSERT_TRUE(killed);
   Match match;
-  EXPECT_TRUE(killed->match("a\n  Killed \n", 4, match));
-  EXPECT_FALSE(killed->match("x Killed", 2, match));
-  EXPECT_FALSE(killed->match("Killed by me", 0, match));
+  GapSearches none;  // it has no gaps
+  EXPECT_TRUE(killed->match("a\n  Killed \n", 4, match, none));
+  EXPECT_FALSE(killed->match("x Killed", 2, match, none));
+  EXPECT_FALSE(killed->match("Killed by me", 0, match, none));
 }
 
 TEST(Pattern, ErrorsNameTheFault) {

@@ -63,11 +63,26 @@ TEST(Reader, PiecesOfAnySizeGiveTheSame) {
 
 TEST(Reader, HoldsNoMoreThanItsShare) {
   std::string text;
-  for (int i = 0; i < 10'100; ++i) text += "OOMKilled\n";
+  for (int i = 0; i < 10'100; ++i) text += std::string(kMessage) + "\n";
   Reader reader;
   reader.feed(text);
   EXPECT_EQ(reader.finish().size(), 10'000U);
   EXPECT_EQ(reader.dropped_count(), 100U);
+}
+
+/// To tell a message from a mention costs as much as to read a thousand bytes.
+TEST(Reader, OfAFloodOfMessagesWithoutFiguresTheFirstAreJudged) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += "OOMKilled\n";
+  text += std::string(kMessage) + "\n";  // has figures, and is no mention
+  for (const std::size_t piece : {std::size_t{777}, text.size()}) {
+    Reader reader;
+    for (std::size_t at = 0; at < text.size(); at += piece) reader.feed(std::string_view(text).substr(at, piece));
+    const auto messages = reader.finish();
+    EXPECT_EQ(messages.size(), 1000U);
+    EXPECT_EQ(reader.dropped_count(), 99'001U);
+    EXPECT_EQ(messages.back().wording->name, "torch_mps");
+  }
 }
 
 TEST(Reader, BeginsThatGoNowhereCostNoMoreThanText) {
