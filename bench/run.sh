@@ -36,9 +36,9 @@ replay() {
 }
 
 many() {
-  heading "40,000 series with 25 readings each (target: 32 KB a series)"
-  log=$build/many-40000.csv
-  [ -s $log ] || { python3 bench/many_series.py uuid 40000 25 >$log.part && mv $log.part $log; }
+  heading "6,400 series with 156 readings each (target: 32 KB a series)"
+  log=$build/many-6400.csv
+  [ -s $log ] || { python3 bench/many_series.py uuid 6400 156 >$log.part && mv $log.part $log; }
   show "$build/vramtrack analyze --timezone UTC --format json $log"
   python3 bench/many_series.py measure $build/vramtrack analyze --timezone UTC --format json $log
 }

@@ -26,7 +26,8 @@ bool Ticks::add(const Batch& batch, const Take& take) {
       tick_.progress.push_back(batch.progress[next_progress]);
   };
   for (const Sample& sample : batch.samples) {
-    if (!tick_.samples.empty() && sample.time != time_) {
+    const bool is_full = tick_.samples.size() >= kMostOfATick || tick_.events.size() >= kMostOfATick;
+    if (!tick_.samples.empty() && (sample.time != time_ || is_full)) {
       readings_until(time_);
       if (!hand_over(take)) return false;
     }

@@ -9,8 +9,14 @@ namespace vramtrack {
 
 /// A tick is all samples of one instant and the events up to it. Recorded sources hand over thousands of
 /// samples at a time, cut anywhere; a caller that shows things as they happen takes them tick by tick.
+///
+/// A recording may hold any number of samples of one instant; what is said of a series at one instant last counts. An
+/// instant of more than kMostOfATick samples or events is handed over in parts, each a tick of that time.
 class Ticks {
  public:
+  /// More than the series of a recording (LogRows), which no instant of a live watch exceeds.
+  static constexpr std::size_t kMostOfATick = 1U << 15;
+
   /// The tick, which may be moved from, and its time. False: stop, and take no more.
   using Take = std::function<bool(Batch& tick, Timestamp time)>;
 

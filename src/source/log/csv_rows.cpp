@@ -414,6 +414,7 @@ CsvEntry* CsvRows::make_entry(LogRows& rows, Timestamp time) {
   begin_series(*e, plan_.further, pid.value_or(0), rows);
   entries_.push_back(std::move(e));
   last_ = entries_.size() - 1;
+  rows.keeps_text(entries_.back()->key.size());
   if (positions_ <= 1 && !key_columns_.empty()) entry_of_.emplace(entries_.back()->key, last_);
   return entries_.back().get();
 }

@@ -12,6 +12,8 @@ namespace {
 
 /// Records of a sorted log are read in batches of this many.
 constexpr std::size_t kRecordsAtOnce = 4096;
+/// Samples, and events, that may wait for rows that are earlier.
+constexpr std::size_t kMostWaiting = 1U << 17;
 /// A UTF-16 character may need four bytes: TextInput must never be asked for less.
 constexpr std::size_t kRoom = 8;
 
@@ -20,6 +22,16 @@ bool earlier(const Sample& a, const Sample& b) {
 }
 bool earlier_event(const Event& a, const Event& b) {
   return a.time < b.time;
+}
+
+/// Moves `rows` to `waiting`, which stays in order.
+template <class T>
+void merge_in(std::vector<T>& waiting, std::vector<T>& rows, bool (*is_earlier)(const T&, const T&)) {
+  std::stable_sort(rows.begin(), rows.end(), is_earlier);
+  const auto old = static_cast<std::ptrdiff_t>(waiting.size());
+  waiting.insert(waiting.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+  rows.clear();
+  std::inplace_merge(waiting.begin(), waiting.begin() + old, waiting.end(), is_earlier);
 }
 
 }  // namespace
@@ -246,13 +258,8 @@ void LogFile::order() {
     settled_ = rows.newest();
     return;
   }
-  waiting_.insert(waiting_.end(), rows.samples.begin(), rows.samples.end());
-  rows.samples.clear();
-  waiting_events_.insert(waiting_events_.end(), std::make_move_iterator(rows.events.begin()),
-                         std::make_move_iterator(rows.events.end()));
-  rows.events.clear();
-  std::stable_sort(waiting_.begin(), waiting_.end(), earlier);
-  std::stable_sort(waiting_events_.begin(), waiting_events_.end(), earlier_event);
+  merge_in(waiting_, rows.samples, earlier);
+  merge_in(waiting_events_, rows.events, earlier_event);
   if (rows.series_follow_one_another()) {
     rows.warn(
         "the log lists one series after another: its series are analysed one after another, too; sort it by its time "
@@ -260,7 +267,10 @@ void LogFile::order() {
   } else {
     hold_ = std::max(hold_, rows.disorder());
   }
-  const Timestamp until = ended_ ? Timestamp::max() : rows.newest() - hold_;
+  Timestamp until = ended_ ? Timestamp::max() : rows.newest() - hold_;
+  // Rows that come faster than any log of a GPU: the older half does not wait any longer for rows that are late.
+  if (waiting_.size() > kMostWaiting) until = std::max(until, waiting_[waiting_.size() / 2].time);
+  if (waiting_events_.size() > kMostWaiting) until = std::max(until, waiting_events_[kMostWaiting / 2].time);
   const auto cut = std::upper_bound(waiting_.begin(), waiting_.end(), until,
                                     [](Timestamp t, const Sample& s) { return t < s.time; });
   for (auto it = waiting_.begin(); it != cut; ++it) {

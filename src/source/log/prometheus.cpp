@@ -19,6 +19,8 @@
 namespace vramtrack {
 namespace {
 
+constexpr std::size_t kEntryBytes = 32;  ///< of a map, an eighth of what it takes
+
 using logtext::trim;
 
 /// One line of the text, cut; views into the line.
@@ -126,6 +128,7 @@ class Prometheus final : public DumpParser<LineReader> {
   Series* series_of(const Sampled& sample, LogRows& rows) {
     const auto [name, is_new] = metrics_.try_emplace(std::string(sample.name));
     if (is_new) {
+      rows.keeps_text(sample.name.size() + kEntryBytes);
       name->second = gpu_metric(sample.name);
       if (name->second && name->second->unit_bytes == 0) {
         name->second->unit_bytes = unit_ != 0 ? unit_ : kBytesPerMiB;
@@ -140,6 +143,7 @@ class Prometheus final : public DumpParser<LineReader> {
     key += sample.labels;
     const auto [it, fresh] = series_.try_emplace(std::move(key));
     if (fresh) {
+      rows.keeps_text(it->first.size() + kEntryBytes);
       it->second.metric = *name->second;
       it->second.gpu = gpu_of_labels(read_labels(sample.labels));
     }

@@ -42,14 +42,23 @@ std::optional<std::uint64_t> total_of_message(std::string_view line) {
 
 SeriesId LogRows::intern(const SeriesKey& key) {
   const SeriesId id = catalog_.intern(key);
-  if (catalog_.size() > kMostSeries && refusal_.empty())
-    refusal_ = fmt::format(
-        "{}:{}: more than {} GPUs and processes, the most that can be analysed together; if a column of other numbers "
-        "is "
-        "read as their ids, remove it, otherwise split the log",
-        file_, line, kMostSeries);
+  keeps_text(0);
   if (last_of_.size() <= index_of(id)) last_of_.resize(index_of(id) + 1, kNever);
   return id;
+}
+
+void LogRows::keeps_text(std::size_t bytes_of_text) {
+  name_bytes_ += bytes_of_text;
+  const std::size_t all = std::max(catalog_.size(), devices_.size() + processes_.size());
+  const std::size_t living = devices_.size() + alive_.size();
+  const std::size_t bytes =
+      all * SeriesBudget::kSeriesBytes + living * SeriesBudget::kLivingBytes + name_bytes_ * SeriesBudget::kCopies;
+  if (bytes <= SeriesBudget::kBytes || !refusal_.empty()) return;
+  refuse(
+      fmt::format("{}:{}: {} GPUs and processes up to here, {} of them at once, with {} KiB of names, are more than "
+                  "can be analysed together; if a column of other numbers or texts is read as their ids or names, "
+                  "remove it, otherwise split the log",
+                  file_, line, all, living, name_bytes_ / 1024));
 }
 
 std::size_t LogRows::device(const LogDevice& device) {
@@ -60,6 +69,7 @@ std::size_t LogRows::device(const LogDevice& device) {
   if (device_of_[at] == SIZE_MAX) {
     device_of_[at] = devices_.size();
     devices_.push_back({id, std::nullopt, 0});
+    keeps_text(id.size() + known.name.size() + known.text.size());
   }
   DeviceInfo info;
   info.id = id;
@@ -166,6 +176,7 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
   processes_.push_back(std::move(p));
   alive_.push_back(processes_.size() - 1);
   known.listed.push_back(processes_.size() - 1);
+  keeps_text(name.size() + user.size() + kind.size());
   return processes_.size() - 1;
 }
 

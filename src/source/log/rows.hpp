@@ -19,8 +19,14 @@
 
 namespace vramtrack {
 
-/// Most series of a recording, including ended ones; more are refused. At up to 32 KiB each they take up to 3 GiB.
-inline constexpr std::size_t kMostSeries = 100'000;
+/// The budget of a recording: what its GPUs, processes and names may take while it is analysed. A log that needs more
+/// is refused. It is what leaves a log of any content below 256 MiB.
+struct SeriesBudget {
+  static constexpr std::size_t kBytes = 208U << 20;
+  static constexpr std::size_t kSeriesBytes = 8U << 10;   ///< a GPU or a process, also when it has ended
+  static constexpr std::size_t kLivingBytes = 24U << 10;  ///< its detectors, while it is watched
+  static constexpr std::size_t kCopies = 8;               ///< of a text: parsers and the catalog have their own
+};
 
 /// Rows of one log. Not thread-safe. `catalog` and `roster` must outlive it.
 class LogRows {
@@ -60,6 +66,9 @@ class LogRows {
   /// Ends every process on `device` (kEveryDevice: all) last seen before `clock_s`, an event at `time` each.
   static constexpr std::size_t kEveryDevice = SIZE_MAX;
   void end_unseen(std::size_t device, double clock_s, Timestamp time);
+
+  /// A parser, or the catalog, keeps a text of the log for as long as it is read: its share of the SeriesBudget.
+  void keeps_text(std::size_t bytes);
 
   // --- messages ---
   /// The line being read, `message`, says that a GPU ran out of memory: adds an event at the time of the last reading.
@@ -183,6 +192,7 @@ class LogRows {
   std::vector<Process> processes_;
   bool bytes_withheld_ = false;     ///< some process was listed without its memory: then an empty list means nothing
   std::vector<std::size_t> alive_;  ///< positions in processes_
+  std::size_t name_bytes_ = 0;      ///< of all devices and processes
   std::unordered_map<std::uint32_t, Pid> pids_;
   SourceNotes notes_;
   std::vector<Timestamp> last_of_;  ///< by series id

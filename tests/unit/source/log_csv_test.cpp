@@ -399,11 +399,25 @@ TEST(Csv, IdsThatDifferWhileTimeStandsStillAreSeries) {
 }
 
 TEST(Csv, MoreSeriesThanCanBeAnalysedAreRefused) {
-  std::string text = "timestamp,gpu_uuid,pid,used_gpu_memory [MiB]\n";
-  for (int i = 0; i < 100'010; ++i) text += fmt::format("2026-03-01T10:00:{:02}Z,GPU-a,{},5\n", i / 10'000, 1 + i);
-  const auto r = read_text(text);
-  EXPECT_THAT(r.error, HasSubstr("more than 100000 GPUs and processes"));
-  EXPECT_THAT(r.error, HasSubstr("split the log"));
+  const std::string head = "timestamp,gpu_uuid,pid,process_name,used_gpu_memory [MiB]\n";
+  std::string living = head;
+  for (int i = 0; i < 7000; ++i) living += fmt::format("2026-03-01T10:00:00Z,GPU-a,{},python,5\n", 1 + i);
+  EXPECT_THAT(read_text(living).error, HasSubstr("of them at once"));
+  EXPECT_THAT(read_text(living).error, HasSubstr("split the log"));
+  // Those that have ended take less, also where their memory is not known.
+  for (const char* const bytes : {"5", "[N/A]"}) {
+    std::string ended = head;
+    for (int i = 0; i < 30'000; ++i) {
+      if (i == 20'000) EXPECT_EQ(read_text(ended).error, "");
+      ended += fmt::format("2026-03-01T{:02}:{:02}:{:02}Z,GPU-a,{},python,{}\n", i / 36'000, i / 600 % 60, i / 10 % 60,
+                           1 + i, bytes);
+    }
+    EXPECT_THAT(read_text(ended).error, HasSubstr("split the log")) << bytes;
+  }
+  std::string named = head;
+  for (int i = 0; i < 40; ++i)
+    named += fmt::format("2026-03-01T10:00:{:02}Z,GPU-a,{},{},5\n", i, 1 + i, std::string(900'000, 'x'));
+  EXPECT_THAT(read_text(named).error, HasSubstr("KiB of names"));
 }
 
 TEST(Csv, TakesARowNumberForNoGpu) {

@@ -49,6 +49,31 @@ TEST(Ticks, SamplesOfOneInstantAreOneTickHoweverTheyAreCut) {
   EXPECT_EQ(taken.ticks, (Pairs{{1, 2}, {2, 2}, {3, 1}}));
 }
 
+TEST(Ticks, AnInstantOfAnySizeIsHandedOverInParts) {
+  Ticks ticks;
+  Taken taken;
+  Batch batch;
+  for (int part = 0; part < 10; ++part) {
+    batch.clear();
+    for (int i = 0; i < 10'000; ++i) {
+      batch.samples.push_back(sample(7, 1));
+      batch.events.push_back(event(7));
+      if (i % 2 == 0) batch.events.push_back(event(7));
+    }
+    EXPECT_TRUE(ticks.add(batch, taken.take()));
+  }
+  EXPECT_TRUE(ticks.finish(taken.take()));
+  std::size_t samples = 0;
+  for (const auto& [second, count] : taken.ticks) {
+    EXPECT_EQ(second, 7);
+    EXPECT_LE(count, Ticks::kMostOfATick);
+    samples += count;
+  }
+  EXPECT_EQ(samples, 100'000U);
+  EXPECT_EQ(taken.events, 150'000U);
+  EXPECT_GE(taken.ticks.size(), 5U);
+}
+
 TEST(Ticks, EventsGoWithTheTickThatSeesThem) {
   Ticks ticks;
   Taken taken;
