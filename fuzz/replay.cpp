@@ -1,7 +1,7 @@
-// The fuzz targets without libFuzzer: runs a target on each file of a folder. So every build compiles the targets and
-// tries their committed inputs, with any compiler and any sanitizer.
+// The fuzz targets without libFuzzer: runs a target on each file of a folder, or on a file. So every build compiles the
+// targets and tries their committed inputs, with any compiler and any sanitizer.
 //
-//   fuzz_NAME CORPUS...
+//   fuzz_NAME CORPUS|FILE...
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -20,14 +20,19 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t*, std::size_t size, std::si
 
 int main(int count, char** arguments) {
   std::size_t inputs = 0;
+  const auto run = [&inputs](const std::filesystem::path& file) {
+    std::fprintf(stderr, "%s\n", file.c_str());  // the last one named is the one that failed
+    std::ifstream stream(file, std::ios::binary);
+    const std::vector<char> bytes((std::istreambuf_iterator<char>(stream)), {});
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    ++inputs;
+  };
   for (int i = 1; i < count; ++i) {
-    for (const auto& file : std::filesystem::directory_iterator(arguments[i])) {
-      std::fprintf(stderr, "%s\n", file.path().c_str());  // the last one named is the one that failed
-      std::ifstream stream(file.path(), std::ios::binary);
-      const std::vector<char> bytes((std::istreambuf_iterator<char>(stream)), {});
-      LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-      ++inputs;
+    if (!std::filesystem::is_directory(arguments[i])) {
+      run(arguments[i]);
+      continue;
     }
+    for (const auto& file : std::filesystem::directory_iterator(arguments[i])) run(file.path());
   }
   if (inputs == 0) {
     std::fprintf(stderr, "no input in the folders named\n");

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs every fuzz target: first its committed corpus (each file must pass), then SECONDS of new input.
+# Runs every fuzz target: first its committed corpus and the same grown to the limits of fuzz/limits.txt (each file must pass),
+# then SECONDS of new input up to those limits.
 #
 #   scripts/fuzz.sh BUILD_DIR [SECONDS]      0 seconds: the corpus only
 #
@@ -21,10 +22,16 @@ for target in "$build"/fuzz_*; do
     status=1
     continue
   fi
+  limit=$(sed -n "s/^$name \([0-9]*\) .*/\1/p" fuzz/limits.txt)
   mkdir -p "$build/corpus/$name"
   log=$build/fuzz-$name.log
+  if ! scripts/fuzz_limits.py "$build" "$name" --sanitized >"$build/fuzz-limits-$name.log" 2>&1; then
+    cat "$build/fuzz-limits-$name.log" >&2
+    status=1
+    continue
+  fi
   if ! "$target" -runs=0 -rss_limit_mb=1024 -timeout=10 -artifact_prefix="$build/crash-$name-" "$committed" >"$log" 2>&1 ||
-    { [ "$seconds" -gt 0 ] && ! "$target" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 \
+    { [ "$seconds" -gt 0 ] && ! "$target" -max_total_time="$seconds" -max_len="$limit" -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 \
       -artifact_prefix="$build/crash-$name-" "$build/corpus/$name" "$committed" >>"$log" 2>&1; }; then
     tail -n 40 "$log" >&2
     echo "fuzz: $name failed; the input is $build/crash-$name-*, the log $log" >&2

@@ -17,6 +17,8 @@ import sys
 import time
 from pathlib import Path
 
+from fuzz_limits import limits
+
 ROOT = Path(__file__).resolve().parent.parent
 # By the clock on the wall: a busy machine may give the fuzzer no processor for seconds.
 OPTIONS = ["-rss_limit_mb=2048", "-malloc_limit_mb=1024", "-timeout=60", "-print_final_stats=1"]
@@ -36,7 +38,7 @@ def run(build, name, seconds):
     before = set(build.glob(f"crash-{name}-*"))
     end, executions, edges, findings, failed = time.monotonic() + seconds, 0, 0, 0, 0
     while (left := int(end - time.monotonic())) > 0 and failed < MOST_FINDINGS:
-        command = [str(target), *OPTIONS, f"-max_total_time={left}", f"-artifact_prefix={build}/crash-{name}-"]
+        command = [str(target), *OPTIONS, f"-max_len={limits()[name]}", f"-max_total_time={left}", f"-artifact_prefix={build}/crash-{name}-"]
         ended = subprocess.run(command + inputs(build, name), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE, env=dict(os.environ, LLVM_PROFILE_FILE="/dev/null"))
         text = ended.stderr.decode(errors="replace")

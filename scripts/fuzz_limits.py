@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Runs a fuzz target on its committed inputs, grown to the limit that the code allows, within bounds of time and memory.
+
+    scripts/fuzz_limits.py BUILD_DIR [NAME ...] [--sanitized] [--keep FOLDER]
+
+Each input of fuzz/corpus/NAME is repeated up to the size that fuzz/limits.txt gives: as a whole (a file of many records), and its
+longest line without a line feed (a line of any length), and that line's first and last bytes (one field of any length). The
+bounds are 768 MiB, since a target holds what it read several times over to compare it, and 10 s of processor time and 10 more
+for each MiB, since its checks are not optimized; VRAMTRACK_TEST_PATIENCE multiplies them. --keep writes the grown inputs to FOLDER/NAME
+and runs nothing, so that libFuzzer begins with them. Exit status: 1 if an input crashed, hung or took too much.
+"""
+
+import argparse
+import os
+import resource
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CORPUS = ROOT / "fuzz" / "corpus"
+MIB = 1 << 20
+# A target holds its input, copies of it, and what it read of them several times over, for comparing.
+MOST_BYTES = 768 * MIB
+SECONDS = 10.0
+SECONDS_PER_MIB = 10.0
+
+
+def limits():
+    lines = (ROOT / "fuzz" / "limits.txt").read_text().splitlines()
+    return {line.split()[0]: int(line.split()[1]) for line in lines if line and not line.startswith("#")}
+
+
+def repeated(unit, size):
+    return (unit * (size // len(unit) + 1))[:size] if unit else b""
+
+
+def grown(data, size):
+    """(kind, bytes): what `data` becomes. The first byte, by which some targets choose what they try, stays."""
+    if not data or len(data) >= size:
+        return
+    yield "file", repeated(data, size)
+    lines = data.split(b"\n")
+    longest = max(lines, key=len)
+    if not longest:
+        return
+    first = b"\n".join(lines[:2])[: size // 2] + b"\n"
+    yield "line", first + repeated(longest, size - len(first))
+    half = len(longest) // 2
+    for kind, byte in (("digits", b"7"), ("letters", b"a"), ("brackets", b"(")):
+        begin, end = first + longest[:half], longest[half:] + b"\n"
+        if len(begin) + len(end) < size:
+            yield kind, begin + repeated(byte, size - len(begin) - len(end)) + end
+
+
+def run(command, seconds, is_sanitized):
+    """(what went wrong or "", seconds of processor time, bytes) of one run."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if not is_sanitized:  # whose shadow takes terabytes of addresses
+            resource.setrlimit(resource.RLIMIT_AS, (4 * MOST_BYTES, 4 * MOST_BYTES))
+        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+        os.dup2(write, 1)
+        os.dup2(write, 2)
+        try:
+            os.execv(command[0], command)
+        finally:
+            os._exit(127)
+    os.close(write)
+    with os.fdopen(read, "rb") as said:
+        text = said.read()[-2000:].decode(errors="replace")
+    _, status, used = os.wait4(pid, 0)
+    took, most = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+    wrong = ""
+    if took > seconds:
+        wrong = f"took more than {seconds:.0f} s of processor time"
+    elif status != 0:
+        wrong = f"ended with {os.waitstatus_to_exitcode(status)}: {text}"
+    elif most > MOST_BYTES and not is_sanitized:
+        wrong = f"took {most // MIB} MiB, more than {MOST_BYTES // MIB} MiB"
+    return wrong, took, most
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("build", type=Path)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--sanitized", action="store_true", help="the targets are slow, and have no bound of memory")
+    parser.add_argument("--keep", type=Path)
+    arguments = parser.parse_args()
+    patience = float(os.environ.get("VRAMTRACK_TEST_PATIENCE", "5")) / 5 * (10 if arguments.sanitized else 1)
+    failed = 0
+    table = []
+    for name in arguments.names or sorted(limits()):
+        target = arguments.build / f"fuzz_{name}"
+        if not target.exists() and not arguments.keep:
+            print(f"fuzz_limits: {name}: there is no {target}", file=sys.stderr)
+            continue
+        size = limits()[name]
+        seconds = patience * (SECONDS + SECONDS_PER_MIB * size / MIB)
+        inputs, worst_s, worst_bytes, most_bytes = 0, 0.0, 0, 0
+        with tempfile.TemporaryDirectory(prefix="vramtrack-fuzz-") as temporary:
+            folder = arguments.keep / name if arguments.keep else Path(temporary)
+            folder.mkdir(parents=True, exist_ok=True)
+            for file in sorted((CORPUS / name).iterdir()):
+                for kind, data in grown(file.read_bytes(), size):
+                    path = folder / f"{file.name}-{kind}"
+                    path.write_bytes(data)
+                    inputs += 1
+                    most_bytes = max(most_bytes, len(data))
+                    if arguments.keep:
+                        continue
+                    wrong, took, most = run([str(target.resolve()), str(path)], seconds, arguments.sanitized)
+                    worst_s, worst_bytes = max(worst_s, took), max(worst_bytes, most)
+                    if wrong:
+                        failed += 1
+                        kept = arguments.build / f"limit-{name}-{path.name}"
+                        kept.write_bytes(data)
+                        print(f"fuzz_limits: {name}: {kept}: {wrong}", file=sys.stderr, flush=True)
+                    path.unlink()
+        table.append((name, inputs, most_bytes, worst_s, worst_bytes // MIB))
+    if not arguments.keep:
+        print("| target | inputs | largest, bytes | longest, s | most, MiB |\n|---|---|---|---|---|")
+        for row in table:
+            print("| {} | {} | {} | {:.2f} | {} |".format(*row))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
