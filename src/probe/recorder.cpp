@@ -87,8 +87,12 @@ bool open_ring() {
   if (directory == nullptr || *directory == '\0') return false;
   if (!the_ring.create(directory)) {
     Line<512> line;
+    const bool is_too_large = errno == EFBIG;
     const bool is_limited = number_setting("VRAMTRACK_PROBE_LIMIT_BYTES") != 0 && the_ring.create_private();
-    line.add("cannot record: no ring could be created in ").add(directory).add("; the program runs on without it");
+    line.add("cannot record: no ring could be created in ")
+        .add(directory)
+        .add(is_too_large ? " within this process's limit for files (ulimit -f)" : "")
+        .add("; the program runs on without it");
     warn(is_limited ? line.add(", within its limit").view() : line.view());
     if (is_limited) set_first_limits(the_ring.header());
     return is_limited;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,10 +18,14 @@
 namespace vramtrack::probe {
 namespace {
 
-/// By the kernel: the C library's fstat() has a new version since 2.33. 0: not an open file.
-std::uint64_t inode_of(int file) {
+/// By the kernel: the C library's fstat() has a new version since 2.33. All 0: not an open file.
+struct stat status_of(int file) {
   struct stat status {};
-  return syscall(SYS_fstat, file, &status) == 0 ? static_cast<std::uint64_t>(status.st_ino) : 0;
+  if (syscall(SYS_fstat, file, &status) != 0) status = {};
+  return status;
+}
+std::uint64_t inode_of(int file) {
+  return static_cast<std::uint64_t>(status_of(file).st_ino);
 }
 
 std::uint64_t nanoseconds(clockid_t clock) {
@@ -35,7 +40,7 @@ constexpr int kLowestFile = 500;
 /// 64 KiB. A page that is touched for the first time takes a fault, which costs more than all the rest of a record
 /// (15 us in some virtual machines), and one record in 128 would meet one. 16 pages at once cost little more than one.
 constexpr std::uint64_t kSlotsPagedIn = 2048;
-static_assert(kRingSlots % kSlotsPagedIn == 0);
+static_assert(kFewestRingSlots % kSlotsPagedIn == 0);
 /// MADV_POPULATE_WRITE, which C libraries do not know yet. Linux before 5.14 refuses it: each page is a fault again.
 constexpr int kPopulateWrite = 23;
 
@@ -54,14 +59,63 @@ Line<4096>& name(Line<4096>& path, const char* directory, const char* prefix, st
   return path.add(directory).add(prefix).add(static_cast<std::uint64_t>(getpid())).add(".").add(number);
 }
 
-/// Under a name that no reader looks at, which is given in `path`; -1: none.
-int create_file(const char* directory, Line<4096>& path) {
-  for (std::uint64_t number = 1; number <= kMostNames; ++number) {
-    if (name(path, directory, "/.ring.", number).is_cut()) return -1;
-    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file >= 0 || errno != EEXIST) return file;
+/// How large this process may make a file: growing one beyond it is a signal that kills.
+std::uint64_t file_size_limit() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+/// Ends with this image of the process: by exit, by a signal, by exec. false: somebody else has it; without such locks
+/// (Linux before 3.15) nobody does.
+bool lock(int file) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return fcntl(file, F_OFD_SETLK, &lock) == 0;
+}
+
+struct File {
+  int number = -1;  ///< -1: none
+  std::uint64_t slots = 0;
+};
+
+/// Under a name that no reader looks at, which is given in `path`.
+File take_spare(const char* directory, Line<4096>& path) {
+  for (std::uint64_t i = 0; i < kSpareRings; ++i) {
+    path = {};
+    if (path.add(directory).add(kSpareRing).add(i).is_cut()) break;
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (file < 0) continue;
+    const std::uint64_t slots = ring_slots(static_cast<std::uint64_t>(status_of(file).st_size));
+    std::uint64_t magic = 0;  // of a ring that has ended, if its name is gone already
+    if (slots != 0 && lock(file) && pread(file, &magic, sizeof magic, 0) == sizeof magic && magic == 0)
+      return {file, slots};
+    close(file);
   }
-  return -1;
+  return {};
+}
+
+/// The same, of this process.
+File create_file(const char* directory, Line<4096>& path) {
+  const std::uint64_t slots = ring_slots(file_size_limit());
+  if (slots == 0) {
+    errno = EFBIG;
+    return {};
+  }
+  for (std::uint64_t number = 1; number <= kMostNames; ++number) {
+    if (name(path, directory, "/.ring.", number).is_cut()) return {};
+    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file >= 0) return {file, slots};
+    if (errno != EEXIST) return {};
+  }
+  return {};
+}
+
+/// Room is taken now: a full file system is an error here, and not SIGBUS in the program later.
+bool take_room(int file, std::size_t bytes) {
+  if (fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0) return true;
+  // A file system that knows no such call is written to, which the limit forbids within a file as well.
+  return errno == EOPNOTSUPP && bytes <= file_size_limit() && posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
 }
 
 /// Gives the ring at `hidden` its name, the first that is free.
@@ -81,21 +135,20 @@ bool publish(const char* directory, const Line<4096>& hidden) {
 
 bool Ring::create(const char* directory) {
   Line<4096> hidden;
-  const int file = create_file(directory, hidden);
-  if (file < 0) return false;
-  const std::size_t bytes = kRingHeaderBytes + kRingSlots * sizeof(Slot);
-  // Room is taken now: a full file system is an error here, and not SIGBUS in the program later.
+  File file = take_spare(directory, hidden);
+  if (file.number < 0) file = create_file(directory, hidden);
+  if (file.number < 0) return false;
+  const std::size_t bytes = ring_bytes(file.slots);
   void* mapped = MAP_FAILED;
-  if (posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0)
-    mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (take_room(file.number, bytes)) mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number, 0);
   if (mapped == MAP_FAILED) {
-    close(file);
+    close(file.number);
     unlink(hidden.c_str());
     return false;
   }
-  begin(mapped, bytes);
-  page_in(mapped, kRingHeaderBytes + kSlotsPagedIn * sizeof(Slot));
-  hold(file);
+  begin(mapped, bytes, file.slots);
+  page_in(mapped, ring_bytes(kSlotsPagedIn));
+  hold(file.number);
   // A reader takes the ring from here on.
   if (publish(directory, hidden)) return true;
   unlink(hidden.c_str());
@@ -106,36 +159,34 @@ bool Ring::create(const char* directory) {
 bool Ring::create_private() {
   void* mapped = reserve(kRingHeaderBytes);
   if (mapped == nullptr) return false;
-  begin(mapped, kRingHeaderBytes);
+  begin(mapped, kRingHeaderBytes, 0);
   slots_ = nullptr;
   return true;
 }
 
-void Ring::begin(void* mapped, std::size_t bytes) {
+void Ring::begin(void* mapped, std::size_t bytes, std::uint64_t slots) {
   auto* header = static_cast<RingHeader*>(mapped);
   mapped_bytes_ = bytes;
   slots_ = reinterpret_cast<Slot*>(static_cast<char*>(mapped) + kRingHeaderBytes);
+  slot_count_ = slots;
   begin_monotonic_ns_ = nanoseconds(CLOCK_MONOTONIC);
   header->magic = kRingMagic;
   header->version = kWireVersion;
   header->pid = static_cast<std::uint32_t>(getpid());
   header->start_ticks = start_ticks();
-  header->capacity = kRingSlots;
+  header->capacity = slots;
   header->begin_realtime_us = static_cast<std::int64_t>(nanoseconds(CLOCK_REALTIME) / 1000);
   header->recording.store(1, std::memory_order_release);
   header_ = header;
 }
 
-/// Keeps `file` with its lock, which ends with this image of the process: by exit, by a signal, by exec.
+/// Keeps `file` with its lock; without one the reader asks for the pid alone.
 void Ring::hold(int file) {
   // Out of the way of programs that count on the lowest numbers.
   const int high = fcntl(file, F_DUPFD_CLOEXEC, kLowestFile);
   if (high >= 0) close(file);
   file_ = high >= 0 ? high : file;
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  fcntl(file_, F_OFD_SETLK, &lock);  // without (Linux before 3.15) the reader asks for the pid alone
+  lock(file_);
   inode_ = inode_of(file_);
 }
 
@@ -156,17 +207,17 @@ void Ring::put(std::uint64_t head, std::uint64_t a, std::uint64_t address, std::
   if (slots_ == nullptr) return;
   std::uint64_t at = header_->written.load(std::memory_order_relaxed);
   do {
-    if (at - header_->read.load(std::memory_order_acquire) >= kRingSlots) {
+    if (at - header_->read.load(std::memory_order_acquire) >= slot_count_) {
       header_->lost.fetch_add(1, std::memory_order_relaxed);
       return;
     }
   } while (!header_->written.compare_exchange_weak(at, at + 1, std::memory_order_relaxed));
-  Slot& slot = slots_[at & (kRingSlots - 1)];
+  Slot& slot = slots_[at & (slot_count_ - 1)];
   slot.a = a;
   slot.address = address;
   slot.bytes = bytes;
   std::atomic_ref<std::uint64_t>(slot.head).store(head, std::memory_order_release);
-  if (at % kSlotsPagedIn == 0 && at + kSlotsPagedIn < kRingSlots)
+  if (at % kSlotsPagedIn == 0 && at + kSlotsPagedIn < slot_count_)
     page_in(slots_ + at + kSlotsPagedIn, kSlotsPagedIn * sizeof(Slot));
 }
 

@@ -9,15 +9,14 @@
 
 namespace vramtrack::probe {
 
-/// 16 MiB: what a reader that looks every 50 ms can miss at 10 million records a second.
-inline constexpr std::uint64_t kRingSlots = 1U << 19U;
-
 /// Any thread may write; nobody waits. A record that finds no room is counted as lost.
 class Ring {
  public:
   /// Creates `directory`/ring.PID.N with the first N that is free: an earlier image of this process (exec) or a process
   /// of another pid namespace may have the others. It has its name once it is complete. As long as this image lives,
-  /// its file is locked (F_OFD_SETLK). false: there is none, and the caller stays inert. Allocates nothing.
+  /// its file is locked (F_OFD_SETLK). A spare ring is taken where there is one, else a file is made that is no larger
+  /// than this process may write. false: there is none, and the caller stays inert; errno is EFBIG where that limit is
+  /// the reason. Allocates nothing.
   bool create(const char* directory);
   /// Without a file: held bytes and limits alone, no records.
   bool create_private();
@@ -33,11 +32,12 @@ class Ring {
   [[nodiscard]] std::uint64_t now_us() const;
 
  private:
-  void begin(void* mapped, std::size_t bytes);
+  void begin(void* mapped, std::size_t bytes, std::uint64_t slots);
   void hold(int file);
 
   RingHeader* header_ = nullptr;
   Slot* slots_ = nullptr;
+  std::uint64_t slot_count_ = 0;  ///< a power of two
   std::size_t mapped_bytes_ = 0;
   std::uint64_t begin_monotonic_ns_ = 0;
   int file_ = -1;

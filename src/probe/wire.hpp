@@ -5,8 +5,10 @@
 //   ring file: | RingHeader, 4096 bytes | slot 0 | slot 1 | ... | slot capacity-1 |      32 bytes a slot
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -137,6 +139,10 @@ constexpr std::uint16_t thread_of(const Slot& slot) {
 inline constexpr std::uint64_t kRingMagic = 0x31474e4952545256;  ///< "VRTRING1"
 inline constexpr std::uint32_t kWireVersion = 1;
 inline constexpr std::size_t kRingHeaderBytes = 4096;
+/// Slots of a ring that may be as large as it wants, 16 MiB: what a reader that looks every 50 ms can miss at 10
+/// million records a second.
+inline constexpr std::uint64_t kRingSlots = 1U << 19U;
+inline constexpr std::uint64_t kFewestRingSlots = 1U << 11U;
 inline constexpr std::size_t kMostDevices = 32;
 /// Devices of CUDA and HIP keep their ordinals, which are below this; others (OpenCL, Vulkan, Level Zero) get numbers.
 inline constexpr int kFirstNumbered = 16;
@@ -168,6 +174,20 @@ struct RingHeader {
   std::array<std::atomic<std::int64_t>, kMostDevices> above_soft_limit;
 };
 static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
+
+constexpr std::size_t ring_bytes(std::uint64_t slots) {
+  return kRingHeaderBytes + slots * sizeof(Slot);
+}
+/// How many slots a ring in a file of at most `bytes` has, a power of two; 0: it is too small for one.
+constexpr std::uint64_t ring_slots(std::uint64_t bytes) {
+  if (bytes < ring_bytes(kFewestRingSlots)) return 0;
+  return std::min(kRingSlots, std::bit_floor((bytes - kRingHeaderBytes) / sizeof(Slot)));
+}
+/// "spare.0" and so on in the folder of the rings: files of the size of a ring, empty, that whoever runs the program
+/// keeps there. A process takes one by locking it. It makes a file of its own where there is none; but that may be no
+/// larger than the process's limit for files (RLIMIT_FSIZE), which does not hold for what has its size already.
+inline constexpr char kSpareRing[] = "/spare.";
+inline constexpr std::uint64_t kSpareRings = 16;
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace vramtrack::probe

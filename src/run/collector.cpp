@@ -1,6 +1,9 @@
 #include "run/collector.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -30,6 +33,19 @@ void Collector::set_limits(const Limits& limits) {
   if (limits.soft_limit_bytes != limits_.soft_limit_bytes) ended_above_.clear();
   limits_ = limits;
   for (const auto& [name, each] : open_) tell_limits(each.ring);
+}
+
+void Collector::make_spares() const {
+  rlimit limit{};
+  const std::uint64_t slots =
+      probe::ring_slots(::getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY);
+  for (std::uint64_t i = 0; slots != 0 && i < probe::kSpareRings; ++i) {
+    const std::string path = fmt::format("{}{}{}", folder_, probe::kSpareRing, i);
+    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file < 0) continue;  // it is there
+    if (::ftruncate(file, static_cast<off_t>(probe::ring_bytes(slots))) != 0) ::unlink(path.c_str());
+    ::close(file);
+  }
 }
 
 void Collector::find_new() {

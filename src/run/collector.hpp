@@ -36,6 +36,9 @@ class Collector {
   /// `folder`: the run's, where the probes make their rings.
   Collector(std::string folder, Take take, Warn warn);
 
+  /// Makes the spare rings that are missing, as large as this process may make a file. They take no room until a
+  /// process takes one.
+  void make_spares() const;
   /// Looks for rings that were made since the last time: processes() has their processes, and look() takes their
   /// records.
   void find_new();

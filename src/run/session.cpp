@@ -84,7 +84,7 @@ class Session {
     if (Status can = trace_.can_be_written(); !can) return fail(can.error());
     auto control = ControlSocket::open(folder_);
     if (!control) listener_.warn("no control socket: " + control.error().message);
-    const LauncherSignals signals;
+    collector_.make_spares();
     const auto pid =
         start_program(settings_.program, probe_environment(library, folder_, settings_.limits, settings_.exact));
     if (!pid) return fail(pid.error());
@@ -119,7 +119,9 @@ class Session {
 
   /// What is known of a process is there from the moment that its ring is found, with records or without.
   void look(bool is_over) {
+    const std::size_t known = collector_.processes().size();
     collector_.find_new();
+    if (collector_.processes().size() > known) collector_.make_spares();
     facts_.resize(collector_.processes().size());
     collector_.look(is_over);
   }
@@ -268,6 +270,7 @@ class Session {
 }  // namespace
 
 Result<RunOutcome> run_program(const RunSettings& settings, const Config& config, const RunListener& listener) {
+  const LauncherSignals signals;  // from before the first file is written
   const auto library = find_probe(settings.probe_folder);
   if (!library) return fail(library.error());
   const auto folder = RunFolder::make();

@@ -11,7 +11,8 @@ constexpr std::array kPassed = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGWINCH};
 std::array<std::atomic<int>, kPassed.size()> waiting;
 std::atomic<int> marks_asked;
-std::array<struct sigaction, kPassed.size() + 2> before;
+constexpr std::array kOwn = {SIGXFSZ, SIGCHLD};  ///< that need a handler and are nobody else's
+std::array<struct sigaction, kPassed.size() + 1 + kOwn.size()> before;
 
 void handle(int number, const struct sigaction& action, struct sigaction& earlier) {
   ::sigaction(number, nullptr, &earlier);
@@ -37,13 +38,13 @@ LauncherSignals::LauncherSignals() {
   for (std::size_t i = 0; i < kPassed.size(); ++i) handle(kPassed[i], action, before[i]);
   handle(SIGRTMIN, action, before[kPassed.size()]);
   action.sa_flags = SA_SIGINFO | SA_NOCLDSTOP;
-  handle(SIGCHLD, action, before[kPassed.size() + 1]);
+  for (std::size_t i = 0; i < kOwn.size(); ++i) handle(kOwn[i], action, before[kPassed.size() + 1 + i]);
 }
 
 LauncherSignals::~LauncherSignals() {
   for (std::size_t i = 0; i < kPassed.size(); ++i) ::sigaction(kPassed[i], &before[i], nullptr);
   ::sigaction(SIGRTMIN, &before[kPassed.size()], nullptr);
-  ::sigaction(SIGCHLD, &before[kPassed.size() + 1], nullptr);
+  for (std::size_t i = 0; i < kOwn.size(); ++i) ::sigaction(kOwn[i], &before[kPassed.size() + 1 + i], nullptr);
 }
 
 void LauncherSignals::pass_on(pid_t program) {

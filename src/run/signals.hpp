@@ -7,7 +7,8 @@ namespace vramtrack::run {
 
 /// While one lives, signals that were sent with kill are kept for the program, which gets what its launcher gets; what
 /// a terminal sends (Ctrl-C) reaches the program by itself. None of them ends this process. SIGRTMIN asks for a mark.
-/// Signals that were ignored stay ignored. A signal ends a poll(). At most one at a time.
+/// A file at its size limit is an error of the write, not SIGXFSZ. Signals that were ignored stay ignored. A signal
+/// ends a poll(). At most one at a time.
 class LauncherSignals {
  public:
   LauncherSignals();

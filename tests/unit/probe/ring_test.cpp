@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
 
 #include "../temp_folder.hpp"
 
@@ -61,6 +63,50 @@ TEST(Ring, PagesBeyondItsEndAreLeftAlone) {
   }
   EXPECT_EQ(ring.header().lost.load(), 0U);
   ring.forget();
+}
+
+/// Files of this process may have no more than `bytes`: a larger one is a signal that kills.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit now{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &now);
+  }
+  ~FileLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Ring, FitsIntoTheLimitForFiles) {
+  EXPECT_EQ(ring_slots(~std::uint64_t{0}), kRingSlots);
+  EXPECT_EQ(ring_slots(ring_bytes(kFewestRingSlots)), kFewestRingSlots);
+  EXPECT_EQ(ring_slots(ring_bytes(kFewestRingSlots) - 1), 0U);
+  EXPECT_EQ(ring_slots(1'000'000), 16384U);
+  const TempFolder folder;
+  Ring ring;
+  {
+    const FileLimit limit(1'000'000);
+    ASSERT_TRUE(ring.create(folder.path().c_str()));
+  }
+  EXPECT_EQ(ring.header().capacity, 16384U);
+  for (std::uint64_t slot = 0; slot < 16385; ++slot) ring.put(head_of(Record::alloc, Call::none, 0, 0, 0), 0, slot, 0);
+  EXPECT_EQ(ring.header().lost.load(), 1U);
+  ring.forget();
+}
+
+TEST(Ring, WithoutRoomForOneThereIsNone) {
+  const TempFolder folder;
+  Ring ring;
+  {
+    const FileLimit limit(4096);
+    EXPECT_FALSE(ring.create(folder.path().c_str()));
+  }
+  EXPECT_EQ(errno, EFBIG);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -115,6 +116,30 @@ TEST(Collector, SaysHowManyRecordsFoundNoRoom) {
   ASSERT_EQ(all.count(0, Record::lost), 1U);
   EXPECT_GT(all.slots[0].back().a, 0U);
   EXPECT_EQ(all.slots[0].size() - 1, probe::kRingSlots);
+}
+
+TEST(Collector, ItsSpareRingsServeProcessesThatMayWriteNoFile) {
+  Collected all;
+  constexpr int kProcesses = 3;
+  for (int round = 0; round < 2; ++round) {
+    all.collector.make_spares();
+    std::vector<pid_t> children;
+    for (int i = 0; i < kProcesses; ++i)
+      children.push_back(probed(all.folder.path(), [] {
+        const rlimit none{0, 0};
+        setrlimit(RLIMIT_FSIZE, &none);
+        for (std::uint64_t number = 1; number <= 1000; ++number) tell(number);
+      }));
+    for (const pid_t child : children) {
+      int status = 0;
+      waitpid(child, &status, 0);
+      EXPECT_TRUE(WIFEXITED(status)) << status;
+    }
+    all.look(false);
+  }
+  ASSERT_EQ(all.slots.size(), 2U * kProcesses);
+  for (std::size_t i = 0; i < all.slots.size(); ++i) EXPECT_EQ(all.count(i, Record::totals), 1000U);
+  EXPECT_TRUE(all.warnings.empty());
 }
 
 TEST(Collector, LimitsReachProcessesThatRunAndThoseThatCome) {
