@@ -109,6 +109,9 @@ std::vector<Variable> probe_environment(const ProbeLibrary& library, const std::
   // Vulkan's loader ignores VK_ADD_LAYER_PATH where VK_LAYER_PATH is set.
   const char* layer_path = value_of("VK_LAYER_PATH").empty() ? "VK_ADD_LAYER_PATH" : "VK_LAYER_PATH";
   changes.push_back({layer_path, before(vulkan_layer_folder(library.path), value_of(layer_path))});
+  // Of a program that is built with AddressSanitizer, it says, no library may be loaded before its own: nothing of the
+  // probe's is among what it replaces. What the user sets comes after, and counts.
+  changes.push_back({"ASAN_OPTIONS", before("verify_asan_link_order=0", value_of("ASAN_OPTIONS"))});
   if (!library.cuda_driver.empty()) changes.push_back({"VRAMTRACK_PROBE_DRIVER", library.cuda_driver});
   if (limits.limit_bytes > 0) changes.push_back({"VRAMTRACK_PROBE_LIMIT_BYTES", std::to_string(limits.limit_bytes)});
   if (limits.soft_limit_bytes > 0)
