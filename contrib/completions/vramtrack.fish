@@ -104,7 +104,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from run" -l output -r -d "The 
 complete -c vramtrack -n "__fish_seen_subcommand_from run" -l watch -d "Print alerts while the program runs, each with the lines that grow"
 complete -c vramtrack -n "__fish_seen_subcommand_from run" -l limit -x -d "Refuse allocations beyond this on each device, as if it were full"
 complete -c vramtrack -n "__fish_seen_subcommand_from run" -l soft-limit -x -d "Warn when a process holds more than this on a device, but refuse nothing"
-complete -c vramtrack -n "__fish_seen_subcommand_from run" -l fail-on-leak -d "Return 1 when a line leaks and the program itself succeeded"
+complete -c vramtrack -n "__fish_seen_subcommand_from run" -l fail-on-leak -d "Return 1 when a line leaks, 3 when one is suspected, if the program itself succeeded"
 complete -c vramtrack -n "__fish_seen_subcommand_from run" -l exact -d "Make frameworks allocate each tensor from the driver: slow, but names the line of every tensor"
 complete -c vramtrack -n "__fish_seen_subcommand_from run" -l quiet -d "Print only errors and alerts"
 complete -c vramtrack -n "__fish_seen_subcommand_from run" -l probe -r -d "Path of the probe's library (default: beside this program)"

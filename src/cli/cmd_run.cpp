@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstring>
 #include <memory>
 
 #include "cli/commands.hpp"
 #include "cli/live_sites.hpp"
 #include "cli/shared_arguments.hpp"
+#include "core/format.hpp"
 #include "core/printable.hpp"
 #include "report/status.hpp"
 #include "run/session.hpp"
@@ -14,8 +16,10 @@
 namespace vramtrack::cli {
 namespace {
 
-constexpr int kNotStarted = 2;  ///< or, with --fail-on-leak, not recorded completely
+/// Or, with --fail-on-leak, not recorded completely; or a limit was asked for and no driver was seen to obey it.
+constexpr int kNotStarted = 2;
 constexpr int kLeaks = 1;
+constexpr int kSuspected = 3;
 
 struct RunOptions {
   ConfigRequest config;
@@ -35,6 +39,24 @@ std::string left_behind_words(const std::vector<std::uint32_t>& pids) {
       "processes {} outlive the program and are no longer recorded; to record all of them, let the program wait for "
       "them",
       all);
+}
+
+/// What is known of the end that nobody asked for; empty: the program ended by itself.
+std::string killed_words(const ProgramEnd& end) {
+  if (end.signal == 0) return {};
+  const char* const known = ::sigdescr_np(end.signal);
+  return fmt::format("the program was killed by signal {} ({})", end.signal, known == nullptr ? "unknown" : known);
+}
+
+/// The exit status where the program itself succeeded; 0: nothing is wrong.
+int own_status(const RunOptions& options, const run::RunOutcome& outcome, const Result<SitesSoFar>& found) {
+  if (outcome.limit_bytes > 0 && !outcome.has_driver_calls) return kNotStarted;
+  if (!options.fails_on_leak) return 0;
+  if (outcome.trace.empty()) return outcome.is_incomplete ? kNotStarted : 0;
+  if (found && !found->leaks.empty()) return kLeaks;
+  // A run that was recorded only in part is not known to be free of leaks.
+  if (!found || outcome.is_incomplete) return kNotStarted;
+  return found->suspected.empty() ? 0 : kSuspected;
 }
 
 int run_command_with(const RunOptions& options, const LayeredConfig& layers, Console& console) {
@@ -60,31 +82,36 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
     console.error(outcome.error().message);
     return kNotStarted;
   }
-  const int status = shell_status(outcome->end);
-  const auto own_or = [status](int ours) { return status == 0 ? ours : status; };
-  if (outcome->trace.empty()) {
-    if (!options.is_quiet && !outcome->is_incomplete)
+  const std::string killed = killed_words(outcome->end);
+  Result<SitesSoFar> found = SitesSoFar{};
+  if (!outcome->trace.empty()) {
+    found = sites_of_trace(outcome->trace);
+    if (!found) console.error(found.error().message);
+  }
+  if (!options.is_quiet) {
+    if (!outcome->trace.empty()) {
+      if (!outcome->left_behind.empty()) console.warn(left_behind_words(outcome->left_behind));
+      if (found) {
+        for (const std::string& leak : found->leaks) console.warn("LEAK at " + leak);
+        for (const std::string& site : found->suspected) console.warn("SUSPECTED, began late: " + site);
+        if (found->leaks.empty()) console.warn(found->verdict);
+      }
+      console.warn(
+          fmt::format("recorded into {0}; 'vramtrack trace report {0}' shows all of it", printable(outcome->trace)));
+    } else if (!outcome->is_incomplete && killed.empty()) {
       console.warn(
           "nothing was recorded: the program called no GPU API that the probe sees (CUDA, HIP, OpenCL, Vulkan, Level "
-          "Zero), or the "
-          "probe could not be loaded into it (static and setuid programs)");
-    return outcome->is_incomplete && options.fails_on_leak ? own_or(kNotStarted) : status;
+          "Zero), or the probe could not be loaded into it (static and setuid programs) or could not record");
+    }
+    if (!killed.empty()) console.warn(killed + (outcome->trace.empty() ? "; nothing was recorded until then" : ""));
   }
-  if (!options.is_quiet && !outcome->left_behind.empty()) console.warn(left_behind_words(outcome->left_behind));
-  const auto found = sites_of_trace(outcome->trace);
-  if (!found) console.error(found.error().message);
-  const bool leaks = found && !found->leaks.empty();
-  if (!options.is_quiet) {
-    if (leaks)
-      for (const std::string& leak : found->leaks) console.warn("LEAK at " + leak);
-    else if (found)
-      console.warn(found->verdict);
-    console.warn(
-        fmt::format("recorded into {0}; 'vramtrack trace report {0}' shows all of it", printable(outcome->trace)));
-  }
-  if (!options.fails_on_leak) return status;
-  // A run that was recorded only in part is not known to be free of leaks.
-  return leaks ? own_or(kLeaks) : !found || outcome->is_incomplete ? own_or(kNotStarted) : status;
+  if (outcome->limit_bytes > 0 && !outcome->has_driver_calls)
+    console.error(fmt::format(
+        "the limit of {} was not enforced: no call to a GPU driver was seen. The program uses no GPU, or it opens the "
+        "driver where the probe does not see it: docs/run.md says what is seen",
+        format_bytes(static_cast<double>(outcome->limit_bytes))));
+  const int status = shell_status(outcome->end);
+  return status == 0 ? own_status(options, *outcome, found) : status;
 }
 
 Runner declare(Arguments& arguments) {
@@ -102,7 +129,8 @@ Runner declare(Arguments& arguments) {
                    memory_limit([&settings](std::uint64_t bytes) { settings.limits.limit_bytes = bytes; }));
   arguments.option("--soft-limit", "SIZE", "Warn when a process holds more than this on a device, but refuse nothing",
                    memory_limit([&settings](std::uint64_t bytes) { settings.limits.soft_limit_bytes = bytes; }));
-  arguments.flag("--fail-on-leak", "Return 1 when a line leaks and the program itself succeeded",
+  arguments.flag("--fail-on-leak",
+                 "Return 1 when a line leaks, 3 when one is suspected, if the program itself succeeded",
                  options->fails_on_leak);
   arguments.flag("--exact",
                  "Make frameworks allocate each tensor from the driver: slow, but names the line of every tensor",
@@ -127,7 +155,8 @@ const CommandInfo run_command{
     "  vramtrack run --limit 20GiB -- ./server\n"
     "  vramtrack run --fail-on-leak -- python -m pytest tests/gpu\n"
     "Exit: the program's own status (128 + the signal that killed it), 1 with --fail-on-leak where a line leaks,\n"
-    "2 the program was not started, or with --fail-on-leak not completely recorded. See docs/run.md.",
+    "2 the program was not started, with --limit no call to a GPU driver was seen, or with --fail-on-leak not\n"
+    "completely recorded, 3 with --fail-on-leak where a line is suspected (it began to grow late). See docs/run.md.",
     declare};
 
 }  // namespace vramtrack::cli

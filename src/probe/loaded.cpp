@@ -177,6 +177,16 @@ void* symbol_of(const dl_phdr_info& object, const char* name) {
   return nullptr;
 }
 
+const char* own_path() {
+  const char* path = nullptr;  // lives as long as this library
+  each_object([&](const dl_phdr_info& object) {
+    if (!holds(object, reinterpret_cast<const void*>(&own_path))) return false;
+    path = object.dlpi_name;
+    return true;
+  });
+  return path;
+}
+
 bool lies_in_library(const void* address, std::string_view file_name_begins) {
   bool found = false;
   each_object([&](const dl_phdr_info& object) {

@@ -26,6 +26,9 @@ std::string_view file_name(const char* path);
 /// Whether the code at `address` is of another object than this library whose file name begins so.
 bool lies_in_library(const void* address, std::string_view file_name_begins);
 
+/// Under which the loader knows this library.
+const char* own_path();
+
 /// The calling thread reads the loader's list. glibc keeps that list's lock taken in a child if a thread had it when
 /// its parent forked: a fork waits until none of ours has, for half a second at most.
 class ReadingList {

@@ -15,6 +15,22 @@ constexpr std::size_t kLongestText = 4096;
 constexpr std::size_t kMostTexts = 4096;  ///< the newest: a text comes right before the record that needs it
 constexpr std::size_t kMostOuts = 16;
 
+/// An allocation of a driver, or that a driver's device was met.
+bool is_of_driver(const Slot& slot) {
+  switch (probe::record_of(slot)) {
+    case Record::device:
+      return true;
+    case Record::alloc:
+    case Record::refused:
+    case Record::failed: {
+      const probe::CallInfo* const info = probe::info_of(probe::call_of(slot));
+      return info != nullptr && info->level == probe::Level::driver;
+    }
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 void ProcessFacts::add_text(const Slot& piece) {
@@ -36,6 +52,7 @@ std::string ProcessFacts::text(std::uint64_t number) const {
 
 void ProcessFacts::take(std::span<const Slot> records) {
   for (const Slot& slot : records) {
+    has_driver_calls_ = has_driver_calls_ || is_of_driver(slot);
     const int device = probe::device_of(slot);
     switch (probe::record_of(slot)) {
       case Record::text:

@@ -33,6 +33,8 @@ class ProcessFacts {
  public:
   void take(std::span<const probe::Slot> records);
 
+  /// Whether a call of a driver was seen: what a limit needs.
+  [[nodiscard]] bool has_driver_calls() const { return has_driver_calls_; }
   [[nodiscard]] const std::map<int, ProbedDevice>& devices() const { return devices_; }
   /// Paths of libraries since the last call.
   std::vector<std::string> new_modules();
@@ -47,6 +49,7 @@ class ProcessFacts {
   std::map<int, ProbedDevice> devices_;
   std::vector<std::string> modules_;
   std::vector<MemoryOut> outs_;
+  bool has_driver_calls_ = false;
 };
 
 }  // namespace vramtrack::run

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <optional>
@@ -251,6 +252,9 @@ class Session {
     outcome.processes = collector_.processes().size();
     outcome.records = trace_.records();
     outcome.trace = trace_.path();
+    outcome.limit_bytes = collector_.limits().limit_bytes;
+    outcome.has_driver_calls =
+        std::any_of(facts_.begin(), facts_.end(), [](const ProcessFacts& facts) { return facts.has_driver_calls(); });
     outcome.is_incomplete = trace_.has_failed();
   }
 

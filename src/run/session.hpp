@@ -28,6 +28,8 @@ struct RunOutcome {
   std::size_t processes = 0;  ///< that made a ring
   std::uint64_t records = 0;
   std::vector<std::uint32_t> left_behind;  ///< processes that outlive the program: recorded until its end
+  std::uint64_t limit_bytes = 0;           ///< that was in force at the end; 0: none
+  bool has_driver_calls = false;           ///< some process called a GPU driver where the probe sees it
   bool is_incomplete = false;              ///< the recording failed on the way, and the listener was warned
 };
 

@@ -57,6 +57,56 @@ class Run(unittest.TestCase):
         self.assertEqual(self.traces(), [], "no GPU, no file")
         self.assertEqual(list((self.runtime / "vramtrack-runs").iterdir()), [])
 
+    def test_the_last_words_of_a_program_that_was_killed(self):
+        for code, end in (("pass", "signal 9 (Killed); nothing was recorded until then"), (MARK, "signal 9 (Killed)")):
+            returned, _, error = self.run_program("--", sys.executable, "-c", code + "\nimport os; os.kill(os.getpid(), 9)")
+            self.assertEqual(returned, 128 + 9)
+            self.assertEqual(error.splitlines()[-1], f"vramtrack: the program was killed by {end}")
+
+    def test_a_program_that_may_write_no_large_file_is_recorded(self):
+        code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); " + MARK + "print('done')"
+        for most in (0, 100_000, 2**20):
+            returned, out, error = self.run_program("--output", f"{most}.trace", "--", sys.executable, "-c", code.format(most))
+            self.assertEqual((returned, out), (0, "done\n"), error)
+            self.assertIn(f"recorded into {most}.trace", error)
+            report = subprocess.run([BINARY, "trace", "report", self.work / f"{most}.trace"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(report.returncode, 0, report.stderr)
+
+    def test_a_run_that_may_write_no_large_file_itself_ends_with_its_program(self):
+        words = [str(word) for word in (BINARY, "run", "--probe", PROBE.parent, "--output", "a.trace", "--", sys.executable, "-c",
+                                        MARK + "print('done')")]  # fmt: skip
+        for most, said in ((0, "within this process's limit for files"), (16 << 10, "within this process's limit for files"), (1 << 20, "recorded into")):
+            limit = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most})); os.execv(sys.argv[1], sys.argv[1:])"
+            ran = subprocess.run([sys.executable, "-c", limit, *words], cwd=self.work, env=self.environment(), capture_output=True, text=True, timeout=60)
+            self.assertEqual((ran.returncode, ran.stdout), (0, "done\n"), ran.stderr)
+            self.assertIn(said, ran.stderr)
+
+    def test_a_program_built_with_address_sanitizer_starts_and_is_recorded(self):
+        compiler = shutil.which("gcc")
+        if compiler is None:
+            self.skipTest("no gcc")
+        (self.folder / "checked.c").write_text("#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\nint main(void) {\n"
+                                               "  void (*mark)(const char*) = dlsym(RTLD_DEFAULT, \"vramtrack_probe_mark\");\n"
+                                               "  mark(\"here\");\n  puts(\"done\");\n  return 0;\n}\n")
+        program = self.folder / "checked"
+        built = subprocess.run([compiler, "-fsanitize=address", "-o", program, self.folder / "checked.c", "-ldl"], capture_output=True, text=True)
+        if built.returncode != 0:
+            self.skipTest(f"no AddressSanitizer here: {built.stderr.strip()}")
+        returned, out, error = self.run_program("--", program)
+        self.assertEqual((returned, out), (0, "done\n"), error)
+        self.assertIn("recorded into", error)
+
+    def test_a_limit_that_no_driver_was_seen_to_obey(self):
+        for words, expected in ((("--limit", "1GiB"), 2), (("--limit", "1GiB", "--quiet"), 2), (("--limit", "0"), 0), ((), 0)):
+            returned, _, error = self.run_program(*words, "--", sys.executable, "-c", MARK)
+            self.assertEqual(returned, expected, error)
+            self.assertEqual("the limit of 1.0 GiB was not enforced: no call to a GPU driver was seen" in error, expected == 2, error)
+        self.assertEqual(self.run_program("--limit", "1GiB", "--", sys.executable, "-c", "raise SystemExit(7)")[0], 7)
+        for option in ("--limit", "--soft-limit"):
+            returned, out, error = self.run_program(option, "20", "--", sys.executable, "-c", "print('started')")
+            self.assertEqual((returned, out), (2, ""))
+            self.assertIn("20 bytes is too small for a GPU's memory; give a unit, for example 24GiB", error)
+
     def test_a_program_that_cannot_be_started(self):
         returned, _, error = self.run_program("--", "/nowhere/at-all")
         self.assertEqual(returned, 2)

@@ -26,8 +26,11 @@ enum class Symbol : std::uint32_t {
 #undef VRAMTRACK_CUDA_SYMBOL
 };
 
-/// The driver's function, from VRAMTRACK_PROBE_DRIVER, which is opened at the first call. Never nullptr: what the
-/// driver lacks returns CUDA_ERROR_NOT_FOUND, and CUDA_ERROR_NO_DEVICE where there is no driver. Any thread.
+/// Whether there is a driver: the one that VRAMTRACK_PROBE_DRIVER names or, without it, what the loader finds in this
+/// process under `name`. Opens it.
+bool has_driver(const char* name);
+/// The driver's function; the driver is opened at the first call. Never nullptr: what the driver lacks returns
+/// CUDA_ERROR_NOT_FOUND, and CUDA_ERROR_NO_DEVICE where there is no driver. Any thread.
 void* driver_function(Symbol symbol);
 /// nullptr: the driver lacks it.
 void* driver_function_if_any(Symbol symbol);

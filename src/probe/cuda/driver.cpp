@@ -1,4 +1,5 @@
-// The driver itself: opened by its path at the first call, since by its name everybody finds this library.
+// The driver itself: opened when a program opens it, or at the first call. Where `vramtrack run` found it, by its path:
+// the library that is preloaded then has the driver's name, and everybody who asks for that finds this library.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -38,30 +39,41 @@ CUresult is_missing() {
   return kNoDevice;
 }
 
-void say_missing(const char* path) {
-  Line<512> line;
-  if (path == nullptr || *path == '\0')
-    line.add("VRAMTRACK_PROBE_DRIVER does not name the CUDA driver, so that this program finds no GPU");
-  else
-    line.add("the CUDA driver ").add(path).add(" cannot be opened, so that this program finds no GPU");
-  warn(line.view());
+constexpr const char* kName = "libcuda.so.1";
+
+/// Where `vramtrack run` found the driver; null: it found none, and only this process may have one.
+const char* told_path() {
+  const char* path = setting("VRAMTRACK_PROBE_DRIVER");
+  return path != nullptr && *path == '/' ? path : nullptr;
 }
 
-/// No lock of ours: the loader has one, and gives whoever asks a second time the same answer. nullptr: there is none.
-link_map* open_driver() {
+void say_missing() {
+  const char* path = told_path();
+  Line<512> line;
+  line.add("the CUDA driver ").add(path != nullptr ? path : kName);
+  warn(line.add(" cannot be opened, so that this program finds no GPU").view());
+}
+
+/// No lock of ours: the loader has one, and gives whoever asks a second time the same answer. null: there is none.
+link_map* open_driver(const char* name) {
+  const char* path = told_path();
+  // A handle of glibc's loader is the object's link_map.
+  auto* opened = static_cast<link_map*>(open_library(path != nullptr ? path : name));
+  // A probe, this one or another, would ask itself for ever.
+  if (opened != nullptr && symbol_of(opened->l_addr, opened->l_ld, "vramtrack_probe_mark") != nullptr) return nullptr;
+  link_map* known = the_driver.load(std::memory_order_acquire);
+  while (opened != nullptr && (known == nullptr || known == kMissing))
+    if (the_driver.compare_exchange_weak(known, opened)) return opened;
+  return known == kMissing ? nullptr : known;
+}
+
+/// For a call. That there is no driver is said once.
+link_map* driver_of_calls() {
   link_map* driver = the_driver.load(std::memory_order_acquire);
   if (driver == nullptr) {
-    const char* path = setting("VRAMTRACK_PROBE_DRIVER");
-    // A handle of glibc's loader is the object's link_map.
-    auto* opened = path != nullptr && *path == '/' ? static_cast<link_map*>(open_library(path)) : nullptr;
-    // A probe, this one or another, would ask itself for ever.
-    if (opened != nullptr && symbol_of(opened->l_addr, opened->l_ld, "vramtrack_probe_mark") != nullptr)
-      opened = nullptr;
-    link_map* const now = opened != nullptr ? opened : kMissing;
-    if (the_driver.compare_exchange_strong(driver, now)) {
-      driver = now;
-      if (now == kMissing) say_missing(path);
-    }
+    driver = open_driver(kName);
+    link_map* none = nullptr;
+    if (driver == nullptr && the_driver.compare_exchange_strong(none, kMissing)) say_missing();
   }
   return driver == kMissing ? nullptr : driver;
 }
@@ -103,7 +115,7 @@ void* driver_function_if_any(Symbol symbol) {
   void* found = vramtrack_cuda_functions[number].load(std::memory_order_acquire);
   if (found != nullptr) return found;
   const int saved_errno = errno;
-  if (const link_map* driver = open_driver(); driver != nullptr) {
+  if (const link_map* driver = driver_of_calls(); driver != nullptr) {
     found = symbol_of(driver->l_addr, driver->l_ld, name_of(number));
     if (found != nullptr) vramtrack_cuda_functions[number].store(found, std::memory_order_release);
   }
@@ -114,6 +126,11 @@ void* driver_function_if_any(Symbol symbol) {
 void* driver_function(Symbol symbol) {
   if (void* found = driver_function_if_any(symbol); found != nullptr) return found;
   return reinterpret_cast<void*>(the_driver.load(std::memory_order_relaxed) == kMissing ? &is_missing : &lacks_it);
+}
+
+bool has_driver(const char* name) {
+  link_map* const driver = the_driver.load(std::memory_order_acquire);
+  return (driver != nullptr && driver != kMissing) || open_driver(name) != nullptr;
 }
 
 void remember_function(Symbol symbol, void* function) {

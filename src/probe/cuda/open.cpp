@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "probe/cuda/cuda.hpp"
 #include "probe/loaded.hpp"
 #include "probe/real.hpp"
 
@@ -13,7 +14,6 @@ namespace vramtrack::probe::cuda {
 namespace {
 
 constexpr std::string_view kDriver = "libcuda.so";
-constexpr const char* kOurName = "libcuda.so.1";
 
 /// In libdl before glibc 2.34.
 void* find_dlopen() {
@@ -33,13 +33,15 @@ bool names_driver(const char* path) {
 extern "C" {
 __attribute__((visibility("hidden"))) std::atomic<void*> vramtrack_real_dlopen{nullptr};
 
-/// The name to open instead of `name`. A driver that opens another one (as in WSL) gets what it asks for.
+/// The name to open instead of `name`: of the driver's names this library's path, where there is a driver, so that what
+/// a program sees without one stays as it is. A driver that opens another one (as in WSL) gets what it asks for.
 __attribute__((visibility("hidden"))) const char* vramtrack_name_to_open(const char* name, const void* caller) {
   using namespace vramtrack::probe;
   const int saved_errno = errno;
   if (vramtrack_real_dlopen.load(std::memory_order_relaxed) == nullptr)
     vramtrack_real_dlopen.store(cuda::find_dlopen(), std::memory_order_relaxed);
-  if (name != nullptr && cuda::names_driver(name) && !lies_in_library(caller, cuda::kDriver)) name = cuda::kOurName;
+  if (name != nullptr && cuda::names_driver(name) && !lies_in_library(caller, cuda::kDriver) && cuda::has_driver(name))
+    name = own_path();
   errno = saved_errno;
   return name;
 }

@@ -52,6 +52,45 @@ class Limits(UnderRun):
         self.assertIn("the limit of 64.0 MiB refused it", said)
         self.assertIn("because leaking lines held", said)
 
+    def test_a_limit_holds_where_only_the_program_finds_the_driver(self):
+        driver = self.driver()
+        code = PROGRAM + "print([take(256) for _ in range(5)])"
+        by_path = code.replace("libcuda.so.1", str(driver))
+        # What a wrapper sets; the run itself has none of it.
+        wrapper = ("env", f"LD_LIBRARY_PATH={self.folder}")
+        for command in ((*wrapper, sys.executable, "-c", code), (sys.executable, "-c", by_path)):
+            done = self.run_program(*command, options=("--limit", "1MiB"), LD_LIBRARY_PATH="/nowhere")
+            self.assertEqual((done.returncode, done.stdout), (0, "[0, 0, 0, 0, 2]\n"), done.stderr)
+        for program in ("probe_cuda_linked", "probe_cuda_resolved"):
+            whole = self.run_program(*wrapper, PROGRAMS / program, "plain", LD_LIBRARY_PATH="/nowhere")
+            self.assertEqual(whole.returncode, 0, whole.stderr)
+            limited = self.run_program(*wrapper, PROGRAMS / program, "plain", options=("--limit", "1MiB"), LD_LIBRARY_PATH="/nowhere")
+            self.assertIn("the limit refused it", limited.stderr, program)
+
+    def test_a_program_without_a_driver_sees_that_there_is_none(self):
+        code = "import ctypes\ntry: ctypes.CDLL('libcuda.so.1')\nexcept OSError as error: print(error)"
+        alone = subprocess.run([sys.executable, "-c", code], env={**self.environment(), "LD_LIBRARY_PATH": "/nowhere"}, capture_output=True, text=True,
+                               timeout=60)  # fmt: skip
+        done = self.run_program(sys.executable, "-c", code, LD_LIBRARY_PATH="/nowhere")
+        self.assertEqual((done.returncode, done.stdout), (0, alone.stdout))
+        if "libcuda" not in alone.stdout:
+            self.skipTest("this machine has a driver")
+        self.assertEqual(self.run_program(sys.executable, "-c", code, options=("--limit", "1GiB"), LD_LIBRARY_PATH="/nowhere").returncode, 2)
+
+    def test_a_leak_that_begins_late_has_a_status_of_its_own(self):
+        code = "for step in range(2000):\n    take(64)\n    if step < 1500: cuda.cuMemFree_v2(kept.pop())"
+        self.driver()
+        done = self.run_program(sys.executable, "-c", PROGRAM + code, options=("--fail-on-leak",))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertRegex(done.stderr, r"SUSPECTED, began late: .*: 31 MiB in 500 blocks")
+        self.assertIn("suspected leak: 1 site that holds most of the memory began to grow late", done.stderr)
+        self.assertEqual(self.run_program(sys.executable, "-c", PROGRAM + code).returncode, 0)
+        said = self.trace("trace report")
+        self.assertEqual(said.returncode, 3)
+        self.assertRegex(said.stdout, r"^SUSPECTED LEAK, began late: ")
+        healthy = code + "\nfor step in range(2000): take(64); cuda.cuMemFree_v2(kept.pop())"
+        self.assertEqual(self.run_program(sys.executable, "-c", PROGRAM + healthy, options=("--fail-on-leak",)).returncode, 0)
+
     def test_a_folder_is_no_trace_file(self):
         self.driver()
         (self.folder / "trace").mkdir()
