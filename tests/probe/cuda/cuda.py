@@ -234,7 +234,7 @@ class Libraries(unittest.TestCase):
             self.assertLessEqual(set(re.findall(r"NEEDED.*\[(.*)\]", needed)), {"libc.so.6", "ld-linux-aarch64.so.1", "ld-linux-x86-64.so.2"}, probe)
 
     def test_without_a_driver_there_is_no_device(self):
-        for driver, said in (("/nonexistent/libcuda.so.1", "/nonexistent/libcuda.so.1 cannot be opened"), ("", "does not name")):
+        for driver, said in (("/nonexistent/libcuda.so.1", "/nonexistent/libcuda.so.1 cannot be opened"), ("", "the CUDA driver libcuda.so.1 cannot be opened")):
             run = Run(PROGRAMS / "probe_cuda_linked", "plain", VRAMTRACK_PROBE_DRIVER=driver)
             self.assertEqual(run.out.splitlines()[0], "init: 100")
             self.assertEqual(set(re.findall(r": (\d+)", run.out)), {"100"})
