@@ -85,10 +85,7 @@ class Replay {
                                    range_.from || range_.to ? " between --from and --to" : ""));
       return kFailed;
     }
-    if (part.is_closed() && read.at_end) {
-      pipeline.end_of_recording();
-      printer.forget_shown();
-    }
+    if (part.is_closed() && read.at_end) pipeline.end_of_recording();
     leaked_ |= has_leaked(*pipeline.view());
     printer.last_status(options_.explain);
     if (!options_.json)

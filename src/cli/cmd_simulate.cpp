@@ -98,10 +98,7 @@ class Simulation {
       return !console_.gone() && !(oom_ && alert_);
     };
     if (const TicksRead read = read_ticks(*source_, taker); read.broken) return failed(*read.broken);
-    if (stop_ == Stop::end_of_scenario && !console_.gone()) {
-      pipeline_.end_of_recording();
-      printer_.forget_shown();
-    }
+    if (stop_ == Stop::end_of_scenario && !console_.gone()) pipeline_.end_of_recording();
     // After the OOM, the table would show what is left rather than what was predicted.
     if (!oom_ || options_.json || options_.explain) printer_.last_status(options_.explain);
     // --notify is for testing the receivers: the exit code says whether they were reached.

@@ -53,27 +53,24 @@ void Printer::print_alert(const AlertTold& told) {
     print(alert_lines(told.view, told.series, told.alert, *told.story, console_.style()));
 }
 
+std::string Printer::status_text(const View& view) const {
+  return json_ ? find_report("json")->render(view, {}) : status_table(view, console_.style());
+}
+
 void Printer::status() {
-  const auto view = pipeline_.view();
-  shown_ = view->time;
-  if (json_)
-    console_.write(find_report("json")->render(*view, {}));
-  else if (in_place_)
-    block_.draw(status_table(*view, console_.style()));
+  shown_ = status_text(*pipeline_.view());
+  if (in_place_)
+    block_.draw(shown_);
   else
-    console_.write(status_table(*view, console_.style()));
+    console_.write(shown_);
 }
 
 void Printer::last_status(bool explain) {
   block_.erase();
   const auto view = pipeline_.view(explain);
-  const bool is_news = in_place_ || explain || shown_ != view->time;
-  if (json_ && is_news)
-    console_.write(find_report("json")->render(*view, {}));
-  else if (explain)
-    console_.write_prose(find_report("text")->render(*view, console_.style()));
-  else if (is_news)
-    console_.write(status_table(*view, console_.style()));
+  if (explain && !json_) return console_.write_prose(find_report("text")->render(*view, console_.style()));
+  const std::string text = status_text(*view);
+  if (in_place_ || explain || text != shown_) console_.write(text);
 }
 
 }  // namespace vramtrack::cli

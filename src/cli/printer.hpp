@@ -1,7 +1,6 @@
 // Printer: the listener for watch, replay and simulate. It prints alerts and events as they happen, and the status.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "cli/console.hpp"
@@ -23,13 +22,14 @@ class Printer {
   /// Prints the final status, unless it has just been shown; with `explain`, in full.
   void last_status(bool explain);
   /// Call when the pipeline has started again: no status of it has been shown yet.
-  void forget_shown() { shown_.reset(); }
+  void forget_shown() { shown_.clear(); }
   /// Writes `text` above a table that is drawn in place; prose, or with json one line.
   void print(const std::string& text);
   /// The same on standard error.
   void warn(const std::string& text);
 
  private:
+  [[nodiscard]] std::string status_text(const View& view) const;
   void print_event(const Event& event);
   void print_alert(const AlertTold& told);
 
@@ -38,7 +38,7 @@ class Printer {
   Block block_;
   bool json_;
   bool in_place_;
-  std::optional<Timestamp> shown_;  ///< time of the last status
+  std::string shown_;  ///< the last status
 };
 
 }  // namespace vramtrack::cli

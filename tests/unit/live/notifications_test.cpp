@@ -380,6 +380,7 @@ TEST(FinishNotifications, SaysHowManyWereNotDelivered) {
               ElementsAre(HasSubstr("notification to exec failed"), "1 notification was not delivered"));
   act::Note another = Watch::note();
   another.key.device_id = "GPU-2";
+  another.incident = {another.key};
   another.suspect_pid = 0;
   notifier->tell(another);
   watch.warnings.clear();

@@ -282,7 +282,7 @@ TEST(TextReport, SamplesLengthAndIntervalLeadToEachOther) {
   };
   EXPECT_EQ(said(721, 3600), "samples over 1h 00m, every 5s");
   EXPECT_EQ(said(700, 3600), "samples over 1h 00m, every 5s") << "some are missing in every log";
-  EXPECT_EQ(said(571, 72000), "samples over 20h 00m, every 5s except for 19h 12m without samples");
+  EXPECT_EQ(said(571, 72000), "samples over 20h 00m, every 5s except for 19h 13m without samples");
   EXPECT_EQ(said(3601, 3600), "samples over 1h 00m, every 1s on average");
 }
 
