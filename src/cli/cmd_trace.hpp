@@ -38,6 +38,7 @@ struct OpenTrace {
   std::unique_ptr<trace::ProbeNames> names;
 };
 
+extern const CommandInfo trace_live_verb;
 extern const CommandInfo trace_report_verb;
 extern const CommandInfo trace_top_verb;
 extern const CommandInfo trace_diff_verb;
@@ -54,6 +55,9 @@ std::unique_ptr<trace::NativeNames> native_names();
 int trace_failed(Console& console, const Error& error);
 /// Writes to --output or standard output; then returns `exit_code`.
 int trace_written(Console& console, const TraceOptions& options, std::string_view text, int exit_code);
+
+/// Prints the report of the traces in `options.files`; the exit code says whether a site leaks.
+int report_traces(const TraceOptions& options, Console& console);
 
 /// FILE ..., --host, --output, and the prefixes of the user's own code.
 void add_trace_files(Arguments& arguments, TraceOptions& into);

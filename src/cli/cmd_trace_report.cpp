@@ -39,6 +39,14 @@ int run_report(const TraceOptions& options, Console& console, bool is_top) {
                                           : kTraceDone);
 }
 
+}  // namespace
+
+int report_traces(const TraceOptions& options, Console& console) {
+  return run_report(options, console, false);
+}
+
+namespace {
+
 int run_diff(const TraceOptions& options, Console& console) {
   trace::Symbols symbols;
   const auto native = native_names();

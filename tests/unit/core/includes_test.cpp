@@ -30,6 +30,7 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"probe", {}},
       {"trace", {"core", "probe"}},
       {"symbolize", {"core", "trace"}},
+      {"telemetry", {"core", "host", "trace", "probe", "symbolize"}},
       {"explain", {"core"}},
       {"nsys", {"core", "trace", "store"}},  // a database, of which the Python extension knows nothing
       {"report", {"core"}},
@@ -47,7 +48,8 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"fleet/serve", {"core", "fleet", "agent"}},
       {"cli", {"actuate", "fleet", "fleet/serve", "core",      "host",   "source", "store",  "recorded", "detect",
                "trace",   "gate",  "gate/run",    "report",    "engine", "act",    "live",   "period",   "agent",
-               "top",     "run",   "run/client",  "symbolize", "nsys",   "health", "explain"}},
+               "top",     "run",   "run/client",  "symbolize", "nsys",   "health", "explain",
+               "telemetry"}},
   };
   return allowed;
 }
@@ -69,7 +71,8 @@ const std::vector<Confined>& confined_headers() {
       {"curses.h", {"top"}, true, 1},
       {"CLI/", {"cli"}, true, 1},
       {"boost/", {"detect"}, true, 1},
-      {"elfutils/", {"symbolize"}, true, 1},
+      {"elfutils/", {"symbolize", "telemetry"}, true, 2},
+      {"bpf/", {"telemetry"}, true, 1},
       {"snappy.h", {"fleet"}, true, 1},
       {"toml++/", {"core", "source", "act", "cli", "fleet"}, true, 6},
   };

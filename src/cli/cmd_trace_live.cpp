@@ -1,0 +1,215 @@
+// trace live: which lines of programs that run already keep GPU memory, without a restart.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+
+#include "cli/cmd_trace.hpp"
+#include "core/format.hpp"
+#include "core/printable.hpp"
+#include "host/interrupt.hpp"
+#include "host/process.hpp"
+#include "trace/profile.hpp"
+#ifdef VRAMTRACK_HAS_TELEMETRY
+#include "telemetry/recording.hpp"
+#endif
+
+namespace vramtrack::cli {
+namespace {
+
+struct LiveOptions {
+  std::vector<std::string> pids;
+  std::string container, job, user;
+  bool all = false;
+  std::optional<double> seconds;
+  TraceOptions trace;
+};
+
+#ifdef VRAMTRACK_HAS_TELEMETRY
+
+constexpr std::chrono::seconds kLookEvery{1};
+constexpr std::chrono::seconds kShowEvery{2};
+
+Result<std::vector<std::uint32_t>> pids_of(const LiveOptions& options) {
+  std::vector<std::uint32_t> pids;
+  for (const std::string& word : options.pids) {
+    std::uint32_t pid = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), pid);
+    if (error != std::errc{} || end != word.data() + word.size() || pid == 0)
+      return fail(fmt::format("--pid: expected the number of a process, not '{}'", printable(word)));
+    if (!read_process("/proc", pid))
+      return fail(fmt::format(
+          "--pid {}: there is no such process here; 'vramtrack holders' lists those that hold GPU memory", pid));
+    pids.push_back(pid);
+  }
+  return pids;
+}
+
+/// "4f2a9c" is the container whose id begins so; a Slurm job is "1234" with all its steps, or "1234.0".
+bool is_selected(const LiveOptions& options, const std::vector<std::uint32_t>& pids, std::uint32_t pid) {
+  if (options.all || std::find(pids.begin(), pids.end(), pid) != pids.end()) return true;
+  if (options.container.empty() && options.job.empty() && options.user.empty()) return false;
+  const auto info = read_process("/proc", pid);
+  if (!info) return false;
+  if (!options.container.empty() &&
+      (info->container == options.container || info->container.starts_with(options.container)))
+    return true;
+  if (!options.job.empty() && (info->slurm_job == options.job || info->slurm_job.starts_with(options.job + ".")))
+    return true;
+  return !options.user.empty() && info->user == options.user;
+}
+
+/// Live bytes by line, with what each grew by since the screen before last.
+class LiveTable {
+ public:
+  LiveTable(const telemetry::Recording& recording, const TraceOptions& options)
+      : recording_(recording),
+        native_(native_names()),
+        names_(recording.live(), symbols_, native_.get(), trace::OwnCode(options.libraries, options.own)),
+        lines_(std::max<std::size_t>(options.top, 1)) {}
+
+  std::string text(double seconds) {
+    const trace::Profile now = trace::profile_of(recording_.live(), names_, trace::Ledger::device);
+    if (first_.empty()) first_ = now, first_s_ = seconds;
+    const trace::Profile grown = trace::difference(first_, now);
+    std::string out;
+    for (const auto& process : recording_.live().processes())
+      out += fmt::format("{:>10}  pid {}  {}\n",
+                         format_bytes(static_cast<double>(process->live_bytes(trace::Ledger::device))),
+                         process->process().pid, process->command().substr(0, 80));
+    out +=
+        fmt::format("\n{:>10} {:>12} {:>8}  line (allocated since the trace began)\n", "live", "growth/min", "blocks");
+    const auto growth = trace::by_line(grown, symbols_);
+    const double minutes = std::max(seconds - first_s_, 1.0) / 60;
+    std::size_t shown = 0;
+    for (const trace::LineBytes& line : trace::by_line(now, symbols_)) {
+      if (shown++ == lines_) break;
+      const auto grew = std::find_if(growth.begin(), growth.end(), [&](const trace::LineBytes& each) {
+        return trace::site_of(symbols_, each.stack) == trace::site_of(symbols_, line.stack);
+      });
+      const double bytes = grew == growth.end() ? 0 : static_cast<double>(grew->bytes);
+      out += fmt::format("{:>10} {:>12} {:>8}  {}\n", format_bytes(static_cast<double>(line.bytes)),
+                         format_bytes(bytes / minutes), line.blocks, trace::site_words(symbols_, line.stack));
+    }
+    out += fmt::format("\n{:.0f} s, {} allocations and frees{}; Ctrl-C ends it\n", seconds, recording_.events(),
+                       recording_.lost() == 0 ? "" : fmt::format(", {} lost", recording_.lost()));
+    return out;
+  }
+
+ private:
+  const telemetry::Recording& recording_;
+  trace::Symbols symbols_;
+  std::unique_ptr<trace::NativeNames> native_;
+  trace::ProbeNames names_;
+  std::size_t lines_;
+  trace::Profile first_;
+  double first_s_ = 0;
+};
+
+int run_live(const LiveOptions& options, Console& console) {
+  const auto pids = pids_of(options);
+  if (!pids) return trace_failed(console, pids.error());
+  if (pids->empty() && options.container.empty() && options.job.empty() && options.user.empty() && !options.all)
+    return trace_failed(console, {"name what to trace: --pid, --container, --job, --user or --all"});
+  std::string output = options.trace.output;
+  if (output.empty())
+    output = pids->size() == 1 ? fmt::format("vramtrack.live.{}.trace", pids->front()) : "vramtrack.live.trace";
+  auto recording = telemetry::Recording::begin(output, "programs that ran already",
+                                               [&](std::uint32_t pid) { return is_selected(options, *pids, pid); });
+  if (!recording) return trace_failed(console, recording.error());
+  Interrupt interrupt;
+  Block block(console);
+  LiveTable table(**recording, options.trace);
+  const auto begun = std::chrono::steady_clock::now();
+  const auto elapsed_s = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  };
+  auto look = begun, show = begun + kShowEvery;
+  bool had_target = false;
+  while (!Interrupt::requested() && (!options.seconds || elapsed_s() < *options.seconds)) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= look) {
+      look = now + kLookEvery;
+      if (Status found = (*recording)->find_targets(); !found) return trace_failed(console, found.error());
+      if (Status written = (*recording)->flush(); !written) return trace_failed(console, written.error());
+      block.erase();
+      for (const std::string& warning : (*recording)->take_warnings()) console.warn(warning);
+      if (!had_target && (*recording)->running() > 0) {
+        had_target = true;
+        console.write(fmt::format("tracing {} process{}; memory that was there before is not counted\n",
+                                  (*recording)->running(), (*recording)->running() == 1 ? "" : "es"));
+      }
+      if (had_target && (*recording)->running() == 0 && !pids->empty()) break;  // what was named has ended
+    }
+    if (console.is_terminal() && now >= show) {
+      show = now + kShowEvery;
+      block.draw(table.text(elapsed_s()));
+    }
+    if (Status polled = (*recording)->poll(100); !polled) return trace_failed(console, polled.error());
+  }
+  block.erase();
+  if (Status written = (*recording)->finish(); !written) return trace_failed(console, written.error());
+  if ((*recording)->targets() == 0)
+    return trace_failed(
+        console, {"no process that was named uses a GPU library that can be traced (CUDA's driver, HIP, PyTorch); "
+                  "'vramtrack doctor' says what is found here"});
+  const std::uint64_t lost = (*recording)->lost();
+  recording->reset();  // the probes are gone before the report is made
+  if (lost > 0)
+    console.warn(fmt::format(
+        "{} allocations or frees came too fast and were lost: figures are too small or too large by them", lost));
+  console.write(fmt::format("wrote {}\n", output));
+  TraceOptions report = options.trace;
+  report.files = {output};
+  report.output.clear();
+  return report_traces(report, console);
+}
+
+#else
+
+int run_live(const LiveOptions&, Console& console) {
+  return trace_failed(
+      console, {"this build cannot trace running programs: it was made without clang's BPF target or libbpf, or for "
+                "another processor than x86-64. Use 'vramtrack run' or 'vramtrack attach'"});
+}
+
+#endif
+
+Runner declare_live(Arguments& arguments) {
+  const auto options = std::make_shared<LiveOptions>();
+  arguments.list("--pid", "PIDS", "Processes to trace; their children are followed", text(options->pids));
+  arguments.option("--container", "ID", "The processes of the container whose id begins so", text(options->container));
+  arguments.option("--job", "ID", "The processes of a Slurm job, or of one of its steps", text(options->job));
+  arguments.option("--user", "NAME", "The processes of a user", text(options->user));
+  arguments.flag("--all", "All processes that use a GPU library", options->all);
+  arguments.option("--seconds", "DURATION", "End after this time (default: at Ctrl-C, or when the process ends)",
+                   duration(options->seconds));
+  arguments
+      .option("--output", "FILE", "The trace file (default: vramtrack.live.PID.trace)", text(options->trace.output))
+      .file();
+  constexpr std::uint64_t kMostLines = 1000;
+  arguments.option(
+      "--top", "NUMBER", "How many lines to show (default 10)",
+      whole_number([options](std::uint64_t lines) { options->trace.top = static_cast<std::uint32_t>(lines); }, 1,
+                   kMostLines));
+  arguments.list("--library", "PREFIXES", "Paths with this prefix are libraries, not your own code",
+                 text(options->trace.libraries));
+  arguments.list("--own", "PREFIXES", "Paths with this prefix are your own code, wherever they are",
+                 text(options->trace.own));
+  return [options](Console& console) { return run_live(*options, console); };
+}
+
+}  // namespace
+
+const CommandInfo trace_live_verb{
+    "live", "Trace programs that run already, without a restart",
+    "Examples:\n"
+    "  sudo vramtrack trace live --pid 4711\n"
+    "  sudo vramtrack trace live --user alice --seconds 60 --output alice.trace\n"
+    "Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (docs/trace.md).\n"
+    "Exit: 0 nothing leaks, or the trace is too short to tell; 1 a site leaks; 2 could not trace.",
+    declare_live};
+
+}  // namespace vramtrack::cli

@@ -1,0 +1,136 @@
+#include "telemetry/python_code.hpp"
+
+#include <fmt/format.h>
+#include <sys/uio.h>
+
+#include <charconv>
+#include <utility>
+
+#include "probe/python_lines.hpp"
+#include "probe/python_text.hpp"
+
+namespace vramtrack::telemetry {
+namespace {
+
+/// Whose memory read() reads: the probe's readers take a plain function.
+thread_local std::uint32_t reading_pid = 0;
+
+bool read(std::uint64_t address, void* into, std::size_t bytes) {
+  const iovec local{into, bytes};
+  const iovec remote{reinterpret_cast<void*>(address), bytes};  // NOLINT(performance-no-int-to-ptr)
+  return ::process_vm_readv(static_cast<pid_t>(reading_pid), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
+}
+
+template <class T>
+T load(std::uint64_t address) {
+  T value{};
+  return read(address, &value, sizeof value) ? value : T{};
+}
+
+std::string text_of(const probe::PythonLayout& layout, std::uint64_t object) {
+  char buffer[1024];
+  return {buffer, probe::read_text(read, layout, object, buffer, sizeof buffer)};
+}
+
+/// PyTypeObject.tp_name, the same in all versions (Include/cpython/object.h).
+constexpr std::uint64_t kTypeName = 24;
+constexpr std::uint64_t kTag = 3;  ///< in the low bits of a frame's code since 3.14
+
+bool is_code(std::uint64_t object) {
+  const auto name = load<std::uint64_t>(load<std::uint64_t>(object + probe::kObjectType) + kTypeName);
+  char text[5] = {};
+  return name != 0 && read(name, text, sizeof text) &&
+         std::string_view(text, sizeof text) == std::string_view("code", 5);
+}
+
+}  // namespace
+
+int python_minor(std::string_view file_name) {
+  if (file_name.starts_with("lib")) file_name.remove_prefix(3);
+  if (!file_name.starts_with("python3.")) return 0;
+  file_name.remove_prefix(8);
+  int minor = 0;
+  const auto [end, error] = std::from_chars(file_name.data(), file_name.data() + file_name.size(), minor);
+  const std::string_view rest = file_name.substr(static_cast<std::size_t>(end - file_name.data()));
+  return error == std::errc{} && (rest.empty() || rest.starts_with(".so")) ? minor : 0;
+}
+
+std::optional<PythonCode> PythonCode::of(std::uint32_t pid, const std::vector<MappedFile>& files, std::string& why) {
+  for (const MappedFile& file : files) {
+    const int minor = python_minor(std::string_view(file.path).substr(file.path.rfind('/') + 1));
+    if (minor == 0) continue;
+    if (const probe::PythonLayout* const layout = probe::layout_of(minor)) return PythonCode(pid, *layout);
+    why = fmt::format("no Python frames: Python 3.{} is not known to the tracer", minor);
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+telemetry_python PythonCode::layout() const {
+  telemetry_python out{};
+  out.has_layout = 1;
+  out.key = key_;
+  out.thread_frame = layout_.thread_frame;
+  out.is_frame_held = layout_.is_frame_held ? 1 : 0;
+  out.held_frame = layout_.held_frame;
+  out.frame_previous = layout_.frame_previous;
+  out.frame_code = layout_.frame_code;
+  out.frame_at = layout_.frame_at;
+  out.frame_mark = layout_.frame_owner != 0 ? layout_.frame_owner : layout_.frame_is_entry;
+  return out;
+}
+
+bool PythonCode::find_state(const telemetry_u64* keys) {
+  reading_pid = pid_;
+  for (std::uint32_t key = 0; key < TELEMETRY_KEYS; ++key) {
+    if (keys[key] == 0) continue;
+    auto frame = load<std::uint64_t>(keys[key] + layout_.thread_frame);
+    if (layout_.is_frame_held && frame != 0) frame = load<std::uint64_t>(frame + layout_.held_frame);
+    if (frame == 0 || !is_code(load<std::uint64_t>(frame + layout_.frame_code) & ~kTag)) continue;
+    key_ = key;
+    return true;
+  }
+  return false;
+}
+
+PythonCode::Function* PythonCode::function(std::uint64_t code) {
+  const auto file = load<std::uint64_t>(code + layout_.code_file);
+  const auto name = load<std::uint64_t>(code + layout_.code_name);
+  const auto table = load<std::uint64_t>(code + layout_.code_table);
+  const auto first_line = load<std::uint32_t>(code + layout_.code_first_line);
+  Function& known = functions_[code];
+  if (known.table == table && known.file == file && known.name == name && known.first_line == first_line) return &known;
+  if (!is_code(code)) return nullptr;
+  known = {file, name, table, first_line, text_of(layout_, file), text_of(layout_, name), {}};
+  return &known;
+}
+
+std::vector<PythonFrame> PythonCode::frames(const telemetry_frame* raw, std::size_t count) {
+  reading_pid = pid_;
+  std::vector<PythonFrame> out;
+  for (std::size_t i = 0; i < count; ++i) {
+    // 3.12 and newer: a frame of the interpreter's own, below the frames that one call of its loop runs.
+    if (layout_.frame_owner != 0 && raw[i].mark >= 3) {
+      if (!out.empty()) out.back().is_entry = true;
+      continue;
+    }
+    const std::uint64_t code = raw[i].code & ~kTag;
+    Function* const function = this->function(code);
+    if (function == nullptr) continue;  // gone since
+    std::int64_t at = 0;
+    if (layout_.code_bytes != 0)
+      at = static_cast<std::int64_t>(raw[i].at - (code + layout_.code_bytes));
+    else
+      at = static_cast<std::int32_t>(raw[i].at) * (layout_.minor == 10 ? 2 : 1);  // in instructions, in 3.10
+    const auto [line, is_new] = function->lines.try_emplace(at);
+    if (is_new)
+      line->second = probe::find_line(read, layout_.lines, function->table + probe::kBytesText,
+                                      load<std::uint64_t>(function->table + probe::kBytesSize), at,
+                                      static_cast<std::int32_t>(function->first_line));
+    const bool is_entry = layout_.minor <= 10 || (layout_.frame_is_entry != 0 && raw[i].mark != 0);
+    out.push_back({function->file_text, function->name_text, function->first_line, line->second, code, is_entry});
+  }
+  return out;
+}
+
+}  // namespace vramtrack::telemetry

@@ -1,0 +1,61 @@
+// PythonCode: the functions and lines of another process's Python frames, out of its memory (process_vm_readv).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "probe/python_layout.hpp"
+#include "telemetry/events.h"
+#include "telemetry/unwinder.hpp"
+
+namespace vramtrack::telemetry {
+
+struct PythonFrame {
+  std::string file, name;
+  std::uint32_t first_line = 0, line = 0;
+  std::uint64_t code = 0;  ///< the code object's address and content: addresses are used again
+  bool is_entry = false;   ///< probe::kEntryFrame
+};
+
+/// Of one process. A code object is read when it is first seen, and again when another is at its address. Not
+/// thread-safe.
+class PythonCode {
+ public:
+  /// nullopt: the process runs no Python that is known (3.8 to 3.12); `why` then says so where it runs another one.
+  static std::optional<PythonCode> of(std::uint32_t pid, const std::vector<MappedFile>& files, std::string& why);
+
+  /// For the kernel's side.
+  [[nodiscard]] telemetry_python layout() const;
+  /// Looks for the thread's state among the values of its keys, as an event brought them; whether it was found. Then
+  /// layout() has it.
+  bool find_state(const telemetry_u64* keys);
+  [[nodiscard]] bool has_state() const { return key_ < TELEMETRY_KEYS; }
+
+  /// Innermost first.
+  std::vector<PythonFrame> frames(const telemetry_frame* raw, std::size_t count);
+
+ private:
+  PythonCode(std::uint32_t pid, const probe::PythonLayout& layout) : pid_(pid), layout_(layout) {}
+  struct Function {
+    std::uint64_t file = 0, name = 0, table = 0;  ///< the objects it was read from
+    std::uint32_t first_line = 0;
+    std::string file_text, name_text;
+    std::unordered_map<std::int64_t, std::uint32_t> lines;  ///< by byte in its code
+  };
+  Function* function(std::uint64_t code);
+
+  std::uint32_t pid_;
+  probe::PythonLayout layout_;
+  std::uint32_t key_ = TELEMETRY_KEYS;
+  std::unordered_map<std::uint64_t, Function> functions_;
+};
+
+/// The minor version in the name of an interpreter's program or library: 11 of "python3.11" and "libpython3.11.so.1.0";
+/// 0: none.
+int python_minor(std::string_view file_name);
+
+}  // namespace vramtrack::telemetry

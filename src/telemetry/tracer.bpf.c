@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
+// The probes on allocating and freeing functions of GPU drivers and frameworks, in the kernel: x86-64, glibc. They read the
+// program's memory and never write to it. Each event carries what user space cannot read later: the registers, the top of the
+// stack and the chain of Python frames at the time of the call. What finds no room in the ring is counted (`lost`).
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "events.h"
+
+struct thread_struct {
+  unsigned long fsbase;
+} __attribute__((preserve_access_index));
+struct task_struct {
+  int pid;
+  int tgid;
+  struct thread_struct thread;
+} __attribute__((preserve_access_index));
+
+// struct pthread of glibc on x86-64: specific_1stblock, pairs of a sequence number and the datum.
+#define FIRST_KEYS 0x310
+
+struct start {
+  __u64 function;
+  __u64 out, size, rows, stack_pointer;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 32 << 20);
+} events SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, TELEMETRY_MOST_FUNCTIONS);
+  __type(key, __u32);
+  __type(value, struct telemetry_function);
+} functions SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 16384);
+  __type(key, __u32);
+  __type(value, struct telemetry_python);
+} targets SEC(".maps");
+// Calls that have not returned yet, by thread. Of a call within another only the outer one is recorded.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 65536);
+  __type(key, __u64);
+  __type(value, struct start);
+} starts SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, __u64);
+} lost SEC(".maps");
+
+static __always_inline void count_lost(void) {
+  __u32 key = 0;
+  __u64* count = bpf_map_lookup_elem(&lost, &key);
+  if (count) ++*count;
+}
+
+static __always_inline __u64 load(__u64 at) {
+  __u64 value = 0;
+  bpf_probe_read_user(&value, sizeof value, (void*)at);
+  return value;
+}
+
+static __always_inline __u8 load_byte(__u64 at) {
+  __u8 value = 0;
+  bpf_probe_read_user(&value, sizeof value, (void*)at);
+  return value;
+}
+
+static __always_inline void describe(struct telemetry_event* e, __u32 kind, __u64 id) {
+  e->kind = kind;
+  e->tgid = id >> 32;
+  e->tid = id;
+  e->call = 0;
+  e->time_ns = bpf_ktime_get_ns();
+  e->address = 0;
+  e->bytes = 0;
+  e->result = 0;
+  e->device = 0;
+  e->frames = 0;
+}
+
+static __always_inline __u64 thread_pointer(void) {
+  struct task_struct* task = (struct task_struct*)bpf_get_current_task();
+  return BPF_CORE_READ(task, thread.fsbase);
+}
+
+// The thread's innermost Python frame; 0: it runs none, or its state is not known.
+static __always_inline __u64 innermost(const struct telemetry_python* python) {
+  if (!python->has_layout || python->key >= TELEMETRY_KEYS) return 0;
+  __u64 state = load(thread_pointer() + FIRST_KEYS + (__u64)python->key * 16 + 8);
+  if (!state) return 0;
+  __u64 frame = load(state + python->thread_frame);
+  return python->is_frame_held && frame ? load(frame + python->held_frame) : frame;
+}
+
+// As it is in memory: what belongs to the interpreter itself is left out by user space. One branch a frame is all that the
+// verifier has patience for.
+static __always_inline __u32 walk(const struct telemetry_python* python, __u64 frame, struct telemetry_frame* into) {
+  int i = 0;
+  for (; i < TELEMETRY_MOST_FRAMES && frame; ++i) {
+    into[i].code = load(frame + python->frame_code);
+    into[i].at = load(frame + python->frame_at);
+    into[i].mark = load_byte(frame + python->frame_mark);
+    frame = load(frame + python->frame_previous);
+  }
+  return i;
+}
+
+static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_python* python, __u64 id, __u32 call,
+                                      __u64 address, __u64 bytes, __u16 device, __u64 frame) {
+  struct telemetry_stack_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
+  if (!e) {
+    count_lost();
+    return 0;
+  }
+  describe(&e->head, TELEMETRY_EVENT_ALLOC, id);
+  e->head.call = call;
+  e->head.address = address;
+  e->head.bytes = bytes;
+  e->head.device = device;
+  e->head.frames = walk(python, frame, e->frames);
+  __builtin_memset(e->keys, 0, sizeof e->keys);
+  if (python->has_layout && python->key >= TELEMETRY_KEYS) {
+    __u64 keys = thread_pointer() + FIRST_KEYS;
+    for (int i = 0; i < TELEMETRY_KEYS; ++i) e->keys[i] = load(keys + i * 16 + 8);
+  }
+  __u64 registers[TELEMETRY_REGISTERS] = {c->rax, c->rdx, c->rcx, c->rbx, c->rsi, c->rdi, c->rbp, c->rsp, c->r8,
+                                          c->r9,  c->r10, c->r11, c->r12, c->r13, c->r14, c->r15, c->rip};
+  __builtin_memcpy(e->registers, registers, sizeof registers);
+  e->stack_bytes = 0;
+#pragma unroll
+  for (int i = 0; i < TELEMETRY_STACK_BYTES / TELEMETRY_STACK_PIECE; ++i) {
+    if (bpf_probe_read_user(e->stack + i * TELEMETRY_STACK_PIECE, TELEMETRY_STACK_PIECE,
+                            (void*)(c->rsp + i * TELEMETRY_STACK_PIECE)))
+      break;
+    e->stack_bytes = (i + 1) * TELEMETRY_STACK_PIECE;
+  }
+  bpf_ringbuf_submit(e, 0);
+  return 0;
+}
+
+static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address, __u64 bytes, __u32 result, __u16 device) {
+  struct telemetry_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
+  if (!e) {
+    count_lost();
+    return 0;
+  }
+  describe(e, kind, id);
+  e->call = call;
+  e->address = address;
+  e->bytes = bytes;
+  e->result = result;
+  e->device = device;
+  bpf_ringbuf_submit(e, 0);
+  return 0;
+}
+
+static __always_inline int report(struct pt_regs* c, const struct telemetry_python* python, __u64 id, __u32 call) {
+  __u64 address = PT_REGS_PARM1(c);
+  __s64 bytes = PT_REGS_PARM2(c);
+  __u16 device = PT_REGS_PARM5(c);
+  if ((device & 0xff) == 0) return 0;  // c10::DeviceType::CPU
+  if (bytes <= 0) return bare(TELEMETRY_EVENT_FREE, id, call, address, -bytes, 0, device);
+  __u64 frame = innermost(python);
+  // C++ threads and programs without Python have their native stack alone; so has the first event, by which user space finds
+  // where threads keep their Python state.
+  if (!frame) return with_stack(c, python, id, call, address, bytes, device, 0);
+  struct telemetry_python_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
+  if (!e) {
+    count_lost();
+    return 0;
+  }
+  describe(&e->head, TELEMETRY_EVENT_ALLOC, id);
+  e->head.call = call;
+  e->head.address = address;
+  e->head.bytes = bytes;
+  e->head.device = device;
+  e->head.frames = walk(python, frame, e->frames);
+  bpf_ringbuf_submit(e, 0);
+  return 0;
+}
+
+SEC("uprobe") int enter(struct pt_regs* c) {
+  __u64 id = bpf_get_current_pid_tgid();
+  __u32 tgid = id >> 32;
+  struct telemetry_python* python = bpf_map_lookup_elem(&targets, &tgid);
+  if (!python) return 0;
+  __u32 index = bpf_get_attach_cookie(c);
+  const struct telemetry_function* function = bpf_map_lookup_elem(&functions, &index);
+  if (!function) return 0;
+  if (function->act == TELEMETRY_FREE)
+    return bare(TELEMETRY_EVENT_FREE, id, function->call, PT_REGS_PARM1(c), 0, 0, 0);
+  if (function->act == TELEMETRY_REPORT) return report(c, python, id, function->call);
+  struct start* outer = bpf_map_lookup_elem(&starts, &id);
+  // One that lies below on the stack has returned, unseen (longjmp, an exception).
+  if (outer && outer->stack_pointer > c->rsp) return 0;
+  struct start s = {.function = index, .out = PT_REGS_PARM1(c), .size = PT_REGS_PARM2(c), .rows = 0, .stack_pointer = c->rsp};
+  if (function->act == TELEMETRY_PITCH) {
+    s.size = PT_REGS_PARM2(c);
+    s.rows = PT_REGS_PARM4(c);
+  }
+  bpf_map_update_elem(&starts, &id, &s, BPF_ANY);
+  return 0;
+}
+
+SEC("uretprobe") int leave(struct pt_regs* c) {
+  __u64 id = bpf_get_current_pid_tgid();
+  __u32 tgid = id >> 32;
+  struct telemetry_python* python = bpf_map_lookup_elem(&targets, &tgid);
+  if (!python) return 0;
+  __u32 index = bpf_get_attach_cookie(c);
+  struct start* begun = bpf_map_lookup_elem(&starts, &id);
+  // The return address is off the stack: the pointer is one word above that of the call.
+  if (!begun || begun->function != index || c->rsp != begun->stack_pointer + 8) return 0;
+  struct start s = *begun;
+  bpf_map_delete_elem(&starts, &id);
+  const struct telemetry_function* function = bpf_map_lookup_elem(&functions, &index);
+  if (!function) return 0;
+  __u64 address = s.out, bytes = s.size;
+  __u32 result = PT_REGS_RC(c);
+  if (function->act == TELEMETRY_PITCH) bytes = result ? 0 : load(s.size) * s.rows;
+  if (result) return bare(TELEMETRY_EVENT_FAILED, id, function->call, 0, bytes, result, 0);
+  if (function->act != TELEMETRY_REGISTER) address = load(s.out);
+  return with_stack(c, python, id, function->call, address, bytes, 0, innermost(python));
+}
+
+// A child of a traced process is traced from its first instruction: its memory is a copy, probes and all.
+SEC("raw_tp/sched_process_fork") int forked(struct bpf_raw_tracepoint_args* c) {
+  struct task_struct* parent = (struct task_struct*)c->args[0];
+  struct task_struct* child = (struct task_struct*)c->args[1];
+  __u32 parent_tgid = BPF_CORE_READ(parent, tgid), child_tgid = BPF_CORE_READ(child, tgid);
+  if (parent_tgid == child_tgid) return 0;  // a thread
+  struct telemetry_python* python = bpf_map_lookup_elem(&targets, &parent_tgid);
+  if (!python) return 0;
+  struct telemetry_python copy = *python;
+  bpf_map_update_elem(&targets, &child_tgid, &copy, BPF_ANY);
+  return bare(TELEMETRY_EVENT_FORK, (__u64)child_tgid << 32 | child_tgid, 0, parent_tgid, 0, 0, 0);
+}
+
+SEC("raw_tp/sched_process_exec") int executed(struct bpf_raw_tracepoint_args* c) {
+  __u64 id = bpf_get_current_pid_tgid();
+  __u32 tgid = id >> 32;
+  struct telemetry_python* python = bpf_map_lookup_elem(&targets, &tgid);
+  if (!python) return 0;
+  struct telemetry_python none = {};
+  bpf_map_update_elem(&targets, &tgid, &none, BPF_ANY);
+  return bare(TELEMETRY_EVENT_EXEC, id, 0, 0, 0, 0, 0);
+}
+
+SEC("raw_tp/sched_process_exit") int ended(struct bpf_raw_tracepoint_args* c) {
+  __u64 id = bpf_get_current_pid_tgid();
+  __u32 tgid = id >> 32;
+  if (tgid != (__u32)id || !bpf_map_lookup_elem(&targets, &tgid)) return 0;  // another thread than the first
+  bpf_map_delete_elem(&targets, &tgid);
+  return bare(TELEMETRY_EVENT_EXIT, id, 0, 0, 0, 0, 0);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

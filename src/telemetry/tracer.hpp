@@ -1,0 +1,51 @@
+// Tracer: probes on the allocating functions of GPU libraries, in the kernel (eBPF, uprobes). Nothing is written to the
+// programs, and none is stopped; with this object, or with this process however it ends, all probes are gone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+#include "telemetry/events.h"
+
+namespace vramtrack::telemetry {
+
+/// Whether a file of this name (without folders) has functions that are probed.
+bool is_traced_library(std::string_view name);
+
+/// Not thread-safe.
+class Tracer {
+ public:
+  /// `event`: its head; what follows it depends on `bytes`, the size of the whole event (events.h). Valid in the call.
+  using Take = std::function<void(const telemetry_event& event, std::size_t bytes)>;
+
+  /// Errors: the right that is missing and how to grant it, or what the kernel lacks (5.15 or newer, BTF).
+  static Result<Tracer> open(Take take);
+  Tracer(Tracer&&) noexcept;
+  Tracer& operator=(Tracer&&) noexcept;
+  ~Tracer();
+
+  /// Probes the functions of one library's file; how many there are. The probes lie on the file: they are hit by every
+  /// process that maps it, and those that are not targets lose about a microsecond a call. `name`: which library it is;
+  /// `path`: how this process reaches the file.
+  Result<std::size_t> attach(std::string_view name, const std::string& path);
+  /// Events of this process are reported from now on, and those of its children.
+  Status add_target(std::uint32_t pid, const telemetry_python& python);
+  void remove_target(std::uint32_t pid);
+  /// Hands over what has happened, after waiting up to `timeout_ms` for the first event. An interrupted wait is no
+  /// error.
+  Status poll(int timeout_ms);
+  /// Events that found no room, so far.
+  [[nodiscard]] std::uint64_t lost() const;
+
+ private:
+  struct State;
+  explicit Tracer(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vramtrack::telemetry
