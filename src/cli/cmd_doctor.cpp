@@ -21,6 +21,9 @@
 #include "report/words.hpp"
 #include "source/source.hpp"
 #include "store/store.hpp"
+#ifdef VRAMTRACK_HAS_TELEMETRY
+#include "telemetry/tracer.hpp"
+#endif
 
 namespace vramtrack::cli {
 namespace {
@@ -244,6 +247,20 @@ bool check_agent(Checkup& checkup, const AgentConfig& config) {
   return agent.has_value();
 }
 
+/// Whether `vramtrack trace live` works for this user: its programs are loaded into the kernel, and go again at once.
+void check_tracing(Checkup& checkup) {
+#ifdef VRAMTRACK_HAS_TELEMETRY
+  const auto tracer = telemetry::Tracer::open([](const telemetry_event&, std::size_t) {});
+  if (tracer)
+    checkup.say(Health::ok, "tracing", "programs that run already can be traced ('vramtrack trace live')");
+  else
+    checkup.say(Health::note, "tracing", tracer.error().message);
+#else
+  checkup.say(Health::note, "tracing",
+              "this build cannot trace programs that run already: it was made without clang's BPF target or libbpf");
+#endif
+}
+
 int doctor(const ConfigRequest& request, Console& console) {
   Checkup checkup(console.style());
   utsname system{};
@@ -259,6 +276,7 @@ int doctor(const ConfigRequest& request, Console& console) {
   const int working = check_sources(checkup, config.sources, is_nvidia, catalog, batch);
   list_devices(checkup, catalog, batch);
   check_visibility(checkup, config.sources);
+  check_tracing(checkup);
   check_store(checkup, config);
   const bool agent = check_agent(checkup, config.agent);
   if (working == 0 && agent)

@@ -73,9 +73,10 @@ enum class Record : std::uint8_t {
   sampling = 15,  ///< from here on one block in about `bytes` bytes is recorded (0: every one)
   limit = 16,     ///< from here on: bytes: the limit (0: none); address: the soft limit
   // 17: not used.
-  end = 18,    ///< from here on the process ends in order: the interpreter gives back what it holds
-  label = 19,  ///< what the block at `address` is; `stack`: text of its name (0: none); bytes: of the category
-  exit = 20,   ///< the process ends in order: what follows are destructors
+  end = 18,     ///< from here on the process ends in order: the interpreter gives back what it holds
+  label = 19,   ///< what the block at `address` is; `stack`: text of its name (0: none); bytes: of the category
+  exit = 20,    ///< the process ends in order: what follows are destructors
+  onward = 21,  ///< the recording ends here and the process goes on: what it gave back last is no exit
 };
 
 /// One record. `head` is stored last and with release: a reader that finds it zero finds nothing yet.

@@ -45,7 +45,7 @@ struct telemetry_function {
 /* How to walk the Python frames of a process: PythonLayout, and where a thread keeps its state. */
 struct telemetry_python {
   telemetry_u32 has_layout;
-  telemetry_u32 key; /* pthread key of the thread's state; TELEMETRY_KEYS: not known yet, user space looks for it */
+  telemetry_u32 key; /* pthread key of the thread's state; TELEMETRY_KEYS: not known yet */
   telemetry_u16 thread_frame, is_frame_held, held_frame, frame_previous, frame_code, frame_at, frame_mark;
   telemetry_u16 reserved;
 };
@@ -54,7 +54,7 @@ enum telemetry_kind {
   TELEMETRY_EVENT_ALLOC = 1,
   TELEMETRY_EVENT_FREE = 2,
   TELEMETRY_EVENT_FAILED = 3,
-  TELEMETRY_EVENT_FORK = 4, /* tgid: the child; address: the parent's */
+  TELEMETRY_EVENT_FORK = 4, /* tgid: the child; address: the parent's; bytes: when it began, ns since the machine started */
   TELEMETRY_EVENT_EXEC = 5,
   TELEMETRY_EVENT_EXIT = 6
 };
@@ -87,7 +87,6 @@ struct telemetry_python_event {
 struct telemetry_stack_event {
   struct telemetry_event head;
   struct telemetry_frame frames[TELEMETRY_MOST_FRAMES];
-  telemetry_u64 keys[TELEMETRY_KEYS]; /* where the Python thread's state is looked for; zero when not asked for */
   telemetry_u64 registers[TELEMETRY_REGISTERS];
   telemetry_u64 stack_bytes;
   telemetry_u8 stack[TELEMETRY_STACK_BYTES];

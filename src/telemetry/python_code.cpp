@@ -69,7 +69,7 @@ std::optional<PythonCode> PythonCode::of(std::uint32_t pid, const std::vector<Ma
 telemetry_python PythonCode::layout() const {
   telemetry_python out{};
   out.has_layout = 1;
-  out.key = key_;
+  out.key = TELEMETRY_KEYS;
   out.thread_frame = layout_.thread_frame;
   out.is_frame_held = layout_.is_frame_held ? 1 : 0;
   out.held_frame = layout_.held_frame;
@@ -78,19 +78,6 @@ telemetry_python PythonCode::layout() const {
   out.frame_at = layout_.frame_at;
   out.frame_mark = layout_.frame_owner != 0 ? layout_.frame_owner : layout_.frame_is_entry;
   return out;
-}
-
-bool PythonCode::find_state(const telemetry_u64* keys) {
-  reading_pid = pid_;
-  for (std::uint32_t key = 0; key < TELEMETRY_KEYS; ++key) {
-    if (keys[key] == 0) continue;
-    auto frame = load<std::uint64_t>(keys[key] + layout_.thread_frame);
-    if (layout_.is_frame_held && frame != 0) frame = load<std::uint64_t>(frame + layout_.held_frame);
-    if (frame == 0 || !is_code(load<std::uint64_t>(frame + layout_.frame_code) & ~kTag)) continue;
-    key_ = key;
-    return true;
-  }
-  return false;
 }
 
 PythonCode::Function* PythonCode::function(std::uint64_t code) {

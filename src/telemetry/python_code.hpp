@@ -30,11 +30,6 @@ class PythonCode {
 
   /// For the kernel's side.
   [[nodiscard]] telemetry_python layout() const;
-  /// Looks for the thread's state among the values of its keys, as an event brought them; whether it was found. Then
-  /// layout() has it.
-  bool find_state(const telemetry_u64* keys);
-  [[nodiscard]] bool has_state() const { return key_ < TELEMETRY_KEYS; }
-
   /// Innermost first.
   std::vector<PythonFrame> frames(const telemetry_frame* raw, std::size_t count);
 
@@ -50,7 +45,6 @@ class PythonCode {
 
   std::uint32_t pid_;
   probe::PythonLayout layout_;
-  std::uint32_t key_ = TELEMETRY_KEYS;
   std::unordered_map<std::uint64_t, Function> functions_;
 };
 

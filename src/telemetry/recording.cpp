@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <ctime>
@@ -28,6 +29,10 @@ std::uint64_t clock_ns(clockid_t clock) {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+std::int64_t realtime_us() {
+  return static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME) / 1000);
+}
+
 /// A process that has no such library is looked at again after as long: libraries are also loaded late.
 constexpr std::uint64_t kLookAgainNs = 5'000'000'000;
 /// Records are handed on in pieces of this many.
@@ -48,7 +53,9 @@ std::vector<MappedFile> files_of(std::uint32_t pid) {
 struct Recording::Process {
   std::uint32_t pid = 0, index = 0;
   std::uint64_t begin_ns = 0;  ///< CLOCK_MONOTONIC
-  std::unique_ptr<Unwinder> unwinder;
+  std::string command;
+  std::shared_ptr<Unwinder> unwinder;
+  bool is_copy = false;  ///< a child whose own files have not been looked at yet: it unwinds as its parent does
   std::optional<PythonCode> python;
   std::vector<MappedFile> files;  ///< that the trace names
   std::unordered_map<std::string, std::uint32_t> texts, stacks, codes;
@@ -62,7 +69,7 @@ Recording::~Recording() = default;
 
 Result<std::unique_ptr<Recording>> Recording::begin(const std::string& output, const std::string& title,
                                                     Select select) {
-  auto file = trace::ProbeFileWriter::open(output, title, static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME) / 1000));
+  auto file = trace::ProbeFileWriter::open(output, title, realtime_us());
   if (!file) return fail(file.error());
   std::unique_ptr<Recording> recording(new Recording(std::move(*file), std::move(select)));
   auto tracer = Tracer::open(
@@ -115,20 +122,38 @@ void Recording::write_files(Process& process) {
   process.files = process.unwinder->files();
 }
 
+Recording::Process& Recording::enter(std::unique_ptr<Process> process, const trace::ProbeProcess& known) {
+  process->pid = known.pid;
+  process->index = next_index_++;
+  process->begin_ns = clock_ns(CLOCK_MONOTONIC);
+  check(live_.process(process->index, known));
+  if (const auto index = file_->begin_process(known); !index) check(fail(index.error()));
+  return *(running_[known.pid] = std::move(process));
+}
+
 Recording::Process* Recording::add(std::uint32_t pid) {
   if (const auto known = running_.find(pid); known != running_.end()) return known->second.get();
   const auto info = read_process("/proc", pid);
   if (!info) return nullptr;
   auto process = std::make_unique<Process>();
-  process->pid = pid;
-  process->index = next_index_++;
-  process->begin_ns = clock_ns(CLOCK_MONOTONIC);
-  process->unwinder = std::make_unique<Unwinder>(pid);
-  const trace::ProbeProcess known{pid, info->start_ticks, static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME) / 1000),
-                                  info->command};
-  check(live_.process(process->index, known));
-  if (const auto index = file_->begin_process(known); !index) check(fail(index.error()));
-  return running_.emplace(pid, std::move(process)).first->second.get();
+  process->unwinder = std::make_shared<Unwinder>(pid);
+  return &enter(std::move(process), {pid, info->start_ticks, realtime_us(), info->command});
+}
+
+/// It may have ended already: all that is needed is known from its parent, whose memory it has a copy of.
+void Recording::add_child(const telemetry_event& fork) {
+  const auto parent = running_.find(static_cast<std::uint32_t>(fork.address));
+  if (parent == running_.end()) return;
+  auto process = std::make_unique<Process>();
+  process->unwinder = parent->second->unwinder;
+  process->python = parent->second->python;
+  process->command = parent->second->command;
+  process->is_copy = true;
+  const auto ticks_per_s = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  const std::uint64_t start_ticks = fork.bytes / (1'000'000'000U / ticks_per_s);
+  std::string command = parent->second->command;
+  Process& child = enter(std::move(process), {fork.tgid, start_ticks, realtime_us(), std::move(command)});
+  child.begin_ns = std::min(child.begin_ns, fork.time_ns);
 }
 
 /// Probes the libraries of a process, and makes it a target if it has any.
@@ -151,13 +176,18 @@ void Recording::look_at(std::uint32_t pid, std::uint64_t now_ns) {
     }
   }
   if (!has_library) return;
+  const bool is_new = running_.count(pid) == 0;
   Process* const process = add(pid);
   if (process == nullptr) return;
-  if (!process->python) {
-    std::string why;
-    process->python = PythonCode::of(pid, files, why);
-    if (!why.empty()) warnings_.push_back(fmt::format("process {}: {}", pid, why));
+  if (process->is_copy) {
+    process->is_copy = false;
+    process->unwinder = std::make_shared<Unwinder>(pid);
+    process->python.reset();
   }
+  if (!is_new && process->python) return;
+  std::string why;
+  process->python = PythonCode::of(pid, files, why);
+  if (!why.empty() && is_new) warnings_.push_back(fmt::format("process {}: {}", pid, why));
   telemetry_python layout{};
   if (process->python) layout = process->python->layout();
   check(tracer_->add_target(pid, layout));
@@ -218,8 +248,6 @@ void Recording::take_allocation(Process& process, const telemetry_event& event, 
     python = whole.frames;
     native = process.unwinder->unwind(whole, static_cast<Call>(event.call) == Call::torch_block);
     write_files(process);
-    if (process.python && !process.python->has_state() && process.python->find_state(whole.keys))
-      check(tracer_->add_target(process.pid, process.python->layout()));
   } else if (bytes >= sizeof(telemetry_python_event)) {
     python = reinterpret_cast<const telemetry_python_event&>(event).frames;
   }
@@ -241,13 +269,7 @@ void Recording::take_allocation(Process& process, const telemetry_event& event, 
 
 void Recording::take(const telemetry_event& event, std::size_t bytes) {
   const bool is_change = event.kind <= TELEMETRY_EVENT_FAILED;
-  if (event.kind == TELEMETRY_EVENT_FORK) {
-    // The child has its parent's libraries, and what of the parent's memory it can reach is the parent's.
-    if (Process* const child = add(event.tgid); child != nullptr)
-      if (const auto parent = running_.find(static_cast<std::uint32_t>(event.address)); parent != running_.end())
-        child->python = parent->second->python;
-    return;
-  }
+  if (event.kind == TELEMETRY_EVENT_FORK) return add_child(event);
   const auto known = running_.find(event.tgid);
   if (known == running_.end()) return;
   Process& process = *known->second;
@@ -287,9 +309,13 @@ Status Recording::flush() {
 
 Status Recording::finish() {
   check(tracer_->poll(0));
-  for (const auto& [pid, process] : running_) send(*process);
+  for (const auto& [pid, process] : running_) {
+    write(*process, {probe::head_of(Record::onward, Call::none, 0, 0, 0),
+                     probe::when((clock_ns(CLOCK_MONOTONIC) - process->begin_ns) / 1000, 0), 0, 0});
+    send(*process);
+  }
   trace::ProbeEnd end;
-  end.realtime_us = static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME) / 1000);
+  end.realtime_us = realtime_us();
   check(file_->finish(end));
   return failed_;
 }

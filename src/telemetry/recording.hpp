@@ -52,6 +52,8 @@ class Recording {
   void take(const telemetry_event& event, std::size_t bytes);
   void take_allocation(Process& process, const telemetry_event& event, std::size_t bytes);
   Process* add(std::uint32_t pid);
+  void add_child(const telemetry_event& fork);
+  Process& enter(std::unique_ptr<Process> process, const trace::ProbeProcess& known);
   void look_at(std::uint32_t pid, std::uint64_t now_ns);
   std::uint32_t text(Process& process, std::string_view text);
   std::uint32_t stack_number(Process& process, const std::vector<std::uint64_t>& native, const telemetry_frame* python,

@@ -17,6 +17,7 @@ struct thread_struct {
 struct task_struct {
   int pid;
   int tgid;
+  __u64 start_boottime;
   struct thread_struct thread;
 } __attribute__((preserve_access_index));
 
@@ -94,13 +95,34 @@ static __always_inline __u64 thread_pointer(void) {
   return BPF_CORE_READ(task, thread.fsbase);
 }
 
-// The thread's innermost Python frame; 0: it runs none, or its state is not known.
-static __always_inline __u64 innermost(const struct telemetry_python* python) {
-  if (!python->has_layout || python->key >= TELEMETRY_KEYS) return 0;
-  __u64 state = load(thread_pointer() + FIRST_KEYS + (__u64)python->key * 16 + 8);
-  if (!state) return 0;
+static __always_inline __u64 innermost_of(const struct telemetry_python* python, __u64 state) {
   __u64 frame = load(state + python->thread_frame);
-  return python->is_frame_held && frame ? load(frame + python->held_frame) : frame;
+  return python->is_frame_held ? load(frame + python->held_frame) : frame;
+}
+
+// PyObject.ob_type and PyTypeObject.tp_name, the same in all versions of CPython.
+static __always_inline int is_code(__u64 object) {
+  return (load(load(load(object + 8) + 24)) & 0xffffffffffULL) == 0x65646f63ULL;  // "code"
+}
+
+// The key of the thread's Python state is the one whose datum leads to a frame with a code object.
+static __always_inline void find_key(struct telemetry_python* python, __u64 keys) {
+  __u32 found = TELEMETRY_KEYS;
+  for (int i = 0; i < TELEMETRY_KEYS; ++i) {
+    __u64 state = load(keys + i * 16 + 8);
+    if (is_code(load(innermost_of(python, state) + python->frame_code) & ~3ULL)) found = i;
+  }
+  python->key = found;
+}
+
+// The thread's innermost Python frame; 0: it runs none.
+static __always_inline __u64 innermost(struct telemetry_python* python) {
+  if (!python->has_layout) return 0;
+  __u64 keys = thread_pointer() + FIRST_KEYS;
+  if (python->key >= TELEMETRY_KEYS) find_key(python, keys);
+  if (python->key >= TELEMETRY_KEYS) return 0;
+  __u64 state = load(keys + (__u64)python->key * 16 + 8);
+  return state ? innermost_of(python, state) : 0;
 }
 
 // As it is in memory: what belongs to the interpreter itself is left out by user space. One branch a frame is all that the
@@ -129,11 +151,6 @@ static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_
   e->head.bytes = bytes;
   e->head.device = device;
   e->head.frames = walk(python, frame, e->frames);
-  __builtin_memset(e->keys, 0, sizeof e->keys);
-  if (python->has_layout && python->key >= TELEMETRY_KEYS) {
-    __u64 keys = thread_pointer() + FIRST_KEYS;
-    for (int i = 0; i < TELEMETRY_KEYS; ++i) e->keys[i] = load(keys + i * 16 + 8);
-  }
   __u64 registers[TELEMETRY_REGISTERS] = {c->rax, c->rdx, c->rcx, c->rbx, c->rsi, c->rdi, c->rbp, c->rsp, c->r8,
                                           c->r9,  c->r10, c->r11, c->r12, c->r13, c->r14, c->r15, c->rip};
   __builtin_memcpy(e->registers, registers, sizeof registers);
@@ -165,15 +182,14 @@ static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address,
   return 0;
 }
 
-static __always_inline int report(struct pt_regs* c, const struct telemetry_python* python, __u64 id, __u32 call) {
+static __always_inline int report(struct pt_regs* c, struct telemetry_python* python, __u64 id, __u32 call) {
   __u64 address = PT_REGS_PARM1(c);
   __s64 bytes = PT_REGS_PARM2(c);
   __u16 device = PT_REGS_PARM5(c);
   if ((device & 0xff) == 0) return 0;  // c10::DeviceType::CPU
   if (bytes <= 0) return bare(TELEMETRY_EVENT_FREE, id, call, address, -bytes, 0, device);
   __u64 frame = innermost(python);
-  // C++ threads and programs without Python have their native stack alone; so has the first event, by which user space finds
-  // where threads keep their Python state.
+  // C++ threads and programs without Python have their native stack alone.
   if (!frame) return with_stack(c, python, id, call, address, bytes, device, 0);
   struct telemetry_python_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
   if (!e) {
@@ -244,7 +260,7 @@ SEC("raw_tp/sched_process_fork") int forked(struct bpf_raw_tracepoint_args* c) {
   if (!python) return 0;
   struct telemetry_python copy = *python;
   bpf_map_update_elem(&targets, &child_tgid, &copy, BPF_ANY);
-  return bare(TELEMETRY_EVENT_FORK, (__u64)child_tgid << 32 | child_tgid, 0, parent_tgid, 0, 0, 0);
+  return bare(TELEMETRY_EVENT_FORK, (__u64)child_tgid << 32 | child_tgid, 0, parent_tgid, BPF_CORE_READ(child, start_boottime), 0, 0);
 }
 
 SEC("raw_tp/sched_process_exec") int executed(struct bpf_raw_tracepoint_args* c) {

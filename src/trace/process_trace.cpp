@@ -167,6 +167,9 @@ Status ProcessTrace::take(std::span<const probe::Slot> slots, const ChangeVisit&
       case Record::exit:
         exit_us_ = probe::time_us_of(slot);
         break;
+      case Record::onward:
+        forget_trail();
+        break;
       case Record::totals:
         keep_totals(slot);
         break;

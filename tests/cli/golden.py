@@ -206,7 +206,7 @@ HELPS = [[], ["watch"], ["agent"], ["top"], ["replay"], ["analyze"], ["report"],
 CASES |= {"_".join(["help", *command]): [*command, "--help"] for command in HELPS}
 
 # Lines that tell about the machine the test runs on.
-DOCTOR_MACHINE = re.compile(r"^(note|ok) +processes .*\n( +do: .*\n)?", re.MULTILINE)
+DOCTOR_MACHINE = re.compile(r"^(note|ok) +(processes|tracing) .*\n( +do: .*\n)?", re.MULTILINE)
 
 
 def normalise(text, sandbox):

@@ -1,0 +1,181 @@
+"""`vramtrack trace live` on programs that run already: live.py BINARY KEEPER LIBRARY
+
+Needs the right to load BPF programs (root); is skipped without it, with the reason.
+"""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BINARY, KEEPER, LIBRARY = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+del sys.argv[1:4]
+HERE = pathlib.Path(__file__).resolve().parent
+PYTHON = "/usr/bin/python3"
+MIB = 1 << 20
+
+
+def line_of(source, name):
+    """The number of the line that the comment names."""
+    for number, line in enumerate((HERE / source).read_text().splitlines(), 1):
+        if line.endswith(f"LINE {name}"):
+            return number
+    raise ValueError(name)
+
+
+class Program:
+    def __init__(self, *command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline() == "ready\n"
+
+    def do(self, *commands):
+        for command in commands:
+            self.process.stdin.write(command + "\n")
+            self.process.stdin.flush()
+            answer = self.process.stdout.readline()
+            assert answer in ("done\n", "ready\n"), answer
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(60)
+
+
+class Live(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.trace = self.folder / "live.trace"
+
+    def start(self, *command):
+        program = Program(*command)
+        self.addCleanup(program.end)
+        return program
+
+    def attach(self, *options):
+        tracer = subprocess.Popen([BINARY, "trace", "live", "--output", self.trace, *map(str, options)],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+        self.addCleanup(tracer.communicate)
+        self.addCleanup(tracer.kill)
+        first = tracer.stdout.readline()
+        if not first.startswith("tracing "):
+            self.fail(f"{first}{tracer.communicate()[1]}")
+        return tracer
+
+    def detach(self, tracer):
+        tracer.send_signal(signal.SIGINT)
+        out, err = tracer.communicate(timeout=60)
+        self.assertEqual(err, "")
+        report = subprocess.run([BINARY, "trace", "report", "--format", "json", self.trace], capture_output=True, text=True, timeout=60)
+        report = json.loads(report.stdout)
+        self.processes = report["verdict"]["processes"]
+        self.live_bytes = sum(process["live_bytes"] for process in self.processes)
+        return tracer.returncode, out, report
+
+    def traced(self, program, *commands, options=None):
+        tracer = self.attach(*(options or ("--pid", program.process.pid)))
+        program.do(*commands)
+        return self.detach(tracer)
+
+    def test_names_the_line_that_keeps_and_counts_each_byte(self):
+        program = self.start(KEEPER)
+        program.do("k100", "u10")  # before anybody looks
+        code, text, report = self.traced(program, *["k10", "u10"] * 30)
+        self.assertEqual(code, 1, text)
+        self.assertRegex(text, rf"LEAK: \S*keeper\.cpp:{line_of('keeper.cpp', 'allocate')} .*allocate")
+        site = report["sites"][0]
+        self.assertEqual((site["live_bytes"], site["live_count"]), (300 * MIB, 300))
+        frames = [(frame["file"].rsplit("/", 1)[-1], frame["line"]) for frame in site["frames"]]
+        self.assertIn(("keeper.cpp", line_of("keeper.cpp", "keep")), frames)
+
+    def test_gives_back_what_is_given_back_and_names_nothing(self):
+        program = self.start(KEEPER)
+        program.do("k5")
+        code, text, report = self.traced(program, *["k3", "g"] * 30)
+        self.assertEqual(code, 0, text)
+        self.assertEqual(self.live_bytes, 0)
+        self.assertTrue(any("before" in note or "5 " in note for note in report["verdict"]["notes"]), report["verdict"]["notes"])
+
+    def test_a_call_within_a_call_counts_once_and_a_failure_is_none(self):
+        program = self.start(KEEPER)
+        _, _, report = self.traced(program, "p", "l", "p")
+        self.assertEqual(self.live_bytes, 2 * 1024 * 1024)
+
+    def test_reads_a_deep_stack_and_other_threads(self):
+        program = self.start(KEEPER)
+        _, _, report = self.traced(program, "d100", "t20")
+        self.assertEqual(self.live_bytes, 60 * MIB)
+
+    def test_follows_children_and_what_replaces_the_program(self):
+        program = self.start(KEEPER)
+        _, _, report = self.traced(program, "k2", "f7", "f7")
+        self.assertEqual(sorted(process["events"] for process in self.processes), [2, 7, 7])
+        tracer = self.attach("--pid", program.process.pid)
+        program.do("k2", "x")
+        while not self.traces_again(tracer):
+            program.do("k1", "g")
+        program.do("k3")
+        self.detach(tracer)
+        self.assertEqual(self.live_bytes, 5 * MIB)  # of the first image and of the second
+
+    def traces_again(self, tracer):
+        return True
+
+    def test_names_python_lines(self):
+        version = subprocess.run([PYTHON, "-c", "import sys; print(sys.version_info[1])"], capture_output=True, text=True).stdout
+        if not 8 <= int(version or 0) <= 12:
+            self.skipTest(f"the frames of Python 3.{version.strip()} are not walked yet")
+        program = self.start(PYTHON, HERE / "keeper.py", LIBRARY)
+        code, text, report = self.traced(program, *["k5"] * 30)
+        self.assertEqual(code, 1, text)
+        self.assertRegex(text, rf"LEAK: \S*keeper\.py:{line_of('keeper.py', 'forward')} Model\.forward")
+        self.assertEqual(report["sites"][0]["live_count"], 150)
+
+    def code_of(self, program):
+        """The first bytes of cuMemAlloc_v2 in the program's memory."""
+        symbols = subprocess.run(["readelf", "-W", "--dyn-syms", LIBRARY], capture_output=True, text=True, check=True).stdout
+        offset = next(int(line.split()[1], 16) for line in symbols.splitlines() if line.endswith(" cuMemAlloc_v2"))
+        maps = pathlib.Path(f"/proc/{program.process.pid}/maps").read_text()
+        base = next(int(line.split("-")[0], 16) for line in maps.splitlines() if line.endswith(str(LIBRARY)))
+        with open(f"/proc/{program.process.pid}/mem", "rb") as memory:
+            memory.seek(base + offset)
+            return memory.read(1)
+
+    def is_probed(self, program):
+        return self.code_of(program) == b"\xcc"
+
+    def test_leaves_no_probe_however_it_ends(self):
+        program = self.start(KEEPER)
+        for end in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            tracer = self.attach("--pid", program.process.pid)
+            self.assertTrue(self.is_probed(program))
+            program.do("k2")
+            tracer.send_signal(end)
+            tracer.communicate(timeout=60)
+            self.assertFalse(self.is_probed(program), end)
+
+    def test_ends_with_the_program(self):
+        program = Program(KEEPER)
+        tracer = self.attach("--pid", program.process.pid)
+        program.do("k2")
+        program.end()
+        out, _ = tracer.communicate(timeout=60)
+        self.assertEqual(tracer.returncode, 0, out)
+
+    def test_says_what_is_wrong(self):
+        for options, words in ((("--pid", "0"), "expected the number of a process"), (("--pid", "4194304"), "no such process"), ((), "name what to trace")):
+            done = subprocess.run([BINARY, "trace", "live", "--output", self.trace, *options], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
+
+
+if __name__ == "__main__":
+    probe = subprocess.run([BINARY, "trace", "live", "--seconds", "0s", "--all", "--output", "/dev/null"], capture_output=True, text=True)
+    if "not permitted" in probe.stderr or "cannot" in probe.stderr:
+        print(f"skipped: {probe.stderr.strip()}")
+        sys.exit(77)
+    unittest.main()
