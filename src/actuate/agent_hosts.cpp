@@ -157,7 +157,7 @@ Result<AgentHosts::Address> AgentHosts::address(const std::string& agents, const
   };
   if (std::any_of(hosts_.begin(), hosts_.end(), is_it)) return Address{std::move(*text)};
   return Address{std::move(*text), false,
-                 fmt::format("the alert's labels name {}:{}, which is no agent that {} lists", printable(url->host),
+                 fmt::format("the alert's labels name {}:{}, which is not an agent listed in {}", printable(url->host),
                              url->port, kSetting)};
 }
 

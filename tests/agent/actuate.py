@@ -163,7 +163,7 @@ class FromOutside(unittest.TestCase):
                 until(lambda: [c["refusal"] for c in a.status()["cases"]] == ["not_listed"] * 2, 20, "two refusals")
                 self.assertEqual((evil.asked, evil.tokens, a.agent.asked, a.told()), (0, [], 0, []))
                 self.assertIn('vramtrack_actuate_refused_total{reason="not_listed"} 2', a.ask("GET", "/metrics")[1])
-                until(lambda: any("which is no agent that actuate.agent-hosts lists" in e["text"] for e in a.record()), 20, "the record")
+                until(lambda: any("which is not an agent listed in actuate.agent-hosts" in e["text"] for e in a.record()), 20, "the record")
             self.assertIn("actuate.agent-hosts lists no agent", subprocess.run(
                 [BINARY, "actuate", "--state", box.work / "state"], cwd=box.work, env=box.environment(),
                 capture_output=True, text=True, timeout=20).stderr)  # fmt: skip

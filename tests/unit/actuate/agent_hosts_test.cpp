@@ -50,7 +50,7 @@ TEST(AgentHosts, ANodesOwnAddressIsNotChangedByALabel) {
   EXPECT_EQ(hosts->address("http://{instance}", labels, "gn1")->url, "https://10.0.0.1:9474");
   EXPECT_EQ(hosts->address("http://{instance}", {}, "gn1")->url, "https://10.0.0.1:9474");
   EXPECT_THAT(hosts->address("http://{instance}", labels, "gn2")->refusal,
-              HasSubstr("name evil.example:9474, which is no agent that actuate.agent-hosts lists"));
+              HasSubstr("name evil.example:9474, which is not an agent listed in actuate.agent-hosts"));
   EXPECT_FALSE(hosts->address("http://{instance}", {}, "gn2"));
 }
 
