@@ -76,7 +76,8 @@ void add_log_arguments_without_interval(Arguments& arguments, LogArguments& into
               "How to read lines of other text: a regular expression with the group (?<used>...) and others",
               text(into.line_pattern))
       .in_manual(
-          "A regular expression in the syntax of RE2, with named groups: time, step, used, total, free, allocated, reserved, "
+          "A regular expression in the syntax of RE2, with named groups: time, step, used, total, free, allocated, "
+          "reserved, "
           "gpu, "
           "uuid, pid, name and user. "
           "Lines that do not match are skipped. For example '(?<used>[0-9]+) / (?<total>[0-9]+) MiB'.");

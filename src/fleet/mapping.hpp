@@ -20,8 +20,8 @@ using Names = std::vector<std::string>;
 struct Exporter {
   std::string name;
   Names used, free, reserved, total;
-  Names process;          ///< memory of one process; may be empty
-  Names busy;             ///< share of time in which the GPU works; may be empty
+  Names process;  ///< memory of one process; may be empty
+  Names busy;     ///< share of time in which the GPU works; may be empty
   double busy_unit = 0.01;
   double unit_bytes = 1;  ///< of metrics whose names do not say; likewise of processes
   double process_unit_bytes = 1;

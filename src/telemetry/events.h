@@ -18,11 +18,11 @@ typedef int64_t telemetry_s64;
 #endif
 
 enum {
-  TELEMETRY_MOST_FRAMES = 64,          /* of Python, innermost first */
-  TELEMETRY_STACK_BYTES = 16 << 10,    /* of the native stack, from the stack pointer up */
-  TELEMETRY_STACK_PIECE = 2 << 10,     /* read in pieces: the stack may end within the last one */
-  TELEMETRY_REGISTERS = 17,            /* DWARF order of x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15 rip */
-  TELEMETRY_KEYS = 32,                 /* of pthread_getspecific() that lie in the thread's descriptor */
+  TELEMETRY_MOST_FRAMES = 64,       /* of Python, innermost first */
+  TELEMETRY_STACK_BYTES = 16 << 10, /* of the native stack, from the stack pointer up */
+  TELEMETRY_STACK_PIECE = 2 << 10,  /* read in pieces: the stack may end within the last one */
+  TELEMETRY_REGISTERS = 17,         /* DWARF order of x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15 rip */
+  TELEMETRY_KEYS = 32,              /* of pthread_getspecific() that lie in the thread's descriptor */
   TELEMETRY_MOST_FUNCTIONS = 128
 };
 
@@ -38,7 +38,7 @@ enum telemetry_act {
 /* A function, as the attach cookie names it: its index. */
 struct telemetry_function {
   telemetry_u8 act;
-  telemetry_u8 call;          /* probe::Call */
+  telemetry_u8 call; /* probe::Call */
   telemetry_u16 reserved;
 };
 
@@ -54,7 +54,8 @@ enum telemetry_kind {
   TELEMETRY_EVENT_ALLOC = 1,
   TELEMETRY_EVENT_FREE = 2,
   TELEMETRY_EVENT_FAILED = 3,
-  TELEMETRY_EVENT_FORK = 4, /* tgid: the child; address: the parent's; bytes: when it began, ns since the machine started */
+  TELEMETRY_EVENT_FORK =
+      4, /* tgid: the child; address: the parent's; bytes: when it began, ns since the machine started */
   TELEMETRY_EVENT_EXEC = 5,
   TELEMETRY_EVENT_EXIT = 6
 };

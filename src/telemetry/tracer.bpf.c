@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
-// The probes on allocating and freeing functions of GPU drivers and frameworks, in the kernel: x86-64, glibc. They read the
-// program's memory and never write to it. Each event carries what user space cannot read later: the registers, the top of the
-// stack and the chain of Python frames at the time of the call. What finds no room in the ring is counted (`lost`).
-#include <linux/bpf.h>
-#include <linux/ptrace.h>
-
+// The probes on allocating and freeing functions of GPU drivers and frameworks, in the kernel: x86-64, glibc. They read
+// the program's memory and never write to it. Each event carries what user space cannot read later: the registers, the
+// top of the stack and the chain of Python frames at the time of the call. What finds no room in the ring is counted
+// (`lost`).
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
 
 #include "events.h"
 
@@ -125,8 +125,8 @@ static __always_inline __u64 innermost(struct telemetry_python* python) {
   return state ? innermost_of(python, state) : 0;
 }
 
-// As it is in memory: what belongs to the interpreter itself is left out by user space. One branch a frame is all that the
-// verifier has patience for.
+// As it is in memory: what belongs to the interpreter itself is left out by user space. One branch a frame is all that
+// the verifier has patience for.
 static __always_inline __u32 walk(const struct telemetry_python* python, __u64 frame, struct telemetry_frame* into) {
   int i = 0;
   for (; i < TELEMETRY_MOST_FRAMES && frame; ++i) {
@@ -166,7 +166,8 @@ static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_
   return 0;
 }
 
-static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address, __u64 bytes, __u32 result, __u16 device) {
+static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address, __u64 bytes, __u32 result,
+                                __u16 device) {
   struct telemetry_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
   if (!e) {
     count_lost();
@@ -214,13 +215,13 @@ SEC("uprobe") int enter(struct pt_regs* c) {
   __u32 index = bpf_get_attach_cookie(c);
   const struct telemetry_function* function = bpf_map_lookup_elem(&functions, &index);
   if (!function) return 0;
-  if (function->act == TELEMETRY_FREE)
-    return bare(TELEMETRY_EVENT_FREE, id, function->call, PT_REGS_PARM1(c), 0, 0, 0);
+  if (function->act == TELEMETRY_FREE) return bare(TELEMETRY_EVENT_FREE, id, function->call, PT_REGS_PARM1(c), 0, 0, 0);
   if (function->act == TELEMETRY_REPORT) return report(c, python, id, function->call);
   struct start* outer = bpf_map_lookup_elem(&starts, &id);
   // One that lies below on the stack has returned, unseen (longjmp, an exception).
   if (outer && outer->stack_pointer > c->rsp) return 0;
-  struct start s = {.function = index, .out = PT_REGS_PARM1(c), .size = PT_REGS_PARM2(c), .rows = 0, .stack_pointer = c->rsp};
+  struct start s = {
+      .function = index, .out = PT_REGS_PARM1(c), .size = PT_REGS_PARM2(c), .rows = 0, .stack_pointer = c->rsp};
   if (function->act == TELEMETRY_PITCH) {
     s.size = PT_REGS_PARM2(c);
     s.rows = PT_REGS_PARM4(c);
@@ -260,7 +261,8 @@ SEC("raw_tp/sched_process_fork") int forked(struct bpf_raw_tracepoint_args* c) {
   if (!python) return 0;
   struct telemetry_python copy = *python;
   bpf_map_update_elem(&targets, &child_tgid, &copy, BPF_ANY);
-  return bare(TELEMETRY_EVENT_FORK, (__u64)child_tgid << 32 | child_tgid, 0, parent_tgid, BPF_CORE_READ(child, start_boottime), 0, 0);
+  return bare(TELEMETRY_EVENT_FORK, (__u64)child_tgid << 32 | child_tgid, 0, parent_tgid,
+              BPF_CORE_READ(child, start_boottime), 0, 0);
 }
 
 SEC("raw_tp/sched_process_exec") int executed(struct bpf_raw_tracepoint_args* c) {

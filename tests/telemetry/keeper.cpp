@@ -1,4 +1,5 @@
-// Allocates as it is told on standard input, one command a line, and answers each with a line: what is traced is known exactly.
+// Allocates as it is told on standard input, one command a line, and answers each with a line: what is traced is known
+// exactly.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,7 +13,8 @@
 extern "C" {
 int cuMemAlloc_v2(unsigned long long* out, std::size_t bytes);
 int cuMemFree_v2(unsigned long long address);
-int cuMemAllocPitch_v2(unsigned long long* out, std::size_t* pitch, std::size_t width, std::size_t rows, unsigned element);
+int cuMemAllocPitch_v2(unsigned long long* out, std::size_t* pitch, std::size_t width, std::size_t rows,
+                       unsigned element);
 }
 
 namespace {

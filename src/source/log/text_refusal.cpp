@@ -177,7 +177,8 @@ std::string why_no_text(std::string_view head) {
     if (++unsaid != 1) continue;
     std::string all;
     const std::size_t named = std::min(amounts.size(), kMostAmounts);
-    for (const Amount& a : std::span(amounts).first(named)) all += fmt::format("{}'{}'", all.empty() ? "" : ", ", a.text);
+    for (const Amount& a : std::span(amounts).first(named))
+      all += fmt::format("{}'{}'", all.empty() ? "" : ", ", a.text);
     if (named < amounts.size()) all += fmt::format(" and {} more", amounts.size() - named);
     unsaid_text = fmt::format(
         "line {} has {}, and no word such as 'used', 'allocated', 'memory' or 'VRAM' says which is memory in use of a "
