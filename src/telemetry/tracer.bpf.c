@@ -3,13 +3,17 @@
 // the program's memory and never write to it. Each event carries what user space cannot read later: the registers, the
 // top of the stack and the chain of Python frames at the time of the call. What finds no room in the ring is counted
 // (`lost`).
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
+// The types come first.
+// clang-format off
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
 
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
 #include "events.h"
+// clang-format on
 
 struct thread_struct {
   unsigned long fsbase;
