@@ -93,7 +93,7 @@ class Analyze(CliTest):
                                "a.csv", "b.csv", exit_code=1)
         self.assertEqual([r["files"] for r in lines_of(one_each.stdout)], [["a.csv"], ["b.csv"]])
         self.run_ok("analyze", *TREND, "--set=min-r-squared=0.8", "a.csv", exit_code=1)
-        self.run_ok("replay", *TREND, "--set", "min-r-squared=0.8", "a.csv")
+        self.run_ok("replay", *TREND, "--set", "min-r-squared=0.8", "a.csv", exit_code=1)
         self.run_ok("simulate", *TREND, "--set", "min-r-squared=0.8", "healthy_training")
         self.assertIn(b"'nonsense'", self.run_ok("analyze", "a.csv", "--set", "nonsense", exit_code=2).stderr)
 
@@ -323,7 +323,7 @@ class Watch(CliTest):
                               "--set", "sources.nvml-library=" + os.environ["VRAMTRACK_FAKE_LIBRARY"],
                               env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
         live, again = (sorted((r["series"]["metric"], r["event"], json.dumps(r["alert"])) for r in lines_of(result.stdout)
-                              if r["schema"] == "vramtrack.alert.v1") for result in (watched, self.run_ok("replay", *settings)))
+                              if r["schema"] == "vramtrack.alert.v1") for result in (watched, self.run_ok("replay", *settings, exit_code=1)))
         self.assertEqual({a[0] for a in live}, {"device_used", "process_used"})
         self.assertEqual(live, again)
 

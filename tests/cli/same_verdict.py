@@ -109,7 +109,7 @@ class SameVerdict(unittest.TestCase):
             self.assertEqual(set(analysed), {("device_used", None), ("device_unattributed", None), ("process_used", 4242)})
             self.assertGreaterEqual(len(analysed["device_used", None]["alerts"]), alerts)
             self.assertEqual(analysed, last)
-            replayed = self.run_ok("replay", "--timezone", "UTC", "--json", "gpu.csv", "apps.csv")
+            replayed = self.run_ok("replay", "--timezone", "UTC", "--json", "gpu.csv", "apps.csv", exit_codes=(1 if alerts else 0,))
             last_replayed = {(r["series"]["metric"], r["series"]["pid"]): comparable(r)
                              for r in rows_of(replayed, "vramtrack.analysis.v1")}
             self.assertEqual(last_replayed, last)
