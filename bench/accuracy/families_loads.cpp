@@ -39,11 +39,11 @@ void load(Draw& draw, Trace& trace, Known known, bool in_stages) {
     const double over_s = share * load_s * (1 - pause_share);
     shapes += fmt::format(
         "[[process.shape]]\nkind = \"warm_up\"\nbytes = {:.0f}\nover_s = {:.1f}\nform = \"linear\"\nonset_s = {:.1f}\n",
-        share * bytes, over_s, begin_s + at_s);
+        share * bytes, over_s, at_s);
     at_s += over_s + (i + 1 < stages ? load_s * pause_share / (stages - 1) : 0);
   }
   shapes += fmt::format("[[process.shape]]\nkind = \"noise\"\nsigma_bytes = {:.0f}\nonset_s = {:.1f}\n",
-                        draw.log_uniform(1, 40) * kMiB, begin_s + load_s);
+                        draw.log_uniform(1, 40) * kMiB, load_s);
   std::string facts;
   if (known == Known::busy)
     facts = fmt::format("busy = {:.2f}\nworks_after_s = {:.1f}\n", draw.uniform(0.6, 0.99), load_s);

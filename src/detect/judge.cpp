@@ -139,7 +139,11 @@ double Judge::confidence_in(const Evidence& e) const {
 /// 1, unless the rise may be a load, or the first morning of a daily load, and earlier runs say nothing about such
 /// days.
 double Judge::most_confidence(const Evidence& e, const SiblingsWord& siblings) const {
-  if (const double most = most_of_load(e); most < 1) return most;
+  // One that left the levels of its earlier runs, or stands alone among its siblings, does not load.
+  const auto known = experienced(e).kind;
+  const bool is_told = known == ExperienceWord::Kind::left || known == ExperienceWord::Kind::leaked;
+  const double load = is_told || siblings.odds >= kNoDayOdds ? 1 : most_of_load(e);
+  if (load < 1) return load;
   if (!e.oom_in_s || (of_ == Of::creep && e.quiet_s >= kStoodStill * e.duration_s)) return 1;
   if (experience_ && experience_->knows_days({e.start, e.end, e.start_bytes, e.net_bytes})) return 1;
   const double most = most_of_first_morning(e, e.duration_s + *e.oom_in_s, seconds_between(program_first_, last_),
