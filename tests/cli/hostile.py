@@ -423,7 +423,7 @@ class Hostile(unittest.TestCase):
     def drive_actuate(self):
         """Alerts whose labels are hostile: in the log, the record, the pages, and what `status` prints."""
         (self.box.work / "actuate.toml").write_text('[[policy]]\nname = "a"\nsteps = [{ do = "drain" }]\n')
-        common = ["--policy", "actuate.toml", "--state", str(self.box.work / "s"), "--set", "actuate.agent-hosts=localhost"]
+        common = ["--policy", "actuate.toml", "--state", str(self.box.work / "s"), "--set", "actuate.agent-hosts=[\"localhost\"]"]
         actuator = self.box.start("actuate", *common, "--listen", "127.0.0.1:0")
         address = re.search(rb"http://([^/]+)/", actuator.stderr.readline())[1].decode()
         labels = {"alertname": HOSTILE_TEXT, "Hostname": HOSTILE_TEXT, "instance": HOSTILE_TEXT, HOSTILE_TEXT: HOSTILE_TEXT}

@@ -210,6 +210,7 @@ class OnKubernetes(unittest.TestCase):
             a.end_of_the_process(is_memory_back=False)
             until(lambda: any(c["phase"] == "returning" for c in json.loads(a.ask("GET", "/api/v1/acts")[1])["climbs"]), 20, "watching the memory")
             clock.write_text("61\n")  # the minute that a driver gets
+            a.agent.age_s = -61  # the agent's clock goes with the actuator's
             until(a.is_closed, 20, "the end")
             self.assertEqual((a.is_cordoned(), a.leak_condition()), (True, "True"))
             self.assertEqual(a.told(), [*CORDON, EVICTION])
