@@ -49,8 +49,8 @@ class TraceFiles(unittest.TestCase):
         self.assertEqual(report["schema"], "vramtrack.trace_report.v1")
         self.assertIs(report["verdict"]["leak"], True)
         for site in report["sites"]:
-            self.assertEqual(list(site), ["leak", "site", "call", "live_bytes", "live_count", "growth_bytes_per_s", "oldest_s", "share",
-                                          "frames"])
+            self.assertEqual(list(site), ["leak", "suspected", "site", "call", "live_bytes", "live_count", "growth_bytes_per_s", "oldest_s",
+                                          "share", "frames"])  # fmt: skip
             self.assertEqual(list(site["frames"][0]), ["function", "file", "line", "python"])
         first, *others = report["sites"]
         self.assertEqual((first["leak"], first["live_bytes"], first["live_count"]), (True, 300 * 4096, 300))

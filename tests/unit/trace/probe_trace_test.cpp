@@ -373,7 +373,7 @@ TEST(TraceReport, JsonHasTheFieldsThatAreDocumented) {
   EXPECT_NE(json.find(R"("residual_bytes":null,"sites":[)"), std::string::npos) << json;
   EXPECT_NE(
       json.find(
-          R"({"leak":true,"site":"/home/me/train.py:42 f","call":"cuMemAlloc","live_bytes":19800,"live_count":198,"growth_bytes_per_s":)"),
+          R"({"leak":true,"suspected":false,"site":"/home/me/train.py:42 f","call":"cuMemAlloc","live_bytes":19800,"live_count":198,"growth_bytes_per_s":)"),
       std::string::npos)
       << json;
   EXPECT_NE(json.find(R"("frames":[{"function":"f","file":"/home/me/train.py","line":42,"python":true}]})"),
