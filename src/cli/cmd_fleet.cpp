@@ -123,7 +123,9 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
   console.write(options.json ? scan_json(*scanned, found, words) : scan_text(*scanned, found, words));
   for (const fleet::Unread& unread : scanned->unread)
     console.error(
-        fmt::format("{} could not be read: {}", format_count(unread.hosts.size(), "machine"), printable(unread.why)));
+        fmt::format("{} could not be read: {}",
+                    unread.hosts.empty() ? "series without a host" : format_count(unread.hosts.size(), "machine"),
+                    printable(unread.why)));
   if (!scanned->unread.empty() || scanned->was_cancelled) return kFailed;
   for (const fleet::MachineVerdict& machine : scanned->machines)
     for (const fleet::GpuVerdict& gpu : machine.gpus)

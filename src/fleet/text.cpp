@@ -82,14 +82,17 @@ std::string first_hosts(const std::vector<std::string>& hosts) {
   std::string out;
   for (std::size_t i = 0; i < hosts.size() && i < 3; ++i) out += (i > 0 ? ", " : "") + printable(hosts[i]);
   if (hosts.size() > 3) out += fmt::format(" and {} more", hosts.size() - 3);
-  return out.empty() ? "series without a host" : out;
+  return out;
 }
 
 std::string what_is_missing(const Scan& scan) {
   std::string out;
   for (const Unread& unread : scan.unread)
-    out += fmt::format("Not read: {} of {}: {}\n", format_count(unread.hosts.size(), "machine"),
-                       first_hosts(unread.hosts), printable(unread.why));
+    out += fmt::format("Not read: {}: {}\n",
+                       unread.hosts.empty() ? "series without a host"
+                                            : fmt::format("{} of {}", format_count(unread.hosts.size(), "machine"),
+                                                          first_hosts(unread.hosts)),
+                       printable(unread.why));
   if (scan.was_cancelled)
     out += scan.machines.empty() ? "The scan was interrupted.\n"
                                  : "The scan was interrupted: the results above cover only part of the fleet.\n";

@@ -156,6 +156,7 @@ class Interrupts(unittest.TestCase):
         self.assertNotIn(b"No leak", done.stdout)
         self.assertNotIn(b"0 GPUs", done.stdout)
         self.assertIn(b"No GPU was read", done.stdout)
+        self.assertNotIn(b"0 machines", done.stdout + done.stderr)
         self.assertIn(b"Not read: 2 machines of node1, node2", done.stdout)
 
     def test_a_process_that_is_told_by_its_group(self):
