@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "act/policy.hpp"
+#include "core/order.hpp"
 #include "core/printable.hpp"
 
 namespace vramtrack::act {
@@ -123,7 +124,7 @@ Result<std::vector<SlurmJob>> slurm_neighbours(const Neighbours& wanted, const T
     if (!job || job->batch_host != wanted.node) continue;
     if (is_in(wanted.users, job->user) || is_in(wanted.users, job->uid)) jobs.push_back(std::move(*job));
   }
-  std::sort(jobs.begin(), jobs.end(), [](const SlurmJob& a, const SlurmJob& b) {
+  order(jobs, [](const SlurmJob& a, const SlurmJob& b) {
     return a.id.size() != b.id.size() ? a.id.size() < b.id.size() : a.id < b.id;
   });
   return jobs;

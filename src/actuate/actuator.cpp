@@ -13,6 +13,7 @@
 #include "act/run_program.hpp"
 #include "act/slurm.hpp"
 #include "actuate/template.hpp"
+#include "core/order.hpp"
 #include "core/printable.hpp"
 #include "core/text_hash.hpp"
 #include "host/interrupt.hpp"
@@ -505,8 +506,7 @@ Summary Actuator::summary() const {
   out.climbing = c.climbing;
   out.last_webhook = c.state.last_webhook;
   for (const auto& [key, one] : c.state.cases) out.cases.push_back(one);
-  std::stable_sort(out.cases.begin(), out.cases.end(),
-                   [](const Case& a, const Case& b) { return a.last_seen > b.last_seen; });
+  order(out.cases, [](const Case& a, const Case& b) { return a.last_seen > b.last_seen; });
   return out;
 }
 

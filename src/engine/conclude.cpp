@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/order.hpp"
 #include "engine/engine_core.hpp"
 
 namespace vramtrack {
@@ -160,8 +161,7 @@ std::shared_ptr<View> Engine::view(bool explain) const {
     for (const std::vector<Alert>* alerts :
          std::array{core_->stalls.alerts_of(s.id), core_->unreleased.alerts_of(s.id)})
       if (alerts != nullptr) into.alerts.insert(into.alerts.end(), alerts->begin(), alerts->end());
-    std::stable_sort(into.alerts.begin(), into.alerts.end(),
-                     [](const Alert& a, const Alert& b) { return a.raised < b.raised; });
+    order(into.alerts, [](const Alert& a, const Alert& b) { return a.raised < b.raised; });
   };
   view->time = core_->tick;
   view->clock_is_relative = core_->catalog.clock_is_relative;
@@ -174,7 +174,7 @@ std::shared_ptr<View> Engine::view(bool explain) const {
     view->series.back().level_bytes = s.level_of(view->series.back().verdict.finding);
     add_other_alerts(s, view->series.back());
   });
-  std::stable_sort(view->series.begin(), view->series.end(), [](const SeriesView& a, const SeriesView& b) {
+  order(view->series, [](const SeriesView& a, const SeriesView& b) {
     if ((a.key.pid != 0) != (b.key.pid != 0)) return a.key.pid == 0;
     if (a.key.host != b.key.host) return a.key.host < b.key.host;
     const int ai = a.device.index.value_or(1 << 20);

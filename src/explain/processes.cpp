@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/order.hpp"
 #include "core/units.hpp"
 #include "explain/cause.hpp"
 
@@ -87,8 +88,7 @@ std::string_view speaker_of(std::string_view before) {
 }
 
 std::string processes_words(std::vector<OtherProcess> processes) {
-  std::stable_sort(processes.begin(), processes.end(),
-                   [](const OtherProcess& a, const OtherProcess& b) { return a.bytes > b.bytes; });
+  order(processes, [](const OtherProcess& a, const OtherProcess& b) { return a.bytes > b.bytes; });
   std::string out;
   for (std::size_t i = 0; i < processes.size() && i < 3; ++i)
     out += fmt::format("{}process {:.0f} ({})", i == 0 ? "" : ", ", processes[i].pid, size_words(processes[i].bytes));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/order.hpp"
 #include "explain/anchors.hpp"
 #include "explain/quotation.hpp"
 
@@ -72,8 +73,7 @@ void Reader::feed(std::string_view piece) {
 std::vector<Message> Reader::finish() {
   scan(true);
   for (Message& table : tables_.finish()) messages_.push_back(std::move(table));
-  std::stable_sort(messages_.begin(), messages_.end(),
-                   [](const Message& a, const Message& b) { return a.line < b.line; });
+  order(messages_, [](const Message& a, const Message& b) { return a.line < b.line; });
   return std::move(messages_);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/format.hpp"
+#include "core/order.hpp"
 #include "explain/cause.hpp"
 #include "explain/processes.hpp"
 
@@ -113,7 +114,7 @@ std::vector<Event> events_of(const std::vector<Failure>& failures, std::span<con
   for (const Message& message : messages)
     if (message.wording->role == Role::event)
       all.push_back({message.line, message.line, 1, std::string(message.wording->setting)});
-  std::stable_sort(all.begin(), all.end(), [](const Event& a, const Event& b) { return a.line < b.line; });
+  order(all, [](const Event& a, const Event& b) { return a.line < b.line; });
   std::vector<Event> kinds;
   for (const Event& event : all) {
     const auto known = std::find_if(kinds.begin(), kinds.end(), [&](const Event& k) { return k.what == event.what; });

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/order.hpp"
 #include "core/printable.hpp"
 #include "explain/cause.hpp"
 #include "explain/pattern.hpp"
@@ -78,7 +79,7 @@ bool begins_line(std::string_view line, std::size_t at) {
 }
 
 std::vector<Holding> largest_of(std::vector<Holding> all, const Wording& table) {
-  std::stable_sort(all.begin(), all.end(), [](const Holding& a, const Holding& b) { return a.bytes > b.bytes; });
+  order(all, [](const Holding& a, const Holding& b) { return a.bytes > b.bytes; });
   if (all.size() > kLargest) all.resize(kLargest);
   for (Holding& holding : all) holding.table = table.name;
   return all;

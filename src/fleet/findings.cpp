@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/format.hpp"
+#include "core/order.hpp"
 #include "report/conclusion.hpp"
 
 namespace vramtrack::fleet {
@@ -138,7 +139,7 @@ std::vector<SharedValue> shared_values(const std::vector<const Run*>& leaking, c
     }
   }
   std::erase_if(out, [&](const SharedValue& s) { return s.p_value * static_cast<double>(looked_at) > kChance; });
-  std::sort(out.begin(), out.end(), [](const SharedValue& a, const SharedValue& b) { return a.p_value < b.p_value; });
+  order(out, [](const SharedValue& a, const SharedValue& b) { return a.p_value < b.p_value; });
   return out;
 }
 
@@ -341,11 +342,10 @@ std::vector<LeakingJob> leaking_jobs(const Scan& scan, const std::vector<Stay>& 
   for (auto& [key, job] : jobs) {
     job.gpus = std::max(members[key].size(), job.leaks.size());
     const auto begin = [](const LeakingGpu& l) { return l.alert->finding.onset.value_or(l.alert->raised); };
-    std::stable_sort(job.leaks.begin(), job.leaks.end(),
-                     [&](const LeakingGpu& a, const LeakingGpu& b) { return begin(a) < begin(b); });
+    order(job.leaks, [&](const LeakingGpu& a, const LeakingGpu& b) { return begin(a) < begin(b); });
     out.push_back(std::move(job));
   }
-  std::stable_sort(out.begin(), out.end(), [](const LeakingJob& a, const LeakingJob& b) {
+  order(out, [](const LeakingJob& a, const LeakingJob& b) {
     if (a.state != b.state) return a.state < b.state;
     const double never = std::numeric_limits<double>::infinity();
     const double a_end = a.oom_in_s ? a.oom_in_s->mid : never;

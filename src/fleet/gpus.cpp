@@ -4,6 +4,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "core/order.hpp"
+
 namespace vramtrack::fleet {
 namespace {
 
@@ -252,7 +254,7 @@ std::vector<Tenancy> tenancies(const Gpu& gpu) {
   for (const Track& track : gpu.tracks)
     if (track.rank == best && track.samples.size() > 0)
       out.push_back({track.workload, track.samples.first_ms(), track.samples.last_ms()});
-  std::stable_sort(out.begin(), out.end(), [](const Tenancy& a, const Tenancy& b) { return a.first_ms < b.first_ms; });
+  order(out, [](const Tenancy& a, const Tenancy& b) { return a.first_ms < b.first_ms; });
   std::vector<Tenancy> joined;
   for (Tenancy& tenancy : out) {
     if (!joined.empty() && joined.back().workload == tenancy.workload)

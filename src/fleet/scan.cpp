@@ -5,6 +5,7 @@
 #include <deque>
 #include <mutex>
 
+#include "core/order.hpp"
 #include "fleet/context.hpp"
 #include "fleet/work.hpp"
 #include "host/interrupt.hpp"
@@ -138,8 +139,7 @@ tl::expected<Scan, Failure> scan(const Reader& reader, const Mapping& mapping, c
   work.finish();
   out.was_cancelled = options.is_cancelled();
   if (!out.was_cancelled) Images(reader, mapping).complete(out, options.plan.start_ms, options.plan.end_ms);
-  std::sort(out.machines.begin(), out.machines.end(),
-            [](const MachineVerdict& a, const MachineVerdict& b) { return a.host < b.host; });
+  order(out.machines, [](const MachineVerdict& a, const MachineVerdict& b) { return a.host < b.host; });
   out.unread = std::move(read.unread);
   out.samples = read.samples;
   out.blank_values = read.blank_values;

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "core/order.hpp"
 #include "fleet/work.hpp"
 
 namespace vramtrack::fleet {
@@ -58,8 +59,7 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
     for (const std::string& host : page.hosts) place_for(host);
     if (page.hosts.empty()) place_for("");
   }
-  std::sort(latest_.machines.begin(), latest_.machines.end(),
-            [](const MachineVerdict& a, const MachineVerdict& b) { return a.host < b.host; });
+  order(latest_.machines, [](const MachineVerdict& a, const MachineVerdict& b) { return a.host < b.host; });
   {
     Work work(options_.scan.threads, most_hosts, [this](const Machine& machine) { judge(machine); });
     for (const Page& page : plan->pages) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/option.hpp"
+#include "core/order.hpp"
 #include "core/xid.hpp"
 #include "health/findings.hpp"
 #include "report/health.hpp"
@@ -150,8 +151,7 @@ HealthCheckup check_health(const HealthFacts& facts, HealthSeverity fail_on) {
   if (facts.devices.empty() && out.findings.empty() && out.unchecked.empty())
     out.unchecked.push_back({"the GPUs", facts.absent.empty() ? "there is none here" : facts.absent,
                              "'vramtrack doctor' says what is missing"});
-  std::stable_sort(out.findings.begin(), out.findings.end(),
-                   [](const HealthFinding& a, const HealthFinding& b) { return a.severity > b.severity; });
+  order(out.findings, [](const HealthFinding& a, const HealthFinding& b) { return a.severity > b.severity; });
   const bool fails = !out.findings.empty() && out.findings.front().severity >= fail_on;
   out.status = fails ? HealthStatus::unhealthy : out.unchecked.empty() ? HealthStatus::healthy : HealthStatus::unknown;
   return out;

@@ -9,6 +9,7 @@
 #include <charconv>
 
 #include "core/nature.hpp"
+#include "core/order.hpp"
 #include "host/process.hpp"
 #include "host/process_tree.hpp"
 #include "host/small_file.hpp"
@@ -145,8 +146,7 @@ HoldersFound find_holders(const std::string& proc_root, const std::set<std::uint
   }
   for (const std::uint32_t pid : listed)
     if (find(all, pid) == nullptr) found.holders.push_back(not_visible(pid));
-  std::sort(found.holders.begin(), found.holders.end(),
-            [](const Holder& a, const Holder& b) { return a.info.pid < b.info.pid; });
+  order(found.holders, [](const Holder& a, const Holder& b) { return a.info.pid < b.info.pid; });
   return found;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <system_error>
 
+#include "core/order.hpp"
 #include "host/process.hpp"
 #include "host/small_file.hpp"
 
@@ -30,7 +31,7 @@ std::vector<ListedProcess> list_processes(const std::string& proc_root) {
     one.name = stat->name;
     all.push_back(std::move(one));
   }
-  std::sort(all.begin(), all.end(), [](const ListedProcess& a, const ListedProcess& b) { return a.pid < b.pid; });
+  order(all, [](const ListedProcess& a, const ListedProcess& b) { return a.pid < b.pid; });
   return all;
 }
 

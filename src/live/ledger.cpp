@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/driver_share.hpp"
+#include "core/order.hpp"
 #include "host/small_file.hpp"
 
 namespace vramtrack {
@@ -109,8 +110,8 @@ void add_lines(DeviceLedger& ledger, const Listed& all, const HoldersFound& foun
     if (!bytes) ++ledger.without_bytes;
     ledger.lines.push_back({*holder, bytes});
   }
-  std::stable_sort(ledger.lines.begin(), ledger.lines.end(),
-                   [](const LedgerLine& a, const LedgerLine& b) { return a.bytes.value_or(0) > b.bytes.value_or(0); });
+  order(ledger.lines,
+        [](const LedgerLine& a, const LedgerLine& b) { return a.bytes.value_or(0) > b.bytes.value_or(0); });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/order.hpp"
 #include "live/resume.hpp"
 
 namespace vramtrack {
@@ -142,8 +143,7 @@ void Pipeline::tell_changes() {
     if (catalog_.key(change.alert.series).metric != Metric::device_used) return 1;
     return change.news == AlertNews::cleared ? 2 : 0;
   };
-  std::stable_sort(changes_.begin(), changes_.end(),
-                   [&](const AlertChange& a, const AlertChange& b) { return place(a) < place(b); });
+  order(changes_, [&](const AlertChange& a, const AlertChange& b) { return place(a) < place(b); });
   for (const AlertChange& change : changes_) {
     const auto series = std::find_if(view->series.begin(), view->series.end(),
                                      [&](const SeriesView& s) { return s.id == change.alert.series; });

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/errno_words.hpp"
+#include "core/order.hpp"
 #include "core/printable.hpp"
 #include "core/regular_file.hpp"
 #include "report/fields_json.hpp"
@@ -264,7 +265,7 @@ std::vector<Silence> Silences::list(Timestamp now) {
   std::vector<Silence> out;
   for (const Entry& e : entries_)
     if (e.silence.ends > now) out.push_back(e.silence);
-  std::stable_sort(out.begin(), out.end(), [](const Silence& a, const Silence& b) { return a.begins < b.begins; });
+  order(out, [](const Silence& a, const Silence& b) { return a.begins < b.begins; });
   for (const Entry& e : configured_) out.push_back(e.silence);
   return out;
 }

@@ -7,6 +7,7 @@
 #include "core/end_words.hpp"
 #include "core/format.hpp"
 #include "core/option.hpp"
+#include "core/order.hpp"
 #include "period/sections.hpp"
 #include "report/headline.hpp"
 #include "report/health.hpp"
@@ -271,8 +272,7 @@ std::vector<Story> told_alerts(const PeriodReport& report) {
   }
   for (std::size_t i = 0; i < all.size(); ++i)
     if (with[i] == i) out.push_back(std::move(all[i]));
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Story& a, const Story& b) { return a.alert->alert.raised < b.alert->alert.raised; });
+  order(out, [](const Story& a, const Story& b) { return a.alert->alert.raised < b.alert->alert.raised; });
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/format.hpp"
 #include "core/option.hpp"
+#include "core/order.hpp"
 #include "report/told.hpp"
 
 namespace vramtrack {
@@ -228,7 +229,7 @@ void ReportGatherer::assemble(const Catalog& catalog) {
     const int concern_b = concern(b.view, now);
     return concern_a != concern_b ? concern_a > concern_b : peak(a) > peak(b);
   };
-  std::stable_sort(report_.series.begin(), report_.series.end(), order);
+  vramtrack::order(report_.series, order);
 }
 
 Error ReportGatherer::nothing_of_store(StoreReader& reader, const std::string& path) {

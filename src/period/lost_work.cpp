@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/order.hpp"
 #include "core/scale.hpp"
 #include "report/total.hpp"
 
@@ -147,7 +148,7 @@ void reckon_jobs(const PeriodReport& report, Money& money) {
                              std::max(0.0, job.oom_in_s.high)};
     price(job, lost_s(report.rules, job, begin_of(processes, now), now, left_s), money, money.at_risk);
   }
-  std::stable_sort(money.jobs.begin(), money.jobs.end(), [](const JobRisk& a, const JobRisk& b) {
+  order(money.jobs, [](const JobRisk& a, const JobRisk& b) {
     return (a.lost.gpu_h ? a.lost.gpu_h->mid : -1) > (b.lost.gpu_h ? b.lost.gpu_h->mid : -1);
   });
 }
@@ -199,8 +200,7 @@ void reckon_crashes(const PeriodReport& report, Money& money) {
       if (process == nullptr || !crashed.contains(process))
         money.crashes.push_back(crash_of(report, device, run, process, money, crashed));
     }
-  std::stable_sort(money.crashes.begin(), money.crashes.end(),
-                   [](const JobCrash& a, const JobCrash& b) { return a.time < b.time; });
+  order(money.crashes, [](const JobCrash& a, const JobCrash& b) { return a.time < b.time; });
 }
 
 }  // namespace

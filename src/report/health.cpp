@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/format.hpp"
+#include "core/order.hpp"
 #include "core/xid.hpp"
 
 namespace vramtrack {
@@ -89,8 +90,7 @@ HealthReport judge_health(const SeriesView& device, Timestamp now) {
       report.problems.push_back(
           {condition, xid_text(*device.last_xid), std::string(xid_advice(device.last_xid->code)), "xid"});
   }
-  std::stable_sort(report.problems.begin(), report.problems.end(),
-                   [](const HealthProblem& a, const HealthProblem& b) { return a.condition > b.condition; });
+  order(report.problems, [](const HealthProblem& a, const HealthProblem& b) { return a.condition > b.condition; });
   if (!report.problems.empty()) report.condition = report.problems.front().condition;
   return report;
 }

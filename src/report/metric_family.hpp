@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/order.hpp"
 #include "core/printable.hpp"
 
 namespace vramtrack::metrics {
@@ -57,7 +58,7 @@ inline constexpr auto kCounter = prometheus::MetricType::Counter;
 
 /// All families. Those of one function are finished last to first; here they are sorted by name, for people and tests.
 inline std::string text_of(Families families) {
-  std::sort(families.begin(), families.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  order(families, [](const auto& a, const auto& b) { return a.name < b.name; });
   std::ostringstream out;
   prometheus::TextSerializer().Serialize(out, families);
   return std::move(out).str();

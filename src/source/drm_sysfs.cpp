@@ -8,6 +8,7 @@
 #include <array>
 #include <string_view>
 
+#include "core/order.hpp"
 #include "host/pci_address.hpp"
 #include "host/small_file.hpp"
 
@@ -96,7 +97,7 @@ std::vector<Card> find_cards(const std::string& sys_root) {
       cards.push_back(std::move(*card));
   }
   ::closedir(folder);
-  std::sort(cards.begin(), cards.end(), [](const Card& a, const Card& b) { return a.number < b.number; });
+  order(cards, [](const Card& a, const Card& b) { return a.number < b.number; });
   return cards;
 }
 

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <tuple>
 
+#include "core/order.hpp"
+
 namespace vramtrack::nvml {
 namespace {
 
@@ -60,8 +62,7 @@ Stride infer_stride(std::span<const std::byte> buffer, std::size_t count, const 
 }
 
 void merge(std::vector<GpuProcess>& processes) {
-  std::sort(processes.begin(), processes.end(),
-            [](const GpuProcess& a, const GpuProcess& b) { return identity(a) < identity(b); });
+  order(processes, [](const GpuProcess& a, const GpuProcess& b) { return identity(a) < identity(b); });
   std::size_t kept = 0;
   for (const GpuProcess& process : processes) {
     if (kept != 0 && identity(processes[kept - 1]) == identity(process)) {

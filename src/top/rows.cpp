@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/format.hpp"
+#include "core/order.hpp"
 #include "core/scale.hpp"
 #include "report/story.hpp"
 #include "report/told.hpp"
@@ -209,8 +210,7 @@ std::vector<AlertRow> every_alert(const Model& model) {
   };
   for (const AlertRow& row : model.earlier_alerts)
     if (shown(row.key.device_id) && seen.insert({row.key, row.alert.raised}).second) rows.push_back(row);
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const AlertRow& a, const AlertRow& b) { return a.alert.raised > b.alert.raised; });
+  order(rows, [](const AlertRow& a, const AlertRow& b) { return a.alert.raised > b.alert.raised; });
   return rows;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/order.hpp"
+
 namespace vramtrack::trace {
 namespace {
 
@@ -93,8 +95,7 @@ void CategoryTotals::add_told(Category category, StringId name, std::int64_t byt
 void CategoryTotals::sort() {
   for (CategoryBytes& held : by_) {
     // One name may be that of several blocks: shards, lists.
-    std::sort(held.named.begin(), held.named.end(),
-              [](const NamedBytes& a, const NamedBytes& b) { return a.name < b.name; });
+    order(held.named, [](const NamedBytes& a, const NamedBytes& b) { return a.name < b.name; });
     std::size_t last = 0;
     for (std::size_t i = 1; i < held.named.size(); ++i)
       if (held.named[i].name == held.named[last].name)
@@ -102,8 +103,7 @@ void CategoryTotals::sort() {
       else
         held.named[++last] = held.named[i];
     if (!held.named.empty()) held.named.resize(last + 1);
-    std::stable_sort(held.named.begin(), held.named.end(),
-                     [](const NamedBytes& a, const NamedBytes& b) { return a.bytes > b.bytes; });
+    order(held.named, [](const NamedBytes& a, const NamedBytes& b) { return a.bytes > b.bytes; });
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/order.hpp"
 #include "trace/usage.hpp"
 
 namespace vramtrack::trace {
@@ -24,7 +25,7 @@ int urgency(const Growth& growth) {
 }
 
 std::vector<DeviceGrowth> most_urgent_first(std::vector<DeviceGrowth> all) {
-  std::stable_sort(all.begin(), all.end(), [](const DeviceGrowth& a, const DeviceGrowth& b) {
+  order(all, [](const DeviceGrowth& a, const DeviceGrowth& b) {
     return std::tuple(urgency(a.growth), a.growth.leaking_bytes) >
            std::tuple(urgency(b.growth), b.growth.leaking_bytes);
   });

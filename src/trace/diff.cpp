@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "core/format.hpp"
+#include "core/order.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack::trace {
@@ -279,7 +280,7 @@ Growth growth_between(std::vector<SiteGrowth> sites, std::vector<Usage> usage,
   for (SiteGrowth& its : sites)
     its.grew_each_time =
         std::adjacent_find(its.bytes.begin(), its.bytes.end(), std::greater_equal<>()) == its.bytes.end();
-  std::sort(sites.begin(), sites.end(), [](const SiteGrowth& a, const SiteGrowth& b) {
+  order(sites, [](const SiteGrowth& a, const SiteGrowth& b) {
     return a.growth_bytes() != b.growth_bytes() ? a.growth_bytes() > b.growth_bytes() : a.stack < b.stack;
   });
   growth.is_comparable = share_stacks(sites, growth);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/format.hpp"
+#include "core/order.hpp"
 #include "core/units.hpp"
 #include "trace/assess.hpp"
 #include "trace/iterations.hpp"
@@ -152,7 +153,7 @@ void find_risers(OomReport& r, const Snapshot& snapshot, const Symbols& symbols,
     if (over_iterations.size() >= kLeastValleys && keeps_rising(over_iterations))
       r.risers.push_back({StackId{stack}, bytes.front(), bytes.back()});
   }
-  std::sort(r.risers.begin(), r.risers.end(), [](const OomReport::Riser& a, const OomReport::Riser& b) {
+  order(r.risers, [](const OomReport::Riser& a, const OomReport::Riser& b) {
     const std::int64_t by_a = a.to_bytes - a.from_bytes;
     const std::int64_t by_b = b.to_bytes - b.from_bytes;
     return by_a != by_b ? by_a > by_b : a.stack < b.stack;

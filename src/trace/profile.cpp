@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/order.hpp"
+
 namespace vramtrack::trace {
 namespace {
 
@@ -141,7 +143,7 @@ std::vector<LineBytes> by_line(const Profile& profile, const Symbols& symbols) {
     line.blocks += held.blocks;
     ++line.stacks;
   }
-  std::stable_sort(out.begin(), out.end(), [](const LineBytes& a, const LineBytes& b) { return a.bytes > b.bytes; });
+  order(out, [](const LineBytes& a, const LineBytes& b) { return a.bytes > b.bytes; });
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "core/format.hpp"
 #include "core/json_text.hpp"
 #include "core/option.hpp"
+#include "core/order.hpp"
 #include "trace/render/parts.hpp"
 
 namespace vramtrack::trace {
@@ -48,8 +49,7 @@ std::vector<OomSite> sites_at(const ProcessTrace& process, ProbeNames& names, co
       found->second.leak = true;
   std::vector<OomSite> sites;
   for (auto& [key, site] : by_line) sites.push_back(site);
-  std::stable_sort(sites.begin(), sites.end(),
-                   [](const OomSite& a, const OomSite& b) { return a.live.bytes > b.live.bytes; });
+  order(sites, [](const OomSite& a, const OomSite& b) { return a.live.bytes > b.live.bytes; });
   return sites;
 }
 
@@ -65,8 +65,7 @@ void find_others(const ProbeTrace& trace, const std::string& uuid, std::int64_t 
     oom.others.push_back(holder);
     oom.others_bytes += holder.bytes;
   }
-  std::stable_sort(oom.others.begin(), oom.others.end(),
-                   [](const ProbeHolder& a, const ProbeHolder& b) { return a.bytes > b.bytes; });
+  order(oom.others, [](const ProbeHolder& a, const ProbeHolder& b) { return a.bytes > b.bytes; });
 }
 
 std::string size(std::int64_t bytes) {

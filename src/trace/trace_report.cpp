@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/format.hpp"
+#include "core/order.hpp"
 
 namespace vramtrack::trace {
 namespace {
@@ -315,7 +316,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   }
   std::erase_if(report.sites,
                 [](const ReportSite& site) { return !site.leak && site.live.blocks <= 0 && site.at_exit.blocks <= 0; });
-  std::stable_sort(report.sites.begin(), report.sites.end(), [](const ReportSite& a, const ReportSite& b) {
+  order(report.sites, [](const ReportSite& a, const ReportSite& b) {
     if (a.leak != b.leak) return a.leak;
     if (a.suspected != b.suspected) return a.suspected;
     if (a.leak && a.growth_bytes_per_s != b.growth_bytes_per_s) return a.growth_bytes_per_s > b.growth_bytes_per_s;

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/order.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack::trace {
@@ -95,9 +96,8 @@ std::vector<DeviceUsage> usage_of(const Snapshot& snapshot) {
   for (auto& [key, pool] : pools) devices[std::get<0>(key)].pools.push_back(pool);
   std::vector<DeviceUsage> out;
   for (auto& [index, device] : devices) {
-    std::stable_sort(device.pools.begin(), device.pools.end(), [](const PoolUsage& a, const PoolUsage& b) {
-      return a.usage.reserved_bytes > b.usage.reserved_bytes;
-    });
+    order(device.pools,
+          [](const PoolUsage& a, const PoolUsage& b) { return a.usage.reserved_bytes > b.usage.reserved_bytes; });
     out.push_back(std::move(device));
   }
   return out;

@@ -14,6 +14,7 @@
 #include "agent/server/guard.hpp"
 #include "agent/server/history.hpp"
 #include "core/option.hpp"
+#include "core/order.hpp"
 #include "report/view_json.hpp"
 #include "store/store.hpp"
 
@@ -80,8 +81,7 @@ std::vector<KnownAlert> all_alerts(const View* view, const std::string& store_pa
             alert.ended == AlertEnd::standing ? std::optional(silence_subject(*view, s)) : std::nullopt};
   std::vector<KnownAlert> out;
   for (auto& entry : by_id) out.push_back(std::move(entry.second));
-  std::stable_sort(out.begin(), out.end(),
-                   [](const KnownAlert& a, const KnownAlert& b) { return a.alert.raised > b.alert.raised; });
+  order(out, [](const KnownAlert& a, const KnownAlert& b) { return a.alert.raised > b.alert.raised; });
   return out;
 }
 
@@ -266,8 +266,7 @@ Response Api::series(const ApiConfig& config) {
   if (!extents) return error(500, "store", extents.error().message);
   std::vector<KnownSeries> known;
   for (const SeriesExtent& e : *extents) known.push_back({e.key, e.first, e.last});
-  std::stable_sort(known.begin(), known.end(),
-                   [](const KnownSeries& a, const KnownSeries& b) { return a.first < b.first; });
+  order(known, [](const KnownSeries& a, const KnownSeries& b) { return a.first < b.first; });
   return json_response(series_json(known));
 }
 

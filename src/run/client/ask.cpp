@@ -14,6 +14,7 @@
 
 #include "core/descriptor.hpp"
 #include "core/errno_words.hpp"
+#include "core/order.hpp"
 #include "host/small_file.hpp"
 #include "run/client/socket_line.hpp"
 
@@ -120,7 +121,7 @@ std::vector<std::string> running_runs() {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(*folder, error))
     if (ask_control(entry.path().string(), "status")) found.push_back(entry.path().string());
-  std::sort(found.begin(), found.end());
+  order(found, std::less<>());
   return found;
 }
 
@@ -135,7 +136,7 @@ std::vector<ProbedPid> probed_processes(std::uint32_t uid) {
         if (owner_of_process(pid) == uid) found.push_back({pid, folder});
     }
   }
-  std::sort(found.begin(), found.end(), [](const ProbedPid& a, const ProbedPid& b) { return a.pid < b.pid; });
+  order(found, [](const ProbedPid& a, const ProbedPid& b) { return a.pid < b.pid; });
   return found;
 }
 

@@ -246,7 +246,7 @@ void LogFile::order() {
   if (hold_ == Duration{} && rows.disorder() == Duration{} && waiting_.empty()) {
     // Usually everything is in order already; events may be ahead of or behind the rows around them.
     if (!std::is_sorted(rows.events.begin(), rows.events.end(), earlier_event))
-      std::stable_sort(rows.events.begin(), rows.events.end(), earlier_event);
+      vramtrack::order(rows.events, earlier_event);
     if (samples.empty())
       samples.swap(rows.samples);
     else

@@ -6,6 +6,7 @@
 
 #include "core/format.hpp"
 #include "core/json_text.hpp"
+#include "core/order.hpp"
 #include "trace/render/categories.hpp"
 #include "trace/render/parts.hpp"
 #include "trace/render/trace_render.hpp"
@@ -286,8 +287,7 @@ std::vector<LineChange> by_line(const Profile& change, const ProbeNames& names) 
     lines[at->second].blocks += held.blocks;
   }
   std::erase_if(lines, [](const LineChange& line) { return line.bytes == 0 && line.blocks == 0; });
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const LineChange& a, const LineChange& b) { return a.bytes > b.bytes; });
+  order(lines, [](const LineChange& a, const LineChange& b) { return a.bytes > b.bytes; });
   return lines;
 }
 

@@ -1,0 +1,16 @@
+#include "core/order.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace vramtrack {
+
+std::vector<std::uint32_t> sorted_places(std::size_t count,
+                                         const std::function<bool(std::uint32_t, std::uint32_t)>& less) {
+  std::vector<std::uint32_t> places(count);
+  std::iota(places.begin(), places.end(), std::uint32_t{0});
+  std::stable_sort(places.begin(), places.end(), std::cref(less));
+  return places;
+}
+
+}  // namespace vramtrack
