@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/order.hpp"
 #include "source/log/recognise.hpp"
 
 namespace vramtrack {
