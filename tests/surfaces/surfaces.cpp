@@ -155,7 +155,9 @@ json render(const Situation& situation) {
   out["API alerts"] = alerts_of_api(view);
   if (situation.news) {
     const SeriesView& device = view.series.front();
-    const act::Note note = note_of(view, device, device.alerts.back(), *situation.news, view.time);
+    const std::vector<SeriesKey> together = {device.key};
+    const AlertTold told{view, device, device.alerts.back(), *situation.news, *situation.news, together};
+    const act::Note note = note_of(told, view.time);
     out["notification"] = note.text;
     out["notification json"] = note.json;
   }
