@@ -23,7 +23,7 @@ _vramtrack() {
       ;;
     trace)
       if [ "$COMP_CWORD" -eq 2 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "report top diff flamegraph export --help" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "live report top diff flamegraph export --help" -- "$cur")
         return
       fi
       command="trace ${COMP_WORDS[2]}"
@@ -58,7 +58,7 @@ _vramtrack() {
       ;;
   esac
   case "$command $prev" in
-    *' --agents' | *' --by' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | 'oom show --format' | 'explain --format' | *' --from' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --junit-inconclusive' | *' --kubernetes' | *' --last-checkpoint' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --reason' | *' --seed' | *' --service-account' | *' --set' | *' --shard' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timezone' | *' --to' | *' --top' | *' --until' | *' --url' | *' --used' | *' --user' | *' --within') return ;;
+    *' --agents' | *' --by' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --container' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | 'oom show --format' | 'explain --format' | *' --from' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --job' | *' --junit-inconclusive' | *' --kubernetes' | *' --last-checkpoint' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --reason' | *' --seconds' | *' --seed' | *' --service-account' | *' --set' | *' --shard' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timezone' | *' --to' | *' --top' | *' --until' | *' --url' | *' --used' | *' --user' | *' --within') return ;;
     *' --unit') mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB" -- "$cur"); return ;;
     *' --fail-on') mapfile -t COMPREPLY < <(compgen -W "critical warning" -- "$cur"); return ;;
     *' --theme') mapfile -t COMPREPLY < <(compgen -W "dark light colour-blind monochrome" -- "$cur"); return ;;
@@ -108,6 +108,7 @@ _vramtrack() {
     'control '*)  ;;
     'attach -'*) mapfile -t COMPREPLY < <(compgen -W "--duration --output --kept --help" -- "$cur") ;;
     'attach '*)  ;;
+    'trace live -'*) mapfile -t COMPREPLY < <(compgen -W "--pid --container --job --user --all --seconds --output --top --library --own --help" -- "$cur") ;;
     'trace report -'*) mapfile -t COMPREPLY < <(compgen -W "--output --library --own --format --top --suppressions --help" -- "$cur") ;;
     'trace report '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'trace top -'*) mapfile -t COMPREPLY < <(compgen -W "--output --library --own --top --suppressions --help" -- "$cur") ;;

@@ -58,7 +58,9 @@ std::string Printer::status_text(const View& view) const {
 }
 
 void Printer::status() {
-  shown_ = status_text(*pipeline_.view());
+  const auto view = pipeline_.view();
+  shown_ = status_text(*view);
+  shown_time_ = view->time;
   if (in_place_)
     block_.draw(shown_);
   else
@@ -70,7 +72,7 @@ void Printer::last_status(bool explain) {
   const auto view = pipeline_.view(explain);
   if (explain && !json_) return console_.write_prose(find_report("text")->render(*view, console_.style()));
   const std::string text = status_text(*view);
-  if (in_place_ || explain || text != shown_) console_.write(text);
+  if (in_place_ || explain || text != shown_ || view->time != shown_time_) console_.write(text);
 }
 
 }  // namespace vramtrack::cli

@@ -38,7 +38,8 @@ class Printer {
   Block block_;
   bool json_;
   bool in_place_;
-  std::string shown_;  ///< the last status
+  std::string shown_;     ///< the last status
+  Timestamp shown_time_;  ///< of its samples: two of one second read alike
 };
 
 }  // namespace vramtrack::cli
