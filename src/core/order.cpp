@@ -9,7 +9,7 @@ std::vector<std::uint32_t> sorted_places(std::size_t count,
                                          const std::function<bool(std::uint32_t, std::uint32_t)>& less) {
   std::vector<std::uint32_t> places(count);
   std::iota(places.begin(), places.end(), std::uint32_t{0});
-  std::stable_sort(places.begin(), places.end(), std::cref(less));
+  std::stable_sort(places.begin(), places.end(), [&](std::uint32_t a, std::uint32_t b) { return less(a, b); });
   return places;
 }
 

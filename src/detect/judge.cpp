@@ -239,7 +239,7 @@ void Judge::decide(Standing& standing) {
     return standing.raise(last_, e.value_or(Evidence{}));
   }
   if (load_of(standing.start(), last_, static_cast<double>(last_bytes_) - standing.start_bytes()))
-    return end(standing, AlertEnd::withdrawn, "the program is loading: its growth is no leak");
+    return end(standing, AlertEnd::withdrawn, "the program is loading: its growth is not a leak");
   if (is_held()) return standing.hold(last_);
   const Level& level = scales_.level(standing.level());
   const double paused_s = seconds_between(standing.held_until(), last_);
