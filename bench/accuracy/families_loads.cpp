@@ -57,8 +57,8 @@ void load(Draw& draw, Trace& trace, Known known, bool in_stages) {
       "name = \"{}\"\nseed = {}\nperiod_s = {}\nduration_s = {:.0f}\n\n[[device]]\nname = \"card\"\n"
       "capacity_bytes = {:.0f}\nbaseline_bytes = {:.0f}\n\n[[process]]\nname = \"model\"\npid = 4242\n"
       "command = \"python app.py\"\nstart_s = {:.1f}\n{}{}",
-      trace.family, trace.seed, period_s, begin_s + load_s + 3600, capacity, draw.uniform(0, 0.6) * kGiB, begin_s,
-      facts, shapes);
+      trace.family, trace.seed % 1'000'000'000, period_s, begin_s + load_s + 3600, capacity,
+      draw.uniform(0, 0.6) * kGiB, begin_s, facts, shapes);
 }
 
 void ramp_curve(Draw& draw, Trace& trace) {

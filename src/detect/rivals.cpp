@@ -76,8 +76,9 @@ constexpr double kLoadMedian_s = 20;
 constexpr double kLoadSigma = 1.5;
 constexpr double kMostFastLoad = 8;
 
-/// By the curve alone: a load takes no longer than this, and fills at this share of the memory in that time; ...
-constexpr double kLongestLoad_s = 30 * kSecondsPerMinute;
+/// By the curve alone: a load takes half an hour at most, some minutes more until its end is seen, and fills at least
+/// this share of the memory in that time; ...
+constexpr double kLongestLoad_s = 36 * kSecondsPerMinute;
 constexpr double kLeastLoadShare = 0.1;
 /// ... its stages are at least this share as fast as what came before; and this much confidence waits until it is over.
 constexpr double kStageRate = 0.3;

@@ -48,7 +48,7 @@ double largest_fall_before(const Window& w);
 double day_weight(const Evidence& e, double life_s);
 
 /// The highest confidence in a rise that may be a load, by its curve alone; 1 if it cannot be. A program that is no
-/// more than half an hour old (`age_s`) loads, at once or in stages, at rates that fill a tenth of the memory in that
+/// more than 36 minutes old (`age_s`) loads, at once or in stages, at rates that fill a tenth of the memory in that
 /// time. A leak that follows a load is slower than the load was: `before_s` and `before_bytes` are the time from the
 /// beginning of its life to the rise, and what it took then.
 double most_of_young_load(const Evidence& e, std::optional<double> limit_bytes, double before_s, double before_bytes,

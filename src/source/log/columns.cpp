@@ -302,7 +302,8 @@ void settle_metrics(std::vector<Column>& columns) {
   };
   // Both together are what an allocator reports. "Allocated" alone is what is in use.
   if (!of_metric(Metric::allocator_allocated) || !of_metric(Metric::allocator_reserved))
-    for (Column& column : columns) column.metric = Metric::device_used;
+    for (Column& column : columns)
+      if (!is_fact(column.metric)) column.metric = Metric::device_used;
   // Beside a column that is said to be a GPU's, one of just memory is the host's, and so are its total and what is
   // free.
   const auto is_memory = [](const Column& c) {
