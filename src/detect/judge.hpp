@@ -71,7 +71,6 @@ class Judge final : public Detector {
   [[nodiscard]] double precedent_odds(const Evidence& e) const;
   [[nodiscard]] std::optional<Load> load_of(Timestamp start, Timestamp end, double net_bytes) const;
   [[nodiscard]] std::optional<Evidence> loading() const;
-  [[nodiscard]] double most_of_load(const Evidence& e) const;
   [[nodiscard]] bool is_full() const;
   void restart(bool keep_highs);
   void decide(Standing& standing);

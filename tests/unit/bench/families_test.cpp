@@ -248,7 +248,7 @@ TEST(AccuracyPast, RunsAreRememberedAsOlderThanTheOneThatIsJudged) {
   Past past;
   for (std::size_t i = 0; i < 3; ++i) play_earlier_run(trace, Earlier::healthy, i, 3 - i, Config{}, past);
   const auto known = std::find_if(past.programs().begin(), past.programs().end(), [](const auto& program) {
-    return program.first.find("train.py") != std::string::npos;
+    return program.first.find("app.py") != std::string::npos;
   });
   ASSERT_NE(known, past.programs().end());
   EXPECT_EQ(known->second.runs, 3U);

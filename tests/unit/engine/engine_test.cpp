@@ -47,7 +47,7 @@ TEST_F(EngineTest, OfTwoThatGrowTheFasterIsNamedThoughTheOtherIsConfirmedFirst) 
 
 // A straight rise that begins with its program waits; its recording ends first.
 TEST_F(EngineTest, WhatTheEndOfARecordingConfirmsIsAnAlertOfTheDeviceToo) {
-  const SeriesId small = process(20, "python train.py");
+  const SeriesId small = process(20, "python app.py");
   start();
   for (int t = 0; t < 4800; t += 5) {
     const std::uint64_t used = kGiB + static_cast<std::uint64_t>(t) * kMiB / 3;

@@ -94,9 +94,12 @@ TEST(FactsOfAProcess, AreForgottenWithIt) {
     const Timestamp now{from_seconds(pid)};
     batch.samples.push_back({now, id(Metric::process_used, pid), 1 << 30});
     batch.samples.push_back({now, id(Metric::process_read, pid), 1 << 20});
+    engine.ingest(batch);
+    batch.clear();
     Event end;
-    end.time = now;
+    end.time = now + from_seconds(0.5);
     end.kind = Event::Kind::process_ended;
+    end.device_id = "gpu";
     end.pid = pid;
     end.pid_start_ticks = 1;
     batch.events.push_back(end);

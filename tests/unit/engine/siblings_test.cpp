@@ -33,7 +33,7 @@ struct Rank {
   Shape bytes;
   double begin_s = 0;
   double end_s = 1e18;
-  std::string command = "python train.py --local-rank=";
+  std::string command = "python app.py --local-rank=";
   std::string host;
   std::string user = "ada";
   double again_s = 1e18;  ///< from here on the same process is there once more, as in a container that begins anew
@@ -280,7 +280,7 @@ TEST(Siblings, RanksThatAnotherEngineWatchesCountAsIfTheyWereHere) {
     there.run(t);
     here.run(t);
     const auto told = there.played.engine->siblings();
-    for (const SiblingSummary& one : told) EXPECT_EQ(one.group.find("train.py"), std::string::npos);
+    for (const SiblingSummary& one : told) EXPECT_EQ(one.group.find("app.py"), std::string::npos);
     here.played.engine->know_siblings(told);
   }
   EXPECT_EQ(here.raised_s(0), all.raised_s(0));
@@ -369,19 +369,19 @@ TEST(Siblings, TheirWordIsWorthItsPlace) {
 
 TEST(SiblingGroup, IsTheProgramWithoutItsRankAndHost) {
   ProcessInfo one;
-  one.command = "python train.py --batch-size 32 --rank 0";
+  one.command = "python app.py --batch-size 32 --rank 0";
   one.user = "ada";
   one.host = "node-a";
   one.slurm_job = "77.0";
   ProcessInfo other = one;
-  other.command = "python train.py --batch-size 32 --rank 5";
+  other.command = "python app.py --batch-size 32 --rank 5";
   other.host = "node-b";
   other.slurm_job = "77.1";
   EXPECT_EQ(sibling_group(one), sibling_group(other));
   other.slurm_job = "78";
   EXPECT_NE(sibling_group(one), sibling_group(other)) << "another job";
   other = one;
-  other.command = "python train.py --batch-size 64 --rank 5";
+  other.command = "python app.py --batch-size 64 --rank 5";
   EXPECT_NE(sibling_group(one), sibling_group(other));
   other.command = "/usr/bin/python3.11";
   EXPECT_EQ(sibling_group(other), "") << "it may run anything";
