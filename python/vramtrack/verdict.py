@@ -183,6 +183,7 @@ class Verdict:
     stage: Optional[str] = None
     advice: Tuple[str, ...] = ()
     # end
+    leaked: bool = False
     told: Told = Told()
     alerts: Tuple[Alert, ...] = ()
     suspicions: Tuple[Alert, ...] = ()
@@ -299,6 +300,7 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
         dissent=tuple(_of_line(Finding, f) for f in v["dissent"]),
         suspect=None if v["suspect"] is None else _of_line(Suspect, v["suspect"]),
         ending=None if v.get("end") is None else _of_line(End, v["end"]),
+        leaked=line.get("leaked", False),
         told=_told(Told, line),
         alerts=tuple(_alert(a) for a in line.get("alerts", ())),
         suspicions=tuple(_alert(a) for a in line.get("suspicions", ())),

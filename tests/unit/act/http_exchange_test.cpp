@@ -154,12 +154,12 @@ TEST(HttpExchange, AnswersWithoutEndAreTooLarge) {
       {"HTTP/1.1 200 OK\r\nX-Header: ", much},                                                  // one header
       {"HTTP/1.1 ", much},                                                                      // a status line
   };
-  for (const auto& [head, what] : servers) {
-    Rogue server([&](int client) { never_end(client, head, what); });
+  for (const auto& sent : servers) {
+    Rogue server([&](int client) { never_end(client, sent.first, sent.second); });
     HttpCall call = server.call();
     call.most_answer_bytes = 1 << 20;
     const HttpAnswer answer = soon(call);
-    EXPECT_TRUE(answer.end == HttpEnd::too_large || answer.end == HttpEnd::broken_off) << head << answer.why;
+    EXPECT_TRUE(answer.end == HttpEnd::too_large || answer.end == HttpEnd::broken_off) << sent.first << answer.why;
   }
 }
 
