@@ -66,7 +66,16 @@ struct Reading {
   std::vector<Event> events;
   SourceNotes notes;
 
-  [[nodiscard]] std::size_t series() const { return catalog->size(); }
+  /// How many series of memory, and samples of them: facts beside memory do not count.
+  [[nodiscard]] std::size_t series() const {
+    std::size_t count = 0;
+    for (std::uint32_t id = 0; id < catalog->size(); ++id) count += is_fact(catalog->key(SeriesId{id}).metric) ? 0 : 1;
+    return count;
+  }
+  [[nodiscard]] std::size_t memory_samples() const {
+    return static_cast<std::size_t>(std::count_if(
+        samples.begin(), samples.end(), [this](const Sample& s) { return !is_fact(catalog->key(s.series).metric); }));
+  }
   /// (seconds since the epoch to the millisecond, MiB) of one series, in the order given.
   [[nodiscard]] std::vector<std::pair<double, double>> of(Metric metric, const std::string& device,
                                                           std::uint32_t pid = 0, std::uint64_t ticks = 0) const {

@@ -45,7 +45,7 @@ TEST(Traces, RawLogsAreReadUnmodified) {
   const auto expect = [&](const char* name, std::size_t samples, std::size_t series) {
     const auto r = logtest::read_logs({(folder / name).string()});
     EXPECT_EQ(r.error, "") << name;
-    EXPECT_EQ(r.samples.size(), samples) << name;
+    EXPECT_EQ(r.memory_samples(), samples) << name;
     EXPECT_EQ(r.series(), series) << name;
     EXPECT_EQ(r.notes.skipped_lines, 0U) << name;
     EXPECT_TRUE(r.in_order()) << name;
