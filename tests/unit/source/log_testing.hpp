@@ -69,7 +69,8 @@ struct Reading {
   /// How many series of memory, and samples of them: facts beside memory do not count.
   [[nodiscard]] std::size_t series() const {
     std::size_t count = 0;
-    for (std::uint32_t id = 0; id < catalog->size(); ++id) count += is_fact(catalog->key(SeriesId{id}).metric) ? 0 : 1;
+    for (std::uint32_t id = 0; id < catalog->size(); ++id)
+      if (!is_fact(catalog->key(SeriesId{id}).metric)) ++count;
     return count;
   }
   [[nodiscard]] std::size_t memory_samples() const {
