@@ -172,6 +172,9 @@ class Hostile(unittest.TestCase):
             self.run_clean("text", "trace", command, *extra, name)
             self.run_clean("json", "trace", command, *extra, "--format", "json", name, is_json=True)
         self.run_clean("text", "trace", "top", name)
+        live = self.box.run("trace", "live", "--output", "l.trace", "--pid", HOSTILE_TEXT)  # its report is that of "trace report"
+        self.clean("trace live", "stderr", live.stderr)
+        self.driven.add(("trace live", "text"))
         self.run_clean("html", "trace", "flamegraph", *moments, "--output", "f.html", name, file="f.html")
         for form in ("speedscope", "folded", "chrome", "csv"):
             self.run_clean(form, "trace", "export", "--format", form, "--output", "out", name, file="out")
