@@ -151,7 +151,7 @@ int run_live(const LiveOptions& options, Console& console) {
   }
   block.erase();
   if (Status written = (*recording)->finish(); !written) return trace_failed(console, written.error());
-  if ((*recording)->targets() == 0)
+  if (!(*recording)->has_target())
     return trace_failed(
         console, {"no process that was named uses a GPU library that can be traced (CUDA's driver, HIP, PyTorch); "
                   "'vramtrack doctor' says what is found here"});

@@ -53,7 +53,8 @@ std::vector<MappedFile> files_of(std::uint32_t pid) {
 struct Recording::Process {
   std::uint32_t pid = 0, index = 0;
   std::uint64_t begin_ns = 0;  ///< CLOCK_MONOTONIC
-  std::string command;
+  trace::ProbeProcess known;
+  bool is_entered = false;  ///< in the trace
   std::shared_ptr<Unwinder> unwinder;
   bool is_copy = false;  ///< a child whose own files have not been looked at yet: it unwinds as its parent does
   std::optional<PythonCode> python;
@@ -122,12 +123,19 @@ void Recording::write_files(Process& process) {
   process.files = process.unwinder->files();
 }
 
-Recording::Process& Recording::enter(std::unique_ptr<Process> process, const trace::ProbeProcess& known) {
+/// A process gets its place in the trace with its first allocation: most children of a program use no GPU.
+void Recording::enter(Process& process) {
+  if (process.is_entered) return;
+  process.is_entered = true;
+  process.index = next_index_++;
+  check(live_.process(process.index, process.known));
+  if (const auto index = file_->begin_process(process.known); !index) check(fail(index.error()));
+}
+
+Recording::Process& Recording::keep(std::unique_ptr<Process> process, const trace::ProbeProcess& known) {
   process->pid = known.pid;
-  process->index = next_index_++;
+  process->known = known;
   process->begin_ns = clock_ns(CLOCK_MONOTONIC);
-  check(live_.process(process->index, known));
-  if (const auto index = file_->begin_process(known); !index) check(fail(index.error()));
   return *(running_[known.pid] = std::move(process));
 }
 
@@ -137,7 +145,7 @@ Recording::Process* Recording::add(std::uint32_t pid) {
   if (!info) return nullptr;
   auto process = std::make_unique<Process>();
   process->unwinder = std::make_shared<Unwinder>(pid);
-  return &enter(std::move(process), {pid, info->start_ticks, realtime_us(), info->command});
+  return &keep(std::move(process), {pid, info->start_ticks, realtime_us(), info->command});
 }
 
 /// It may have ended already: all that is needed is known from its parent, whose memory it has a copy of.
@@ -147,12 +155,10 @@ void Recording::add_child(const telemetry_event& fork) {
   auto process = std::make_unique<Process>();
   process->unwinder = parent->second->unwinder;
   process->python = parent->second->python;
-  process->command = parent->second->command;
   process->is_copy = true;
   const auto ticks_per_s = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
   const std::uint64_t start_ticks = fork.bytes / (1'000'000'000U / ticks_per_s);
-  std::string command = parent->second->command;
-  Process& child = enter(std::move(process), {fork.tgid, start_ticks, realtime_us(), std::move(command)});
+  Process& child = keep(std::move(process), {fork.tgid, start_ticks, realtime_us(), parent->second->known.command});
   child.begin_ns = std::min(child.begin_ns, fork.time_ns);
 }
 
@@ -176,6 +182,7 @@ void Recording::look_at(std::uint32_t pid, std::uint64_t now_ns) {
     }
   }
   if (!has_library) return;
+  has_target_ = true;
   const bool is_new = running_.count(pid) == 0;
   Process* const process = add(pid);
   if (process == nullptr) return;
@@ -275,14 +282,18 @@ void Recording::take(const telemetry_event& event, std::size_t bytes) {
   Process& process = *known->second;
   if (event.kind == TELEMETRY_EVENT_EXIT || event.kind == TELEMETRY_EVENT_EXEC) {
     const std::uint64_t time_us = event.time_ns > process.begin_ns ? (event.time_ns - process.begin_ns) / 1000 : 0;
-    write(process, {probe::head_of(Record::exit, Call::none, 0, 0, 0), probe::when(time_us, 0), 0, 0});
-    send(process);
+    if (process.is_entered) {
+      write(process, {probe::head_of(Record::exit, Call::none, 0, 0, 0), probe::when(time_us, 0), 0, 0});
+      send(process);
+    }
     processes_.push_back(std::move(known->second));
     running_.erase(known);
     looked_ns_.erase(event.tgid);  // what it has become is looked at anew
+    if (event.kind == TELEMETRY_EVENT_EXEC) add(event.tgid);
     return;
   }
   if (!is_change) return;
+  enter(process);
   ++events_;
   if (const std::uint64_t lost = tracer_->lost(); lost > told_lost_) {
     write(process, {probe::head_of(Record::lost, Call::none, 0, 0, 0), lost - told_lost_, 0, 0});
@@ -310,6 +321,7 @@ Status Recording::flush() {
 Status Recording::finish() {
   check(tracer_->poll(0));
   for (const auto& [pid, process] : running_) {
+    if (!process->is_entered) continue;
     write(*process, {probe::head_of(Record::onward, Call::none, 0, 0, 0),
                      probe::when((clock_ns(CLOCK_MONOTONIC) - process->begin_ns) / 1000, 0), 0, 0});
     send(*process);

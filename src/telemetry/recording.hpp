@@ -39,7 +39,8 @@ class Recording {
 
   /// What is held of what was allocated since it began. Valid until the next call.
   [[nodiscard]] const trace::ProbeTrace& live() const { return live_; }
-  [[nodiscard]] std::size_t targets() const { return next_index_; }  ///< ended ones included
+  /// Whether a process that was selected uses a library that can be traced.
+  [[nodiscard]] bool has_target() const { return has_target_; }
   [[nodiscard]] std::size_t running() const;
   [[nodiscard]] std::uint64_t events() const { return events_; }
   [[nodiscard]] std::uint64_t lost() const { return tracer_->lost(); }
@@ -53,7 +54,8 @@ class Recording {
   void take_allocation(Process& process, const telemetry_event& event, std::size_t bytes);
   Process* add(std::uint32_t pid);
   void add_child(const telemetry_event& fork);
-  Process& enter(std::unique_ptr<Process> process, const trace::ProbeProcess& known);
+  void enter(Process& process);
+  Process& keep(std::unique_ptr<Process> process, const trace::ProbeProcess& known);
   void look_at(std::uint32_t pid, std::uint64_t now_ns);
   std::uint32_t text(Process& process, std::string_view text);
   std::uint32_t stack_number(Process& process, const std::vector<std::uint64_t>& native, const telemetry_frame* python,
@@ -70,6 +72,7 @@ class Recording {
   std::map<std::uint32_t, std::unique_ptr<Process>> running_;  ///< by pid
   std::vector<std::unique_ptr<Process>> processes_;            ///< ended; in no order
   std::uint32_t next_index_ = 0;
+  bool has_target_ = false;
   std::map<std::pair<std::uint64_t, std::uint64_t>, bool> libraries_;  ///< device and inode of those that are probed
   std::map<std::uint32_t, std::uint64_t> looked_ns_;  ///< when a process that is no target was looked at
   std::vector<std::string> warnings_;
