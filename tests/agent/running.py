@@ -24,7 +24,10 @@ def until(condition, within_s=20.0, what="it"):
     within_s = patience(within_s)
     end = time.monotonic() + within_s
     while True:
-        value = condition()
+        try:
+            value = condition()
+        except ConnectionRefusedError:  # its socket has a name already, and nobody listens yet
+            value = None
         if value:
             return value
         if time.monotonic() > end:
