@@ -121,9 +121,11 @@ class Interrupts(unittest.TestCase):
             with self.subTest(name):
                 server = self.rogue(conduct)
                 for code, _, err in self.ends_soon(["fleet", "scan", "--url", server.url], server.asked):
+                    if name == "never ends":  # its limit of size may come first: then the signal may meet a program that is ending
+                        self.assertIn(code, (2, -signal.SIGINT, -signal.SIGTERM), err)
+                        continue
                     self.assertEqual(code, 2, err)
-                    if name != "never ends":  # which has a limit that may come first
-                        self.assertIn(b"interrupted", err)
+                    self.assertIn(b"interrupted", err)
 
     def test_a_scan_whose_samples_do_not_come(self):
         for name, conduct in (("silent", silent), ("drips", drips), ("never ends", never_ends)):
@@ -135,10 +137,12 @@ class Interrupts(unittest.TestCase):
                     conduct(server, connection, request)
                 server = self.rogue(names_then(samples))
                 for code, out, err in self.ends_soon(["fleet", "scan", "--url", server.url, "--read-by", "query-range"], begun):
-                    self.assertEqual(code, 2, err)
                     self.assertNotIn(b"0 GPUs", out)
-                    if name != "never ends":
-                        self.assertIn(b"interrupted", out + err)
+                    if name == "never ends":
+                        self.assertIn(code, (2, -signal.SIGINT, -signal.SIGTERM), err)
+                        continue
+                    self.assertEqual(code, 2, err)
+                    self.assertIn(b"interrupted", out + err)
 
     def test_a_watch_of_a_fleet(self):
         server = self.rogue(drips)
