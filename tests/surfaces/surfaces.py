@@ -99,6 +99,7 @@ SHOWS = {
 # What concludes in words, and so may stand in report/told alone.
 CONCLUDES = re.compile(r"EndKind::(?!ended\b)\w+|AlertEnd::(?!standing\b)\w+|\bstate_words\(|\bpattern_words\(|\bstall_words\(")
 MAY = {
+    "src/report/conclusion.cpp": "it is what the others render",
     "src/report/told.cpp": "it is where they are made",
     "src/report/words.cpp": "names of things",
     "src/report/words.hpp": "names of things",
