@@ -84,6 +84,9 @@ void add_detect(nb::module_& module) {
           },
           nb::arg("metric"), nb::arg("time_s"), nb::arg("used_bytes"),
           "The same of another metric of the same process and device.")
+      .def(
+          "works", [](Stream& s, double time_s) { check_or_raise(s.works(time_s)); }, nb::arg("time_s"),
+          "The program works at this time.")
       .def("analysis", &Stream::analysis, nb::arg("explain"), "The verdict so far.")
       .def("final_analysis", &Stream::final_analysis, nb::arg("explain"), "The verdict where nothing more will come.")
       .def(

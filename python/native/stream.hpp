@@ -71,6 +71,8 @@ class Stream {
   Status observe(const double* times_s, const double* used_bytes, std::size_t n);
   /// The same of one value of another metric, which the verdicts take into account. Its time is not before any other.
   Status observe_beside(const std::string& metric, double time_s, double used_bytes);
+  /// The program works at this time, which is not before any other: it has ended a step or answered a request.
+  Status works(double time_s);
   /// The verdict so far, as if the series ended here: a later sample of the same instant is one more tick. `explain`
   /// adds every gate and figure. Does not depend on the number of samples: some 0.1 ms.
   [[nodiscard]] Analysis analysis(bool explain) { return analysis_of(*main_, explain); }

@@ -40,6 +40,9 @@ class PinnedSeries:
         if pinned_bytes is not None:
             self._stream.observe(time_s, pinned_bytes, self._end)
 
+    def works(self, time_s: float) -> None:
+        self._stream.works(time_s)
+
     def verdict(self) -> Verdict:
         verdict = self._stream.verdict()
         raw = dict(verdict.raw)

@@ -40,6 +40,10 @@ class Stream:
             self._core.set_ceiling(metric, ceiling_bytes)
         self._core.observe_beside(metric, time_s, float("nan") if used_bytes is None else used_bytes)
 
+    def works(self, time_s: float) -> None:
+        """The program works at this time, which is not earlier than any sample's: its growth is no model that is being loaded."""
+        self._core.works(time_s)
+
     def verdict(self, explain: bool = False, metric: Optional[str] = None) -> Verdict:
         """The verdict so far, of this metric or of one that is observed beside it."""
         if metric is None or metric == self.metric:

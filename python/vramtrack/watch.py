@@ -111,6 +111,7 @@ class Watch:
         self._last: Optional[WatchSample] = None
         self._pinned = PinnedSeries(settings, self.source.device_id)
         self._marks = Marks()
+        self._worked = False  # a mark since the last sample: the program works, so that its growth is no model that is loaded
         self._end = threading.Event()
         self._thread: Optional[threading.Thread] = None
         self._unlisten: Optional[Callable[[], None]] = None
@@ -215,6 +216,10 @@ class Watch:
             self._last = taken
             if self._first_s is None:
                 self._first_s = taken.time_s
+            if self._worked:
+                self._worked = False
+                self._stream.works(taken.time_s)
+                self._pinned.works(taken.time_s)
             self._stream.observe(taken.time_s, taken.device_used, taken.device_total)
             for metric in ("allocator_allocated", "allocator_reserved", "process_used"):
                 self._stream.observe_beside(metric, taken.time_s, taken[FIELDS[metric]], limit_bytes(taken, metric))
@@ -249,6 +254,7 @@ class Watch:
         if used is None:
             return
         now = self._marks.add(name, used, self._clock)
+        self._worked = True
         if now is not None and self.evidence is not None:
             try:
                 self.evidence.mark(name, now)

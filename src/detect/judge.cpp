@@ -31,7 +31,7 @@ constexpr double kNoDayOdds = 2;
 constexpr double kSameRate = 0.5;
 /// Peaks that keep less than this share of the growth end the alert at once.
 constexpr double kHalfKept = 0.5;
-/// A rise beyond this share of the limit is not taken for a load only because it comes before the first work.
+/// A rise beyond this share of the limit is not taken for a load only because of its age, or before the first work.
 constexpr double kFullShare = 0.95;
 /// If peaks fall below this share of where the growth began, or kNothingShare of the highest level, all was released.
 constexpr double kReleasedShare = 0.5;
@@ -136,8 +136,14 @@ double Judge::confidence_in(const Evidence& e) const {
   return std::min(calibrated_rise(std::max(e.probability, held)), e.most_confidence);
 }
 
-/// 1, unless the rise may be the first morning of a daily load, and earlier runs say nothing about such days.
+/// 1, unless the rise may be a load, or the first morning of a daily load, and earlier runs say nothing about such
+/// days.
 double Judge::most_confidence(const Evidence& e, const SiblingsWord& siblings) const {
+  // One that left the levels of its earlier runs, or stands alone among its siblings, does not load.
+  const auto known = experienced(e).kind;
+  const bool is_told = known == ExperienceWord::Kind::left || known == ExperienceWord::Kind::leaked;
+  const double load = is_told || siblings.odds >= kNoDayOdds ? 1 : most_of_load(e);
+  if (load < 1) return load;
   if (!e.oom_in_s || (of_ == Of::creep && e.quiet_s >= kStoodStill * e.duration_s)) return 1;
   if (experience_ && experience_->knows_days({e.start, e.end, e.start_bytes, e.net_bytes})) return 1;
   const double most = most_of_first_morning(e, e.duration_s + *e.oom_in_s, seconds_between(program_first_, last_),
@@ -377,6 +383,16 @@ std::optional<Evidence> Judge::loading() const {
     if (load_of(e->start, e->end, e->net_bytes)->goes_on) found = e;
   }
   return found;
+}
+
+/// Where nothing but the curve is known, a rise at the beginning of a life may be a load, straight or in stages: 1 if
+/// it cannot be.
+double Judge::most_of_load(const Evidence& e) const {
+  if (of_ != Of::series || is_full() || (facts_ != nullptr && facts_->worked(e.start, e.end))) return 1;
+  // A recording that begins in the middle of a life does not show how old the program is.
+  if (!limit_bytes_ || life_bytes_ > kNothingShare * *limit_bytes_) return 1;
+  return most_of_young_load(e, limit_bytes_, seconds_between(life_, e.start),
+                            e.start_bytes - static_cast<double>(life_bytes_), seconds_between(life_, last_));
 }
 
 ExperienceWord Judge::experienced(const Evidence& e) const {

@@ -82,6 +82,7 @@ class Judge final : public Detector {
   [[nodiscard]] bool confirms(const Evidence& e) const;
   [[nodiscard]] double confidence_in(const Evidence& e) const;
   [[nodiscard]] double most_confidence(const Evidence& e, const SiblingsWord& siblings) const;
+  [[nodiscard]] double most_of_load(const Evidence& e) const;
   [[nodiscard]] bool beyond_horizon(const Evidence& e) const;
   [[nodiscard]] std::optional<Evidence> best() const;
   [[nodiscard]] std::size_t finest_useful() const;

@@ -152,6 +152,10 @@ TEST(Loading, InStagesToo) {
   EXPECT_FALSE(watch(staged, 7200, [](double s) { return s < 1200 ? 0.02 : 0.8; }).suspected);
 }
 
+TEST(Loading, ByTheCurveAloneIsNotConfirmed) {
+  EXPECT_FALSE(watch(load, 7200, [](double) { return -1.0; }).raised_s);
+}
+
 TEST(Loading, ALeakThatFollowsIsFound) {
   // 20 GiB an hour from minute 32 on.
   const auto leak = [](double s) { return load(s) + std::max(0.0, s - 1920) * 20 / 3600 * kGiB; };
@@ -165,8 +169,11 @@ TEST(Loading, AProgramThatWorksWhileItGrowsIsNotLoading) {
   // From its first minute on, until the card is full after an hour.
   const auto leak = [](double s) { return (0.5 + 80 * s / 3600) * kGiB; };
   const Watched working = watch(leak, 3500, [](double) { return 0.9; });
+  const Watched unknown = watch(leak, 3500, [](double) { return -1.0; });
   ASSERT_TRUE(working.raised_s);
+  ASSERT_TRUE(unknown.raised_s);
   EXPECT_LT(*working.raised_s, 1600);
+  EXPECT_GT(*unknown.raised_s, 1700) << "half an hour may be a load";
 }
 
 TEST(Loading, ALeakOfAProgramThatNeverWorksIsFoundBeforeTheMemoryIsFull) {
