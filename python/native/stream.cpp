@@ -166,12 +166,7 @@ Status Stream::works(double time_s) {
   const double none = 0;
   if (auto ok = check(&time_s, &none, 1); !ok) return ok;
   last_s_ = time_s;
-  batch_.clear();
-  // Of the process first: how busy the device is would tell nothing of one of several series.
-  for (const Metric fact : {Metric::process_busy, Metric::device_busy})
-    batch_.samples.push_back({Timestamp(from_seconds(time_s)), catalog_->intern({fact, device_id_, 0, 0}),
-                              static_cast<std::uint64_t>(kBusyWhole)});
-  engine_->ingest(batch_);
+  for (auto& [metric, one] : series_) engine_->set_busy(one.id, Timestamp(from_seconds(time_s)), 1);
   return {};
 }
 

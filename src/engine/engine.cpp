@@ -337,6 +337,10 @@ void Engine::set_ceiling(SeriesId id, double bytes) {
   core_->state(id).ceiling_bytes = bytes;
 }
 
+void Engine::set_busy(SeriesId id, Timestamp time, double ratio) {
+  core_->state(id).know().busy(time, ratio);
+}
+
 void Engine::share_siblings(std::function<std::string(const std::string&)> hash) {
   core_->siblings.hash_with(std::move(hash));
 }

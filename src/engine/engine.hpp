@@ -69,6 +69,9 @@ class Engine {
 
   /// The series can grow no higher, whatever is free: for an allocator that may reserve only a share of the device.
   void set_ceiling(SeriesId series, double bytes);
+  /// The program of the series keeps its device busy for this share of the time (docs/design/0027-facts.md): for a
+  /// caller that knows it otherwise than by samples. `time` is not before that of an earlier call.
+  void set_busy(SeriesId series, Timestamp time, double ratio);
 
   /// The processes of one job are compared across machines if their engines exchange summaries. Names of groups may
   /// hold secrets: `hash`, which must be the same everywhere, turns each into a name that may be shared. REQUIRES: no
