@@ -198,7 +198,8 @@ const CommandInfo analyze_command{
     "analyze", "Analyse logs: whether memory leaked, how fast, which process leaked and why",
     "Examples:\n"
     "  vramtrack analyze gpu.csv\n"
-    "  nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv -l 5 >gpu.csv   makes such a log\n"
+    "  nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total,utilization.gpu --format=csv -l 5 >gpu.csv   "
+    "makes such a log\n"
     "  vramtrack analyze gpu.csv apps.csv               joins a process log and the devices' log\n"
     "  vramtrack analyze --history monday.csv --history tuesday.csv today.csv\n"
     "  vramtrack analyze --capacity 24GiB --format json old.log.gz\n"

@@ -138,6 +138,7 @@ class Readme(unittest.TestCase):
     """Every command of the README is run here, in its order and in one sandbox, or is in NOT_RUN with the reason."""
 
     NOT_RUN = {
+        "sudo vramtrack trace live --pid 4711": "needs root and a program that uses a GPU: tests/telemetry/live.py",
         "sudo apt-get install -y make": "needs root and a network",
         "make run": "builds the program, then runs 'vramtrack watch --or-simulate'",
         "make accuracy": "takes many minutes",
@@ -189,6 +190,8 @@ class Readme(unittest.TestCase):
         for folder in (tools, logs, self.box.work / "build" / "release"):
             folder.mkdir(parents=True)
         self.box.run("simulate", "--csv", str(logs / "gpu.csv"), "--process-csv", str(logs / "apps.csv"))
+        header, *rows = (logs / "gpu.csv").read_text().splitlines()  # the simulated job keeps the GPU busy
+        (logs / "gpu.csv").write_text("".join(f"{row}, {busy}\n" for row, busy in ((header, "utilization.gpu [%]"), *((row, "92 %") for row in rows))))
         for log in ("gpu.csv", "apps.csv"):
             shutil.copy(logs / log, self.box.work)
         (tools / "nvidia-smi").write_text(NVIDIA_SMI.format(python=sys.executable, folder=logs))
