@@ -93,8 +93,6 @@ constexpr double kDayLife_s = 6 * kSecondsPerHour;
 /// The share of mornings among a first day's straight rises in which memory lasts for kDayLife_s: just more than may be
 /// wrong among the confirmed. The doubt grows from kSurelyNoDay_s (half of that) on, so as not to flicker.
 constexpr double kMorningDoubt = 0.06;
-/// The same among programs that serve clients.
-constexpr double kMorningDoubtServing = 0.12;
 constexpr double kSurelyNoDay_s = kDayLife_s / 2;
 constexpr double kDaySeen_s = 20 * kSecondsPerHour;
 /// Centroids of the first half of a sine's rise lie between 0.5 and this.
@@ -239,8 +237,7 @@ double most_of_young_load(const Evidence& e, std::optional<double> limit_bytes, 
 double most_of_first_morning(const Evidence& e, double life_s, double seen_s, ProgramKind kind) {
   if (seen_s >= kSecondsPerDay || e.duration_s > kDayMost_s || has_no_clients(kind)) return 1;
   const double day = std::clamp((life_s - kSurelyNoDay_s) / (kDayLife_s - kSurelyNoDay_s), 0.0, 1.0);
-  const double doubt = kind == ProgramKind::serving ? kMorningDoubtServing : kMorningDoubt;
-  return 1 - doubt / e.clockwork * day;
+  return 1 - kMorningDoubt / e.clockwork * day;
 }
 
 }  // namespace vramtrack
