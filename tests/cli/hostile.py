@@ -109,7 +109,7 @@ class Hostile(unittest.TestCase):
         escaped = HOSTILE_TEXT.encode("unicode_escape").decode().replace("\\x", "\\u00")
         (self.box.work / "hostile.toml").write_text(
             f'name = "hostile"\nperiod_s = 5\nduration_s = "40min"\nstart = 2026-01-05T08:00:00Z\n'
-            f'[[device]]\nname = "{escaped}"\ncapacity_bytes = "8GiB"\n[[process]]\nname = "{escaped}"\ncommand = "{escaped}"\nuser = "ada"\nlifetime_s = "30min"\n'
+            f'[[device]]\nname = "{escaped}"\ncapacity_bytes = "8GiB"\n[[process]]\nname = "{escaped}"\ncommand = "{escaped}"\nuser = "ada"\nbusy = 0.9\nlifetime_s = "30min"\n'
             f'[[process.shape]]\nkind = "linear"\nrate_bytes_per_s = "200MiB/min"\n')
         return "hostile.toml"
 
