@@ -1,5 +1,7 @@
 #include "core/moments.hpp"
 
+#include <algorithm>
+
 namespace vramtrack {
 
 void Moments::add(double t_s, double y) {
@@ -45,9 +47,11 @@ Moments moments_of(std::span<const double> t_s, std::span<const double> y) {
   Moments m;
   m.n = static_cast<double>(t_s.size());
   for (std::size_t i = 0; i < t_s.size(); ++i) {
-    m.mean_t += t_s[i] / m.n;
-    m.mean_y += y[i] / m.n;
+    m.mean_t += t_s[i];
+    m.mean_y += y[i];
   }
+  m.mean_t /= std::max(m.n, 1.0);
+  m.mean_y /= std::max(m.n, 1.0);
   for (std::size_t i = 0; i < t_s.size(); ++i) {
     const double dt = t_s[i] - m.mean_t;
     const double dy = y[i] - m.mean_y;

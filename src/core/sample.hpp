@@ -86,6 +86,13 @@ struct Batch {
     loads.clear();
     progress.clear();
   }
+  void swap(Batch& other) noexcept {
+    samples.swap(other.samples);
+    events.swap(other.events);
+    readings.swap(other.readings);
+    loads.swap(other.loads);
+    progress.swap(other.progress);
+  }
 };
 
 }  // namespace vramtrack

@@ -13,7 +13,8 @@ constexpr std::size_t kMaxNotices = 64;
 }  // namespace
 
 void Engine::Core::take(const Sample& sample) {
-  if (series.find(sample.series) == nullptr && is_fact(catalog.key(sample.series).metric)) return take_fact(sample);
+  if (series.find(sample.series) == nullptr)
+    if (const SeriesKey& key = catalog.key(sample.series); is_fact(key.metric)) return take_fact(sample, key);
   if (tick_open && sample.time > tick) complete_tick();
   tick = std::max(tick, sample.time);
   tick_open = true;

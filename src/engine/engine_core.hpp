@@ -42,7 +42,7 @@ struct Engine::Core final : EndingsEngine {
   void tell(Notice notice) override;
   void forget_oldest_ended();
   // facts.cpp
-  void take_fact(const Sample& sample);
+  void take_fact(const Sample& sample, const SeriesKey& key);
   void tell_busy(DeviceState& device, Timestamp time, double ratio) const;
   void describe_kind(SeriesState& series) const;
   void retire_facts(const SeriesKey& memory);

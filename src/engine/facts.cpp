@@ -4,8 +4,7 @@
 namespace vramtrack {
 
 /// The reading is about the time before it, and belongs to no tick: what it says holds for the samples that follow.
-void Engine::Core::take_fact(const Sample& sample) {
-  const SeriesKey key = catalog.key(sample.series);
+void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
   const auto value = static_cast<double>(sample.bytes);
   DeviceState* const device = series.find(device_key(key));
   switch (key.metric) {

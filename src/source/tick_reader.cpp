@@ -1,6 +1,6 @@
 #include "source/tick_reader.hpp"
 
-#include <utility>
+#include <iterator>
 
 namespace vramtrack {
 namespace {
@@ -16,7 +16,8 @@ Tick* TickReader::next() {
     keep(tick, time);
     return true;
   };
-  while (waiting_.empty() && !at_end_) {
+  while (next_ == waiting_ && !at_end_) {
+    next_ = waiting_ = 0;
     stretch_.clear();
     const Result<Progress> polled = source_.poll({}, stretch_);
     if (!polled) broken_ = polled.error();
@@ -24,32 +25,32 @@ Tick* TickReader::next() {
     at_end_ = !polled || *polled == Progress::end;
     if (at_end_) ticks_.finish(take);
   }
-  if (waiting_.empty()) return nullptr;
-  now_ = std::move(waiting_.front());
-  waiting_.pop_front();
-  return &*now_;
+  return next_ == waiting_ ? nullptr : &queue_[next_++];
 }
 
 /// What happened before the instant at which another watch begins belongs to the previous watch.
 void TickReader::keep(Batch& tick, Timestamp time) {
-  const std::vector<Event> events = std::exchange(tick.events, {});
-  auto from = events.begin();
-  for (auto at = events.begin(); at != events.end(); ++at) {
+  auto from = tick.events.begin();
+  for (auto at = from; at != tick.events.end(); ++at) {
     if (at == from || !starts_anew(*at)) continue;
-    Tick part;
-    part.time = from->time;
-    part.batch.events.assign(from, at);
-    push(std::move(part));
+    Batch part;
+    part.events.assign(std::make_move_iterator(from), std::make_move_iterator(at));
+    push(part, from->time);
     from = at;
   }
-  tick.events.assign(from, events.end());
-  push({time, std::exchange(tick, {}), false});
+  tick.events.erase(tick.events.begin(), from);
+  push(tick, time);
 }
 
-void TickReader::push(Tick tick) {
+/// Takes the batch in exchange for the memory of a tick that is over.
+void TickReader::push(Batch& batch, Timestamp time) {
+  if (waiting_ == queue_.size()) queue_.emplace_back();
+  Tick& tick = queue_[waiting_++];
+  tick.time = time;
+  tick.batch.clear();
+  tick.batch.swap(batch);
   tick.starts_anew = any_ && !tick.batch.events.empty() && starts_anew(tick.batch.events.front());
   any_ = true;
-  waiting_.push_back(std::move(tick));
 }
 
 TicksRead read_ticks(Source& source, const TickTaker& taker, const TimeRange& range) {

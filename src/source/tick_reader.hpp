@@ -3,7 +3,6 @@
 // TickReader itself.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
@@ -39,13 +38,15 @@ class TickReader {
 
  private:
   void keep(Batch& tick, Timestamp time);
-  void push(Tick tick);
+  void push(Batch& batch, Timestamp time);
 
   Source& source_;
   Ticks ticks_;
   Batch stretch_;
-  std::deque<Tick> waiting_;
-  std::optional<Tick> now_;
+  std::vector<Tick>
+      queue_;  ///< the ticks from next_ to waiting_ are still to come; the memory of the others is used again
+  std::size_t next_ = 0;
+  std::size_t waiting_ = 0;
   std::optional<Error> broken_;
   bool any_ = false;
   bool at_end_ = false;

@@ -80,6 +80,8 @@ std::optional<std::uint64_t> busy_of_percent(std::string_view text) {
   if (!logtext::read_decimal(text, number) || number.negative || number.value() > 100) return std::nullopt;
   const std::string_view rest = logtext::trim(text.substr(number.length));
   if (!rest.empty() && rest != "%") return std::nullopt;
+  constexpr auto kPerPercent = static_cast<std::uint64_t>(kBusyWhole / 100);
+  if (number.nano == 0) return number.whole * kPerPercent;
   return static_cast<std::uint64_t>(std::llround(number.value() / 100 * kBusyWhole));
 }
 
