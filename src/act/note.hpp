@@ -23,6 +23,7 @@ struct Note {
   std::uint32_t suspect_pid = 0;        ///< for a device's alert: the process whose growth explains it; 0: none known
   Severity severity = Severity::watch;  ///< as it is now
   Timestamp time;                       ///< of the change, by the samples' clock
+  bool ran_out = false;                 ///< for an alert that has ended: its program ran out of memory
   bool silenced = false;                ///< nobody is to be notified now; see live/silences.hpp
   std::string text;                     ///< for people; its first line alone must make sense
   /// For a message of a policy rather than an alert: the act's id. It is sent once, whatever else is known about the

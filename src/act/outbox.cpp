@@ -227,6 +227,7 @@ void Outbox::tell(Incident& incident, std::string_view event, const Note& note, 
   m.time = note.time;
   m.device = incident.device;
   m.pid = incident.pid;
+  m.ran_out = note.ran_out;
   m.text = note.text;
   m.alert_json = note.json;
   put(std::move(m));

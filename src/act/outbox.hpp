@@ -40,6 +40,7 @@ struct Message {
   Timestamp time;  ///< of the alert, by the samples' clock
   std::string device;
   std::uint32_t pid = 0;
+  bool ran_out = false;  ///< as in Note
   std::string text;
   std::string alert_json;             ///< one object, or empty
   std::vector<std::string> channels;  ///< those that have not accepted it yet

@@ -136,6 +136,7 @@ std::string message_json(const Message& m) {
   Object out;
   out.put("id", m.id).put("incident", m.incident).put("event", m.event).put("severity", to_string(m.severity));
   out.put("queued_ns", ns(m.queued)).put("time_ns", ns(m.time)).put("device", m.device).put("pid", m.pid);
+  if (m.ran_out) out.put("ran_out", true);
   out.put("text", m.text).put("alert_json", m.alert_json).put("channels", m.channels);
   return out.text();
 }
@@ -197,6 +198,7 @@ struct OutboxJson {
     f.get("time_ns", m.time);
     f.get("device", m.device);
     f.get("pid", m.pid);
+    if (f.has("ran_out")) f.get("ran_out", m.ran_out);
     f.get("text", m.text);
     f.get("alert_json", m.alert_json);
     f.get("channels", m.channels);
@@ -308,7 +310,7 @@ std::string webhook_body(const Message& m, const OutboxRules& rules) {
 }
 
 std::string slack_body(const Message& m, const OutboxRules& rules) {
-  std::string text = m.event == "resolved" ? ":white_check_mark: " : ":rotating_light: ";
+  std::string text = m.ran_out ? ":x: " : m.event == "resolved" ? ":white_check_mark: " : ":rotating_light: ";
   if (!rules.simulated.empty()) text += "[simulated] ";
   text += '*';
   text += escape_markup(rules.host, Markup::slack) + "* ";

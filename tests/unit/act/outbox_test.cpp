@@ -503,5 +503,20 @@ TEST(Bodies, SlackCallsNobodyAndLinksNowhere) {
   EXPECT_THAT(body, HasSubstr("&lt;!channel&gt; &amp; "));
 }
 
+TEST(Bodies, SlackShowsNoCheckMarkForAProgramThatRanOutOfMemory) {
+  Outbox o = outbox();
+  o.take(note(AlertNews::raised, process(7)), at(0));
+  Note end = note(AlertNews::cleared, process(7));
+  end.ran_out = true;
+  o.take(end, at(1));
+  EXPECT_THAT(slack_body(o.messages()[1], {}), HasSubstr(":x: "));
+  Outbox again = outbox();
+  ASSERT_TRUE(again.load(o.save(), at(2)));
+  EXPECT_THAT(slack_body(again.messages()[1], {}), HasSubstr(":x: "));
+  o.take(note(AlertNews::raised, process(8)), at(3));
+  o.take(note(AlertNews::cleared, process(8)), at(4));
+  EXPECT_THAT(slack_body(o.messages()[3], {}), HasSubstr(":white_check_mark: "));
+}
+
 }  // namespace
 }  // namespace vramtrack::act
