@@ -55,6 +55,10 @@ class Detector {
   /// What its program reads, and how busy it is, likewise.
   virtual void set_facts(const Facts* /*facts*/) {}
 
+  /// Its program began at `time`, when `bytes` were in use, which is before the first sample that the detector got.
+  /// Call it after that sample.
+  virtual void set_begin(Timestamp /*time*/, double /*bytes*/) {}
+
   /// How earlier runs of the series ended; nullopt, and before the first call: none ran out of memory.
   virtual void set_precedent(const std::optional<Precedent>& /*precedent*/) {}
 

@@ -32,7 +32,7 @@ constexpr double kSameRate = 0.5;
 /// Peaks that keep less than this share of the growth end the alert at once.
 constexpr double kHalfKept = 0.5;
 /// A rise beyond this share of the limit is not taken for a load only because of its age, or before the first work.
-constexpr double kFullShare = 0.95;
+constexpr double kFullShare = 0.98;
 /// If peaks fall below this share of where the growth began, or kNothingShare of the highest level, all was released.
 constexpr double kReleasedShare = 0.5;
 
@@ -388,11 +388,12 @@ std::optional<Evidence> Judge::loading() const {
 /// Where nothing but the curve is known, a rise at the beginning of a life may be a load, straight or in stages: 1 if
 /// it cannot be.
 double Judge::most_of_load(const Evidence& e) const {
-  if (of_ != Of::series || is_full() || (facts_ != nullptr && facts_->worked(e.start, e.end))) return 1;
+  if (of_ != Of::series || is_full() || !limit_bytes_) return 1;
   // A recording that begins in the middle of a life does not show how old the program is.
-  if (!limit_bytes_ || life_bytes_ > kNothingShare * *limit_bytes_) return 1;
-  return most_of_young_load(e, limit_bytes_, seconds_between(life_, e.start),
-                            e.start_bytes - static_cast<double>(life_bytes_), seconds_between(life_, last_));
+  if (!began_ && life_bytes_ > kNothingShare * *limit_bytes_) return 1;
+  return most_of_young_load(e, *limit_bytes_,
+                            {seconds_between(life_, e.start), e.start_bytes - static_cast<double>(life_bytes_),
+                             seconds_between(life_, last_), facts_ != nullptr && facts_->worked(e.start, e.end)});
 }
 
 ExperienceWord Judge::experienced(const Evidence& e) const {

@@ -43,6 +43,11 @@ class Judge final : public Detector {
   void set_experience(const Experience* experience) override { experience_ = experience; }
   void set_siblings(const Siblings* siblings) override { siblings_ = siblings; }
   void set_facts(const Facts* facts) override { facts_ = facts; }
+  void set_begin(Timestamp time, double bytes) override {
+    life_ = time;
+    life_bytes_ = static_cast<float>(bytes);
+    began_ = true;
+  }
   void set_precedent(const std::optional<Precedent>& precedent) override { precedent_ = precedent; }
   [[nodiscard]] bool alerting() const override { return alert_.stands() || creeping_.alerts(); }
   [[nodiscard]] bool suspecting() const override {
@@ -117,6 +122,7 @@ class Judge final : public Detector {
   /// When the program was last seen with next to nothing, else the first sample, and what it held then.
   Timestamp life_{};
   float life_bytes_ = 0;
+  bool began_ = false;     ///< that its life began at `life_` is known, and not only that nothing was seen before
   float epoch_first_ = 0;  ///< the first sample since the last restart
   float epoch_high_ = 0;   ///< highest peak since the last restart
   std::array<float, Scales::kLevels> probability_{};

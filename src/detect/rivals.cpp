@@ -77,9 +77,10 @@ constexpr double kLoadSigma = 1.5;
 constexpr double kMostFastLoad = 8;
 
 /// By the curve alone: a load takes half an hour at most, some minutes more until its end is seen, and fills at least
-/// this share of the memory in that time; ...
+/// this share of the memory in that time, or the second share if the GPU works meanwhile (weights are converted); ...
 constexpr double kLongestLoad_s = 36 * kSecondsPerMinute;
 constexpr double kLeastLoadShare = 0.1;
+constexpr double kLeastLoadAtWork = 2.0 / 3;
 /// ... its stages are at least this share as fast as what came before; and this much confidence waits until it is over.
 constexpr double kStageRate = 0.3;
 constexpr double kMayBeLoad = 0.8;
@@ -225,12 +226,11 @@ double day_weight(const Evidence& e, double life_s) {
   return std::min(kMostDay, kDayWeight * day / std::max(leak, kLeastLeakDensity));
 }
 
-double most_of_young_load(const Evidence& e, std::optional<double> limit_bytes, double before_s, double before_bytes,
-                          double age_s) {
-  if (age_s > kLongestLoad_s || !limit_bytes || e.duration_s <= 0) return 1;
+double most_of_young_load(const Evidence& e, double limit_bytes, const YoungLife& life) {
+  if (life.age_s > kLongestLoad_s || e.duration_s <= 0) return 1;
   const double rate_bytes_per_s = e.net_bytes / e.duration_s;
-  if (rate_bytes_per_s * kLongestLoad_s < kLeastLoadShare * *limit_bytes) return 1;
-  if (before_s > 0 && rate_bytes_per_s < kStageRate * before_bytes / before_s) return 1;
+  if (rate_bytes_per_s * kLongestLoad_s < (life.works ? kLeastLoadAtWork : kLeastLoadShare) * limit_bytes) return 1;
+  if (life.before_s > 0 && rate_bytes_per_s < kStageRate * life.before_bytes / life.before_s) return 1;
   return kMayBeLoad;
 }
 

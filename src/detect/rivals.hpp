@@ -47,12 +47,19 @@ double largest_fall_before(const Window& w);
 /// in six hours or more, in a series that has not been seen for a day before.
 double day_weight(const Evidence& e, double life_s);
 
+/// The life of a program in which a rise was seen: what came before it, and what is known of it.
+struct YoungLife {
+  double before_s = 0;      ///< from its beginning to the rise
+  double before_bytes = 0;  ///< what it took then
+  double age_s = 0;
+  bool works = false;  ///< it is known to have worked during the rise
+};
+
 /// The highest confidence in a rise that may be a load, by its curve alone; 1 if it cannot be. A program that is no
-/// more than 36 minutes old (`age_s`) loads, at once or in stages, at rates that fill a tenth of the memory in that
-/// time. A leak that follows a load is slower than the load was: `before_s` and `before_bytes` are the time from the
-/// beginning of its life to the rise, and what it took then.
-double most_of_young_load(const Evidence& e, std::optional<double> limit_bytes, double before_s, double before_bytes,
-                          double age_s);
+/// more than 36 minutes old loads, at once or in stages, at rates that fill a tenth of the memory in that time; if it
+/// works meanwhile, because it converts what it loads, two thirds. A leak that follows a load is slower than the load
+/// was.
+double most_of_young_load(const Evidence& e, double limit_bytes, const YoungLife& life);
 
 /// The highest confidence in a rise that may be the first morning of a daily load, however straight it is; 1 if it
 /// cannot be. Nothing in a single series distinguishes such a morning from a leak until it has lasted longer than a

@@ -222,6 +222,9 @@ void Endings::note_run(SeriesState& total) {
   // A run that begins again sooner is one program that gives its memory back and takes it again.
   const double cycle_s = 2 * config_.detection.minimum_duration_minutes * kSecondsPerMinute;
   if (all.size() < 2 || seconds_between(all[all.size() - 2].begin, all.back().begin) >= cycle_s) judge_anew(total);
+  // The reading that shows that a run has begun may come long after its first.
+  if (const auto rest_bytes = total.device->runs.rest_bytes(); rest_bytes && total.detector)
+    total.detector->set_begin(all.back().begin, static_cast<double>(*rest_bytes));
 }
 
 /// Compares the processes of a run that has begun with those of earlier runs that had the same command.

@@ -176,6 +176,27 @@ TEST(Loading, AProgramThatWorksWhileItGrowsIsNotLoading) {
   EXPECT_GT(*unknown.raised_s, 1700) << "half an hour may be a load";
 }
 
+TEST(Loading, WeightsAreConvertedByTheGpuThatTheyAreLoadedTo) {
+  EXPECT_FALSE(watch(load, 7200, [](double) { return 0.6; }).raised_s);
+}
+
+TEST(Loading, BeginsWithItsProgramAndNotWithTheFirstSampleOfTheJudge) {
+  // 18 GiB in 18 minutes, of which the judge sees all but the first three; 2 GiB are somebody else's.
+  const auto raised = [](bool told) {
+    const auto judge = find_detector("judge")->make({});
+    judge->set_limit(24 * kGiB);
+    bool any = false;
+    for (double s = 180; s <= 1080; s += 10) {
+      judge->observe(at(s), (2 + s / 60) * kGiB);
+      if (s == 180 && told) judge->set_begin(at(0), 2 * kGiB);
+      any = any || judge->alerting();
+    }
+    return any;
+  };
+  EXPECT_FALSE(raised(true));
+  EXPECT_TRUE(raised(false));
+}
+
 TEST(Loading, ALeakOfAProgramThatNeverWorksIsFoundBeforeTheMemoryIsFull) {
   const auto leak = [](double s) { return (0.5 + 80 * s / 3600) * kGiB; };
   EXPECT_TRUE(watch(leak, 3570, [](double) { return 0.0; }).raised_s);

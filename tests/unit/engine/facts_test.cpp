@@ -60,6 +60,19 @@ TEST(FactsOfADevice, AreNoSeriesOfTheViewAndMakeALoadNoAlert) {
   EXPECT_TRUE(m.find(m.used)->suspicions.empty());
 }
 
+/// A run is recognized only after some readings, and judged by itself from then on.
+TEST(FactsOfADevice, ALoadInStagesAfterAnIdleTimeIsNoAlertThoughNothingSaysHowBusyItIs) {
+  Machine m;
+  for (int s = 0; s <= 4000; s += 10) {
+    const double stage = std::clamp(std::floor((s - 720) / 38.0), 0.0, 28.0);
+    Batch batch;
+    batch.samples.push_back(
+        {Timestamp{from_seconds(s)}, m.used, static_cast<std::uint64_t>((0.001 + 2.5 * stage) * kGiB)});
+    m.engine.ingest(batch);
+  }
+  EXPECT_TRUE(m.changes.empty());
+}
+
 TEST(FactsOfAProcess, WhatItReadsExplainsItsGrowthAndItsDevices) {
   Machine m;
   m.catalog.processes_are_listed = true;
