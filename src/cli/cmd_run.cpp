@@ -16,7 +16,7 @@
 namespace vramtrack::cli {
 namespace {
 
-/// Or, with --fail-on-leak, not recorded completely; or a limit was asked for and no driver was seen to obey it.
+/// Or, with --fail-on-leak, not recorded completely; or a limit was asked for that was not in force everywhere.
 constexpr int kNotStarted = 2;
 constexpr int kLeaks = 1;
 constexpr int kSuspected = 3;
@@ -48,15 +48,50 @@ std::string killed_words(const ProgramEnd& end) {
   return fmt::format("the program was killed by signal {} ({})", end.signal, known == nullptr ? "unknown" : known);
 }
 
+std::string process_words(std::uint32_t pid, const std::string& command) {
+  return command.empty() ? fmt::format("process {}", pid) : fmt::format("process {} ({})", pid, printable(command));
+}
+
+/// Where the limit that was asked for was not in force, each with the reason; empty: it was in force everywhere.
+std::vector<std::string> gaps_of_limit(const run::RunOutcome& outcome) {
+  std::vector<std::string> gaps;
+  if (outcome.limit_bytes == 0) return gaps;
+  const std::string limit = format_bytes(static_cast<double>(outcome.limit_bytes));
+  for (const run::EscapedProcess& each : outcome.escaped)
+    gaps.push_back(
+        fmt::format("the limit of {} was not enforced on {}: it uses {} without the probe, for example because its "
+                    "environment was cleared (env -i, sudo)",
+                    limit, process_words(each.pid, each.command), printable(each.library)));
+  bool obeys = outcome.has_driver_calls;
+  for (const run::UnrecordedProcess& each : outcome.unrecorded) obeys = obeys || each.limit_bytes > 0;
+  if (gaps.empty() && !obeys)
+    gaps.push_back(fmt::format(
+        "the limit of {} was not enforced: no call to a GPU driver was seen. The program uses no GPU, or it opens the "
+        "driver where the probe does not see it: docs/run.md says what is seen",
+        limit));
+  return gaps;
+}
+
 /// The exit status where the program itself succeeded; 0: nothing is wrong.
 int own_status(const RunOptions& options, const run::RunOutcome& outcome, const Result<SitesSoFar>& found) {
-  if (outcome.limit_bytes > 0 && !outcome.has_driver_calls) return kNotStarted;
+  if (!gaps_of_limit(outcome).empty()) return kNotStarted;
   if (!options.fails_on_leak) return 0;
-  if (outcome.trace.empty()) return outcome.is_incomplete ? kNotStarted : 0;
   if (found && !found->leaks.empty()) return kLeaks;
-  // A run that was recorded only in part is not known to be free of leaks.
-  if (!found || outcome.is_incomplete) return kNotStarted;
+  // What was not recorded, in whole or in part, is not known to be free of leaks.
+  if (!found || outcome.trace.empty() || outcome.is_incomplete) return kNotStarted;
   return found->suspected.empty() ? 0 : kSuspected;
+}
+
+/// Why there is no trace, where nothing that was seen says so.
+std::string nothing_recorded_words(const ProgramEnd& end) {
+  // A shell passes on how its last program ended.
+  const int signal = end.exit_code.value_or(0) - 128;
+  if (const char* const known = signal > 0 ? ::sigdescr_np(signal) : nullptr; known != nullptr)
+    return fmt::format(
+        "nothing was recorded; by its status of {} the program, or one that it started, was killed by signal {} ({})",
+        *end.exit_code, signal, known);
+  return "nothing was recorded: the program called no GPU API that the probe sees (CUDA, HIP, OpenCL, Vulkan, Level "
+         "Zero), or the probe could not be loaded into it (static and setuid programs)";
 }
 
 int run_command_with(const RunOptions& options, const LayeredConfig& layers, Console& console) {
@@ -89,6 +124,9 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
     if (!found) console.error(found.error().message);
   }
   if (!options.is_quiet) {
+    for (const run::UnrecordedProcess& each : outcome->unrecorded)
+      console.warn(fmt::format("nothing was recorded of {}: {}{}", process_words(each.pid, each.command), each.why,
+                               each.limit_bytes > 0 ? "; it obeyed the limit all the same" : ""));
     if (!outcome->trace.empty()) {
       if (!outcome->left_behind.empty()) console.warn(left_behind_words(outcome->left_behind));
       if (found) {
@@ -99,19 +137,15 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
       console.warn(
           fmt::format("recorded into {0}; 'vramtrack trace report {0}' shows all of it", printable(outcome->trace)));
     } else if (!outcome->is_incomplete && killed.empty()) {
-      console.warn(
-          "nothing was recorded: the program called no GPU API that the probe sees (CUDA, HIP, OpenCL, Vulkan, Level "
-          "Zero), or the probe could not be loaded into it (static and setuid programs) or could not record");
+      console.warn(nothing_recorded_words(outcome->end));
     }
     if (!killed.empty()) console.warn(killed + (outcome->trace.empty() ? "; nothing was recorded until then" : ""));
   }
-  if (outcome->limit_bytes > 0 && !outcome->has_driver_calls)
-    console.error(fmt::format(
-        "the limit of {} was not enforced: no call to a GPU driver was seen. The program uses no GPU, or it opens the "
-        "driver where the probe does not see it: docs/run.md says what is seen",
-        format_bytes(static_cast<double>(outcome->limit_bytes))));
-  const int status = shell_status(outcome->end);
-  return status == 0 ? own_status(options, *outcome, found) : status;
+  for (const std::string& gap : gaps_of_limit(*outcome)) console.error(gap);
+  if (const int status = shell_status(outcome->end); status != 0) return status;
+  if (options.fails_on_leak && outcome->trace.empty() && !outcome->is_incomplete)
+    console.error("--fail-on-leak: nothing was recorded, so that a leak cannot be ruled out");
+  return own_status(options, *outcome, found);
 }
 
 Runner declare(Arguments& arguments) {
@@ -155,8 +189,9 @@ const CommandInfo run_command{
     "  vramtrack run --limit 20GiB -- ./server\n"
     "  vramtrack run --fail-on-leak -- python -m pytest tests/gpu\n"
     "Exit: the program's own status (128 + the signal that killed it), 1 with --fail-on-leak where a line leaks,\n"
-    "2 the program was not started, with --limit no call to a GPU driver was seen, or with --fail-on-leak not\n"
-    "completely recorded, 3 with --fail-on-leak where a line is suspected (it began to grow late). See docs/run.md.",
+    "2 the program was not started, a limit was not in force in each process that uses a GPU, or with --fail-on-leak\n"
+    "nothing or not all was recorded, 3 with --fail-on-leak where a line is suspected (it began to grow late). See "
+    "docs/run.md.",
     declare};
 
 }  // namespace vramtrack::cli

@@ -1,10 +1,14 @@
 // trace live: which lines of programs that run already keep GPU memory, without a restart.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 
 #include "cli/cmd_trace.hpp"
 #include "core/format.hpp"
@@ -61,6 +65,49 @@ bool is_selected(const LiveOptions& options, const std::vector<std::uint32_t>& p
   return !options.user.empty() && info->user == options.user;
 }
 
+/// What is waited for, as it was asked for.
+std::string wanted_words(const LiveOptions& options) {
+  std::vector<std::string> wanted;
+  if (options.all) return "a process";
+  for (const std::string& pid : options.pids) wanted.push_back("process " + pid);
+  if (!options.container.empty()) wanted.push_back("a process of container " + options.container);
+  if (!options.job.empty()) wanted.push_back("a process of job " + options.job);
+  if (!options.user.empty()) wanted.push_back("a process of user " + options.user);
+  return printable(fmt::format("{}", fmt::join(wanted, " or ")));
+}
+
+/// The trace file has its name once there is a process to trace: before, what has that name stays. What is no file
+/// (/dev/stdout, a pipe) is written at once.
+class TraceName {
+ public:
+  explicit TraceName(std::string path) : path_(std::move(path)), draft_(path_) {
+    if (const std::size_t at = path_.find("%p"); at != std::string::npos)
+      path_.replace(at, 2, std::to_string(::getpid()));
+    std::error_code error;
+    const auto status = std::filesystem::symlink_status(path_, error);
+    const bool is_plain = !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
+    draft_ = is_plain ? path_ + ".new" : path_;
+  }
+  TraceName(const TraceName&) = delete;
+  TraceName& operator=(const TraceName&) = delete;
+  ~TraceName() {
+    std::error_code ignored;
+    if (draft_ != path_) std::filesystem::remove(draft_, ignored);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& draft() const { return draft_; }
+  Status keep() {
+    std::error_code error;
+    if (draft_ != path_) std::filesystem::rename(draft_, path_, error);
+    if (error) return fail(fmt::format("cannot write the trace {}: {}", path_, error.message()));
+    draft_ = path_;
+    return {};
+  }
+
+ private:
+  std::string path_, draft_;
+};
+
 /// Live bytes by line, with what each grew by since the screen before last.
 class LiveTable {
  public:
@@ -113,10 +160,10 @@ int run_live(const LiveOptions& options, Console& console) {
   if (!pids) return trace_failed(console, pids.error());
   if (pids->empty() && options.container.empty() && options.job.empty() && options.user.empty() && !options.all)
     return trace_failed(console, {"name what to trace: --pid, --container, --job, --user or --all"});
-  std::string output = options.trace.output;
-  if (output.empty())
-    output = pids->size() == 1 ? fmt::format("vramtrack.live.{}.trace", pids->front()) : "vramtrack.live.trace";
-  auto recording = telemetry::Recording::begin(output, "programs that ran already",
+  if (!options.user.empty() && !user_exists(options.user))
+    return trace_failed(console, {fmt::format("--user: there is no user '{}' here", printable(options.user))});
+  TraceName output(options.trace.output.empty() ? "vramtrack.live.%p.trace" : options.trace.output);
+  auto recording = telemetry::Recording::begin(output.draft(), "programs that ran already",
                                                [&](std::uint32_t pid) { return is_selected(options, *pids, pid); });
   if (!recording) return trace_failed(console, recording.error());
   Interrupt interrupt;
@@ -127,7 +174,7 @@ int run_live(const LiveOptions& options, Console& console) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   };
   auto look = begun, show = begun + kShowEvery;
-  bool had_target = false;
+  bool is_first = true, had_target = false;
   while (!Interrupt::requested() && (!options.seconds || elapsed_s() < *options.seconds)) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= look) {
@@ -136,8 +183,14 @@ int run_live(const LiveOptions& options, Console& console) {
       if (Status written = (*recording)->flush(); !written) return trace_failed(console, written.error());
       block.erase();
       for (const std::string& warning : (*recording)->take_warnings()) console.warn(warning);
+      if (is_first && !(*recording)->has_target())
+        console.write(fmt::format(
+            "waiting for {} that uses a GPU library that can be traced (CUDA's driver, HIP, PyTorch); Ctrl-C ends it\n",
+            wanted_words(options)));
+      is_first = false;
       if (!had_target && (*recording)->running() > 0) {
         had_target = true;
+        if (Status kept = output.keep(); !kept) return trace_failed(console, kept.error());
         console.write(fmt::format("tracing {} process{}; memory that was there before is not counted\n",
                                   (*recording)->running(), (*recording)->running() == 1 ? "" : "es"));
       }
@@ -160,9 +213,10 @@ int run_live(const LiveOptions& options, Console& console) {
   if (lost > 0)
     console.warn(fmt::format(
         "{} allocations or frees came too fast and were lost: figures are too small or too large by them", lost));
-  console.write(fmt::format("wrote {}\n", output));
+  if (Status kept = output.keep(); !kept) return trace_failed(console, kept.error());
+  console.write(fmt::format("wrote {}\n", printable(output.path())));
   TraceOptions report = options.trace;
-  report.files = {output};
+  report.files = {output.path()};
   report.output.clear();
   return report_traces(report, console);
 }
@@ -187,7 +241,8 @@ Runner declare_live(Arguments& arguments) {
   arguments.option("--seconds", "DURATION", "End after this time (default: at Ctrl-C, or when the process ends)",
                    duration(options->seconds));
   arguments
-      .option("--output", "FILE", "The trace file (default: vramtrack.live.PID.trace)", text(options->trace.output))
+      .option("--output", "FILE", "The trace file; %p is the id of this process (default vramtrack.live.%p.trace)",
+              text(options->trace.output))
       .file();
   constexpr std::uint64_t kMostLines = 1000;
   arguments.option(

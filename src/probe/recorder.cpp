@@ -57,12 +57,16 @@ void after_fork() {
   if (state.load(std::memory_order_relaxed) != State::inert) state.store(State::untouched, std::memory_order_relaxed);
 }
 
-std::uint32_t tell_command() {
-  char text[1024];
-  std::size_t size = read_file("/proc/self/cmdline", text, sizeof text);
+std::size_t read_command(char* text, std::size_t bytes) {
+  std::size_t size = read_file("/proc/self/cmdline", text, bytes);
   while (size > 0 && text[size - 1] == '\0') --size;
   std::replace(text, text + size, '\0', ' ');
-  return tell({text, size});
+  return size;
+}
+
+std::uint32_t tell_command() {
+  char text[1024];
+  return tell({text, read_command(text, sizeof text)});
 }
 
 std::uint64_t number_setting(const char* name) {
@@ -82,13 +86,27 @@ void set_first_limits(RingHeader& header) {
   the_ring.put(head_of(Record::limit, Call::none, 0, 0, 0), 0, soft_limit, limit);
 }
 
+/// Whoever runs the program learns that nothing is recorded of this process, and why.
+void tell_unrecorded(const char* directory, int error, std::uint64_t limit_bytes) {
+  Line<1024> target;
+  target.add(static_cast<std::uint64_t>(error)).add(" ").add(limit_bytes).add(" ");
+  char command[512];
+  target.add({command, read_command(command, sizeof command)});
+  Line<4096> path;
+  path.add(directory).add("/").add(kUnrecorded).add(static_cast<std::uint64_t>(getpid())).add(".").add(start_ticks());
+  [[maybe_unused]] const int made = symlink(target.c_str(), path.c_str());
+}
+
 bool open_ring() {
   const char* directory = setting("VRAMTRACK_PROBE_DIR");
   if (directory == nullptr || *directory == '\0') return false;
   if (!the_ring.create(directory)) {
     Line<512> line;
-    const bool is_too_large = errno == EFBIG;
-    const bool is_limited = number_setting("VRAMTRACK_PROBE_LIMIT_BYTES") != 0 && the_ring.create_private();
+    const int error = errno;
+    const bool is_too_large = error == EFBIG;
+    const std::uint64_t limit_bytes = number_setting("VRAMTRACK_PROBE_LIMIT_BYTES");
+    const bool is_limited = limit_bytes != 0 && the_ring.create_private();
+    tell_unrecorded(directory, error, is_limited ? limit_bytes : 0);
     line.add("cannot record: no ring could be created in ")
         .add(directory)
         .add(is_too_large ? " within this process's limit for files (ulimit -f)" : "")

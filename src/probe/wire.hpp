@@ -189,6 +189,9 @@ constexpr std::uint64_t ring_slots(std::uint64_t bytes) {
 /// larger than the process's limit for files (RLIMIT_FSIZE), which does not hold for what has its size already.
 inline constexpr char kSpareRing[] = "/spare.";
 inline constexpr std::uint64_t kSpareRings = 16;
+/// "unrecorded.PID.START" in that folder: a symbolic link of a process that has no ring. Its target, which no limit for
+/// files holds for, is "ERRNO LIMIT COMMAND": LIMIT is the limit in bytes that it obeys all the same (0: none).
+inline constexpr char kUnrecorded[] = "unrecorded.";
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace vramtrack::probe

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -69,12 +70,17 @@ Result<int> connect_to(const std::string& path, std::uint32_t pid) {
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return fail(fmt::format("{}: the path is too long", printable(path)));
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  // A blocking connection would wait without end where others wait in line already.
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   ucred peer{};
   socklen_t size = sizeof peer;
   if (fd < 0 || ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     const int error = errno;
     if (fd >= 0) ::close(fd);
+    if (error == EAGAIN)
+      return fail(fmt::format(
+          "process {} does not answer: another vramtrack is attached to it, and more are waiting; try again later",
+          pid));
     return fail(fmt::format("{}: {}", printable(path), errno_words(error)));
   }
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != ::getuid() ||
@@ -113,6 +119,22 @@ Status write_private(const std::string& path, std::string_view text) {
   return fail(fmt::format("{}: {}", printable(path), errno_words(error)));
 }
 
+/// Reads what the other end writes until it is closed, or `until`: then false.
+bool read_to_end(int from, std::string& into, std::chrono::steady_clock::time_point until) {
+  std::array<char, 4096> piece{};
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return false;
+    pollfd waiting{from, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, static_cast<int>(left.count()));
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    const ssize_t got = ready < 0 ? -1 : ::read(from, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return true;
+    if (into.size() < kLongestLine) into.append(piece.data(), static_cast<std::size_t>(got));
+  }
+}
+
 /// The script that the program runs: its source travels as hexadecimal digits, and keeps a name of its own.
 std::string injected() {
   std::string digits;
@@ -148,13 +170,21 @@ Status ask_python(const std::string& program, std::uint32_t pid, const std::stri
     ::_exit(127);
   }
   ::close(ends[1]);
+  if (child < 0) {
+    const int error = errno;
+    ::close(ends[0]);
+    return fail(errno_words(error));
+  }
   std::string said;
-  std::array<char, 4096> piece{};
-  for (ssize_t n = 0; child > 0 && (n = ::read(ends[0], piece.data(), piece.size())) > 0;)
-    if (said.size() < kLongestLine) said.append(piece.data(), static_cast<std::size_t>(n));
+  const bool has_ended = read_to_end(ends[0], said, std::chrono::steady_clock::now() + kInjectionPatience);
   ::close(ends[0]);
+  if (!has_ended) ::kill(child, SIGKILL);
   int status = -1;
-  if (child < 0 || ::waitpid(child, &status, 0) != child) return fail(errno_words(errno));
+  pid_t reaped = -1;
+  while ((reaped = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) continue;
+  if (reaped != child) return fail(errno_words(errno));
+  if (!has_ended)
+    return fail(fmt::format("its Python did not start within {} s, or hangs", kInjectionPatience.count()));
   if (status == 0) return {};
   // The last line of a traceback is the reason.
   while (said.ends_with('\n')) said.pop_back();

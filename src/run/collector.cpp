@@ -6,9 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "core/errno_words.hpp"
+#include "host/small_file.hpp"
 
 namespace vramtrack::run {
 namespace {
@@ -48,10 +54,27 @@ void Collector::make_spares() const {
   }
 }
 
+void Collector::note_unrecorded(const std::string& name) {
+  if (!told_unrecorded_.insert(name).second) return;
+  std::error_code error;
+  const std::string target = std::filesystem::read_symlink(std::filesystem::path(folder_) / name, error).string();
+  std::istringstream words(target);
+  int reason = 0;
+  UnrecordedProcess process;
+  words >> reason >> process.limit_bytes;
+  std::getline(words >> std::ws, process.command);
+  std::string_view numbers = std::string_view(name).substr(std::string_view(probe::kUnrecorded).size());
+  process.pid = static_cast<std::uint32_t>(parse_unsigned(numbers.substr(0, numbers.find('.'))).value_or(0));
+  process.start_ticks = parse_unsigned(numbers.substr(std::min(numbers.find('.') + 1, numbers.size()))).value_or(0);
+  process.why = reason == EFBIG ? "its limit for files (ulimit -f) is too small" : errno_words(reason);
+  unrecorded_.push_back(std::move(process));
+}
+
 void Collector::find_new() {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
     const std::string name = entry.path().filename().string();
+    if (name.starts_with(probe::kUnrecorded)) note_unrecorded(name);
     if (!name.starts_with("ring.") || open_.contains(name)) continue;
     auto ring = RingFile::open(entry.path().string());
     if (!ring) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +21,15 @@ struct ProbedProcess {
   std::uint32_t pid = 0;  ///< as the process knows itself
   std::uint64_t start_ticks = 0;
   std::int64_t begin_realtime_us = 0;  ///< what its records' times count from
+};
+
+/// A process that could make no ring.
+struct UnrecordedProcess {
+  std::uint32_t pid = 0;  ///< as the process knows itself
+  std::uint64_t start_ticks = 0;
+  std::string command;  ///< untrusted
+  std::string why;
+  std::uint64_t limit_bytes = 0;  ///< that it obeys all the same, from its start on; 0: none
 };
 
 struct Limits {
@@ -57,12 +67,15 @@ class Collector {
   [[nodiscard]] std::vector<std::uint32_t> alive() const;
   /// Those that have made a ring so far.
   [[nodiscard]] const std::vector<ProbedProcess>& processes() const { return processes_; }
+  /// Those that said so far that they could make none.
+  [[nodiscard]] const std::vector<UnrecordedProcess>& unrecorded() const { return unrecorded_; }
 
  private:
   struct Open {
     std::size_t index;
     RingFile ring;
   };
+  void note_unrecorded(const std::string& name);
   void tell_limits(const RingFile& ring) const;
   void note_above(const Open& ended);
 
@@ -74,6 +87,8 @@ class Collector {
   std::map<std::string, bool> refused_;
   std::map<std::pair<std::size_t, std::size_t>, std::int64_t> ended_above_;  ///< by process and device
   std::vector<ProbedProcess> processes_;
+  std::vector<UnrecordedProcess> unrecorded_;
+  std::set<std::string> told_unrecorded_;  ///< by file name
   std::vector<probe::Slot> records_;
 };
 

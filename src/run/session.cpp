@@ -31,7 +31,11 @@ namespace vramtrack::run {
 namespace {
 
 /// A ring has room for half a million records: 10 million a second.
-constexpr int kLookMs = 50;
+constexpr std::chrono::milliseconds kLookEvery{50};
+/// With a limit, processes that escape it are looked for more often: a short one must not go unseen.
+constexpr std::chrono::milliseconds kLookForEscapesEvery{2};
+/// Looking for them takes at most one part in so many of a core.
+constexpr int kEscapesPause = 50;
 constexpr std::chrono::seconds kHoldersEvery{10};
 
 /// The folder of the rings and of the control socket; gone with this.
@@ -89,6 +93,7 @@ class Session {
     const auto pid =
         start_program(settings_.program, probe_environment(library, folder_, settings_.limits, settings_.exact));
     if (!pid) return fail(pid.error());
+    escapes_.follow(static_cast<std::uint32_t>(*pid));
     RunOutcome outcome;
     for (std::optional<ProgramEnd> end; !end;) {
       wait();
@@ -116,7 +121,27 @@ class Session {
     return input;
   }
 
-  static void wait() { (void)::poll(nullptr, 0, kLookMs); }
+  /// Until the rings are to be looked at, or a signal came.
+  void wait() {
+    const SteadyTime until = loop_.clock().steady() + kLookEvery;
+    for (SteadyTime now = loop_.clock().steady(); now < until; now = loop_.clock().steady()) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::min(until, next_escapes_) - now);
+      if (left.count() > 0 && ::poll(nullptr, 0, static_cast<int>(left.count())) < 0) break;
+      if (loop_.clock().steady() >= next_escapes_) look_for_escapes();
+    }
+  }
+
+  void look_for_escapes() {
+    const SteadyTime begin = loop_.clock().steady();
+    const std::uint64_t limit = collector_.limits().limit_bytes;
+    for (const EscapedProcess& each : escapes_.look())
+      listener_.warn(fmt::format("process {} ({}) has loaded {} without the probe: it is not recorded{}", each.pid,
+                                 printable(each.command), printable(each.library),
+                                 limit > 0 ? ", and the limit does not hold for it" : ""));
+    const SteadyTime end = loop_.clock().steady();
+    next_escapes_ = end + std::max<SteadyTime::duration>(limit > 0 ? kLookForEscapesEvery : kLookEvery,
+                                                         kEscapesPause * (end - begin));
+  }
 
   /// What is known of a process is there from the moment that its ring is found, with records or without.
   void look(bool is_over) {
@@ -255,7 +280,9 @@ class Session {
     outcome.limit_bytes = collector_.limits().limit_bytes;
     outcome.has_driver_calls =
         std::any_of(facts_.begin(), facts_.end(), [](const ProcessFacts& facts) { return facts.has_driver_calls(); });
-    outcome.is_incomplete = trace_.has_failed();
+    outcome.unrecorded = collector_.unrecorded();
+    outcome.escaped = escapes_.all();
+    outcome.is_incomplete = trace_.has_failed() || !outcome.unrecorded.empty() || !outcome.escaped.empty();
   }
 
   const RunSettings& settings_;
@@ -264,7 +291,9 @@ class Session {
   std::vector<ProcessFacts> facts_;
   RunTrace trace_;
   Collector collector_;
+  Escapes escapes_{"/proc"};
   Loop loop_;
+  SteadyTime next_escapes_{};
   std::set<std::pair<std::uint32_t, std::size_t>> passed_soft_;
   SteadyTime next_holders_{};
   bool has_told_out_ = false;

@@ -11,6 +11,7 @@
 #include "host/child_program.hpp"
 #include "live/pipeline.hpp"
 #include "run/collector.hpp"
+#include "run/escapes.hpp"
 
 namespace vramtrack::run {
 
@@ -27,10 +28,12 @@ struct RunOutcome {
   std::string trace;          ///< the file that was written; empty: no process used a GPU API that the probe sees
   std::size_t processes = 0;  ///< that made a ring
   std::uint64_t records = 0;
-  std::vector<std::uint32_t> left_behind;  ///< processes that outlive the program: recorded until its end
-  std::uint64_t limit_bytes = 0;           ///< that was in force at the end; 0: none
-  bool has_driver_calls = false;           ///< some process called a GPU driver where the probe sees it
-  bool is_incomplete = false;              ///< the recording failed on the way, and the listener was warned
+  std::vector<std::uint32_t> left_behind;     ///< processes that outlive the program: recorded until its end
+  std::uint64_t limit_bytes = 0;              ///< that was in force at the end; 0: none
+  bool has_driver_calls = false;              ///< some process called a GPU driver where the probe sees it
+  std::vector<UnrecordedProcess> unrecorded;  ///< that could make no ring
+  std::vector<EscapedProcess> escaped;        ///< that use a driver without the probe
+  bool is_incomplete = false;                 ///< the recording failed on the way, and the listener was warned
 };
 
 /// Told while the program runs, on the caller's thread.

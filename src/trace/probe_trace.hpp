@@ -167,7 +167,9 @@ class ProcessTrace {
 
   /// Floors of the whole run, of equal length for every site; without the stretches of its exit.
   [[nodiscard]] std::vector<Floor> stretches(const CallSite& site) const;
-  [[nodiscard]] std::size_t stretch_count() const { return judged_stretches_; }
+  [[nodiscard]] std::size_t stretch_count() const { return fine_stretches_ / fine_in_stretch_; }
+  /// The same, as fine as they are known.
+  [[nodiscard]] std::vector<Floor> fine_stretches(const CallSite& site) const;
   /// From the end of the first judged stretch to the end of the last, of a run with `parts` parts and `start` skipped.
   [[nodiscard]] double judged_s() const;
   /// Floors between the marks of the name that comes most often; empty where there are fewer than kLeastEpochs of it.
@@ -304,7 +306,8 @@ class ProcessTrace {
 
   std::uint64_t stretch_events_ = 1, open_events_ = 0;
   std::vector<std::uint64_t> stretch_ends_us_;
-  std::size_t judged_stretches_ = 0;
+  std::size_t fine_stretches_ = 0;  ///< without those of the exit
+  std::size_t fine_in_stretch_ = 1;
   std::vector<std::string> epoch_names_;            ///< of the mark that begins each epoch that is kept
   std::uint64_t epoch_marks_ = 1, open_marks_ = 0;  ///< marks in each epoch that is kept, and in the one that is open
   std::uint64_t epoch_begin_us_ = 0;

@@ -12,7 +12,12 @@ namespace {
 using probe::Level;
 using probe::Record;
 
+/// A leak is judged by fewer stretches than this, each of whole fine stretches.
 constexpr std::size_t kMostStretches = 48;
+/// How finely a late rise is looked for: 4 of 96 stretches are the last 8 % of a loop that took and gave back before.
+constexpr std::size_t kMostFineStretches = 192;
+/// A floor takes 16 bytes a site and stretch: with more sites than this, no finer than a leak needs.
+constexpr std::size_t kMostFineSites = 16'384;
 constexpr std::size_t kMostEpochs = 96;
 constexpr std::size_t kMostFrames = 1024;
 constexpr std::size_t kMostTextBytes = 64U << 10U;
@@ -449,7 +454,8 @@ void ProcessTrace::close_stretch() {
   }
   stretch_ends_us_.push_back(last_us_);
   open_events_ = 0;
-  if (stretch_ends_us_.size() == kMostStretches) join_stretches();
+  while (stretch_ends_us_.size() >= (sites_.size() > kMostFineSites ? kMostStretches : kMostFineStretches))
+    join_stretches();
 }
 
 void ProcessTrace::join_stretches() {
@@ -546,7 +552,9 @@ void ProcessTrace::finish(std::uint64_t end_us) {
   at_exit_.reserve(sites_.size());
   for (const CallSite& site : sites_) at_exit_.push_back(site.live);
   shown_us_ = last_us_;
-  judged_stretches_ = stretch_ends_us_.size();
+  fine_in_stretch_ = 1;
+  while (stretch_ends_us_.size() / fine_in_stretch_ >= kMostStretches) fine_in_stretch_ *= 2;
+  fine_stretches_ = stretch_ends_us_.size();
   has_exit_ = !trail_.empty() && (is_ending_ || 2 * trail_freed_ >= trail_live_);
   for (CallSite& site : sites_) site.oldest_us = ~std::uint64_t{0};
   const auto see = [this](std::uint32_t id, std::uint64_t time_us) {
@@ -558,7 +566,7 @@ void ProcessTrace::finish(std::uint64_t end_us) {
     shown_us_ = trail_begin_us_;
     backing_bytes_ = trail_backing_;
     backed_bytes_ = trail_backed_;
-    judged_stretches_ = std::min(judged_stretches_, trail_stretches_);
+    fine_stretches_ = std::min(fine_stretches_, trail_stretches_);
     for (const Returned& returned : trail_) {
       changed(sites_[returned.site], returned.held, 1);
       see(returned.site, returned.time_us);
@@ -589,17 +597,25 @@ void ProcessTrace::finish(std::uint64_t end_us) {
   }
 }
 
-std::vector<Floor> ProcessTrace::stretches(const CallSite& site) const {
+std::vector<Floor> ProcessTrace::fine_stretches(const CallSite& site) const {
   std::vector<Floor> out;
-  for (std::size_t i = 0; i < judged_stretches_; ++i) out.push_back(floor_at(site.stretches, site.first_stretch, i));
+  for (std::size_t i = 0; i < fine_stretches_; ++i) out.push_back(floor_at(site.stretches, site.first_stretch, i));
   return out;
 }
 
+std::vector<Floor> ProcessTrace::stretches(const CallSite& site) const {
+  const std::vector<Floor> fine = fine_stretches(site);
+  const std::size_t count = stretch_count();
+  return joined_floors(std::span(fine).first(count * fine_in_stretch_), count);
+}
+
 double ProcessTrace::judged_s() const {
-  if (judged_stretches_ < 2) return 0;
-  const std::size_t parts = std::min(kRunParts, judged_stretches_);
-  const std::size_t first = judged_stretches_ * (parts / 6 + 1) / parts - 1;
-  return static_cast<double>(stretch_ends_us_[judged_stretches_ - 1] - stretch_ends_us_[first]) * 1e-6;
+  const std::size_t count = stretch_count();
+  if (count < 2) return 0;
+  const std::size_t parts = std::min(kRunParts, count);
+  const std::size_t first = count * (parts / 6 + 1) / parts - 1;
+  const auto end_us = [this](std::size_t stretch) { return stretch_ends_us_[(stretch + 1) * fine_in_stretch_ - 1]; };
+  return static_cast<double>(end_us(count - 1) - end_us(first)) * 1e-6;
 }
 
 std::vector<Floor> ProcessTrace::epochs(const CallSite& site) const {

@@ -24,7 +24,7 @@ struct Line {
   std::uint64_t oldest_us = kNever;
   std::uint64_t returned = 0;
   std::uint64_t first_us = kNever, last_us = 0;  ///< when it allocated first and last
-  std::vector<Floor> stretches, epochs;
+  std::vector<Floor> fine_stretches, stretches, epochs;
 };
 
 /// Judges in time a line that rises over the events of a run. A leak must also rise in the second half of the run by
@@ -53,11 +53,22 @@ void add(std::vector<Floor>& sum, const std::vector<Floor>& floors) {
   }
 }
 
+/// Growth that began shortly before the end fills few stretches, and growth that is slow fills each only if they are
+/// long: the floors of a run are looked at as they are known, and joined.
+bool rises_late_at_any_scale(const Line& line) {
+  const std::span<const Floor> fine(line.fine_stretches);
+  for (std::size_t parts = fine.size(); parts > line.stretches.size(); parts /= 2)
+    if (rises_late(joined_floors(fine, parts))) return true;
+  return rises_late(line.stretches);
+}
+
 /// A line that is no leak holds most of what is live, began to grow late, and grows to the end.
-bool is_suspected(const Line& line, const ProcessTrace& process, std::span<const Floor> floors) {
+bool is_suspected(const Line& line, const ProcessTrace& process, bool has_epochs) {
   const std::int64_t live_bytes = process.live_bytes(line.site.ledger);
   return line.site.shape != SiteShape::leak && line.site.ledger != Ledger::mapped && process.lost_records() == 0 &&
-         2 * line.site.live.bytes > live_bytes && rises_late(floors) && shape_in_time(line, process) == SiteShape::leak;
+         2 * line.site.live.bytes > live_bytes &&
+         (has_epochs ? rises_late(line.epochs) : rises_late_at_any_scale(line)) &&
+         shape_in_time(line, process) == SiteShape::leak;
 }
 
 /// Lines of a process, judged.
@@ -105,6 +116,7 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
     if (call.live.blocks > 0) its.oldest_us = std::min(its.oldest_us, call.oldest_us);
     its.returned += call.returned;
     add(its.stretches, floors);
+    add(its.fine_stretches, process.fine_stretches(call));
     if (has_epochs) add(its.epochs, process.epochs(call));
   }
   std::vector<std::vector<Floor>> stretches, epochs;
@@ -126,7 +138,7 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
     if (site.shape == SiteShape::leak && process.lost_records() > 0) site.shape = SiteShape::unsure;
     if (site.shape == SiteShape::leak && !has_epochs) site.shape = shape_in_time(lines[i], process);
     site.leak = site.shape == SiteShape::leak;
-    site.suspected = is_suspected(lines[i], process, has_epochs ? lines[i].epochs : lines[i].stretches);
+    site.suspected = is_suspected(lines[i], process, has_epochs);
     if (site.suspected) site.shape = SiteShape::late;
     site.p_value = judged.p_value;
     const SiteJudgement& run = by_stretches[i];

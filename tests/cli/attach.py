@@ -7,6 +7,7 @@ PATH, those tests say that they are skipped.
 """
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -32,6 +33,12 @@ def until(condition, seconds=30):
         time.sleep(0.01)
 
 
+def line_of(program):
+    """The next line that it says. One is asked for at a time: nothing waits in the reader's buffer."""
+    assert select.select([program.stdout], [], [], patience(30))[0], "it says nothing"
+    return program.stdout.readline()
+
+
 class Attach(unittest.TestCase):
     def setUp(self):
         self.box = Sandbox(BINARY).__enter__()
@@ -50,13 +57,13 @@ class Attach(unittest.TestCase):
         self.addCleanup(started.stdin.close)
         self.addCleanup(started.wait)
         self.addCleanup(started.kill)
-        self.assertEqual(started.stdout.readline(), "ready\n")
+        self.assertEqual(line_of(started), "ready\n")
         return started
 
     def recording(self, program):
         program.stdin.write("?\n")
         program.stdin.flush()
-        return program.stdout.readline().strip()
+        return line_of(program).strip()
 
     def attach(self, program, *arguments, code=0):
         pid = program if isinstance(program, int) else program.pid
@@ -99,7 +106,7 @@ class Attach(unittest.TestCase):
                                    env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
         until(lambda: self.recording(program) == "all")
         running.send_signal(number)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=patience(30))
         until(lambda: self.recording(program) == "None")
         return running.returncode, out.decode(), err.decode()
 
@@ -113,6 +120,7 @@ class Attach(unittest.TestCase):
 
     def talk(self, program):
         connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(patience(30))
         connection.connect(f"{self.runtime}/vramtrack-attach/{program.pid}")
         self.addCleanup(connection.close)
         return connection
@@ -124,6 +132,19 @@ class Attach(unittest.TestCase):
         self.assertEqual(connection.recv(100), b"ok\n")
         self.assertEqual(connection.recv(100), b"", "it ends the session")
         until(lambda: self.recording(program) == "None")
+
+    def test_where_others_wait_already_it_does_not_wait_with_them(self):
+        program = self.program("door")
+        first = self.talk(program)
+        first.sendall(b"hello\n")
+        self.assertTrue(first.recv(100).startswith(b"ok "))
+        with self.assertRaises(BlockingIOError):
+            while True:  # until the line is full
+                waiting = socket.socket(socket.AF_UNIX)
+                self.addCleanup(waiting.close)
+                waiting.setblocking(False)
+                waiting.connect(f"{self.runtime}/vramtrack-attach/{program.pid}")
+        self.assertIn("another vramtrack is attached to it, and more are waiting; try again later", self.attach(program, code=2))
 
     def test_wrong_requests(self):
         program = self.program("door")
@@ -146,7 +167,7 @@ class Attach(unittest.TestCase):
         self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o700)
         self.assertEqual(stat.S_IMODE((path / str(program.pid)).stat().st_mode), 0o600)
         program.stdin.close()
-        program.wait()
+        program.wait(timeout=patience(30))
         self.assertEqual(list(path.iterdir()), [], "it is gone with the program")
 
     def test_a_folder_that_others_can_enter_is_not_used(self):
@@ -197,15 +218,18 @@ class Attach(unittest.TestCase):
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
-            os.setuid(65534)
+            # Whatever happens here, this child does not go on with the tests.
+            said = b"failed"
             try:
+                os.setuid(65534)
                 connection = self.talk(program)
                 connection.sendall(b"record 9\n")
                 said = connection.recv(9) or b"nothing"
             except (BrokenPipeError, ConnectionResetError):
                 said = b"nothing"
-            os.write(writing, said)
-            os._exit(0)
+            finally:
+                os.write(writing, said)
+                os._exit(0)
         os.close(writing)
         os.waitpid(child, 0)
         self.assertEqual(os.read(reading, 100), b"nothing")

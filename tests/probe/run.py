@@ -63,6 +63,23 @@ class Run(unittest.TestCase):
             self.assertEqual(returned, 128 + 9)
             self.assertEqual(error.splitlines()[-1], f"vramtrack: the program was killed by {end}")
 
+    def test_where_nothing_was_recorded_a_leak_is_not_ruled_out(self):
+        for code, status in (("pass", 2), ("raise SystemExit(7)", 7)):
+            returned, _, error = self.run_program("--fail-on-leak", "--", sys.executable, "-c", code)
+            self.assertEqual(returned, status, error)
+            self.assertIn("nothing was recorded: the program called no GPU API", error)
+            self.assertEqual("--fail-on-leak: nothing was recorded, so that a leak cannot be ruled out" in error, status == 2, error)
+        self.assertEqual(self.run_program("--quiet", "--fail-on-leak", "--", "true")[0], 2)
+        self.assertEqual(self.run_program("--fail-on-leak", "--", sys.executable, "-c", MARK)[0], 0, "recorded, and too short to tell")
+        self.assertEqual(self.run_program("--", sys.executable, "-c", "pass")[0], 0)
+
+    def test_the_last_words_of_a_program_whose_child_was_killed(self):
+        child = f"{sys.executable} -c 'import os; os.kill(os.getpid(), 9)'; exit $?"
+        returned, _, error = self.run_program("--", "sh", "-c", child)
+        self.assertEqual(returned, 137)
+        self.assertIn("nothing was recorded; by its status of 137 the program, or one that it started, was killed by signal 9 (Killed)", error)
+        self.assertNotIn("no GPU API", error)
+
     def test_a_program_that_may_write_no_large_file_is_recorded(self):
         code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); " + MARK + "print('done')"
         for most in (0, 100_000, 2**20):

@@ -161,8 +161,38 @@ class Live(unittest.TestCase):
         out, _ = tracer.communicate(timeout=60)
         self.assertEqual(tracer.returncode, 0, out)
 
+    def test_says_what_it_waits_for_and_leaves_no_file_of_nothing(self):
+        self.trace.write_text("an earlier one")
+        for options, words in ((("--user", "nobody"), "a process of user nobody"), (("--container", "4f2a9c", "--job", "1"),
+                               "a process of container 4f2a9c or a process of job 1"), (("--pid", os.getpid()), f"process {os.getpid()}")):  # fmt: skip
+            tracer = subprocess.Popen([BINARY, "trace", "live", "--output", self.trace, *map(str, options)],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+            self.addCleanup(tracer.communicate)
+            self.addCleanup(tracer.kill)
+            self.assertIn(f"waiting for {words} that uses a GPU library", tracer.stdout.readline())
+            tracer.send_signal(signal.SIGINT)
+            out, error = tracer.communicate(timeout=60)
+            self.assertEqual((tracer.returncode, out), (2, ""), error)
+            self.assertIn("no process that was named uses a GPU library that can be traced", error)
+            self.assertEqual([path.name for path in self.folder.iterdir()], ["live.trace"])
+            self.assertEqual(self.trace.read_text(), "an earlier one")
+
+    def test_the_files_default_name_is_one_for_all(self):
+        program = self.start(KEEPER)
+        for options in (("--pid", program.process.pid), ("--all",), ("--user", pathlib.Path(f"/proc/{program.process.pid}").owner())):
+            tracer = subprocess.Popen([BINARY, "trace", "live", *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                      cwd=self.folder)  # fmt: skip
+            self.addCleanup(tracer.communicate)
+            self.addCleanup(tracer.kill)
+            self.assertIn("tracing ", tracer.stdout.readline())
+            name = f"vramtrack.live.{tracer.pid}.trace"
+            self.assertEqual([path.name for path in self.folder.iterdir()], [name])
+            tracer.send_signal(signal.SIGINT)
+            self.assertIn(f"wrote {name}\n", tracer.communicate(timeout=60)[0])
+            (self.folder / name).unlink()
+
     def test_says_what_is_wrong(self):
-        for options, words in ((("--pid", "0"), "expected the number of a process"), (("--pid", "4194304"), "no such process"), ((), "name what to trace")):
+        for options, words in ((("--pid", "0"), "expected the number of a process"), (("--pid", "4194304"), "no such process"), (("--user", "nobody-at-all"), "there is no user 'nobody-at-all' here"), ((), "name what to trace")):
             done = subprocess.run([BINARY, "trace", "live", "--output", self.trace, *options], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)

@@ -67,6 +67,54 @@ class Limits(UnderRun):
             limited = self.run_program(*wrapper, PROGRAMS / program, "plain", options=("--limit", "1MiB"), LD_LIBRARY_PATH="/nowhere")
             self.assertIn("the limit refused it", limited.stderr, program)
 
+    def test_a_process_that_escapes_the_limit_is_named_whatever_others_obey_it(self):
+        self.driver()
+        obeys, escapes = self.folder / "obeys.py", self.folder / "escapes.py"
+        obeys.write_text(PROGRAM + "print([take(256) for _ in range(5)], flush=True)")
+        escapes.write_text(PROGRAM + "import sys\nprint(take(5000), flush=True)\nsys.stdin.read()")
+        # What drops LD_PRELOAD: env, and an exec within one process.
+        dropped = f"env -i LD_LIBRARY_PATH={self.folder} {sys.executable} {escapes}"
+        execed = f"{sys.executable} -c \"import os, sys; os.execve(sys.executable, [sys.executable, '{escapes}'], {{'LD_LIBRARY_PATH': '{self.folder}'}})\""
+        for escape in (dropped, execed):
+            for options, status in ((("--limit", "1MiB"), 2), ((), 0), (("--fail-on-leak",), 2)):
+                with self.subTest(escape=escape, options=options):
+                    process = self.start_program("sh", "-c", f"{sys.executable} {obeys} && {escape}", options=options)
+                    self.assertEqual(process.stdout.readline(), "[0, 0, 0, 0, 2]\n" if "--limit" in options else "[0, 0, 0, 0, 0]\n")
+                    self.assertEqual(process.stdout.readline(), "0\n", "the driver gives it")
+                    # It is told while the process lives, and lives until it was told.
+                    said = ""
+                    while "without the probe" not in said:
+                        line = process.stderr.readline()
+                        self.assertNotEqual(line, "", said)
+                        said += line
+                    rest = process.communicate(timeout=60)[1]
+                    self.assertEqual(process.returncode, status, said + rest)
+                    name = rf"process \d+ \({re.escape(sys.executable)} {re.escape(str(escapes))}\)"
+                    self.assertRegex(said, rf"{name} has loaded libcuda\.so\.1 without the probe: it is not recorded")
+                    if "--limit" in options:
+                        self.assertRegex(rest, rf"the limit of 1 MiB was not enforced on {name}: it uses libcuda\.so\.1 without the probe")
+                    else:
+                        self.assertNotIn("was not enforced", rest)
+
+    def test_a_limit_that_held_without_a_ring_was_enforced(self):
+        self.driver()
+        code = PROGRAM + "print([take(256) for _ in range(5)])"
+        limited = ("sh", "-c", 'ulimit -f 4; exec "$@"', "sh")
+        # The processes alone, and vramtrack itself with them: then there are no rings that it made.
+        for before, inner in ((limited, ()), ((), limited)):
+            for options, expected, status in ((("--limit", "1MiB"), "[0, 0, 0, 0, 2]\n", 0), ((), "[0, 0, 0, 0, 0]\n", 0),
+                                              (("--limit", "1MiB", "--fail-on-leak"), "[0, 0, 0, 0, 2]\n", 2 if before else None)):  # fmt: skip
+                with self.subTest(before=before, options=options):
+                    done = self.run_program(*inner, sys.executable, "-c", code, options=options, before=before)
+                    self.assertEqual(done.stdout, expected, done.stderr)
+                    if status is not None:
+                        self.assertEqual(done.returncode, status, done.stderr)
+                    self.assertNotIn("not enforced", done.stderr)
+                    self.assertNotIn("no GPU API", done.stderr)
+                    if before:
+                        self.assertRegex(done.stderr, r"nothing was recorded of process \d+ \(.*\): its limit for files \(ulimit -f\) is too small"
+                                         + (r"; it obeyed the limit all the same" if "--limit" in options else "$"))  # fmt: skip
+
     def test_a_program_without_a_driver_sees_that_there_is_none(self):
         code = "import ctypes\ntry: ctypes.CDLL('libcuda.so.1')\nexcept OSError as error: print(error)"
         alone = subprocess.run([sys.executable, "-c", code], env={**self.environment(), "LD_LIBRARY_PATH": "/nowhere"}, capture_output=True, text=True,
@@ -90,6 +138,13 @@ class Limits(UnderRun):
         self.assertRegex(said.stdout, r"^SUSPECTED LEAK, began late: ")
         healthy = code + "\nfor step in range(2000): take(64); cuda.cuMemFree_v2(kept.pop())"
         self.assertEqual(self.run_program(sys.executable, "-c", PROGRAM + healthy, options=("--fail-on-leak",)).returncode, 0)
+        # However late, as long as enough of the run is left; and a last step like those before is none.
+        for begun, ended, expected in ((1600, 2000, 3), (1800, 2000, 3), (1850, 2000, 3), (1600, 1900, 0)):
+            code = f"for step in range(2000):\n    take(64)\n    if not {begun} <= step < {ended}: cuda.cuMemFree_v2(kept.pop())"
+            done = self.run_program(sys.executable, "-c", PROGRAM + code, options=("--fail-on-leak",))
+            self.assertEqual(done.returncode, expected, (begun, ended, done.stderr))
+        steps = "for step in range(30):\n    for _ in range(64): take(64)\n    if step < 29:\n        while kept: cuda.cuMemFree_v2(kept.pop())"
+        self.assertEqual(self.run_program(sys.executable, "-c", PROGRAM + steps, options=("--fail-on-leak",)).returncode, 0)
 
     def test_a_folder_is_no_trace_file(self):
         self.driver()

@@ -29,9 +29,24 @@ class UnderRun(unittest.TestCase):
         return {**os.environ, "LD_LIBRARY_PATH": str(self.folder), "XDG_RUNTIME_DIR": str(self.runtime), "XDG_CONFIG_HOME": str(self.folder),
                 "XDG_CACHE_HOME": str(self.cache), "VRAMTRACK_FAKE_GPU_DEVICES": "2"}  # fmt: skip
 
-    def run_program(self, *command, options=(), **changes):
-        return subprocess.run([BINARY, "run", "--probe", PROBE.parent, "--output", self.folder / "trace", *options, "--", *map(str, command)],
-                              env={**self.environment(), **changes}, capture_output=True, text=True, timeout=120)  # fmt: skip
+    def words(self, command, options):
+        return [str(word) for word in (BINARY, "run", "--probe", PROBE.parent, "--output", self.folder / "trace", *options, "--", *command)]
+
+    def run_program(self, *command, options=(), before=(), **changes):
+        """`before`: a program and its arguments that run `vramtrack run`."""
+        return subprocess.run([*before, *self.words(command, options)], env={**self.environment(), **changes}, capture_output=True, text=True,
+                              timeout=120)  # fmt: skip
+
+    def start_program(self, *command, options=()):
+        process = subprocess.Popen(self.words(command, options), env=self.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+        def end():
+            process.kill()
+            process.communicate()
+
+        self.addCleanup(end)
+        return process
 
     def trace(self, verb, *options):
         """What `vramtrack VERB` says of the trace."""

@@ -87,6 +87,31 @@ TEST(Collector, LosesNothingOfAProgramThatIsKilled) {
   EXPECT_TRUE(all.warnings.empty());
 }
 
+TEST(Collector, KnowsAProcessThatCouldMakeNoRing) {
+  for (const std::uint64_t limit : {std::uint64_t{0}, std::uint64_t{4096}}) {
+    Collected all;
+    const pid_t child = probed(all.folder.path(), [&] {
+      const rlimit none{4096, 4096};
+      setrlimit(RLIMIT_FSIZE, &none);
+      setenv("VRAMTRACK_PROBE_LIMIT_BYTES", std::to_string(limit).c_str(), 1);
+      if (take(1, 1024) && !take(2, 8192)) _exit(7);
+    });
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), limit == 0 ? 0 : 7) << "it obeys the limit all the same";
+    all.look(false);
+    all.look(true);
+    EXPECT_TRUE(all.collector.processes().empty());
+    ASSERT_EQ(all.collector.unrecorded().size(), 1U);
+    const UnrecordedProcess& process = all.collector.unrecorded().front();
+    EXPECT_EQ(process.pid, static_cast<std::uint32_t>(child));
+    EXPECT_GT(process.start_ticks, 0U);
+    EXPECT_EQ(process.limit_bytes, limit);
+    EXPECT_NE(process.why.find("ulimit -f"), std::string::npos) << process.why;
+    EXPECT_NE(process.command.find("run_test"), std::string::npos) << process.command;
+  }
+}
+
 TEST(Collector, KeepsUpWithAProgramThatWritesMoreThanItsRingHolds) {
   Collected all;
   constexpr std::uint64_t kCount = 3 * probe::kRingSlots;
