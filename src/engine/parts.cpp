@@ -176,6 +176,11 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
   if (process_grows || rest_grows) {
     // It may be a leak; the part will show whether it is.
     v.suspect = process_grows ? a.suspect : std::optional(Suspect{0, 0, "no visible process", 1.0});
+    // The part knows more than the total does, such as how earlier runs of its program ended.
+    if (process_grows)
+      series.for_device(device_key(device.key), [&](const SeriesState& s) {
+        if (s.is(a.suspect) && s.detector) f.confidence = std::min(f.confidence, verdict(s).finding.confidence);
+      });
     if (!was_leak) return;
     f.state = State::growing;
     f.because = fmt::format(
@@ -228,7 +233,7 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
   const SeriesState* named = &worst;
   double fastest = worst.detector->finding().growth_bytes_per_s.mid;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
-    if (s.key.metric != Metric::process_used || s.ignored || !s.detector || s.suspicion() == nullptr) return;
+    if (s.key.metric != Metric::process_used || s.ended || s.ignored || !s.detector || s.suspicion() == nullptr) return;
     growers.push_back(&s);
     const double rate = s.detector->finding().growth_bytes_per_s.mid;
     if (rate <= fastest) return;
@@ -236,24 +241,23 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
     named = &s;
   });
   const double rise = f.onset ? named->rise_since(*f.onset) : 0;
-  double risen = f.onset ? std::max(device.rise_since(*f.onset), rise) : 0;
+  const double risen = f.onset ? std::max(device.rise_since(*f.onset), rise) : 0;
+  double share = risen > 0 ? std::clamp(rise / risen, 0.0, 1.0) : 1.0;
   if (growers.size() > 1 && f.growth_bytes_per_s.mid > 0) {
     // Several grow, and together they fill the memory.
     Interval together;
-    double parts_rise = 0;
     for (const SeriesState* part : growers) {
       const Finding its = part->detector->finding();
       together.low += its.growth_bytes_per_s.low;
       together.mid += its.growth_bytes_per_s.mid;
       together.high += its.growth_bytes_per_s.high;
-      if (f.onset) parts_rise += std::max(0.0, part->rise_since(*f.onset));
     }
     if (f.oom_in_s && together.mid > 0)
       f.oom_in_s = scaled(*f.oom_in_s, std::min(1.0, f.growth_bytes_per_s.mid / together.mid));
     f.growth_bytes_per_s = together;
-    risen = std::max(risen, parts_rise);
+    // Of that rate: one that was restarted has risen for less time, and what its last run held has fallen.
+    if (together.mid > 0) share = std::clamp(fastest / together.mid, 0.0, 1.0);
   }
-  const double share = risen > 0 ? std::clamp(rise / risen, 0.0, 1.0) : 1.0;
   f.because = (worst.key.pid == 0 ? std::string("the memory that no visible process holds grows: ")
                                   : fmt::format("pid {} grows: ", worst.key.pid)) +
               f.because;

@@ -36,10 +36,12 @@ struct Sums {
     if (!total || !free || (!reserved && !allocated)) return std::nullopt;
     return *total - *free - held();
   }
-  /// Drivers keep some back, the more the larger the device, so that the last per cent of it is no room. `taken`: since
-  /// it was free.
+  /// Drivers keep some back, the more the larger the device, so that the last per cent of it is no room; and what
+  /// others hold, as far as the message tells, moves by a tenth between the failure and the message. `taken`: since it
+  /// was free.
   [[nodiscard]] bool has_room_on_device(double taken = 0) const {
-    return free && *free - taken >= asked + std::max({32 * kMiB, asked / 32, total.value_or(0) / 128});
+    const double theirs = std::max(others, outside().value_or(0));
+    return free && *free - taken >= asked + std::max({32 * kMiB, asked / 32, total.value_or(0) / 128, theirs / 8});
   }
   [[nodiscard]] bool has_hit_allowed() const { return allowed && held() + asked > *allowed * kAlmost; }
   /// The limit in the message makes what is free beyond it useless.
@@ -140,19 +142,10 @@ Answer by_others(const Failure& f, const Sums& s) {
                   size_words(*s.free), size_words(*s.total), size_words(s.others), processes_words(f.others))};
 }
 
-/// They come first where they hold most of the device: neither this allocator's cache nor what is free is as much.
-Answer by_most_of_others(const Failure& f, const Sums& s) {
-  if (s.is_limited() || s.others <= std::max(s.held(), s.free.value_or(0))) return std::nullopt;
-  return by_others(f, s);
-}
-
-/// The device had the request free, and the message shows no limit: it does not tell what refused. What others hold may
-/// have been more at the failure than when the message was made, so that they come first where they hold more than is
-/// free.
+/// The device had the request free, and no limit of the message is near: it does not tell what refused.
 Answer by_room_on_device(const Failure& f, const Sums& s) {
-  if (s.allowed || !s.has_room_on_device(buffers_since_start(f)) || !s.total || *s.free > *s.total) return std::nullopt;
-  const double outside = s.outside().value_or(0);
-  if (outside > ordinary_outside_bytes(*s.total) && outside > *s.free) return std::nullopt;
+  if (s.has_hit_allowed() || !s.has_room_on_device(buffers_since_start(f)) || !s.total || *s.free > *s.total)
+    return std::nullopt;
   return Verdict{
       Cause::unknown,
       fmt::format("{} were requested and {} of the device's {} were free: the device had room, and the "
@@ -178,18 +171,21 @@ Answer by_cache(const Failure&, const Sums& s) {
                              s.free && !s.is_limited() ? fmt::format(" and {} free", size_words(*s.free)) : "")};
 }
 
-/// What is held and the request exceed the limit in the message, or would not.
+/// What is held and the request exceed the limit in the message, or would not. Where the message does not tell what is
+/// free, a limit keeps from nothing that shows (TensorFlow calls so what it found on the device when it started),
+/// unless the program says that it did, or no card is as small.
 Answer by_limit(const Failure& f, const Sums& s) {
   if (!s.allowed) return std::nullopt;
   const std::string asked = fmt::format("{} were requested", size_words(s.asked));
-  if (s.has_hit_allowed() && s.is_limited())
+  const bool has_room_beyond = s.free || f.wording->otherwise == Cause::limit || *s.allowed < kSmallBytes;
+  if (s.is_limited() && has_room_beyond)
     return Verdict{Cause::limit, fmt::format("{}, {} were held and {} are allowed{}", asked, size_words(s.held()),
                                              size_words(*s.allowed),
                                              s.free && s.total ? fmt::format("; the device still had {} of {} free",
                                                                              size_words(*s.free), size_words(*s.total))
                                                                : "")};
   if (s.free || !s.allocated) return std::nullopt;
-  if (s.held() + s.asked <= *s.allowed)
+  if (!s.has_hit_allowed())
     return Verdict{Cause::fragmentation,
                    fmt::format("{}; {} of the {} that may be taken were in use: {} were free, but not in one piece",
                                asked, size_words(s.held()), size_words(*s.allowed), size_words(*s.allowed - s.held()))};
@@ -344,12 +340,14 @@ Answer by_little_room(const Failure& f, const Sums& s) {
                   size_words(s.asked), size_words(*s.free), size_words(*s.total))};
 }
 
-/// The first that applies decides; docs/explain.md has them in this order. All but the first two are about the request.
+/// The first that applies decides; docs/explain.md has them in this order, which is that of the questions that the
+/// figures can answer. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_kv_cache,       by_total_need,   by_size_of_device,  by_pieces,        by_most_of_others,
-    by_room_on_device, by_cache,        by_limit,           by_size_of_share, by_intel_piece,
-    by_outside_figure, by_others,       by_what_is_outside, by_own_need,      by_start,
-    by_table,          by_what_is_told, by_process,         by_little_room};
+    by_kv_cache,       by_total_need,     by_size_of_device,   // could it ever fit?
+    by_pieces,         by_room_on_device, by_cache,            // was there room, on the device or in the cache?
+    by_limit,          by_size_of_share,  by_intel_piece,      // did a limit keep it from room that there was?
+    by_outside_figure, by_others,         by_what_is_outside,  // whose is the rest?
+    by_own_need,       by_start,          by_table,           by_what_is_told, by_process, by_little_room};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {

@@ -85,8 +85,7 @@ Gpu& Gpus::gpu_of(const Identity& identity) {
 
 void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
   const auto meaning = mapping_->find(std::string(value_of(labels, "__name__")));
-  if (!meaning || (meaning->role != Role::used && meaning->role != Role::process && meaning->role != Role::busy))
-    return;
+  if (!meaning || meaning->role == Role::reserved || meaning->role == Role::total) return;
   const bool is_busy = meaning->role == Role::busy;
   const bool is_process = meaning->role == Role::process;
   auto [place, is_new] = places_.try_emplace(key_of(labels));
@@ -107,13 +106,22 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
     else if (is_process)
       gpu.processes.push_back({{}, identity->pid, identity->process_name, identity->workload.user});
     else
-      gpu.tracks.push_back(
-          {{}, identity->workload, meaning->rank, meaning->name_rank, meaning->exporter->name == kAgent});
+      gpu.tracks.push_back({{},
+                            identity->workload,
+                            meaning->rank,
+                            meaning->name_rank,
+                            meaning->exporter->name == kAgent,
+                            meaning->role == Role::free});
   }
   Gpu& gpu = machines_.at(place->second.host).gpus.at(place->second.device);
   if (is_busy) {
+    // DCGM 4.5 and 4.6 call a percentage a ratio.
+    bool& is_percent = place->second.is_percent;
+    is_percent |= meaning->unit_bytes == 1 && std::any_of(points.begin(), points.end(),
+                                                          [](const Point& p) { return p.value > 1 && p.value <= 100; });
+    const double unit = is_percent ? 0.01 : meaning->unit_bytes;
     for (const Point& point : points)
-      if (const double ratio = point.value * meaning->exporter->busy_unit; ratio >= 0 && ratio <= 1)
+      if (const double ratio = point.value * unit; ratio >= 0 && ratio <= 1)
         gpu.busy[place->second.track].append(point.time_ms,
                                              static_cast<std::uint64_t>(std::llround(ratio * kBusyWhole)));
     return;
@@ -176,6 +184,30 @@ std::optional<std::int64_t> Gpus::capacity_missing_at() const {
   return latest;
 }
 
+namespace {
+
+/// What is free becomes what is used: the rest of the capacity, without what the driver reserves. Where a GPU has used
+/// memory, or no capacity is known, it is dropped.
+void make_used(Gpu& gpu, std::uint64_t reserved) {
+  const bool has_used = std::any_of(gpu.tracks.begin(), gpu.tracks.end(), [](const Track& t) { return !t.is_free; });
+  if (has_used || !gpu.capacity_bytes) {
+    std::erase_if(gpu.tracks, [](const Track& track) { return track.is_free; });
+    return;
+  }
+  const std::uint64_t capacity = *gpu.capacity_bytes - std::min(reserved, *gpu.capacity_bytes);
+  std::vector<Reading> readings;
+  for (Track& track : gpu.tracks) {
+    readings.clear();
+    track.samples.unpack(readings);
+    track.samples = {};
+    for (const Reading& reading : readings)
+      track.samples.append(reading.time_ms, capacity - std::min(reading.bytes, capacity));
+    track.is_free = false;
+  }
+}
+
+}  // namespace
+
 std::map<std::string, Machine> Gpus::take() {
   for (auto& [place, exporters] : parts_) {
     const auto machine = machines_.find(place.first);
@@ -194,6 +226,15 @@ std::map<std::string, Machine> Gpus::take() {
       if (total > 0 && !gpu->second.capacity_bytes) gpu->second.capacity_bytes = total;
     }
   }
+  for (auto& [host, machine] : machines_)
+    for (auto& [id, gpu] : machine.gpus) {
+      std::uint64_t reserved = 0;
+      if (const auto known = parts_.find({host, id}); known != parts_.end())
+        for (const auto& [rank, parts] : known->second)
+          if (!parts.reserved.empty()) reserved = std::max(reserved, parts.reserved.rbegin()->second);
+      if (std::any_of(gpu.tracks.begin(), gpu.tracks.end(), [](const Track& t) { return t.is_free; }))
+        make_used(gpu, reserved);
+    }
   parts_.clear();
   places_.clear();
   return std::exchange(machines_, {});

@@ -21,6 +21,7 @@ struct Track {
   std::size_t rank = 0;       ///< of the exporter
   std::size_t name_rank = 0;  ///< of the metric among its exporter's
   bool is_by_agent = false;
+  bool is_free = false;  ///< what is free; take() makes it what is used
 };
 
 /// One process on one GPU.
@@ -51,8 +52,8 @@ class Gpus {
   /// `mapping` must outlive this.
   explicit Gpus(const Mapping& mapping) : mapping_(&mapping) {}
 
-  /// Samples of used memory, and of how busy a GPU is. What is blank (NaN, negative, DCGM's values that mean "no
-  /// value") makes no sample.
+  /// Samples of used memory, or of free memory where there is no other, and of how busy a GPU is. What is blank (NaN,
+  /// negative, DCGM's values that mean "no value") makes no sample.
   void add(const Labels& labels, const std::vector<Point>& points);
   /// From a short time: only what tells the GPUs' capacity. It makes no samples.
   void add_capacity(const Labels& labels, const std::vector<Point>& points);
@@ -75,6 +76,7 @@ class Gpus {
   struct Place {
     std::string host, device;
     std::size_t track = 0;
+    bool is_percent = false;  ///< values of a metric that is called a ratio exceed 1
   };
   Gpu& gpu_of(const Identity& identity);
 

@@ -20,8 +20,8 @@ constexpr std::array<std::pair<std::string_view, double>, 7> kUnits = {{{"bytes"
                                                                         {"MB", 1e6},
                                                                         {"GB", 1e9}}};
 
-/// The unit that the name of a metric ends with, whatever the case of its letters: 1 of "..._USED_BYTES"; nullopt: it
-/// does not say.
+/// The unit that the name of a metric ends with, whatever the case of its letters: 1 of "..._USED_BYTES" and of
+/// "..._UTIL_RATIO"; nullopt: it does not say.
 std::optional<double> unit_in_name(std::string_view metric) {
   const std::string_view last = metric.substr(metric.find_last_of("_.") + 1);
   const auto same = [](char a, char b) {
@@ -29,6 +29,8 @@ std::optional<double> unit_in_name(std::string_view metric) {
   };
   for (const auto& [name, bytes] : kUnits)
     if (std::equal(last.begin(), last.end(), name.begin(), name.end(), same)) return bytes;
+  constexpr std::string_view kRatio = "ratio";
+  if (std::equal(last.begin(), last.end(), kRatio.begin(), kRatio.end(), same)) return 1;
   return std::nullopt;
 }
 
@@ -207,7 +209,9 @@ void Mapping::index_metrics() {
     for (const auto& [names, role] : roles)
       for (std::size_t rank = 0; rank < names->size(); ++rank) {
         const std::string& name = (*names)[rank];
-        const double unit_bytes = role == Role::process ? e.process_unit_bytes : e.unit_bytes;
+        const double unit_bytes = role == Role::process ? e.process_unit_bytes
+                                  : role == Role::busy  ? e.busy_unit
+                                                        : e.unit_bytes;
         metrics_.try_emplace(name, Known{i, rank, role, unit_in_name(name).value_or(unit_bytes)});
       }
   }

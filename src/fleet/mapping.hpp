@@ -48,7 +48,7 @@ struct MetricMeaning {
   Role role = Role::used;
   std::size_t rank = 0;       ///< of the exporter: the lower one is preferred
   std::size_t name_rank = 0;  ///< of the name among those of its role, likewise
-  double unit_bytes = 1;      ///< what one unit of its values is
+  double unit_bytes = 1;      ///< what one unit of its values is; of a share of time, the share that it is
 };
 
 /// Not changed after it was made; may be read by several threads.

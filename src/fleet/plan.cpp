@@ -24,8 +24,14 @@ Matcher metrics_of(const std::vector<std::string>& names) {
   return {"__name__", alternation_of(names), true};
 }
 
-Names used_names(const Exporter& exporter) {
-  Names names = exporter.used;
+/// What there is of an exporter's memory over time.
+const Names& memory_names(const Exporter& exporter, bool has_free_only) {
+  return has_free_only ? exporter.free : exporter.used;
+}
+
+Names sample_names(const Source& source) {
+  const Exporter& exporter = *source.exporter;
+  Names names = memory_names(exporter, source.has_free_only);
   names.insert(names.end(), exporter.process.begin(), exporter.process.end());
   names.insert(names.end(), exporter.busy.begin(), exporter.busy.end());
   return names;
@@ -43,13 +49,20 @@ Query query_of(const Source& source, const Page::Part& part, const Names& metric
 }
 
 /// Which machines an exporter's series are of: for each label that may name them, its values where those before are
-/// empty.
-Answer<void> find_hosts(const Reader& reader, const Exporter& exporter, const PlanOptions& options, Plan& plan,
-                        std::map<std::string, std::vector<std::pair<std::size_t, std::string>>>& hosts) {
+/// empty. Those with free memory only are added to those with used memory.
+Answer<void> find_hosts(const Reader& reader, const Exporter& exporter, bool has_free_only, const PlanOptions& options,
+                        Plan& plan, std::map<std::string, std::vector<std::pair<std::size_t, std::string>>>& hosts) {
+  const auto has_used = [&](const std::string& host) {
+    const auto known = hosts.find(host);
+    return known != hosts.end() && std::any_of(known->second.begin(), known->second.end(), [&](const auto& place) {
+             const Source& source = plan.sources[place.first];
+             return source.exporter == &exporter && !source.has_free_only;
+           });
+  };
   Query query;
   query.start_ms = options.start_ms;
   query.end_ms = options.end_ms;
-  query.matchers.push_back(metrics_of(exporter.used));
+  query.matchers.push_back(metrics_of(memory_names(exporter, has_free_only)));
   query.matchers.insert(query.matchers.end(), options.only.begin(), options.only.end());
   std::vector<Matcher> empty;
   for (const std::string& label : exporter.host_labels) {
@@ -57,9 +70,10 @@ Answer<void> find_hosts(const Reader& reader, const Exporter& exporter, const Pl
     if (!values) return tl::unexpected(values.error());
     std::erase(*values, "");
     if (!values->empty()) {
-      plan.sources.push_back({&exporter, empty, label});
+      plan.sources.push_back({&exporter, empty, label, has_free_only});
       for (const std::string& value : *values)
-        if (const std::string host = host_of(value); is_in_shard(host, options.shard))
+        if (const std::string host = host_of(value);
+            is_in_shard(host, options.shard) && !(has_free_only && has_used(host)))
           hosts[host].emplace_back(plan.sources.size() - 1, value);
     }
     empty.push_back({label, "", false});
@@ -94,7 +108,10 @@ Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanO
   Plan plan;
   Names all;
   for (const Exporter& exporter : mapping.exporters())
-    all.insert(all.end(), exporter.used.begin(), exporter.used.end());
+    for (const bool free : {false, true}) {
+      const Names& names = memory_names(exporter, free);
+      all.insert(all.end(), names.begin(), names.end());
+    }
   Query query;
   query.start_ms = options.start_ms;
   query.end_ms = options.end_ms;
@@ -105,18 +122,23 @@ Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanO
   std::map<std::string, std::vector<std::pair<std::size_t, std::string>>> hosts;
   std::vector<std::size_t> nameless;
   for (const Exporter& exporter : mapping.exporters()) {
-    const bool is_present = std::any_of(exporter.used.begin(), exporter.used.end(), [&](const std::string& name) {
+    const auto is_present = [&](const std::string& name) {
       return std::find(present->begin(), present->end(), name) != present->end();
-    });
-    if (!is_present) continue;
-    if (const auto found = find_hosts(reader, exporter, options, plan, hosts); !found)
-      return tl::unexpected(found.error());
+    };
+    const bool has_used = std::any_of(exporter.used.begin(), exporter.used.end(), is_present);
+    const bool has_free =
+        !exporter.total.empty() && std::any_of(exporter.free.begin(), exporter.free.end(), is_present);
+    if (!has_used && !has_free) continue;
+    for (const bool free_only : {false, true})
+      if (free_only ? has_free : has_used)
+        if (const auto found = find_hosts(reader, exporter, free_only, options, plan, hosts); !found)
+          return tl::unexpected(found.error());
     // A series without any label of a host: rare, and read with one request.
     std::vector<Matcher> empty;
     for (const std::string& label : exporter.host_labels) empty.push_back({label, "", false});
     if (is_in_shard("", options.shard)) {
       nameless.push_back(plan.sources.size());
-      plan.sources.push_back({&exporter, std::move(empty), {}});
+      plan.sources.push_back({&exporter, std::move(empty), {}, !has_used});
     }
   }
   plan.hosts = hosts.size();
@@ -151,7 +173,7 @@ std::vector<Query> sample_queries(const Plan& plan, const Page& page, const Plan
   std::vector<Query> out;
   for (const Page::Part& part : page.parts) {
     const Source& source = plan.sources[part.source];
-    out.push_back(query_of(source, part, used_names(*source.exporter), options));
+    out.push_back(query_of(source, part, sample_names(source), options));
   }
   return out;
 }

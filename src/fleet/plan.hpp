@@ -25,6 +25,7 @@ struct Source {
   const Exporter* exporter = nullptr;
   std::vector<Matcher> matchers;  ///< labels that would have named the host first, and are empty
   std::string label;              ///< that names it; empty: no label does
+  bool has_free_only = false;     ///< it has no metric of used memory: that is the total less what is free
 };
 
 /// Machines that are read together, with what their names are in the labels of each Source.

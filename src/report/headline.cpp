@@ -103,6 +103,9 @@ Machine machine_about(Matter matter, Tone tone, std::size_t devices, Devices who
     case Matter::suspected:
       out.words = fmt::format("{} {} suspected of a leak", which, one ? "is" : "are");
       break;
+    case Matter::lost:
+      out.words = fmt::format("{} {} lost", which, one ? "was" : "were");
+      break;
     case Matter::ended:
       out.words = fmt::format("{} {}", which, ends_of(out.whose));
       break;
@@ -149,6 +152,14 @@ std::string of_end(const Machine& machine, const View& view, const MaySeeCommand
   return text;
 }
 
+std::string of_loss(const Machine& machine, const View& view) {
+  const SeriesView& first = *machine.whose.front();
+  if (!first.last) return {};
+  return fmt::format("{} at {}: readings stopped then",
+                     machine.whose.size() > 1 ? ", " + short_device_words(first) : std::string(),
+                     format_moment(*first.last, view.clock_is_relative));
+}
+
 std::string of_health(const Machine& machine) {
   if (!machine.whose.empty()) return fmt::format("; too few samples of {} to tell", short_names(machine.whose));
   return machine.devices == 1 ? std::string() : fmt::format(" on {} GPUs", machine.devices);
@@ -168,6 +179,9 @@ std::string text_of(const Machine& machine, const View& view, const MaySeeComman
     case Matter::growing:
     case Matter::suspected:
       if (machine.whose.size() > 1) text += ": " + short_names(machine.whose);
+      break;
+    case Matter::lost:
+      text += of_loss(machine, view);
       break;
     case Matter::ended:
       text += of_end(machine, view, may_see);
@@ -208,12 +222,13 @@ Machine machine_of(const std::vector<SeenSeries>& series, Timestamp now) {
                      [](const auto* a, const auto* b) { return a->verdict.end->time > b->verdict.end->time; });
     return about(Matter::ended, Tone::warning, std::move(ended));
   }
+  Devices lost = faces(devices, [](const Device& d) { return !d.is_past && d.face->paused; });
+  if (!lost.empty()) return about(Matter::lost, Tone::warning, std::move(lost));
   const auto goes_on = [](const Device& d) { return !d.is_past && !d.face->ended; };
   Devices suspected =
       faces(devices, [&](const Device& d) { return goes_on(d) && d.face->verdict.finding.stage == Stage::suspected; });
   if (!suspected.empty()) return about(Matter::suspected, Tone::notice, std::move(suspected));
-  Devices growing =
-      faces(devices, [&](const Device& d) { return goes_on(d) && !d.face->paused && concern(*d.face, now) == 1; });
+  Devices growing = faces(devices, [&](const Device& d) { return goes_on(d) && concern(*d.face, now) == 1; });
   if (!growing.empty()) return about(Matter::growing, Tone::notice, std::move(growing));
   // A GPU that has been seen too briefly is not known to be healthy.
   Devices young = faces(devices, [](const Device& d) { return d.face->verdict.finding.state == State::too_short; });

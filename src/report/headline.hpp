@@ -13,7 +13,7 @@
 namespace vramtrack {
 
 /// What a machine's sentence is about, in rising order of how much it deserves a look.
-enum class Matter : std::uint8_t { no_device, unknown, healthy, growing, suspected, ended, leaking };
+enum class Matter : std::uint8_t { no_device, unknown, healthy, growing, suspected, lost, ended, leaking };
 
 struct Machine {
   Matter matter = Matter::no_device;

@@ -62,6 +62,7 @@ std::string render(const View& view, const ReportStyle&) {
     row["end"] = clock.date(s.last);
     row["duration_s"] = s.first && s.last ? seconds(seconds_between(*s.first, *s.last)) : 0.0;
     row["interval_s"] = seconds(s.interval_s);
+    if (s.paused && s.last) row["lost_at"] = clock.date(s.last);
     const Conclusion conclusion(s);
     row["leaked"] = conclusion.leaked();
     row["verdict"] = fields::verdict_line(conclusion, clock);

@@ -145,7 +145,7 @@ std::string sampling(const SeriesView& s) {
 
 void details(std::string& out, const SeriesView& s, const Told& told, const ToldWith& elsewhere, const View& view) {
   line(out, "used",
-       fmt::format("{} {}, {} at most; {}{}", used(s), s.ended ? "at its end" : "now",
+       fmt::format("{} {}, {} at most; {}{}", used(s), s.ended || s.paused ? "at its end" : "now",
                    format_bytes(static_cast<double>(s.peak_bytes)), format_count(s.samples, "sample"), sampling(s)));
   fact_lines(out, told.facts);
   fact_lines(out, told.advice);

@@ -51,7 +51,7 @@ std::string verdict_words(const SeriesView& s) {
 
 std::string headline_words(const SeriesView& s, std::string words) {
   if (s.ended && words.find("process ended") == std::string::npos) words += ", process ended";
-  if (s.paused) words += ", device does not answer";
+  if (s.paused) words += ", then the GPU was lost";
   if (s.ignored) words += ", ignored by ignore-patterns";
   return words;
 }
@@ -207,6 +207,9 @@ std::string rescue(const SeriesView& series, const std::string& when) {
 std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
   const Verdict& v = series.verdict;
   const Finding& f = v.finding;
+  if (series.paused && is_device(series))
+    return "see nvidia-smi and the kernel log (dmesg | grep -i -e xid -e nvrm), then reset the GPU or restart the "
+           "machine";
   // What has ended is past, unless the device's next run leaks or is suspected.
   if (series.ended || (v.end && !f.leak && f.stage == Stage::none))
     return ended_badly(series, now) ? step_after_end(v.end->how) : std::string();
@@ -255,6 +258,9 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
   const auto add = [&out](std::string_view label, const std::string& text) {
     if (!text.empty()) out.push_back({std::string(label), printable(text)});
   };
+  if (s.paused && s.last)
+    add("lost", fmt::format("readings stopped after {}, because the GPU was lost",
+                            format_moment(*s.last, view.clock_is_relative)));
   const std::string_view label = label_of_reason(s, conclusion);
   const auto add_reason = [&](std::string_view of, const Finding& finding) {
     if (!finding.because.empty()) add(of, fmt::format("{} ({})", finding.because, finding.detector));
@@ -345,7 +351,8 @@ Tone present_tone(const SeriesView& s) {
         return Tone::watch;
     }
   }
-  if (s.paused || f.stage == Stage::suspected) return Tone::notice;
+  if (s.paused) return Tone::warning;
+  if (f.stage == Stage::suspected) return Tone::notice;
   switch (f.state) {
     case State::growing:
     case State::leaking:
@@ -373,7 +380,7 @@ Tone tone_of(const SeriesView& series, Timestamp now) {
 
 int concern(const SeriesView& series, Timestamp now) {
   if (series.verdict.finding.leak) return 10 + static_cast<int>(series.verdict.severity);
-  if (ended_badly(series, now)) return 3;
+  if (ended_badly(series, now) || series.paused) return 3;
   if (series.verdict.finding.stage == Stage::suspected || is_stalled(series)) return 2;
   return tone_of(series, now) == Tone::notice ? 1 : 0;
 }
@@ -403,7 +410,7 @@ Told tell(const View& view, const SeriesView& s, const Audience& audience) {
     out.growth = format_rate(concluded.growth_bytes_per_s);
     out.probability = format_percent(concluded.confidence);
   }
-  out.forecast = forecast_words(f);
+  if (!s.paused) out.forecast = forecast_words(f);  // what has stopped is not foretold
   out.end = end_story(s, view, audience.may_see);
   if (v.suspect) {
     const Suspect& suspect = *v.suspect;

@@ -46,7 +46,7 @@ struct Told {
   std::string next;           ///< what to do now
   std::string unattributed;   ///< of a device: "0.4 GiB driver", "2.1 GiB held by no visible process"
   int concern = 0;            ///< how much it deserves a look: sort by it to show the worst first
-  std::vector<Fact> facts;    ///< because, now, progress, end, since, suspect, framework
+  std::vector<Fact> facts;    ///< lost, because, now, progress, end, since, suspect, framework
   std::vector<Fact> advice;   ///< the usual causes of such a leak, and what to try
   std::vector<Fact> dissent;  ///< what the other detectors say: "dissent", or "agrees"
 };

@@ -295,17 +295,24 @@ class Traps(Scan):
             ({"__name__": "nvidia_smi_memory_used_bytes", "uuid": "11111111-2222-3333-4444-555555555555"},
              [(ms, v * 1048576.0) for ms, v in healthy(8)]),
             ({"__name__": "DCGM_FI_DEV_FB_USED", "Hostname": "nameless"}, healthy(2)),
+            # What is free and the capacity, in bytes, and no metric of what is used.
+            (labels("free", 0, "DCGM_FI_DEV_FB_FREE_BYTES"), [(ms, (CAPACITY_MIB - 500 - v) * 1048576.0) for ms, v in leaking(9)]),
+            (labels("free", 0, "DCGM_FI_DEV_FB_RESERVED_BYTES"), [(ms, 500 * 1048576.0) for ms, _ in leaking(9)]),
+            (labels("free", 0, "DCGM_FI_DEV_FB_CAPACITY_BYTES"), [(ms, CAPACITY_MIB * 1048576.0) for ms, _ in leaking(9)]),
+            (labels("free", 0, "DCGM_FI_DEV_GPU_UTIL_RATIO"), [(ms, 0.75) for ms, _ in leaking(9)]),
         ])
         result = self.scan(server.url, "--format", "json", code=1)
         rows = [json.loads(line) for line in result.stdout.splitlines()]
         gpus = {r["series"].get("host", ""): r for r in rows if r["schema"] == "vramtrack.analysis.v1"}
         leaks = {host for host, r in gpus.items() if any(a["leak"] for a in r["alerts"])}
         evil = next(host for host in gpus if host.startswith("evil"))
-        self.assertEqual(leaks, {"churn", "blank", "behind", "smi", evil})
+        self.assertEqual(leaks, {"churn", "blank", "behind", "smi", "free", evil})
         self.assertEqual(gpus["churn"]["samples"], 480)
         self.assertEqual(gpus["copies"]["samples"], 480)
         self.assertEqual(gpus["blank"]["samples"], 384)
         self.assertIsNone(gpus["smi"]["capacity_bytes"])
+        self.assertEqual(gpus["free"]["capacity_bytes"], CAPACITY_MIB * 1048576)
+        self.assertEqual(gpus["free"]["samples"], 480)
         self.assertEqual(gpus[""]["series"]["device"], "GPU-11111111-2222-3333-4444-555555555555")
         self.assertNotIn("nameless", gpus)
         end = next(r for r in rows if r["schema"] == "vramtrack.fleet_scan.v1")

@@ -315,6 +315,25 @@ std::optional<std::int64_t> read_numeric_date(Cursor& c, DateOrder order) {
   return std::nullopt;
 }
 
+/// Whether the digits with which `text` begins can be those of a date or a time: by what follows them. Asked of every
+/// number of every line of text, of which few are.
+bool may_begin_civil(std::string_view text) {
+  std::size_t n = 0;
+  while (n < text.size() && is_digit(text[n])) ++n;
+  if (n == 0 || n >= 8) return true;
+  if (n == text.size()) return false;
+  const char next = text[n];
+  if (next == ':' || static_cast<unsigned char>(next) >= 0x80) return true;
+  if (n == 3 || n > 4 || n + 1 == text.size()) return false;
+  const std::string_view rest = text.substr(n + 1);
+  if (next == ' ' && (rest.front() == ' ' || static_cast<unsigned char>(rest.front()) >= 0x80)) return true;
+  if (next != ' ' && next != '-' && next != '/' && next != '.') return false;
+  if (is_alpha(rest.front())) return next != '.' && month_named(rest.substr(0, 3)) != 0;
+  std::size_t digits = 0;
+  while (digits < rest.size() && is_digit(rest[digits])) ++digits;
+  return next != ' ' && (digits == 1 || digits == 2) && rest.substr(digits).starts_with(next);
+}
+
 bool begins_time(const Cursor& c) {
   return is_digit(c.peek()) || begins_half_day(c.text.substr(c.at));
 }
@@ -337,7 +356,7 @@ bool read_civil(std::string_view text, DateOrder order, Civil& out) {
     out.length = c.at;
     return true;
   }
-  if (!begins_time(c)) return false;
+  if (!begins_time(c) || !may_begin_civil(text.substr(c.at))) return false;
   if (const auto date = read_numeric_date(c, order)) {
     out.local_s = *date;
     out.has_date = true;

@@ -229,6 +229,7 @@ Column classify_words(std::string_view title) {
   }
   if (is_busy(w)) {
     out.metric = Metric::device_busy;
+    if (w.has({"ratio", "fraction"})) out.unit_bytes = 1;
     return as(ColumnRole::busy, w.has({"utilization", "utilisation", "util"}) ? 50 : 40);
   }
   classify_memory(w, out);
@@ -406,7 +407,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   if (plan.used >= 0)
     find_wide(titles, columns, plan);
   else if (const int busy = best(ColumnRole::busy); busy >= 0)
-    plan.further.push_back({busy, Metric::device_busy, 0});
+    plan.further.push_back({busy, Metric::device_busy, columns[static_cast<std::size_t>(busy)].unit_bytes});
   // Beside a process it does not say whose work it is.
   if (plan.pid >= 0) std::erase_if(plan.further, [](const auto& one) { return is_fact(one.metric); });
   return plan;

@@ -7,6 +7,7 @@
 #include "core/option.hpp"
 #include "source/log/csv_rows.hpp"
 #include "source/log/end_message.hpp"
+#include "source/log/lost_message.hpp"
 #include "source/log/oom_message.hpp"
 #include "source/log/stamp_search.hpp"
 
@@ -79,6 +80,7 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
     if (reason == nullptr) return fits();
   }
   if (tells_out_of_memory(line)) return rows.out_of_memory(line);
+  if (tells_lost_gpu(line)) return rows.device_lost(line);
   if (plan_.clock_lines && read_clock_line(line)) return;
   // Not a row: a repeated header (perhaps with other columns), or a broken line.
   if (looks_like_header(line, plan_.delimiter)) {
@@ -115,7 +117,7 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
 void CsvRows::does_not_fit(std::string_view line, std::uint64_t number, const std::string& why) {
   if (plan_.has_header && !header_seen_ && fit_ == 0) return;
   for (const std::string_view message : {"NVIDIA-SMI has failed", "Unable to determine", "No devices", "Failed to ini",
-                                         "No running", "Unable to query", "GPU is lost", "Error"})
+                                         "No running", "Unable to query", "Error"})
     if (line.find(message) != std::string_view::npos) return;
   if (unfit_ + unfit_since_ == 0) first_unfit_ = fmt::format("line {}: {}", number, why);
   ++unfit_since_;

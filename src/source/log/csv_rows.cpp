@@ -177,7 +177,9 @@ void CsvRows::add_further(Timestamp time, const CsvEntry& e, const std::vector<C
                           LogRows& rows) {
   for (std::size_t i = 0; i < further.size(); ++i) {
     if (further[i].metric == Metric::device_busy) {
-      if (const auto busy = busy_of_percent(field(further[i].column))) rows.add(time, e.further[i], *busy);
+      const std::string_view text = field(further[i].column);
+      if (const auto busy = further[i].unit == 1 ? busy_of_ratio(text) : busy_of_percent(text))
+        rows.add(time, e.further[i], *busy);
       continue;
     }
     std::uint64_t bytes = 0;

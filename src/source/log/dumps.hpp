@@ -6,6 +6,7 @@
 
 #include "source/log/end_message.hpp"
 #include "source/log/format.hpp"
+#include "source/log/lost_message.hpp"
 #include "source/log/oom_message.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/rows.hpp"
@@ -25,6 +26,11 @@ class LineReader : public LogParser {
       if (tells_out_of_memory(line)) {
         end_reading(rows);
         rows.out_of_memory(line);
+        continue;
+      }
+      if (tells_lost_gpu(line)) {
+        end_reading(rows);
+        rows.device_lost(line);
         continue;
       }
       if (tells_end(line)) {

@@ -119,7 +119,8 @@ Elapsed find_elapsed(std::string_view line) {
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (!is_letter(line[i]) || (i > 0 && (is_letter(line[i - 1]) || line[i - 1] == '_'))) continue;
     for (const std::string_view name : kNames) {
-      if (!logtext::same_letters(line.substr(i, name.size()), name)) continue;
+      if (logtext::lower(line[i]) != name.front() || !logtext::same_letters(line.substr(i, name.size()), name))
+        continue;
       std::string_view text = line.substr(i + name.size());
       const std::size_t signs = std::min(text.find_first_not_of(" :=[+"), text.size());
       if (signs == 0) continue;  // "times"

@@ -1,6 +1,7 @@
 #include "source/log/json_parser.hpp"
 
 #include "source/log/end_message.hpp"
+#include "source/log/lost_message.hpp"
 #include "source/log/oom_message.hpp"
 #include "source/log/text.hpp"
 
@@ -35,6 +36,7 @@ void JsonParser::finish(LogRows& rows) {
 
 void JsonParser::read_text(std::string_view text, std::uint64_t line, bool /*whole*/, LogRows& rows) {
   if (tells_out_of_memory(text)) return rows.out_of_memory(text);
+  if (tells_lost_gpu(text)) return rows.device_lost(text);
   if (tells_end(text)) rows.program_ended(text);
   rows.skip(line, "text outside the JSON objects");
 }

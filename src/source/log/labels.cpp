@@ -172,8 +172,9 @@ bool ends_in_to(std::string_view label) {
 bool is_log_level(std::string_view word) {
   constexpr std::array<std::string_view, 11> kLevels = {"trace", "debug", "info",     "notice", "warn",   "warning",
                                                         "error", "err",   "critical", "fatal",  "success"};
-  return std::any_of(kLevels.begin(), kLevels.end(),
-                     [&](std::string_view level) { return logtext::same_letters(word, level); });
+  return std::any_of(kLevels.begin(), kLevels.end(), [&](std::string_view level) {
+    return level.size() == word.size() && logtext::same_letters(word, level);
+  });
 }
 
 std::string label_key(std::string_view text) {

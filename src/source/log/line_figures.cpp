@@ -205,9 +205,11 @@ class FigureFinder {
   bool take_memory_info(std::size_t& i) {
     const auto is_key = [&](std::size_t at, std::string_view key) {
       const LineNumber& n = numbers_[at];
-      const std::string_view text = logtext::trim(before(at));
-      return n.unit_bytes == 0 && !n.percent &&
-             (text.ends_with(fmt::format("'{}':", key)) || text.ends_with(fmt::format("\"{}\":", key)));
+      std::string_view text = logtext::trim(before(at));
+      if (n.unit_bytes != 0 || n.percent || text.size() < key.size() + 3 || text.back() != ':') return false;
+      text = text.substr(text.size() - key.size() - 3);
+      return (text.front() == '\'' || text.front() == '"') && text[key.size() + 1] == text.front() &&
+             text.substr(1).starts_with(key);
     };
     if (i + 1 >= numbers_.size() || !is_key(i, "current") || !is_key(i + 1, "peak")) return false;
     end_list();

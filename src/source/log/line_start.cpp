@@ -108,7 +108,9 @@ LineStart read_line_start(std::string_view line) {
   out.stamp = without_memory_word(find_stamp(line));
   out.prefix = line_prefix(line);
   // Seconds since 1970 are a time only where the message begins: elsewhere they may be any number.
-  if (out.stamp.empty()) out.stamp = without_memory_word(find_stamp(behind_header(message_of(line, out.prefix))));
+  if (const std::string_view message = behind_header(message_of(line, out.prefix));
+      out.stamp.empty() && message.size() < line.size())
+    out.stamp = without_memory_word(find_stamp(message));
   if (out.stamp.empty()) out.minute = leading_minute(line, out.prefix);
   if (!out.stamp.empty() || !out.minute.empty()) return out;
   if (!out.prefix.empty())

@@ -138,6 +138,10 @@ std::string_view count_word(Meaning meaning) {
 }
 
 std::uint64_t written_unit(std::string_view word) {
+  // Asked of every word of every line of text: the units begin with these, and are no longer.
+  constexpr std::string_view kFirst = "mMgGkKbBtT\xd0";
+  constexpr std::size_t kLongest = 6;
+  if (word.empty() || word.size() > kLongest || kFirst.find(word.front()) == std::string_view::npos) return 0;
   if (word == "M" || word == "Mi" || logtext::same_letters(word, "mio")) return kBytesPerMiB;
   if (word == "G" || word == "Gi" || word == "Go") return kBytesPerGiB;
   if (word == "Mo" || logtext::same_letters(word, "megs")) return kBytesPerMiB;

@@ -108,6 +108,7 @@ class Prometheus final : public DumpParser<LineReader> {
     if (amount == logtext::Amount::missing || sample.value.size() == kBlankDigits) return;  // NaN
     if (amount == logtext::Amount::bad)
       return rows.skip(rows.line, fmt::format("no amount of memory in '{}'", logtext::excerpt(sample.value)));
+    if (series.metric.field == DumpReadings::Field::busy) bytes = settled_busy(bytes);
     if (own_times_) {
       const auto ms = logtext::whole_number<std::int64_t>(sample.time);
       if (!ms || *ms < 900'000'000'000 || *ms > 4'100'000'000'000)

@@ -40,9 +40,12 @@ std::optional<int> index_in(std::string_view text) {
 }
 
 /// What is read besides memory. The unit makes a value that of the fact's sample.
-constexpr std::array<std::pair<std::string_view, PrometheusMetric>, 5> kFacts = {
+constexpr std::array<std::pair<std::string_view, PrometheusMetric>, 7> kFacts = {
     {{"DCGM_FI_DEV_GPU_UTIL", {DumpReadings::Field::busy, 100}},
      {"DCGM_FI_PROF_GR_ENGINE_ACTIVE", {DumpReadings::Field::busy, 10'000}},
+     // The names since DCGM 4.5 (dcgmlib/dcgm_fields.h).
+     {"DCGM_FI_DEV_GPU_UTIL_RATIO", {DumpReadings::Field::busy, 10'000}},
+     {"DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO", {DumpReadings::Field::busy, 10'000}},
      {"nvidia_smi_utilization_gpu_ratio", {DumpReadings::Field::busy, 10'000}},
      {"vramtrack_device_utilisation_ratio", {DumpReadings::Field::busy, 10'000}},
      {"DCGM_FI_PROF_PCIE_RX_BYTES", {DumpReadings::Field::received, 1}}}};

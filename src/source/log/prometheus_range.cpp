@@ -132,6 +132,7 @@ class PrometheusRange final : public JsonParser {
       const bool missing = is_pair(pair) && pair.members()[1].second.text() == "NaN";
       return missing ? void() : rows.skip(line, "no [seconds, \"bytes\"] in the values of a series");
     }
+    if (metric.field == Field::busy) point.bytes = settled_busy(point.bytes);
     if (points_.size() == kMostPoints)
       return rows.refuse(
           fmt::format("{}: more than {} million values, the most that can be put in order of time; query a "

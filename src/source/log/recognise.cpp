@@ -7,6 +7,7 @@
 
 #include "core/option.hpp"
 #include "source/log/csv_rows.hpp"
+#include "source/log/no_processes.hpp"
 #include "source/log/text.hpp"
 #include "source/log/text_refusal.hpp"
 
@@ -291,8 +292,13 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   auto lines = LineInput::open(path);
   if (!lines) return fail(std::move(lines.error()));
   std::string_view text = (*lines)->head();
-  if (std::all_of(text.begin(), text.end(), [](char c) { return logtext::is_space(c) || c == '\n'; }))
-    return fail(fmt::format("{}: is empty; was the recording started?", planned->shown));
+  planned->is_empty = std::all_of(text.begin(), text.end(), [](char c) { return logtext::is_space(c) || c == '\n'; });
+  if (planned->is_empty || (options.format.empty() && no_processes_log_format.recognise(text) > 0)) {
+    planned->probe.format = &no_processes_log_format;
+    planned->probe.processes_only = true;
+    if (!is_readable_again(path)) planned->input = std::move(*lines);
+    return planned;
+  }
   if (looks_binary(text))
     return fail(fmt::format("{}: holds binary data, not a text log; see docs/formats/logs.md for what can be read",
                             planned->shown));

@@ -273,6 +273,9 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
     files.push_back(std::move(*planned));
   }
 
+  if (std::all_of(files.begin(), files.end(), [](const auto& file) { return file->is_empty; }))
+    return fail(fmt::format("{}: is empty; was the recording started?", files.front()->shown));
+
   const auto continuations = find_continuations(files);
   if (!continuations) return fail(continuations.error());
   // A process log ties the device logs of its GPUs together.
@@ -341,9 +344,9 @@ Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& cat
     if (begin && log.front()->times.begins_at) rows->begin_at(*begin);
     if (lists_nobody(*log.front()))
       rows->warn(
-          "no processes were visible where it was recorded, as in WSL and in containers; record it on the host to "
-          "learn "
-          "which process grows");
+          fmt::format("no processes were visible where it was recorded, as in WSL and in containers{}; record it on "
+                      "the host to learn which process grows",
+                      log.front()->is_empty ? ", or its recording was not started: it is empty" : ""));
     auto file = LogFile::open(std::move(log), std::move(rows));
     if (!file) return fail(std::move(file.error()));
     files.push_back(std::move(*file));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "core/framework.hpp"
 #include "core/option.hpp"
@@ -180,6 +181,16 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
   return processes_.size() - 1;
 }
 
+void LogRows::warn_of_withheld_memory() {
+  const auto withheld =
+      std::count_if(processes_.begin(), processes_.end(), [](const Process& p) { return !p.has_series; });
+  if (withheld == 0) return;
+  warn(
+      fmt::format("memory of {} process{} was not available ([N/A]), as on WSL, with Windows' WDDM and of MIG "
+                  "instances: what {} is not known",
+                  withheld, withheld == 1 ? "" : "es", withheld == 1 ? "it holds" : "they hold"));
+}
+
 void LogRows::end_unseen(std::size_t device, double clock_s, Timestamp time) {
   catalog_.processes_are_listed = !bytes_withheld_;
   for (std::size_t i = 0; i < alive_.size();) {
@@ -250,6 +261,50 @@ void LogRows::program_ended(std::string_view message) {
   event.text =
       fmt::format("{}:{}: a program ended: {}", file_, line, logtext::excerpt(logtext::trim(message), kQuoted));
   events.push_back(std::move(event));
+}
+
+void LogRows::device_lost(std::string_view message) {
+  if (newest_ == kNever) return;
+  std::vector<std::string> whose;
+  const std::string low = logtext::lowered(message);
+  const auto names = [&](const Device& device) {
+    constexpr std::size_t kBusDigits = std::string_view("0000:01:00.0").size();  // the domain has 4 digits, or 8
+    const DeviceInfo* const info = catalog_.device(device.id);
+    if (info == nullptr || info->pci_bus_id.size() < kBusDigits) return false;
+    return low.find(logtext::lowered(info->pci_bus_id).substr(info->pci_bus_id.size() - kBusDigits)) !=
+           std::string::npos;
+  };
+  for (const Device& device : devices_)
+    if (names(device)) whose.push_back(device.id);
+  if (const std::string known = whose.empty() ? device_of_message(message) : std::string(); !known.empty())
+    whose.push_back(known);
+  if (whose.empty())
+    for (const Device& device : devices_) whose.push_back(device.id);
+  std::string text = fmt::format("{}:{}: readings stopped because a GPU was lost: {}", file_, line,
+                                 logtext::excerpt(logtext::trim(message), kQuoted));
+  for (std::string& id : whose) {
+    if (std::find(lost_.begin(), lost_.end(), id) != lost_.end()) continue;
+    Event event;
+    event.time = newest_ + Duration{1};  // as above
+    event.kind = Event::Kind::device_lost;
+    event.device_id = id;
+    event.text = std::exchange(text, {});
+    events.push_back(std::move(event));
+    lost_.push_back(std::move(id));
+  }
+}
+
+void LogRows::resume(Timestamp time, SeriesId series) {
+  const std::string& id = catalog_.key(series).device_id;
+  const auto lost = std::find(lost_.begin(), lost_.end(), id);
+  if (lost == lost_.end()) return;
+  Event event;
+  event.time = std::max(time + shift_, newest_);
+  event.kind = Event::Kind::device_resumed;
+  event.device_id = id;
+  event.text = fmt::format("{}:{}: it is read again", file_, line);
+  events.push_back(std::move(event));
+  lost_.erase(lost);
 }
 
 Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {

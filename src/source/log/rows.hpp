@@ -76,10 +76,14 @@ class LogRows {
   void out_of_memory(std::string_view message);
   /// It says that a program ended, not which: likewise, but one event for all messages between two readings.
   void program_ended(std::string_view message);
+  /// It says that a GPU was lost: an event for that GPU, or for each of the log if it does not say which, since no
+  /// readings follow. A later sample of a GPU says that it is back.
+  void device_lost(std::string_view message);
 
   // --- samples ---
   void add(Timestamp time, SeriesId series, std::uint64_t bytes) {
     if (observer_) return observer_(line, time, series);
+    if (!lost_.empty()) resume(time, series);
     if (watch_) watch_->see(time, series);
     time += shift_;
     if (time < newest_) {
@@ -132,6 +136,9 @@ class LogRows {
     if (refusal_.empty()) refusal_ = std::move(reason);
   }
 
+  /// The log has ended: says how many processes it lists without their memory.
+  void warn_of_withheld_memory();
+
   // --- order of time ---
   /// What the times of the log count, for messages about them.
   void express_by(Scale scale) { scale_ = std::move(scale); }
@@ -174,6 +181,7 @@ class LogRows {
     std::vector<std::size_t> listed;  ///< positions in processes_ of those not ended, including earlier processes
   };
 
+  void resume(Timestamp time, SeriesId series);
   [[nodiscard]] std::string device_of_message(std::string_view message) const;
   void set_total(Timestamp time, std::size_t device, std::uint64_t bytes);
   [[nodiscard]] bool has_samples(std::size_t device) const;
@@ -206,6 +214,7 @@ class LogRows {
   std::uint64_t steps_back_ = 0;
   Timestamp out_of_memory_ = kNever;             ///< time of the last such message
   Timestamp program_ended_ = kNever;             ///< likewise
+  std::vector<std::string> lost_;                ///< devices that were lost and have no sample since
   std::vector<std::string> said_out_of_memory_;  ///< devices of the messages at that time
   std::uint64_t first_step_back_ = 0;            ///< its line
   std::string refusal_;

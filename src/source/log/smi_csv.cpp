@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include "core/errno_words.hpp"
@@ -54,8 +55,8 @@ Result<SmiCsv> SmiCsv::create(const std::string& device_path, const std::string&
   SmiCsv log;
   log.device_path_ = device_path;
   log.process_path_ = process_path;
-  if (Status ok =
-          open(log.devices_, device_path, "timestamp, index, uuid, name, memory.used [MiB], memory.total [MiB]\n");
+  if (Status ok = open(log.devices_, device_path,
+                       "timestamp, index, uuid, name, memory.used [MiB], memory.total [MiB], utilization.gpu [%]\n");
       !ok)
     return fail(ok.error());
   if (Status ok = open(log.processes_, process_path, "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n");
@@ -65,6 +66,9 @@ Result<SmiCsv> SmiCsv::create(const std::string& device_path, const std::string&
 }
 
 void SmiCsv::write(const Batch& tick, const Catalog& catalog) {
+  for (const Sample& sample : tick.samples)
+    if (const SeriesKey& key = catalog.key(sample.series); key.metric == Metric::device_busy)
+      busy_percent_[key.device_id] = std::lround(static_cast<double>(sample.bytes) / kBusyWhole * 100);
   for (const Sample& sample : tick.samples) {
     const SeriesKey& key = catalog.key(sample.series);
     const std::string stamp = smi_stamp(sample.time, catalog.clock_is_relative);
@@ -72,8 +76,10 @@ void SmiCsv::write(const Batch& tick, const Catalog& catalog) {
       const DeviceInfo* d = catalog.device(device_key(key));
       if (d == nullptr) continue;
       const std::string total = d->capacity_bytes ? fmt::format("{} MiB", *d->capacity_bytes / kBytesPerMiB) : "[N/A]";
-      devices_ << fmt::format("{}, {}, {}, {}, {} MiB, {}\n", stamp, d->index.value_or(0), key.device_id,
-                              field(d->name), sample.bytes / kBytesPerMiB, total);
+      const auto busy = busy_percent_.find(key.device_id);
+      devices_ << fmt::format("{}, {}, {}, {}, {} MiB, {}, {}\n", stamp, d->index.value_or(0), key.device_id,
+                              field(d->name), sample.bytes / kBytesPerMiB, total,
+                              busy == busy_percent_.end() ? "[N/A]" : fmt::format("{} %", busy->second));
     } else if (key.metric == Metric::process_used && processes_.is_open()) {
       const ProcessInfo* p = catalog.process(process_key(key));
       const std::string command = p == nullptr ? std::string() : p->command.empty() ? p->name : p->command;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fstream>
+#include <map>
 #include <string>
 
 #include "core/result.hpp"
@@ -26,6 +27,7 @@ class SmiCsv {
   std::ofstream processes_;
   std::string device_path_;
   std::string process_path_;
+  std::map<std::string, long> busy_percent_;  ///< of each device, as last sampled
 };
 
 }  // namespace vramtrack

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 
 #include "source/log/stamp.hpp"
 #include "source/log/text.hpp"
@@ -19,8 +20,20 @@ constexpr std::array<std::string_view, 19> kDateWords = {
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday",  "sunday",  "january",  "february", "march",
     "april",  "may",     "june",      "july",     "august", "september", "october", "november", "december"};
 
+std::size_t pair_of(std::string_view word) {
+  return static_cast<std::size_t>(static_cast<unsigned char>(logtext::lower(word[0]))) << 8U |
+         static_cast<unsigned char>(logtext::lower(word[1]));
+}
+
 /// Whether a date may begin with this word: read_civil() skips words before the month.
 bool begins_date(std::string_view word) {
+  // Asked of every word of every line of text.
+  static const auto kFirstLetters = [] {
+    std::bitset<65536> pairs;
+    for (const std::string_view name : kDateWords) pairs.set(pair_of(name));
+    return pairs;
+  }();
+  if (word.size() < 3 || !kFirstLetters.test(pair_of(word))) return false;
   return std::any_of(kDateWords.begin(), kDateWords.end(), [&](std::string_view name) {
     return logtext::same_letters(word, name) || logtext::same_letters(word, name.substr(0, 3));
   });

@@ -85,4 +85,12 @@ std::optional<std::uint64_t> busy_of_percent(std::string_view text) {
   return static_cast<std::uint64_t>(std::llround(number.value() / 100 * kBusyWhole));
 }
 
+std::optional<std::uint64_t> busy_of_ratio(std::string_view text) {
+  logtext::Decimal number;
+  text = logtext::trim(text);
+  if (!logtext::read_decimal(text, number) || number.length != text.size() || number.negative || number.value() > 1)
+    return busy_of_percent(text);
+  return static_cast<std::uint64_t>(std::llround(number.value() * kBusyWhole));
+}
+
 }  // namespace vramtrack

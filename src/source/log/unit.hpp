@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/series.hpp"
 
 namespace vramtrack {
 
@@ -36,5 +37,13 @@ GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
 
 /// "37", "37 %": a percentage as the value of a device_busy sample; nullopt: it is none.
 std::optional<std::uint64_t> busy_of_percent(std::string_view text);
+/// As above of a figure that is called a ratio: "0.37", or in per cent where it exceeds 1, since DCGM 4.5 and 4.6 call
+/// a percentage so (DCGM_FI_DEV_GPU_UTIL_RATIO).
+std::optional<std::uint64_t> busy_of_ratio(std::string_view text);
+/// Likewise of a value that was read as a share of 1.
+inline std::uint64_t settled_busy(std::uint64_t busy) {
+  constexpr std::uint64_t kPercent = 100;
+  return static_cast<double>(busy) > kBusyWhole ? busy / kPercent : busy;
+}
 
 }  // namespace vramtrack

@@ -37,6 +37,13 @@ TEST(Xid, TheCauseAndTheSeverityOfTheUsualOnes) {
 }
 
 /// The numbers that the catalog has a use for, and no others.
+/// As "GPU Memory Error Management" of NVIDIA has them: what was set aside successfully waits for a reset.
+TEST(Xid, ErrorsOfMemoryAreNeverHealthy) {
+  for (const std::uint64_t code : {63U, 94U, 160U, 161U}) EXPECT_EQ(xid_severity(code), XidSeverity::warning) << code;
+  for (const std::uint64_t code : {48U, 64U, 95U, 171U, 172U})
+    EXPECT_EQ(xid_severity(code), XidSeverity::critical) << code;
+}
+
 TEST(Xid, TheTableHasEachNumberOfTheCatalog) {
   constexpr std::pair<std::uint64_t, std::uint64_t> kUsed[] = {
       {8, 8},   {11, 11}, {13, 14}, {25, 25}, {31, 32}, {37, 41},  {43, 46},   {48, 48},   {54, 54},   {60, 60},

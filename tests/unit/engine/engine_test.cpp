@@ -238,6 +238,31 @@ TEST_F(EngineTest, HealthIsKeptUntilTheNextReadingAndForgottenWithALostDevice) {
   EXPECT_EQ(seen(device_series).last_xid, (LastXid{at(2), 79, "XID 79: the GPU has fallen off the bus"}));
 }
 
+TEST_F(EngineTest, AfterARestartTheSharesAreThoseOfTheRates) {
+  const SeriesId steady = process(20, "python keeps.py");
+  const SeriesId before = process(30, "python restarts.py");
+  const SeriesId after = process(31, "python restarts.py");
+  start();
+  constexpr int kReadings = 720;
+  constexpr int kRestart = 360;
+  for (int i = 0; i < kReadings; ++i) {
+    if (i == kRestart) end_process(10 * i - 5, 30);
+    const bool is_first = i < kRestart;
+    const std::uint64_t keeps = static_cast<std::uint64_t>(2000 + 6 * i) * kMiB;
+    const std::uint64_t restarts = static_cast<std::uint64_t>(2000 + 6 * (is_first ? i : i - kRestart)) * kMiB;
+    tick(10 * i, keeps + restarts + 500 * kMiB, {{steady, keeps}, {is_first ? before : after, restarts}});
+  }
+  const Verdict device = seen(device_series).verdict;
+  const Verdict one = seen(steady).verdict;
+  const Verdict other = seen(after).verdict;
+  ASSERT_TRUE(device.suspect);
+  EXPECT_NE(device.suspect->pid, 30U) << "it has ended";
+  const double both = one.finding.growth_bytes_per_s.mid + other.finding.growth_bytes_per_s.mid;
+  EXPECT_NEAR(device.finding.growth_bytes_per_s.mid, both, 0.01 * both);
+  EXPECT_NEAR(device.suspect->share, one.finding.growth_bytes_per_s.mid / both, 0.01)
+      << "in bytes since the onset it would be two thirds, beside equal rates";
+}
+
 TEST_F(EngineTest, ASampleOlderThanTheLastIsDropped) {
   start();
   tick(10, 4 * kGiB);

@@ -67,17 +67,19 @@ TEST(Judge, TheLastOfAFullDeviceIsNoRoom) {
   EXPECT_EQ(cause_of(torch(0.02, 23.64, 0.09, 23.1, 0.1)), Cause::full) << "the same of its own memory";
 }
 
-TEST(Judge, AProcessThatHoldsMostComesFirst) {
+TEST(Judge, AProcessThatHoldsMostComesBeforeALimitButNotBeforeRoom) {
   const std::string named =
       " Process 4711 has 14.85 GiB memory in use. Including non-PyTorch memory, this process has {}.";
   const auto of = [&named](double asked, double free, double allocated, double cached) {
     return explained(
         torch(asked, 23.64, free, allocated, cached, fmt::format(fmt::runtime(named), "7.00 GiB memory in use")));
   };
-  for (const Explanation& answer : {of(0.06, 1.5, 6.5, 0.1), of(0.06, 0.11, 6.5, 0.1), of(0.5, 0.3, 5, 1.5)}) {
+  for (const Explanation& answer : {of(0.06, 1.5, 6.5, 0.1), of(0.06, 0.11, 6.5, 0.1)}) {
     EXPECT_EQ(answer.cause, Cause::outside) << answer.because;
     EXPECT_EQ(answer.fault, "others': process 4711 (14.85 GiB)");
   }
+  EXPECT_EQ(of(0.06, 8, 0.3, 0.1).cause, Cause::unknown) << "there was room on the device";
+  EXPECT_EQ(of(0.5, 0.3, 5, 1.5).cause, Cause::fragmentation) << "there was room in the cache";
   EXPECT_EQ(of(16, 1.5, 6.5, 0.1).cause, Cause::too_big) << "what they hold would not be enough";
 }
 

@@ -1,4 +1,5 @@
-// The messages of tests/fixtures/explain/reports.txt, each from a public report, against what the report's outcome was.
+// The messages of tests/fixtures/explain/reports.txt, each from a public report, against what the report's outcome was;
+// and those of arithmetic.txt, whose figures alone show the cause.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +24,8 @@ struct Report {
   std::string text;
 };
 
-std::vector<Report> reports() {
-  std::ifstream in(tests_dir() + "/fixtures/explain/reports.txt");
+std::vector<Report> reports(const std::string& file = "reports.txt") {
+  std::ifstream in(tests_dir() + "/fixtures/explain/" + file);
   std::vector<Report> out;
   std::string line;
   while (std::getline(in, line)) {
@@ -94,6 +95,17 @@ TEST(Reports, AreExplainedAsTheyEnded) {
   EXPECT_NE(text_of("/docs/design/0024-explain.md").find(numbers), std::string::npos) << numbers;
   EXPECT_GE(programs.size(), 15U);
   EXPECT_GE(right * 100, all.size() * 95);
+}
+
+TEST(Reports, ArithmeticDecidesWhateverTheWording) {
+  const auto all = reports("arithmetic.txt");
+  ASSERT_GE(all.size(), 25U);
+  for (const Report& message : all) {
+    const auto explanation = explain(read_messages(message.text));
+    ASSERT_TRUE(explanation) << message.text;
+    EXPECT_EQ(cause_name(explanation->cause), message.cause) << message.program << ": " << message.citation << "\n"
+                                                             << explanation->because;
+  }
 }
 
 TEST(Reports, AreCited) {

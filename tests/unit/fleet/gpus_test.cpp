@@ -68,6 +68,34 @@ TEST(Gpus, HowBusyAGpuIsIsToldOnceForAllItsUsers) {
   EXPECT_EQ(busy_readings(only_gpu(gpus)), (std::vector<Reading>{{1000, 4000}, {2000, 5000}, {3000, 6000}}));
 }
 
+TEST(Gpus, ARatioIsAShareOfOneAndAPercentageOfThatNameIsOne) {
+  const auto busy = [](std::initializer_list<double> values) {
+    Gpus gpus(mapping());
+    gpus.add(dcgm("USED_BYTES"), points({100, 200}));
+    gpus.add({{"Hostname", "node1"}, {"UUID", "GPU-1"}, {"__name__", "DCGM_FI_DEV_GPU_UTIL_RATIO"}}, points(values));
+    return busy_readings(only_gpu(gpus));
+  };
+  EXPECT_EQ(busy({0.4, 1}), (std::vector<Reading>{{1000, 4000}, {2000, 10'000}}));
+  EXPECT_EQ(busy({40, 1, 0}), (std::vector<Reading>{{1000, 4000}, {2000, 100}, {3000, 0}})) << "DCGM 4.5 and 4.6";
+}
+
+TEST(Gpus, WithoutUsedMemoryItIsWhatIsNotFree) {
+  Gpus gpus(mapping());
+  gpus.add(dcgm("FREE_BYTES"), points({700.0 * kMiB, 650.0 * kMiB}));
+  gpus.add_capacity(dcgm("CAPACITY_BYTES"), points({1000.0 * kMiB}));
+  gpus.add_capacity(dcgm("RESERVED_BYTES"), points({50.0 * kMiB}));
+  const Gpu gpu = only_gpu(gpus);
+  EXPECT_EQ(mib(used_memory(gpu)), (std::vector<std::uint64_t>{250, 300}));
+  EXPECT_EQ(gpu.capacity_bytes, 1000 * kMiB);
+
+  gpus.add(dcgm("FREE"), points({700}));
+  EXPECT_TRUE(only_gpu(gpus).tracks.empty()) << "of what, is not known";
+  gpus.add(dcgm("FREE"), points({700}));
+  gpus.add(dcgm("USED"), points({200}));
+  gpus.add_capacity(dcgm("TOTAL"), points({1000}));
+  EXPECT_EQ(mib(used_memory(only_gpu(gpus))), (std::vector<std::uint64_t>{200}));
+}
+
 TEST(Gpus, BlankValuesMakeNoSample) {
   Gpus gpus(mapping());
   // DCGM's blank 64-bit and 32-bit values, a stale marker, and no memory at all.

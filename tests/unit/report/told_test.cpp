@@ -1,9 +1,20 @@
 #include "report/told.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <vector>
 
 #include "core/end_words.hpp"
 #include "core/format.hpp"
+#include "paths.hpp"
+#include "report/headline.hpp"
+#include "report/report.hpp"
+#include "report/words.hpp"
 #include "sample_view.hpp"
 
 namespace vramtrack {
@@ -177,8 +188,8 @@ TEST(Told, WhatElseIsTheMatterFollowsTheVerdict) {
   EXPECT_EQ(told(s).word, "ended");
   s = steady_device();
   s.paused = true;
-  EXPECT_EQ(told(s).headline, "steady, device does not answer");
-  EXPECT_EQ(told(s).tone, Tone::notice);
+  EXPECT_EQ(told(s).headline, "steady, then the GPU was lost");
+  EXPECT_EQ(told(s).tone, Tone::warning);
   s = steady_process();
   s.ignored = true;
   EXPECT_EQ(told(s).headline, "steady, ignored by ignore-patterns");
@@ -266,6 +277,72 @@ TEST(ToldAlert, OfAStallAndOfMemoryLeftBehind) {
   a.kind = AlertKind::unreleased;
   EXPECT_EQ(tell(a).severity, "NOT RELEASED");
   EXPECT_EQ(tell(a).figures, "");
+}
+
+std::string document(const std::string& path) {
+  std::ifstream in(source_dir() + path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// What stands in backticks in `text`.
+std::set<std::string> quoted_words(std::string_view text) {
+  std::set<std::string> out;
+  for (std::size_t at = text.find('`'); at != std::string_view::npos; at = text.find('`', at)) {
+    const std::size_t end = text.find('`', at + 1);
+    out.emplace(text.substr(at + 1, end - at - 1));
+    at = end + 1;
+  }
+  return out;
+}
+
+TEST(Told, TheDocumentsHaveEveryStateAndNoOther) {
+  std::set<std::string> words = {"LEAK", "LEAKED until memory ran out", "suspected leak, not confirmed",
+                                 "…, then the GPU was lost"};
+  const std::string analysis = document("/docs/formats/analysis.md");
+  for (std::size_t i = 0; to_string(static_cast<State>(i)) != "?" && i <= static_cast<std::size_t>(State::loading);
+       ++i) {
+    Finding f;
+    f.state = static_cast<State>(i);
+    EXPECT_NE(analysis.find(fmt::format("`{}`", to_string(f.state))), std::string::npos) << to_string(f.state);
+    for (const SpikeOutcome outcome : {SpikeOutcome::none, SpikeOutcome::stabilised, SpikeOutcome::still_growing}) {
+      f.spike = outcome;
+      words.insert(state_words(f));
+    }
+  }
+  const std::string readme = document("/README.md");
+  const std::size_t begin = readme.find("| word | meaning |");
+  const std::string table = readme.substr(begin, readme.find("\n\n", begin) - begin);
+  std::set<std::string> listed;
+  for (std::size_t at = table.find("\n| `"); at != std::string::npos; at = table.find("\n| `", at + 1)) {
+    const std::size_t cell = table.find(" | ", at);
+    listed.merge(quoted_words(std::string_view(table).substr(at, cell - at)));
+  }
+  EXPECT_EQ(listed, words);
+}
+
+TEST(Told, ALostGpuIsSaidInEveryWord) {
+  View view = sample_view();
+  SeriesView& s = view.series[0];
+  s.paused = true;
+  s.verdict.finding.leak = false;
+  s.verdict.finding.stage = Stage::none;
+  s.verdict.finding.state = State::steady;
+  s.verdict.finding.oom_if_growth_continues_s = Interval{1, 2, 3}.mid;
+  s.verdict.end.reset();
+  const Told told = tell(view, s);
+  EXPECT_EQ(told.headline, "steady, then the GPU was lost");
+  EXPECT_EQ(told.tone, Tone::warning);
+  EXPECT_EQ(told.forecast, "");
+  ASSERT_FALSE(told.facts.empty());
+  EXPECT_EQ(told.facts[0].label, "lost");
+  EXPECT_NE(told.facts[0].text.find("readings stopped after " + format_moment(*s.last, view.clock_is_relative)),
+            std::string::npos)
+      << told.facts[0].text;
+  EXPECT_NE(told.next.find("nvidia-smi"), std::string::npos);
+  EXPECT_EQ(headline(view).text, "GPU 0 was lost at " + format_moment(*s.last, view.clock_is_relative) + ": readings stopped then.");
+  const ReportInfo* const json = find_report("json");
+  ASSERT_NE(json, nullptr);
+  EXPECT_NE(json->render(view, {}).find("\"lost_at\":"), std::string::npos);
 }
 
 }  // namespace

@@ -60,6 +60,16 @@ TEST(Csv, HowBusyEachGpuIsStandsBesideItsMemory) {
   EXPECT_THAT(r.raw(Metric::device_busy, "1"), ElementsAre(2000U, 2100U, 2200U));
 }
 
+TEST(Csv, AShareThatIsCalledARatioIsOneUnlessItExceedsOne) {
+  const auto r = read_text(
+      "time,gpu,DCGM_FI_DEV_FB_USED_BYTES,DCGM_FI_DEV_GPU_UTIL_RATIO\n"
+      "2026-03-01T10:00:00Z,0,1048576000,0.37\n"
+      "2026-03-01T10:00:01Z,0,1048576000,1\n"
+      "2026-03-01T10:00:02Z,0,1048576000,37\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.raw(Metric::device_busy, "0"), ElementsAre(3700U, 10'000U, 3700U));
+}
+
 TEST(Columns, TitlesOfHowBusyAGpuIs) {
   for (const char* title : {"utilization.gpu [%]", "gpu_util", "GPU-Util", "gpu_utilization_pct", "system.gpu.0.gpu",
                             "gpu usage %", "GPU utilization (%)"})

@@ -117,5 +117,36 @@ TEST(OutOfMemoryMessage, BeforeTheFirstReadingIsOfAnotherRun) {
   EXPECT_THAT(r.events, IsEmpty());
 }
 
+TEST(LostGpu, ItsReadingsStopAndGoOnWithTheNextSample) {
+  const std::string lost = "Unable to determine the device handle for GPU0000:01:00.0: Unknown Error\n";
+  const std::string bus = "timestamp, index, pci.bus_id, memory.used [MiB]\n";
+  const auto row = [](int second, int gpu) {
+    return fmt::format("2026/03/01 10:00:{:02}.000, {}, 00000000:0{}:00.0, {} MiB\n", second, gpu, gpu + 1,
+                       1000 + second);
+  };
+  const auto events_of = [](const std::string& text) {
+    const auto r = read_text(text);
+    EXPECT_EQ(r.error, "");
+    EXPECT_EQ(r.notes.skipped_lines, 0U);
+    std::vector<std::pair<Event::Kind, std::string>> out;
+    for (const Event& event : r.events)
+      if (event.kind != Event::Kind::capacity) out.emplace_back(event.kind, event.device_id);
+    return out;
+  };
+  using Kind = Event::Kind;
+  std::string both = bus;
+  for (int i = 0; i < 20; ++i) both += row(i, 0) + row(i, 1);
+  using Events = std::vector<std::pair<Kind, std::string>>;
+  const Events all = events_of(both + lost + lost);
+  ASSERT_EQ(all.size(), 1U) << "named by its bus";
+  EXPECT_EQ(all[0].first, Kind::device_lost);
+  const Events back = events_of(both + lost + row(20, 0) + row(20, 1));
+  ASSERT_EQ(back.size(), 2U);
+  EXPECT_EQ(back[1].first, Kind::device_resumed);
+  EXPECT_EQ(back[1].second, back[0].second);
+  EXPECT_EQ(events_of(csv("GPU is lost.  Reboot the system to recover this GPU\n")).size(), 2U) << "which, is not said";
+  EXPECT_TRUE(events_of(lost + both).empty()) << "no reading before it";
+}
+
 }  // namespace
 }  // namespace vramtrack

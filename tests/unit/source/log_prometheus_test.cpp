@@ -49,6 +49,17 @@ TEST(PrometheusMetrics, OfFactsBesideTheMemory) {
   EXPECT_EQ(gpu_metric("DCGM_FI_DEV_GPU_UTIL")->field, Field::busy);
   EXPECT_EQ(gpu_metric("DCGM_FI_DEV_GPU_UTIL")->unit_bytes, 100U) << "per cent";
   EXPECT_EQ(gpu_metric("DCGM_FI_PROF_GR_ENGINE_ACTIVE")->unit_bytes, 10'000U) << "a ratio";
+  // The names since DCGM 4.5, which counts per cent under them until 4.6.
+  for (const char* const name : {"DCGM_FI_DEV_GPU_UTIL_RATIO", "DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO"})
+    EXPECT_EQ(gpu_metric(name)->unit_bytes, 10'000U) << name;
+  for (const std::string value : {"37", "0.37"}) {
+    const auto r = read_text(
+        "# TYPE DCGM_FI_DEV_FB_USED_BYTES gauge\nDCGM_FI_DEV_FB_USED_BYTES{gpu=\"0\"} 1048576 1772359200000\n"
+        "DCGM_FI_DEV_GPU_UTIL_RATIO{gpu=\"0\"} " +
+        value + " 1772359200000\n");
+    ASSERT_EQ(r.error, "");
+    EXPECT_THAT(r.raw(Metric::device_busy, "0"), ElementsAre(3700U)) << value;
+  }
   EXPECT_EQ(gpu_metric("DCGM_FI_PROF_PCIE_RX_BYTES")->field, Field::received);
 }
 
@@ -56,7 +67,7 @@ TEST(PrometheusMetrics, OfOtherThingsAreNone) {
   for (const std::string_view name :
        {"node_memory_MemFree_bytes", "process_resident_memory_bytes", "DCGM_FI_DEV_MEM_COPY_UTIL",
         "DCGM_FI_DEV_FB_RESERVED", "DCGM_FI_DEV_FB_RESERVED_BYTES", "DCGM_FI_DEV_VGPU_FB_USED_BYTES",
-        "DCGM_FI_DEV_GPU_UTIL_RATIO", "DCGM_FI_DEV_FB_USED_PERCENT", "DCGM_FI_DEV_BAR1_USED", "DCGM_FI_DEV_MEM_CLOCK",
+        "DCGM_FI_DEV_FB_USED_RATIO", "DCGM_FI_DEV_FB_USED_PERCENT", "DCGM_FI_DEV_BAR1_USED", "DCGM_FI_DEV_MEM_CLOCK",
         "vramtrack_device_memory_peak_bytes", "vramtrack_process_memory_used_bytes", "container_memory_usage_bytes",
         "nvidia_smi_utilization_memory_ratio", "go_memstats_alloc_bytes"})
     EXPECT_FALSE(gpu_metric(name)) << name;

@@ -220,6 +220,36 @@ TEST(Joining, AProcessLogWithNothingButItsHeaderSaysThatNobodyWasVisible) {
   }
 }
 
+TEST(Joining, AProcessLogWithNothingInItSaysSo) {
+  Files files;
+  const auto device = files.write("d.csv", kLog);
+  for (const char* const text :
+       {"", "\n\n", "No running processes found\n", "No running processes found\nNo running processes found\n"}) {
+    const auto nobody = files.write("p.csv", text);
+    for (const auto& given : {std::vector{device, nobody}, {nobody, device}}) {
+      const auto r = read_logs(given);
+      ASSERT_EQ(r.error, "") << text;
+      EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1), Pair(kTen + 1, 2)));
+      EXPECT_FALSE(r.catalog->clock_is_relative);
+      EXPECT_THAT(r.notes.warnings, ElementsAre(testing::StartsWith(nobody + ": no processes were visible"))) << text;
+    }
+  }
+  const auto empty = files.write("p.csv", "");
+  EXPECT_THAT(read_logs({empty}).error, HasSubstr("is empty; was the recording started?"));
+  EXPECT_THAT(read_logs({empty, files.write("q.csv", "\n")}).error, HasSubstr("is empty; was the recording started?"));
+}
+
+TEST(Joining, ProcessesWithoutTheirMemoryAreCounted) {
+  Files files;
+  const auto device = files.write("d.csv", kLog);
+  const auto processes = files.write("p.csv",
+                                     "timestamp, pid, process_name, used_gpu_memory [MiB]\n"
+                                     "2026/03/01 10:00:00, 7, a, [N/A]\n2026/03/01 10:00:00, 8, b, [N/A]\n"
+                                     "2026/03/01 10:00:01, 7, a, [N/A]\n2026/03/01 10:00:01, 8, b, 5 MiB\n");
+  EXPECT_THAT(read_logs({device, processes}).notes.warnings,
+              ElementsAre(HasSubstr("memory of 1 process was not available ([N/A])")));
+}
+
 TEST(Joining, AnAmbiguousJoinNamesBothFiles) {
   Files files;
   const auto a = files.write("a.csv", kLog);
