@@ -115,7 +115,7 @@ export interface Fact {
 export interface Told {
   /** "LEAK (gradual leak)", "ran out of memory; now steady". */
   verdict: string;
-  /** The verdict and what else is the matter: "steady, device does not answer". */
+  /** The verdict and what else is the matter: "steady, then the GPU was lost". */
   headline: string;
   tone: Tone;
   word: string;

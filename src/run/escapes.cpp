@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, 5> kDrivers = {"libcuda.so", "libamdhip64
                                                       "libze_loader.so"};
 constexpr std::string_view kProbe = "libvramtrack_probe";
 
+/// A second, at a look each millisecond: most programs have loaded their libraries by then.
+constexpr std::uint32_t kYoungLooks = 1000;
 constexpr std::size_t kMostChildrenBytes = 1U << 20U;
 constexpr std::size_t kMostAuxiliaryBytes = 4096;
 
@@ -47,9 +49,25 @@ void Escapes::add_children(std::uint32_t pid, std::vector<std::uint32_t>& open) 
 }
 
 std::vector<EscapedProcess> Escapes::look() {
+  std::vector<std::uint32_t> pids;
+  for (const auto& [pid, image] : known_) pids.push_back(pid);
+  return look_at(std::move(pids), true);
+}
+
+std::vector<EscapedProcess> Escapes::look_at_doubtful() {
+  std::vector<std::uint32_t> pids;
+  for (const auto& [pid, image] : known_)
+    if (!image.is_settled) pids.push_back(pid);
+  return look_at(std::move(pids), false);
+}
+
+bool Escapes::has_young() const {
+  return std::any_of(known_.begin(), known_.end(),
+                     [](const auto& each) { return !each.second.is_settled && each.second.looks < kYoungLooks; });
+}
+
+std::vector<EscapedProcess> Escapes::look_at(std::vector<std::uint32_t> open, bool with_children) {
   std::vector<EscapedProcess> found;
-  std::vector<std::uint32_t> open;
-  for (const auto& [pid, image] : known_) open.push_back(pid);
   std::string path;
   while (!open.empty()) {
     const std::uint32_t pid = open.back();
@@ -60,11 +78,12 @@ std::vector<EscapedProcess> Escapes::look() {
       known_.erase(pid);  // its number may be somebody else's by now
       continue;
     }
-    add_children(pid, open);
+    if (with_children) add_children(pid, open);
     const std::string auxiliary =
         read_text_file(fmt::format("{}/{}/auxv", proc_root_, pid), kMostAuxiliaryBytes).value_or("");
-    if (image.start_ticks == 0 || image.auxiliary != auxiliary) image = {alive->start_ticks, auxiliary, false};
+    if (image.start_ticks == 0 || image.auxiliary != auxiliary) image = {alive->start_ticks, auxiliary, 0, false};
     if (image.is_settled) continue;
+    ++image.looks;
     const MappedNames mapped = read_mapped_names(proc_root_, pid);
     image.is_settled = std::any_of(mapped.names.begin(), mapped.names.end(),
                                    [](const std::string& name) { return name.starts_with(kProbe); });

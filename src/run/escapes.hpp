@@ -27,15 +27,21 @@ class Escapes {
   /// Looks at all that is there now; the processes that are found to have escaped since the last call. Cost: some 20 us
   /// a process, 10 us for each of its threads, and 100 us for each that has no probe (yet).
   std::vector<EscapedProcess> look();
+  /// The same of those alone that have no probe (yet), and no look for children.
+  std::vector<EscapedProcess> look_at_doubtful();
+  /// Whether one of these is young: it may load a driver and end at any moment, and is worth a look each millisecond.
+  [[nodiscard]] bool has_young() const;
   /// All so far.
   [[nodiscard]] const std::vector<EscapedProcess>& all() const { return all_; }
 
  private:
   struct Image {
     std::uint64_t start_ticks = 0;
-    std::string auxiliary;    ///< /proc/PID/auxv: addresses that each exec draws anew
+    std::string auxiliary;  ///< /proc/PID/auxv: addresses that each exec draws anew
+    std::uint32_t looks = 0;
     bool is_settled = false;  ///< it has the probe, or has escaped
   };
+  std::vector<EscapedProcess> look_at(std::vector<std::uint32_t> open, bool with_children);
   void add_children(std::uint32_t pid, std::vector<std::uint32_t>& open);
 
   std::string proc_root_;

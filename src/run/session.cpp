@@ -34,6 +34,7 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{50};
 /// With a limit, processes that escape it are looked for more often: a short one must not go unseen.
 constexpr std::chrono::milliseconds kLookForEscapesEvery{2};
+constexpr std::chrono::milliseconds kLookAtYoungEvery{1};
 /// Looking for them takes at most one part in so many of a core.
 constexpr int kEscapesPause = 50;
 constexpr std::chrono::seconds kHoldersEvery{10};
@@ -131,16 +132,21 @@ class Session {
     }
   }
 
+  /// All processes of the run at a rate that costs little, and each young one without the probe meanwhile.
   void look_for_escapes() {
     const SteadyTime begin = loop_.clock().steady();
     const std::uint64_t limit = collector_.limits().limit_bytes;
-    for (const EscapedProcess& each : escapes_.look())
+    const bool is_whole = begin >= next_whole_look_;
+    for (const EscapedProcess& each : is_whole ? escapes_.look() : escapes_.look_at_doubtful())
       listener_.warn(fmt::format("process {} ({}) has loaded {} without the probe: it is not recorded{}", each.pid,
                                  printable(each.command), printable(each.library),
                                  limit > 0 ? ", and the limit does not hold for it" : ""));
     const SteadyTime end = loop_.clock().steady();
-    next_escapes_ = end + std::max<SteadyTime::duration>(limit > 0 ? kLookForEscapesEvery : kLookEvery,
-                                                         kEscapesPause * (end - begin));
+    if (is_whole)
+      next_whole_look_ = end + std::max<SteadyTime::duration>(limit > 0 ? kLookForEscapesEvery : kLookEvery,
+                                                              kEscapesPause * (end - begin));
+    next_escapes_ =
+        limit > 0 && escapes_.has_young() ? std::min(next_whole_look_, end + kLookAtYoungEvery) : next_whole_look_;
   }
 
   /// What is known of a process is there from the moment that its ring is found, with records or without.
@@ -293,7 +299,7 @@ class Session {
   Collector collector_;
   Escapes escapes_{"/proc"};
   Loop loop_;
-  SteadyTime next_escapes_{};
+  SteadyTime next_escapes_{}, next_whole_look_{};
   std::set<std::pair<std::uint32_t, std::size_t>> passed_soft_;
   SteadyTime next_holders_{};
   bool has_told_out_ = false;

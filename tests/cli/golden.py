@@ -43,6 +43,8 @@ FILES = {
     "not_a_log.txt": "lorem ipsum\ndolor sit amet\n",
     "empty.csv": "",
     "no_processes.csv": "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n",
+    "none_running.csv": "No running processes found\n",
+    "lost.csv": steady_log() + "Unable to determine the device handle for GPU0000:01:00.0: Unknown Error\n",
     "room.log": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 79.15 GiB of which 38.09 GiB "
                 "is free. Including non-PyTorch memory, this process has 41.06 GiB memory in use. Of the allocated memory 39.10 GiB is allocated by "
                 "PyTorch, and 427.46 MiB is reserved by PyTorch but unallocated.\n",
@@ -116,6 +118,9 @@ CASES = {
     "analyze_two_files": ["analyze", *TREND, "leak.csv", "steady.csv"],
     "analyze_no_processes": ["analyze", *TREND, "steady.csv", "no_processes.csv"],
     "analyze_no_processes_alone": ["analyze", "no_processes.csv"],
+    "analyze_empty_processes": ["analyze", *TREND, "steady.csv", "empty.csv"],
+    "report_none_running": ["report", "steady.csv", "none_running.csv"],
+    "analyze_lost": ["analyze", "lost.csv"],
     "analyze_broken_lines": ["analyze", *TREND, "broken.csv"],
     "analyze_no_capacity": ["analyze", *TREND, "no_total.csv"],
     "analyze_capacity": ["analyze", *TREND, "--capacity", "24GiB", "no_total.csv"],
