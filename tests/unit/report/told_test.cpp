@@ -339,7 +339,8 @@ TEST(Told, ALostGpuIsSaidInEveryWord) {
             std::string::npos)
       << told.facts[0].text;
   EXPECT_NE(told.next.find("nvidia-smi"), std::string::npos);
-  EXPECT_EQ(headline(view).text, "GPU 0 was lost at " + format_moment(*s.last, view.clock_is_relative) + ": readings stopped then.");
+  EXPECT_EQ(headline(view).text,
+            "GPU 0 was lost at " + format_moment(*s.last, view.clock_is_relative) + ": readings stopped then.");
   const ReportInfo* const json = find_report("json");
   ASSERT_NE(json, nullptr);
   EXPECT_NE(json->render(view, {}).find("\"lost_at\":"), std::string::npos);
