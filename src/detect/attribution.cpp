@@ -1,12 +1,52 @@
 #include "detect/attribution.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 namespace vramtrack {
 namespace {
 
 /// The suspect has grown by at least this share of the device's growth: with less, it is only one of several.
 constexpr double kSuspectShare = 1.0 / 3.0;
+
+/// So many of one program that stayed are no coincidence. ...
+constexpr std::size_t kLeastPile = 6;
+/// ... At most this share of those that came have gone again, ...
+constexpr double kMostGone = 0.2;
+/// ... and they came over most of the time, as workers do that are replaced, and not at once, as a job's do: the middle
+/// one between these shares of it, and the last one in the last third.
+constexpr double kMiddleFrom = 0.2;
+constexpr double kMiddleTo = 0.8;
+constexpr double kLastFrom = 2.0 / 3.0;
+
+std::optional<Pile> pile_of(const std::vector<ProcessGrowth>& processes) {
+  struct Group {
+    std::vector<double> came_at;
+    double bytes = 0;
+    std::size_t gone = 0;
+  };
+  std::map<std::string_view, Group> groups;
+  for (const ProcessGrowth& p : processes) {
+    Group& group = groups[p.program];
+    if (p.now_bytes <= 0) {
+      ++group.gone;
+    } else if (p.at_onset_bytes <= 0 && p.came_at > 0) {
+      group.came_at.push_back(p.came_at);
+      group.bytes += p.now_bytes;
+    }
+  }
+  std::optional<Pile> found;
+  for (auto& [program, group] : groups) {
+    const std::size_t n = group.came_at.size();
+    if (n < kLeastPile || static_cast<double>(group.gone) > kMostGone * static_cast<double>(n + group.gone)) continue;
+    std::sort(group.came_at.begin(), group.came_at.end());
+    const double middle = group.came_at[n / 2];
+    if (middle < kMiddleFrom || middle > kMiddleTo || group.came_at.back() < kLastFrom) continue;
+    if (!found || group.bytes > found->bytes) found = Pile{std::string(program), n, group.bytes};
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -39,6 +79,8 @@ Attribution attribute(double device_growth_bytes, const std::vector<ProcessGrowt
   }
   const auto share = [&](double bytes) { return std::clamp(bytes / device_growth_bytes, 0.0, 1.0); };
   out.churn_share = share(churn);
+  out.pile = pile_of(processes);
+  if (out.pile && share(out.pile->bytes) < kChurnExplains) out.pile.reset();
   if (grower != nullptr && share(most) >= kSuspectShare) {
     out.suspect = Suspect{grower->pid, grower->pid_start_ticks, grower->command, share(most)};
   } else if (out.churn_share < kChurnExplains) {

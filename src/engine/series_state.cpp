@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/framework.hpp"
+#include "core/program.hpp"
 #include "engine/device_state.hpp"
 
 namespace vramtrack {
@@ -174,10 +175,15 @@ ProcessGrowth SeriesState::growth_since(Timestamp onset, const Catalog& catalog)
   ProcessGrowth g;
   g.pid = key.pid;
   g.pid_start_ticks = key.pid_start_ticks;
-  if (const ProcessInfo* process = catalog.process(process_key(key)))
+  if (const ProcessInfo* process = catalog.process(process_key(key))) {
     g.command = process->command.empty() ? process->name : process->command;
+    g.program = program_identity(*process).text;
+    if (g.program.empty()) g.program = process->name;
+  }
   if (const auto then = history.at(onset); then && last_time >= onset)
     g.at_onset_bytes = static_cast<double>(then->min_bytes);
+  if (first_time > onset && last_time > onset)
+    g.came_at = seconds_between(onset, first_time) / seconds_between(onset, last_time);
   if (!ended && samples > 0) g.now_bytes = static_cast<double>(history.spans().back().mean_bytes);
   if (detector && !ended) {
     const Finding finding = detector->finding();

@@ -50,6 +50,38 @@ TEST(Attribution, AnArrivalThatGrowsIsASuspectForWhatItGrew) {
   EXPECT_DOUBLE_EQ(a.churn_share, 0.3);
 }
 
+/// Workers of one program, each of 5 bytes, at those shares of the time.
+std::vector<ProcessGrowth> workers(const std::vector<double>& came_at) {
+  std::vector<ProcessGrowth> out;
+  for (const double share : came_at) {
+    ProcessGrowth p;
+    p.pid = static_cast<std::uint32_t>(100 + out.size());
+    p.command = p.program = "worker";
+    p.now_bytes = 5;
+    p.came_at = share;
+    out.push_back(p);
+  }
+  return out;
+}
+
+TEST(Attribution, WorkersThatComeOneAfterAnotherAndStayAreAPile) {
+  const auto a = attribute(30, workers({0.1, 0.2, 0.4, 0.6, 0.8, 0.9}));
+  ASSERT_TRUE(a.pile);
+  EXPECT_EQ(a.pile->processes, 6U);
+  EXPECT_EQ(a.pile->program, "worker");
+  EXPECT_DOUBLE_EQ(a.pile->bytes, 30);
+}
+
+TEST(Attribution, WorkersThatCameTogetherOrWentAgainAreNone) {
+  EXPECT_FALSE(attribute(30, workers({0.01, 0.01, 0.02, 0.02, 0.02, 0.02})).pile) << "a job";
+  EXPECT_FALSE(attribute(30, workers({0.1, 0.2, 0.3, 0.4, 0.5, 0.55})).pile) << "it is over";
+  EXPECT_FALSE(attribute(80, workers({0.1, 0.2, 0.4, 0.6, 0.8, 0.9})).pile) << "not most of the growth";
+  EXPECT_FALSE(attribute(30, workers({0.1, 0.4, 0.6, 0.8, 0.9})).pile) << "a few";
+  auto replaced = workers({0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.3, 0.5});
+  replaced[6].now_bytes = replaced[7].now_bytes = 0;
+  EXPECT_FALSE(attribute(30, replaced).pile);
+}
+
 TEST(History, RemembersTheWholePastInFixedMemory) {
   History history;
   for (int i = 0; i < 100000; ++i) history.observe(Timestamp{std::chrono::seconds{i}}, i);
