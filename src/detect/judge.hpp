@@ -17,6 +17,7 @@
 #include "detect/evidence.hpp"
 #include "detect/experience.hpp"
 #include "detect/facts.hpp"
+#include "detect/growth.hpp"
 #include "detect/pause.hpp"
 #include "detect/period.hpp"
 #include "detect/scales.hpp"
@@ -87,7 +88,10 @@ class Judge final : public Detector {
   [[nodiscard]] std::optional<Evidence> best() const;
   [[nodiscard]] std::size_t finest_useful() const;
   [[nodiscard]] bool goes_on_as_held() const;
-  [[nodiscard]] bool tells_of(const Evidence& e) const;
+  void follow_growth(const Evidence& e);
+  [[nodiscard]] std::optional<Evidence> whole_growth() const;
+  [[nodiscard]] static bool rises(const Evidence& e);
+  [[nodiscard]] static bool tells_of(const Evidence& e);
   void describe_settling(Finding& f, const Evidence& e) const;
   void describe_load(Finding& f, const Evidence& e) const;
   void describe_rise(Finding& f, const Evidence& e) const;
@@ -145,6 +149,7 @@ class Judge final : public Detector {
     double gap_s = 0;            ///< how long it may stand still
     bool ends_in_sight = false;  ///< it would fill the memory before the horizon
   } held_;
+  Growth growth_;
   bool was_slow_ = false;  ///< the present growth was slow_growth: its end lay beyond the horizon
   std::array<std::uint8_t, Scales::kLevels> skip_{};  ///< closes until the level is weighed again
   Standing suspicion_;
