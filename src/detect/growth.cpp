@@ -14,7 +14,7 @@ namespace vramtrack {
 namespace {
 
 /// The onset is looked at again when the growth is this many times as old.
-constexpr double kReviewRatio = 1.5;
+constexpr double kReviewRatio = 1.2;
 constexpr double kForecastRatio = 1.1;
 /// Buckets, and a share of the growth's age, by which a scale must disagree with the onset to move it.
 constexpr double kResolution = 2;
@@ -29,6 +29,8 @@ constexpr double kMostlyLoad = 0.6;
 constexpr double kMostlyJump = 0.4;
 /// A new high is above the one before by more than this share of the growth.
 constexpr double kNewHighShare = 0.05;
+/// A load that takes more buckets is a growth: see changes_regime().
+constexpr std::size_t kMostLoadBuckets = 3;
 /// A step is a load beside steps that are this many times smaller.
 constexpr double kMuchLarger = 3;
 /// Rates within this factor are those of one growth.
@@ -107,9 +109,11 @@ void leave_out_loads_before(Floors& floors, Timestamp hint, double net_bytes) {
 std::size_t end_of_load(const Floors& floors) {
   const std::size_t n = floors.t.size();
   double largest_after = 0;
+  const std::size_t latest = std::min(n / 3, kMostLoadBuckets);
   for (std::size_t i = n; i-- > 1;) {
     const double step = floors.bytes[i] - floors.bytes[i - 1];
-    if (3 * i <= n && step > kJumpShare * (floors.bytes[n - 1] - floors.bytes[i]) && step > kMuchLarger * largest_after)
+    if (i <= latest && step > kJumpShare * (floors.bytes[n - 1] - floors.bytes[i]) &&
+        step > kMuchLarger * largest_after)
       return i;
     largest_after = std::max(largest_after, step);
   }
@@ -230,7 +234,8 @@ bool Growth::changes_regime(const Scales& scales, std::size_t finest, Timestamp 
   const Fit late = line_through(floors, kink->at + 1, n);
   const double rise = late.slope_per_s * (floors.t.back() - knot_s);
   if (late.at(knot_s) - floors.bytes.front() < kSlower * rise) return false;
-  if (!(rise > 0) || bends(part(floors.t, kink->at + 1, n), part(floors.bytes, kink->at + 1, n), kRoundingShare * rise))
+  // The knot lies between two buckets: the points next to it are on neither line.
+  if (!(rise > 0) || bends(part(floors.t, kink->at + 2, n), part(floors.bytes, kink->at + 2, n), kRoundingShare * rise))
     return false;
   const Fit early = line_through(floors, 0, std::max<std::size_t>(kink->at + 1, 2));
   double t_s = knot_s;
@@ -270,7 +275,8 @@ Interval Growth::narrowed(const Interval& oom_in_s, Timestamp now) const {
 
 bool Growth::has_ended(const Scales& scales, std::size_t finest, bool stands, Timestamp now) {
   if (!lives_) return false;
-  const Level& level = scales.level(seen_level_);
+  // The last bucket of a coarser level may be from before the growth.
+  const Level& level = scales.level(std::min(seen_level_, this->level(scales, finest)));
   if (level.size() > 0 &&
       static_cast<double>(level.back().peak_bytes) < onset_bytes_ + kHalfKept * (high_bytes_ - onset_bytes_))
     return true;

@@ -130,10 +130,18 @@ bool Judge::confirm_at_end() {
   // The end of the file does not turn an uncertain creep into a leak.
   if (alerting() || !suspicion_.stands()) return false;
   const auto e = best();
-  if (!e || confidence_in(*e) < kConfirmedAtEnd || pause_of_rise(e->start, e->net_bytes).is_long()) return false;
+  if (!e || may_be_loading() || confidence_in(*e) < kConfirmedAtEnd || pause_of_rise(e->start, e->net_bytes).is_long())
+    return false;
   alert_ = suspicion_;
   at_end_ = true;
   return true;
+}
+
+bool Judge::may_be_loading() const {
+  auto e = whole_growth();
+  if (!e) e = best();
+  if (!e || is_told(*e, of_siblings(*e))) return false;
+  return (facts_ != nullptr && facts_->load(life_, e->start, e->end, e->net_bytes, false)) || most_of_load(*e) < 1;
 }
 
 /// The window's own probability, or the one held from before while the growth goes on. A jump is not that growth.
@@ -142,13 +150,16 @@ double Judge::confidence_in(const Evidence& e) const {
   return std::min(calibrated_rise(std::max(e.probability, held)), e.most_confidence);
 }
 
+/// Whether earlier runs, or siblings, show that the rise is no load.
+bool Judge::is_told(const Evidence& e, const SiblingsWord& siblings) const {
+  const auto known = experienced(e).kind;
+  return known == ExperienceWord::Kind::left || known == ExperienceWord::Kind::leaked || siblings.odds >= kNoDayOdds;
+}
+
 /// 1, unless the rise may be a load, or the first morning of a daily load, and earlier runs say nothing about such
 /// days.
 double Judge::most_confidence(const Evidence& e, const SiblingsWord& siblings) const {
-  // One that left the levels of its earlier runs, or stands alone among its siblings, does not load.
-  const auto known = experienced(e).kind;
-  const bool is_told = known == ExperienceWord::Kind::left || known == ExperienceWord::Kind::leaked;
-  const double load = is_told || siblings.odds >= kNoDayOdds ? 1 : most_of_load(e);
+  const double load = is_told(e, siblings) || is_full() ? 1 : most_of_load(e);
   if (load < 1) return load;
   if (!e.oom_in_s || (of_ == Of::creep && e.quiet_s >= kStoodStill * e.duration_s)) return 1;
   if (experience_ && experience_->knows_days({e.start, e.end, e.start_bytes, e.net_bytes})) return 1;
@@ -400,7 +411,7 @@ std::optional<Evidence> Judge::loading() const {
 /// Where nothing but the curve is known, a rise at the beginning of a life may be a load, straight or in stages: 1 if
 /// it cannot be.
 double Judge::most_of_load(const Evidence& e) const {
-  if (of_ != Of::series || is_full() || (facts_ != nullptr && facts_->worked(e.start, e.end))) return 1;
+  if (of_ != Of::series || (facts_ != nullptr && facts_->worked(e.start, e.end))) return 1;
   // A recording that begins in the middle of a life does not show how old the program is.
   if (!limit_bytes_ || life_bytes_ > kNothingShare * *limit_bytes_) return 1;
   return most_of_young_load(e, limit_bytes_, seconds_between(life_, e.start),

@@ -50,6 +50,7 @@ class Judge final : public Detector {
     return suspicion_.stands() || creeping_.suspects() || shifting_.suspects();
   }
   bool confirm_at_end() override;
+  [[nodiscard]] bool may_be_loading() const override;
   [[nodiscard]] Finding finding() const override;
   [[nodiscard]] AlertEnd last_end() const override { return end_; }
   [[nodiscard]] std::string last_end_reason() const override { return end_reason_; }
@@ -84,6 +85,7 @@ class Judge final : public Detector {
   [[nodiscard]] double confidence_in(const Evidence& e) const;
   [[nodiscard]] double most_confidence(const Evidence& e, const SiblingsWord& siblings) const;
   [[nodiscard]] double most_of_load(const Evidence& e) const;
+  [[nodiscard]] bool is_told(const Evidence& e, const SiblingsWord& siblings) const;
   [[nodiscard]] bool beyond_horizon(const Evidence& e) const;
   [[nodiscard]] std::optional<Evidence> best() const;
   [[nodiscard]] std::size_t finest_useful() const;
