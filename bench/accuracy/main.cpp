@@ -12,6 +12,7 @@
 #include "core/settings.hpp"
 #include "detect/detector.hpp"
 #include "families.hpp"
+#include "growths.hpp"
 #include "must_show.hpp"
 #include "recordings.hpp"
 #include "stories.hpp"
@@ -25,7 +26,7 @@ constexpr const char* kUsage =
 
   --split tune|test     which half of everything (tune)
   --seed N              of the generator (1)
-  --sections LIST       of first,seen,ranks,parts,crash,runs,ends,forecast,loads,recordings (all of them)
+  --sections LIST       of first,seen,ranks,parts,crash,runs,ends,forecast,growths,loads,recordings (all)
   --per-family N        generated traces a family: first runs and crashes (20)
   --seen N              programs a family with earlier runs and siblings (6)
   --ranks N             jobs of eight ranks a family (10)
@@ -33,6 +34,8 @@ constexpr const char* kUsage =
   --loads N             loads of models a family (200)
   --runs N              recordings of several runs of each kind (200)
   --examples            with those, a line for each that is told wrongly
+  --growths N           leaks a family, looked at each minute (12)
+  --scenarios FOLDER    scenario files, of which the leaks are looked at each minute, too
   --ends N              leaks of each class, for the forecast of their ends (400)
   --family NAME         of the generated, this family alone
   --traces FOLDER       others' recordings
@@ -47,8 +50,8 @@ constexpr const char* kUsage =
   --jobs N              threads (2)
 )";
 
-const std::set<std::string> kSections{"first", "seen", "ranks",    "parts", "crash",
-                                      "runs",  "ends", "forecast", "loads", "recordings"};
+const std::set<std::string> kSections{"first", "seen",     "ranks",   "parts", "crash",     "runs",
+                                      "ends",  "forecast", "growths", "loads", "recordings"};
 
 struct Options {
   Split split = Split::tune;
@@ -62,6 +65,8 @@ struct Options {
   std::uint64_t runs = 200;
   bool examples = false;
   std::uint64_t ends = 400;
+  std::uint64_t growths = 12;
+  std::string scenarios;
   std::string family;
   std::string traces;
   std::string recordings;
@@ -153,6 +158,10 @@ Options parse(int argc, char** argv) {
       o.examples = true;
     } else if (arg == "--ends") {
       o.ends = std::stoull(value(i));
+    } else if (arg == "--growths") {
+      o.growths = std::stoull(value(i));
+    } else if (arg == "--scenarios") {
+      o.scenarios = value(i);
     } else if (arg == "--parts") {
       o.parts = std::stoull(value(i));
     } else if (arg == "--family") {
@@ -240,6 +249,19 @@ void first_runs(const Options& o, std::span<const RivalInfo> rivals, Everything&
   if (!o.looks.empty()) std::ofstream(o.looks) << look_lines(all.first);
 }
 
+/// Leaks of which a growth is told at each minute.
+void growths(const Options& o) {
+  std::vector<Trace> traces = growing_traces(o.split, o.seed, o.growths);
+  if (!o.family.empty()) std::erase_if(traces, [&](const Trace& trace) { return trace.family != o.family; });
+  if (!o.scenarios.empty())
+    for (Trace& trace : leaking_scenarios(o.scenarios)) traces.push_back(std::move(trace));
+  if (!o.recordings.empty())
+    for (const Split split : {Split::tune, Split::test})
+      for (Trace& trace : own_recordings(o.recordings, split))
+        if (trace.label.leak) traces.push_back(std::move(trace));
+  print("One growth, looked at each minute", growths_table(traces, o.config, o.jobs));
+}
+
 void several_programs(const Options& o, Everything& all) {
   std::vector<Trace> traces = generated(o, part_families(), o.parts);
   all.parts = run_all(traces, o.config, {}, o.jobs);
@@ -289,6 +311,7 @@ int run(const Options& o) {
     all.ends = run_all(leaks_for_ends(o, o.ends), o.config, {}, o.jobs);
     print("The end, by fifths of life", ends_table(all.ends));
   }
+  if (asked("growths")) growths(o);
   if (asked("forecast")) {
     all.forecast = measure_forecast(20, 1000, o.seed, o.config, o.jobs);
     print("The forecast along the demo and along lines", all.forecast->tables);

@@ -92,7 +92,7 @@ void Session::note_suspicions() {
     for (const auto* stage : {&s.suspicions, &s.alerts})
       for (const Alert& a : *stage)
         played_.ours.suspicions.push_back(
-            {seconds_of(a.raised) - a.suspected_s.value_or(0), a.cleared ? seconds_of(*a.cleared) : now_s_});
+            {seconds_of(a.raised) - a.suspected_for_s.value_or(0), a.cleared ? seconds_of(*a.cleared) : now_s_});
   }
   std::sort(played_.ours.suspicions.begin(), played_.ours.suspicions.end(),
             [](const Alarm& a, const Alarm& b) { return a.raised_s < b.raised_s; });

@@ -58,6 +58,9 @@ export interface End {
   command: string;
   growth_bytes_per_s: number | null;
   onset: Time | null;
+  confidence: number | null;
+  r_squared: number | null;
+  while_loading: boolean;
   // end
 }
 
@@ -172,6 +175,7 @@ export interface Stall {
   judgement: "unclear" | "idle" | "stalled";
   cause: "unknown" | "waits" | "stopped" | "uninterruptible" | "exited" | "orphaned" | "collective" | "busy_loop" | "unread_requests";
   since: Time;
+  stalled_for_s: number;
   stalled_s: number;
   confidence: number;
   held_bytes: number;
@@ -286,6 +290,7 @@ export interface Alert {
   cleared: Time | null;
   lead_s: number | null;
   ended: "standing" | "released" | "process_ended" | "withdrawn" | "resumed";
+  suspected_for_s: number | null;
   suspected_s: number | null;
   end_reason: string;
   severity: Severity;

@@ -43,6 +43,9 @@ class End(NamedTuple):
     growth_bytes_per_s: Optional[float]
     onset: Optional[str]
     onset_s: Optional[float]
+    confidence: Optional[float]
+    r_squared: Optional[float]
+    while_loading: bool
     # end
 
 
@@ -148,6 +151,7 @@ class Alert:
     suspected_s: Optional[float]
     kind: str
     end_kind: Optional[str]
+    suspected_for_s: Optional[float]
     # end
     told: ToldAlert = ToldAlert()
 

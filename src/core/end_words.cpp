@@ -40,11 +40,20 @@ EndWords words_of_end(EndKind how) {
   return {};
 }
 
+EndWords words_of_end(const End& end) {
+  EndWords words = words_of_end(end.how);
+  if (!end.while_loading) return words;
+  words.plain = "ran out of memory while it loaded";
+  words.verdict = "ran out of memory while loading: it did not fit";
+  return words;
+}
+
 std::string reason_of_end(const End& end) {
   const std::string who = end.pid != 0 ? fmt::format("pid {}", end.pid) : "its process";
   const std::string level = format_bytes(static_cast<double>(end.used_bytes));
   switch (end.how) {
     case EndKind::out_of_memory:
+      if (end.while_loading) return fmt::format("memory ran out at {} while {} loaded: it did not fit", level, who);
       return fmt::format("memory ran out at {}, and {} ended", level, who);
     case EndKind::ended_near_limit:
       return fmt::format("{} ended near the limit, at {}", who, level);

@@ -24,6 +24,8 @@ struct EndWords {
 };
 
 EndWords words_of_end(EndKind how);
+/// The same of an end of which more is known: whether its program loaded.
+EndWords words_of_end(const End& end);
 
 /// Why an alert ended with its run: "memory ran out at 24.0 GiB, and pid 4242 ended".
 std::string reason_of_end(const End& end);

@@ -33,12 +33,17 @@ struct Stall {
   StallJudgement judgement = StallJudgement::unclear;
   StallCause cause = StallCause::unknown;
   Timestamp since;                    ///< its last observed progress, or the beginning of the watch
-  double stalled_s = 0;               ///< from then to the last reading
+  double stalled_for_s = 0;           ///< from then to the last reading
   double confidence = 0;              ///< 0..1, in the judgement: a weight of evidence, not a measured frequency
   std::uint64_t held_bytes = 0;       ///< on all devices
   std::string what;                   ///< what it is: "Jupyter kernel"
   std::vector<std::string> evidence;  ///< in words, the strongest first
   friend bool operator==(const Stall&, const Stall&) = default;
 };
+
+/// The old name of stalled_for_s, kept for one release.
+inline double stalled_s(const Stall& stall) {
+  return stall.stalled_for_s;
+}
 
 }  // namespace vramtrack

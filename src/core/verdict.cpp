@@ -118,4 +118,8 @@ std::optional<double> lead_s(const Alert& alert) {
   return seconds_between(alert.raised, *alert.cleared);
 }
 
+std::optional<double> suspected_s(const Alert& alert) {
+  return alert.suspected_for_s;
+}
+
 }  // namespace vramtrack

@@ -144,6 +144,9 @@ struct End {
   std::uint64_t used_bytes = 0;              ///< of the series, at `time`
   std::optional<double> growth_bytes_per_s;  ///< at `time`, where it grew
   std::optional<Timestamp> onset;            ///< of that growth
+  std::optional<double> confidence;          ///< that it was a leak, as told last
+  std::optional<double> r_squared;           ///< of that growth
+  bool while_loading = false;                ///< memory ran out while its program loaded, or may have: it did not fit
 };
 
 /// One stretch in which a device was in use: more than a driver keeps for itself, or than other programs held before.
@@ -183,13 +186,15 @@ struct Alert {
   AlertEnd ended = AlertEnd::standing;
   Severity severity = Severity::watch;
   Finding finding;
-  std::optional<double> suspected_s;  ///< how long it was suspected before it was raised
-  std::string end_reason;             ///< in words, when it ended
+  std::optional<double> suspected_for_s;  ///< how long it was suspected before it was raised
+  std::string end_reason;                 ///< in words, when it ended
   AlertKind kind = AlertKind::leak;
   std::optional<EndKind> end_kind;  ///< if it ended with its run: how that ended
 };
 
 /// Seconds from when an alert was raised to its actual end; nullopt while it stands. Derived: `cleared` minus `raised`.
 std::optional<double> lead_s(const Alert& alert);
+/// The old name of suspected_for_s, kept for one release.
+std::optional<double> suspected_s(const Alert& alert);
 
 }  // namespace vramtrack

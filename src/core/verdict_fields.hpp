@@ -126,7 +126,12 @@ inline constexpr auto kFields<End> = std::make_tuple(
     field("used_bytes", &End::used_bytes, {.end = 4}, "of the series, at that time"),
     field("command", &End::command, {.end = 5}, "of the process that ended", {.null_when_none = true}),
     field("growth_bytes_per_s", &End::growth_bytes_per_s, {.end = 6}, "at that time; null: it did not grow"),
-    field("onset", &End::onset, {.end = 7}, "when that growth began"));
+    field("onset", &End::onset, {.end = 7}, "when that growth began"),
+    field("confidence", &End::confidence, {.end = 8}, "probability that it was a leak, as last told",
+          {.unit = Unit::ratio}),
+    field("r_squared", &End::r_squared, {.end = 9}, "how well a straight line fits that growth", {.unit = Unit::ratio}),
+    field("while_loading", &End::while_loading, {.end = 10},
+          "memory ran out while the program loaded, or may have: it did not fit, and did not leak"));
 
 template <>
 inline constexpr auto kFields<Run> = std::make_tuple(
@@ -171,7 +176,9 @@ inline constexpr auto kFields<Alert> = std::make_tuple(
     field("ended", &Alert::ended, {.alert = 4},
           "`standing`; `released`: the memory was released; `process_ended`; `withdrawn`: the evidence did not hold; "
           "`resumed`: the process makes progress again"),
-    field("suspected_s", &Alert::suspected_s, {.alert = 12}, "for how long it was suspected before it was raised",
+    field("suspected_for_s", &Alert::suspected_for_s, {.alert = 15},
+          "for how long it was suspected before it was raised", {.unit = Unit::seconds, .columns = "suspected_s"}),
+    field("suspected_s", &suspected_s, {.alert = 12}, "the old name of `suspected_for_s`, until the next release",
           {.unit = Unit::seconds}),
     field("end_reason", &Alert::end_reason, {}, "why it ended, in words"),
     field("severity", &Alert::severity, {.alert = 7}, "the highest severity that the alert reached"),
@@ -190,7 +197,10 @@ inline constexpr auto kFields<Stall> = std::make_tuple(
           "`waits`, `stopped`, `uninterruptible`, `exited`, `orphaned`, `collective`, `busy_loop`, `unread_requests`, "
           "`unknown`"),
     field("since", &Stall::since, {.stall = 3}, "the last progress that was seen, or the beginning of the watch"),
-    field("stalled_s", &Stall::stalled_s, {.stall = 4}, "for how long no progress was seen", {.unit = Unit::seconds}),
+    field("stalled_for_s", &Stall::stalled_for_s, {.stall = 9}, "for how long no progress was seen",
+          {.unit = Unit::seconds}),
+    field("stalled_s", &stalled_s, {.stall = 4}, "the old name of `stalled_for_s`, until the next release",
+          {.unit = Unit::seconds}),
     field("confidence", &Stall::confidence, {.stall = 5},
           "in the judgement; it weighs the evidence and is not a measured frequency", {.unit = Unit::ratio}),
     field("held_bytes", &Stall::held_bytes, {.stall = 6}, "memory that the process holds, on all devices"),

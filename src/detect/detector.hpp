@@ -71,6 +71,9 @@ class Detector {
   /// The series is a recording and has ended: confirms a suspicion that is certain enough. Returns whether it did.
   virtual bool confirm_at_end() { return false; }
 
+  /// Whether what rises now is a load, or may be one as far as is known: if memory runs out, the program did not fit.
+  [[nodiscard]] virtual bool may_be_loading() const { return false; }
+
   /// The opinion after the last sample. May cost microseconds.
   [[nodiscard]] virtual Finding finding() const = 0;
 

@@ -170,6 +170,15 @@ double quiet_before(const Window& w, const Evidence& e) {
   return std::max(0.0, seen_s - kSeemingQuiet * e.duration_s);
 }
 
+/// The bucket that holds `time`, the first one if all are later; nullopt if too few follow for a window.
+std::optional<std::size_t> bucket_at(const Scales& scales, std::size_t k, Timestamp time) {
+  const Level& level = scales.level(k);
+  std::size_t first = 0;
+  while (first + 1 < level.size() && scales.end_of(k, level[first].slot) <= time) ++first;
+  if (first + kMinIncrements >= level.size()) return std::nullopt;
+  return first;
+}
+
 std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& context) {
   Evidence e;
   e.level = w.k;
@@ -214,7 +223,9 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
   if (e.quiet_s >= kLongQuiet * e.duration_s && e.noise > kSlightNoise)
     e.noise = std::clamp(kLevelChanges * std::max(order_by_chance(w), 1 / std::tgamma(e.rises + 1)),
                          e.noise / kMostByOrder, e.noise);
-  const bool young = context.limit_bytes &&
+  // What follows a load at a rate of its own is not the ramp with which the program began.
+  const bool follows = context.regime && e.start >= *context.regime;
+  const bool young = !follows && context.limit_bytes &&
                      e.start_bytes - context.first_bytes > kLoadedShare * (*context.limit_bytes - context.first_bytes);
   e.cycle = (spans_cycles ? kCyclesRamp : 1.0) * ramp_weight(e.duration_s, life_s, e.quiet_s, young);
   if (e.plateau_bytes && context.limit_bytes && *e.plateau_bytes > *context.limit_bytes)
@@ -252,7 +263,11 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
   const std::size_t last = level.size() - 1;
   std::optional<Evidence> result;
   Starts seen;
-  for (const Start& start : starts_of(level)) {
+  Starts starts = starts_of(level);
+  if (context.regime)
+    if (const auto first = bucket_at(scales, k, *context.regime))
+      for (std::size_t bet = 0; bet < kBets; ++bet) starts.push_back({*first, bet, nats_since(level, *first, bet)});
+  for (const Start& start : starts) {
     const double nats = std::max(0.0, start.nats - std::log(static_cast<double>(kBets)));  // the bets are mixed
     if (noise_weight(nats, 0) > kHopelessNoise) continue;
     Start from = start;
@@ -266,6 +281,19 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
     if (e && (!result || rank(*e) > rank(*result))) result = e;
   }
   return result;
+}
+
+std::optional<Evidence> weigh_from(const Scales& scales, std::size_t k, Timestamp start,
+                                   const EvidenceContext& context) {
+  const Level& level = scales.level(k);
+  const auto first = bucket_at(scales, k, start);
+  if (!first) return std::nullopt;
+  std::size_t bet = 0;
+  for (std::size_t other = 1; other < kBets; ++other)
+    if (nats_since(level, *first, other) > nats_since(level, *first, bet)) bet = other;
+  const double nats = std::max(0.0, nats_since(level, *first, bet) - std::log(static_cast<double>(kBets)));
+  return weigh_window({scales, level, k, *first, level.size() - 1, nats, static_cast<double>(level.moves(bet))},
+                      context);
 }
 
 }  // namespace vramtrack

@@ -14,10 +14,11 @@ inline constexpr double kStoppedGaps = 3;
 /// What the window must be judged against.
 struct EvidenceContext {
   std::optional<double> limit_bytes;
-  double leak_prior = 0.1;      ///< share of growing series that leak; the larger it is, the less rivals weigh
-  double min_duration_s = 300;  ///< a shorter growth is not material, unless memory ends sooner
-  double min_growth_bytes = 0;  ///< a smaller growth is not material
-  double first_bytes = 0;       ///< where the series began, or its program as far as it was seen
+  double leak_prior = 0.1;          ///< share of growing series that leak; the larger it is, the less rivals weigh
+  double min_duration_s = 300;      ///< a shorter growth is not material, unless memory ends sooner
+  double min_growth_bytes = 0;      ///< a smaller growth is not material
+  double first_bytes = 0;           ///< where the series began, or its program as far as it was seen
+  std::optional<Timestamp> regime;  ///< since when the series rises at a rate of its own: a window may begin there
 };
 
 /// One window, from `start` to `end`, of one level. Rival explanations carry weights relative to a leak's 1;
@@ -64,5 +65,9 @@ struct Evidence {
 /// The most probable window of level `k` that ends at its last bucket, over a few candidate starts; nullopt
 /// when the level has too few buckets or its floor does not rise. O(48).
 std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const EvidenceContext& context);
+
+/// The window of level `k` that begins at `start`, whatever it shows; nullopt as above. O(48).
+std::optional<Evidence> weigh_from(const Scales& scales, std::size_t k, Timestamp start,
+                                   const EvidenceContext& context);
 
 }  // namespace vramtrack

@@ -16,19 +16,8 @@ constexpr double kMostAutocorrelation = 0.95;
 /// Points below which nothing is forecast, and below which no parabola is tried.
 constexpr std::size_t kLeastPoints = 3;
 constexpr std::size_t kParabolaPoints = 6;
-/// Parameters of a line, of a parabola, and of two lines that meet: three, and three for the knot, which is searched
-/// for (Friedman, Multivariate adaptive regression splines, Annals of Statistics 19, 1991, section 3.6).
-constexpr int kLineParameters = 2;
-constexpr int kParabolaParameters = 3;
-constexpr int kKinkParameters = 6;
 /// The curvature of a parabola must be at least this many standard errors: 1 %, two-sided.
 constexpr double kCurvatureErrors = 2.6;
-/// A line that misses the floors by this share of their rise fits as well as can be determined: buckets and pages round
-/// by more.
-constexpr double kRoundingShare = 0.001;
-/// If the part before a kink makes up less than this share of the rise, the growth began at the kink. A leak that was
-/// slow before has more.
-constexpr double kStandShare = 0.05;
 /// If the Theil-Sen slope is below this share of the mean rate, most pairs of floors lie on one tread of a staircase:
 /// the mean rate is then the better middle.
 constexpr double kTreadShare = 0.5;
@@ -191,6 +180,16 @@ std::optional<KinkTime> leave_out_what_is_before_a_kink(Stretch& stretch, double
 }
 
 }  // namespace
+
+bool bends(const std::vector<double>& t, const std::vector<double>& y, double rounding) {
+  const double least_squares = static_cast<double>(t.size()) * rounding * rounding;
+  const auto parabola = parabola_through(t, y, least_squares);
+  if (!parabola) return false;
+  const Fit line = fit_slope(moments_of(t, y));
+  double squares = 0;
+  for (std::size_t i = 0; i < t.size(); ++i) squares += line.residual(t[i], y[i]) * line.residual(t[i], y[i]);
+  return explains_better(parabola->squares, squares, least_squares, t.size(), kParabolaParameters - kLineParameters);
+}
 
 Forecast forecast(const Scales& scales, const Evidence& window, std::optional<double> limit_bytes) {
   const double width_s = Scales::width_s(window.level);

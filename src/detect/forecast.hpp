@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "core/verdict.hpp"
 #include "detect/evidence.hpp"
@@ -22,5 +23,8 @@ struct Forecast {
 /// docs/detectors/judge.md: the slope's error, the increments' diffusion (inverse Gaussian, CV^2 = D / (h b)), and a
 /// change of rate that grows with how far beyond the window the forecast looks. O(48^2).
 Forecast forecast(const Scales& scales, const Evidence& window, std::optional<double> limit_bytes);
+
+/// Whether a parabola explains (t, y) better than a line; residuals of `rounding` are none. O(n).
+bool bends(const std::vector<double>& t, const std::vector<double>& y, double rounding);
 
 }  // namespace vramtrack

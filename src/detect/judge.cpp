@@ -6,6 +6,7 @@
 
 #include "core/format.hpp"
 #include "detect/calibration.hpp"
+#include "detect/forecast.hpp"
 #include "detect/rivals.hpp"
 
 namespace vramtrack {
@@ -26,6 +27,8 @@ constexpr double kLateLeft_s = kSecondsPerHour;
 constexpr double kLateLifeShare = 0.25;
 /// If a rise's siblings stand still and give it these odds, it is not part of a daily load; three siblings are enough.
 constexpr double kNoDayOdds = 2;
+/// A growth begins with this share of min-growth-mb.
+constexpr double kGrowthShare = 0.125;
 /// A growth goes on unchanged if, since its evidence was strongest, it has risen at no less than this share of its rate
 /// then. A slower one is slowing down.
 constexpr double kSameRate = 0.5;
@@ -82,7 +85,10 @@ constexpr double kAboutAsProbable = 0.03;
 }  // namespace
 
 EvidenceContext Judge::context() const {
-  return {limit_bytes_, config_.leak_prior, min_duration_s(), min_growth_bytes(), static_cast<double>(epoch_first_)};
+  EvidenceContext out{
+      limit_bytes_, config_.leak_prior, min_duration_s(), min_growth_bytes(), static_cast<double>(epoch_first_), {}};
+  if (growth_.follows_another()) out.regime = growth_.onset();
+  return out;
 }
 
 /// The coarsest level whose buckets still hold one sample each, else the finest of all: finer ones show the same.
@@ -124,10 +130,18 @@ bool Judge::confirm_at_end() {
   // The end of the file does not turn an uncertain creep into a leak.
   if (alerting() || !suspicion_.stands()) return false;
   const auto e = best();
-  if (!e || confidence_in(*e) < kConfirmedAtEnd || pause_of_rise(e->start, e->net_bytes).is_long()) return false;
+  if (!e || may_be_loading() || confidence_in(*e) < kConfirmedAtEnd || pause_of_rise(e->start, e->net_bytes).is_long())
+    return false;
   alert_ = suspicion_;
   at_end_ = true;
   return true;
+}
+
+bool Judge::may_be_loading() const {
+  auto e = whole_growth();
+  if (!e) e = best();
+  if (!e || is_told(*e, of_siblings(*e))) return false;
+  return (facts_ != nullptr && facts_->load(life_, e->start, e->end, e->net_bytes, false)) || most_of_load(*e) < 1;
 }
 
 /// The window's own probability, or the one held from before while the growth goes on. A jump is not that growth.
@@ -136,13 +150,16 @@ double Judge::confidence_in(const Evidence& e) const {
   return std::min(calibrated_rise(std::max(e.probability, held)), e.most_confidence);
 }
 
+/// Whether earlier runs, or siblings, show that the rise is no load.
+bool Judge::is_told(const Evidence& e, const SiblingsWord& siblings) const {
+  const auto known = experienced(e).kind;
+  return known == ExperienceWord::Kind::left || known == ExperienceWord::Kind::leaked || siblings.odds >= kNoDayOdds;
+}
+
 /// 1, unless the rise may be a load, or the first morning of a daily load, and earlier runs say nothing about such
 /// days.
 double Judge::most_confidence(const Evidence& e, const SiblingsWord& siblings) const {
-  // One that left the levels of its earlier runs, or stands alone among its siblings, does not load.
-  const auto known = experienced(e).kind;
-  const bool is_told = known == ExperienceWord::Kind::left || known == ExperienceWord::Kind::leaked;
-  const double load = is_told || siblings.odds >= kNoDayOdds ? 1 : most_of_load(e);
+  const double load = is_told(e, siblings) || is_full() ? 1 : most_of_load(e);
   if (load < 1) return load;
   if (!e.oom_in_s || (of_ == Of::creep && e.quiet_s >= kStoodStill * e.duration_s)) return 1;
   if (experience_ && experience_->knows_days({e.start, e.end, e.start_bytes, e.net_bytes})) return 1;
@@ -220,6 +237,7 @@ const Derived* Judge::spokesman() const {
 void Judge::on_close(std::uint32_t mask) {
   if ((mask & 1U) != 0) on_finest();
   if (!goes_on_as_held()) held_ = {};
+  if (growth_.has_ended(scales_, finest_useful(), alert_.stands() || suspicion_.stands(), last_)) growth_.end();
   if (held_.probability <= 0) was_slow_ = false;
   const std::size_t from = finest_useful();
   for (std::size_t k = from; k < Scales::kLevels; ++k)
@@ -311,6 +329,7 @@ void Judge::restart(bool keep_highs) {
   probability_.fill(0);
   loads_.fill(false);
   held_ = {};
+  growth_.end();
   suspicion_.forget_looks();
   alert_.forget_looks();
   skip_.fill(0);
@@ -334,8 +353,12 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   auto e = weigh(scales_, k, context());
   if (!e) return e;
   const bool of_its_own = e->quiet_s >= kOwnQuiet * e->duration_s;
+  // Nor is what follows a faster rise at a rate of its own: a window that reaches back over the change binds nothing.
+  const auto is_of_another = [&](Timestamp start) {
+    return growth_.follows_another() && e->start >= growth_.onset() && start < growth_.onset();
+  };
   for (std::size_t j = k + 1; !of_its_own && j < Scales::kLevels; ++j)
-    if (seconds_between(going_[j].start, e->start) > kFurtherBack * e->duration_s)
+    if (!is_of_another(going_[j].start) && seconds_between(going_[j].start, e->start) > kFurtherBack * e->duration_s)
       e->probability = std::min(e->probability, going_[j].probability);
   if (load_of(e->start, e->end, e->net_bytes)) {
     e->loads = true;
@@ -388,7 +411,7 @@ std::optional<Evidence> Judge::loading() const {
 /// Where nothing but the curve is known, a rise at the beginning of a life may be a load, straight or in stages: 1 if
 /// it cannot be.
 double Judge::most_of_load(const Evidence& e) const {
-  if (of_ != Of::series || is_full() || !limit_bytes_) return 1;
+  if (of_ != Of::series || !limit_bytes_) return 1;
   // A recording that begins in the middle of a life does not show how old the program is.
   if (!began_ && life_bytes_ > kNothingShare * *limit_bytes_) return 1;
   return most_of_young_load(e, *limit_bytes_,
@@ -422,8 +445,12 @@ void Judge::weigh_level(std::size_t k) {
     // A growth that would fill the memory only beyond the horizon does not keep an alert standing.
     probability_[k] = beyond_horizon(*e) ? 0 : static_cast<float>(e->probability);
     // That the rise of the siblings ended is new evidence, not something that a window forgot.
-    if (siblings_ && held_.probability > e->probability && of_siblings(*e).explains()) held_ = {};
+    if (siblings_ && held_.probability > e->probability && of_siblings(*e).explains()) {
+      held_ = {};
+      growth_.doubt();
+    }
     if (e->loads && held_.start >= e->start) held_ = {};
+    if (e->loads && growth_.lives() && growth_.onset() >= e->start) growth_.end();
     if (!e->loads && e->admissible() && e->probability >= held_.probability)
       held_ = {e->probability,
                e->start,
@@ -433,6 +460,7 @@ void Judge::weigh_level(std::size_t k) {
                e->net_bytes / e->duration_s,
                kStoppedGaps * std::max(e->longest_gap_s, Scales::width_s(k)),
                !beyond_horizon(*e)};
+    follow_growth(*e);
     // A full window changes little from one bucket to the next.
     const bool near = !alert_.stands() && e->probability >= kNearAlarm && !beyond_horizon(*e);
     // A growth that waits for a morning to be over waits for hours: every other close is soon enough.
@@ -444,6 +472,20 @@ void Judge::weigh_level(std::size_t k) {
     was_slow_ = true;
   suspicion_.look(k, e && suspects(*e) ? &*e : nullptr);
   alert_.look(k, e && confirms(*e) ? &*e : nullptr);
+}
+
+void Judge::follow_growth(const Evidence& e) {
+  if (e.loads || !rises(e) || e.net_bytes < kGrowthShare * min_growth_bytes()) return;
+  growth_.see(scales_, finest_useful(), e, confidence_in(e), last_);
+  if (!growth_.wants_forecast(last_)) return;
+  const auto whole = whole_growth();
+  growth_.foretell(whole ? forecast(scales_, *whole, limit_bytes_).oom_in_s : std::nullopt, last_);
+}
+
+/// The present growth from its onset on, at the finest level that reaches back to it.
+std::optional<Evidence> Judge::whole_growth() const {
+  if (!growth_.lives()) return std::nullopt;
+  return weigh_from(scales_, growth_.level(scales_, finest_useful()), growth_.onset(), context());
 }
 
 void Judge::end(Standing& standing, AlertEnd end, std::string reason) {

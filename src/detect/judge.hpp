@@ -17,6 +17,7 @@
 #include "detect/evidence.hpp"
 #include "detect/experience.hpp"
 #include "detect/facts.hpp"
+#include "detect/growth.hpp"
 #include "detect/pause.hpp"
 #include "detect/period.hpp"
 #include "detect/scales.hpp"
@@ -54,6 +55,7 @@ class Judge final : public Detector {
     return suspicion_.stands() || creeping_.suspects() || shifting_.suspects();
   }
   bool confirm_at_end() override;
+  [[nodiscard]] bool may_be_loading() const override;
   [[nodiscard]] Finding finding() const override;
   [[nodiscard]] AlertEnd last_end() const override { return end_; }
   [[nodiscard]] std::string last_end_reason() const override { return end_reason_; }
@@ -88,11 +90,15 @@ class Judge final : public Detector {
   [[nodiscard]] double confidence_in(const Evidence& e) const;
   [[nodiscard]] double most_confidence(const Evidence& e, const SiblingsWord& siblings) const;
   [[nodiscard]] double most_of_load(const Evidence& e) const;
+  [[nodiscard]] bool is_told(const Evidence& e, const SiblingsWord& siblings) const;
   [[nodiscard]] bool beyond_horizon(const Evidence& e) const;
   [[nodiscard]] std::optional<Evidence> best() const;
   [[nodiscard]] std::size_t finest_useful() const;
   [[nodiscard]] bool goes_on_as_held() const;
-  [[nodiscard]] bool tells_of(const Evidence& e) const;
+  void follow_growth(const Evidence& e);
+  [[nodiscard]] std::optional<Evidence> whole_growth() const;
+  [[nodiscard]] static bool rises(const Evidence& e);
+  [[nodiscard]] static bool tells_of(const Evidence& e);
   void describe_settling(Finding& f, const Evidence& e) const;
   void describe_load(Finding& f, const Evidence& e) const;
   void describe_rise(Finding& f, const Evidence& e) const;
@@ -151,6 +157,7 @@ class Judge final : public Detector {
     double gap_s = 0;            ///< how long it may stand still
     bool ends_in_sight = false;  ///< it would fill the memory before the horizon
   } held_;
+  Growth growth_;
   bool was_slow_ = false;  ///< the present growth was slow_growth: its end lay beyond the horizon
   std::array<std::uint8_t, Scales::kLevels> skip_{};  ///< closes until the level is weighed again
   Standing suspicion_;

@@ -109,6 +109,8 @@ Finding Judge::derived_finding(const Derived& derived) const {
     if (f.oom_in_s) f.oom_if_growth_continues_s = f.oom_in_s->mid;
     f.oom_in_s.reset();
   }
+  // It is the same growth, seen beneath the load.
+  if (growth_.lives() && f.onset) f.onset = growth_.onset();
   if (&derived == &shifting_) {
     f.because = "low, middle and high levels all rise (quantiles of blocks of ten minutes): " + f.because;
     return f;
@@ -122,9 +124,12 @@ Finding Judge::derived_finding(const Derived& derived) const {
 }
 
 /// Whether the series rises, whatever the reason: likelier than chance, and going on.
-bool Judge::tells_of(const Evidence& e) const {
-  return e.admissible() && e.net_bytes >= kGrowingBytes &&
-         (e.probability >= kGrowingProbability || e.noise <= kToldNoise);
+bool Judge::rises(const Evidence& e) {
+  return e.admissible() && (e.probability >= kGrowingProbability || e.noise <= kToldNoise);
+}
+
+bool Judge::tells_of(const Evidence& e) {
+  return rises(e) && e.net_bytes >= kGrowingBytes;
 }
 
 void Judge::describe_settling(Finding& f, const Evidence& e) const {
@@ -172,22 +177,26 @@ void Judge::describe_pause(Finding& f, const std::optional<Evidence>& e) const {
   f.pattern = Pattern::unknown;
   if (e) {
     f.confidence = calibrated_rest(e->probability);
-    f.onset = e->start;
+    f.onset = growth_.lives() ? growth_.onset() : e->start;
     f.pattern = shape_of(scales_, *e, forecast(scales_, *e, std::nullopt).r_squared);
   }
   f.because = pause_words(alert_, last_, "the alert will be withdrawn");
 }
 
-void Judge::describe_rise(Finding& f, const Evidence& e) const {
+/// `shown`: the window that shows it best. What is told is told of the whole growth.
+void Judge::describe_rise(Finding& f, const Evidence& shown) const {
+  const auto whole = whole_growth();
+  const Evidence& e = whole ? *whole : shown;
   const Forecast forecasted = forecast(scales_, e, limit_bytes_);
   f.leak = alert_.stands();
-  f.confidence = confidence_in(e);
+  f.confidence = confidence_in(shown);
+  if (whole) f.confidence = std::max(f.confidence, growth_.confidence());
   f.growth_bytes_per_s = forecasted.growth_bytes_per_s;
   f.r_squared = forecasted.r_squared;
-  f.onset = e.start + from_seconds(forecasted.begins_s);
+  f.onset = whole ? growth_.onset() : e.start + from_seconds(forecasted.begins_s);
   if (alert_.stands())
     f.state = State::leaking;
-  else if (e.net_bytes >= min_growth_bytes() && f.confidence >= config_.confidence_threshold && beyond_horizon(e))
+  else if (e.net_bytes >= min_growth_bytes() && f.confidence >= config_.confidence_threshold && beyond_horizon(shown))
     f.state = State::slow_growth;
   else
     f.state = State::growing;
@@ -196,8 +205,10 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
   if (oom_in_s)
     for (double* at : {&oom_in_s->low, &oom_in_s->mid, &oom_in_s->high})
       *at = std::max(0.0, *at - seconds_between(e.end, last_));
+  if (oom_in_s && whole) oom_in_s = growth_.narrowed(*oom_in_s, last_);
   if (alert_.stands() || f.state == State::slow_growth) {
-    f.pattern = shape_of(scales_, e, forecasted.r_squared);
+    f.pattern =
+        shape_of(scales_, shown, whole ? forecast(scales_, shown, std::nullopt).r_squared : forecasted.r_squared);
     f.oom_in_s = oom_in_s;
     if (f.pattern == Pattern::sudden_spike) f.spike = SpikeOutcome::still_growing;
   }
@@ -208,16 +219,16 @@ void Judge::describe_rise(Finding& f, const Evidence& e) const {
       format_span(Scales::width_s(e.level)), chance_words(e.nats),
       e.centroid >= 0.5 ? "not slowing" : fmt::format("centre of growth at {:.2f} of the span", e.centroid),
       e.co_moving ? "peaks rise with it" : "peaks do not rise with it");
-  if (e.new_high) f.because += ", above all seen before";
-  if (experience_) f.because += experience_->describe(experienced(e));
-  f.because += of_siblings(e).describe();
-  if (precedent_odds(e) > 0)
+  if (shown.new_high) f.because += ", above all seen before";
+  if (experience_) f.because += experience_->describe(experienced(shown));
+  f.because += of_siblings(shown).describe();
+  if (precedent_odds(shown) > 0)
     f.because +=
         precedent_->ran_out == 1
             ? "; an earlier run grew at about this rate and ran out of memory"
             : fmt::format("; {} earlier runs grew at about this rate and ran out of memory", precedent_->ran_out);
   // While it waits for that, and if the end of a recording has decided.
-  if (e.most_confidence < 1 && (f.state == State::growing || f.stage == Stage::confirmed_at_end))
+  if (shown.most_confidence < 1 && (f.state == State::growing || f.stage == Stage::confirmed_at_end))
     f.because += "; it may be the morning of a daily load: another day will show";
   if (f.state == State::growing) {
     f.because += f.stage == Stage::suspected ? "; suspected, not confirmed yet" : "; not yet decidable";

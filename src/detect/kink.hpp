@@ -7,6 +7,18 @@
 
 namespace vramtrack {
 
+/// Parameters of a line, of a parabola, and of two lines that meet: three, and three for the knot, which is searched
+/// for (Friedman, Multivariate adaptive regression splines, Annals of Statistics 19, 1991, section 3.6).
+inline constexpr int kLineParameters = 2;
+inline constexpr int kParabolaParameters = 3;
+inline constexpr int kKinkParameters = 6;
+/// A line that misses the floors by this share of their rise fits as well as can be determined: buckets and pages round
+/// by more.
+inline constexpr double kRoundingShare = 0.001;
+/// If the part before a kink makes up less than this share of the rise, the growth began at the kink. A leak that was
+/// slow before has more.
+inline constexpr double kStandShare = 0.05;
+
 /// Two straight lines that meet at a point of the stretch.
 struct Kink {
   std::size_t at = 0;  ///< index of the point at which they meet

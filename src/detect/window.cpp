@@ -33,13 +33,15 @@ Starts starts_of(const Level& level) {
       if (rise_at(level, i) > rise_at(level, jump)) jump = i;
     const double net = static_cast<double>(level[last].floor_bytes - level[from].floor_bytes);
     if (rise_at(level, jump) > kJumpShare * net && last - jump >= kMinIncrements)
-      for (std::size_t bet = 0; bet < kBets; ++bet) {
-        double sum = 0;
-        for (std::size_t i = jump + 1; i <= last; ++i) sum += static_cast<double>(level[i].gain_nats[bet]);
-        starts.push_back({jump, bet, sum});
-      }
+      for (std::size_t bet = 0; bet < kBets; ++bet) starts.push_back({jump, bet, nats_since(level, jump, bet)});
   }
   return starts;
+}
+
+double nats_since(const Level& level, std::size_t first, std::size_t bet) {
+  double sum = 0;
+  for (std::size_t i = first + 1; i < level.size(); ++i) sum += static_cast<double>(level[i].gain_nats[bet]);
+  return sum;
 }
 
 std::size_t without_flat_beginning(const Level& level, std::size_t first) {

@@ -43,7 +43,7 @@ class Starts {
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
  private:
-  std::array<Start, 2 * kBets> items_{};
+  std::array<Start, 3 * kBets> items_{};  ///< of starts_of(), and one more for each bet
   std::size_t size_ = 0;
 };
 
@@ -51,6 +51,9 @@ class Starts {
 /// hide it. O(48).
 /// REQUIRES: more than kMinIncrements buckets.
 Starts starts_of(const Level& level);
+
+/// The evidence of the buckets after `first`, by one bet.
+double nats_since(const Level& level, std::size_t first, std::size_t bet);
 
 /// Flat buckets before the growth began are not part of it: the last bucket that is about as low as `first`.
 std::size_t without_flat_beginning(const Level& level, std::size_t first);

@@ -21,7 +21,9 @@ void take_first_alert(SeriesState& total) {
 
 }  // namespace
 
+/// What did not fit has not leaked: an alert that took its load for a leak is withdrawn.
 WhyOver with_its_run(const End& end) {
+  if (end.while_loading) return {AlertEnd::withdrawn, reason_of_end(end), end.how};
   return {AlertEnd::process_ended, reason_of_end(end), end.how};
 }
 
@@ -30,6 +32,8 @@ void Endings::take_growth(End& end, const SeriesState& series, const Finding& fi
   if (!grows(finding)) return;
   end.growth_bytes_per_s = finding.growth_bytes_per_s.mid;
   end.onset = finding.onset;
+  end.confidence = finding.confidence;
+  end.r_squared = finding.r_squared;
   // The onset is estimated anew with each sample; it cannot be later than the alert.
   if (end.onset && series.alerting) end.onset = std::min(*end.onset, series.alerts.back().raised);
 }
@@ -117,6 +121,7 @@ End Endings::end_at(const SeriesState& s) const {
   End end;
   end.time = has_fallen ? s.top_time : s.last_time;
   end.used_bytes = has_fallen ? s.top_bytes : s.last_bytes;
+  end.while_loading = s.detector && s.detector->may_be_loading();
   return end;
 }
 
@@ -138,6 +143,7 @@ End Endings::end_of_process(const SeriesState& s, bool ran_out) const {
 
 void Endings::process_ends(SeriesState& s, bool ran_out) {
   End its = end_of_process(s, ran_out);
+  its.while_loading = its.while_loading && its.how == EndKind::out_of_memory;
   SeriesState* const total = table_.device_of(s).used;
   if (total != nullptr && s.key.metric == Metric::process_used) {
     const auto is_its_end = [&] {
@@ -147,7 +153,11 @@ void Endings::process_ends(SeriesState& s, bool ran_out) {
     };
     if (!is_its_end()) end_device_with(*total, s, its);
     // How much the device had left is better evidence than how much the process had left.
-    if (is_its_end()) its.how = total->device->last_end->how = std::max(its.how, total->device->last_end->how);
+    if (is_its_end()) {
+      End& of_device = *total->device->last_end;
+      its.how = of_device.how = std::max(its.how, of_device.how);
+      its.while_loading = of_device.while_loading;
+    }
   }
   s.end(std::move(its));
 }
@@ -191,6 +201,7 @@ LastFigures Endings::last_figures(const SeriesState& s, const End& end) const {
 
 /// `gone_at`: the first reading without it.
 void Endings::device_ends(SeriesState& total, End end, std::uint64_t process_bytes, Timestamp gone_at) {
+  end.while_loading = end.while_loading && end.how == EndKind::out_of_memory;
   total.device->last_end = std::move(end);
   // It counts as released only when half of what its process held is gone.
   total.device->released_below_bytes = total.device->last_end->used_bytes - process_bytes / 2;

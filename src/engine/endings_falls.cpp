@@ -201,7 +201,11 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
     if (is_gone(*who, fall, fallen)) {
       name(end, *who);
       // Its own figures may say more. They must be heard before the alert of the device ends and is told.
-      if (!who->ended) end.how = std::max(end.how, end_of_process(*who, false).how);
+      if (!who->ended) {
+        const End its = end_of_process(*who, false);
+        end.how = std::max(end.how, its.how);
+        end.while_loading = its.while_loading;
+      }
       return Means::an_end;
     }
     // Its last figure is more than the device still has in use: it is about to end.

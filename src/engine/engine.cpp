@@ -100,7 +100,7 @@ void Engine::Core::decide(SeriesState& s) {
     part_changes(s);
     s.alerts.push_back(Alert{s.id, tick, {}, AlertEnd::standing, v.severity, v.finding, {}, {}});
     if (const Alert* suspicion = s.suspicion()) {
-      s.alerts.back().suspected_s = seconds_between(suspicion->raised, tick);
+      s.alerts.back().suspected_for_s = seconds_between(suspicion->raised, tick);
       s.suspicions.pop_back();
     }
     if (s.alerts.size() > SeriesState::kMaxAlerts) s.alerts.erase(s.alerts.begin());

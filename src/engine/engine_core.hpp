@@ -56,6 +56,7 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] WhyOver why_over(const SeriesState& series) const;
   [[nodiscard]] std::vector<const SeriesState*> leaking_parts(const SeriesState& device) const;
   void judge_by_parts(const SeriesState& device, Verdict& verdict) const;
+  void take_what_the_total_shows(const Finding& total, const SeriesState& device, Finding& part) const;
   void take_figures_of_parts(const std::vector<const SeriesState*>& parts, const SeriesState& device,
                              Verdict& verdict) const;
   [[nodiscard]] bool is_past(const SeriesState& device, const SeriesState& process, const Finding& finding) const;

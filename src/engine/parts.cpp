@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/format.hpp"
 #include "core/printable.hpp"
 #include "core/program.hpp"
+#include "core/units.hpp"
 #include "engine/engine_core.hpp"
 
 namespace vramtrack {
@@ -25,6 +27,10 @@ Interval scaled(const Interval& of, double factor) {
 
 /// A run that has lived for this many times as long as it grew has settled.
 constexpr double kSettled = 2;
+
+/// Onsets of a device and of its part that differ by no more than this, or this share of the growth's age, are one.
+constexpr double kSameOnset_s = 2 * kSecondsPerMinute;
+constexpr double kSameOnsetShare = 0.1;
 
 /// Growth by less than this share of the free memory is small: waiting costs nothing.
 constexpr double kSmall = 0.05;
@@ -224,10 +230,21 @@ const SeriesState* Engine::Core::fastest_grower(const SeriesState& device) const
   return found;
 }
 
+/// One growth that shows in the device's total and in its part: what either of them shows is known. A beginning is seen
+/// late rather than early.
+void Engine::Core::take_what_the_total_shows(const Finding& total, const SeriesState& device, Finding& part) const {
+  if (!grows(total) || !total.onset || !part.onset) return;
+  const double age_s = seconds_between(std::min(*total.onset, *part.onset), device.last_time);
+  if (std::abs(seconds_between(*total.onset, *part.onset)) > std::max(kSameOnset_s, kSameOnsetShare * age_s)) return;
+  part.onset = std::min(*total.onset, *part.onset);
+  part.confidence = std::max(part.confidence, total.confidence);
+}
+
 void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& parts, const SeriesState& device,
                                          Verdict& v) const {
   const SeriesState& worst = *parts.front();
   Finding f = worst.ignored ? worst.detector->finding() : verdict(worst).finding;
+  take_what_the_total_shows(v.finding, device, f);
   // Suspected processes fill the memory, too; if one grows faster than the confirmed ones, it is the one to look into.
   std::vector<const SeriesState*> growers = parts;
   const SeriesState* named = &worst;

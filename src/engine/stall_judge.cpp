@@ -64,7 +64,7 @@ class Judge {
   std::optional<Stall> conclude(StallJudgement judgement, StallCause cause, double for_s, double confidence) {
     stall_.judgement = judgement;
     stall_.cause = cause;
-    stall_.stalled_s = for_s;
+    stall_.stalled_for_s = for_s;
     stall_.since = f_.time - from_seconds(for_s);
     stall_.confidence = std::clamp(std::round(confidence * 100) / 100, 0.0, kMost);
     stall_.held_bytes = f_.held_bytes;

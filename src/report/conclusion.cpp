@@ -11,6 +11,8 @@ Verdict verdict_of_run(const SeriesView& series, const Alert& alert) {
   out.severity = alert.severity;
   out.finding = alert.finding;
   out.finding.state = State::leaking;
+  if (end.confidence) out.finding.confidence = std::max(out.finding.confidence, *end.confidence);
+  if (end.r_squared) out.finding.r_squared = *end.r_squared;
   out.finding.oom_in_s.reset();
   out.finding.oom_if_growth_continues_s.reset();
   if (end.growth_bytes_per_s) {

@@ -315,7 +315,8 @@ void add_processes(Families& out, const std::vector<Device>& devices, std::size_
       }
       const Labels more = {{"pid", std::to_string(p->key.pid)}, {"comm", p->process ? p->process->name : ""}};
       used.add(p->used_bytes, d.labels, more);
-      if (p->stall && p->stall->judgement == StallJudgement::stalled) stalled.add(p->stall->stalled_s, d.labels, more);
+      if (p->stall && p->stall->judgement == StallJudgement::stalled)
+        stalled.add(p->stall->stalled_for_s, d.labels, more);
       if (p->verdict.finding.state != State::too_short)
         growth.add(p->verdict.finding.growth_bytes_per_s.mid, d.labels, more);
     }

@@ -36,7 +36,7 @@ bool is_stalled(const SeriesView& s) {
 /// How its last run ended, as a verdict; empty: it has not ended, or that is no news.
 std::string_view past_words(const SeriesView& s) {
   if (!s.verdict.end) return {};
-  const EndWords end = words_of_end(s.verdict.end->how);
+  const EndWords end = words_of_end(*s.verdict.end);
   return alert_at_end(s) != nullptr ? end.leaked : end.verdict;
 }
 
@@ -87,11 +87,11 @@ std::string_view word_of(const SeriesView& s, Timestamp now) {
   if (s.paused) return "no answer";
   if (s.ignored) return "ignored";
   if (f.leak) return severity_words(s.verdict.severity);
-  if (s.ended) return s.verdict.end ? words_of_end(s.verdict.end->how).word : "ended";
+  if (s.ended) return s.verdict.end ? words_of_end(*s.verdict.end).word : "ended";
   if (f.stage == Stage::suspected) return "suspected";
   if (is_stalled(s)) return "stalled";
   if (f.state != State::growing && f.state != State::leaking && ended_badly(s, now))
-    return words_of_end(s.verdict.end->how).word;
+    return words_of_end(*s.verdict.end).word;
   return state_word(f.state);
 }
 
@@ -127,7 +127,7 @@ std::string end_story(const SeriesView& series, const View& view, const MaySeeCo
   const auto used = static_cast<double>(end.used_bytes);
   const bool of = is_device(series) && series.device.capacity_bytes;
   std::string out =
-      fmt::format("{} {} at {}", words_of_end(end.how).reached,
+      fmt::format("{} {} at {}", words_of_end(end).reached,
                   of ? format_bytes_of(used, static_cast<double>(*series.device.capacity_bytes)) : format_bytes(used),
                   moment(end.time));
   const std::string command =
@@ -172,9 +172,13 @@ double least_time_s() {
 }
 
 /// After a run that ended badly: its memory is lost, but its program will run again.
-std::string step_after_end(EndKind how) {
+std::string step_after_end(const End& end) {
+  if (end.while_loading)
+    return "make it smaller (fewer weights or a lower precision on each GPU, a smaller cache), or free the memory that "
+           "others hold; "
+           "'vramtrack explain' reads the message in its log";
   return fmt::format("find out what grew before it runs again: {}'vramtrack run' names the lines that allocate",
-                     how == EndKind::out_of_memory ? "'vramtrack explain' reads the message in its log, and " : "");
+                     end.how == EndKind::out_of_memory ? "'vramtrack explain' reads the message in its log, and " : "");
 }
 
 /// What saves the work of the program that leaks, or frees its memory in an orderly way: `when` is empty, " now" or
@@ -212,7 +216,7 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
            "machine";
   // What has ended is past, unless the device's next run leaks or is suspected.
   if (series.ended || (v.end && !f.leak && f.stage == Stage::none))
-    return ended_badly(series, now) ? step_after_end(v.end->how) : std::string();
+    return ended_badly(series, now) ? step_after_end(*v.end) : std::string();
   if (f.leak) {
     std::string when;
     if (f.oom_in_s) when = f.oom_in_s->low < least_time_s() ? " now" : " within " + format_duration(f.oom_in_s->low);
@@ -325,14 +329,14 @@ std::string_view severity_words(Severity severity) {
 
 std::string_view end_words(const SeriesView& series) {
   if (!series.verdict.end) return {};
-  const EndWords words = words_of_end(series.verdict.end->how);
+  const EndWords words = words_of_end(*series.verdict.end);
   return alert_at_end(series) != nullptr ? words.sentence : words.plain;
 }
 
 bool ended_badly(const SeriesView& series, Timestamp now) {
   const auto& end = series.verdict.end;
   return end && seconds_between(end->time, now) <= kTold_s &&
-         (words_of_end(end->how).is_bad || alert_at_end(series) != nullptr);
+         (words_of_end(*end).is_bad || alert_at_end(series) != nullptr);
 }
 
 namespace {
@@ -448,7 +452,7 @@ ToldAlert tell(const Alert& a) {
   }
   const auto add = [&out](const std::string& figure) { out.figures += (out.figures.empty() ? "" : ", ") + figure; };
   if (a.finding.stage == Stage::confirmed_at_end) add("when the recording ended");
-  if (a.suspected_s) add(fmt::format("suspected {} earlier", format_duration(*a.suspected_s)));
+  if (a.suspected_for_s) add(fmt::format("suspected {} earlier", format_duration(*a.suspected_for_s)));
   if (a.finding.oom_in_s) add("predicted then: " + format_oom(*a.finding.oom_in_s));
   const std::string reason = printable(a.end_reason);
   const auto with_reason = [&reason](std::string_view how) {

@@ -73,7 +73,7 @@ std::string_view metric_words(Metric metric) {
 }
 
 std::string stall_words(const Stall& stall) {
-  const std::string for_so_long = format_duration(stall.stalled_s);
+  const std::string for_so_long = format_duration(stall.stalled_for_s);
   switch (stall.judgement) {
     case StallJudgement::stalled:
       return fmt::format("stalled for {} (confidence {})", for_so_long, format_percent(stall.confidence));

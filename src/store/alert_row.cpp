@@ -45,7 +45,7 @@ template <class Get, class T>
 std::vector<AlertColumn> columns_of(const Field<Get>& field, const T&) {
   using Value = typename Held<T>::type;
   constexpr bool kOptional = !std::same_as<T, Value>;
-  const std::string name(field.name);
+  const std::string name(field.options.columns.empty() ? field.name : field.options.columns);
   if constexpr (std::same_as<Value, Interval>) {
     const std::string_view columns = field.options.columns;
     return {{column_of_part(columns, "low"), "REAL"},

@@ -360,19 +360,32 @@ TEST(VerdictFields, EveryMemberIsDeclared) {
   EXPECT_EQ(count(kFields<Finding>), 13U);
   [[maybe_unused]] const auto& [pid, start_ticks, command, share] = Suspect{};
   EXPECT_EQ(count(kFields<Suspect>), 4U);
-  [[maybe_unused]] const auto& [how, end_time, end_pid, end_ticks, end_command, used, grew, since] = End{};
-  EXPECT_EQ(count(kFields<End>), 8U);
+  [[maybe_unused]] const auto& [how, end_time, end_pid, end_ticks, end_command, used, grew, since, sure_then, r2_then,
+                                while_loading] = End{};
+  EXPECT_EQ(count(kFields<End>), 11U);
   [[maybe_unused]] const auto& [begin, run_end, peak, run_how, run_pid, run_grew, run_since, first_alert] =
       vramtrack::Run{};
   EXPECT_EQ(count(kFields<vramtrack::Run>), 8U + 1) << "lead_s is derived";
   [[maybe_unused]] const auto& [time, series, severity, finding, dissent, suspect, framework, causes, advice,
                                 last_end] = Verdict{};
   EXPECT_EQ(count(kFields<Verdict>), 10U - 1) << "all but the series, which says whose verdict it is";
-  [[maybe_unused]] const auto& [of, raised, cleared, ended, worst, found, suspected_s, end_reason, kind, end_kind] =
+  [[maybe_unused]] const auto& [of, raised, cleared, ended, worst, found, suspected_for_s, end_reason, kind, end_kind] =
       Alert{};
-  EXPECT_EQ(count(kFields<Stall>), 8U);
-  [[maybe_unused]] const auto& [judgement, cause, quiet_since, stalled_s, sure, held, what, evidence] = Stall{};
-  EXPECT_EQ(count(kFields<Alert>), 10U - 1 + 1) << "all but the series, and lead_s, which is derived";
+  EXPECT_EQ(count(kFields<Stall>), 8U + 1) << "and its old name of stalled_for_s";
+  [[maybe_unused]] const auto& [judgement, cause, quiet_since, stalled_for_s, sure, held, what, evidence] = Stall{};
+  EXPECT_EQ(count(kFields<Alert>), 10U - 1 + 2)
+      << "all but the series; lead_s, and the old name of suspected_for_s, are derived";
+}
+
+// For one release: programs that read the old names go on.
+TEST(VerdictFields, OldNamesOfDurationsSayTheSame) {
+  Alert alert;
+  EXPECT_EQ(suspected_s(alert), std::nullopt);
+  alert.suspected_for_s = 90;
+  EXPECT_EQ(suspected_s(alert), 90);
+  Stall stall;
+  stall.stalled_for_s = 1800;
+  EXPECT_EQ(stalled_s(stall), 1800);
 }
 
 TEST(VerdictFields, LeadIsFromTheRaiseToTheEnd) {

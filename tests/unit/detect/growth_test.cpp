@@ -157,5 +157,88 @@ RC_GTEST_PROP(Confidence, FallsByAtMostTwoHundredthsWhileTheSameGrowthGoesOn, ()
        });
 }
 
+/// A load of a minute and a half, a standstill, and from the tenth minute on 120 MiB/min, as drivers report it.
+double readme_mib(double t) {
+  const double loaded = 500 + 15000 * std::clamp((t - 30) / 90, 0.0, 1.0);
+  return std::floor(loaded + 2 * std::max(0.0, t - 600) + 15 * std::sin(t) * std::sin(t / 7));
+}
+
+// Whatever scale shows it: one onset, one probability that does not sink, the R2 of the line that is told, and an end
+// that is known ever better.
+TEST(OneGrowth, IsToldAsOneStoryAtEachMinute) {
+  std::optional<Timestamp> onset;
+  double highest = 0;
+  double narrowest = 10;
+  feed([](double t) { return readme_mib(t) * kMiB; }, 5000, 5, 24 * kGiB,
+       [&](double t, const Detector& judge) {
+         if (t < 1200 || std::fmod(t, 60) != 0) return;
+         const Finding f = judge.finding();
+         ASSERT_TRUE(grows(f)) << t << " s: " << f.because;
+         ASSERT_TRUE(f.onset);
+         if (!onset) onset = f.onset;
+         EXPECT_NEAR(seconds_between(Timestamp{from_seconds(1.7e9)}, *f.onset), 600, 60) << t << " s";
+         EXPECT_NEAR(seconds_between(*onset, *f.onset), 0, 60) << t << " s";
+         EXPECT_GE(f.confidence, highest - 0.02) << t << " s";
+         EXPECT_GE(f.r_squared, t < 1800 ? 0.8 : 0.98) << t << " s";
+         EXPECT_NEAR(f.growth_bytes_per_s.mid, 2 * kMiB, 0.1 * kMiB) << t << " s";
+         highest = std::max(highest, f.confidence);
+         if (!f.oom_in_s || f.oom_in_s->mid < 600) return;  // ratios say little of the last minutes
+         const double width = std::log(f.oom_in_s->high / f.oom_in_s->low);
+         EXPECT_LE(width, 1.3 * narrowest) << t << " s";
+         narrowest = std::min(narrowest, width);
+       });
+  EXPECT_TRUE(onset);
+}
+
+// Eight minutes of load and fifty of a slower leak in the same program, at whatever period: the load is one growth, the
+// leak another, with an onset of its own.
+TEST(OneGrowth, ALeakThatFollowsALoadHasItsOwnOnset) {
+  for (const double period_s : {2.0, 5.0, 15.0}) {
+    Finding last;
+    bool suspects = false;
+    feed(
+        [](double t) {
+          return std::floor(400 + 9000 * std::min(1.0, t / 480) + 95.0 / 60 * std::max(0.0, t - 480)) * kMiB;
+        },
+        58 * 60, period_s, 24 * kGiB,
+        [&](double, const Detector& judge) {
+          suspects = judge.suspecting();
+          last = judge.finding();
+        });
+    EXPECT_TRUE(suspects) << period_s;
+    EXPECT_TRUE(grows(last)) << last.because;
+    ASSERT_TRUE(last.onset);
+    EXPECT_NEAR(seconds_between(Timestamp{from_seconds(1.7e9)}, *last.onset), 480, 60) << period_s;
+    EXPECT_NEAR(last.growth_bytes_per_s.mid * 60 / kMiB, 95, 2) << period_s;
+  }
+}
+
+// What settles bends all the way: its tail is no growth of its own.
+TEST(OneGrowth, TheTailOfASettlingRiseIsNoLeak) {
+  const std::vector<std::pair<const char*, Shape>> settling = {
+      {"logarithm", [](double t) { return 4 * kGiB + 3 * kGiB * std::log1p(t / 60); }},
+      {"exponential", [](double t) { return 4 * kGiB + 12 * kGiB * (1 - std::exp(-t / 900)); }},
+  };
+  for (const auto& [name, shape] : settling) {
+    bool alerted = false;
+    feed(shape, 4 * 3600, 5, 80 * kGiB, [&](double, const Detector& judge) { alerted |= judge.alerting(); });
+    EXPECT_FALSE(alerted) << name;
+  }
+}
+
+// A program that is young and rises straight from its start may load, whatever it holds already; one that works does
+// not, and a slow rise is none.
+TEST(OneGrowth, MayBeALoadThatDoesNotFit) {
+  bool may_load = false;
+  const Look look = [&](double, const Detector& judge) { may_load = judge.may_be_loading(); };
+  const Shape fast = [](double t) { return 400 * kMiB + 24 * kGiB * std::max(0.0, t - 30) / 180; };
+  feed(fast, 205, 2, 24 * kGiB, look);
+  EXPECT_TRUE(may_load) << "at 97 % of the card";
+  feed(fast, 205, 2, 24 * kGiB, look, 0, true);
+  EXPECT_FALSE(may_load) << "it works";
+  feed([](double t) { return 2 * kGiB + 0.5 * kMiB * t; }, 3600, 5, 24 * kGiB, look);
+  EXPECT_FALSE(may_load) << "a leak of half an MiB a second";
+}
+
 }  // namespace
 }  // namespace vramtrack

@@ -152,7 +152,7 @@ TEST_F(StalledProcesses, AWorkerThatDoesNothingForHalfAnHourIsStalled) {
   ASSERT_TRUE(stall);
   EXPECT_EQ(stall->judgement, StallJudgement::stalled);
   EXPECT_EQ(stall->cause, StallCause::waits);
-  EXPECT_EQ(stall->stalled_s, 1800);
+  EXPECT_EQ(stall->stalled_for_s, 1800);
   EXPECT_EQ(stall->since, time_ - from_seconds(1800));
   EXPECT_EQ(stall->held_bytes, 8 * kGiB);
   EXPECT_DOUBLE_EQ(stall->confidence, 0.80);
@@ -537,7 +537,7 @@ TEST(StalledProperty, AnyProgressInTheWindowIsNoStall) {
     facts.peers_work = facts.peers == 0 ? 0 : static_cast<std::uint32_t>(below(static_cast<int>(facts.peers) + 1));
     ASSERT_TRUE(judge_stall(facts, window_s)) << "nothing moved";
     const auto stall = *judge_stall(facts, window_s);
-    EXPECT_GE(stall.stalled_s, window_s);
+    EXPECT_GE(stall.stalled_for_s, window_s);
     EXPECT_FALSE(stall.evidence.empty());
     double* const moved[] = {&facts.cpu_quiet_s, &facts.io_quiet_s, &facts.children_quiet_s, &facts.memory_quiet_s,
                              &facts.gpu_quiet_s};

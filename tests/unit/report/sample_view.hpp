@@ -98,7 +98,7 @@ inline Stall lasting_stall() {
   stall.judgement = StallJudgement::stalled;
   stall.cause = StallCause::waits;
   stall.since = at(4599);
-  stall.stalled_s = 2600;
+  stall.stalled_for_s = 2600;
   stall.confidence = 0.8;
   stall.held_bytes = 3 * kGiB;
   stall.evidence = {"no kernel of it ran", "its main thread waits in futex_wait_queue"};

@@ -89,7 +89,7 @@ class Draw {
   EndKind how() { return static_cast<EndKind>(below(3)); }
   End end() {
     End e;
-    auto& [kind, at, pid, start, command, used, grew, since] = e;
+    auto& [kind, at, pid, start, command, used, grew, since, sure, fits, loading] = e;
     kind = how();
     at = time();
     pid = static_cast<std::uint32_t>(next());
@@ -98,6 +98,9 @@ class Draw {
     used = next();
     grew = maybe<double>([this] { return figure(); });
     since = maybe<Timestamp>([this] { return time(); });
+    sure = maybe<double>([this] { return figure(); });
+    fits = maybe<double>([this] { return figure(); });
+    loading = flag();
     return e;
   }
   Run run() {
@@ -115,7 +118,7 @@ class Draw {
   }
   Alert alert(SeriesId id) {
     Alert a;
-    auto& [series, raised, cleared, ended, severity, found, suspected_s, end_reason, kind, end_kind] = a;
+    auto& [series, raised, cleared, ended, severity, found, suspected_for_s, end_reason, kind, end_kind] = a;
     kind = static_cast<AlertKind>(below(2));
     series = id;
     raised = time();
@@ -123,7 +126,7 @@ class Draw {
     ended = static_cast<AlertEnd>(below(5));
     severity = static_cast<Severity>(below(4));
     found = finding();
-    suspected_s = maybe<double>([this] { return figure(); });
+    suspected_for_s = maybe<double>([this] { return figure(); });
     end_reason = text();
     end_kind = maybe<EndKind>([this] { return how(); });
     return a;

@@ -1,0 +1,70 @@
+// Growth: one rise of a series, from when some scale first shows it to its end. Scales and windows come and go while it
+// lasts; it keeps what is known of the whole: since when, and how probable it has become that it is a leak.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "core/time.hpp"
+#include "core/verdict.hpp"
+#include "detect/evidence.hpp"
+#include "detect/scales.hpp"
+
+namespace vramtrack {
+
+/// Pure; one per series. All that is costly happens when a growth begins, and whenever it is half as old again.
+class Growth {
+ public:
+  /// Some level shows a rise, and the confidence in a leak is this. The onset is what the finest scale saw that still
+  /// reached back to it. A coarser scale moves it only if it disagrees by more than it can resolve. `finest`: the
+  /// finest level that counts.
+  void see(const Scales& scales, std::size_t finest, const Evidence& e, double confidence, Timestamp now);
+  /// Whether it has ended, since it was given back, or stood still for too long; how long is too long for a suspicion
+  /// or an alert that `stands` is decided where those are. O(1) while the growth is seen.
+  [[nodiscard]] bool has_ended(const Scales& scales, std::size_t finest, bool stands, Timestamp now);
+  void end() { *this = Growth{}; }
+  /// Something else explains it: what was held against that does not count any more.
+  void doubt() { confidence_ = 0; }
+
+  [[nodiscard]] bool lives() const { return lives_; }
+  /// REQUIRES for all of these: lives().
+  [[nodiscard]] Timestamp onset() const { return onset_; }
+  [[nodiscard]] double onset_bytes() const { return onset_bytes_; }
+  /// The highest confidence so far. It does not sink while the growth goes on.
+  [[nodiscard]] double confidence() const { return confidence_; }
+  /// It followed a faster rise, at a rate of its own: what that one was says nothing about this one.
+  [[nodiscard]] bool follows_another() const { return follows_; }
+  /// Whether it is time to look at its end again: it is a tenth older than the last time.
+  [[nodiscard]] bool wants_forecast(Timestamp now) const;
+  /// Takes in when memory would run out, at `now`; nullopt: not known.
+  void foretell(const std::optional<Interval>& oom_in_s, Timestamp now);
+  /// The same end with the narrowest interval so far, unless it has moved out of that: then the rate has really
+  /// changed.
+  [[nodiscard]] Interval narrowed(const Interval& oom_in_s, Timestamp now) const;
+  /// The finest level from `finest` on that reaches back to the onset.
+  [[nodiscard]] std::size_t level(const Scales& scales, std::size_t finest) const;
+
+ private:
+  struct Foretold {
+    Timestamp end;      ///< the middle
+    double spread = 0;  ///< of the logarithm of the time left: from the middle to either side
+  };
+
+  void review(const Scales& scales, std::size_t finest, Timestamp now);
+  [[nodiscard]] bool changes_regime(const Scales& scales, std::size_t finest, Timestamp now);
+
+  bool lives_ = false;
+  bool follows_ = false;
+  bool of_jump_ = false;  ///< all windows so far were jumps and their aftermath
+  Timestamp onset_{};
+  double onset_bytes_ = 0;
+  double high_bytes_ = 0;
+  double confidence_ = 0;
+  Timestamp seen_{};  ///< last shown by a level
+  std::size_t seen_level_ = 0;
+  double reviewed_age_s_ = 0;
+  double foretold_age_s_ = 0;
+  std::optional<Foretold> foretold_;
+};
+
+}  // namespace vramtrack
