@@ -49,6 +49,7 @@ class Judge final : public Detector {
     return suspicion_.stands() || creeping_.suspects() || shifting_.suspects();
   }
   bool confirm_at_end() override;
+  [[nodiscard]] Basis basis() const override;
   [[nodiscard]] Finding finding() const override;
   [[nodiscard]] AlertEnd last_end() const override { return end_; }
   [[nodiscard]] std::string last_end_reason() const override { return end_reason_; }

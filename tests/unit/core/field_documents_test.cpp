@@ -368,11 +368,11 @@ TEST(VerdictFields, EveryMemberIsDeclared) {
   [[maybe_unused]] const auto& [time, series, severity, finding, dissent, suspect, framework, causes, advice,
                                 last_end] = Verdict{};
   EXPECT_EQ(count(kFields<Verdict>), 10U - 1) << "all but the series, which says whose verdict it is";
-  [[maybe_unused]] const auto& [of, raised, cleared, ended, worst, found, suspected_s, end_reason, kind, end_kind] =
-      Alert{};
+  [[maybe_unused]] const auto& [of, raised, cleared, ended, worst, found, suspected_s, end_reason, kind, end_kind,
+                                paged_because] = Alert{};
   EXPECT_EQ(count(kFields<Stall>), 8U);
   [[maybe_unused]] const auto& [judgement, cause, quiet_since, stalled_s, sure, held, what, evidence] = Stall{};
-  EXPECT_EQ(count(kFields<Alert>), 10U - 1 + 1) << "all but the series, and lead_s, which is derived";
+  EXPECT_EQ(count(kFields<Alert>), 11U - 1 + 1) << "all but the series, and lead_s, which is derived";
 }
 
 TEST(VerdictFields, LeadIsFromTheRaiseToTheEnd) {
