@@ -152,6 +152,7 @@ class Alert:
     kind: str
     end_kind: Optional[str]
     suspected_for_s: Optional[float]
+    paged_because: Optional[str]
     # end
     told: ToldAlert = ToldAlert()
 
@@ -191,6 +192,7 @@ class Verdict:
     told: Told = Told()
     alerts: Tuple[Alert, ...] = ()
     suspicions: Tuple[Alert, ...] = ()
+    paging: Optional[str] = None
     runs: Tuple[Run, ...] = ()
     metric: str = "device_used"
     capacity_bytes: Optional[int] = None
@@ -308,6 +310,7 @@ def _verdict(line: Dict[str, Any], text: str, series: Series, metric: str) -> Ve
         told=_told(Told, line),
         alerts=tuple(_alert(a) for a in line.get("alerts", ())),
         suspicions=tuple(_alert(a) for a in line.get("suspicions", ())),
+        paging=line.get("paging"),
         runs=tuple(_of_line(Run, r) for r in line.get("runs", ())),
         metric=metric,
         capacity_bytes=line.get("capacity_bytes"),

@@ -264,6 +264,17 @@ Ladder::Evidence Ladder::judge(Climb& climb, const Observation& seen) {
   return Evidence::lost;
 }
 
+double Ladder::needs_s(const Policies& policies) {
+  double needs_s = 0;
+  for (const Policy& policy : policies.rules) {
+    needs_s = std::max(needs_s, policy.when.ends_within_s.value_or(0));
+    for (const Step& step : policy.steps)
+      if (step.usually_takes_s)
+        needs_s = std::max(needs_s, *step.usually_takes_s * kCheckpointFactor + kCheckpointMargin_s);
+  }
+  return needs_s;
+}
+
 bool Ladder::is_due(const Climb& climb, const Step& step, Timestamp now) const {
   double wait_s = step.after_s;
   if (climb.step > 0) {

@@ -151,6 +151,10 @@ class Ladder {
   static constexpr double kCheckpointMargin_s = 10;
   static constexpr double kRetryWindow_s = 86400;
 
+  /// How long before the end of memory the policies need their alerts: for the step that is requested first, or for
+  /// the longest `ends-within`; 0: they ask for no time.
+  static double needs_s(const Policies& policies);
+
   /// `own_user`: the user that this program runs as.
   Ladder(Policies policies, ActConfig config, std::string own_user);
 

@@ -38,6 +38,7 @@ Runner declare(Arguments& arguments) {
   add_speed(arguments, options->agent.speed, "Simulation speed: 60 plays one minute per second (default 60)");
   add_seed(arguments, options->agent.seed, "Random seed of a simulation");
   add_detector(arguments, options->config);
+  add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
   return configured<AgentCommandOptions>(options, agent);
 }

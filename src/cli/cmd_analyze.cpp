@@ -96,7 +96,8 @@ class Analysis {
       if (is == later.series.end())
         later.series.push_back(std::move(was));
       else
-        is->alerts.insert(is->alerts.begin(), was.alerts.begin(), was.alerts.end());
+        for (auto all : {&SeriesView::alerts, &SeriesView::suspicions})
+          ((*is).*all).insert(((*is).*all).begin(), (was.*all).begin(), (was.*all).end());
     }
     later.notices.insert(later.notices.begin(), earlier.notices.begin(), earlier.notices.end());
     return later;

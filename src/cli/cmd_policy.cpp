@@ -229,6 +229,7 @@ Runner declare_test(Arguments& arguments) {
   add_json(arguments, options->json);
   add_log_arguments(arguments, options->logs);
   add_detector(arguments, options->config);
+  add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
   return configured<PolicyOptions>(options, test);
 }

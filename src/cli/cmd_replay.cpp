@@ -202,6 +202,7 @@ Runner declare(Arguments& arguments) {
   arguments.flag("--explain", "Show every figure behind the last verdicts", options->explain);
   add_log_arguments(arguments, options->logs);
   add_detector(arguments, options->config);
+  add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
   return configured<ReplayOptions>(options, replay);
 }

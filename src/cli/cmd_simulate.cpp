@@ -16,6 +16,7 @@
 #include "host/interrupt.hpp"
 #include "live/notifications.hpp"
 #include "live/pace.hpp"
+#include "report/conclusion.hpp"
 #include "report/told.hpp"
 #include "report/words.hpp"
 #include "source/log/smi_csv.hpp"
@@ -235,12 +236,14 @@ class Simulation {
 
   [[nodiscard]] std::string truth(const sim::Truth& truth) const {
     if (!truth.leak)
-      return fmt::format("  in truth   no leak{}\n",
-                         alert_ ? ": the alert was a false alarm" : ", and none was reported");
+      return fmt::format("  in truth   no leak{}\n", alert_                          ? ": the alert was a false alarm"
+                                                     : has_leaked(*pipeline_.view()) ? ", but one was reported"
+                                                                                     : ", and none was reported");
     std::string out = fmt::format("  in truth   {}", pattern_words(truth.pattern));
     if (truth.onset_s) out += fmt::format(" from {} in", format_duration(*truth.onset_s));
     if (truth.suspect_pid) out += fmt::format(", by pid {}", *truth.suspect_pid);
-    return out + (alert_ ? "\n" : ": not found\n");
+    if (alert_) return out + '\n';
+    return out + (has_leaked(*pipeline_.view()) ? ": found, and no alert was due yet\n" : ": not found\n");
   }
 
   const SimulateOptions& options_;
@@ -316,6 +319,7 @@ Runner declare(Arguments& arguments) {
   add_json(arguments, options->json);
   arguments.flag("--explain", "Show every figure behind the last verdicts", options->explain);
   add_detector(arguments, options->config);
+  add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
   return configured<SimulateOptions>(options, simulate);
 }

@@ -201,6 +201,7 @@ Runner declare(Arguments& arguments) {
   arguments.flag("--no-mouse", "Leave the mouse to the terminal", options->no_mouse)
       .in_manual("The key m does the same later. With the mouse in use, hold Shift to select text.");
   add_detector(arguments, options->config);
+  add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
   return configured<TopOptions>(options, top);
 }

@@ -160,6 +160,7 @@ Runner declare(Arguments& arguments) {
   add_sources(arguments, options->config);
   add_or_simulate(arguments, options->or_simulate);
   add_detector(arguments, options->config);
+  add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
   return configured<WatchOptions>(options, watch);
 }

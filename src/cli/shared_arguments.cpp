@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/units.hpp"
 #include "detect/detector.hpp"
 #include "source/sim/sim.hpp"
 #include "source/source.hpp"
@@ -28,6 +29,13 @@ void add_detector(Arguments& arguments, ConfigRequest& into) {
                 return Status();
               })
       .completes(names);
+}
+
+void add_lead_time(Arguments& arguments, ConfigRequest& into) {
+  arguments.option("--lead-time", "DURATION", "Raise a leak's alert this long before memory may run out (default 1h)",
+                   duration([&into](double seconds) {
+                     into.overrides.push_back({"alert.lead-time-minutes", seconds / kSecondsPerMinute, "--lead-time"});
+                   }));
 }
 
 void add_interval(Arguments& arguments, ConfigRequest& into) {

@@ -14,6 +14,8 @@ namespace vramtrack::cli {
 void add_config(Arguments& arguments, ConfigRequest& into);
 /// --detector
 void add_detector(Arguments& arguments, ConfigRequest& into);
+/// --lead-time, for what raises alerts
+void add_lead_time(Arguments& arguments, ConfigRequest& into);
 /// --interval, for a live watch
 void add_interval(Arguments& arguments, ConfigRequest& into);
 /// --every

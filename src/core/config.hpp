@@ -27,7 +27,7 @@ struct DetectionConfig {
   double spike_window_seconds = 30.0;
   double leak_prior = 0.1;                   ///< judge: share of growing series that leak, before any evidence
   double horizon_days = 7.0;                 ///< judge: growth that fills memory later is slow_growth, not an alert
-  double minimum_lead_minutes = 10.0;        ///< judge: a suspicion is confirmed no later than this before the end
+  double lead_time_minutes = 60.0;           ///< what a person needs before the end: when a leak raises an alert
   double min_growth_mb = 64.0;               ///< judge: net growth below this is never an alert
   std::vector<std::string> ignore_patterns;  ///< regular expressions on process commands
 };

@@ -38,8 +38,9 @@ enum class SpikeOutcome : std::uint8_t { none, stabilised, still_growing };
 
 enum class Severity : std::uint8_t { ok, watch, warning, critical };
 
-/// How certain the leak is. `suspected`: shown, but nobody is paged; `confirmed`: an alert; `confirmed_at_end`: a
-/// recording ended before more could be known, and the suspicion is certain enough for that case.
+/// How certain the leak is. `suspected`: it may be one; `confirmed`: it is told as a leak, and an alert is raised when
+/// little time is left (engine/paging.hpp); `confirmed_at_end`: a recording ended before more could be known, and the
+/// suspicion is certain enough for that case; no alert.
 enum class Stage : std::uint8_t { none, suspected, confirmed, confirmed_at_end };
 
 /// How an alert ended. `released`: the memory came back; `withdrawn`: the evidence did not hold; `resumed`: the process
@@ -108,7 +109,7 @@ struct Interval {
 /// One detector's opinion of one series.
 struct Finding {
   std::string detector;  ///< its registered name
-  bool leak = false;     ///< it would raise an alert
+  bool leak = false;     ///< it is told as a leak
   Stage stage = Stage::none;
   State state = State::too_short;
   Pattern pattern = Pattern::none;
@@ -178,7 +179,8 @@ struct Verdict {
   std::optional<End> end;           ///< of a process that has ended; of a device: its last one, unless it leaks now
 };
 
-/// One alert, from when it was raised to its end. The figures are those when it was raised; severity is the highest.
+/// One alert, from when it was raised to its end, or a suspicion, of which nobody is notified. The figures are those
+/// when it was raised (of a suspicion: when it was confirmed, if it was); severity is the highest.
 struct Alert {
   SeriesId series{};
   Timestamp raised;
@@ -190,6 +192,8 @@ struct Alert {
   std::string end_reason;                 ///< in words, when it ended
   AlertKind kind = AlertKind::leak;
   std::optional<EndKind> end_kind;  ///< if it ended with its run: how that ended
+  /// Why people were notified then, in words; empty for a suspicion, of which nobody was, and for other kinds.
+  std::string paged_because;
 };
 
 /// Seconds from when an alert was raised to its actual end; nullopt while it stands. Derived: `cleared` minus `raised`.

@@ -101,9 +101,8 @@ inline constexpr auto kFields<Finding> = std::make_tuple(
     field("oom_if_growth_continues_s", &Finding::oom_if_growth_continues_s, {.verdict = 18},
           "while `growing`: time to out-of-memory if the growth continues; null otherwise", {.unit = Unit::seconds}),
     field("stage", &Finding::stage, {.verdict = 19, .alert = 11, .status = 9},
-          "`suspected`: shown, but no notification is sent; `confirmed`: an alert; `confirmed_at_end`: the recording "
-          "ended before "
-          "more could be known; null: none of these",
+          "`suspected`: it may be a leak; `confirmed`: a leak, for which an alert is raised when little time is left; "
+          "`confirmed_at_end`: a leak, because the recording ended before more could be known; null: none of these",
           {.null_when_none = true}),
     field("because", &Finding::because, {.verdict = 12, .dissent = 9}, "the reasons, with figures"));
 
@@ -187,7 +186,11 @@ inline constexpr auto kFields<Alert> = std::make_tuple(
           "`leak`; `stall`: a process that holds memory and makes no progress, since its finding's `onset`; "
           "`unreleased`: a process ended at its finding's `onset`, and memory that it held is still in use"),
     field("end_kind", &Alert::end_kind, {.alert = 14},
-          "if it ended with its run (`process_ended`): `ended`; `ended_near_limit`; `out_of_memory`: memory ran out"));
+          "if it ended with its run (`process_ended`): `ended`; `ended_near_limit`; `out_of_memory`: memory ran out"),
+    field("paged_because", &Alert::paged_because, {.alert = 15},
+          "why the alert was raised then: \"memory may run out in 58m; lead-time is 1h 00m\"; null for a suspicion and "
+          "for other kinds",
+          {.null_when_none = true}));
 
 template <>
 inline constexpr auto kFields<Stall> = std::make_tuple(

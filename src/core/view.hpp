@@ -42,8 +42,11 @@ struct SeriesView {
   std::optional<DeviceHealth> health;  ///< of a device that answers, where the driver reports it
   std::optional<LastXid> last_xid;     ///< of a device, since the watch (or the recording) began
   Verdict verdict;
-  std::vector<Alert> alerts;         ///< all, in the order raised; at most the last 256
-  std::vector<Alert> suspicions;     ///< that were not confirmed, in the order raised; at most the last 64
+  std::string paging;         ///< of a leak without an alert: why nobody is notified yet, in words
+  std::vector<Alert> alerts;  ///< all, in the order raised; at most the last 256
+  /// Of which nobody was notified, in the order raised; at most the last 64. Those whose finding is a leak were
+  /// confirmed while there was time left.
+  std::vector<Alert> suspicions;
   std::vector<Run> runs;             ///< of a device, in order; at most the last 256
   std::vector<std::string> explain;  ///< only when asked for
 };

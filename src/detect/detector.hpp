@@ -2,6 +2,7 @@
 // always give the same findings.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,9 @@ struct Precedent {
   int ended = 0;                  ///< all that have ended, including these
   double growth_bytes_per_s = 0;  ///< their median
 };
+
+/// What has decided that a growth is a leak, besides its curve. In rising order: std::max is what says most.
+enum class Basis : std::uint8_t { curve, siblings, runs, allocator };
 
 /// One instance per series; memory bounded whatever the length of the series. Not thread-safe.
 class Detector {
@@ -62,11 +66,15 @@ class Detector {
   /// How earlier runs of the series ended; nullopt, and before the first call: none ran out of memory.
   virtual void set_precedent(const std::optional<Precedent>& /*precedent*/) {}
 
-  /// Whether a leak alert of this detector stands after the last sample. Cheap: called for every sample.
+  /// Whether a leak is confirmed after the last sample; whether that raises an alert is decided by engine/paging.hpp.
+  /// Cheap: called for every sample.
   [[nodiscard]] virtual bool alerting() const = 0;
 
   /// Whether it suspects a leak that it may not have confirmed yet: finding().stage. Cheap as well.
   [[nodiscard]] virtual bool suspecting() const { return alerting(); }
+
+  /// What its finding rests on. May cost microseconds.
+  [[nodiscard]] virtual Basis basis() const { return Basis::curve; }
 
   /// The series is a recording and has ended: confirms a suspicion that is certain enough. Returns whether it did.
   virtual bool confirm_at_end() { return false; }

@@ -13,6 +13,7 @@ void History::observe(Timestamp time, double bytes) {
   if (!spans_.empty() && spans_.back().slot >= slot) {
     Span& span = spans_.back();
     span.min_bytes = std::min(span.min_bytes, value);
+    span.max_bytes = std::max(span.max_bytes, value);
     ++span.samples;
     span.mean_bytes += (value - span.mean_bytes) / static_cast<float>(span.samples);
     return;
@@ -23,7 +24,7 @@ void History::observe(Timestamp time, double bytes) {
     if (spans_.back().slot >= slot) return observe(time, bytes);
   }
   reserve_one_more(spans_, kCapacity);
-  spans_.push_back({slot, value, value, 1});
+  spans_.push_back({slot, value, value, value, 1});
 }
 
 void History::halve() {
@@ -35,6 +36,7 @@ void History::halve() {
       Span& into = spans_[out - 1];
       const std::uint32_t samples = into.samples + span.samples;
       into.min_bytes = std::min(into.min_bytes, span.min_bytes);
+      into.max_bytes = std::max(into.max_bytes, span.max_bytes);
       into.mean_bytes +=
           (span.mean_bytes - into.mean_bytes) * static_cast<float>(span.samples) / static_cast<float>(samples);
       into.samples = samples;

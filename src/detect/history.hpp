@@ -21,6 +21,7 @@ class History {
   struct Span {
     std::int64_t slot = 0;  ///< time of its start in widths since the first sample
     float min_bytes = 0;
+    float max_bytes = 0;
     float mean_bytes = 0;
     std::uint32_t samples = 0;
   };

@@ -17,13 +17,12 @@ namespace {
 /// Levels with less drift evidence (nats) than this are not weighed: even at best, chance would weigh 5 x 3 e^-2 = 2
 /// (five starts, a mix of three bets), twice as much as a leak.
 constexpr float kLeastNats = 2;
-/// The confidence that confirms a suspicion, and the lower one that does when little time is left: at most kLateLeft_s,
-/// this share of the growth's life, or minimum-lead-minutes, whichever is longest.
+/// The confidence that confirms a suspicion, and the lower one that does when little time is left: at most lead-time,
+/// or this share of the growth's life, whichever is longer.
 constexpr double kConfirmed = 0.95;
 constexpr double kConfirmedLate = 0.83;
 /// At the end of a recording, there is no more evidence to wait for.
 constexpr double kConfirmedAtEnd = 0.9;
-constexpr double kLateLeft_s = kSecondsPerHour;
 constexpr double kLateLifeShare = 0.25;
 /// If a rise's siblings stand still and give it these odds, it is not part of a daily load; three siblings are enough.
 constexpr double kNoDayOdds = 2;
@@ -122,8 +121,8 @@ bool Judge::confirms(const Evidence& e) const {
   const double confidence = confidence_in(e);
   if (confidence >= kConfirmed) return true;
   if (!e.oom_in_s || confidence < kConfirmedLate) return false;
-  const double late_s = std::max(kLateLeft_s, kLateLifeShare * (e.duration_s + *e.oom_in_s));
-  return *e.oom_in_s <= std::max(late_s, config_.minimum_lead_minutes * kSecondsPerMinute);
+  const double life_s = e.duration_s + *e.oom_in_s;
+  return *e.oom_in_s <= std::max(config_.lead_time_minutes * kSecondsPerMinute, kLateLifeShare * life_s);
 }
 
 bool Judge::confirm_at_end() {
@@ -142,6 +141,16 @@ bool Judge::may_be_loading() const {
   if (!e) e = best();
   if (!e || is_told(*e, of_siblings(*e))) return false;
   return (facts_ != nullptr && facts_->load(life_, e->start, e->end, e->net_bytes, false)) || most_of_load(*e) < 1;
+}
+
+/// Earlier runs that ran out of memory, or that this one has left behind, and siblings that stand still.
+Basis Judge::basis() const {
+  const auto e = best();
+  if (!e || of_ != Of::series || spokesman() != nullptr) return Basis::curve;
+  const auto known = experienced(*e).kind;
+  if (known == ExperienceWord::Kind::left || known == ExperienceWord::Kind::leaked || precedent_odds(*e) > 0)
+    return Basis::runs;
+  return of_siblings(*e).odds >= kNoDayOdds ? Basis::siblings : Basis::curve;
 }
 
 /// The window's own probability, or the one held from before while the growth goes on. A jump is not that growth.

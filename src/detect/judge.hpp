@@ -56,6 +56,7 @@ class Judge final : public Detector {
   }
   bool confirm_at_end() override;
   [[nodiscard]] bool may_be_loading() const override;
+  [[nodiscard]] Basis basis() const override;
   [[nodiscard]] Finding finding() const override;
   [[nodiscard]] AlertEnd last_end() const override { return end_; }
   [[nodiscard]] std::string last_end_reason() const override { return end_reason_; }

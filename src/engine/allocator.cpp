@@ -54,7 +54,7 @@ Engine::Core::Allocator Engine::Core::allocator_of(const SeriesState& s) const {
 /// Whether an alert about what is allocated in the process stands.
 bool Engine::Core::live_memory_leaks(const SeriesState& s) const {
   const Allocator allocator = allocator_of(s);
-  return allocator.allocated != nullptr && allocator.allocated->alerting;
+  return allocator.allocated != nullptr && allocator.allocated->leaks();
 }
 
 /// The alert or the suspicion about allocated memory was raised or has ended: decides its process anew.
@@ -79,7 +79,7 @@ void Engine::Core::leave_to_allocator(const SeriesState& s, Verdict& v) const {
   const Allocator allocator = allocator_of(s);
   if (!allocator.known() || !s.detector) return;
   Finding& f = v.finding;
-  if (allocator.allocated->alerting && !total_alone && !s.ignored) {
+  if (allocator.allocated->leaks() && !total_alone && !s.ignored) {
     const Finding its = allocator.allocated->detector->finding();
     if (!f.leak && s.key.metric == Metric::allocator_reserved) return;
     if (!f.leak) f = its;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/format.hpp"
 #include "core/order.hpp"
 #include "engine/engine_core.hpp"
 
@@ -86,6 +87,37 @@ void Engine::Core::leave_the_past(const SeriesState& device, Verdict& v) const {
     if (is_past(dissent)) forget(dissent);
 }
 
+/// Where nobody tells who holds what, a total that has moved up and down between these levels before does not run out
+/// of memory within them: what one program gives back another takes.
+void Engine::Core::leave_to_band(const SeriesState& s, Verdict& v) const {
+  Finding& f = v.finding;
+  if (!grows(f) || !f.onset || !s.detector) return;
+  const auto known = band(s, *f.onset);
+  if (!known || s.detector->basis() != Basis::curve) return;
+  f.leak = false;
+  f.stage = Stage::none;
+  f.state = State::cycling;
+  f.pattern = Pattern::none;
+  f.confidence = std::min(f.confidence, 1.0 / (known->swings + 2));  // Laplace's rule of succession
+  v.severity = Severity::ok;
+  f.because =
+      fmt::format("has moved up and down between {} and {} before: {} rises like this one were given back; {}",
+                  format_bytes(known->lowest_bytes), format_bytes(known->highest_bytes), known->swings, f.because);
+}
+
+/// An alert that stands near a full card although the curve shows no leak any more is told as what it is.
+void Engine::Core::hold_near_full(const SeriesState& s, Verdict& v) const {
+  if (s.leaks() || s.alert() == nullptr || v.finding.leak || s.ended) return;
+  Finding& f = v.finding;
+  f.leak = true;
+  f.stage = Stage::confirmed;
+  f.state = State::leaking;
+  f.pattern = s.alert()->finding.pattern;
+  v.severity = severity_of(f, config.severity);
+  f.because = fmt::format("has not grown for {}, but little memory is left: the alert stands; {}",
+                          format_span(s.standstill.still_s()), f.because);
+}
+
 Verdict Engine::Core::verdict(const SeriesState& s) const {
   Verdict v = s.verdict(config.severity);
   if (s.is_total()) leave_the_past(s, v);
@@ -117,6 +149,8 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
     if (v.finding.state == State::growing && !a.any_process && !catalog.processes_are_listed)
       v.finding.because += "; the memory of each process would show whether jobs come and stay, or something leaks";
   }
+  if (s.is_total() && !knows_parts(s)) leave_to_band(s, v);
+  hold_near_full(s, v);
   s.name_framework(v, catalog);
   if (runs)
     runs->say(s, v);

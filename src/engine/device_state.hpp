@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/driver_share.hpp"
+#include "detect/attribution.hpp"
 #include "engine/device_runs.hpp"
 #include "engine/remainder.hpp"
 #include "engine/series_state.hpp"
@@ -34,6 +35,9 @@ struct DeviceState {
   Remainder remainder;               ///< what `unattributed` is made from
   std::optional<Timestamp> derived;  ///< the last tick in which that series was made, or could not be
   std::set<SeriesId> leaking;        ///< those of its processes and its remainder whose alerts stand
+
+  std::optional<Pile> pile;                ///< while its total rises like a leak
+  std::optional<Timestamp> pile_reviewed;  ///< when that was last looked at
 
   std::set<SeriesId> living;  ///< its processes that have not ended
 

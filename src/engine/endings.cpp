@@ -34,8 +34,8 @@ void Endings::take_growth(End& end, const SeriesState& series, const Finding& fi
   end.onset = finding.onset;
   end.confidence = finding.confidence;
   end.r_squared = finding.r_squared;
-  // The onset is estimated anew with each sample; it cannot be later than the alert.
-  if (end.onset && series.alerting) end.onset = std::min(*end.onset, series.alerts.back().raised);
+  // The onset is estimated anew with each sample; it cannot be later than when it was told as a leak.
+  if (end.onset && series.leaks()) end.onset = std::min(*end.onset, *series.leaks_since);
 }
 
 /// A program's own report is better evidence than any level. If its device leaked, the leak ended there: what continues
@@ -78,7 +78,7 @@ void Endings::end_beside(const SeriesState& total, EndKind how) {
     const Verdict v = engine_.verdict(s);
     if (!v.finding.leak) return;
     s.said_end = end_of_leak(s, v, how);
-    if (s.alerting) engine_.clear(s, with_its_run(*s.said_end));
+    engine_.clear(s, with_its_run(*s.said_end));
     s.judge_anew(config_.detection);
   });
 }
@@ -172,7 +172,7 @@ void Endings::end_device_with(SeriesState& total, const SeriesState& process, co
   End end = end_at(total);
   end.how = its.how;
   name(end, process);
-  if (total.alerting || engine_.wants_alert(total)) {
+  if (total.leaks() || engine_.wants_leak(total)) {
     const Verdict before = engine_.verdict(total);
     if (!process.is(before.suspect)) return;
     take_growth(end, total, before.finding);
@@ -213,7 +213,7 @@ void Endings::device_ends(SeriesState& total, End end, std::uint64_t process_byt
   const bool run_is_over =
       has_fallen && (how.growth_bytes_per_s || all_taken_is_gone(total, static_cast<double>(how.used_bytes),
                                                                  static_cast<double>(total.last_bytes)));
-  if (total.alerting) engine_.clear(total, with_its_run(how));
+  engine_.clear(total, with_its_run(how));
   if (run_is_over) close_run(total, gone_at);
 }
 
@@ -262,9 +262,8 @@ void Endings::judge_anew(SeriesState& total) {
   if (!total.detector) return;
   total.judge_anew(config_.detection);
   total.detector->set_precedent(total.device->runs.precedent());
-  // What it had taken is gone: an alert about its own total no longer has a subject.
-  if (total.alerting && !engine_.wants_alert(total))
-    engine_.clear(total, {AlertEnd::released, "the memory was released"});
+  // What it had taken is gone: a leak of its own total no longer has a subject.
+  if (!engine_.wants_leak(total)) engine_.clear(total, {AlertEnd::released, "the memory was released"});
   total.reviewed.reset();
   engine_.queue(total);
 }

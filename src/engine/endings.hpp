@@ -36,8 +36,8 @@ WhyOver with_its_run(const End& end);
 class EndingsEngine {
  public:
   [[nodiscard]] virtual Verdict verdict(const SeriesState& series) const = 0;
-  [[nodiscard]] virtual bool wants_alert(const SeriesState& series) const = 0;
-  /// Ends the alert that stands. REQUIRES: series.alerting.
+  [[nodiscard]] virtual bool wants_leak(const SeriesState& series) const = 0;
+  /// Ends the leak of the series and its alert; nothing if there is neither.
   virtual void clear(SeriesState& series, WhyOver why) = 0;
   /// The alert of the series is decided anew at the end of the tick.
   virtual void queue(SeriesState& series) = 0;

@@ -34,7 +34,7 @@ void Engine::Core::take(const Sample& sample) {
     describe_kind(s);
     if (s.device->used != nullptr) s.device->runs.came(sample.time);
   }
-  if (s.detector->alerting() != s.alerting || s.detector->suspecting() != s.alerting) queue(s);
+  if (s.detector->alerting() != s.leaks() || s.detector->suspecting() != s.leaks()) queue(s);
 }
 
 void Engine::Core::queue(SeriesState& s) {
@@ -67,7 +67,8 @@ void Engine::Core::complete_tick() {
   for (const SeriesId id : deciding) {
     SeriesState* const s = series.find(id);
     if (s == nullptr) continue;
-    s->queued = !s->ended && (s->alerting || s->suspicion() != nullptr || wants_alert(*s) || wants_suspicion(*s));
+    s->queued = !s->ended && (s->leaks() || s->alert() != nullptr || s->suspicion() != nullptr || wants_leak(*s) ||
+                              wants_suspicion(*s));
     if (s->queued) undecided.push_back(id);
   }
 }
@@ -76,70 +77,6 @@ void Engine::Core::complete_tick() {
 SeriesState& Engine::Core::revive(SeriesId id) {
   std::erase(ended, id);
   return series.begin_anew(id, catalog, config, ignore);
-}
-
-void Engine::Core::decide(SeriesState& s) {
-  if (!s.detector || s.ended) return;
-  const bool wants = wants_alert(s);
-  if (s.alerting && !wants && endings.is_falling(s))
-    return;  // it is not known yet whether a run ends or a program goes on
-  if (s.alerting && !wants) return clear(s, why_over(s));
-  if (!wants && !wants_suspicion(s)) return drop_suspicion(s, "the growth did not continue");
-  if (s.ignored) return;
-  // Reviewed only now and then: a finding costs microseconds, and neither severity nor the process set needs to be more
-  // current than this.
-  constexpr Duration kReview = std::chrono::seconds{60};
-  if (s.reviewed && tick - *s.reviewed < kReview && s.reviewed_for_alert == wants) return;
-  s.reviewed = tick;
-  s.reviewed_for_alert = wants;
-  const Verdict v = verdict(s);
-  if (!s.alerting) {
-    if (v.finding.stage == Stage::none) return drop_suspicion(s, v.finding.because);  // the process set explains it
-    if (!v.finding.leak) return suspect(s, v);
-    s.alerting = true;
-    part_changes(s);
-    s.alerts.push_back(Alert{s.id, tick, {}, AlertEnd::standing, v.severity, v.finding, {}, {}});
-    if (const Alert* suspicion = s.suspicion()) {
-      s.alerts.back().suspected_for_s = seconds_between(suspicion->raised, tick);
-      s.suspicions.pop_back();
-    }
-    if (s.alerts.size() > SeriesState::kMaxAlerts) s.alerts.erase(s.alerts.begin());
-    if (callback) callback({s.alerts.back(), AlertNews::raised});
-    return;
-  }
-  if (!v.finding.leak) return clear(s, {AlertEnd::withdrawn, v.finding.because});
-  if (v.severity > s.alerts.back().severity) {
-    s.alerts.back().severity = v.severity;
-    if (callback) callback({s.alerts.back(), AlertNews::escalated});
-  }
-}
-
-void Engine::Core::suspect(SeriesState& s, const Verdict& v) {
-  if (s.suspicion() != nullptr) return;
-  s.suspicions.push_back(Alert{s.id, tick, {}, AlertEnd::standing, Severity::ok, v.finding, {}, {}});
-  part_changes(s);
-  if (s.suspicions.size() > SeriesState::kMaxSuspicions) s.suspicions.erase(s.suspicions.begin());
-}
-
-void Engine::Core::drop_suspicion(SeriesState& s, std::string reason) {
-  Alert* const suspicion = s.suspicion();
-  if (suspicion == nullptr) return;
-  suspicion->cleared = tick;
-  WhyOver{AlertEnd::withdrawn, std::move(reason)}.tell(*suspicion);
-}
-
-void Engine::Core::clear(SeriesState& s, WhyOver why) {
-  s.alerting = false;
-  s.reviewed.reset();
-  part_changes(s);
-  // On a device, what looks like a program giving memory back is a program that has just ended.
-  const auto process_ended = s.key.metric == Metric::device_used ? s.device->process_ended : std::nullopt;
-  if (why.end == AlertEnd::withdrawn && process_ended && seconds_between(*process_ended, tick) <= s.release_s())
-    why = {AlertEnd::released, "a process on the device ended and its memory was released"};
-  Alert& alert = s.alerts.back();
-  alert.cleared = tick;
-  std::move(why).tell(alert);
-  if (callback) callback({alert, AlertNews::cleared});
 }
 
 Stalls::Tell Engine::Core::teller() const {
@@ -178,7 +115,7 @@ void Engine::Core::end(SeriesState& s, bool ran_out) {
   endings.process_ends(s, ran_out);
   s.ended_at = tick;
   const End& end = *s.final_verdict.end;
-  if (s.alerting) clear(s, with_its_run(end));
+  clear(s, with_its_run(end));
   if (Alert* suspicion = s.suspicion()) {
     suspicion->cleared = tick;
     with_its_run(end).tell(*suspicion);
@@ -322,8 +259,14 @@ void Engine::adopt(const Alert& alert) {
   if (alert.kind == AlertKind::stall) return core_->stalls.adopt(alert);
   if (alert.kind == AlertKind::unreleased) return core_->unreleased.adopt(alert);
   SeriesState* const s = core_->series.find(alert.series);
-  if (s == nullptr || !s->alerting || s->alerts.empty()) return;
-  Alert& own = s->alerts.back();
+  if (s == nullptr || !s->leaks()) return;
+  if (s->alert() == nullptr) {
+    // It was raised by what the samples that are still recorded do not show.
+    if (s->suspicion() != nullptr) s->suspicions.pop_back();
+    s->alerts.push_back(alert);
+    return;
+  }
+  Alert& own = *s->alert();
   if (alert.raised > own.raised) return;
   const Severity severity = std::max(own.severity, alert.severity);
   own = alert;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/band.hpp"
 #include "engine/endings.hpp"
 #include "engine/engine.hpp"
 #include "engine/programs.hpp"
@@ -31,16 +32,26 @@ struct Engine::Core final : EndingsEngine {
   void complete_tick();
   void queue(SeriesState& series) override;
   SeriesState& revive(SeriesId id);
-  void decide(SeriesState& series);
-  void suspect(SeriesState& series, const Verdict& verdict);
-  void drop_suspicion(SeriesState& series, std::string reason);
-  void clear(SeriesState& series, WhyOver why) override;
   [[nodiscard]] Stalls::Tell teller() const;
   void refresh_limits();
   void refresh_catalog();
   void end(SeriesState& series, bool ran_out) override;
   void tell(Notice notice) override;
   void forget_oldest_ended();
+  // alerts.cpp
+  void decide(SeriesState& series);
+  void suspect(SeriesState& series, const Verdict& verdict);
+  void drop_suspicion(SeriesState& series, std::string reason);
+  void leak_is_found(SeriesState& series, const Verdict& verdict);
+  void record_leak(SeriesState& series, const Verdict& verdict);
+  void no_leak_any_more(SeriesState& series);
+  void page(SeriesState& series, const Verdict& verdict);
+  void take_back(SeriesState& series, WhyOver why);
+  void clear(SeriesState& series, WhyOver why) override;
+  [[nodiscard]] PageFacts page_facts(const SeriesState& series, const Finding& finding, bool leak) const;
+  [[nodiscard]] Basis basis_of(const SeriesState& series) const;
+  [[nodiscard]] std::optional<Band> band(const SeriesState& total, Timestamp onset) const;
+  [[nodiscard]] static Move move_of(const SeriesState& series, const Finding& finding);
   // facts.cpp
   void take_fact(const Sample& sample, const SeriesKey& key);
   void tell_busy(DeviceState& device, Timestamp time, double ratio) const;
@@ -49,8 +60,9 @@ struct Engine::Core final : EndingsEngine {
   // parts.cpp
   void derive_remainders();
   void part_changes(SeriesState& part);
+  void review_pile(const SeriesState& device) const;
   [[nodiscard]] bool knows_parts(const SeriesState& device) const;
-  [[nodiscard]] bool wants_alert(const SeriesState& series) const override;
+  [[nodiscard]] bool wants_leak(const SeriesState& series) const override;
   [[nodiscard]] bool wants_suspicion(const SeriesState& series) const;
   [[nodiscard]] const SeriesState* suspected_part(const SeriesState& device) const;
   [[nodiscard]] WhyOver why_over(const SeriesState& series) const;
@@ -75,6 +87,8 @@ struct Engine::Core final : EndingsEngine {
   void allocator_changes(const SeriesState& allocated);
   void leave_to_allocator(const SeriesState& series, Verdict& verdict) const;
   // conclude.cpp
+  void leave_to_band(const SeriesState& series, Verdict& verdict) const;
+  void hold_near_full(const SeriesState& series, Verdict& verdict) const;
   void leave_the_past(const SeriesState& device, Verdict& verdict) const;
   [[nodiscard]] Attribution attribution(const SeriesState& device, const Finding& finding) const;
   void take_figures_of_suspect(const SeriesState& device, Verdict& verdict) const;
@@ -92,9 +106,10 @@ struct Engine::Core final : EndingsEngine {
   SiblingGroups siblings{catalog, series};
   Stalls stalls{config, catalog, series};
   UnreleasedMemory unreleased{config, catalog};
-  std::vector<SeriesId> undecided;  ///< those whose detector changed its opinion, and those that are held or alerting
-  std::vector<SeriesId> deciding;   ///< scratch of complete_tick
-  std::vector<SeriesId> touched;    ///< in this tick
+  std::vector<SeriesId>
+      undecided;  ///< those whose detector changed its opinion, and those that leak, are suspected or paged
+  std::vector<SeriesId> deciding;  ///< scratch of complete_tick
+  std::vector<SeriesId> touched;   ///< in this tick
   std::deque<SeriesId> ended;
   std::uint64_t catalog_revision = 0;  ///< revision of the catalog that `series` reflects
   std::deque<Notice> notices;

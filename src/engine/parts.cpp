@@ -38,7 +38,7 @@ constexpr double kSmall = 0.05;
 ProgramRun run_of(const SeriesState& s) {
   return {seconds_between(s.first_time, s.last_time),
           seconds_between(s.first_time, std::max(s.peak_time, s.first_time)), static_cast<double>(s.peak_bytes),
-          s.alerting, false};
+          s.leaks(), false};
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ void Engine::Core::derive_remainders() {
     if (!rest.observe({tick, id, *bytes})) continue;
     unreleased.take(rest, tick, teller());
     touched.push_back(id);
-    if (rest.detector->alerting() != rest.alerting || rest.detector->suspecting() != rest.alerting) queue(rest);
+    if (rest.detector->alerting() != rest.leaks() || rest.detector->suspecting() != rest.leaks()) queue(rest);
   }
 }
 
@@ -76,7 +76,7 @@ void Engine::Core::part_changes(SeriesState& part) {
   DeviceState& device = *part.device;
   if (part.key.metric == Metric::allocator_allocated) allocator_changes(part);
   if (part.key.metric != Metric::process_used && part.key.metric != Metric::device_unattributed) return;
-  if (part.alerting)
+  if (part.leaks())
     device.leaking.insert(part.id);
   else
     device.leaking.erase(part.id);
@@ -86,26 +86,37 @@ void Engine::Core::part_changes(SeriesState& part) {
 }
 
 /// Whether an alert of the series should be raised or go on, apart from what its verdict adds.
-bool Engine::Core::wants_alert(const SeriesState& s) const {
+bool Engine::Core::wants_leak(const SeriesState& s) const {
   if (!s.detector) return false;
   if (s.key.metric == Metric::process_used) return s.detector->alerting() || live_memory_leaks(s);
   if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.detector->alerting();
   if (!s.device->leaking.empty()) return true;
-  return s.detector->alerting() && !leaking_parts(s).empty();
+  return s.detector->alerting() && (s.device->pile || !leaking_parts(s).empty());
 }
 
 /// The same for a suspicion: of the series itself, or of one of its parts.
 bool Engine::Core::wants_suspicion(const SeriesState& s) const {
   if (!s.detector) return false;
   if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.detector->suspecting();
-  return suspected_part(s) != nullptr;
+  return suspected_part(s) != nullptr || (s.device->pile && s.detector->suspecting());
+}
+
+/// Whether processes pile up on a device whose total rises like a leak: none of them grows, but together they do.
+void Engine::Core::review_pile(const SeriesState& s) const {
+  constexpr Duration kReview = std::chrono::seconds{60};
+  DeviceState& device = *s.device;
+  if (s.key.metric != Metric::device_used || !s.detector) return;
+  if (!s.detector->suspecting() || !knows_parts(s)) return device.pile.reset();
+  if (device.pile_reviewed && tick - *device.pile_reviewed < kReview) return;
+  device.pile_reviewed = tick;
+  device.pile = attribution(s, s.detector->finding()).pile;
 }
 
 const SeriesState* Engine::Core::suspected_part(const SeriesState& device) const {
   const SeriesState* found = device.device->unattributed;
-  if (found != nullptr && (!found->detector || found->suspicion() == nullptr)) found = nullptr;
+  if (found != nullptr && (!found->detector || !found->is_suspected())) found = nullptr;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
-    if (s.key.metric == Metric::process_used && s.detector && s.suspicion() != nullptr) found = &s;
+    if (s.key.metric == Metric::process_used && s.detector && s.is_suspected()) found = &s;
   });
   return found;
 }
@@ -116,8 +127,9 @@ WhyOver Engine::Core::why_over(const SeriesState& s) const {
     return {s.detector->last_end(), s.detector->last_end_reason()};
   if (const SeriesState* const allocated = allocator_of(s).allocated; allocated != nullptr && allocated != &s)
     return why_over(*allocated);
-  if (!s.alerts.empty() && s.alerts.back().cleared)
-    return {s.alerts.back().ended, s.alerts.back().end_reason, s.alerts.back().end_kind};
+  for (const std::vector<Alert>* told : {&s.alerts, &s.suspicions})
+    if (!told->empty() && told->back().cleared && told->back().finding.leak)
+      return {told->back().ended, told->back().end_reason, told->back().end_kind};
   return {AlertEnd::withdrawn, "neither its processes nor the memory outside them grow"};
 }
 
@@ -126,7 +138,7 @@ WhyOver Engine::Core::why_over(const SeriesState& s) const {
 std::vector<const SeriesState*> Engine::Core::leaking_parts(const SeriesState& device) const {
   std::vector<std::pair<Finding, const SeriesState*>> found;
   for (const SeriesId id : device.device->leaking)
-    if (const SeriesState* s = series.find(id); s != nullptr && s->detector && wants_alert(*s))
+    if (const SeriesState* s = series.find(id); s != nullptr && s->detector && wants_leak(*s))
       found.emplace_back(verdict(*s).finding, s);
   if (found.empty() && device.detector && device.detector->alerting() && !config.detection.ignore_patterns.empty())
     series.for_device(device_key(device.key), [&](const SeriesState& s) {
@@ -153,6 +165,12 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
   const std::vector<const SeriesState*> parts = leaking_parts(device);
   if (!parts.empty()) {
     take_figures_of_parts(parts, device, v);
+    return;
+  }
+  if (const auto& pile = device.device->pile; pile && grows(v.finding)) {
+    v.finding.because = fmt::format("{} processes of {} came one after another and did not end; they hold {}; {}",
+                                    pile->processes, pile->program, format_bytes(pile->bytes), v.finding.because);
+    v.suspect.reset();
     return;
   }
   if (const SeriesState* const loads = loader(device); loads != nullptr && suspected_part(device) == nullptr) {
@@ -250,7 +268,7 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
   const SeriesState* named = &worst;
   double fastest = worst.detector->finding().growth_bytes_per_s.mid;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
-    if (s.key.metric != Metric::process_used || s.ended || s.ignored || !s.detector || s.suspicion() == nullptr) return;
+    if (s.key.metric != Metric::process_used || s.ended || s.ignored || !s.detector || !s.is_suspected()) return;
     growers.push_back(&s);
     const double rate = s.detector->finding().growth_bytes_per_s.mid;
     if (rate <= fastest) return;
@@ -306,7 +324,7 @@ void Engine::Core::leave_to_jobs(const SeriesState& process, Verdict& v) const {
   if (program.empty()) return;
   std::vector<ProgramRun> settled;
   series.for_device(device_key(process.key), [&](const SeriesState& s) {
-    if (s.ended || s.key.metric != Metric::process_used || s.id == process.id || s.alerting) return;
+    if (s.ended || s.key.metric != Metric::process_used || s.id == process.id || s.leaks()) return;
     const ProcessInfo* const its = catalog.process(process_key(s.key));
     if (its == nullptr || program_identity(*its).text != program) return;
     const ProgramRun run = run_of(s);

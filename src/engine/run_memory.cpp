@@ -166,9 +166,11 @@ FinishedRun RunMemory::run_of(const SeriesState& s, const Seen& seen) const {
   const bool has_runs = s.key.metric == Metric::device_used && !s.device->runs.all().empty();
   const Run* const device_run = has_runs ? &s.device->runs.all().back() : nullptr;
   const Timestamp end = device_run != nullptr ? device_run->end.value_or(s.last_time) : s.last_time;
-  const bool alerted = std::any_of(s.alerts.begin(), s.alerts.end(), [&](const Alert& alert) {
+  const auto tells = [&](const Alert& alert) {
     return alert.raised >= seen.begin && alert.finding.leak && alert.ended != AlertEnd::withdrawn;
-  });
+  };
+  const bool alerted = std::any_of(s.alerts.begin(), s.alerts.end(), tells) ||
+                       std::any_of(s.suspicions.begin(), s.suspicions.end(), tells);
   const Finding last = s.detector ? s.detector->finding() : s.final_verdict.finding;
   const EndKind how = device_run != nullptr ? device_run->how
                       : s.final_verdict.end ? s.final_verdict.end->how

@@ -238,6 +238,7 @@ SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {
   v.paused = paused;
   v.ignored = ignored;
   if (!ended) v.load = load;
+  if (leaks() && alert() == nullptr) v.paging = paging;
   v.alerts = alerts;
   v.suspicions = suspicions;
   if (is_total()) {

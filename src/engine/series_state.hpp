@@ -17,6 +17,7 @@
 #include "detect/floor_curve.hpp"
 #include "detect/history.hpp"
 #include "detect/period.hpp"
+#include "engine/paging.hpp"
 
 namespace vramtrack {
 
@@ -72,6 +73,14 @@ struct SeriesState {
   [[nodiscard]] const Alert* suspicion() const {
     return suspicions.empty() || suspicions.back().cleared ? nullptr : &suspicions.back();
   }
+  [[nodiscard]] bool leaks() const { return leaks_since.has_value(); }
+  /// It may leak, and is not told as a leak.
+  [[nodiscard]] bool is_suspected() const { return !leaks() && suspicion() != nullptr; }
+  /// The alert that stands; nullptr if there is none. It may outlast its leak near a full card.
+  [[nodiscard]] Alert* alert() { return alerts.empty() || alerts.back().cleared ? nullptr : &alerts.back(); }
+  [[nodiscard]] const Alert* alert() const {
+    return alerts.empty() || alerts.back().cleared ? nullptr : &alerts.back();
+  }
   /// Whether its device is judged by it: see DeviceState::total(). REQUIRES: device.
   [[nodiscard]] bool is_total() const;
   /// Whether the process is the one that `suspect` names.
@@ -95,7 +104,7 @@ struct SeriesState {
   bool tells_busy = false;             ///< its driver tells how busy its process is
   PeriodEstimate period;
   std::vector<Alert> alerts;
-  std::vector<Alert> suspicions;        ///< those that were not confirmed; for a standing one, `cleared` is empty
+  std::vector<Alert> suspicions;        ///< see SeriesView::suspicions; for a standing one, `cleared` is empty
   Verdict final_verdict;                ///< once `ended`
   std::optional<End> said_end;          ///< of an allocator's series beside its device's total: memory ran out
   DeviceState* device = nullptr;        ///< set by the SeriesTable that owns both
@@ -103,17 +112,20 @@ struct SeriesState {
   std::optional<double> ceiling_bytes;  ///< it ends here at the latest: see Engine::set_ceiling
   ProcessLoad load;
   std::optional<Timestamp> reviewed;
-  bool reviewed_for_alert = false;  ///< whether it wanted an alert then, not only a suspicion
-  Timestamp peak_time{};            ///< of the last new peak that was more than 1 % above the one before
-  Timestamp prior_time{};           ///< of the sample before the last
-  Timestamp top_time{};             ///< where the fall in the last samples began; else the last sample
+  bool reviewed_for_leak = false;  ///< whether it was to be told as a leak then
+  Timestamp peak_time{};           ///< of the last new peak that was more than 1 % above the one before
+  Timestamp prior_time{};          ///< of the sample before the last
+  Timestamp top_time{};            ///< where the fall in the last samples began; else the last sample
   Timestamp first_time{};
   Timestamp last_time{};
   std::uint64_t samples = 0;
   std::uint64_t last_bytes = 0;
   std::uint64_t top_bytes = 0;  ///< at `top_time`
   std::uint64_t peak_bytes = 0;
-  bool alerting = false;
+  std::optional<Timestamp> leaks_since;  ///< told as a leak since then; nullopt: it is not
+  Standstill standstill;                 ///< since it was suspected
+  Move move;                             ///< of `standstill`, as of the last review
+  std::string paging;                    ///< why nobody is notified of the leak yet, as of the last review
   bool queued = false;
   bool ended = false;
   Timestamp ended_at{};  ///< the tick in which that became known

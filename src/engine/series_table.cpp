@@ -38,9 +38,11 @@ SeriesState& SeriesTable::get(SeriesId id, const Catalog& catalog, const Config&
 SeriesState& SeriesTable::begin_anew(SeriesId id, const Catalog& catalog, const Config& config,
                                      const IgnorePatterns& ignore) {
   std::vector<Alert> alerts = std::move(series_[index_of(id)]->alerts);
+  std::vector<Alert> suspicions = std::move(series_[index_of(id)]->suspicions);
   forget(id);
   SeriesState& series = get(id, catalog, config, ignore);
   series.alerts = std::move(alerts);
+  series.suspicions = std::move(suspicions);
   return series;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/order.hpp"
 #include "engine/engine.hpp"
 #include "report/conclusion.hpp"
 #include "report/report.hpp"
@@ -157,9 +158,12 @@ std::vector<GpuVerdict> MachineJudge::verdicts() const {
     gpu.verdict.dissent = {};
     gpu.verdict.causes = {};
     gpu.verdict.advice = {};
-    for (const Alert& alert : series.alerts)
-      if (alert.kind == AlertKind::leak) gpu.alerts.push_back(alert);
-    if (!series.suspicions.empty() && !series.suspicions.back().cleared) gpu.suspicion = series.suspicions.back();
+    for (const std::vector<Alert>* all : {&series.alerts, &series.suspicions})
+      for (const Alert& alert : *all)
+        if (alert.kind == AlertKind::leak && alert.finding.leak) gpu.alerts.push_back(alert);
+    order(gpu.alerts, [](const Alert& a, const Alert& b) { return a.raised < b.raised; });
+    if (!series.suspicions.empty() && !series.suspicions.back().cleared && !series.suspicions.back().finding.leak)
+      gpu.suspicion = series.suspicions.back();
     if (!grows(gpu.verdict.finding)) gpu.verdict.finding.because = {};  // thousands of healthy ones: 300 bytes each
     const auto known = state_->known.find(series.key.device_id);
     if (known != state_->known.end()) {

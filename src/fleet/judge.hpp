@@ -17,8 +17,8 @@ namespace vramtrack::fleet {
 struct GpuVerdict {
   DeviceInfo device;  ///< with its host and its capacity, where that is known
   Verdict verdict;
-  std::vector<Alert> alerts;       ///< of leaks, in the order raised
-  std::optional<Alert> suspicion;  ///< that stands, and is no alert yet
+  std::vector<Alert> alerts;       ///< of leaks, in the order raised; those that are only told have no paged_because
+  std::optional<Alert> suspicion;  ///< that stands, and is not told as a leak
   std::uint64_t used_bytes = 0;
   std::uint64_t samples = 0;
   Timestamp first;
@@ -46,7 +46,7 @@ class MachineJudge {
 
   /// Takes in what is later than what was taken in before; the rest is left out. O(samples).
   void take(const Machine& machine);
-  /// Nothing more will come: a suspicion that is sure enough becomes an alert, as at the end of a recording.
+  /// Nothing more will come: a suspicion that is sure enough becomes a leak, as at the end of a recording.
   void end();
 
   /// False while the capacity of one of its GPUs is not known.

@@ -5,13 +5,28 @@
 #include <algorithm>
 #include <utility>
 
+#include "act/ladder.hpp"
 #include "core/order.hpp"
+#include "core/units.hpp"
 #include "live/resume.hpp"
 
 namespace vramtrack {
 
+namespace {
+
+/// An alert must come early enough for what the policies do then. (Their mistakes were reported with the
+/// configuration.)
+Config with_time_for_policies(Config config) {
+  if (const auto policies = act::parse_policies(config.policies.toml, config.policies.name))
+    config.detection.lead_time_minutes =
+        std::max(config.detection.lead_time_minutes, act::Ladder::needs_s(*policies) / kSecondsPerMinute);
+  return config;
+}
+
+}  // namespace
+
 Pipeline::Pipeline(const Config& config, Catalog& catalog, std::size_t max_ended_series)
-    : config_(config), catalog_(catalog), max_ended_series_(max_ended_series) {
+    : config_(with_time_for_policies(config)), catalog_(catalog), max_ended_series_(max_ended_series) {
   new_engine();
 }
 

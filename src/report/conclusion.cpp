@@ -30,21 +30,24 @@ bool shows_leak(const Alert& alert) {
   return alert.finding.leak && alert.ended != AlertEnd::withdrawn;
 }
 
-const Alert* alert_at_end(const SeriesView& series) {
+const Alert* leak_at_end(const SeriesView& series) {
   if (!series.verdict.end) return nullptr;
   const Timestamp end = series.verdict.end->time;
   const auto stood = [end](const Alert& a) {
     return shows_leak(a) && a.raised <= end && (!a.cleared || *a.cleared >= end);
   };
-  const auto alert = std::find_if(series.alerts.begin(), series.alerts.end(), stood);
-  return alert == series.alerts.end() ? nullptr : &*alert;
+  for (const std::vector<Alert>* all : {&series.alerts, &series.suspicions})
+    if (const auto found = std::find_if(all->begin(), all->end(), stood); found != all->end()) return &*found;
+  return nullptr;
 }
 
 Conclusion::Conclusion(const SeriesView& series)
-    : series_(series), leaked_(std::any_of(series.alerts.begin(), series.alerts.end(), shows_leak)) {
+    : series_(series),
+      leaked_(std::any_of(series.alerts.begin(), series.alerts.end(), shows_leak) ||
+              std::any_of(series.suspicions.begin(), series.suspicions.end(), shows_leak)) {
   const Finding& f = series.verdict.finding;
   if (f.leak || f.state != State::too_short) return;
-  if (const Alert* alert = alert_at_end(series)) of_run_ = verdict_of_run(series, *alert);
+  if (const Alert* leak = leak_at_end(series)) of_run_ = verdict_of_run(series, *leak);
 }
 
 bool has_leaked(const View& view) {

@@ -10,11 +10,13 @@
 
 namespace vramtrack {
 
-/// Whether it is the alert of a leak and was not withdrawn. A recording with such an alert has leaked: exit status 1.
+/// Whether it is the record of a leak, with an alert or without, and was not withdrawn. A recording with such a record
+/// has leaked: exit status 1.
 bool shows_leak(const Alert& alert);
 
-/// The leak alert that stood when the run of `series` ended; null: none did, or it has not ended.
-const Alert* alert_at_end(const SeriesView& series);
+/// The leak that stood when the run of `series` ended: its alert, else its record among the suspicions; null: none
+/// stood, or the run has not ended.
+const Alert* leak_at_end(const SeriesView& series);
 
 /// Refers to its series, which must outlive it.
 class Conclusion {
@@ -27,7 +29,7 @@ class Conclusion {
   [[nodiscard]] const Finding& finding() const { return verdict().finding; }
   /// verdict() is that of a run that has ended.
   [[nodiscard]] bool is_of_ended_run() const { return of_run_.has_value(); }
-  /// A leak alert of the series was raised and not withdrawn.
+  /// The series was told as a leak, and that was not withdrawn.
   [[nodiscard]] bool leaked() const { return leaked_; }
 
  private:

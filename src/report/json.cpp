@@ -68,6 +68,7 @@ std::string render(const View& view, const ReportStyle&) {
     row["verdict"] = fields::verdict_line(conclusion, clock);
     row["told"] = told_json(tell(view, s));
     if (s.stall) row["stall"] = fields::stall_line(*s.stall, clock);
+    row["paging"] = s.paging.empty() ? json(nullptr) : json(s.paging);
     row["alerts"] = json::array();
     for (const Alert& a : s.alerts) row["alerts"].push_back(told_alert_line(a, clock));
     row["suspicions"] = json::array();

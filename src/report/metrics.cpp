@@ -186,6 +186,11 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
               "1 while memory use grows so slowly that memory lasts longer than horizon-days; no alert is raised.");
   Family suspected(out, "vramtrack_device_leak_suspected",
                    "1 while a leak of the device is suspected but not confirmed; no notification is sent for it.");
+  Family paged(out, "vramtrack_device_leak_paged",
+               "1 while an alert of a leak of the device stands; 0 while it leaks and nobody is notified yet; absent "
+               "without a leak.");
+  Family paged_because(out, "vramtrack_device_leak_paged_info",
+                       "Why that alert was raised, in words, as a label; always 1.");
   Family suspect(out, "vramtrack_suspect_info",
                  "The process whose growth explains the device's growth, as labels; always 1.");
   constexpr std::array<Pattern, 5> kPatterns = {Pattern::gradual_leak, Pattern::step_increase, Pattern::cyclic,
@@ -201,6 +206,11 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
     severity.add(static_cast<double>(d.used->verdict.severity), labels);
     slow.add(f.state == State::slow_growth ? 1.0 : 0.0, labels);
     suspected.add(f.stage == Stage::suspected ? 1.0 : 0.0, labels);
+    const auto stands = [](const Alert& a) { return a.kind == AlertKind::leak && a.ended == AlertEnd::standing; };
+    const auto alert = std::find_if(d.used->alerts.begin(), d.used->alerts.end(), stands);
+    const bool is_paged = alert != d.used->alerts.end();
+    if (f.leak || is_paged) paged.add(is_paged ? 1.0 : 0.0, labels);
+    if (is_paged) paged_because.add(1.0, labels, {{"reason", alert->paged_because}});
     add_suspect(suspect, d, options);
   }
 }

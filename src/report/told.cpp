@@ -37,7 +37,7 @@ bool is_stalled(const SeriesView& s) {
 std::string_view past_words(const SeriesView& s) {
   if (!s.verdict.end) return {};
   const EndWords end = words_of_end(*s.verdict.end);
-  return alert_at_end(s) != nullptr ? end.leaked : end.verdict;
+  return leak_at_end(s) != nullptr ? end.leaked : end.verdict;
 }
 
 std::string verdict_words(const SeriesView& s) {
@@ -142,21 +142,27 @@ std::string end_story(const SeriesView& series, const View& view, const MaySeeCo
     out +=
         fmt::format("; pid {}{} ended then", end.pid, command.empty() ? "" : fmt::format(" ({})", printable(command)));
   // One leak has one beginning and one first alert, whichever series saw it first.
-  const Alert* alert = nullptr;
+  const Alert* leak = nullptr;
+  std::optional<Timestamp> alerted;
   std::optional<Timestamp> onset = end.onset;
   for (const SeriesView* s : same_end(series, view)) {
-    if (const Alert* its = alert_at_end(*s); its != nullptr && (alert == nullptr || its->raised < alert->raised))
-      alert = its;
+    if (const Alert* its = leak_at_end(*s)) {
+      if (leak == nullptr || its->raised < leak->raised) leak = its;
+      const auto& all = s->alerts;
+      const bool is_alert = std::any_of(all.begin(), all.end(), [&](const Alert& a) { return &a == its; });
+      if (is_alert) alerted = std::min(alerted.value_or(its->raised), its->raised);
+    }
     if (onset && s->verdict.end->onset) onset = std::min(*onset, *s->verdict.end->onset);
   }
   if (end.growth_bytes_per_s) {
-    out +=
-        fmt::format("; it had {} {}", alert != nullptr ? "leaked" : "grown by", format_rate(*end.growth_bytes_per_s));
+    out += fmt::format("; it had {} {}", leak != nullptr ? "leaked" : "grown by", format_rate(*end.growth_bytes_per_s));
     if (onset) out += " since " + moment(*onset);
   }
-  if (alert != nullptr)
+  if (alerted)
     out += fmt::format("; the first alert {} {} before", view.files.empty() ? "came" : "would have come",
-                       format_duration(seconds_between(alert->raised, end.time)));
+                       format_duration(seconds_between(*alerted, end.time)));
+  else if (leak != nullptr)
+    out += "; no alert was due before";
   return out;
 }
 
@@ -229,9 +235,8 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
     return v.advice.empty() ? step : step + "; try: " + printable(v.advice.front());
   }
   if (f.stage == Stage::suspected)
-    return origin == Origin::watch
-               ? "keep watching: an alert is raised as soon as the leak is certain enough, or little time is left"
-               : "record for longer: the recording ended before the suspicion could be confirmed";
+    return origin == Origin::watch ? "keep watching: it is told as a leak as soon as that is certain enough"
+                                   : "record for longer: the recording ended before the suspicion could be confirmed";
   const std::string_view wait = origin == Origin::watch ? "keep watching" : "record for longer";
   if (f.state == State::growing) return fmt::format("{}: it is too early to tell whether this is a leak", wait);
   if (f.state == State::spiked && f.spike == SpikeOutcome::still_growing)
@@ -251,7 +256,7 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
 std::string_view label_of_reason(const SeriesView& s, const Conclusion& conclusion) {
   if (past_words(s).empty() || conclusion.is_of_ended_run()) return "because";
   if (is_device(s)) return "now";
-  return alert_at_end(s) != nullptr ? "because" : "until then";
+  return leak_at_end(s) != nullptr ? "because" : "until then";
 }
 
 /// The lines below the headline. To show people a new field of a verdict, add a line here.
@@ -269,9 +274,9 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
   const auto add_reason = [&](std::string_view of, const Finding& finding) {
     if (!finding.because.empty()) add(of, fmt::format("{} ({})", finding.because, finding.detector));
   };
-  if (const Alert* alert = alert_at_end(s); alert != nullptr && label != "because")
-    add_reason("because", alert->finding);
+  if (const Alert* leak = leak_at_end(s); leak != nullptr && label != "because") add_reason("because", leak->finding);
   add_reason(label, f);
+  if (!s.paging.empty()) add("no alert", s.paging);
   if (s.stall) {
     add("progress", told.stall);
     for (const std::string& why : s.stall->evidence) add("progress", why);
@@ -330,13 +335,13 @@ std::string_view severity_words(Severity severity) {
 std::string_view end_words(const SeriesView& series) {
   if (!series.verdict.end) return {};
   const EndWords words = words_of_end(*series.verdict.end);
-  return alert_at_end(series) != nullptr ? words.sentence : words.plain;
+  return leak_at_end(series) != nullptr ? words.sentence : words.plain;
 }
 
 bool ended_badly(const SeriesView& series, Timestamp now) {
   const auto& end = series.verdict.end;
   return end && seconds_between(end->time, now) <= kTold_s &&
-         (words_of_end(*end).is_bad || alert_at_end(series) != nullptr);
+         (words_of_end(*end).is_bad || leak_at_end(series) != nullptr);
 }
 
 namespace {
@@ -451,9 +456,9 @@ ToldAlert tell(const Alert& a) {
       break;
   }
   const auto add = [&out](const std::string& figure) { out.figures += (out.figures.empty() ? "" : ", ") + figure; };
-  if (a.finding.stage == Stage::confirmed_at_end) add("when the recording ended");
   if (a.suspected_for_s) add(fmt::format("suspected {} earlier", format_duration(*a.suspected_for_s)));
   if (a.finding.oom_in_s) add("predicted then: " + format_oom(*a.finding.oom_in_s));
+  if (!a.paged_because.empty()) add("raised because " + a.paged_because);
   const std::string reason = printable(a.end_reason);
   const auto with_reason = [&reason](std::string_view how) {
     return fmt::format("{}{}{}", how, reason.empty() ? "" : ", ", reason);

@@ -184,6 +184,7 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"limit_bytes", known_figure(limit_bytes(view, s))},
       {"trend", trend_json(s)},
       {"verdict", verdict_json(view, s.key.host, s.verdict, may_see)},
+      {"paging", s.paging},
       {"alerts", json::array()},
       {"suspicions", json::array()},
       {"runs", exact(s.runs)},

@@ -256,6 +256,7 @@ SeriesView read_series(const Place& p) {
   p.get("verdict", s.verdict);
   s.verdict.series = s.id;
   p.get("runs", s.runs);
+  p.get("paging", s.paging);
   p.each("alerts", [&](const Place& a) { s.alerts.push_back(read_alert(a, s.id)); });
   p.each("suspicions", [&](const Place& a) { s.suspicions.push_back(read_alert(a, s.id)); });
   p.get("explain", s.explain);

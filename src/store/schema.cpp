@@ -81,9 +81,14 @@ ALTER TABLE alert ADD COLUMN end_kind TEXT;
 UPDATE alert SET end_kind='out_of_memory' WHERE ended='process_ended' AND end_reason LIKE 'memory ran out at %';
 )sql";
 
+/// Earlier alerts were raised as soon as a leak was confirmed.
+constexpr const char* kAddPagedBecause = R"sql(
+ALTER TABLE alert ADD COLUMN paged_because TEXT NOT NULL DEFAULT '';
+)sql";
+
 /// Step i upgrades schema i to i + 1; step 0 turns an empty file into a store. Append steps, never change them.
-constexpr std::array<const char*, kSchemaVersion> kSteps = {kCreate,      kAddUtilisation, kAddUptime, kAddStage,
-                                                            kAddPrograms, kAddAlertKind,   kAddEndKind};
+constexpr std::array<const char*, kSchemaVersion> kSteps = {
+    kCreate, kAddUtilisation, kAddUptime, kAddStage, kAddPrograms, kAddAlertKind, kAddEndKind, kAddPagedBecause};
 
 Result<int> version_of(sql::Database& database, const std::string& path) {
   const auto id = database.integer("PRAGMA application_id");

@@ -216,8 +216,8 @@ class SaidOutOfMemory : public Endings, public testing::WithParamInterface<bool>
     EXPECT_EQ(device().verdict.end->pid, GetParam() ? kPid : 0);
     EXPECT_FALSE(device().verdict.finding.leak) << device().verdict.finding.because;
     EXPECT_THAT(told_of(device_series).next, testing::HasSubstr("'vramtrack explain' reads the message"));
-    EXPECT_EQ(device().alerts.back().ended, AlertEnd::process_ended);
-    EXPECT_EQ(device().alerts.back().end_kind, EndKind::out_of_memory);
+    EXPECT_EQ(leaks_of(device_series).back().ended, AlertEnd::process_ended);
+    EXPECT_EQ(leaks_of(device_series).back().end_kind, EndKind::out_of_memory);
   }
 };
 
@@ -251,7 +251,7 @@ TEST_P(SaidOutOfMemory, AProgramThatGoesOnLeakingIsToldAgain) {
   }
   engine->finish();
   EXPECT_TRUE(device().verdict.finding.leak);
-  EXPECT_EQ(device().alerts.back().ended, AlertEnd::standing);
+  EXPECT_EQ(leaks_of(device_series).back().ended, AlertEnd::standing);
 }
 
 TEST_F(Endings, OutOfMemoryOfAHealthyDeviceIsEvidenceForItsEnd) {
@@ -344,7 +344,7 @@ TEST_F(Endings, APidThatIsGivenAgainIsAnotherProcess) {
   EXPECT_FALSE(s.ended);
   EXPECT_FALSE(s.verdict.end);
   EXPECT_EQ(s.first, at(again));
-  EXPECT_EQ(s.alerts.size(), 2U) << "those of the first process are kept";
+  EXPECT_EQ(leaks_of(trainer).size(), 2U) << "those of the first process are kept";
   ASSERT_TRUE(device().verdict.suspect);
   EXPECT_EQ(device().verdict.suspect->pid, kPid);
   const double second = now;

@@ -75,6 +75,15 @@ class OneGpu : public testing::Test {
     return *std::find_if(view->series.begin(), view->series.end(), [&](const SeriesView& s) { return s.id == id; });
   }
 
+  /// The records of its leaks: those that people were notified of, then the others.
+  std::vector<Alert> leaks_of(SeriesId id) {
+    const SeriesView& series = seen(id);
+    std::vector<Alert> leaks = series.alerts;
+    leaks.insert(leaks.end(), series.suspicions.begin(), series.suspicions.end());
+    std::erase_if(leaks, [](const Alert& a) { return !a.finding.leak; });
+    return leaks;
+  }
+
   Told told_of(SeriesId id) {
     const SeriesView& series = seen(id);
     return tell(*views.back(), series);

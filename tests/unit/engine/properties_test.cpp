@@ -172,7 +172,7 @@ std::string told_of(const Played& played, std::uint64_t start_ticks, Timestamp s
 // Exact: after a process has ended and another has started under the same pid, process and device are judged as on a
 // machine that had stood idle. (The device where the new life begins on its coarsest bucket, 5.7 h.)
 TEST(Restart, NothingOfTheOldProcessRemains) {
-  const double leak = 2.0 * kMiB;  // a second
+  const double leak = 4.0 * kMiB;  // a second
   const auto old_leak = [&](double t_s) { return 2.0 * kGiB + leak * t_s; };
   const auto old_high = [&](double) { return 20.0 * kGiB; };
   const auto new_leak = [&](double t_s) { return 4.0 * kGiB + leak * t_s; };

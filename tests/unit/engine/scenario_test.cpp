@@ -55,11 +55,12 @@ std::string summary(const ScenarioRun& run) {
   return line;
 }
 
-/// An alert that was not withdrawn: what `analyze` exits 1 for.
+/// A leak, with an alert or without, that was not withdrawn: what `analyze` exits 1 for.
 bool claimed(const ScenarioRun& run) {
   for (const SeriesView& s : run.view->series)
-    for (const Alert& alert : s.alerts)
-      if (alert.ended != AlertEnd::withdrawn) return true;
+    for (const std::vector<Alert>* all : {&s.alerts, &s.suspicions})
+      for (const Alert& alert : *all)
+        if (alert.finding.leak && alert.ended != AlertEnd::withdrawn) return true;
   return false;
 }
 

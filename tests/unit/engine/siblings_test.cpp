@@ -84,14 +84,16 @@ struct Scene {
       if (backwards) std::reverse(samples.begin(), samples.end());
       batch.samples = samples;
       feed(played, batch);
+      const auto view = played.engine->view();
+      for (const SeriesView& s : view->series)
+        if (s.verdict.finding.leak) told_s.try_emplace(s.id, t);
     }
   }
 
+  /// When it was first told as a leak.
   [[nodiscard]] std::optional<double> raised_s(std::size_t rank) const {
-    for (const Telling& telling : *played.told)
-      if (telling.change.alert.series == held[rank] && telling.change.news == AlertNews::raised)
-        return seconds_between(at(0), telling.time);
-    return std::nullopt;
+    const auto found = told_s.find(held[rank]);
+    return found == told_s.end() ? std::nullopt : std::optional(found->second);
   }
   [[nodiscard]] SeriesView seen(std::size_t rank) const {
     const auto view = played.engine->view();
@@ -108,6 +110,7 @@ struct Scene {
   std::vector<SeriesId> used;
   std::vector<SeriesId> held;
   std::set<std::size_t> ended;
+  std::map<SeriesId, double> told_s;
   Played played;
   double now_s = 0;
 };

@@ -95,11 +95,12 @@ inline Batch joined(const std::vector<Batch>& ticks) {
   return all;
 }
 
-/// An alert that was not withdrawn: what `analyze` exits 1 for.
+/// A leak, with an alert or without, that was not withdrawn: what `analyze` exits 1 for.
 inline bool claimed(const View& view) {
   for (const SeriesView& s : view.series)
-    for (const Alert& alert : s.alerts)
-      if (alert.ended != AlertEnd::withdrawn) return true;
+    for (const std::vector<Alert>* all : {&s.alerts, &s.suspicions})
+      for (const Alert& alert : *all)
+        if (alert.finding.leak && alert.ended != AlertEnd::withdrawn) return true;
   return false;
 }
 
@@ -113,8 +114,9 @@ inline std::string in_full(const Finding& f) {
 }
 
 inline std::string in_full(const Alert& a) {
-  return fmt::format("raised {} {} {} cleared {} {} {}", iso8601(a.raised), to_string(a.severity), in_full(a.finding),
-                     a.cleared ? iso8601(*a.cleared) : "never", to_string(a.ended), a.end_reason);
+  return fmt::format("raised {} {} {} cleared {} {} {}; {}", iso8601(a.raised), to_string(a.severity),
+                     in_full(a.finding), a.cleared ? iso8601(*a.cleared) : "never", to_string(a.ended), a.end_reason,
+                     a.paged_because);
 }
 
 /// Which series, apart from its number in a catalog.
@@ -159,7 +161,8 @@ inline std::string in_full(const Played& played) {
                        in_full(v.finding));
     for (const Finding& f : v.dissent) out += "  dissent " + in_full(f) + "\n";
     if (v.suspect) out += fmt::format("  suspect {} {} {:.6f}\n", v.suspect->pid, v.suspect->command, v.suspect->share);
-    for (const Alert& a : s.alerts) out += "  " + in_full(a) + "\n";
+    for (const std::vector<Alert>* all : {&s.alerts, &s.suspicions})
+      for (const Alert& a : *all) out += "  " + in_full(a) + "\n";
   }
   return out + told_until(played, Timestamp::max());
 }

@@ -118,7 +118,8 @@ class Draw {
   }
   Alert alert(SeriesId id) {
     Alert a;
-    auto& [series, raised, cleared, ended, severity, found, suspected_for_s, end_reason, kind, end_kind] = a;
+    auto& [series, raised, cleared, ended, severity, found, suspected_for_s, end_reason, kind, end_kind, paged_because] = a;
+    paged_because = text();
     kind = static_cast<AlertKind>(below(2));
     series = id;
     raised = time();
@@ -164,7 +165,8 @@ class Draw {
   SeriesView series() {
     SeriesView s;
     auto& [id, key, device, of, samples, first, last, interval_s, used, peak, level, ended, paused, ignored,
-           utilisation, gauges, load, stall, unreleased, state, xid, judged, alerts, suspicions, runs, explain] = s;
+           utilisation, gauges, load, stall, unreleased, state, xid, judged, paging, alerts, suspicions, runs, explain] = s;
+    paging = text();
     id = SeriesId{static_cast<std::uint32_t>(next())};
     key.metric = static_cast<Metric>(below(6));
     key.device_id = "GPU-" + std::to_string(below(100)) + (flag() ? "/x" : "");
@@ -284,6 +286,7 @@ RC_GTEST_PROP(ViewJson, RoundTrip, (std::uint64_t seed)) {
     RC_ASSERT(a.gauges == b.gauges && a.load == b.load && a.stall == b.stall);
     RC_ASSERT(a.health == b.health && a.last_xid == b.last_xid);
     RC_ASSERT(same(a.runs, b.runs));
+    RC_ASSERT(a.paging == b.paging);
     RC_ASSERT(a.explain == b.explain && a.alerts.size() == b.alerts.size());
     RC_ASSERT(a.verdict.series == b.verdict.series);
     RC_ASSERT(same(a.verdict, b.verdict));

@@ -1,0 +1,204 @@
+// From verdicts to what people are told: suspicions, leaks that are only shown, alerts (docs/design/0028-paging.md).
+#include <fmt/format.h>
+
+#include "core/format.hpp"
+#include "core/units.hpp"
+#include "engine/band.hpp"
+#include "engine/engine_core.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// An alert ends at once if this share of its growth is given back.
+constexpr double kGivenBackShare = 0.2;
+
+template <class T>
+void keep_at_most(std::vector<T>& all, std::size_t most) {
+  if (all.size() > most) all.erase(all.begin());
+}
+
+}  // namespace
+
+void Engine::Core::decide(SeriesState& s) {
+  if (!s.detector || s.ended) return;
+  if (s.leaks() || s.alert() != nullptr || s.suspicion() != nullptr)
+    s.standstill.observe(s.last_time, static_cast<double>(s.last_bytes), s.move);
+  review_pile(s);
+  const bool wants = wants_leak(s);
+  if ((s.leaks() || s.alert() != nullptr) && !wants) {
+    if (endings.is_falling(s)) return;  // it is not known yet whether a run ends or a program goes on
+    no_leak_any_more(s);
+  }
+  if (!wants && !wants_suspicion(s)) return drop_suspicion(s, "the growth did not continue");
+  if (s.ignored) return;
+  // Reviewed only now and then: a finding costs microseconds, and neither severity nor the process set needs to be more
+  // current than this.
+  constexpr Duration kReview = std::chrono::seconds{60};
+  if (s.reviewed && tick - *s.reviewed < kReview && s.reviewed_for_leak == wants) return;
+  s.reviewed = tick;
+  s.reviewed_for_leak = wants;
+  const Verdict v = verdict(s);
+  s.move = move_of(s, v.finding);
+  if (!wants || !v.finding.leak) {
+    if (s.leaks()) return clear(s, {AlertEnd::withdrawn, v.finding.because});
+    if (v.finding.stage == Stage::none) return drop_suspicion(s, v.finding.because);  // the process set explains it
+    return suspect(s, v);
+  }
+  if (!s.leaks()) leak_is_found(s, v);
+  page(s, v);
+}
+
+Move Engine::Core::move_of(const SeriesState& s, const Finding& finding) {
+  const auto used_bytes = static_cast<double>(s.last_bytes);
+  return Move::of(s.limit_bytes ? std::optional(*s.limit_bytes - used_bytes) : std::nullopt,
+                  finding.growth_bytes_per_s.mid, finding.onset ? seconds_between(*finding.onset, s.last_time) : 0,
+                  finding.oom_in_s);
+}
+
+/// The curve shows no leak any more. Near a full card its alert may stand all the same.
+void Engine::Core::no_leak_any_more(SeriesState& s) {
+  WhyOver why = s.leaks() ? why_over(s) : WhyOver{};
+  if (s.alert() == nullptr || why.end != AlertEnd::withdrawn) return clear(s, std::move(why));
+  const PageDecision decision = decide_page(page_facts(s, s.detector->finding(), false));
+  if (decision.what != Paging::page) {
+    if (!s.leaks()) why.reason = decision.why;
+    return clear(s, std::move(why));
+  }
+  if (!s.leaks()) return;
+  s.leaks_since.reset();
+  part_changes(s);
+}
+
+PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding, bool leak) const {
+  PageFacts f;
+  f.stage = finding.stage;
+  f.leak = leak;
+  f.at_rest = leak && !(finding.growth_bytes_per_s.mid > 0);
+  f.basis = leak ? basis_of(s) : Basis::curve;
+  f.left_s = finding.oom_in_s;
+  f.grown_s = finding.onset ? seconds_between(*finding.onset, s.last_time) : 0;
+  f.lead_s = config.detection.lead_time_minutes * kSecondsPerMinute;
+  f.least_s = config.detection.minimum_duration_minutes * kSecondsPerMinute;
+  f.still_s = s.standstill.still_s();
+  f.usual_pause_s = s.standstill.usual_s();
+  f.period_s = s.period.median_s();
+  f.paged = s.alert() != nullptr;
+  // What ends a part is its device: if that does not fill up, the others give back what the part takes.
+  const SeriesState* const device =
+      is_of_device(s.key.metric) && s.key.metric == Metric::device_used ? nullptr : s.device->used;
+  const SeriesState& total = device != nullptr && device->samples > 0 ? *device : s;
+  if (&total != &s && total.standstill.still_s() > f.still_s) {
+    f.of_device = true;
+    f.still_s = total.standstill.still_s();
+    f.usual_pause_s = total.standstill.usual_s();
+  }
+  const double level = leak ? std::max(static_cast<double>(total.last_bytes), total.standstill.highest_bytes())
+                            : static_cast<double>(total.last_bytes);
+  if (total.limit_bytes && *total.limit_bytes > 0) f.full_ratio = level / *total.limit_bytes;
+  const Alert* const alert = s.alert();
+  if (!leak && alert != nullptr && alert->finding.onset) {
+    const auto then = s.history.at(*alert->finding.onset);
+    const double begun_bytes = then ? static_cast<double>(then->min_bytes) : 0;
+    const double risen_bytes = s.standstill.highest_bytes() - begun_bytes;
+    f.given_back =
+        static_cast<double>(s.last_bytes) < s.standstill.highest_bytes() - kGivenBackShare * std::max(0.0, risen_bytes);
+  }
+  if (leak && finding.onset) f.in_band = band(total, *finding.onset).has_value();
+  return f;
+}
+
+std::optional<Band> Engine::Core::band(const SeriesState& total, Timestamp onset) const {
+  const auto& runs = total.device->runs.all();
+  return band_of(total.history, runs.empty() ? total.first_time : runs.back().begin, onset);
+}
+
+/// What, besides the curve, shows that it leaks; of a device, what shows it of its parts.
+Basis Engine::Core::basis_of(const SeriesState& s) const {
+  if (s.key.metric == Metric::allocator_allocated || live_memory_leaks(s)) return Basis::allocator;
+  if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.detector->basis();
+  Basis most = Basis::curve;
+  for (const SeriesId id : s.device->leaking)
+    if (const SeriesState* part = series.find(id); part != nullptr && part->detector)
+      most = std::max(most, basis_of(*part));
+  return most;
+}
+
+/// It is told as a leak from here on. The record of it is its suspicion, until an alert is raised.
+void Engine::Core::leak_is_found(SeriesState& s, const Verdict& v) {
+  s.leaks_since = tick;
+  if (s.alert() == nullptr) record_leak(s, v);
+  part_changes(s);
+}
+
+void Engine::Core::record_leak(SeriesState& s, const Verdict& v) {
+  suspect(s, v);
+  s.suspicion()->finding = v.finding;
+  s.suspicion()->severity = v.severity;
+}
+
+void Engine::Core::page(SeriesState& s, const Verdict& v) {
+  const PageDecision decision = decide_page(page_facts(s, v.finding, true));
+  s.paging = decision.why;
+  if (Alert* const alert = s.alert(); alert != nullptr) {
+    if (decision.what == Paging::withdraw) {
+      take_back(s, {AlertEnd::withdrawn, decision.why});
+      return record_leak(s, v);
+    }
+    if (v.severity <= alert->severity) return;
+    alert->severity = v.severity;
+    if (callback) callback({*alert, AlertNews::escalated});
+    return;
+  }
+  if (decision.what != Paging::page) return;
+  Alert alert{s.id, tick, {}, AlertEnd::standing, v.severity, v.finding, {}, {}};
+  alert.paged_because = decision.why;
+  if (const Alert* suspicion = s.suspicion()) {
+    alert.suspected_for_s = seconds_between(suspicion->raised, tick);
+    s.suspicions.pop_back();
+  }
+  s.alerts.push_back(std::move(alert));
+  keep_at_most(s.alerts, SeriesState::kMaxAlerts);
+  if (callback) callback({s.alerts.back(), AlertNews::raised});
+}
+
+void Engine::Core::suspect(SeriesState& s, const Verdict& v) {
+  if (s.suspicion() != nullptr || s.alert() != nullptr) return;
+  s.suspicions.push_back(Alert{s.id, tick, {}, AlertEnd::standing, Severity::ok, v.finding, {}, {}});
+  keep_at_most(s.suspicions, SeriesState::kMaxSuspicions);
+  part_changes(s);
+}
+
+void Engine::Core::drop_suspicion(SeriesState& s, std::string reason) {
+  Alert* const suspicion = s.suspicion();
+  if (suspicion == nullptr) return;
+  s.standstill = {};
+  suspicion->cleared = tick;
+  WhyOver{AlertEnd::withdrawn, std::move(reason)}.tell(*suspicion);
+}
+
+void Engine::Core::take_back(SeriesState& s, WhyOver why) {
+  Alert& alert = *s.alert();
+  alert.cleared = tick;
+  std::move(why).tell(alert);
+  if (callback) callback({alert, AlertNews::cleared});
+}
+
+void Engine::Core::clear(SeriesState& s, WhyOver why) {
+  if (!s.leaks() && s.alert() == nullptr) return;
+  s.leaks_since.reset();
+  s.reviewed.reset();
+  s.paging.clear();
+  s.standstill = {};
+  part_changes(s);
+  // On a device, what looks like a program giving memory back is a program that has just ended.
+  const auto process_ended = s.key.metric == Metric::device_used ? s.device->process_ended : std::nullopt;
+  if (why.end == AlertEnd::withdrawn && process_ended && seconds_between(*process_ended, tick) <= s.release_s())
+    why = {AlertEnd::released, "a process on the device ended and its memory was released"};
+  if (Alert* const suspicion = s.suspicion(); suspicion != nullptr && s.alert() == nullptr) {
+    suspicion->cleared = tick;
+    return std::move(why).tell(*suspicion);
+  }
+  if (s.alert() != nullptr) take_back(s, std::move(why));
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,157 @@
+#include "engine/paging.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "core/format.hpp"
+#include "core/median.hpp"
+#include "core/units.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// Of a life that is shorter than three times the lead time, the last third is what a person gets.
+constexpr double kLifeShare = 1.0 / 3;
+/// From here on, what is left is too little to wait for the next move.
+constexpr double kNearlyFull = 0.9;
+
+// How long an alert stands over a line that does not move.
+
+constexpr double kLeastPatience_s = kSecondsPerMinute;
+constexpr double kLeastPeriods = 2;
+constexpr double kLeftShare = 0.5;
+constexpr double kUsualPauses = 2;
+constexpr double kMostPatience_s = kSecondsPerHour;
+/// Near a full card: the night of a service whose clients sleep.
+constexpr double kNight_s = 12 * kSecondsPerHour;
+/// Nothing is raised that has stood still for this share of its patience.
+constexpr double kFreshShare = 0.5;
+
+constexpr double kQuantumShare = 0.05;
+constexpr double kQuantum_s = 5 * kSecondsPerMinute;
+constexpr double kWindowShare = 1.0 / 8;
+constexpr double kMostWindow_s = 10 * kSecondsPerMinute;
+
+double patience_s(const PageFacts& f) {
+  const double left_s = f.left_s ? f.left_s->mid : kMostPatience_s / kLeftShare;
+  return std::min(kMostPatience_s, std::max({kLeastPatience_s, kLeastPeriods * f.period_s, kLeftShare * left_s,
+                                             kUsualPauses * f.usual_pause_s}));
+}
+
+std::string basis_words(Basis basis) {
+  switch (basis) {
+    case Basis::allocator:
+      return "the framework's allocator shows that live memory grows";
+    case Basis::runs:
+      return "earlier runs of the program tell this one from a healthy one";
+    case Basis::siblings:
+      return "the other ranks of the job stand still";
+    case Basis::curve:
+      break;
+  }
+  return {};
+}
+
+std::string still_words(const PageFacts& f) {
+  const std::string span = format_span(f.still_s);
+  return f.of_device
+             ? fmt::format("the device's memory has not grown for {}: others give back what the process takes", span)
+             : fmt::format("memory has not grown for {}", span);
+}
+
+/// Why the alert is due now; `what` is never `withdraw`.
+PageDecision due(const PageFacts& f) {
+  if (f.stage == Stage::confirmed_at_end) return {Paging::told, "the recording ended before an alert was due"};
+  if (f.at_rest) return {Paging::told, "memory does not grow at this moment"};
+  if (f.still_s > kFreshShare * patience_s(f)) return {Paging::told, still_words(f)};
+  if (f.in_band) return {Paging::told, "the device has moved up and down between these levels before"};
+  if (f.basis != Basis::curve) return {Paging::page, basis_words(f.basis)};
+  if (f.grown_s < f.least_s)
+    return {Paging::told,
+            fmt::format("it has grown for {}; an alert takes {}", format_span(f.grown_s), format_span(f.least_s))};
+  if (!f.left_s) return {Paging::page, "it is not known how much time is left"};
+  const double needed = needed_s(f.lead_s, f.grown_s, f.left_s->mid);
+  const std::string left = format_duration(f.left_s->low);
+  if (f.left_s->low <= needed)
+    return {Paging::page,
+            needed < f.lead_s
+                ? fmt::format("memory may run out in {}, within the last third of this growth", left)
+                : fmt::format("memory may run out in {}; lead-time is {}", left, format_duration(needed))};
+  return {Paging::told,
+          fmt::format("memory lasts for {} at least; an alert is raised at {}", left, format_duration(needed))};
+}
+
+}  // namespace
+
+bool is_nearly_full(double full_ratio) {
+  return full_ratio >= kNearlyFull;
+}
+
+double needed_s(double lead_s, double grown_s, double left_s) {
+  return std::min(lead_s, kLifeShare * (std::max(0.0, grown_s) + std::max(0.0, left_s)));
+}
+
+Move Move::of(std::optional<double> free_bytes, double growth_bytes_per_s, double grown_s,
+              const std::optional<Interval>& left_s) {
+  Move move;
+  const double of_time = std::max(0.0, growth_bytes_per_s) * kQuantum_s;
+  const double of_free = free_bytes ? kQuantumShare * std::max(0.0, *free_bytes) : of_time;
+  move.quantum_bytes = of_time > 0 ? std::min(of_free, of_time) : of_free;
+  const double span_s = left_s ? std::min(grown_s, left_s->mid) : grown_s;
+  move.window_s = std::clamp(kWindowShare * span_s, 0.0, kMostWindow_s);
+  return move;
+}
+
+void Standstill::observe(Timestamp time, double bytes, const Move& move) {
+  last_ = time;
+  if (!begun_) {
+    begun_ = true;
+    moved_ = window_begun_ = time;
+    highest_bytes_ = lowest_bytes_ = lowest_before_bytes_ = bytes;
+    return;
+  }
+  if (seconds_between(window_begun_, time) >= move.window_s) {
+    window_begun_ = time;
+    lowest_before_bytes_ = std::exchange(lowest_bytes_, bytes);
+    knows_a_window_ = true;
+  }
+  lowest_bytes_ = std::min(lowest_bytes_, bytes);
+  const double level_bytes = std::min(lowest_bytes_, lowest_before_bytes_);
+  // It may have begun at the top of a cycle.
+  if (!knows_a_window_) {
+    moved_ = time;
+    highest_bytes_ = level_bytes;
+    return;
+  }
+  if (level_bytes <= highest_bytes_ + move.quantum_bytes) return;
+  // The time before the first move that is seen is no pause between two.
+  if (has_moved_) gaps_s_[gaps_++ % kGaps] = static_cast<float>(seconds_between(moved_, time));
+  has_moved_ = true;
+  moved_ = time;
+  highest_bytes_ = level_bytes;
+}
+
+double Standstill::usual_s() const {
+  constexpr std::size_t kLeastGaps = 2;
+  if (gaps_ < kLeastGaps) return 0;
+  std::array<float, kGaps> sorted = gaps_s_;
+  return static_cast<double>(upper_median(std::span(sorted).first(std::min(gaps_, kGaps))));
+}
+
+PageDecision decide_page(const PageFacts& f) {
+  if (f.paged) {
+    if (f.given_back) return {Paging::withdraw, "the program is releasing the growth"};
+    if (f.still_s > (is_nearly_full(f.full_ratio) ? kNight_s : patience_s(f)))
+      return {Paging::withdraw, "the growth did not continue: " + still_words(f)};
+    // What the curve does not show any more is no reason near a full card.
+    if (f.leak || is_nearly_full(f.full_ratio)) return {Paging::page, {}};
+    return {Paging::withdraw, "the growth did not continue"};
+  }
+  if (f.leak) return due(f);
+  return {f.stage == Stage::none ? Paging::nothing : Paging::suspected, {}};
+}
+
+}  // namespace vramtrack
