@@ -84,6 +84,8 @@ constexpr double kLeastLoadAtWork = 2.0 / 3;
 /// ... its stages are at least this share as fast as what came before; and this much confidence waits until it is over.
 constexpr double kStageRate = 0.3;
 constexpr double kMayBeLoad = 0.8;
+/// A load with which the GPU works begins no later in its program's life than this.
+constexpr double kBeforeLoad_s = 2 * kSecondsPerMinute;
 
 // The rising half of a day's load.
 
@@ -230,7 +232,10 @@ double most_of_young_load(const Evidence& e, double limit_bytes, const YoungLife
   if (life.age_s > kLongestLoad_s || e.duration_s <= 0) return 1;
   const double rate_bytes_per_s = e.net_bytes / e.duration_s;
   if (rate_bytes_per_s * kLongestLoad_s < (life.works ? kLeastLoadAtWork : kLeastLoadShare) * limit_bytes) return 1;
-  if (life.before_s > 0 && rate_bytes_per_s < kStageRate * life.before_bytes / life.before_s) return 1;
+  const double before_bytes_per_s = life.before_s > 0 ? life.before_bytes / life.before_s : 0;
+  if (rate_bytes_per_s < kStageRate * before_bytes_per_s) return 1;
+  // What has worked without loading has its weights.
+  if (life.works && life.before_s > kBeforeLoad_s && before_bytes_per_s < kStageRate * rate_bytes_per_s) return 1;
   return kMayBeLoad;
 }
 

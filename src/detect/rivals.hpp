@@ -57,8 +57,8 @@ struct YoungLife {
 
 /// The highest confidence in a rise that may be a load, by its curve alone; 1 if it cannot be. A program that is no
 /// more than 36 minutes old loads, at once or in stages, at rates that fill a tenth of the memory in that time; if it
-/// works meanwhile, because it converts what it loads, two thirds. A leak that follows a load is slower than the load
-/// was.
+/// works meanwhile, because it converts what it loads, two thirds, from the first minutes of its life on. A leak that
+/// follows a load is slower than the load was.
 double most_of_young_load(const Evidence& e, double limit_bytes, const YoungLife& life);
 
 /// The highest confidence in a rise that may be the first morning of a daily load, however straight it is; 1 if it

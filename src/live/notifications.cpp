@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 
+#include "core/end_words.hpp"
 #include "host/host_name.hpp"
 #include "report/json.hpp"
 #include "report/status.hpp"
@@ -60,7 +61,7 @@ act::Note note_of(const AlertTold& told, Timestamp now) {
   note.incident_is_over = story == AlertNews::cleared;
   if (series.verdict.suspect) note.suspect_pid = series.verdict.suspect->pid;
   note.severity = alert.severity;
-  note.ran_out = alert.end_kind == EndKind::out_of_memory;
+  note.ran_out = alert.end_kind && words_of_end(*alert.end_kind).is_bad;
   // Seconds since a simulation's start are not a date for anybody.
   note.time = view.clock_is_relative      ? now
               : news == AlertNews::raised ? alert.raised

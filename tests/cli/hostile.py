@@ -108,9 +108,9 @@ class Hostile(unittest.TestCase):
         self.clean("simulate", "list", text)
         escaped = HOSTILE_TEXT.encode("unicode_escape").decode().replace("\\x", "\\u00")
         (self.box.work / "hostile.toml").write_text(
-            f'name = "hostile"\nperiod_s = 5\nduration_s = "40min"\nstart = 2026-01-05T08:00:00Z\n'
-            f'[[device]]\nname = "{escaped}"\ncapacity_bytes = "8GiB"\n[[process]]\nname = "{escaped}"\ncommand = "{escaped}"\nuser = "ada"\nbusy = 0.9\nlifetime_s = "30min"\n'
-            f'[[process.shape]]\nkind = "linear"\nrate_bytes_per_s = "200MiB/min"\n')
+            f'name = "hostile"\nperiod_s = 5\nduration_s = "60min"\nstart = 2026-01-05T08:00:00Z\n'
+            f'[[device]]\nname = "{escaped}"\ncapacity_bytes = "8GiB"\n[[process]]\nname = "{escaped}"\ncommand = "{escaped}"\nuser = "ada"\nbusy = 0.9\nlifetime_s = "50min"\n'
+            f'[[process.shape]]\nkind = "linear"\nrate_bytes_per_s = "140MiB/min"\n')
         return "hostile.toml"
 
     def drive_recordings(self):

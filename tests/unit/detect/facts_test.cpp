@@ -180,6 +180,12 @@ TEST(Loading, WeightsAreConvertedByTheGpuThatTheyAreLoadedTo) {
   EXPECT_FALSE(watch(load, 7200, [](double) { return 0.6; }).raised_s);
 }
 
+TEST(Loading, AProgramThatWorkedBeforeHasItsWeights) {
+  // Five quiet minutes at work, then two thirds of the card in 20 minutes.
+  const auto leak = [](double s) { return (8 + 60 * std::clamp((s - 300) / 1200, 0.0, 1.0)) * kGiB; };
+  EXPECT_TRUE(watch([&](double s) { return s < 15 ? kGiB : leak(s); }, 1800, [](double) { return 0.9; }).raised_s);
+}
+
 TEST(Loading, BeginsWithItsProgramAndNotWithTheFirstSampleOfTheJudge) {
   // 18 GiB in 18 minutes, of which the judge sees all but the first three; 2 GiB are somebody else's.
   const auto raised = [](bool told) {
