@@ -14,8 +14,8 @@ namespace vramtrack {
 namespace {
 
 /// The onset is looked at again when the growth is this many times as old.
-constexpr double kReviewRatio = 1.2;
-constexpr double kForecastRatio = 1.1;
+constexpr double kReviewRatio = 1.25;
+constexpr double kForecastRatio = 1.25;
 /// Buckets, and a share of the growth's age, by which a scale must disagree with the onset to move it.
 constexpr double kResolution = 2;
 constexpr double kOnsetShare = 0.05;
@@ -188,7 +188,8 @@ void Growth::see(const Scales& scales, std::size_t finest, const Evidence& e, do
     seen_ = now;
     high_bytes_ = top_bytes;
   }
-  seen_level_ = e.level;
+  // The last bucket of a level coarser than the growth's own may be from before it.
+  seen_level_ = std::min(e.level, level(scales, finest));
   confidence_ = std::max(confidence_, confidence);
   if (seconds_between(onset_, now) >= kReviewRatio * reviewed_age_s_) review(scales, finest, now);
 }
@@ -275,8 +276,7 @@ Interval Growth::narrowed(const Interval& oom_in_s, Timestamp now) const {
 
 bool Growth::has_ended(const Scales& scales, std::size_t finest, bool stands, Timestamp now) {
   if (!lives_) return false;
-  // The last bucket of a coarser level may be from before the growth.
-  const Level& level = scales.level(std::min(seen_level_, this->level(scales, finest)));
+  const Level& level = scales.level(seen_level_);
   if (level.size() > 0 &&
       static_cast<double>(level.back().peak_bytes) < onset_bytes_ + kHalfKept * (high_bytes_ - onset_bytes_))
     return true;

@@ -12,7 +12,7 @@
 
 namespace vramtrack {
 
-/// Pure; one per series. All that is costly happens when a growth begins, and whenever it is half as old again.
+/// Pure; one per series. All that is costly happens when a growth begins, and whenever it is a quarter older.
 class Growth {
  public:
   /// Some level shows a rise, and the confidence in a leak is this. The onset is what the finest scale saw that still
@@ -34,7 +34,7 @@ class Growth {
   [[nodiscard]] double confidence() const { return confidence_; }
   /// It followed a faster rise, at a rate of its own: what that one was says nothing about this one.
   [[nodiscard]] bool follows_another() const { return follows_; }
-  /// Whether it is time to look at its end again: it is a tenth older than the last time.
+  /// Whether it is time to look at its end again: it is a quarter older than the last time.
   [[nodiscard]] bool wants_forecast(Timestamp now) const;
   /// Takes in when memory would run out, at `now`; nullopt: not known.
   void foretell(const std::optional<Interval>& oom_in_s, Timestamp now);

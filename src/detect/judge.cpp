@@ -242,6 +242,7 @@ void Judge::on_close(std::uint32_t mask) {
   const std::size_t from = finest_useful();
   for (std::size_t k = from; k < Scales::kLevels; ++k)
     if ((mask & (1U << k)) != 0) weigh_level(k);
+  is_held_.reset();
   decide(suspicion_);
   decide(alert_);
   // A confirmed growth is also a suspected one.
@@ -278,7 +279,12 @@ Pause Judge::pause_of_rise(Timestamp start, double net_bytes) const {
 }
 
 /// Whether a window whose own rise has not stood still for too long supports what stands.
-bool Judge::is_held() const {
+bool Judge::is_held() {
+  if (!is_held_) is_held_ = finds_held();
+  return *is_held_;
+}
+
+bool Judge::finds_held() const {
   if (held_.probability >= kKeepProbability && held_.ends_in_sight &&
       !pause_of_rise(held_.start, held_.net_bytes).has_ended())
     return true;
@@ -476,7 +482,7 @@ void Judge::weigh_level(std::size_t k) {
 void Judge::follow_growth(const Evidence& e) {
   if (e.loads || !rises(e) || e.net_bytes < kGrowthShare * min_growth_bytes()) return;
   growth_.see(scales_, finest_useful(), e, confidence_in(e), last_);
-  if (!growth_.wants_forecast(last_)) return;
+  if (growth_.confidence() < config_.confidence_threshold || !growth_.wants_forecast(last_)) return;
   const auto whole = whole_growth();
   growth_.foretell(whole ? forecast(scales_, *whole, limit_bytes_).oom_in_s : std::nullopt, last_);
 }
