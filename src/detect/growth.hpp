@@ -19,9 +19,10 @@ class Growth {
   /// reached back to it. A coarser scale moves it only if it disagrees by more than it can resolve. `finest`: the
   /// finest level that counts.
   void see(const Scales& scales, std::size_t finest, const Evidence& e, double confidence, Timestamp now);
-  /// Whether it has ended, since it was given back, or stood still for too long; how long is too long for a suspicion
-  /// or an alert that `stands` is decided where those are. O(1) while the growth is seen.
-  [[nodiscard]] bool has_ended(const Scales& scales, std::size_t finest, bool stands, Timestamp now);
+  /// Ends it if it was given back, or has stood still for too long; how long is too long for a suspicion or an alert
+  /// that `stands` is decided where those are. What stood still goes on as the same growth if a window reaches back
+  /// into it. O(1) while the growth is seen.
+  void check(const Scales& scales, std::size_t finest, bool stands, Timestamp now);
   void end() { *this = Growth{}; }
   /// Something else explains it: what was held against that does not count any more.
   void doubt() { confidence_ = 0; }
@@ -34,7 +35,7 @@ class Growth {
   [[nodiscard]] double confidence() const { return confidence_; }
   /// It followed a faster rise, at a rate of its own: what that one was says nothing about this one.
   [[nodiscard]] bool follows_another() const { return follows_; }
-  /// Whether it is time to look at its end again: it is a quarter older than the last time.
+  /// Whether it is time to look at its end again: it is a tenth older than the last time.
   [[nodiscard]] bool wants_forecast(Timestamp now) const;
   /// Takes in when memory would run out, at `now`; nullopt: not known.
   void foretell(const std::optional<Interval>& oom_in_s, Timestamp now);
@@ -60,7 +61,8 @@ class Growth {
   double onset_bytes_ = 0;
   double high_bytes_ = 0;
   double confidence_ = 0;
-  Timestamp seen_{};  ///< last shown by a level
+  Timestamp seen_{};     ///< when a new high was seen, or how long it had stood still was looked at
+  Timestamp high_at_{};  ///< the last new high
   std::size_t seen_level_ = 0;
   double reviewed_age_s_ = 0;
   double foretold_age_s_ = 0;

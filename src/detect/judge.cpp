@@ -87,7 +87,7 @@ constexpr double kAboutAsProbable = 0.03;
 EvidenceContext Judge::context() const {
   EvidenceContext out{
       limit_bytes_, config_.leak_prior, min_duration_s(), min_growth_bytes(), static_cast<double>(epoch_first_), {}};
-  if (growth_.follows_another()) out.regime = growth_.onset();
+  if (growth_.lives() && growth_.follows_another()) out.regime = growth_.onset();
   return out;
 }
 
@@ -237,7 +237,7 @@ const Derived* Judge::spokesman() const {
 void Judge::on_close(std::uint32_t mask) {
   if ((mask & 1U) != 0) on_finest();
   if (!goes_on_as_held()) held_ = {};
-  if (growth_.has_ended(scales_, finest_useful(), alert_.stands() || suspicion_.stands(), last_)) growth_.end();
+  growth_.check(scales_, finest_useful(), alert_.stands() || suspicion_.stands(), last_);
   if (held_.probability <= 0) was_slow_ = false;
   const std::size_t from = finest_useful();
   for (std::size_t k = from; k < Scales::kLevels; ++k)
@@ -361,7 +361,7 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   const bool of_its_own = e->quiet_s >= kOwnQuiet * e->duration_s;
   // Nor is what follows a faster rise at a rate of its own: a window that reaches back over the change binds nothing.
   const auto is_of_another = [&](Timestamp start) {
-    return growth_.follows_another() && e->start >= growth_.onset() && start < growth_.onset();
+    return growth_.lives() && growth_.follows_another() && e->start >= growth_.onset() && start < growth_.onset();
   };
   for (std::size_t j = k + 1; !of_its_own && j < Scales::kLevels; ++j)
     if (!is_of_another(going_[j].start) && seconds_between(going_[j].start, e->start) > kFurtherBack * e->duration_s)

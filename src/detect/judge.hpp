@@ -154,7 +154,7 @@ class Judge final : public Detector {
   } held_;
   Growth growth_;
   std::optional<bool> is_held_;  ///< as of this close: it is asked for a suspicion and for an alert
-  bool was_slow_ = false;  ///< the present growth was slow_growth: its end lay beyond the horizon
+  bool was_slow_ = false;        ///< the present growth was slow_growth: its end lay beyond the horizon
   std::array<std::uint8_t, Scales::kLevels> skip_{};  ///< closes until the level is weighed again
   Standing suspicion_;
   Standing alert_;
