@@ -14,7 +14,7 @@ namespace vramtrack {
 namespace {
 
 /// The onset is looked at again when the growth is this many times as old.
-constexpr double kReviewRatio = 1.2;
+constexpr double kReviewRatio = 1.25;
 constexpr double kForecastRatio = 1.1;
 /// Buckets, and a share of the growth's age, by which a scale must disagree with the onset to move it.
 constexpr double kResolution = 2;
@@ -173,19 +173,19 @@ std::size_t Growth::level(const Scales& scales, std::size_t finest) const {
 void Growth::see(const Scales& scales, std::size_t finest, const Evidence& e, double confidence, Timestamp now) {
   const bool is_jump = e.largest_step >= kMostlyJump;
   // What first looked like a jump, and what came after it, has become a growth: only now is it known where it began.
+  if (!lives_ && e.start <= high_at_ && e.start >= onset_ - from_seconds(kOnsetShare * seconds_between(onset_, now)))
+    lives_ = true;  // it had only stood still, and the window reaches back into it
   if (!lives_ || (of_jump_ && !is_jump)) {
+    end();
     lives_ = true;
     of_jump_ = is_jump;
     onset_ = e.start;
     onset_bytes_ = e.start_bytes;
-    reviewed_age_s_ = foretold_age_s_ = 0;
-    foretold_.reset();
-    high_bytes_ = 0;
   }
   // Ripples on what stands still do not keep it alive.
   const double top_bytes = e.start_bytes + e.net_bytes;
   if (top_bytes > high_bytes_ + kNewHighShare * std::max(0.0, high_bytes_ - onset_bytes_)) {
-    seen_ = now;
+    seen_ = high_at_ = now;
     high_bytes_ = top_bytes;
   }
   seen_level_ = e.level;
@@ -273,19 +273,17 @@ Interval Growth::narrowed(const Interval& oom_in_s, Timestamp now) const {
   return {oom_in_s.mid / factor, oom_in_s.mid, oom_in_s.mid * factor};
 }
 
-bool Growth::has_ended(const Scales& scales, std::size_t finest, bool stands, Timestamp now) {
-  if (!lives_) return false;
-  // The last bucket of a coarser level may be from before the growth.
-  const Level& level = scales.level(std::min(seen_level_, this->level(scales, finest)));
-  if (level.size() > 0 &&
+void Growth::check(const Scales& scales, std::size_t finest, bool stands, Timestamp now) {
+  if (!lives_) return;
+  const Level& level = scales.level(seen_level_);
+  if (level.size() > 0 && scales.start_of(seen_level_, level.back().slot) >= onset_ &&
       static_cast<double>(level.back().peak_bytes) < onset_bytes_ + kHalfKept * (high_bytes_ - onset_bytes_))
-    return true;
-  if (stands || seconds_between(seen_, now) < std::max(kUnseen_s, kUnseenShare * seconds_between(onset_, now)))
-    return false;
+    return end();
+  if (stands || seconds_between(seen_, now) < std::max(kUnseen_s, kUnseenShare * seconds_between(onset_, now))) return;
   seen_ = now;
   const Pause pause = pause_of(scales, finest, onset_, high_bytes_ - onset_bytes_, now);
   // A short rise has ended sooner than a pause has: what comes next is another growth.
-  return pause.still_s > std::min(pause.longest_s(), std::max(kUnseen_s, kOutlasts * pause.rose_s));
+  lives_ = pause.still_s <= std::min(pause.longest_s(), std::max(kUnseen_s, kOutlasts * pause.rose_s));
 }
 
 }  // namespace vramtrack

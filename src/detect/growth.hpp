@@ -12,16 +12,17 @@
 
 namespace vramtrack {
 
-/// Pure; one per series. All that is costly happens when a growth begins, and whenever it is half as old again.
+/// Pure; one per series. All that is costly happens when a growth begins, and whenever it is a quarter older.
 class Growth {
  public:
   /// Some level shows a rise, and the confidence in a leak is this. The onset is what the finest scale saw that still
   /// reached back to it. A coarser scale moves it only if it disagrees by more than it can resolve. `finest`: the
   /// finest level that counts.
   void see(const Scales& scales, std::size_t finest, const Evidence& e, double confidence, Timestamp now);
-  /// Whether it has ended, since it was given back, or stood still for too long; how long is too long for a suspicion
-  /// or an alert that `stands` is decided where those are. O(1) while the growth is seen.
-  [[nodiscard]] bool has_ended(const Scales& scales, std::size_t finest, bool stands, Timestamp now);
+  /// Ends it if it was given back, or has stood still for too long; how long is too long for a suspicion or an alert
+  /// that `stands` is decided where those are. What stood still goes on as the same growth if a window reaches back
+  /// into it. O(1) while the growth is seen.
+  void check(const Scales& scales, std::size_t finest, bool stands, Timestamp now);
   void end() { *this = Growth{}; }
   /// Something else explains it: what was held against that does not count any more.
   void doubt() { confidence_ = 0; }
@@ -60,7 +61,8 @@ class Growth {
   double onset_bytes_ = 0;
   double high_bytes_ = 0;
   double confidence_ = 0;
-  Timestamp seen_{};  ///< last shown by a level
+  Timestamp seen_{};     ///< when a new high was seen, or how long it had stood still was looked at
+  Timestamp high_at_{};  ///< the last new high
   std::size_t seen_level_ = 0;
   double reviewed_age_s_ = 0;
   double foretold_age_s_ = 0;

@@ -86,7 +86,7 @@ constexpr double kAboutAsProbable = 0.03;
 EvidenceContext Judge::context() const {
   EvidenceContext out{
       limit_bytes_, config_.leak_prior, min_duration_s(), min_growth_bytes(), static_cast<double>(epoch_first_), {}};
-  if (growth_.follows_another()) out.regime = growth_.onset();
+  if (growth_.lives() && growth_.follows_another()) out.regime = growth_.onset();
   return out;
 }
 
@@ -246,11 +246,12 @@ const Derived* Judge::spokesman() const {
 void Judge::on_close(std::uint32_t mask) {
   if ((mask & 1U) != 0) on_finest();
   if (!goes_on_as_held()) held_ = {};
-  if (growth_.has_ended(scales_, finest_useful(), alert_.stands() || suspicion_.stands(), last_)) growth_.end();
+  growth_.check(scales_, finest_useful(), alert_.stands() || suspicion_.stands(), last_);
   if (held_.probability <= 0) was_slow_ = false;
   const std::size_t from = finest_useful();
   for (std::size_t k = from; k < Scales::kLevels; ++k)
     if ((mask & (1U << k)) != 0) weigh_level(k);
+  is_held_.reset();
   decide(suspicion_);
   decide(alert_);
   // A confirmed growth is also a suspected one.
@@ -287,7 +288,12 @@ Pause Judge::pause_of_rise(Timestamp start, double net_bytes) const {
 }
 
 /// Whether a window whose own rise has not stood still for too long supports what stands.
-bool Judge::is_held() const {
+bool Judge::is_held() {
+  if (!is_held_) is_held_ = finds_held();
+  return *is_held_;
+}
+
+bool Judge::finds_held() const {
   if (held_.probability >= kKeepProbability && held_.ends_in_sight &&
       !pause_of_rise(held_.start, held_.net_bytes).has_ended())
     return true;
@@ -364,7 +370,7 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   const bool of_its_own = e->quiet_s >= kOwnQuiet * e->duration_s;
   // Nor is what follows a faster rise at a rate of its own: a window that reaches back over the change binds nothing.
   const auto is_of_another = [&](Timestamp start) {
-    return growth_.follows_another() && e->start >= growth_.onset() && start < growth_.onset();
+    return growth_.lives() && growth_.follows_another() && e->start >= growth_.onset() && start < growth_.onset();
   };
   for (std::size_t j = k + 1; !of_its_own && j < Scales::kLevels; ++j)
     if (!is_of_another(going_[j].start) && seconds_between(going_[j].start, e->start) > kFurtherBack * e->duration_s)
@@ -486,7 +492,7 @@ void Judge::weigh_level(std::size_t k) {
 void Judge::follow_growth(const Evidence& e) {
   if (e.loads || !rises(e) || e.net_bytes < kGrowthShare * min_growth_bytes()) return;
   growth_.see(scales_, finest_useful(), e, confidence_in(e), last_);
-  if (!growth_.wants_forecast(last_)) return;
+  if (growth_.confidence() < config_.confidence_threshold || !growth_.wants_forecast(last_)) return;
   const auto whole = whole_growth();
   growth_.foretell(whole ? forecast(scales_, *whole, limit_bytes_).oom_in_s : std::nullopt, last_);
 }

@@ -84,7 +84,8 @@ class Judge final : public Detector {
   void decide(Standing& standing);
   void end(Standing& standing, AlertEnd end, std::string reason);
   [[nodiscard]] Pause pause_of_rise(Timestamp start, double net_bytes) const;
-  [[nodiscard]] bool is_held() const;
+  [[nodiscard]] bool is_held();
+  [[nodiscard]] bool finds_held() const;
   [[nodiscard]] EvidenceContext context() const;
   [[nodiscard]] bool suspects(const Evidence& e) const;
   [[nodiscard]] bool confirms(const Evidence& e) const;
@@ -159,7 +160,8 @@ class Judge final : public Detector {
     bool ends_in_sight = false;  ///< it would fill the memory before the horizon
   } held_;
   Growth growth_;
-  bool was_slow_ = false;  ///< the present growth was slow_growth: its end lay beyond the horizon
+  std::optional<bool> is_held_;  ///< as of this close: it is asked for a suspicion and for an alert
+  bool was_slow_ = false;        ///< the present growth was slow_growth: its end lay beyond the horizon
   std::array<std::uint8_t, Scales::kLevels> skip_{};  ///< closes until the level is weighed again
   Standing suspicion_;
   Standing alert_;

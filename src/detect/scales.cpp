@@ -12,8 +12,8 @@ namespace {
 constexpr float kForgetting = 0.9F;
 /// The scales of the bets: z = 2x / scale. The first scale is this many medians of the recent sizes, ...
 constexpr float kMedians = 5;
-/// ... and the third makes z = 1.5 for any size.
-constexpr float kSign = 4.0F / 3;
+/// ... and the third makes z this for any size.
+constexpr float kSign = 1.5F;
 /// An increment that gains less than this (nats, either way) hardly counts: evidence could as well begin after it.
 constexpr float kHardlyWeighs = 0.1F;
 constexpr float kLn2 = 0.6931472F;
@@ -37,11 +37,15 @@ std::array<float, DriftEvidence::kBets> DriftEvidence::observe(float increment_b
   std::array<float, kRecent> sorted = recent_abs;
   std::sort(sorted.begin(), sorted.begin() + recent_count);  // of five: faster than a selection
   const float middle = sorted[recent_count / 2U];
-  const std::array<float, kBets> scale{kMedians * middle, largest_abs, kSign * size};
-  for (std::size_t i = 0; i < kBets; ++i) {
-    gains[i] = log_symmetric_gain(2 * increment_bytes / scale[i]);
-    log_e[i] = std::max(0.0F, log_e[i] + gains[i]);
-  }
+  // Each gain costs an exponential and a logarithm, and this runs for each bucket: those that are the same for any size
+  // are known. The largest size has z = 2.
+  static const std::array<float, 2> kOfLargest{log_symmetric_gain(-2), log_symmetric_gain(2)};
+  static const std::array<float, 2> kOfSign{log_symmetric_gain(-kSign), log_symmetric_gain(kSign)};
+  const std::size_t rises = increment_bytes > 0 ? 1 : 0;
+  gains = {log_symmetric_gain(2 * increment_bytes / (kMedians * middle)),
+           size == largest_abs ? kOfLargest[rises] : log_symmetric_gain(2 * increment_bytes / largest_abs),
+           kOfSign[rises]};
+  for (std::size_t i = 0; i < kBets; ++i) log_e[i] = std::max(0.0F, log_e[i] + gains[i]);
   return gains;
 }
 
