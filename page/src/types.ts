@@ -297,6 +297,7 @@ export interface Alert {
   finding: Finding;
   kind: "leak" | "stall" | "unreleased";
   end_kind: "ended" | "ended_near_limit" | "out_of_memory" | null;
+  paged_because: string;
   // end
   told: ToldAlert;
   acknowledged: Acknowledgement | null;

@@ -47,9 +47,10 @@ void ReportGatherer::keep_views() {
   const auto last = engine_->view();
   for (const SeriesView& view : last->series) {
     Known& known = known_[name(view.key)];
-    std::vector<Alert> before = std::move(known.view.alerts);
+    const SeriesView before = std::move(known.view);
     known.view = view;
-    known.view.alerts.insert(known.view.alerts.begin(), before.begin(), before.end());
+    for (const auto all : {&SeriesView::alerts, &SeriesView::suspicions})
+      (known.view.*all).insert((known.view.*all).begin(), (before.*all).begin(), (before.*all).end());
     known.judged = true;
   }
 }
@@ -192,6 +193,7 @@ void ReportGatherer::assemble(const Catalog& catalog) {
         if (stood_in_range(alert)) s.alerts.push_back({std::move(alert), false});
     }
     known.view.alerts.clear();
+    std::erase_if(known.view.suspicions, [&](const Alert& suspicion) { return !stood_in_range(suspicion); });
     // An alert that was active when its samples ended, before the period, says nothing about the period.
     if (s.history.empty() && (!range_.from || known.last < *range_.from)) continue;
     if (s.history.empty() && s.alerts.empty()) continue;

@@ -76,10 +76,10 @@ std::string job_words(const std::string& kind, const std::string& id) {
 }
 
 bool has_leak(const PeriodReport& report) {
-  for (const PeriodSeries& s : report.series)
-    for (const PeriodAlert& a : s.alerts)
-      if (shows_leak(a.alert)) return true;
-  return false;
+  return std::any_of(report.series.begin(), report.series.end(), [](const PeriodSeries& s) {
+    return std::any_of(s.alerts.begin(), s.alerts.end(), [](const PeriodAlert& a) { return shows_leak(a.alert); }) ||
+           std::any_of(s.view.suspicions.begin(), s.view.suspicions.end(), shows_leak);
+  });
 }
 
 std::vector<bool> charted_series(const PeriodReport& report) {

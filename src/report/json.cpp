@@ -68,7 +68,6 @@ std::string render(const View& view, const ReportStyle&) {
     row["verdict"] = fields::verdict_line(conclusion, clock);
     row["told"] = told_json(tell(view, s));
     if (s.stall) row["stall"] = fields::stall_line(*s.stall, clock);
-    row["paging"] = s.paging.empty() ? json(nullptr) : json(s.paging);
     row["alerts"] = json::array();
     for (const Alert& a : s.alerts) row["alerts"].push_back(told_alert_line(a, clock));
     row["suspicions"] = json::array();
@@ -78,6 +77,7 @@ std::string render(const View& view, const ReportStyle&) {
       for (const Run& run : s.runs) row["runs"].push_back(fields::run_line(run, clock));
     }
     row["warnings"] = warnings;
+    row["paging"] = s.paging.empty() ? json(nullptr) : json(s.paging);
     if (!s.explain.empty()) row["explain"] = s.explain;
     out += dump(fields::line_in_scale(std::move(row)));
   }

@@ -65,12 +65,14 @@ std::string headline(const SeriesView& s, const Told& told, const ReportStyle& s
 void suspicion_line(std::string& out, const SeriesView& s, bool relative) {
   if (s.suspicions.empty()) return;
   const Alert& a = s.suspicions.back();
-  const bool confirmed = a.finding.leak;
-  std::string text =
-      fmt::format("since {}, {}", format_moment(a.raised, relative), confirmed ? "now a leak" : "not confirmed");
+  const bool is_leak = a.finding.leak;
+  std::string text = fmt::format("since {}, {}", format_moment(a.raised, relative),
+                                 a.finding.stage == Stage::confirmed_at_end ? "a leak when the recording ended"
+                                 : is_leak                                  ? "now a leak"
+                                                                            : "not confirmed");
   if (a.cleared)
     text = fmt::format("from {} to {}, {}: {}", format_moment(a.raised, relative), format_moment(*a.cleared, relative),
-                       confirmed ? "a leak without an alert" : "never confirmed", a.end_reason);
+                       is_leak ? "a leak without an alert" : "never confirmed", a.end_reason);
   if (s.suspicions.size() > 1) text += fmt::format("; {} before it", s.suspicions.size() - 1);
   line(out, "suspected", text);
 }

@@ -479,5 +479,20 @@ RC_GTEST_PROP(LadderProperty, HoldsItsPromisesWhateverHappens, ()) {
   RC_ASSERT(ladder.climbs().empty());
 }
 
+TEST(Ladder, SaysHowLongBeforeTheEndItNeedsItsAlerts) {
+  EXPECT_EQ(Ladder::needs_s(policies_of(kLadder)), 0);
+  const std::string slow = R"([[policy]]
+name = "slow checkpoint"
+steps = [ { do = "checkpoint", signal = "SIGUSR1", usually-takes = "90min" }, { do = "terminate", after = "90min" } ]
+)";
+  EXPECT_EQ(Ladder::needs_s(policies_of(slow)), 1.25 * 5400 + 10);
+  const std::string early = R"([[policy]]
+name = "early"
+when.ends-within = "4h"
+steps = [ { do = "notify" } ]
+)";
+  EXPECT_EQ(Ladder::needs_s(policies_of(slow + early)), 4 * 3600);
+}
+
 }  // namespace
 }  // namespace vramtrack::act

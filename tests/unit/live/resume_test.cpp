@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kMiB = 1U << 20U;
 constexpr std::uint64_t kGiB = 1U << 30U;
 
-/// A device of 24 GiB whose process leaks 100 MiB a minute from the epoch of the test on.
+/// A device of 24 GiB whose process leaks 300 MiB a minute from the epoch of the test on.
 class Leaking final : public Source {
  public:
   Leaking(Catalog& catalog, Timestamp begin) : begin_(begin) {
@@ -25,7 +25,7 @@ class Leaking final : public Source {
         catalog.intern({.metric = Metric::process_used, .device_id = "GPU-1", .pid = 4242, .pid_start_ticks = 77});
   }
   Result<Progress> poll(Timestamp now, Batch& out) override {
-    const auto leaked = static_cast<std::uint64_t>(seconds_between(begin_, now) / 60 * 100) * kMiB;
+    const auto leaked = static_cast<std::uint64_t>(seconds_between(begin_, now) / 60 * 300) * kMiB;
     out.samples.push_back({now, used_, 5 * kGiB + leaked});
     out.samples.push_back({now, process_, 4 * kGiB + leaked});
     return Progress::more;

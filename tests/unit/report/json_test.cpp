@@ -54,7 +54,7 @@ TEST(JsonReport, FieldsAreTheDocumentedOnes) {
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_THAT(keys(rows[0]), ElementsAre("schema", "files", "series", "capacity_bytes", "samples", "skipped_lines",
                                          "start", "end", "duration_s", "interval_s", "leaked", "verdict", "told",
-                                         "alerts", "suspicions", "runs", "warnings"));
+                                         "alerts", "suspicions", "runs", "warnings", "paging"));
   EXPECT_THAT(keys(rows[0]["series"]), ElementsAre("metric", "device", "index", "name", "pid", "command"));
   // Of these the document's tables are compared with the declared fields by FieldDocuments.
   EXPECT_EQ(keys(rows[0]["verdict"]), (declared<Finding, Verdict>(&Places::verdict)));
