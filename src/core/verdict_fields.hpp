@@ -187,7 +187,7 @@ inline constexpr auto kFields<Alert> = std::make_tuple(
           "`unreleased`: a process ended at its finding's `onset`, and memory that it held is still in use"),
     field("end_kind", &Alert::end_kind, {.alert = 14},
           "if it ended with its run (`process_ended`): `ended`; `ended_near_limit`; `out_of_memory`: memory ran out"),
-    field("paged_because", &Alert::paged_because, {.alert = 15},
+    field("paged_because", &Alert::paged_because, {.alert = 16},
           "why the alert was raised then: \"memory may run out in 58m; lead-time is 1h 00m\"; null for a suspicion and "
           "for other kinds",
           {.null_when_none = true}));
