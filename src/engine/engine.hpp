@@ -56,7 +56,8 @@ class Engine {
   /// Completes the last tick: call it when a recording has ended.
   void finish();
 
-  /// The same when nothing more will ever come: a suspicion that is certain enough then becomes an alert.
+  /// The same when nothing more will ever come: a suspicion that is certain enough then becomes a leak. No
+  /// alert is raised.
   void end_of_recording();
   /// From here on, programs are compared with their earlier runs; a second call changes where those are kept. REQUIRES
   /// for the first call: no sample was taken in yet.
