@@ -232,6 +232,7 @@ SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {
   v.paused = paused;
   v.ignored = ignored;
   if (!ended) v.load = load;
+  if (!ended && facts) v.sites = facts->lifetimes().told();
   v.alerts = alerts;
   v.suspicions = suspicions;
   if (is_total()) {

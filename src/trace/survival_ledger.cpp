@@ -15,9 +15,6 @@ constexpr double kTopShare = 0.5;
 /// With fewer blocks than this share, new blocks are exact again.
 constexpr double kRoomy = 0.25;
 
-/// How old a stretch is at most, in lifetimes_of().
-constexpr double kStretches_s[] = {60, 120, 300, 600, 1800, 7200, 86400, std::numeric_limits<double>::infinity()};
-
 }  // namespace
 
 double SurvivalLedger::Block::stands_for() const {
@@ -254,9 +251,13 @@ std::size_t SurvivalLedger::memory_bytes() const {
 }
 
 SiteLifetimes lifetimes_of(const SiteAccount& account, std::string site, double now_s) {
-  SiteLifetimes out{
-      std::move(site), account.live_bytes, account.error_bytes, std::max(0.0, now_s - account.last_s), {}};
-  std::size_t stretch = std::size(kStretches_s);  // of the last one in `out`
+  SiteLifetimes out{std::move(site),
+                    account.live_bytes,
+                    account.live_blocks,
+                    account.error_bytes,
+                    std::max(0.0, now_s - account.last_s),
+                    {}};
+  std::size_t stretch = kStretches_s.size();  // of the last one in `out`
   for (const Cohort& cohort : account.cohorts) {
     const double youngest_s = std::max(0.0, now_s - cohort.end_s), oldest_s = std::max(0.0, now_s - cohort.begin_s);
     const double middle_s = (youngest_s + oldest_s) / 2;

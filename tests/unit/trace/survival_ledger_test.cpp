@@ -185,10 +185,13 @@ TEST(SurvivalLedger, StretchesForTheJudgeAreFinerTheYoungerTheyAre) {
   EXPECT_EQ(told.site, "train.py:57 step");
   EXPECT_EQ(told.live_bytes, 2200 * 1000);
   EXPECT_EQ(told.idle_s, 1);
-  ASSERT_EQ(told.ages.size(), 6U);
+  ASSERT_EQ(told.ages.size(), 11U);
   EXPECT_EQ(told.ages.back(), (AgedBytes{0, 60, 60000, 60000}));
-  EXPECT_EQ(told.ages[2], (AgedBytes{300, 600, 300000, 300000}));
-  EXPECT_EQ(told.ages[0], (AgedBytes{1800, 7200, 5400000, 400000}));
+  EXPECT_EQ(told.ages[7], (AgedBytes{180, 300, 120000, 120000}));
+  EXPECT_EQ(told.ages[0].oldest_s, 7200);
+  EXPECT_NEAR(told.ages[0].youngest_s, 3600, 300);  // of joined cohorts
+  EXPECT_EQ(told.ages[0].allocated_bytes, 1000 * (7200 - told.ages[0].youngest_s));
+  EXPECT_EQ(told.ages[0].live_bytes, 0);
   double allocated = 0;
   for (std::size_t i = 0; i < told.ages.size(); ++i) {
     allocated += told.ages[i].allocated_bytes;
