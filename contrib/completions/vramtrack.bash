@@ -74,8 +74,8 @@ _vramtrack() {
     *' --scenario') mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur"); return ;;
   esac
   case "$command $cur" in
-    'watch -'*) mapfile -t COMPREPLY < <(compgen -W "--json --once --interval --duration --every --no-record --no-experience --source --or-simulate --detector --config --set --help" -- "$cur") ;;
-    'agent -'*) mapfile -t COMPREPLY < <(compgen -W "--listen --interval --no-record --no-experience --source --or-simulate --scenario --speed --seed --detector --config --set --help" -- "$cur") ;;
+    'watch -'*) mapfile -t COMPREPLY < <(compgen -W "--json --once --interval --duration --every --no-record --no-experience --telemetry --source --or-simulate --detector --config --set --help" -- "$cur") ;;
+    'agent -'*) mapfile -t COMPREPLY < <(compgen -W "--listen --interval --no-record --no-experience --telemetry --source --or-simulate --scenario --speed --seed --detector --config --set --help" -- "$cur") ;;
     'top -'*) mapfile -t COMPREPLY < <(compgen -W "--interval --no-record --source --replay --from --to --scenario --or-simulate --speed --input-format --timezone --capacity --start --unit --line-pattern --theme --no-agent --read-only --user --pid --gpu --no-mouse --detector --config --set --help" -- "$cur") ;;
     'replay -'*) mapfile -t COMPREPLY < <(compgen -W "--from --to --speed --every --json --explain --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --config --set --help" -- "$cur") ;;
     'replay '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;

@@ -184,9 +184,14 @@ class Agent {
     return 2;
   }
 
+  /// Empty: programs are not traced.
+  std::function<std::unique_ptr<Source>()> telemetry() const {
+    return config().telemetry.enabled ? options_.telemetry : nullptr;
+  }
+
   Status open_loop() {
     const double speed = options_.speed > 0 ? options_.speed : kDefaultSpeed;
-    auto input = options_.scenario.empty() ? machine_input(config().sources)
+    auto input = options_.scenario.empty() ? machine_input(config().sources, telemetry())
                                            : simulated_input(options_.scenario, options_.seed, speed);
     if (!input && !options_.scenario.empty()) return fail("cannot simulate: " + input.error().message);
     if (!input && !options_.or_simulate)

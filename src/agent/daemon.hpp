@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "core/result.hpp"
 #include "core/settings.hpp"
+#include "source/source.hpp"
 
 namespace vramtrack::agent {
 
@@ -18,7 +20,9 @@ struct AgentOptions {
   std::string version;
   std::string scenario;  ///< simulate this built-in scenario or file; empty: watch this machine
   std::optional<std::uint64_t> seed;
-  double speed = 0;          ///< simulated seconds a second; 0: 60
+  double speed = 0;  ///< simulated seconds a second; 0: 60
+  /// Makes the source of the allocations of running programs, for telemetry.enabled.
+  std::function<std::unique_ptr<Source>()> telemetry;
   bool or_simulate = false;  ///< where there is no GPU, simulate a training job that leaks
 };
 

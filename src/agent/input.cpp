@@ -9,12 +9,14 @@
 
 namespace vramtrack::agent {
 
-Result<AgentInput> machine_input(const SourcesConfig& config) {
+Result<AgentInput> machine_input(const SourcesConfig& config,
+                                 const std::function<std::unique_ptr<Source>()>& telemetry) {
   AgentInput input{.clock = machine_clock()};
   input.input.catalog = std::make_unique<Catalog>();
   std::string reasons;
   input.input.sources = open_live_sources(config, *input.input.catalog, reasons);
   if (input.input.sources.empty()) return fail(reasons);
+  if (telemetry) input.input.sources.push_back({.name = kTelemetrySource, .source = telemetry()});
   return input;
 }
 

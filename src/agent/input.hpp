@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -18,8 +20,10 @@ struct AgentInput {
   std::string simulated;             ///< the scenario's name; empty: this machine
 };
 
-/// This machine's GPUs. Errors: none can be read, with the reasons.
-Result<AgentInput> machine_input(const SourcesConfig& config);
+/// This machine's GPUs; with `telemetry`, which may be empty, what running programs allocate on them. Errors: no GPU
+/// can be read, with the reasons.
+Result<AgentInput> machine_input(const SourcesConfig& config,
+                                 const std::function<std::unique_ptr<Source>()>& telemetry = {});
 
 /// The scenario of that name or file, from now on, again and again. Errors: those of find_scenario().
 Result<AgentInput> simulated_input(const std::string& scenario, std::optional<std::uint64_t> seed, double speed);

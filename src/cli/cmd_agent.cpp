@@ -2,6 +2,7 @@
 #include "agent/daemon.hpp"
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"
+#include "cli/telemetry_source.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -16,6 +17,7 @@ int agent(const AgentCommandOptions& options, const LayeredConfig& layers, Conso
   agent.layers = layers;
   agent.reload = [&options] { return load_config(options.config); };
   agent.version = VRAMTRACK_VERSION;
+  agent.telemetry = open_telemetry;
   return agent::run_agent(std::move(agent));
 }
 
@@ -32,6 +34,7 @@ Runner declare(Arguments& arguments) {
   add_interval(arguments, options->config);
   add_no_record(arguments, options->config, "Do not record into the store; without it there is no history");
   add_no_experience(arguments, options->config);
+  add_telemetry(arguments, options->config);
   add_sources(arguments, options->config);
   add_or_simulate(arguments, options->agent.or_simulate);
   add_scenario(arguments, options->agent.scenario, "Simulate a machine instead: a built-in scenario or a TOML file");

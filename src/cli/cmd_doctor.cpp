@@ -248,15 +248,17 @@ bool check_agent(Checkup& checkup, const AgentConfig& config) {
 }
 
 /// Whether `vramtrack trace live` works for this user: its programs are loaded into the kernel, and go again at once.
-void check_tracing(Checkup& checkup) {
+void check_tracing(Checkup& checkup, bool is_wanted) {
 #ifdef VRAMTRACK_HAS_TELEMETRY
   const auto tracer = telemetry::Tracer::open([](const telemetry_event&, std::size_t) {});
   if (tracer)
-    checkup.say(Health::ok, "tracing", "programs that run already can be traced ('vramtrack trace live')");
+    checkup.say(Health::ok, "tracing",
+                is_wanted ? "programs that run already can be traced; watch and agent do (telemetry.enabled)"
+                          : "programs that run already can be traced ('vramtrack trace live', telemetry.enabled)");
   else
-    checkup.say(Health::note, "tracing", tracer.error().message);
+    checkup.say(is_wanted ? Health::missing : Health::note, "tracing", tracer.error().message);
 #else
-  checkup.say(Health::note, "tracing",
+  checkup.say(is_wanted ? Health::missing : Health::note, "tracing",
               "this build cannot trace programs that run already: it was made without clang's BPF target or libbpf");
 #endif
 }
@@ -276,7 +278,7 @@ int doctor(const ConfigRequest& request, Console& console) {
   const int working = check_sources(checkup, config.sources, is_nvidia, catalog, batch);
   list_devices(checkup, catalog, batch);
   check_visibility(checkup, config.sources);
-  check_tracing(checkup);
+  check_tracing(checkup, config.telemetry.enabled);
   check_store(checkup, config);
   const bool agent = check_agent(checkup, config.agent);
   if (working == 0 && agent)

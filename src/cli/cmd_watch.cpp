@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/printer.hpp"
 #include "cli/shared_arguments.hpp"
+#include "cli/telemetry_source.hpp"
 #include "core/format.hpp"
 #include "host/interrupt.hpp"
 #include "host/privilege.hpp"
@@ -144,6 +145,7 @@ int watch(const WatchOptions& options, const LayeredConfig& layers, Console& con
       console.write_prose(announcement + '\n');
     return simulate(simulated, layers, console);
   }
+  if (config.telemetry.enabled) input.sources.push_back({.name = kTelemetrySource, .source = open_telemetry()});
   return Watch(options, config, console, std::move(input)).run();
 }
 
@@ -157,6 +159,7 @@ Runner declare(Arguments& arguments) {
   add_every(arguments, options->config, "Time between two status tables (default 10s)");
   add_no_record(arguments, options->config, "Do not record into the store");
   add_no_experience(arguments, options->config);
+  add_telemetry(arguments, options->config);
   add_sources(arguments, options->config);
   add_or_simulate(arguments, options->or_simulate);
   add_detector(arguments, options->config);

@@ -56,6 +56,13 @@ void add_no_record(Arguments& arguments, ConfigRequest& into, std::string help) 
   });
 }
 
+void add_telemetry(Arguments& arguments, ConfigRequest& into) {
+  arguments.flag("--telemetry", "Trace what running programs allocate, so that alerts name the line (as root)",
+                 [&into] {
+                   into.overrides.push_back({"telemetry.enabled", true, "--telemetry"});
+                 });
+}
+
 void add_no_experience(Arguments& arguments, ConfigRequest& into) {
   arguments.flag("--no-experience", "Judge as if no earlier run, and no earlier watch, were known", [&into] {
     into.overrides.push_back({"watch.experience", false, "--no-experience"});

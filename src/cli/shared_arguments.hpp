@@ -21,6 +21,8 @@ void add_interval(Arguments& arguments, ConfigRequest& into);
 /// --every
 void add_every(Arguments& arguments, ConfigRequest& into, std::string help);
 void add_no_record(Arguments& arguments, ConfigRequest& into, std::string help);
+/// --telemetry
+void add_telemetry(Arguments& arguments, ConfigRequest& into);
 /// --no-experience
 void add_no_experience(Arguments& arguments, ConfigRequest& into);
 /// --source

@@ -54,6 +54,11 @@ struct WatchConfig {
   bool experience = true;  ///< compare programs with their earlier runs; only in a watch that records
 };
 
+/// What watch and agent see of the allocations of running programs.
+struct TelemetryConfig {
+  bool enabled = false;
+};
+
 struct StoreConfig {
   std::string path;   ///< empty: $XDG_STATE_HOME/vramtrack/vramtrack.db
   std::string group;  ///< group that may read it; empty: only its owner
@@ -151,6 +156,7 @@ struct Config {
   SeverityConfig severity;
   StallConfig stall;
   WatchConfig watch;
+  TelemetryConfig telemetry;
   StoreConfig store;
   SourcesConfig sources;
   AgentConfig agent;

@@ -9,6 +9,7 @@
 
 #include "core/gauges.hpp"
 #include "core/health.hpp"
+#include "core/lifetimes.hpp"
 #include "core/progress.hpp"
 #include "core/series.hpp"
 #include "core/time.hpp"
@@ -35,9 +36,12 @@ struct Event {
     watch_started,   ///< in a store: a watch began here; what it knew of the time before: `went_on`, `knew_runs`
     out_of_memory,   ///< a program reported that an allocation failed on `device_id` (empty: not known which); `text`
                      ///< quotes it
+    lifetimes,       ///< what the lines of process `pid` have allocated, and how much of it is still live: `sites`; not
+                     ///< for people
   };
-  static constexpr std::array<std::string_view, 8> kKindNames = {
-      "process_ended", "device_lost", "device_resumed", "xid", "note", "capacity", "watch_started", "out_of_memory"};
+  static constexpr std::array<std::string_view, 9> kKindNames = {"process_ended", "device_lost",   "device_resumed",
+                                                                 "xid",           "note",          "capacity",
+                                                                 "watch_started", "out_of_memory", "lifetimes"};
 
   Timestamp time;
   Kind kind = Kind::note;
@@ -53,6 +57,7 @@ struct Event {
   bool ran_out_of_memory = false;    ///< of a process_ended: its memory ran out, as the source reported
   bool went_on = false;              ///< of a watch_started: it had taken in the samples of the previous watch
   bool knew_runs = false;            ///< of a watch_started: it compared programs with their earlier runs in the store
+  std::vector<SiteLifetimes> sites;  ///< of a lifetimes
 };
 
 /// How busy a device was over the driver's last sampling period, and its health; for people: no detector reads it.

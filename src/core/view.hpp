@@ -9,6 +9,7 @@
 
 #include "core/gauges.hpp"
 #include "core/health.hpp"
+#include "core/lifetimes.hpp"
 #include "core/series.hpp"
 #include "core/stall.hpp"
 #include "core/verdict.hpp"
@@ -39,6 +40,8 @@ struct SeriesView {
   std::optional<Stall> stall;               ///< of a process, on each of its devices: no progress for stall.minutes
   /// For memory that no process of a device holds: the bytes that were held by processes that have ended; 0: none.
   std::uint64_t unreleased_bytes = 0;
+  /// Of a process whose allocations are seen: the lines that hold most or grew most, as told last.
+  std::vector<SiteLifetimes> sites;
   std::optional<DeviceHealth> health;  ///< of a device that answers, where the driver reports it
   std::optional<LastXid> last_xid;     ///< of a device, since the watch (or the recording) began
   Verdict verdict;

@@ -30,7 +30,7 @@ struct Precedent {
 };
 
 /// What has decided that a growth is a leak, besides its curve. In rising order: std::max is what says most.
-enum class Basis : std::uint8_t { curve, siblings, runs, allocator };
+enum class Basis : std::uint8_t { curve, siblings, runs, lifetimes, allocator };
 
 /// One instance per series; memory bounded whatever the length of the series. Not thread-safe.
 class Detector {

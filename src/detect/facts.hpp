@@ -8,6 +8,7 @@
 
 #include "core/program_kind.hpp"
 #include "core/time.hpp"
+#include "detect/lifetimes.hpp"
 
 namespace vramtrack {
 
@@ -47,7 +48,8 @@ struct Load {
   bool goes_on = true;               ///< not over yet
 };
 
-/// Owned by the engine, one for each series that has facts; read by its detector. Memory: at most 48 KiB.
+/// Owned by the engine, one for each series that has facts; read by its detector. Memory: at most 48 KiB, and that of
+/// Lifetimes.
 class Facts {
  public:
   // What the engine tells. Times do not decrease.
@@ -62,6 +64,8 @@ class Facts {
   void set_devices(std::size_t devices) { devices_ = static_cast<double>(devices > 0 ? devices : 1); }
   void set_kind(ProgramKind kind) { kind_ = kind; }
   [[nodiscard]] ProgramKind kind() const { return kind_; }
+  [[nodiscard]] Lifetimes& lifetimes() { return lifetimes_; }
+  [[nodiscard]] const Lifetimes& lifetimes() const { return lifetimes_; }
 
   /// A rise of `net_bytes` from `start` to `end` in a life that began at `life`, if it is a load:
   /// * as much was read (or received) as it rose, within a factor of two; or
@@ -83,6 +87,7 @@ class Facts {
   Track received_;  ///< bytes
   double devices_ = 1;
   ProgramKind kind_ = ProgramKind::unknown;
+  Lifetimes lifetimes_;
 };
 
 }  // namespace vramtrack

@@ -147,6 +147,7 @@ bool Judge::may_be_loading() const {
 Basis Judge::basis() const {
   const auto e = best();
   if (!e || of_ != Of::series || spokesman() != nullptr) return Basis::curve;
+  if (lifetimes_of(*e).kind == LifetimesWord::Kind::stays) return Basis::lifetimes;
   const auto known = experienced(*e).kind;
   if (known == ExperienceWord::Kind::left || known == ExperienceWord::Kind::leaked || precedent_odds(*e) > 0)
     return Basis::runs;
@@ -268,6 +269,8 @@ void Judge::decide(Standing& standing) {
   }
   if (load_of(standing.start(), last_, static_cast<double>(last_bytes_) - standing.start_bytes()))
     return end(standing, AlertEnd::withdrawn, "the program is loading: its growth is not a leak");
+  if (const LifetimesWord word = lifetimes_of(standing); word.kind == LifetimesWord::Kind::dies)
+    return end(standing, AlertEnd::withdrawn, "what is allocated is given back: " + word.describe());
   if (is_held()) return standing.hold(last_);
   const Level& level = scales_.level(standing.level());
   const double paused_s = seconds_between(standing.held_until(), last_);
@@ -376,7 +379,13 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
     if (!is_of_another(going_[j].start) && seconds_between(going_[j].start, e->start) > kFurtherBack * e->duration_s)
       e->probability = std::min(e->probability, going_[j].probability);
   if (load_of(e->start, e->end, e->net_bytes)) {
-    e->loads = true;
+    e->loads = e->denied = true;
+    e->probability = e->most_confidence = 0;
+    return e;
+  }
+  const LifetimesWord lifetimes = lifetimes_of(*e);
+  if (lifetimes.denies()) {
+    e->denied = true;
     e->probability = e->most_confidence = 0;
     return e;
   }
@@ -384,7 +393,7 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   e->most_confidence = most_confidence(*e, siblings);
   const double known = with_experience(e->probability, e->noise, with_siblings(experienced(*e), siblings));
   e->probability = e->admissible() ? known : std::min(e->probability, known);
-  if (const double odds = precedent_odds(*e); odds > 0) {
+  if (const double odds = std::max(precedent_odds(*e), lifetimes.odds()); odds > 0) {
     e->probability = std::max(e->probability, 1 / (1 + e->noise + 1 / odds));
     e->most_confidence = 1;
   }
@@ -399,6 +408,21 @@ double Judge::precedent_odds(const Evidence& e) const {
   const double ratio = e.net_bytes / e.duration_s / precedent_->growth_bytes_per_s;
   if (!(ratio > 1 / kAlikeRate && ratio < kAlikeRate)) return 0;
   return (precedent_->ran_out + 1.0) / (precedent_->ended - precedent_->ran_out + 1.0) / kAlikeByChance;
+}
+
+/// What the program's lines allocate says nothing against a load, of which all stays.
+LifetimesWord Judge::lifetimes_of(const Evidence& e) const {
+  if (facts_ == nullptr || of_ != Of::series) return {};
+  LifetimesWord word = facts_->lifetimes().word(e.start, last_, e.net_bytes, e.longest_gap_s);
+  const bool confirms = e.admissible() && e.duration_s >= min_duration_s() && most_of_load(e) == 1;
+  if (word.kind == LifetimesWord::Kind::stays && !confirms) return {};
+  return word;
+}
+
+LifetimesWord Judge::lifetimes_of(const Standing& standing) const {
+  if (facts_ == nullptr || of_ != Of::series) return {};
+  return facts_->lifetimes().word(standing.start(), last_, static_cast<double>(last_bytes_) - standing.start_bytes(),
+                                  seconds_between(standing.start(), last_));
 }
 
 /// The load that a rise is, as far as facts show.
@@ -455,7 +479,7 @@ void Judge::weigh_level(std::size_t k) {
     loads_[k] = e->loads;
     // That a program settled before it rose above all its predecessors says nothing about what it does there.
     const bool left = experienced(*e).kind == ExperienceWord::Kind::left;
-    if (e->largest_step < kJumpShare && !left && !e->loads) going_[k] = Going{e->start, 1 / (1 + e->warm_up + e->day)};
+    if (e->largest_step < kJumpShare && !left && !e->denied) going_[k] = Going{e->start, 1 / (1 + e->warm_up + e->day)};
     rises_[k] = {e->start, e->net_bytes};
     // A growth that would fill the memory only beyond the horizon does not keep an alert standing.
     probability_[k] = beyond_horizon(*e) ? 0 : static_cast<float>(e->probability);
@@ -464,9 +488,9 @@ void Judge::weigh_level(std::size_t k) {
       held_ = {};
       growth_.doubt();
     }
-    if (e->loads && held_.start >= e->start) held_ = {};
-    if (e->loads && growth_.lives() && growth_.onset() >= e->start) growth_.end();
-    if (!e->loads && e->admissible() && e->probability >= held_.probability)
+    if (e->denied && held_.start >= e->start) held_ = {};
+    if (e->denied && growth_.lives() && growth_.onset() >= e->start) growth_.end();
+    if (!e->denied && e->admissible() && e->probability >= held_.probability)
       held_ = {e->probability,
                e->start,
                e->net_bytes,

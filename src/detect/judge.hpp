@@ -77,6 +77,8 @@ class Judge final : public Detector {
   [[nodiscard]] ExperienceWord experienced(const Evidence& e) const;
   [[nodiscard]] SiblingsWord of_siblings(const Evidence& e) const;
   [[nodiscard]] double precedent_odds(const Evidence& e) const;
+  [[nodiscard]] LifetimesWord lifetimes_of(const Evidence& e) const;
+  [[nodiscard]] LifetimesWord lifetimes_of(const Standing& standing) const;
   [[nodiscard]] std::optional<Load> load_of(Timestamp start, Timestamp end, double net_bytes) const;
   [[nodiscard]] std::optional<Evidence> loading() const;
   [[nodiscard]] bool is_full() const;

@@ -54,7 +54,8 @@ Finding Judge::finding() const {
   else if (suspicion_.stands())
     f.stage = Stage::suspected;
   const auto e = best();
-  const bool tells = e && tells_of(*e);
+  const bool given_back = e && e->denied && !e->loads;
+  const bool tells = e && !given_back && tells_of(*e);
   if (!alert_.stands())
     if (const auto load = loading(); load && load->net_bytes >= min_growth_bytes()) {
       describe_load(f, *load);
@@ -81,8 +82,8 @@ Finding Judge::finding() const {
     return f;
   }
   const bool familiar = e && (experienced(*e).explains() || of_siblings(*e).explains());
-  const bool settling =
-      e && e->co_moving && !e->stopped && e->net_bytes >= min_growth_bytes() && (e->warm_up > e->cycle || familiar);
+  const bool settling = e && !given_back && e->co_moving && !e->stopped && e->net_bytes >= min_growth_bytes() &&
+                        (e->warm_up > e->cycle || familiar);
   if (e && (alert_.stands() || (tells && (e->probability >= kGrowingProbability || !settling)))) {
     describe_rise(f, *e);
     return f;
@@ -95,6 +96,11 @@ Finding Judge::finding() const {
     describe_rest(f, scales_, jumps_, {last_, static_cast<double>(last_bytes_), matters, finest_useful()});
     // What rests now is not why it is suspected.
     if (f.stage == Stage::suspected) f.because = pause_words(suspicion_, last_, "the suspicion will be dropped");
+    if (const LifetimesWord word = given_back ? lifetimes_of(*e) : LifetimesWord{}; word.denies())
+      f.because =
+          fmt::format("rose {} in {}, but {}", format_bytes(e->net_bytes), format_span(e->duration_s),
+                      word.kind == LifetimesWord::Kind::dies ? "what is allocated is given back: " + word.describe()
+                                                             : word.describe());
   }
   return f;
 }
@@ -227,6 +233,8 @@ void Judge::describe_rise(Finding& f, const Evidence& shown) const {
         precedent_->ran_out == 1
             ? "; an earlier run grew at about this rate and ran out of memory"
             : fmt::format("; {} earlier runs grew at about this rate and ran out of memory", precedent_->ran_out);
+  if (const LifetimesWord word = lifetimes_of(e); word.kind == LifetimesWord::Kind::stays)
+    f.because += "; " + word.describe();
   // While it waits for that, and if the end of a recording has decided.
   if (shown.most_confidence < 1 && (f.state == State::growing || f.stage == Stage::confirmed_at_end))
     f.because += "; it may be the morning of a daily load: another day will show";

@@ -1,4 +1,4 @@
-// From verdicts to what people are told: suspicions, leaks that are only shown, alerts (docs/design/0028-paging.md).
+// From verdicts to what people are told: suspicions, leaks that are only shown, alerts (docs/design/0029-paging.md).
 #include <fmt/format.h>
 
 #include "core/format.hpp"

@@ -170,6 +170,11 @@ void Engine::Core::apply(const Event& event) {
       catalog.describe(info);
       return;
     }
+    case Event::Kind::lifetimes:
+      series.for_process({event.pid, event.pid_start_ticks, event.host}, [&](SeriesState& s) {
+        if (s.key.metric == Metric::process_used && !s.ended) s.know().lifetimes().tell(event.time, event.sites);
+      });
+      return;
     case Event::Kind::watch_started:
       return;  // the code that replays a store begins anew here
     case Event::Kind::xid:

@@ -45,6 +45,8 @@ std::string basis_words(Basis basis) {
   switch (basis) {
     case Basis::allocator:
       return "the framework's allocator shows that live memory grows";
+    case Basis::lifetimes:
+      return "what the program allocates stays";
     case Basis::runs:
       return "earlier runs of the program tell this one from a healthy one";
     case Basis::siblings:

@@ -1,4 +1,4 @@
-// Paging: when people are notified of a leak, and when that is taken back (docs/design/0028-paging.md).
+// Paging: when people are notified of a leak, and when that is taken back (docs/design/0029-paging.md).
 //
 // That something leaks is a conclusion; to wake somebody for it is a decision about time. It is made here and nowhere
 // else: what raises, upgrades or withdraws an alert about growth asks decide_page().

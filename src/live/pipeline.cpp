@@ -124,7 +124,8 @@ void Pipeline::take(const Batch& tick) {
   view_.reset();
   for (const Listener& listener : listeners_)
     if (listener.event)
-      for (const Event& event : tick.events) listener.event(event);
+      for (const Event& event : tick.events)
+        if (event.kind != Event::Kind::lifetimes) listener.event(event);  // part of what is judged, not news
   if (!changes_.empty()) tell_changes();
   for (const Listener& listener : listeners_)
     if (listener.tick) listener.tick(tick);

@@ -16,6 +16,9 @@ namespace vramtrack {
 /// Receives one text for people.
 using Warn = std::function<void(const std::string&)>;
 
+/// The name of the source of what running programs allocate.
+inline constexpr std::string_view kTelemetrySource = "telemetry";
+
 /// A source that is polled repeatedly.
 struct LiveSource {
   std::string_view name;

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
+#include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "core/format.hpp"
 #include "report/health.hpp"
@@ -295,6 +299,33 @@ void add_parts(Families& out, const std::vector<Device>& devices) {
   }
 }
 
+/// Only where allocations are seen. A process that holds memory on several devices is shown on the one where it holds
+/// most.
+void add_sites(Families& out, const std::vector<Device>& devices, std::size_t top) {
+  Family live(out, "vramtrack_site_live_bytes",
+              "Memory that a line of a program has allocated since it is traced and still holds (telemetry.enabled).");
+  using Process = std::tuple<std::uint32_t, std::uint64_t, std::string>;
+  std::map<Process, const SeriesView*> most;
+  for (const Device& d : devices)
+    for (const SeriesView* p : d.processes) {
+      const SeriesView*& known = most[{p->key.pid, p->key.pid_start_ticks, p->key.host}];
+      if (known == nullptr || p->used_bytes > known->used_bytes) known = p;
+    }
+  for (const Device& d : devices) {
+    std::vector<std::pair<const SeriesView*, const SiteLifetimes*>> sites;
+    for (const SeriesView* p : d.processes)
+      if (most[{p->key.pid, p->key.pid_start_ticks, p->key.host}] == p)
+        for (const SiteLifetimes& site : p->sites) sites.emplace_back(p, &site);
+    std::stable_sort(sites.begin(), sites.end(),
+                     [](const auto& a, const auto& b) { return a.second->live_bytes > b.second->live_bytes; });
+    if (sites.size() > top) sites.resize(top);
+    for (const auto& [p, site] : sites)
+      live.add(
+          site->live_bytes, d.labels,
+          {{"pid", std::to_string(p->key.pid)}, {"comm", p->process ? p->process->name : ""}, {"site", site->site}});
+  }
+}
+
 void add_processes(Families& out, const std::vector<Device>& devices, std::size_t top) {
   Family used(out, "vramtrack_process_memory_used_bytes",
               "Memory that one process holds: the largest processes and those that grow most (metrics.per-process).");
@@ -384,6 +415,7 @@ std::string prometheus_text(const View& view, const OwnCost& own, const MetricsO
   add_figures(families, devices);
   add_alerts(families, view, devices, options);
   add_parts(families, devices);
+  add_sites(families, devices, options.top_processes);
   if (options.per_process) add_processes(families, devices, options.top_processes);
   add_own(families, view, own, options);
   return metrics::text_of(std::move(families));

@@ -56,7 +56,8 @@ struct MetricsOptions {
 };
 
 /// Text format 0.0.4. Series: about 33 per device and 18 more for its health, 10 overall, 1 more while a verdict
-/// stands; with per_process at most 6 * top_processes + 2 more per device. O(series).
+/// stands; with per_process at most 6 * top_processes + 2 more per device; where allocations are seen, top_processes
+/// more. O(series).
 std::string prometheus_text(const View& view, const OwnCost& own, const MetricsOptions& options);
 
 }  // namespace vramtrack

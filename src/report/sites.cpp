@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/order.hpp"
 #include "core/printable.hpp"
 #include "report/fields_json.hpp"
 
@@ -15,6 +16,10 @@ using fields::json;
 
 constexpr std::string_view kSchema = "vramtrack.trace_report.v1";
 constexpr std::size_t kMostNotes = 16;
+/// What a line allocated for so long and still holds is its growth.
+constexpr double kGrowthOver_s = 900;
+/// Unless it has allocated nothing for as long.
+constexpr double kStopped_s = 120;
 
 /// A member of `object`; null if it has none of that name. A run's answer may come from another version and from
 /// another user, so nothing is taken for granted.
@@ -112,6 +117,42 @@ std::vector<const json*> chosen(const json& sites) {
 }
 
 }  // namespace
+
+SitesReport sites_of(const SeriesView& series) {
+  SitesReport report;
+  const Finding& finding = series.verdict.finding;
+  if (series.process) report.program = series.process->command.empty() ? series.process->name : series.process->command;
+  if (series.first && series.last) report.duration_s = seconds_between(*series.first, *series.last);
+  report.suspected = finding.stage == Stage::suspected;
+  report.can_tell = finding.state != State::too_short;
+  report.because = finding.because;
+  report.notes = {"traced while it runs: what it allocated before is not in these figures"};
+  double grown = 0;
+  for (const SiteLifetimes& told : series.sites) {
+    MemorySite site;
+    site.site = told.site;
+    site.live_bytes = std::llround(told.live_bytes);
+    site.live_count = std::llround(told.live_blocks);
+    double lately_s = 0, lately_bytes = 0;
+    for (const AgedBytes& age : told.ages) {
+      if (site.oldest_s == 0 && age.live_bytes > 0) site.oldest_s = age.oldest_s;
+      if (age.oldest_s > kGrowthOver_s) continue;
+      lately_s = std::max(lately_s, age.oldest_s);
+      lately_bytes += age.live_bytes;
+    }
+    if (lately_s > 0 && told.idle_s < kStopped_s) site.growth_bytes_per_s = lately_bytes / lately_s;
+    grown += site.growth_bytes_per_s;
+    report.sites.push_back(std::move(site));
+  }
+  for (MemorySite& site : report.sites) site.share = grown > 0 ? site.growth_bytes_per_s / grown : 0;
+  order(report.sites,
+        [](const MemorySite& a, const MemorySite& b) { return a.growth_bytes_per_s > b.growth_bytes_per_s; });
+  if (finding.leak && !report.sites.empty() && report.sites.front().growth_bytes_per_s > 0) {
+    report.leak = report.sites.front().leak = true;
+    report.growth_bytes_per_s = report.sites.front().growth_bytes_per_s;
+  }
+  return report;
+}
 
 Result<SitesReport> parse_sites_json(std::string_view text) {
   const json value = is_too_deep(text) ? json() : json::parse(text.begin(), text.end(), nullptr, false);

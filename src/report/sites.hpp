@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "core/view.hpp"
 
 namespace vramtrack {
 
@@ -51,6 +52,10 @@ struct SitesReport {
   std::size_t sites_left_out = 0;
   friend bool operator==(const SitesReport&, const SitesReport&) = default;
 };
+
+/// The lines of a process whose allocations are seen, as the view has them: the fastest growing first. If its memory
+/// leaks, the first of them is the one that leaks.
+SitesReport sites_of(const SeriesView& series);
 
 /// What is currently known about the sites of a process.
 struct SitesNow {

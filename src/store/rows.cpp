@@ -5,6 +5,8 @@
 #include <array>
 #include <string>
 
+#include "store/lifetimes_text.hpp"
+
 namespace vramtrack::rows {
 namespace {
 
@@ -131,6 +133,7 @@ std::uint64_t code_of(const Event& event) {
     case Event::Kind::device_resumed:
     case Event::Kind::note:
     case Event::Kind::out_of_memory:
+    case Event::Kind::lifetimes:
       return 0;
   }
   return 0;
@@ -155,16 +158,21 @@ void set_code(Event& event, std::uint64_t code) {
     case Event::Kind::device_resumed:
     case Event::Kind::note:
     case Event::Kind::out_of_memory:
+    case Event::Kind::lifetimes:
       return;
   }
 }
 
 }  // namespace
 
-void bind_event(sql::Statement& to, const Event& event) {
+std::string event_text(const Event& event) {
+  return event.kind == Event::Kind::lifetimes ? lifetimes_text(event.sites) : event.text;
+}
+
+void bind_event(sql::Statement& to, const Event& event, std::string_view text) {
   to.bind(1, stored(event.time)).bind(2, Event::kKindNames[static_cast<std::size_t>(event.kind)]);
   to.bind(3, std::string_view(event.device_id)).bind(4, std::int64_t{event.pid});
-  to.bind(5, stored(event.pid_start_ticks)).bind(6, stored(code_of(event))).bind(7, std::string_view(event.text));
+  to.bind(5, stored(event.pid_start_ticks)).bind(6, stored(code_of(event))).bind(7, text);
 }
 
 Result<Event> read_event(const sql::Statement& row) {
@@ -178,6 +186,12 @@ Result<Event> read_event(const sql::Statement& row) {
   event.device_id = text_of(row, 2);
   event.pid = static_cast<std::uint32_t>(row.integer(3));
   event.pid_start_ticks = unsigned_of(row, 4);
+  if (event.kind == Event::Kind::lifetimes) {
+    auto sites = parse_lifetimes(row.text(6));
+    if (!sites) return fail(fmt::format("event at {}: {}", iso8601(event.time), sites.error().message));
+    event.sites = std::move(*sites);
+    return event;
+  }
   event.text = text_of(row, 6);
   set_code(event, unsigned_of(row, 5));
   return event;

@@ -24,7 +24,10 @@ std::string_view put_alert();
 void bind_device(sql::Statement& to, const DeviceInfo& device);
 void bind_process(sql::Statement& to, const ProcessInfo& process);
 void bind_series(sql::Statement& to, std::uint32_t store_id, const SeriesKey& key);
-void bind_event(sql::Statement& to, const Event& event);
+/// The column `text` of an event.
+std::string event_text(const Event& event);
+/// `text`, that of the event, must live until the statement has run.
+void bind_event(sql::Statement& to, const Event& event, std::string_view text);
 void bind_alert(sql::Statement& to, std::uint32_t store_id, const Alert& alert);
 
 /// A column of table alert, derived from the declared fields of Alert and Finding (core/verdict_fields.hpp).

@@ -258,7 +258,8 @@ Status Store::Core::write() {
     }
     if (auto s = utilisation->write(); !s) return s;
     for (const Event& event : events) {
-      rows::bind_event(put_event, event);
+      const std::string text = rows::event_text(event);
+      rows::bind_event(put_event, event, text);
       put_event.bind(8, uptime->ns());
       if (auto s = put_event.run(); !s) return s;
     }

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstdio>
+#include <fstream>
 #include <utility>
 
 #include "probe/python_lines.hpp"
@@ -43,6 +46,31 @@ bool is_code(std::uint64_t object) {
          std::string_view(text, sizeof text) == std::string_view("code", 5);
 }
 
+/// From 3.13 on, the interpreter's data begin with what describes them, somewhere in the writable part of its file;
+/// empty: not found. The first words that a reader needs.
+std::vector<std::uint64_t> debug_offsets(std::uint32_t pid, const std::string& path) {
+  constexpr std::size_t kPiece = 1 << 16;
+  constexpr std::string_view kCookie = "xdebugpy";
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  std::vector<std::uint64_t> words(probe::kDebugOffsetWords);
+  for (std::string line; std::getline(maps, line);) {
+    std::uint64_t begin = 0, end = 0;
+    char rights[5] = {};
+    if (!line.ends_with(path) || std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, rights) != 3) continue;
+    if (rights[1] != 'w') continue;
+    std::vector<char> piece(kPiece);
+    for (std::uint64_t at = begin; at < end; at += kPiece) {
+      const std::size_t bytes = std::min<std::uint64_t>(kPiece, end - at);
+      if (!read(at, piece.data(), bytes)) break;
+      for (std::size_t i = 0; i + kCookie.size() <= bytes; i += sizeof(std::uint64_t))
+        if (std::string_view(&piece[i], kCookie.size()) == kCookie &&
+            read(at + i, words.data(), words.size() * sizeof(std::uint64_t)))
+          return words;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 int python_minor(std::string_view file_name) {
@@ -60,8 +88,16 @@ std::optional<PythonCode> PythonCode::of(std::uint32_t pid, const std::vector<Ma
     const int minor = python_minor(std::string_view(file.path).substr(file.path.rfind('/') + 1));
     if (minor == 0) continue;
     if (const probe::PythonLayout* const layout = probe::layout_of(minor)) return PythonCode(pid, *layout);
-    why = fmt::format("no Python frames: Python 3.{} is not known to the tracer", minor);
-    return std::nullopt;
+    reading_pid = pid;
+    const std::vector<std::uint64_t> offsets = debug_offsets(pid, file.path);
+    probe::PythonLayout layout;
+    const char* const unknown = probe::read_layout(offsets.data(), offsets.size(), layout);
+    if (unknown == nullptr) {
+      why.clear();
+      return PythonCode(pid, layout);
+    }
+    // The program may be a small one, and the interpreter in a library.
+    why = fmt::format("no Python frames of Python 3.{}: {}", minor, unknown);
   }
   return std::nullopt;
 }

@@ -25,7 +25,7 @@ struct PythonFrame {
 /// thread-safe.
 class PythonCode {
  public:
-  /// nullopt: the process runs no Python that is known (3.8 to 3.12); `why` then says so where it runs another one.
+  /// nullopt: the process runs no Python that is known (3.8 to 3.14); `why` then says so where it runs another one.
   static std::optional<PythonCode> of(std::uint32_t pid, const std::vector<MappedFile>& files, std::string& why);
 
   /// For the kernel's side.

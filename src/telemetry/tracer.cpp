@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -164,6 +165,11 @@ Status Tracer::poll(int timeout_ms) {
   const int result = ring_buffer__poll(state_->ring, timeout_ms);
   if (result < 0 && result != -EINTR) return fail(kernel_error("cannot read the tracer's events", -result));
   return {};
+}
+
+void Tracer::wait(int timeout_ms) const {
+  pollfd ring{ring_buffer__epoll_fd(state_->ring), POLLIN, 0};
+  ::poll(&ring, 1, timeout_ms);
 }
 
 std::uint64_t Tracer::lost() const {

@@ -39,6 +39,8 @@ class Tracer {
   /// Hands over what has happened, after waiting up to `timeout_ms` for the first event. An interrupted wait is no
   /// error.
   Status poll(int timeout_ms);
+  /// Waits up to `timeout_ms` for an event, and leaves it for poll(). Thread-safe.
+  void wait(int timeout_ms) const;
   /// Events that found no room, so far.
   [[nodiscard]] std::uint64_t lost() const;
 

@@ -11,37 +11,12 @@ import sys
 import tempfile
 import unittest
 
+from programs import Program, is_probed, line_of, pythons, stays_probed
+
 BINARY, KEEPER, LIBRARY = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
 del sys.argv[1:4]
 HERE = pathlib.Path(__file__).resolve().parent
-PYTHON = "/usr/bin/python3"
 MIB = 1 << 20
-
-
-def line_of(source, name):
-    """The number of the line that the comment names."""
-    for number, line in enumerate((HERE / source).read_text().splitlines(), 1):
-        if line.endswith(f"LINE {name}"):
-            return number
-    raise ValueError(name)
-
-
-class Program:
-    def __init__(self, *command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline() == "ready\n"
-
-    def do(self, *commands):
-        for command in commands:
-            self.process.stdin.write(command + "\n")
-            self.process.stdin.flush()
-            answer = self.process.stdout.readline()
-            assert answer in ("done\n", "ready\n"), answer
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait(60)
 
 
 class Live(unittest.TestCase):
@@ -121,37 +96,26 @@ class Live(unittest.TestCase):
         self.assertEqual(self.live_bytes, 5 * MIB)  # of the first image and of the second
 
     def test_names_python_lines(self):
-        version = subprocess.run([PYTHON, "-c", "import sys; print(sys.version_info[1])"], capture_output=True, text=True).stdout
-        if not 8 <= int(version or 0) <= 12:
-            self.skipTest(f"the frames of Python 3.{version.strip()} are not walked yet")
-        program = self.start(PYTHON, HERE / "keeper.py", LIBRARY)
-        code, text, report = self.traced(program, *["k5"] * 30)
-        self.assertEqual(code, 1, text)
-        self.assertRegex(text, rf"LEAK: \S*keeper\.py:{line_of('keeper.py', 'forward')} Model\.forward")
-        self.assertEqual(report["sites"][0]["live_count"], 150)
-
-    def code_of(self, program):
-        """The first bytes of cuMemAlloc_v2 in the program's memory."""
-        symbols = subprocess.run(["readelf", "-W", "--dyn-syms", LIBRARY], capture_output=True, text=True, check=True).stdout
-        offset = next(int(line.split()[1], 16) for line in symbols.splitlines() if line.endswith(" cuMemAlloc_v2"))
-        maps = pathlib.Path(f"/proc/{program.process.pid}/maps").read_text()
-        base = next(int(line.split("-")[0], 16) for line in maps.splitlines() if line.endswith(str(LIBRARY)))
-        with open(f"/proc/{program.process.pid}/mem", "rb") as memory:
-            memory.seek(base + offset)
-            return memory.read(1)
-
-    def is_probed(self, program):
-        return self.code_of(program) == b"\xcc"
+        """Of every interpreter that is here."""
+        for version, python in pythons().items():
+            with self.subTest(version=version):
+                program = self.start(python, HERE / "keeper.py", LIBRARY)
+                code, text, report = self.traced(program, *["k5"] * 30)
+                self.assertEqual(code, 1, text)
+                name = "Model.forward" if version >= (3, 11) else "forward"
+                self.assertRegex(text, rf"LEAK: \S*keeper\.py:{line_of('keeper.py', 'forward')} {name}")
+                self.assertEqual(report["sites"][0]["live_count"], 150)
+                self.assertIn("train", [frame["function"] for frame in report["sites"][0]["frames"]])
 
     def test_leaves_no_probe_however_it_ends(self):
         program = self.start(KEEPER)
         for end in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             tracer = self.attach("--pid", program.process.pid)
-            self.assertTrue(self.is_probed(program))
+            self.assertTrue(is_probed(program, LIBRARY))
             program.do("k2")
             tracer.send_signal(end)
             tracer.communicate(timeout=60)
-            self.assertFalse(self.is_probed(program), end)
+            self.assertFalse(stays_probed(program, LIBRARY), end)
 
     def test_ends_with_the_program(self):
         program = Program(KEEPER)

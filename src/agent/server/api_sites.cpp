@@ -1,7 +1,9 @@
 // Which processes run under `vramtrack run`, and which of their lines keep memory.
 #include <charconv>
+#include <set>
 
 #include "agent/server/api_parts.hpp"
+#include "report/sites.hpp"
 #include "run/client/ask.hpp"
 
 namespace vramtrack::agent {
@@ -19,10 +21,21 @@ std::optional<std::uint32_t> pid_of(const std::string& text) {
   return pid;
 }
 
+/// Its series that holds most, if the view knows its lines.
+const SeriesView* traced_process(const View& view, std::uint32_t pid) {
+  const SeriesView* found = nullptr;
+  for (const SeriesView& s : view.series)
+    if (s.key.pid == pid && s.key.host.empty() && !s.ended && !s.sites.empty() &&
+        (found == nullptr || s.used_bytes > found->used_bytes))
+      found = &s;
+  return found;
+}
+
 Response not_probed() {
   return error(404, "not_probed",
                "this process does not run under 'vramtrack run', or its run belongs to a user whose runs this agent "
-               "may not query; start it with 'vramtrack run -- PROGRAM', and the agent as the same user or as root");
+               "may not query; start it with 'vramtrack run -- PROGRAM', and the agent as the same user or as root, or "
+               "set telemetry.enabled");
 }
 
 }  // namespace
@@ -30,6 +43,13 @@ Response not_probed() {
 std::vector<ProbedProcess> Api::probed(const Snapshot* snapshot, const Rights& rights, const ApiConfig& config) {
   std::vector<ProbedProcess> seen;
   if (config.sites) seen = config.sites->processes(snapshot != nullptr ? snapshot->view.get() : nullptr);
+  if (config.sites && snapshot != nullptr) {
+    std::set<std::uint32_t> known;
+    for (const ProbedProcess& one : seen) known.insert(one.pid);
+    for (const SeriesView& s : snapshot->view->series)
+      if (s.key.pid != 0 && s.key.host.empty() && !s.ended && !s.sites.empty() && known.insert(s.key.pid).second)
+        if (const auto uid = run::owner_of_process(s.key.pid)) seen.push_back({s.key.pid, *uid});
+  }
   std::erase_if(seen, [&](const ProbedProcess& one) { return !may_see(rights, one.uid); });
   return seen;
 }
@@ -55,7 +75,12 @@ Response Api::sites(const Request& request, const ApiConfig& config) {
                    "runs are being queried for other requests; try again");
   const ProbedSites::Answer answer = config.sites->report(*pid, *owner);
   using State = ProbedSites::Answer::State;
-  if (answer.state == State::not_probed) return not_probed();
+  if (answer.state == State::not_probed) {
+    // A run knows more of its own program than who looks from outside.
+    const auto snapshot = published_.latest();
+    const SeriesView* const traced = snapshot != nullptr ? traced_process(*snapshot->view, *pid) : nullptr;
+    return traced == nullptr ? not_probed() : text_response(200, "application/json", sites_json(sites_of(*traced)));
+  }
   if (answer.state == State::busy)
     return refused(503, "busy", "the run is being queried for other requests; try again");
   if (answer.state == State::not_yet)

@@ -30,7 +30,7 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"probe", {}},
       {"trace", {"core", "probe"}},
       {"symbolize", {"core", "trace"}},
-      {"telemetry", {"core", "host", "trace", "probe", "symbolize"}},
+      {"telemetry", {"core", "host", "source", "trace", "probe", "symbolize"}},
       {"explain", {"core"}},
       {"nsys", {"core", "trace", "store"}},  // a database, of which the Python extension knows nothing
       {"report", {"core"}},

@@ -62,6 +62,7 @@ View full_view() {
   view.series[0].verdict.suspect = Suspect{4243, 78, "python serve.py", 0.96};
   view.series[1].process->name = "python";
   view.series[1].stall = lasting_stall();
+  view.series[1].sites = {{"train.py:57 step", 3e9, 100, 0, 2, {}}, {"model.py:4 forward", 1e9, 10, 0, 2, {}}};
   SeriesView reserved = view.series[0];
   reserved.key.metric = Metric::device_reserved;
   reserved.used_bytes = 1000;
@@ -85,6 +86,23 @@ OwnCost full_cost() {
 TEST(Metrics, MemoryThatWasNotReleasedHasItsBytes) {
   EXPECT_THAT(prometheus_text(full_view(), full_cost(), {"node7", "0.1.0", true, 10}),
               ::testing::ContainsRegex("vramtrack_device_memory_unreleased_bytes\\{[^}]*\\} 12345\n"));
+}
+
+TEST(Metrics, TheLinesThatHoldMostAreShownOnTheDeviceWhereTheirProcessHoldsMost) {
+  View view = sample_view();
+  view.series[1].sites = {{"train.py:57 step", 3e9, 100, 0, 2, {}}, {"model.py:4 forward", 1e9, 10, 0, 2, {}}};
+  SeriesView second = view.series[1];
+  second.key.device_id = "GPU-2";
+  second.used_bytes = view.series[1].used_bytes / 2;
+  SeriesView other_device = view.series[0];
+  other_device.key.device_id = other_device.device.id = "GPU-2";
+  view.series.push_back(other_device);
+  view.series.push_back(second);
+  const std::string text = prometheus_text(view, full_cost(), {"node7", "0.1.0", false, 1});
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "vramtrack_site_live_bytes\\{UUID=\"GPU-1\"[^}]*site=\"train.py:57 step\"\\} 3000000000"));
+  EXPECT_THAT(text, Not(HasSubstr("model.py:4")));
+  EXPECT_THAT(text, Not(::testing::ContainsRegex("vramtrack_site_live_bytes\\{UUID=\"GPU-2\"")));
 }
 
 TEST(Metrics, AreTheDocumentedOnes) {
@@ -185,7 +203,7 @@ TEST(Metrics, JobsArePartOfNoOtherSeries) {
     if (line.starts_with("#") || line.starts_with("vramtrack_suspect_info")) continue;
     for (const char* label : {"slurm_job_id=", "pod=", "pod_uid=", "namespace=", "container=", "container_id="})
       EXPECT_THAT(line, Not(HasSubstr(label)));
-    if (!line.starts_with("vramtrack_process_")) {
+    if (!line.starts_with("vramtrack_process_") && !line.starts_with("vramtrack_site_")) {
       EXPECT_THAT(line, Not(HasSubstr("pid=")));
       EXPECT_THAT(line, Not(HasSubstr("comm=")));
     }
@@ -299,12 +317,18 @@ TEST(Metrics, SeriesPerDeviceAreAsManyAsDocumented) {
     const bool process = name.find("vramtrack_process") == 0;
     const bool health = name.find("vramtrack_gpu_") == 0 && name.find("power") == std::string::npos &&
                         name.find("fan") == std::string::npos;
-    sums[process ? "processes" : name == "vramtrack_suspect_info" ? "suspect" : health ? "health" : "other"] += count;
+    const bool line = name.find("vramtrack_site_") == 0;
+    sums[process                            ? "processes"
+         : name == "vramtrack_suspect_info" ? "suspect"
+         : line                             ? "lines"
+         : health                           ? "health"
+                                            : "other"] += count;
   }
   EXPECT_EQ(sums["suspect"], documented_series("suspect, while there is one"));
   EXPECT_EQ(sums["health"], documented_series("health, where the driver reports it"));
   EXPECT_EQ(sums["other"], documented_series("memory, use and verdict"));
   EXPECT_EQ(sums["processes"], documented_series("processes, with `metrics.per-process` and 10 `top-processes`"));
+  EXPECT_EQ(sums["lines"], documented_series("lines of programs, with `telemetry.enabled` and 10 `top-processes`"));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "sample_view.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -18,6 +20,28 @@ constexpr const char* kReport = R"({"schema":"vramtrack.trace_report.v1","progra
 
 std::string with_sites(const std::string& sites) {
   return R"({"schema":"vramtrack.trace_report.v1","sites":[)" + sites + "]}";
+}
+
+TEST(Sites, OfTheViewAreOrderedByGrowthAndTheFirstLeaksIfItsProcessDoes) {
+  SeriesView process = sample_view().series[1];
+  process.sites = {{"model.py:4 load", 3e9, 100, 0, 900, {{880, 900, 3e9, 3e9}}},
+                   {"train.py:57 step", 1e9, 500, 0, 2, {{300, 600, 5e8, 4e8}, {0, 300, 6e8, 5e8}}}};
+  process.verdict.finding.leak = false;
+  EXPECT_FALSE(sites_of(process).leak);
+  process.verdict.finding = leak_finding();
+  const SitesReport report = sites_of(process);
+  EXPECT_TRUE(report.leak);
+  EXPECT_EQ(report.because, leak_finding().because);
+  ASSERT_EQ(report.sites.size(), 2U);
+  EXPECT_EQ(report.sites[0].site, "train.py:57 step");
+  EXPECT_TRUE(report.sites[0].leak);
+  EXPECT_EQ(report.sites[0].live_bytes, 1000000000);
+  EXPECT_EQ(report.sites[0].live_count, 500);
+  EXPECT_DOUBLE_EQ(report.sites[0].growth_bytes_per_s, 1.5e6);
+  EXPECT_EQ(report.sites[0].share, 1);
+  EXPECT_EQ(report.sites[0].oldest_s, 600);
+  EXPECT_EQ(report.sites[1].growth_bytes_per_s, 0);  // it has stopped
+  EXPECT_EQ(parse_sites_json(sites_json(report))->sites, report.sites);
 }
 
 TEST(Sites, AreReadAndWrittenAlike) {

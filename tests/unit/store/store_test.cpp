@@ -145,15 +145,19 @@ TEST_F(StoreTest, WhatAKindOfEventHasBesidesItsTextIsKept) {
   Event started{.time = at_s(3), .kind = Event::Kind::watch_started};
   started.went_on = true;
   Event told_before_it_had_a_code{.time = at_s(4), .kind = Event::Kind::process_ended, .text = "out of memory"};
+  Event lines{.time = at_s(5), .kind = Event::Kind::lifetimes, .pid = 7, .pid_start_ticks = 8};
+  lines.sites = {{"train.py:57 step", 1e9, 10, 0, 3, {{60, 120, 2e6, 1e6}}}, {"model.py:4 forward", 5, 1, 2, 0, {}}};
   {
     const auto store = open();
     Batch batch;
     batch.samples = {{at_s(4), catalog.intern(device_key(0)), 1}};
-    batch.events = {ended, grown, started, told_before_it_had_a_code};
+    batch.events = {ended, grown, started, told_before_it_had_a_code, lines};
     ASSERT_TRUE(store->append(batch));
   }
   const Scan all = scan(config.path, {}, true);
-  ASSERT_THAT(all.events, SizeIs(4));
+  ASSERT_THAT(all.events, SizeIs(5));
+  EXPECT_EQ(all.events[4].sites, lines.sites);
+  EXPECT_EQ(all.events[4].text, "");
   EXPECT_TRUE(all.events[0].ran_out_of_memory);
   EXPECT_EQ(all.events[1].capacity_bytes, 24ULL << 30U);
   EXPECT_TRUE(all.events[2].went_on);

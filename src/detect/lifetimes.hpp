@@ -1,0 +1,65 @@
+// Lifetimes: whether what the lines of a program allocate stays or is given back, and what that shows about a rise of
+// its memory. Where that is known from, nobody here knows. Pure: no clock, no I/O.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/lifetimes.hpp"
+#include "core/time.hpp"
+
+namespace vramtrack {
+
+/// What lifetimes show about a rise.
+struct LifetimesWord {
+  enum class Kind : std::uint8_t {
+    none,    ///< not told, or the lines that are told do not explain the rise, or it cannot be decided
+    stays,   ///< what made up the first half of the rise is still live: a leak, or a cache that fills
+    dies,    ///< it was given back, and other memory has taken its place: load that grows
+    stopped  ///< the lines that grew allocate no more
+  };
+  Kind kind = Kind::none;
+  std::string site;      ///< the line that grew most
+  double age_s = 0;      ///< of what it allocated as long ago ...
+  double share = 0;      ///< ... this share is still live
+  double stopped_s = 0;  ///< since the last allocation
+
+  /// The rise is no leak.
+  [[nodiscard]] bool denies() const { return kind == Kind::dies || kind == Kind::stopped; }
+  /// Odds for a leak against all of its rivals but chance: 0 or 16.
+  [[nodiscard]] double odds() const;
+  /// "of what train.py:57 train_step allocated 5 min ago 98 % is still live"; empty for Kind::none.
+  [[nodiscard]] std::string describe() const;
+};
+
+/// Of one process. Memory: at most 150 KiB. A question costs some 100 operations for each line that was told.
+class Lifetimes {
+ public:
+  /// What is known of the lines that hold or allocate most. Times do not decrease.
+  void tell(Timestamp time, const std::vector<SiteLifetimes>& sites);
+  [[nodiscard]] const std::vector<SiteLifetimes>& told() const { return told_; }
+
+  /// About a rise of `net_bytes`; `gap_s`: the longest time that it has paused.
+  [[nodiscard]] LifetimesWord word(Timestamp start, Timestamp end, double net_bytes, double gap_s) const;
+
+ private:
+  struct Point {
+    Timestamp time;
+    double live_bytes = 0;
+    double settled_bytes = 0;  ///< of these: that are older than temporary memory
+  };
+  /// What a line has held since it is told of, at no more than kMostPoints points of time.
+  struct Line {
+    std::string site;
+    std::vector<Point> points;
+    /// Before the first point: as then, so that what was not seen counts as no growth.
+    [[nodiscard]] Point at(Timestamp time) const;
+  };
+
+  Timestamp time_{};
+  std::vector<SiteLifetimes> told_;  ///< at time_
+  std::vector<Line> lines_;
+};
+
+}  // namespace vramtrack

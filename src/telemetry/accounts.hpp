@@ -1,0 +1,52 @@
+// Accounts: a ProcessAccount of every followed program.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/lifetimes.hpp"
+#include "core/result.hpp"
+#include "telemetry/follower.hpp"
+#include "telemetry/process_account.hpp"
+
+namespace vramtrack::telemetry {
+
+/// What is to be told of one process.
+struct ToldProcess {
+  std::uint32_t pid = 0;
+  std::uint64_t start_ticks = 0;
+  std::vector<SiteLifetimes> sites;
+};
+
+/// Not thread-safe, but for wait().
+class Accounts {
+ public:
+  /// Errors: those of Tracer::open().
+  static Result<std::unique_ptr<Accounts>> open(Follower::Select select);
+
+  /// Looks for processes and libraries that are new. Call it every second.
+  Status find_targets() { return follower_->find_targets(); }
+  /// Takes in what happens in up to `timeout_ms`.
+  Status poll(int timeout_ms) { return follower_->poll(timeout_ms); }
+  /// Waits up to `timeout_ms` until poll() has something to do. Thread-safe.
+  void wait(int timeout_ms) const { follower_->wait(timeout_ms); }
+  /// Those living processes of which something is to be told now (ProcessAccount::tell).
+  std::vector<ToldProcess> tell();
+
+  [[nodiscard]] std::uint64_t lost() const { return follower_->lost(); }
+  std::vector<std::string> take_warnings() { return follower_->take_warnings(); }
+
+  /// A process is looked at for new libraries at least as often.
+  static constexpr double kMostWait_s = 60;
+
+ private:
+  Accounts() = default;
+
+  std::map<std::uint64_t, ProcessAccount> accounts_;  ///< of those that allocated, by the follower's number
+  std::unique_ptr<Follower> follower_;                ///< last: it goes first
+};
+
+}  // namespace vramtrack::telemetry

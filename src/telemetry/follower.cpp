@@ -1,0 +1,200 @@
+#include "telemetry/follower.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "core/read_all.hpp"
+#include "host/process.hpp"
+#include "probe/wire.hpp"
+
+namespace vramtrack::telemetry {
+namespace {
+
+std::int64_t realtime_us() {
+  using namespace std::chrono;
+  return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+std::string_view base_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::vector<MappedFile> files_of(std::uint32_t pid) {
+  std::ifstream in(fmt::format("/proc/{}/maps", pid));
+  const auto text = in ? read_all(in) : std::nullopt;
+  return text ? executable_files(*text) : std::vector<MappedFile>{};
+}
+
+}  // namespace
+
+std::uint64_t monotonic_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+Follower::Follower(Select select, Listener listener, double most_wait_s)
+    : select_(std::move(select)), listener_(std::move(listener)), most_wait_s_(most_wait_s) {}
+
+Result<std::unique_ptr<Follower>> Follower::open(Select select, Listener listener, double most_wait_s) {
+  std::unique_ptr<Follower> follower(new Follower(std::move(select), std::move(listener), most_wait_s));
+  auto tracer = Tracer::open(
+      [self = follower.get()](const telemetry_event& event, std::size_t bytes) { self->take(event, bytes); });
+  if (!tracer) return fail(tracer.error());
+  follower->tracer_.emplace(std::move(*tracer));
+  return follower;
+}
+
+void Follower::check(const Status& status) {
+  if (!status && failed_) failed_ = status;
+}
+
+FollowedProcess& Follower::keep(std::unique_ptr<FollowedProcess> process, const trace::ProbeProcess& known) {
+  process->number = next_number_++;
+  process->known = known;
+  process->begin_ns = monotonic_ns();
+  return *(running_[known.pid] = std::move(process));
+}
+
+FollowedProcess* Follower::add(std::uint32_t pid) {
+  if (const auto known = running_.find(pid); known != running_.end()) return known->second.get();
+  const auto info = read_process("/proc", pid);
+  if (!info) return nullptr;
+  auto process = std::make_unique<FollowedProcess>();
+  process->unwinder = std::make_shared<Unwinder>(pid);
+  return &keep(std::move(process), {pid, info->start_ticks, realtime_us(), info->command});
+}
+
+/// It may have ended already: all that is needed is known from its parent, whose memory it has a copy of.
+void Follower::add_child(const telemetry_event& fork) {
+  const auto parent = running_.find(static_cast<std::uint32_t>(fork.address));
+  if (parent == running_.end()) return;
+  auto process = std::make_unique<FollowedProcess>();
+  process->unwinder = parent->second->unwinder;
+  process->python = parent->second->python;
+  process->is_copy = true;
+  const auto ticks_per_s = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  const std::uint64_t start_ticks = fork.bytes / (1'000'000'000U / ticks_per_s);
+  FollowedProcess& child =
+      keep(std::move(process), {fork.tgid, start_ticks, realtime_us(), parent->second->known.command});
+  child.begin_ns = std::min(child.begin_ns, fork.time_ns);
+}
+
+/// Probes the libraries of a process, and makes it a target if it has any: whether it does.
+bool Follower::look_at(std::uint32_t pid) {
+  const std::vector<MappedFile> files = files_of(pid);
+  bool has_library = false;
+  for (const MappedFile& file : files) {
+    const std::string_view name = base_name(file.path);
+    if (!is_traced_library(name)) continue;
+    has_library = true;
+    const std::string path = fmt::format("/proc/{}/root{}", pid, file.path);
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0) continue;  // replaced since it was mapped, or the process is gone
+    const auto [known, is_new] = libraries_.try_emplace({found.st_dev, found.st_ino}, true);
+    if (!is_new) continue;
+    if (const auto count = tracer_->attach(name, path); !count) {
+      known->second = false;
+      warnings_.push_back(count.error().message);
+    }
+  }
+  if (!has_library) return false;
+  has_target_ = true;
+  const bool is_new = running_.count(pid) == 0;
+  FollowedProcess* const process = add(pid);
+  if (process == nullptr) return true;
+  if (process->is_copy) {
+    process->is_copy = false;
+    process->unwinder = std::make_shared<Unwinder>(pid);
+    process->python.reset();
+  }
+  if (!is_new && process->python) return true;
+  std::string why;
+  process->python = PythonCode::of(pid, files, why);
+  if (!why.empty() && is_new) warnings_.push_back(fmt::format("process {}: {}", pid, why));
+  telemetry_python layout{};
+  if (process->python) layout = process->python->layout();
+  check(tracer_->add_target(pid, layout));
+  return true;
+}
+
+Status Follower::find_targets() {
+  const std::uint64_t now_ns = monotonic_ns();
+  std::error_code error;
+  std::map<std::uint32_t, Look> alive;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename().string();
+    std::uint32_t pid = 0;
+    const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (wrong != std::errc{} || end != name.data() + name.size()) continue;
+    const auto looked = looked_.find(pid);
+    const bool is_known = looked != looked_.end();
+    Look& look = alive[pid] = is_known ? looked->second : Look{};
+    if (is_known && static_cast<double>(now_ns - look.at_ns) < look.wait_s * 1e9) continue;
+    if (running_.count(pid) == 0 && !select_(pid)) continue;
+    const bool has_library = look_at(pid);
+    look.at_ns = now_ns;
+    look.wait_s = has_library || !is_known ? kLookAgain_s : std::min(2 * look.wait_s, most_wait_s_);
+  }
+  looked_ = std::move(alive);  // pids are used again
+  return failed_;
+}
+
+void Follower::take(const telemetry_event& event, std::size_t bytes) {
+  if (event.kind == TELEMETRY_EVENT_FORK) return add_child(event);
+  const auto known = running_.find(event.tgid);
+  if (known == running_.end()) return;
+  FollowedProcess& process = *known->second;
+  switch (event.kind) {
+    case TELEMETRY_EVENT_ALLOC: {
+      static const std::vector<std::uint64_t> kNone;
+      FollowedStack stack{kNone};
+      if (bytes >= sizeof(telemetry_stack_event)) {
+        const auto& whole = reinterpret_cast<const telemetry_stack_event&>(event);
+        const bool is_at_entry = static_cast<probe::Call>(event.call) == probe::Call::torch_block;
+        const FollowedStack native{process.unwinder->unwind(whole, is_at_entry), whole.frames,
+                                   std::min<std::size_t>(event.frames, TELEMETRY_MOST_FRAMES)};
+        return listener_.allocated(process, event, native);
+      }
+      if (bytes >= sizeof(telemetry_python_event)) {
+        stack.python = reinterpret_cast<const telemetry_python_event&>(event).frames;
+        stack.python_count = std::min<std::size_t>(event.frames, TELEMETRY_MOST_FRAMES);
+      }
+      return listener_.allocated(process, event, stack);
+    }
+    case TELEMETRY_EVENT_FREE:
+      if (event.address != 0) listener_.freed(process, event);
+      return;
+    case TELEMETRY_EVENT_FAILED:
+      return listener_.failed(process, event);
+    case TELEMETRY_EVENT_EXIT:
+    case TELEMETRY_EVENT_EXEC:
+      listener_.ended(process, event);
+      running_.erase(known);
+      looked_.erase(event.tgid);  // what it has become is looked at anew
+      if (event.kind == TELEMETRY_EVENT_EXEC) add(event.tgid);
+      return;
+    default:
+      return;
+  }
+}
+
+Status Follower::poll(int timeout_ms) {
+  check(tracer_->poll(timeout_ms));
+  return failed_;
+}
+
+std::vector<std::string> Follower::take_warnings() {
+  return std::exchange(warnings_, {});
+}
+
+}  // namespace vramtrack::telemetry

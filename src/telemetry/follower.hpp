@@ -1,0 +1,109 @@
+// Follower: the running programs whose allocations are seen: found as they appear, followed through fork, exec and
+// their end. What becomes of the events is the listener's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.hpp"
+#include "telemetry/python_code.hpp"
+#include "telemetry/tracer.hpp"
+#include "telemetry/unwinder.hpp"
+#include "trace/probe_file.hpp"
+
+namespace vramtrack::telemetry {
+
+/// A program that is followed, from when it was found, or from its fork or exec, to its exec or end.
+struct FollowedProcess {
+  std::uint64_t number = 0;  ///< no other one ever has it
+  trace::ProbeProcess known;
+  std::uint64_t begin_ns = 0;  ///< CLOCK_MONOTONIC
+  std::shared_ptr<Unwinder> unwinder;
+  std::optional<PythonCode> python;
+  bool is_copy = false;  ///< a child whose own files have not been looked at yet: it unwinds as its parent does
+
+  /// Since it began.
+  [[nodiscard]] std::uint64_t time_us(const telemetry_event& event) const {
+    return event.time_ns > begin_ns ? (event.time_ns - begin_ns) / 1000 : 0;
+  }
+};
+
+/// Of an allocation, innermost first. Valid in the call.
+struct FollowedStack {
+  const std::vector<std::uint64_t>& native;  ///< return addresses; empty where only Python's frames were taken
+  const telemetry_frame* python = nullptr;
+  std::size_t python_count = 0;
+};
+
+/// Not thread-safe. Memory: some 100 KiB a living process, and what its unwinding tables take.
+class Follower {
+ public:
+  /// Whether a process that appears is to be followed.
+  using Select = std::function<bool(std::uint32_t pid)>;
+  struct Listener {
+    std::function<void(FollowedProcess&, const telemetry_event&, const FollowedStack&)> allocated;
+    std::function<void(FollowedProcess&, const telemetry_event&)> freed;   ///< never of address 0
+    std::function<void(FollowedProcess&, const telemetry_event&)> failed;  ///< an allocation
+    std::function<void(FollowedProcess&, const telemetry_event&)> ended;   ///< or is replaced by exec
+  };
+
+  /// A process without such a library is looked at again, as libraries are also loaded late: after kLookAgain_s, then
+  /// ever more seldom, and at the latest after `most_wait_s`. Errors: those of Tracer::open().
+  static Result<std::unique_ptr<Follower>> open(Select select, Listener listener, double most_wait_s = kLookAgain_s);
+  static constexpr double kLookAgain_s = 5;
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
+
+  /// Looks for processes and libraries that are new. Call it every second.
+  Status find_targets();
+  /// Hands on what happens in up to `timeout_ms`.
+  Status poll(int timeout_ms);
+
+  /// Waits up to `timeout_ms` until poll() has something to do. Thread-safe.
+  void wait(int timeout_ms) const { tracer_->wait(timeout_ms); }
+
+  /// Whether a process that was selected uses a library that can be traced.
+  [[nodiscard]] bool has_target() const { return has_target_; }
+  /// By pid.
+  [[nodiscard]] const std::map<std::uint32_t, std::unique_ptr<FollowedProcess>>& running() const { return running_; }
+  /// Events that found no room, so far.
+  [[nodiscard]] std::uint64_t lost() const { return tracer_->lost(); }
+  /// What could not be traced, once each; taken with the call.
+  std::vector<std::string> take_warnings();
+
+ private:
+  struct Look {
+    std::uint64_t at_ns = 0;
+    double wait_s = kLookAgain_s;  ///< until the next one
+  };
+  Follower(Select select, Listener listener, double most_wait_s);
+  void take(const telemetry_event& event, std::size_t bytes);
+  FollowedProcess* add(std::uint32_t pid);
+  FollowedProcess& keep(std::unique_ptr<FollowedProcess> process, const trace::ProbeProcess& known);
+  void add_child(const telemetry_event& fork);
+  bool look_at(std::uint32_t pid);
+  void check(const Status& status);
+
+  Select select_;
+  Listener listener_;
+  std::optional<Tracer> tracer_;
+  std::map<std::uint32_t, std::unique_ptr<FollowedProcess>> running_;
+  std::uint64_t next_number_ = 0;
+  bool has_target_ = false;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, bool> libraries_;  ///< device and inode of those that are probed
+  std::map<std::uint32_t, Look> looked_;                               ///< by pid
+  double most_wait_s_;
+  std::vector<std::string> warnings_;
+  Status failed_;
+};
+
+/// CLOCK_MONOTONIC.
+std::uint64_t monotonic_ns();
+
+}  // namespace vramtrack::telemetry

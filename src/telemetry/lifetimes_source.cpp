@@ -1,0 +1,99 @@
+#include "telemetry/lifetimes_source.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+namespace vramtrack::telemetry {
+namespace {
+
+constexpr std::chrono::seconds kLookEvery{1};
+constexpr int kLongestWait_ms = 500;
+constexpr std::chrono::milliseconds kGather{20};
+
+}  // namespace
+
+LifetimesSource::LifetimesSource() {
+  auto accounts =
+      Accounts::open([self = static_cast<std::uint32_t>(::getpid())](std::uint32_t pid) { return pid != self; });
+  if (!accounts) {
+    failed_ = fail(accounts.error());
+    return;
+  }
+  accounts_ = std::move(*accounts);
+  // Signals are those of the thread that polls.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+LifetimesSource::~LifetimesSource() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+/// Waits without the lock; what has come then waits a little for more, so that a busy program costs few wake-ups: the
+/// ring has room for some 1600 stacks.
+void LifetimesSource::run() {
+  auto look = std::chrono::steady_clock::now();
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_ending_) return;
+      Status status;
+      if (const auto now = std::chrono::steady_clock::now(); now >= look) {
+        look = now + kLookEvery;
+        status = accounts_->find_targets();
+        for (std::string& warning : accounts_->take_warnings()) warnings_.push_back(std::move(warning));
+      }
+      if (status) status = accounts_->poll(0);
+      if (!status) {
+        failed_ = status;
+        return;
+      }
+    }
+    accounts_->wait(kLongestWait_ms);
+    std::this_thread::sleep_for(kGather);
+  }
+}
+
+Result<Progress> LifetimesSource::poll(Timestamp now, Batch& out) {
+  const std::lock_guard lock(mutex_);
+  if (!failed_) return fail(failed_.error());
+  for (std::string& warning : warnings_)
+    if (std::find(notes_.warnings.begin(), notes_.warnings.end(), warning) == notes_.warnings.end())
+      notes_.warnings.push_back(std::move(warning));
+  warnings_.clear();
+  for (ToldProcess& process : accounts_->tell()) {
+    Event event;
+    event.time = now;
+    event.kind = Event::Kind::lifetimes;
+    event.pid = process.pid;
+    event.pid_start_ticks = process.start_ticks;
+    event.sites = std::move(process.sites);
+    out.events.push_back(std::move(event));
+  }
+  if (const std::uint64_t lost = accounts_->lost(); lost > told_lost_) {
+    Event note;
+    note.time = now;
+    note.text = fmt::format(
+        "{} allocations or frees came too fast for the tracer and were lost: what lines hold is too small or too large "
+        "by "
+        "them",
+        lost - told_lost_);
+    told_lost_ = lost;
+    out.events.push_back(std::move(note));
+  }
+  return Progress::more;
+}
+
+}  // namespace vramtrack::telemetry

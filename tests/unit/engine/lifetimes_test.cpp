@@ -1,0 +1,135 @@
+// Lifetimes through the engine: they confirm a leak early, deny growth that is given back, and are the reason told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "one_gpu.hpp"
+
+namespace vramtrack {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class LifetimesOfAProcess : public OneGpu {
+ protected:
+  LifetimesOfAProcess() { catalog.processes_are_listed = true; }
+
+  /// What train.py:57 allocates: as much as `bytes` rises by, of which share left(age) is live.
+  static SiteLifetimes line(double now, const std::function<double(double)>& rate,
+                            const std::function<double(double)>& left) {
+    SiteLifetimes out{"train.py:57 step", 0, 0, 0, now, {}};
+    for (double t = 0; t < now; t += 30) {
+      const double allocated = 30 * rate(t), age = now - t - 15;
+      if (allocated <= 0) continue;
+      out.ages.push_back({std::max(0.0, age - 15), age + 15, allocated, allocated * left(std::max(0.0, age))});
+      out.live_bytes += out.ages.back().live_bytes;
+      out.idle_s = out.ages.back().youngest_s;
+    }
+    return out;
+  }
+
+  void tell(double t, SiteLifetimes site) {
+    Batch batch;
+    Event event;
+    event.time = at(t);
+    event.kind = Event::Kind::lifetimes;
+    event.pid = 7;
+    event.pid_start_ticks = 1007;
+    event.sites = {std::move(site)};
+    batch.events.push_back(std::move(event));
+    engine->ingest(batch);
+  }
+
+  /// Feeds a process whose memory is `bytes(t)`, beside 1 GiB of another; when the first alert was raised, or 0.
+  double first_alert(const std::function<std::uint64_t(double)>& bytes, double until,
+                     const std::function<SiteLifetimes(double)>& told) {
+    start();
+    memory = process(7, "python train.py");
+    const SeriesId other = process(8, "other");
+    changes.clear();
+    for (int t = 0; t <= static_cast<int>(until); t += 2) {
+      tick(t, bytes(t) + kGiB, {{memory, bytes(t)}, {other, kGiB}});
+      if (told && t > 0 && t % 30 == 0) tell(t, told(t));
+      if (!changes.empty()) return t;
+    }
+    return 0;
+  }
+  SeriesId memory{};
+};
+
+double leaks(double t) {
+  return t > 900 ? 4.0 * kMiB : 0;
+}
+double stays(double) {
+  return 1;
+}
+
+TEST_F(LifetimesOfAProcess, ConfirmALeakWithinMinutesAndAreTheReason) {
+  const double alone = first_alert(leak, 5000, {});
+  const double known = first_alert(leak, 5000, [](double t) { return line(t, leaks, stays); });
+  RecordProperty("alone_s", static_cast<int>(alone));
+  RecordProperty("known_s", static_cast<int>(known));
+  EXPECT_GT(known, 900);
+  EXPECT_LE(known, 900 + 480);
+  EXPECT_TRUE(alone == 0 || known < alone) << alone << ' ' << known;
+  ASSERT_FALSE(changes.empty());
+  EXPECT_THAT(changes[0].alert.finding.because, HasSubstr("of what train.py:57 step allocated"));
+  EXPECT_THAT(changes[0].alert.finding.because, HasSubstr("100 % is still live"));
+  ASSERT_EQ(seen(memory).sites.size(), 1U);
+  EXPECT_EQ(seen(memory).sites[0].site, "train.py:57 step");
+  EXPECT_TRUE(seen(device_series).sites.empty());
+}
+
+/// The same curve, of memory that is given back after two minutes: more and more is in flight.
+TEST_F(LifetimesOfAProcess, DenyWhatIsGivenBack) {
+  const auto told = [](double t) {
+    SiteLifetimes site = line(
+        t, [](double at) { return at > 900 ? (at - 900) * kMiB / 30 : 0; },
+        [](double age) { return age < 120 ? 1 : 0; });
+    site.live_bytes = static_cast<double>(leak(t) - 4 * kGiB);
+    return site;
+  };
+  EXPECT_EQ(first_alert(leak, 3000, told), 0);
+  EXPECT_EQ(seen(memory).verdict.finding.stage, Stage::none);
+  EXPECT_THAT(seen(memory).verdict.finding.because, HasSubstr("what is allocated is given back"));
+  EXPECT_THAT(seen(memory).verdict.finding.because, HasSubstr("0 % is still live"));
+  EXPECT_EQ(seen(device_series).verdict.finding.stage, Stage::none);
+}
+
+TEST_F(LifetimesOfAProcess, EndAnAlertThatTheyContradict) {
+  const double alone = first_alert(leak, 5000, {});
+  ASSERT_GT(alone, 0);
+  changes.clear();
+  SeriesId other = process(8, "other");
+  for (int t = static_cast<int>(alone) + 2; t < 4800 && changes.empty(); t += 2) {
+    tick(t, leak(t) + kGiB, {{memory, leak(t)}, {other, kGiB}});
+    if (t % 30 != 0) continue;
+    SiteLifetimes site = line(
+        t, [](double at) { return at > 900 ? (at - 900) * kMiB / 30 : 0; },
+        [](double age) { return age < 120 ? 1 : 0; });
+    site.live_bytes = static_cast<double>(leak(t) - 4 * kGiB);
+    tell(t, site);
+  }
+  const auto own = std::find_if(changes.begin(), changes.end(),
+                                [&](const AlertChange& change) { return change.alert.series == memory; });
+  ASSERT_NE(own, changes.end());
+  EXPECT_EQ(own->news, AlertNews::cleared);
+  EXPECT_THAT(own->alert.end_reason, HasSubstr("what is allocated is given back"));
+}
+
+TEST_F(LifetimesOfAProcess, OfLinesThatDoNotExplainTheRiseChangeNothing) {
+  const double alone = first_alert(leak, 5000, {});
+  const double beside = first_alert(leak, 5000, [](double t) {
+    return line(
+        t, [](double) { return 1e6; }, [](double age) { return age < 60 ? 1 : 0; });
+  });
+  EXPECT_EQ(alone, beside);
+  if (!changes.empty()) EXPECT_THAT(changes[0].alert.finding.because, Not(HasSubstr("train.py:57")));
+}
+
+}  // namespace
+}  // namespace vramtrack

@@ -1,0 +1,120 @@
+#include "telemetry/process_account.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "probe/wire.hpp"
+
+namespace vramtrack::telemetry {
+namespace {
+
+constexpr std::uint64_t kMib = 1 << 20;
+
+/// Events of a process without frames: all have the same line.
+struct Traced {
+  Traced() {
+    process.known.pid = static_cast<std::uint32_t>(::getpid());
+    process.unwinder = std::make_shared<Unwinder>(process.known.pid);
+  }
+  static telemetry_event event(double time_s, std::uint64_t address, std::uint64_t bytes, probe::Call call) {
+    telemetry_event e{};
+    e.time_ns = static_cast<std::uint64_t>(time_s * 1e9);
+    e.address = address;
+    e.bytes = bytes;
+    e.call = static_cast<std::uint32_t>(call);
+    return e;
+  }
+  void allocate(double time_s, std::uint64_t address, std::uint64_t bytes,
+                probe::Call call = probe::Call::cu_mem_alloc) {
+    account.allocated(process, event(time_s, address, bytes, call), {none});
+  }
+  void free(double time_s, std::uint64_t address, probe::Call call = probe::Call::cu_mem_alloc) {
+    account.freed(event(time_s, address, 0, call));
+  }
+  std::vector<std::uint64_t> none;
+  FollowedProcess process;
+  ProcessAccount account;
+};
+
+TEST(ProcessAccount, TellsOnceThereIsSomethingToTellAndThenAtItsPace) {
+  Traced traced;
+  traced.allocate(1, 1, kMib);
+  EXPECT_FALSE(traced.account.tell(2));
+  traced.allocate(3, 2, 8 * kMib);
+  auto told = traced.account.tell(4);
+  ASSERT_TRUE(told);
+  ASSERT_EQ(told->size(), 1U);
+  EXPECT_EQ(told->front().live_bytes, 9.0 * kMib);
+  EXPECT_EQ(told->front().live_blocks, 2);
+  EXPECT_EQ(told->front().site, "(no stack)");
+  traced.free(5, 1);
+  EXPECT_FALSE(traced.account.tell(33));
+  told = traced.account.tell(34);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->front().live_bytes, 8.0 * kMib);
+  EXPECT_EQ(told->front().idle_s, 31);
+  // Nothing happens: more seldom, and at last no more.
+  EXPECT_FALSE(traced.account.tell(123));
+  EXPECT_TRUE(traced.account.tell(124));
+  EXPECT_FALSE(traced.account.tell(3606));
+  traced.free(4000, 2);
+  told = traced.account.tell(4001);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->front().live_bytes, 0);
+}
+
+TEST(ProcessAccount, CountsTheDevicesMemoryAlone) {
+  Traced traced;
+  traced.allocate(1, 1, 64 * kMib, probe::Call::cu_mem_alloc_host);
+  EXPECT_FALSE(traced.account.tell(2));
+}
+
+/// The first block of a segment has the segment's address.
+TEST(ProcessAccount, ABlockIsNotTheMemoryOfTheDriverThatItLiesIn) {
+  Traced traced;
+  traced.allocate(1, 4096, 20 * kMib);
+  traced.allocate(1, 4096, 10 * kMib, probe::Call::torch_block);
+  EXPECT_EQ(traced.account.tell(2)->front().live_bytes, 30.0 * kMib);
+  traced.free(3, 4096, probe::Call::torch_block);
+  EXPECT_EQ(traced.account.tell(40)->front().live_bytes, 20.0 * kMib);
+}
+
+TEST(SiteNames, KnowTheAllocatorsThatAreTracedThemselves) {
+  const std::vector<MappedFile> files = {{"/venv/torch/lib/libc10_cuda.so", 0x1000, 0x1000, 0},
+                                         {"/usr/lib/libcuda.so.1", 0x8000, 0x1000, 0}};
+  EXPECT_TRUE(is_of_traced_allocator(files, {0x8010, 0x1fff}));
+  EXPECT_FALSE(is_of_traced_allocator(files, {0x8010, 0x2000}));
+  EXPECT_FALSE(is_of_traced_allocator({}, {0x1000}));
+}
+
+TEST(SiteNames, AreBounded) {
+  Traced traced;
+  SiteNames names;
+  for (std::uint64_t i = 0; i < 3 * SiteNames::kMostStacks; ++i) {
+    const std::vector<std::uint64_t> stack = {i + 1};
+    EXPECT_EQ(names.number_of(traced.process, {stack}), 1U);
+  }
+  EXPECT_EQ(names.name(1), "(no stack)");
+  EXPECT_EQ(names.name(0), "(other lines)");
+}
+
+TEST(Unwinder, ReadsTheMappedFilesThatHaveCode) {
+  const auto files = executable_files(
+      "55d0-55e0 r--p 00000000 fd:01 7 /bin/a\n"
+      "55e0-55f0 r-xp 00001000 fd:01 7 /bin/a b\n"
+      "7f00-7f10 rwxp 00000000 00:00 0 \n"
+      "7f10-7f20 r-xp 00000000 00:00 0   [vdso]\n"
+      "nonsense\n");
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_EQ(files[0], (MappedFile{"/bin/a b", 0x55e0, 0x10, 0x1000}));
+}
+
+TEST(PythonCode, ReadsTheVersionOfAnInterpretersName) {
+  EXPECT_EQ(python_minor("python3.11"), 11);
+  EXPECT_EQ(python_minor("libpython3.8.so.1.0"), 8);
+  EXPECT_EQ(python_minor("python"), 0);
+  EXPECT_EQ(python_minor("libfoo.so"), 0);
+}
+
+}  // namespace
+}  // namespace vramtrack::telemetry
