@@ -25,6 +25,7 @@ std::optional<Pile> pile_of(const std::vector<ProcessGrowth>& processes) {
     std::vector<double> came_at;
     double bytes = 0;
     std::size_t gone = 0;
+    std::string_view command;
   };
   std::map<std::string_view, Group> groups;
   for (const ProcessGrowth& p : processes) {
@@ -34,16 +35,17 @@ std::optional<Pile> pile_of(const std::vector<ProcessGrowth>& processes) {
     } else if (p.at_onset_bytes <= 0 && p.came_at > 0) {
       group.came_at.push_back(p.came_at);
       group.bytes += p.now_bytes;
+      group.command = p.command;
     }
   }
   std::optional<Pile> found;
-  for (auto& [program, group] : groups) {
+  for (auto& [_, group] : groups) {
     const std::size_t n = group.came_at.size();
     if (n < kLeastPile || static_cast<double>(group.gone) > kMostGone * static_cast<double>(n + group.gone)) continue;
     std::sort(group.came_at.begin(), group.came_at.end());
     const double middle = group.came_at[n / 2];
     if (middle < kMiddleFrom || middle > kMiddleTo || group.came_at.back() < kLastFrom) continue;
-    if (!found || group.bytes > found->bytes) found = Pile{std::string(program), n, group.bytes};
+    if (!found || group.bytes > found->bytes) found = Pile{std::string(group.command), n, group.bytes};
   }
   return found;
 }

@@ -169,8 +169,8 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
   }
   if (const auto& pile = device.device->pile; pile && grows(v.finding)) {
     v.finding.because =
-        fmt::format("{} processes of {} came one after another and did not end; they hold {}; {}", pile->processes,
-                    printable(pile->program), format_bytes(pile->bytes), v.finding.because);
+        fmt::format("{} processes like {} came one after another and did not end; they hold {}; {}", pile->processes,
+                    printable(pile->command), format_bytes(pile->bytes), v.finding.because);
     v.suspect.reset();
     return;
   }

@@ -68,7 +68,7 @@ TEST(Attribution, WorkersThatComeOneAfterAnotherAndStayAreAPile) {
   const auto a = attribute(30, workers({0.1, 0.2, 0.4, 0.6, 0.8, 0.9}));
   ASSERT_TRUE(a.pile);
   EXPECT_EQ(a.pile->processes, 6U);
-  EXPECT_EQ(a.pile->program, "worker");
+  EXPECT_EQ(a.pile->command, "worker");
   EXPECT_DOUBLE_EQ(a.pile->bytes, 30);
 }
 

@@ -49,7 +49,7 @@ TEST_F(AlertsTest, ALeakFarFromItsEndIsToldAndWakesNobody) {
   EXPECT_NEAR(alert.finding.oom_in_s->low, kHour, 120);
   const double end_s = (6 + 10 + 40.0 / 60) * kHour;
   EXPECT_GT(end_s - seconds_between(at(0), alert.raised), kHour);
-  ASSERT_TRUE(alert.suspected_s);
+  ASSERT_TRUE(alert.suspected_for_s);
   const SeriesView& near = seen(device_series);
   EXPECT_EQ(near.alerts.size(), 1U);
   EXPECT_TRUE(near.suspicions.empty());

@@ -64,7 +64,7 @@ TEST(Paging, AShortLifeGivesItsLastThird) {
 }
 
 TEST(Paging, WhatKnowsMoreThanTheCurveNeedNotWait) {
-  for (const Basis basis : {Basis::siblings, Basis::runs, Basis::allocator}) {
+  for (const Basis basis : {Basis::siblings, Basis::runs, Basis::lifetimes, Basis::allocator}) {
     PageFacts f = leak(40 * kHour_s);
     f.basis = basis;
     EXPECT_EQ(decide_page(f).what, Paging::page);
@@ -144,7 +144,7 @@ PageFacts any(std::mt19937_64& draw) {
   PageFacts f = leak(up_to(20 * kHour_s));
   f.stage = static_cast<Stage>(draw() % 4);
   f.leak = f.stage >= Stage::confirmed && draw() % 4 != 0;
-  f.basis = static_cast<Basis>(draw() % 4);
+  f.basis = static_cast<Basis>(draw() % 5);
   f.grown_s = up_to(30 * kHour_s);
   f.lead_s = up_to(3 * kHour_s);
   f.still_s = draw() % 2 == 0 ? 0 : up_to(3 * kHour_s);

@@ -118,7 +118,8 @@ class Draw {
   }
   Alert alert(SeriesId id) {
     Alert a;
-    auto& [series, raised, cleared, ended, severity, found, suspected_for_s, end_reason, kind, end_kind, paged_because] = a;
+    auto& [series, raised, cleared, ended, severity, found, suspected_for_s, end_reason, kind, end_kind,
+           paged_because] = a;
     paged_because = text();
     kind = static_cast<AlertKind>(below(2));
     series = id;
@@ -165,7 +166,8 @@ class Draw {
   SeriesView series() {
     SeriesView s;
     auto& [id, key, device, of, samples, first, last, interval_s, used, peak, level, ended, paused, ignored,
-           utilisation, gauges, load, stall, unreleased, state, xid, judged, paging, alerts, suspicions, runs, explain] = s;
+           utilisation, gauges, load, stall, unreleased, sites, state, xid, judged, paging, alerts, suspicions, runs,
+           explain] = s;
     paging = text();
     id = SeriesId{static_cast<std::uint32_t>(next())};
     key.metric = static_cast<Metric>(below(6));
