@@ -58,7 +58,7 @@ _vramtrack() {
       ;;
   esac
   case "$command $prev" in
-    *' --agents' | *' --by' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --container' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | 'oom show --format' | 'explain --format' | *' --from' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --job' | *' --junit-inconclusive' | *' --kubernetes' | *' --last-checkpoint' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --reason' | *' --seconds' | *' --seed' | *' --service-account' | *' --set' | *' --shard' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timezone' | *' --to' | *' --top' | *' --until' | *' --url' | *' --used' | *' --user' | *' --within') return ;;
+    *' --agents' | *' --by' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --container' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | 'oom show --format' | 'explain --format' | *' --from' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --job' | *' --junit-inconclusive' | *' --kubernetes' | *' --last-checkpoint' | *' --lead-time' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --reason' | *' --seconds' | *' --seed' | *' --service-account' | *' --set' | *' --shard' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timezone' | *' --to' | *' --top' | *' --until' | *' --url' | *' --used' | *' --user' | *' --within') return ;;
     *' --unit') mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB" -- "$cur"); return ;;
     *' --fail-on') mapfile -t COMPREPLY < <(compgen -W "critical warning" -- "$cur"); return ;;
     *' --theme') mapfile -t COMPREPLY < <(compgen -W "dark light colour-blind monochrome" -- "$cur"); return ;;
@@ -74,10 +74,10 @@ _vramtrack() {
     *' --scenario') mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur"); return ;;
   esac
   case "$command $cur" in
-    'watch -'*) mapfile -t COMPREPLY < <(compgen -W "--json --once --interval --duration --every --no-record --no-experience --telemetry --source --or-simulate --detector --config --set --help" -- "$cur") ;;
-    'agent -'*) mapfile -t COMPREPLY < <(compgen -W "--listen --interval --no-record --no-experience --telemetry --source --or-simulate --scenario --speed --seed --detector --config --set --help" -- "$cur") ;;
-    'top -'*) mapfile -t COMPREPLY < <(compgen -W "--interval --no-record --source --replay --from --to --scenario --or-simulate --speed --input-format --timezone --capacity --start --unit --line-pattern --theme --no-agent --read-only --user --pid --gpu --no-mouse --detector --config --set --help" -- "$cur") ;;
-    'replay -'*) mapfile -t COMPREPLY < <(compgen -W "--from --to --speed --every --json --explain --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --config --set --help" -- "$cur") ;;
+    'watch -'*) mapfile -t COMPREPLY < <(compgen -W "--json --once --interval --duration --every --no-record --no-experience --telemetry --source --or-simulate --detector --lead-time --config --set --help" -- "$cur") ;;
+    'agent -'*) mapfile -t COMPREPLY < <(compgen -W "--listen --interval --no-record --no-experience --telemetry --source --or-simulate --scenario --speed --seed --detector --lead-time --config --set --help" -- "$cur") ;;
+    'top -'*) mapfile -t COMPREPLY < <(compgen -W "--interval --no-record --source --replay --from --to --scenario --or-simulate --speed --input-format --timezone --capacity --start --unit --line-pattern --theme --no-agent --read-only --user --pid --gpu --no-mouse --detector --lead-time --config --set --help" -- "$cur") ;;
+    'replay -'*) mapfile -t COMPREPLY < <(compgen -W "--from --to --speed --every --json --explain --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --lead-time --config --set --help" -- "$cur") ;;
     'replay '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'analyze -'*) mapfile -t COMPREPLY < <(compgen -W "--format --explain --history --detector --input-format --timezone --capacity --start --unit --line-pattern --interval --config --set --help" -- "$cur") ;;
     'analyze '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
@@ -88,7 +88,7 @@ _vramtrack() {
     'fleet exporters -'*) mapfile -t COMPREPLY < <(compgen -W "--help" -- "$cur") ;;
     'actuate -'*) mapfile -t COMPREPLY < <(compgen -W "--policy --listen --agents --node --state --kubernetes --service-account --url --exporters --header --bearer-token-file --ca-file --enforce --by --reason --json --set --help" -- "$cur") ;;
     'actuate '*) mapfile -t COMPREPLY < <(compgen -W "status reset" -- "$cur") ;;
-    'simulate -'*) mapfile -t COMPREPLY < <(compgen -W "--list --speed --within --seed --csv --process-csv --notify --json --explain --detector --config --set --help" -- "$cur") ;;
+    'simulate -'*) mapfile -t COMPREPLY < <(compgen -W "--list --speed --within --seed --csv --process-csv --notify --json --explain --detector --lead-time --config --set --help" -- "$cur") ;;
     'simulate '*) mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur") ;;
     'snapshot summary -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device --output --json --top --help" -- "$cur") ;;
     'snapshot summary '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
@@ -134,7 +134,7 @@ _vramtrack() {
     'policy check -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'policy explain -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'policy explain '*)  ;;
-    'policy test -'*) mapfile -t COMPREPLY < <(compgen -W "--json --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --config --set --help" -- "$cur") ;;
+    'policy test -'*) mapfile -t COMPREPLY < <(compgen -W "--json --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --lead-time --config --set --help" -- "$cur") ;;
     'policy test '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'programs -'*) mapfile -t COMPREPLY < <(compgen -W "--json --store --forget --config --set --help" -- "$cur") ;;
     'doctor -'*) mapfile -t COMPREPLY < <(compgen -W "--health --format --fail-on --kernel-log --no-kernel-log --since --expect-empty --gpu --config --set --help" -- "$cur") ;;

@@ -88,6 +88,8 @@ class Detector {
   /// After `alerting()` went from true to false: why, and whether the memory came back.
   [[nodiscard]] virtual AlertEnd last_end() const { return AlertEnd::withdrawn; }
   [[nodiscard]] virtual std::string last_end_reason() const { return {}; }
+  /// Whether more than the curve showed it: near a full memory as well, it ends what people were notified of.
+  [[nodiscard]] virtual bool last_end_is_sure() const { return false; }
 
   /// Every gate and figure behind the finding, one line each, for --explain.
   [[nodiscard]] virtual std::vector<std::string> explain() const { return {}; }

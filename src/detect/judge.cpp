@@ -268,9 +268,9 @@ void Judge::decide(Standing& standing) {
     return standing.raise(last_, e.value_or(Evidence{}));
   }
   if (load_of(standing.start(), last_, static_cast<double>(last_bytes_) - standing.start_bytes()))
-    return end(standing, AlertEnd::withdrawn, "the program is loading: its growth is not a leak");
+    return end(standing, AlertEnd::withdrawn, "the program is loading: its growth is not a leak", true);
   if (const LifetimesWord word = lifetimes_of(standing); word.kind == LifetimesWord::Kind::dies)
-    return end(standing, AlertEnd::withdrawn, "what is allocated is given back: " + word.describe());
+    return end(standing, AlertEnd::withdrawn, "what is allocated is given back: " + word.describe(), true);
   if (is_held()) return standing.hold(last_);
   const Level& level = scales_.level(standing.level());
   const double paused_s = seconds_between(standing.held_until(), last_);
@@ -527,11 +527,12 @@ std::optional<Evidence> Judge::whole_growth() const {
   return weigh_from(scales_, growth_.level(scales_, finest_useful()), growth_.onset(), context());
 }
 
-void Judge::end(Standing& standing, AlertEnd end, std::string reason) {
+void Judge::end(Standing& standing, AlertEnd end, std::string reason, bool is_sure) {
   standing.end();
   if (&standing != &alert_) return;
   end_ = end;
   end_reason_ = std::move(reason);
+  end_is_sure_ = is_sure;
 }
 
 /// The most probable window; among about equally probable ones, the one that sees most of the growth.

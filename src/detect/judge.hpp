@@ -60,6 +60,7 @@ class Judge final : public Detector {
   [[nodiscard]] Finding finding() const override;
   [[nodiscard]] AlertEnd last_end() const override { return end_; }
   [[nodiscard]] std::string last_end_reason() const override { return end_reason_; }
+  [[nodiscard]] bool last_end_is_sure() const override { return end_is_sure_; }
   [[nodiscard]] std::vector<std::string> explain() const override;
 
  private:
@@ -84,7 +85,7 @@ class Judge final : public Detector {
   [[nodiscard]] bool is_full() const;
   void restart(bool keep_highs);
   void decide(Standing& standing);
-  void end(Standing& standing, AlertEnd end, std::string reason);
+  void end(Standing& standing, AlertEnd end, std::string reason, bool is_sure = false);
   [[nodiscard]] Pause pause_of_rise(Timestamp start, double net_bytes) const;
   [[nodiscard]] bool is_held();
   [[nodiscard]] bool finds_held() const;
@@ -170,6 +171,7 @@ class Judge final : public Detector {
   bool at_end_ = false;  ///< the alert was confirmed by confirm_at_end()
   AlertEnd end_ = AlertEnd::withdrawn;
   std::string end_reason_;
+  bool end_is_sure_ = false;
 };
 
 }  // namespace vramtrack

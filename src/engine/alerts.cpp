@@ -58,7 +58,8 @@ Move Engine::Core::move_of(const SeriesState& s, const Finding& finding) {
 /// The curve shows no leak any more. Near a full card its alert may stand all the same.
 void Engine::Core::no_leak_any_more(SeriesState& s) {
   WhyOver why = s.leaks() ? why_over(s) : WhyOver{};
-  if (s.alert() == nullptr || why.end != AlertEnd::withdrawn) return clear(s, std::move(why));
+  if (s.alert() == nullptr || why.end != AlertEnd::withdrawn || s.detector->last_end_is_sure())
+    return clear(s, std::move(why));
   const PageDecision decision = decide_page(page_facts(s, s.detector->finding(), false));
   if (decision.what != Paging::page) {
     if (!s.leaks()) why.reason = decision.why;

@@ -114,7 +114,7 @@ void Engine::Core::hold_near_full(const SeriesState& s, Verdict& v) const {
   f.state = State::leaking;
   f.pattern = s.alert()->finding.pattern;
   v.severity = severity_of(f, config.severity);
-  f.because = fmt::format("has not grown for {}, but little memory is left: the alert stands; {}",
+  f.because = fmt::format("has not grown for {}, but little memory is left: the alert stays active; {}",
                           format_span(s.standstill.still_s()), f.because);
 }
 

@@ -191,7 +191,7 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
   Family suspected(out, "vramtrack_device_leak_suspected",
                    "1 while a leak of the device is suspected but not confirmed; no notification is sent for it.");
   Family paged(out, "vramtrack_device_leak_paged",
-               "1 while an alert of a leak of the device stands; 0 while it leaks and nobody is notified yet; absent "
+               "1 while an alert of a leak of the device is active; 0 while it leaks and nobody is notified yet; absent "
                "without a leak.");
   Family paged_because(out, "vramtrack_device_leak_paged_info",
                        "Why that alert was raised, in words, as a label; always 1.");

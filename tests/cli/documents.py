@@ -96,7 +96,7 @@ class Documents(unittest.TestCase):
 
     def test_every_field_of_the_json_is_documented(self):
         text = read("docs/formats/analysis.md")
-        fields = set(self.row) | set(self.row["series"]) | set(self.row["verdict"]) | set(self.row["alerts"][0])
+        fields = set(self.row) | set(self.row["series"]) | set(self.row["verdict"]) | set((self.row["alerts"] + self.row["suspicions"])[0])
         for field in fields:
             self.assertRegex(text, rf"[`.]{field}`", field)
 

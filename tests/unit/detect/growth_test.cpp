@@ -227,7 +227,7 @@ TEST(OneGrowth, TheTailOfASettlingRiseIsNoLeak) {
 }
 
 // A program that is young and rises straight from its start may load, whatever it holds already; one that works does
-// not, and a slow rise is none.
+// so only at once and fast, and a slow rise is none.
 TEST(OneGrowth, MayBeALoadThatDoesNotFit) {
   bool may_load = false;
   const Look look = [&](double, const Detector& judge) { may_load = judge.may_be_loading(); };
@@ -235,6 +235,11 @@ TEST(OneGrowth, MayBeALoadThatDoesNotFit) {
   feed(fast, 205, 2, 24 * kGiB, look);
   EXPECT_TRUE(may_load) << "at 97 % of the card";
   feed(fast, 205, 2, 24 * kGiB, look, 0, true);
+  EXPECT_TRUE(may_load) << "it converts what it loads";
+  const Shape slower = [](double t) { return 400 * kMiB + 24 * kGiB * std::max(0.0, t - 30) / 3600; };
+  feed(slower, 2000, 5, 24 * kGiB, look);
+  EXPECT_TRUE(may_load);
+  feed(slower, 2000, 5, 24 * kGiB, look, 0, true);
   EXPECT_FALSE(may_load) << "it works";
   feed([](double t) { return 2 * kGiB + 0.5 * kMiB * t; }, 3600, 5, 24 * kGiB, look);
   EXPECT_FALSE(may_load) << "a leak of half an MiB a second";

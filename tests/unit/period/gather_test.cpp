@@ -42,7 +42,7 @@ class Gather : public ::testing::Test {
     }
     return folder.file(name);
   }
-  static double leak(double m) { return 4000 + 120 * m; }
+  static double leak(double m) { return 4000 + 300 * m; }
 
   Result<PeriodReport> gather(const std::vector<std::string>& files, const TimeRange& range = {}) {
     return ReportGatherer(config, range).gather(*find_recorded("log"), files, logs);
