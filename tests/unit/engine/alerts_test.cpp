@@ -96,7 +96,7 @@ TEST_F(AlertsTest, NearAFullCardAQuietNightIsNoReason) {
   ASSERT_EQ(quiet.alerts.size(), 1U);
   EXPECT_EQ(quiet.alerts[0].ended, AlertEnd::standing);
   EXPECT_TRUE(quiet.verdict.finding.leak);
-  EXPECT_THAT(quiet.verdict.finding.because, HasSubstr("the alert stands"));
+  EXPECT_THAT(quiet.verdict.finding.because, HasSubstr("the alert stays active"));
   for (const double until = t + 20; t < until; t += 10) tick(t, 12 * kGiB);
   for (const double until = t + 600; t < until; t += 10) tick(t, 12 * kGiB);
   EXPECT_NE(seen(device_series).alerts[0].ended, AlertEnd::standing) << "it is given back";

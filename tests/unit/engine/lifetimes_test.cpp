@@ -101,11 +101,15 @@ TEST_F(LifetimesOfAProcess, DenyWhatIsGivenBack) {
 }
 
 TEST_F(LifetimesOfAProcess, EndAnAlertThatTheyContradict) {
-  const double alone = first_alert(leak, 5000, {});
+  const double alone = first_alert(leak, 5000, [](double t) { return line(t, leaks, stays); });
   ASSERT_GT(alone, 0);
   changes.clear();
   SeriesId other = process(8, "other");
-  for (int t = static_cast<int>(alone) + 2; t < 4800 && changes.empty(); t += 2) {
+  const auto find_own = [&] {
+    return std::find_if(changes.begin(), changes.end(),
+                        [&](const AlertChange& change) { return change.alert.series == memory; });
+  };
+  for (int t = static_cast<int>(alone) + 2; t < 4800 && find_own() == changes.end(); t += 2) {
     tick(t, leak(t) + kGiB, {{memory, leak(t)}, {other, kGiB}});
     if (t % 30 != 0) continue;
     SiteLifetimes site = line(
@@ -114,8 +118,7 @@ TEST_F(LifetimesOfAProcess, EndAnAlertThatTheyContradict) {
     site.live_bytes = static_cast<double>(leak(t) - 4 * kGiB);
     tell(t, site);
   }
-  const auto own = std::find_if(changes.begin(), changes.end(),
-                                [&](const AlertChange& change) { return change.alert.series == memory; });
+  const auto own = find_own();
   ASSERT_NE(own, changes.end());
   EXPECT_EQ(own->news, AlertNews::cleared);
   EXPECT_THAT(own->alert.end_reason, HasSubstr("what is allocated is given back"));
