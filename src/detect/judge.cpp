@@ -23,6 +23,7 @@ constexpr double kConfirmed = 0.95;
 constexpr double kConfirmedLate = 0.83;
 /// At the end of a recording, there is no more evidence to wait for.
 constexpr double kConfirmedAtEnd = 0.9;
+constexpr double kLateLeft_s = kSecondsPerHour;
 constexpr double kLateLifeShare = 0.25;
 /// If a rise's siblings stand still and give it these odds, it is not part of a daily load; three siblings are enough.
 constexpr double kNoDayOdds = 2;
@@ -122,7 +123,7 @@ bool Judge::confirms(const Evidence& e) const {
   if (confidence >= kConfirmed) return true;
   if (!e.oom_in_s || confidence < kConfirmedLate) return false;
   const double life_s = e.duration_s + *e.oom_in_s;
-  return *e.oom_in_s <= std::max(config_.lead_time_minutes * kSecondsPerMinute, kLateLifeShare * life_s);
+  return *e.oom_in_s <= std::max({kLateLeft_s, config_.lead_time_minutes * kSecondsPerMinute, kLateLifeShare * life_s});
 }
 
 bool Judge::confirm_at_end() {

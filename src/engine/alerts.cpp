@@ -154,7 +154,7 @@ void Engine::Core::page(SeriesState& s, const Verdict& v) {
   Alert alert{s.id, tick, {}, AlertEnd::standing, v.severity, v.finding, {}, {}};
   alert.paged_because = decision.why;
   if (const Alert* suspicion = s.suspicion()) {
-    alert.suspected_for_s = seconds_between(suspicion->raised, tick);
+    if (suspicion->raised < tick) alert.suspected_for_s = seconds_between(suspicion->raised, tick);
     s.suspicions.pop_back();
   }
   s.alerts.push_back(std::move(alert));

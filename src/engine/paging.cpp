@@ -70,6 +70,7 @@ PageDecision due(const PageFacts& f) {
   if (f.at_rest) return {Paging::told, "memory does not grow at this moment"};
   if (f.still_s > kFreshShare * patience_s(f)) return {Paging::told, still_words(f)};
   if (f.in_band) return {Paging::told, "the device has moved up and down between these levels before"};
+  if (f.lead_s <= 0) return {Paging::page, {}};
   if (f.basis != Basis::curve) return {Paging::page, basis_words(f.basis)};
   if (f.grown_s < f.least_s)
     return {Paging::told,

@@ -66,7 +66,7 @@ struct PageFacts {
   Basis basis = Basis::curve;      ///< what has decided, besides the curve
   std::optional<Interval> left_s;  ///< until memory runs out; nullopt: cannot be predicted
   double grown_s = 0;              ///< since the growth began
-  double lead_s = 0;               ///< what a person needs: alert.lead-time-minutes
+  double lead_s = 0;               ///< what a person needs: alert.lead-time-minutes; 0: raised as soon as it is a leak
   double least_s = 0;              ///< a growth is no page before: detection.minimum-duration-minutes
   double still_s = 0;              ///< since the line last moved
   double usual_pause_s = 0;        ///< between its moves; 0: not known

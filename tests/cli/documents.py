@@ -28,7 +28,7 @@ def read(path):
 class Documents(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with Sandbox(BINARY) as box:
+        with Sandbox(BINARY, alerts_wait=True) as box:
             cls.helps = {(): box.run("--help").stdout.decode()}
             for command in cls.commands(cls.helps[()]):
                 cls.helps[(command,)] = box.run(command, "--help").stdout.decode()
@@ -117,7 +117,7 @@ class Documents(unittest.TestCase):
         self.assertGreater(seen, 20)
 
     def test_every_setting_named_in_the_documents_exists(self):
-        with Sandbox(BINARY) as box:
+        with Sandbox(BINARY, alerts_wait=True) as box:
             shown = box.run("config", "show").stdout.decode()
         keys = set(re.findall(r"^([a-z-]+) = ", shown, re.MULTILINE))
         self.assertEqual(set(re.findall(r"^\| `([a-z-]+)` \|", read("docs/CONFIG.md"), re.MULTILINE)), keys)
@@ -185,7 +185,7 @@ class Readme(unittest.TestCase):
         return re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
 
     def setUp(self):
-        self.box = Sandbox(BINARY).__enter__()
+        self.box = Sandbox(BINARY, alerts_wait=True).__enter__()
         self.addCleanup(self.box.__exit__)
         tools, logs = self.box.path / "bin", self.box.path / "logs"
         for folder in (tools, logs, self.box.work / "build" / "release"):

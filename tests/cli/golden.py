@@ -242,7 +242,7 @@ def main():
     for name, case in CASES.items():
         if only and name not in only:
             continue
-        with Sandbox(binary) as sandbox:
+        with Sandbox(binary, alerts_wait=True) as sandbox:
             for file, text in FILES.items():
                 sandbox.write(file, text)
             actual = transcript(name, case, sandbox)

@@ -18,8 +18,10 @@ MIB = 2**20
 class Sandbox:
     """A temporary home and working directory; use it with `with`."""
 
-    def __init__(self, binary):
+    def __init__(self, binary, alerts_wait=False):
+        """`alerts_wait`: a leak raises its alert when little time is left, as by default; else as soon as it is confirmed, which is what most tests are about."""
         self.binary = str(pathlib.Path(binary).resolve())
+        self.alerts_wait = alerts_wait
 
     def __enter__(self):
         self._folder = tempfile.TemporaryDirectory(prefix="vramtrack-cli-")
@@ -27,6 +29,10 @@ class Sandbox:
         for name in ("home", "work"):
             (self.path / name).mkdir()
         self.work = self.path / "work"
+        if not self.alerts_wait:
+            settings = self.path / "home/.config/vramtrack/config.toml"
+            settings.parent.mkdir(parents=True)
+            settings.write_text("[alert]\nlead-time-minutes = 0\n")
         return self
 
     def __exit__(self, *_):

@@ -139,6 +139,13 @@ TEST(Paging, NearAFullCardAPauseOrAQuietNightIsNoReason) {
   EXPECT_EQ(decide_page(f).what, Paging::withdraw);
 }
 
+TEST(Paging, WithoutALeadTimeNobodyWaits) {
+  PageFacts f = leak(40 * kHour_s);
+  EXPECT_EQ(decide_page(f).what, Paging::told);
+  f.lead_s = 0;
+  EXPECT_EQ(decide_page(f).what, Paging::page);
+}
+
 PageFacts any(std::mt19937_64& draw) {
   const auto up_to = [&](double most) { return std::uniform_real_distribution<double>(0, most)(draw); };
   PageFacts f = leak(up_to(20 * kHour_s));
