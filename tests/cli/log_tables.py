@@ -355,7 +355,7 @@ class OutOfMemory(Tables):
 
     def check(self, *last):
         c = self.analyze([json.dumps({"time": at(i), "gpu_mem_mb": leaking(i)}) for i in range(READINGS)] + list(last))
-        self.assertIn("ran out of memory", c.text)
+        self.assertIn("LEAKED until memory ran out", c.text)
         self.assertIn("Tried to allocate 2.00 GiB", c.text)
 
     def test_json(self):

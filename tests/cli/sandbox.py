@@ -29,10 +29,6 @@ class Sandbox:
         for name in ("home", "work"):
             (self.path / name).mkdir()
         self.work = self.path / "work"
-        if not self.alerts_wait:
-            settings = self.path / "home/.config/vramtrack/config.toml"
-            settings.parent.mkdir(parents=True)
-            settings.write_text("[alert]\nlead-time-minutes = 0\n")
         return self
 
     def __exit__(self, *_):
@@ -42,6 +38,8 @@ class Sandbox:
         kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")}
         if "CLOCK_AHEAD_S" in os.environ:  # make test-anywhere
             kept |= {k: os.environ[k] for k in ("CLOCK_AHEAD_S", "LD_PRELOAD") if k in os.environ}
+        if not self.alerts_wait:
+            kept["VRAMTRACK_ALERT_LEAD_TIME_MINUTES"] = "0"
         return {**kept, "HOME": str(self.path / "home"), "TMPDIR": str(self.path), "TZ": "UTC", "LC_ALL": "C.UTF-8", "TERM": "xterm", **(extra or {})}
 
     def run(self, *args, stdin="", env=None, timeout=patience(60)):
