@@ -18,7 +18,10 @@ constexpr double kMostBytes = 1.8e19;
 
 Result<Config> configure(const std::vector<std::string>& settings) {
   LayeredConfig layers;
-  for (const std::string& assignment : settings)
+  // A program is called about its own leak, not woken for it: it decides by itself how long to wait (before_oom).
+  std::vector<std::string> all = {"alert.lead-time-minutes=0"};
+  all.insert(all.end(), settings.begin(), settings.end());
+  for (const std::string& assignment : all)
     if (auto ok = layers.apply_assignment(assignment, "settings"); !ok) return fail(ok.error());
   if (auto ok = layers.check(); !ok) return fail(ok.error());
   return layers.config();

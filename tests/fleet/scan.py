@@ -58,7 +58,7 @@ class Scan(unittest.TestCase):
     def leaks(self, rows):
         """The GPUs that leak, by the lines of the analysis contract."""
         return {(r["series"]["host"], r["series"]["index"]) for r in rows["analysis"]
-                if r["series"]["metric"] == "device_used" and any(a["leak"] for a in r["alerts"])}
+                if r["series"]["metric"] == "device_used" and any(a["leak"] for a in r["alerts"] + r["suspicions"])}
 
 
 @installed(Prometheus)
@@ -304,7 +304,7 @@ class Traps(Scan):
         result = self.scan(server.url, "--format", "json", code=1)
         rows = [json.loads(line) for line in result.stdout.splitlines()]
         gpus = {r["series"].get("host", ""): r for r in rows if r["schema"] == "vramtrack.analysis.v1"}
-        leaks = {host for host, r in gpus.items() if any(a["leak"] for a in r["alerts"])}
+        leaks = {host for host, r in gpus.items() if any(a["leak"] for a in r["alerts"] + r["suspicions"])}
         evil = next(host for host in gpus if host.startswith("evil"))
         self.assertEqual(leaks, {"churn", "blank", "behind", "smi", "free", evil})
         self.assertEqual(gpus["churn"]["samples"], 480)
