@@ -23,8 +23,8 @@ struct AgedBytes {
 };
 
 struct SiteLifetimes {
-  std::string site;             ///< "train.py:57 train_step"
-  double live_bytes = 0;        ///< all that it holds of what was allocated since its process is traced
+  std::string site;       ///< "train.py:57 train_step"
+  double live_bytes = 0;  ///< all that it holds of what was allocated since its process is traced
   double live_blocks = 0;
   double error_bytes = 0;       ///< standard error of that; 0: exact
   double idle_s = 0;            ///< since it allocated last

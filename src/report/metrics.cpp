@@ -190,9 +190,10 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
               "1 while memory use grows so slowly that memory lasts longer than horizon-days; no alert is raised.");
   Family suspected(out, "vramtrack_device_leak_suspected",
                    "1 while a leak of the device is suspected but not confirmed; no notification is sent for it.");
-  Family paged(out, "vramtrack_device_leak_paged",
-               "1 while an alert of a leak of the device is active; 0 while it leaks and nobody is notified yet; absent "
-               "without a leak.");
+  Family paged(
+      out, "vramtrack_device_leak_paged",
+      "1 while an alert of a leak of the device is active; 0 while it leaks and nobody is notified yet; absent "
+      "without a leak.");
   Family paged_because(out, "vramtrack_device_leak_paged_info",
                        "Why that alert was raised, in words, as a label; always 1.");
   Family suspect(out, "vramtrack_suspect_info",

@@ -1,8 +1,8 @@
 // The store's alerts and the declared fields (core/verdict_fields.hpp): the tables agree, and every field comes back.
-#include <algorithm>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <sstream>
