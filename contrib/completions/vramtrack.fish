@@ -37,7 +37,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from watch agent" -l telemetry 
 complete -c vramtrack -n "__fish_seen_subcommand_from watch agent top run holders reclaim" -l source -x -a "nvml drm nvml,drm" -d "Read these sources only: nvml,drm"
 complete -c vramtrack -n "__fish_seen_subcommand_from watch agent top" -l or-simulate -d "If there is no GPU, simulate a leaking job"
 complete -c vramtrack -n "__fish_seen_subcommand_from watch agent top replay analyze report simulate" -l detector -x -a "judge linear_trend spike composite" -d "Let this detector decide: judge, linear_trend, spike, composite"
-complete -c vramtrack -n "__fish_seen_subcommand_from watch agent top replay simulate" -l lead-time -x -d "Raise a leak's alert this long before memory may run out (default 1h)"
+complete -c vramtrack -n "__fish_seen_subcommand_from watch agent top replay simulate" -l lead-time -x -d "Raise a leak's alert when memory may run out within this time, and in the last third of a shorter growth (default 1h)"
 complete -c vramtrack -n "__fish_seen_subcommand_from watch agent top replay analyze report simulate run test holders reclaim programs doctor" -l config -r -d "Read this configuration file"
 complete -c vramtrack -n "__fish_seen_subcommand_from watch agent top replay analyze report simulate run test holders reclaim programs doctor" -l set -x -d "Override a setting: section.key=value, or key=value of [detection]"
 complete -c vramtrack -n "__fish_seen_subcommand_from agent" -l listen -x -d "Serve HTTP on this address (default 127.0.0.1:9474; an address beyond loopback needs a token)"
@@ -253,7 +253,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from policy; and __fish_seen_su
 complete -c vramtrack -n "__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from test" -l line-pattern -x -d "How to read lines of other text: a regular expression with the group (?<used>...) and others"
 complete -c vramtrack -n "__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from test" -l interval -x -d "Time between two readings, for logs without a clock"
 complete -c vramtrack -n "__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from test" -l detector -x -a "judge linear_trend spike composite" -d "Let this detector decide: judge, linear_trend, spike, composite"
-complete -c vramtrack -n "__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from test" -l lead-time -x -d "Raise a leak's alert this long before memory may run out (default 1h)"
+complete -c vramtrack -n "__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from test" -l lead-time -x -d "Raise a leak's alert when memory may run out within this time, and in the last third of a shorter growth (default 1h)"
 complete -c vramtrack -n "__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from check" -f
 complete -c vramtrack -n "__fish_seen_subcommand_from config; and not __fish_seen_subcommand_from show path init" -f -a show -d "Print every setting and where its value came from"
 complete -c vramtrack -n "__fish_seen_subcommand_from config; and not __fish_seen_subcommand_from show path init" -f -a path -d "Print the path of the configuration file"

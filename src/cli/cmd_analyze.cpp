@@ -205,7 +205,7 @@ const CommandInfo analyze_command{
     "  vramtrack analyze --history monday.csv --history tuesday.csv today.csv\n"
     "  vramtrack analyze --capacity 24GiB --format json old.log.gz\n"
     "  vramtrack analyze --detector composite --set min-r-squared=0.8 gpu.csv\n"
-    "Exit: 0 no leak, 1 a leak alert was raised and not withdrawn, 2 failed.",
+    "Exit: 0 no leak, 1 a leak was found and not withdrawn, 2 failed.",
     declare};
 
 }  // namespace vramtrack::cli

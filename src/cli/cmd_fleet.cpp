@@ -159,7 +159,7 @@ const CommandInfo kScan{
     "  vramtrack fleet scan --url http://prometheus:9090\n"
     "  vramtrack fleet scan --url http://prometheus:9090 --since 7d --only cluster=training\n"
     "  vramtrack fleet scan --url https://mimir/prometheus --header 'X-Scope-OrgID: gpu' --format json\n"
-    "Exit: 0 no leak, 1 a leak alert was raised and not withdrawn, 2 part of the data could not be read.",
+    "Exit: 0 no leak, 1 a leak was found and not withdrawn, 2 part of the data could not be read.",
     declare_scan};
 const CommandInfo kExporters{"exporters", "Print the metrics and labels that are read, in the format of --exporters",
                              "Example:\n  vramtrack fleet exporters >exporters.toml", declare_exporters};

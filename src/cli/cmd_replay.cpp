@@ -214,7 +214,7 @@ const CommandInfo replay_command{"replay", "Replay a recording, with the verdict
                                  "  vramtrack replay --from 8h              the last eight hours\n"
                                  "  vramtrack replay --speed 600 old.db     ten minutes per second\n"
                                  "  vramtrack replay gpu.csv                a log instead of a store\n"
-                                 "Exit: 0 no leak, 1 a leak alert was raised and not withdrawn, 2 failed.",
+                                 "Exit: 0 no leak, 1 a leak was found and not withdrawn, 2 failed.",
                                  declare};
 
 }  // namespace vramtrack::cli

@@ -32,7 +32,9 @@ void add_detector(Arguments& arguments, ConfigRequest& into) {
 }
 
 void add_lead_time(Arguments& arguments, ConfigRequest& into) {
-  arguments.option("--lead-time", "DURATION", "Raise a leak's alert this long before memory may run out (default 1h)",
+  arguments.option("--lead-time", "DURATION",
+                   "Raise a leak's alert when memory may run out within this time, and in the last third of a shorter "
+                   "growth (default 1h)",
                    duration([&into](double seconds) {
                      into.overrides.push_back({"alert.lead-time-minutes", seconds / kSecondsPerMinute, "--lead-time"});
                    }));

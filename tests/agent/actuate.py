@@ -173,7 +173,10 @@ class FromOutside(unittest.TestCase):
             a.agent.age_s = 3600
             a.post(a.alert())
             for age_s, simulated, told in ((3600, None, "last sample is 1h 00m old"), (-3600, None, "clock is 1h 00m ahead"), (0, "leak", "simulates the scenario 'leak'")):
-                a.agent.simulated = simulated  # first: a view of now that is not simulated would be evidence
+                # A view of now that is not simulated would be evidence: also one that was being written when this changed.
+                a.agent.simulated = simulated
+                asked = a.agent.asked
+                until(lambda: a.agent.asked > asked + 1, 20, "a view that says so")
                 a.agent.age_s = age_s
                 a.post(a.alert(fingerprint=f"{age_s & 0xffff:x}"))
                 until(lambda: any("refused (not_current)" in e["text"] and told in e["text"] for e in a.record()), 20, told)

@@ -64,7 +64,8 @@ export async function startAgent(binary, { scenario = join(here, "leak.toml"), s
   const folder = mkdtempSync(join(tmpdir(), "vramtrack-browser-"));
   const child = spawn(binary, ["agent", "--scenario", scenario, "--speed", String(speed), "--listen", listen, ...args], {
     cwd: folder,
-    env: { ...clockOf(process.env), PATH: process.env.PATH, HOME: folder, XDG_RUNTIME_DIR: folder, XDG_STATE_HOME: folder, TMPDIR: folder, TZ: "UTC" },
+    env: { ...clockOf(process.env), PATH: process.env.PATH, HOME: folder, XDG_RUNTIME_DIR: folder, XDG_STATE_HOME: folder, TMPDIR: folder, TZ: "UTC",
+           VRAMTRACK_ALERT_LEAD_TIME_MINUTES: "0" },  // the page of an alert, not the wait for it
     stdio: ["ignore", "ignore", "pipe"],
   });
   let log = "";
