@@ -61,6 +61,14 @@ Result<std::string> trusted_program(const std::string& program) {
       fmt::format("the program {} is not run, because another user could make it another one: {}", path, writer));
 }
 
+Status trusted_library(const std::string& path) {
+  if (!is_privileged() || path.find('/') == std::string::npos) return {};
+  const std::string writer = others_who_write(path);
+  if (writer.empty()) return {};
+  return fail(
+      fmt::format("the library {} is not loaded, because another user could make it another one: {}", path, writer));
+}
+
 void keep_capabilities() {
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 }

@@ -18,6 +18,10 @@ bool is_privileged();
 /// another user could change the program, or put another in its place (FileWay::writer).
 Result<std::string> trusted_program(const std::string& program);
 
+/// The same question about a shared library that a setting names and this process is about to load: its code runs with
+/// all that this process may do. A name without a slash is looked up by the loader, in the system's folders.
+Status trusted_library(const std::string& path);
+
 /// Keeps the ambient capabilities of this process from the programs that it starts. Call it before the first thread:
 /// what a thread has is its own. The process itself keeps what it has.
 void keep_capabilities();

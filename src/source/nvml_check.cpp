@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "host/privilege.hpp"
 #include "source/nvml_library.hpp"
 #include "source/nvml_units.hpp"
 
@@ -48,6 +49,10 @@ void ask_gpus(const std::string& path, NvmlCheck& check) {
 NvmlCheck check_nvml(const SourcesConfig& config) {
   NvmlCheck check;
   const std::string path = config.nvml_library.empty() ? "libnvidia-ml.so.1" : config.nvml_library;
+  if (const auto trusted = trusted_library(path); !trusted) {
+    check.reason = trusted.error().message;
+    return check;
+  }
   void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const reason = ::dlerror();

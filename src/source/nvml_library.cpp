@@ -8,6 +8,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "host/privilege.hpp"
+
 namespace vramtrack::nvml {
 namespace {
 
@@ -172,6 +174,7 @@ NvmlLibrary::~NvmlLibrary() {
 }
 
 Result<std::unique_ptr<NvmlLibrary>> NvmlLibrary::open(const std::string& path) {
+  if (auto trusted = trusted_library(path); !trusted) return fail(trusted.error());
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* reason = ::dlerror();

@@ -90,6 +90,21 @@ TEST(Privilege, AProgramThatOthersMayChangeIsNotRun) {
   ASSERT_EQ(::setenv("PATH", path.c_str(), 1), 0);
 }
 
+TEST(Privilege, ALibraryThatOthersMayChangeIsNotLoaded) {
+  const TempFolder folder;
+  const std::string library = folder.file("libnvidia-ml.so.1");
+  std::ofstream(library) << "code";
+  ASSERT_EQ(::chmod(library.c_str(), 0644), 0);
+  EXPECT_TRUE(trusted_library(library));
+  EXPECT_TRUE(trusted_library("libnvidia-ml.so.1")) << "the loader's";
+  ASSERT_EQ(::chmod(library.c_str(), 0666), 0);
+  const auto trusted = trusted_library(library);
+  EXPECT_EQ(trusted.has_value(), !is_privileged());
+  if (!trusted) {
+    EXPECT_NE(trusted.error().message.find(library + " can be written by other users"), std::string::npos);
+  }
+}
+
 TEST(Privilege, AUserHasNone) {
   const pid_t child = ::fork();
   if (child == 0) {
