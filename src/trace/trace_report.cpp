@@ -62,11 +62,19 @@ bool rises_late_at_any_scale(const Line& line) {
   return rises_late(line.stretches);
 }
 
-/// A line that is no leak holds most of what is live, began to grow late, and grows to the end.
-bool is_suspected(const Line& line, const ProcessTrace& process, bool has_epochs) {
-  const std::int64_t live_bytes = process.live_bytes(line.site.ledger);
+/// What a line gained in the second half of the run.
+std::int64_t gained_lately(const Line& line) {
+  const std::vector<Floor>& floors = line.fine_stretches.empty() ? line.stretches : line.fine_stretches;
+  return floors.empty() ? 0 : std::max<std::int64_t>(0, floors.back().bytes - floors[floors.size() / 2].bytes);
+}
+
+/// A line that is no leak gained most of what its ledger gained lately, and no trifle of what is live; it began to grow
+/// late, and grows to the end. What the program loaded before, weights above all, says nothing about that.
+bool is_suspected(const Line& line, const ProcessTrace& process, std::int64_t all_gained, bool has_epochs) {
+  constexpr std::int64_t kLeastShareOneIn = 100;
+  const std::int64_t gained = gained_lately(line);
   return line.site.shape != SiteShape::leak && line.site.ledger != Ledger::mapped && process.lost_records() == 0 &&
-         2 * line.site.live.bytes > live_bytes &&
+         2 * gained > all_gained && kLeastShareOneIn * gained >= process.live_bytes(line.site.ledger) &&
          (has_epochs ? rises_late(line.epochs) : rises_late_at_any_scale(line)) &&
          shape_in_time(line, process) == SiteShape::leak;
 }
@@ -128,6 +136,8 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
   }
   const auto by_stretches = judge_stretches(stretches);
   const auto by_epochs = has_epochs ? judge_epochs(epochs, returned) : by_stretches;
+  std::map<Ledger, std::int64_t> gained;
+  for (const Line& line : lines) gained[line.site.ledger] += gained_lately(line);
   const double judged_s = process.judged_s();
   const double run_s = static_cast<double>(process.shown_us()) * 1e-6;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -138,7 +148,7 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
     if (site.shape == SiteShape::leak && process.lost_records() > 0) site.shape = SiteShape::unsure;
     if (site.shape == SiteShape::leak && !has_epochs) site.shape = shape_in_time(lines[i], process);
     site.leak = site.shape == SiteShape::leak;
-    site.suspected = is_suspected(lines[i], process, has_epochs);
+    site.suspected = is_suspected(lines[i], process, gained[lines[i].site.ledger], has_epochs);
     if (site.suspected) site.shape = SiteShape::late;
     site.p_value = judged.p_value;
     const SiteJudgement& run = by_stretches[i];
@@ -351,8 +361,8 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
     report.next_step = "look at what keeps the memory that this line allocates: a list, a cache, a graph, a handle";
   } else if (report.suspected) {
     report.because =
-        fmt::format("{} that {} most of the memory began to grow late in {} and grew to the end",
-                    format_count(named, "site"), named == 1 ? "holds" : "hold", format_count(events, "event"));
+        fmt::format("{} that gained most of the memory of the second half began to grow late in {} and grew to the end",
+                    format_count(named, "site"), format_count(events, "event"));
     report.next_step = "let the program run for longer: a leak goes on, and the memory of a last step does not";
   } else if (report.can_tell) {
     report.because = fmt::format("no site kept growing over {}", format_count(events, "event"));

@@ -26,7 +26,7 @@ struct ReportSite {
   Ledger ledger = Ledger::device;
   std::uint64_t stacks = 0;
   bool leak = false;
-  bool suspected = false;  ///< no leak yet: it holds most of its ledger, began to rise late, and rises to the end
+  bool suspected = false;  ///< no leak yet: it gained most of what its ledger gained lately, and rises to the end
   SiteShape shape = SiteShape::flat;
   Held live;
   Held at_exit;
