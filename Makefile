@@ -20,7 +20,7 @@ compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
 .PHONY: help run build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy \
          gate-families gate check lint lint-all format format-check \
-        install deb try-deb portable try-portable wheels aarch64 dist container clean
+        install deb try-deb portable try-portable wheels aarch64 manual dist container clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 26
@@ -250,7 +250,7 @@ install: build ## install into $(DESTDIR)$(PREFIX)
 # leaves the checksums right.
 committed := $(shell git log -1 --format=%ct 2>/dev/null)
 ifneq ($(committed),)
-deb portable wheels aarch64 dist: export SOURCE_DATE_EPOCH ?= $(committed)
+deb portable wheels aarch64 manual dist: export SOURCE_DATE_EPOCH ?= $(committed)
 endif
 
 deb: ## build dist/vramtrack_VERSION_ARCH.deb from the binary that `make test` tests
@@ -282,6 +282,12 @@ wheels: ## build dist/*.whl of the Python package for every Python found, and te
 aarch64: ## cross-build the .deb and the portable archive for aarch64, and run its unit tests under qemu (needs root)
 	@scripts/setup.sh web package chroot
 	@JOBS=$(JOBS) scripts/aarch64.sh
+
+manual: ## build the manual as a site, dist/vramtrack-VERSION-manual.tar.gz: open its index.html, no server is needed
+	@scripts/setup.sh wheels
+	@scripts/site.py
+	@mkdir -p dist && tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(or $(SOURCE_DATE_EPOCH),0) --transform 's,^html,vramtrack-$(VERSION)-manual,' \
+	  -C build/site -cf - html | gzip -n9 >dist/vramtrack-$(VERSION)-manual.tar.gz && ls -l dist/*manual.tar.gz
 
 DIST ?=
 dist: ## build every package into dist/, with checksums, an SBOM and release notes; DIST: steps and options of scripts/dist.py

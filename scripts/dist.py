@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes dist/: every package of this version, their checksums, a bill of materials and the release's notes.
 
-    scripts/dist.py [--released] [STEP...]        steps: deb portable wheels aarch64 (default: all)
+    scripts/dist.py [--released] [STEP...]        steps: deb portable wheels aarch64 manual (default: all)
 
 Each package is made by the make target of its name. What cannot be made here is listed with the reason, and the rest goes on; a
 step that fails makes dist.py fail at its end. --released checks that CHANGELOG.md has a section of this version.
@@ -18,7 +18,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
-STEPS = ["deb", "portable", "wheels", "aarch64"]
+STEPS = ["deb", "portable", "wheels", "aarch64", "manual"]
 
 
 def version():

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Packs the portable binary into dist/vramtrack-VERSION-linux-ARCH.tar.gz, after checking that it needs glibc and
-# nothing else, and that README.md names the oldest glibc it runs on.
+# nothing else, and that docs/install.md names the oldest glibc it runs on.
 #
 #   scripts/portable.sh BUILD_DIR [ARCH]      of the preset `portable`; ARCH: this machine's. OBJDUMP: that of ARCH
 set -eu
@@ -17,12 +17,12 @@ if [ -n "$foreign" ]; then
 fi
 
 floor=$(scripts/glibc_floor.sh "$binary")
-stated=$(sed -n 's/.*glibc \([0-9][0-9.]*[0-9]\) or newer.*/\1/p' README.md | head -n 1)
+stated=$(sed -n 's/.*glibc \([0-9][0-9.]*[0-9]\) or newer.*/\1/p' docs/install.md | head -n 1)
 if [ "$floor" != "$stated" ]; then
-  echo "portable: the binary runs on glibc $floor or newer, README.md says '${stated:-nothing}'" >&2
+  echo "portable: the binary runs on glibc $floor or newer, docs/install.md says '${stated:-nothing}'" >&2
   # Releases are built on Debian 12; a newer distribution's libraries may want a newer glibc.
   if grep -q '^VERSION_CODENAME=bookworm' /etc/os-release; then
-    echo "portable: correct README.md" >&2
+    echo "portable: correct docs/install.md" >&2
     exit 1
   fi
 fi

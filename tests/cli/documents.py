@@ -3,7 +3,6 @@ name all there is, and no more."""
 import json
 import os
 import pathlib
-import pickle
 import pty
 import re
 import select
@@ -13,7 +12,6 @@ import sys
 import time
 import unittest
 
-from recorder import leaking
 from sandbox import FIXTURES, TESTS, Sandbox, leak_log
 from trace_writer import leaking_trace
 
@@ -105,7 +103,10 @@ class Documents(unittest.TestCase):
         for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
             if "design" in page.parts:
                 continue
-            lines = re.findall(r"^ {4,}(?:\$ )?(?:sudo )?vramtrack ([a-z].*)", page.read_text(), re.MULTILINE)
+            text = page.read_text()
+            lines = re.findall(r"^ {4,}(?:\$ )?(?:sudo )?vramtrack ([a-z].*)", text, re.MULTILINE)
+            if page.parent == ROOT / "docs":
+                lines += re.findall(r"`(?:sudo )?vramtrack ([a-z][^`]*)`", text)
             for line in (re.split(r"  +| -- |#|\|", line)[0] for line in lines):
                 words = line.split()
                 command = next((key for key in (tuple(words[:2]), tuple(words[:1])) if key in self.helps), None)
@@ -134,18 +135,23 @@ for row in rows:
 """
 
 
-class Readme(unittest.TestCase):
-    """Every command of the README is run here, in its order and in one sandbox, or is in NOT_RUN with the reason."""
+class Manual(unittest.TestCase):
+    """Every command of the README and of the pages beside it is run here, in its order and in one sandbox, or is in NOT_RUN with the reason."""
+
+    PAGES = ["README.md", *(f"docs/{name}.md" for name in ("install", "watch", "analyze", "simulate", "replay", "doctor", "control", "oom", "programs"))]
+    #: whose tables hold lines to type, too
+    WITH_TABLES = ("README.md", "docs/install.md")
 
     NOT_RUN = {
         "sudo vramtrack trace live --pid 4711": "needs root and a program that uses a GPU: tests/telemetry/live.py",
+        "vramtrack control --limit 20GiB": "needs a program under the probe: tests/probe/run.py",
         "sudo apt-get install -y make": "needs root and a network",
         "make run": "builds the program, then runs 'vramtrack watch --or-simulate'",
-        "make accuracy": "takes many minutes",
         "sudo make install": "needs root",
         "make deb": "builds the package; CI runs it",
         "make portable": "builds another preset",
         "make dist": "builds every package",
+        "make manual": "needs a network the first time; `make dist` runs it",
         "make aarch64": "builds and tests in a chroot of its own",
         "sudo apt install ./dist/vramtrack_0.1.0_amd64.deb": "make try-deb installs it in a chroot",
         "pip install dist/vramtrack-0.1.0-cp312-abi3-manylinux_2_34_x86_64.whl": "make wheels installs each and tests it",
@@ -155,13 +161,13 @@ class Readme(unittest.TestCase):
         "sudo systemctl enable --now vramtrack": "needs root and systemd",
         "sudo systemctl enable --now vramtrack-agent": "needs root and systemd",
     }
+    NAMED = ("vramtrack fleet",)  # a command's name within a sentence
     #: exit statuses other than 0: these find the leak of their input, or report that this machine lacks something
-    STATUS = {"vramtrack run --limit": {2},  # no driver is there to obey it
-              "vramtrack run --fail-on-leak": {2},  # and nothing is recorded
-              "vramtrack analyze": {1}, "vramtrack snapshot leaks": {1}, "vramtrack report": {0, 1}, "vramtrack trace report": {1}, "vramtrack doctor": {0, 1}}
+    STATUS = {"vramtrack analyze": {1}, "vramtrack replay": {1}, "vramtrack report": {0, 1}, "vramtrack doctor": {0, 1}}
     #: these run until Ctrl-C: what they print first
     UNTIL = {
         "vramtrack watch": "GPU 0",
+        "vramtrack watch --or-simulate": "GPU 0",
         "vramtrack watch --json": "vramtrack.analysis.v1",
         "vramtrack top": r"\x1b\[\?1049h[\s\S]*GPU",
         "vramtrack agent": r"http://127\.0\.0\.1:\d+",
@@ -176,9 +182,13 @@ class Readme(unittest.TestCase):
     @classmethod
     def commands(cls):
         """What a reader may copy: the lines of the sh blocks, then the commands within sentences and tables."""
-        text = read("README.md")
-        out = [re.sub(r"\s+#.*", "", line) for language, lines in cls.blocks(text) if language == "sh" for line in lines if line]
-        return out + re.findall(r"`((?:vramtrack|make|sudo|pip|build/\S+) [^`]+)`", cls.prose(text))
+        out = []
+        for page in cls.PAGES:
+            text = read(page)
+            out += [re.sub(r"\s+#.*", "", line) for language, lines in cls.blocks(text) if language == "sh" for line in lines if line]
+            if page in cls.WITH_TABLES:
+                out += [line for line in re.findall(r"`((?:vramtrack|make|sudo|pip|build/\S+) [^`]+)`", cls.prose(text)) if line not in cls.NAMED]
+        return list(dict.fromkeys(out))
 
     @staticmethod
     def prose(text):
@@ -193,17 +203,19 @@ class Readme(unittest.TestCase):
         self.box.run("simulate", "--csv", str(logs / "gpu.csv"), "--process-csv", str(logs / "apps.csv"))
         for log in ("gpu.csv", "apps.csv"):
             shutil.copy(logs / log, self.box.work)
+        for log in ("monday.csv", "today.csv"):
+            shutil.copy(logs / "gpu.csv", self.box.work / log)
+        (self.box.work / "program.log").write_text("".join(f"step {n} mem={8000 + 20 * n}MiB\n" for n in range(400)))
         (tools / "nvidia-smi").write_text(NVIDIA_SMI.format(python=sys.executable, folder=logs))
         (tools / "nvidia-smi").chmod(0o755)
         for link in (tools / "vramtrack", self.box.work / "build" / "release" / "vramtrack"):
             link.symlink_to(self.box.binary)
-        for name, steps in (("before", 10), ("after", 20), ("crash", 30)):
-            trained = leaking(steps, oom=1 << 30 if name == "crash" else 0)
-            (self.box.work / f"{name}.pickle").write_bytes(pickle.dumps(trained.snapshot()))
         (self.box.work / "train.log").write_text("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total capacity; "
                                                  "13.20 GiB already allocated; 1.05 GiB free; 13.40 GiB reserved in total by PyTorch)\n")
         (self.box.work / "train.py").write_text("print('trained')\n")  # allocates nothing, so it records nothing
-        (self.box.work / "job.trace").write_bytes(leaking_trace().bytes())
+        trace = leaking_trace()
+        trace.put("failed", trace.stack(("/home/me/train.py", 42, "train_step")), trace.now_us, 32 << 20, 64 << 20, call=1)
+        (self.box.work / "vramtrack.train.4242.trace").write_bytes(trace.bytes())
         (tools / "python").symlink_to(sys.executable)
         self.env = self.box.environment({
             "PATH": f"{tools}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(self.box.path), "VRAMTRACK_AGENT_LISTEN": "127.0.0.1:0",
@@ -247,25 +259,24 @@ class Readme(unittest.TestCase):
                 expected = next((s for start, s in self.STATUS.items() if plain.startswith(start)), {0})
                 self.assertIn(status, expected, f"{command}\n{text}")
                 if plain.startswith("vramtrack analyze"):
-                    self.assertRegex(text, r"LEAK \(gradual leak\)|LEAKED until memory ran out")
+                    self.assertRegex(text, r"LEAK \(gradual leak\)|LEAKED until memory ran out|leaked_until_memory_ran_out|LEAK, |\"leak\":true")
 
     def test_what_is_not_run_is_there(self):
         commands = self.commands()
-        self.assertLessEqual(set(self.NOT_RUN) | set(self.UNTIL), set(commands), "no longer in the README")
+        self.assertLessEqual(set(self.NOT_RUN) | set(self.UNTIL), set(commands), "no longer in the documents")
         for target in re.findall(r"\bmake ([a-z]+)$", "\n".join(commands), re.MULTILINE):
             self.assertRegex(read("Makefile"), rf"(?m)^{target}:")
         self.assertTrue((ROOT / "contrib" / "systemd" / "vramtrack.service").exists())
 
     def test_no_command_escapes(self):
-        text = read("README.md")
-        self.assertEqual(text.count("```"), 2 * len(self.blocks(text)))
-        self.assertFalse(re.findall(r"^(?: {4,}|\t).*", self.prose(text), re.MULTILINE), "an indented block: use ```sh for commands")
-        for language, lines in self.blocks(text):
-            self.assertIn(language, ("", "sh", "python"))
-            if language == "python":
-                compile("\n".join(lines), "README.md", "exec")
-            if not language:
-                self.assertFalse([line for line in lines if re.match(r"(\$|#|vramtrack|make|sudo|pip|build/)", line)], "use ```sh")
+        for page in self.PAGES:
+            text = read(page)
+            self.assertEqual(text.count("```"), 2 * len(self.blocks(text)), page)
+            self.assertFalse(re.findall(r"^(?: {4,}|\t).*", self.prose(text), re.MULTILINE), f"{page}: an indented block: use ```sh for commands")
+            for language, lines in self.blocks(text):
+                self.assertIn(language, ("", "sh"), page)
+                if not language:
+                    self.assertFalse([line for line in lines if re.match(r"(\$|#|vramtrack|make|sudo|pip|build/)", line)], f"{page}: use ```sh")
 
     def test_the_first_answer_is_what_the_command_prints(self):
         """The simulated job, 16 minutes before its end."""
@@ -282,12 +293,31 @@ class Readme(unittest.TestCase):
             self.assertRegex(screen, re.compile(part, re.MULTILINE))
 
 
+class Index(unittest.TestCase):
+    def test_each_command_has_a_page_that_shows_how_to_use_it(self):
+        listed = dict(re.findall(r"^\| `([a-z]+)` \| \[[^\]]+\]\(([^)#]+)(?:#[^)]*)?\) \|$", read("docs/index.md"), re.MULTILINE))
+        with Sandbox(BINARY) as box:
+            self.assertEqual(list(listed), Documents.commands(box.run("--help").stdout.decode()))
+        for command, page in listed.items():
+            self.assertRegex(read(f"docs/{page}"), rf"vramtrack {command}\b", page)
+
+    def test_each_page_can_be_reached(self):
+        linked = set(re.findall(r"\]\(([^)#\s]+\.md)", read("docs/index.md")))
+        self.assertFalse({page.name for page in (ROOT / "docs").glob("*.md")} - linked - {"index.md"})
+
+    def test_the_readme_is_short_and_leads_to_the_manual(self):
+        text = read("README.md")
+        self.assertLessEqual(len(text.splitlines()), 120)
+        self.assertIn("](docs/index.md)", text)
+        self.assertEqual(len(re.findall(r"!\[", text)), 1)
+
+
 class Contributing(unittest.TestCase):
     def test_it_names_every_target_that_checks_a_change(self):
         targets = set(re.findall(r"^([a-z-]+):.*##", read("Makefile"), re.MULTILINE))
         named = set(re.findall(r"`make ([a-z-]+)`", read("CONTRIBUTING.md")))
         self.assertLessEqual(named, targets)
-        to_use_it = {"help", "run", "install", "deb", "portable", "wheels", "container", "clean"}  # the README's, and make's own
+        to_use_it = {"help", "run", "install", "deb", "portable", "wheels", "manual", "container", "clean"}  # docs/install.md's, and make's own
         self.assertEqual(targets - named, to_use_it)
 
 
