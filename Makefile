@@ -18,7 +18,7 @@ configure = mkdir -p build; { test -f build/$(1)/build.ninja $(if $(2),&& grep -
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy \
+.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy \
          gate-families gate check lint lint-all format format-check \
         install deb try-deb portable try-portable wheels aarch64 manual dist container clean
 
@@ -31,8 +31,15 @@ gate: ## check what must pass before a change is merged: the tests, the unit tes
 check: ## check the rest: packages, clang-tidy, the tests under sanitizers, fuzzing (an hour on two cores)
 	@scripts/steps.sh check
 
-run: build ## watch this machine's GPUs; without a GPU, simulate a training job that leaks
+run: main-job ## watch this machine's GPUs; without a GPU, simulate a training job that leaks
 	@trap : INT; build/release/vramtrack watch --or-simulate; status=$$?; scripts/next_steps.sh; [ $$status = 130 ] || exit $$status
+
+# The program with what a first look needs, of two thirds of the files; where the whole one was built, that is brought up to date.
+main-job:
+	@scripts/setup.sh build
+	@$(call configure,release)
+	@if [ -e build/release/vramtrack ] && [ ! -L build/release/vramtrack ]; then $(call compile,release) --target product; \
+	 else $(call compile,release) --target main_job && ln -sf main_job/vramtrack build/release/vramtrack; fi
 
 build: ## build the release binary, build/release/vramtrack
 	@scripts/setup.sh build web

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -185,23 +186,39 @@ std::vector<const char*> without_help_command(int argc, const char* const* argv)
   return words;
 }
 
+/// A command that is left out of what `make run` builds; empty if that is not what the first word names.
+std::string_view left_out(int argc, const char* const* argv) {
+  const auto names = commands_left_out();
+  const auto named = argc > 1 ? std::ranges::find(names, std::string_view(argv[1])) : names.end();
+  return named == names.end() ? std::string_view() : *named;
+}
+
+std::string footer() {
+  std::string text =
+      "Examples:\n"
+      "  vramtrack watch            this machine's GPUs\n"
+      "  vramtrack top              the same on a screen\n"
+      "  vramtrack analyze gpu.csv  a log of nvidia-smi\n"
+      "  vramtrack simulate         see a leak found and its prediction come true\n"
+      "'vramtrack COMMAND --help' shows the options of a command.";
+  if (const auto names = commands_left_out(); !names.empty())
+    text += fmt::format("\n'make build' builds the other commands: {}.", fmt::join(names, ", "));
+  return text;
+}
+
 }  // namespace
 
 Parsed parse_command_line(std::span<const CommandInfo* const> commands, int given, const char* const* given_argv) {
   const std::vector<const char*> words = without_help_command(given, given_argv);
   const auto argc = static_cast<int>(words.size());
   const char* const* argv = words.data();
+  if (const std::string_view name = left_out(argc, argv); !name.empty())
+    return {{}, 2, {}, fmt::format("'{}' is not in this program, which 'make run' built; 'make build' builds all commands", name)};
   CLI::App app("Finds GPU memory leaks: which process leaks, how fast, and when memory will run out", "vramtrack");
   app.set_help_flag("-h,--help", "Print this help");
   app.set_version_flag("--version", std::string("vramtrack ") + VRAMTRACK_VERSION, "Print the version");
   app.require_subcommand(1);
-  app.footer(
-      "Examples:\n"
-      "  vramtrack watch            this machine's GPUs\n"
-      "  vramtrack top              the same on a screen\n"
-      "  vramtrack analyze gpu.csv  a log of nvidia-smi\n"
-      "  vramtrack simulate         see a leak found and its prediction come true\n"
-      "'vramtrack COMMAND --help' shows the options of a command.");
+  app.footer(footer());
   std::vector<std::unique_ptr<Declared>> declared;
   for (const CommandInfo* info : commands) declared.push_back(declare(app, *info));
   try {

@@ -11,6 +11,10 @@ std::span<const CommandInfo* const> commands() {
   return kCommands;
 }
 
+std::span<const std::string_view> commands_left_out() {
+  return {};
+}
+
 std::vector<DeclaredCommand> declared(std::span<const CommandInfo* const> commands, const std::string& above) {
   std::vector<DeclaredCommand> all;
   for (const CommandInfo* info : commands) {

@@ -32,8 +32,11 @@ struct CommandInfo {
 #include "cli/commands.def"
 #undef VRAMTRACK_COMMAND
 
-/// All of commands.def, in its order.
+/// The commands of this program: all of commands.def, in its order, or what `make run` builds of them.
 std::span<const CommandInfo* const> commands();
+
+/// The names of those that this program lacks because `make run` built it.
+std::span<const std::string_view> commands_left_out();
 
 /// A command with what it declares, and its verbs.
 struct DeclaredCommand {
