@@ -44,6 +44,7 @@ main-job:
 build: ## build the release binary, build/release/vramtrack
 	@scripts/setup.sh build web
 	@$(call configure,release)
+	@! command -v node >/dev/null || ! grep -qs '^VRAMTRACK_NODE:INTERNAL=$$' build/release/CMakeCache.txt || cmake build/release >/dev/null
 	@$(call compile,release) --target product
 	@$(if $(filter-out build,$(MAKECMDGOALS)),,scripts/next_steps.sh)
 

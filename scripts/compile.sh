@@ -21,12 +21,16 @@ result=$build/.compile-result
   case $line in
     "["[0-9]*"] Building C"*" object "*)
       target=${line##*CMakeFiles/}
-      compiled="$compiled ${target%%.dir/*}"
+      target=${target%%.dir/*}
+      target=${target%_objects}
+      target=${target%_main_job}
+      compiled="$compiled ${target%_per_sample}"
       ;;
     "["[0-9]*"] Linking "*)
       name=$(basename "${line##* }")
       name=${name%.a}
       name=${name#lib}
+      name=${name%_main_job}
       files=0
       for target in $compiled; do [ "$target" != "$name" ] || files=$((files + 1)); done
       case $files in

@@ -109,8 +109,8 @@ PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding,
 }
 
 std::optional<Band> Engine::Core::band(const SeriesState& total, Timestamp onset) const {
-  const auto& runs = total.device->runs.all();
-  return band_of(total.history, runs.empty() ? total.first_time : runs.back().begin, onset);
+  const auto& device_runs = total.device->runs.all();
+  return band_of(total.history, device_runs.empty() ? total.first_time : device_runs.back().begin, onset);
 }
 
 /// What, besides the curve, shows that it leaks; of a device, what shows it of its parts.
@@ -192,8 +192,10 @@ void Engine::Core::clear(SeriesState& s, WhyOver why) {
   s.standstill = {};
   part_changes(s);
   // On a device, what looks like a program giving memory back is a program that has just ended.
-  const auto process_ended = s.key.metric == Metric::device_used ? s.device->process_ended : std::nullopt;
-  if (why.end == AlertEnd::withdrawn && process_ended && seconds_between(*process_ended, tick) <= s.release_s())
+  const auto has_just_ended = [&](const std::optional<Timestamp>& when) {
+    return when && seconds_between(*when, tick) <= s.release_s();
+  };
+  if (why.end == AlertEnd::withdrawn && s.key.metric == Metric::device_used && has_just_ended(s.device->process_ended))
     why = {AlertEnd::released, "a process on the device ended and its memory was released"};
   if (Alert* const suspicion = s.suspicion(); suspicion != nullptr && s.alert() == nullptr) {
     suspicion->cleared = tick;
