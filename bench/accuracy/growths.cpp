@@ -157,7 +157,7 @@ GrowthSums sums_of(const std::vector<Told>& told, double onset_s, std::optional<
       if (!told[k].end_in_s || told[k].at_s >= *end_s) continue;
       const double true_in_s = *end_s - told[k].at_s;
       ++sums.ends;
-      sums.ends_right += true_in_s >= told[k].end_in_s->low && true_in_s <= told[k].end_in_s->high ? 1 : 0;
+      sums.ends_right += true_in_s >= told[k].end_in_s->low && true_in_s <= told[k].end_in_s->high ? 1U : 0U;
     }
   }
   return sums;

@@ -138,7 +138,9 @@ TEST_F(AlertsTest, ACardThatTenantsShareIsNeverOutOfMemoryWithinItsBand) {
       if (static_cast<int>(t) % 60 != 0 || t < kHour) continue;
       const Finding& f = seen(device_series).verdict.finding;
       ASSERT_FALSE(f.leak) << t << " " << f.because;
-      if (!listed) ASSERT_FALSE(f.oom_in_s || f.oom_if_growth_continues_s) << t << " " << f.because;
+      if (!listed) {
+        ASSERT_FALSE(f.oom_in_s || f.oom_if_growth_continues_s) << t << " " << f.because;
+      }
     }
     EXPECT_TRUE(changes.empty());
   }

@@ -131,7 +131,9 @@ TEST_F(LifetimesOfAProcess, OfLinesThatDoNotExplainTheRiseChangeNothing) {
         t, [](double) { return 1e6; }, [](double age) { return age < 60 ? 1 : 0; });
   });
   EXPECT_EQ(alone, beside);
-  if (!changes.empty()) EXPECT_THAT(changes[0].alert.finding.because, Not(HasSubstr("train.py:57")));
+  if (!changes.empty()) {
+    EXPECT_THAT(changes[0].alert.finding.because, Not(HasSubstr("train.py:57")));
+  }
 }
 
 }  // namespace

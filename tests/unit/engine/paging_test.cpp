@@ -175,7 +175,9 @@ TEST(Paging, WithLessTimeLeftAPageStaysAPage) {
     for (const double left_s : {20 * kHour_s, 5 * kHour_s, 2 * kHour_s, kHour_s, 10 * kMinute_s, kMinute_s, 1.0}) {
       f.left_s = Interval{0.7 * left_s, left_s, 1.4 * left_s};
       const bool is = decide_page(f).what == Paging::page;
-      if (was.value_or(false)) ASSERT_TRUE(is) << left_s;
+      if (was.value_or(false)) {
+        ASSERT_TRUE(is) << left_s;
+      }
       was = is;
       pages += is ? 1 : 0;
     }
@@ -200,7 +202,9 @@ TEST(Paging, EveryDecisionThatPeopleSeeHasAReason) {
     const PageDecision decision = decide_page(f);
     const bool is_seen = decision.what == Paging::told || decision.what == Paging::withdraw ||
                          (decision.what == Paging::page && !f.paged);
-    if (is_seen) ASSERT_FALSE(decision.why.empty()) << i;
+    if (is_seen) {
+      ASSERT_FALSE(decision.why.empty()) << i;
+    }
   }
 }
 

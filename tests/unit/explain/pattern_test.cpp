@@ -72,7 +72,9 @@ TEST(Pattern, EarlierSearchesChangeNoMatch) {
       GapSearches none;
       const bool is_match = pattern->match(text, at, match, searches);
       ASSERT_EQ(is_match, pattern->match(text, at, alone, none)) << at << " of " << text;
-      if (is_match) ASSERT_EQ(match.end, alone.end) << at << " of " << text;
+      if (is_match) {
+        ASSERT_EQ(match.end, alone.end) << at << " of " << text;
+      }
     }
   }
 }

@@ -195,7 +195,9 @@ TEST(SurvivalLedger, StretchesForTheJudgeAreFinerTheYoungerTheyAre) {
   double allocated = 0;
   for (std::size_t i = 0; i < told.ages.size(); ++i) {
     allocated += told.ages[i].allocated_bytes;
-    if (i > 0) EXPECT_LE(told.ages[i].oldest_s, told.ages[i - 1].youngest_s);
+    if (i > 0) {
+      EXPECT_LE(told.ages[i].oldest_s, told.ages[i - 1].youngest_s);
+    }
   }
   EXPECT_EQ(allocated, 7200 * 1000);
 }
