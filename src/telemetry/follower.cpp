@@ -15,6 +15,7 @@
 #include "core/read_all.hpp"
 #include "host/process.hpp"
 #include "probe/wire.hpp"
+#include "telemetry/shapes.hpp"
 
 namespace vramtrack::telemetry {
 namespace {
@@ -127,6 +128,21 @@ bool Follower::look_at(std::uint32_t pid) {
   return true;
 }
 
+/// A driver's function without a name in its file: a program has just looked it up, and calls it from now on.
+void Follower::probe_found(const telemetry_event& event) {
+  for (const MappedFile& file : files_of(event.tgid)) {
+    if (event.address < file.begin || event.address - file.begin >= file.length) continue;
+    if (is_traced_library(base_name(file.path))) return;  // by its name already
+    const std::string path = fmt::format("/proc/{}/root{}", event.tgid, file.path);
+    const std::uint64_t offset = event.address - file.begin + file.file_offset;
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0 || !found_.insert({found.st_dev, found.st_ino, offset}).second) return;
+    if (const Status done = tracer_->attach_found(event.bytes, path, offset); !done)
+      warnings_.push_back(done.error().message);
+    return;
+  }
+}
+
 Status Follower::find_targets() {
   const std::uint64_t now_ns = monotonic_ns();
   std::error_code error;
@@ -163,7 +179,10 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
         const bool is_at_entry = static_cast<probe::Call>(event.call) == probe::Call::torch_block;
         const FollowedStack native{process.unwinder->unwind(whole, is_at_entry), whole.frames,
                                    std::min<std::size_t>(event.frames, TELEMETRY_MOST_FRAMES)};
-        return listener_.allocated(process, event, native);
+        telemetry_event head = event;
+        head.bytes = bytes_of(whole);
+        if (head.bytes == 0) return;
+        return listener_.allocated(process, head, native);
       }
       if (bytes >= sizeof(telemetry_python_event)) {
         stack.python = reinterpret_cast<const telemetry_python_event&>(event).frames;
@@ -174,6 +193,8 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
     case TELEMETRY_EVENT_FREE:
       if (event.address != 0) listener_.freed(process, event);
       return;
+    case TELEMETRY_EVENT_FOUND:
+      return probe_found(event);
     case TELEMETRY_EVENT_FAILED:
       return listener_.failed(process, event);
     case TELEMETRY_EVENT_EXIT:

@@ -7,6 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
 #include <vector>
 
 #include "core/errno_words.hpp"
@@ -30,18 +34,86 @@ asm(".section .rodata\n"
 namespace vramtrack::telemetry {
 namespace {
 
+/// telemetry_function, for people to write.
+struct Where {
+  telemetry_place address = 0, size = 0, rows = 0, shape = 0, format = 0;
+  telemetry_shape kind_of_shape = TELEMETRY_NO_SHAPE;
+  telemetry_place device = 0, flags = 0, kind = 0;
+  std::uint32_t mask = 0;
+  probe::Call other_call = probe::Call::none;
+};
 struct Traced {
   std::string_view library;
   const char* name;
   probe::Call call;
   telemetry_act act;
+  Where where;
 };
+constexpr telemetry_place NOWHERE = 0;
+constexpr telemetry_place IN(int argument) {
+  return static_cast<telemetry_place>(argument);
+}
+constexpr telemetry_place AT(int argument, int offset) {
+  return static_cast<telemetry_place>(argument | TELEMETRY_AT | offset << 8);
+}
+constexpr telemetry_place AT_32(int argument, int offset) {
+  return static_cast<telemetry_place>(argument | TELEMETRY_AT_32 | offset << 8);
+}
 constexpr Traced kTraced[] = {
-#define VRAMTRACK_TRACED(library, name, call, act) {library, name, probe::Call::call, act},
+#define VRAMTRACK_TRACED(library, name, call, act, ...) {library, name, probe::Call::call, act, {__VA_ARGS__}},
 #include "telemetry/functions.def"
 #undef VRAMTRACK_TRACED
 };
 static_assert(std::size(kTraced) <= TELEMETRY_MOST_FUNCTIONS);
+
+telemetry_function function_of(const Traced& traced) {
+  const Where& where = traced.where;
+  telemetry_function function{};
+  function.act = static_cast<telemetry_u8>(traced.act);
+  function.call = static_cast<telemetry_u8>(traced.call);
+  function.other_call = static_cast<telemetry_u8>(where.other_call);
+  function.kind_of_shape = static_cast<telemetry_u8>(where.kind_of_shape);
+  function.address = where.address;
+  function.size = where.size;
+  function.rows = where.rows;
+  function.shape = where.shape;
+  function.format = where.format;
+  function.device = where.device;
+  function.flags = where.flags;
+  function.kind = where.kind;
+  function.mask = where.mask;
+  return function;
+}
+
+/// Whether something is known only when the function returns.
+bool is_known_at_return(telemetry_act act) {
+  switch (act) {
+    case TELEMETRY_ALLOCATE:
+    case TELEMETRY_RETURN:
+    case TELEMETRY_REGISTER:
+    case TELEMETRY_NEW_CONTEXT:
+    case TELEMETRY_HEAPS:
+    case TELEMETRY_NEW_DEVICE:
+    case TELEMETRY_NEW_PART:
+    case TELEMETRY_LOOK_UP:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// What tells on which device a thread allocates.
+bool is_about_device(telemetry_act act) {
+  return act == TELEMETRY_NEW_CONTEXT || act == TELEMETRY_SET_CONTEXT || act == TELEMETRY_PUSH_CONTEXT ||
+         act == TELEMETRY_POP_CONTEXT;
+}
+
+/// Then a thread's device is known, and its contexts are switched at no cost.
+bool has_one_gpu() {
+  std::error_code error;
+  const std::filesystem::directory_iterator gpus("/proc/driver/nvidia/gpus", error);
+  return !error && std::distance(begin(gpus), end(gpus)) == 1;
+}
 
 Error kernel_error(std::string_view what, int error) {
   if (error == EPERM || error == EACCES)
@@ -110,11 +182,13 @@ Result<Tracer> Tracer::open(Take take) {
   state->leave = program("leave");
   state->targets = map("targets");
   state->lost = map("lost");
-  const int functions = map("functions");
+  const int functions = map("functions"), names = map("names");
   for (std::uint32_t i = 0; i < std::size(kTraced); ++i) {
-    const telemetry_function function = {static_cast<telemetry_u8>(kTraced[i].act),
-                                         static_cast<telemetry_u8>(kTraced[i].call), 0};
-    if (bpf_map_update_elem(functions, &i, &function, BPF_ANY) != 0)
+    const telemetry_function function = function_of(kTraced[i]);
+    char name[TELEMETRY_NAME_BYTES] = {};
+    std::strncpy(name, kTraced[i].name, sizeof name - 1);
+    if (bpf_map_update_elem(functions, &i, &function, BPF_ANY) != 0 ||
+        bpf_map_update_elem(names, name, &i, BPF_ANY) != 0)
       return fail(kernel_error("cannot name the functions to the tracer", errno));
   }
   for (const char* const name : {"forked", "executed", "ended"}) {
@@ -127,28 +201,42 @@ Result<Tracer> Tracer::open(Take take) {
   return Tracer(std::move(state));
 }
 
+/// Both probes of a function, at `offset` in the file (0: where its name is). False: the file does not have it.
+Result<bool> Tracer::attach_function(std::uint32_t index, const std::string& path, std::uint64_t offset) {
+  const Traced& traced = kTraced[index];
+  for (const bool is_return : {false, true}) {
+    if (is_return && !is_known_at_return(traced.act)) continue;
+    LIBBPF_OPTS(bpf_uprobe_opts, options);
+    if (offset == 0) options.func_name = traced.name;
+    options.bpf_cookie = index;
+    options.retprobe = is_return;
+    bpf_link* const link =
+        bpf_program__attach_uprobe_opts(is_return ? state_->leave : state_->enter, -1, path.c_str(), offset, &options);
+    if (link == nullptr) {
+      if (errno == ENOENT) return false;
+      return fail(kernel_error(fmt::format("cannot probe {} of {}", traced.name, path), errno));
+    }
+    state_->links.push_back(link);
+  }
+  return true;
+}
+
 Result<std::size_t> Tracer::attach(std::string_view name, const std::string& path) {
   std::size_t count = 0;
+  const bool needs_devices = !has_one_gpu();
   for (std::uint32_t i = 0; i < std::size(kTraced); ++i) {
-    if (!name.starts_with(kTraced[i].library)) continue;
-    const bool returns = kTraced[i].act <= TELEMETRY_REGISTER;
-    for (const bool is_return : {false, true}) {
-      if (is_return && !returns) continue;
-      LIBBPF_OPTS(bpf_uprobe_opts, options);
-      options.func_name = kTraced[i].name;
-      options.bpf_cookie = i;
-      options.retprobe = is_return;
-      bpf_link* const link =
-          bpf_program__attach_uprobe_opts(is_return ? state_->leave : state_->enter, -1, path.c_str(), 0, &options);
-      if (link == nullptr) {
-        if (errno == ENOENT) break;  // this version of the library does not have it
-        return fail(kernel_error(fmt::format("cannot probe {} of {}", kTraced[i].name, path), errno));
-      }
-      state_->links.push_back(link);
-      if (!is_return) ++count;
-    }
+    if (!name.starts_with(kTraced[i].library) || (is_about_device(kTraced[i].act) && !needs_devices)) continue;
+    const auto is_there = attach_function(i, path, 0);
+    if (!is_there) return fail(is_there.error());
+    if (*is_there) ++count;
   }
   return count;
+}
+
+Status Tracer::attach_found(std::uint64_t function, const std::string& path, std::uint64_t offset) {
+  if (function >= std::size(kTraced) || offset == 0) return {};
+  const auto done = attach_function(static_cast<std::uint32_t>(function), path, offset);
+  return done ? Status{} : fail(done.error());
 }
 
 Status Tracer::add_target(std::uint32_t pid, const telemetry_python& python) {

@@ -15,6 +15,16 @@ int cuMemAlloc_v2(unsigned long long* out, std::size_t bytes);
 int cuMemFree_v2(unsigned long long address);
 int cuMemAllocPitch_v2(unsigned long long* out, std::size_t* pitch, std::size_t width, std::size_t rows,
                        unsigned element);
+int cuArrayCreate_v2(unsigned long long* out, const void* shape);
+int cuArray3DCreate_v2(unsigned long long* out, const void* shape);
+int cuMipmappedArrayCreate(unsigned long long* out, const void* shape, unsigned levels);
+int cuArrayDestroy(unsigned long long array);
+int cuMemCreate(unsigned long long* out, std::size_t bytes, const void* where, unsigned long long flags);
+int cuCtxCreate_v2(unsigned long long* out, unsigned flags, int device);
+int cuDevicePrimaryCtxRetain(unsigned long long* out, int device);
+int cuCtxSetCurrent(unsigned long long context);
+int cuCtxPushCurrent_v2(unsigned long long context);
+int cuCtxPopCurrent_v2(unsigned long long* out);
 }
 
 namespace {
@@ -40,6 +50,45 @@ std::vector<unsigned long long> kept;
   keep(40);
 }
 
+[[gnu::noinline]] void make_arrays() {
+  constexpr int kFloat = 0x20, kByte = 0x01;
+  const struct {
+    std::size_t width, height;
+    int format;
+    unsigned channels;
+  } flat{1024, 512, kFloat, 2};  // 4 MiB
+  const struct {
+    std::size_t width, height, depth;
+    int format;
+    unsigned channels, flags;
+  } solid{128, 128, 64, kByte, 1, 0}, pyramid{1024, 1024, 0, kFloat, 1, 0};  // 1 MiB; 4 MiB, 1 MiB, 256 KiB
+  unsigned long long array = 0;
+  cuArrayCreate_v2(&array, &flat);
+  cuArray3DCreate_v2(&array, &solid);
+  cuMipmappedArrayCreate(&array, &pyramid, 3);
+  cuArrayCreate_v2(&array, &flat);
+  cuArrayDestroy(array);
+}
+
+constexpr std::size_t kTooLarge = std::size_t{1} << 41U;
+
+// What fails tells its device.
+void fail_on_devices() {
+  unsigned long long own = 0, primary = 0, popped = 0, address = 0;
+  cuDevicePrimaryCtxRetain(&primary, 3);
+  cuMemAlloc_v2(&address, kTooLarge);  // not known: device 0
+  cuCtxCreate_v2(&own, 0, 2);
+  cuMemAlloc_v2(&address, kTooLarge);
+  cuCtxPushCurrent_v2(primary);
+  cuMemAlloc_v2(&address, kTooLarge);
+  cuCtxPopCurrent_v2(&popped);
+  cuMemAlloc_v2(&address, kTooLarge);
+  cuCtxSetCurrent(primary);
+  cuMemAlloc_v2(&address, kTooLarge);
+  const int where[5] = {1, 0, 1, 5, 0};  // CUmemAllocationProp: a device, the fifth
+  cuMemCreate(&address, kTooLarge, where, 0);
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
@@ -62,7 +111,9 @@ int main(int, char** arguments) {
       std::size_t pitch = 0;
       cuMemAllocPitch_v2(&address, &pitch, 1000, 1024, 4);
     }
-    if (command == 'l') cuMemAlloc_v2(&kept.emplace_back(), std::size_t{1} << 41U);  // too large
+    if (command == 'l') cuMemAlloc_v2(&kept.emplace_back(), kTooLarge);
+    if (command == 'a') make_arrays();
+    if (command == 'c') fail_on_devices();
     if (command == 'f') {
       if (const pid_t child = fork(); child == 0) {
         keep(number);

@@ -2,16 +2,14 @@
 
 Needs the right to load BPF programs (root); is skipped without it, with the reason.
 """
-import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
-import tempfile
-import unittest
 
-from programs import Program, is_probed, line_of, pythons, stays_probed
+from programs import Program, Traced, is_probed, line_of, main, pythons, stays_probed
 
 BINARY, KEEPER, LIBRARY = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
 del sys.argv[1:4]
@@ -19,42 +17,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
 
 
-class Live(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.trace = self.folder / "live.trace"
-
-    def start(self, *command):
-        program = Program(*command)
-        self.addCleanup(program.end)
-        return program
-
-    def attach(self, *options):
-        tracer = subprocess.Popen([BINARY, "trace", "live", "--output", self.trace, *map(str, options)],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
-        self.addCleanup(tracer.communicate)
-        self.addCleanup(tracer.kill)
-        first = tracer.stdout.readline()
-        if not first.startswith("tracing "):
-            self.fail(f"{first}{tracer.communicate()[1]}")
-        return tracer
-
-    def detach(self, tracer):
-        tracer.send_signal(signal.SIGINT)
-        out, err = tracer.communicate(timeout=60)
-        self.assertEqual(err, "")
-        report = subprocess.run([BINARY, "trace", "report", "--format", "json", self.trace], capture_output=True, text=True, timeout=60)
-        report = json.loads(report.stdout)
-        self.processes = report["verdict"]["processes"]
-        self.live_bytes = sum(process["live_bytes"] for process in self.processes)
-        return tracer.returncode, out, report
-
-    def traced(self, program, *commands, options=None):
-        tracer = self.attach(*(options or ("--pid", program.process.pid)))
-        program.do(*commands)
-        return self.detach(tracer)
+class Live(Traced):
+    binary = BINARY
 
     def test_names_the_line_that_keeps_and_counts_each_byte(self):
         program = self.start(KEEPER)
@@ -79,6 +43,18 @@ class Live(unittest.TestCase):
         program = self.start(KEEPER)
         _, _, report = self.traced(program, "p", "l", "p")
         self.assertEqual(self.live_bytes, 2 * 1024 * 1024)
+
+    def test_counts_arrays_by_their_shape(self):
+        program = self.start(KEEPER)
+        _, _, report = self.traced(program, "a")
+        held = sorted((site["call"], site["live_bytes"] / MIB) for site in report["sites"])
+        self.assertEqual(held, [("cuArrayCreate", 1), ("cuArrayCreate", 4), ("cuMipmappedArrayCreate", 5.25)])
+
+    def test_tells_the_device_of_a_context(self):
+        program = self.start(KEEPER)
+        self.traced(program, "c")
+        done = subprocess.run([BINARY, "trace", "oom", "--format", "json", self.trace], capture_output=True, text=True, timeout=60)
+        self.assertEqual(re.findall(r'"device":"?(?:device )?(\d+)', done.stdout), ["0", "2", "3", "2", "3", "5"], done.stdout + done.stderr)
 
     def test_reads_a_deep_stack_and_other_threads(self):
         program = self.start(KEEPER)
@@ -162,9 +138,4 @@ class Live(unittest.TestCase):
             self.assertIn(words, done.stderr)
 
 
-if __name__ == "__main__":
-    probe = subprocess.run([BINARY, "trace", "live", "--seconds", "0s", "--all", "--output", "/dev/null"], capture_output=True, text=True)
-    if "not permitted" in probe.stderr or "cannot" in probe.stderr:
-        print(f"skipped: {probe.stderr.strip()}")
-        sys.exit(77)
-    unittest.main()
+main(BINARY)
