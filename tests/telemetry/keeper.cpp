@@ -70,23 +70,20 @@ std::vector<unsigned long long> kept;
   cuArrayDestroy(array);
 }
 
-constexpr std::size_t kTooLarge = std::size_t{1} << 41U;
-
-// What fails tells its device.
-void fail_on_devices() {
+void allocate_on_devices() {
   unsigned long long own = 0, primary = 0, popped = 0, address = 0;
   cuDevicePrimaryCtxRetain(&primary, 3);
-  cuMemAlloc_v2(&address, kTooLarge);  // not known: device 0
+  allocate(1 << 20);  // not known: device 0
   cuCtxCreate_v2(&own, 0, 2);
-  cuMemAlloc_v2(&address, kTooLarge);
+  allocate(2 << 20);
   cuCtxPushCurrent_v2(primary);
-  cuMemAlloc_v2(&address, kTooLarge);
+  allocate(3 << 20);
   cuCtxPopCurrent_v2(&popped);
-  cuMemAlloc_v2(&address, kTooLarge);
+  allocate(4 << 20);
   cuCtxSetCurrent(primary);
-  cuMemAlloc_v2(&address, kTooLarge);
-  const int where[5] = {1, 0, 1, 5, 0};  // CUmemAllocationProp: a device, the fifth
-  cuMemCreate(&address, kTooLarge, where, 0);
+  allocate(5 << 20);
+  const int where[5] = {1, 0, 1, 5, 0};  // CUmemAllocationProp: device 5
+  cuMemCreate(&address, 6 << 20, where, 0);
 }
 
 }  // namespace
@@ -111,9 +108,9 @@ int main(int, char** arguments) {
       std::size_t pitch = 0;
       cuMemAllocPitch_v2(&address, &pitch, 1000, 1024, 4);
     }
-    if (command == 'l') cuMemAlloc_v2(&kept.emplace_back(), kTooLarge);
+    if (command == 'l') cuMemAlloc_v2(&kept.emplace_back(), std::size_t{1} << 41U);  // too large
     if (command == 'a') make_arrays();
-    if (command == 'c') fail_on_devices();
+    if (command == 'c') allocate_on_devices();
     if (command == 'f') {
       if (const pid_t child = fork(); child == 0) {
         keep(number);
