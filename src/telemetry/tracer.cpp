@@ -3,18 +3,23 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <system_error>
 #include <vector>
 
 #include "core/errno_words.hpp"
 #include "probe/wire.hpp"
+#include "telemetry/function_offsets.hpp"
+#include "telemetry/rights.hpp"
 
 // The BPF object, as the build compiled it (tracer.bpf.c).
 extern "C" const unsigned char vramtrack_tracer_begin[];
@@ -115,16 +120,49 @@ bool has_one_gpu() {
   return !error && std::distance(begin(gpus), end(gpus)) == 1;
 }
 
+/// With what is known to hinder it.
 Error kernel_error(std::string_view what, int error) {
+  const std::vector<std::string> known = hindrances(TracingRights::of_this_process());
+  const std::string why = known.empty() ? "" : fmt::format(": {}", fmt::join(known, "; "));
   if (error == EPERM || error == EACCES)
     return {fmt::format(
-        "{}: not permitted. Run it as root, or grant the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; "
+        "{}: not permitted{}. Run it as root, or grant the capabilities CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE; "
         "a container needs hostPID besides",
-        what)};
+        what, why)};
   return {
-      fmt::format("{}: {}. Tracing running programs needs Linux 5.15 or newer with BPF, uprobes and BTF "
+      fmt::format("{}: {}{}. Tracing running programs needs Linux 5.15 or newer with BPF, uprobes and BTF "
                   "(/sys/kernel/btf/vmlinux)",
-                  what, errno_words(error))};
+                  what, errno_words(error), why)};
+}
+
+/// BPF_TRACE_UPROBE_MULTI of linux/bpf.h, which older headers lack, and what bpf(BPF_LINK_CREATE) takes for it.
+constexpr auto kUprobeMulti = static_cast<bpf_attach_type>(48);
+struct MultiLink {
+  std::uint32_t program, target = 0, attach_type = kUprobeMulti, link_flags = 0;
+  std::uint64_t path, offsets, reference_counts = 0, cookies;
+  std::uint32_t count, flags, pid = 0, reserved = 0;
+};
+
+/// One link of a program to all places; -1: errno says why not.
+int link_all(int program, const std::string& path, const std::vector<std::uint64_t>& offsets,
+             const std::vector<std::uint64_t>& cookies, bool is_return) {
+  const auto address = [](const auto* data) { return reinterpret_cast<std::uint64_t>(data); };
+  const MultiLink link{.program = static_cast<std::uint32_t>(program),
+                       .path = address(path.c_str()),
+                       .offsets = address(offsets.data()),
+                       .cookies = address(cookies.data()),
+                       .count = static_cast<std::uint32_t>(offsets.size()),
+                       .flags = is_return ? 1U : 0};
+  constexpr long kLinkCreate = BPF_LINK_CREATE;
+  return static_cast<int>(::syscall(SYS_bpf, kLinkCreate, &link, sizeof link));
+}
+
+/// A kernel that has such links looks at the path first, and takes no folder.
+bool can_link_all(const bpf_object* object) {
+  const int program = bpf_program__fd(bpf_object__find_program_by_name(object, "enter"));
+  const int link = link_all(program, "/", {0}, {0}, false);
+  if (link >= 0) ::close(link);
+  return link < 0 && errno == EBADF;
 }
 
 int print_nothing(enum libbpf_print_level, const char*, va_list) {
@@ -143,12 +181,15 @@ struct Tracer::State {
   Take take;
   bpf_object* object = nullptr;
   ring_buffer* ring = nullptr;
+  bool is_multi = false;
   std::vector<bpf_link*> links;
+  std::vector<int> multi_links;
   bpf_program *enter = nullptr, *leave = nullptr;
   int targets = -1, lost = -1;
 
   explicit State(Take taker) : take(std::move(taker)) {}
   ~State() {
+    for (const int link : multi_links) ::close(link);
     for (bpf_link* const link : links) bpf_link__destroy(link);
     if (ring != nullptr) ring_buffer__free(ring);
     if (object != nullptr) bpf_object__close(object);
@@ -170,12 +211,26 @@ Tracer::~Tracer() = default;
 
 Result<Tracer> Tracer::open(Take take) {
   libbpf_set_print(print_nothing);
+  // It would be loaded, and name processes by numbers that are others here.
+  if (!TracingRights::of_this_process().is_first_pid_namespace)
+    return fail(kernel_error("cannot trace programs from within this container", EPERM));
   auto state = std::make_unique<State>(std::move(take));
   const auto bytes = static_cast<std::size_t>(vramtrack_tracer_end - vramtrack_tracer_begin);
-  state->object = bpf_object__open_mem(vramtrack_tracer_begin, bytes, nullptr);
-  if (state->object == nullptr) return fail(kernel_error("cannot read the tracer's BPF programs", errno));
-  if (const int error = bpf_object__load(state->object); error != 0)
-    return fail(kernel_error("cannot load the tracer into the kernel", -error));
+  // One link for all functions of a library, from Linux 6.6 on: it needs less time, and not CAP_SYS_ADMIN.
+  int error = 0;
+  for (const bool is_multi : {true, false}) {
+    if (state->object != nullptr) bpf_object__close(state->object);
+    state->object = bpf_object__open_mem(vramtrack_tracer_begin, bytes, nullptr);
+    if (state->object == nullptr) return fail(kernel_error("cannot read the tracer's BPF programs", errno));
+    for (const char* const name : {"enter", "leave"})
+      if (is_multi)
+        bpf_program__set_expected_attach_type(bpf_object__find_program_by_name(state->object, name), kUprobeMulti);
+    state->is_multi = is_multi;
+    error = bpf_object__load(state->object);
+    if (error == 0 && is_multi && !can_link_all(state->object)) continue;
+    break;
+  }
+  if (error != 0) return fail(kernel_error("cannot load the tracer into the kernel", -error));
   const auto program = [&](const char* name) { return bpf_object__find_program_by_name(state->object, name); };
   const auto map = [&](const char* name) { return bpf_object__find_map_fd_by_name(state->object, name); };
   state->enter = program("enter");
@@ -201,42 +256,54 @@ Result<Tracer> Tracer::open(Take take) {
   return Tracer(std::move(state));
 }
 
-/// Both probes of a function, at `offset` in the file (0: where its name is). False: the file does not have it.
-Result<bool> Tracer::attach_function(std::uint32_t index, const std::string& path, std::uint64_t offset) {
-  const Traced& traced = kTraced[index];
+/// Probes functions where they lie in the file.
+Status Tracer::probe(const std::string& path, const std::vector<Place>& places) {
   for (const bool is_return : {false, true}) {
-    if (is_return && !is_known_at_return(traced.act)) continue;
-    LIBBPF_OPTS(bpf_uprobe_opts, options);
-    if (offset == 0) options.func_name = traced.name;
-    options.bpf_cookie = index;
-    options.retprobe = is_return;
-    bpf_link* const link =
-        bpf_program__attach_uprobe_opts(is_return ? state_->leave : state_->enter, -1, path.c_str(), offset, &options);
-    if (link == nullptr) {
-      if (errno == ENOENT) return false;
-      return fail(kernel_error(fmt::format("cannot probe {} of {}", traced.name, path), errno));
+    std::vector<std::uint64_t> offsets, cookies;
+    for (const Place& place : places) {
+      if (is_return && !is_known_at_return(kTraced[place.function].act)) continue;
+      offsets.push_back(place.offset);
+      cookies.push_back(place.function);
     }
-    state_->links.push_back(link);
+    if (offsets.empty()) continue;
+    const bpf_program* const program = is_return ? state_->leave : state_->enter;
+    if (state_->is_multi) {
+      const int link = link_all(bpf_program__fd(program), path, offsets, cookies, is_return);
+      if (link < 0) return fail(kernel_error("cannot probe " + path, errno));
+      state_->multi_links.push_back(link);
+      continue;
+    }
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      LIBBPF_OPTS(bpf_uprobe_opts, options);
+      options.bpf_cookie = cookies[i];
+      options.retprobe = is_return;
+      bpf_link* const link = bpf_program__attach_uprobe_opts(program, -1, path.c_str(), offsets[i], &options);
+      if (link == nullptr)
+        return fail(kernel_error(fmt::format("cannot probe {} of {}", kTraced[cookies[i]].name, path), errno));
+      state_->links.push_back(link);
+    }
   }
-  return true;
+  return {};
 }
 
 Result<std::size_t> Tracer::attach(std::string_view name, const std::string& path) {
-  std::size_t count = 0;
   const bool needs_devices = !has_one_gpu();
-  for (std::uint32_t i = 0; i < std::size(kTraced); ++i) {
-    if (!name.starts_with(kTraced[i].library) || (is_about_device(kTraced[i].act) && !needs_devices)) continue;
-    const auto is_there = attach_function(i, path, 0);
-    if (!is_there) return fail(is_there.error());
-    if (*is_there) ++count;
-  }
-  return count;
+  std::set<std::string_view> wanted;
+  for (const Traced& traced : kTraced)
+    if (name.starts_with(traced.library) && (needs_devices || !is_about_device(traced.act))) wanted.insert(traced.name);
+  const auto offsets = function_offsets(path, wanted);
+  if (!offsets) return fail(offsets.error());
+  std::vector<Place> places;
+  for (std::uint32_t i = 0; i < std::size(kTraced); ++i)
+    if (const auto at = offsets->find(kTraced[i].name); name.starts_with(kTraced[i].library) && at != offsets->end())
+      places.push_back({i, at->second});
+  if (const Status done = probe(path, places); !done) return fail(done.error());
+  return places.size();
 }
 
 Status Tracer::attach_found(std::uint64_t function, const std::string& path, std::uint64_t offset) {
   if (function >= std::size(kTraced) || offset == 0) return {};
-  const auto done = attach_function(static_cast<std::uint32_t>(function), path, offset);
-  return done ? Status{} : fail(done.error());
+  return probe(path, {{static_cast<std::uint32_t>(function), offset}});
 }
 
 Status Tracer::add_target(std::uint32_t pid, const telemetry_python& python) {

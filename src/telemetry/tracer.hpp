@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 #include "telemetry/events.h"
@@ -49,7 +50,11 @@ class Tracer {
  private:
   struct State;
   explicit Tracer(std::unique_ptr<State> state);
-  Result<bool> attach_function(std::uint32_t index, const std::string& path, std::uint64_t offset);
+  struct Place {
+    std::uint32_t function;
+    std::uint64_t offset;
+  };
+  Status probe(const std::string& path, const std::vector<Place>& places);
   std::unique_ptr<State> state_;
 };
 

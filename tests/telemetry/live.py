@@ -133,6 +133,32 @@ class Live(Traced):
             self.assertIn(f"wrote {name}\n", tracer.communicate(timeout=60)[0])
             (self.folder / name).unlink()
 
+    def with_rights(self, *capabilities):
+        """What starts a program as another user with these capabilities alone."""
+        some = ",".join(["-all", *(f"+{each}" for each in capabilities)])
+        return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=" + some, "--ambient-caps=" + some, "--bounding-set=" + some]
+
+    def test_three_capabilities_suffice(self):
+        program = self.start(KEEPER)
+        self.folder.chmod(0o777)
+        self.before = self.with_rights("bpf", "perfmon", "sys_ptrace")
+        _, _, report = self.traced(program, "k3", "u3")
+        self.assertEqual(self.live_bytes, 3 * MIB)
+        self.assertRegex(report["sites"][0]["site"], r"keeper\.cpp:\d+ .*allocate")
+
+    def test_each_missing_right_is_named(self):
+        def tried(*command):
+            return subprocess.run([*command, BINARY, "trace", "live", "--all", "--seconds", "1s", "--output", "/dev/null"], capture_output=True, text=True, timeout=60)
+        for capabilities, words in ((("perfmon", "sys_ptrace"), "CAP_BPF is missing"), (("bpf", "sys_ptrace"), "CAP_PERFMON is missing")):
+            done = tried(*self.with_rights(*capabilities))
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, f"not permitted.*{words}")
+        done = tried("unshare", "--pid", "--fork", "--mount-proc")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("start it with hostPID: true or --pid=host", done.stderr)
+        done = subprocess.run([*self.with_rights("bpf", "perfmon"), BINARY, "doctor"], capture_output=True, text=True, timeout=60)
+        self.assertRegex(done.stdout, r"(?m)^note +tracing +.*CAP_SYS_PTRACE is missing")
+
     def test_says_what_is_wrong(self):
         for options, words in ((("--pid", "0"), "expected the number of a process"), (("--pid", "4194304"), "no such process"), (("--user", "nobody-at-all"), "there is no user 'nobody-at-all' here"), ((), "name what to trace")):
             done = subprocess.run([BINARY, "trace", "live", "--output", self.trace, *options], capture_output=True, text=True, timeout=60)

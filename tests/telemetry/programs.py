@@ -79,6 +79,7 @@ class Traced(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.trace = self.folder / "live.trace"
+        self.before = []  # a command that starts the tracer
 
     def start(self, *command, **how):
         program = Program(*command, **how)
@@ -86,7 +87,7 @@ class Traced(unittest.TestCase):
         return program
 
     def attach(self, *options):
-        tracer = subprocess.Popen([self.binary, "trace", "live", "--output", self.trace, *map(str, options)],
+        tracer = subprocess.Popen([*self.before, self.binary, "trace", "live", "--output", self.trace, *map(str, options)],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
         self.addCleanup(tracer.communicate)
         self.addCleanup(tracer.kill)
@@ -113,7 +114,7 @@ class Traced(unittest.TestCase):
 
 def main(binary):
     """Runs the tests, where programs can be traced."""
-    probe = subprocess.run([binary, "trace", "live", "--seconds", "0s", "--all", "--output", "/dev/null"], capture_output=True, text=True)
+    probe = subprocess.run([binary, "trace", "live", "--seconds", "0.1s", "--all", "--output", "/dev/null"], capture_output=True, text=True)
     if "not permitted" in probe.stderr or "cannot" in probe.stderr:
         print(f"skipped: {probe.stderr.strip()}")
         sys.exit(77)
