@@ -23,6 +23,7 @@ def line_of(source, name):
 class Program:
     def __init__(self, *command, **how):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **how)
+        self.pid = self.process.pid
         assert self.process.stdout.readline() == "ready\n"
 
     def ask(self, command):
@@ -42,7 +43,7 @@ class Program:
 
 
 def is_probed_at(program, address):
-    with open(f"/proc/{program.process.pid}/mem", "rb") as memory:
+    with open(f"/proc/{program.pid}/mem", "rb") as memory:
         memory.seek(address)
         return memory.read(1) == b"\xcc"
 
@@ -51,7 +52,7 @@ def is_probed(program, library):
     """Whether cuMemAlloc_v2 is, in the program's memory."""
     symbols = subprocess.run(["readelf", "-W", "--dyn-syms", library], capture_output=True, text=True, check=True).stdout
     offset = next(int(line.split()[1], 16) for line in symbols.splitlines() if line.endswith(" cuMemAlloc_v2"))
-    maps = pathlib.Path(f"/proc/{program.process.pid}/maps").read_text()
+    maps = pathlib.Path(f"/proc/{program.pid}/maps").read_text()
     base = next(int(line.split("-")[0], 16) for line in maps.splitlines() if line.endswith(str(library)))
     return is_probed_at(program, base + offset)
 
