@@ -23,6 +23,7 @@ install(FILES contrib/completions/vramtrack.fish DESTINATION ${CMAKE_INSTALL_DAT
 install(FILES contrib/systemd/vramtrack.service contrib/systemd/vramtrack-agent.service DESTINATION lib/systemd/system)
 install(FILES contrib/sysusers/vramtrack.conf DESTINATION lib/sysusers.d)
 install(DIRECTORY contrib/prometheus contrib/grafana contrib/kubernetes DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(FILES contrib/systemd/telemetry.conf DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/systemd)
 install(DIRECTORY contrib/slurm DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples USE_SOURCE_PERMISSIONS)
 install(FILES docs/openapi.yaml DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
 

@@ -1,5 +1,6 @@
 // doctor: what was found on this machine, what is missing, and what to do about it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
@@ -22,6 +23,7 @@
 #include "source/source.hpp"
 #include "store/store.hpp"
 #ifdef VRAMTRACK_HAS_TELEMETRY
+#include "telemetry/rights.hpp"
 #include "telemetry/tracer.hpp"
 #endif
 
@@ -251,7 +253,12 @@ bool check_agent(Checkup& checkup, const AgentConfig& config) {
 void check_tracing(Checkup& checkup, bool is_wanted) {
 #ifdef VRAMTRACK_HAS_TELEMETRY
   const auto tracer = telemetry::Tracer::open([](const telemetry_event&, std::size_t) {});
-  if (tracer)
+  const std::vector<std::string> limits = telemetry::limitations(telemetry::TracingRights::of_this_process());
+  if (tracer && !limits.empty())
+    checkup.say(Health::note, "tracing",
+                fmt::format("programs that run already can be traced, but {}", fmt::join(limits, "; ")),
+                "run it as root, or grant the capability");
+  else if (tracer)
     checkup.say(Health::ok, "tracing",
                 is_wanted ? "programs that run already can be traced; watch and agent do (telemetry.enabled)"
                           : "programs that run already can be traced ('vramtrack trace live', telemetry.enabled)");

@@ -184,9 +184,10 @@ int run_live(const LiveOptions& options, Console& console) {
       block.erase();
       for (const std::string& warning : (*recording)->take_warnings()) console.warn(warning);
       if (is_first && !(*recording)->has_target())
-        console.write(fmt::format(
-            "waiting for {} that uses a GPU library that can be traced (CUDA's driver, HIP, PyTorch); Ctrl-C ends it\n",
-            wanted_words(options)));
+        console.write(
+            fmt::format("waiting for {} that uses a GPU library that can be traced (CUDA's driver, HIP, OpenCL, "
+                        "Vulkan, Level Zero, PyTorch); Ctrl-C ends it\n",
+                        wanted_words(options)));
       is_first = false;
       if (!had_target && (*recording)->running() > 0) {
         had_target = true;
@@ -205,9 +206,9 @@ int run_live(const LiveOptions& options, Console& console) {
   block.erase();
   if (Status written = (*recording)->finish(); !written) return trace_failed(console, written.error());
   if (!(*recording)->has_target())
-    return trace_failed(
-        console, {"no process that was named uses a GPU library that can be traced (CUDA's driver, HIP, PyTorch); "
-                  "'vramtrack doctor' says what is found here"});
+    return trace_failed(console, {"no process that was named uses a GPU library that can be traced (CUDA's driver, "
+                                  "HIP, OpenCL, Vulkan, Level Zero, PyTorch); "
+                                  "'vramtrack doctor' says what is found here"});
   const std::uint64_t lost = (*recording)->lost();
   recording->reset();  // the probes are gone before the report is made
   if (lost > 0)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "probe/image_bytes.hpp"
 #include "probe/opencl_device.hpp"
 #include "probe/recorder.hpp"
 #include "probe/table.hpp"
@@ -97,60 +98,16 @@ cl_mem create_within(cl_mem parent, Create create) {
   return hook.passes() ? create() : created_within(create(), parent);
 }
 
-std::uint64_t element_bytes(const cl_image_format& format) {
-  std::uint64_t channels = 4;
-  switch (format.image_channel_order) {
-    case CL_R:
-    case CL_A:
-    case CL_INTENSITY:
-    case CL_LUMINANCE:
-    case CL_DEPTH:
-      channels = 1;
-      break;
-    case CL_RG:
-    case CL_RA:
-    case CL_Rx:
-      channels = 2;
-      break;
-    case CL_RGB:
-    case CL_RGx:
-    case CL_sRGB:
-      channels = 3;
-      break;
-    default:
-      break;
-  }
-  switch (format.image_channel_data_type) {
-    case CL_SNORM_INT8:
-    case CL_UNORM_INT8:
-    case CL_SIGNED_INT8:
-    case CL_UNSIGNED_INT8:
-      return channels;
-    case CL_SIGNED_INT32:
-    case CL_UNSIGNED_INT32:
-    case CL_FLOAT:
-      return channels * 4;
-    case CL_UNORM_SHORT_565:
-    case CL_UNORM_SHORT_555:
-      return 2;
-    case CL_UNORM_INT_101010:
-    case CL_UNORM_INT_101010_2:
-      return 4;
-    default:
-      return channels * 2;
-  }
-}
-
 /// Before the driver says: what the elements alone take.
-std::uint64_t image_bytes(const cl_image_format* format, const cl_image_desc* shape) {
+std::uint64_t bytes_of_image(const cl_image_format* format, const cl_image_desc* shape) {
   if (format == nullptr || shape == nullptr) return 0;
-  const auto at_least_1 = [](std::size_t n) { return static_cast<std::uint64_t>(std::max<std::size_t>(n, 1)); };
-  const bool is_array =
-      shape->image_type == CL_MEM_OBJECT_IMAGE1D_ARRAY || shape->image_type == CL_MEM_OBJECT_IMAGE2D_ARRAY;
-  const bool has_rows = shape->image_type != CL_MEM_OBJECT_IMAGE1D && shape->image_type != CL_MEM_OBJECT_IMAGE1D_ARRAY;
-  return element_bytes(*format) * at_least_1(shape->image_width) * (has_rows ? at_least_1(shape->image_height) : 1) *
-         (shape->image_type == CL_MEM_OBJECT_IMAGE3D ? at_least_1(shape->image_depth) : 1) *
-         (is_array ? at_least_1(shape->image_array_size) : 1);
+  return image_bytes({format->image_channel_order, format->image_channel_data_type}, {shape->image_type,
+                                                                                      shape->image_width,
+                                                                                      shape->image_height,
+                                                                                      shape->image_depth,
+                                                                                      shape->image_array_size,
+                                                                                      {},
+                                                                                      nullptr});
 }
 
 bool is_host(cl_mem_flags flags) {
@@ -168,7 +125,7 @@ cl_mem create_any_image(const Next& next, cl_context context, cl_mem_flags flags
                         const cl_image_desc* shape, cl_int* error, Create create) {
   if (shape != nullptr && shape->mem_object != nullptr)
     return create_within(shape->mem_object, [&] { return create(error); });
-  return create_object(next, image_call(flags), context, image_bytes(format, shape), false, error, create);
+  return create_object(next, image_call(flags), context, bytes_of_image(format, shape), false, error, create);
 }
 
 cl_image_desc shape_of(cl_mem_object_type type, std::size_t width, std::size_t height, std::size_t depth) {

@@ -23,23 +23,62 @@ enum {
   TELEMETRY_STACK_PIECE = 2 << 10,  /* read in pieces: the stack may end within the last one */
   TELEMETRY_REGISTERS = 17,         /* DWARF order of x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15 rip */
   TELEMETRY_KEYS = 32,              /* of pthread_getspecific() that lie in the thread's descriptor */
-  TELEMETRY_MOST_FUNCTIONS = 128
+  TELEMETRY_MOST_FUNCTIONS = 128,
+  TELEMETRY_SHAPE_WORDS = 10,
+  TELEMETRY_NAME_BYTES = 32,  /* of a function that is looked up */
+  TELEMETRY_MOST_CONTEXTS = 8 /* of a thread, one pushed on the other */
 };
 
-/* What a probed function does with memory. */
+/* What a probed function does. */
 enum telemetry_act {
-  TELEMETRY_ALLOCATE = 0, /* argument 2 is the size; the address is stored where argument 1 points */
-  TELEMETRY_PITCH = 1,    /* the pitch is stored where argument 2 points; argument 4 is the number of rows */
-  TELEMETRY_REGISTER = 2, /* argument 1 is the address, argument 2 the size */
-  TELEMETRY_FREE = 3,     /* argument 1 is the address */
-  TELEMETRY_REPORT = 4    /* c10::reportMemoryUsageToProfiler: address, signed size, -, -, device */
+  TELEMETRY_ALLOCATE = 0, /* stores the address where `address` points, and returns 0 */
+  TELEMETRY_RETURN = 1,   /* returns the address */
+  TELEMETRY_REGISTER = 2, /* `address` is the address; returns 0 */
+  TELEMETRY_FREE = 3,     /* frees `address` */
+  TELEMETRY_FREE_ALL = 4, /* frees the `size` addresses of the array `address` */
+  TELEMETRY_RETAIN = 5,   /* `address` has one owner more */
+  TELEMETRY_RELEASE = 6,  /* one owner less: the last one frees it */
+  TELEMETRY_REPORT = 7,   /* c10::reportMemoryUsageToProfiler: address, signed size, -, -, device */
+  /* What tells of which device, or of which kind of memory, an allocation is. */
+  TELEMETRY_NEW_CONTEXT =
+      8, /* stores a context of `device` where `address` points; with `flags`: the thread's from now on */
+  TELEMETRY_SET_CONTEXT = 9,   /* `address` is the thread's context */
+  TELEMETRY_PUSH_CONTEXT = 10, /* likewise, until it is popped */
+  TELEMETRY_POP_CONTEXT = 11,
+  TELEMETRY_SET_DEVICE = 12, /* `device` is the thread's */
+  TELEMETRY_HEAPS = 13,      /* Vulkan: `address` is the physical device; stores its kinds of memory at `size` */
+  TELEMETRY_NEW_DEVICE = 14, /* Vulkan: of the physical device `size`; stored where `address` points */
+  TELEMETRY_NEW_PART = 15,   /* returns a part of `address`, which has one owner more until that is released */
+  TELEMETRY_LOOK_UP = 16     /* returns the function that is named where `address` points */
 };
+
+/* What `shape` points to, where a function is told no size. */
+enum telemetry_shape {
+  TELEMETRY_NO_SHAPE = 0,
+  TELEMETRY_ARRAY = 1,    /* CUDA_ARRAY_DESCRIPTOR */
+  TELEMETRY_ARRAY_3D = 2, /* CUDA_ARRAY3D_DESCRIPTOR; `size`: levels, 0: one */
+  TELEMETRY_IMAGE = 3     /* cl_image_desc, and `format` to cl_image_format */
+};
+
+/* Where a value is found when a function is called: the argument's number (0: nowhere, 7: the first that is passed on
+   the stack), TELEMETRY_AT: as 64 bits that it points to, TELEMETRY_AT_32: as 32, after so many bytes << 8. */
+typedef telemetry_u16 telemetry_place;
+enum { TELEMETRY_AT = 0x10, TELEMETRY_AT_32 = 0x20 };
 
 /* A function, as the attach cookie names it: its index. */
 struct telemetry_function {
   telemetry_u8 act;
-  telemetry_u8 call; /* probe::Call */
-  telemetry_u16 reserved;
+  telemetry_u8 call;          /* probe::Call */
+  telemetry_u8 other_call;    /* of memory of another kind: see `flags` and `kind`; 0: none */
+  telemetry_u8 kind_of_shape; /* telemetry_shape */
+  telemetry_place address;
+  telemetry_place size;
+  telemetry_place rows; /* where it is one: `size` points to where the bytes of a row are stored */
+  telemetry_place shape, format;
+  telemetry_place device;
+  telemetry_place flags; /* of another kind: where these and `mask` have a bit in common */
+  telemetry_place kind;  /* of another kind: where this bit is not among those of TELEMETRY_HEAPS of argument 1 */
+  telemetry_u32 mask;
 };
 
 /* How to walk the Python frames of a process: PythonLayout, and where a thread keeps its state. */
@@ -57,7 +96,8 @@ enum telemetry_kind {
   TELEMETRY_EVENT_FORK =
       4, /* tgid: the child; address: the parent's; bytes: when it began, ns since the machine started */
   TELEMETRY_EVENT_EXEC = 5,
-  TELEMETRY_EVENT_EXIT = 6
+  TELEMETRY_EVENT_EXIT = 6,
+  TELEMETRY_EVENT_FOUND = 7 /* address: where function `bytes` of the table lies, which the program looked up */
 };
 
 struct telemetry_frame {
@@ -75,8 +115,8 @@ struct telemetry_event {
   telemetry_u64 time_ns; /* CLOCK_MONOTONIC */
   telemetry_u64 address;
   telemetry_u64 bytes;
-  telemetry_u32 result; /* of TELEMETRY_EVENT_FAILED: the API's error */
-  telemetry_u16 device; /* of TELEMETRY_REPORT: type | index << 8 */
+  telemetry_u32 result; /* of TELEMETRY_EVENT_FAILED: the API's error; of TELEMETRY_EVENT_ALLOC: telemetry_shape */
+  telemetry_u16 device; /* type (c10::DeviceType; 0: not known) | index << 8 */
   telemetry_u16 frames; /* of Python */
 };
 
@@ -89,6 +129,7 @@ struct telemetry_stack_event {
   struct telemetry_event head;
   struct telemetry_frame frames[TELEMETRY_MOST_FRAMES];
   telemetry_u64 registers[TELEMETRY_REGISTERS];
+  telemetry_u64 shape[TELEMETRY_SHAPE_WORDS]; /* of arrays and images: the last is `format`'s */
   telemetry_u64 stack_bytes;
   telemetry_u8 stack[TELEMETRY_STACK_BYTES];
 };

@@ -9,12 +9,11 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
-#include "core/read_all.hpp"
 #include "host/process.hpp"
 #include "probe/wire.hpp"
+#include "telemetry/shapes.hpp"
 
 namespace vramtrack::telemetry {
 namespace {
@@ -26,12 +25,6 @@ std::int64_t realtime_us() {
 
 std::string_view base_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
-}
-
-std::vector<MappedFile> files_of(std::uint32_t pid) {
-  std::ifstream in(fmt::format("/proc/{}/maps", pid));
-  const auto text = in ? read_all(in) : std::nullopt;
-  return text ? executable_files(*text) : std::vector<MappedFile>{};
 }
 
 }  // namespace
@@ -97,9 +90,9 @@ bool Follower::look_at(std::uint32_t pid) {
     const std::string_view name = base_name(file.path);
     if (!is_traced_library(name)) continue;
     has_library = true;
-    const std::string path = fmt::format("/proc/{}/root{}", pid, file.path);
+    const std::string path = reach(pid, file);
     struct stat found {};
-    if (::stat(path.c_str(), &found) != 0) continue;  // replaced since it was mapped, or the process is gone
+    if (::stat(path.c_str(), &found) != 0) continue;  // the process is gone
     const auto [known, is_new] = libraries_.try_emplace({found.st_dev, found.st_ino}, true);
     if (!is_new) continue;
     if (const auto count = tracer_->attach(name, path); !count) {
@@ -125,6 +118,19 @@ bool Follower::look_at(std::uint32_t pid) {
   if (process->python) layout = process->python->layout();
   check(tracer_->add_target(pid, layout));
   return true;
+}
+
+/// A driver's function without a name in its file: a program has just looked it up, and calls it from now on.
+void Follower::probe_found(const telemetry_event& event) {
+  const std::vector<MappedFile> files = files_of(event.tgid);
+  const MappedFile* const file = file_at(files, event.address);
+  if (file == nullptr || is_traced_library(base_name(file->path))) return;  // probed by its name
+  const std::string path = reach(event.tgid, *file);
+  const std::uint64_t offset = event.address - file->begin + file->file_offset;
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0 || !found_.insert({found.st_dev, found.st_ino, offset}).second) return;
+  if (const Status done = tracer_->attach_found(event.bytes, path, offset); !done)
+    warnings_.push_back(done.error().message);
 }
 
 Status Follower::find_targets() {
@@ -163,7 +169,10 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
         const bool is_at_entry = static_cast<probe::Call>(event.call) == probe::Call::torch_block;
         const FollowedStack native{process.unwinder->unwind(whole, is_at_entry), whole.frames,
                                    std::min<std::size_t>(event.frames, TELEMETRY_MOST_FRAMES)};
-        return listener_.allocated(process, event, native);
+        telemetry_event head = event;
+        head.bytes = bytes_of(whole);
+        if (head.bytes == 0) return;
+        return listener_.allocated(process, head, native);
       }
       if (bytes >= sizeof(telemetry_python_event)) {
         stack.python = reinterpret_cast<const telemetry_python_event&>(event).frames;
@@ -174,6 +183,8 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
     case TELEMETRY_EVENT_FREE:
       if (event.address != 0) listener_.freed(process, event);
       return;
+    case TELEMETRY_EVENT_FOUND:
+      return probe_found(event);
     case TELEMETRY_EVENT_FAILED:
       return listener_.failed(process, event);
     case TELEMETRY_EVENT_EXIT:

@@ -8,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/result.hpp"
@@ -88,6 +90,7 @@ class Follower {
   FollowedProcess& keep(std::unique_ptr<FollowedProcess> process, const trace::ProbeProcess& known);
   void add_child(const telemetry_event& fork);
   bool look_at(std::uint32_t pid);
+  void probe_found(const telemetry_event& event);
   void check(const Status& status);
 
   Select select_;
@@ -97,7 +100,8 @@ class Follower {
   std::uint64_t next_number_ = 0;
   bool has_target_ = false;
   std::map<std::pair<std::uint64_t, std::uint64_t>, bool> libraries_;  ///< device and inode of those that are probed
-  std::map<std::uint32_t, Look> looked_;                               ///< by pid
+  std::set<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>> found_;  ///< device, inode, and where in the file
+  std::map<std::uint32_t, Look> looked_;                                     ///< by pid
   double most_wait_s_;
   std::vector<std::string> warnings_;
   Status failed_;

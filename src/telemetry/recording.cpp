@@ -93,12 +93,14 @@ std::uint32_t Recording::text(Process& process, std::string_view text) {
 
 void Recording::write_files(const FollowedProcess& from, Process& process) {
   if (process.files == from.unwinder->files()) return;
-  const std::string root = fmt::format("/proc/{}/root", from.known.pid);
   for (const MappedFile& file : from.unwinder->files()) {
     if (std::find(process.files.begin(), process.files.end(), file) != process.files.end()) continue;
-    const std::uint32_t path = text(process, file.path);
+    // Who reads the trace on this machine finds the file, also of another root, while that is there.
+    const std::string reached = reach(from.known.pid, file);
+    const std::string& place = reached.empty() ? file.path : reached;
+    const std::uint32_t path = text(process, place);
     write(process, {probe::head_of(Record::module, Call::none, 0, 0, path), file.file_offset, file.begin, file.length});
-    const trace::ProbeModule module{file.path, symbolize::build_id_of(root + file.path)};
+    const trace::ProbeModule module{place, symbolize::build_id_of(place)};
     check(live_.module(process.index, module));
     check(file_->write_module(process.index, module));
   }

@@ -1,7 +1,6 @@
 #include "telemetry/site_names.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -15,25 +14,8 @@ namespace {
 
 constexpr std::size_t kMostNameBytes = 256;
 
-const MappedFile* file_at(const std::vector<MappedFile>& files, std::uint64_t address) {
-  const auto at = std::find_if(files.begin(), files.end(), [&](const MappedFile& file) {
-    return address >= file.begin && address - file.begin < file.length;
-  });
-  return at == files.end() ? nullptr : &*at;
-}
-
 std::string_view base_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
-}
-
-/// How this process reaches a file of another one's: by its own path where that is the same file.
-std::string reach(std::uint32_t pid, const std::string& path) {
-  const std::string theirs = fmt::format("/proc/{}/root{}", pid, path);
-  struct stat here {
-  }, there{};
-  if (::stat(theirs.c_str(), &there) != 0) return path;
-  const bool is_same = ::stat(path.c_str(), &here) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
-  return is_same ? path : theirs;
 }
 
 std::uint64_t hash_of(const FollowedStack& stack) {
@@ -73,7 +55,7 @@ std::string SiteNames::native_words(const FollowedProcess& process, const std::v
     const MappedFile* const file = file_at(process.unwinder->files(), address);
     if (file == nullptr) continue;
     const std::uint64_t offset = address - file->begin + file->file_offset;
-    const auto names = native_->look_up(reach(process.known.pid, file->path), {}, offset);
+    const auto names = native_->look_up(reach(process.known.pid, *file), {}, offset);
     if (names.empty()) {
       const std::string words = fmt::format("{}+{:#x}", base_name(file->path), offset);
       if (own_.is_own_native(file->path, {})) return words;

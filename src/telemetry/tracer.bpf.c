@@ -30,7 +30,20 @@ struct task_struct {
 
 struct start {
   __u64 function;
-  __u64 out, size, rows, stack_pointer;
+  __u64 address, size, rows, shape, format, stack_pointer;
+  __u16 device;
+  __u8 call;
+};
+// What is known of a handle of a program: owners besides the first, a context's device, a device's kinds of memory.
+struct handle {
+  __u32 tgid;
+  __u32 act;
+  __u64 value;
+};
+// The contexts that a thread has pushed: their devices.
+struct contexts {
+  __u32 depth;
+  __u16 devices[TELEMETRY_MOST_CONTEXTS];
 };
 
 struct {
@@ -57,6 +70,25 @@ struct {
   __type(value, struct start);
 } starts SEC(".maps");
 struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 65536);
+  __type(key, struct handle);
+  __type(value, __u64);
+} handles SEC(".maps");
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 16384);
+  __type(key, __u64);
+  __type(value, struct contexts);
+} threads SEC(".maps");
+// The functions that programs look up by name.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, TELEMETRY_MOST_FUNCTIONS);
+  __type(key, char[TELEMETRY_NAME_BYTES]);
+  __type(value, __u32);
+} names SEC(".maps");
+struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
   __uint(max_entries, 1);
   __type(key, __u32);
@@ -78,6 +110,41 @@ static __always_inline __u64 load(__u64 at) {
 static __always_inline __u8 load_byte(__u64 at) {
   __u8 value = 0;
   bpf_probe_read_user(&value, sizeof value, (void*)at);
+  return value;
+}
+
+static __always_inline __u32 load_32(__u64 at) {
+  __u32 value = 0;
+  bpf_probe_read_user(&value, sizeof value, (void*)at);
+  return value;
+}
+
+static __always_inline __u64 argument(struct pt_regs* c, __u32 number) {
+  switch (number) {
+    case 1:
+      return c->rdi;
+    case 2:
+      return c->rsi;
+    case 3:
+      return c->rdx;
+    case 4:
+      return c->rcx;
+    case 5:
+      return c->r8;
+    case 6:
+      return c->r9;
+    case 7:
+      return load(c->rsp + 8);
+    default:
+      return 0;
+  }
+}
+
+// A function of its own for the verifier, which looks at it once.
+static __noinline __u64 value_at(struct pt_regs* c, telemetry_place place) {
+  const __u64 value = argument(c, place & 0xf);
+  if (place & TELEMETRY_AT) return load(value + (place >> 8));
+  if (place & TELEMETRY_AT_32) return load_32(value + (place >> 8));
   return value;
 }
 
@@ -143,7 +210,8 @@ static __always_inline __u32 walk(const struct telemetry_python* python, __u64 f
 }
 
 static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_python* python, __u64 id, __u32 call,
-                                      __u64 address, __u64 bytes, __u16 device, __u64 frame) {
+                                      __u64 address, __u64 bytes, __u16 device, __u64 frame, const struct start* s,
+                                      __u32 kind_of_shape) {
   struct telemetry_stack_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
   if (!e) {
     count_lost();
@@ -158,12 +226,23 @@ static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_
   __u64 registers[TELEMETRY_REGISTERS] = {c->rax, c->rdx, c->rcx, c->rbx, c->rsi, c->rdi, c->rbp, c->rsp, c->r8,
                                           c->r9,  c->r10, c->r11, c->r12, c->r13, c->r14, c->r15, c->rip};
   __builtin_memcpy(e->registers, registers, sizeof registers);
+  e->head.result = kind_of_shape;
+  if (kind_of_shape) {
+    bpf_probe_read_user(e->shape, sizeof e->shape - sizeof *e->shape, (void*)s->shape);  // zeros: it cannot be read
+    e->shape[TELEMETRY_SHAPE_WORDS - 1] = s->format ? load(s->format) : 0;
+  }
   e->stack_bytes = 0;
 #pragma unroll
   for (int i = 0; i < TELEMETRY_STACK_BYTES / TELEMETRY_STACK_PIECE; ++i) {
-    if (bpf_probe_read_user(e->stack + i * TELEMETRY_STACK_PIECE, TELEMETRY_STACK_PIECE,
-                            (void*)(c->rsp + i * TELEMETRY_STACK_PIECE)))
+    const __u64 at = c->rsp + i * TELEMETRY_STACK_PIECE;
+    if (bpf_probe_read_user(e->stack + i * TELEMETRY_STACK_PIECE, TELEMETRY_STACK_PIECE, (void*)at)) {
+      // The next page is not in memory, or not of the stack: up to its begin.
+      const __u64 rest = -at & 4095;
+      if (rest < TELEMETRY_STACK_PIECE &&
+          !bpf_probe_read_user(e->stack + i * TELEMETRY_STACK_PIECE, rest & (TELEMETRY_STACK_PIECE - 1), (void*)at))
+        e->stack_bytes += rest;
       break;
+    }
     e->stack_bytes = (i + 1) * TELEMETRY_STACK_PIECE;
   }
   bpf_ringbuf_submit(e, 0);
@@ -195,7 +274,7 @@ static __always_inline int report(struct pt_regs* c, struct telemetry_python* py
   if (bytes <= 0) return bare(TELEMETRY_EVENT_FREE, id, call, address, -bytes, 0, device);
   __u64 frame = innermost(python);
   // C++ threads and programs without Python have their native stack alone.
-  if (!frame) return with_stack(c, python, id, call, address, bytes, device, 0);
+  if (!frame) return with_stack(c, python, id, call, address, bytes, device, 0, 0, TELEMETRY_NO_SHAPE);
   struct telemetry_python_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
   if (!e) {
     count_lost();
@@ -211,6 +290,108 @@ static __always_inline int report(struct pt_regs* c, struct telemetry_python* py
   return 0;
 }
 
+static __always_inline void note(__u32 tgid, __u32 act, __u64 of, __u64 value) {
+  struct handle handle = {.tgid = tgid, .act = act, .value = of};
+  bpf_map_update_elem(&handles, &handle, &value, BPF_ANY);
+}
+
+static __always_inline __u64* noted(__u32 tgid, __u32 act, __u64 of) {
+  struct handle handle = {.tgid = tgid, .act = act, .value = of};
+  return bpf_map_lookup_elem(&handles, &handle);
+}
+
+static __always_inline void retain(__u32 tgid, __u64 address) {
+  __u64* owners = noted(tgid, TELEMETRY_RETAIN, address);
+  if (owners)
+    __sync_fetch_and_add(owners, 1);
+  else
+    note(tgid, TELEMETRY_RETAIN, address, 1);
+}
+
+// One owner less of what may have several: whether it was the last one.
+static __always_inline int is_last_release(__u32 tgid, __u64 address) {
+  struct handle handle = {.tgid = tgid, .act = TELEMETRY_RETAIN, .value = address};
+  __u64* owners = bpf_map_lookup_elem(&handles, &handle);
+  if (!owners) return 1;
+  if (*owners > 1)
+    __sync_fetch_and_add(owners, -1);
+  else
+    bpf_map_delete_elem(&handles, &handle);
+  return 0;
+}
+
+static __always_inline int release(__u64 id, __u32 call, __u64 address) {
+  const __u32 tgid = id >> 32;
+  if (!is_last_release(tgid, address)) return 0;
+  struct handle part = {.tgid = tgid, .act = TELEMETRY_NEW_PART, .value = address};
+  __u64* whole = bpf_map_lookup_elem(&handles, &part);
+  if (!whole) return bare(TELEMETRY_EVENT_FREE, id, call, address, 0, 0, 0);
+  address = *whole;
+  bpf_map_delete_elem(&handles, &part);
+  return is_last_release(tgid, address) ? bare(TELEMETRY_EVENT_FREE, id, call, address, 0, 0, 0) : 0;
+}
+
+// c10::DeviceType::CUDA
+#define DEVICE(index) ((__u16)(1 | (__u16)(index) << 8))
+
+static __always_inline void set_context(__u64 id, int push, __u16 device) {
+  struct contexts* known = bpf_map_lookup_elem(&threads, &id);
+  struct contexts contexts = {};
+  if (known) contexts = *known;
+  if (push) ++contexts.depth;
+  contexts.devices[contexts.depth % TELEMETRY_MOST_CONTEXTS] = device;
+  bpf_map_update_elem(&threads, &id, &contexts, BPF_ANY);
+}
+
+static __always_inline void pop_context(__u64 id) {
+  struct contexts* known = bpf_map_lookup_elem(&threads, &id);
+  if (known && known->depth) --known->depth;
+}
+
+static __always_inline __u16 current_device(__u64 id) {
+  struct contexts* known = bpf_map_lookup_elem(&threads, &id);
+  return known ? known->devices[known->depth % TELEMETRY_MOST_CONTEXTS] : 0;
+}
+
+static __always_inline __u16 device_of_context(__u32 tgid, __u64 context) {
+  __u64* device = noted(tgid, TELEMETRY_NEW_CONTEXT, context);
+  return device ? *device : 0;
+}
+
+// The bits of the kinds of memory that lie on the device itself.
+static __always_inline __u32 kinds_of(__u64 properties) {
+  const __u32 count = load_32(properties);
+  __u32 kinds = 0;
+  for (int i = 0; i < 32; ++i)
+    if (i < count && load_32(properties + 4 + i * 8) & 1) kinds |= 1U << i;  // VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
+  return kinds;
+}
+
+static __always_inline __u8 call_of(struct pt_regs* c, const struct telemetry_function* function, __u32 tgid) {
+  if (function->flags && value_at(c, function->flags) & function->mask) return function->other_call;
+  if (function->kind) {
+    __u64* kinds = noted(tgid, TELEMETRY_HEAPS, c->rdi);
+    if (kinds && !(*kinds >> (value_at(c, function->kind) & 31) & 1)) return function->other_call;
+  }
+  return function->call;
+}
+
+static __always_inline void begin(struct pt_regs* c, const struct telemetry_function* function, __u32 index, __u64 id) {
+  struct start* outer = bpf_map_lookup_elem(&starts, &id);
+  // One that lies below on the stack has returned, unseen (longjmp, an exception).
+  if (outer && outer->stack_pointer > c->rsp) return;
+  struct start s = {.function = index,
+                    .address = value_at(c, function->address),
+                    .size = value_at(c, function->size),
+                    .rows = value_at(c, function->rows),
+                    .shape = value_at(c, function->shape),
+                    .format = value_at(c, function->format),
+                    .stack_pointer = c->rsp,
+                    .device = function->device ? DEVICE(value_at(c, function->device)) : current_device(id),
+                    .call = call_of(c, function, id >> 32)};
+  bpf_map_update_elem(&starts, &id, &s, BPF_ANY);
+}
+
 SEC("uprobe") int enter(struct pt_regs* c) {
   __u64 id = bpf_get_current_pid_tgid();
   __u32 tgid = id >> 32;
@@ -219,19 +400,47 @@ SEC("uprobe") int enter(struct pt_regs* c) {
   __u32 index = bpf_get_attach_cookie(c);
   const struct telemetry_function* function = bpf_map_lookup_elem(&functions, &index);
   if (!function) return 0;
-  if (function->act == TELEMETRY_FREE) return bare(TELEMETRY_EVENT_FREE, id, function->call, PT_REGS_PARM1(c), 0, 0, 0);
   if (function->act == TELEMETRY_REPORT) return report(c, python, id, function->call);
-  struct start* outer = bpf_map_lookup_elem(&starts, &id);
-  // One that lies below on the stack has returned, unseen (longjmp, an exception).
-  if (outer && outer->stack_pointer > c->rsp) return 0;
-  struct start s = {
-      .function = index, .out = PT_REGS_PARM1(c), .size = PT_REGS_PARM2(c), .rows = 0, .stack_pointer = c->rsp};
-  if (function->act == TELEMETRY_PITCH) {
-    s.size = PT_REGS_PARM2(c);
-    s.rows = PT_REGS_PARM4(c);
+  const __u64 address = value_at(c, function->address);
+  switch (function->act) {
+    case TELEMETRY_RELEASE:
+      return release(id, function->call, address);
+    case TELEMETRY_FREE:
+      return bare(TELEMETRY_EVENT_FREE, id, function->call, address, 0, 0, 0);
+    case TELEMETRY_FREE_ALL: {
+      const __u64 count = value_at(c, function->size);
+      for (int i = 0; i < 16 && i < count; ++i)
+        bare(TELEMETRY_EVENT_FREE, id, function->call, load(address + i * 8), 0, 0, 0);
+      for (__u64 i = 16; i < 17 && i < count; ++i) count_lost();
+      return 0;
+    }
+    case TELEMETRY_RETAIN:
+      retain(tgid, address);
+      return 0;
+    case TELEMETRY_SET_CONTEXT:
+      set_context(id, 0, device_of_context(tgid, address));
+      return 0;
+    case TELEMETRY_PUSH_CONTEXT:
+      set_context(id, 1, device_of_context(tgid, address));
+      return 0;
+    case TELEMETRY_POP_CONTEXT:
+      pop_context(id);
+      return 0;
+    case TELEMETRY_SET_DEVICE:
+      set_context(id, 0, DEVICE(value_at(c, function->device)));
+      return 0;
+    default:
+      begin(c, function, index, id);
+      return 0;
   }
-  bpf_map_update_elem(&starts, &id, &s, BPF_ANY);
-  return 0;
+}
+
+// The program will call the function at its address from now on, and not by its name.
+static __always_inline int found(__u64 id, __u64 name, __u64 address) {
+  char text[TELEMETRY_NAME_BYTES] = {};
+  if (!address || bpf_probe_read_user_str(text, sizeof text, (void*)name) < 0) return 0;
+  __u32* index = bpf_map_lookup_elem(&names, text);
+  return index ? bare(TELEMETRY_EVENT_FOUND, id, 0, address, *index, 0, 0) : 0;
 }
 
 SEC("uretprobe") int leave(struct pt_regs* c) {
@@ -247,12 +456,43 @@ SEC("uretprobe") int leave(struct pt_regs* c) {
   bpf_map_delete_elem(&starts, &id);
   const struct telemetry_function* function = bpf_map_lookup_elem(&functions, &index);
   if (!function) return 0;
-  __u64 address = s.out, bytes = s.size;
+  __u64 address = s.address, bytes = s.size;
   __u32 result = PT_REGS_RC(c);
-  if (function->act == TELEMETRY_PITCH) bytes = result ? 0 : load(s.size) * s.rows;
-  if (result) return bare(TELEMETRY_EVENT_FAILED, id, function->call, 0, bytes, result, 0);
-  if (function->act != TELEMETRY_REGISTER) address = load(s.out);
-  return with_stack(c, python, id, function->call, address, bytes, 0, innermost(python));
+  switch (function->act) {
+    case TELEMETRY_NEW_CONTEXT: {
+      if (result) return 0;
+      note(tgid, TELEMETRY_NEW_CONTEXT, load(address), s.device);
+      if (function->mask) set_context(id, 1, s.device);
+      return 0;
+    }
+    case TELEMETRY_HEAPS:
+      note(tgid, TELEMETRY_HEAPS, address, kinds_of(bytes + function->mask));
+      return 0;
+    case TELEMETRY_NEW_DEVICE: {
+      __u64* kinds = noted(tgid, TELEMETRY_HEAPS, bytes);
+      if (!result && kinds) note(tgid, TELEMETRY_HEAPS, load(address), *kinds);
+      return 0;
+    }
+    case TELEMETRY_NEW_PART:
+      if (!PT_REGS_RC(c)) return 0;
+      retain(tgid, address);
+      note(tgid, TELEMETRY_NEW_PART, PT_REGS_RC(c), address);
+      return 0;
+    case TELEMETRY_LOOK_UP:
+      return found(id, address, PT_REGS_RC(c));
+    case TELEMETRY_RETURN:
+      address = PT_REGS_RC(c);
+      result = !address;
+      break;
+    case TELEMETRY_ALLOCATE:
+      if (!result) address = load(address);
+      break;
+    default:
+      break;
+  }
+  if (function->rows) bytes = result ? 0 : load(s.size) * s.rows;
+  if (result) return bare(TELEMETRY_EVENT_FAILED, id, s.call, 0, bytes, result, s.device);
+  return with_stack(c, python, id, s.call, address, bytes, s.device, innermost(python), &s, function->kind_of_shape);
 }
 
 // A child of a traced process is traced from its first instruction: its memory is a copy, probes and all.

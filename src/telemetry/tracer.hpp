@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.hpp"
 #include "telemetry/events.h"
@@ -33,6 +34,8 @@ class Tracer {
   /// process that maps it, and those that are not targets lose about a microsecond a call. `name`: which library it is;
   /// `path`: how this process reaches the file.
   Result<std::size_t> attach(std::string_view name, const std::string& path);
+  /// Probes a function that a program looked up (TELEMETRY_EVENT_FOUND), which the file has no name for.
+  Status attach_found(std::uint64_t function, const std::string& path, std::uint64_t offset);
   /// Events of this process are reported from now on, and those of its children.
   Status add_target(std::uint32_t pid, const telemetry_python& python);
   void remove_target(std::uint32_t pid);
@@ -47,6 +50,11 @@ class Tracer {
  private:
   struct State;
   explicit Tracer(std::unique_ptr<State> state);
+  struct Place {
+    std::uint32_t function;
+    std::uint64_t offset;
+  };
+  Status probe(const std::string& path, const std::vector<Place>& places);
   std::unique_ptr<State> state_;
 };
 

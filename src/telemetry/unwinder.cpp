@@ -2,15 +2,10 @@
 
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/uio.h>
 
-#include <charconv>
+#include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <string_view>
-
-#include "core/read_all.hpp"
 
 namespace vramtrack::telemetry {
 namespace {
@@ -23,44 +18,10 @@ bool read_process(std::uint32_t pid, std::uint64_t address, void* into, std::siz
   return ::process_vm_readv(static_cast<pid_t>(pid), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
-std::uint64_t hexadecimal(std::string_view text) {
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  return value;
-}
-
-/// The next word of `line`, which is taken off it.
-std::string_view word_of(std::string_view& line) {
-  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
-  const std::size_t end = std::min(line.find(' ', begin), line.size());
-  const std::string_view word = line.substr(begin, end - begin);
-  line.remove_prefix(end);
-  return word;
-}
-
 }  // namespace
-
-std::vector<MappedFile> executable_files(std::string_view maps) {
-  std::vector<MappedFile> files;
-  while (!maps.empty()) {
-    std::string_view line = maps.substr(0, maps.find('\n'));
-    maps.remove_prefix(std::min(line.size() + 1, maps.size()));
-    // 7f10a000-7f10b000 r-xp 00001000 fd:01 1234   /usr/lib/libfoo.so
-    const std::string_view range = word_of(line), rights = word_of(line), offset = word_of(line);
-    word_of(line);  // device
-    word_of(line);  // inode
-    const std::size_t path = line.find('/');
-    if (rights.size() < 3 || rights[2] != 'x' || path == std::string_view::npos) continue;
-    const std::uint64_t begin = hexadecimal(range),
-                        end = hexadecimal(range.substr(std::min(range.find('-') + 1, range.size())));
-    if (end > begin) files.push_back({std::string(line.substr(path)), begin, end - begin, hexadecimal(offset)});
-  }
-  return files;
-}
 
 struct Unwinder::State {
   std::uint32_t pid = 0;
-  std::string root;
   Dwfl* dwfl = nullptr;
   bool is_attached = false;
   const telemetry_stack_event* event = nullptr;
@@ -77,16 +38,12 @@ struct Unwinder::State {
     is_attached = false;
   }
   bool open();
-  [[nodiscard]] std::vector<MappedFile> read_files() const {
-    std::ifstream in(fmt::format("/proc/{}/maps", pid));
-    const auto text = in ? read_all(in) : std::nullopt;
-    return text ? executable_files(*text) : std::vector<MappedFile>{};
-  }
-
   static int find_elf(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base, char** file, Elf** elf) {
     State* const self = current;
-    if (name != nullptr && name[0] == '/' && self != nullptr) {
-      const int descriptor = ::open((self->root + name).c_str(), O_RDONLY | O_CLOEXEC);
+    const auto is_named = [&](const MappedFile& each) { return name != nullptr && each.path == name; };
+    const auto known = std::find_if(self->files.begin(), self->files.end(), is_named);
+    if (known != self->files.end()) {
+      const int descriptor = ::open(reach(self->pid, *known).c_str(), O_RDONLY | O_CLOEXEC);
       if (descriptor >= 0) return *file = ::strdup(name), descriptor;
     }
     return dwfl_linux_proc_find_elf(module, user, name, base, file, elf);
@@ -146,7 +103,7 @@ bool Unwinder::State::open() {
                                                  .detach = nullptr,
                                                  .thread_detach = nullptr};
   close();
-  files = read_files();
+  files = files_of(pid);
   dwfl = dwfl_begin(&kFiles);
   if (dwfl == nullptr) return false;
   if (dwfl_linux_proc_report(dwfl, static_cast<pid_t>(pid)) != 0 || dwfl_report_end(dwfl, nullptr, nullptr) != 0 ||
@@ -160,7 +117,6 @@ bool Unwinder::State::open() {
 
 Unwinder::Unwinder(std::uint32_t pid) : state_(std::make_unique<State>()) {
   state_->pid = pid;
-  state_->root = fmt::format("/proc/{}/root", pid);
 }
 Unwinder::~Unwinder() = default;
 
@@ -176,7 +132,7 @@ const std::vector<std::uint64_t>& Unwinder::unwind(const telemetry_stack_event& 
     dwfl_getthread_frames(state.dwfl, static_cast<pid_t>(state.pid), State::on_frame, &state);
     if (!state.is_module_missing || attempt > 0) break;
     const std::uint64_t misses = ++state.misses;
-    if ((misses & (misses - 1)) != 0 || state.read_files() == state.files) break;
+    if ((misses & (misses - 1)) != 0 || files_of(state.pid) == state.files) break;
     state.misses = 0;
     state.close();  // once more, with what was mapped since
   }

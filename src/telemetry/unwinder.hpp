@@ -4,25 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "telemetry/events.h"
+#include "telemetry/mapped_files.hpp"
 
 namespace vramtrack::telemetry {
 
-/// A file that is mapped into a process, from its first to its last byte there.
-struct MappedFile {
-  std::string path;  ///< as the process knows it
-  std::uint64_t begin = 0, length = 0, file_offset = 0;
-  bool operator==(const MappedFile&) const = default;
-};
-
-/// The executable mappings of files in the text of /proc/PID/maps. Pure.
-std::vector<MappedFile> executable_files(std::string_view maps);
-
-/// Of one process. Reads its libraries' unwinding tables as the process sees them (/proc/PID/root), each once, and its
+/// Of one process. Reads its libraries' unwinding tables each once, and its
 /// memory beyond the copied stack with process_vm_readv(). Not thread-safe. Cost: some 20 us a stack.
 class Unwinder {
  public:

@@ -39,6 +39,11 @@ def main():
     assert agent["image"] == "vramtrack:0.1.0"
     assert agent["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["SYS_PTRACE", "KILL", "DAC_READ_SEARCH"]}
 
+    tracing = rendered(helm, "--set", "telemetry.enabled=true")
+    agent, = tracing["DaemonSet"]["spec"]["template"]["spec"]["containers"]
+    assert agent["args"] == ["agent", "--telemetry"]
+    assert agent["securityContext"]["capabilities"]["add"] == ["SYS_PTRACE", "KILL", "DAC_READ_SEARCH", "BPF", "PERFMON"]
+
     acting = rendered(helm, "--set", "actions.enabled=true", "--set-string", "config=" + POLICY.replace(",", "\\,").replace("{", "\\{").replace("}", "\\}"))
     role = {f"{r} {v}" for rule in acting["ClusterRole"]["rules"] for r in rule["resources"] for v in rule["verbs"]}
     assert role == {"nodes get", "nodes patch", "nodes/status patch", "pods list", "pods/eviction create"}, role

@@ -15,6 +15,16 @@ int cuMemAlloc_v2(unsigned long long* out, std::size_t bytes);
 int cuMemFree_v2(unsigned long long address);
 int cuMemAllocPitch_v2(unsigned long long* out, std::size_t* pitch, std::size_t width, std::size_t rows,
                        unsigned element);
+int cuArrayCreate_v2(unsigned long long* out, const void* shape);
+int cuArray3DCreate_v2(unsigned long long* out, const void* shape);
+int cuMipmappedArrayCreate(unsigned long long* out, const void* shape, unsigned levels);
+int cuArrayDestroy(unsigned long long array);
+int cuMemCreate(unsigned long long* out, std::size_t bytes, const void* where, unsigned long long flags);
+int cuCtxCreate_v2(unsigned long long* out, unsigned flags, int device);
+int cuDevicePrimaryCtxRetain(unsigned long long* out, int device);
+int cuCtxSetCurrent(unsigned long long context);
+int cuCtxPushCurrent_v2(unsigned long long context);
+int cuCtxPopCurrent_v2(unsigned long long* out);
 }
 
 namespace {
@@ -40,6 +50,42 @@ std::vector<unsigned long long> kept;
   keep(40);
 }
 
+[[gnu::noinline]] void make_arrays() {
+  constexpr int kFloat = 0x20, kByte = 0x01;
+  const struct {
+    std::size_t width, height;
+    int format;
+    unsigned channels;
+  } flat{1024, 512, kFloat, 2};  // 4 MiB
+  const struct {
+    std::size_t width, height, depth;
+    int format;
+    unsigned channels, flags;
+  } solid{128, 128, 64, kByte, 1, 0}, pyramid{1024, 1024, 0, kFloat, 1, 0};  // 1 MiB; 4 MiB, 1 MiB, 256 KiB
+  unsigned long long array = 0;
+  cuArrayCreate_v2(&array, &flat);
+  cuArray3DCreate_v2(&array, &solid);
+  cuMipmappedArrayCreate(&array, &pyramid, 3);
+  cuArrayCreate_v2(&array, &flat);
+  cuArrayDestroy(array);
+}
+
+void allocate_on_devices() {
+  unsigned long long own = 0, primary = 0, popped = 0, address = 0;
+  cuDevicePrimaryCtxRetain(&primary, 3);
+  allocate(1 << 20);  // not known: device 0
+  cuCtxCreate_v2(&own, 0, 2);
+  allocate(2 << 20);
+  cuCtxPushCurrent_v2(primary);
+  allocate(3 << 20);
+  cuCtxPopCurrent_v2(&popped);
+  allocate(4 << 20);
+  cuCtxSetCurrent(primary);
+  allocate(5 << 20);
+  const int where[5] = {1, 0, 1, 5, 0};  // CUmemAllocationProp: device 5
+  cuMemCreate(&address, 6 << 20, where, 0);
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
@@ -63,6 +109,8 @@ int main(int, char** arguments) {
       cuMemAllocPitch_v2(&address, &pitch, 1000, 1024, 4);
     }
     if (command == 'l') cuMemAlloc_v2(&kept.emplace_back(), std::size_t{1} << 41U);  // too large
+    if (command == 'a') make_arrays();
+    if (command == 'c') allocate_on_devices();
     if (command == 'f') {
       if (const pid_t child = fork(); child == 0) {
         keep(number);

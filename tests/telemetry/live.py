@@ -2,16 +2,14 @@
 
 Needs the right to load BPF programs (root); is skipped without it, with the reason.
 """
-import json
+import csv
 import os
 import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
-import unittest
 
-from programs import Program, is_probed, line_of, pythons, stays_probed
+from programs import Program, Traced, is_probed, line_of, main, pythons, stays_probed
 
 BINARY, KEEPER, LIBRARY = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
 del sys.argv[1:4]
@@ -19,42 +17,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
 
 
-class Live(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.trace = self.folder / "live.trace"
-
-    def start(self, *command):
-        program = Program(*command)
-        self.addCleanup(program.end)
-        return program
-
-    def attach(self, *options):
-        tracer = subprocess.Popen([BINARY, "trace", "live", "--output", self.trace, *map(str, options)],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
-        self.addCleanup(tracer.communicate)
-        self.addCleanup(tracer.kill)
-        first = tracer.stdout.readline()
-        if not first.startswith("tracing "):
-            self.fail(f"{first}{tracer.communicate()[1]}")
-        return tracer
-
-    def detach(self, tracer):
-        tracer.send_signal(signal.SIGINT)
-        out, err = tracer.communicate(timeout=60)
-        self.assertEqual(err, "")
-        report = subprocess.run([BINARY, "trace", "report", "--format", "json", self.trace], capture_output=True, text=True, timeout=60)
-        report = json.loads(report.stdout)
-        self.processes = report["verdict"]["processes"]
-        self.live_bytes = sum(process["live_bytes"] for process in self.processes)
-        return tracer.returncode, out, report
-
-    def traced(self, program, *commands, options=None):
-        tracer = self.attach(*(options or ("--pid", program.process.pid)))
-        program.do(*commands)
-        return self.detach(tracer)
+class Live(Traced):
+    binary = BINARY
 
     def test_names_the_line_that_keeps_and_counts_each_byte(self):
         program = self.start(KEEPER)
@@ -79,6 +43,20 @@ class Live(unittest.TestCase):
         program = self.start(KEEPER)
         _, _, report = self.traced(program, "p", "l", "p")
         self.assertEqual(self.live_bytes, 2 * 1024 * 1024)
+
+    def test_counts_arrays_by_their_shape(self):
+        program = self.start(KEEPER)
+        _, _, report = self.traced(program, "a")
+        held = sorted((site["call"], site["live_bytes"] / MIB) for site in report["sites"])
+        self.assertEqual(held, [("cuArrayCreate", 1), ("cuArrayCreate", 4), ("cuMipmappedArrayCreate", 5.25)])
+
+    def test_tells_the_device_of_a_context(self):
+        program = self.start(KEEPER)
+        self.traced(program, "c")
+        done = subprocess.run([BINARY, "trace", "export", "--format", "csv", self.trace], capture_output=True, text=True, timeout=60)
+        rows = list(csv.DictReader(done.stdout.splitlines()))
+        devices = {int(row["size_bytes"]) // MIB: int(row["device"]) for row in rows}
+        self.assertEqual(devices, {1: 0, 2: 2, 3: 3, 4: 2, 5: 3, 6: 5})
 
     def test_reads_a_deep_stack_and_other_threads(self):
         program = self.start(KEEPER)
@@ -155,6 +133,32 @@ class Live(unittest.TestCase):
             self.assertIn(f"wrote {name}\n", tracer.communicate(timeout=60)[0])
             (self.folder / name).unlink()
 
+    def with_rights(self, *capabilities):
+        """What starts a program as another user with these capabilities alone."""
+        some = ",".join(["-all", *(f"+{each}" for each in capabilities)])
+        return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=" + some, "--ambient-caps=" + some, "--bounding-set=" + some]
+
+    def test_three_capabilities_suffice(self):
+        program = self.start(KEEPER)
+        self.folder.chmod(0o777)
+        self.before = self.with_rights("bpf", "perfmon", "sys_ptrace")
+        _, _, report = self.traced(program, "k3", "u3")
+        self.assertEqual(self.live_bytes, 3 * MIB)
+        self.assertRegex(report["sites"][0]["site"], r"keeper\.cpp:\d+ .*allocate")
+
+    def test_each_missing_right_is_named(self):
+        def tried(*command):
+            return subprocess.run([*command, BINARY, "trace", "live", "--all", "--seconds", "1s", "--output", "/dev/null"], capture_output=True, text=True, timeout=60)
+        for capabilities, words in ((("perfmon", "sys_ptrace"), "CAP_BPF is missing"), (("bpf", "sys_ptrace"), "CAP_PERFMON is missing")):
+            done = tried(*self.with_rights(*capabilities))
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, f"not permitted.*{words}")
+        done = tried("unshare", "--pid", "--fork", "--mount-proc")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("start it with hostPID: true or --pid=host", done.stderr)
+        done = subprocess.run([*self.with_rights("bpf", "perfmon"), BINARY, "doctor"], capture_output=True, text=True, timeout=60)
+        self.assertRegex(done.stdout, r"(?m)^note +tracing +.*CAP_SYS_PTRACE is missing")
+
     def test_says_what_is_wrong(self):
         for options, words in ((("--pid", "0"), "expected the number of a process"), (("--pid", "4194304"), "no such process"), (("--user", "nobody-at-all"), "there is no user 'nobody-at-all' here"), ((), "name what to trace")):
             done = subprocess.run([BINARY, "trace", "live", "--output", self.trace, *options], capture_output=True, text=True, timeout=60)
@@ -162,9 +166,4 @@ class Live(unittest.TestCase):
             self.assertIn(words, done.stderr)
 
 
-if __name__ == "__main__":
-    probe = subprocess.run([BINARY, "trace", "live", "--seconds", "0s", "--all", "--output", "/dev/null"], capture_output=True, text=True)
-    if "not permitted" in probe.stderr or "cannot" in probe.stderr:
-        print(f"skipped: {probe.stderr.strip()}")
-        sys.exit(77)
-    unittest.main()
+main(BINARY)

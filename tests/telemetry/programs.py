@@ -1,8 +1,13 @@
 """The programs that are traced while they run."""
+import json
 import os
 import pathlib
+import signal
 import subprocess
+import sys
+import tempfile
 import time
+import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -16,16 +21,20 @@ def line_of(source, name):
 
 
 class Program:
-    def __init__(self, *command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, *command, **how):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **how)
+        self.pid = self.process.pid
         assert self.process.stdout.readline() == "ready\n"
+
+    def ask(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().rstrip("\n")
 
     def do(self, *commands):
         for command in commands:
-            self.process.stdin.write(command + "\n")
-            self.process.stdin.flush()
-            answer = self.process.stdout.readline()
-            assert answer in ("done\n", "ready\n"), answer
+            answer = self.ask(command)
+            assert answer in ("done", "ready"), answer
 
     def end(self):
         self.process.stdin.close()
@@ -33,29 +42,84 @@ class Program:
         self.process.wait(60)
 
 
-def code_of(program, library):
-    """The first byte of cuMemAlloc_v2 in the program's memory."""
-    symbols = subprocess.run(["readelf", "-W", "--dyn-syms", library], capture_output=True, text=True, check=True).stdout
-    offset = next(int(line.split()[1], 16) for line in symbols.splitlines() if line.endswith(" cuMemAlloc_v2"))
-    maps = pathlib.Path(f"/proc/{program.process.pid}/maps").read_text()
-    base = next(int(line.split("-")[0], 16) for line in maps.splitlines() if line.endswith(str(library)))
-    with open(f"/proc/{program.process.pid}/mem", "rb") as memory:
-        memory.seek(base + offset)
-        return memory.read(1)
+def is_probed_at(program, address):
+    with open(f"/proc/{program.pid}/mem", "rb") as memory:
+        memory.seek(address)
+        return memory.read(1) == b"\xcc"
 
 
 def is_probed(program, library):
-    return code_of(program, library) == b"\xcc"
+    """Whether cuMemAlloc_v2 is, in the program's memory."""
+    symbols = subprocess.run(["readelf", "-W", "--dyn-syms", library], capture_output=True, text=True, check=True).stdout
+    offset = next(int(line.split()[1], 16) for line in symbols.splitlines() if line.endswith(" cuMemAlloc_v2"))
+    maps = pathlib.Path(f"/proc/{program.pid}/maps").read_text()
+    base = next(int(line.split("-")[0], 16) for line in maps.splitlines() if line.endswith(str(library)))
+    return is_probed_at(program, base + offset)
+
+
+def until(condition, within_s=20):
+    """Whether it becomes true."""
+    end = time.monotonic() + within_s
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def stays_probed(program, library, within_s=5):
     """Whether the probe is still there after this time: the kernel takes it away a moment after its owner's end."""
-    end = time.monotonic() + within_s
-    while is_probed(program, library):
-        if time.monotonic() > end:
-            return True
-        time.sleep(0.01)
-    return False
+    return not until(lambda: not is_probed(program, library), within_s)
+
+
+class Traced(unittest.TestCase):
+    """`vramtrack trace live` beside programs. `binary` is set by who inherits."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.trace = self.folder / "live.trace"
+        self.before = []  # a command that starts the tracer
+
+    def start(self, *command, **how):
+        program = Program(*command, **how)
+        self.addCleanup(program.end)
+        return program
+
+    def attach(self, *options):
+        tracer = subprocess.Popen([*self.before, self.binary, "trace", "live", "--output", self.trace, *map(str, options)],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+        self.addCleanup(tracer.communicate)
+        self.addCleanup(tracer.kill)
+        first = tracer.stdout.readline()
+        if not first.startswith("tracing "):
+            self.fail(f"{first}{tracer.communicate()[1]}")
+        return tracer
+
+    def detach(self, tracer):
+        tracer.send_signal(signal.SIGINT)
+        out, err = tracer.communicate(timeout=60)
+        self.assertEqual(err, "")
+        report = subprocess.run([self.binary, "trace", "report", "--format", "json", self.trace], capture_output=True, text=True, timeout=60)
+        report = json.loads(report.stdout)
+        self.processes = report["verdict"]["processes"]
+        self.live_bytes = sum(process["live_bytes"] for process in self.processes)
+        return tracer.returncode, out, report
+
+    def traced(self, program, *commands, options=None):
+        tracer = self.attach(*(options or ("--pid", program.process.pid)))
+        program.do(*commands)
+        return self.detach(tracer)
+
+
+def main(binary):
+    """Runs the tests, where programs can be traced."""
+    probe = subprocess.run([binary, "trace", "live", "--seconds", "0.1s", "--all", "--output", "/dev/null"], capture_output=True, text=True)
+    if "not permitted" in probe.stderr or "cannot" in probe.stderr:
+        print(f"skipped: {probe.stderr.strip()}")
+        sys.exit(77)
+    unittest.main()
 
 
 def pythons():

@@ -1,6 +1,7 @@
 #include "telemetry/process_account.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "probe/wire.hpp"
@@ -106,7 +107,7 @@ TEST(Unwinder, ReadsTheMappedFilesThatHaveCode) {
       "7f10-7f20 r-xp 00000000 00:00 0   [vdso]\n"
       "nonsense\n");
   ASSERT_EQ(files.size(), 1U);
-  EXPECT_EQ(files[0], (MappedFile{"/bin/a b", 0x55e0, 0x10, 0x1000}));
+  EXPECT_EQ(files[0], (MappedFile{"/bin/a b", 0x55e0, 0x10, 0x1000, makedev(0xfd, 1), 7}));
 }
 
 TEST(PythonCode, ReadsTheVersionOfAnInterpretersName) {

@@ -1,0 +1,19 @@
+// Where the functions of a library lie in its file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace vramtrack::telemetry {
+
+/// Offsets in the file of those `wanted` functions that others may call, by name. Errors: it cannot be read, or is no
+/// ELF file.
+Result<std::map<std::string_view, std::uint64_t>> function_offsets(const std::string& path,
+                                                                   const std::set<std::string_view>& wanted);
+
+}  // namespace vramtrack::telemetry

@@ -1,0 +1,14 @@
+// The bytes of arrays and images, whose functions are told a shape and no size.
+#pragma once
+
+#include <cstdint>
+
+#include "telemetry/events.h"
+
+namespace vramtrack::telemetry {
+
+/// Of an allocation. Of arrays and images those of the elements alone, as drivers pad them as they like. 0: memory is
+/// bound to it later, or it lies in another object's.
+std::uint64_t bytes_of(const telemetry_stack_event& event);
+
+}  // namespace vramtrack::telemetry

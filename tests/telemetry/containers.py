@@ -1,0 +1,79 @@
+"""`vramtrack trace live` on programs in other roots, of other users, and that come and go: containers.py BINARY KEEPER LIBRARY
+
+A container is made with unshare: a root, mounts and process numbers of its own, and a copy of the library with an inode of its own.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+from programs import Traced, is_probed, line_of, main, until
+
+BINARY, KEEPER, LIBRARY = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+del sys.argv[1:4]
+MIB = 1 << 20
+
+
+class Containers(Traced):
+    binary = BINARY
+
+    def container(self, name, *before):
+        """The keeper in a root of its own, beside copies of its libraries; its process is numbered from 1 there."""
+        root = self.folder / name
+        listed = subprocess.run(["ldd", KEEPER], capture_output=True, text=True, check=True).stdout
+        for path in (str(KEEPER), *re.findall(r"(/\S+)", listed)):
+            (root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, root / path[1:])
+        root.chmod(0o755)
+        self.folder.chmod(0o755)
+        program = self.start("unshare", "--mount", "--pid", "--fork", "--kill-child", "chroot", root, *before, KEEPER)
+        program.pid = int(pathlib.Path(f"/proc/{program.process.pid}/task/{program.process.pid}/children").read_text().split()[0])
+        return program
+
+    def held(self):
+        return {process["pid"]: process["live_bytes"] / MIB for process in self.processes}
+
+    def test_each_root_has_a_library_of_its_own(self):
+        one, other, plain = self.container("one"), self.container("other"), self.start(KEEPER)
+        inodes = {os.stat(f"/proc/{pid}/root{LIBRARY}").st_ino for pid in (one.pid, other.pid, plain.pid)}
+        self.assertEqual(len(inodes), 3)
+        tracer = self.attach("--pid", f"{one.pid},{other.pid},{plain.pid}")
+        for count, program in ((10, one), (20, other), (5, plain)):
+            program.do(*[f"k{count}", f"u{count}"] * 20)
+        code, text, report = self.detach(tracer)
+        self.assertEqual(self.held(), {one.pid: 200, other.pid: 400, plain.pid: 100})
+        self.assertEqual(code, 1, text)
+        self.assertRegex(text, rf"LEAK: \S*keeper\.cpp:{line_of('keeper.cpp', 'allocate')} ")
+
+    def test_what_forks_and_execs_in_a_container_is_followed(self):
+        program = self.container("one")
+        tracer = self.attach("--pid", program.pid)
+        program.do("k2", "f7", "x")
+        program.do("k3")
+        self.detach(tracer)
+        self.assertEqual(self.live_bytes, 12 * MIB)  # with what the child held at its end
+        self.assertEqual(sorted(process["events"] for process in self.processes), [5, 7])
+
+    def test_a_process_of_another_user(self):
+        program = self.start("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", KEEPER)
+        contained = self.container("one")
+        tracer = self.attach("--user", "nobody")
+        program.do("k4")
+        contained.do("k8")  # root's
+        self.detach(tracer)
+        self.assertEqual(self.held(), {program.pid: 4})
+
+    def test_a_container_that_starts_later_is_found(self):
+        first = self.start(KEEPER)
+        tracer = self.attach("--all")
+        later = self.container("one")
+        self.assertTrue(until(lambda: is_probed(later, LIBRARY)))
+        later.do("k3")
+        first.do("k1")
+        self.detach(tracer)
+        self.assertEqual(self.held(), {first.pid: 1, later.pid: 3})
+
+
+main(BINARY)
