@@ -89,8 +89,6 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
   const auto plan = timed_plan_of(o);
   if (!plan) return failed(console, plan.error().message);
   options.plan = *plan;
-  const auto step_s = step_s_of(o);
-  if (!step_s) return failed(console, step_s.error().message);
   options.threads = threads_of(o);
   options.json = o.format == "json";
   const Interrupt interrupt;
@@ -98,7 +96,7 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
   const auto begun = std::chrono::steady_clock::now();
   const auto path = path_of(o, *server);
   if (!path) return failed(console, path.error().why);
-  const fleet::Reader reader(*server, *path, *step_s);
+  const fleet::Reader reader(*server, *path, o.step_s);
   ProgressLine line(console, console.is_terminal() && !options.json);
   const auto scanned = fleet::scan(
       reader, *mapping, options,

@@ -109,8 +109,6 @@ class Watching {
     if (!mapping) return failed(console_, mapping.error().message);
     const auto plan = plan_of(o_);
     if (!plan) return failed(console_, plan.error().message);
-    const auto step_s = step_s_of(o_);
-    if (!step_s) return failed(console_, step_s.error().message);
     auto token = token_of(o_);
     if (!token) return failed(console_, token.error().message);
     const auto tls = certificate_of(o_, console_);
@@ -136,7 +134,7 @@ class Watching {
       status_.time = now();
       if (!reader) {
         if (const auto path = path_of(o_, *server)) {
-          reader.emplace(*server, *path, *step_s);
+          reader.emplace(*server, *path, o_.step_s);
           words_.path = to_string(*path);
           watch.emplace(*reader, *mapping, options(*plan));
         } else {
