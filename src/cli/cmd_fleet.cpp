@@ -91,7 +91,6 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
   options.plan = *plan;
   options.threads = threads_of(o);
   options.json = o.format == "json";
-  const Interrupt interrupt;
   options.is_cancelled = Interrupt::requested;
   const auto begun = std::chrono::steady_clock::now();
   const auto path = path_of(o, *server);
@@ -141,7 +140,7 @@ Runner declare_scan(Arguments& arguments) {
   arguments.option("--limit", "N", "Maximum rows of the table (default 50)",
                    whole_number([o = o.get()](std::uint64_t n) { o->limit = n; }, 1, 1'000'000));
   add_fleet_options(arguments, *o);
-  return configured<FleetScanOptions>(o, scan);
+  return until_interrupted(configured<FleetScanOptions>(o, scan));
 }
 
 Runner declare_exporters(Arguments&) {

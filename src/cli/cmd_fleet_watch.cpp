@@ -121,7 +121,6 @@ class Watching {
     if (!listening) return failed(console_, listening.error().message);
     const std::string url = (*tls ? "https://" : "http://") + (*listening)->address();
     console_.error(fmt::format("the fleet is on {}/, and its metrics on {}/metrics", url, url));
-    const Interrupt interrupt;
     words_.server = server->origin();
     words_.usd_per_gpu_hour = config_.cost.usd_per_gpu_hour;
     words_.length = format_span(o_.history_s);
@@ -234,7 +233,7 @@ Runner declare_watch(Arguments& arguments) {
               text(o->tls.key))
       .file();
   add_fleet_options(arguments, *o);
-  return configured<FleetWatchOptions>(o, watch);
+  return until_interrupted(configured<FleetWatchOptions>(o, watch));
 }
 
 }  // namespace
