@@ -159,7 +159,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_sub
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from scan watch" -l shard -x -d "Judge one of N parts of the fleet, for example 2/8"
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from scan watch" -l exporters -r -d "Metrics and labels of other exporters (TOML)"
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from scan watch" -l read-by -x -a "remote-read export query-range" -d "Read by: remote-read, export, query-range (default: the best that the server answers)"
-complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from scan watch" -l step -x -d "Time between two values of query-range (default 30s)"
+complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from scan watch" -l step -x -d "Time between two values of query-range (default 30s, at least 1s)"
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from scan watch" -l header -x -d "Send a header, for example 'X-Scope-OrgID: team'"
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from scan watch" -l bearer-token-file -r -d "Send the token in this file"
 complete -c vramtrack -n "__fish_seen_subcommand_from fleet; and __fish_seen_subcommand_from scan watch" -l basic-auth-file -r -d "Send USER:PASSWORD from this file"

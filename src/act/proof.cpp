@@ -85,11 +85,9 @@ Result<ActPlan> program_plan(const ActRequest& request) {
 Result<std::string> run_program_of(const ActRequest& request) {
   const auto argv = filled_in(request.arguments.words("program"), request);
   if (!argv) return fail(argv.error());
-  const auto program = trusted_program(argv->front());
-  if (!program) return fail(program.error());
-  std::vector<std::string> trusted = *argv;
-  trusted.front() = *program;
-  const auto ran = request.tools.run(trusted, request.arguments.number("timeout", request.tools.timeout_s));
+  const auto trusted = trusted_command(*argv);
+  if (!trusted) return fail(trusted.error());
+  const auto ran = request.tools.run(*trusted, request.arguments.number("timeout", request.tools.timeout_s));
   if (!ran) return fail(ran.error());
   return fmt::format("'{}' ended with exit status 0", program_words(*argv));
 }

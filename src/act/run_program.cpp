@@ -215,11 +215,9 @@ Outcome run(const std::vector<std::string>& argv, const std::string& input, cons
 
 Outcome run_program(const std::vector<std::string>& argv, const std::string& input, const Variables& variables,
                     double timeout_s, const std::atomic<bool>& stop) {
-  const auto program = trusted_program(argv.front());
-  if (!program) return {Outcome::Kind::retry, program.error().message, {}};
-  std::vector<std::string> trusted = argv;
-  trusted.front() = *program;
-  return run(trusted, input, variables, -1, timeout_s, stop);
+  const auto trusted = trusted_command(argv);
+  if (!trusted) return {Outcome::Kind::retry, trusted.error().message, {}};
+  return run(*trusted, input, variables, -1, timeout_s, stop);
 }
 
 Result<std::string> run_for_output(const std::vector<std::string>& argv, double timeout_s,

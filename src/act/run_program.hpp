@@ -15,7 +15,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 /// Runs `argv` (argv[0] is looked up in PATH; no shell) in its own process group, with `input` as standard input,
 /// `variables` added to the environment, default signal handling, and none of this program's files open.
 /// Delivered: exit status 0. Otherwise another attempt is worthwhile; the reason ends with its last message on standard
-/// error. After timeout_s, or with `stop`, the whole group is killed. A program that trusted_program() refuses is not
+/// error. After timeout_s, or with `stop`, the whole group is killed. A program that trusted_command() refuses is not
 /// run. REQUIRES: argv is not empty.
 Outcome run_program(const std::vector<std::string>& argv, const std::string& input, const Variables& variables,
                     double timeout_s, const std::atomic<bool>& stop);

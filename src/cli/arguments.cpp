@@ -108,6 +108,7 @@ SetWord device_memory(std::function<void(std::uint64_t bytes)> into) {
   return [into = std::move(into)](const std::string& word) -> Status {
     const auto bytes = parse_bytes(word);
     if (!bytes) return fail(bytes.error());
+    if (*bytes == 0) return fail("must be greater than zero, for example 24GiB");
     if (*bytes < (1U << 20U))
       return fail(fmt::format("{} bytes is too small for a GPU's memory; give a unit, for example 24GiB", *bytes));
     into(*bytes);
@@ -121,7 +122,7 @@ SetWord capacity(std::optional<std::uint64_t>& into_bytes) {
 
 SetWord memory_limit(std::function<void(std::uint64_t bytes)> into) {
   return [into = std::move(into)](const std::string& word) -> Status {
-    if (const auto bytes = parse_bytes(word); !bytes || *bytes != 0) return device_memory(into)(word);
+    if (word != "0") return device_memory(into)(word);
     into(0);
     return {};
   };

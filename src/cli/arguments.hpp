@@ -90,7 +90,7 @@ SetWord number(double& into, double min, double max);
 /// "80GiB": memory of a whole GPU. Less than 1 MiB is an error, because then the unit was forgotten.
 SetWord device_memory(std::function<void(std::uint64_t bytes)> into);
 SetWord capacity(std::optional<std::uint64_t>& into_bytes);
-/// The same, or 0: no limit.
+/// The same, or 0: a limit that is in force is lifted.
 SetWord memory_limit(std::function<void(std::uint64_t bytes)> into);
 SetWord one_of(std::vector<std::string> known, std::string& into);
 

@@ -43,7 +43,7 @@ Runner declare(Arguments& arguments) {
   add_detector(arguments, options->config);
   add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
-  return configured<AgentCommandOptions>(options, agent);
+  return until_interrupted(configured<AgentCommandOptions>(options, agent));
 }
 
 }  // namespace

@@ -74,7 +74,6 @@ Result<std::vector<std::string>> record(const run::AttachTarget& target, run::At
 }
 
 int attach(const AttachOptions& options, Console& console) {
-  const Interrupt interrupt;
   const auto failed = [&](const Error& error) {
     console.error(error.message);
     return kFailed;
@@ -140,7 +139,7 @@ Runner declare(Arguments& arguments) {
               text(options->output))
       .file();
   arguments.flag("--kept", "Also name the variables and containers that keep more and more tensors", options->kept);
-  return [options](Console& console) { return attach(*options, console); };
+  return until_interrupted([options](Console& console) { return attach(*options, console); });
 }
 
 }  // namespace

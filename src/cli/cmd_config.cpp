@@ -1,16 +1,13 @@
 // config show|path|init.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"
-#include "core/errno_words.hpp"
+#include "core/output_file.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -55,19 +52,13 @@ int init(const ConfigOptions& options, Console& console) {
   std::error_code ec;
   if (const auto folder = std::filesystem::path(file).parent_path(); !folder.empty())
     std::filesystem::create_directories(folder, ec);
-  // O_EXCL: a file that somebody wrote in the meantime is never overwritten.
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (options.force ? O_TRUNC : O_EXCL), 0644);
-  if (fd < 0 && errno == EEXIST) {
+  std::error_code unknown;
+  if (!options.force && std::filesystem::exists(std::filesystem::symlink_status(file, unknown))) {
     console.error(fmt::format("cannot write {}: the file exists; edit it, or replace it with --force", file));
     return 2;
   }
-  const std::string text = config_template();
-  const bool written = fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  const int cause = errno;
-  if (fd >= 0) ::close(fd);
-  if (!written) {
-    console.error(
-        fmt::format("cannot write {}: {}; choose another place with --config FILE", file, errno_words(cause)));
+  if (const Status written = write_output(file, config_template()); !written) {
+    console.error(written.error().message + " with --config FILE");
     return 2;
   }
   console.write("wrote " + file + '\n');

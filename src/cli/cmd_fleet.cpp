@@ -89,16 +89,13 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
   const auto plan = timed_plan_of(o);
   if (!plan) return failed(console, plan.error().message);
   options.plan = *plan;
-  const auto step_s = step_s_of(o);
-  if (!step_s) return failed(console, step_s.error().message);
   options.threads = threads_of(o);
   options.json = o.format == "json";
-  const Interrupt interrupt;
   options.is_cancelled = Interrupt::requested;
   const auto begun = std::chrono::steady_clock::now();
   const auto path = path_of(o, *server);
   if (!path) return failed(console, path.error().why);
-  const fleet::Reader reader(*server, *path, *step_s);
+  const fleet::Reader reader(*server, *path, o.step_s);
   ProgressLine line(console, console.is_terminal() && !options.json);
   const auto scanned = fleet::scan(
       reader, *mapping, options,
@@ -143,7 +140,7 @@ Runner declare_scan(Arguments& arguments) {
   arguments.option("--limit", "N", "Maximum rows of the table (default 50)",
                    whole_number([o = o.get()](std::uint64_t n) { o->limit = n; }, 1, 1'000'000));
   add_fleet_options(arguments, *o);
-  return configured<FleetScanOptions>(o, scan);
+  return until_interrupted(configured<FleetScanOptions>(o, scan));
 }
 
 Runner declare_exporters(Arguments&) {

@@ -109,8 +109,6 @@ class Watching {
     if (!mapping) return failed(console_, mapping.error().message);
     const auto plan = plan_of(o_);
     if (!plan) return failed(console_, plan.error().message);
-    const auto step_s = step_s_of(o_);
-    if (!step_s) return failed(console_, step_s.error().message);
     auto token = token_of(o_);
     if (!token) return failed(console_, token.error().message);
     const auto tls = certificate_of(o_, console_);
@@ -123,7 +121,6 @@ class Watching {
     if (!listening) return failed(console_, listening.error().message);
     const std::string url = (*tls ? "https://" : "http://") + (*listening)->address();
     console_.error(fmt::format("the fleet is on {}/, and its metrics on {}/metrics", url, url));
-    const Interrupt interrupt;
     words_.server = server->origin();
     words_.usd_per_gpu_hour = config_.cost.usd_per_gpu_hour;
     words_.length = format_span(o_.history_s);
@@ -136,7 +133,7 @@ class Watching {
       status_.time = now();
       if (!reader) {
         if (const auto path = path_of(o_, *server)) {
-          reader.emplace(*server, *path, *step_s);
+          reader.emplace(*server, *path, o_.step_s);
           words_.path = to_string(*path);
           watch.emplace(*reader, *mapping, options(*plan));
         } else {
@@ -236,7 +233,7 @@ Runner declare_watch(Arguments& arguments) {
               text(o->tls.key))
       .file();
   add_fleet_options(arguments, *o);
-  return configured<FleetWatchOptions>(o, watch);
+  return until_interrupted(configured<FleetWatchOptions>(o, watch));
 }
 
 }  // namespace

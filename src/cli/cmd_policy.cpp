@@ -183,7 +183,6 @@ int test(const PolicyOptions& options, const LayeredConfig& layers, Console& con
     console.error("cannot read the recording: " + parts.error().message);
     return 2;
   }
-  const Interrupt interrupt;
   int exit_code = 0;
   for (const RecordedPart& part : *parts) {
     Catalog catalog;
@@ -231,7 +230,7 @@ Runner declare_test(Arguments& arguments) {
   add_detector(arguments, options->config);
   add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
-  return configured<PolicyOptions>(options, test);
+  return until_interrupted(configured<PolicyOptions>(options, test));
 }
 
 constexpr CommandInfo kCheck{"check", "Check the policies of the configuration, and warn about what is unwise",

@@ -147,7 +147,6 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
     console.error(!range ? range.error().message : logs.error().message);
     return kFailed;
   }
-  const Interrupt interrupt;
   Replay replay(options, layers.config(), *range, console);
   std::vector<std::string> files = options.files;
   if (files.empty()) files.push_back(store_path(layers.config().store));
@@ -204,7 +203,7 @@ Runner declare(Arguments& arguments) {
   add_detector(arguments, options->config);
   add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
-  return configured<ReplayOptions>(options, replay);
+  return until_interrupted(configured<ReplayOptions>(options, replay));
 }
 
 }  // namespace

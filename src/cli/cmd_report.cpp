@@ -1,10 +1,7 @@
 // report: what happened in a period, what leaks, and what it will cost; from the store or from recordings.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <set>
 
@@ -12,7 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
-#include "core/errno_words.hpp"
+#include "core/output_file.hpp"
 #include "live/clock.hpp"
 #include "period/gather.hpp"
 
@@ -134,31 +131,6 @@ Status choose(PeriodReport& report, const std::vector<std::string>& gpus) {
   return {};
 }
 
-/// Writes a file next to it first, so that if the report cannot be written whole, the previous one stays.
-Status write_file(const std::string& path, std::string_view text) {
-  const std::string next = path + ".new";
-  const auto failed = [&] { return fail(fmt::format("cannot write {}: {}", path, errno_words(errno))); };
-  const int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return failed();
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      const auto error = failed();
-      ::close(fd);
-      ::unlink(next.c_str());
-      return error;
-    }
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  if (::close(fd) != 0 || ::rename(next.c_str(), path.c_str()) != 0) {
-    const auto error = failed();
-    ::unlink(next.c_str());
-    return error;
-  }
-  return {};
-}
-
 /// What policies did in the period: the record of acts is next to the store.
 void add_acts(const std::string& store, const TimeRange& range, PeriodReport& report) {
   auto entries = act::read_audit(act::audit_path(store));
@@ -216,7 +188,7 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
   const std::string text = render(*gathered, form.name, options.output.empty() && console.style().colour);
   if (options.output.empty()) {
     console.write(text);
-  } else if (const Status written = write_file(options.output, text); !written) {
+  } else if (const Status written = write_output(options.output, text); !written) {
     return failed(written.error().message);
   } else {
     console.warn(fmt::format("wrote the report as {} to {}", form.words, options.output));

@@ -160,9 +160,9 @@ Runner declare(Arguments& arguments) {
       .file();
   arguments.flag("--watch", "Print alerts while the program runs, each with the lines that grow", options->watches);
   arguments.option("--limit", "SIZE", "Refuse allocations beyond this on each device, as if it were full",
-                   memory_limit([&settings](std::uint64_t bytes) { settings.limits.limit_bytes = bytes; }));
+                   device_memory([&settings](std::uint64_t bytes) { settings.limits.limit_bytes = bytes; }));
   arguments.option("--soft-limit", "SIZE", "Warn when a process holds more than this on a device, but refuse nothing",
-                   memory_limit([&settings](std::uint64_t bytes) { settings.limits.soft_limit_bytes = bytes; }));
+                   device_memory([&settings](std::uint64_t bytes) { settings.limits.soft_limit_bytes = bytes; }));
   arguments.flag("--fail-on-leak",
                  "Return 1 when a line leaks, 3 when one is suspected, if the program itself succeeded",
                  options->fails_on_leak);

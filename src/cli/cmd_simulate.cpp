@@ -13,7 +13,6 @@
 #include "core/format.hpp"
 #include "core/median.hpp"
 #include "core/units.hpp"
-#include "host/interrupt.hpp"
 #include "live/notifications.hpp"
 #include "live/pace.hpp"
 #include "report/conclusion.hpp"
@@ -69,7 +68,6 @@ class Simulation {
   }
 
   int run() {
-    const Interrupt interrupt;
     auto csv = SmiCsv::create(options_.csv, options_.process_csv);
     if (!csv) return failed(csv.error());
     if (!options_.json) introduce();
@@ -321,7 +319,7 @@ Runner declare(Arguments& arguments) {
   add_detector(arguments, options->config);
   add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
-  return configured<SimulateOptions>(options, simulate);
+  return until_interrupted(configured<SimulateOptions>(options, simulate));
 }
 
 }  // namespace

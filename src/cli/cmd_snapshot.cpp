@@ -1,58 +1,30 @@
 // snapshot: allocation traces of any format in trace/formats.def: what holds the memory, what grew, what filled it.
 #include "cli/cmd_snapshot.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 
-#include "core/errno_words.hpp"
 #include "nsys/export.hpp"
 #include "trace/format.hpp"
 #include "trace/usage.hpp"
 
 namespace vramtrack::cli {
 
-SnapshotOutput::SnapshotOutput(Console& console, std::string path) : console_(console), path_(std::move(path)) {
-  if (path_.empty()) return;
-  fd_ = ::open((path_ + ".new").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd_ < 0) error_ = errno;
-}
-
-SnapshotOutput::~SnapshotOutput() {
-  if (fd_ < 0) return;
-  ::close(fd_);
-  ::unlink((path_ + ".new").c_str());
+SnapshotOutput::SnapshotOutput(Console& console, const std::string& path) : console_(console) {
+  if (!path.empty()) file_.emplace(OutputFile::open(path));
 }
 
 bool SnapshotOutput::write(std::string_view text) {
-  if (path_.empty()) {
-    console_.write(text);
-    return !console_.gone() && !console_.failed();
-  }
-  while (error_ == 0 && !text.empty()) {
-    const ssize_t n = ::write(fd_, text.data(), text.size());
-    if (n >= 0)
-      text.remove_prefix(static_cast<std::size_t>(n));
-    else if (errno != EINTR)
-      error_ = errno;
-  }
-  return error_ == 0;
+  if (file_) return *file_ && (*file_)->write(text);
+  console_.write(text);
+  return !console_.gone() && !console_.failed();
 }
 
 Status SnapshotOutput::close() {
-  if (path_.empty()) return {};
-  if (fd_ >= 0) {
-    const int fd = fd_;
-    fd_ = -1;
-    if (::close(fd) != 0 && error_ == 0) error_ = errno;
-    if (error_ == 0 && ::rename((path_ + ".new").c_str(), path_.c_str()) != 0) error_ = errno;
-    if (error_ != 0) ::unlink((path_ + ".new").c_str());
-  }
-  if (error_ == 0) return {};
-  return vramtrack::fail(fmt::format("cannot write {}: {}", path_, errno_words(error_)));
+  if (!file_) return {};
+  if (!*file_) return vramtrack::fail(file_->error());
+  return (*file_)->finish();
 }
 
 Status SnapshotWork::write(std::string_view text) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "core/output_file.hpp"
 #include "core/result.hpp"
 #include "trace/event_stream.hpp"
 #include "trace/snapshot.hpp"
@@ -54,19 +55,14 @@ struct SnapshotWork {
 /// Output that is written in parts: to a new file that replaces --output at the end, or to standard output.
 class SnapshotOutput {
  public:
-  SnapshotOutput(Console& console, std::string path);
-  ~SnapshotOutput();
-  SnapshotOutput(const SnapshotOutput&) = delete;
-  SnapshotOutput& operator=(const SnapshotOutput&) = delete;
+  SnapshotOutput(Console& console, const std::string& path);
   /// False once writing fails (or nobody reads any more): stop, and let close() report why.
   bool write(std::string_view text);
   Status close();
 
  private:
   Console& console_;
-  std::string path_;
-  int fd_ = -1;
-  int error_ = 0;
+  std::optional<Result<OutputFile>> file_;  ///< none: standard output
 };
 
 extern const CommandInfo snapshot_summary_verb;

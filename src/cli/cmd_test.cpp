@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <fstream>
 
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"
+#include "core/output_file.hpp"
 #include "gate/growth_test.hpp"
 #include "gate/run/conclusion.hpp"
 #include "gate/run/evidence_files.hpp"
@@ -74,11 +74,10 @@ int test(const TestOptions& options, const LayeredConfig& layers, Console& conso
   console.warn(fmt::format("{}: {}", outcome_words(conclusion.outcome), conclusion.words));
   for (const std::string& line : grown) console.warn(line);
   if (!options.junit.empty()) {
-    std::ofstream out(options.junit, std::ios::binary);
-    out << junit_xml(options.program, conclusion, grown, took.count(), options.junit_inconclusive == "failure");
-    out.close();
-    if (!out) {
-      console.error(fmt::format("cannot write {}; name another file with --junit", options.junit));
+    const Status written = write_output(options.junit, junit_xml(options.program, conclusion, grown, took.count(),
+                                                                 options.junit_inconclusive == "failure"));
+    if (!written) {
+      console.error(written.error().message);
       return kNotTested;
     }
   }

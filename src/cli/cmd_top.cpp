@@ -203,7 +203,7 @@ Runner declare(Arguments& arguments) {
   add_detector(arguments, options->config);
   add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
-  return configured<TopOptions>(options, top);
+  return until_interrupted(configured<TopOptions>(options, top));
 }
 
 }  // namespace

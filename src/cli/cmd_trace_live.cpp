@@ -166,7 +166,6 @@ int run_live(const LiveOptions& options, Console& console) {
   auto recording = telemetry::Recording::begin(output.draft(), "programs that ran already",
                                                [&](std::uint32_t pid) { return is_selected(options, *pids, pid); });
   if (!recording) return trace_failed(console, recording.error());
-  Interrupt interrupt;
   Block block(console);
   LiveTable table(**recording, options.trace);
   const auto begun = std::chrono::steady_clock::now();
@@ -254,7 +253,7 @@ Runner declare_live(Arguments& arguments) {
                  text(options->trace.libraries));
   arguments.list("--own", "PREFIXES", "Paths with this prefix are your own code, wherever they are",
                  text(options->trace.own));
-  return [options](Console& console) { return run_live(*options, console); };
+  return until_interrupted([options](Console& console) { return run_live(*options, console); });
 }
 
 }  // namespace

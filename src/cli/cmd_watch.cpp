@@ -11,7 +11,6 @@
 #include "cli/shared_arguments.hpp"
 #include "cli/telemetry_source.hpp"
 #include "core/format.hpp"
-#include "host/interrupt.hpp"
 #include "host/privilege.hpp"
 #include "live/loop.hpp"
 #include "live/notifications.hpp"
@@ -105,7 +104,6 @@ class Watch {
     printer_.print(out + '\n');
   }
 
-  const Interrupt interrupt_;  ///< first: from here on a signal ends in a flush and a summary
   const WatchOptions& options_;
   const Config& config_;
   Console& console_;
@@ -165,7 +163,7 @@ Runner declare(Arguments& arguments) {
   add_detector(arguments, options->config);
   add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
-  return configured<WatchOptions>(options, watch);
+  return until_interrupted(configured<WatchOptions>(options, watch));
 }
 
 }  // namespace

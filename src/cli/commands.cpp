@@ -1,5 +1,7 @@
 #include "cli/commands.hpp"
 
+#include "host/interrupt.hpp"
+
 namespace vramtrack::cli {
 
 std::span<const CommandInfo* const> commands() {
@@ -25,6 +27,13 @@ std::vector<DeclaredCommand> declared(std::span<const CommandInfo* const> comman
     command.verbs = declared(info->verbs, command.full_name);
   }
   return all;
+}
+
+Runner until_interrupted(Runner runner) {
+  return [runner = std::move(runner)](Console& console) {
+    const Interrupt interrupt;
+    return runner(console);
+  };
 }
 
 }  // namespace vramtrack::cli

@@ -73,13 +73,13 @@ Status check_writers(const Config& of_file, const RegularFile& file) {
 
 /// The programs of steps and channels are looked at again when they are run.
 Status check_programs(const Config& config, const act::Policies& policies) {
-  std::vector<std::string> programs;
-  if (!config.notify.exec.empty()) programs.push_back(config.notify.exec.front());
+  std::vector<std::vector<std::string>> commands;
+  if (!config.notify.exec.empty()) commands.push_back(config.notify.exec);
   for (const act::Policy& policy : policies.rules)
     for (const act::Step& step : policy.steps)
-      if (step.arguments.has("program")) programs.push_back(step.arguments.words("program").front());
-  for (const std::string& program : programs)
-    if (const auto trusted = trusted_program(program); !trusted) return fail(trusted.error());
+      if (step.arguments.has("program")) commands.push_back(step.arguments.words("program"));
+  for (const std::vector<std::string>& command : commands)
+    if (const auto trusted = trusted_command(command); !trusted) return fail(trusted.error());
   return {};
 }
 

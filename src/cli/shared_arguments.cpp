@@ -106,8 +106,8 @@ void add_seed(Arguments& arguments, std::optional<std::uint64_t>& into, std::str
 void add_speed(Arguments& arguments, double& into, std::string help) {
   arguments.option("--speed", "FACTOR", std::move(help), [&into](const std::string& word) -> Status {
     double speed = 0;
-    if (const Status read = number(speed, 0, std::numeric_limits<double>::max())(word); !read)
-      return fail("'" + word + "' is not a number of at least 0; 0 means as fast as possible");
+    const Status read = number(speed, 0, std::numeric_limits<double>::max())(word);
+    if (!read || speed <= 0) return fail("'" + word + "' is not a number greater than zero, for example 60");
     into = speed;
     return {};
   });

@@ -19,17 +19,50 @@ static_assert(std::is_sorted(std::begin(kXids), std::end(kXids),
                              [](const XidInfo& a, const XidInfo& b) { return a.code <= b.code; }),
               "xid.def is in the order of the numbers, each once");
 
-/// Whether `line` has the word: not "nonfatal", "non-fatal" or a part of a name such as GPU_FATAL_TIMEOUT.
+bool is_letter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '\'';
+}
+
+/// The last word of `text`, which is cut off from it.
+std::string_view last_word(std::string_view& text) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '-')) text.remove_suffix(1);
+  std::size_t begin = text.size();
+  while (begin > 0 && is_letter(text[begin - 1])) --begin;
+  const std::string_view word = text.substr(begin);
+  text.remove_suffix(word.size());
+  return word;
+}
+
+/// "non-", "non ", "not ", "not a ", "isn't ": whether what ends there denies the next word.
+bool ends_with_denial(std::string_view text) {
+  std::string_view word = last_word(text);
+  if (word == "a" || word == "be" || word == "considered") word = last_word(text);
+  return word == "non" || word == "not" || word == "no" || word == "never" || word.ends_with("n't");
+}
+
+/// "=0", ": no": whether what begins there denies the word before.
+bool begins_with_denial(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  if (text.empty() || (text.front() != '=' && text.front() != ':')) return false;
+  text.remove_prefix(1);
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  const auto end = std::find_if_not(text.begin(), text.end(), is_letter);
+  const std::string_view word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+  return word == "0" || word == "no" || word == "false";
+}
+
+/// Whether `line` has the word and does not deny it; not a part of a name such as GPU_FATAL_TIMEOUT.
 bool says_fatal(std::string_view line) {
   constexpr std::string_view kWord = "fatal";
   std::string low(line);
   std::transform(low.begin(), low.end(), low.begin(), [](unsigned char c) { return std::tolower(c); });
-  const auto is_letter = [&](std::size_t at) {
-    return at < low.size() && (low[at] == '_' || std::isalnum(static_cast<unsigned char>(low[at])) != 0);
-  };
-  for (std::size_t at = low.find(kWord); at != std::string::npos; at = low.find(kWord, at + 1)) {
-    const bool is_word = (at == 0 || !is_letter(at - 1)) && !is_letter(at + kWord.size());
-    if (is_word && !std::string_view(low).substr(0, at).ends_with("non-")) return true;
+  const std::string_view all = low;
+  for (std::size_t at = all.find(kWord); at != std::string_view::npos; at = all.find(kWord, at + 1)) {
+    const std::string_view before = all.substr(0, at);
+    const std::string_view after = all.substr(at + kWord.size());
+    const bool is_word = (before.empty() || !is_letter(before.back())) && (after.empty() || !is_letter(after.front()));
+    if (is_word && !ends_with_denial(before) && !begins_with_denial(after)) return true;
   }
   return false;
 }

@@ -11,6 +11,7 @@ namespace vramtrack {
 namespace {
 
 volatile std::sig_atomic_t g_requested = 0;
+int g_living = 0;
 // The handler's byte in this pipe wakes poll() even when the signal came just before it: no lost wake-up.
 int g_pipe[2] = {-1, -1};
 
@@ -25,8 +26,11 @@ void on_signal(int) {
 }  // namespace
 
 Interrupt::Interrupt() {
-  g_requested = 0;
-  if (::pipe2(g_pipe, O_CLOEXEC | O_NONBLOCK) != 0) g_pipe[0] = g_pipe[1] = -1;
+  if (g_living++ == 0) {
+    g_requested = 0;
+    if (::pipe2(g_pipe, O_CLOEXEC | O_NONBLOCK) != 0) g_pipe[0] = g_pipe[1] = -1;
+  }
+  if (g_requested != 0) return;  // the next signal is the second
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
@@ -38,10 +42,13 @@ Interrupt::Interrupt() {
 Interrupt::~Interrupt() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
-  for (int& fd : g_pipe) {
-    if (fd >= 0) ::close(fd);
-    fd = -1;
-  }
+  char byte = 0;
+  while (::read(g_pipe[0], &byte, 1) == 1) continue;  // it would wake the outer one for ever
+  if (--g_living == 0)
+    for (int& fd : g_pipe) {
+      if (fd >= 0) ::close(fd);
+      fd = -1;
+    }
   g_requested = 0;  // what is asked of a server afterwards is no part of what was interrupted
 }
 

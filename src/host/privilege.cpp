@@ -28,6 +28,11 @@ std::uint64_t effective_capabilities() {
   return effective;
 }
 
+bool is_regular(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
 /// The file that a name without a slash stands for, as the shell finds it; else `program`.
 std::string found_in_path(const std::string& program) {
   const char* const folders = std::getenv("PATH");
@@ -36,10 +41,22 @@ std::string found_in_path(const std::string& program) {
     const std::string_view folder = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
     std::string path = (folder.empty() ? "." : std::string(folder)) + '/' + program;
-    struct stat info {};
-    if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0) return path;
+    if (is_regular(path) && ::access(path.c_str(), X_OK) == 0) return path;
   }
   return program;
+}
+
+/// What may be the path of a file in an argument: the argument, and each absolute path in it.
+std::vector<std::string> paths_in(const std::string& argument) {
+  constexpr std::string_view kEnds = " \t\n\r\"'`=:,;|&<>()[]{}";  // of a word, in a shell's text, a list or an option
+  std::vector<std::string> paths = {argument};
+  for (std::size_t at = 0; at < argument.size();) {
+    const std::size_t end = std::min(argument.find_first_of(kEnds, at), argument.size());
+    const std::size_t root = argument.find('/', at);  // not always its first letter: -I/opt/lib
+    if (root < end) paths.push_back(argument.substr(root, end - root));
+    at = end + 1;
+  }
+  return paths;
 }
 
 }  // namespace
@@ -52,13 +69,21 @@ bool is_privileged() {
   return ::geteuid() == 0 || effective_capabilities() != 0;
 }
 
-Result<std::string> trusted_program(const std::string& program) {
-  if (!is_privileged()) return program;
-  std::string path = found_in_path(program);
-  const std::string writer = others_who_write(path);
-  if (writer.empty()) return path;
-  return fail(
-      fmt::format("the program {} is not run, because another user could make it another one: {}", path, writer));
+Result<std::vector<std::string>> trusted_command(std::vector<std::string> argv) {
+  if (!is_privileged()) return argv;
+  std::string& program = argv.front();
+  program = found_in_path(program);
+  if (const std::string writer = others_who_write(program); !writer.empty())
+    return fail(
+        fmt::format("the program {} is not run, because another user could make it another one: {}", program, writer));
+  for (auto argument = argv.begin() + 1; argument != argv.end(); ++argument)
+    for (const std::string& path : paths_in(*argument))
+      if (const std::string writer = is_regular(path) ? others_who_write(path) : std::string(); !writer.empty())
+        return fail(
+            fmt::format("the program {} is not run, because another user could change the file {} that its arguments "
+                        "name: {}",
+                        program, path, writer));
+  return argv;
 }
 
 Status trusted_library(const std::string& path) {

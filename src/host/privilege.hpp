@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/result.hpp"
 
@@ -13,10 +14,12 @@ bool may_read_others();
 /// Whether this process may do what a user may not: as root, or with any capability.
 bool is_privileged();
 
-/// The path of a program that a file names (a configuration, a policy), to be run instead of `program`; without a slash
-/// it is looked up in PATH, and stays what it is where it is not found. An error if this process is privileged and
-/// another user could change the program, or put another in its place (FileWay::writer).
-Result<std::string> trusted_program(const std::string& program);
+/// A command that a file names (a configuration, a policy), to be run instead of `argv`, which has a program: a name
+/// without a slash is looked up in PATH, and stays what it is where it is not found. An error if this process is
+/// privileged and another user could change the program, or put another in its place (FileWay::writer), or a file that
+/// an argument names: an interpreter runs that. Such a file is an argument itself, or an absolute path within one, as
+/// in "--script=/opt/save.py" and in the text of "sh -c". What is no regular file is not asked about.
+Result<std::vector<std::string>> trusted_command(std::vector<std::string> argv);
 
 /// The same question about a shared library that a setting names and this process is about to load: its code runs with
 /// all that this process may do. A name without a slash is looked up by the loader, in the system's folders.

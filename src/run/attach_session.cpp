@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "core/errno_words.hpp"
+#include "core/output_file.hpp"
 #include "core/printable.hpp"
 #include "host/process.hpp"
 #include "host/small_file.hpp"
@@ -301,9 +302,9 @@ Result<std::string> AttachSession::ask(std::string_view request) {
 }
 
 Status AttachSession::snapshot(const std::string& path) {
-  const std::string fresh = path + ".new";
-  const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return fail(fmt::format("cannot write {}: {}", path, errno_words(errno)));
+  auto file = OutputFile::open(path);
+  if (!file) return fail(file.error());
+  const int fd = file->descriptor();
   std::string line = "snapshot\n";
   iovec words{line.data(), line.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> ancillary{};
@@ -318,10 +319,8 @@ Status AttachSession::snapshot(const std::string& path) {
   header->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
   const bool is_sent = ::sendmsg(socket_, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(line.size());
-  ::close(fd);
   const auto answer = is_sent ? read_line() : Result<std::string>(fail("the program has ended"));
-  if (answer && answer->starts_with("ok") && ::rename(fresh.c_str(), path.c_str()) == 0) return {};
-  ::unlink(fresh.c_str());
+  if (answer && answer->starts_with("ok")) return file->finish();
   if (!answer) return fail(answer.error());
   return fail(answer->starts_with("error: ") ? printable(answer->substr(7)) : "the snapshot could not be written");
 }

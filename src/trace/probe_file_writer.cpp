@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -10,8 +9,8 @@
 #include <utility>
 
 #include "core/errno_words.hpp"
-#include "core/file_way.hpp"
 #include "core/out_of_memory.hpp"
+#include "core/output_file.hpp"
 #include "trace/probe_chunk.hpp"
 #include "trace/probe_file.hpp"
 
@@ -124,9 +123,9 @@ Result<ProbeFileWriter> ProbeFileWriter::open(const std::string& path, std::stri
     state->path = path;
     state->zstd.reset(ZSTD_createCCtx());
     if (state->zstd == nullptr) return fail(kOutOfMemory);
-    if (const Status ours = check_links(path); !ours) return fail(ours.error());
-    state->fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (state->fd < 0) return fail(fmt::format("cannot write the trace {}: {}", path, errno_words(errno)));
+    const auto fd = open_output(path, 0600);
+    if (!fd) return fail(fd.error());
+    state->fd = *fd;
     command = command.substr(0, kMostCommandBytes);
     ProbeFileHeader header;
     std::memcpy(header.magic.data(), kProbeFileMagic.data(), kProbeFileMagic.size());

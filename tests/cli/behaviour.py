@@ -244,6 +244,32 @@ class LogOptions(CliTest):
             self.assertRegex(result.stdout.decode(), r"(4.9|5.0)(/23.4)? GiB|4,?99\d MiB", command)
 
 
+class Zero(CliTest):
+    def test_is_refused_where_it_means_nothing(self):
+        """Every option of --help that takes a size, a time, a factor or a count, but those for which 0 has a meaning that --help tells."""
+        told = {("attach", "--duration"), ("control", "--limit"), ("control", "--soft-limit")}  # "0 records nothing", "0: no limit"
+        numbered = {"simulate --seed", "agent --seed", "holders --gpu", "doctor --gpu"}  # numbers that begin at 0
+        numbered |= {"test --limit"}  # a limit of growth: nothing may grow
+        tried = 0
+        names = re.findall(r"^  ([a-z]+) {2,}", self.help().split("Commands:")[-1], re.M)
+        for name in names:
+            verbs = re.findall(r"^  ([a-z]+) {2,}", self.help(name).partition("Subcommands:")[2], re.M)
+            for command in [[name, verb] for verb in verbs] or [[name]]:
+                for option in re.findall(r"^  (--[a-z-]+) (?:SIZE|DURATION|FACTOR|N|NUMBER|TIME|P|SIZE/ITER) ", self.help(*command), re.M):
+                    known = (" ".join(command), option)
+                    if known in told or " ".join(known) in numbered or option in ("--from", "--to", "--since", "--until", "--start", "--device", "--last-checkpoint"):
+                        continue
+                    with self.subTest(known):
+                        result = self.box.run(*command, option, "0")
+                        self.assertEqual(result.returncode, 2)
+                        self.assertRegex(result.stderr.decode(), f"{option}: (must be greater than zero|'0' (is not a (whole )?number|has no unit))")
+                        tried += 1
+        self.assertGreater(tried, 20)
+
+    def help(self, *command):
+        return self.box.run(*command, "--help").stdout.decode()
+
+
 class Pipes(CliTest):
     def test_a_stream_that_turns_out_to_be_in_another_order_is_not_judged(self):
         header, *rows = leak_log(mib_per_min=10, minutes=500).splitlines(keepends=True)

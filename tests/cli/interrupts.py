@@ -1,5 +1,6 @@
 """Nothing that waits for a network ignores the first Ctrl-C, and nothing that was not read is called free of leaks."""
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -8,9 +9,9 @@ import threading
 import unittest
 
 from patience import patience
-from sandbox import Sandbox
+from sandbox import Sandbox, drm_machine, leak_log
 
-BINARY = sys.argv.pop(1)
+BINARY = os.path.abspath(sys.argv.pop(1))
 SOON_S = patience(4)
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
@@ -176,6 +177,92 @@ class Interrupts(unittest.TestCase):
             process.kill()
             process.wait()
         self.assertEqual(process.returncode, 2)
+
+
+class FirstByte(unittest.TestCase):
+    """SIGINT as soon as the first byte is printed, many times; the commands are started as a shell starts them in the background: SIGINT is ignored
+    until they ask for it, so one that comes too early is lost and they go on for ever."""
+
+    TIMES = 30
+
+    def setUp(self):
+        self.box = Sandbox(BINARY).__enter__()
+        self.addCleanup(self.box.__exit__)
+
+    def starts(self, arguments, ignored=True):
+        def begin():
+            signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.SIG_DFL)
+        read, write = os.pipe()
+        process = subprocess.Popen([BINARY, *arguments], env=self.box.environment(), cwd=self.box.work, stdin=subprocess.DEVNULL, stdout=write, stderr=write,
+                                   preexec_fn=begin)
+        os.close(write)
+        return process, read
+
+    def ends(self, *arguments, status=0, ignored=True, times=TIMES):
+        for _ in range(times):
+            process, read = self.starts(arguments, ignored)
+            try:
+                first = os.read(read, 1)
+                self.assertNotEqual(first, b"", "it printed nothing")
+                process.send_signal(signal.SIGINT)
+                said = first
+                drain = threading.Thread(target=lambda: [None for _ in iter(lambda: os.read(read, 65536), b"")])
+                drain.start()
+                code = process.wait(timeout=SOON_S)  # raises: it ignored the signal
+                drain.join(SOON_S)
+            finally:
+                process.kill()
+                process.wait()
+                os.close(read)
+            self.assertEqual(code, status, said)
+
+    def test_fleet_watch(self):
+        server = Rogue(silent)
+        self.addCleanup(server.close)
+        self.ends("fleet", "watch", "--url", server.url, "--listen", "127.0.0.1:0")
+
+    def test_watch(self):
+        self.ends("watch", "--no-record", *drm_machine())
+
+    def test_agent(self):
+        self.ends("agent", "--scenario", "leaking_training", "--listen", "127.0.0.1:0", "--set", "agent.socket=" + str(self.box.path / "s"))
+
+    def test_actuate(self):
+        self.box.write("actuate.toml", '[[policy]]\nname = "a"\nsteps = [{ do = "drain" }]\n')
+        self.ends("actuate", "--policy", "actuate.toml", "--state", str(self.box.work / "s"), "--set", 'actuate.agent-hosts=["localhost"]', "--listen",
+                  "127.0.0.1:0")
+
+    def test_simulate_and_replay(self):
+        self.ends("simulate", "leaking_training", "--speed", "1")
+        self.box.write("gpu.csv", leak_log())
+        self.ends("replay", "--speed", "1", "gpu.csv")
+
+    def test_run_and_watch(self):
+        program = ["sh", "-c", "echo; exec sleep 600"]
+        self.ends("run", "--watch", *drm_machine()[:2], "--", *program, status=128 + signal.SIGINT, ignored=False)
+
+    def test_top(self):
+        for _ in range(self.TIMES):
+            pid, master = pty.fork()
+            if pid == 0:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                os.chdir(self.box.work)
+                os.execve(BINARY, [BINARY, "top", "--scenario", "leaking_training"], self.box.environment())
+            timer = threading.Timer(SOON_S, os.kill, (pid, signal.SIGKILL))
+            try:
+                self.assertNotEqual(os.read(master, 1), b"")
+                os.kill(pid, signal.SIGINT)
+                timer.start()
+                try:
+                    while os.read(master, 65536):
+                        pass
+                except OSError:  # it has closed its terminal
+                    pass
+                _, status = os.waitpid(pid, 0)
+            finally:
+                timer.cancel()
+                os.close(master)
+            self.assertEqual(os.waitstatus_to_exitcode(status), 0)
 
 
 if __name__ == "__main__":

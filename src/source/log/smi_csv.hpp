@@ -2,10 +2,11 @@
 // logged them, in UTC, so that analyze reads them back.
 #pragma once
 
-#include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 
+#include "core/output_file.hpp"
 #include "core/result.hpp"
 #include "core/sample.hpp"
 #include "core/series.hpp"
@@ -23,10 +24,8 @@ class SmiCsv {
   Status close();
 
  private:
-  std::ofstream devices_;
-  std::ofstream processes_;
-  std::string device_path_;
-  std::string process_path_;
+  std::optional<OutputFile> devices_;
+  std::optional<OutputFile> processes_;
   std::map<std::string, long> busy_percent_;  ///< of each device, as last sampled
 };
 

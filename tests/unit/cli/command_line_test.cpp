@@ -124,6 +124,8 @@ TEST(CommandLine, LimitsOfMemoryHaveAUnitOrAreNone) {
   const SetWord set = memory_limit([&bytes](std::uint64_t given) { bytes = given; });
   for (const char* bad : {"20", "1", "300kB", "0.5MiB"})
     EXPECT_THAT(set(bad).error().message, HasSubstr("give a unit, for example 24GiB")) << bad;
+  for (const char* bad : {"0.3", "0GiB", "0.0"})
+    EXPECT_THAT(set(bad).error().message, HasSubstr("must be greater than zero")) << bad << ": only 0 lifts a limit";
   EXPECT_THAT(set("much").error().message, HasSubstr("is not a size"));
   EXPECT_EQ(bytes, 7U);
   for (const auto& [word, expected] :

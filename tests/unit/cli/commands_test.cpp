@@ -174,6 +174,16 @@ TEST(ConfigRequest, AFileThatSaysWhatIsDoneIsRefusedIfOthersMayChangeIt) {
     ASSERT_EQ(::chown(path.c_str(), 65534, 0), 0);
     EXPECT_THAT(error_of(path), HasSubstr("belongs to the user")) << "his file, root's command";
   }
+  const TempFolder shared;
+  const std::string script = shared.file("save.sh");
+  std::ofstream(script) << "exit 0\n";
+  ASSERT_EQ(::chmod(script.c_str(), 0666), 0);
+  for (const std::string& deed :
+       {"[notify]\nexec = [\"sh\", \"" + script + "\"]\n",
+        "[[policy]]\nname = \"p\"\nsteps = [{ do = \"run\", program = [\"sh\", \"-c\", \"" + script + " now\"] }]\n"}) {
+    const TempFolder folder;
+    EXPECT_THAT(error_of(write_config(folder, deed)), HasSubstr("could change the file " + script));
+  }
   const TempFolder folder;
   const std::string harmless = write_config(folder, "[watch]\ninterval-seconds = 2\n");
   ASSERT_EQ(::chmod(harmless.c_str(), 0666), 0);

@@ -72,6 +72,15 @@ TEST(Xid, TheLineOfTheDriverSaysWhetherAnErrorIsFatal) {
   EXPECT_EQ(xid_severity(4711), XidSeverity::warning);
   EXPECT_EQ(xid_severity(4711, "NVRM: Xid (PCI:0000:04:00): 4711, NEW_UNIT Fatal"), XidSeverity::critical);
   EXPECT_EQ(xid_severity(4711, "NVRM: Xid (PCI:0000:04:00): 4711, NON_FATAL_UNIT"), XidSeverity::warning);
+  for (const char* denied : {"a non fatal error", "non - fatal", "NOT FATAL", "this is not a fatal error",
+                             "it isn't fatal", "no fatal error", "fatal=0, link 3", "Fatal: no", "never fatal",
+                             "Nonfatal", "severity non-fatal (fatal: false)"})
+    EXPECT_EQ(xid_severity(4711, std::string("NVRM: Xid (PCI:0000:04:00): 4711, ") + denied), XidSeverity::warning)
+        << denied;
+  for (const char* fatal : {"fatal", "a non-fatal error became fatal", "fatal=1", "Fatal: link 3", "note: fatal error",
+                            "not recovered, fatal", "uncorrectable (Fatal)"})
+    EXPECT_EQ(xid_severity(4711, std::string("NVRM: Xid (PCI:0000:04:00): 4711, ") + fatal), XidSeverity::critical)
+        << fatal;
   EXPECT_EQ(xid_severity(31, "NVRM: Xid (PCI:0000:04:00): 31, pid=7, name=fatal, MMU Fault"), XidSeverity::info)
       << "a program's name";
 }

@@ -44,5 +44,17 @@ TEST(Interrupt, AWaitEndsWhicheverThreadGetsTheSignal) {
   other.join();
 }
 
+TEST(Interrupt, OneWithinAnotherTakesOverItsRequest) {
+  const Interrupt outer;
+  ::raise(SIGINT);
+  {
+    const Interrupt inner;
+    EXPECT_TRUE(Interrupt::requested()) << "it came before";
+    EXPECT_FALSE(Interrupt::sleep_until(Clock::now() + 10min));
+  }
+  EXPECT_FALSE(Interrupt::requested()) << "it was answered";
+  EXPECT_TRUE(Interrupt::sleep_until(Clock::now() + 1ms)) << "the pipe of the outer one is whole";
+}
+
 }  // namespace
 }  // namespace vramtrack

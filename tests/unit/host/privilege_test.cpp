@@ -73,13 +73,14 @@ TEST(Privilege, AProgramThatOthersMayChangeIsNotRun) {
   const std::string path = ::getenv("PATH");
   ASSERT_EQ(::setenv("PATH", (folder.file("none") + ":" + folder.file("bin") + ":" + path).c_str(), 1), 0);
   const bool asks = is_privileged();
-  EXPECT_EQ(trusted_program(program).value(), program);
-  EXPECT_EQ(trusted_program("save").value(), asks ? program : "save") << "what was looked at is what is run";
-  EXPECT_EQ(trusted_program("no-such-program").value(), "no-such-program");
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(trusted_command({program, "now"}).value(), (Words{program, "now"}));
+  EXPECT_EQ(trusted_command({"save"}).value(), Words{asks ? program : "save"}) << "what was looked at is what is run";
+  EXPECT_EQ(trusted_command({"no-such-program"}).value(), Words{"no-such-program"});
   for (const std::string& changed : {program, folder.file("bin")}) {
     ASSERT_EQ(::chmod(changed.c_str(), 0777), 0);
     for (const std::string& name : {program, std::string("save")}) {
-      const auto trusted = trusted_program(name);
+      const auto trusted = trusted_command({name});
       EXPECT_EQ(trusted.has_value(), !asks) << changed;
       if (!trusted) {
         EXPECT_NE(trusted.error().message.find(changed + " can be written by other users"), std::string::npos);
@@ -88,6 +89,38 @@ TEST(Privilege, AProgramThatOthersMayChangeIsNotRun) {
     ASSERT_EQ(::chmod(changed.c_str(), 0755), 0);
   }
   ASSERT_EQ(::setenv("PATH", path.c_str(), 1), 0);
+}
+
+TEST(Privilege, AFileThatOthersMayChangeIsNoArgument) {
+  const TempFolder folder;
+  const std::string script = folder.file("save.sh");
+  std::ofstream(script) << "exit 0\n";
+  const std::string shown = std::filesystem::path(script).filename().string();
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(std::filesystem::path(script).parent_path());
+  const std::vector<std::vector<std::string>> commands = {
+      {"/bin/sh", script},
+      {"sh", "-x", shown},  // from the working folder
+      {"/bin/sh", "-c", script + " --now >/dev/null"},
+      {"/bin/sh", "-c", "cd /; if true; then (. '" + script + "'); fi"},
+      {"/usr/bin/env", "A=1", "BASH_ENV=" + script, "true"},
+      {"/usr/bin/perl", "-I" + script},
+      {"/usr/bin/python3", "-c", "exec(open(\"" + script + "\").read())"},
+      {"/usr/bin/curl", "file://" + script},
+  };
+  for (const std::vector<std::string>& command : commands) {
+    ASSERT_EQ(::chmod(script.c_str(), 0644), 0);
+    EXPECT_TRUE(trusted_command(command)) << command.back();
+    ASSERT_EQ(::chmod(script.c_str(), 0666), 0);
+    const auto trusted = trusted_command(command);
+    EXPECT_EQ(trusted.has_value(), !is_privileged()) << command.back();
+    if (!trusted) {
+      EXPECT_NE(trusted.error().message.find("that its arguments name"), std::string::npos);
+      EXPECT_NE(trusted.error().message.find("save.sh can be written by other users"), std::string::npos);
+    }
+  }
+  std::filesystem::current_path(before);
+  EXPECT_TRUE(trusted_command({"/bin/sh", "-c", "echo a/b >/dev/null; ls /no/such/file /tmp"})) << "no files";
 }
 
 TEST(Privilege, ALibraryThatOthersMayChangeIsNotLoaded) {
