@@ -36,7 +36,8 @@ std::vector<Run> run_all(const std::vector<Trace>& traces, const Config& config,
     run.played = play(run.trace, config);
     run.samples = run.played.points.size();
     run.ours = score(run.trace, run.played, run.played.ours);
-    run.suspected = score_suspicions(run.trace, run.played);
+    run.told = score(run.trace, run.played, Mark::told);
+    run.suspected = score(run.trace, run.played, Mark::suspected);
     for (const RivalInfo& rival : rivals) {
       const Outcome outcome = play_rival(rival, run.trace, run.played.points);
       run.rivals.push_back(score(run.trace, run.played, outcome));

@@ -16,11 +16,16 @@ namespace vramtrack::accuracy {
 struct Run {
   Trace trace;
   Played played;
-  Scored ours;
+  Scored ours;  ///< the alerts
+  Scored told;
   Scored suspected;
   std::vector<Scored> rivals;  ///< in the order given
   std::vector<double> rival_seconds;
   std::size_t samples = 0;
+
+  [[nodiscard]] const Scored& at(Mark mark) const {
+    return mark == Mark::paged ? ours : mark == Mark::told ? told : suspected;
+  }
 };
 
 /// `each` of 0 to `count` - 1, on `jobs` threads. Throws what `each` throws.

@@ -22,10 +22,11 @@ Beside judge(const Trace& trace, const Config& config) {
   const auto note = [&](Known known, const Trace& as, const Past& past) {
     const Played played = play(as, config, past);
     const auto i = static_cast<std::size_t>(known);
-    beside.confirmed[i] = score(as, played, played.ours);
-    beside.suspected[i] = score_suspicions(as, played);
-    // They outlive the trace that was played.
-    beside.confirmed[i]->trace = beside.suspected[i]->trace = nullptr;
+    auto& scored = beside.scored[i].emplace();
+    for (std::size_t m = 0; m < kMarks.size(); ++m) {
+      scored[m] = score(as, played, kMarks[m]);
+      scored[m].trace = nullptr;  // it outlives the trace that was played
+    }
   };
   note(Known::nothing, run, {});
   Past past;
@@ -60,9 +61,9 @@ std::vector<Beside> run_beside(const std::vector<Trace>& traces, const Config& c
   std::vector<Beside> all(traces.size());
   in_parallel(traces.size(), jobs, [&](std::size_t i) { all[i] = judge(traces[i], config); });
   for (Beside& beside : all)
-    for (auto* scored : {&beside.confirmed, &beside.suspected})
-      for (std::optional<Scored>& s : *scored)
-        if (s) s->trace = &beside.trace;
+    for (auto& scored : beside.scored)
+      if (scored)
+        for (Scored& s : *scored) s.trace = &beside.trace;
   return all;
 }
 
@@ -75,7 +76,8 @@ std::vector<Ranks> run_ranks(const std::vector<Trace>& traces, const Config& con
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].together = std::move(with[i]);
     all[i].alone = std::move(without[i]);
-    for (Run* run : {&all[i].together, &all[i].alone}) run->ours.trace = run->suspected.trace = &run->trace;
+    for (Run* run : {&all[i].together, &all[i].alone})
+      run->ours.trace = run->told.trace = run->suspected.trace = &run->trace;
   }
   return all;
 }

@@ -29,8 +29,8 @@ std::string_view name_of(Known known);
 /// One program, judged once with each.
 struct Beside {
   Trace trace;
-  std::array<std::optional<Scored>, kKnown> confirmed;
-  std::array<std::optional<Scored>, kKnown> suspected;
+  /// By what is known: as each mark.
+  std::array<std::optional<std::array<Scored, kMarks.size()>>, kKnown> scored;
 };
 
 std::vector<Beside> run_beside(const std::vector<Trace>& traces, const Config& config, unsigned jobs);

@@ -4,7 +4,24 @@
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cmath>
 
+#include "core/config.hpp"
+#include "core/units.hpp"
+#include "engine/paging.hpp"
+
 namespace vramtrack::accuracy {
+namespace {
+
+/// By the rule of engine/paging.hpp, and by its setting as it is.
+bool is_due(double onset_s, double life_s, double end_s) {
+  const double lead_s = needed_s(DetectionConfig{}.lead_time_minutes * kSecondsPerMinute, life_s, 0);
+  return onset_s + life_s - lead_s <= end_s;
+}
+
+double f1_of(double precision, double recall) {
+  return precision + recall > 0 ? 2 * precision * recall / (precision + recall) : 0;
+}
+
+}  // namespace
 
 Scored score(const Trace& trace, const Played& played, const Outcome& outcome) {
   Scored s;
@@ -25,15 +42,18 @@ Scored score(const Trace& trace, const Played& played, const Outcome& outcome) {
   if (!trace.label.leak) return s;
   s.slow = !s.detected && outcome.slow_growth;
   s.life_s = played.oom_s ? *played.oom_s - onset : std::max(trace.label.life_s, played.end_s - onset);
+  s.due = is_due(onset, s.life_s, played.end_s);
   s.before_half = s.detected && s.delay_s <= 0.5 * s.life_s;
   const double period_s = played.points.size() < 2 ? 1 : played.end_s / static_cast<double>(played.points.size());
   s.limit_s = std::max({0.05 * s.life_s, 300.0, 20 * period_s});
   return s;
 }
 
-Scored score_suspicions(const Trace& trace, const Played& played) {
+Scored score(const Trace& trace, const Played& played, Mark mark) {
+  if (mark == Mark::paged) return score(trace, played, played.ours);
   Outcome outcome;
-  outcome.alarms = played.ours.suspicions;
+  outcome.alarms = mark == Mark::told ? played.ours.told : played.ours.suspicions;
+  outcome.false_elsewhere = mark == Mark::told ? played.ours.told_elsewhere : 0;
   outcome.slow_growth = played.ours.slow_growth;
   return score(trace, played, outcome);
 }
@@ -66,9 +86,16 @@ double Summary::precision(double healthy_per_leak) const {
   return recall() + wrong > 0 ? recall() / (recall() + wrong) : std::nan("");
 }
 
+double Summary::due_recall() const {
+  return due == 0 ? std::nan("") : static_cast<double>(due_detected) / due;
+}
+
 double Summary::f1() const {
-  const double p = precision(1);
-  return p + recall() > 0 ? 2 * p * recall() / (p + recall()) : 0;
+  return f1_of(precision(1), recall());
+}
+
+double Summary::due_f1() const {
+  return f1_of(due_recall() / (due_recall() + false_rate()), due_recall());
 }
 
 Summary summarise(const std::vector<Scored>& scored) {
@@ -82,6 +109,8 @@ Summary summarise(const std::vector<Scored>& scored) {
       continue;
     }
     ++sum.leaks;
+    sum.due += s.due ? 1 : 0;
+    sum.due_detected += s.due && s.detected ? 1 : 0;
     // More than 1 % of the capacity an hour, by the growth where it is steady, else by the life.
     const double capacity = s.trace->capacity_bytes;
     const double rate = s.trace->label.growth_bytes_per_s.value_or(0.4 * capacity / s.life_s);

@@ -46,8 +46,11 @@ inline constexpr std::array kLifeShares{0.1, 0.3, 0.5, 0.7, 0.9};
 
 /// What happened to one contender on one trace.
 struct Outcome {
-  std::vector<Alarm> alarms;
-  std::vector<Alarm> suspicions;  ///< vramtrack only: from the suspicion on, whether it was confirmed or not
+  std::vector<Alarm> alarms;  ///< of which people are notified
+  // vramtrack only, whether or not anybody was notified:
+  std::vector<Alarm> told;        ///< while it was told as a leak
+  std::vector<Alarm> suspicions;  ///< from the suspicion on
+  int told_elsewhere = 0;         ///< as false_elsewhere
   bool slow_growth = false;  ///< likewise: the last look at the leak said so, and that its end is beyond the horizon
   int false_elsewhere = 0;   ///< alarms about a device that does not leak
   double seconds_spent = 0;  ///< of this machine, in the contender's own code

@@ -23,7 +23,8 @@ void Session::expect_duration(double duration_s) {
 }
 
 void Session::ingest(const Batch& batch) {
-  engine_.ingest(listing_.pass(batch));
+  const Batch seen = listing_.pass(batch);
+  engine_.ingest(seen);
   for (const Sample& s : batch.samples) {
     now_s_ = seconds_of(s.time);
     const SeriesKey& key = catalog_.key(s.series);
@@ -35,6 +36,7 @@ void Session::ingest(const Batch& batch) {
     const bool again = trace_.restart_after_s && e.pid % kRestartPids == *trace_.label.suspect_pid % kRestartPids;
     if (e.pid == *trace_.label.suspect_pid || again) note_end(seconds_of(e.time));
   }
+  note_told(seen);
   if (raised_now_ && !played_.ours.suspect_right) note_suspect();
   raised_now_ = false;
   if (now_s_ >= next_look_s_) {
@@ -47,6 +49,8 @@ Played Session::finish() {
   engine_.finish();
   played_.end_s = now_s_;
   if (standing_ > 0) played_.ours.alarms.push_back({raised_s_, now_s_});
+  note_told({});
+  if (told_since_s_) played_.ours.told.push_back({*told_since_s_, now_s_});
   looks_ = 0;
   if (!played_.oom_s) look();
   note_suspicions();
@@ -82,6 +86,21 @@ void Session::note(const AlertChange& change) {
   } else if (--standing_ == 0) {
     played_.ours.alarms.push_back({raised_s_, seconds_of(*change.alert.cleared)});
   }
+}
+
+void Session::note_told(const Batch& batch) {
+  for (const Sample& s : batch.samples)
+    if (engine_.leaks(s.series)) telling_.insert(s.series);
+  std::erase_if(telling_, [this](SeriesId id) { return !engine_.leaks(id); });
+  const auto ours = [this](SeriesId id) { return catalog_.key(id).device_id == device_; };
+  const bool here = std::any_of(telling_.begin(), telling_.end(), ours);
+  const bool elsewhere = !std::all_of(telling_.begin(), telling_.end(), ours) && !trace_.label.on_all_devices;
+  played_.ours.told_elsewhere += elsewhere && !told_elsewhere_ ? 1 : 0;
+  told_elsewhere_ = elsewhere;
+  if (here && !told_since_s_) told_since_s_ = now_s_;
+  if (here || !told_since_s_) return;
+  played_.ours.told.push_back({*told_since_s_, now_s_});
+  told_since_s_.reset();
 }
 
 /// From the first suspicion on: of alerts, and of what was never confirmed.

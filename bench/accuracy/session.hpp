@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "engine/engine.hpp"
@@ -37,6 +39,7 @@ class Session {
  private:
   void note(const AlertChange& change);
   void note_end(double at_s);
+  void note_told(const Batch& batch);
   void note_suspicions();
   void note_suspect();
   const SeriesView* ours(std::shared_ptr<const View> view);
@@ -56,6 +59,9 @@ class Session {
   int standing_ = 0;
   double raised_s_ = 0;
   bool raised_now_ = false;
+  std::set<SeriesId> telling_;  ///< told as leaks now
+  std::optional<double> told_since_s_;
+  bool told_elsewhere_ = false;
 };
 
 }  // namespace vramtrack::accuracy

@@ -16,29 +16,28 @@ namespace {
 
 std::string contender_line(std::string_view name, const Summary& s, double ns) {
   const Interval rate = poisson_rate(s.episodes, s.healthy_days);
-  return fmt::format("| {} | {} | {} | {} | {} | {} ({}-{}) | {} | {} | {} |\n", name, number(s.precision(1), 3),
-                     number(s.recall(), 3), number(s.f1(), 3), number(s.precision(50), 3), number(rate.mid, 3),
-                     number(rate.low, 3), number(rate.high, 3), number(quantile(s.delay_s, 0.5) / 60, 1),
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} ({}-{}) | {} | {} | {} |\n", name,
+                     number(s.precision(1), 3), number(s.recall(), 3), number(s.f1(), 3), number(s.due_recall(), 3),
+                     number(s.due_f1(), 3), number(s.precision(50), 3), number(rate.mid, 3), number(rate.low, 3),
+                     number(rate.high, 3), number(quantile(s.delay_s, 0.5) / 60, 1),
                      number(100 * quantile(s.delay_share, 0.5), 1), number(ns, 0));
 }
 
 std::string contenders(const std::vector<Run>& runs, std::span<const RivalInfo> rivals) {
   std::string out =
-      "| rule | precision 1:1 | recall | F1 | precision 50:1 | false alarms per GPU-day (95 %) | median minutes to "
-      "detect | "
-      "of life, % | ns per sample |\n|---|---|---|---|---|---|---|---|---|\n";
-  std::vector<Scored> ours;
-  std::vector<Scored> suspected;
+      "| rule | precision 1:1 | recall | F1 | recall, due | F1, due | precision 50:1 | false alarms per GPU-day (95 %) "
+      "| median minutes to detect | of life, % | ns per sample |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
+  std::array<std::vector<Scored>, kMarks.size()> ours;
   double seconds = 0;
   double samples = 0;
   for (const Run& run : runs) {
-    ours.push_back(run.ours);
-    suspected.push_back(run.suspected);
+    for (std::size_t i = 0; i < kMarks.size(); ++i) ours[i].push_back(run.at(kMarks[i]));
     seconds += run.played.ours.seconds_spent;
     samples += static_cast<double>(run.samples);
   }
-  out += contender_line("**vramtrack**", summarise(ours), seconds / samples * 1e9);
-  out += contender_line("**vramtrack**, suspected", summarise(suspected), seconds / samples * 1e9);
+  for (std::size_t i = 0; i < kMarks.size(); ++i)
+    out += contender_line(fmt::format("**vramtrack**, {}", name_of(kMarks[i])), summarise(ours[i]),
+                          seconds / samples * 1e9);
   for (std::size_t r = 0; r < rivals.size(); ++r) {
     std::vector<Scored> theirs;
     seconds = 0;
@@ -80,16 +79,16 @@ std::string equal_recall(const std::vector<Run>& runs, std::span<const RivalInfo
 
 std::string detection_time(const std::vector<Run>& runs) {
   std::vector<Scored> ours;
-  for (const Run& run : runs) ours.push_back(run.ours);
+  for (const Run& run : runs) ours.push_back(run.told);
   const Summary s = summarise(ours);
   const double found = s.leaks == 0 ? std::nan("") : static_cast<double>(s.detected + s.slow) / s.leaks;
-  return fmt::format("Leaks found, with {} reported as slow growth without an alert: {} of {} ({}).\n\n", s.slow,
-                     s.detected + s.slow, s.leaks, number(found, 3)) +
+  return fmt::format("Leaks reported, with {} as slow growth: {} of {} ({}).\n\n", s.slow, s.detected + s.slow, s.leaks,
+                     number(found, 3)) +
          fmt::format(
-             "Time to detect over the larger of 5 % of life, 5 minutes and 20 samples: median {}, 75th percentile {}, "
+             "Time to report over the larger of 5 % of life, 5 minutes and 20 samples: median {}, 75th percentile {}, "
              "90th "
              "{}. "
-             "Leaks of more than 1 % of capacity an hour not found in the first half of their life: {} of {}.\n\n",
+             "Leaks of more than 1 % of capacity an hour not reported in the first half of their life: {} of {}.\n\n",
              number(quantile(s.delay_over_limit, 0.5)), number(quantile(s.delay_over_limit, 0.75)),
              number(quantile(s.delay_over_limit, 0.9)), s.late, s.fast);
 }
@@ -150,6 +149,10 @@ std::string the_rest(const std::vector<Run>& runs) {
 
 }  // namespace
 
+std::string_view name_of(Mark mark) {
+  return mark == Mark::paged ? "notified" : mark == Mark::told ? "reported as a leak" : "suspected";
+}
+
 std::string contender_tables(const std::vector<Run>& all, std::span<const RivalInfo> rivals) {
   std::vector<Run> runs;
   std::copy_if(all.begin(), all.end(), std::back_inserter(runs),
@@ -161,16 +164,20 @@ std::string each_line(const std::vector<Run>& runs) {
   std::string out =
       "family\tsource\tseed\tleak\tcapacity_gib\tsamples\tend_min\tonset_min\tlife_min\tdetected\tdelay_min\tlimit_"
       "min\t"
-      "false_episodes\talarms\tpattern\thighest_confidence\teta10\teta30\teta50\teta70\teta90\tbecause\n";
+      "due\treported\treported_after_min\tfalse_reports\tsuspected\tfalse_suspicions\tfalse_"
+      "episodes\talarms\tpattern\thighest_confidence\teta10\teta30\teta50\teta70\teta90\tbecause\n";
   for (const Run& run : runs) {
     std::string alarms;
     for (const Alarm& a : run.played.ours.alarms)
       alarms += fmt::format("{:.0f}-{:.0f} ", a.raised_s / 60, a.cleared_s / 60);
     out += fmt::format(
-        "{}\t{}\t{}\t{}\t{:.0f}\t{}\t{:.0f}\t{:.1f}\t{:.0f}\t{}\t{:.1f}\t{:.1f}\t{}\t{}\t{}\t{:.3f}", run.trace.family,
-        run.trace.source, run.trace.seed, run.trace.label.leak ? 1 : 0, run.trace.capacity_bytes / 1073741824,
-        run.samples, run.played.end_s / 60, run.trace.label.onset_s / 60, run.ours.life_s / 60,
-        run.ours.detected ? 1 : 0, run.ours.delay_s / 60, run.ours.limit_s / 60, run.ours.false_episodes, alarms,
+        "{}\t{}\t{}\t{}\t{:.0f}\t{}\t{:.0f}\t{:.1f}\t{:.0f}\t{}\t{:.1f}\t{:.1f}\t{}\t{}\t{:.1f}\t{}\t{}\t{}\t{}\t{}\t{}"
+        "\t{:.3f}",
+        run.trace.family, run.trace.source, run.trace.seed, run.trace.label.leak ? 1 : 0,
+        run.trace.capacity_bytes / 1073741824, run.samples, run.played.end_s / 60, run.trace.label.onset_s / 60,
+        run.ours.life_s / 60, run.ours.detected ? 1 : 0, run.ours.delay_s / 60, run.ours.limit_s / 60,
+        run.ours.due ? 1 : 0, run.told.detected ? 1 : 0, run.told.delay_s / 60, run.told.false_episodes,
+        run.suspected.detected ? 1 : 0, run.suspected.false_episodes, run.ours.false_episodes, alarms,
         run.played.ours.pattern ? to_string(*run.played.ours.pattern) : "-", run.played.ours.highest_confidence);
     for (const auto& end : run.played.ours.ends)
       out += end && end->said ? fmt::format("\t{:.2f}", end->said->mid / end->true_in_s) : "\t-";

@@ -1,6 +1,7 @@
 // The tables of docs/ACCURACY.md, as Markdown.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@ namespace vramtrack::accuracy {
 /// vramtrack beside its rivals, and what else is said of first runs in sum.
 std::string contender_tables(const std::vector<Run>& runs, std::span<const RivalInfo> rivals);
 
+std::string_view name_of(Mark mark);
 std::string_view name_of(Group group);
 std::string group_table(const std::vector<Run>& runs);
 std::string family_table(const std::vector<Run>& runs);
@@ -40,14 +42,16 @@ std::string frontier_table(const std::vector<Run>& runs);
 
 /// Healthy traces of several days. A day counts from the trace's beginning.
 struct DayCount {
+  struct Marked {
+    int on_first = 0;  ///< traces
+    int later = 0;     ///< traces
+    int days = 0;      ///< from the second on
+  };
   int traces = 0;
-  int confirmed_on_first = 0;  ///< traces
-  int suspected_on_first = 0;
-  int confirmed_later = 0;
-  int suspected_later = 0;
-  int confirmed_days = 0;  ///< days from the second on with such an alert
-  int suspected_days = 0;
+  std::array<Marked, kMarks.size()> marked{};
   double later_days = 0;
+
+  [[nodiscard]] const Marked& at(Mark mark) const { return marked[static_cast<std::size_t>(mark)]; }
 
   void add(const Run& run);
 };
@@ -61,8 +65,9 @@ std::string crash_table(const std::vector<Run>& runs);
 
 /// What is known of a program beside the run that is judged.
 struct BesideFigures {
-  Summary confirmed;
-  Summary suspected;
+  std::array<Summary, kMarks.size()> marked;
+
+  [[nodiscard]] const Summary& at(Mark mark) const { return marked[static_cast<std::size_t>(mark)]; }
 };
 /// Of first runs ever, without straight rises beyond half.
 BesideFigures beside_figures(const std::vector<Beside>& runs, Known known);
@@ -79,6 +84,7 @@ struct PartFigures {
   int unseen_right = 0;
   int healthy = 0;
   int healthy_alarmed = 0;
+  int healthy_told = 0;
 };
 PartFigures part_figures(const std::vector<Run>& with_processes);
 std::string parts_table(const std::vector<Run>& with_processes, const std::vector<Run>& total_only);

@@ -1,4 +1,5 @@
 // What earlier runs and siblings are worth.
+#include <array>
 #include <map>
 #include <utility>
 
@@ -8,10 +9,7 @@
 namespace vramtrack::accuracy {
 namespace {
 
-struct Column {
-  std::vector<Scored> confirmed;
-  std::vector<Scored> suspected;
-};
+using Column = std::array<std::vector<Scored>, kMarks.size()>;
 
 /// `known` may say nothing of healthy programs: then those of `healthy` are taken.
 Column column_of(const std::vector<Beside>& runs, Known known, Known healthy, bool with_beyond_half) {
@@ -19,20 +17,20 @@ Column column_of(const std::vector<Beside>& runs, Known known, Known healthy, bo
   for (const Beside& run : runs) {
     if (!with_beyond_half && beyond_half(run.trace)) continue;
     const auto i = static_cast<std::size_t>(run.trace.label.leak ? known : healthy);
-    if (!run.confirmed[i]) continue;
-    column.confirmed.push_back(*run.confirmed[i]);
-    column.suspected.push_back(*run.suspected[i]);
+    if (!run.scored[i]) continue;
+    for (std::size_t m = 0; m < kMarks.size(); ++m) column[m].push_back((*run.scored[i])[m]);
   }
   return column;
 }
 
 std::string line(std::string_view name, const Column& column) {
-  const Summary c = summarise(column.confirmed);
-  const Summary s = summarise(column.suspected);
-  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} of {} |\n", name, number(c.precision(1), 3),
-                     number(c.recall(), 3), number(share(c.detected + c.slow, c.leaks), 3),
-                     number(100 * quantile(c.delay_share, 0.5), 1), number(s.precision(1), 3), number(s.recall(), 3),
-                     number(100 * quantile(s.delay_share, 0.5), 1), c.alarmed, c.healthy);
+  std::string out = fmt::format("| {} |", name);
+  for (const std::vector<Scored>& scored : column) {
+    const Summary s = summarise(scored);
+    out += fmt::format(" {} | {} | {} | {} of {} |", number(s.precision(1), 3), number(s.recall(), 3),
+                       number(100 * quantile(s.delay_share, 0.5), 1), s.alarmed, s.healthy);
+  }
+  return out + "\n";
 }
 
 }  // namespace
@@ -42,14 +40,16 @@ BesideFigures beside_figures(const std::vector<Beside>& runs, Known known) {
                         : known == Known::siblings_leak ? Known::siblings
                                                         : known;
   const Column column = column_of(runs, known, healthy, known != Known::nothing);
-  return {summarise(column.confirmed), summarise(column.suspected)};
+  BesideFigures figures;
+  for (std::size_t m = 0; m < kMarks.size(); ++m) figures.marked[m] = summarise(column[m]);
+  return figures;
 }
 
 std::string beside_table(const std::vector<Beside>& runs) {
-  std::string out =
-      "| known | precision 1:1 | recall | with slow growth | delay, % of life | suspected: precision | recall | delay, "
-      "% "
-      "| healthy alarmed |\n|---|---|---|---|---|---|---|---|---|\n";
+  std::string out = "| known |";
+  for (const Mark mark : kMarks)
+    out += fmt::format(" {}: precision 1:1 | recall | after, % of life | healthy with it |", name_of(mark));
+  out += "\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
   out +=
       line("first run ever (straight rises beyond half apart)", column_of(runs, Known::nothing, Known::nothing, false));
   for (std::size_t i = 0; i < kKnown; ++i) {
@@ -62,7 +62,7 @@ std::string beside_table(const std::vector<Beside>& runs) {
   return out + "\n";
 }
 
-/// A leak: found, and the median delay. A healthy family: how many were alarmed.
+/// A leak: reported as one, and the median delay. A healthy family: of how many people were notified.
 std::string beside_family_table(const std::vector<Beside>& runs) {
   std::map<std::pair<bool, std::string>, std::vector<const Beside*>> families;
   for (const Beside& run : runs) families[{!run.trace.label.leak, run.trace.family}].push_back(&run);
@@ -77,13 +77,14 @@ std::string beside_family_table(const std::vector<Beside>& runs) {
     out += fmt::format("| {}{} | {} |", key.first ? "healthy: " : "leak: ", key.second, members.size());
     for (std::size_t i = 0; i < kKnown; ++i) {
       std::vector<Scored> scored;
+      const auto mark = static_cast<std::size_t>(key.first ? Mark::paged : Mark::told);
       for (const Beside* member : members)
-        if (member->confirmed[i]) scored.push_back(*member->confirmed[i]);
+        if (member->scored[i]) scored.push_back((*member->scored[i])[mark]);
       const Summary s = summarise(scored);
       if (scored.empty())
         out += " - |";
       else if (key.first)
-        out += fmt::format(" {} alarmed |", s.alarmed);
+        out += fmt::format(" {} notified |", s.alarmed);
       else
         out += fmt::format(" {} at {} % |", s.detected, number(100 * quantile(s.delay_share, 0.5), 0));
     }
@@ -97,30 +98,34 @@ std::string rank_table(const std::vector<Ranks>& runs) {
     std::vector<Scored> alone;
     std::vector<Scored> together;
     std::vector<Scored> suspected;
+    std::vector<Scored> paged;
     int elsewhere = 0;
   };
   std::map<std::pair<bool, std::string>, Count> families;
   for (const Ranks& run : runs) {
     Count& c = families[{!run.together.trace.label.leak, run.together.trace.family}];
-    c.alone.push_back(run.alone.ours);
-    c.together.push_back(run.together.ours);
+    c.alone.push_back(run.alone.told);
+    c.together.push_back(run.together.told);
+    c.paged.push_back(run.together.ours);
     c.suspected.push_back(run.together.suspected);
     c.elsewhere += run.together.played.ours.false_elsewhere > 0 ? 1 : 0;
   }
   std::string out =
-      "| family | jobs | alone | of life, % | together | of life, % | suspected together | of life, % | jobs with an "
-      "alert about a rank that does not leak |\n|---|---|---|---|---|---|---|---|---|\n";
+      "| family | jobs | reported alone | of life, % | together | of life, % | suspected together | of life, % | "
+      "notified together | of life, % | jobs with an alert about a rank that does not leak "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|\n";
   for (const auto& [key, c] : families) {
     const bool healthy = key.first;
     const Summary alone = summarise(c.alone);
     const Summary together = summarise(c.together);
     const Summary suspected = summarise(c.suspected);
+    const Summary paged = summarise(c.paged);
     const auto said = [&](const Summary& s) {
-      return healthy ? fmt::format("{} alarmed | -", s.alarmed)
+      return healthy ? fmt::format("{} of them | -", s.alarmed)
                      : fmt::format("{} found | {}", s.detected, number(100 * quantile(s.delay_share, 0.5), 1));
     };
-    out += fmt::format("| {}{} | {} | {} | {} | {} | {} |\n", healthy ? "healthy: " : "leak: ", key.second,
-                       c.together.size(), said(alone), said(together), said(suspected), c.elsewhere);
+    out += fmt::format("| {}{} | {} | {} | {} | {} | {} | {} |\n", healthy ? "healthy: " : "leak: ", key.second,
+                       c.together.size(), said(alone), said(together), said(suspected), said(paged), c.elsewhere);
   }
   return out + "\n";
 }

@@ -93,13 +93,11 @@ std::string frontier_table(const std::vector<Run>& runs) {
   int leaks = 0;
   int healthy = 0;
   std::array<AtBar, kBars.size()> bars;
-  AtBar suspected;
-  AtBar confirmed;
+  std::array<AtBar, kMarks.size()> marked;
   for (const Run& run : runs) {
     if (beyond_half(run.trace)) continue;
     (run.trace.label.leak ? leaks : healthy) += 1;
-    add(suspected, run.suspected);
-    add(confirmed, run.ours);
+    for (std::size_t i = 0; i < kMarks.size(); ++i) add(marked[i], run.at(kMarks[i]));
     for (std::size_t i = 0; i < kBars.size(); ++i) {
       const Reached& reached = run.played.ours.bars[i];
       if (!run.trace.label.leak) {
@@ -117,8 +115,8 @@ std::string frontier_table(const std::vector<Run>& runs) {
       "minutes left (10th percentile) |\n|---|---|---|---|---|---|---|\n";
   for (std::size_t i = 0; i < kBars.size(); ++i)
     out += frontier_line(fmt::format("{:.2f}", kBars[i]), bars[i], leaks, healthy);
-  out += frontier_line("**suspected**", suspected, leaks, healthy);
-  out += frontier_line("**confirmed**", confirmed, leaks, healthy);
+  for (std::size_t i = kMarks.size(); i-- > 0;)
+    out += frontier_line(fmt::format("**{}**", name_of(kMarks[i])), marked[i], leaks, healthy);
   return out + "\n";
 }
 

@@ -15,6 +15,7 @@ constexpr double kGrace_s = 600;
 struct Count {
   int lives = 0;
   int found = 0;
+  int told = 0;
   int suspected = 0;
   int stood = 0;    ///< of lives after which nothing leaked for the grace: an alert that outlived it
   int watched = 0;  ///< lives after which nothing leaked for as long
@@ -42,6 +43,7 @@ std::string crash_table(const std::vector<Run>& runs) {
         c.delay_share.push_back(std::max(0.0, alarm->raised_s - lives[i].onset_s) /
                                 std::max(1.0, lives[i].end_s - lives[i].onset_s));
       }
+      c.told += first_within(run.played.ours.told, lives[i]) != nullptr ? 1 : 0;
       c.suspected += first_within(run.played.ours.suspicions, lives[i]) != nullptr ? 1 : 0;
       const double until_s = i + 1 < lives.size() ? lives[i + 1].onset_s : run.played.end_s;
       if (until_s < lives[i].end_s + kGrace_s) continue;
@@ -52,13 +54,15 @@ std::string crash_table(const std::vector<Run>& runs) {
     }
   }
   std::string out =
-      "| life | lives | found | suspected | delay, % of life | alerts that stood ten minutes after its end |\n"
-      "|---|---|---|---|---|---|\n";
+      "| life | lives | notified | reported as a leak | suspected | notified after, % of life | alerts that stood ten "
+      "minutes after its end |\n"
+      "|---|---|---|---|---|---|---|\n";
   for (std::size_t i = 0; i < kNames.size(); ++i) {
     const Count& c = counts[i];
-    out += fmt::format("| {} | {} | {} | {} | {} | {} of {} |\n", kNames[i], c.lives,
-                       number(share(c.found, c.lives), 3), number(share(c.suspected, c.lives), 3),
-                       number(100 * quantile(c.delay_share, 0.5), 1), c.stood, c.watched);
+    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} of {} |\n", kNames[i], c.lives,
+                       number(share(c.found, c.lives), 3), number(share(c.told, c.lives), 3),
+                       number(share(c.suspected, c.lives), 3), number(100 * quantile(c.delay_share, 0.5), 1), c.stood,
+                       c.watched);
   }
   return out + "\n";
 }

@@ -25,18 +25,15 @@ void count(const std::vector<Alarm>& alarms, bool& first, std::set<int>& later) 
 void DayCount::add(const Run& run) {
   ++traces;
   later_days += std::max(0.0, run.played.end_s / kDay_s - 1);
-  bool first_confirmed = false;
-  bool first_suspected = false;
-  std::set<int> confirmed;
-  std::set<int> suspected;
-  count(run.played.ours.alarms, first_confirmed, confirmed);
-  count(run.played.ours.suspicions, first_suspected, suspected);
-  confirmed_on_first += first_confirmed ? 1 : 0;
-  suspected_on_first += first_suspected ? 1 : 0;
-  confirmed_later += confirmed.empty() ? 0 : 1;
-  suspected_later += suspected.empty() ? 0 : 1;
-  confirmed_days += static_cast<int>(confirmed.size());
-  suspected_days += static_cast<int>(suspected.size());
+  for (std::size_t i = 0; i < kMarks.size(); ++i) {
+    bool first = false;
+    std::set<int> later;
+    const Outcome& ours = run.played.ours;
+    count(kMarks[i] == Mark::paged ? ours.alarms : kMarks[i] == Mark::told ? ours.told : ours.suspicions, first, later);
+    marked[i].on_first += first ? 1 : 0;
+    marked[i].later += later.empty() ? 0 : 1;
+    marked[i].days += static_cast<int>(later.size());
+  }
 }
 
 DayCount count_days(const std::vector<Run>& runs) {
@@ -52,14 +49,17 @@ std::string day_table(const std::vector<Run>& runs) {
     if (run.trace.group == Group::days && !run.trace.label.leak) families[run.trace.family].add(run);
   if (families.empty()) return {};
   families["**all**"] = count_days(runs);
-  std::string out =
-      "| family | traces | first day: suspected | confirmed | from the second day on: suspected | confirmed | days "
-      "with "
-      "a suspicion | with an alert |\n|---|---|---|---|---|---|---|---|\n";
-  for (const auto& [name, c] : families)
-    out += fmt::format("| {} | {} | {} | {} | {} | {} | {} of {:.0f} | {} |\n", name, c.traces, c.suspected_on_first,
-                       c.confirmed_on_first, c.suspected_later, c.confirmed_later, c.suspected_days, c.later_days,
-                       c.confirmed_days);
+  std::string out = "| family | traces |";
+  for (const char* when : {"first day: ", "from the second day on: ", "days with it, from the second on: "})
+    for (const Mark mark : kMarks) out += fmt::format(" {}{} |", mark == Mark::paged ? when : "", name_of(mark));
+  out += "\n|---|---|---|---|---|---|---|---|---|---|---|\n";
+  for (const auto& [name, c] : families) {
+    out += fmt::format("| {} | {} |", name, c.traces);
+    for (const DayCount::Marked& m : c.marked) out += fmt::format(" {} |", m.on_first);
+    for (const DayCount::Marked& m : c.marked) out += fmt::format(" {} |", m.later);
+    for (const DayCount::Marked& m : c.marked) out += fmt::format(" {} of {:.0f} |", m.days, c.later_days);
+    out += "\n";
+  }
   return out + "\n";
 }
 

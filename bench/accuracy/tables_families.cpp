@@ -1,4 +1,5 @@
 // The first run of every program, by group of families and by family.
+#include <array>
 #include <map>
 #include <utility>
 #include <vector>
@@ -9,43 +10,57 @@
 namespace vramtrack::accuracy {
 namespace {
 
-struct Both {
-  std::vector<Scored> confirmed;
-  std::vector<Scored> suspected;
-  std::vector<Scored> beyond;  ///< half, confirmed
+struct Marked {
+  std::array<std::vector<Scored>, kMarks.size()> marked;
+  std::vector<Scored> beyond;  ///< half: the alerts
 
   void add(const Run& run) {
-    if (beyond_half(run.trace)) {
-      beyond.push_back(run.ours);
-      return;
-    }
-    confirmed.push_back(run.ours);
-    suspected.push_back(run.suspected);
+    if (beyond_half(run.trace)) return beyond.push_back(run.ours);
+    for (std::size_t i = 0; i < kMarks.size(); ++i) marked[i].push_back(run.at(kMarks[i]));
   }
 };
 
-std::string beyond_of(const Both& both) {
-  if (both.beyond.empty()) return "-";
-  return fmt::format("{} of {}", summarise(both.beyond).alarmed, both.beyond.size());
+std::string beyond_of(const Marked& group) {
+  if (group.beyond.empty()) return "-";
+  return fmt::format("{} of {}", summarise(group.beyond).alarmed, group.beyond.size());
 }
 
-std::string line(std::string_view name, const Both& both, bool with_precision = false) {
-  const Summary c = summarise(both.confirmed);
-  const Summary s = summarise(both.suspected);
-  const std::string precision =
-      with_precision ? fmt::format(" {} | {} |", number(c.precision(1), 3), number(s.precision(1), 3)) : "";
-  return fmt::format("| {} |{} {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", name, precision, c.leaks,
-                     number(c.recall(), 3), number(share(c.detected + c.slow, c.leaks), 3), number(s.recall(), 3),
-                     number(100 * quantile(c.delay_share, 0.5), 1), number(100 * quantile(s.delay_share, 0.5), 1),
-                     c.healthy, c.healthy > 0 ? fmt::format("{} ({} suspected)", c.alarmed, s.alarmed) : "-",
-                     beyond_of(both));
+std::string line(std::string_view name, const Marked& group, bool with_precision = false) {
+  std::array<Summary, kMarks.size()> sums;
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = summarise(group.marked[i]);
+  const Summary& paged = sums[0];
+  std::string out = fmt::format("| {} |", name);
+  if (with_precision)
+    for (const Summary& s : sums) out += fmt::format(" {} |", number(s.precision(1), 3));
+  out += fmt::format(" {} | {} of {} |", paged.leaks, paged.due_detected, paged.due);
+  for (const Summary& s : sums) out += fmt::format(" {} |", number(s.recall(), 3));
+  for (const Summary& s : sums) out += fmt::format(" {} |", number(100 * quantile(s.delay_share, 0.5), 1));
+  out += fmt::format(" {} |", paged.healthy);
+  for (const Summary& s : sums) out += s.healthy > 0 ? fmt::format(" {} |", s.alarmed) : " - |";
+  return out + fmt::format(" {} |\n", beyond_of(group));
 }
 
+/// For each mark three columns: how many leaks, after what share of their life, how many of the healthy.
 std::string heading(std::string_view first, bool with_precision = false) {
-  return fmt::format(
-      "| {} |{} leaks | found | or as slow growth | suspected | delay, % of life | until suspected | healthy | alarmed "
-      "| straight rises beyond half alarmed |\n|---|{}---|---|---|---|---|---|---|---|---|\n",
-      first, with_precision ? " precision 1:1 | of suspicions |" : "", with_precision ? "---|---|" : "");
+  std::string out = fmt::format("| {} |", first);
+  std::string rule = "|---|";
+  const auto column = [&](std::string_view name) {
+    out += fmt::format(" {} |", name);
+    rule += "---|";
+  };
+  const auto columns = [&](std::string_view lead) {
+    for (const Mark mark : kMarks)
+      column(mark == Mark::paged ? fmt::format("{}{}", lead, name_of(mark)) : std::string(name_of(mark)));
+  };
+  if (with_precision) columns("precision 1:1: ");
+  column("leaks");
+  column("notified, of those due");
+  columns("recall: ");
+  columns("after, % of life: ");
+  column("healthy");
+  columns("of them: ");
+  column("straight rises beyond half notified");
+  return out + "\n" + rule + "\n";
 }
 
 }  // namespace
@@ -72,26 +87,26 @@ std::string_view name_of(Group group) {
 }
 
 std::string group_table(const std::vector<Run>& runs) {
-  std::map<Group, Both> groups;
-  Both all;
+  std::map<Group, Marked> groups;
+  Marked all;
   for (const Run& run : runs) {
     groups[run.trace.group].add(run);
     all.add(run);
   }
   std::string out = heading("families", true);
-  for (const auto& [group, both] : groups) out += line(name_of(group), both, true);
+  for (const auto& [group, marked] : groups) out += line(name_of(group), marked, true);
   return out + line("**all**", all, true) + "\n";
 }
 
 std::string family_table(const std::vector<Run>& runs) {
-  std::map<std::pair<Group, std::pair<bool, std::string>>, Both> families;
+  std::map<std::pair<Group, std::pair<bool, std::string>>, Marked> families;
   for (const Run& run : runs) families[{run.trace.group, {!run.trace.label.leak, run.trace.family}}].add(run);
   std::string out = heading("family");
   std::optional<Group> last;
-  for (const auto& [key, both] : families) {
-    if (last != key.first) out += fmt::format("| **{}** | | | | | | | | | |\n", name_of(key.first));
+  for (const auto& [key, marked] : families) {
+    if (last != key.first) out += fmt::format("| **{}** | | | | | | | | | | | | | |\n", name_of(key.first));
     last = key.first;
-    out += line(fmt::format("{}{}", key.second.first ? "healthy: " : "leak: ", key.second.second), both);
+    out += line(fmt::format("{}{}", key.second.first ? "healthy: " : "leak: ", key.second.second), marked);
   }
   return out + "\n";
 }

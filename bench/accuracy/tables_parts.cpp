@@ -11,6 +11,7 @@ namespace {
 struct Count {
   int scenes = 0;
   int alarmed = 0;  ///< while nothing leaked
+  int told = 0;     ///< likewise, as a leak
   int found = 0;
   int named = 0;  ///< a suspect was told at the first alarm
   int right = 0;
@@ -19,9 +20,10 @@ struct Count {
   void add(const Run& run) {
     ++scenes;
     alarmed += run.ours.false_episodes > 0 ? 1 : 0;
-    if (run.ours.detected) {
+    told += run.told.false_episodes > 0 ? 1 : 0;
+    if (run.told.detected) {
       ++found;
-      delay_share.push_back(run.ours.delay_s / run.ours.life_s);
+      delay_share.push_back(run.told.delay_s / run.told.life_s);
     }
     if (!run.played.ours.suspect_right) return;
     ++named;
@@ -31,10 +33,11 @@ struct Count {
 
 std::string line(std::string_view name, const Count& c, const Count& total, bool leak) {
   if (!leak)
-    return fmt::format("| {} | {} | - | - | - | {} | - | - | {} |\n", name, c.scenes, c.alarmed, total.alarmed);
-  return fmt::format("| {} | {} | {} | {} | {} of {} | {} | {} | {} | {} |\n", name, c.scenes, c.found,
-                     number(100 * quantile(c.delay_share, 0.5), 0), c.right, c.named, c.alarmed, total.found,
-                     number(100 * quantile(total.delay_share, 0.5), 0), total.alarmed);
+    return fmt::format("| {} | {} | - | - | - | {} | {} | - | - | {} | {} |\n", name, c.scenes, c.told, c.alarmed,
+                       total.told, total.alarmed);
+  return fmt::format("| {} | {} | {} | {} | {} of {} | {} | {} | {} | {} | {} | {} |\n", name, c.scenes, c.found,
+                     number(100 * quantile(c.delay_share, 0.5), 0), c.right, c.named, c.told, c.alarmed, total.found,
+                     number(100 * quantile(total.delay_share, 0.5), 0), total.told, total.alarmed);
 }
 
 }  // namespace
@@ -45,14 +48,14 @@ PartFigures part_figures(const std::vector<Run>& with_processes) {
   Count healthy;
   for (const Run& run : with_processes)
     (!run.trace.label.leak ? healthy : run.trace.label.suspect_is_seen ? seen : unseen).add(run);
-  return {seen.named, seen.right, unseen.named, unseen.right, healthy.scenes, healthy.alarmed};
+  return {seen.named, seen.right, unseen.named, unseen.right, healthy.scenes, healthy.alarmed, healthy.told};
 }
 
 std::string parts_table(const std::vector<Run>& with_processes, const std::vector<Run>& total_only) {
   std::string out =
-      "| family | scenes | found | of life, % | right one named | alarmed while healthy | total only: found | of life, "
-      "% "
-      "| alarmed while healthy |\n|---|---|---|---|---|---|---|---|---|\n";
+      "| family | scenes | reported as a leak | of life, % | right one named | reported while healthy | notified while "
+      "healthy | total only: reported | of life, % | reported while healthy | notified while healthy "
+      "|\n|---|---|---|---|---|---|---|---|---|---|---|\n";
   Count all[2];
   Count all_total[2];
   for (const Family& family : part_families()) {

@@ -310,6 +310,11 @@ void Engine::on_alert(std::function<void(const AlertChange&)> callback) {
   core_->callback = std::move(callback);
 }
 
+bool Engine::leaks(SeriesId series) const {
+  const SeriesState* const s = core_->series.find(series);
+  return s != nullptr && s->leaks();
+}
+
 std::uint64_t Engine::series_visits() const {
   return core_->series.visits();
 }

@@ -94,6 +94,9 @@ class Engine {
   /// The present state, built on demand: O(series). `explain` fills SeriesView::explain.
   [[nodiscard]] std::shared_ptr<View> view(bool explain = false) const;
 
+  /// Whether the series is told as a leak now; whether anybody is notified of that is another matter. O(1).
+  [[nodiscard]] bool leaks(SeriesId series) const;
+
   /// Series visited so far for events, changes of the catalog, attributions and Views: what the end of a process adds
   /// to this does not grow with the number of series.
   [[nodiscard]] std::uint64_t series_visits() const;

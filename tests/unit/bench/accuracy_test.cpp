@@ -59,6 +59,39 @@ TEST(AccuracyScore, ALeakFoundInTheSecondHalfOfItsLifeIsLate) {
   EXPECT_FALSE(s.before_half);
 }
 
+TEST(AccuracyScore, EachMarkIsCountedByItself) {
+  Played p = played(10000, 10000);
+  p.ours.suspicions = {{1000, 10000}};
+  p.ours.told = {{3000, 10000}};
+  p.ours.told_elsewhere = 1;
+  p.ours.alarms = {{7000, 10000}};
+  const Trace leak = leak_from(0);
+  EXPECT_DOUBLE_EQ(score(leak, p, Mark::suspected).delay_s, 1000);
+  EXPECT_DOUBLE_EQ(score(leak, p, Mark::told).delay_s, 3000);
+  EXPECT_DOUBLE_EQ(score(leak, p, Mark::paged).delay_s, 7000);
+  EXPECT_EQ(score(leak, p, Mark::told).false_episodes, 1);
+  EXPECT_EQ(score(leak, p, Mark::paged).false_episodes, 0);
+}
+
+TEST(AccuracyScore, ALeakIsDueAnHourOrAThirdOfItsLifeBeforeItsEnd) {
+  Trace leak = leak_from(1000);
+  leak.label.life_s = 90000;
+  EXPECT_FALSE(score(leak, played(1000 + 90000 - 3601), Outcome{}).due);
+  EXPECT_TRUE(score(leak, played(1000 + 90000 - 3600), Outcome{}).due);
+  leak.label.life_s = 3000;
+  EXPECT_FALSE(score(leak, played(2999), Outcome{}).due);
+  EXPECT_TRUE(score(leak, played(3000), Outcome{}).due);
+  Summary s;
+  s.leaks = 10;
+  s.detected = 6;
+  s.due = 8;
+  s.due_detected = 6;
+  s.healthy = 4;
+  s.alarmed = 1;
+  EXPECT_DOUBLE_EQ(s.due_recall(), 0.75);
+  EXPECT_DOUBLE_EQ(s.due_f1(), 0.75) << "precision 0.75 / (0.75 + 0.25)";
+}
+
 TEST(AccuracySummary, PrecisionFollowsThePrevalence) {
   Summary s;
   s.leaks = 10;
@@ -94,11 +127,12 @@ TEST(AccuracyDays, CountByTheDayOnWhichTheyWereRaised) {
   run.played.ours.suspicions = {{3600, 7200}, {86400 + 10, 90000}, {86400 + 20000, 110000}, {3 * 86400 + 5, 300000}};
   DayCount days;
   days.add(run);
-  EXPECT_EQ(days.confirmed_on_first, 1);
-  EXPECT_EQ(days.suspected_on_first, 1);
-  EXPECT_EQ(days.confirmed_later, 0);
-  EXPECT_EQ(days.suspected_later, 1) << "a trace counts once";
-  EXPECT_EQ(days.suspected_days, 2) << "a day counts once";
+  EXPECT_EQ(days.at(Mark::paged).on_first, 1);
+  EXPECT_EQ(days.at(Mark::suspected).on_first, 1);
+  EXPECT_EQ(days.at(Mark::told).on_first, 0);
+  EXPECT_EQ(days.at(Mark::paged).later, 0);
+  EXPECT_EQ(days.at(Mark::suspected).later, 1) << "a trace counts once";
+  EXPECT_EQ(days.at(Mark::suspected).days, 2) << "a day counts once";
   EXPECT_DOUBLE_EQ(days.later_days, 3);
 }
 
@@ -127,7 +161,7 @@ TEST(AccuracyFrontier, AHigherBarFindsLessAndAlarmsLess) {
   runs[0].ours.life_s = 1000;
   for (std::size_t i = 0; i < 5; ++i) runs[0].played.ours.bars[i].leaking_s = 100.0 * static_cast<double>(i + 1);
   runs[1].played.ours.bars[0].while_healthy = true;
-  for (accuracy::Run& run : runs) run.ours.trace = run.suspected.trace = &run.trace;
+  for (accuracy::Run& run : runs) run.ours.trace = run.told.trace = run.suspected.trace = &run.trace;
   const std::string table = frontier_table(runs);
   EXPECT_NE(table.find("| 0.30 | 1.000 | 0.500 | 1.000 | 10.0 |"), std::string::npos) << table;
   EXPECT_NE(table.find("| 0.50 | 1.000 | 1.000 | 0.000 | 20.0 |"), std::string::npos) << table;
