@@ -36,10 +36,33 @@ bool steers(char32_t c) {
          (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
+/// White space that a line of text has no place for: tabs, line and paragraph separators.
+bool breaks_line(char32_t c) {
+  return (c >= 0x9 && c <= 0xd) || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
+
+/// The bytes of the white space with which `text` begins; 0: it begins with other text, or it is blanks alone.
+std::size_t breaking_space(std::string_view text) {
+  std::size_t size = 0;
+  bool breaks = false;
+  while (size < text.size()) {
+    const auto c = first_of(text.substr(size));
+    if (!c || (c->value != ' ' && !breaks_line(c->value))) break;
+    breaks = breaks || c->value != ' ';
+    size += c->bytes;
+  }
+  return breaks ? size : 0;
+}
+
 std::string cleaned(std::string_view text, std::string_view kept) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
+    if (const std::size_t space = kept.empty() ? breaking_space(text) : 0; space > 0) {
+      out += ' ';
+      text.remove_prefix(space);
+      continue;
+    }
     if (!kept.empty() && text.substr(0, 2) == "\r\n") text.remove_prefix(1);  // the line feed suffices
     const auto c = first_of(text);
     const std::size_t bytes = c ? c->bytes : 1;

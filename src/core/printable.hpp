@@ -7,9 +7,10 @@
 namespace vramtrack {
 
 /// A foreign text (a command, a device's name, a path) made harmless, for one line: valid UTF-8 without control
-/// characters (C0, DEL, C1), and without characters that change the writing direction or break the line. Each of these
-/// becomes '?', and each byte that is not UTF-8 becomes U+FFFD. Every output passes foreign texts through this function
-/// or the next one. Pure; O(n).
+/// characters (C0, DEL, C1), and without characters that change the writing direction or break the line. A run of white
+/// space that breaks the line or holds a tab becomes one blank, so that `python -c` with code of several lines can be
+/// read; each other of these becomes '?', and each byte that is not UTF-8 becomes U+FFFD. Every output passes foreign
+/// texts through this function or the next one. Pure; O(n).
 std::string printable(std::string_view text);
 
 /// The same for a text of several lines: line feeds and tabs stay, and a CR before a line feed is removed.

@@ -5,10 +5,12 @@
 #include <cctype>
 #include <string>
 
+#include "core/what_runs.hpp"
+
 namespace vramtrack {
 namespace {
 
-enum class Where : std::uint8_t { command, program };
+enum class Where : std::uint8_t { command, program, runs };
 
 struct Line {
   Where where;
@@ -36,11 +38,20 @@ ProgramFound program_of(std::string_view command, std::string_view name, std::st
   const std::string short_name = lower(name);
   const std::string_view first = std::string_view(text).substr(0, text.find(' '));
   const std::string_view program = first.substr(first.rfind('/') + 1);
-  for (const Line& line : kLines) {
-    const bool fits = line.where == Where::command ? text.find(line.text) != std::string::npos
-                                                   : short_name == line.text || program == line.text;
-    if (fits) return {line.kind, line.what};
-  }
+  const WhatRuns runs(command, name);
+  const auto fits = [&](const Line& line) {
+    switch (line.where) {
+      case Where::command:
+        return text.find(line.text) != std::string::npos;
+      case Where::program:
+        return short_name == line.text || program == line.text;
+      case Where::runs:
+        return runs.fits(line.text);
+    }
+    return false;
+  };
+  if (const auto* const line = std::find_if(kLines.begin(), kLines.end(), fits); line != kLines.end())
+    return {line->kind, line->what};
   // Every kernel of Jupyter, whatever its language, is given such a file.
   if (const auto file = text.find("kernel-");
       file != std::string::npos && text.find(".json", file) != std::string::npos)

@@ -7,9 +7,9 @@
 #include "core/end_words.hpp"
 #include "core/format.hpp"
 #include "core/framework.hpp"
-#include "core/nature.hpp"
 #include "core/option.hpp"
 #include "core/printable.hpp"
+#include "core/program_kind.hpp"
 #include "core/scale.hpp"
 #include "core/units.hpp"
 #include "report/accounting.hpp"
@@ -187,31 +187,39 @@ std::string step_after_end(const End& end) {
                      end.how == EndKind::out_of_memory ? "'vramtrack explain' reads the message in its log, and " : "");
 }
 
+/// What kind of program holds the memory that leaks; its framework decides where its command does not.
+ProgramKind kind_to_rescue(const SeriesView& series, bool is_named) {
+  ProgramKind kind = ProgramKind::unknown;
+  if (is_named)
+    kind = program_of(series.verdict.suspect->command, {}, {}).kind;
+  else if (series.process)
+    kind = program_of(series.process->command, series.process->name, series.process->kind).kind;
+  return kind == ProgramKind::unknown && is_for_inference(series.verdict.framework) ? ProgramKind::serving : kind;
+}
+
 /// What saves the work of the program that leaks, or frees its memory in an orderly way: `when` is empty, " now" or
-/// " within 24m".
+/// " within 24m". Only here is it decided who is advised to save a checkpoint.
 std::string rescue(const SeriesView& series, const std::string& when) {
   const auto& suspect = series.verdict.suspect;
   const bool is_named = suspect && suspect->pid != 0;
   const std::uint32_t pid = is_named ? suspect->pid : series.key.pid;
-  ProcessNature nature = ProcessNature::worker;
-  if (is_named)
-    nature = nature_of(suspect->command, {}, {}).nature;
-  else if (series.process)
-    nature = nature_of(series.process->command, series.process->name, series.process->kind).nature;
-  if (is_for_inference(series.verdict.framework)) nature = ProcessNature::model_server;
-  switch (nature) {
-    case ProcessNature::model_server:
+  const std::string look = is_named ? fmt::format("; then look into pid {}", pid) : std::string();
+  switch (kind_to_rescue(series, is_named)) {
+    case ProgramKind::serving:
       return fmt::format("let pid {} finish its requests and restart it{}", pid, when);
-    case ProcessNature::notebook:
-    case ProcessNature::prompt:
+    case ProgramKind::notebook:
       return fmt::format("save the work in pid {}{}", pid, when);
-    case ProcessNature::display:
-    case ProcessNature::driver_service:
+    case ProgramKind::desktop:
+    case ProgramKind::service:
       return fmt::format("restart pid {}{}", pid, when);
-    case ProcessNature::worker:
+    case ProgramKind::training:
+      return "save a checkpoint" + when + look;
+    case ProgramKind::batch:
+      return "save the results" + when + look;
+    case ProgramKind::unknown:
       break;
   }
-  return "save a checkpoint" + when + (is_named ? fmt::format("; then look into pid {}", pid) : std::string());
+  return fmt::format("save the work{} (a checkpoint, if it trains){}", when, look);
 }
 
 std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {

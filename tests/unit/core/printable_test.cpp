@@ -7,14 +7,20 @@ namespace vramtrack {
 namespace {
 
 TEST(Printable, ControlCharactersBecomeQuestionMarks) {
-  EXPECT_EQ(printable("a\033[31mb\n"), "a?[31mb?");
-  EXPECT_EQ(printable("\x7f\t\r"), "???");
-  EXPECT_EQ(printable("\u0085 \u009b31m"), "? ?31m") << "C1: a terminal takes U+009B for ESC [";
+  EXPECT_EQ(printable("a\033[31mb"), "a?[31mb");
+  EXPECT_EQ(printable("\x7f\b\x1a"), "???");
+  EXPECT_EQ(printable("\u0084\u009b31m"), "??31m") << "C1: a terminal takes U+009B for ESC [";
+}
+
+TEST(Printable, LineBreaksBecomeOneBlankEach) {
+  EXPECT_EQ(printable("python -c import torch\n\n    while True:\r\n\tx()"), "python -c import torch while True: x()");
+  EXPECT_EQ(printable("a \n"), "a ");
+  EXPECT_EQ(printable("a\u2028b\u2029c\u0085d\v\fe"), "a b c d e");
+  EXPECT_EQ(printable("a   b"), "a   b") << "blanks alone stay";
 }
 
 TEST(Printable, TextCannotTurnItsDirection) {
   EXPECT_EQ(printable("\u202Eexe.gpj \u2066x\u2069 \u200f\u061c"), "?exe.gpj ?x? ??");
-  EXPECT_EQ(printable("a\u2028b\u2029c"), "a?b?c");
 }
 
 TEST(Printable, BytesThatAreNoUtf8BecomeReplacementCharacters) {

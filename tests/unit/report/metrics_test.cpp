@@ -273,7 +273,7 @@ TEST(Metrics, ForeignTextsCannotBreakTheFormat) {
   MetricsOptions options{hostile, "0.1.0", true, 10};
   options.pod_name = [&](const std::string&, const std::string&) { return PodName{hostile, hostile, hostile}; };
   const std::string text = prometheus_text(view, full_cost(), options);
-  EXPECT_THAT(text, HasSubstr(R"(name="a\"b\\c?d} 1)"));
+  EXPECT_THAT(text, HasSubstr(R"(name="a\"b\\c d} 1)"));
   const std::regex line(R"re(# (HELP|TYPE) \w+ [ -~]+|\w+(\{(\w+="([^"\\\n]|\\["\\n])*",?)*\})? [-+.eE0-9naifNI]+)re");
   std::istringstream in(text);
   for (std::string one; std::getline(in, one);) {

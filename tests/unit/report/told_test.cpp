@@ -156,6 +156,11 @@ TEST(Told, WhatToDoFirstSuitsTheProgram) {
   EXPECT_EQ(next("python app.py", "vLLM"), "let pid 4242 finish its requests and restart it within 38m");
   EXPECT_EQ(next("python -m ipykernel_launcher -f x", "PyTorch"), "save the work in pid 4242 within 38m");
   EXPECT_EQ(next("/usr/lib/xorg/Xorg :0", ""), "restart pid 4242 within 38m");
+  EXPECT_EQ(next("nvidia-cuda-mps-server", ""), "restart pid 4242 within 38m");
+  EXPECT_EQ(next("hashcat -m 0 x", ""), "save the results within 38m; then look into pid 4242");
+  EXPECT_EQ(next("./solver", ""), "save the work within 38m (a checkpoint, if it trains); then look into pid 4242");
+  for (const char* server : {"torchserve --start", "python -m uvicorn main:app", "python webui.py", "python server.py"})
+    EXPECT_EQ(next(server, "PyTorch"), "let pid 4242 finish its requests and restart it within 38m") << server;
 }
 
 TEST(Told, OnlyAWatchCanGoOn) {

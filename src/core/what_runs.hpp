@@ -1,0 +1,42 @@
+// What a command line runs: the names by which a program is recognised, whatever it is given as arguments.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace vramtrack {
+
+/// Refers to the texts that it was made from.
+class WhatRuns {
+ public:
+  /// `command`: the command line, arguments joined by spaces, or only a path, as in logs; `name`: the short name
+  /// (comm). Either may be empty. Pure; O(command).
+  WhatRuns(std::string_view command, std::string_view name);
+
+  /// Whether one of its names fits one of the '|'-separated `patterns`. A name is that of an executable or script
+  /// (without path, .py, .exe), the module of `python -m`, its package under site-packages, or the part of a process
+  /// title before "::". A '*' at an end of a pattern stands for any rest; "llama-*" does not fit "llama-" alone. Case
+  /// does not matter. What a program merely mentions in its arguments (a data set's path, a flag) fits nothing.
+  [[nodiscard]] bool fits(std::string_view patterns) const;
+
+ private:
+  void add(std::string_view name);
+
+  std::array<std::string_view, 6> names_;
+  std::size_t count_ = 0;
+};
+
+/// Calls `use` with each part of the '|'-separated `list` until it returns true; returns whether one did.
+template <class Use>
+bool any_part(std::string_view list, Use use) {
+  while (!list.empty()) {
+    const std::size_t bar = list.find('|');
+    if (use(list.substr(0, bar))) return true;
+    if (bar == std::string_view::npos) break;
+    list.remove_prefix(bar + 1);
+  }
+  return false;
+}
+
+}  // namespace vramtrack
