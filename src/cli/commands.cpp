@@ -4,19 +4,6 @@
 
 namespace vramtrack::cli {
 
-std::span<const CommandInfo* const> commands() {
-  static constexpr const CommandInfo* kCommands[] = {
-#define VRAMTRACK_COMMAND(name) &name##_command,
-#include "cli/commands.def"
-#undef VRAMTRACK_COMMAND
-  };
-  return kCommands;
-}
-
-std::span<const std::string_view> commands_left_out() {
-  return {};
-}
-
 std::vector<DeclaredCommand> declared(std::span<const CommandInfo* const> commands, const std::string& above) {
   std::vector<DeclaredCommand> all;
   for (const CommandInfo* info : commands) {

@@ -57,7 +57,8 @@ std::vector<MappedFile> executable_files(std::string_view maps) {
     if (end > begin)
       files.push_back(
           {std::string(line.substr(path)), begin, end - begin, hexadecimal(offset),
-           ::makedev(hexadecimal(device), hexadecimal(device.substr(std::min(device.find(':') + 1, device.size())))),
+           ::makedev(static_cast<unsigned>(hexadecimal(device)),
+                     static_cast<unsigned>(hexadecimal(device.substr(std::min(device.find(':') + 1, device.size()))))),
            decimal(inode)});
   }
   return files;
