@@ -2,12 +2,13 @@
 linker's map of a build that has all files, so that neither a missing file nor one too many goes unseen.
 
     check_linked_sources.py LINKER_MAP LIST CONFIGURATION
+    check_linked_sources.py LINKER_MAP LIST CONFIGURATION SOURCES     the list names files and folders of SOURCES that are left out
 """
 import re
 import sys
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
-map_file, list_file, configuration = sys.argv[1:]
+map_file, list_file, configuration, *left_out_of = sys.argv[1:]
 with open(map_file) as lines:
     text = lines.read().partition("\nDiscarded input sections")[0].partition("\nMemory Configuration")[0]
 linked = set(re.findall(r"libvramtrack_(\w+?)(?:_main_job)?\.a\((\S+?)\.o\)", text))
@@ -15,16 +16,24 @@ with open(list_file) as lines:
     listed = {line.strip() for line in lines if not line.startswith("#")}
 if not linked:
     sys.exit(f"{map_file} names no object of an archive: is it the linker's map?")
-# A module in a folder of another: run/client is run_client.
-names = {(module, PurePath(line).name) for line in listed for module in (line.partition("/")[0], "_".join(line.split("/")[:2]))}
-wanted = {PurePath(line): {line.partition("/")[0], "_".join(line.split("/")[:2])} for line in listed}
+if left_out_of:
+    sources = [path.relative_to(left_out_of[0]).as_posix() for path in Path(left_out_of[0]).rglob("*.cpp")]
+    listed = {path for path in sources if "/" in path and not path.startswith(("probe/", "cli/main", *listed))}
+
+
+def modules(path):
+    """A folder of a module may be a module of its own: run/client is run_client."""
+    return {path.partition("/")[0], "_".join(path.split("/")[:2])}
+
+
+wanted = {(module, PurePath(path).name) for path in listed for module in modules(path)}
 failed = False
-for module, name in sorted(linked - names):
-    print(f"{list_file} lacks {name} of src/{module}, which is linked")
+for module, name in sorted(linked - wanted):
+    print(f"by {list_file}, {name} of src/{module} is not needed, and it is linked")
     failed = True
 # Without optimisation, a linker also takes what only unused functions refer to.
-for path, modules in sorted(wanted.items()) if configuration == "Release" else []:
-    if not any((module, path.name) in linked for module in modules):
-        print(f"{list_file} names {path}, which is not linked: it would be compiled for nothing")
+for path in sorted(listed) if configuration == "Release" else []:
+    if not any((module, PurePath(path).name) in linked for module in modules(path)):
+        print(f"by {list_file}, src/{path} is needed, and it is not linked: it would be compiled for nothing")
         failed = True
 sys.exit(failed)

@@ -68,7 +68,9 @@ std::vector<std::string> hindrances(const TracingRights& rights) {
     out.emplace_back("this is a user namespace (a rootless container), whose capabilities do not count for BPF");
   // The events name processes by their numbers in the first one.
   if (!rights.is_first_pid_namespace)
-    out.emplace_back("this container has process numbers of its own: start it with hostPID: true or --pid=host");
+    out.emplace_back(
+        "this container has process numbers of its own: start it with hostPID: true (Kubernetes) or docker run "
+        "--pid=host");
   const bool has_links =
       rights.kernel_major > kLinksMajor || (rights.kernel_major == kLinksMajor && rights.kernel_minor >= kLinksMinor);
   if (lacks(CAP_SYS_ADMIN)) {
