@@ -55,7 +55,7 @@ def named(body):
 def test_what_is_printable_stays_as_it_is():
     for text in ("", "train.py:7 in step", "naïve – 学習 🙂", "a b"):
         assert printable(text) == text
-    assert printable("a\nb\tc") == "a?b?c"
+    assert printable("a\nb\tc") == "a b c"
     assert printable_values({"a\x1b": ["x\ny\x07", 1, None, (HOSTILE,)]}) == {"a?": ["x\ny?", 1, None, [printable(HOSTILE)]]}
 
 

@@ -215,6 +215,9 @@ int run_live(const LiveOptions& options, Console& console) {
         "{} allocations or frees came too fast and were lost: figures are too small or too large by them", lost));
   if (Status kept = output.keep(); !kept) return trace_failed(console, kept.error());
   console.write(fmt::format("wrote {}\n", printable(output.path())));
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(output.path(), ignored))
+    return 0;  // a pipe, /dev/null: there is nothing to read back
   TraceOptions report = options.trace;
   report.files = {output.path()};
   report.output.clear();

@@ -213,7 +213,10 @@ Parsed parse_command_line(std::span<const CommandInfo* const> commands, int give
   const auto argc = static_cast<int>(words.size());
   const char* const* argv = words.data();
   if (const std::string_view name = left_out(argc, argv); !name.empty())
-    return {{}, 2, {}, fmt::format("'{}' is not in this program, which 'make run' built; 'make build' builds all commands", name)};
+    return {{},
+            2,
+            {},
+            fmt::format("'{}' is not in this program, which 'make run' built; 'make build' builds all commands", name)};
   CLI::App app("Finds GPU memory leaks: which process leaks, how fast, and when memory will run out", "vramtrack");
   app.set_help_flag("-h,--help", "Print this help");
   app.set_version_flag("--version", std::string("vramtrack ") + VRAMTRACK_VERSION, "Print the version");

@@ -94,7 +94,7 @@ class Top(unittest.TestCase):
         top = self.open("--replay", "steps.csv", "--capacity", "24GiB", "--speed", "65536", size=(100, 40))
         seen = [top.wait_for(r"at the end  step 3,990[\s\S]*\+3\.70 MiB/step[\s\S]*last 600 steps")]
         self.assertRegex(seen[0], r"WARNING, out of memory in [\d,]+ steps")
-        for key, shown in (("P", r"save a checkpoint within [\d,]+ steps"), ("d", r"400 samples, every 10 steps"),
+        for key, shown in (("P", r"save the work within [\d,]+ steps"), ("d", r"400 samples, every 10 steps"),
                            ("A", r"step 2,7\d0 +WARNING"), ("?", r"a leak; memory runs out within 600 steps")):
             top.press(key)
             seen.append(top.wait_for(shown))

@@ -114,11 +114,12 @@ class Run(unittest.TestCase):
         self.assertIn("recorded into", error)
 
     def test_a_limit_that_no_driver_was_seen_to_obey(self):
-        for words, expected in ((("--limit", "1GiB"), 2), (("--limit", "1GiB", "--quiet"), 2), (("--limit", "0"), 0), ((), 0)):
+        for words, expected in ((("--limit", "1GiB"), 2), (("--limit", "1GiB", "--quiet"), 2), ((), 0)):
             returned, _, error = self.run_program(*words, "--", sys.executable, "-c", MARK)
             self.assertEqual(returned, expected, error)
             self.assertEqual("the limit of 1.0 GiB was not enforced: no call to a GPU driver was seen" in error, expected == 2, error)
         self.assertEqual(self.run_program("--limit", "1GiB", "--", sys.executable, "-c", "raise SystemExit(7)")[0], 7)
+        self.assertIn("--limit: must be greater than zero, for example 24GiB", self.run_program("--limit", "0", "--", "true")[2])
         for option in ("--limit", "--soft-limit"):
             returned, out, error = self.run_program(option, "20", "--", sys.executable, "-c", "print('started')")
             self.assertEqual((returned, out), (2, ""))

@@ -155,7 +155,7 @@ class Live(Traced):
             self.assertRegex(done.stderr, f"not permitted.*{words}")
         done = tried("unshare", "--pid", "--fork", "--mount-proc")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("start it with hostPID: true or --pid=host", done.stderr)
+        self.assertIn("start it with hostPID: true (Kubernetes) or docker run --pid=host", done.stderr)
         done = subprocess.run([*self.with_rights("bpf", "perfmon"), BINARY, "doctor"], capture_output=True, text=True, timeout=60)
         self.assertRegex(done.stdout, r"(?m)^note +tracing +.*CAP_SYS_PTRACE is missing")
 

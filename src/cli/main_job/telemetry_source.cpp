@@ -7,7 +7,8 @@ namespace {
 class NoTelemetry final : public Source {
  public:
   Result<Progress> poll(Timestamp, Batch&) override {
-    return fail("this program, which 'make run' built, cannot trace running programs: build all of it with 'make build'");
+    return fail(
+        "this program, which 'make run' built, cannot trace running programs: build all of it with 'make build'");
   }
   [[nodiscard]] const SourceNotes& notes() const override { return notes_; }
 
