@@ -98,7 +98,7 @@ Runner declare(Arguments& arguments) {
       .operands("FILE", "Logs, tracebacks or any other text, also .gz and .zst; - is standard input (default)",
                 text(options->files))
       .file();
-  arguments.option("--format", "NAME", "Write as: text (default), json", one_of({"text", "json"}, options->format));
+  arguments.format({"text", "json"}, "Write as: text (default), json", text(options->format));
   return [options](Console& console) { return explain_files(*options, console); };
 }
 

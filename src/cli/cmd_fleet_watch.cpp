@@ -69,14 +69,15 @@ class Lines {
   explicit Lines(Console& console) : console_(console) {}
 
   void tell(const fleet::FleetFindings& found, Timestamp time) {
+    const LocalTimes local = console_.local_times();
+    const std::string when = format_moment(time, false);
     std::map<std::string, std::string> leaking;
     for (const fleet::LeakingJob& job : found.jobs)
       if (job.state == fleet::JobState::leaks) leaking[job.name] = words_of(job);
     for (const auto& [name, words] : leaking)
-      if (!leaking_.contains(name)) console_.write(fmt::format("{} {}\n", iso8601(time), words));
+      if (!leaking_.contains(name)) console_.write(fmt::format("{} {}\n", when, words));
     for (const auto& [name, words] : leaking_)
-      if (!leaking.contains(name))
-        console_.write(fmt::format("{} {} no longer leaks\n", iso8601(time), printable(name)));
+      if (!leaking.contains(name)) console_.write(fmt::format("{} {} no longer leaks\n", when, printable(name)));
     leaking_ = std::move(leaking);
   }
 
@@ -109,8 +110,6 @@ class Watching {
     if (!mapping) return failed(console_, mapping.error().message);
     const auto plan = plan_of(o_);
     if (!plan) return failed(console_, plan.error().message);
-    const auto step_s = step_s_of(o_);
-    if (!step_s) return failed(console_, step_s.error().message);
     auto token = token_of(o_);
     if (!token) return failed(console_, token.error().message);
     const auto tls = certificate_of(o_, console_);
@@ -136,7 +135,7 @@ class Watching {
       status_.time = now();
       if (!reader) {
         if (const auto path = path_of(o_, *server)) {
-          reader.emplace(*server, *path, *step_s);
+          reader.emplace(*server, *path, o_.step_s);
           words_.path = to_string(*path);
           watch.emplace(*reader, *mapping, options(*plan));
         } else {

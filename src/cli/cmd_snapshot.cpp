@@ -166,7 +166,7 @@ void add_snapshot_file(Arguments& arguments, SnapshotOptions& into) {
 }
 
 void add_snapshot_json(Arguments& arguments, SnapshotOptions& into) {
-  arguments.flag("--json", "Print one JSON document (docs/snapshot.md)", into.json);
+  arguments.json("Print one JSON document (docs/snapshot.md)", into.json);
 }
 
 void add_snapshot_sites(Arguments& arguments, SnapshotOptions& into) {

@@ -49,7 +49,13 @@ void add_fleet_options(Arguments& arguments, FleetOptions& o) {
               "Read by: remote-read, export, query-range (default: the best that the server answers)",
               one_of(paths, o.read_by))
       .completes(paths);
-  arguments.option("--step", "TIME", "Time between two values of query-range (default 30s)", text(o.step));
+  arguments.option("--step", "DURATION", "Time between two values of query-range (default 30s, at least 1s)",
+                   [&o](const std::string& word) -> Status {
+                     const auto seconds = typed_duration_s(word);
+                     if (!seconds) return fail(seconds.error());
+                     if (*seconds < 1) return fail("must be at least 1s");
+                     return o.step_s = *seconds, Status();
+                   });
   arguments.repeated("--header", "HEADER", "Send a header, for example 'X-Scope-OrgID: team'", text(o.headers));
   arguments.option("--bearer-token-file", "FILE", "Send the token in this file", text(o.bearer_token_file)).file();
   arguments.option("--basic-auth-file", "FILE", "Send USER:PASSWORD from this file", text(o.basic_auth_file)).file();
@@ -113,12 +119,6 @@ Result<fleet::PlanOptions> plan_of(const FleetOptions& o) {
     plan.only.push_back({only.substr(0, equals), value, is_regex});
   }
   return plan;
-}
-
-Result<double> step_s_of(const FleetOptions& o) {
-  const auto step_s = parse_duration_s(o.step);
-  if (!step_s || *step_s < 1) return fail("--step must be a time of at least 1s");
-  return *step_s;
 }
 
 unsigned threads_of(const FleetOptions& o) {

@@ -19,7 +19,7 @@ struct FleetOptions {
   std::string exporters_file;
   std::string read_by;
   std::string shard;
-  std::string step = "30s";
+  double step_s = 30;
   std::vector<std::string> only;
   std::vector<std::string> headers;
   std::string bearer_token_file;
@@ -35,7 +35,6 @@ Result<fleet::ServerAddress> server_of(const FleetOptions& options);
 Result<fleet::Mapping> mapping_of(const FleetOptions& options);
 /// The shard and the labels; not the time.
 Result<fleet::PlanOptions> plan_of(const FleetOptions& options);
-Result<double> step_s_of(const FleetOptions& options);
 unsigned threads_of(const FleetOptions& options);
 /// The path that the user chose, else the one that `server` supports best.
 tl::expected<fleet::ReadPath, fleet::HttpFailure> path_of(const FleetOptions& options,

@@ -158,7 +158,7 @@ class Readme(unittest.TestCase):
     #: exit statuses other than 0: these find the leak of their input, or report that this machine lacks something
     STATUS = {"vramtrack run --limit": {2},  # no driver is there to obey it
               "vramtrack run --fail-on-leak": {2},  # and nothing is recorded
-              "vramtrack analyze": {1}, "vramtrack snapshot leaks": {1}, "vramtrack report": {0, 1}, "vramtrack trace report": {1}, "vramtrack doctor": {0, 1}}
+              "vramtrack analyze": {1}, "vramtrack gpu.csv": {1}, "vramtrack snapshot leaks": {1}, "vramtrack report": {0, 1}, "vramtrack trace report": {1}, "vramtrack doctor": {0, 1}}
     #: these run until Ctrl-C: what they print first
     UNTIL = {
         "vramtrack watch": "GPU 0",

@@ -210,7 +210,7 @@ class Hostile(unittest.TestCase):
         with subprocess.Popen([sys.executable, TESTS / "cli/attached.py", modules, "hostile"], env=environment, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE) as program:  # fmt: skip
             self.assertEqual(program.stdout.readline(), b"ready\n")
-            result = self.box.run("attach", str(program.pid), "--duration", "0.1", "--kept", env={"XDG_RUNTIME_DIR": runtime})
+            result = self.box.run("attach", str(program.pid), "--duration", "0.1s", "--kept", env={"XDG_RUNTIME_DIR": runtime})
         self.assertIn(b"of caches (dict, 1 items) in", result.stdout, result.stderr)
         self.clean("attach", "text", result.stdout + result.stderr)
 
