@@ -186,7 +186,9 @@ int analyze(const AnalyzeOptions& options, const LayeredConfig& layers, Console&
 
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<AnalyzeOptions>();
-  arguments.operands("FILE", "Logs, also .gz and .zst; - is standard input (default, if it is a pipe or a file)", text(options->files))
+  arguments
+      .operands("FILE", "Logs, also .gz and .zst; - is standard input (default, if it is a pipe or a file)",
+                text(options->files))
       .required()
       .or_stdin()
       .file();
