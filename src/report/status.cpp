@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/end_words.hpp"
 #include "core/format.hpp"
 #include "core/printable.hpp"
+#include "core/wrap.hpp"
 #include "report/told.hpp"
 #include "report/total.hpp"
 #include "report/words.hpp"
@@ -171,7 +173,11 @@ class Layout {
   [[nodiscard]] std::string line_text(const std::variant<Row, std::string>& line) const {
     if (const Row* row = std::get_if<Row>(&line)) return laid_out(*row);
     const std::string& text = std::get<std::string>(line);
-    return style_.width > 0 ? cut(text, style_.width) : text;
+    if (style_.width == 0) return text;
+    std::string out;
+    std::istringstream lines(wrap(text, style_.width));
+    for (std::string one; std::getline(lines, one);) out += (out.empty() ? "" : "\n") + cut(one, style_.width);
+    return out;
   }
 
   const ReportStyle& style_;
