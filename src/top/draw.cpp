@@ -28,11 +28,12 @@ std::string mode_words(const Model& m) {
     case Mode::live:
       return fmt::format("live {}, every {}", m.source, format_duration(m.interval_s));
     case Mode::agent:
-      return m.simulated.empty() ? "live from " + m.source : fmt::format("SIMULATION {}, {}", m.simulated, m.source);
+      return m.simulated.empty() ? "live from " + printable(m.source)
+                                 : fmt::format("SIMULATION {}, {}", printable(m.simulated), printable(m.source));
     case Mode::replay:
-      return "REPLAY " + m.source;
+      return "REPLAY " + printable(m.source);
     case Mode::simulation:
-      return "SIMULATION " + m.source;
+      return "SIMULATION " + printable(m.source);
   }
   return {};
 }

@@ -120,6 +120,7 @@ class Hostile(unittest.TestCase):
         self.run_clean("text", "analyze", *[word for log in logs for word in ("--history", log)], *logs)
         self.run_clean("json", "analyze", "--format", "json", *logs, is_json=True)
         self.run_clean("text", "replay", *logs)
+        self.run_clean("text", "top", "--once", "--replay", *logs)
         self.run_clean("json", "replay", "--json", *logs, is_json=True)
         for form in ("text", "md", "json", "html"):
             self.run_clean(form, "report", "--format", form, *logs, is_json=form == "json")
