@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "cli/progress.hpp"
 #include "core/errno_words.hpp"
 #include "nsys/export.hpp"
 #include "trace/format.hpp"
@@ -127,6 +128,7 @@ constexpr const trace::TraceFormatInfo* kMoreFormats[] = {&nsys::export_trace_fo
 
 int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& console) {
   SnapshotWork work{options, console, {}, {}, {}};
+  const Progress progress(console, "reading " + joined(options.files), options.files);
   for (const std::string& file : options.files) {
     auto input = trace::open_trace(file, kMoreFormats);
     if (!input) return work.fail("cannot read the snapshot: " + input.error().message);

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "cli/cmd_trace.hpp"
+#include "cli/progress.hpp"
 #include "core/errno_words.hpp"
 #include "core/read_all.hpp"
 #include "trace/render/trace_render.hpp"
@@ -22,6 +23,7 @@ Result<trace::Suppressions> suppressions_of(const TraceOptions& options) {
 int run_report(const TraceOptions& options, Console& console, bool is_top) {
   const auto suppressions = suppressions_of(options);
   if (!suppressions) return trace_failed(console, suppressions.error());
+  const Progress progress(console, "reading " + joined(options.files), options.files);
   trace::Symbols symbols;
   const auto native = native_names();
   const auto run = open_run(options.files, options, symbols, native.get());
@@ -53,6 +55,7 @@ int run_diff(const TraceOptions& options, Console& console) {
   const bool is_of_two = options.from.empty() && options.to.empty();
   if (is_of_two != (options.files.size() == 2))
     return trace_failed(console, {"name two traces, or one trace and the moments to compare with --since and --until"});
+  const Progress progress(console, "reading " + joined(options.files), options.files);
   trace::Profile change;
   std::unique_ptr<OpenTrace> shown;
   std::string from = options.from, to = options.to.empty() ? "the end" : options.to;

@@ -71,6 +71,8 @@ std::size_t Console::width() const {
 void Console::error(std::string_view message) {
   const std::lock_guard lock(mutex_);
   erase_progress();
+  if (const std::string zone = unnamed_zone(); !zone.empty())
+    static_cast<void>(write_all(STDERR_FILENO, "vramtrack: " + zone + '\n'));
   // Nothing can be done when standard error is closed too.
   static_cast<void>(write_all(STDERR_FILENO, "vramtrack: " + printable_lines(message) + '\n'));
 }

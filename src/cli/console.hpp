@@ -28,8 +28,8 @@ class Console {
   /// The last line of the terminal, below all that is written; empty: none. Any thread may call it.
   void set_progress(const std::string& line);
 
-  /// While it lives, what this thread puts into words has local times if standard output is a terminal; write() then
-  /// names the zone once. Not for JSON, nor for what goes into a file.
+  /// While it lives, what this thread puts into words has local times if standard output is a terminal; what is
+  /// written next names the zone once. Not for JSON, nor for what goes into a file.
   [[nodiscard]] LocalTimes local_times() const { return LocalTimes(terminal_); }
 
   /// Nobody reads standard output any more, or it cannot be written (then error() has reported it): end quietly.
@@ -45,7 +45,7 @@ class Console {
   /// Call with the mutex held.
   void erase_progress();
 
-  std::mutex mutex_;  ///< of what follows: the progress line is drawn by a thread of its own
+  std::mutex mutex_;  ///< of has_progress_ and of what is written: the progress line has a thread of its own
   bool has_progress_ = false;
 
   bool terminal_ = false;

@@ -34,7 +34,8 @@ void add_detector(Arguments& arguments, ConfigRequest& into) {
 void add_lead_time(Arguments& arguments, ConfigRequest& into) {
   arguments.option("--lead-time", "DURATION",
                    "Raise a leak's alert when memory may run out within this time, or within a third of the growth's "
-                   "life if that is less; at once where the capacity is not known (default 1h)",
+                   "life if that is less; at once where the capacity is not known or a framework's log shows live "
+                   "memory that grows (default 1h)",
                    duration([&into](double seconds) {
                      into.overrides.push_back({"alert.lead-time-minutes", seconds / kSecondsPerMinute, "--lead-time"});
                    }));
