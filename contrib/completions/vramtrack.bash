@@ -58,7 +58,7 @@ _vramtrack() {
       ;;
   esac
   case "$command $prev" in
-    *' --agents' | *' --by' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --container' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --job' | *' --junit-inconclusive' | *' --kubernetes' | *' --last-checkpoint' | *' --lead-time' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --port' | *' --reason' | *' --seconds' | *' --seed' | *' --service-account' | *' --set' | *' --shard' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timezone' | *' --top' | *' --until' | *' --url' | *' --used' | *' --user' | *' --within' | *' -n') return ;;
+    *' --agents' | *' --by' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --container' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --job' | *' --junit-inconclusive' | *' --kubernetes' | *' --last-checkpoint' | *' --lead-time' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --port' | *' --reason' | *' --seed' | *' --service-account' | *' --set' | *' --shard' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timezone' | *' --top' | *' --until' | *' --url' | *' --used' | *' --user' | *' --within' | *' -n') return ;;
     *' --unit') mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB" -- "$cur"); return ;;
     *' --fail-on') mapfile -t COMPREPLY < <(compgen -W "critical warning" -- "$cur"); return ;;
     *' --theme') mapfile -t COMPREPLY < <(compgen -W "dark light colour-blind monochrome" -- "$cur"); return ;;
@@ -108,7 +108,7 @@ _vramtrack() {
     'control '*)  ;;
     'attach -'*) mapfile -t COMPREPLY < <(compgen -W "--duration -o --output --kept --help" -- "$cur") ;;
     'attach '*)  ;;
-    'trace live -'*) mapfile -t COMPREPLY < <(compgen -W "--pid --container --job --user --all --seconds -o --output --top --library --own --help" -- "$cur") ;;
+    'trace live -'*) mapfile -t COMPREPLY < <(compgen -W "--pid --container --job --user --all --duration -o --output --top --library --own --help" -- "$cur") ;;
     'trace report -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --library --own --format --json --top --suppressions --help" -- "$cur") ;;
     'trace report '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'trace top -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --library --own --top --suppressions --help" -- "$cur") ;;

@@ -18,7 +18,8 @@ struct OtherNames {
   std::string_view shown;
   std::string_view silent;
 };
-constexpr OtherNames kOtherNames[] = {{"--output", "-o", ""}, {"--since", "", "--from"}, {"--until", "", "--to"}};
+constexpr OtherNames kOtherNames[] = {
+    {"--output", "-o", ""}, {"--since", "", "--from"}, {"--until", "", "--to"}, {"--duration", "", "--seconds"}};
 
 }  // namespace
 

@@ -104,7 +104,7 @@ class AlwaysOn(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    probe = subprocess.run([BINARY, "trace", "live", "--seconds", "0s", "--all", "--output", "/dev/null"], capture_output=True, text=True)
+    probe = subprocess.run([BINARY, "trace", "live", "--duration", "0s", "--all", "--output", "/dev/null"], capture_output=True, text=True)
     if "not permitted" in probe.stderr or "cannot" in probe.stderr or not FAKE:
         print(f"skipped: {probe.stderr.strip() or 'VRAMTRACK_FAKE_LIBRARY names no fake NVML library'}")
         sys.exit(77)

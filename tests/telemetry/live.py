@@ -163,7 +163,7 @@ class Live(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    probe = subprocess.run([BINARY, "trace", "live", "--seconds", "0s", "--all", "--output", "/dev/null"], capture_output=True, text=True)
+    probe = subprocess.run([BINARY, "trace", "live", "--duration", "0s", "--all", "--output", "/dev/null"], capture_output=True, text=True)
     if "not permitted" in probe.stderr or "cannot" in probe.stderr:
         print(f"skipped: {probe.stderr.strip()}")
         sys.exit(77)
