@@ -114,7 +114,7 @@ class Machine:
 
 def watched(box, machine):
     library = f"sources.nvml-library={FAKE}/libnvidia-ml.so.1"
-    return Agent(box, "--source", "nvml", "--interval", "1", "--set", library, simulate=False, env=machine.env)
+    return Agent(box, "--source", "nvml", "--interval", "1s", "--set", library, simulate=False, env=machine.env)
 
 
 def cost(seconds):
@@ -141,8 +141,8 @@ def peers(seconds, commands):
     with Sandbox(own) as box, Machine(box) as machine, watched(box, machine) as agent:
         visitors = Visitors(agent, 15)
         running = {"vramtrack agent": agent.process.pid}
-        every = {"vramtrack top": [own, "top", "--no-agent", "--interval", "1", "--set", library],
-                 "vramtrack watch": [own, "watch", "--no-record", "--interval", "1", "--set", library]}
+        every = {"vramtrack top": [own, "top", "--no-agent", "--interval", "1s", "--set", library],
+                 "vramtrack watch": [own, "watch", "--no-record", "--interval", "1s", "--set", library]}
         every.update({command: shlex.split(command) for command in commands})
         try:
             for n, (name, command) in enumerate(every.items()):

@@ -33,7 +33,7 @@ class Load(unittest.TestCase):
     def test_sampling_keeps_its_period(self):
         with Sandbox(BINARY) as box:
             box.write("nvml.txt", machine())
-            with Agent(box, "--source", "nvml", "--interval", str(PERIOD_S), "--set", "sources.nvml-library=" + FAKE, simulate=False,
+            with Agent(box, "--source", "nvml", "--interval", f"{PERIOD_S}s", "--set", "sources.nvml-library=" + FAKE, simulate=False,
                        env={"VRAMTRACK_FAKE_NVML": str(box.work / "nvml.txt")}) as agent:
                 self.measure(agent)
 

@@ -63,7 +63,7 @@ if [ -n "$soak" ]; then
 fi
 
 XDG_STATE_HOME=$work XDG_CONFIG_HOME=$work VRAMTRACK_FAKE_NVML=$work/scenario \
-  $build/vramtrack watch --interval 1 --duration $((seconds + settle + 30)) \
+  $build/vramtrack watch --interval 1s --duration $((seconds + settle + 30))s \
   --set "sources.nvml-library=$PWD/$build/fake_nvml/current/libnvidia-ml.so.1" >"$work/out" 2>&1 &
 watch=$!
 started=$(date +%s)

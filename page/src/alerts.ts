@@ -3,7 +3,14 @@ import type { Live } from "./live";
 import { alertList } from "./parts";
 import type { AlertDesk } from "./parts";
 import type { Page } from "./page";
+import type { View } from "./types";
 import { h, render } from "./vdom";
+
+/** Why nobody is notified yet of what is shown as a leak; the GPU, which comes first, says it for its processes. */
+export const noAlert = (view: View | null): string => {
+  const waiting = view?.series.find((s) => s.paging !== "");
+  return `No alert has been raised${waiting ? `: ${waiting.paging}` : ""}.`;
+};
 
 type Which = "standing" | "open" | "all";
 
@@ -33,7 +40,7 @@ export class AlertsPage implements Page {
           }, `${name} (${chosen[which].length})`)))),
       !this.live.alerts ? h("p", { class: "faint" }, "Waiting for the agent…")
         : chosen[this.which].length === 0
-          ? h("p", { class: "faint" }, this.which === "all" ? "No alert has been raised." : "No such alert.")
+          ? h("p", { class: "faint" }, this.which === "all" ? noAlert(this.live.view) : "No such alert.")
           : alertList(chosen[this.which], this.desk, this.live.nowS),
     ]);
   }

@@ -89,13 +89,25 @@ export function percent(ratio: number): string {
   return `${p.toFixed(0)} %`;
 }
 
+const clock = (at: Date): string => `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+const dateAndClock = (at: Date): string => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock(at)}`;
+
 /** The clock where it is today's, else with the date: in the reader's own time zone. */
 export function moment(atS: number, nowS: number): string {
   const at = new Date(atS * 1000);
-  const now = new Date(nowS * 1000);
-  const clock = `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-  if (at.toDateString() === now.toDateString()) return clock;
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clock}`;
+  return at.toDateString() === new Date(nowS * 1000).toDateString() ? clock(at) : dateAndClock(at);
+}
+
+/** "UTC+02:00": the reader's own time zone at that time. The header names it, once for all times of the page. */
+export function zone(atS: number): string {
+  const minutes = -new Date(atS * 1000).getTimezoneOffset();
+  const size = Math.abs(minutes);
+  return minutes === 0 ? "UTC" : `UTC${minutes < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+}
+
+/** A sentence of the agent, whose times are UTC, for the reader: printable, and with times of the page's zone. */
+export function inLocalTime(text: string): string {
+  return printable(text).replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (utc) => dateAndClock(new Date(utc)));
 }
 
 /** Control and bidirectional characters of foreign texts (commands, names) made visible as '?'. */

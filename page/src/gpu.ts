@@ -2,7 +2,7 @@
 import { Book, isLive, type Range } from "./book";
 import { getSeries } from "./api";
 import { bandOf, trendOf } from "./forecast";
-import { bytes, bytesOf, moment, percent, printable, rateInterval, seconds } from "./format";
+import { bytes, bytesOf, inLocalTime, moment, percent, printable, rateInterval, seconds } from "./format";
 import { stack, withGaps, type Layer } from "./history";
 import type { Live } from "./live";
 import { MemoryChart, type MemoryData, type Point } from "./memory_chart";
@@ -89,7 +89,7 @@ export class GpuPage implements Page {
       d.paused ? h("p", { key: "paused", class: "failed" }, "The device does not answer.") : null,
       usedBar(used, d.device.capacity_bytes, told.tone),
       told.forecast ? h("p", { key: "eta", class: `eta big ${told.tone}` }, told.forecast) : null,
-      told.end ? h("p", { key: "ended", class: "ended" }, printable(told.end)) : null,
+      told.end ? h("p", { key: "ended", class: "ended" }, inLocalTime(told.end)) : null,
       gaugeList(d, false),
       healthLines(d, this.live.nowS, false),
       h("section", { key: "memory", class: "panel" },

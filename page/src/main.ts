@@ -3,7 +3,7 @@ import { setToken } from "./api";
 import { AlertsPage } from "./alerts";
 import type { Range } from "./book";
 import { Desk } from "./desk";
-import { moment, printable } from "./format";
+import { moment, printable, zone } from "./format";
 import { GpuPage } from "./gpu";
 import { Live } from "./live";
 import { Overview } from "./overview";
@@ -58,7 +58,7 @@ function link(): Node_ {
     : { connecting: "connecting", live: "live", lost: "not connected", locked: "locked" }[live.link];
   return h("span", { class: `link ${late ? "lost" : live.link}` }, h("span", { class: "dot", "aria-hidden": "true" }),
     h("span", { class: "words" }, words),
-    live.nowS > 0 ? h("span", { class: "clock" }, ` ${moment(live.nowS, Date.now() / 1000)}`) : null);
+    live.nowS > 0 ? h("span", { class: "clock" }, ` ${moment(live.nowS, Date.now() / 1000)} ${zone(live.nowS)}`) : null);
 }
 
 function nav(href: string, text: string, extra: Node_ | null = null): Node_ {

@@ -12,7 +12,7 @@ import { ProcessList } from "./processes";
 import type { Series } from "./types";
 import { h, mount, render, type Child, type Node_ } from "./vdom";
 import { deviceShort } from "./words";
-import { printable } from "./format";
+import { inLocalTime, printable } from "./format";
 
 const kFewProcesses = 12;
 
@@ -105,11 +105,12 @@ export class Overview implements Page {
       usedBar(this.live.bytesOf(d), d.device.capacity_bytes, told.tone),
       mount(chart.element, "chart"),
       told.forecast ? h("p", { key: "eta", class: "eta" }, told.forecast) : null,
-      told.end ? h("p", { key: "ended", class: "ended" }, printable(told.end)) : null,
+      told.end ? h("p", { key: "ended", class: "ended" }, inLocalTime(told.end)) : null,
       f.state !== "too_short" ? h("p", { key: "growth", class: "growth" }, `growth ${rate(f.growth_bytes_per_s.mid)}`) : null,
       gaugeList(d, true),
       healthLines(d, this.live.nowS, true),
       f.leak && told.suspect ? h("p", { key: "suspect", class: "suspect" }, printable(told.suspect)) : null,
+      d.paging ? h("p", { key: "paging", class: "faint" }, `No alert yet: ${printable(d.paging)}`) : null,
       f.leak && told.next ? h("p", { key: "next", class: "next" }, printable(told.next)) : null);
   }
 

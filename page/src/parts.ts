@@ -1,5 +1,5 @@
 // Pieces that several pages show: a verdict's badge, the bar, a table of processes, an alert.
-import { bytes, bytesOf, moment, percent, printable, seconds } from "./format";
+import { bytes, bytesOf, inLocalTime, moment, percent, printable, seconds } from "./format";
 import type { Alert, Fact, Series, Told, Tone } from "./types";
 import { h, type Node_ } from "./vdom";
 import { commandOf, conditionTone, deviceShort, gauges, healthWords, toneMark } from "./words";
@@ -17,8 +17,8 @@ export function factRows(facts: Fact[] | undefined): [string, string[]][] {
   const rows: [string, string[]][] = [];
   for (const { label, text } of facts ?? []) {
     const last = rows[rows.length - 1];
-    if (last?.[0] === label) last[1].push(printable(text));
-    else rows.push([label, [printable(text)]]);
+    if (last?.[0] === label) last[1].push(inLocalTime(text));
+    else rows.push([label, [inLocalTime(text)]]);
   }
   return rows;
 }
@@ -119,7 +119,7 @@ function alertItem(a: Alert, desk: AlertDesk, nowS: number): Node_ {
       h("strong", {}, told.what),
       h("span", { class: "faint" },
         ` raised ${moment(seconds(a.raised), nowS)}${told.figures ? `, ${told.figures}` : ""}; `,
-        a.cleared ? `ended ${moment(seconds(a.cleared), nowS)}: ` : "", printable(told.ended ?? ""))),
+        a.cleared ? `ended ${moment(seconds(a.cleared), nowS)}: ` : "", inLocalTime(told.ended ?? ""))),
     f.because ? h("p", { class: "because" }, printable(f.because)) : null,
     a.silenced
       ? h("p", { class: "silenced" }, a.silenced.ends ? `silenced until ${moment(seconds(a.silenced.ends), Date.now() / 1000)}` : "silenced",

@@ -216,6 +216,8 @@ export interface Series {
   /** The line of the growth, from the onset to the last sample. */
   trend: { from: Time; to: Time; from_bytes: number; to_bytes: number } | null;
   verdict: Verdict;
+  /** Of a leak without an alert: why nobody is notified yet. */
+  paging: string;
 }
 
 export interface View {

@@ -18,6 +18,21 @@ test("sizes of any order", () => {
     ["0 bytes", "1 byte", "90 bytes", "4.0 KiB", "7.8 KiB", "1.0 MiB", "45.6 MiB", "12.3 GiB", "4.9 TiB", "-2.0 MiB", "0 bytes"]);
 });
 
+test("times are the reader's, and the zone is named", () => {
+  const was = process.env.TZ;
+  process.env.TZ = "Asia/Tokyo";
+  try {
+    assert.equal(f.inLocalTime("reached 24 GiB at 2026-01-05T09:30:00Z; then\u0007"), "reached 24 GiB at 2026-01-05 18:30:00; then?");
+    assert.equal(f.inLocalTime("version 2026-01-05 of it"), "version 2026-01-05 of it");
+    assert.equal(f.zone(Date.UTC(2026, 0, 5) / 1000), "UTC+09:00");
+    process.env.TZ = "UTC";
+    assert.equal(f.zone(0), "UTC");
+  } finally {
+    if (was === undefined) delete process.env.TZ;
+    else process.env.TZ = was;
+  }
+});
+
 test("rates", () => {
   assert.equal(f.rate((12.4 * MiB) / 60), "+12.4 MiB/min");
   assert.equal(f.rate((-0.3 * MiB) / 60), "-0.30 MiB/min");

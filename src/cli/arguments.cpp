@@ -10,7 +10,31 @@
 
 namespace vramtrack::cli {
 
+namespace {
+
+/// Names of options that people type besides the one that is documented, for every command that has the option.
+struct OtherNames {
+  std::string_view name;
+  std::string_view shown;
+  std::string_view silent;
+};
+constexpr OtherNames kOtherNames[] = {
+    {"--output", "-o", ""}, {"--since", "", "--from"}, {"--until", "", "--to"}, {"--duration", "", "--seconds"}};
+
+}  // namespace
+
+std::vector<std::string> Argument::names() const {
+  std::vector<std::string> all = also;
+  all.push_back(name);
+  return all;
+}
+
 Argument& Arguments::add(Argument argument) {
+  for (const OtherNames& other : kOtherNames) {
+    if (other.name != argument.name) continue;
+    if (!other.shown.empty()) argument.also.emplace_back(other.shown);
+    if (!other.silent.empty()) argument.silent.emplace_back(other.silent);
+  }
   return all_.emplace_back(std::move(argument));
 }
 
@@ -41,6 +65,20 @@ Argument& Arguments::several(std::string name, std::string metavar, std::string 
   return add({std::move(name), std::move(metavar), std::move(help), Takes::several, std::move(set)});
 }
 
+Argument& Arguments::format(std::vector<std::string> known, std::string help, SetWord set) {
+  const bool has_json = std::find(known.begin(), known.end(), "json") != known.end();
+  Argument& option = this->option("--format", "NAME", std::move(help), one_of(known, set)).completes(std::move(known));
+  if (has_json) flag("--json", "The same as --format json", [set = std::move(set)] { static_cast<void>(set("json")); });
+  return option;
+}
+
+Argument& Arguments::json(std::string help, bool& into) {
+  option("--format", "NAME", "Print as: text (default), json",
+         one_of({"text", "json"}, [&into](const std::string& word) { return into = word == "json", Status(); }))
+      .completes({"text", "json"});
+  return flag("--json", std::move(help), into);
+}
+
 Argument& Arguments::operand(std::string name, std::string help, SetWord set) {
   return add({std::move(name), "", std::move(help), Takes::one, std::move(set)});
 }
@@ -65,13 +103,19 @@ SetWord text(std::vector<std::string>& into) {
   return [&into](const std::string& word) { return into.push_back(word), Status(); };
 }
 
+Result<double> typed_duration_s(std::string_view word) {
+  if (!word.empty() && word.find_first_not_of("0123456789. ") == std::string_view::npos)
+    return fail(fmt::format("'{0}' has no unit; write for example {0}s, {0}min or {0}h", word));
+  return parse_duration_s(word);
+}
+
 SetWord duration(std::optional<double>& into_s) {
   return duration([&into_s](double seconds) { into_s = seconds; });
 }
 
 SetWord duration(std::function<void(double seconds)> into) {
   return [into = std::move(into)](const std::string& word) -> Status {
-    const auto seconds = parse_duration_s(word);
+    const auto seconds = typed_duration_s(word);
     if (!seconds) return fail(seconds.error());
     if (*seconds <= 0) return fail("must be greater than zero, for example 1s");
     into(*seconds);
@@ -128,13 +172,19 @@ SetWord memory_limit(std::function<void(std::uint64_t bytes)> into) {
   };
 }
 
-SetWord one_of(std::vector<std::string> known, std::string& into) {
-  return [known = std::move(known), &into](const std::string& word) -> Status {
-    if (std::find(known.begin(), known.end(), word) == known.end())
-      return fail(fmt::format("'{}' is not one of: {}", word, joined(known)));
-    into = word;
-    return {};
+SetWord one_of(std::vector<std::string> known, SetWord into) {
+  return [known = std::move(known), into = std::move(into)](const std::string& word) -> Status {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    for (const std::string& one : known)
+      if (std::equal(one.begin(), one.end(), word.begin(), word.end(),
+                     [&](char a, char b) { return lower(a) == lower(b); }))
+        return into(one);
+    return fail(fmt::format("'{}' is not one of: {}", word, joined(known)));
   };
+}
+
+SetWord one_of(std::vector<std::string> known, std::string& into) {
+  return one_of(std::move(known), text(into));
 }
 
 std::string joined(const std::vector<std::string>& words, std::string_view separator) {

@@ -33,7 +33,7 @@ enum class Group : std::uint8_t { own, configuration, logs };
 
 /// One option ("--json") or operand ("FILE").
 struct Argument {
-  std::string name;
+  std::string name;     ///< its other names are in `also` and `silent`
   std::string metavar;  ///< of the word after an option; empty: a flag or an operand
   std::string help;     ///< one sentence, without a full stop
   Takes takes = Takes::nothing;
@@ -43,17 +43,24 @@ struct Argument {
   std::vector<std::string> words;  ///< the known words
   std::string manual;              ///< more sentences, only for the man page
   Group group = Group::own;
+  std::vector<std::string> also{};    ///< other names that are shown with it: "-o"
+  std::vector<std::string> silent{};  ///< names that are understood and not shown: those of earlier versions
+  bool reads_stdin = false;           ///< a required operand that may be left out when standard input is a pipe or file
 
+  /// Those that are shown, the short ones first: "-o", "--output".
+  [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] bool is_operand() const { return !name.starts_with('-'); }
 
   Argument& required() { return is_required = true, *this; }
   Argument& file() { return with = Completes::files, *this; }
   Argument& program() { return with = Completes::programs, *this; }
   Argument& completes(std::vector<std::string> known) { return words = std::move(known), *this; }
+  Argument& or_stdin() { return reads_stdin = true, *this; }
   Argument& in_manual(std::string sentences) { return manual = std::move(sentences), *this; }
 };
 
-/// The arguments of one command, in the order of --help. The variables they are stored in must outlive the parsing.
+/// The arguments of one command, in the order of --help. An option that is declared under a name that has others gets
+/// them: -o is --output in every command that has it. The variables they are stored in must outlive the parsing.
 class Arguments {
  public:
   Argument& flag(std::string name, std::string help, bool& into);
@@ -64,6 +71,10 @@ class Arguments {
   Argument& repeated(std::string name, std::string metavar, std::string help, SetWord set);
   /// "--replay FILE ...": everything up to the next option.
   Argument& several(std::string name, std::string metavar, std::string help, SetWord set);
+  /// "--format NAME", one of `known`; and "--json" if that is one of them.
+  Argument& format(std::vector<std::string> known, std::string help, SetWord set);
+  /// The same of a command that prints text, or JSON as `help` says.
+  Argument& json(std::string help, bool& into);
   Argument& operand(std::string name, std::string help, SetWord set);
   Argument& operands(std::string name, std::string help, SetWord set);
 
@@ -82,8 +93,10 @@ class Arguments {
 SetWord text(std::string& into);
 SetWord text(std::optional<std::string>& into);
 SetWord text(std::vector<std::string>& into);  ///< appends
+/// "30s", "5min": a bare number is refused, because people mean minutes as well as seconds by it.
 SetWord duration(std::optional<double>& into_s);
 SetWord duration(std::function<void(double seconds)> into);
+Result<double> typed_duration_s(std::string_view word);
 /// A whole number from `min` to `max`.
 SetWord whole_number(std::function<void(std::uint64_t)> into, std::uint64_t min, std::uint64_t max);
 SetWord number(double& into, double min, double max);
@@ -92,7 +105,9 @@ SetWord device_memory(std::function<void(std::uint64_t bytes)> into);
 SetWord capacity(std::optional<std::uint64_t>& into_bytes);
 /// The same, or 0: a limit that is in force is lifted.
 SetWord memory_limit(std::function<void(std::uint64_t bytes)> into);
+/// One of these names, in capitals or not; it is stored as it stands here.
 SetWord one_of(std::vector<std::string> known, std::string& into);
+SetWord one_of(std::vector<std::string> known, SetWord into);
 
 /// "a, b, c", for names of any kind: detectors, sources, themes.
 std::string joined(const std::vector<std::string>& words, std::string_view separator = ", ");

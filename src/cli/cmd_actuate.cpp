@@ -163,7 +163,7 @@ Runner declare(Arguments& arguments) {
                  });
   arguments.option("--by", "NAME", "With reset: who closes the circuit breaker", text(options->reset.by));
   arguments.option("--reason", "TEXT", "With reset: why it may be closed", text(options->reset.reason));
-  arguments.flag("--json", "With status: print the JSON of /api/v1/status", options->json);
+  arguments.json("With status: print the JSON of /api/v1/status", options->json);
   arguments.repeated("--set", "KEY=VALUE", "Override a setting: section.key=value", text(config.assignments));
   return until_interrupted(configured<ActuateOptions>(options, actuate_command_of));
 }

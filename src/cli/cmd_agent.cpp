@@ -31,6 +31,12 @@ Runner declare(Arguments& arguments) {
                 return Status();
               })
       .in_manual("The token is read from agent.token-file.");
+  arguments.option("--port", "PORT", "Serve HTTP on this port of 127.0.0.1",
+                   whole_number(
+                       [into = &options->config](std::uint64_t port) {
+                         into->overrides.push_back({"agent.listen", "127.0.0.1:" + std::to_string(port), "--port"});
+                       },
+                       1, 65535));
   add_interval(arguments, options->config);
   add_no_record(arguments, options->config, "Do not record into the store; without it there is no history");
   add_no_experience(arguments, options->config);

@@ -5,10 +5,13 @@
 #include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/moment.hpp"
+#include "cli/progress.hpp"
 #include "cli/recorded.hpp"
 #include "cli/run_history.hpp"
 #include "cli/shared_arguments.hpp"
 #include "engine/engine.hpp"
+#include "live/clock.hpp"
 #include "report/conclusion.hpp"
 #include "report/report.hpp"
 #include "source/tick_reader.hpp"
@@ -26,6 +29,7 @@ struct AnalyzeOptions {
   std::vector<std::string> history;
   std::string format = "text";
   bool explain = false;
+  PeriodArguments period;
   LogArguments logs;
 };
 
@@ -33,8 +37,9 @@ struct AnalyzeOptions {
 /// it was misunderstood.
 class Analysis {
  public:
-  Analysis(const AnalyzeOptions& options, const Config& config, const RunHistory& history, Console& console)
-      : options_(options), config_(config), history_(history), console_(console) {}
+  Analysis(const AnalyzeOptions& options, const Config& config, TimeRange range, const RunHistory& history,
+           Console& console)
+      : options_(options), config_(config), range_(range), history_(history), console_(console) {}
 
   int run(const RecordedPart& recording) {
     const std::vector<std::string>& files = recording.files;
@@ -61,23 +66,26 @@ class Analysis {
       engine->ingest(tick.batch);
       return true;
     };
-    const std::optional<Error> broken = read_ticks(**source, taker).broken;
+    const TicksRead read = read_ticks(**source, taker, range_);
+    const std::optional<Error>& broken = read.broken;
     if (broken && broken->voids_earlier) return failed(files, broken->message);
-    recording.is_closed() ? engine->end_of_recording() : engine->finish();
+    recording.is_closed() && read.at_end ? engine->end_of_recording() : engine->finish();
     keep_view();
     const SourceNotes& notes = (*source)->notes();
     view.files = files;
     view.skipped_lines = notes.skipped_lines;
     view.first_skipped = notes.first_skipped;
     view.warnings = notes.warnings;
-    if (view.series.empty()) return failed(files, broken ? broken->message : nothing_usable(notes));
+    if (view.series.empty()) return failed(files, broken ? broken->message : nothing_usable(notes, range_));
     if (options_.format == "text" && printed_) console_.write("\n");
     printed_ = true;
-    const std::string text = find_report(options_.format)->render(view, console_.style());
-    if (options_.format == "text")
-      console_.write_prose(text);
-    else
-      console_.write(text);
+    const ReportInfo& form = *find_report(options_.format);
+    if (options_.format == "text") {
+      const LocalTimes local = console_.local_times();
+      console_.write_prose(form.render(view, console_.style()));
+    } else {
+      console_.write(form.render(view, console_.style()));
+    }
     if (broken) return failed(files, broken->message + "; the samples before that were analysed");
     return has_leaked(view) ? kLeak : kNoLeak;
   }
@@ -103,8 +111,9 @@ class Analysis {
     return later;
   }
 
-  static std::string nothing_usable(const SourceNotes& notes) {
+  static std::string nothing_usable(const SourceNotes& notes, const TimeRange& range) {
     std::string why = "it contains no usable samples";
+    if (range.from || range.to) why += " between --since and --until";
     if (notes.skipped_lines > 0)
       why += fmt::format(" ({} line{} skipped", notes.skipped_lines, notes.skipped_lines == 1 ? "" : "s");
     if (!notes.first_skipped.empty()) why += ", the first: " + notes.first_skipped.front();
@@ -115,6 +124,7 @@ class Analysis {
 
   const AnalyzeOptions& options_;
   const Config& config_;
+  TimeRange range_;
   const RunHistory& history_;
   Console& console_;
   bool printed_ = false;
@@ -149,12 +159,14 @@ Result<std::vector<RecordedPart>> plan_readable(const std::vector<std::string>& 
 
 int analyze(const AnalyzeOptions& options, const LayeredConfig& layers, Console& console) {
   const auto logs = log_options(options.logs);
-  if (!logs) {
-    console.error(logs.error().message);
+  const auto range = time_range(options.period, options.logs.timezone, time_of_day());
+  if (!logs || !range) {
+    console.error(!logs ? logs.error().message : range.error().message);
     return kFailed;
   }
   int exit_code = kNoLeak;
-  auto recordings = plan_readable(options.files, {*logs, {}}, console, exit_code);
+  const Progress progress(console, "analysing " + joined(options.files), options.files);
+  auto recordings = plan_readable(options.files, {*logs, *range}, console, exit_code);
   if (!recordings) {
     console.error("cannot analyse: " + recordings.error().message);
     return kFailed;
@@ -164,7 +176,7 @@ int analyze(const AnalyzeOptions& options, const LayeredConfig& layers, Console&
     console.error("cannot read --history: " + read.error().message);
     return kFailed;
   }
-  Analysis analysis(options, layers.config(), history, console);
+  Analysis analysis(options, layers.config(), *range, history, console);
   for (const RecordedPart& recording : *recordings) {
     exit_code = std::max(exit_code, analysis.run(recording));
     if (console.gone()) break;
@@ -174,11 +186,14 @@ int analyze(const AnalyzeOptions& options, const LayeredConfig& layers, Console&
 
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<AnalyzeOptions>();
-  arguments.operands("FILE", "Logs, also .gz and .zst; - is standard input", text(options->files)).required().file();
-  const std::vector<std::string> formats = names_of(reports());
   arguments
-      .option("--format", "NAME", "Print as: " + joined(formats) + " (default text)", one_of(formats, options->format))
-      .completes(formats);
+      .operands("FILE", "Logs, also .gz and .zst; - is standard input (default, if it is a pipe or a file)",
+                text(options->files))
+      .required()
+      .or_stdin()
+      .file();
+  const std::vector<std::string> formats = names_of(reports());
+  arguments.format(formats, "Print as: " + joined(formats) + " (default text)", text(options->format));
   arguments.flag("--explain", "Show every figure behind the verdict", options->explain);
   arguments
       .repeated("--history", "FILE", "An earlier recording: runs of the same programs in it help to judge",
@@ -187,7 +202,9 @@ Runner declare(Arguments& arguments) {
       .in_manual(
           "Device logs and process logs of the same time are joined; a store is accepted, too. May be given several "
           "times. Without this option, a recording is judged on its own: the store is never read.");
+  add_period(arguments, options->period);
   add_detector(arguments, options->config);
+  add_lead_time(arguments, options->config);
   add_log_arguments(arguments, options->logs);
   add_config(arguments, options->config);
   return configured<AnalyzeOptions>(options, analyze);
@@ -198,7 +215,7 @@ Runner declare(Arguments& arguments) {
 const CommandInfo analyze_command{
     "analyze", "Analyse logs: whether memory leaked, how fast, which process leaked and why",
     "Examples:\n"
-    "  vramtrack analyze gpu.csv\n"
+    "  vramtrack analyze gpu.csv                        also: vramtrack gpu.csv\n"
     "  nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total,utilization.gpu --format=csv -l 5 >gpu.csv   "
     "makes such a log\n"
     "  vramtrack analyze gpu.csv apps.csv               joins a process log and the devices' log\n"

@@ -244,7 +244,7 @@ bool check_agent(Checkup& checkup, const AgentConfig& config) {
   else
     checkup.say(Health::ok, "agent",
                 fmt::format("{} answers on {} (pid {}, since {}{}): 'vramtrack top' shows what it sees", agent->version,
-                            *socket, agent->pid, iso8601(std::chrono::floor<std::chrono::seconds>(agent->started)),
+                            *socket, agent->pid, format_moment(agent->started, false),
                             agent->simulated.empty() ? "" : ", a simulation: " + agent->simulated));
   return agent.has_value();
 }
@@ -271,6 +271,7 @@ void check_tracing(Checkup& checkup, bool is_wanted) {
 }
 
 int doctor(const ConfigRequest& request, Console& console) {
+  const LocalTimes local = console.local_times();
   Checkup checkup(console.style());
   utsname system{};
   ::uname(&system);

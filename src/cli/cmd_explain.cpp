@@ -1,10 +1,13 @@
 // explain: explains the out-of-memory messages in a text. The contract of the output is docs/formats/explain.md.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/progress.hpp"
 #include "core/byte_input.hpp"
 #include "core/format.hpp"
 #include "explain/judge.hpp"
@@ -64,6 +67,10 @@ std::string nothing_found(const std::string& name, const Reading& reading) {
 
 int explain_files(const ExplainOptions& options, Console& console) {
   const std::vector<std::string> files = options.files.empty() ? std::vector<std::string>{"-"} : options.files;
+  // Whose output it reads from a pipe may be writing to this terminal.
+  std::optional<Progress> progress;
+  if (std::find(files.begin(), files.end(), "-") == files.end())
+    progress.emplace(console, "reading " + joined(files), files);
   int exit_code = kExplained;
   bool is_first = true;
   for (const std::string& file : files) {
@@ -98,7 +105,7 @@ Runner declare(Arguments& arguments) {
       .operands("FILE", "Logs, tracebacks or any other text, also .gz and .zst; - is standard input (default)",
                 text(options->files))
       .file();
-  arguments.option("--format", "NAME", "Write as: text (default), json", one_of({"text", "json"}, options->format));
+  arguments.format({"text", "json"}, "Write as: text (default), json", text(options->format));
   return [options](Console& console) { return explain_files(*options, console); };
 }
 

@@ -8,7 +8,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/fleet_options.hpp"
-#include "cli/recorded.hpp"
+#include "cli/moment.hpp"
+#include "cli/progress.hpp"
 #include "core/format.hpp"
 #include "core/printable.hpp"
 #include "core/time.hpp"
@@ -25,8 +26,7 @@ constexpr int kLeak = 1;
 constexpr int kFailed = 2;
 
 struct FleetScanOptions : FleetOptions {
-  std::string since = "24h";
-  std::string until;
+  PeriodArguments period;
   std::string format = "text";
   std::uint64_t limit = 50;
 };
@@ -40,17 +40,10 @@ Result<fleet::PlanOptions> timed_plan_of(const FleetScanOptions& o) {
   auto plan = plan_of(o);
   if (!plan) return plan;
   const Timestamp now = std::chrono::system_clock::now();
-  Timestamp until = now;
-  if (!o.until.empty()) {
-    const auto moment = parse_moment("--until", o.until, {}, now);
-    if (!moment) return fail(moment.error());
-    until = *moment;
-  }
-  // A duration counts back from the end.
-  const auto since = parse_moment("--since", o.since, {}, until);
-  if (!since) return fail(since.error());
-  if (*since >= until) return fail("--since must be before --until");
-  plan->start_ms = ms_of(*since);
+  const auto range = time_range(o.period, {}, now, true);
+  if (!range) return fail(range.error());
+  const Timestamp until = range->to.value_or(now);
+  plan->start_ms = ms_of(range->from.value_or(until - std::chrono::hours{24}));
   plan->end_ms = ms_of(until);
   return plan;
 }
@@ -59,25 +52,6 @@ int failed(Console& console, const std::string& why) {
   console.error("cannot scan: " + printable(why));
   return kFailed;
 }
-
-/// A progress line at the bottom of the terminal; nothing if there is no terminal.
-class ProgressLine {
- public:
-  explicit ProgressLine(Console& console, bool is_wanted) : block_(console), is_wanted_(is_wanted) {}
-  void show(std::size_t judged, std::size_t machines, std::uint64_t samples) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!is_wanted_ || (drawn_ && now - *drawn_ < std::chrono::milliseconds(200))) return;
-    drawn_ = now;
-    block_.draw(fmt::format("{} of {} machines judged, {} samples\n", format_number(judged), format_number(machines),
-                            format_number(samples)));
-  }
-  void erase() { block_.erase(); }
-
- private:
-  Block block_;
-  bool is_wanted_;
-  std::optional<std::chrono::steady_clock::time_point> drawn_;
-};
 
 int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& console) {
   const auto server = server_of(o);
@@ -93,14 +67,16 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
   options.json = o.format == "json";
   options.is_cancelled = Interrupt::requested;
   const auto begun = std::chrono::steady_clock::now();
+  std::optional<Progress> progress(std::in_place, console, "scanning " + server->origin());
   const auto path = path_of(o, *server);
   if (!path) return failed(console, path.error().why);
   const fleet::Reader reader(*server, *path, o.step_s);
-  ProgressLine line(console, console.is_terminal() && !options.json);
-  const auto scanned = fleet::scan(
-      reader, *mapping, options,
-      [&](std::size_t judged, std::size_t machines, std::uint64_t samples) { line.show(judged, machines, samples); });
-  line.erase();
+  const auto scanned =
+      fleet::scan(reader, *mapping, options, [&](std::size_t judged, std::size_t machines, std::uint64_t samples) {
+        progress->tell(fmt::format("{} of {} machines judged, {} samples", format_number(judged),
+                                   format_number(machines), format_number(samples)));
+      });
+  progress.reset();
   if (!scanned) return failed(console, scanned.error().why);
   if (scanned->machines.empty() && scanned->was_cancelled)
     return failed(console, "it was interrupted before anything was read");
@@ -132,11 +108,9 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
 
 Runner declare_scan(Arguments& arguments) {
   const auto o = std::make_shared<FleetScanOptions>();
-  arguments.option("--since", "TIME", "Start of the period: a time, or how long before its end (default 24h)",
-                   text(o->since));
-  arguments.option("--until", "TIME", "End of the period (default: now)", text(o->until));
-  arguments.option("--format", "NAME", "Print as: text, json (default text)", one_of({"text", "json"}, o->format))
-      .completes({"text", "json"});
+  add_period(arguments, o->period, "Start of the period: a time, or how long before its end (default 24h)",
+             "End of the period (default: now)");
+  arguments.format({"text", "json"}, "Print as: text (default), json", text(o->format));
   arguments.option("--limit", "N", "Maximum rows of the table (default 50)",
                    whole_number([o = o.get()](std::uint64_t n) { o->limit = n; }, 1, 1'000'000));
   add_fleet_options(arguments, *o);

@@ -69,14 +69,15 @@ class Lines {
   explicit Lines(Console& console) : console_(console) {}
 
   void tell(const fleet::FleetFindings& found, Timestamp time) {
+    const LocalTimes local = console_.local_times();
+    const std::string when = format_moment(time, false);
     std::map<std::string, std::string> leaking;
     for (const fleet::LeakingJob& job : found.jobs)
       if (job.state == fleet::JobState::leaks) leaking[job.name] = words_of(job);
     for (const auto& [name, words] : leaking)
-      if (!leaking_.contains(name)) console_.write(fmt::format("{} {}\n", iso8601(time), words));
+      if (!leaking_.contains(name)) console_.write(fmt::format("{} {}\n", when, words));
     for (const auto& [name, words] : leaking_)
-      if (!leaking.contains(name))
-        console_.write(fmt::format("{} {} no longer leaks\n", iso8601(time), printable(name)));
+      if (!leaking.contains(name)) console_.write(fmt::format("{} {} no longer leaks\n", when, printable(name)));
     leaking_ = std::move(leaking);
   }
 

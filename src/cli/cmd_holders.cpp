@@ -51,8 +51,7 @@ int holders(const HoldersOptions& options, const LayeredConfig& layers, Console&
 
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<HoldersOptions>();
-  arguments.option("--format", "NAME", "Print as: text (default), json", one_of({"text", "json"}, options->format))
-      .completes({"text", "json"});
+  arguments.format({"text", "json"}, "Print as: text (default), json", text(options->format));
   constexpr std::uint64_t kMostGpus = 4095;
   arguments.option(
       "--gpu", "N", "Show only this GPU",

@@ -148,6 +148,7 @@ class Trial {
 
   void tell(const act::AuditEntry& entry, bool relative) {
     if (json_) return console_.write(act::audit_json(entry) + '\n');
+    const LocalTimes local = console_.local_times();
     std::string line = format_moment(entry.time, relative) + "  " + entry.policy + "  ";
     if (entry.event == "would")
       line += "would " + entry.text;

@@ -45,7 +45,7 @@ std::string table(const std::vector<Program>& programs) {
                        printable(p.name), printable(p.user), p.runs, p.leaked,
                        warm_up_s.empty() ? "-" : format_span(median(warm_up_s)),
                        settled_bytes.empty() ? "-" : format_bytes(median(settled_bytes)), format_bytes(peak_bytes),
-                       iso8601(std::chrono::floor<std::chrono::seconds>(p.last)));
+                       format_moment(p.last, false));
   }
   return out;
 }
@@ -92,6 +92,7 @@ int programs(const ProgramsOptions& options, const LayeredConfig& layers, Consol
   } else if (known->empty()) {
     console.write("no program is known yet: 'vramtrack watch' remembers a program when one of its runs ends\n");
   } else {
+    const LocalTimes local = console.local_times();
     console.write(table(*known));
   }
   return 0;

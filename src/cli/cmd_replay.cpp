@@ -5,7 +5,9 @@
 #include <filesystem>
 
 #include "cli/commands.hpp"
+#include "cli/moment.hpp"
 #include "cli/printer.hpp"
+#include "cli/progress.hpp"
 #include "cli/recorded.hpp"
 #include "cli/run_history.hpp"
 #include "cli/shared_arguments.hpp"
@@ -25,8 +27,7 @@ constexpr int kFailed = 2;
 struct ReplayOptions {
   ConfigRequest config;
   std::vector<std::string> files;
-  std::string from;  ///< as typed: its time zone may come from --timezone
-  std::string to;
+  PeriodArguments period;
   double speed = 0;  ///< 0: as fast as possible
   bool json = false;
   bool explain = false;
@@ -82,7 +83,7 @@ class Replay {
     if (!first) {
       if (broken.empty())
         console_.error(fmt::format("nothing to replay: {} has no sample{}; choose another range or file", what,
-                                   range_.from || range_.to ? " between --from and --to" : ""));
+                                   range_.from || range_.to ? " between --since and --until" : ""));
       return kFailed;
     }
     if (part.is_closed() && read.at_end) pipeline.end_of_recording();
@@ -126,27 +127,15 @@ class Replay {
   std::optional<ProgramMemory> memory_;  ///< none: the recording has none
 };
 
-Result<TimeRange> time_range(const ReplayOptions& o) {
-  const Timestamp now = time_of_day();
-  TimeRange range;
-  for (const auto& [option, text, bound] :
-       {std::tuple{"--from", &o.from, &range.from}, std::tuple{"--to", &o.to, &range.to}}) {
-    if (text->empty()) continue;
-    const auto moment = parse_moment(option, *text, o.logs.timezone, now);
-    if (!moment) return fail(moment.error());
-    *bound = *moment;
-  }
-  if (range.from && range.to && *range.from >= *range.to) return fail("--from must be before --to");
-  return range;
-}
-
 int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& console) {
-  const auto range = time_range(options);
+  const auto range = time_range(options.period, options.logs.timezone, time_of_day());
   const auto logs = log_options(options.logs);
   if (!range || !logs) {
     console.error(!range ? range.error().message : logs.error().message);
     return kFailed;
   }
+  std::optional<Progress> progress;
+  if (options.speed == 0) progress.emplace(console, "replaying " + joined(options.files), options.files);
   Replay replay(options, layers.config(), *range, console);
   std::vector<std::string> files = options.files;
   if (files.empty()) files.push_back(store_path(layers.config().store));
@@ -190,11 +179,7 @@ Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<ReplayOptions>();
   arguments.operands("FILE", "A store, or logs as for analyze (default: this user's store)", text(options->files))
       .file();
-  arguments
-      .option("--from", "TIME", "Start at this time, for example 2026-01-02T03:04, or 2h (before now)",
-              text(options->from))
-      .in_manual("A time without a zone is local; Z or an offset such as +02:00 names its zone.");
-  arguments.option("--to", "TIME", "End before this time", text(options->to));
+  add_period(arguments, options->period);
   add_speed(arguments, options->speed, kSpeedHelp);
   add_every(arguments, options->config, "With --speed: time between two status tables (default 10s)");
   add_json(arguments, options->json);
@@ -210,7 +195,7 @@ Runner declare(Arguments& arguments) {
 
 const CommandInfo replay_command{"replay", "Replay a recording, with the verdicts that the live watch gave",
                                  "Examples:\n"
-                                 "  vramtrack replay --from 8h              the last eight hours\n"
+                                 "  vramtrack replay --since 8h              the last eight hours\n"
                                  "  vramtrack replay --speed 600 old.db     ten minutes per second\n"
                                  "  vramtrack replay gpu.csv                a log instead of a store\n"
                                  "Exit: 0 no leak, 1 a leak was found and not withdrawn, 2 failed.",

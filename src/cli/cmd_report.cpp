@@ -7,6 +7,8 @@
 
 #include "act/audit.hpp"
 #include "cli/commands.hpp"
+#include "cli/moment.hpp"
+#include "cli/progress.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/output_file.hpp"
@@ -23,8 +25,7 @@ constexpr int kFailed = 2;
 struct ReportOptions {
   ConfigRequest config;
   std::vector<std::string> files;
-  std::string since;  ///< as typed: its time zone may come from --timezone
-  std::string until;
+  PeriodArguments period;
   std::vector<std::string> gpus;  ///< indices or ids
   std::string format;             ///< empty: given by the ending of the output's name, or text
   std::string output;             ///< empty: standard output
@@ -89,18 +90,10 @@ Result<CostRules> cost_rules(const ReportOptions& o, const CostConfig& config, T
   return rules;
 }
 
-/// --since and --until; for a recording that is still being written (a store), the default is its last day.
+/// For a recording that is still being written (a store), the default is its last day.
 Result<TimeRange> period(const ReportOptions& o, bool is_ongoing, Timestamp now) {
-  TimeRange range;
-  for (const auto& [option, text, bound] :
-       {std::tuple{"--since", &o.since, &range.from}, std::tuple{"--until", &o.until, &range.to}}) {
-    if (text->empty()) continue;
-    const auto moment = parse_moment(option, *text, o.logs.timezone, now);
-    if (!moment) return fail(moment.error());
-    *bound = *moment;
-  }
-  if (o.since.empty() && is_ongoing) range.from = range.to.value_or(now) - std::chrono::hours{24};
-  if (range.from && range.to && *range.from >= *range.to) return fail("--since must be before --until");
+  auto range = time_range(o.period, o.logs.timezone, now);
+  if (range && o.period.since.empty() && is_ongoing) range->from = range->to.value_or(now) - std::chrono::hours{24};
   return range;
 }
 
@@ -174,9 +167,10 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
   const auto logs = log_options(options.logs);
   if (!logs) return failed(logs.error().message);
 
-  const bool from_now = parse_duration_s(options.since) || parse_duration_s(options.until);
+  const bool from_now = parse_duration_s(options.period.since) || parse_duration_s(options.period.until);
   ReportGatherer gatherer(config, *range,
                           from_now ? "a duration counts back from now, so give --since a time" : "give another period");
+  std::optional<Progress> progress(std::in_place, console, "reading " + joined(files), files);
   auto gathered = gatherer.gather(**kind, files, *logs);
   if (!gathered) return failed(gathered.error().message);
   const ScaleScope said_by(gathered->scale);
@@ -184,7 +178,10 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
   if (files.size() == 1 && !gathered->is_log) add_acts(files.front(), *range, *gathered);
   if (const Status chosen = choose(*gathered, options.gpus); !chosen) return failed(chosen.error().message);
   reckon(*gathered);
+  progress.reset();
   const Form& form = form_of(options);
+  const bool is_for_people = options.output.empty() && form.name == "text";
+  const LocalTimes local(is_for_people && console.is_terminal());
   const std::string text = render(*gathered, form.name, options.output.empty() && console.style().colour);
   if (options.output.empty()) {
     console.write(text);
@@ -200,16 +197,13 @@ Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<ReportOptions>();
   arguments.operands("FILE", "A store, or logs as for analyze (default: this user's store)", text(options->files))
       .file();
-  arguments.option("--since", "TIME",
-                   "Start at this time, for example 2026-01-02T03:04, or 8h (before now; default for a store: 24h)",
-                   text(options->since));
-  arguments.option("--until", "TIME", "End before this time", text(options->until));
+  add_period(
+      arguments, options->period,
+      "Start at this time, for example 2026-01-02T03:04, yesterday, or 8h (before now; default for a store: 24h)");
   arguments.list("--gpu", "GPUS", "Only these GPUs: indices or ids", text(options->gpus));
   const std::vector<std::string> formats = names_of(forms());
-  arguments
-      .option("--format", "NAME", "Write as: " + joined(formats) + " (default: as --output ends, or text)",
-              one_of(formats, options->format))
-      .completes(formats);
+  arguments.format(formats, "Write as: " + joined(formats) + " (default: as --output ends, or text)",
+                   text(options->format));
   arguments.option("--output", "FILE", "Write to this file instead of standard output", text(options->output)).file();
   arguments
       .option("--checkpoint-every", "DURATION", "How often the jobs save a checkpoint",
@@ -221,6 +215,7 @@ Runner declare(Arguments& arguments) {
       text(options->last_checkpoints));
   add_log_arguments(arguments, options->logs);
   add_detector(arguments, options->config);
+  add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
   return configured<ReportOptions>(options, report);
 }

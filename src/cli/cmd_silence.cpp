@@ -45,8 +45,8 @@ std::string matchers(const Silence& s) {
 /// One silence as a line for people.
 std::string line(const Silence& s, Timestamp now) {
   std::string out = s.id + "  ";
-  if (s.begins > now) out += fmt::format("from {} ", iso8601(s.begins));
-  out += s.endless() ? std::string("forever") : fmt::format("until {}", iso8601(s.ends));
+  if (s.begins > now) out += fmt::format("from {} ", format_moment(s.begins, false));
+  out += s.endless() ? std::string("forever") : fmt::format("until {}", format_moment(s.ends, false));
   out += fmt::format("  {}  by {}", matchers(s), s.by.empty() ? "somebody" : s.by);
   if (!s.comment.empty()) out += ": " + s.comment;
   return printable(out) + '\n';
@@ -66,6 +66,7 @@ int add(const SilenceOptions& options, const LayeredConfig& layers, Console& con
     console.error(made.error().message);
     return 2;
   }
+  const LocalTimes local = console.local_times();
   console.write(options.json ? silence_json(*made) + '\n' : "silenced: " + line(*made, time_of_day()));
   return 0;
 }
@@ -78,6 +79,7 @@ int list(const SilenceOptions& options, const LayeredConfig& layers, Console& co
     console.error(silences.error().message);
     return 2;
   }
+  const LocalTimes local = console.local_times();
   for (const Silence& s : *silences) console.write(options.json ? silence_json(s) + '\n' : line(s, time_of_day()));
   if (silences->empty() && !options.json) console.write("no silence\n");
   return 0;
@@ -100,11 +102,8 @@ int end(const SilenceOptions& options, const LayeredConfig& layers, Console& con
   return 0;
 }
 
-/// A duration that must have a unit: a bare number would mean seconds, which nobody means here.
-SetWord with_unit(std::optional<double>& into_s) {
+SetWord at_most_a_year(std::optional<double>& into_s) {
   return [set = duration(into_s)](const std::string& word) -> Status {
-    if (!word.empty() && word.find_first_not_of("0123456789.") == std::string::npos)
-      return fail(fmt::format("'{0}' has no unit; write for example {0}min or {0}h", word));
     constexpr double kMost_s = 366 * 86400.0;
     if (const auto seconds = parse_duration_s(word); seconds && *seconds > kMost_s) return fail("must be at most 366d");
     return set(word);
@@ -122,8 +121,8 @@ Runner declare_add(Arguments& arguments) {
       "--pid", "PID", "Silence the alerts about this process",
       whole_number([&silence](std::uint64_t pid) { silence.pid = static_cast<std::uint32_t>(pid); }, 1, UINT32_MAX));
   arguments.flag("--all", "Silence all alerts about this machine", silence.all);
-  arguments.option("--for", "DURATION", "How long: 30min, 2h, 3d", with_unit(options->for_s)).required();
-  arguments.option("--in", "DURATION", "Start after this long (default: immediately)", with_unit(options->in_s));
+  arguments.option("--for", "DURATION", "How long: 30min, 2h, 3d", at_most_a_year(options->for_s)).required();
+  arguments.option("--in", "DURATION", "Start after this long (default: immediately)", at_most_a_year(options->in_s));
   arguments.option("--comment", "TEXT", "The reason, shown with the silence", text(silence.comment));
   arguments.option("--by", "NAME", "Who silences (default: your user name)", text(silence.by));
   add_json(arguments, options->json);

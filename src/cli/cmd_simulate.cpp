@@ -147,6 +147,7 @@ class Simulation {
     oom_ = event.time;
     if (options_.json) return;
     const ProcessInfo* process = catalog_.process({event.pid, event.pid_start_ticks, event.host});
+    const LocalTimes local = console_.local_times();
     printer_.print(fmt::format("{}  {}  pid {} {}: the simulated process ran out of memory and ended\n",
                                format_moment(event.time, catalog_.clock_is_relative),
                                toned("OOM", Tone::warning, console_.style()), event.pid,
@@ -179,7 +180,7 @@ class Simulation {
     if (!alert_ && oom_) out += fmt::format("  memory ran out {}, and no alert had been raised\n", into(*oom_));
     if (scenario_.truth) out += truth(*scenario_.truth);
     if (!options_.csv.empty() || !options_.process_csv.empty())
-      out += fmt::format("  wrote {}{}{}; its times are UTC: vramtrack analyze --timezone UTC\n", options_.csv,
+      out += fmt::format("  wrote {}{}{}\n", options_.csv,
                          !options_.csv.empty() && !options_.process_csv.empty() ? " and " : "", options_.process_csv);
     printer_.print(out);
   }
@@ -306,12 +307,12 @@ Runner declare(Arguments& arguments) {
   add_seed(arguments, options->seed, "Random seed (default: the scenario's)");
   arguments.option("--csv", "FILE", "Also write the device samples as an nvidia-smi log", text(options->csv))
       .file()
-      .in_manual("Its times are UTC.");
+      .in_manual("Its times are UTC, and say so.");
   arguments
       .option("--process-csv", "FILE", "Also write the process samples as an nvidia-smi log",
               text(options->process_csv))
       .file()
-      .in_manual("Its times are UTC.");
+      .in_manual("Its times are UTC, and say so.");
   arguments.flag("--notify", "Send the simulated alerts to the receivers of [notify], marked as simulated",
                  options->notify);
   add_json(arguments, options->json);

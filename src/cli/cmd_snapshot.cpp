@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/progress.hpp"
 #include "nsys/export.hpp"
 #include "trace/format.hpp"
 #include "trace/usage.hpp"
@@ -99,6 +100,7 @@ constexpr const trace::TraceFormatInfo* kMoreFormats[] = {&nsys::export_trace_fo
 
 int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& console) {
   SnapshotWork work{options, console, {}, {}, {}};
+  const Progress progress(console, "reading " + joined(options.files), options.files);
   for (const std::string& file : options.files) {
     auto input = trace::open_trace(file, kMoreFormats);
     if (!input) return work.fail("cannot read the snapshot: " + input.error().message);
@@ -138,7 +140,7 @@ void add_snapshot_file(Arguments& arguments, SnapshotOptions& into) {
 }
 
 void add_snapshot_json(Arguments& arguments, SnapshotOptions& into) {
-  arguments.flag("--json", "Print one JSON document (docs/snapshot.md)", into.json);
+  arguments.json("Print one JSON document (docs/snapshot.md)", into.json);
 }
 
 void add_snapshot_sites(Arguments& arguments, SnapshotOptions& into) {

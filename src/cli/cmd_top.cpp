@@ -6,6 +6,7 @@
 
 #include "agent/client.hpp"
 #include "cli/commands.hpp"
+#include "cli/moment.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
 #include "host/process.hpp"
@@ -24,8 +25,7 @@ namespace {
 struct TopOptions {
   ConfigRequest config;
   std::vector<std::string> files;  ///< for --replay
-  std::string from;                ///< as typed: its time zone may come from --timezone
-  std::string to;
+  PeriodArguments period;
   std::string scenario;
   bool or_simulate = false;
   double speed = 0;  ///< 0: the default
@@ -34,8 +34,13 @@ struct TopOptions {
   bool no_agent = false;
   bool read_only = false;
   bool no_mouse = false;
+  bool once = false;
   Only only;
 };
+
+// The screen of --once where the terminal has no width.
+constexpr int kWidth = 120;
+constexpr int kHeight = 40;
 
 constexpr int kLeak = 1;
 constexpr int kFailed = 2;
@@ -43,6 +48,14 @@ constexpr int kFailed = 2;
 int failed(Console& console, const std::string& message) {
   console.error(message);
   return kFailed;
+}
+
+/// A page of text: a screen's last line names its keys, which nobody presses here.
+std::string without_keys(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  text.erase(text.find_last_of('\n') + 1);
+  while (text.ends_with("\n\n")) text.pop_back();
+  return text;
 }
 
 /// Shows the screens for `source`, with the acknowledgements of the store at `store` (empty: none).
@@ -55,6 +68,13 @@ int show(const TopOptions& options, const Config& config, TopSource source, cons
   program.only = options.only;
   program.proc_root = config.sources.proc_root;
   program.store_path = store;
+  if (options.once) {
+    const LocalTimes local = console.local_times();
+    const std::size_t wide = console.style().width;
+    console.write(
+        without_keys(screen_once(program, std::move(source), wide > 0 ? static_cast<int>(wide) : kWidth, kHeight)));
+    return 0;
+  }
   const auto warnings = run_program(program, std::move(source));
   if (!warnings) return failed(console, "cannot show the screens: " + warnings.error().message);
   for (const std::string& warning : *warnings) console.warn(warning);
@@ -78,16 +98,11 @@ int run_playback(const TopOptions& options, const Config& config, PlaybackOption
 }
 
 int replay_top(const TopOptions& options, const Config& config, Console& console) {
-  const Timestamp now = time_of_day();
   PlaybackOptions playback;
   playback.speed = options.speed;
-  for (const auto& [option, text, bound] : {std::tuple{"--from", &options.from, &playback.range.from},
-                                            std::tuple{"--to", &options.to, &playback.range.to}}) {
-    if (text->empty()) continue;
-    const auto moment = parse_moment(option, *text, options.logs.timezone, now);
-    if (!moment) return failed(console, moment.error().message);
-    *bound = *moment;
-  }
+  const auto range = time_range(options.period, options.logs.timezone, time_of_day());
+  if (!range) return failed(console, range.error().message);
+  playback.range = *range;
   const std::vector<std::string> files = options.files;
   if (std::find(files.begin(), files.end(), "-") != files.end())
     return failed(console, "cannot replay standard input, because the keys are read from it; save it to a file first");
@@ -168,16 +183,16 @@ int top(const TopOptions& options, const LayeredConfig& layers, Console& console
 
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<TopOptions>();
+  arguments.flag("--once", "Print one screen as text and end; of a recording the last", options->once);
   add_interval(arguments, options->config);
   add_no_record(arguments, options->config, "Do not record into the store");
   add_sources(arguments, options->config);
   arguments
       .several("--replay", "FILE", "Show a recording instead: a store, or logs as for analyze", text(options->files))
       .file();
-  arguments.option("--from", "TIME",
-                   "With --replay: start at this time, for example 2026-01-02T03:04, or 2h (before now)",
-                   text(options->from));
-  arguments.option("--to", "TIME", "With --replay: end before this time", text(options->to));
+  add_period(arguments, options->period,
+             "With --replay: start at this time, for example 2026-01-02T03:04, yesterday, or 2h (before now)",
+             "With --replay: end before this time");
   add_scenario(arguments, options->scenario, "Show a simulated machine instead: a built-in scenario or a TOML file");
   add_or_simulate(arguments, options->or_simulate);
   add_speed(arguments, options->speed,
@@ -212,7 +227,7 @@ const CommandInfo top_command{"top",
                               "Watch in the terminal: every GPU, its processes, what leaks, and when memory runs out",
                               "Examples:\n"
                               "  vramtrack top                              watch and record; ? shows the keys\n"
-                              "  vramtrack top --replay old.db --from 8h    the last eight hours of a store\n"
+                              "  vramtrack top --replay old.db --since 8h   the last eight hours of a store\n"
                               "  vramtrack top --replay gpu.csv apps.csv    logs of nvidia-smi\n"
                               "  vramtrack top --scenario leaking_training  needs no GPU\n"
                               "Exit: 0 ended, 1 with --replay: the recording was played to its end and has leaked, 2 "

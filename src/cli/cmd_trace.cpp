@@ -40,7 +40,7 @@ Result<std::unique_ptr<OpenTrace>> open_run(const std::vector<std::string>& file
                                             trace::ChangeVisit visit) {
   auto run = std::make_unique<OpenTrace>();
   std::vector<trace::MomentName> wanted;
-  for (const auto& [option, text] : {std::pair("--from", &options.from), std::pair("--to", &options.to)}) {
+  for (const auto& [option, text] : {std::pair("--since", &options.from), std::pair("--until", &options.to)}) {
     if (text->empty()) continue;
     auto moment = trace::parse_moment(*text);
     if (!moment) return fail(moment.error().during(option));
@@ -75,15 +75,15 @@ void add_trace_files(Arguments& arguments, TraceOptions& into) {
 }
 
 void add_trace_moments(Arguments& arguments, TraceOptions& into) {
-  arguments.option("--from", "MOMENT",
+  arguments.option("--since", "MOMENT",
                    "Show growth since this mark (NAME or NAME#NUMBER) or time (12.5s), not live bytes",
                    text(into.from));
-  arguments.option("--to", "MOMENT", "Look at this mark or time, not at the end", text(into.to));
+  arguments.option("--until", "MOMENT", "Look at this mark or time, not at the end", text(into.to));
 }
 
 namespace {
 
-/// Which of --from and --to it is, and its position among the requested moments.
+/// Which of --since and --until it is, and its position among the requested moments.
 struct Asked {
   std::string_view option;
   const std::string& text;
@@ -120,13 +120,13 @@ bool is_reversed(const trace::ProbeTrace& trace) {
 Result<NamedChange> chosen_profile(OpenTrace& run, const TraceOptions& options) {
   const trace::Ledger ledger = options.host ? trace::Ledger::host : trace::Ledger::device;
   std::vector<Asked> asked;
-  if (!options.from.empty()) asked.push_back({"--from", options.from, asked.size()});
-  if (!options.to.empty()) asked.push_back({"--to", options.to, asked.size()});
+  if (!options.from.empty()) asked.push_back({"--since", options.from, asked.size()});
+  if (!options.to.empty()) asked.push_back({"--until", options.to, asked.size()});
   for (const Asked& each : asked)
     if (Status has = has_moment(run.trace, each); !has) return fail(has.error());
   if (is_reversed(run.trace))
-    return fail(
-        fmt::format("--from {0} is later than --to {1}: give the earlier moment as --from", options.from, options.to));
+    return fail(fmt::format("--since {0} is later than --until {1}: give the earlier moment as --since", options.from,
+                            options.to));
   NamedChange out;
   std::optional<std::size_t> end;
   if (!options.to.empty()) end = asked.back().moment;
@@ -147,7 +147,7 @@ constexpr const CommandInfo* kVerbs[] = {&trace_live_verb, &trace_report_verb,  
 const CommandInfo trace_command{"trace", "Read a trace of 'vramtrack run': which lines keep GPU memory, and which leak",
                                 "Examples:\n"
                                 "  vramtrack trace report trace.vramtrack\n"
-                                "  vramtrack trace diff --from epoch#2 --to epoch#5 trace.vramtrack\n"
+                                "  vramtrack trace diff --since epoch#2 --until epoch#5 trace.vramtrack\n"
                                 "See docs/trace.md.",
                                 nullptr, kVerbs};
 

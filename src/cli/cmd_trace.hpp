@@ -45,7 +45,7 @@ extern const CommandInfo trace_diff_verb;
 extern const CommandInfo trace_flamegraph_verb;
 extern const CommandInfo trace_export_verb;
 
-/// `files` as one run, with the moments that --from and --to name.
+/// `files` as one run, with the moments that --since and --until name.
 Result<std::unique_ptr<OpenTrace>> open_run(const std::vector<std::string>& files, const TraceOptions& options,
                                             trace::Symbols& symbols, trace::NativeNames* native,
                                             trace::ChangeVisit visit = {});
@@ -63,7 +63,7 @@ int report_traces(const TraceOptions& options, Console& console);
 void add_trace_files(Arguments& arguments, TraceOptions& into);
 void add_trace_moments(Arguments& arguments, TraceOptions& into);
 
-/// Live bytes as selected by --host, --from and --to, with a title.
+/// Live bytes as selected by --host, --since and --until, with a title.
 struct NamedChange {
   trace::Profile profile;
   std::string title;

@@ -90,8 +90,8 @@ int run_events(const TraceOptions& options, Console& console) {
 int run_export(const TraceOptions& options, Console& console) {
   if (options.format == "chrome" || options.format == "csv") {
     if (!options.from.empty() || !options.to.empty())
-      return trace_failed(console,
-                          {"--from and --to apply to pprof, speedscope and folded: chrome and csv have all events"});
+      return trace_failed(
+          console, {"--since and --until apply to pprof, speedscope and folded: chrome and csv have all events"});
     return run_events(options, console);
   }
   if (options.format == "pprof" && options.output.empty() && console.is_terminal())
@@ -142,7 +142,7 @@ const CommandInfo trace_flamegraph_verb{
     "flamegraph", "A flame graph of the live bytes, or of growth, as one HTML file",
     "Examples:\n"
     "  vramtrack trace flamegraph --output live.html trace.vramtrack\n"
-    "  vramtrack trace flamegraph --from epoch#2 --to epoch#5 --output growth.html trace.vramtrack\n"
+    "  vramtrack trace flamegraph --since epoch#2 --until epoch#5 --output growth.html trace.vramtrack\n"
     "Exit: 0 done, 2 could not read it.",
     declare_flamegraph};
 

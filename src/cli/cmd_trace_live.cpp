@@ -241,7 +241,7 @@ Runner declare_live(Arguments& arguments) {
   arguments.option("--job", "ID", "The processes of a Slurm job, or of one of its steps", text(options->job));
   arguments.option("--user", "NAME", "The processes of a user", text(options->user));
   arguments.flag("--all", "All processes that use a GPU library", options->all);
-  arguments.option("--seconds", "DURATION", "End after this time (default: at Ctrl-C, or when the process ends)",
+  arguments.option("--duration", "DURATION", "End after this time (default: at Ctrl-C, or when the process ends)",
                    duration(options->seconds));
   arguments
       .option("--output", "FILE", "The trace file; %p is the id of this process (default vramtrack.live.%p.trace)",
@@ -265,7 +265,7 @@ const CommandInfo trace_live_verb{
     "live", "Trace programs that run already, without a restart",
     "Examples:\n"
     "  sudo vramtrack trace live --pid 4711\n"
-    "  sudo vramtrack trace live --user alice --seconds 60 --output alice.trace\n"
+    "  sudo vramtrack trace live --user alice --duration 60s --output alice.trace\n"
     "Needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE (docs/trace.md).\n"
     "Exit: 0 nothing leaks, or the trace is too short to tell; 1 a site leaks; 2 could not trace.",
     declare_live};

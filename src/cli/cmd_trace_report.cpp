@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "cli/cmd_trace.hpp"
+#include "cli/progress.hpp"
 #include "core/errno_words.hpp"
 #include "core/read_all.hpp"
 #include "trace/render/trace_render.hpp"
@@ -22,6 +23,7 @@ Result<trace::Suppressions> suppressions_of(const TraceOptions& options) {
 int run_report(const TraceOptions& options, Console& console, bool is_top) {
   const auto suppressions = suppressions_of(options);
   if (!suppressions) return trace_failed(console, suppressions.error());
+  const Progress progress(console, "reading " + joined(options.files), options.files);
   trace::Symbols symbols;
   const auto native = native_names();
   const auto run = open_run(options.files, options, symbols, native.get());
@@ -52,7 +54,8 @@ int run_diff(const TraceOptions& options, Console& console) {
   const auto native = native_names();
   const bool is_of_two = options.from.empty() && options.to.empty();
   if (is_of_two != (options.files.size() == 2))
-    return trace_failed(console, {"name two traces, or one trace and the moments to compare with --from and --to"});
+    return trace_failed(console, {"name two traces, or one trace and the moments to compare with --since and --until"});
+  const Progress progress(console, "reading " + joined(options.files), options.files);
   trace::Profile change;
   std::unique_ptr<OpenTrace> shown;
   std::string from = options.from, to = options.to.empty() ? "the end" : options.to;
@@ -69,7 +72,7 @@ int run_diff(const TraceOptions& options, Console& console) {
     (*after)->names->know((*before)->names.get());
     shown = std::move(*after);
   } else {
-    if (options.from.empty()) return trace_failed(console, {"--to needs --from: the moment to compare with"});
+    if (options.from.empty()) return trace_failed(console, {"--until needs --since: the moment to compare with"});
     auto run = open_run(options.files, options, symbols, native.get());
     if (!run) return trace_failed(console, run.error());
     auto chosen = chosen_profile(**run, options);
@@ -86,9 +89,7 @@ int run_diff(const TraceOptions& options, Console& console) {
 void add_report_options(Arguments& arguments, TraceOptions& into, bool with_format) {
   add_trace_files(arguments, into);
   if (with_format) {
-    const std::vector<std::string> formats = {"text", "json"};
-    arguments.option("--format", "NAME", "Write as: text (default), json", one_of(formats, into.format))
-        .completes(formats);
+    arguments.format({"text", "json"}, "Write as: text (default), json", text(into.format));
   }
   constexpr std::uint64_t kMostSites = 100'000;
   arguments.option(
@@ -140,7 +141,7 @@ const CommandInfo trace_top_verb{"top", "The lines that hold most, one line each
 const CommandInfo trace_diff_verb{"diff", "What grew between two traces, or between two marks of one",
                                   "Examples:\n"
                                   "  vramtrack trace diff before.vramtrack after.vramtrack\n"
-                                  "  vramtrack trace diff --from epoch#2 --to epoch#5 trace.vramtrack\n"
+                                  "  vramtrack trace diff --since epoch#2 --until epoch#5 trace.vramtrack\n"
                                   "Exit: 0 done, 2 could not read them.",
                                   declare_diff};
 

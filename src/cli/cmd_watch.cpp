@@ -34,10 +34,11 @@ void tell_of_agent(const AgentConfig& config, Console& console) {
   if (!socket) return;
   const auto agent = agent::AgentClient(*socket).version();
   if (!agent) return;
+  const LocalTimes local = console.local_times();
   console.warn(
       fmt::format("an agent {} since {} (pid {}, {}): 'vramtrack top' shows what it sees",
                   agent->simulated.empty() ? "watches this machine" : "runs the simulation " + agent->simulated,
-                  iso8601(std::chrono::floor<std::chrono::seconds>(agent->started)), agent->pid, *socket));
+                  format_moment(agent->started, false), agent->pid, *socket));
 }
 
 class Watch {

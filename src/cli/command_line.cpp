@@ -1,6 +1,8 @@
 #include "cli/command_line.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -28,19 +30,45 @@ void store(const Argument& argument, const std::string& word) {
   if (!stored) throw CLI::ValidationError(argument.name, stored.error().message);
 }
 
+/// "-o,--output,--out": all names of an option, as the library takes them.
+std::string all_names(const Argument& argument) {
+  std::string names = argument.name;
+  for (const auto* others : {&argument.also, &argument.silent})
+    for (const std::string& other : *others) names += ',' + other;
+  return names;
+}
+
+/// Prints the names of an option that are to be shown.
+class HelpText : public CLI::Formatter {
+ public:
+  explicit HelpText(const Arguments& arguments) : arguments_(arguments) {}
+
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    for (const Argument& argument : arguments_.all()) {
+      if (argument.is_operand() || argument.silent.empty() || !option->check_name(argument.name)) continue;
+      return joined(argument.names(), ",");
+    }
+    return Formatter::make_option_name(option, is_positional);
+  }
+
+ private:
+  const Arguments& arguments_;
+};
+
 void declare(Declared& command, const Argument& argument) {
   CLI::App& app = *command.app;
+  const std::string names = all_names(argument);
   CLI::Option* option = nullptr;
   if (argument.takes == Takes::nothing) {
-    app.add_flag(argument.name, command.flags.emplace_back(false), argument.help);
+    app.add_flag(names, command.flags.emplace_back(false), argument.help);
     return;
   }
   if (argument.takes == Takes::one) {
     option = app.add_option_function<std::string>(
-        argument.name, [&argument](const std::string& word) { store(argument, word); }, argument.help);
+        names, [&argument](const std::string& word) { store(argument, word); }, argument.help);
   } else {
     option = app.add_option_function<std::vector<std::string>>(
-        argument.name,
+        names,
         [&argument](const std::vector<std::string>& words) {
           for (const std::string& word : words) store(argument, word);
         },
@@ -50,7 +78,7 @@ void declare(Declared& command, const Argument& argument) {
   if (argument.takes == Takes::list) option->delimiter(',')->allow_extra_args(false);
   if (argument.takes == Takes::repeated) option->take_all()->allow_extra_args(false);
   if (argument.takes == Takes::several && !argument.is_operand()) option->expected(1, -1);
-  if (argument.is_required) option->required();
+  if (argument.is_required && !argument.reads_stdin) option->required();
 }
 
 std::unique_ptr<Declared> declare(CLI::App& above, const CommandInfo& info) {
@@ -60,6 +88,7 @@ std::unique_ptr<Declared> declare(CLI::App& above, const CommandInfo& info) {
   command->app->footer(std::string(info.examples));
   if (info.declare != nullptr) {
     command->run = info.declare(command->arguments);
+    command->app->formatter(std::make_shared<HelpText>(command->arguments));
     for (const Argument& argument : command->arguments.all()) declare(*command, argument);
   }
   if (!info.verbs.empty()) command->app->require_subcommand(1);
@@ -77,6 +106,23 @@ void set_flags(const Declared& command) {
   auto given = command.flags.begin();
   for (const Argument& argument : command.arguments.all())
     if (argument.takes == Takes::nothing && *given++) static_cast<void>(argument.set({}));
+}
+
+/// Whether somebody has sent something to standard input: a pipe or a file, but no terminal and not /dev/null.
+bool is_sent_input() {
+  struct stat what {};
+  return ::fstat(STDIN_FILENO, &what) == 0 &&
+         (S_ISFIFO(what.st_mode) || S_ISREG(what.st_mode) || S_ISSOCK(what.st_mode));
+}
+
+/// "vramtrack analyze < gpu.csv" is "vramtrack analyze -". Error: what is missing.
+Status take_standard_input(const Declared& command) {
+  for (const Argument& argument : command.arguments.all()) {
+    if (!argument.reads_stdin || command.app->get_option(argument.name)->count() > 0) continue;
+    if (!is_sent_input()) return fail(argument.name + " is required");
+    if (const Status set = argument.set("-"); !set) return set;
+  }
+  return {};
 }
 
 /// The innermost command that was named, or the program itself.
@@ -108,7 +154,7 @@ std::string unknown_command_words(const CLI::App& app, const std::string& word) 
   const CLI::App& group = deepest(app);
   const auto known = commands_of(group);
   if (&group == &app) return fmt::format("unknown command '{}'; {}", word, near_words(word, known));
-  return fmt::format("unknown subcommand '{}' of {}; choose one of {}", word, group.get_name(), fmt::join(known, ", "));
+  return fmt::format("unknown subcommand '{}' of {}; {}", word, group.get_name(), near_words(word, known));
 }
 
 /// The first option that the command does not have (the library would name the words after it instead); or empty.
@@ -128,10 +174,9 @@ std::string unknown_option_words(const CLI::App& command, const std::string& nam
   std::string what = fmt::format("unknown option '{}'", name);
   std::vector<std::string> known;
   for (const CLI::Option* option : command.get_options())
-    for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
+    if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames().front());
   const std::vector<std::string_view> names(known.begin(), known.end());
-  const std::string_view near = name.starts_with("--") ? near_name(name, names) : std::string_view();
-  if (!near.empty()) what += fmt::format("; the nearest is '{}'", near);
+  if (!near_name(name, names).empty()) what += "; " + near_words(name, names);
   if (command.get_name() == "test") what += "; options of the program come after '--'";
   return what;
 }
@@ -177,12 +222,40 @@ Parsed usage_error(const CLI::ParseError& e, const CLI::App& app, int argc, cons
   return {{}, 2, {}, fmt::format("{}; see '{} --help'", what, full_name(command))};
 }
 
-/// "vramtrack help watch" is "vramtrack watch --help".
-std::vector<const char*> without_help_command(int argc, const char* const* argv) {
+bool is_command(std::span<const CommandInfo* const> commands, std::string_view word) {
+  return std::any_of(commands.begin(), commands.end(), [&](const CommandInfo* each) { return each->name == word; });
+}
+
+bool is_file(std::string_view word) {
+  struct stat what {};
+  return ::stat(std::string(word).c_str(), &what) == 0 && !S_ISDIR(what.st_mode);
+}
+
+/// Whether the words name a recording and no command: the first is one, or options come first and one follows.
+bool names_a_recording(std::span<const CommandInfo* const> commands, std::span<const char* const> words) {
+  const std::string_view first = words.front();
+  if (first == "-" || first.find_first_of("./") == 0 || is_file(first)) return true;
+  if (!first.starts_with('-')) return !is_command(commands, first) && first.find_first_of("./") != first.npos;
+  if (first == "-h" || first == "--help" || first == "-v" || first == "--version") return false;
+  return std::none_of(words.begin(), words.end(), [&](const char* word) { return is_command(commands, word); }) &&
+         std::any_of(words.begin(), words.end(), [](const char* word) { return is_file(word); });
+}
+
+/// The words as the parsing takes them: "help watch" is "watch --help", "version" is "--version", and a recording alone
+/// is analysed.
+std::vector<const char*> spelled_out(std::span<const CommandInfo* const> commands, int argc, const char* const* argv) {
   std::vector<const char*> words(argv, argv + argc);
-  if (words.size() < 2 || std::string_view(words[1]) != "help") return words;
-  words.erase(words.begin() + 1);
-  words.push_back("--help");
+  if (words.size() < 2) return words;
+  const std::string_view first = words[1];
+  if (first == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+  } else if (first == "version" || first == "-V") {
+    words[1] = "--version";
+  } else if (!is_command(commands, first) && is_command(commands, "analyze") &&
+             names_a_recording(commands, std::span(words).subspan(1))) {
+    words.insert(words.begin() + 1, "analyze");
+  }
   return words;
 }
 
@@ -198,7 +271,7 @@ std::string footer() {
       "Examples:\n"
       "  vramtrack watch            this machine's GPUs\n"
       "  vramtrack top              the same on a screen\n"
-      "  vramtrack analyze gpu.csv  a log of nvidia-smi\n"
+      "  vramtrack gpu.csv          analyze a log of nvidia-smi\n"
       "  vramtrack simulate         see a leak found and its prediction come true\n"
       "'vramtrack COMMAND --help' shows the options of a command.";
   if (const auto names = commands_left_out(); !names.empty())
@@ -209,7 +282,7 @@ std::string footer() {
 }  // namespace
 
 Parsed parse_command_line(std::span<const CommandInfo* const> commands, int given, const char* const* given_argv) {
-  const std::vector<const char*> words = without_help_command(given, given_argv);
+  const std::vector<const char*> words = spelled_out(commands, given, given_argv);
   const auto argc = static_cast<int>(words.size());
   const char* const* argv = words.data();
   if (const std::string_view name = left_out(argc, argv); !name.empty())
@@ -219,7 +292,7 @@ Parsed parse_command_line(std::span<const CommandInfo* const> commands, int give
             fmt::format("'{}' is not in this program, which 'make run' built; 'make build' builds all commands", name)};
   CLI::App app("Finds GPU memory leaks: which process leaks, how fast, and when memory will run out", "vramtrack");
   app.set_help_flag("-h,--help", "Print this help");
-  app.set_version_flag("--version", std::string("vramtrack ") + VRAMTRACK_VERSION, "Print the version");
+  app.set_version_flag("-v,--version", std::string("vramtrack ") + VRAMTRACK_VERSION, "Print the version");
   app.require_subcommand(1);
   app.footer(footer());
   std::vector<std::unique_ptr<Declared>> declared;
@@ -235,6 +308,8 @@ Parsed parse_command_line(std::span<const CommandInfo* const> commands, int give
     return usage_error(e, app, argc, argv);
   }
   const Declared& command = *parsed_of(declared);
+  if (const Status taken = take_standard_input(command); !taken)
+    return {{}, 2, {}, fmt::format("{}; see '{} --help'", taken.error().message, full_name(*command.app))};
   set_flags(command);
   return {command.run, 0, {}, {}};
 }

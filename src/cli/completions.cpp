@@ -62,7 +62,8 @@ std::string bash_values(std::span<const DeclaredCommand> commands) {
   for (const DeclaredCommand* command : leaves(commands))
     for (const Argument& argument : command->arguments.all())
       if (!argument.is_operand() && argument.takes != Takes::nothing)
-        branches[argument.name][bash_reply(argument)].push_back(command->full_name);
+        for (const std::string& name : argument.names())
+          branches[name][bash_reply(argument)].push_back(command->full_name);
   std::map<std::string, std::vector<std::string>> patterns;  // of each reply
   for (const auto& [option, replies] : branches)
     for (const auto& [reply, in] : replies) {
@@ -106,7 +107,10 @@ std::string zsh_spec(const Argument& argument) {
     out = fmt::format("{}{}:{}", where, zsh_text(argument.name), zsh_action(argument));
   } else {
     const bool again = argument.takes == Takes::list || argument.takes == Takes::repeated;
-    out = fmt::format("{}{}[{}]", again ? "*" : "", argument.name, zsh_text(argument.help));
+    const std::string names =
+        argument.also.empty() ? argument.name : fmt::format("'{{{}}}'", joined(argument.names(), ","));
+    if (!argument.also.empty()) out = fmt::format("({})", joined(argument.names(), " "));
+    out += fmt::format("{}{}[{}]", again ? "*" : "", names, zsh_text(argument.help));
     if (argument.takes != Takes::nothing)
       out += fmt::format(":{}:{}", zsh_text(argument.metavar), zsh_action(argument));
   }
@@ -139,8 +143,10 @@ std::string fish_options(std::span<const DeclaredCommand> commands, const std::s
   for (const DeclaredCommand& command : commands)
     for (const Argument& argument : command.arguments.all()) {
       if (argument.is_operand()) continue;
-      const std::string end =
-          fmt::format(" -l {}{} -d {}", argument.name.substr(2), fish_value(argument), fish_text(argument.help));
+      std::string end;
+      for (const std::string& name : argument.names())
+        end += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      end += fmt::format("{} -d {}", fish_value(argument), fish_text(argument.help));
       auto line = std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.first == end; });
       if (line == lines.end()) line = lines.insert(line, {end, {}});
       line->second.emplace_back(command.info->name);
@@ -182,7 +188,7 @@ std::string bash_completion(std::span<const DeclaredCommand> commands) {
   for (const DeclaredCommand* command : leaves(commands)) {
     std::string options;
     for (const Argument& argument : command->arguments.all())
-      if (!argument.is_operand()) options += argument.name + ' ';
+      if (!argument.is_operand()) options += joined(argument.names(), " ") + ' ';
     out += fmt::format("    '{} -'*) mapfile -t COMPREPLY < <(compgen -W \"{}--help\" -- \"$cur\") ;;\n",
                        command->full_name, options);
     const Argument* const operand = operand_of(*command);
@@ -197,7 +203,8 @@ std::string zsh_completion(std::span<const DeclaredCommand> commands) {
       "_vramtrack() {{\n  local -a known\n"
       "  if (( CURRENT == 2 )); then\n    {}"
       "    _describe command known\n"
-      "    _arguments '(-h --help)'{{-h,--help}}'[Print this help]' '--version[Print the version]'\n    return\n  fi\n"
+      "    _arguments '(-h --help)'{{-h,--help}}'[Print this help]' '(-v --version)'{{-v,--version}}'[Print the "
+      "version]'\n    return\n  fi\n"
       "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $command in\n",
       kWritten, zsh_described("known", commands));
   for (const DeclaredCommand& command : commands)
@@ -221,7 +228,7 @@ std::string fish_completion(std::span<const DeclaredCommand> commands) {
   for (const DeclaredCommand& command : commands)
     out += fmt::format("complete -c vramtrack -n __fish_use_subcommand -f -a {} -d {}\n", command.info->name,
                        fish_text(std::string(command.info->help)));
-  out += "complete -c vramtrack -n __fish_use_subcommand -l version -d \"Print the version\"\n";
+  out += "complete -c vramtrack -n __fish_use_subcommand -s v -l version -d \"Print the version\"\n";
   out += "complete -c vramtrack -s h -l help -d \"Print this help\"\n";
   out += fish_options(commands, "");
   for (const DeclaredCommand& command : commands) {

@@ -44,12 +44,19 @@ Console::Console() : terminal_(::isatty(STDOUT_FILENO) == 1) {
 }
 
 void Console::write(std::string_view text) {
+  if (text.empty()) return;
+  const std::lock_guard lock(mutex_);
+  erase_progress();
+  std::string with_zone;
+  if (const std::string zone = unnamed_zone(); !zone.empty()) text = with_zone = zone + '\n' + std::string(text);
   if (gone_ || write_all(STDOUT_FILENO, text)) return;
   const int cause = errno;
   gone_ = true;
   if (cause == EPIPE) return;
   failed_ = true;
-  error(fmt::format("cannot write the output: {}; free some space or write elsewhere", errno_words(cause)));
+  const std::string why = errno_words(cause);
+  static_cast<void>(write_all(STDERR_FILENO,
+                              "vramtrack: cannot write the output: " + why + "; free some space or write elsewhere\n"));
 }
 
 void Console::write_prose(std::string_view text) {
@@ -62,8 +69,25 @@ std::size_t Console::width() const {
 }
 
 void Console::error(std::string_view message) {
+  const std::lock_guard lock(mutex_);
+  erase_progress();
+  if (const std::string zone = unnamed_zone(); !zone.empty())
+    static_cast<void>(write_all(STDERR_FILENO, "vramtrack: " + zone + '\n'));
   // Nothing can be done when standard error is closed too.
   static_cast<void>(write_all(STDERR_FILENO, "vramtrack: " + printable_lines(message) + '\n'));
+}
+
+void Console::set_progress(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  erase_progress();
+  if (line.empty()) return;
+  // Cut at the edge of the screen: a line that is broken in two could not be erased.
+  has_progress_ = write_all(STDERR_FILENO, "\033[?7l" + line + "\033[?7h");
+}
+
+void Console::erase_progress() {
+  if (has_progress_) static_cast<void>(write_all(STDERR_FILENO, "\r\033[K"));
+  has_progress_ = false;
 }
 
 void Block::draw(std::string_view text) {

@@ -1,14 +1,16 @@
 // Console: the one place that writes to the terminal.
 #pragma once
 
+#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "core/local_time.hpp"
 #include "report/report.hpp"
 
 namespace vramtrack::cli {
 
-/// Standard output and standard error of this process. Not thread-safe.
+/// Standard output and standard error of this process. Not thread-safe, but for set_progress().
 class Console {
  public:
   /// Ignores SIGPIPE: a reader that has gone (`| head`) is reported by gone().
@@ -23,6 +25,13 @@ class Console {
   /// The same, for a problem that does not end the command.
   void warn(std::string_view message) { error(message); }
 
+  /// The last line of the terminal, below all that is written; empty: none. Any thread may call it.
+  void set_progress(const std::string& line);
+
+  /// While it lives, what this thread puts into words has local times if standard output is a terminal; what is
+  /// written next names the zone once. Not for JSON, nor for what goes into a file.
+  [[nodiscard]] LocalTimes local_times() const { return LocalTimes(terminal_); }
+
   /// Nobody reads standard output any more, or it cannot be written (then error() has reported it): end quietly.
   [[nodiscard]] bool gone() const { return gone_; }
   [[nodiscard]] bool failed() const { return failed_; }
@@ -33,6 +42,11 @@ class Console {
  private:
   /// Columns; 0: not a terminal, or one that does not report its width.
   [[nodiscard]] std::size_t width() const;
+  /// Call with the mutex held.
+  void erase_progress();
+
+  std::mutex mutex_;  ///< of has_progress_ and of what is written: the progress line has a thread of its own
+  bool has_progress_ = false;
 
   bool terminal_ = false;
   bool colour_ = false;

@@ -3,6 +3,9 @@
 #include <memory>
 #include <utility>
 
+#include "cli/moment.hpp"
+#include "live/clock.hpp"
+
 namespace vramtrack::cli {
 namespace {
 
@@ -24,9 +27,8 @@ void add_health(Arguments& arguments, HealthOptions& into) {
           "driver's library matches its kernel module. The exit code is 0 if the GPUs are healthy, 1 if one is "
           "not, and 2 if something could not be checked.");
   arguments
-      .option("--format", "NAME", "With --health, print as: text (default), json, npd",
-              with_health(into, "--format", one_of({"text", "json", "npd"}, into.format)))
-      .completes({"text", "json", "npd"})
+      .format({"text", "json", "npd"}, "With --health, print as: text (default), json, npd",
+              with_health(into, "--format", text(into.format)))
       .in_manual("The format npd is one line, for plugins of Kubernetes' node-problem-detector.");
   arguments
       .option("--fail-on", "LEVEL",
@@ -42,8 +44,14 @@ void add_health(Arguments& arguments, HealthOptions& into) {
     into.request.reads_log = false;
     if (into.first.empty()) into.first = "--no-kernel-log";
   });
-  arguments.option("--since", "DURATION", "With --health, how far back to read /dev/kmsg (default: 24h)",
-                   with_health(into, "--since", duration([&into](double s) { into.request.since_s = s; })));
+  arguments.option("--since", "TIME", "With --health, how far back to read /dev/kmsg: 8h, yesterday (default: 24h)",
+                   with_health(into, "--since", [&into](const std::string& word) -> Status {
+                     const Timestamp now = time_of_day();
+                     const auto since = parse_moment("--since", word, {}, now);
+                     if (!since) return fail(since.error());
+                     into.request.since_s = seconds_between(*since, now);
+                     return into.request.since_s > 0 ? Status() : fail("must be before now");
+                   }));
   arguments
       .flag("--expect-empty", "With --health, memory in use or a process left on a GPU is a critical finding",
             [&into] {

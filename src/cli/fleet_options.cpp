@@ -49,13 +49,12 @@ void add_fleet_options(Arguments& arguments, FleetOptions& o) {
               "Read by: remote-read, export, query-range (default: the best that the server answers)",
               one_of(paths, o.read_by))
       .completes(paths);
-  arguments.option("--step", "TIME", "Time between two values of query-range (default 30s, at least 1s)",
+  arguments.option("--step", "DURATION", "Time between two values of query-range (default 30s, at least 1s)",
                    [&o](const std::string& word) -> Status {
-                     double step_s = 0;
-                     if (Status read = duration([&step_s](double s) { step_s = s; })(word); !read) return read;
-                     if (step_s < 1) return fail("must be a time of at least 1s");
-                     o.step_s = step_s;
-                     return {};
+                     const auto seconds = typed_duration_s(word);
+                     if (!seconds) return fail(seconds.error());
+                     if (*seconds < 1) return fail("must be at least 1s");
+                     return o.step_s = *seconds, Status();
                    });
   arguments.repeated("--header", "HEADER", "Send a header, for example 'X-Scope-OrgID: team'", text(o.headers));
   arguments.option("--bearer-token-file", "FILE", "Send the token in this file", text(o.bearer_token_file)).file();

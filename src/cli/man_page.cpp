@@ -19,7 +19,9 @@ std::string roff(std::string_view text) {
 std::string entry(const Argument& argument) {
   std::string out = ".TP\n";
   if (argument.takes == Takes::nothing)
-    out += fmt::format(".B {}\n", roff(argument.name));
+    out += fmt::format(".B {}\n", roff(joined(argument.names())));
+  else if (!argument.also.empty())
+    out += fmt::format(".BI \"{}\" \" {}\"\n", roff(joined(argument.names())), roff(argument.metavar));
   else
     out += fmt::format(".BI {} \" {}\"{}\n", roff(argument.name), roff(argument.metavar),
                        argument.takes == Takes::several ? " \" ...\"" : "");
@@ -100,7 +102,7 @@ std::string man_options(std::span<const DeclaredCommand> commands) {
   std::string out =
       ".SS Every command\n"
       ".TP\n.BR \\-h \", \" \\-\\-help\nPrint the options and examples of a command.\n"
-      ".TP\n.B \\-\\-version\nPrint the version (before any command).\n"
+      ".TP\n.BR \\-v \", \" \\-\\-version\nPrint the version (before any command).\n"
       ".SS Every command but snapshot\n";
   out += shared_entries(all_with(commands, Group::configuration), Group::configuration);
   add_sections(commands, out);

@@ -13,6 +13,7 @@ Printer::Printer(Pipeline& pipeline, Console& console, bool json, bool in_place)
       console_(console),
       block_(console),
       json_(json),
+      is_local_(!json && console.is_terminal()),
       in_place_(in_place && !json && console.is_terminal()) {}
 
 void Printer::listen() {
@@ -37,6 +38,7 @@ void Printer::warn(const std::string& text) {
 }
 
 void Printer::print_event(const Event& event) {
+  const LocalTimes local(is_local_);
   // The end of a process shows in its alerts and in the table; a person should read all other events once.
   if (event.kind == Event::Kind::process_ended || event.text.empty()) return;
   const bool relative = pipeline_.catalog().clock_is_relative;
@@ -47,6 +49,7 @@ void Printer::print_event(const Event& event) {
 }
 
 void Printer::print_alert(const AlertTold& told) {
+  const LocalTimes local(is_local_);
   if (json_)
     print(alert_json(told.view, told.series, told.alert, told.news));
   else if (told.story)
@@ -54,6 +57,7 @@ void Printer::print_alert(const AlertTold& told) {
 }
 
 std::string Printer::status_text(const View& view) const {
+  const LocalTimes local(is_local_);
   return json_ ? find_report("json")->render(view, {}) : status_table(view, console_.style());
 }
 
@@ -70,6 +74,7 @@ void Printer::status() {
 void Printer::last_status(bool explain) {
   block_.erase();
   const auto view = pipeline_.view(explain);
+  const LocalTimes local(is_local_);
   if (explain && !json_) return console_.write_prose(find_report("text")->render(*view, console_.style()));
   const std::string text = status_text(*view);
   if (in_place_ || explain || text != shown_ || view->time != shown_time_) console_.write(text);

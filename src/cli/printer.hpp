@@ -37,6 +37,7 @@ class Printer {
   Console& console_;
   Block block_;
   bool json_;
+  bool is_local_;  ///< times are this machine's: for people
   bool in_place_;
   std::string shown_;     ///< the last status
   Timestamp shown_time_;  ///< of its samples: two of one second read alike

@@ -6,35 +6,13 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 
+#include "cli/moment.hpp"
 #include "live/clock.hpp"
 #include "source/log/format.hpp"
-#include "source/log/stamp.hpp"
-#include "source/log/zone.hpp"
 #include "trace/format.hpp"
 
 namespace vramtrack::cli {
-
-Result<Timestamp> parse_moment(const std::string& option, const std::string& text, const std::string& timezone,
-                               Timestamp now) {
-  if (const auto ago = parse_duration_s(text)) return now - from_seconds(*ago);
-  Civil civil;
-  if (!read_civil(text, DateOrder::month_first, civil) || !civil.has_date || civil.length != text.size())
-    return fail(
-        fmt::format("{} '{}' is not a time; write for example 2026-01-02T03:04, 2026-01-02T03:04:05Z, or 2h for two "
-                    "hours before now",
-                    option, text));
-  std::int64_t utc_s = civil.local_s;
-  if (civil.offset_s) {
-    utc_s -= *civil.offset_s;
-  } else {
-    auto zone = Zone::open(timezone);
-    if (!zone) return fail(zone.error().during(option));
-    utc_s = zone->to_utc(civil.local_s, std::numeric_limits<std::int64_t>::min());
-  }
-  return Timestamp{std::chrono::seconds{utc_s}} + std::chrono::nanoseconds{civil.nano};
-}
 
 namespace {
 
@@ -47,7 +25,7 @@ constexpr const char* kHowChosen =
     "the "
     "format cannot read is tried as text before it is refused. A log is read as text if --line-pattern is given.";
 
-constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "MB", "GB"};
+const std::vector<std::string> kUnits = {"B", "KiB", "MiB", "GiB", "MB", "GB"};
 
 }  // namespace
 
@@ -68,8 +46,8 @@ void add_log_arguments_without_interval(Arguments& arguments, LogArguments& into
               capacity(into.capacity_bytes))
       .in_manual("Without a capacity, no time to out-of-memory is given.");
   arguments.option("--start", "TIME", "When the recording began, for logs without times or dates", text(into.start));
-  arguments.option("--unit", "UNIT", "Unit of a bare used column: B, KiB, MiB, GiB, MB or GB", text(into.unit))
-      .completes({std::begin(kUnits), std::end(kUnits)})
+  arguments.option("--unit", "UNIT", "Unit of a bare used column: " + joined(kUnits), one_of(kUnits, into.unit))
+      .completes(kUnits)
       .in_manual("MB and GB are powers of ten.");
   arguments
       .option("--line-pattern", "REGEX",

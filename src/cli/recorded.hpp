@@ -1,4 +1,4 @@
-// Recordings: their kind, the options that say how to read logs, and times as typed by the user.
+// Recordings: their kind, and the options that say how to read logs.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,6 @@ void add_log_arguments_without_interval(Arguments& arguments, LogArguments& into
 
 /// Errors name the option and what it takes.
 Result<LogOptions> log_options(const LogArguments& arguments);
-
-/// "2026-01-02T03:04[:05][Z|+02:00]" (without a zone: in `timezone`, empty: this machine's), or a duration
-/// such as "2h": that long before `now`.
-Result<Timestamp> parse_moment(const std::string& option, const std::string& text, const std::string& timezone,
-                               Timestamp now);
 
 /// The kind of the files named on the command line; without files, the store is meant. Errors: one of them is a
 /// recording for another command.

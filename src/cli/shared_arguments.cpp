@@ -33,8 +33,9 @@ void add_detector(Arguments& arguments, ConfigRequest& into) {
 
 void add_lead_time(Arguments& arguments, ConfigRequest& into) {
   arguments.option("--lead-time", "DURATION",
-                   "Raise a leak's alert when memory may run out within this time, and in the last third of a shorter "
-                   "growth (default 1h)",
+                   "Raise a leak's alert when memory may run out within this time, or within a third of the growth's "
+                   "life if that is less; at once where the capacity is not known or a framework's log shows live "
+                   "memory that grows (default 1h)",
                    duration([&into](double seconds) {
                      into.overrides.push_back({"alert.lead-time-minutes", seconds / kSecondsPerMinute, "--lead-time"});
                    }));
@@ -44,6 +45,13 @@ void add_interval(Arguments& arguments, ConfigRequest& into) {
   arguments.option("--interval", "DURATION", "Time between two samples (default 1s)", duration([&into](double seconds) {
                      into.overrides.push_back({"watch.interval-seconds", seconds, "--interval"});
                    }));
+  arguments.option("-n", "SECONDS", "The same in seconds, as of watch(1)", [&into](const std::string& word) -> Status {
+    double seconds = 0;
+    constexpr double kLeast_s = 1e-3;
+    if (const Status read = number(seconds, kLeast_s, kSecondsPerDay)(word); !read) return read;
+    into.overrides.push_back({"watch.interval-seconds", seconds, "-n"});
+    return {};
+  });
 }
 
 void add_every(Arguments& arguments, ConfigRequest& into, std::string help) {
@@ -90,7 +98,7 @@ void add_or_simulate(Arguments& arguments, bool& into) {
 }
 
 void add_json(Arguments& arguments, bool& into) {
-  arguments.flag("--json", "Print JSON lines (docs/formats/analysis.md)", into);
+  arguments.json("Print JSON lines (docs/formats/analysis.md)", into);
 }
 
 void add_scenario(Arguments& arguments, std::string& into, std::string help) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/local_time.hpp"
 #include "core/scale.hpp"
 #include "core/units.hpp"
 
@@ -185,9 +186,10 @@ std::string format_r_squared(double r_squared) {
 std::string format_moment(Timestamp time, bool clock_is_relative) {
   // To the second: milliseconds are noise to a reader.
   // The earliest representable second began before the earliest representable time.
-  if (!clock_is_relative)
-    return iso8601(
-        std::chrono::floor<std::chrono::seconds>(std::max(time, Timestamp::min() + std::chrono::seconds{1})));
+  if (!clock_is_relative) {
+    const Timestamp moment = std::max(time, Timestamp::min() + std::chrono::seconds{1});
+    return writes_local_times() ? local_moment(moment) : iso8601(std::chrono::floor<std::chrono::seconds>(moment));
+  }
   if (scale().counts_steps())
     return fmt::format("{} {}", scale().step,
                        format_number(static_cast<std::uint64_t>(

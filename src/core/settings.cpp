@@ -159,22 +159,49 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
   return best;
 }
 
-std::string_view near_name(std::string_view name, std::span<const std::string_view> known) {
+namespace {
+
+std::string_view without_dashes(std::string_view word) {
+  return word.substr(std::min(word.find_first_not_of('-'), word.size()));
+}
+
+/// The known names that may be what was meant, the nearest first; at most three.
+std::vector<std::string_view> near_names(std::string_view name, std::span<const std::string_view> known) {
   // Short names that differ in more than every third letter resemble each other only by chance.
   constexpr std::size_t kLettersAnError = 3;
-  const auto without_dashes = [](std::string_view word) {
-    return word.substr(std::min(word.find_first_not_of('-'), word.size()));
-  };
+  constexpr std::size_t kMost = 3;
   name = name.substr(0, kMostOfAName);
-  const std::string_view nearest = nearest_name(name, known);
-  const std::size_t longer = std::max(without_dashes(name).size(), without_dashes(nearest).size());
-  return distance_to(name, nearest) * kLettersAnError <= longer ? nearest : std::string_view();
+  const std::string_view bare = without_dashes(name);
+  std::vector<std::pair<std::size_t, std::string_view>> near;
+  for (const std::string_view candidate : known) {
+    const std::string_view its = without_dashes(candidate);
+    const std::size_t distance = distance_to(name, candidate);
+    if (distance * kLettersAnError <= std::max(bare.size(), its.size()))
+      near.emplace_back(distance, candidate);
+    else if (!bare.empty() && its.starts_with(bare))
+      near.emplace_back(kMostOfAName + distance, candidate);  // the beginning of a name: behind a mistake in it
+  }
+  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string_view> out;
+  for (const auto& [distance, candidate] : near)
+    // Beside the nearest, only what is as near as that: a name with one mistake hides one with two.
+    if (out.size() < kMost && (distance == near.front().first || near.front().first >= kMostOfAName))
+      out.push_back(candidate);
+  return out;
+}
+
+}  // namespace
+
+std::string_view near_name(std::string_view name, std::span<const std::string_view> known) {
+  const auto near = near_names(name, known);
+  return near.empty() ? std::string_view() : near.front();
 }
 
 std::string near_words(std::string_view name, std::span<const std::string_view> known) {
-  const std::string_view near = near_name(name, known);
-  if (!near.empty()) return fmt::format("the nearest is '{}'", near);
-  return fmt::format("choose one of {}", fmt::join(known, ", "));
+  const auto near = near_names(name, known);
+  if (near.empty()) return fmt::format("choose one of {}", fmt::join(known, ", "));
+  if (near.size() == 1) return fmt::format("the nearest is '{}'", near.front());
+  return fmt::format("the nearest are '{}'", fmt::join(near, "', '"));
 }
 
 LayeredConfig::LayeredConfig() : origins_(kSettings.size(), "default") {}

@@ -59,21 +59,11 @@ std::string iso8601(Timestamp time) {
 }
 
 Result<double> parse_duration_s(std::string_view text) {
-  static constexpr std::array<Unit, 15> kUnits{{{"", 1},
-                                                {"s", 1},
-                                                {"sec", 1},
-                                                {"ms", 1e-3},
-                                                {"m", 60},
-                                                {"min", 60},
-                                                {"mins", 60},
-                                                {"minutes", 60},
-                                                {"h", 3600},
-                                                {"hours", 3600},
-                                                {"hour", 3600},
-                                                {"d", 86400},
-                                                {"days", 86400},
-                                                {"day", 86400},
-                                                {"seconds", 1}}};
+  static constexpr std::array<Unit, 23> kUnits{
+      {{"", 1},         {"s", 1},        {"sec", 1},    {"ms", 1e-3},     {"m", 60},        {"min", 60},
+       {"mins", 60},    {"minutes", 60}, {"h", 3600},   {"hours", 3600},  {"hour", 3600},   {"d", 86400},
+       {"days", 86400}, {"day", 86400},  {"second", 1}, {"seconds", 1},   {"secs", 1},      {"minute", 60},
+       {"hr", 3600},    {"hrs", 3600},   {"w", 604800}, {"week", 604800}, {"weeks", 604800}}};
   double number = 0;
   std::string_view unit;
   if (split_number(text, number, unit) && number >= 0) {

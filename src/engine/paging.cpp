@@ -78,13 +78,16 @@ PageDecision due(const PageFacts& f) {
   if (!f.left_s) return {Paging::page, "it is not known how much time is left"};
   const double needed = needed_s(f.lead_s, f.grown_s, f.left_s->mid);
   const std::string left = format_duration(f.left_s->low);
+  const std::string lead = "lead-time is " + format_duration(f.lead_s);
+  const bool is_short = needed < f.lead_s;  // the growth ends before the whole lead time could be given
   if (f.left_s->low <= needed)
-    return {Paging::page,
-            needed < f.lead_s
-                ? fmt::format("memory may run out in {}, within the last third of this growth", left)
-                : fmt::format("memory may run out in {}; lead-time is {}", left, format_duration(needed))};
+    return {Paging::page, fmt::format("memory may run out in {}{}; {}", left,
+                                      is_short ? ", within the last third of this growth" : "", lead)};
   return {Paging::told,
-          fmt::format("memory lasts for {} at least; an alert is raised at {}", left, format_duration(needed))};
+          fmt::format("memory lasts for {} at least; an alert is raised when {} are left{}", left, format_span(needed),
+                      is_short ? fmt::format(", the last third of this growth, which is less than lead-time ({})",
+                                             format_duration(f.lead_s))
+                               : std::string(" (lead-time)"))};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <variant>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/end_words.hpp"
 #include "core/format.hpp"
 #include "core/printable.hpp"
+#include "core/wrap.hpp"
 #include "report/told.hpp"
 #include "report/total.hpp"
 #include "report/words.hpp"
@@ -171,7 +173,11 @@ class Layout {
   [[nodiscard]] std::string line_text(const std::variant<Row, std::string>& line) const {
     if (const Row* row = std::get_if<Row>(&line)) return laid_out(*row);
     const std::string& text = std::get<std::string>(line);
-    return style_.width > 0 ? cut(text, style_.width) : text;
+    if (style_.width == 0) return text;
+    std::string out;
+    std::istringstream lines(wrap(text, style_.width));
+    for (std::string one; std::getline(lines, one);) out += (out.empty() ? "" : "\n") + cut(one, style_.width);
+    return out;
   }
 
   const ReportStyle& style_;
@@ -207,8 +213,13 @@ std::string unreleased_lines(const std::string& when, const SeriesView& series, 
       kUnreleasedNextStep);
 }
 
-/// The processes of one device, those that deserve a line first.
-void process_rows(Layout& out, const View& view, const std::string& device_id, std::size_t at_most) {
+/// Below the row of a leak of which nobody is notified yet: why.
+void paging_row(Layout& out, const SeriesView& s) {
+  if (!s.paging.empty()) out.add("    no alert  " + printable(s.paging));
+}
+
+/// The processes of one device, those that deserve a line first. `tells_paging`: the device has not told it.
+void process_rows(Layout& out, const View& view, const std::string& device_id, bool tells_paging, std::size_t at_most) {
   std::vector<const SeriesView*> processes;
   for (const SeriesView& s : view.series)
     if (s.key.pid != 0 && s.key.metric == Metric::process_used && s.key.device_id == device_id && !s.ended)
@@ -224,6 +235,7 @@ void process_rows(Layout& out, const View& view, const std::string& device_id, s
       continue;
     }
     out.add(row_of("  " + process_words(*s), *s, view));
+    if (tells_paging) paging_row(out, *s);
   }
   if (left_out > 0)
     out.add(fmt::format("  and {} more process{} with {}, not growing", left_out, left_out == 1 ? "" : "es",
@@ -241,16 +253,19 @@ std::string status_table(const View& view, const ReportStyle& style, std::size_t
   for (const std::string& id : devices) {
     const SeriesView* any = nullptr;
     bool has_total = false;
+    bool tells_paging = true;  // once: a process of a device that leaks waits for the same
     for (const SeriesView& s : view.series) {
       if (s.key.device_id != id) continue;
       any = &s;
       if (!is_total(s)) continue;
       has_total = true;
       out.add(row_of(device_words(s), s, view));
+      paging_row(out, s);
+      if (!s.paging.empty()) tells_paging = false;
     }
     // Some drivers report what processes hold, but not what the device uses.
     if (!has_total) out.add(fit(device_words(*any), kNameWidth) + "  use of the whole device not known");
-    process_rows(out, view, id, processes);
+    process_rows(out, view, id, tells_paging, processes);
     for (const SeriesView& s : view.series)
       if (s.key.device_id == id && s.key.metric == Metric::device_unattributed && interesting(s))
         out.add(row_of("  held by no visible process", s, view));

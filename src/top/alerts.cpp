@@ -24,7 +24,9 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
   const auto rows = alerts(m);
   const bool relative = m.view->clock_is_relative;
   if (rows.empty()) {
-    screen.put(r.x + 1, r.y + 1, r.width - 2, "no alert so far", Role::good);
+    int y = r.y + 1;
+    for (const std::string& line : wrap(no_alert_words(m), r.width - 2))
+      if (y < r.bottom()) screen.put(r.x + 1, y++, r.width - 2, line, Role::good);
     return;
   }
   // On a narrow screen the pattern is shown only below.

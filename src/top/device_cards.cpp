@@ -235,6 +235,8 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
       ++row;
     }
   }
+  if (d.used != nullptr && !d.used->paging.empty() && row < r.height)
+    screen.put(r.x + 2, r.y + row++, r.width - 2, "no alert: " + printable(d.used->paging), Role::faint);
   // The only device's accounting is said by the table below anyway.
   if (!style.only && row < r.height && (!gauges || r.height > 3)) {
     screen.put(r.x + 2, r.y + row, r.width - 2, accounting_words(account(*m.view, device_key(d.any->key))),

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "core/local_time.hpp"
 #include "core/scale.hpp"
 #include "report/headline.hpp"
 #include "top/keys.hpp"
@@ -27,11 +28,12 @@ std::string mode_words(const Model& m) {
     case Mode::live:
       return fmt::format("live {}, every {}", m.source, format_duration(m.interval_s));
     case Mode::agent:
-      return m.simulated.empty() ? "live from " + m.source : fmt::format("SIMULATION {}, {}", m.simulated, m.source);
+      return m.simulated.empty() ? "live from " + printable(m.source)
+                                 : fmt::format("SIMULATION {}, {}", printable(m.simulated), printable(m.source));
     case Mode::replay:
-      return "REPLAY " + m.source;
+      return "REPLAY " + printable(m.source);
     case Mode::simulation:
-      return "SIMULATION " + m.source;
+      return "SIMULATION " + printable(m.source);
   }
   return {};
 }
@@ -51,7 +53,9 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   if (!view.series.empty() && view.clock_is_relative)
     right = clock_words(view.time, view.time, true);
   else if (!view.series.empty())
-    right = r.width >= 110 ? format_moment(view.time, false) : clock_words(view.time, view.time, false) + " UTC";
+    // The zone is named here, once for the whole screen; a whole moment in UTC names it itself.
+    right = r.width < 110 ? clock_words(view.time, view.time, false) : format_moment(view.time, false);
+  if (!right.empty() && !view.clock_is_relative && !right.ends_with('Z')) right += ' ' + zone_name(view.time);
   if (m.playback) right = playback_words(*m.playback) + "  " + right;
   if (m.ui.paused && !m.playback) right = "PAUSED  " + right;
   std::string mode = mode_words(m);

@@ -89,7 +89,10 @@ class Playback {
     while (options_.clock.steady() < until) {
       if (!fill()) {
         state_.ended = true;
-        if (options_.is_closed && waiting_ == nullptr) pipeline_->end_of_recording();
+        if (options_.is_closed && waiting_ == nullptr) {
+          pipeline_->set_files(options_.files);  // until then, more of it follows, as of a watch
+          pipeline_->end_of_recording();
+        }
         state_.jumping = false;
         state_.end = played_;
         changed = true;
@@ -194,7 +197,6 @@ class Playback {
 
   void new_pipeline() {
     pipeline_ = std::make_unique<Pipeline>(config_, *catalog_);
-    pipeline_->set_files(options_.files);
     Listener listener;
     listener.alert = [this](const AlertTold& told) {
       if (told.story != AlertNews::raised) return;

@@ -88,7 +88,9 @@ void draw_lately(Screen& screen, const Rect& r, const Model& m) {
   const auto& notices = m.view->notices;
   for (std::size_t i = notices.size(); i > 0; --i)  // the latest first
     put(notices[i - 1].time, printable(notices[i - 1].text), Role::notice);
-  if (y == r.y + 1) screen.put(r.x + 2, y, r.width - 2, "no alert so far", Role::good);
+  if (y > r.y + 1) return;
+  for (const std::string& line : wrap(no_alert_words(m), r.width - 2))
+    if (y < r.bottom()) screen.put(r.x + 2, y++, r.width - 2, line, Role::good);
 }
 
 /// The upper part of a large screen. Rows taken.

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "agent/acknowledgements.hpp"
+#include "core/local_time.hpp"
 #include "core/option.hpp"
 #include "host/held_process.hpp"
 #include "host/interrupt.hpp"
@@ -68,6 +69,7 @@ class Program {
     {
       auto terminal = Terminal::open();
       if (!terminal) return fail(terminal.error());
+      const LocalTimes local(true);  // of the machine whose terminal it is
       // After the terminal is set up: curses has its own idea of SIGINT.
       const Interrupt interrupt;
       loop(*terminal);
@@ -77,7 +79,37 @@ class Program {
     return model_.warnings;
   }
 
+  std::string screen_once(int width, int height) {
+    const Interrupt interrupt;
+    step_once();
+    stale_ = true;
+    refresh();
+    std::string text = drawn(width, height).text();
+    source_.finish();
+    return text;
+  }
+
  private:
+  Screen drawn(int width, int height) const {
+    Screen screen(width, height);
+    draw(screen, model_);
+    return screen;
+  }
+
+  /// Until there is something to show: the first poll, the first answer of an agent, the end of a recording.
+  void step_once() {
+    while (!Interrupt::requested()) {
+      if (source_.play) source_.play(Play::next_alert);  // as fast as possible
+      bool changed = false;
+      const auto next = source_.step(steady_clock::now(), changed);
+      source_.describe(model_);
+      if (model_.playback ? model_.playback->ended : !source_.view()->series.empty()) return;
+      if (source_.play) continue;
+      const auto clock = machine_clock();
+      if (!clock.sleep_until(std::min(next, steady_clock::now() + kLongestWait))) return;
+    }
+  }
+
   void loop(Terminal& terminal) {
     bool dirty = true;
     auto last_frame = steady_clock::time_point::min();
@@ -89,8 +121,7 @@ class Program {
       auto now = steady_clock::now();
       if ((dirty || stale_) && (dirty || now >= last_frame + kFrame)) {
         refresh();
-        shown_ = Screen(terminal.width(), terminal.height());
-        draw(shown_, model_);
+        shown_ = drawn(terminal.width(), terminal.height());
         terminal.listen_to_mouse(model_.ui.mouse);
         terminal.show(shown_, themes()[static_cast<std::size_t>(model_.ui.theme)]);
         last_frame = now;
@@ -217,7 +248,7 @@ class Program {
     SeriesView series;
     series.key = key;
     if (const auto at = started(model_, series))
-      target.started = clock_words(at->time, model_.view->time, false) + " UTC";
+      target.started = clock_words(at->time, model_.view->time, false) + ' ' + zone_name(at->time);
     model_.ui.target = std::move(target);
     model_.ui.signal = 0;
   }
@@ -247,6 +278,10 @@ class Program {
 };
 
 }  // namespace
+
+std::string screen_once(const ProgramOptions& options, TopSource source, int width, int height) {
+  return Program(options, std::move(source)).screen_once(width, height);
+}
 
 Result<std::vector<std::string>> run_program(const ProgramOptions& options, TopSource source) {
   return Program(options, std::move(source)).run();

@@ -22,4 +22,7 @@ struct ProgramOptions {
 /// because they disappear with it. Errors: no terminal that can show the screens.
 Result<std::vector<std::string>> run_program(const ProgramOptions& options, TopSource source);
 
+/// The first screen as text, without a terminal: after one poll, or at the end of a recording or a simulation.
+std::string screen_once(const ProgramOptions& options, TopSource source, int width, int height);
+
 }  // namespace vramtrack::top

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/format.hpp"
+#include "core/local_time.hpp"
 #include "core/order.hpp"
 #include "core/scale.hpp"
 #include "report/story.hpp"
@@ -311,10 +312,9 @@ int growth_width() {
 std::string clock_words(Timestamp time, Timestamp now, bool clock_is_relative) {
   if (scale().counts_steps()) return format_moment(time, true);
   if (clock_is_relative) return '+' + format_duration(seconds_between(Timestamp{}, time));
-  const std::string iso = iso8601(std::chrono::floor<std::chrono::seconds>(time));
-  // 2026-01-05T08:22:35Z
-  const bool same_day = std::chrono::floor<std::chrono::days>(time) == std::chrono::floor<std::chrono::days>(now);
-  return same_day ? iso.substr(11, 8) : iso.substr(5, 5) + ' ' + iso.substr(11, 5);
+  const std::string clock = clock_time(time);  // 2026-01-05T08:22:35
+  const bool same_day = clock.compare(0, 10, clock_time(now), 0, 10) == 0;
+  return same_day ? clock.substr(11, 8) : clock.substr(5, 5) + ' ' + clock.substr(11, 5);
 }
 
 std::string place_words(const ProcessInfo& p) {
@@ -322,6 +322,14 @@ std::string place_words(const ProcessInfo& p) {
   if (!p.pod.empty()) return "pod " + printable(p.pod).substr(0, 8);
   if (!p.container.empty()) return "ctr " + printable(p.container).substr(0, 12);
   return {};
+}
+
+std::string no_alert_words(const Model& model) {
+  const SeriesView* worst = nullptr;
+  for (const SeriesView& s : model.view->series)
+    if (!s.paging.empty() && (worst == nullptr || s.verdict.severity > worst->verdict.severity)) worst = &s;
+  if (worst == nullptr) return "no alert so far";
+  return fmt::format("no alert so far for {}: {}", series_words(*worst), printable(worst->paging));
 }
 
 }  // namespace vramtrack::top

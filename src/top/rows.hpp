@@ -82,4 +82,7 @@ int growth_width();
 /// "job 1234", "pod 8f3a…", "ctr 12ab…", or nothing.
 std::string place_words(const ProcessInfo& process);
 
+/// "no alert so far", and why nobody is notified yet of what is shown as a leak: the most severe comes first.
+std::string no_alert_words(const Model& model);
+
 }  // namespace vramtrack::top

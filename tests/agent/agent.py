@@ -100,7 +100,7 @@ class Answers(AgentTest):
                                    "gpu 1 uuid=GPU-ill total=80G used=1G temp=93 throttle=0x48 ecc=1 corrected=3 uncorrected=2\n"
                                    "gpu 2 uuid=GPU-silent total=80G used=1G\n"
                                    "xid gpu=1 code=79 at=0\n")
-        agent = self.agent("--source", "nvml", "--interval", "0.2", "--set", "sources.nvml-library=" + FAKE, simulate=False,
+        agent = self.agent("--source", "nvml", "--interval", "0.2s", "--set", "sources.nvml-library=" + FAKE, simulate=False,
                            env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
         view = until(lambda: agent.get("/api/v1/view"), 20, "a view")
         well, ill, silent = (next(s for s in view["series"] if s["key"] == "device_used/" + name) for name in ("GPU-well", "GPU-ill", "GPU-silent"))

@@ -56,7 +56,7 @@ class Sites(unittest.TestCase):
             if not FAKE:
                 self.skipTest("VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
             self.box.write("nvml.txt", "gpu 0 uuid=GPU-one total=80G used=1G\n" + nvml)
-            options = ["--source", "nvml", "--interval", "0.2", "--set", "sources.nvml-library=" + FAKE]
+            options = ["--source", "nvml", "--interval", "0.2s", "--set", "sources.nvml-library=" + FAKE]
             env = {"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt"), **(env or {})}
         agent = Agent(self.box, *options, *args, simulate=simulate, env=env).__enter__()
         self.addCleanup(agent.__exit__)

@@ -72,7 +72,7 @@ class Attach(unittest.TestCase):
         return done.stdout.decode() if code != 2 else done.stderr.decode()
 
     def check_leak(self, program):
-        said = self.attach(program, "--duration", "1", "--kept", "--output", "job.pickle", code=1)
+        said = self.attach(program, "--duration", "1s", "--kept", "--output", "job.pickle", code=1)
         self.assertIn("train.py:88", said)
         self.assertRegex(said, r"losses \(list, \d+ items\) in attached.py module globals keeps \d+ tensors of [\d.]+ MiB, \+\d+")
         self.assertIn("made at /home/me/project/train.py:88", said)
@@ -86,7 +86,7 @@ class Attach(unittest.TestCase):
 
     def test_the_environment_asks_for_the_door(self):
         program = self.program("asked", VRAMTRACK_ATTACHABLE="1")
-        self.attach(program, "--duration", "1", code=1)
+        self.attach(program, "--duration", "1s", code=1)
         self.assertIn("vramtrack.allow_attach()", self.attach(self.program("asked"), code=2))
 
     def test_kept_alone_records_nothing(self):
@@ -96,7 +96,7 @@ class Attach(unittest.TestCase):
 
     def test_a_recording_of_the_program_stays_on(self):
         program = self.program("records")
-        done = self.box.run("attach", str(program.pid), "--duration", "1", env={"XDG_RUNTIME_DIR": self.runtime})
+        done = self.box.run("attach", str(program.pid), "--duration", "1s", env={"XDG_RUNTIME_DIR": self.runtime})
         self.assertIn("stays on afterwards", done.stderr.decode())
         self.assertEqual(self.recording(program), "all")
 
@@ -193,7 +193,7 @@ class Attach(unittest.TestCase):
 
     def test_refusals(self):
         for mode, words in (("no_torch", "has not imported PyTorch"), ("cpu", "has not used a GPU")):
-            self.assertIn(words, self.attach(self.program(mode), "--duration", "1", code=2))
+            self.assertIn(words, self.attach(self.program(mode), "--duration", "1s", code=2))
         sleeper = subprocess.Popen(["sleep", "60"])
         self.addCleanup(sleeper.wait)
         self.addCleanup(sleeper.kill)
@@ -254,7 +254,7 @@ class Attach(unittest.TestCase):
         program = self.program("plain", NEWER)
         self.check_leak(program)
         until(lambda: not list(pathlib.Path(self.runtime, "vramtrack-attach").iterdir()), 10)
-        self.attach(program, "--duration", "1", code=1)  # the door has closed behind the first, and opens again
+        self.attach(program, "--duration", "1s", code=1)  # the door has closed behind the first, and opens again
 
     @unittest.skipUnless(NEWER, "no Python 3.14 or newer: set VRAMTRACK_PYTHON314")
     def test_python_that_does_not_let_it_in(self):

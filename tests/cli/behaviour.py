@@ -312,7 +312,7 @@ class Pipes(CliTest):
 
 class Watch(CliTest):
     def interrupted(self, sig):
-        watch = self.box.start("watch", "--interval", "0.1", *drm_machine())
+        watch = self.box.start("watch", "--interval", "0.1s", *drm_machine())
         first = watch.stdout.readline()
         watch.send_signal(sig)
         out, err = watch.communicate(timeout=60)
@@ -328,13 +328,13 @@ class Watch(CliTest):
         self.assertIn("AMD Radeon PRO W7900", replayed)
 
     def test_what_was_recorded_is_replayed(self):
-        watched = self.run_ok("watch", "--interval", "0.1", "--duration", "1s", *drm_machine()).stdout.decode()
+        watched = self.run_ok("watch", "--interval", "0.1s", "--duration", "1s", *drm_machine()).stdout.decode()
         replayed = self.run_ok("replay").stdout.decode()
         samples = [int(text.split(" samples")[0].split()[-1]) for text in (watched, replayed)]
         self.assertEqual(samples[0], samples[1])
 
     def test_what_was_recorded_is_analysed(self):
-        self.run_ok("watch", "--interval", "0.1", "--duration", "1s", *drm_machine())
+        self.run_ok("watch", "--interval", "0.1s", "--duration", "1s", *drm_machine())
         store = str(self.box.path / "home/.local/state/vramtrack/vramtrack.db")
         row = lines_of(self.run_ok("analyze", "--format", "json", store).stdout)[0]
         self.assertEqual(row["files"], [store])
@@ -348,7 +348,7 @@ class Watch(CliTest):
         settings = [*TREND, "--json"]
         for setting in ("minimum-duration-minutes=0", "minimum-samples=10"):
             settings += ["--set", setting]
-        watched = self.run_ok("watch", *settings, "--interval", "0.1", "--every", "1h", "--duration", "3s", "--source", "nvml",
+        watched = self.run_ok("watch", *settings, "--interval", "0.1s", "--every", "1h", "--duration", "3s", "--source", "nvml",
                               "--set", "sources.nvml-library=" + os.environ["VRAMTRACK_FAKE_LIBRARY"],
                               env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
         live, again = (sorted((r["series"]["metric"], r["event"], json.dumps(r["alert"])) for r in lines_of(result.stdout)
@@ -358,7 +358,7 @@ class Watch(CliTest):
 
     def fake_nvml(self, scenario, *args):
         self.box.write("nvml.txt", "gpu 0 uuid=GPU-0 name=Fake pci=00000000:1D:00.0 total=80G used=1G\n" + scenario)
-        return self.run_ok("watch", "--interval", "0.1", "--source", "nvml", *args, "--set",
+        return self.run_ok("watch", "--interval", "0.1s", "--source", "nvml", *args, "--set",
                            "sources.nvml-library=" + os.environ["VRAMTRACK_FAKE_LIBRARY"],
                            env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
 
@@ -400,7 +400,7 @@ class Watch(CliTest):
     def test_a_start_while_the_clock_is_wrong_keeps_the_history_and_its_times(self):
         ahead_s = 50 * 365 * 86400
         self.assertTrue(os.environ.get("VRAMTRACK_MOVED_CLOCK"), "VRAMTRACK_MOVED_CLOCK names no library")
-        options = ("watch", "--interval", "0.1", "--duration", "1s", *drm_machine())
+        options = ("watch", "--interval", "0.1s", "--duration", "1s", *drm_machine())
         for shift_s in (0, ahead_s, -ahead_s, 0):
             env = {"LD_PRELOAD": os.environ["VRAMTRACK_MOVED_CLOCK"], "CLOCK_AHEAD_S": str(shift_s + int(os.environ.get("CLOCK_AHEAD_S", "0")))}
             self.run_ok(*options, env=env)
@@ -412,7 +412,7 @@ class Watch(CliTest):
         self.assertEqual([text.split(" by ")[0] for text in told], ["the clock was set forward", "the clock was set back", "the clock was corrected"])
 
     def test_json_ends_with_the_last_status(self):
-        rows = lines_of(self.run_ok("watch", "--json", "--interval", "0.1", "--every", "1h", "--duration", "0.5s", *drm_machine()).stdout)
+        rows = lines_of(self.run_ok("watch", "--json", "--interval", "0.1s", "--every", "1h", "--duration", "0.5s", *drm_machine()).stdout)
         counts = {}
         for row in rows:
             counts.setdefault((row["series"]["device"], row["series"]["pid"], row["series"]["metric"]), []).append(row["samples"])
@@ -426,7 +426,7 @@ class Watch(CliTest):
         self.assertFalse((self.box.path / "home/.local").exists())
 
     def test_a_second_writer_watches_without_recording(self):
-        first = self.box.start("watch", "--interval", "0.1", *drm_machine())
+        first = self.box.start("watch", "--interval", "0.1s", *drm_machine())
         first.stdout.readline()
         second = self.run_ok("watch", "--once", *drm_machine())
         first.send_signal(signal.SIGINT)

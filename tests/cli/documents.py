@@ -163,7 +163,7 @@ class Manual(unittest.TestCase):
     }
     NAMED = ("vramtrack fleet",)  # a command's name within a sentence
     #: exit statuses other than 0: these find the leak of their input, or report that this machine lacks something
-    STATUS = {"vramtrack analyze": {1}, "vramtrack replay": {1}, "vramtrack report": {0, 1}, "vramtrack doctor": {0, 1}}
+    STATUS = {"vramtrack analyze": {1}, "vramtrack gpu.csv": {1}, "vramtrack replay": {1}, "vramtrack report": {0, 1}, "vramtrack doctor": {0, 1}}
     #: these run until Ctrl-C: what they print first
     UNTIL = {
         "vramtrack watch": "GPU 0",

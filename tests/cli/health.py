@@ -170,7 +170,7 @@ class Health(unittest.TestCase):
 
     def test_a_change_of_health_is_recorded_and_in_the_report(self):
         self.box.write("nvml.txt", GPU_0.replace("uncorrected=0", "uncorrected=2"))
-        watched = self.box.run("watch", "--interval", "0.1", "--every", "1h", "--duration", "1s", "--source", "nvml", "--set",
+        watched = self.box.run("watch", "--interval", "0.1s", "--every", "1h", "--duration", "1s", "--source", "nvml", "--set",
                                f"sources.nvml-library={FAKE}", env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
         self.assertEqual(watched.returncode, 0, watched.stderr)
         events = json.loads(self.box.run("report", "--format", "json").stdout)["events"]

@@ -120,6 +120,7 @@ class Hostile(unittest.TestCase):
         self.run_clean("text", "analyze", *[word for log in logs for word in ("--history", log)], *logs)
         self.run_clean("json", "analyze", "--format", "json", *logs, is_json=True)
         self.run_clean("text", "replay", *logs)
+        self.run_clean("text", "top", "--once", "--replay", *logs)
         self.run_clean("json", "replay", "--json", *logs, is_json=True)
         for form in ("text", "md", "json", "html"):
             self.run_clean(form, "report", "--format", form, *logs, is_json=form == "json")
@@ -210,7 +211,7 @@ class Hostile(unittest.TestCase):
         with subprocess.Popen([sys.executable, TESTS / "cli/attached.py", modules, "hostile"], env=environment, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE) as program:  # fmt: skip
             self.assertEqual(program.stdout.readline(), b"ready\n")
-            result = self.box.run("attach", str(program.pid), "--duration", "0.1", "--kept", env={"XDG_RUNTIME_DIR": runtime})
+            result = self.box.run("attach", str(program.pid), "--duration", "0.1s", "--kept", env={"XDG_RUNTIME_DIR": runtime})
         self.assertIn(b"of caches (dict, 1 items) in", result.stdout, result.stderr)
         self.clean("attach", "text", result.stdout + result.stderr)
 

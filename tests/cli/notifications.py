@@ -176,7 +176,7 @@ class Watched(NotificationTest):
         self.box.environment = lambda extra=None: {**environment(extra), "VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")}
         try:
             return self.box.start("watch", "--detector", "linear_trend", "--set", "minimum-duration-minutes=0", "--set",
-                                  "minimum-samples=10", "--interval", "0.1", "--every", "1h", "--source", "nvml", "--set",
+                                  "minimum-samples=10", "--interval", "0.1s", "--every", "1h", "--source", "nvml", "--set",
                                   f"sources.nvml-library={FAKE}", *args)
         finally:
             self.box.environment = environment

@@ -89,7 +89,7 @@ class Killed(unittest.TestCase):
                     "watch.experience": "false",  # each agent raises its alerts anew
                     "agent.socket": self.box.path / "agent.sock"}
         options = [f"--set={key}={value}" for key, value in settings.items()]
-        return subprocess.Popen([BINARY, "agent", "--listen", "", "--detector", "linear_trend", "--interval", "0.1", "--source",
+        return subprocess.Popen([BINARY, "agent", "--listen", "", "--detector", "linear_trend", "--interval", "0.1s", "--source",
                                  "nvml", *options], cwd=self.box.work, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def wait_for(self, agent, condition, what):

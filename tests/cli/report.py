@@ -184,7 +184,7 @@ class Stores(ReportTest):
         self.assertIn("vramtrack.db", self.fails())
 
     def test_what_was_watched_is_reported(self):
-        self.box.run("watch", "--interval", "0.1", "--duration", "1s", *drm_machine())
+        self.box.run("watch", "--interval", "0.1s", "--duration", "1s", *drm_machine())
         report = self.json("--since", "1h")
         self.assertEqual(report["files"], [str(self.box.path / "home/.local/state/vramtrack/vramtrack.db")])
         self.assertGreater(report["samples"], 0)
@@ -196,7 +196,7 @@ class Stores(ReportTest):
         for busy, idle in ((40, False), (0, True)):
             self.box.write("nvml.txt", f"gpu 0 uuid=GPU-{busy} name=Fake pci=00000000:1D:00.0 total=80G used=1G util={busy}\n"
                                        "process gpu=0 pid=self list=C used=8G\n")
-            self.box.run("watch", "--interval", "0.1", "--duration", "2s", "--source", "nvml", "--set", "sources.nvml-library=" + FAKE,
+            self.box.run("watch", "--interval", "0.1s", "--duration", "2s", "--source", "nvml", "--set", "sources.nvml-library=" + FAKE,
                          env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
             told = {d["device"]: d for d in self.json("--since", "1h")["money"]["idle"]}[f"GPU-{busy}"]
             self.assertEqual(told["no_kernel_hours"] > 0, idle, told)
@@ -206,7 +206,7 @@ class Stores(ReportTest):
         self.box.write("nvml.txt", "gpu 0 uuid=GPU-0 name=Fake pci=00000000:1D:00.0 total=80G used=1G\n"
                                    "process gpu=0 pid=self list=C used=1G+8M\n")
         settings = [*TREND, "--set", "minimum-duration-minutes=0", "--set", "minimum-samples=10"]
-        watched = self.box.run("watch", *settings, "--json", "--interval", "0.1", "--every", "1h", "--duration", "3s", "--source", "nvml",
+        watched = self.box.run("watch", *settings, "--json", "--interval", "0.1s", "--every", "1h", "--duration", "3s", "--source", "nvml",
                                "--set", "sources.nvml-library=" + FAKE, env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
         live = [r for r in map(json.loads, watched.stdout.decode().splitlines()) if r["schema"] == "vramtrack.alert.v1" and r["event"] == "raised"]
         report = self.json(*TREND, exit_code=1)  # another rule now: the alerts are those that were raised then
@@ -214,12 +214,12 @@ class Stores(ReportTest):
         self.assertEqual(sorted(a["raised"] for a in told), sorted(r["alert"]["raised"] for r in live))
         self.assertEqual({a["watch_ended"] for a in told}, {False})
         # Another watch: how those went on is not known.
-        self.box.run("watch", *settings, "--no-experience", "--interval", "0.1", "--duration", "0.5s", *drm_machine())
+        self.box.run("watch", *settings, "--no-experience", "--interval", "0.1s", "--duration", "0.5s", *drm_machine())
         report = self.json(*TREND, exit_code=1)
         self.assertEqual({a["watch_ended"] for s in report["series"] for a in s["alerts"]}, {True})
 
     def test_the_acts_of_policies_are_reported(self):
-        self.box.run("watch", "--interval", "0.1", "--duration", "0.5s", *drm_machine())
+        self.box.run("watch", "--interval", "0.1s", "--duration", "0.5s", *drm_machine())
         path = self.box.path / "home/.local/state/vramtrack/vramtrack.db.acts.jsonl"
         act = {"schema": "vramtrack.act.v1", "event": "done", "time_ns": time.time_ns(), "written_ns": time.time_ns(), "climb": "c-1", "policy": "training",
                "step": 0, "action": "terminate", "text": "SIGTERM was sent", "dry_run": False, "device": {"id": "GPU-0"},
@@ -236,7 +236,7 @@ class Stores(ReportTest):
             self.assertIn("SIGTERM was sent", said)
 
     def test_a_damaged_store_is_an_error(self):
-        self.box.run("watch", "--interval", "0.1", "--duration", "0.5s", *drm_machine())
+        self.box.run("watch", "--interval", "0.1s", "--duration", "0.5s", *drm_machine())
         path = pathlib.Path(self.box.path / "home/.local/state/vramtrack/vramtrack.db")
         with sqlite3.connect(path) as db:
             db.execute("DROP TABLE series")

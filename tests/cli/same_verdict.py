@@ -142,7 +142,7 @@ class SameVerdict(unittest.TestCase):
         self.box.write("nvml.txt", "gpu 0 uuid=GPU-0 name=Fake pci=00000000:1D:00.0 total=80G used=1G\n"
                                    "process gpu=0 pid=self list=C used=1G+8M\n")
         settings = ["--json", "--set", "minimum-duration-minutes=0", "--set", "minimum-samples=10"]
-        watched = self.run_ok("watch", *settings, "--interval", "0.1", "--every", "1h", "--duration", "2s", "--source", "nvml",
+        watched = self.run_ok("watch", *settings, "--interval", "0.1s", "--every", "1h", "--duration", "2s", "--source", "nvml",
                               "--set", "sources.nvml-library=" + FAKE, env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
         replayed = self.run_ok("replay", *settings)
         live, again = ({(r["series"]["metric"], r["series"]["pid"]): comparable(r) for r in rows_of(run, "vramtrack.analysis.v1")

@@ -199,7 +199,7 @@ class Snapshot(unittest.TestCase):
         self.assertIn(b"standard input: ", done.stdout)
 
     def test_what_was_meant_is_named(self):
-        for args, words in ((["sumary", "a.pickle"], "unknown subcommand 'sumary' of snapshot; choose one of summary, leaks"),
+        for args, words in ((["sumary", "a.pickle"], "unknown subcommand 'sumary' of snapshot; the nearest is 'summary'"),
                             (["summary", "--jsn", "a.pickle"], "unknown option '--jsn'; the nearest is '--json'")):
             self.assertIn(words, self.run_it(*args, code=2))
         self.write("a.pickle", leaking(1).snapshot())

@@ -217,7 +217,7 @@ class Run(unittest.TestCase):
         self.assertEqual(process.returncode, 0)
         refused = subprocess.run([BINARY, "trace", "diff", "--from", "nothing", "marked.trace"], cwd=self.work, env=self.environment(),
                                  capture_output=True, text=True)
-        self.assertIn("--from: the trace has no mark nothing: it has begun at ", refused.stderr)
+        self.assertIn("--since: the trace has no mark nothing: it has begun at ", refused.stderr)
         self.assertIn("signal at ", refused.stderr)
 
     def test_what_is_ignored_stays_ignored(self):

@@ -9,6 +9,7 @@ import argparse
 import functools
 import html
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -123,7 +124,7 @@ def page_of(all_of_them):
     if not ARGUMENTS.node:
         return None
     given = [{"view": json.loads(one["API view"]), "alerts": json.loads(one["API alerts"])} for one in all_of_them.values()]
-    out = subprocess.run([ARGUMENTS.node, str(ROOT / "page/surfaces.mjs")], input=json.dumps(given).encode(), check=True, stdout=subprocess.PIPE).stdout
+    out = subprocess.run([ARGUMENTS.node, str(ROOT / "page/surfaces.mjs")], env={**os.environ, "TZ": "UTC"}, input=json.dumps(given).encode(), check=True, stdout=subprocess.PIPE).stdout
     return dict(zip(all_of_them, json.loads(out)))
 
 
@@ -308,6 +309,8 @@ class Surfaces(unittest.TestCase):
                 shown["top detail"] = re.sub(r"\s+", " ", "".join(text for row in one["top detail"] for _, text in row))
                 if self.page is not None:
                     shown["page"] = " ".join(text for label, texts in self.page[situation]["series"][0]["facts"] for text in texts if label == "end")
+                    # The page has the reader's times.
+                    shown["page"] = re.sub(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)\b", r"\1T\2Z", shown["page"])
                 if self.python is not None:
                     shown["Python"] = self.python[situation]["end"]
                 for surface, text in shown.items():

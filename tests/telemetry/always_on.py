@@ -36,7 +36,7 @@ class AlwaysOn(unittest.TestCase):
 
     def agent(self, *args):
         options, env = self.nvml()
-        agent = Agent(self.box, *options, "--interval", "0.2", *args, simulate=False, env=env).__enter__()
+        agent = Agent(self.box, *options, "--interval", "0.2s", *args, simulate=False, env=env).__enter__()
         self.addCleanup(agent.__exit__)
         return agent
 

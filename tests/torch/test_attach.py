@@ -40,7 +40,7 @@ def attach(program, folder, *arguments):
 
 def test_the_lines_and_what_keeps_them(program, tmp_path):
     assert not is_recording(program)
-    done = attach(program, tmp_path, "--duration", "6", "--kept", "--output", "job.pickle")
+    done = attach(program, tmp_path, "--duration", "6s", "--kept", "--output", "job.pickle")
     assert done.returncode == 1, done.stderr + done.stdout
     assert not is_recording(program)
     assert f"attachable.py:{line_of('LOSS') - 3}" in done.stdout or f"attachable.py:{line_of('LOSS')}" in done.stdout

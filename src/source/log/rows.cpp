@@ -6,6 +6,7 @@
 #include <bit>
 #include <utility>
 
+#include "core/format.hpp"
 #include "core/framework.hpp"
 #include "core/option.hpp"
 #include "explain/reader.hpp"
@@ -181,7 +182,17 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
   return processes_.size() - 1;
 }
 
-void LogRows::warn_of_withheld_memory() {
+void LogRows::exceeds_capacity(SeriesId series, std::uint64_t bytes) {
+  for (Device& d : devices_)
+    if (d.used == series && d.total_bytes == 0) d.over_bytes = std::max(d.over_bytes, bytes);
+}
+
+void LogRows::warn_at_end() {
+  for (const Device& d : devices_)
+    if (d.over_bytes > 0)
+      warn(fmt::format("{}{}: up to {} are in use, more than the {} that {} says; give the memory of the whole GPU",
+                       d.id.starts_with("GPU") ? "" : "GPU ", d.id, format_bytes(static_cast<double>(d.over_bytes)),
+                       format_bytes(static_cast<double>(*default_capacity_)), name_of(Option::capacity)));
   const auto withheld =
       std::count_if(processes_.begin(), processes_.end(), [](const Process& p) { return !p.has_series; });
   if (withheld == 0) return;

@@ -32,7 +32,9 @@ struct SeriesBudget {
 class LogRows {
  public:
   LogRows(Catalog& catalog, DeviceRoster& roster, std::string file, std::optional<std::uint64_t> capacity_bytes)
-      : catalog_(catalog), roster_(roster), file_(std::move(file)), default_capacity_(capacity_bytes) {}
+      : catalog_(catalog), roster_(roster), file_(std::move(file)), default_capacity_(capacity_bytes) {
+    if (capacity_bytes) most_bytes_ = *capacity_bytes;
+  }
 
   // --- devices ---
   /// Position of a device in this log; describes it in the catalog. Parsers cache the answer.
@@ -97,6 +99,7 @@ class LogRows {
     Timestamp& last = last_of_[index_of(series)];
     if (time > last) last = time;
     samples.push_back({time, series, bytes});
+    if (bytes > most_bytes_) exceeds_capacity(series, bytes);
   }
 
   /// The row being read has this time, whether or not it has a value.
@@ -136,8 +139,9 @@ class LogRows {
     if (refusal_.empty()) refusal_ = std::move(reason);
   }
 
-  /// The log has ended: says how many processes it lists without their memory.
-  void warn_of_withheld_memory();
+  /// The log has ended: says how many processes it lists without their memory, and on which devices more was used than
+  /// the capacity that was given for them.
+  void warn_at_end();
 
   // --- order of time ---
   /// What the times of the log count, for messages about them.
@@ -163,6 +167,7 @@ class LogRows {
     std::string id;
     std::optional<SeriesId> used;
     std::uint64_t total_bytes = 0;  ///< the last total; 0: none yet
+    std::uint64_t over_bytes = 0;   ///< the most that was used beyond the capacity that was given; 0: never
   };
   struct Process {
     std::size_t device = 0;
@@ -187,6 +192,7 @@ class LogRows {
   [[nodiscard]] bool has_samples(std::size_t device) const;
   [[nodiscard]] Timestamp event_time(Timestamp time, std::size_t device) const;
   SeriesId intern(const SeriesKey& key);
+  void exceeds_capacity(SeriesId series, std::uint64_t bytes);
   Timestamp out_of_order(Timestamp time, SeriesId series);
   void refuse_other_order();
 
@@ -194,6 +200,7 @@ class LogRows {
   DeviceRoster& roster_;
   std::string file_;
   std::optional<std::uint64_t> default_capacity_;
+  std::uint64_t most_bytes_ = UINT64_MAX;  ///< more than this in a sample is looked at: the default capacity
   std::vector<Device> devices_;
   std::vector<std::size_t> device_of_;  ///< position in devices_, by position in the roster; SIZE_MAX: none
   std::vector<SeriesId> device_series_;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::chrono::sys_days kRelativeBegin{std::chrono::year{2026} / 1 / 1};
 
-/// "2026/01/05 08:00:00.000"
+/// "2026/01/05 08:00:00.000Z": unlike nvidia-smi's, with its zone, so that it is read alike on every machine.
 std::string smi_stamp(Timestamp time, bool relative) {
   if (relative) time += kRelativeBegin.time_since_epoch();
   std::string stamp = iso8601(time);
@@ -22,7 +22,7 @@ std::string smi_stamp(Timestamp time, bool relative) {
   if (stamp.size() == 19) stamp += ".000";
   stamp[4] = stamp[7] = '/';
   stamp[10] = ' ';
-  return stamp;
+  return relative ? stamp : stamp + 'Z';
 }
 
 /// A comma within a value would end its column.

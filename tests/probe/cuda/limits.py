@@ -161,11 +161,11 @@ class Limits(UnderRun):
         grown = self.trace("trace diff", "--from", "first", "--to", "second")
         self.assertRegex(grown.stdout, r"^\+1\.0 MiB from first to second\n", grown.stderr)
         self.assertRegex(self.trace("trace diff", "--from", "second").stdout, r"^\+6\.0 MiB from second to the end\n")
-        for options, said in ((("--from", "second", "--to", "first"), "--from second is later than --to first: give the earlier moment as --from"),
-                              (("--from", "9s", "--to", "0s"), r"--from: 9s is after the end of the trace, which is [0-9.]+ s long"),
-                              (("--from", "first", "--to", "500s"), r"--to: 500s is after the end of the trace, which is [0-9.]+ s long"),
-                              (("--from", "0.2s", "--to", "0.1s"), "--from 0.2s is later than --to 0.1s: give the earlier"),
-                              (("--from", "third"), "--from: the trace has no mark third: it has first at ")):  # fmt: skip
+        for options, said in ((("--from", "second", "--to", "first"), "--since second is later than --until first: give the earlier moment as --since"),
+                              (("--from", "9s", "--to", "0s"), r"--since: 9s is after the end of the trace, which is [0-9.]+ s long"),
+                              (("--from", "first", "--to", "500s"), r"--until: 500s is after the end of the trace, which is [0-9.]+ s long"),
+                              (("--from", "0.2s", "--to", "0.1s"), "--since 0.2s is later than --until 0.1s: give the earlier"),
+                              (("--from", "third"), "--since: the trace has no mark third: it has first at ")):  # fmt: skip
             refused = self.trace("trace diff", *options)
             self.assertEqual((refused.returncode, refused.stdout), (2, ""), options)
             self.assertRegex(refused.stderr, said)

@@ -135,6 +135,97 @@ TEST(CommandLine, LimitsOfMemoryHaveAUnitOrAreNone) {
   }
 }
 
+TEST(CommandLine, LengthsOfTimeHaveAUnit) {
+  for (const char* bad : {"5", "1.5", "0", "300 "})
+    EXPECT_THAT(error_of({"probe", "x", "--interval", bad}), HasSubstr("has no unit; write for example")) << bad;
+  EXPECT_EQ(error_of({"probe", "x", "--interval", "5"}),
+            "--interval: '5' has no unit; write for example 5s, 5min or 5h; see 'vramtrack probe --help'");
+  for (const auto& [word, expected_s] :
+       {std::pair("5s", 5.0), std::pair("5min", 300.0), std::pair("2 hours", 7200.0), std::pair("1w", 604800.0)})
+    EXPECT_EQ(given({"probe", "x", "--interval", word}).interval_s, expected_s) << word;
+}
+
+TEST(CommandLine, KnownWordsMayBeInCapitals) {
+  EXPECT_EQ(given({"probe", "x", "--format", "HTML"}).format, "html");
+}
+
+/// What a command with the options that have other names was given.
+struct Written {
+  std::string output, since, format = "text";
+  bool json = false;
+};
+Written g_written;
+
+Runner declare_writer(Arguments& arguments) {
+  const auto written = std::make_shared<Written>();
+  arguments.operands("FILE", "Files", [](const std::string&) { return Status(); });
+  arguments.option("--output", "FILE", "Where to", text(written->output));
+  arguments.option("--since", "TIME", "From when on", text(written->since));
+  arguments.format({"text", "json", "html"}, "A form", text(written->format));
+  return [written](Console&) {
+    g_written = *written;
+    return 7;
+  };
+}
+
+Runner declare_liner(Arguments& arguments) {
+  const auto written = std::make_shared<Written>();
+  arguments.json("Lines", written->json);
+  return [written](Console&) {
+    g_written = *written;
+    return 7;
+  };
+}
+
+constexpr CommandInfo kWriter{"analyze", "Writes", "", declare_writer};
+constexpr CommandInfo kLiner{"lines", "Lines", "", declare_liner};
+constexpr const CommandInfo* kWriters[] = {&kWriter, &kLiner};
+
+Parsed parse_written(std::vector<const char*> words) {
+  words.insert(words.begin(), "vramtrack");
+  return parse_command_line(kWriters, static_cast<int>(words.size()), words.data());
+}
+
+Written written(const std::vector<const char*>& words) {
+  const Parsed parsed = parse_written(words);
+  EXPECT_EQ(parsed.error, "");
+  Console console;
+  g_written = {};
+  if (parsed.run) parsed.run(console);
+  return g_written;
+}
+
+TEST(CommandLine, OptionsHaveTheNamesThatPeopleType) {
+  EXPECT_EQ(written({"analyze", "-o", "a", "x"}).output, "a");
+  EXPECT_EQ(written({"analyze", "-oa"}).output, "a");
+  EXPECT_EQ(written({"analyze", "--from", "8h"}).since, "8h");
+  EXPECT_EQ(written({"analyze", "--json"}).format, "json");
+  EXPECT_EQ(written({"analyze", "--format", "json"}).format, "json");
+  EXPECT_TRUE(written({"lines", "--json"}).json);
+  EXPECT_TRUE(written({"lines", "--format", "json"}).json);
+  EXPECT_FALSE(written({"lines", "--format", "text"}).json);
+  const std::string help = parse_written({"analyze", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("  -o,--output FILE "));
+  EXPECT_THAT(help, HasSubstr("  --since TIME "));
+  EXPECT_THAT(help, ::testing::Not(HasSubstr("--from"))) << "it is understood, and not shown";
+}
+
+TEST(CommandLine, ARecordingAloneIsAnalysed) {
+  const std::string here = "/proc/self/stat";
+  EXPECT_EQ(written({here.c_str(), "-o", "a"}).output, "a");
+  EXPECT_EQ(written({"no_such.csv", "-o", "a"}).output, "a") << "its name tells; the command says that it is missing";
+  EXPECT_EQ(written({"-o", "a", here.c_str()}).output, "a");
+  EXPECT_EQ(written({"-", "-o", "a"}).output, "a");
+  EXPECT_THAT(parse_written({"analyse", here.c_str()}).error,
+              HasSubstr("unknown command 'analyse'; the nearest is 'analyze'"));
+  EXPECT_THAT(parse_written({"-o", "a", "lines"}).error, HasSubstr("unknown option '-o'"));
+}
+
+TEST(CommandLine, TheVersionIsToldByItsUsualNames) {
+  for (const char* word : {"version", "-v", "-V", "--version"})
+    EXPECT_THAT(parse({word}).out, ::testing::StartsWith("vramtrack ")) << word;
+}
+
 TEST(CommandLine, TheLibrarysOwnErrorsAreInPlainWords) {
   EXPECT_EQ(error_of({"probe", "x", "--top"}), "--top: NUMBER is missing; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({"probe", "x", "--top", "1", "--top", "2"}),
@@ -156,11 +247,22 @@ TEST(CommandLine, AnUnknownNameIsNamedWithTheNearest) {
             "unknown option '--jsn'; the nearest is '--json'; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({"foo"}), "unknown command 'foo'; choose one of probe, group; see 'vramtrack --help'");
   EXPECT_EQ(error_of({"probe", "x", "--price"}), "unknown option '--price'; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({"probe", "x", "-j"}), "unknown option '-j'; see 'vramtrack probe --help'");
+  EXPECT_EQ(error_of({"probe", "x", "-x"}), "unknown option '-x'; see 'vramtrack probe --help'");
+  EXPECT_EQ(error_of({"probe", "x", "-j"}),
+            "unknown option '-j'; the nearest is '--json'; see 'vramtrack probe --help'")
+      << "the beginning of a name";
+  EXPECT_EQ(error_of({"probe", "x", "--cap", "1"}),
+            "unknown option '--cap'; the nearest is '--capacity'; see 'vramtrack probe --help'");
+  EXPECT_EQ(error_of({"probe", "x", "--g", "1"}),
+            "unknown option '--g'; the nearest is '--gpu'; see 'vramtrack probe --help'");
+  EXPECT_EQ(error_of({"probe", "x", "--form", "1"}),
+            "unknown option '--form'; the nearest is '--format'; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({}), "no command; choose one of probe, group; see 'vramtrack --help'");
   EXPECT_EQ(error_of({"group"}), "group needs a subcommand: show, hide; see 'vramtrack group --help'");
   EXPECT_EQ(error_of({"group", "sho"}),
-            "unknown subcommand 'sho' of group; choose one of show, hide; see 'vramtrack group --help'");
+            "unknown subcommand 'sho' of group; the nearest is 'show'; see 'vramtrack group --help'");
+  EXPECT_EQ(error_of({"group", "draw"}),
+            "unknown subcommand 'draw' of group; choose one of show, hide; see 'vramtrack group --help'");
 }
 
 TEST(CommandLine, AnUnknownCommandIsAnErrorEvenBesideHelp) {

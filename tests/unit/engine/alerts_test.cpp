@@ -40,7 +40,7 @@ TEST_F(AlertsTest, ALeakFarFromItsEndIsToldAndWakesNobody) {
   ASSERT_EQ(far.suspicions.size(), 1U);
   EXPECT_TRUE(far.suspicions[0].finding.leak);
   EXPECT_TRUE(far.suspicions[0].paged_because.empty());
-  EXPECT_THAT(far.paging, HasSubstr("an alert is raised at 1h 00m"));
+  EXPECT_THAT(far.paging, HasSubstr("an alert is raised when 60 min are left"));
   for (; changes.empty() && t < 17 * kHour; t += 10) tick(t, grown(t, 32, 20 * kHour));
   ASSERT_EQ(changes.size(), 1U);
   const Alert& alert = changes[0].alert;

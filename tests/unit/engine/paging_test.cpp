@@ -46,7 +46,7 @@ TEST(Paging, ASuspicionWakesNobody) {
 TEST(Paging, ALeakIsToldAndPagedWhenTheLowSideComesNear) {
   const PageDecision far = decide_page(leak(10 * kHour_s));
   EXPECT_EQ(far.what, Paging::told);
-  EXPECT_EQ(far.why, "memory lasts for 8h 00m at least; an alert is raised at 1h 00m");
+  EXPECT_EQ(far.why, "memory lasts for 8h 00m at least; an alert is raised when 60 min are left (lead-time)");
   EXPECT_EQ(decide_page(leak(1.3 * kHour_s)).what, Paging::told);
   const PageDecision near = decide_page(leak(1.2 * kHour_s));
   EXPECT_EQ(near.what, Paging::page) << "the low side, not the middle";
@@ -57,10 +57,12 @@ TEST(Paging, AShortLifeGivesItsLastThird) {
   PageFacts f = leak(25 * kMinute_s);
   f.grown_s = 20 * kMinute_s;
   EXPECT_EQ(decide_page(f).what, Paging::told) << "20 min of 45 are left by the low side";
+  EXPECT_THAT(decide_page(f).why, HasSubstr("an alert is raised when 15 min are left, the last third of this growth, "
+                                            "which is less than lead-time (1h 00m)"));
   f = leak(18 * kMinute_s);
   f.grown_s = 27 * kMinute_s;
   EXPECT_EQ(decide_page(f).what, Paging::page);
-  EXPECT_THAT(decide_page(f).why, HasSubstr("within the last third of this growth"));
+  EXPECT_THAT(decide_page(f).why, HasSubstr("within the last third of this growth; lead-time is 1h 00m"));
 }
 
 TEST(Paging, WhatKnowsMoreThanTheCurveNeedNotWait) {

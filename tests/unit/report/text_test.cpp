@@ -154,6 +154,25 @@ TEST(StatusTable, OneLineADeviceItsProcessesBelow) {
   EXPECT_THAT(out, HasSubstr("  pid 4243 python serve.py (alice)"));
 }
 
+TEST(StatusTable, ALeakWithoutAnAlertSaysWhyOnce) {
+  View view = sample_view();
+  for (SeriesView& s : view.series)
+    if (s.verdict.finding.leak) s.paging = "memory lasts for 2h 11m at least; an alert is raised when 60 min are left";
+  const std::string why = "    no alert  memory lasts for 2h 11m at least; an alert is raised when 60 min are left\n";
+  const std::string out = status_table(view, {});
+  const std::size_t at = out.find(why);
+  ASSERT_NE(at, std::string::npos) << out;
+  EXPECT_EQ(out.find("no alert", at + why.size()), std::string::npos) << "the device speaks for its processes";
+  EXPECT_THAT(status_table(view, {false, 60}), HasSubstr("    no alert  memory lasts for 2h 11m at least; an alert is\n"
+                                                         "              raised when 60 min are left\n"));
+  for (SeriesView& s : view.series)
+    if (s.key.pid == 0) s.paging.clear();
+  const std::string of_processes = status_table(view, {});
+  EXPECT_EQ(of_processes.find(why) != std::string::npos,
+            std::any_of(view.series.begin(), view.series.end(), [](const SeriesView& s) { return !s.paging.empty(); }))
+      << of_processes;
+}
+
 TEST(StatusTable, ManySteadyProcessesAreSummedUp) {
   View v = sample_view();
   for (std::uint32_t i = 0; i < 20; ++i) {

@@ -197,6 +197,39 @@ TEST(Playback, EndsWithItsRecording) {
   EXPECT_EQ(model.playback->end, source.view()->time);
 }
 
+TEST(Playback, HasNotEndedBeforeItsEnd) {
+  PlaybackOptions options;
+  options.files = {"leak.csv"};
+  options.speed = 1;
+  options.open = [](Catalog& catalog) -> Result<std::unique_ptr<Source>> {
+    return sim::make_simulation(leaking(), catalog);
+  };
+  auto source = playback_source({}, std::move(options));
+  ASSERT_TRUE(source);
+  const auto next_steps = [&source] {
+    std::string all;
+    const auto view = source->view();
+    for (const SeriesView& s : view->series) all += tell(*view, s).next + '\n';
+    return all;
+  };
+  const auto jump = [&source] {
+    source->play(Play::next_alert);
+    bool changed = false;
+    while (source->step(std::chrono::steady_clock::now(), changed) != SteadyTime::max()) {
+    }
+    Model model;
+    source->describe(model);
+    return model.playback->ended;
+  };
+  std::size_t halts = 0;
+  for (; !jump(); ++halts) {
+    EXPECT_TRUE(source->view()->files.empty()) << "more of it follows, as of a watch";
+    EXPECT_THAT(next_steps(), testing::Not(testing::HasSubstr("the recording ended")));
+  }
+  EXPECT_GT(halts, 0U);
+  EXPECT_EQ(source->view()->files, std::vector<std::string>{"leak.csv"});
+}
+
 /// Headline and alerts of every series.
 std::vector<std::string> conclusions(const View& view) {
   std::vector<std::string> out;

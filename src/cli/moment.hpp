@@ -1,0 +1,31 @@
+// Times and periods as typed by the user, for every command that takes them.
+#pragma once
+
+#include <string>
+
+#include "cli/arguments.hpp"
+#include "core/result.hpp"
+#include "core/time.hpp"
+#include "core/time_range.hpp"
+
+namespace vramtrack::cli {
+
+/// "2026-01-02T03:04[:05][Z|+02:00]", "14:30" (today), "today", "yesterday", "yesterday 14:30", "now"; or how long
+/// before `now`: "2h", "2 hours ago". Without a zone, in `timezone` (empty: this machine's). Errors name the option.
+Result<Timestamp> parse_moment(const std::string& option, const std::string& text, const std::string& timezone,
+                               Timestamp now);
+
+/// A period as typed: its time zone may come from --timezone. Empty: not given.
+struct PeriodArguments {
+  std::string since;
+  std::string until;
+};
+
+/// --since and --until. The texts are for --help; empty: the usual ones.
+void add_period(Arguments& arguments, PeriodArguments& into, std::string since_help = {}, std::string until_help = {});
+
+/// A length of time in --since counts back from `--until` if `from_end`, else from `now`.
+Result<TimeRange> time_range(const PeriodArguments& period, const std::string& timezone, Timestamp now,
+                             bool from_end = false);
+
+}  // namespace vramtrack::cli
