@@ -21,7 +21,8 @@ class FirstPairs {
     for (std::size_t at = 0; at + 1 < line.size(); ++at) {
       if (!begins_.test(pair_at(line, at))) continue;
       for (const std::string_view word : words_)
-        if (line.substr(at).starts_with(word) && is_it(word, at)) return true;
+        if (word[0] == line[at] && word[1] == line[at + 1] && line.substr(at).starts_with(word) && is_it(word, at))
+          return true;
     }
     return false;
   }
