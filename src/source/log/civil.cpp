@@ -315,8 +315,12 @@ std::optional<std::int64_t> read_numeric_date(Cursor& c, DateOrder order) {
   return std::nullopt;
 }
 
-/// Whether the digits with which `text` begins can be those of a date or a time: by what follows them. Asked of every
-/// number of every line of text, of which few are.
+bool begins_time(const Cursor& c) {
+  return is_digit(c.peek()) || begins_half_day(c.text.substr(c.at));
+}
+
+}  // namespace
+
 bool may_begin_civil(std::string_view text) {
   std::size_t n = 0;
   while (n < text.size() && is_digit(text[n])) ++n;
@@ -333,12 +337,6 @@ bool may_begin_civil(std::string_view text) {
   while (digits < rest.size() && is_digit(rest[digits])) ++digits;
   return next != ' ' && (digits == 1 || digits == 2) && rest.substr(digits).starts_with(next);
 }
-
-bool begins_time(const Cursor& c) {
-  return is_digit(c.peek()) || begins_half_day(c.text.substr(c.at));
-}
-
-}  // namespace
 
 bool begins_half_day(std::string_view text) {
   if (text.empty() || static_cast<unsigned char>(text.front()) < 0xe0) return false;  // asked of every character

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bitset>
 #include <string>
 
+#include "source/log/first_pairs.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -15,24 +15,9 @@ constexpr std::array<std::string_view, 19> kRoots = {"xit",       "XIT",       "
                                                      "rmin",      "died",      "DIED", "start", "gmen", "mped", "rrupt",
                                                      "DiedError", "DeadError", "CANC", "oom",   "abort"};
 
-std::size_t pair_at(std::string_view text, std::size_t at) {
-  return static_cast<std::size_t>(static_cast<unsigned char>(text[at])) << 8U |
-         static_cast<unsigned char>(text[at + 1]);
-}
-
-/// In one pass: few pairs of characters begin a root.
 bool has_root(std::string_view line) {
-  static const auto kBegins = [] {
-    std::bitset<65536> begins;
-    for (const std::string_view root : kRoots) begins.set(pair_at(root, 0));
-    return begins;
-  }();
-  for (std::size_t at = 0; at + 1 < line.size(); ++at)
-    if (kBegins.test(pair_at(line, at)) && std::any_of(kRoots.begin(), kRoots.end(), [&](std::string_view root) {
-          return line.substr(at).starts_with(root);
-        }))
-      return true;
-  return false;
+  static const FirstPairs roots(kRoots);
+  return roots.any_of(line, [](std::string_view, std::size_t) { return true; });
 }
 
 /// Reports that need no number.

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "source/log/labels.hpp"
+#include "source/log/line_forms.hpp"
 #include "source/log/line_labels.hpp"
 #include "source/log/line_names.hpp"
 #include "source/log/line_start.hpp"
@@ -279,6 +280,7 @@ class FigureFinder {
       return;
     }
     const std::size_t first = out_.figures.size();
+    cut_.by_value |= is_element && out_.figures[elements_.back()].unit_bytes != f.unit_bytes;
     if (is_element && is_same_amount(out_.figures[elements_.back()], f)) {
       if (pair) ++i;
       return;
@@ -359,7 +361,13 @@ class FigureFinder {
     } else if (f.role == Meaning::total) {
       f.role = Meaning::used;  // "total: 5 / 24 GB"
     }
-    if (total.role == Meaning::total && !f.percent && f.bytes(1) > total.bytes(1)) return false;
+    if (total.role == Meaning::total && !f.percent) {
+      if (f.bytes(1) > total.bytes(1)) {
+        cut_.by_value = true;
+        return false;
+      }
+      cut_.pairs.push_back({f, total});
+    }
     const std::size_t first = out_.figures.size();
     out_.figures.push_back(std::move(f));
     if (total.role != Meaning::peak) out_.figures.push_back(std::move(total));  // of two peaks, the first is meant
@@ -423,7 +431,7 @@ class FigureFinder {
                          out_.figures.begin() + static_cast<std::ptrdiff_t>(other_pairs_[i].second));
   }
 
-  const CutLine& cut_;
+  CutLine& cut_;
   std::string_view line_;
   std::vector<LineNumber>& numbers_;
   LineLabels labels_;
@@ -450,28 +458,41 @@ class FigureFinder {
 
 }  // namespace
 
-void find_figures(std::string_view line, LineFigures& out, Grouping open) {
+void find_figures_anew(std::string_view line, LineFigures& out, Grouping open, CutLine& cut, LineStart& start) {
   out.figures.clear();
   out.unclear.clear();
   out.counts.clear();
   out.gpu = -1;
+  out.gpu_begin = out.gpu_end = 0;
   out.gpu_word = {};
   out.pid.reset();
+  out.pid_begin = out.pid_end = 0;
+  out.pid_word = {};
   out.listed = 0;
   line = line.substr(0, kLongestLine);
-  const LineStart start = read_line_start(line);
+  start = read_line_start(line);
   out.stamp = start.stamp;
   out.prefix = start.prefix;
   out.tag = {};
   out.minute = start.minute;
   out.elapsed = start.elapsed;
-  thread_local CutLine cut;
   cut.line = line;
   cut.time = start.time();
   cut_numbers(cut, open);
   if (cut.numbers.empty()) return;
   name_numbers(cut, out);
   FigureFinder(cut, out).find();
+}
+
+void find_figures(std::string_view line, LineFigures& out, Grouping open) {
+  thread_local CutLine cut;
+  thread_local LineForms forms;
+  LineStart start;
+  // Where a dot stands between thousands, the value of a number is more than that of its digits.
+  if (open != Grouping::by_comma) return find_figures_anew(line, out, open, cut, start);
+  if (forms.recall(line, out)) return;
+  find_figures_anew(line, out, open, cut, start);
+  forms.remember(cut, start, out);
 }
 
 }  // namespace vramtrack

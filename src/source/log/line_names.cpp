@@ -274,6 +274,7 @@ class NumberNamer {
       if (behind >= line.size() || line[behind] != ':' || numbers_[i + 1].use != NumberUse::amount ||
           cut_.after(i).find_first_not_of(" :'\"{[(") != std::string_view::npos)
         continue;
+      cut_.by_value |= !keys.empty();
       const bool is_again =
           std::any_of(keys.begin(), keys.end(), [&](std::size_t k) { return numbers_[k].number == n.number; });
       if (is_again || (!keys.empty() && keys.back() + 2 != i)) return;

@@ -153,6 +153,8 @@ void cut_numbers(CutLine& out, Grouping open) {
   const std::string_view time = out.time;
   std::vector<LineNumber>& numbers = out.numbers;
   numbers.clear();
+  out.pairs.clear();
+  out.by_value = false;
   const std::size_t time_begin = time.empty() ? line.size() : static_cast<std::size_t>(time.data() - line.data());
   std::size_t list_end = 0;  // behind the comma after the last element of a list
   for (std::size_t i = 0; i < line.size();) {

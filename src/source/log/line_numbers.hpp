@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "source/log/grouping.hpp"
+#include "source/log/memory_words.hpp"
 
 namespace vramtrack {
 
@@ -40,6 +41,12 @@ struct CutLine {
   std::string_view line;
   std::string_view time;  ///< a part of the line; empty: it has none
   std::vector<LineNumber> numbers;
+  /// How far the values of its digits, and not its form alone, decided what was found: see LineForms.
+  struct Pair {
+    MemoryFigure used, total;  ///< it was found that used is not above total
+  };
+  std::vector<Pair> pairs;
+  bool by_value = false;  ///< in other ways
 
   /// The text before number `i`, up to the one before it. What stands before the time is the prefix, not a label.
   [[nodiscard]] std::string_view before(std::size_t i) const;

@@ -81,11 +81,12 @@ std::string_view behind_header(std::string_view line) {
 }
 
 /// "10:05", "9:05 PM" or "9:05pm" with which `line` begins, behind its prefix and in brackets or not.
-std::string_view leading_minute(std::string_view line, std::string_view prefix) {
+std::string_view leading_minute(std::string_view line, std::string_view prefix, bool& by_value) {
   line = message_of(line, prefix);
   std::size_t digits = 0;
   while (digits < line.size() && is_digit(line[digits])) ++digits;
   if (digits == 0 || digits > 2 || line.substr(digits, 1) != ":") return {};
+  by_value = true;
   Civil civil;
   if (!read_civil(line, DateOrder::month_first, civil) || !civil.has_time || civil.has_date) return {};
   std::size_t end = digits + 3;
@@ -105,13 +106,13 @@ std::string_view leading_minute(std::string_view line, std::string_view prefix) 
 
 LineStart read_line_start(std::string_view line) {
   LineStart out;
-  out.stamp = without_memory_word(find_stamp(line));
+  out.stamp = without_memory_word(find_stamp(line, &out.by_value));
   out.prefix = line_prefix(line);
   // Seconds since 1970 are a time only where the message begins: elsewhere they may be any number.
   if (const std::string_view message = behind_header(message_of(line, out.prefix));
       out.stamp.empty() && message.size() < line.size())
-    out.stamp = without_memory_word(find_stamp(message));
-  if (out.stamp.empty()) out.minute = leading_minute(line, out.prefix);
+    out.stamp = without_memory_word(find_stamp(message, &out.by_value));
+  if (out.stamp.empty()) out.minute = leading_minute(line, out.prefix, out.by_value);
   if (!out.stamp.empty() || !out.minute.empty()) return out;
   if (!out.prefix.empty())
     line.remove_prefix(static_cast<std::size_t>(out.prefix.data() + out.prefix.size() - line.data()));

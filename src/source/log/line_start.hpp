@@ -14,6 +14,7 @@ struct LineStart {
   std::string_view stamp;   ///< see find_stamp()
   std::string_view minute;  ///< see LineFigures::minute
   Elapsed elapsed;          ///< see LineFigures::elapsed
+  bool by_value = false;    ///< whether the values of digits decide where these are, and not the form of the line alone
 
   [[nodiscard]] std::string_view time() const {
     return !stamp.empty() ? stamp : !minute.empty() ? minute : elapsed.text;

@@ -1,23 +1,31 @@
 #include "source/log/oom_message.hpp"
 
+#include <array>
 #include <charconv>
 
 #include "explain/judge.hpp"
 #include "explain/render.hpp"
+#include "source/log/first_pairs.hpp"
 
 namespace vramtrack {
 namespace {
 
-/// What every message contains, so that most other lines are ruled out quickly.
+/// Each message has one of these, so that most other lines are ruled out quickly.
+constexpr std::string_view kMemory = "memory";  // behind "of "
+constexpr std::array<std::string_view, 8> kMarks = {kMemory,
+                                                    "OfMemory",
+                                                    "OF_MEMORY",
+                                                    "MemoryAllocation",
+                                                    "ALLOC_FAILED",
+                                                    "No available memory",
+                                                    "Not enough memory",
+                                                    "Device memory allocation"};
+
 bool may_be_message(std::string_view line) {
-  constexpr std::string_view kMemory = "memory";
-  constexpr std::string_view kBefore = "of ";
-  for (std::size_t at = line.find(kMemory); at != std::string_view::npos; at = line.find(kMemory, at + 1))
-    if (at >= kBefore.size() && line[at - 3] == 'o' && line[at - 2] == 'f') return true;
-  for (const std::string_view mark : {"OfMemory", "OF_MEMORY", "MemoryAllocation", "ALLOC_FAILED",
-                                      "No available memory", "Not enough memory", "Device memory allocation"})
-    if (line.find(mark) != std::string_view::npos) return true;
-  return false;
+  static const FirstPairs marks(kMarks);
+  return marks.any_of(line, [&](std::string_view mark, std::size_t at) {
+    return mark != kMemory || (at >= 3 && line[at - 3] == 'o' && line[at - 2] == 'f');
+  });
 }
 
 }  // namespace

@@ -39,6 +39,10 @@ struct Civil {
 /// range. Years 1970 to 2100.
 bool read_civil(std::string_view text, DateOrder order, Civil& out);
 
+/// Whether the digits with which `text` begins can be those of a date or a time: by how many there are, and by what
+/// follows them. Asked of every number of every line of text, of which few are.
+bool may_begin_civil(std::string_view text);
+
 /// Whether `text` begins with a time behind "上午", "午後", "오후" and the like.
 bool begins_half_day(std::string_view text);
 

@@ -109,7 +109,7 @@ bool announces_duration(std::string_view text) {
 
 }  // namespace
 
-std::string_view find_stamp(std::string_view line) {
+std::string_view find_stamp(std::string_view line, bool* by_value) {
   line = line.substr(0, kSearched);
   std::string_view time_of_day;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -123,6 +123,8 @@ std::string_view find_stamp(std::string_view line) {
     } else if (!is_digit(rest.front()) && !begins_half_day(rest)) {
       continue;
     }
+    if (is_digit(rest.front()) && !may_begin_civil(rest)) continue;
+    if (by_value != nullptr) *by_value = true;
     Civil civil;
     if (!read_civil(rest, DateOrder::month_first, civil) || !civil.has_time)
       if (!read_civil(rest, DateOrder::day_first, civil)) continue;

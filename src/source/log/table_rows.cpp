@@ -68,8 +68,9 @@ std::string_view TableRows::line(std::string_view line) {
 /// "[0] NVIDIA A10G | 54'C,  97 % |  4000 / 24576 MB |", which may stand behind a time.
 std::string_view TableRows::gpustat_row(std::string_view line) {
   const std::size_t cells = line.find(" | ");
+  if (cells == std::string_view::npos) return {};
   const std::size_t open = line.substr(0, cells).rfind('[');
-  if (cells == std::string_view::npos || open == std::string_view::npos) return {};
+  if (open == std::string_view::npos) return {};
   const std::size_t close = line.find(']', open);
   const std::size_t memory = line.find(" | ", cells + 1);
   if (close > cells || memory == std::string_view::npos || line.find("'C", cells) > memory) return {};
@@ -128,12 +129,13 @@ std::string_view TableRows::spaced(std::string_view line, std::string_view text)
 
 void TableRows::read_spaced_titles(std::string_view text) {
   constexpr std::size_t kLeast = 3;
+  std::string_view rest = text;
+  for (std::string_view word = logtext::take_word(rest); !word.empty(); word = logtext::take_word(rest))
+    if (!logtext::is_alpha(word.front()) || word.find_first_of(":=,.") != std::string_view::npos) return;
   bool has_memory = false;
   while (true) {
     const std::string_view word = logtext::take_word(text);
     if (word.empty()) break;
-    if (!logtext::is_alpha(word.front()) || word.find_first_of(":=,.") != std::string_view::npos)
-      return spaced_titles_.clear();
     has_memory |= is_title_of_gpu_memory(word);
     spaced_titles_.emplace_back(word);
   }
