@@ -39,9 +39,6 @@ class Accounts {
   [[nodiscard]] std::uint64_t lost() const { return follower_->lost(); }
   std::vector<std::string> take_warnings() { return follower_->take_warnings(); }
 
-  /// A process is looked at for new libraries at least as often.
-  static constexpr double kMostWait_s = 60;
-
  private:
   Accounts() = default;
 

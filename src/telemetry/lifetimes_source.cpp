@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::seconds kLookEvery{1};
 constexpr int kLongestWait_ms = 500;
-constexpr std::chrono::milliseconds kGather{20};
+constexpr std::chrono::milliseconds kGather{100};
 
 }  // namespace
 

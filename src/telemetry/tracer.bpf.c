@@ -62,6 +62,13 @@ struct {
   __type(key, __u32);
   __type(value, struct telemetry_python);
 } targets SEC(".maps");
+// Processes that are not to be told of.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 65536);
+  __type(key, __u32);
+  __type(value, __u8);
+} left_out SEC(".maps");
 // Calls that have not returned yet, by thread. Of a call within another only the outer one is recorded.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -392,14 +399,24 @@ static __always_inline void begin(struct pt_regs* c, const struct telemetry_func
   bpf_map_update_elem(&starts, &id, &s, BPF_ANY);
 }
 
+// A process that calls a probed function is a target until user space says otherwise: nothing of a new one is missed.
+static __always_inline struct telemetry_python* adopt(__u32 tgid) {
+  struct telemetry_python none = {};
+  bpf_map_update_elem(&targets, &tgid, &none, BPF_NOEXIST);
+  return bpf_map_lookup_elem(&targets, &tgid);
+}
+
 SEC("uprobe") int enter(struct pt_regs* c) {
   __u64 id = bpf_get_current_pid_tgid();
   __u32 tgid = id >> 32;
   struct telemetry_python* python = bpf_map_lookup_elem(&targets, &tgid);
-  if (!python) return 0;
+  if (!python && bpf_map_lookup_elem(&left_out, &tgid)) return 0;
   __u32 index = bpf_get_attach_cookie(c);
   const struct telemetry_function* function = bpf_map_lookup_elem(&functions, &index);
   if (!function) return 0;
+  if (function->act == TELEMETRY_LOADED) return bare(TELEMETRY_EVENT_LOADED, id, 0, 0, 0, 0, 0);
+  if (!python) python = adopt(tgid);
+  if (!python) return 0;
   if (function->act == TELEMETRY_REPORT) return report(c, python, id, function->call);
   const __u64 address = value_at(c, function->address);
   switch (function->act) {
@@ -512,18 +529,18 @@ SEC("raw_tp/sched_process_fork") int forked(struct bpf_raw_tracepoint_args* c) {
 SEC("raw_tp/sched_process_exec") int executed(struct bpf_raw_tracepoint_args* c) {
   __u64 id = bpf_get_current_pid_tgid();
   __u32 tgid = id >> 32;
-  struct telemetry_python* python = bpf_map_lookup_elem(&targets, &tgid);
-  if (!python) return 0;
+  bpf_map_delete_elem(&left_out, &tgid);
   struct telemetry_python none = {};
-  bpf_map_update_elem(&targets, &tgid, &none, BPF_ANY);
+  bpf_map_update_elem(&targets, &tgid, &none, BPF_EXIST);
   return bare(TELEMETRY_EVENT_EXEC, id, 0, 0, 0, 0, 0);
 }
 
 SEC("raw_tp/sched_process_exit") int ended(struct bpf_raw_tracepoint_args* c) {
   __u64 id = bpf_get_current_pid_tgid();
   __u32 tgid = id >> 32;
-  if (tgid != (__u32)id || !bpf_map_lookup_elem(&targets, &tgid)) return 0;  // another thread than the first
-  bpf_map_delete_elem(&targets, &tgid);
+  if (tgid != (__u32)id) return 0;  // another thread than the first
+  bpf_map_delete_elem(&left_out, &tgid);
+  if (bpf_map_delete_elem(&targets, &tgid)) return 0;
   return bare(TELEMETRY_EVENT_EXIT, id, 0, 0, 0, 0, 0);
 }
 

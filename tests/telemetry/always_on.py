@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "agent"))
-from programs import HERE, Program, is_probed, line_of, pythons, stays_probed  # noqa: E402
+from programs import HERE, Program, is_probed, line_of, pythons, stays_probed, why_not  # noqa: E402
 from running import Agent, Sandbox, until  # noqa: E402
 
 BINARY, KEEPER, LIBRARY = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
@@ -104,8 +104,7 @@ class AlwaysOn(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    probe = subprocess.run([BINARY, "trace", "live", "--seconds", "0.1s", "--all", "--output", "/dev/null"], capture_output=True, text=True)
-    if "not permitted" in probe.stderr or "cannot" in probe.stderr or not FAKE:
-        print(f"skipped: {probe.stderr.strip() or 'VRAMTRACK_FAKE_LIBRARY names no fake NVML library'}")
+    if reason := why_not(BINARY) or (not FAKE and "VRAMTRACK_FAKE_LIBRARY names no fake NVML library"):
+        print(f"skipped: {reason}")
         sys.exit(77)
     unittest.main()
