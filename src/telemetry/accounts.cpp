@@ -22,9 +22,9 @@ Result<std::unique_ptr<Accounts>> Accounts::open(Follower::Select select) {
   return accounts;
 }
 
-std::vector<ToldProcess> Accounts::tell() {
+std::vector<trace::ToldProcess> Accounts::tell() {
   const double now_s = static_cast<double>(monotonic_ns()) / 1e9;
-  std::vector<ToldProcess> told;
+  std::vector<trace::ToldProcess> told;
   for (const auto& [pid, process] : follower_->running()) {
     const auto known = accounts_.find(process->number);
     if (known == accounts_.end()) continue;
