@@ -1,7 +1,6 @@
 #include "telemetry/follower.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -86,11 +85,13 @@ void Follower::add_child(const telemetry_event& fork) {
 
 /// Whether the file is probed now and was not before.
 bool Follower::probe(std::uint32_t pid, const MappedFile& file) {
-  const std::string path = reach(pid, file);
-  struct stat found {};
-  if (::stat(path.c_str(), &found) != 0) return false;  // the process is gone
-  const auto [known, is_new] = libraries_.try_emplace({found.st_dev, found.st_ino}, true);
+  const auto [known, is_new] = libraries_.try_emplace({file.device, file.inode}, true);
   if (!is_new) return false;
+  const std::string path = reach(pid, file);
+  if (path.empty()) {
+    libraries_.erase(known);  // the process is gone
+    return false;
+  }
   if (const auto count = tracer_->attach(base_name(file.path), path); !count) {
     known->second = false;
     warnings_.push_back(count.error().message);
@@ -141,8 +142,7 @@ void Follower::probe_found(const telemetry_event& event) {
   if (file == nullptr || is_traced_library(base_name(file->path))) return;  // probed by its name
   const std::string path = reach(event.tgid, *file);
   const std::uint64_t offset = event.address - file->begin + file->file_offset;
-  struct stat found {};
-  if (::stat(path.c_str(), &found) != 0 || !found_.insert({found.st_dev, found.st_ino, offset}).second) return;
+  if (path.empty() || !found_.insert({file->device, file->inode, offset}).second) return;
   if (const Status done = tracer_->attach_found(event.bytes, path, offset); !done)
     warnings_.push_back(done.error().message);
 }
