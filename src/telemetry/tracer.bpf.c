@@ -50,6 +50,11 @@ struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 32 << 20);
 } events SEC(".maps");
+// Of programs that are not targets. They start often and are looked at later: nobody is woken for them.
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 256 << 10);
+} news SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, TELEMETRY_MOST_FUNCTIONS);
@@ -273,6 +278,15 @@ static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address,
   return 0;
 }
 
+// Where there is no room, all processes are looked at sooner or later.
+static __always_inline int tell_news(__u32 kind, __u64 id) {
+  struct telemetry_event* e = bpf_ringbuf_reserve(&news, sizeof *e, 0);
+  if (!e) return 0;
+  describe(e, kind, id);
+  bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+  return 0;
+}
+
 static __always_inline int report(struct pt_regs* c, struct telemetry_python* python, __u64 id, __u32 call) {
   __u64 address = PT_REGS_PARM1(c);
   __s64 bytes = PT_REGS_PARM2(c);
@@ -414,7 +428,7 @@ SEC("uprobe") int enter(struct pt_regs* c) {
   __u32 index = bpf_get_attach_cookie(c);
   const struct telemetry_function* function = bpf_map_lookup_elem(&functions, &index);
   if (!function) return 0;
-  if (function->act == TELEMETRY_LOADED) return bare(TELEMETRY_EVENT_LOADED, id, 0, 0, 0, 0, 0);
+  if (function->act == TELEMETRY_LOADED) return tell_news(TELEMETRY_EVENT_LOADED, id);
   if (!python) python = adopt(tgid);
   if (!python) return 0;
   if (function->act == TELEMETRY_REPORT) return report(c, python, id, function->call);
@@ -531,7 +545,7 @@ SEC("raw_tp/sched_process_exec") int executed(struct bpf_raw_tracepoint_args* c)
   __u32 tgid = id >> 32;
   bpf_map_delete_elem(&left_out, &tgid);
   struct telemetry_python none = {};
-  bpf_map_update_elem(&targets, &tgid, &none, BPF_EXIST);
+  if (bpf_map_update_elem(&targets, &tgid, &none, BPF_EXIST)) return tell_news(TELEMETRY_EVENT_EXEC, id);
   return bare(TELEMETRY_EVENT_EXEC, id, 0, 0, 0, 0, 0);
 }
 

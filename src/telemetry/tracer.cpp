@@ -259,7 +259,8 @@ Result<Tracer> Tracer::open(Take take) {
     state->links.push_back(link);
   }
   state->ring = ring_buffer__new(map("events"), State::on_event, state.get(), nullptr);
-  if (state->ring == nullptr) return fail(kernel_error("cannot map the ring of events", errno));
+  if (state->ring == nullptr || ring_buffer__add(state->ring, map("news"), State::on_event, state.get()) != 0)
+    return fail(kernel_error("cannot map the ring of events", errno));
   return Tracer(std::move(state));
 }
 
@@ -326,7 +327,8 @@ void Tracer::leave_out(std::uint32_t pid) {
 }
 
 Status Tracer::poll(int timeout_ms) {
-  const int result = ring_buffer__poll(state_->ring, timeout_ms);
+  int result = ring_buffer__poll(state_->ring, timeout_ms);
+  if (result >= 0) result = ring_buffer__consume(state_->ring);  // and what nobody was woken for
   if (result < 0 && result != -EINTR) return fail(kernel_error("cannot read the tracer's events", -result));
   return {};
 }
