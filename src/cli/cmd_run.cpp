@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "cli/cmd_trace.hpp"
 #include "cli/commands.hpp"
 #include "cli/live_sites.hpp"
 #include "cli/shared_arguments.hpp"
@@ -108,6 +109,7 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
     if (!options.watches) return;
     for (const std::string& leak : sites.new_leaks()) console.warn("LEAK at " + leak);
   };
+  listener.native_names = native_names;
   if (options.watches)
     listener.alert = [&](const AlertTold& told) {
       const LocalTimes local = console.local_times();

@@ -208,11 +208,14 @@ int run_live(const LiveOptions& options, Console& console) {
     return trace_failed(console, {"no process that was named uses a GPU library that can be traced (CUDA's driver, "
                                   "HIP, OpenCL, Vulkan, Level Zero, PyTorch); "
                                   "'vramtrack doctor' says what is found here"});
-  const std::uint64_t lost = (*recording)->lost();
+  const std::uint64_t lost = (*recording)->lost(), unknown = (*recording)->unknown();
   recording->reset();  // the probes are gone before the report is made
   if (lost > 0)
     console.warn(fmt::format(
         "{} allocations or frees came too fast and were lost: figures are too small or too large by them", lost));
+  if (unknown > 0)
+    console.warn(fmt::format(
+        "{} allocations or frees are not in the trace: their processes ended before they could be looked at", unknown));
   if (Status kept = output.keep(); !kept) return trace_failed(console, kept.error());
   console.write(fmt::format("wrote {}\n", printable(output.path())));
   std::error_code ignored;

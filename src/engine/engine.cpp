@@ -172,7 +172,8 @@ void Engine::Core::apply(const Event& event) {
     }
     case Event::Kind::lifetimes:
       series.for_process({event.pid, event.pid_start_ticks, event.host}, [&](SeriesState& s) {
-        if (s.key.metric == Metric::process_used && !s.ended) s.know().lifetimes().tell(event.time, event.sites);
+        const bool is_memory = s.key.metric == Metric::process_used || s.key.metric == Metric::probe_live;
+        if (is_memory && !s.ended) s.know().lifetimes().tell(event.time, event.sites);
       });
       return;
     case Event::Kind::watch_started:

@@ -132,6 +132,27 @@ json stall_json(const SeriesView& s, const Told& told) {
   return out;
 }
 
+/// What lines are called tells as much as the command: both are shown to the same clients.
+json sites_json(const SeriesView& s, const MaySeeCommand& may_see) {
+  json out = json::array();
+  if (s.process && may_see && !may_see(*s.process)) return out;
+  for (const SiteLifetimes& site : s.sites) {
+    json ages = json::array();
+    for (const AgedBytes& aged : site.ages)
+      ages.push_back({{"youngest_s", exact(aged.youngest_s)},
+                      {"oldest_s", exact(aged.oldest_s)},
+                      {"allocated_bytes", exact(aged.allocated_bytes)},
+                      {"live_bytes", exact(aged.live_bytes)}});
+    out.push_back({{"site", site.site},
+                   {"live_bytes", exact(site.live_bytes)},
+                   {"live_blocks", exact(site.live_blocks)},
+                   {"error_bytes", exact(site.error_bytes)},
+                   {"idle_s", exact(site.idle_s)},
+                   {"ages", std::move(ages)}});
+  }
+  return out;
+}
+
 /// The starting point of the growth line, as trend_line() has it.
 json trend_json(const SeriesView& s) {
   const auto trend = trend_line(s);
@@ -172,6 +193,7 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"load", load_json(s.load)},
       {"stall", stall_json(s, told)},
       {"unreleased_bytes", s.unreleased_bytes},
+      {"sites", sites_json(s, may_see)},
       {"health", health_json(s.health)},
       {"last_xid", s.last_xid
                        ? json{{"time", exact(s.last_xid->time)}, {"code", s.last_xid->code}, {"text", s.last_xid->text}}

@@ -215,6 +215,23 @@ ProcessLoad read_load(const Place& p) {
   return load;
 }
 
+SiteLifetimes read_site(const Place& p) {
+  SiteLifetimes site;
+  p.get("site", site.site);
+  p.get("live_bytes", site.live_bytes);
+  p.get("live_blocks", site.live_blocks);
+  p.get("error_bytes", site.error_bytes);
+  p.get("idle_s", site.idle_s);
+  p.each("ages", [&](const Place& a) {
+    AgedBytes& aged = site.ages.emplace_back();
+    a.get("youngest_s", aged.youngest_s);
+    a.get("oldest_s", aged.oldest_s);
+    a.get("allocated_bytes", aged.allocated_bytes);
+    a.get("live_bytes", aged.live_bytes);
+  });
+  return site;
+}
+
 SeriesView read_series(const Place& p) {
   SeriesView s;
   std::uint32_t id = 0;
@@ -246,6 +263,7 @@ SeriesView read_series(const Place& p) {
   p.with("load", [&](const Place& l) { s.load = read_load(l); });
   p.get("stall", s.stall);
   p.get("unreleased_bytes", s.unreleased_bytes);
+  p.each("sites", [&](const Place& one) { s.sites.push_back(read_site(one)); });
   p.with("health", [&](const Place& h) { s.health = read_health(h); });
   p.with("last_xid", [&](const Place& x) {
     s.last_xid.emplace();

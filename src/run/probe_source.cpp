@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "host/process.hpp"
+#include "run/run_trace.hpp"
 
 namespace vramtrack::run {
 
@@ -46,6 +48,9 @@ Result<Progress> ProbeSource::poll(Timestamp now, Batch& out) {
       add(Metric::allocator_reserved, device.reserved_bytes);
     }
   }
+  if (lifetimes_ == nullptr) return Progress::more;
+  for (trace::ToldProcess& process : lifetimes_->tell(static_cast<double>(realtime_us()) * 1e-6))
+    out.events.push_back(trace::event_of(std::move(process), now));
   return Progress::more;
 }
 

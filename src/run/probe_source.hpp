@@ -8,18 +8,20 @@
 
 #include "run/collector.hpp"
 #include "run/process_facts.hpp"
+#include "run/run_lifetimes.hpp"
 #include "source/source.hpp"
 
 namespace vramtrack::run {
 
-/// Series probe_live (the driver's allocations), and allocator_allocated and allocator_reserved where a framework tells
-/// them. Devices are known by their UUID; one without is named by API and number, and is not one that a driver's source
-/// tells of.
+/// Events lifetimes; series probe_live (the driver's allocations), and allocator_allocated and allocator_reserved where
+/// a framework tells them. Devices are known by their UUID; one without is named by API and number, and is not one that
+/// a driver's source tells of.
 class ProbeSource final : public Source {
  public:
-  /// All must outlive it. `facts` are by process, as the collector counts them.
-  ProbeSource(const Collector& collector, const std::vector<ProcessFacts>& facts, Catalog& catalog)
-      : collector_(collector), facts_(facts), catalog_(catalog) {}
+  /// All must outlive it. `facts` are by process, as the collector counts them. `lifetimes`: may be null.
+  ProbeSource(const Collector& collector, const std::vector<ProcessFacts>& facts, RunLifetimes* lifetimes,
+              Catalog& catalog)
+      : collector_(collector), facts_(facts), lifetimes_(lifetimes), catalog_(catalog) {}
 
   Result<Progress> poll(Timestamp now, Batch& out) override;
   [[nodiscard]] const SourceNotes& notes() const override { return notes_; }
@@ -29,6 +31,7 @@ class ProbeSource final : public Source {
 
   const Collector& collector_;
   const std::vector<ProcessFacts>& facts_;
+  RunLifetimes* lifetimes_;
   Catalog& catalog_;
   std::map<std::pair<int, std::string>, std::string> ids_;  ///< by number and UUID
   SourceNotes notes_;

@@ -23,6 +23,7 @@
 #include "run/probe_library.hpp"
 #include "run/probe_source.hpp"
 #include "run/process_facts.hpp"
+#include "run/run_lifetimes.hpp"
 #include "run/run_trace.hpp"
 #include "run/signals.hpp"
 #include "trace/probe_trace.hpp"
@@ -75,6 +76,9 @@ class Session {
         trace_(settings.output, settings.program, listener.warn),
         collector_(
             folder_, [this](const auto& process, const auto& records) { take(process, records); }, listener.warn),
+        lifetimes_(listener.alert
+                       ? std::make_unique<RunLifetimes>(listener.native_names ? listener.native_names() : nullptr)
+                       : nullptr),
         loop_(config, input(config), machine_clock()) {
     collector_.set_limits(settings.limits);
     Listener hears;
@@ -118,7 +122,8 @@ class Session {
     input.catalog = std::make_unique<Catalog>();
     std::string reasons;
     input.sources = open_live_sources(config.sources, *input.catalog, reasons);
-    input.sources.push_back({"probe", std::make_unique<ProbeSource>(collector_, facts_, *input.catalog), {}, {}});
+    input.sources.push_back(
+        {"probe", std::make_unique<ProbeSource>(collector_, facts_, lifetimes_.get(), *input.catalog), {}, {}});
     return input;
   }
 
@@ -166,6 +171,7 @@ class Session {
 
   void take(const ProbedProcess& process, std::span<const probe::Slot> records) {
     trace_.take(process, records, facts_.at(process.index));
+    if (lifetimes_) lifetimes_->take(process, records);
   }
 
   void mark(const std::string& name) {
@@ -297,6 +303,7 @@ class Session {
   std::vector<ProcessFacts> facts_;
   RunTrace trace_;
   Collector collector_;
+  std::unique_ptr<RunLifetimes> lifetimes_;  ///< null: nobody is told of alerts
   Escapes escapes_{"/proc"};
   Loop loop_;
   SteadyTime next_escapes_{}, next_whole_look_{};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "live/pipeline.hpp"
 #include "run/collector.hpp"
 #include "run/escapes.hpp"
+#include "trace/probe_names.hpp"
 
 namespace vramtrack::run {
 
@@ -41,6 +43,8 @@ struct RunListener {
   Warn warn;  ///< limits that were passed, memory that ran out, what could not be read; for people
   /// An alert of a series, with its View; empty: nobody listens.
   std::function<void(const AlertTold& told)> alert;
+  /// With alerts: names native frames for what the judge is told of lines; may be empty, or return null.
+  std::function<std::unique_ptr<trace::NativeNames>()> native_names;
   /// After each second, once there is a trace file: what is in it so far may be read.
   std::function<void(const std::string& trace)> second;
   /// The sites so far, one line of JSON, for who asks through the control socket; empty: none yet.

@@ -16,15 +16,15 @@ Result<std::unique_ptr<Accounts>> Accounts::open(Follower::Select select) {
   };
   listener.failed = [](FollowedProcess&, const telemetry_event&) {};
   listener.ended = [&by_number](FollowedProcess& from, const telemetry_event&) { by_number.erase(from.number); };
-  auto follower = Follower::open(std::move(select), std::move(listener), kMostWait_s);
+  auto follower = Follower::open(std::move(select), std::move(listener));
   if (!follower) return fail(follower.error());
   accounts->follower_ = std::move(*follower);
   return accounts;
 }
 
-std::vector<ToldProcess> Accounts::tell() {
+std::vector<trace::ToldProcess> Accounts::tell() {
   const double now_s = static_cast<double>(monotonic_ns()) / 1e9;
-  std::vector<ToldProcess> told;
+  std::vector<trace::ToldProcess> told;
   for (const auto& [pid, process] : follower_->running()) {
     const auto known = accounts_.find(process->number);
     if (known == accounts_.end()) continue;

@@ -14,13 +14,6 @@
 
 namespace vramtrack::telemetry {
 
-/// What is to be told of one process.
-struct ToldProcess {
-  std::uint32_t pid = 0;
-  std::uint64_t start_ticks = 0;
-  std::vector<SiteLifetimes> sites;
-};
-
 /// Not thread-safe, but for wait().
 class Accounts {
  public:
@@ -34,13 +27,10 @@ class Accounts {
   /// Waits up to `timeout_ms` until poll() has something to do. Thread-safe.
   void wait(int timeout_ms) const { follower_->wait(timeout_ms); }
   /// Those living processes of which something is to be told now (ProcessAccount::tell).
-  std::vector<ToldProcess> tell();
+  std::vector<trace::ToldProcess> tell();
 
   [[nodiscard]] std::uint64_t lost() const { return follower_->lost(); }
   std::vector<std::string> take_warnings() { return follower_->take_warnings(); }
-
-  /// A process is looked at for new libraries at least as often.
-  static constexpr double kMostWait_s = 60;
 
  private:
   Accounts() = default;

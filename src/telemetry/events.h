@@ -49,7 +49,8 @@ enum telemetry_act {
   TELEMETRY_HEAPS = 13,      /* Vulkan: `address` is the physical device; stores its kinds of memory at `size` */
   TELEMETRY_NEW_DEVICE = 14, /* Vulkan: of the physical device `size`; stored where `address` points */
   TELEMETRY_NEW_PART = 15,   /* returns a part of `address`, which has one owner more until that is released */
-  TELEMETRY_LOOK_UP = 16     /* returns the function that is named where `address` points */
+  TELEMETRY_LOADED = 17, /* the loader has mapped or unmapped libraries: told of every process that is not left out */
+  TELEMETRY_LOOK_UP = 16 /* returns the function that is named where `address` points */
 };
 
 /* What `shape` points to, where a function is told no size. */
@@ -95,9 +96,10 @@ enum telemetry_kind {
   TELEMETRY_EVENT_FAILED = 3,
   TELEMETRY_EVENT_FORK =
       4, /* tgid: the child; address: the parent's; bytes: when it began, ns since the machine started */
-  TELEMETRY_EVENT_EXEC = 5,
+  TELEMETRY_EVENT_EXEC = 5, /* of every process */
   TELEMETRY_EVENT_EXIT = 6,
-  TELEMETRY_EVENT_FOUND = 7 /* address: where function `bytes` of the table lies, which the program looked up */
+  TELEMETRY_EVENT_FOUND = 7, /* address: where function `bytes` of the table lies, which the program looked up */
+  TELEMETRY_EVENT_LOADED = 8
 };
 
 struct telemetry_frame {

@@ -1,7 +1,6 @@
 #include "telemetry/follower.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,11 @@
 
 namespace vramtrack::telemetry {
 namespace {
+
+/// Most programs that start are gone by then. Where the library is known already nothing is missed meanwhile.
+constexpr std::uint64_t kAfterLoad_ns = 100'000'000;
+/// If no loader that is probed has told of libraries before.
+constexpr std::uint64_t kAfterExec_ns = 1'000'000'000;
 
 std::int64_t realtime_us() {
   using namespace std::chrono;
@@ -35,11 +39,8 @@ std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-Follower::Follower(Select select, Listener listener, double most_wait_s)
-    : select_(std::move(select)), listener_(std::move(listener)), most_wait_s_(most_wait_s) {}
-
-Result<std::unique_ptr<Follower>> Follower::open(Select select, Listener listener, double most_wait_s) {
-  std::unique_ptr<Follower> follower(new Follower(std::move(select), std::move(listener), most_wait_s));
+Result<std::unique_ptr<Follower>> Follower::open(Select select, Listener listener) {
+  std::unique_ptr<Follower> follower(new Follower(std::move(select), std::move(listener)));
   auto tracer = Tracer::open(
       [self = follower.get()](const telemetry_event& event, std::size_t bytes) { self->take(event, bytes); });
   if (!tracer) return fail(tracer.error());
@@ -82,23 +83,37 @@ void Follower::add_child(const telemetry_event& fork) {
   child.begin_ns = std::min(child.begin_ns, fork.time_ns);
 }
 
+/// Whether the file is probed now and was not before.
+bool Follower::probe(std::uint32_t pid, const MappedFile& file) {
+  const auto [known, is_new] = libraries_.try_emplace({file.device, file.inode}, true);
+  if (!is_new) return false;
+  const std::string path = reach(pid, file);
+  if (path.empty()) {
+    libraries_.erase(known);  // the process is gone
+    return false;
+  }
+  if (const auto count = tracer_->attach(base_name(file.path), path); !count) {
+    known->second = false;
+    warnings_.push_back(count.error().message);
+  }
+  return known->second;
+}
+
 /// Probes the libraries of a process, and makes it a target if it has any: whether it does.
 bool Follower::look_at(std::uint32_t pid) {
-  const std::vector<MappedFile> files = files_of(pid);
+  std::vector<MappedFile> files = files_of(pid);
+  for (const MappedFile& file : files) {
+    if (!is_loader(base_name(file.path))) continue;
+    told_.insert(pid);
+    if (!probe(pid, file)) continue;
+    files = files_of(pid);  // what it loaded meanwhile was not told
+    break;
+  }
   bool has_library = false;
   for (const MappedFile& file : files) {
-    const std::string_view name = base_name(file.path);
-    if (!is_traced_library(name)) continue;
+    if (!is_traced_library(base_name(file.path))) continue;
     has_library = true;
-    const std::string path = reach(pid, file);
-    struct stat found {};
-    if (::stat(path.c_str(), &found) != 0) continue;  // the process is gone
-    const auto [known, is_new] = libraries_.try_emplace({found.st_dev, found.st_ino}, true);
-    if (!is_new) continue;
-    if (const auto count = tracer_->attach(name, path); !count) {
-      known->second = false;
-      warnings_.push_back(count.error().message);
-    }
+    probe(pid, file);
   }
   if (!has_library) return false;
   has_target_ = true;
@@ -127,39 +142,69 @@ void Follower::probe_found(const telemetry_event& event) {
   if (file == nullptr || is_traced_library(base_name(file->path))) return;  // probed by its name
   const std::string path = reach(event.tgid, *file);
   const std::uint64_t offset = event.address - file->begin + file->file_offset;
-  struct stat found {};
-  if (::stat(path.c_str(), &found) != 0 || !found_.insert({found.st_dev, found.st_ino, offset}).second) return;
+  if (path.empty() || !found_.insert({file->device, file->inode, offset}).second) return;
   if (const Status done = tracer_->attach_found(event.bytes, path, offset); !done)
     warnings_.push_back(done.error().message);
 }
 
+void Follower::look_if_selected(std::uint32_t pid) {
+  if (running_.count(pid) > 0 || select_(pid))
+    look_at(pid);
+  else
+    tracer_->leave_out(pid);
+}
+
 Status Follower::find_targets() {
   const std::uint64_t now_ns = monotonic_ns();
+  if (now_ns < scan_ns_) return failed_;
+  scan_ns_ = now_ns + static_cast<std::uint64_t>(kScanEvery_s * 1e9);
   std::error_code error;
-  std::map<std::uint32_t, Look> alive;
+  std::set<std::uint32_t> told;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename().string();
     std::uint32_t pid = 0;
     const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (wrong != std::errc{} || end != name.data() + name.size()) continue;
-    const auto looked = looked_.find(pid);
-    const bool is_known = looked != looked_.end();
-    Look& look = alive[pid] = is_known ? looked->second : Look{};
-    if (is_known && static_cast<double>(now_ns - look.at_ns) < look.wait_s * 1e9) continue;
-    if (running_.count(pid) == 0 && !select_(pid)) continue;
-    const bool has_library = look_at(pid);
-    look.at_ns = now_ns;
-    look.wait_s = has_library || !is_known ? kLookAgain_s : std::min(2 * look.wait_s, most_wait_s_);
+    if (told_.count(pid) == 0) look_if_selected(pid);
+    if (told_.count(pid) > 0) told.insert(pid);
   }
-  looked_ = std::move(alive);  // pids are used again
+  told_ = std::move(told);  // pids are used again
   return failed_;
+}
+
+/// A process that was not known calls a probed function: it has just started, or has just loaded the library.
+FollowedProcess* Follower::process_of(const telemetry_event& event) {
+  if (const auto known = running_.find(event.tgid); known != running_.end()) return known->second.get();
+  if (event.kind != TELEMETRY_EVENT_ALLOC && event.kind != TELEMETRY_EVENT_FREE && event.kind != TELEMETRY_EVENT_FAILED)
+    return nullptr;
+  if (!select_(event.tgid)) {
+    tracer_->leave_out(event.tgid);
+    return nullptr;
+  }
+  look_at(event.tgid);
+  const auto found = running_.find(event.tgid);
+  if (found == running_.end()) {
+    ++unknown_;
+    return nullptr;
+  }
+  found->second->begin_ns = std::min(found->second->begin_ns, event.time_ns);
+  return found->second.get();
 }
 
 void Follower::take(const telemetry_event& event, std::size_t bytes) {
   if (event.kind == TELEMETRY_EVENT_FORK) return add_child(event);
-  const auto known = running_.find(event.tgid);
-  if (known == running_.end()) return;
-  FollowedProcess& process = *known->second;
+  if (event.kind == TELEMETRY_EVENT_EXEC) {
+    told_.erase(event.tgid);
+    due_[event.tgid] = event.time_ns + kAfterExec_ns;
+  }
+  if (event.kind == TELEMETRY_EVENT_LOADED) {
+    const std::uint64_t soon_ns = event.time_ns + kAfterLoad_ns;
+    std::uint64_t& due_ns = due_.try_emplace(event.tgid, soon_ns).first->second;
+    due_ns = std::min(due_ns, soon_ns);
+  }
+  FollowedProcess* const known = process_of(event);
+  if (known == nullptr) return;
+  FollowedProcess& process = *known;
   switch (event.kind) {
     case TELEMETRY_EVENT_ALLOC: {
       static const std::vector<std::uint64_t> kNone;
@@ -190,8 +235,7 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
     case TELEMETRY_EVENT_EXIT:
     case TELEMETRY_EVENT_EXEC:
       listener_.ended(process, event);
-      running_.erase(known);
-      looked_.erase(event.tgid);  // what it has become is looked at anew
+      running_.erase(event.tgid);
       if (event.kind == TELEMETRY_EVENT_EXEC) add(event.tgid);
       return;
     default:
@@ -201,6 +245,15 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
 
 Status Follower::poll(int timeout_ms) {
   check(tracer_->poll(timeout_ms));
+  const std::uint64_t now_ns = monotonic_ns();
+  for (auto each = due_.begin(); each != due_.end();) {
+    if (each->second > now_ns) {
+      ++each;
+      continue;
+    }
+    look_if_selected(each->first);
+    each = due_.erase(each);
+  }
   return failed_;
 }
 

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/result.hpp"
@@ -55,16 +56,16 @@ class Follower {
     std::function<void(FollowedProcess&, const telemetry_event&)> ended;   ///< or is replaced by exec
   };
 
-  /// A process without such a library is looked at again, as libraries are also loaded late: after kLookAgain_s, then
-  /// ever more seldom, and at the latest after `most_wait_s`. Errors: those of Tracer::open().
-  static Result<std::unique_ptr<Follower>> open(Select select, Listener listener, double most_wait_s = kLookAgain_s);
-  static constexpr double kLookAgain_s = 5;
+  /// Errors: those of Tracer::open().
+  static Result<std::unique_ptr<Follower>> open(Select select, Listener listener);
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  /// Looks for processes and libraries that are new. Call it every second.
+  /// Looks for processes and libraries that are new: at all processes once, and every kScanEvery_s at those that may
+  /// have changed unseen. Of the others the kernel tells. Call it every second.
   Status find_targets();
-  /// Hands on what happens in up to `timeout_ms`.
+  static constexpr double kScanEvery_s = 60;
+  /// Hands on what happens in up to `timeout_ms`, and looks at processes that started or loaded libraries.
   Status poll(int timeout_ms);
 
   /// Waits up to `timeout_ms` until poll() has something to do. Thread-safe.
@@ -76,20 +77,21 @@ class Follower {
   [[nodiscard]] const std::map<std::uint32_t, std::unique_ptr<FollowedProcess>>& running() const { return running_; }
   /// Events that found no room, so far.
   [[nodiscard]] std::uint64_t lost() const { return tracer_->lost(); }
+  /// Allocations and frees of processes that had ended before they could be looked at.
+  [[nodiscard]] std::uint64_t unknown() const { return unknown_; }
   /// What could not be traced, once each; taken with the call.
   std::vector<std::string> take_warnings();
 
  private:
-  struct Look {
-    std::uint64_t at_ns = 0;
-    double wait_s = kLookAgain_s;  ///< until the next one
-  };
-  Follower(Select select, Listener listener, double most_wait_s);
+  Follower(Select select, Listener listener) : select_(std::move(select)), listener_(std::move(listener)) {}
   void take(const telemetry_event& event, std::size_t bytes);
   FollowedProcess* add(std::uint32_t pid);
   FollowedProcess& keep(std::unique_ptr<FollowedProcess> process, const trace::ProbeProcess& known);
   void add_child(const telemetry_event& fork);
   bool look_at(std::uint32_t pid);
+  bool probe(std::uint32_t pid, const MappedFile& file);
+  void look_if_selected(std::uint32_t pid);
+  FollowedProcess* process_of(const telemetry_event& event);
   void probe_found(const telemetry_event& event);
   void check(const Status& status);
 
@@ -101,8 +103,10 @@ class Follower {
   bool has_target_ = false;
   std::map<std::pair<std::uint64_t, std::uint64_t>, bool> libraries_;  ///< device and inode of those that are probed
   std::set<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>> found_;  ///< device, inode, and where in the file
-  std::map<std::uint32_t, Look> looked_;                                     ///< by pid
-  double most_wait_s_;
+  std::set<std::uint32_t> told_;                ///< pids whose loader tells when they load libraries
+  std::map<std::uint32_t, std::uint64_t> due_;  ///< pids to look at, and when (CLOCK_MONOTONIC, ns)
+  std::uint64_t scan_ns_ = 0;                   ///< of the next look at all processes
+  std::uint64_t unknown_ = 0;
   std::vector<std::string> warnings_;
   Status failed_;
 };

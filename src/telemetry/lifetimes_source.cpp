@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::seconds kLookEvery{1};
 constexpr int kLongestWait_ms = 500;
-constexpr std::chrono::milliseconds kGather{20};
+constexpr std::chrono::milliseconds kGather{100};
 
 }  // namespace
 
@@ -73,15 +73,7 @@ Result<Progress> LifetimesSource::poll(Timestamp now, Batch& out) {
     if (std::find(notes_.warnings.begin(), notes_.warnings.end(), warning) == notes_.warnings.end())
       notes_.warnings.push_back(std::move(warning));
   warnings_.clear();
-  for (ToldProcess& process : accounts_->tell()) {
-    Event event;
-    event.time = now;
-    event.kind = Event::Kind::lifetimes;
-    event.pid = process.pid;
-    event.pid_start_ticks = process.start_ticks;
-    event.sites = std::move(process.sites);
-    out.events.push_back(std::move(event));
-  }
+  for (trace::ToldProcess& process : accounts_->tell()) out.events.push_back(trace::event_of(std::move(process), now));
   if (const std::uint64_t lost = accounts_->lost(); lost > told_lost_) {
     Event note;
     note.time = now;

@@ -41,6 +41,8 @@ class Recording {
   [[nodiscard]] std::size_t running() const { return follower_->running().size(); }
   [[nodiscard]] std::uint64_t events() const { return events_; }
   [[nodiscard]] std::uint64_t lost() const { return follower_->lost(); }
+  /// Allocations and frees of processes that had ended before they could be looked at: they are not in the trace.
+  [[nodiscard]] std::uint64_t unknown() const { return follower_->unknown(); }
   /// What could not be traced, once each; taken with the call.
   std::vector<std::string> take_warnings() { return follower_->take_warnings(); }
 

@@ -50,6 +50,11 @@ struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
   __uint(max_entries, 32 << 20);
 } events SEC(".maps");
+// Of programs that are not targets. They start often and are looked at later: nobody is woken for them.
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 256 << 10);
+} news SEC(".maps");
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(max_entries, TELEMETRY_MOST_FUNCTIONS);
@@ -62,6 +67,13 @@ struct {
   __type(key, __u32);
   __type(value, struct telemetry_python);
 } targets SEC(".maps");
+// Processes that are not to be told of.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 65536);
+  __type(key, __u32);
+  __type(value, __u8);
+} left_out SEC(".maps");
 // Calls that have not returned yet, by thread. Of a call within another only the outer one is recorded.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -266,6 +278,15 @@ static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address,
   return 0;
 }
 
+// Where there is no room, all processes are looked at sooner or later.
+static __always_inline int tell_news(__u32 kind, __u64 id) {
+  struct telemetry_event* e = bpf_ringbuf_reserve(&news, sizeof *e, 0);
+  if (!e) return 0;
+  describe(e, kind, id);
+  bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+  return 0;
+}
+
 static __always_inline int report(struct pt_regs* c, struct telemetry_python* python, __u64 id, __u32 call) {
   __u64 address = PT_REGS_PARM1(c);
   __s64 bytes = PT_REGS_PARM2(c);
@@ -392,14 +413,24 @@ static __always_inline void begin(struct pt_regs* c, const struct telemetry_func
   bpf_map_update_elem(&starts, &id, &s, BPF_ANY);
 }
 
+// A process that calls a probed function is a target until user space says otherwise: nothing of a new one is missed.
+static __always_inline struct telemetry_python* adopt(__u32 tgid) {
+  struct telemetry_python none = {};
+  bpf_map_update_elem(&targets, &tgid, &none, BPF_NOEXIST);
+  return bpf_map_lookup_elem(&targets, &tgid);
+}
+
 SEC("uprobe") int enter(struct pt_regs* c) {
   __u64 id = bpf_get_current_pid_tgid();
   __u32 tgid = id >> 32;
   struct telemetry_python* python = bpf_map_lookup_elem(&targets, &tgid);
-  if (!python) return 0;
+  if (!python && bpf_map_lookup_elem(&left_out, &tgid)) return 0;
   __u32 index = bpf_get_attach_cookie(c);
   const struct telemetry_function* function = bpf_map_lookup_elem(&functions, &index);
   if (!function) return 0;
+  if (function->act == TELEMETRY_LOADED) return tell_news(TELEMETRY_EVENT_LOADED, id);
+  if (!python) python = adopt(tgid);
+  if (!python) return 0;
   if (function->act == TELEMETRY_REPORT) return report(c, python, id, function->call);
   const __u64 address = value_at(c, function->address);
   switch (function->act) {
@@ -512,18 +543,18 @@ SEC("raw_tp/sched_process_fork") int forked(struct bpf_raw_tracepoint_args* c) {
 SEC("raw_tp/sched_process_exec") int executed(struct bpf_raw_tracepoint_args* c) {
   __u64 id = bpf_get_current_pid_tgid();
   __u32 tgid = id >> 32;
-  struct telemetry_python* python = bpf_map_lookup_elem(&targets, &tgid);
-  if (!python) return 0;
+  bpf_map_delete_elem(&left_out, &tgid);
   struct telemetry_python none = {};
-  bpf_map_update_elem(&targets, &tgid, &none, BPF_ANY);
+  if (bpf_map_update_elem(&targets, &tgid, &none, BPF_EXIST)) return tell_news(TELEMETRY_EVENT_EXEC, id);
   return bare(TELEMETRY_EVENT_EXEC, id, 0, 0, 0, 0, 0);
 }
 
 SEC("raw_tp/sched_process_exit") int ended(struct bpf_raw_tracepoint_args* c) {
   __u64 id = bpf_get_current_pid_tgid();
   __u32 tgid = id >> 32;
-  if (tgid != (__u32)id || !bpf_map_lookup_elem(&targets, &tgid)) return 0;  // another thread than the first
-  bpf_map_delete_elem(&targets, &tgid);
+  if (tgid != (__u32)id) return 0;  // another thread than the first
+  bpf_map_delete_elem(&left_out, &tgid);
+  if (bpf_map_delete_elem(&targets, &tgid)) return 0;
   return bare(TELEMETRY_EVENT_EXIT, id, 0, 0, 0, 0, 0);
 }
 

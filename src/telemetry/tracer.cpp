@@ -173,7 +173,13 @@ int print_nothing(enum libbpf_print_level, const char*, va_list) {
 
 bool is_traced_library(std::string_view name) {
   for (const Traced& traced : kTraced)
-    if (name.starts_with(traced.library)) return true;
+    if (traced.act != TELEMETRY_LOADED && name.starts_with(traced.library)) return true;
+  return false;
+}
+
+bool is_loader(std::string_view name) {
+  for (const Traced& traced : kTraced)
+    if (traced.act == TELEMETRY_LOADED && name.starts_with(traced.library)) return true;
   return false;
 }
 
@@ -185,7 +191,7 @@ struct Tracer::State {
   std::vector<bpf_link*> links;
   std::vector<int> multi_links;
   bpf_program *enter = nullptr, *leave = nullptr;
-  int targets = -1, lost = -1;
+  int targets = -1, left_out = -1, lost = -1;
 
   explicit State(Take taker) : take(std::move(taker)) {}
   ~State() {
@@ -236,6 +242,7 @@ Result<Tracer> Tracer::open(Take take) {
   state->enter = program("enter");
   state->leave = program("leave");
   state->targets = map("targets");
+  state->left_out = map("left_out");
   state->lost = map("lost");
   const int functions = map("functions"), names = map("names");
   for (std::uint32_t i = 0; i < std::size(kTraced); ++i) {
@@ -252,7 +259,8 @@ Result<Tracer> Tracer::open(Take take) {
     state->links.push_back(link);
   }
   state->ring = ring_buffer__new(map("events"), State::on_event, state.get(), nullptr);
-  if (state->ring == nullptr) return fail(kernel_error("cannot map the ring of events", errno));
+  if (state->ring == nullptr || ring_buffer__add(state->ring, map("news"), State::on_event, state.get()) != 0)
+    return fail(kernel_error("cannot map the ring of events", errno));
   return Tracer(std::move(state));
 }
 
@@ -312,12 +320,15 @@ Status Tracer::add_target(std::uint32_t pid, const telemetry_python& python) {
   return {};
 }
 
-void Tracer::remove_target(std::uint32_t pid) {
+void Tracer::leave_out(std::uint32_t pid) {
+  const std::uint8_t yes = 1;
+  bpf_map_update_elem(state_->left_out, &pid, &yes, BPF_ANY);
   bpf_map_delete_elem(state_->targets, &pid);
 }
 
 Status Tracer::poll(int timeout_ms) {
-  const int result = ring_buffer__poll(state_->ring, timeout_ms);
+  int result = ring_buffer__poll(state_->ring, timeout_ms);
+  if (result >= 0) result = ring_buffer__consume(state_->ring);  // and what nobody was woken for
   if (result < 0 && result != -EINTR) return fail(kernel_error("cannot read the tracer's events", -result));
   return {};
 }

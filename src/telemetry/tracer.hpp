@@ -17,6 +17,8 @@ namespace vramtrack::telemetry {
 
 /// Whether a file of this name (without folders) has functions that are probed.
 bool is_traced_library(std::string_view name);
+/// Whether it is a program loader, whose function for debuggers is probed: it tells when libraries were loaded.
+bool is_loader(std::string_view name);
 
 /// Not thread-safe.
 class Tracer {
@@ -31,14 +33,15 @@ class Tracer {
   ~Tracer();
 
   /// Probes the functions of one library's file; how many there are. The probes lie on the file: they are hit by every
-  /// process that maps it, and those that are not targets lose about a microsecond a call. `name`: which library it is;
+  /// process that maps it, and those that are left out lose about a microsecond a call. `name`: which library it is;
   /// `path`: how this process reaches the file.
   Result<std::size_t> attach(std::string_view name, const std::string& path);
   /// Probes a function that a program looked up (TELEMETRY_EVENT_FOUND), which the file has no name for.
   Status attach_found(std::uint64_t function, const std::string& path, std::uint64_t offset);
-  /// Events of this process are reported from now on, and those of its children.
+  /// Events of any process are reported, and those of its children: how to walk the Python frames of this one.
   Status add_target(std::uint32_t pid, const telemetry_python& python);
-  void remove_target(std::uint32_t pid);
+  /// Nothing of this process is reported any more, until it execs.
+  void leave_out(std::uint32_t pid);
   /// Hands over what has happened, after waiting up to `timeout_ms` for the first event. An interrupted wait is no
   /// error.
   Status poll(int timeout_ms);

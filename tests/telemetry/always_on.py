@@ -57,6 +57,8 @@ class AlwaysOn(unittest.TestCase):
         self.assertRegex(site["site"], rf"keeper\.cpp:{line_of('keeper.cpp', 'allocate')} .*allocate")
         self.assertEqual((site["live_bytes"], site["live_count"]), (10 * MIB, 10))
         self.assertEqual([one["pid"] for one in agent.get("/api/v1/sites", unix=True)["processes"]], [program.process.pid])
+        series = next(one for one in agent.get("/api/v1/view", unix=True)["series"] if one["pid"] == program.process.pid)
+        self.assertEqual([(one["site"], one["live_bytes"]) for one in series["sites"]][:1], [(site["site"], 10 * MIB)])
         metrics = agent.ask("GET", "/metrics")[2].decode()
         self.assertRegex(metrics, rf'vramtrack_site_live_bytes{{UUID="GPU-one",.*pid="{program.process.pid}".*site=".*keeper\.cpp:.*"}} {10 * MIB}')
         self.assertRegex(metrics, r'vramtrack_source_polls_total{source="telemetry"}')

@@ -9,11 +9,18 @@ import shutil
 import subprocess
 import sys
 
-from programs import Traced, is_probed, line_of, main, until
+from programs import Program, Traced, is_probed, line_of, main, until
 
 BINARY, KEEPER, LIBRARY = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
 del sys.argv[1:4]
 MIB = 1 << 20
+LATE = """
+import ctypes, sys
+print("ready", flush=True)
+for line in sys.stdin:
+    ctypes.CDLL(sys.argv[1]).cuMemAlloc_v2(ctypes.byref(ctypes.c_ulonglong()), ctypes.c_size_t(1 << 20))
+    print("done", flush=True)
+"""
 
 
 class Containers(Traced):
@@ -74,6 +81,29 @@ class Containers(Traced):
         first.do("k1")
         self.detach(tracer)
         self.assertEqual(self.held(), {first.pid: 1, later.pid: 3})
+
+    def test_programs_that_come_and_go(self):
+        stays = self.start(KEEPER)
+        tracer = self.attach("--all")
+        for _ in range(60):
+            program = Program(KEEPER)
+            program.do("k1", "u1")
+            program.end()
+        stays.do("k2")
+        self.detach(tracer, r"^$|^vramtrack: \d+ allocations or frees are not in the trace")
+        unseen = sum(map(int, re.findall(r"\d+", self.warning)))  # of those that lived for a few milliseconds only
+        self.assertEqual(sum(process["events"] for process in self.processes) + unseen, 2 + 60 * 3, self.warning)
+        self.assertLess(unseen, 60)
+
+    def test_a_library_that_is_loaded_late_is_found_at_once(self):
+        """The first allocation right after it is seen too: the file is probed already, in another process."""
+        stays = self.start(KEEPER)
+        tracer = self.attach("--all")
+        program = self.start("/usr/bin/python3", "-c", LATE, LIBRARY)
+        program.do("k1")
+        stays.do("k1")
+        self.detach(tracer)
+        self.assertEqual(self.held(), {program.pid: 1, stays.pid: 1})
 
 
 main(BINARY)

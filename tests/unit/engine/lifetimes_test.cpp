@@ -84,6 +84,18 @@ TEST_F(LifetimesOfAProcess, ConfirmALeakWithinMinutesAndAreTheReason) {
   EXPECT_TRUE(seen(device_series).sites.empty());
 }
 
+/// Under `vramtrack run` where no driver lists processes.
+TEST_F(LifetimesOfAProcess, AreOfWhatItsProbeSawToo) {
+  process(7, "python train.py");
+  const SeriesId probe = catalog.intern({Metric::probe_live, "GPU-a", 7, 1007});
+  start();
+  tick(0, 5 * kGiB, {{probe, kGiB}});
+  tell(0, line(60, stays, stays));
+  tick(2, 5 * kGiB, {{probe, kGiB}});
+  ASSERT_EQ(seen(probe).sites.size(), 1U);
+  EXPECT_EQ(seen(probe).sites[0].site, "train.py:57 step");
+}
+
 /// The same curve, of memory that is given back after two minutes: more and more is in flight.
 TEST_F(LifetimesOfAProcess, DenyWhatIsGivenBack) {
   const auto told = [](double t) {

@@ -13,6 +13,7 @@ namespace vramtrack {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Every field of every part of a View at random. The structured bindings name them all: a field that is added does not
 /// compile here until it is drawn too, and then the round trip fails until view_json has it.
@@ -197,6 +198,12 @@ class Draw {
     const auto some = [this] { return maybe<double>([this] { return figure(); }); };
     gauges = {some(), some(), some(), some(), some()};
     load = {some(), some(), maybe<std::uint64_t>([this] { return next(); })};
+    sites.resize(below(3));
+    for (SiteLifetimes& site : sites) {
+      site = {text(), figure(), figure(), figure(), figure(), {}};
+      site.ages.resize(below(3));
+      for (AgedBytes& aged : site.ages) aged = {figure(), figure(), figure(), figure()};
+    }
     stall = maybe<Stall>([this] {
       return Stall{static_cast<StallJudgement>(below(3)),
                    static_cast<StallCause>(below(9)),
@@ -261,6 +268,15 @@ requires(!std::same_as<T, Interval>) bool same(const T& a, const T& b) {
   return all;
 }
 
+TEST(ViewJson, HidesTheLinesOfAProgramWhoseCommandIsHidden) {
+  View view = sample_view();
+  for (SeriesView& s : view.series) s.sites = {{"secret.py:7 step", 1, 1, 0, 0, {}}};
+  EXPECT_THAT(view_json(view), HasSubstr("secret.py:7 step"));
+  std::erase_if(view.series, [](const SeriesView& s) { return !s.process; });
+  ASSERT_FALSE(view.series.empty());
+  EXPECT_THAT(view_json(view, [](const ProcessInfo&) { return false; }), Not(HasSubstr("secret.py")));
+}
+
 // Text compared as text: whatever view_json writes of a view is what it writes of the view read back, and the fields
 // that it could have forgotten to write are compared one by one below.
 RC_GTEST_PROP(ViewJson, RoundTrip, (std::uint64_t seed)) {
@@ -285,7 +301,7 @@ RC_GTEST_PROP(ViewJson, RoundTrip, (std::uint64_t seed)) {
     RC_ASSERT(a.used_bytes == b.used_bytes && a.peak_bytes == b.peak_bytes && a.level_bytes == b.level_bytes &&
               a.ended == b.ended);
     RC_ASSERT(a.paused == b.paused && a.ignored == b.ignored && a.utilisation_ratio == b.utilisation_ratio);
-    RC_ASSERT(a.gauges == b.gauges && a.load == b.load && a.stall == b.stall);
+    RC_ASSERT(a.gauges == b.gauges && a.load == b.load && a.stall == b.stall && a.sites == b.sites);
     RC_ASSERT(a.health == b.health && a.last_xid == b.last_xid);
     RC_ASSERT(same(a.runs, b.runs));
     RC_ASSERT(a.paging == b.paging);

@@ -1,0 +1,56 @@
+#include "trace/lifetimes_account.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace vramtrack::trace {
+namespace {
+
+/// Those that hold most, and those that hold most of what is younger than this.
+constexpr std::size_t kToldByBytes = 3, kToldByGrowth = 3;
+constexpr double kLately_s = 3600;
+
+}  // namespace
+
+Event event_of(ToldProcess process, Timestamp time) {
+  Event event;
+  event.time = time;
+  event.kind = Event::Kind::lifetimes;
+  event.pid = process.pid;
+  event.pid_start_ticks = process.start_ticks;
+  event.sites = std::move(process.sites);
+  return event;
+}
+
+void LifetimesAccount::allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s) {
+  changed_s_ = time_s;
+  ledger_.allocate(address, bytes, site, time_s);
+}
+
+void LifetimesAccount::free(std::uint64_t address, double time_s) {
+  changed_s_ = time_s;
+  ledger_.free(address);
+}
+
+std::optional<std::vector<SiteLifetimes>> LifetimesAccount::tell(double now_s,
+                                                                 const std::function<std::string(SiteNumber)>& name) {
+  const double pace_s = changed_s_ > told_s_ ? kPace_s : kRetell_s;
+  if (told_s_ < 0 ? ledger_.live_bytes() < kLeastBytes : now_s - told_s_ < pace_s || now_s - changed_s_ > kForget_s)
+    return std::nullopt;
+  told_s_ = now_s;
+  std::vector<SiteAccount> sites = ledger_.accounts();  // the most bytes first
+  const auto lately = [&](const SiteAccount& site) {
+    double bytes = 0;
+    for (const Cohort& cohort : site.cohorts)
+      if (now_s - cohort.end_s < kLately_s) bytes += cohort.live_bytes;
+    return bytes;
+  };
+  const auto rest = sites.begin() + static_cast<std::ptrdiff_t>(std::min(kToldByBytes, sites.size()));
+  std::stable_sort(rest, sites.end(), [&](const auto& a, const auto& b) { return lately(a) > lately(b); });
+  if (sites.size() > kToldByBytes + kToldByGrowth) sites.resize(kToldByBytes + kToldByGrowth);
+  std::vector<SiteLifetimes> told;
+  for (const SiteAccount& site : sites) told.push_back(lifetimes_of(site, name(site.site), now_s));
+  return told;
+}
+
+}  // namespace vramtrack::trace

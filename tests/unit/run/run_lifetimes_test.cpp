@@ -1,0 +1,115 @@
+#include "run/run_lifetimes.hpp"
+
+#include <gtest/gtest.h>
+
+namespace vramtrack::run {
+namespace {
+
+using probe::Call;
+using probe::Record;
+using probe::Slot;
+
+constexpr std::uint64_t kMib = 1 << 20;
+constexpr double kBegin_s = 1.8e9;
+constexpr std::uint64_t kSecond_us = 1'000'000;
+
+/// Records of one process, as its probe writes them.
+class Probe {
+ public:
+  Probe() {
+    process_.pid = 4711;
+    process_.start_ticks = 99;
+    process_.begin_realtime_us = static_cast<std::int64_t>(kBegin_s * 1e6);
+  }
+
+  void text(std::uint32_t number, std::string_view words) {
+    for (std::size_t at = 0; at < words.size(); at += probe::kTextBytes) {
+      std::uint64_t piece[2] = {};
+      words.copy(reinterpret_cast<char*>(piece), probe::kTextBytes, at);
+      put({probe::head_of(Record::text, Call::none, 0, 0, number), at | static_cast<std::uint64_t>(words.size()) << 32U,
+           piece[0], piece[1]});
+    }
+  }
+  /// A stack of one Python frame.
+  void stack(std::uint32_t number, std::uint32_t code, std::uint32_t line) {
+    put({probe::head_of(Record::frame, Call::none, 0, probe::kPythonFrame, number), std::uint64_t{1} << 32U, code,
+         line});
+  }
+  void code(std::uint32_t number, std::uint32_t file, std::uint64_t name) {
+    put({probe::head_of(Record::code, Call::none, 0, 0, number), 1, file | name << 32U, 0});
+  }
+  void alloc(double at_s, std::uint64_t address, std::uint64_t bytes, std::uint32_t stack,
+             Call call = Call::torch_block) {
+    put({probe::head_of(Record::alloc, call, 0, 0, stack), probe::when(us(at_s), 1), address, bytes});
+  }
+  void free(double at_s, std::uint64_t address, Call call = Call::torch_block) {
+    put({probe::head_of(Record::free, call, 0, 0, 0), probe::when(us(at_s), 1), address, 0});
+  }
+  void put(const Slot& slot) { lifetimes_.take(process_, {&slot, 1}); }
+  std::vector<trace::ToldProcess> tell(double at_s) { return lifetimes_.tell(kBegin_s + at_s); }
+
+  static std::uint64_t us(double at_s) { return static_cast<std::uint64_t>(at_s * kSecond_us); }
+
+ private:
+  ProbedProcess process_;
+  RunLifetimes lifetimes_{nullptr};
+};
+
+/// train.py:7 keeps what it allocates, train.py:9 gives it back.
+void train(Probe& probe, int steps) {
+  probe.text(1, "/home/me/train.py");
+  probe.text(2, "train_step");
+  probe.code(1, 1, 2);
+  probe.stack(1, 1, 7);
+  probe.stack(2, 1, 9);
+  for (int i = 0; i < steps; ++i) {
+    const auto address = static_cast<std::uint64_t>(i) * 4096;
+    probe.alloc(i, 1'000'000 + address, kMib, 1);
+    probe.alloc(i, 9'000'000, kMib, 2);
+    probe.free(i + .5, 9'000'000);
+  }
+}
+
+TEST(RunLifetimes, TellsWhatEachLineKeeps) {
+  Probe probe;
+  train(probe, 400);
+  const auto told = probe.tell(400);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].pid, 4711U);
+  EXPECT_EQ(told[0].start_ticks, 99U);
+  ASSERT_EQ(told[0].sites.size(), 2U);
+  EXPECT_EQ(told[0].sites[0].site, "/home/me/train.py:7 train_step");
+  EXPECT_EQ(told[0].sites[0].live_bytes, 400. * kMib);
+  EXPECT_EQ(told[0].sites[1].live_bytes, 0);
+  EXPECT_TRUE(probe.tell(410).empty()) << "every 30 s";
+  EXPECT_EQ(probe.tell(500).size(), 1U);
+}
+
+TEST(RunLifetimes, CountsHostMemoryAndBlocksWithinVulkansMemoryNotAtAll) {
+  Probe probe;
+  train(probe, 100);
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    probe.alloc(100, 1 + i, 64 * kMib, 2, Call::cu_mem_host_alloc);
+    probe.alloc(100, 1'000 + i, 64 * kMib, 2, Call::vk_bind_buffer);
+  }
+  EXPECT_EQ(probe.tell(101).at(0).sites.at(0).live_bytes, 100. * kMib);
+}
+
+TEST(RunLifetimes, ABlockOfASampleStandsForWhatWasLeftOut) {
+  Probe probe;
+  probe.put({probe::head_of(Record::sampling, Call::none, 0, 0, 0), 0, 0, 16 * kMib});
+  train(probe, 10);
+  EXPECT_EQ(probe.tell(11).at(0).sites.at(0).live_bytes, 160. * kMib);
+}
+
+TEST(RunLifetimes, SaysNothingAfterALossOrAtTheEnd) {
+  for (const Record record : {Record::lost, Record::end, Record::exit}) {
+    Probe probe;
+    train(probe, 100);
+    probe.put({probe::head_of(record, Call::none, 0, 0, 0), 1, 0, 0});
+    EXPECT_TRUE(probe.tell(101).empty());
+  }
+}
+
+}  // namespace
+}  // namespace vramtrack::run
