@@ -81,10 +81,12 @@ void declare(Declared& command, const Argument& argument) {
   if (argument.is_required && !argument.reads_stdin) option->required();
 }
 
-std::unique_ptr<Declared> declare(CLI::App& above, const CommandInfo& info) {
+/// One that is not named has no arguments: most of what a start would cost is theirs.
+std::unique_ptr<Declared> declare(CLI::App& above, const CommandInfo& info, bool is_named) {
   auto command = std::make_unique<Declared>();
   command->info = &info;
   command->app = above.add_subcommand(std::string(info.name), std::string(info.help));
+  if (!is_named) return command;
   command->app->footer(std::string(info.examples));
   if (info.declare != nullptr) {
     command->run = info.declare(command->arguments);
@@ -92,7 +94,7 @@ std::unique_ptr<Declared> declare(CLI::App& above, const CommandInfo& info) {
     for (const Argument& argument : command->arguments.all()) declare(*command, argument);
   }
   if (!info.verbs.empty()) command->app->require_subcommand(1);
-  for (const CommandInfo* verb : info.verbs) command->verbs.push_back(declare(*command->app, *verb));
+  for (const CommandInfo* verb : info.verbs) command->verbs.push_back(declare(*command->app, *verb, true));
   return command;
 }
 
@@ -296,7 +298,8 @@ Parsed parse_command_line(std::span<const CommandInfo* const> commands, int give
   app.require_subcommand(1);
   app.footer(footer());
   std::vector<std::unique_ptr<Declared>> declared;
-  for (const CommandInfo* info : commands) declared.push_back(declare(app, *info));
+  for (const CommandInfo* info : commands)
+    declared.push_back(declare(app, *info, argc > 1 && info->name == std::string_view(argv[1])));
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForVersion& e) {
