@@ -18,6 +18,8 @@ namespace {
 
 /// A uniform distribution of width 1 has the variance 1 / 12, as do the times of n increments in the window.
 constexpr double kUniformVariance = 12;
+/// The bets are mixed: each has a third of the evidence.
+const double kMixed = std::log(static_cast<double>(kBets));
 /// Windows in which chance weighs more than this are not looked at: it is then four times as likely as a leak.
 constexpr double kHopelessNoise = 4;
 /// Peaks are compared, and settling is judged, by thirds of the window: the fewest parts that can show a bend.
@@ -179,7 +181,8 @@ std::optional<std::size_t> bucket_at(const Scales& scales, std::size_t k, Timest
   return first;
 }
 
-std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& context) {
+/// What a window shows, but for the evidence of a bet that it drifts: it is the same for each bet.
+std::optional<Evidence> shape_of(const Window& w, const EvidenceContext& context) {
   Evidence e;
   e.level = w.k;
   e.start_bytes = w.floor_at(w.first);
@@ -189,7 +192,6 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
   e.start = w.scales.end_of(w.k, w.level[w.first].slot);
   e.end = w.scales.end_of(w.k, w.level[w.last].slot);
   e.buckets = static_cast<int>(w.last - w.first);
-  e.nats = w.nats;
   measure(w, e);
 
   const Regimes& regimes = w.level.regimes();
@@ -198,7 +200,6 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
   const bool fell = w.level.regimes().begins() > w.level[w.first].slot;
   e.new_high = !fell && seen <= e.start_bytes + kSeenShare * e.net_bytes;
   e.stopped = e.since_high_s > kStoppedGaps * std::max(e.longest_gap_s, Scales::width_s(w.k));
-  e.noise = noise_weight(e.nats, w.starts);
   if (e.new_high && !e.stopped)
     compare_peaks(w, e);
   else
@@ -220,9 +221,6 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
   if (e.admissible() && begins_in_sight) e.quiet_s = quiet_before(w, e);
   const std::optional<double> life_s = e.oom_in_s ? std::optional(e.duration_s + *e.oom_in_s) : std::nullopt;
   e.warm_up = kWarmUpWeight / going_on;
-  if (e.quiet_s >= kLongQuiet * e.duration_s && e.noise > kSlightNoise)
-    e.noise = std::clamp(kLevelChanges * std::max(order_by_chance(w), 1 / std::tgamma(e.rises + 1)),
-                         e.noise / kMostByOrder, e.noise);
   // What follows a load at a rate of its own is not the ramp with which the program began.
   const bool follows = context.regime && e.start >= *context.regime;
   const bool young = !follows && context.limit_bytes &&
@@ -232,7 +230,6 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
     e.warm_up = std::min(e.warm_up, kWarmUpBeyondLimit);
   if (e.admissible()) {
     e.clockwork = std::min(kMostByClockwork, keeps_time(w, kStepShare * context.min_growth_bytes));
-    e.noise /= e.clockwork;
     e.warm_up /= std::sqrt(e.clockwork);
     if (largest_fall_before(w) > kChurnFall * e.net_bytes)
       e.churn = kChurnWeight;
@@ -240,11 +237,6 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
       e.churn = kChurnWeight * regimes.chance_of_no_fall(w.level[w.first].slot, static_cast<double>(e.buckets));
     if (life_s) e.day = day_weight(e, *life_s);
   }
-  const double rivals =
-      (e.noise + e.warm_up + e.cycle + e.churn + e.day) * (kNeutralPrior / std::max(context.leak_prior, kLeastPrior));
-  e.probability = 1 / (1 + rivals);
-  if (!e.admissible()) e.probability = std::min(e.probability, kMostInadmissible);
-
   const double wait_s =
       e.oom_in_s ? std::clamp(*e.oom_in_s, kLeastDuration_s, std::max(kLeastDuration_s, context.min_duration_s))
                  : context.min_duration_s;
@@ -255,6 +247,20 @@ std::optional<Evidence> weigh_window(const Window& w, const EvidenceContext& con
   return e;
 }
 
+/// The evidence of the window's bet, against what else may explain its shape `e`.
+void weigh_chance(const Window& w, const EvidenceContext& context, Evidence& e) {
+  e.nats = w.nats;
+  e.noise = noise_weight(e.nats, w.starts);
+  if (e.quiet_s >= kLongQuiet * e.duration_s && e.noise > kSlightNoise)
+    e.noise = std::clamp(kLevelChanges * std::max(order_by_chance(w), 1 / std::tgamma(e.rises + 1)),
+                         e.noise / kMostByOrder, e.noise);
+  e.noise /= e.clockwork;
+  const double rivals =
+      (e.noise + e.warm_up + e.cycle + e.churn + e.day) * (kNeutralPrior / std::max(context.leak_prior, kLeastPrior));
+  e.probability = 1 / (1 + rivals);
+  if (!e.admissible()) e.probability = std::min(e.probability, kMostInadmissible);
+}
+
 }  // namespace
 
 std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const EvidenceContext& context) {
@@ -263,12 +269,17 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
   const std::size_t last = level.size() - 1;
   std::optional<Evidence> result;
   Starts seen;
+  // Bets mostly agree on the start: what they see there is looked at once.
+  std::optional<Evidence> shape;
+  std::size_t shaped = level.size();
   Starts starts = starts_of(level);
   if (context.regime)
-    if (const auto first = bucket_at(scales, k, *context.regime))
-      for (std::size_t bet = 0; bet < kBets; ++bet) starts.push_back({*first, bet, nats_since(level, *first, bet)});
+    if (const auto first = bucket_at(scales, k, *context.regime)) {
+      const std::array<double, kBets> nats = nats_since(level, *first);
+      for (std::size_t bet = 0; bet < kBets; ++bet) starts.push_back({*first, bet, nats[bet]});
+    }
   for (const Start& start : starts) {
-    const double nats = std::max(0.0, start.nats - std::log(static_cast<double>(kBets)));  // the bets are mixed
+    const double nats = std::max(0.0, start.nats - kMixed);
     if (noise_weight(nats, 0) > kHopelessNoise) continue;
     Start from = start;
     from.first = without_flat_beginning(level, start.first);
@@ -276,9 +287,13 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
     if (last - from.first < kMinIncrements || std::any_of(seen.begin(), seen.end(), same)) continue;
     seen.push_back(from);
     const auto moves = static_cast<double>(level.moves(from.bet));
-    const auto e = weigh_window({scales, level, k, from.first, last, nats, moves}, context);
+    const Window w{scales, level, k, from.first, last, nats, moves};
+    if (from.first != shaped) shape = shape_of(w, context);
+    shaped = from.first;
+    if (!shape) continue;
+    weigh_chance(w, context, *shape);
     const auto rank = [](const Evidence& of) { return std::pair(of.admissible(), of.probability); };
-    if (e && (!result || rank(*e) > rank(*result))) result = e;
+    if (!result || rank(*shape) > rank(*result)) result = shape;
   }
   return result;
 }
@@ -288,12 +303,13 @@ std::optional<Evidence> weigh_from(const Scales& scales, std::size_t k, Timestam
   const Level& level = scales.level(k);
   const auto first = bucket_at(scales, k, start);
   if (!first) return std::nullopt;
-  std::size_t bet = 0;
-  for (std::size_t other = 1; other < kBets; ++other)
-    if (nats_since(level, *first, other) > nats_since(level, *first, bet)) bet = other;
-  const double nats = std::max(0.0, nats_since(level, *first, bet) - std::log(static_cast<double>(kBets)));
-  return weigh_window({scales, level, k, *first, level.size() - 1, nats, static_cast<double>(level.moves(bet))},
-                      context);
+  const std::array<double, kBets> by_bet = nats_since(level, *first);
+  const auto bet = static_cast<std::size_t>(std::max_element(by_bet.begin(), by_bet.end()) - by_bet.begin());
+  const double nats = std::max(0.0, by_bet[bet] - kMixed);
+  const Window w{scales, level, k, *first, level.size() - 1, nats, static_cast<double>(level.moves(bet))};
+  auto e = shape_of(w, context);
+  if (e) weigh_chance(w, context, *e);
+  return e;
 }
 
 }  // namespace vramtrack

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <vector>
 
+#include "core/median.hpp"
 #include "detect/kink.hpp"
 #include "detect/regression.hpp"
 
@@ -56,14 +58,21 @@ Interval theil_sen(const std::vector<double>& t, const std::vector<double>& y, d
     for (std::size_t j = i + 1; j < t.size(); ++j)
       if (t[j] > t[i]) slopes.push_back((y[j] - y[i]) / (t[j] - t[i]));
   if (slopes.empty()) return {};
-  std::sort(slopes.begin(), slopes.end());
   const auto n = static_cast<double>(t.size());
   // Kendall's variance of S is n (n - 1) (2n + 5) / 18.
   const double variance = n * (n - 1) * (2 * n + 5) / 18 * (1 + autocorrelation) / (1 - autocorrelation);
   const double reach = kZ90 * std::sqrt(variance) / 2;
   const auto count = static_cast<double>(slopes.size());
-  const auto at = [&](double rank) { return slopes[static_cast<std::size_t>(std::clamp(rank, 0.0, count - 1))]; };
-  return {at(count / 2 - reach), at(count / 2), at(count / 2 + reach)};
+  const auto index = [&](double rank) { return static_cast<std::size_t>(std::clamp(rank, 0.0, count - 1)); };
+  // Three of some thousand slopes, in ascending order: the middle one parts the others.
+  const std::span<double> all(slopes);
+  const std::size_t middle_at = index(count / 2);
+  const double middle = nth_smallest(all, middle_at);
+  const std::size_t low_at = index(count / 2 - reach);
+  const std::size_t high_at = index(count / 2 + reach);
+  const double low = low_at < middle_at ? nth_smallest(all.first(middle_at), low_at) : middle;
+  const double high = high_at > middle_at ? nth_smallest(all.subspan(middle_at + 1), high_at - middle_at - 1) : middle;
+  return {low, middle, high};
 }
 
 /// The least-squares parabola through a stretch.

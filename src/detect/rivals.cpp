@@ -191,7 +191,7 @@ double going_on_ratio(double centroid, double se) {
 
 double ramp_weight(double duration_s, std::optional<double> life_s, double quiet_s, bool young) {
   const auto ramp = [](double than_s) { return longer(than_s, kRampMedian_s, kRampSigma); };
-  double share = ramp(duration_s);
+  double share = 0;
   double fast = 1;
   double free_share = 1;  // share of loads that take more than this one has taken so far: all sizes are equally likely
   if (life_s) {
@@ -200,6 +200,8 @@ double ramp_weight(double duration_s, std::optional<double> life_s, double quiet
     share = std::max(ramp(from_s) - ramp(std::max(from_s, kRampMost * *life_s)), kLeastRampShare);
     const double ratio = std::max(1.0, kLeakLife_s / std::max(*life_s, 1.0));
     fast = std::min(ratio * ratio, kMostFast);
+  } else {
+    share = ramp(duration_s);
   }
   const double at_such_a_time = std::max(kLeastRate, 1 / (1 + quiet_s / kQuietScale_s));
   const double likely = kRampWeight + (young ? kYoungRampWeight * std::exp(-quiet_s / kQuietScale_s) : 0);

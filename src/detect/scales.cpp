@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
+#include "core/median.hpp"
 #include "detect/ring.hpp"
 
 namespace vramtrack {
@@ -23,6 +25,18 @@ float log_symmetric_gain(float z) {
   return z >= 0 ? kLn2 - std::log1p(std::exp(-2 * z)) : kLn2 + 2 * z - std::log1p(std::exp(2 * z));
 }
 
+/// The middle one, of an even number the upper; of five without a branch, since this runs for each bucket.
+float middle_of(std::span<const float> v) {
+  if (v.size() == 5) {
+    const float low = std::max(std::min(v[0], v[1]), std::min(v[2], v[3]));
+    const float high = std::min(std::max(v[0], v[1]), std::max(v[2], v[3]));
+    return std::max(std::min(low, high), std::min(std::max(low, high), v[4]));  // the middle of these two and the last
+  }
+  std::array<float, 5> sorted{};
+  std::copy(v.begin(), v.end(), sorted.begin());
+  return upper_median(std::span(sorted).first(v.size()));
+}
+
 }  // namespace
 
 std::array<float, DriftEvidence::kBets> DriftEvidence::observe(float increment_bytes) {
@@ -34,9 +48,7 @@ std::array<float, DriftEvidence::kBets> DriftEvidence::observe(float increment_b
   recent_abs[recent_next] = size;
   recent_next = static_cast<std::uint8_t>((recent_next + 1U) % recent_abs.size());
   recent_count = static_cast<std::uint8_t>(std::min<std::size_t>(recent_count + 1U, recent_abs.size()));
-  std::array<float, kRecent> sorted = recent_abs;
-  std::sort(sorted.begin(), sorted.begin() + recent_count);  // of five: faster than a selection
-  const float middle = sorted[recent_count / 2U];
+  const float middle = middle_of(std::span(recent_abs).first(recent_count));
   // Each gain costs an exponential and a logarithm, and this runs for each bucket: those that are the same for any size
   // are known. The largest size has z = 2.
   static const std::array<float, 2> kOfLargest{log_symmetric_gain(-2), log_symmetric_gain(2)};

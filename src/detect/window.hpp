@@ -52,8 +52,8 @@ class Starts {
 /// REQUIRES: more than kMinIncrements buckets.
 Starts starts_of(const Level& level);
 
-/// The evidence of the buckets after `first`, by one bet.
-double nats_since(const Level& level, std::size_t first, std::size_t bet);
+/// The evidence of the buckets after `first`, by each bet.
+std::array<double, kBets> nats_since(const Level& level, std::size_t first);
 
 /// Flat buckets before the growth began are not part of it: the last bucket that is about as low as `first`.
 std::size_t without_flat_beginning(const Level& level, std::size_t first);
