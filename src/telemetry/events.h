@@ -96,10 +96,11 @@ enum telemetry_kind {
   TELEMETRY_EVENT_FAILED = 3,
   TELEMETRY_EVENT_FORK =
       4, /* tgid: the child; address: the parent's; bytes: when it began, ns since the machine started */
-  TELEMETRY_EVENT_EXEC = 5, /* of every process */
+  TELEMETRY_EVENT_EXEC = 5,
   TELEMETRY_EVENT_EXIT = 6,
   TELEMETRY_EVENT_FOUND = 7, /* address: where function `bytes` of the table lies, which the program looked up */
-  TELEMETRY_EVENT_LOADED = 8
+  TELEMETRY_EVENT_LOADED = 8,
+  TELEMETRY_EVENT_STARTED = 9 /* by exec, a program that is no target */
 };
 
 struct telemetry_frame {

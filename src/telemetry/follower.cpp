@@ -193,7 +193,7 @@ FollowedProcess* Follower::process_of(const telemetry_event& event) {
 
 void Follower::take(const telemetry_event& event, std::size_t bytes) {
   if (event.kind == TELEMETRY_EVENT_FORK) return add_child(event);
-  if (event.kind == TELEMETRY_EVENT_EXEC) {
+  if (event.kind == TELEMETRY_EVENT_EXEC || event.kind == TELEMETRY_EVENT_STARTED) {
     told_.erase(event.tgid);
     due_[event.tgid] = event.time_ns + kAfterExec_ns;
   }

@@ -44,7 +44,7 @@ Result<std::map<std::string_view, std::uint64_t>> function_offsets(const std::st
     }
   }
   ::close(fd);
-  if (!is_elf) return fail(fmt::format("{}: it is not an ELF file", path));
+  if (!is_elf) return fail(fmt::format("{} is not an ELF file", path));
   return offsets;
 }
 

@@ -545,7 +545,7 @@ SEC("raw_tp/sched_process_exec") int executed(struct bpf_raw_tracepoint_args* c)
   __u32 tgid = id >> 32;
   bpf_map_delete_elem(&left_out, &tgid);
   struct telemetry_python none = {};
-  if (bpf_map_update_elem(&targets, &tgid, &none, BPF_EXIST)) return tell_news(TELEMETRY_EVENT_EXEC, id);
+  if (bpf_map_update_elem(&targets, &tgid, &none, BPF_EXIST)) return tell_news(TELEMETRY_EVENT_STARTED, id);
   return bare(TELEMETRY_EVENT_EXEC, id, 0, 0, 0, 0, 0);
 }
 

@@ -264,9 +264,9 @@ Result<Tracer> Tracer::open(Take take) {
   return Tracer(std::move(state));
 }
 
-/// Probes functions where they lie in the file.
+/// Probes functions where they lie in the file; their returns first, as what is not seen to begin is left out.
 Status Tracer::probe(const std::string& path, const std::vector<Place>& places) {
-  for (const bool is_return : {false, true}) {
+  for (const bool is_return : {true, false}) {
     std::vector<std::uint64_t> offsets, cookies;
     for (const Place& place : places) {
       if (is_return && !is_known_at_return(kTraced[place.function].act)) continue;

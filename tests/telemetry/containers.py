@@ -94,6 +94,7 @@ class Containers(Traced):
         unseen = sum(map(int, re.findall(r"\d+", self.warning)))  # of those that lived for a few milliseconds only
         self.assertEqual(sum(process["events"] for process in self.processes) + unseen, 2 + 60 * 3, self.warning)
         self.assertLess(unseen, 60)
+        self.assertLessEqual(len(self.processes), 61)  # each once
 
     def test_a_library_that_is_loaded_late_is_found_at_once(self):
         """The first allocation right after it is seen too: the file is probed already, in another process."""

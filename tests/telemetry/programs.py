@@ -50,9 +50,9 @@ def is_probed_at(program, address):
 
 
 def is_probed(program, library):
-    """Whether cuMemAlloc_v2 is, in the program's memory."""
+    """Whether the library's functions are: cuMemFree_v2 is one of the last."""
     symbols = subprocess.run(["readelf", "-W", "--dyn-syms", library], capture_output=True, text=True, check=True).stdout
-    offset = next(int(line.split()[1], 16) for line in symbols.splitlines() if line.endswith(" cuMemAlloc_v2"))
+    offset = next(int(line.split()[1], 16) for line in symbols.splitlines() if line.endswith(" cuMemFree_v2"))
     maps = pathlib.Path(f"/proc/{program.pid}/maps").read_text()
     base = next(int(line.split("-")[0], 16) for line in maps.splitlines() if line.endswith(str(library)))
     return is_probed_at(program, base + offset)
