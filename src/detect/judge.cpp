@@ -195,7 +195,10 @@ void Judge::observe(Timestamp time, double used_bytes) {
     period_.observe(seconds_between(last_, time));
   }
   // Only now is the previous sample final: until here, a later value for the same time could replace it.
-  if (samples_ > 0 && of_ == Of::series) observe_derived();
+  if (samples_ > 0 && of_ == Of::series) {
+    observe_derived();
+    observe_steps();
+  }
   ++samples_;
   before_ = last_;
   before_bytes_ = last_bytes_;
@@ -235,12 +238,26 @@ void Judge::observe_derived() {
   shifting_.observe(last_, *shift, limit(*shift, 1), *shift - distributions_.reference_bytes() >= kLeastShift);
 }
 
+/// What the series does at its large falls, and at its large steps.
+void Judge::observe_steps() {
+  if (!cycling_.has_begun()) cycling_.begin(std::make_unique<CycleJudge>(config_));
+  if (!doubling_.has_begun()) doubling_.begin(std::make_unique<DoublingJudge>(config_));
+  for (Derived* derived : {&cycling_, &doubling_}) {
+    const bool stood = derived->alerts();
+    derived->observe(last_, static_cast<double>(last_bytes_), limit_bytes_, true);
+    if (!stood || derived->alerts()) continue;
+    end_ = AlertEnd::withdrawn;
+    end_reason_ = derived->judge().last_end_reason();
+  }
+}
+
 /// The series' own alert comes before that of a derived series, and so does its own suspicion.
 const Derived* Judge::spokesman() const {
   if (alert_.stands()) return nullptr;
-  if (creeping_.alerts()) return &creeping_;
+  for (const Derived* derived : {&creeping_, &doubling_, &cycling_})
+    if (derived->alerts()) return derived;
   if (suspicion_.stands()) return nullptr;
-  for (const Derived* derived : {&creeping_, &shifting_})
+  for (const Derived* derived : {&creeping_, &doubling_, &cycling_, &shifting_})
     if (derived->suspects()) return derived;
   return nullptr;
 }
@@ -335,12 +352,14 @@ void Judge::restart(bool keep_highs) {
   life_ = last_;
   life_bytes_ = now;
   scales_.restart(keep_highs);
-  if (creeping_.alerts()) {
+  if (creeping_.alerts() || doubling_.alerts() || (!keep_highs && cycling_.alerts())) {
     end_ = AlertEnd::released;
     end_reason_ = kAllReleased;
   }
   creep_.clear();
   creeping_.clear();
+  doubling_.clear();
+  if (!keep_highs) cycling_.clear();
   distributions_.clear();
   shifting_.clear();
   scales_.observe(last_, now);

@@ -11,9 +11,11 @@
 
 #include "core/units.hpp"
 #include "detect/creep.hpp"
+#include "detect/cycles.hpp"
 #include "detect/derived.hpp"
 #include "detect/detector.hpp"
 #include "detect/distributions.hpp"
+#include "detect/doubling.hpp"
 #include "detect/evidence.hpp"
 #include "detect/experience.hpp"
 #include "detect/facts.hpp"
@@ -50,9 +52,12 @@ class Judge final : public Detector {
     began_ = true;
   }
   void set_precedent(const std::optional<Precedent>& precedent) override { precedent_ = precedent; }
-  [[nodiscard]] bool alerting() const override { return alert_.stands() || creeping_.alerts(); }
+  [[nodiscard]] bool alerting() const override {
+    return alert_.stands() || creeping_.alerts() || cycling_.alerts() || doubling_.alerts();
+  }
   [[nodiscard]] bool suspecting() const override {
-    return suspicion_.stands() || creeping_.suspects() || shifting_.suspects();
+    return suspicion_.stands() || creeping_.suspects() || shifting_.suspects() || cycling_.suspects() ||
+           doubling_.suspects();
   }
   bool confirm_at_end() override;
   [[nodiscard]] bool may_be_loading() const override;
@@ -67,6 +72,7 @@ class Judge final : public Detector {
   void on_close(std::uint32_t mask);
   void on_finest();
   void observe_derived();
+  void observe_steps();
   /// The derived series whose finding stands for this one; null: this one's own finding counts.
   [[nodiscard]] const Derived* spokesman() const;
   [[nodiscard]] Finding derived_finding(const Derived& derived) const;
@@ -116,6 +122,8 @@ class Judge final : public Detector {
   Derived creeping_;  ///< of the creep, from when it first became meaningful
   Distributions distributions_;
   Derived shifting_;  ///< of the shift that all quantiles share, in a busy series
+  Derived cycling_;   ///< by what is left after each of its cycles
+  Derived doubling_;  ///< as a pool that doubles
   Jumps jumps_;
   PeriodEstimate period_;
   Timestamp before_{};  ///< time and bytes of the sample before the last

@@ -115,6 +115,7 @@ Finding Judge::derived_finding(const Derived& derived) const {
     if (f.oom_in_s) f.oom_if_growth_continues_s = f.oom_in_s->mid;
     f.oom_in_s.reset();
   }
+  if (&derived == &cycling_ || &derived == &doubling_) return f;
   // It is the same growth, seen beneath the load.
   if (growth_.lives() && f.onset) f.onset = growth_.onset();
   if (&derived == &shifting_) {

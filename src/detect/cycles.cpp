@@ -1,0 +1,207 @@
+#include "detect/cycles.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/format.hpp"
+#include "core/units.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// As a fall of the floor by a fifth begins a new regime.
+constexpr double kSwingShare = 0.2;
+/// The next cycle has begun when so much of the fall is back.
+constexpr double kBackShare = 0.5;
+
+/// Four rises in a row: of five values in any order, one in 120 rises throughout.
+constexpr std::size_t kLeastInRow = 5;
+/// Steps of what is left behind by the same program resemble each other.
+constexpr double kAlikeSteps = 4;
+/// Shorter ones are steps of one work, and what rises over them is the judge's own matter.
+constexpr double kLeastCycle_s = 8 * kSecondsPerMinute;
+/// A load or a warm-up in stages is over by then.
+constexpr double kLeastClimb_s = 30 * kSecondsPerMinute;
+
+/// Work that takes more from one cycle to the next by itself: a sweep of sizes, a curriculum, a morning. It is ruled
+/// out by how often that has been repeated.
+constexpr double kGrowingLoad = 0.8;
+/// However often: what the next cycle will leave is not known before it is over.
+constexpr double kMostProbability = 0.9;
+
+constexpr double kConfirmedLate = 0.83;
+constexpr double kLateLifeShare = 0.25;
+/// A climb is over when no cycle has ended for so many of them, when so many in a row did not go on with it, or when so
+/// much of it was given back.
+constexpr double kPatienceCycles = 3;
+constexpr std::size_t kMostMisses = 2;
+constexpr double kGivenBackShare = 0.5;
+constexpr double kTypicalCycles = 2;  ///< the spread of the rest of its life, as a factor
+
+Climb climb_between(const std::vector<Trough>& t, std::size_t from) {
+  Climb c;
+  c.cycles = t.size() - from;
+  const auto steps = static_cast<double>(c.cycles - 1);
+  c.net_bytes = t.back().bytes - t[from].bytes;
+  c.step_bytes = c.net_bytes / steps;
+  c.cycle_s = seconds_between(t[from].time, t.back().time) / steps;
+  c.onset = t[from].time;
+  return c;
+}
+
+/// The longest suffix in which each is above the one before by steps that resemble each other.
+std::optional<Climb> climb_in_row(const std::vector<Trough>& t, double least_bytes) {
+  std::size_t from = t.size() - 1;
+  double smallest = 0;
+  double largest = 0;
+  while (from > 0) {
+    const double step = t[from].bytes - t[from - 1].bytes;
+    const double low = from + 1 == t.size() ? step : std::min(smallest, step);
+    const double high = std::max(largest, step);
+    if (step < least_bytes || high > kAlikeSteps * low) break;
+    smallest = low;
+    largest = high;
+    --from;
+  }
+  if (t.size() - from < kLeastInRow) return std::nullopt;
+  Climb c = climb_between(t, from);
+  // In any order of n values the rising one has the chance 1/n!; it may begin at each of the cycles.
+  c.chance = static_cast<double>(from + 1) / std::tgamma(static_cast<double>(c.cycles) + 1);
+  c.probability = 1 / (1 + c.chance + kGrowingLoad / static_cast<double>(c.cycles));
+  return c;
+}
+
+}  // namespace
+
+bool Cycles::observe(Timestamp time, double bytes, double least_bytes) {
+  if (!begun_) {
+    begun_ = true;
+    high_bytes_ = low_bytes_ = bytes;
+    low_time_ = time;
+    return false;
+  }
+  if (!falls_) {
+    high_bytes_ = std::max(high_bytes_, bytes);
+    if (bytes >= high_bytes_ - std::max(kSwingShare * high_bytes_, least_bytes)) return false;
+    falls_ = true;
+    low_bytes_ = bytes;
+    low_time_ = time;
+    return false;
+  }
+  if (bytes <= low_bytes_) {
+    low_bytes_ = bytes;
+    low_time_ = time;
+    return false;
+  }
+  if (bytes < low_bytes_ + std::max({kBackShare * (high_bytes_ - low_bytes_), kSwingShare * bytes, least_bytes}))
+    return false;
+  troughs_.push_back({low_time_, low_bytes_, high_bytes_});
+  if (troughs_.size() > kMost) troughs_.erase(troughs_.begin());
+  falls_ = false;
+  high_bytes_ = bytes;
+  return true;
+}
+
+std::optional<Climb> climb_of(const std::vector<Trough>& troughs, double least_bytes) {
+  if (troughs.size() < kLeastInRow) return std::nullopt;
+  const auto lately = troughs.end() - static_cast<std::ptrdiff_t>(kLeastInRow);
+  if (seconds_between(lately->time, troughs.back().time) < kLeastCycle_s * static_cast<double>(kLeastInRow - 1) ||
+      seconds_between(troughs.front().time, troughs.back().time) < kLeastClimb_s)
+    return std::nullopt;
+  auto climb = climb_in_row(troughs, least_bytes);
+  if (!climb || seconds_between(climb->onset, troughs.back().time) < kLeastClimb_s) return std::nullopt;
+  climb->probability = std::min(climb->probability, kMostProbability);
+  return climb;
+}
+
+void CycleJudge::observe(Timestamp time, double used_bytes) {
+  last_ = time;
+  const double least_bytes = config_.min_growth_mb * kMiB;
+  if (cycles_.observe(time, used_bytes, 8 * least_bytes)) decide();
+  if (!suspecting_ || !climb_) return;
+  peak_bytes_ = std::max(peak_bytes_, used_bytes);
+  if (used_bytes < level_bytes_ - kGivenBackShare * climb_->net_bytes)
+    return end("the program released what earlier cycles had left");
+  if (seconds_between(cycles_.troughs().back().time, time) > kPatienceCycles * climb_->cycle_s)
+    return end(
+        fmt::format("no cycle has ended for {}", format_span(seconds_between(cycles_.troughs().back().time, time))));
+}
+
+void CycleJudge::decide() {
+  const std::vector<Trough>& troughs = cycles_.troughs();
+  const auto climb = climb_of(troughs, config_.min_growth_mb * kMiB);
+  if (!climb || climb->probability < config_.confidence_threshold) {
+    if (suspecting_ && ++misses_ > kMostMisses) end("what the cycles leave does not rise any more");
+    return;
+  }
+  climb_ = climb;
+  misses_ = 0;
+  level_bytes_ = troughs.back().bytes;
+  peak_bytes_ = 0;
+  for (std::size_t i = troughs.size() - climb_->cycles + 1; i < troughs.size(); ++i)
+    peak_bytes_ = std::max(peak_bytes_, troughs[i].peak_bytes + climb_->step_bytes);
+  const auto left = cycles_left();
+  // Beyond the horizon it ends no run.
+  if (left && *left * climb_->cycle_s > config_.horizon_days * kSecondsPerDay) {
+    if (suspecting_) end("memory lasts longer than horizon-days");
+    return;
+  }
+  suspecting_ = true;
+  if (!left || climb_->probability < kConfirmedLate) return;
+  const double left_s = *left * climb_->cycle_s;
+  const double life_s = seconds_between(climb_->onset, last_) + left_s;
+  alerting_ |= left_s <= std::max(config_.lead_time_minutes * kSecondsPerMinute, kLateLifeShare * life_s);
+}
+
+void CycleJudge::end(std::string reason) {
+  suspecting_ = alerting_ = false;
+  climb_.reset();
+  end_reason_ = std::move(reason);
+}
+
+/// Cycles after the present one until a peak meets the limit; a part of one counts.
+std::optional<double> CycleJudge::cycles_left() const {
+  if (!limit_bytes_ || !climb_) return std::nullopt;
+  return std::max(0.0, *limit_bytes_ - peak_bytes_) / climb_->step_bytes;
+}
+
+Finding CycleJudge::finding() const {
+  Finding f;
+  f.detector = "judge";
+  f.confidence = kUnknownConfidence;
+  if (!climb_ || !suspecting_) return f;
+  const Climb& c = *climb_;
+  f.confidence = c.probability;
+  f.leak = alerting_;
+  f.stage = alerting_ ? Stage::confirmed : Stage::suspected;
+  f.state = alerting_ ? State::leaking : State::growing;
+  f.pattern = alerting_ ? Pattern::cyclic : Pattern::none;
+  const double rate = c.cycle_s > 0 ? c.step_bytes / c.cycle_s : 0;
+  f.growth_bytes_per_s = {rate / kTypicalCycles, rate, rate * kTypicalCycles};
+  f.onset = c.onset;
+  const auto left = cycles_left();
+  if (left) {
+    // It ends at a peak: no earlier than the next one, and a cycle more or less does not count.
+    const double mid_s = std::max(0.5, *left) * c.cycle_s;
+    if (alerting_)
+      f.oom_in_s = Interval{mid_s / kTypicalCycles, mid_s, mid_s + c.cycle_s * std::max(1.0, *left / kTypicalCycles)};
+    else
+      f.oom_if_growth_continues_s = mid_s;
+  }
+  f.because = fmt::format(
+      "each of the last {} cycles began higher than the one before: {} are left behind by each in the mean, {} in "
+      "{}{}; the "
+      "odds that this is chance: {}",
+      c.cycles, format_bytes(c.step_bytes), format_bytes(c.net_bytes),
+      format_span(seconds_between(c.onset, cycles_.troughs().back().time)),
+      left ? (*left < 1 ? std::string("; the next one does not fit any more")
+                        : fmt::format("; {:.0f} more fit", std::floor(*left)))
+           : std::string(),
+      c.chance > 0.5 ? std::string("even") : fmt::format("1 in {:.0f}", 1 / c.chance));
+  return f;
+}
+
+}  // namespace vramtrack

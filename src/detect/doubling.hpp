@@ -1,0 +1,67 @@
+// Doubling: an allocator that takes from the driver a pool twice as large each time that the last one is used up (JAX
+// and TensorFlow: BFC). Its steps are rare and its pauses double, so that no line through them tells anything; but each
+// step and the pause after it say how fast the pool was used up. Mathematics: docs/detectors/judge.md, section 16.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "detect/detector.hpp"
+
+namespace vramtrack {
+
+/// The steps of a series, as long as each is twice the one before. O(1) a sample, a dozen steps. Pure.
+class DoublingPool {
+ public:
+  struct Step {
+    Timestamp time{};
+    double bytes = 0;
+  };
+
+  /// `limit_bytes`: the last step takes what is left, and is no doubling. Returns whether a step was taken or lost.
+  bool observe(Timestamp time, double bytes, std::optional<double> limit_bytes);
+  /// In order; fewer than kLeastSteps: it is no pool that doubles.
+  [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
+  /// How fast each step but the last was used up, in bytes a second.
+  [[nodiscard]] std::vector<double> rates() const;
+
+  static constexpr std::size_t kLeastSteps = 3;
+
+ private:
+  std::vector<Step> steps_;
+  bool begun_ = false;
+  double last_bytes_ = 0;
+};
+
+/// Judges a series by that: a pool that is used up at one rate, time after time, is filled by something that goes on.
+class DoublingJudge final : public Detector {
+ public:
+  explicit DoublingJudge(const DetectionConfig& config) : config_(config) {}
+
+  void observe(Timestamp time, double used_bytes) override;
+  void set_limit(std::optional<double> limit_bytes) override { limit_bytes_ = limit_bytes; }
+  [[nodiscard]] bool alerting() const override { return alerting_; }
+  [[nodiscard]] bool suspecting() const override { return suspecting_; }
+  [[nodiscard]] Finding finding() const override;
+  [[nodiscard]] std::string last_end_reason() const override { return end_reason_; }
+
+ private:
+  void decide();
+  void end(std::string reason);
+  [[nodiscard]] int doublings_left() const;
+
+  DetectionConfig config_;
+  DoublingPool pool_;
+  std::optional<double> limit_bytes_;
+  double rate_bytes_per_s_ = 0;  ///< the median of the pool's rates
+  double probability_ = 0;
+  Timestamp last_{};
+  double last_bytes_ = 0;
+  bool suspecting_ = false;
+  bool alerting_ = false;
+  std::string end_reason_;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,115 @@
+// What is left after each cycle: runs one after the other, models that are swapped.
+#include "detect/cycles.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "core/units.hpp"
+
+namespace vramtrack {
+namespace {
+
+using testing::HasSubstr;
+
+Timestamp at(double s) {
+  return Timestamp{from_seconds(s)};
+}
+
+std::vector<Trough> troughs(const std::vector<double>& gib, double every_s = 600) {
+  std::vector<Trough> out;
+  for (double level : gib) out.push_back({at(every_s * static_cast<double>(out.size())), level * kGiB, 0});
+  return out;
+}
+
+TEST(Cycles, AreSplitAtLargeFalls) {
+  Cycles cycles;
+  const double least = 0.5 * kGiB;
+  double t = 0;
+  for (const double level : {6.0, 6.0, 14.0, 32.0, 31.0, 10.0, 9.9, 10.2, 18.0, 36.0, 14.0, 26.0})
+    cycles.observe(at(60 * t++), level * kGiB, least);
+  ASSERT_EQ(cycles.troughs().size(), 3U);
+  EXPECT_DOUBLE_EQ(cycles.troughs()[0].bytes, 6 * kGiB);
+  EXPECT_DOUBLE_EQ(cycles.troughs()[1].bytes, 9.9 * kGiB);
+  EXPECT_DOUBLE_EQ(cycles.troughs()[1].peak_bytes, 32 * kGiB);
+  EXPECT_EQ(cycles.troughs()[1].time, at(360));
+  EXPECT_DOUBLE_EQ(cycles.troughs()[2].bytes, 14 * kGiB);
+}
+
+TEST(Cycles, NoiseAndASteadyRiseHaveNone) {
+  Cycles cycles;
+  for (int i = 0; i < 1000; ++i)
+    EXPECT_EQ(cycles.observe(at(i), (10 + 0.01 * i + 0.5 * std::sin(i)) * kGiB, 0.5 * kGiB) && i > 200, false);
+  EXPECT_LE(cycles.troughs().size(), 1U);
+}
+
+TEST(Climb, FiveInARowAreChanceOnceIn120) {
+  const auto climb = climb_of(troughs({6, 10, 14, 18, 22}), 64 * kMiB);
+  ASSERT_TRUE(climb);
+  EXPECT_EQ(climb->cycles, 5U);
+  EXPECT_NEAR(climb->chance, 1.0 / 120, 1e-12);
+  EXPECT_DOUBLE_EQ(climb->step_bytes, 4 * kGiB);
+  EXPECT_DOUBLE_EQ(climb->cycle_s, 600);
+  EXPECT_NEAR(climb->probability, 1 / (1 + 1.0 / 120 + 0.16), 1e-9);
+}
+
+TEST(Climb, ItMayHaveBegunAtAnyOfTheCycles) {
+  const auto climb = climb_of(troughs({9, 7, 8, 6, 10, 14, 18, 22}), 64 * kMiB);
+  ASSERT_TRUE(climb);
+  EXPECT_EQ(climb->cycles, 5U);
+  EXPECT_NEAR(climb->chance, 4.0 / 120, 1e-12);
+}
+
+TEST(Climb, FourStepsThatDifferALotOrOneThatFallsAreNone) {
+  EXPECT_FALSE(climb_of(troughs({6, 10, 14, 18}), 64 * kMiB));
+  EXPECT_FALSE(climb_of(troughs({6, 6.2, 14, 14.3, 22}), 64 * kMiB));
+  EXPECT_FALSE(climb_of(troughs({6, 10, 9, 18, 22}), 64 * kMiB));
+  EXPECT_FALSE(climb_of(troughs({6, 10, 14, 18, 22}, 200), 64 * kMiB)) << "steps of one work";
+}
+
+/// Each run holds 26 GiB more than what the one before left, and leaves 3.9 GiB.
+struct Runs {
+  CycleJudge judge{DetectionConfig{}};
+  double t = 0;
+  void run(double left_gib, double held_gib = 26) {
+    for (int i = 0; i < 2; ++i) sample(left_gib);
+    for (int i = 0; i < 8; ++i) sample(left_gib + held_gib);
+  }
+  void sample(double gib) {
+    judge.observe(at(t), gib * kGiB);
+    t += 60;
+  }
+};
+
+TEST(CycleJudge, RunsThatLeaveMoreEachTimeAreALeakUntilTheNextDoesNotFit) {
+  Runs runs;
+  runs.judge.set_limit(48 * kGiB);
+  for (int i = 0; i < 4; ++i) runs.run(6 + 3.9 * i);
+  EXPECT_FALSE(runs.judge.suspecting());
+  runs.run(6 + 3.9 * 4, 25);
+  ASSERT_TRUE(runs.judge.alerting());
+  const Finding f = runs.judge.finding();
+  EXPECT_EQ(f.pattern, Pattern::cyclic);
+  EXPECT_NEAR(f.growth_bytes_per_s.mid, 3.9 * kGiB / 600, 0.01 * kGiB / 600);
+  ASSERT_TRUE(f.oom_in_s);
+  EXPECT_LE(f.oom_in_s->mid, 600);
+  EXPECT_EQ(f.onset, at(60));
+  EXPECT_THAT(f.because, HasSubstr("each of the last 5 cycles began higher than the one before"));
+  EXPECT_THAT(f.because, HasSubstr("the next one does not fit any more; the odds that this is chance: 1 in 120"));
+  runs.run(6);
+  EXPECT_FALSE(runs.judge.suspecting()) << "given back";
+  EXPECT_EQ(runs.judge.last_end_reason(), "the program released what earlier cycles had left");
+}
+
+TEST(CycleJudge, WithMuchLeftItIsSuspected) {
+  Runs runs;
+  runs.judge.set_limit(192 * kGiB);
+  for (int i = 0; i < 6; ++i) runs.run(6 + 1.0 * i);
+  EXPECT_TRUE(runs.judge.suspecting());
+  EXPECT_FALSE(runs.judge.alerting());
+  EXPECT_EQ(runs.judge.finding().stage, Stage::suspected);
+  EXPECT_FALSE(runs.judge.finding().oom_in_s);
+}
+
+}  // namespace
+}  // namespace vramtrack
