@@ -223,7 +223,7 @@ Status LogFile::read_some() {
     if (text_->lines != nullptr && !text_->lines->bytes().warning().empty())
       rows_->warn(text_->lines->bytes().warning());
     ended_ = ++part_ == parts_.size();
-    if (ended_) rows_->warn_of_withheld_memory();
+    if (ended_) rows_->warn_of_missing_memory();
     if (!ended_)
       if (auto ok = begin_part(); !ok) return ok;
   }

@@ -9,6 +9,7 @@
 #include "core/framework.hpp"
 #include "core/option.hpp"
 #include "explain/reader.hpp"
+#include "source/log/lost_message.hpp"
 #include "source/log/oom_message.hpp"
 #include "source/log/text.hpp"
 
@@ -181,7 +182,17 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
   return processes_.size() - 1;
 }
 
-void LogRows::warn_of_withheld_memory() {
+void LogRows::no_reading(std::size_t device, std::string_view cell) {
+  const CellError error = cell_error(cell);
+  if (error == CellError::none) return;
+  if (unread_++ == 0) first_unread_ = fmt::format("{}:{}: '{}'", file_, line, logtext::excerpt(cell, kQuoted));
+  if (error == CellError::gpu_lost && newest_ != kNever) end_readings({devices_[device].id}, cell);
+}
+
+void LogRows::warn_of_missing_memory() {
+  if (unread_ > 0)
+    warn(fmt::format("{} row{} not read, because {} an error in place of the used memory; the first: {}", unread_,
+                     unread_ == 1 ? " was" : "s were", unread_ == 1 ? "it has" : "they have", first_unread_));
   const auto withheld =
       std::count_if(processes_.begin(), processes_.end(), [](const Process& p) { return !p.has_series; });
   if (withheld == 0) return;
@@ -280,9 +291,13 @@ void LogRows::device_lost(std::string_view message) {
     whose.push_back(known);
   if (whose.empty())
     for (const Device& device : devices_) whose.push_back(device.id);
+  end_readings(std::move(whose), message);
+}
+
+void LogRows::end_readings(std::vector<std::string> devices, std::string_view message) {
   std::string text = fmt::format("{}:{}: readings stopped because a GPU was lost: {}", file_, line,
                                  logtext::excerpt(logtext::trim(message), kQuoted));
-  for (std::string& id : whose) {
+  for (std::string& id : devices) {
     if (std::find(lost_.begin(), lost_.end(), id) != lost_.end()) continue;
     Event event;
     event.time = newest_ + Duration{1};  // as above
