@@ -51,6 +51,17 @@ AuditEntry entry_of(const Order& order, const char* event, const RunnerOptions& 
   return e;
 }
 
+/// "policy evict (dry run): cordon: begin: ...; pid 4242 on GPU 0". What no policy caused is about policies as such,
+/// and what is only said is its own text.
+std::string entry_words(const AuditEntry& entry) {
+  std::string what = entry.action;
+  for (const std::string& part : {entry.event == "say" ? std::string() : entry.event, entry.text})
+    if (!part.empty()) what += (what.empty() ? "" : ": ") + part;
+  const std::string subject = subject_words(entry.subject);
+  return fmt::format("{}{}: {}{}{}", entry.policy.empty() ? "policies" : "policy " + entry.policy,
+                     entry.dry_run ? " (dry run)" : "", what, subject.empty() ? "" : "; ", subject);
+}
+
 std::string phase_word(Climb::Phase phase) {
   switch (phase) {
     case Climb::Phase::climbing:
@@ -132,9 +143,7 @@ struct Runner::Core {
     Status written = journal.append(entry, synced);
     if (options.written) options.written(entry, written.has_value());
     const std::scoped_lock lock(mutex);
-    message(fmt::format("policy {}{}: {}{}; {}", entry.policy, entry.dry_run ? " (dry run)" : "",
-                        entry.action.empty() ? entry.event : entry.action + ": " + entry.event,
-                        entry.text.empty() ? "" : ": " + entry.text, subject_words(entry.subject)));
+    message(entry_words(entry));
     if (!written) message("the audit record cannot be written, so nothing is done: " + written.error().message);
     recent.push_back(std::move(entry));
     if (recent.size() > kMostRecent) recent.pop_front();

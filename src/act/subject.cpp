@@ -96,6 +96,7 @@ std::string subject_key(const Subject& subject) {
 }
 
 std::string subject_words(const Subject& subject) {
+  if (subject.process.pid == 0 && !subject.device_index && subject.device_id.empty()) return printable(subject.node);
   const std::string where = subject.node.empty() ? std::string() : " on " + printable(subject.node);
   if (subject.process.pid == 0)
     return (subject.device_index ? fmt::format("GPU {}", *subject.device_index)

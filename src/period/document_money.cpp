@@ -69,15 +69,18 @@ std::string usd_or_unknown(const LostWork& lost) {
   return lost.usd ? usd(*lost.usd) : "not known";
 }
 
+bool lists_processes(const PeriodReport& report) {
+  return std::any_of(report.series.begin(), report.series.end(),
+                     [](const PeriodSeries& s) { return s.view.key.pid != 0; });
+}
+
 /// Why the amount of work is not known.
 std::string unknown_words(const PeriodReport& report, std::string_view work) {
   if (scale().counts_steps())
     return fmt::format(
         "the log counts {3} and has no clock, so the {1} is unknown; pass {2} with the time that one {0} takes",
         scale().step, work, name_of(Option::interval), plural(scale().step));
-  const bool processes = std::any_of(report.series.begin(), report.series.end(),
-                                     [](const PeriodSeries& s) { return s.view.key.pid != 0; });
-  if (processes) return fmt::format("no visible process grows, so the {} is unknown", work);
+  if (lists_processes(report)) return fmt::format("no visible process grows, so the {} is unknown", work);
   return fmt::format("processes were not recorded, so the {} is unknown{}", work,
                      report.is_log ? "; add a log of processes" : "");
 }
@@ -167,11 +170,11 @@ void idle_section(const PeriodReport& report, std::vector<Block>& blocks) {
                           usd(money.idle_share_h * *money.usd_per_gpu_hour));
     note += ' ';
   }
-  if (!processes) note += "Processes were not recorded, so memory that no process holds cannot be found. ";
+  if (!processes)
+    note += fmt::format("{} not recorded, so memory that no process holds cannot be found. ",
+                        lists_processes(report) ? "The memory of whole GPUs was" : "Processes were");
   if (!utilisation)
-    note += report.is_log
-                ? "Utilisation is not read from logs, so processes that hold memory without computing cannot be found. "
-                : "Utilisation was not recorded, so processes that hold memory without computing cannot be found. ";
+    note += "Utilisation was not recorded, so processes that hold memory without computing cannot be found. ";
   note.pop_back();
   blocks.emplace_back(Paragraph{std::move(note)});
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/printable.hpp"
 #include "core/scale.hpp"
@@ -119,20 +120,26 @@ json history_json(const PeriodReport& report, const PeriodSeries& s) {
   return out;
 }
 
-/// The line of docs/formats/analysis.md, so that a series has the same content in every output.
-json series_json(const PeriodReport& report, const PeriodSeries& s, const Told& told, bool charted) {
+/// The lines of docs/formats/analysis.md, so that a series has the same content in every output, and a device and its
+/// processes are concluded together.
+std::vector<json> analysis_lines(const PeriodReport& report) {
   View view;
   view.clock_is_relative = report.clock_is_relative;
-  view.series.push_back(s.view);
-  SeriesView& one = view.series.front();
-  one.alerts.clear();
-  for (const PeriodAlert& a : s.alerts) one.alerts.push_back(a.alert);
-  // Seconds are counted from the report's first sample, not from the series'.
-  SeriesView origin;
-  origin.first = report.first;
-  view.series.push_back(origin);
-  const std::string lines = find_report("json")->render(view, {});
-  json out = json::parse(lines.substr(0, lines.find('\n')), nullptr, false);
+  // Seconds are counted from the report's first sample, not from the series'. Devices come first in a View.
+  view.series.emplace_back().first = report.first;
+  for (const PeriodSeries& s : report.series) {
+    SeriesView& one = view.series.emplace_back(s.view);
+    one.alerts.clear();
+    for (const PeriodAlert& a : s.alerts) one.alerts.push_back(a.alert);
+  }
+  std::vector<json> out;
+  std::istringstream lines(find_report("json")->render(view, {}));
+  for (std::string line; std::getline(lines, line);) out.push_back(json::parse(line, nullptr, false));
+  out.erase(out.begin());
+  return out;
+}
+
+json series_json(const PeriodReport& report, const PeriodSeries& s, json out, const Told& told, bool charted) {
   for (const char* common : {"schema", "files", "skipped_lines", "warnings"}) out.erase(common);
   if (!s.has_verdict) out["verdict"] = nullptr;
   out["told"] = s.has_verdict ? told_json(told) : json(nullptr);
@@ -164,8 +171,9 @@ std::string report_json(const PeriodReport& report) {
   out["series"] = json::array();
   const std::vector<bool> charted = charted_series(report);
   const std::vector<Told> told = told_series(report);
+  std::vector<json> lines = analysis_lines(report);
   for (std::size_t i = 0; i < report.series.size(); ++i)
-    out["series"].push_back(series_json(report, report.series[i], told[i], charted[i]));
+    out["series"].push_back(series_json(report, report.series[i], std::move(lines[i]), told[i], charted[i]));
   out["events"] = json::array();
   for (const Notice& n : report.notices)
     out["events"].push_back(

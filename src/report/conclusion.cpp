@@ -24,6 +24,31 @@ Verdict verdict_of_run(const SeriesView& series, const Alert& alert) {
   return out;
 }
 
+/// Whether `process` explains the growth of its device.
+bool explains(const SeriesView& process, const SeriesView& device) {
+  const auto& suspect = device.verdict.suspect;
+  return suspect && suspect->pid != 0 && suspect->pid == process.key.pid &&
+         suspect->pid_start_ticks == process.key.pid_start_ticks && device_key(device.key) == device_key(process.key);
+}
+
+/// The first onset that a series of the same growth names; `onset` is that of `series`.
+Timestamp first_onset(const View& view, const SeriesView& series, Timestamp onset) {
+  if (is_of_ended_run(series) || (series.key.pid != 0 && series.verdict.end)) {
+    for (const SeriesView* s : same_end(series, view))
+      if (s->verdict.end->onset) onset = std::min(onset, *s->verdict.end->onset);
+    return onset;
+  }
+  const bool is_device = series.key.pid == 0;
+  if (is_device && !series.verdict.suspect) return onset;
+  for (const SeriesView& s : view.series) {
+    if (!is_device && s.key.pid != 0) break;  // devices come first in a View
+    if (is_device ? s.key.pid == 0 || !explains(s, series) : !explains(series, s)) continue;
+    const Finding& f = s.verdict.finding;
+    if (grows(f) && f.onset) onset = std::min(onset, *f.onset);
+  }
+  return onset;
+}
+
 }  // namespace
 
 bool shows_leak(const Alert& alert) {
@@ -41,18 +66,45 @@ const Alert* leak_at_end(const SeriesView& series) {
   return nullptr;
 }
 
-Conclusion::Conclusion(const SeriesView& series)
-    : series_(series),
-      leaked_(std::any_of(series.alerts.begin(), series.alerts.end(), shows_leak) ||
-              std::any_of(series.suspicions.begin(), series.suspicions.end(), shows_leak)) {
-  const Finding& f = series.verdict.finding;
-  if (f.leak || f.state != State::too_short) return;
-  if (const Alert* leak = leak_at_end(series)) of_run_ = verdict_of_run(series, *leak);
+std::vector<const SeriesView*> same_end(const SeriesView& series, const View& view) {
+  std::vector<const SeriesView*> out = {&series};
+  const End& end = *series.verdict.end;
+  if (end.pid == 0) return out;
+  // Devices come first in a View.
+  const auto processes =
+      std::partition_point(view.series.begin(), view.series.end(), [](const SeriesView& s) { return s.key.pid == 0; });
+  const auto last = series.key.pid == 0 ? view.series.end() : processes;
+  for (auto other = series.key.pid == 0 ? processes : view.series.begin(); other != last; ++other) {
+    const auto& its = other->verdict.end;
+    if (its && its->pid == end.pid && its->pid_start_ticks == end.pid_start_ticks &&
+        device_key(other->key) == device_key(series.key))
+      out.push_back(&*other);
+  }
+  return out;
+}
+
+bool is_of_ended_run(const SeriesView& series) {
+  return !grows(series.verdict.finding) && leak_at_end(series) != nullptr;
+}
+
+Conclusion::Conclusion(const View& view, const SeriesView& series)
+    : series_(series), is_of_ended_run_(vramtrack::is_of_ended_run(series)) {
+  if (is_of_ended_run_) own_ = verdict_of_run(series, *leak_at_end(series));
+  const auto onset = finding().onset;
+  if (!onset) return;
+  const Timestamp first = first_onset(view, series, *onset);
+  if (first == *onset) return;
+  if (!own_) own_ = series.verdict;
+  own_->finding.onset = first;
+}
+
+bool has_leaked(const SeriesView& series) {
+  return std::any_of(series.alerts.begin(), series.alerts.end(), shows_leak) ||
+         std::any_of(series.suspicions.begin(), series.suspicions.end(), shows_leak);
 }
 
 bool has_leaked(const View& view) {
-  return std::any_of(view.series.begin(), view.series.end(),
-                     [](const SeriesView& s) { return Conclusion(s).leaked(); });
+  return std::any_of(view.series.begin(), view.series.end(), [](const SeriesView& s) { return has_leaked(s); });
 }
 
 }  // namespace vramtrack

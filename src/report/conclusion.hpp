@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "core/view.hpp"
 
@@ -21,23 +22,31 @@ const Alert* leak_at_end(const SeriesView& series);
 /// Refers to its series, which must outlive it.
 class Conclusion {
  public:
-  explicit Conclusion(const SeriesView& series);
+  /// `series` is part of `view`. O(series of the view) for one that grows or has leaked.
+  Conclusion(const View& view, const SeriesView& series);
 
-  /// What is said of the series. While nothing is known of what came after a run that leaked until its end, that is the
-  /// verdict of the run: as its alert found it, with the growth at its end. Else that of the present.
-  [[nodiscard]] const Verdict& verdict() const { return of_run_ ? *of_run_ : series_.verdict; }
+  /// What is said of the series. After a run that leaked until its end, and until something grows again, that is the
+  /// verdict of the run: as its alert found it, with the growth at its end; what came after is another fact. Else that
+  /// of the present. A device and the process that explains its growth name one onset, the earlier one.
+  [[nodiscard]] const Verdict& verdict() const { return own_ ? *own_ : series_.verdict; }
   [[nodiscard]] const Finding& finding() const { return verdict().finding; }
   /// verdict() is that of a run that has ended.
-  [[nodiscard]] bool is_of_ended_run() const { return of_run_.has_value(); }
-  /// The series was told as a leak, and that was not withdrawn.
-  [[nodiscard]] bool leaked() const { return leaked_; }
+  [[nodiscard]] bool is_of_ended_run() const { return is_of_ended_run_; }
 
  private:
   const SeriesView& series_;
-  bool leaked_ = false;
-  std::optional<Verdict> of_run_;
+  bool is_of_ended_run_ = false;
+  std::optional<Verdict> own_;  ///< where it differs from the series' own
 };
 
+/// Whether `series` is at rest after a run that leaked until its end, so that what is concluded is about that run.
+bool is_of_ended_run(const SeriesView& series);
+
+/// The series of the device and of the process that show the same end as `series`, which has ended; with itself.
+std::vector<const SeriesView*> same_end(const SeriesView& series, const View& view);
+
+/// Whether a leak of the series was reported and not withdrawn, at any time of the recording.
+bool has_leaked(const SeriesView& series);
 /// Whether any series has leaked: exit status 1.
 bool has_leaked(const View& view);
 

@@ -63,8 +63,8 @@ std::string render(const View& view, const ReportStyle&) {
     row["duration_s"] = s.first && s.last ? seconds(seconds_between(*s.first, *s.last)) : 0.0;
     row["interval_s"] = seconds(s.interval_s);
     if (s.paused && s.last) row["lost_at"] = clock.date(s.last);
-    const Conclusion conclusion(s);
-    row["leaked"] = conclusion.leaked();
+    const Conclusion conclusion(view, s);
+    row["leaked"] = has_leaked(s);
     row["verdict"] = fields::verdict_line(conclusion, clock);
     row["told"] = told_json(tell(view, s));
     if (s.stall) row["stall"] = fields::stall_line(*s.stall, clock);
@@ -93,7 +93,7 @@ std::string alert_json(const View& view, const SeriesView& series, const Alert& 
   row["because"] = news == AlertNews::raised      ? alert.finding.because
                    : news == AlertNews::escalated ? series.verdict.finding.because
                                                   : alert.end_reason;
-  row["verdict"] = fields::verdict_line(Conclusion(series), clock);
+  row["verdict"] = fields::verdict_line(Conclusion(view, series), clock);
   row["told"] = told_json(tell(view, series));
   return dump(fields::line_in_scale(std::move(row)));
 }

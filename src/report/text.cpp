@@ -51,12 +51,12 @@ bool worth_details(const SeriesView& s) {
          !s.explain.empty();
 }
 
-std::string headline(const SeriesView& s, const Told& told, const ReportStyle& style) {
+std::string headline(const View& view, const SeriesView& s, const Told& told, const ReportStyle& style) {
   std::string out = fmt::format("{}: {}{}", title(s), toned(told.verdict, told.tone, style),
                                 told.headline.substr(told.verdict.size()));
   if (!told.growth.empty())
     out += fmt::format(", {}, R² {}, probability of a leak {}", told.growth,
-                       format_r_squared(Conclusion(s).finding().r_squared), told.probability);
+                       format_r_squared(Conclusion(view, s).finding().r_squared), told.probability);
   if (!told.forecast.empty()) out += ", " + told.forecast;
   return out + '\n';
 }
@@ -192,8 +192,8 @@ void explain_key(std::string& out, const View& view) {
 /// "0 of 98 leak", if there are too many to read each.
 void summary(std::string& out, const View& view) {
   if (view.series.size() > kMaxBriefLines) {
-    const auto leaks = std::count_if(view.series.begin(), view.series.end(),
-                                     [](const SeriesView& s) { return Conclusion(s).leaked(); });
+    const auto leaks =
+        std::count_if(view.series.begin(), view.series.end(), [](const SeriesView& s) { return has_leaked(s); });
     out += fmt::format("{} of {} leak{}\n", leaks, view.series.size(), leaks == 1 ? "s" : "");
   }
 }
@@ -210,7 +210,7 @@ std::string render(const View& view, const ReportStyle& style) {
     if (!full && (is_rest(s) || ++brief > kMaxBriefLines)) continue;
     if (full && (shown_before || !view.files.empty())) out += '\n';
     const Told told = tell(view, s);
-    out += headline(s, told, style);
+    out += headline(view, s, told, style);
     if (full) details(out, s, told, elsewhere, view);
     shown_before = true;
   }

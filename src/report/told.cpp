@@ -40,11 +40,17 @@ std::string_view past_words(const SeriesView& s) {
   return leak_at_end(s) != nullptr ? end.leaked : end.verdict;
 }
 
+/// What came after the run that `past` is about, beside the figures of that run or before its own.
+std::string with_present(std::string_view past, const SeriesView& s) {
+  const Finding& f = s.verdict.finding;
+  if (!is_device(s) || f.state == State::too_short) return std::string(past);
+  return is_of_ended_run(s) ? fmt::format("{} (since then: {})", past, state_words(f))
+                            : fmt::format("{}; now {}", past, state_words(f));
+}
+
 std::string verdict_words(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
-  if (const std::string_view past = past_words(s); !past.empty())
-    return !is_device(s) || f.state == State::too_short ? std::string(past)
-                                                        : fmt::format("{}; now {}", past, state_words(f));
+  if (const std::string_view past = past_words(s); !past.empty()) return with_present(past, s);
   if (f.leak) return fmt::format("LEAK ({})", pattern_words(f.pattern));
   return f.stage == Stage::suspected ? "suspected leak, not confirmed" : state_words(f);
 }
@@ -99,25 +105,6 @@ std::string forecast_words(const Finding& f) {
   if (f.oom_in_s) return format_oom(*f.oom_in_s);
   if (!f.oom_if_growth_continues_s) return {};
   return "full in " + format_duration(*f.oom_if_growth_continues_s) + " at this rate";
-}
-
-/// The device and the process that show the same end; `series` is one of them. O(devices) for a process, because a View
-/// may have tens of thousands of processes.
-std::vector<const SeriesView*> same_end(const SeriesView& series, const View& view) {
-  std::vector<const SeriesView*> out = {&series};
-  const End& end = *series.verdict.end;
-  if (end.pid == 0) return out;
-  // Devices come first in a View.
-  const auto processes =
-      std::partition_point(view.series.begin(), view.series.end(), [](const SeriesView& s) { return s.key.pid == 0; });
-  const auto last = is_device(series) ? view.series.end() : processes;
-  for (auto other = is_device(series) ? processes : view.series.begin(); other != last; ++other) {
-    const auto& its = other->verdict.end;
-    if (its && its->pid == end.pid && its->pid_start_ticks == end.pid_start_ticks &&
-        device_key(other->key) == device_key(series.key))
-      out.push_back(&*other);
-  }
-  return out;
 }
 
 std::string end_story(const SeriesView& series, const View& view, const MaySeeCommand& may_see) {
@@ -243,7 +230,7 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
     return v.advice.empty() ? step : step + "; try: " + printable(v.advice.front());
   }
   if (f.stage == Stage::suspected)
-    return origin == Origin::watch ? "keep watching: it is told as a leak as soon as that is certain enough"
+    return origin == Origin::watch ? "keep watching: it is reported as a leak as soon as that is certain enough"
                                    : "record for longer: the recording ended before the suspicion could be confirmed";
   const std::string_view wait = origin == Origin::watch ? "keep watching" : "record for longer";
   if (f.state == State::growing) return fmt::format("{}: it is too early to tell whether this is a leak", wait);
@@ -261,8 +248,8 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
 
 /// What a finding explains: the verdict; of a device whose run has ended, what came after; of a process that ended
 /// without a leak, what came before.
-std::string_view label_of_reason(const SeriesView& s, const Conclusion& conclusion) {
-  if (past_words(s).empty() || conclusion.is_of_ended_run()) return "because";
+std::string_view label_of_reason(const SeriesView& s) {
+  if (past_words(s).empty()) return "because";
   if (is_device(s)) return "now";
   return leak_at_end(s) != nullptr ? "because" : "until then";
 }
@@ -271,6 +258,7 @@ std::string_view label_of_reason(const SeriesView& s, const Conclusion& conclusi
 std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusion& conclusion, const Told& told) {
   const Verdict& v = conclusion.verdict();
   const Finding& f = v.finding;
+  const Finding& now = s.verdict.finding;
   std::vector<Fact> out;
   const auto add = [&out](std::string_view label, const std::string& text) {
     if (!text.empty()) out.push_back({std::string(label), printable(text)});
@@ -278,12 +266,14 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
   if (s.paused && s.last)
     add("lost", fmt::format("readings stopped after {}, because the GPU was lost",
                             format_moment(*s.last, view.clock_is_relative)));
-  const std::string_view label = label_of_reason(s, conclusion);
   const auto add_reason = [&](std::string_view of, const Finding& finding) {
     if (!finding.because.empty()) add(of, fmt::format("{} ({})", finding.because, finding.detector));
   };
-  if (const Alert* leak = leak_at_end(s); leak != nullptr && label != "because") add_reason("because", leak->finding);
-  add_reason(label, f);
+  if (const Alert* leak = leak_at_end(s); leak != nullptr && (is_device(s) || conclusion.is_of_ended_run()))
+    add_reason("because", leak->finding);
+  // Of too few samples after the end nothing is said.
+  if (!conclusion.is_of_ended_run() || (is_device(s) && now.state != State::too_short))
+    add_reason(label_of_reason(s), now);
   if (!s.paging.empty()) add("no alert", s.paging);
   if (s.stall) {
     add("progress", told.stall);
@@ -420,7 +410,7 @@ Told tell(const View& view, const SeriesView& s, const Audience& audience) {
   out.word = word_of(s, view.time);
   out.word_tone = out.word == "stalled" ? out.stall_tone : out.tone;
   if (f.leak) out.severity = severity_words(v.severity);
-  const Conclusion conclusion(s);
+  const Conclusion conclusion(view, s);
   const Finding& concluded = conclusion.finding();
   if (concluded.pattern != Pattern::none) out.pattern = pattern_words(concluded.pattern);
   if (concluded.state != State::too_short) {

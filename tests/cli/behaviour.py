@@ -136,8 +136,8 @@ class CrashLog(CliTest):
                         self.assertNotIn(wrong, device.replace("predicted then: out of memory in 0", ""))
                     lines = lines_of(self.run_ok("analyze", "--timezone", "UTC", "--format", "json", *logs, exit_code=1).stdout)
                     verdict = lines[0]["verdict"]
-                    # The run's verdict, until enough is known of what came after.
-                    self.assertEqual(verdict["leak"], readings_after < 20)
+                    # The run's verdict, however long the GPU has rested since.
+                    self.assertTrue(verdict["leak"])
                     self.assertTrue(lines[0]["leaked"])
                     self.assertEqual((verdict["end"]["how"], verdict["end"]["pid"]), ("out_of_memory", pid))
                     self.assertEqual(verdict["end"]["used_bytes"] // 2**20, 24570)

@@ -72,6 +72,7 @@ class OneConclusion(unittest.TestCase):
                 for text in texts:
                     self.assertIn(row["told"]["headline"], text.stdout.decode(), text.args)
             self.check_sentences(row)
+        self.check_onsets(rows)
         for text in texts:
             self.check_text(text.stdout.decode())
         self.check_sampling(rows, texts[0].stdout.decode())
@@ -90,6 +91,9 @@ class OneConclusion(unittest.TestCase):
         if told["verdict"].startswith("LEAKED"):
             self.assertTrue(row["leaked"], told)
             if "; now " not in told["verdict"]:
+                self.assertGreater(verdict["growth_bytes_per_s"]["mid"], 0, verdict)
+                if verdict["onset"]:  # a date, and not the time since the start of a simulation
+                    self.assertEqual(facts["since"][:19], verdict["onset"][:19])
                 self.assertTrue(verdict["leak"] and verdict["state"] == "leaking" and verdict["confidence"] > 0.5, verdict)
         if verdict["leak"]:
             self.assertTrue(row["leaked"], verdict)
@@ -112,13 +116,22 @@ class OneConclusion(unittest.TestCase):
         elif re.match("ran out|ended", told["verdict"]):
             self.assertNotIn("because", facts)
         if row["series"]["metric"] == "device_used":
-            self.assertEqual("now" in facts, "; now " in told["verdict"] or
+            self.assertEqual("now" in facts, "; now " in told["verdict"] or "(since then: " in told["verdict"] or
                              (re.match("ran out|ended", told["verdict"]) is not None), told)
         command = (verdict["suspect"] or {}).get("command") or row["series"]["command"] or ""
         if any(server in command.lower() for server in SERVERS):
             self.assertNotIn("checkpoint", told.get("next", ""))
         if told.get("next", "").startswith("let pid"):
             self.assertTrue(verdict["leak"], told)
+
+    def check_onsets(self, rows):
+        """A device and the process that explains its growth, or that ended with it, name one onset."""
+        for device in (row for row in rows if row["series"]["pid"] is None and row["verdict"]["leak"]):
+            whose = device["verdict"]["suspect"] or device["verdict"]["end"] or {}
+            for row in rows:
+                if (row["series"]["pid"] and row["series"]["pid"] == whose.get("pid") and row["verdict"]["leak"] and
+                        row["series"]["device"] == device["series"]["device"]):
+                    self.assertEqual(row["verdict"]["onset"], device["verdict"]["onset"])
 
     def check_text(self, text):
         for line in text.splitlines():
@@ -154,11 +167,26 @@ class OneConclusion(unittest.TestCase):
             self.check_sentences(row)
         self.check_text(self.box.run("simulate", str(name)).stdout.decode())
         has_processes = (self.box.work / "apps.csv").read_text().count("\n") > 1
-        self.run_all(["gpu.csv", "apps.csv"] if has_processes else ["gpu.csv"])
+        rows = self.run_all(["gpu.csv", "apps.csv"] if has_processes else ["gpu.csv"])
+        if len(rows) == 2 and rows[0]["told"]["verdict"].startswith("LEAKED"):
+            self.check_that_rest_changes_nothing(rows[0])
         for row in last.values():
             if row["leaked"]:
                 return "leaked"
         return ""
+
+    def check_that_rest_changes_nothing(self, ended):
+        """The GPU at rest for an hour after its only run has leaked: what is concluded is about the run."""
+        lines = (self.box.work / "gpu.csv").read_text().splitlines()
+        idle = min(lines[1:], key=lambda line: int(re.search(r"(\d+) MiB", line)[1]))
+        last = datetime.datetime.strptime(lines[-1][:19], "%Y/%m/%d %H:%M:%S")
+        for at in range(5, 3600, 5):
+            lines.append(f"{last + datetime.timedelta(seconds=at):%Y/%m/%d %H:%M:%S}.000{idle[23:]}")
+        self.box.write("gpu.csv", "\n".join(lines) + "\n")
+        rested = self.run_all(["gpu.csv", "apps.csv"])[0]
+        self.assertEqual(rested["told"]["verdict"], ended["told"]["verdict"] + " (since then: steady)")
+        for field in ("leak", "state", "confidence", "growth_bytes_per_s", "onset", "because"):
+            self.assertEqual(rested["verdict"][field], ended["verdict"][field], field)
 
     def test_scenarios_that_are_built_in(self):
         listed = self.box.run("simulate", "--list").stdout.decode().splitlines()

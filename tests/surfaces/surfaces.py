@@ -30,7 +30,7 @@ EXPECTED = {
     "steady": ("steady", "ok"),
     "growing": ("growing, not yet decidable", "notice"),
     "leaking": ("LEAK (gradual leak)", "critical"),
-    "ended by out-of-memory, steady now": ("LEAKED until memory ran out; now steady", "warning"),
+    "ended by out-of-memory, steady now": ("LEAKED until memory ran out (since then: steady)", "warning"),
     "ended and growing again": ("LEAKED until memory ran out; now growing, not yet decidable", "warning"),
     "process ended": ("steady", "ok"),
 }

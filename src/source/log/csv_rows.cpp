@@ -157,7 +157,10 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
   if (has_used && !plan_.percent && is_above(row.used_bytes, e->total_bytes)) return "used memory above the total";
   const bool has_bytes = has_used && plan_.metric == Metric::device_used;
   if (plan_.pid >= 0 && !follow_process(*e, time, has_bytes, rows)) return "no readable pid";
-  if (has_used) rows.add(time, e->series, row.used_bytes);
+  if (has_used)
+    rows.add(time, e->series, row.used_bytes);
+  else if (plan_.used >= 0)
+    rows.no_reading(e->device, field(plan_.used));
   if (!e->further.empty()) add_further(time, *e, plan_.further, rows);
   return nullptr;
 }

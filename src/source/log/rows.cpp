@@ -10,6 +10,7 @@
 #include "core/framework.hpp"
 #include "core/option.hpp"
 #include "explain/reader.hpp"
+#include "source/log/lost_message.hpp"
 #include "source/log/oom_message.hpp"
 #include "source/log/text.hpp"
 
@@ -182,6 +183,13 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
   return processes_.size() - 1;
 }
 
+void LogRows::no_reading(std::size_t device, std::string_view cell) {
+  const CellError error = cell_error(cell);
+  if (error == CellError::none) return;
+  if (unread_++ == 0) first_unread_ = fmt::format("{}:{}: '{}'", file_, line, logtext::excerpt(cell, kQuoted));
+  if (error == CellError::gpu_lost && newest_ != kNever) end_readings({devices_[device].id}, cell);
+}
+
 void LogRows::exceeds_capacity(SeriesId series, std::uint64_t bytes) {
   for (Device& d : devices_)
     if (d.used == series && d.total_bytes == 0) d.over_bytes = std::max(d.over_bytes, bytes);
@@ -193,6 +201,9 @@ void LogRows::warn_at_end() {
       warn(fmt::format("{}{}: up to {} are in use, more than the {} that {} says; give the memory of the whole GPU",
                        d.id.starts_with("GPU") ? "" : "GPU ", d.id, format_bytes(static_cast<double>(d.over_bytes)),
                        format_bytes(static_cast<double>(*default_capacity_)), name_of(Option::capacity)));
+  if (unread_ > 0)
+    warn(fmt::format("{} row{} not read, because {} an error in place of the used memory; the first: {}", unread_,
+                     unread_ == 1 ? " was" : "s were", unread_ == 1 ? "it has" : "they have", first_unread_));
   const auto withheld =
       std::count_if(processes_.begin(), processes_.end(), [](const Process& p) { return !p.has_series; });
   if (withheld == 0) return;
@@ -291,9 +302,13 @@ void LogRows::device_lost(std::string_view message) {
     whose.push_back(known);
   if (whose.empty())
     for (const Device& device : devices_) whose.push_back(device.id);
+  end_readings(std::move(whose), message);
+}
+
+void LogRows::end_readings(std::vector<std::string> devices, std::string_view message) {
   std::string text = fmt::format("{}:{}: readings stopped because a GPU was lost: {}", file_, line,
                                  logtext::excerpt(logtext::trim(message), kQuoted));
-  for (std::string& id : whose) {
+  for (std::string& id : devices) {
     if (std::find(lost_.begin(), lost_.end(), id) != lost_.end()) continue;
     Event event;
     event.time = newest_ + Duration{1};  // as above

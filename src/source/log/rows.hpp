@@ -81,6 +81,9 @@ class LogRows {
   /// It says that a GPU was lost: an event for that GPU, or for each of the log if it does not say which, since no
   /// readings follow. A later sample of a GPU says that it is back.
   void device_lost(std::string_view message);
+  /// The row being read has this in place of the used memory of `device`: counted if it is an error (cell_error), and
+  /// an event as above if it says that the GPU was lost.
+  void no_reading(std::size_t device, std::string_view cell);
 
   // --- samples ---
   void add(Timestamp time, SeriesId series, std::uint64_t bytes) {
@@ -139,8 +142,8 @@ class LogRows {
     if (refusal_.empty()) refusal_ = std::move(reason);
   }
 
-  /// The log has ended: says how many processes it lists without their memory, and on which devices more was used than
-  /// the capacity that was given for them.
+  /// The log has ended: says how many processes it lists without their memory, how many rows have an error in its
+  /// place, and on which devices more was used than the capacity that was given for them.
   void warn_at_end();
 
   // --- order of time ---
@@ -187,6 +190,7 @@ class LogRows {
   };
 
   void resume(Timestamp time, SeriesId series);
+  void end_readings(std::vector<std::string> devices, std::string_view message);
   [[nodiscard]] std::string device_of_message(std::string_view message) const;
   void set_total(Timestamp time, std::size_t device, std::uint64_t bytes);
   [[nodiscard]] bool has_samples(std::size_t device) const;
@@ -221,6 +225,8 @@ class LogRows {
   std::uint64_t steps_back_ = 0;
   Timestamp out_of_memory_ = kNever;             ///< time of the last such message
   Timestamp program_ended_ = kNever;             ///< likewise
+  std::uint64_t unread_ = 0;                     ///< rows with an error in place of used memory
+  std::string first_unread_;                     ///< the first of them, in words
   std::vector<std::string> lost_;                ///< devices that were lost and have no sample since
   std::vector<std::string> said_out_of_memory_;  ///< devices of the messages at that time
   std::uint64_t first_step_back_ = 0;            ///< its line

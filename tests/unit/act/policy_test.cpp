@@ -89,6 +89,7 @@ TEST(Policy, EachErrorNamesFileLineAndWhatWasExpected) {
       {with_step("do = \"kill\", afer = \"1s\""),
        "p.toml:5: unknown key 'afer' of the step 'kill'; the nearest is 'after'"},
       {"[[policy]]\nsteps = [{ do = \"notify\" }]\n", "p.toml:1: a policy needs a name"},
+      {"[[policy]]\nname = \" \"\nsteps = [{ do = \"notify\" }]\n", "p.toml:1: a policy needs a name"},
       {"[[policy]]\nname = \"a\"\n", "p.toml:1: a policy needs steps"},
       {"[policy]\nname = \"a\"\n", "p.toml:1: policies are an array of tables; write [[policy]]"},
       {"[[policy]]\nname = \"a\"\nsteps = [{do=\"notify\"}]\n[[policy]]\nname = \"a\"\nsteps = [{do=\"notify\"}]\n",

@@ -69,6 +69,17 @@ void climb(Runner& runner, const Victim& victim, int from_s, int to_s) {
   }
 }
 
+TEST(Runner, WhatNoPolicyCausedIsSaidWithoutAName) {
+  const TempFolder folder;
+  RunnerOptions options = options_of("", folder.path());
+  options.config.dry_run = true;
+  auto runner = Runner::open(std::move(options));
+  ASSERT_TRUE(runner) << runner.error().message;
+  (*runner)->say("breaker", {}, "5 nodes at once: nothing is done");
+  ASSERT_TRUE((*runner)->settle(60));
+  EXPECT_THAT((*runner)->take_messages(), testing::Contains("policies (dry run): 5 nodes at once: nothing is done"));
+}
+
 TEST(Runner, ClimbsFromACheckpointToAKillOnARealProcess) {
   const TempFolder folder;
   const Victim victim(true);

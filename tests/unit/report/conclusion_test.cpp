@@ -50,17 +50,20 @@ std::string text_of(const SeriesView& s, const char* form) {
   return find_report(form)->render(view, {});
 }
 
-TEST(Conclusion, IsOfThePresentWhileThereIsOne) {
-  for (const SeriesView& s : {leaking_device(), steady_process(), steady_since()}) {
-    const Conclusion conclusion(s);
+TEST(Conclusion, IsOfThePresentWhereNoLeakCameBeforeIt) {
+  SeriesView grows_again = steady_since();
+  grows_again.verdict.finding.state = State::growing;
+  for (const SeriesView& s : {leaking_device(), steady_process(), grows_again}) {
+    const Conclusion conclusion({}, s);
     EXPECT_FALSE(conclusion.is_of_ended_run());
     EXPECT_EQ(&conclusion.verdict(), &s.verdict);
   }
 }
 
-TEST(Conclusion, IsOfTheRunThatLeakedUntilMoreIsKnown) {
+TEST(Conclusion, IsOfTheRunThatLeakedUntilSomethingGrowsAgain) {
+  EXPECT_TRUE(Conclusion({}, steady_since()).is_of_ended_run());
   const SeriesView s = out_of_memory();
-  const Conclusion conclusion(s);
+  const Conclusion conclusion({}, s);
   EXPECT_TRUE(conclusion.is_of_ended_run());
   const Finding& f = conclusion.finding();
   EXPECT_TRUE(f.leak);
@@ -77,11 +80,11 @@ TEST(Conclusion, IsOfTheRunThatLeakedUntilMoreIsKnown) {
 TEST(Conclusion, ARunThatDidNotLeakSaysNothingOfALeak) {
   SeriesView s = out_of_memory();
   s.alerts.clear();
-  EXPECT_FALSE(Conclusion(s).is_of_ended_run());
-  EXPECT_FALSE(Conclusion(s).leaked());
+  EXPECT_FALSE(Conclusion({}, s).is_of_ended_run());
+  EXPECT_FALSE(has_leaked(s));
   s = out_of_memory();
   s.alerts[0].ended = AlertEnd::withdrawn;
-  EXPECT_FALSE(Conclusion(s).leaked());
+  EXPECT_FALSE(has_leaked(s));
 }
 
 TEST(Conclusion, EveryFormSaysTheSame) {
@@ -97,14 +100,37 @@ TEST(Conclusion, EveryFormSaysTheSame) {
 
 TEST(Conclusion, WhatCameAfterIsNoReasonForTheLeak) {
   const std::string text = text_of(steady_since(), "text");
-  EXPECT_THAT(text, HasSubstr("LEAKED until memory ran out; now steady"));
+  EXPECT_THAT(text, HasSubstr("LEAKED until memory ran out (since then: steady), +57.2 MiB/min, R² 0.982, "
+                              "probability of a leak 97 %\n"));
   EXPECT_THAT(text, HasSubstr("  because    floor and peak rose together over 38 min (judge)\n"
                               "  now        memory has not grown since the run that grew ended (judge)\n"));
   SeriesView s = steady_since();
   s.alerts.clear();
   EXPECT_THAT(text_of(s, "text"), AllOf(HasSubstr("ran out of memory; now steady"), HasSubstr("  now        memory"),
                                         Not(HasSubstr("because"))));
-  EXPECT_THAT(text_of(steady_since(), "json"), HasSubstr(R"("leaked":true,"verdict":{"leak":false,"state":"steady")"));
+  EXPECT_THAT(text_of(steady_since(), "json"), HasSubstr(R"("leaked":true,"verdict":{"leak":true,"state":"leaking")"));
+}
+
+TEST(Conclusion, OneGrowthHasOneOnset) {
+  View view;
+  view.series = {leaking_device(), leaking_device()};
+  SeriesView& process = view.series[1];
+  process.key.pid = view.series[0].verdict.suspect->pid;
+  process.key.pid_start_ticks = view.series[0].verdict.suspect->pid_start_ticks;
+  process.verdict.suspect.reset();
+  process.verdict.finding.onset = at(900);
+  view.series[0].verdict.finding.onset = at(894);
+  for (const SeriesView& s : view.series) EXPECT_EQ(Conclusion(view, s).finding().onset, at(894));
+  view.series[0].verdict.finding.onset = at(1000);
+  for (const SeriesView& s : view.series) EXPECT_EQ(Conclusion(view, s).finding().onset, at(900));
+}
+
+TEST(Conclusion, OneEndHasOneOnset) {
+  View view;
+  view.series = {out_of_memory(), out_of_memory()};
+  view.series[1].key.pid = 4242;
+  view.series[1].verdict.end->onset = at(490);
+  for (const SeriesView& s : view.series) EXPECT_EQ(Conclusion(view, s).finding().onset, at(490));
 }
 
 TEST(Conclusion, OneSeriesThatLeakedIsEnoughForTheExitStatus) {

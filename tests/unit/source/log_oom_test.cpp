@@ -117,6 +117,37 @@ TEST(OutOfMemoryMessage, BeforeTheFirstReadingIsOfAnotherRun) {
   EXPECT_THAT(r.events, IsEmpty());
 }
 
+TEST(LostGpu, ACellThatSaysSoEndsTheReadingsOfItsGpu) {
+  std::string log = "timestamp, index, memory.used [MiB], memory.total [MiB]\n";
+  const auto row = [](int second, int gpu, std::string_view used) {
+    return fmt::format("2026/03/01 10:00:{:02}.000, {}, {}, 8192 MiB\n", second, gpu, used);
+  };
+  for (int i = 0; i < 20; ++i) log += row(i, 0, "1000 MiB") + row(i, 1, "1000 MiB");
+  const auto read = [&](std::string_view cell) {
+    std::string text = log;
+    for (int i = 20; i < 30; ++i) text += row(i, 0, "1000 MiB") + row(i, 1, cell);
+    return read_text(text);
+  };
+  const auto count = [](const auto& r, Event::Kind kind) {
+    return std::count_if(r.events.begin(), r.events.end(), [&](const Event& e) { return e.kind == kind; });
+  };
+  for (const std::string_view cell : {"[GPU is lost]", "[GPU requires reset]"}) {
+    const auto r = read(cell);
+    ASSERT_EQ(count(r, Event::Kind::device_lost), 1) << cell;
+    EXPECT_EQ(count(r, Event::Kind::device_resumed), 0) << cell << ": the other GPU answers all the time";
+    EXPECT_THAT(r.notes.warnings, testing::Contains(testing::AllOf(
+                                      testing::StartsWith("10 rows were not read, because they have an error in place "
+                                                          "of the used memory; the first: "),
+                                      testing::HasSubstr(fmt::format("log:43: '{}'", cell)))));
+  }
+  for (const std::string_view cell : {"[Unknown Error]", "ERR!", "[Insufficient Permissions]"}) {
+    const auto r = read(cell);
+    EXPECT_EQ(count(r, Event::Kind::device_lost), 0) << cell;
+    EXPECT_THAT(r.notes.warnings, testing::Contains(testing::HasSubstr(fmt::format(":43: '{}'", cell))));
+  }
+  for (const std::string_view cell : {"[N/A]", "[Not Supported]"}) EXPECT_THAT(read(cell).notes.warnings, IsEmpty());
+}
+
 TEST(LostGpu, ItsReadingsStopAndGoOnWithTheNextSample) {
   const std::string lost = "Unable to determine the device handle for GPU0000:01:00.0: Unknown Error\n";
   const std::string bus = "timestamp, index, pci.bus_id, memory.used [MiB]\n";
