@@ -104,7 +104,7 @@ std::string_view word_of(const SeriesView& s, Timestamp now) {
 std::string forecast_words(const Finding& f) {
   if (f.oom_in_s) return format_oom(*f.oom_in_s);
   if (!f.oom_if_growth_continues_s) return {};
-  return "full in " + format_duration(*f.oom_if_growth_continues_s) + " at this rate";
+  return "full in " + format_duration(*f.oom_if_growth_continues_s) + " if the growth continues";
 }
 
 std::string end_story(const SeriesView& series, const View& view, const MaySeeCommand& may_see) {

@@ -37,7 +37,7 @@ struct Told {
   std::string pattern;           ///< "gradual leak"
   std::string growth;            ///< "+12.4 MiB/min (12.0 to 12.8)"; empty: too few samples to say
   std::string probability;       ///< of a leak, with `growth`: "97 %"
-  std::string forecast;          ///< "out of memory in 0h 24m (19m–30m)", "full in 2h 10m at this rate"
+  std::string forecast;          ///< "out of memory in 0h 24m (19m–30m)", "full in 2h 10m if the growth continues"
   std::string end;      ///< how its run ended: "reached 24.0/24.0 GiB at ...; pid 4242 (python) ended then; ..."
   std::string suspect;  ///< "pid 4242 python train.py: 96 % of the growth"
   std::string by;       ///< the suspect of a leak in short: "by pid 4242", "no visible process explains it"

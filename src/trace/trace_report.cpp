@@ -79,6 +79,13 @@ bool is_suspected(const Line& line, const ProcessTrace& process, std::int64_t al
          shape_in_time(line, process) == SiteShape::leak;
 }
 
+/// It rose, no more than chance or too few blocks allow, and most of what grew at all grew there, no trifle of what it
+/// holds: to call that healthy would say more than is known.
+bool is_undecided(const ReportSite& site) {
+  constexpr std::int64_t kLeastShareOneIn = 100;
+  return site.shape == SiteShape::unsure && site.share > 0.5 && kLeastShareOneIn * site.growth_bytes >= site.live.bytes;
+}
+
 /// Lines of a process, judged.
 std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
   std::vector<Line> lines;
@@ -349,9 +356,11 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   report.categories = categories_of(trace, names, stacks);
   for (ReportSite& site : report.sites) site.category = stacks.of(site.stack);
   report.suspected = report.suspected && !report.leak;
+  report.undecided = !report.leak && !report.suspected && report.can_tell &&
+                     std::any_of(report.sites.begin(), report.sites.end(), is_undecided);
   const auto named =
       static_cast<std::uint64_t>(std::count_if(report.sites.begin(), report.sites.end(), [&](const ReportSite& site) {
-        return report.leak ? site.leak : site.suspected;
+        return report.leak ? site.leak : report.suspected ? site.suspected : is_undecided(site);
       }));
   std::uint64_t events = 0;
   for (const ReportProcess& process : report.processes) events += process.events;
@@ -364,6 +373,10 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
         fmt::format("{} that gained most of the memory of the second half began to grow late in {} and grew to the end",
                     format_count(named, "site"), format_count(events, "event"));
     report.next_step = "let the program run for longer: a leak goes on, and the memory of a last step does not";
+  } else if (report.undecided) {
+    report.because = fmt::format("{} rose over {}, but by too little to tell growth from chance",
+                                 format_count(named, "site"), format_count(events, "event"));
+    report.next_step = "let the program run for longer: a leak goes on";
   } else if (report.can_tell) {
     report.because = fmt::format("no site kept growing over {}", format_count(events, "event"));
   } else {

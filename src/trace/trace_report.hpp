@@ -57,6 +57,8 @@ struct TraceReport {
   double duration_s = 0;
   bool leak = false;
   bool suspected = false;  ///< where nothing leaks: a site is suspected
+  /// Where nothing leaks and no site is suspected: a site with much of the growth rose, by too little to judge.
+  bool undecided = false;
   bool can_tell = false;
   std::string because;
   std::string next_step;

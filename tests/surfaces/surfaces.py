@@ -56,8 +56,8 @@ MACHINE = {
     "process ended": ("no leak", "ok"),
 }
 END = "reached 23.9/24.0 GiB at 2026-01-05T09:30:00Z; pid 4242 (python train.py) ended then"
-FORECAST = {"leaking": "out of memory in 0h 24m (19m–30m)", "growing": "full in 2h 00m at this rate",
-            "ended and growing again": "full in 2h 00m at this rate"}
+FORECAST = {"leaking": "out of memory in 0h 24m (19m–30m)", "growing": "full in 2h 00m if the growth continues",
+            "ended and growing again": "full in 2h 00m if the growth continues"}
 
 # How a tone looks on a surface.
 ANSI = {"ok": "\x1b[32m", "notice": "\x1b[33m", "watch": "\x1b[1;31m", "warning": "\x1b[1;31m", "critical": "\x1b[1;31m", "faint": "\x1b[2m"}

@@ -81,7 +81,7 @@ void site_text(std::string& out, const ReportSite& site, const ProbeNames& names
                                : site.shape == SiteShape::filling    ? "rises ever more slowly: a cache that fills"
                                : site.shape == SiteShape::given_back ? "rises and is released"
                                : site.shape == SiteShape::late       ? "began to grow late and grew to the end"
-                                                                     : "rose, but by too little to tell");
+                                                                     : "undecided: too little rise to judge");
   out += fmt::format("\n       {}", site.call);
   if (site.category != Category::unknown) out += fmt::format(", {}", category_words(site.category));
   if (site.stacks > 1) out += fmt::format(", {}; this one has most", format_count(site.stacks, "stack"));
@@ -117,6 +117,7 @@ std::string verdict_text(const TraceReport& report, const Symbols& symbols) {
   }
   if (report.residual_grows)
     return "GROWS OUTSIDE THE PROBE'S VIEW: the driver's figure rises, but what is tracked does not\n";
+  if (report.undecided) return "Undecided: too little rise to judge\n";
   return report.can_tell ? "No leak\n" : "Cannot tell\n";
 }
 
@@ -202,6 +203,7 @@ std::string trace_report_json(const TraceReport& report, const ProbeNames& names
   json.field("duration_s", report.duration_s).key("verdict").begin_object();
   json.field("leak", report.leak)
       .field("suspected", report.suspected)
+      .field("undecided", report.undecided)
       .field("can_tell", report.can_tell)
       .field("because", report.because)
       .field("next_step", report.next_step)

@@ -174,7 +174,7 @@ TEST(Told, WhatGrowsHasAForecastAtItsRate) {
   SeriesView s = steady_device();
   s.verdict.finding.state = State::growing;
   s.verdict.finding.oom_if_growth_continues_s = 7800;
-  EXPECT_EQ(told(s).forecast, "full in 2h 10m at this rate");
+  EXPECT_EQ(told(s).forecast, "full in 2h 10m if the growth continues");
 }
 
 TEST(Told, AfterADayAnEndIsPast) {
