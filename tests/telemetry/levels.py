@@ -1,9 +1,10 @@
-"""`vramtrack trace live` on programs of OpenCL, Vulkan and Level Zero: levels.py BINARY FOLDER DOUBLE
+"""`vramtrack trace live` on programs of HIP, OpenCL, Vulkan and Level Zero: levels.py BINARY FOLDER DOUBLE
 
 `FOLDER`: of the programs; `DOUBLE`: of a double of Vulkan's loader. OpenCL runs on pocl and Vulkan on lavapipe, where they are installed.
 """
 import os
 import pathlib
+import subprocess
 import sys
 
 from programs import Traced, is_probed_at, main, until
@@ -77,6 +78,17 @@ class Levels(Traced):
         program = self.start_api("vulkan", LD_LIBRARY_PATH=str(DOUBLE))
         _, _, report = self.traced(program, "o", "k2", "h3", "u1")
         self.assertEqual(self.held(report), [("vkAllocateMemory", 2, 2), ("vkAllocateMemory (host)", 3, 3)])
+
+    def test_hip(self):
+        program = self.start_api("hip")
+        code, text, report = self.traced(program, *["k10", "u10"] * 20)
+        self.assertEqual(code, 1, text)
+        self.assert_line(text, "hip_keeper.c")
+        self.assertEqual(self.held(report), [("hipMalloc", 200, 200)])
+        _, _, report = self.traced(program, "a")
+        self.assertEqual(self.held(report), [("hipHostMalloc", 2, 1), ("hipMalloc", 3, 1)])
+        rows = subprocess.run([BINARY, "trace", "export", "--format", "csv", self.trace], capture_output=True, text=True, timeout=60).stdout
+        self.assertRegex(rows, rf"(?m)^1,\d+,\d+,alloc,\d+,{3 * MIB},")
 
     def test_level_zero(self):
         program = self.start_api("level_zero")
