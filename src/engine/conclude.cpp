@@ -126,7 +126,10 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
     if (s.last_time <= s.said_end->time) v.finding.because = kNothingAfter;
   }
   leave_to_allocator(s, v);
-  if (s.key.metric == Metric::process_used) leave_to_jobs(s, v);
+  if (s.key.metric == Metric::process_used) {
+    leave_to_jobs(s, v);
+    tell_of_runs(s, v);
+  }
   if (s.key.metric == Metric::device_used && knows_parts(s)) {
     judge_by_parts(s, v);
   } else if (s.key.metric == Metric::device_used && grows(v.finding)) {

@@ -54,6 +54,8 @@ void Engine::Core::complete_tick() {
   refresh_limits();
   if (runs) runs->complete_tick(touched);
   siblings.complete_tick(touched);
+  for (const SeriesId id : touched)
+    if (SeriesState* const s = series.find(id); s != nullptr && s->key.metric == Metric::process_used) follow_runs(*s);
   if (config.alert.headroom) watch_headroom();
   touched.clear();
   if (undecided.empty()) return;

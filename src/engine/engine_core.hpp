@@ -77,6 +77,8 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] const SeriesState* fastest_grower(const SeriesState& device) const;
   void leave_to_jobs(const SeriesState& process, Verdict& verdict) const;
   void remember_run(const SeriesState& process);
+  void follow_runs(SeriesState& process);
+  void tell_of_runs(const SeriesState& process, Verdict& verdict) const;
   // allocator.cpp
   struct Allocator {
     const SeriesState* allocated = nullptr;

@@ -253,6 +253,11 @@ std::optional<RunMemory::Needed> RunMemory::needed(const SeriesState& process, s
   return Needed{highest->bytes, static_cast<std::uint32_t>(runs)};
 }
 
+std::vector<Trough> RunMemory::earlier(const SeriesState& process) const {
+  const Seen* const seen = find(process.id);
+  return seen == nullptr ? std::vector<Trough>{} : seen->peaks;
+}
+
 void RunMemory::say(const SeriesState& s, Verdict& v) const {
   if (!is_process(s) || v.finding.leak || v.finding.state != State::growing) return;
   const Seen* const seen = find(s.id);

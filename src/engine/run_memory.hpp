@@ -48,6 +48,9 @@ class RunMemory {
   };
   [[nodiscard]] std::optional<Needed> needed(const SeriesState& process, std::size_t at_most) const;
 
+  /// Those earlier runs, in order: when each began, and its peak. Empty: none is known.
+  [[nodiscard]] std::vector<Trough> earlier(const SeriesState& process) const;
+
   /// Says what would decide the case if too little is known.
   void say(const SeriesState& series, Verdict& verdict) const;
 
