@@ -32,15 +32,12 @@ Need need_of(const SeriesState& process, const SeriesTable& table, const RunMemo
   return devices > 1 ? need : Need{earlier->bytes, earlier->runs};
 }
 
-/// Likewise of a device whose processes nobody lists. Runs that ended because memory did would have needed more.
+/// Likewise of a device whose processes nobody lists, and of which a run goes on.
 Need need_of_runs(const SeriesState& device) {
   const std::vector<Run>& runs = device.device->runs.all();
-  Need need{static_cast<double>(device.peak_bytes), 0};
-  if (runs.empty()) return need;
-  const std::size_t present = device.device->runs.goes_on() ? 1 : 0;
-  need.bytes = present > 0 ? static_cast<double>(runs.back().peak_bytes) : 0;
+  Need need{static_cast<double>(runs.back().peak_bytes), 0};
   std::uint32_t earlier = 0;
-  for (std::size_t i = runs.size() - present; i-- > 0 && earlier < kRunsAsked;) {
+  for (std::size_t i = runs.size() - 1; i-- > 0 && earlier < kRunsAsked;) {
     if (seconds_between(runs[i].begin, *runs[i].end) < DeviceRuns::kTold_s) continue;
     ++earlier;
     if (static_cast<double>(runs[i].peak_bytes) > need.bytes) need = {static_cast<double>(runs[i].peak_bytes), earlier};
@@ -85,6 +82,8 @@ std::optional<Headroom> headroom_of(const SeriesState& s, const SeriesTable& tab
     return h;
   }
   if (s.key.metric != Metric::device_used) return std::nullopt;
+  // An idle device needs nothing.
+  if (s.device->living.empty() && !s.device->runs.goes_on()) return std::nullopt;
   if (s.device->living.empty()) return headroom_at(used, need_of_runs(s), free, tolerance_bytes);
   // Not all of them will be at their highest at once: what is certain is that each may be.
   std::optional<Headroom> least;
