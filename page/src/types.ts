@@ -297,7 +297,7 @@ export interface Alert {
   end_reason: string;
   severity: Severity;
   finding: Finding;
-  kind: "leak" | "stall" | "unreleased";
+  kind: "leak" | "stall" | "unreleased" | "headroom";
   end_kind: "ended" | "ended_near_limit" | "out_of_memory" | null;
   paged_because: string;
   // end

@@ -32,6 +32,11 @@ struct DetectionConfig {
   std::vector<std::string> ignore_patterns;  ///< regular expressions on process commands
 };
 
+/// Alerts that are raised on request.
+struct AlertConfig {
+  bool headroom = false;  ///< where what a process needed before does not fit
+};
+
 struct SeverityConfig {
   double warning_hours = 24.0;
   double critical_hours = 1.0;
@@ -153,6 +158,7 @@ struct PolicyFile {
 
 struct Config {
   DetectionConfig detection;
+  AlertConfig alert;
   SeverityConfig severity;
   StallConfig stall;
   WatchConfig watch;

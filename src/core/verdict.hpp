@@ -48,8 +48,9 @@ enum class Stage : std::uint8_t { none, suspected, confirmed, confirmed_at_end }
 enum class AlertEnd : std::uint8_t { standing, released, process_ended, withdrawn, resumed };
 
 /// What an alert is about. `stall`: a process holds memory but makes no progress; its Finding says since when and why.
-/// `unreleased`: a process ended (its Finding's onset), but memory that it held is still in use.
-enum class AlertKind : std::uint8_t { leak, stall, unreleased };
+/// `unreleased`: a process ended (its Finding's onset), but memory that it held is still in use. `headroom`: what a
+/// process is known to need does not fit into what is free; only on request (alert.headroom).
+enum class AlertKind : std::uint8_t { leak, stall, unreleased, headroom };
 
 /// What has just happened to an alert. `escalated`: it was standing already, and its severity has gone up.
 enum class AlertNews : std::uint8_t { raised, escalated, cleared };

@@ -182,9 +182,11 @@ inline constexpr auto kFields<Alert> = std::make_tuple(
     field("end_reason", &Alert::end_reason, {}, "why it ended, in words"),
     field("severity", &Alert::severity, {.alert = 7}, "the highest severity that the alert reached"),
     field("finding", &Alert::finding, {}, "as it was at the raise"),
-    field("kind", &Alert::kind, {.alert = 13},
-          "`leak`; `stall`: a process that holds memory and makes no progress, since its finding's `onset`; "
-          "`unreleased`: a process ended at its finding's `onset`, and memory that it held is still in use"),
+    field(
+        "kind", &Alert::kind, {.alert = 13},
+        "`leak`; `stall`: a process that holds memory and makes no progress, since its finding's `onset`; "
+        "`unreleased`: a process ended at its finding's `onset`, and memory that it held is still in use; `headroom`: "
+        "what a process is known to need does not fit into what is free (`alert.headroom`)"),
     field("end_kind", &Alert::end_kind, {.alert = 14},
           "if it ended with its run (`process_ended`): `ended`; `ended_near_limit`; `out_of_memory`: memory ran out"),
     field("paged_because", &Alert::paged_because, {.alert = 16},

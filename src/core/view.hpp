@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/gauges.hpp"
+#include "core/headroom.hpp"
 #include "core/health.hpp"
 #include "core/lifetimes.hpp"
 #include "core/series.hpp"
@@ -38,6 +39,8 @@ struct SeriesView {
   DeviceGauges gauges;                      ///< of a device that answers
   ProcessLoad load;                         ///< of a process
   std::optional<Stall> stall;               ///< of a process, on each of its devices: no progress for stall.minutes
+  /// Of a process that lives, and of a device: where the capacity is known.
+  std::optional<Headroom> headroom;
   /// For memory that no process of a device holds: the bytes that were held by processes that have ended; 0: none.
   std::uint64_t unreleased_bytes = 0;
   /// Of a process whose allocations are seen: the lines that hold most or grew most, as told last.

@@ -126,7 +126,10 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
     if (s.last_time <= s.said_end->time) v.finding.because = kNothingAfter;
   }
   leave_to_allocator(s, v);
-  if (s.key.metric == Metric::process_used) leave_to_jobs(s, v);
+  if (s.key.metric == Metric::process_used) {
+    leave_to_jobs(s, v);
+    tell_of_runs(s, v);
+  }
   if (s.key.metric == Metric::device_used && knows_parts(s)) {
     judge_by_parts(s, v);
   } else if (s.key.metric == Metric::device_used && grows(v.finding)) {
@@ -193,7 +196,7 @@ std::shared_ptr<View> Engine::view(bool explain) const {
     if (s.key.metric != Metric::process_used) return;
     if (const Stall* stall = core_->stalls.of(process_key(s.key)); stall != nullptr && !s.ended) into.stall = *stall;
     for (const std::vector<Alert>* alerts :
-         std::array{core_->stalls.alerts_of(s.id), core_->unreleased.alerts_of(s.id)})
+         std::array{core_->stalls.alerts_of(s.id), core_->unreleased.alerts_of(s.id), core_->headrooms.alerts_of(s.id)})
       if (alerts != nullptr) into.alerts.insert(into.alerts.end(), alerts->begin(), alerts->end());
     order(into.alerts, [](const Alert& a, const Alert& b) { return a.raised < b.raised; });
   };
@@ -205,6 +208,7 @@ std::shared_ptr<View> Engine::view(bool explain) const {
     view->series.push_back(s.view(core_->catalog, explain));
     view->series.back().verdict = core_->verdict(s);
     tell_of_present_run(view->series.back());
+    view->series.back().headroom = core_->headroom(s);
     view->series.back().level_bytes = s.level_of(view->series.back().verdict.finding);
     add_other_alerts(s, view->series.back());
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/units.hpp"
 #include "engine/engine_core.hpp"
 #include "engine/sibling_summary.hpp"
 
@@ -53,6 +54,9 @@ void Engine::Core::complete_tick() {
   refresh_limits();
   if (runs) runs->complete_tick(touched);
   siblings.complete_tick(touched);
+  for (const SeriesId id : touched)
+    if (SeriesState* const s = series.find(id); s != nullptr && s->key.metric == Metric::process_used) follow_runs(*s);
+  if (config.alert.headroom) watch_headroom();
   touched.clear();
   if (undecided.empty()) return;
   deciding.clear();
@@ -110,6 +114,17 @@ void Engine::Core::refresh_limits() {
     }
 }
 
+void Engine::Core::watch_headroom() {
+  for (const SeriesId id : touched)
+    if (const SeriesState* const s = series.find(id);
+        s != nullptr && s->key.metric == Metric::process_used && !s->ignored)
+      headrooms.take(id, headroom(*s), tick, teller());
+}
+
+std::optional<Headroom> Engine::Core::headroom(const SeriesState& s) const {
+  return headroom_of(s, series, runs ? &*runs : nullptr, config.detection.min_growth_mb * kMiB);
+}
+
 void Engine::Core::end(SeriesState& s, bool ran_out) {
   if (s.key.metric == Metric::process_used) remember_run(s);
   endings.process_ends(s, ran_out);
@@ -120,6 +135,7 @@ void Engine::Core::end(SeriesState& s, bool ran_out) {
     suspicion->cleared = tick;
     with_its_run(end).tell(*suspicion);
   }
+  headrooms.end(s.id, tick, teller());
   siblings.leave(s.id);
   if (runs) runs->ended(s);
   ended.push_back(s.id);
@@ -198,6 +214,7 @@ void Engine::Core::forget_oldest_ended() {
     if (runs) runs->forget(oldest);
     stalls.forget(oldest);
     unreleased.forget(oldest);
+    headrooms.forget(oldest);
     retire_facts(catalog.key(oldest));
     series.forget(oldest);
     catalog.retire(oldest);
@@ -264,6 +281,7 @@ void Engine::remember(ProgramMemory memory) {
 void Engine::adopt(const Alert& alert) {
   if (alert.kind == AlertKind::stall) return core_->stalls.adopt(alert);
   if (alert.kind == AlertKind::unreleased) return core_->unreleased.adopt(alert);
+  if (alert.kind == AlertKind::headroom) return core_->headrooms.adopt(alert);
   SeriesState* const s = core_->series.find(alert.series);
   if (s == nullptr || !s->leaks()) return;
   if (s->alert() == nullptr) {

@@ -11,6 +11,7 @@
 #include "engine/band.hpp"
 #include "engine/endings.hpp"
 #include "engine/engine.hpp"
+#include "engine/headroom.hpp"
 #include "engine/programs.hpp"
 #include "engine/run_memory.hpp"
 #include "engine/series_table.hpp"
@@ -76,6 +77,8 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] const SeriesState* fastest_grower(const SeriesState& device) const;
   void leave_to_jobs(const SeriesState& process, Verdict& verdict) const;
   void remember_run(const SeriesState& process);
+  void follow_runs(SeriesState& process);
+  void tell_of_runs(const SeriesState& process, Verdict& verdict) const;
   // allocator.cpp
   struct Allocator {
     const SeriesState* allocated = nullptr;
@@ -86,6 +89,8 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] bool live_memory_leaks(const SeriesState& series) const;
   void allocator_changes(const SeriesState& allocated);
   void leave_to_allocator(const SeriesState& series, Verdict& verdict) const;
+  void watch_headroom();
+  [[nodiscard]] std::optional<Headroom> headroom(const SeriesState& series) const;
   // conclude.cpp
   void leave_to_band(const SeriesState& series, Verdict& verdict) const;
   void hold_near_full(const SeriesState& series, Verdict& verdict) const;
@@ -106,6 +111,7 @@ struct Engine::Core final : EndingsEngine {
   SiblingGroups siblings{catalog, series};
   Stalls stalls{config, catalog, series};
   UnreleasedMemory unreleased{config, catalog};
+  HeadroomAlerts headrooms;
   std::vector<SeriesId>
       undecided;  ///< those whose detector changed its opinion, and those that leak, are suspected or paged
   std::vector<SeriesId> deciding;  ///< scratch of complete_tick

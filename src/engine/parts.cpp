@@ -37,8 +37,11 @@ constexpr double kSmall = 0.05;
 
 ProgramRun run_of(const SeriesState& s) {
   return {seconds_between(s.first_time, s.last_time),
-          seconds_between(s.first_time, std::max(s.peak_time, s.first_time)), static_cast<double>(s.peak_bytes),
-          s.leaks(), false};
+          seconds_between(s.first_time, std::max(s.peak_time, s.first_time)),
+          static_cast<double>(s.peak_bytes),
+          s.leaks(),
+          false,
+          s.first_time};
 }
 
 }  // namespace
@@ -97,6 +100,7 @@ bool Engine::Core::wants_leak(const SeriesState& s) const {
 /// The same for a suspicion: of the series itself, or of one of its parts.
 bool Engine::Core::wants_suspicion(const SeriesState& s) const {
   if (!s.detector) return false;
+  if (s.runs_climb) return true;
   if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.detector->suspecting();
   return suspected_part(s) != nullptr || (s.device->pile && s.detector->suspecting());
 }
@@ -188,7 +192,11 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
   }
   if (!grows(v.finding)) {
     // The total may stand still, or have just jumped: then a process that grows is what there is to report.
-    if (const SeriesState* grower = fastest_grower(device)) take_figures_of_parts({grower}, device, v);
+    if (const SeriesState* grower = fastest_grower(device)) return take_figures_of_parts({grower}, device, v);
+    const SeriesState* const part = suspected_part(device);
+    if (part == nullptr || !part->runs_climb) return;
+    v.finding = verdict(*part).finding;
+    v.finding.because = fmt::format("pid {}: {}", part->key.pid, v.finding.because);
     return;
   }
   const Attribution a = attribution(device, v.finding);
@@ -359,6 +367,48 @@ void Engine::Core::leave_to_jobs(const SeriesState& process, Verdict& v) const {
   v.finding.confidence = std::min(v.finding.confidence, 1.0 / (word->runs + 2));
   v.severity = Severity::ok;
   v.finding.because = why + "; " + v.finding.because;
+}
+
+/// Whether each of the last runs of the process's program peaked higher than the one before, and this one, too.
+void Engine::Core::follow_runs(SeriesState& s) {
+  const auto least = static_cast<std::uint64_t>(config.detection.min_growth_mb * kMiB);
+  if (s.ended || s.peak_bytes < s.climb_at_bytes + least) return;
+  s.climb_at_bytes = s.peak_bytes;
+  std::vector<Trough> peaks;
+  if (runs) {
+    peaks = runs->earlier(s);
+  } else if (const ProcessInfo* const info = catalog.process(process_key(s.key))) {
+    if (const auto* known = programs.of(program_identity(*info).text))
+      for (const ProgramRun& run : *known) peaks.push_back({run.begin, run.peak_bytes, run.peak_bytes});
+  }
+  if (peaks.empty()) return;
+  const auto peak = static_cast<double>(s.peak_bytes);
+  peaks.push_back({s.first_time, peak, peak});
+  s.runs_climb = climb_of(peaks, static_cast<double>(least));
+  if (s.runs_climb && s.runs_climb->probability < config.detection.confidence_threshold) s.runs_climb.reset();
+  if (s.runs_climb || s.suspicion() != nullptr) queue(s);
+}
+
+/// What the runs of the program show one after the other, no run shows by itself.
+void Engine::Core::tell_of_runs(const SeriesState& s, Verdict& v) const {
+  if (!s.runs_climb || v.finding.stage != Stage::none) return;
+  const Climb& climb = *s.runs_climb;
+  Finding& f = v.finding;
+  const double left = s.limit_bytes ? (*s.limit_bytes - static_cast<double>(s.peak_bytes)) / climb.step_bytes : 0;
+  f.stage = Stage::suspected;
+  f.state = State::growing;
+  f.confidence = std::max(f.confidence, climb.probability);
+  f.onset = climb.onset;
+  f.growth_bytes_per_s = {};
+  f.because = fmt::format(
+      "each of the last {} runs of the program peaked higher than the one before, by {} in the mean and by {} in "
+      "all{}; "
+      "the odds that this is chance: 1 in {:.0f}; of this run: {}",
+      climb.cycles, format_bytes(climb.step_bytes), format_bytes(climb.net_bytes),
+      !s.limit_bytes ? std::string()
+      : left < 1     ? std::string("; the next one does not fit any more")
+                     : fmt::format("; {:.0f} more fit", std::floor(left)),
+      1 / climb.chance, f.because);
 }
 
 void Engine::Core::remember_run(const SeriesState& s) {

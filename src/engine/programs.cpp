@@ -28,6 +28,11 @@ void Programs::add(const std::string& program, const ProgramRun& run) {
   }
 }
 
+const std::deque<ProgramRun>* Programs::of(const std::string& program) const {
+  const auto it = runs_.find(program);
+  return it == runs_.end() ? nullptr : &it->second;
+}
+
 std::optional<Programs::Word> Programs::against_leak(const std::string& program, const ProgramRun& run,
                                                      std::optional<double> end_in_s,
                                                      const std::vector<ProgramRun>& settled) const {

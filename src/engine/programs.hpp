@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/time.hpp"
+
 namespace vramtrack {
 
 /// A run that is over, or the part of a run seen so far.
@@ -18,12 +20,15 @@ struct ProgramRun {
   double peak_bytes = 0;
   bool leaked = false;  ///< its growth was a leak when it ended
   bool small = false;   ///< it has grown by little of what is free, so how high it is does not matter yet
+  Timestamp begin{};
 };
 
 /// Bounded: the last runs of the programs seen last, by program_identity(). Not thread-safe.
 class Programs {
  public:
   void add(const std::string& program, const ProgramRun& run);
+  /// The runs kept of the program, in the order in which they ended; nullptr: none.
+  [[nodiscard]] const std::deque<ProgramRun>* of(const std::string& program) const;
   /// What earlier runs show about one that grows.
   struct Word {
     int runs = 0;             ///< number of runs it is based on

@@ -93,6 +93,8 @@ void RunMemory::ask(SeriesState& s, Seen& seen) {
   seen.remembered = true;
   ++remembered_;
   seen.experience.set_program(std::make_shared<const ProgramExperience>(*program));
+  for (const FinishedRun& run : program->recent)
+    seen.peaks.push_back({run.begin - memory_.shift, run.peak_bytes, run.peak_bytes});
   double settled = 0;
   for (const FinishedRun& run : program->recent) settled = std::max(settled, run.settled_bytes);
   const bool from_start = !seen.maybe_older || seen.first_bytes <= kBeginsShare * settled;
@@ -240,6 +242,20 @@ void RunMemory::forget(SeriesId id) {
   if (SeriesState* const s = table_.find(id); s != nullptr) s->set_experience(nullptr);
   if (seen->remembered) --remembered_;
   seen_[index_of(id)].reset();
+}
+
+std::optional<RunMemory::Needed> RunMemory::needed(const SeriesState& process, std::size_t at_most) const {
+  const Seen* const seen = find(process.id);
+  if (seen == nullptr || seen->peaks.empty()) return std::nullopt;
+  const std::size_t runs = std::min(at_most, seen->peaks.size());
+  const auto highest = std::max_element(seen->peaks.end() - static_cast<std::ptrdiff_t>(runs), seen->peaks.end(),
+                                        [](const Trough& a, const Trough& b) { return a.bytes < b.bytes; });
+  return Needed{highest->bytes, static_cast<std::uint32_t>(runs)};
+}
+
+std::vector<Trough> RunMemory::earlier(const SeriesState& process) const {
+  const Seen* const seen = find(process.id);
+  return seen == nullptr ? std::vector<Trough>{} : seen->peaks;
 }
 
 void RunMemory::say(const SeriesState& s, Verdict& v) const {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "detect/cycles.hpp"
 #include "detect/experience.hpp"
 #include "detect/run_curve.hpp"
 #include "engine/engine.hpp"
@@ -40,6 +41,16 @@ class RunMemory {
   void end_all();
   void forget(SeriesId id);
 
+  /// What earlier runs of the process's program needed at most, of the last `at_most` of them. nullopt: none is known.
+  struct Needed {
+    double bytes = 0;
+    std::uint32_t runs = 0;
+  };
+  [[nodiscard]] std::optional<Needed> needed(const SeriesState& process, std::size_t at_most) const;
+
+  /// Those earlier runs, in order: when each began, and its peak. Empty: none is known.
+  [[nodiscard]] std::vector<Trough> earlier(const SeriesState& process) const;
+
   /// Says what would decide the case if too little is known.
   void say(const SeriesState& series, Verdict& verdict) const;
 
@@ -51,7 +62,8 @@ class RunMemory {
     Timestamp begin;
     bool maybe_older = false;  ///< it existed when watching began
     double first_bytes = 0;
-    bool remembered = false;  ///< there are earlier runs
+    bool remembered = false;    ///< there are earlier runs
+    std::vector<Trough> peaks;  ///< of these, oldest first
     const Seen* follows = nullptr;
     std::optional<Timestamp> last_end;  ///< for a device: end of the last run that grew until its end
   };

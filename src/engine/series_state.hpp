@@ -12,6 +12,7 @@
 #include "core/verdict.hpp"
 #include "core/view.hpp"
 #include "detect/attribution.hpp"
+#include "detect/cycles.hpp"
 #include "detect/detector.hpp"
 #include "detect/facts.hpp"
 #include "detect/floor_curve.hpp"
@@ -126,6 +127,8 @@ struct SeriesState {
   Standstill standstill;                 ///< since it was suspected
   Move move;                             ///< of `standstill`, as of the last review
   std::string paging;                    ///< why nobody is notified of the leak yet, as of the last review
+  std::optional<Climb> runs_climb;       ///< of a process: each run of its program, up to this one, peaks higher
+  std::uint64_t climb_at_bytes = 0;      ///< the peak at which that was last looked at
   bool queued = false;
   bool ended = false;
   Timestamp ended_at{};  ///< the tick in which that became known

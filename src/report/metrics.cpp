@@ -78,6 +78,10 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
               "Memory in use on the device that no visible process holds, where its processes are known.");
   Family unreleased(out, "vramtrack_device_memory_unreleased_bytes",
                     "Memory still in use that was held by processes that have ended; 0 if all of it was released.");
+  Family headroom(
+      out, "vramtrack_device_memory_headroom_bytes",
+      "What would be free if the process that then leaves least came to the highest that is known of it, in "
+      "this run or in earlier ones; below 0: so much is missing.");
   for (const Device& d : devices) {
     std::uint64_t sum = 0;
     for (const SeriesView* p : d.processes) sum += p->used_bytes;
@@ -94,6 +98,7 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
     if (d.unattributed != nullptr) rest.add(d.unattributed->used_bytes, d.labels);
     if (d.unattributed != nullptr) unreleased.add(d.unattributed->unreleased_bytes, d.labels);
     used.add(d.used->used_bytes, d.labels);
+    if (d.used->headroom) headroom.add(static_cast<double>(d.used->headroom->left_bytes), d.labels);
     if (d.used->utilisation_ratio) busy.add(*d.used->utilisation_ratio, d.labels);
     const DeviceGauges& g = d.used->gauges;
     if (g.memory_utilisation_ratio) memory_busy.add(*g.memory_utilisation_ratio, d.labels);
@@ -330,6 +335,10 @@ void add_sites(Families& out, const std::vector<Device>& devices, std::size_t to
 void add_processes(Families& out, const std::vector<Device>& devices, std::size_t top) {
   Family used(out, "vramtrack_process_memory_used_bytes",
               "Memory that one process holds: the largest processes and those that grow most (metrics.per-process).");
+  Family peak(out, "vramtrack_process_memory_peak_bytes",
+              "The most that one process has held, or that earlier runs of its program are known to have held.");
+  Family headroom(out, "vramtrack_process_memory_headroom_bytes",
+                  "What would be free on the device if the process came to that again; below 0: so much is missing.");
   Family growth(out, "vramtrack_process_growth_bytes_per_second",
                 "Growth of the memory of one process: median of the estimate.");
   Family stalled(out, "vramtrack_process_stalled_seconds",
@@ -357,6 +366,10 @@ void add_processes(Families& out, const std::vector<Device>& devices, std::size_
       }
       const Labels more = {{"pid", std::to_string(p->key.pid)}, {"comm", p->process ? p->process->name : ""}};
       used.add(p->used_bytes, d.labels, more);
+      if (p->headroom) {
+        peak.add(p->headroom->peak_bytes, d.labels, more);
+        headroom.add(static_cast<double>(p->headroom->left_bytes), d.labels, more);
+      }
       if (p->stall && p->stall->judgement == StallJudgement::stalled)
         stalled.add(p->stall->stalled_for_s, d.labels, more);
       if (p->verdict.finding.state != State::too_short)

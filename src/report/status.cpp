@@ -213,6 +213,12 @@ std::string unreleased_lines(const std::string& when, const SeriesView& series, 
       kUnreleasedNextStep);
 }
 
+std::string headroom_lines(const std::string& when, const SeriesView& series, const Alert& alert,
+                           const ReportStyle& style) {
+  return fmt::format("{}  {}  {}: {}\n    next     {}\n", when, toned(tell(alert).severity, Tone::warning, style),
+                     series_words(series), printable(alert.finding.because), kHeadroomNextStep);
+}
+
 /// Below the row of a leak of which nobody is notified yet: why.
 void paging_row(Layout& out, const SeriesView& s) {
   if (!s.paging.empty()) out.add("    no alert  " + printable(s.paging));
@@ -293,6 +299,7 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
   }
   if (alert.kind == AlertKind::stall) return stall_lines(when, series, alert, style);
   if (alert.kind == AlertKind::unreleased) return unreleased_lines(when, series, alert, style);
+  if (alert.kind == AlertKind::headroom) return headroom_lines(when, series, alert, style);
   SeriesView at_raise = series;  // the advice belongs to what was raised
   at_raise.verdict.finding = f;
   const Told told = tell(view, at_raise);

@@ -280,6 +280,9 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
     for (const std::string& why : s.stall->evidence) add("progress", why);
     if (const std::string next = stall_next_step(*s.stall, s.key.pid); !next.empty()) add("progress", "next: " + next);
   }
+  if (s.headroom && s.headroom->is_news() && !s.ended)
+    add("headroom",
+        headroom_words(*s.headroom, is_device(s) ? s.device.capacity_bytes : std::optional<std::uint64_t>()));
   add("end", told.end);
   for (Fact& fact : run_facts(view, s)) out.push_back(std::move(fact));
   if (f.onset && (f.leak || f.state == State::growing)) add("since", format_moment(*f.onset, view.clock_is_relative));
@@ -451,6 +454,10 @@ ToldAlert tell(const Alert& a) {
     case AlertKind::unreleased:
       out.what = "not released";
       out.severity = "NOT RELEASED";
+      break;
+    case AlertKind::headroom:
+      out.what = "does not fit";
+      out.severity = "DOES NOT FIT";
       break;
   }
   const auto add = [&out](const std::string& figure) { out.figures += (out.figures.empty() ? "" : ", ") + figure; };

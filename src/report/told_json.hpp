@@ -47,6 +47,22 @@ inline nlohmann::ordered_json told_json(const Told& told) {
   return out;
 }
 
+/// Null where it is not known.
+inline nlohmann::ordered_json headroom_json(const SeriesView& s) {
+  if (!s.headroom) return nullptr;
+  const Headroom& h = *s.headroom;
+  const auto pid = [](std::uint32_t of) {
+    return of != 0 ? nlohmann::ordered_json(of) : nlohmann::ordered_json(nullptr);
+  };
+  return {{"peak_bytes", h.peak_bytes},
+          {"more_bytes", h.more_bytes},
+          {"earlier_runs", h.earlier_runs},
+          {"left_bytes", h.left_bytes},
+          {"pid", pid(h.pid)},
+          {"beside_pid", pid(h.beside_pid)},
+          {"words", headroom_words(h, s.key.pid == 0 ? s.device.capacity_bytes : std::optional<std::uint64_t>())}};
+}
+
 inline nlohmann::ordered_json told_json(const ToldAlert& told) {
   nlohmann::ordered_json out = {
       {"what", told.what}, {"severity", told.severity}, {"tone", to_string(told.tone)}, {"state", told.state}};

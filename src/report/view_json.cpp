@@ -192,6 +192,7 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"gauges", gauges_json(s.gauges)},
       {"load", load_json(s.load)},
       {"stall", stall_json(s, told)},
+      {"headroom", headroom_json(s)},
       {"unreleased_bytes", s.unreleased_bytes},
       {"sites", sites_json(s, may_see)},
       {"health", health_json(s.health)},

@@ -62,6 +62,12 @@ class Place {
       into = static_cast<T>(p.value_.get<std::uint64_t>());
     });
   }
+  void get(const char* name, std::int64_t& into) const {
+    with(name, [&](const Place& p) {
+      if (!p.value_.is_number_integer()) p.fail("a whole number");
+      into = p.value_.get<std::int64_t>();
+    });
+  }
   void get(const char* name, int& into) const {
     with(name, [&](const Place& p) {
       if (!p.value_.is_number_integer() || p.value_.get<std::int64_t>() > std::numeric_limits<int>::max() ||
@@ -232,6 +238,17 @@ SiteLifetimes read_site(const Place& p) {
   return site;
 }
 
+Headroom read_headroom(const Place& p) {
+  Headroom h;
+  p.get("peak_bytes", h.peak_bytes);
+  p.get("more_bytes", h.more_bytes);
+  p.get("earlier_runs", h.earlier_runs);
+  p.get("left_bytes", h.left_bytes);
+  p.get("pid", h.pid);
+  p.get("beside_pid", h.beside_pid);
+  return h;
+}
+
 SeriesView read_series(const Place& p) {
   SeriesView s;
   std::uint32_t id = 0;
@@ -262,6 +279,7 @@ SeriesView read_series(const Place& p) {
   p.with("gauges", [&](const Place& g) { s.gauges = read_gauges(g); });
   p.with("load", [&](const Place& l) { s.load = read_load(l); });
   p.get("stall", s.stall);
+  p.with("headroom", [&](const Place& h) { s.headroom = read_headroom(h); });
   p.get("unreleased_bytes", s.unreleased_bytes);
   p.each("sites", [&](const Place& one) { s.sites.push_back(read_site(one)); });
   p.with("health", [&](const Place& h) { s.health = read_health(h); });

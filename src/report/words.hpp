@@ -12,6 +12,10 @@ namespace vramtrack {
 std::string_view pattern_words(Pattern pattern);
 /// "stalled for 43m (confidence 80 %)", "no progress for 43m, unclear why", "idle for 3h 10m (Jupyter kernel)".
 std::string stall_words(const Stall& stall);
+/// What to do where the need of a process does not fit.
+inline constexpr std::string_view kHeadroomNextStep =
+    "move one of the programs to another GPU, or make it smaller, before it comes to its peak again";
+
 /// What to do about memory that was not released.
 inline constexpr std::string_view kUnreleasedNextStep =
     "'sudo vramtrack holders' names the processes that have the GPU open; if there is none, a reset of the GPU "

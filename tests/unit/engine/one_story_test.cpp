@@ -30,8 +30,8 @@ std::vector<Cut> cuts_of_demo(bool processes) {
     const auto view = engine.view();
     for (const SeriesView& s : view->series)
       if (s.key.metric == Metric::device_used) {
-        const Conclusion conclusion(s);
-        cuts.push_back({at_s, conclusion.verdict(), conclusion.is_of_ended_run(), conclusion.leaked()});
+        const Conclusion conclusion(*view, s);
+        cuts.push_back({at_s, conclusion.verdict(), conclusion.is_of_ended_run(), has_leaked(s)});
       }
   };
   double next_s = 60;
@@ -127,7 +127,7 @@ TEST(OneStory, AModelThatDoesNotFitHasNotLeaked) {
       ASSERT_TRUE(s.verdict.end);
       EXPECT_EQ(s.verdict.end->how, EndKind::out_of_memory);
       EXPECT_TRUE(s.verdict.end->while_loading) << s.verdict.finding.because;
-      EXPECT_FALSE(Conclusion(s).leaked());
+      EXPECT_FALSE(has_leaked(s));
     }
     EXPECT_EQ(seen, 2) << "the device and its process";
   }

@@ -282,6 +282,8 @@ TEST(ToldAlert, OfAStallAndOfMemoryLeftBehind) {
   a.kind = AlertKind::unreleased;
   EXPECT_EQ(tell(a).severity, "NOT RELEASED");
   EXPECT_EQ(tell(a).figures, "");
+  a.kind = AlertKind::headroom;
+  EXPECT_EQ(tell(a).severity, "DOES NOT FIT");
 }
 
 std::string document(const std::string& path) {

@@ -167,8 +167,8 @@ class Draw {
   SeriesView series() {
     SeriesView s;
     auto& [id, key, device, of, samples, first, last, interval_s, used, peak, level, ended, paused, ignored,
-           utilisation, gauges, load, stall, unreleased, sites, state, xid, judged, paging, alerts, suspicions, runs,
-           explain] = s;
+           utilisation, gauges, load, stall, headroom, unreleased, sites, state, xid, judged, paging, alerts,
+           suspicions, runs, explain] = s;
     paging = text();
     id = SeriesId{static_cast<std::uint32_t>(next())};
     key.metric = static_cast<Metric>(below(6));
@@ -213,6 +213,14 @@ class Draw {
                    next(),
                    text(),
                    texts()};
+    });
+    headroom = maybe<Headroom>([this] {
+      return Headroom{next(),
+                      next(),
+                      static_cast<std::uint32_t>(next()),
+                      static_cast<std::int64_t>(next()) - static_cast<std::int64_t>(next()),
+                      static_cast<std::uint32_t>(next()),
+                      static_cast<std::uint32_t>(below(2))};
     });
     unreleased = next();
     state = maybe<DeviceHealth>([this] { return health(); });
@@ -301,7 +309,8 @@ RC_GTEST_PROP(ViewJson, RoundTrip, (std::uint64_t seed)) {
     RC_ASSERT(a.used_bytes == b.used_bytes && a.peak_bytes == b.peak_bytes && a.level_bytes == b.level_bytes &&
               a.ended == b.ended);
     RC_ASSERT(a.paused == b.paused && a.ignored == b.ignored && a.utilisation_ratio == b.utilisation_ratio);
-    RC_ASSERT(a.gauges == b.gauges && a.load == b.load && a.stall == b.stall && a.sites == b.sites);
+    RC_ASSERT(a.gauges == b.gauges && a.load == b.load && a.stall == b.stall && a.sites == b.sites &&
+              a.headroom == b.headroom);
     RC_ASSERT(a.health == b.health && a.last_xid == b.last_xid);
     RC_ASSERT(same(a.runs, b.runs));
     RC_ASSERT(a.paging == b.paging);

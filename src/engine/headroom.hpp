@@ -1,0 +1,49 @@
+// Headroom of the engine's series, and the alerts about it, which are raised on request only (alert.headroom).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/headroom.hpp"
+#include "core/verdict.hpp"
+#include "engine/run_memory.hpp"
+#include "engine/series_state.hpp"
+#include "engine/series_table.hpp"
+
+namespace vramtrack {
+
+/// Of a process that lives, or of a device's total, whose capacity is known; else nullopt. `runs`: null where no
+/// program is compared with its earlier runs. What is missing by less than `tolerance_bytes` fits. O(processes of the
+/// device) for a device, O(1) for a process whose `beside` is not asked for.
+std::optional<Headroom> headroom_of(const SeriesState& series, const SeriesTable& table, const RunMemory* runs,
+                                    double tolerance_bytes);
+
+/// The alerts: one a process, while what it needs does not fit. They begin and end here. Causal and deterministic.
+class HeadroomAlerts {
+ public:
+  using Tell = std::function<void(const Alert&, AlertNews)>;
+
+  /// What is known of the process at `time`. O(1).
+  void take(SeriesId process, const std::optional<Headroom>& known, Timestamp time, const Tell& tell);
+  /// The process has ended.
+  void end(SeriesId process, Timestamp time, const Tell& tell);
+  void forget(SeriesId process) { known_.erase(process); }
+  /// An alert that has stood since before this engine began.
+  void adopt(const Alert& alert);
+
+  /// The alerts raised for the process, in order; nullptr: none.
+  [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const;
+
+ private:
+  struct Known {
+    std::optional<Timestamp> since;  ///< it has not fitted since then
+    std::vector<Alert> alerts;
+  };
+  static void clear(Alert& alert, AlertEnd how, std::string reason, Timestamp time, const Tell& tell);
+
+  std::unordered_map<SeriesId, Known> known_;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,97 @@
+// What the runs of a program show one after the other, and no run by itself.
+#include <gmock/gmock.h>
+
+#include <map>
+
+#include "one_gpu.hpp"
+
+namespace vramtrack {
+namespace {
+
+using testing::HasSubstr;
+
+/// Runs that each peak `step` above the one before.
+class RunsClimb : public OneGpu {
+ protected:
+  void begin(bool remembers) {
+    known.clear();
+    start();
+    if (!remembers) return;
+    ProgramMemory memory;
+    memory.find = [this](const ProgramIdentity& identity) -> std::optional<Program> {
+      const auto it = known.find(identity.text);
+      return it == known.end() ? std::nullopt : std::optional(it->second);
+    };
+    memory.put = [this](const ProgramIdentity& identity, const Program& program) { known[identity.text] = program; };
+    engine->remember(memory);
+  }
+  void runs(const std::vector<double>& peaks_gib) {
+    for (const double peak : peaks_gib) {
+      const std::uint32_t pid = ++pid_;
+      last = process(pid, "python train.py");
+      for (double age = 0; age < 600; age += 10, t += 10) {
+        const auto bytes = static_cast<std::uint64_t>((age < 60 ? 1 : peak) * static_cast<double>(kGiB));
+        tick(t, bytes + kGiB / 2, {{last, bytes}});
+      }
+      now = seen(last).verdict.finding;
+      of_device = seen(device_series).verdict.finding;
+      end_process(t, pid);
+      tick(t, kGiB / 2);
+      t += 60;
+    }
+  }
+  std::map<std::string, Program> known;
+  double t = 0;
+  std::uint32_t pid_ = 100;
+  SeriesId last{};
+  Finding now;
+  Finding of_device;
+};
+
+TEST_F(RunsClimb, FiveInARowAreSuspected) {
+  for (const bool remembers : {false, true}) {
+    begin(remembers);
+    t += 100000;
+    runs({10, 12, 14, 16});
+    EXPECT_EQ(now.stage, Stage::none);
+    runs({18.5});
+    EXPECT_EQ(now.stage, Stage::suspected);
+    EXPECT_GT(now.confidence, 0.8);
+    EXPECT_THAT(now.because, HasSubstr("each of the last 5 runs of the program peaked higher than the one before, by "
+                                       "2.1 GiB in the mean and by 8.5 GiB in all; 2 more fit; the odds that this is "
+                                       "chance: 1 in 120"));
+    EXPECT_EQ(of_device.stage, Stage::suspected);
+    EXPECT_THAT(of_device.because, HasSubstr("each of the last 5 runs"));
+    EXPECT_EQ(seen(last).suspicions.size(), 1U);
+    EXPECT_FALSE(now.leak);
+  }
+}
+
+TEST_F(RunsClimb, RunsThatDifferAreNone) {
+  begin(false);
+  runs({10, 14, 12, 16, 15, 17, 11, 18});
+  EXPECT_EQ(now.stage, Stage::none);
+}
+
+/// No process is listed, and the memory that stays is nobody's: each run begins where the one before left off.
+TEST_F(RunsClimb, WhatEachRunLeavesOnTheDeviceIsALeakWhenTheNextDoesNotFit) {
+  begin(false);
+  Finding last;
+  for (int run = 0; run < 5; ++run)
+    for (int minute = 0; minute < 10; ++minute, t += 60) {
+      const double gib = 3 + 1.9 * run + (minute < 2 ? 0 : std::min(12.6, 6.0 * minute - 8));
+      tick(t, static_cast<std::uint64_t>(gib * static_cast<double>(kGiB)));
+      last = seen(device_series).verdict.finding;
+      if (run < 4) EXPECT_FALSE(last.leak) << t;
+    }
+  EXPECT_TRUE(last.leak) << last.because;
+  EXPECT_THAT(last.because, HasSubstr("each of the last 5 cycles began higher than the one before"));
+  tick(t, 200 * kMiB);
+  for (int i = 1; i < 5; ++i) tick(t + 60 * i, 200 * kMiB);
+  EXPECT_TRUE(std::any_of(seen(device_series).suspicions.begin(), seen(device_series).suspicions.end(),
+                          [](const Alert& a) { return a.finding.leak && a.ended != AlertEnd::withdrawn; }) ||
+              !seen(device_series).alerts.empty());
+}
+
+}  // namespace
+}  // namespace vramtrack
