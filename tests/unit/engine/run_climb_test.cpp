@@ -76,16 +76,18 @@ TEST_F(RunsClimb, RunsThatDifferAreNone) {
 /// No process is listed, and the memory that stays is nobody's: each run begins where the one before left off.
 TEST_F(RunsClimb, WhatEachRunLeavesOnTheDeviceIsALeakWhenTheNextDoesNotFit) {
   begin(false);
-  Finding last;
+  Finding finding;
   for (int run = 0; run < 5; ++run)
     for (int minute = 0; minute < 10; ++minute, t += 60) {
       const double gib = 3 + 1.9 * run + (minute < 2 ? 0 : std::min(12.6, 6.0 * minute - 8));
       tick(t, static_cast<std::uint64_t>(gib * static_cast<double>(kGiB)));
-      last = seen(device_series).verdict.finding;
-      if (run < 4) EXPECT_FALSE(last.leak) << t;
+      finding = seen(device_series).verdict.finding;
+      if (run < 4) {
+        EXPECT_FALSE(finding.leak) << t;
+      }
     }
-  EXPECT_TRUE(last.leak) << last.because;
-  EXPECT_THAT(last.because, HasSubstr("each of the last 5 cycles began higher than the one before"));
+  EXPECT_TRUE(finding.leak) << finding.because;
+  EXPECT_THAT(finding.because, HasSubstr("each of the last 5 cycles began higher than the one before"));
   tick(t, 200 * kMiB);
   for (int i = 1; i < 5; ++i) tick(t + 60 * i, 200 * kMiB);
   EXPECT_TRUE(std::any_of(seen(device_series).suspicions.begin(), seen(device_series).suspicions.end(),
