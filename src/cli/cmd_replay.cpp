@@ -188,7 +188,12 @@ Runner declare(Arguments& arguments) {
   add_detector(arguments, options->config);
   add_lead_time(arguments, options->config);
   add_config(arguments, options->config);
-  return until_interrupted(configured<ReplayOptions>(options, replay));
+  // What waits for standard input has shown nothing that a last line would be about: a signal ends it there.
+  Runner plain = configured<ReplayOptions>(options, replay);
+  return [options, plain, graceful = until_interrupted(plain)](Console& console) {
+    const bool waits = std::find(options->files.begin(), options->files.end(), "-") != options->files.end();
+    return waits ? plain(console) : graceful(console);
+  };
 }
 
 }  // namespace

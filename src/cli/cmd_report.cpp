@@ -228,7 +228,7 @@ const CommandInfo report_command{
     "  vramtrack report                                          the last 24 hours of the store\n"
     "  vramtrack report --since 2026-01-02 --output incident.html\n"
     "  vramtrack report --set cost.usd-per-gpu-hour=2.5 --checkpoint-every 30min gpu.csv apps.csv\n"
-    "Exit: 0 no leak, 1 a leak alert was raised in the period and not withdrawn, 2 failed.",
+    "Exit: 0 no leak, 1 a leak was found in the period and not withdrawn, whether or not an alert was due, 2 failed.",
     declare};
 
 }  // namespace vramtrack::cli

@@ -52,10 +52,20 @@ bool begins_with_denial(std::string_view text) {
   return word == "0" || word == "no" || word == "false";
 }
 
+/// Without what the line says of the process, which anybody may name as he likes: "pid=1, name=fatal, ".
+std::string without_process_name(std::string_view line) {
+  constexpr std::string_view kName = "name=";
+  std::string out(line);
+  const std::size_t at = out.find(kName);
+  if (at == std::string::npos) return out;
+  const std::size_t end = out.find(", ", at);
+  return end == std::string::npos ? out : out.erase(at, end - at);
+}
+
 /// Whether `line` has the word and does not deny it; not a part of a name such as GPU_FATAL_TIMEOUT.
 bool says_fatal(std::string_view line) {
   constexpr std::string_view kWord = "fatal";
-  std::string low(line);
+  std::string low = without_process_name(line);
   std::transform(low.begin(), low.end(), low.begin(), [](unsigned char c) { return std::tolower(c); });
   const std::string_view all = low;
   for (std::size_t at = all.find(kWord); at != std::string_view::npos; at = all.find(kWord, at + 1)) {

@@ -148,7 +148,7 @@ HealthCheckup check_health(const HealthFacts& facts, HealthSeverity fail_on) {
   check_log(facts, out);
   if (facts.ledger) check_empty(*facts.ledger, out);
   conclude_devices(facts, out);
-  if (facts.devices.empty() && out.findings.empty() && out.unchecked.empty())
+  if (facts.devices.empty() && out.unchecked.empty())
     out.unchecked.push_back({"the GPUs", facts.absent.empty() ? "there is none here" : facts.absent,
                              "'vramtrack doctor' says what is missing"});
   order(out.findings, [](const HealthFinding& a, const HealthFinding& b) { return a.severity > b.severity; });

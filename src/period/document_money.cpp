@@ -120,7 +120,12 @@ void risk_section(const PeriodReport& report, std::vector<Block>& blocks) {
   const Money& money = report.money;
   blocks.emplace_back(Heading{2, "At risk"});
   if (money.jobs.empty()) {
-    blocks.emplace_back(Paragraph{"No job is predicted to run out of memory."});
+    const bool is_unknown = std::any_of(report.series.begin(), report.series.end(), [](const PeriodSeries& s) {
+      return s.view.verdict.finding.leak && !s.view.device.capacity_bytes;
+    });
+    blocks.emplace_back(
+        Paragraph{is_unknown ? "When memory runs out cannot be predicted: the capacity of a leaking GPU is not known."
+                             : "No job is predicted to run out of memory."});
     return;
   }
   Table out = loss_table(report, money.jobs, money.at_risk, "work at risk",

@@ -109,6 +109,8 @@ class Documents(unittest.TestCase):
                 lines += re.findall(r"`(?:sudo )?vramtrack ([a-z][^`]*)`", text)
             for line in (re.split(r"  +| -- |#|\|", line)[0] for line in lines):
                 words = line.split()
+                if "." in words[0]:  # a recording
+                    words.insert(0, "analyze")
                 command = next((key for key in (tuple(words[:2]), tuple(words[:1])) if key in self.helps), None)
                 with self.subTest(f"{page.relative_to(ROOT)}: vramtrack {line}"):
                     self.assertIsNotNone(command, "there is no such command")

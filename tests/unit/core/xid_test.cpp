@@ -71,6 +71,10 @@ TEST(Xid, TheLineOfTheDriverSaysWhetherAnErrorIsFatal) {
   }
   EXPECT_EQ(xid_severity(4711), XidSeverity::warning);
   EXPECT_EQ(xid_severity(4711, "NVRM: Xid (PCI:0000:04:00): 4711, NEW_UNIT Fatal"), XidSeverity::critical);
+  const std::string of_process = "NVRM: Xid (PCI:0000:04:00): 4711, pid=1, name=";
+  EXPECT_EQ(xid_severity(4711, of_process + "fatal, NEW_UNIT Nonfatal"), XidSeverity::warning)
+      << "a name is nobody's word";
+  EXPECT_EQ(xid_severity(4711, of_process + "not, NEW_UNIT Fatal"), XidSeverity::critical);
   EXPECT_EQ(xid_severity(4711, "NVRM: Xid (PCI:0000:04:00): 4711, NON_FATAL_UNIT"), XidSeverity::warning);
   for (const char* denied : {"a non fatal error", "non - fatal", "NOT FATAL", "this is not a fatal error",
                              "it isn't fatal", "no fatal error", "fatal=0, link 3", "Fatal: no", "never fatal",
