@@ -133,7 +133,7 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
     if (!outcome->trace.empty()) {
       if (!outcome->left_behind.empty()) console.warn(left_behind_words(outcome->left_behind));
       if (found) {
-        for (const std::string& leak : found->leaks) console.warn("LEAK at " + leak);
+        for (const FoundLeak& leak : found->leaks) console.warn("LEAK at " + leak.words);
         for (const std::string& site : found->suspected) console.warn("SUSPECTED, began late: " + site);
         if (found->leaks.empty()) console.warn(found->verdict);
       }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/cmd_trace.hpp"
 #include "core/format.hpp"
 #include "trace/render/parts.hpp"
@@ -13,13 +15,21 @@ namespace {
 constexpr std::chrono::seconds kLeastPause{5};
 constexpr int kPausePerReading = 10;  ///< at most a tenth of one core's time
 
-/// The part before the figures, which identifies a line.
-std::string place_of(const std::string& leak) {
-  return leak.substr(0, leak.find(": "));
-}
-
 std::string place(const trace::ReportSite& site, const trace::Symbols& symbols) {
   return site.line.is_known ? printable(trace::frame_words(symbols, site.line.frame)) : std::string(site.call);
+}
+
+/// What the line that probably keeps a finding holds besides its own: "model.py:20 forward (1.1 GiB) and 2 more lines".
+std::string others_of(const trace::Finding& finding, const trace::TraceReport& report, const trace::Symbols& symbols) {
+  constexpr std::size_t kNamed = 2;
+  std::string out;
+  for (std::size_t i = 1; i < finding.sites.size() && i <= kNamed; ++i) {
+    const trace::ReportSite& site = report.sites[finding.sites[i]];
+    out += fmt::format("{}{} ({})", i > 1 ? ", " : "", place(site, symbols), format_size(site.live.bytes));
+  }
+  if (finding.sites.size() > 1 + kNamed)
+    out += fmt::format(" and {} more", format_count(finding.sites.size() - 1 - kNamed, "line"));
+  return out;
 }
 
 }  // namespace
@@ -52,8 +62,13 @@ std::vector<std::string> LiveSites::new_leaks() {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> found;
   if (!newest_) return found;
-  for (const std::string& leak : newest_->leaks)
-    if (told_.insert(place_of(leak)).second) found.push_back(leak);
+  for (const FoundLeak& leak : newest_->leaks) {
+    const bool is_told =
+        std::any_of(leak.lines.begin(), leak.lines.end(), [this](const auto& line) { return told_.contains(line); });
+    // A line that joins a leak that was told is no news.
+    told_.insert(leak.lines.begin(), leak.lines.end());
+    if (!is_told) found.push_back(leak.words);
+  }
   return found;
 }
 
@@ -76,14 +91,21 @@ Result<SitesSoFar> sites_of_trace(const std::string& trace) {
                    : report.can_tell  ? "no leak: "
                                       : "cannot tell: ") +
                   report.because;
-  for (const trace::ReportSite& site : report.sites) {
-    const std::string held = fmt::format("{} in {} block{}", format_bytes(static_cast<double>(site.live.bytes)),
-                                         site.live.blocks, site.live.blocks == 1 ? "" : "s");
-    const std::string where = place(site, (*run)->names->symbols());
-    if (site.leak)
-      sites.leaks.push_back(
-          fmt::format("{}: {}/s, {}", where, format_size(static_cast<std::int64_t>(site.growth_bytes_per_s)), held));
-    if (site.suspected) sites.suspected.push_back(fmt::format("{}: {}", where, held));
+  const trace::Symbols& read = (*run)->names->symbols();
+  for (const trace::Finding& finding : report.findings) {
+    std::string held =
+        fmt::format("{} in {}", format_size(finding.live.bytes),
+                    format_count(static_cast<std::uint64_t>(std::max<std::int64_t>(0, finding.live.blocks)), "block"));
+    const std::string where = place(report.sites[finding.sites.front()], read);
+    if (finding.sites.size() > 1) held += ", with " + others_of(finding, report, read);
+    if (finding.leak) {
+      FoundLeak& leak = sites.leaks.emplace_back();
+      leak.words =
+          fmt::format("{}: {}/s, {}", where, format_size(static_cast<std::int64_t>(finding.growth_bytes_per_s)), held);
+      for (const std::size_t site : finding.sites) leak.lines.push_back(place(report.sites[site], read));
+    } else {
+      sites.suspected.push_back(fmt::format("{}: {}", where, held));
+    }
   }
   return sites;
 }

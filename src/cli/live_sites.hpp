@@ -14,12 +14,18 @@
 
 namespace vramtrack::cli {
 
+/// A leak of one or several lines.
+struct FoundLeak {
+  /// "train_step (train.py:57): 12 MiB/s, 1.1 GiB in 5,632 blocks, with model.py:20 forward (1.0 GiB)"
+  std::string words;
+  std::vector<std::string> lines;  ///< the one that probably keeps the memory is the first
+};
+
 /// The result of reading the trace.
 struct SitesSoFar {
-  std::string json;     ///< of the whole report, one line
-  std::string verdict;  ///< for people
-  /// "train_step (train.py:57): 12 MiB/s, 1.1 GiB in 5,632 blocks", the worst first.
-  std::vector<std::string> leaks;
+  std::string json;                    ///< of the whole report, one line
+  std::string verdict;                 ///< for people
+  std::vector<FoundLeak> leaks;        ///< the worst first
   std::vector<std::string> suspected;  ///< "train_step (train.py:57): 1.1 GiB in 5,632 blocks"
 };
 
@@ -37,7 +43,7 @@ class LiveSites {
 
   /// Begins a reading of `trace`, unless one is in progress or the last one ended too recently.
   void look(const std::string& trace);
-  /// Leaking lines that have not been taken before.
+  /// Leaks of which no line has been taken before.
   std::vector<std::string> new_leaks();
   /// Of the newest reading; empty before the first.
   [[nodiscard]] std::string json() const;

@@ -15,6 +15,7 @@
 #include "probe/wire.hpp"
 #include "trace/address_table.hpp"
 #include "trace/category.hpp"
+#include "trace/lockstep.hpp"
 #include "trace/probe_file.hpp"
 #include "trace/site_growth.hpp"
 #include "trace/symbols.hpp"
@@ -130,7 +131,8 @@ std::string device_words(int number, std::string_view name);
 using ChangeVisit = std::function<Status(std::uint32_t process, const CallSite& site, std::uint64_t address,
                                          std::uint64_t time_us, std::int64_t bytes)>;
 
-/// The replay of one process. Memory: 40 bytes a live block, up to 2 KiB a call site, the names.
+/// The replay of one process. Memory: 40 bytes a live block, up to 2 KiB a call site, 512 KiB of last allocations, the
+/// names; at the end 8 bytes more for each of a million blocks.
 class ProcessTrace {
  public:
   ProcessTrace(std::uint32_t index, ProbeProcess process) : index_(index), process_(std::move(process)) {}
@@ -206,6 +208,10 @@ class ProcessTrace {
   /// What the program reported about live blocks; `place` is the index of the call site.
   [[nodiscard]] const std::vector<LiveTold::Told>& told() const { return told_; }
   [[nodiscard]] bool is_python() const { return is_python_; }
+  /// What each call site holds, block by block: allocated when, and at the exit given back in which order.
+  [[nodiscard]] const std::vector<SiteBlocks>& blocks() const { return blocks_; }
+  /// The last allocations, of whatever became of them; the call site is an index of sites().
+  [[nodiscard]] const std::vector<Passing>& passing() const { return passing_; }
 
  private:
   struct Cell {
@@ -251,6 +257,7 @@ class ProcessTrace {
   void join_stretches();
   void mark(std::uint32_t text, std::uint64_t time_us);
   void close_epoch();
+  void see_blocks();
   void take_moments(std::uint64_t now_us);
   void take_moment(std::size_t index, std::string name, std::uint64_t time_us);
   void remember(Status status) {
@@ -317,6 +324,10 @@ class ProcessTrace {
 
   LiveTold live_told_;
   std::vector<LiveTold::Told> told_;
+
+  std::vector<Passing> passing_;  ///< a ring until finish()
+  std::size_t passing_next_ = 0;
+  std::vector<SiteBlocks> blocks_;
 
   // What was given back since the last allocation: perhaps the exit.
   std::vector<Returned> trail_;

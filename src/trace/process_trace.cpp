@@ -19,6 +19,10 @@ constexpr std::size_t kMostFineStretches = 192;
 /// A floor takes 16 bytes a site and stretch: with more sites than this, no finer than a leak needs.
 constexpr std::size_t kMostFineSites = 16'384;
 constexpr std::size_t kMostEpochs = 96;
+/// Several steps of a training of large models; 16 bytes each.
+constexpr std::size_t kMostPassing = 1U << 15U;
+/// Of a process that holds more blocks, the last ones are compared.
+constexpr std::size_t kMostBirths = 1U << 20U;
 constexpr std::size_t kMostFrames = 1024;
 constexpr std::size_t kMostTextBytes = 64U << 10U;
 constexpr std::size_t kMostMarks = 10'000;
@@ -412,6 +416,10 @@ void ProcessTrace::allocated(const probe::Slot& slot) {
   CallSite& site = sites_[id];
   if (site.allocations++ == 0) site.first_us = now_us;
   site.last_us = now_us;
+  if (passing_.size() < kMostPassing)
+    passing_.push_back({now_us, id});
+  else
+    passing_[passing_next_++ % kMostPassing] = {now_us, id};
   changed(site, held, 1);
   if (cell.is_backing != 0) backed_bytes_ += held.bytes;
   if (info->level == Level::driver && site.ledger == Ledger::device) {
@@ -578,6 +586,7 @@ void ProcessTrace::finish(std::uint64_t end_us) {
     if (is_in_epoch_ && trail_begin_us_ >= epoch_begin_us_)
       for (CallSite& site : sites_) site.epoch = site.live;
   }
+  see_blocks();
   trail_ = {};
   trail_unused_ = {};
   if (is_in_epoch_) close_epoch();
@@ -595,6 +604,32 @@ void ProcessTrace::finish(std::uint64_t end_us) {
     if (epoch_names_[i] == epoch_name_) epoch_bounds_.emplace_back(i, i + 1);
     if (!epoch_bounds_.empty()) epoch_bounds_.back().second = i + 1;
   }
+}
+
+void ProcessTrace::see_blocks() {
+  if (passing_next_ > 0) std::rotate(passing_.begin(), passing_.begin() + passing_next_ % kMostPassing, passing_.end());
+  // The records of threads may be a little out of order.
+  std::stable_sort(passing_.begin(), passing_.end(),
+                   [](const Passing& a, const Passing& b) { return a.time_us < b.time_us; });
+  std::vector<Passing> births;
+  for (std::size_t level = 0; level < live_cells_.size(); ++level)
+    live_cells_[level].for_each([&](const Cell& cell) {
+      const bool is_segment = level == static_cast<std::size_t>(Level::driver) && cell.is_backing != 0;
+      if (!is_segment) births.push_back({cell.time_us, cell.site});
+    });
+  if (has_exit_)
+    for (const Returned& returned : trail_) births.push_back({returned.time_us, returned.site});
+  const auto is_later = [](const Passing& a, const Passing& b) { return a.time_us > b.time_us; };
+  if (births.size() > kMostBirths) {
+    std::nth_element(births.begin(), births.begin() + kMostBirths, births.end(), is_later);
+    births.resize(kMostBirths);
+  }
+  blocks_.resize(sites_.size());
+  for (const Passing& birth : births) blocks_[birth.site].births_us.push_back(birth.time_us);
+  for (SiteBlocks& each : blocks_) std::sort(each.births_us.begin(), each.births_us.end());
+  if (has_exit_)
+    for (std::size_t i = 0; i < trail_.size(); ++i)
+      blocks_[trail_[i].site].deaths.push_back(static_cast<std::uint32_t>(i));
 }
 
 std::vector<Floor> ProcessTrace::fine_stretches(const CallSite& site) const {

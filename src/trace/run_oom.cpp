@@ -85,18 +85,19 @@ std::string refusal(const RunOom& oom) {
 }
 
 /// Decides the cause: something with a share of one half is what would have to change.
-void conclude(RunOom& oom, const Symbols& symbols) {
+void conclude(RunOom& oom, const TraceReport& report, const Symbols& symbols) {
   std::int64_t leaked = 0;
-  const OomSite* worst = nullptr;
   for (const OomSite& site : oom.sites)
-    if (site.leak) {
-      leaked += site.live.bytes;
-      if (worst == nullptr) worst = &site;
-    }
+    if (site.leak) leaked += site.live.bytes;
   const auto half = static_cast<std::uint64_t>(std::max<std::int64_t>(0, oom.held_bytes)) / 2;
-  if (worst != nullptr && 2 * leaked >= oom.live_bytes) {
+  if (leaked > 0 && 2 * leaked >= oom.live_bytes) {
     oom.because = fmt::format("leaking lines held {} of the {} that were live", size(leaked), size(oom.live_bytes));
-    oom.next_step = fmt::format("find what keeps the memory of {}", place(worst->line, worst->call, symbols));
+    const auto worst =
+        std::max_element(report.findings.begin(), report.findings.end(), [](const Finding& a, const Finding& b) {
+          return std::pair(a.leak, a.live.bytes) < std::pair(b.leak, b.live.bytes);
+        });
+    const ReportSite& keeper = report.sites[worst->sites.front()];
+    oom.next_step = fmt::format("find what keeps the memory of {}", place(keeper.line, keeper.call, symbols));
   } else if (oom.asked_bytes > 0 &&
              static_cast<std::uint64_t>(std::max<std::int64_t>(0, oom.cached_bytes)) >= oom.asked_bytes) {
     oom.because = fmt::format("the framework had {} cached, but not in one piece", size(oom.cached_bytes));
@@ -143,7 +144,7 @@ std::optional<RunOom> oom_of_run(const ProbeTrace& trace, ProbeNames& names, con
     find_others(trace, device.uuid, process->process().begin_realtime_us + static_cast<std::int64_t>(failure.time_us),
                 oom);
   }
-  conclude(oom, names.symbols());
+  conclude(oom, report, names.symbols());
   return oom;
 }
 

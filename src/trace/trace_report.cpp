@@ -25,6 +25,9 @@ struct Line {
   std::uint64_t returned = 0;
   std::uint64_t first_us = kNever, last_us = 0;  ///< when it allocated first and last
   std::vector<Floor> fine_stretches, stretches, epochs;
+  std::size_t group = 0;    ///< of the process: lines with one keeper; 0: it is neither a leak nor suspected
+  std::size_t in_step = 0;  ///< its place in the order in which a step of the group allocates
+  std::uint64_t steps = 0;  ///< of the group
 };
 
 /// Judges in time a line that rises over the events of a run. A leak must also rise in the second half of the run by
@@ -68,14 +71,10 @@ std::int64_t gained_lately(const Line& line) {
   return floors.empty() ? 0 : std::max<std::int64_t>(0, floors.back().bytes - floors[floors.size() / 2].bytes);
 }
 
-/// A line that is no leak gained most of what its ledger gained lately, and no trifle of what is live; it began to grow
-/// late, and grows to the end. What the program loaded before, weights above all, says nothing about that.
-bool is_suspected(const Line& line, const ProcessTrace& process, std::int64_t all_gained, bool has_epochs) {
-  constexpr std::int64_t kLeastShareOneIn = 100;
-  const std::int64_t gained = gained_lately(line);
+/// A line that is no leak began to grow late, and grows to the end.
+bool grows_late(const Line& line, const ProcessTrace& process, bool has_epochs) {
   return line.site.shape != SiteShape::leak && line.site.ledger != Ledger::mapped && process.lost_records() == 0 &&
-         2 * gained > all_gained && kLeastShareOneIn * gained >= process.live_bytes(line.site.ledger) &&
-         (has_epochs ? rises_late(line.epochs) : rises_late_at_any_scale(line)) &&
+         gained_lately(line) > 0 && (has_epochs ? rises_late(line.epochs) : rises_late_at_any_scale(line)) &&
          shape_in_time(line, process) == SiteShape::leak;
 }
 
@@ -86,8 +85,52 @@ bool is_undecided(const ReportSite& site) {
   return site.shape == SiteShape::unsure && site.share > 0.5 && kLeastShareOneIn * site.growth_bytes >= site.live.bytes;
 }
 
-/// Lines of a process, judged.
-std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
+/// Lines that grow late and have one keeper gained most of what their ledger gained lately, and no trifle of what is
+/// live. What the program loaded before, weights above all, says nothing about that.
+bool is_suspected(std::int64_t gained, std::int64_t all_gained, std::int64_t live_bytes) {
+  constexpr std::int64_t kLeastShareOneIn = 100;
+  return 2 * gained > all_gained && kLeastShareOneIn * gained >= live_bytes;
+}
+
+SiteBlocks blocks_of(const Line& line, const ProcessTrace& process) {
+  SiteBlocks all;
+  for (const std::size_t member : line.members) {
+    const SiteBlocks& its = process.blocks()[member];
+    all.births_us.insert(all.births_us.end(), its.births_us.begin(), its.births_us.end());
+    all.deaths.insert(all.deaths.end(), its.deaths.begin(), its.deaths.end());
+  }
+  std::sort(all.births_us.begin(), all.births_us.end());
+  std::sort(all.deaths.begin(), all.deaths.end());
+  return all;
+}
+
+/// Puts the lines that `belongs` accepts into groups with one keeper each, of one ledger; sees each group.
+template <typename Belongs, typename See>
+void group_lines(std::vector<Line>& lines, const ProcessTrace& process, std::size_t& groups, Belongs belongs, See see) {
+  for (std::size_t ledger = 0; ledger < kLedgers; ++ledger) {
+    std::vector<Line*> members;
+    std::vector<SiteBlocks> blocks;
+    for (Line& line : lines) {
+      if (line.site.ledger != static_cast<Ledger>(ledger) || !belongs(line)) continue;
+      members.push_back(&line);
+      blocks.push_back(blocks_of(line, process));
+    }
+    for (const LockstepGroup& group : lockstep_groups(blocks, process.passing())) {
+      ++groups;
+      std::vector<Line*> its;
+      for (std::size_t i = 0; i < group.sites.size(); ++i) {
+        Line& line = *its.emplace_back(members[group.sites[i]]);
+        line.group = groups;
+        line.in_step = i;
+        line.steps = group.steps;
+      }
+      see(its);
+    }
+  }
+}
+
+/// Lines of a process, judged. `groups`: the last number of a group so far.
+std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::size_t& groups) {
   std::vector<Line> lines;
   std::map<std::tuple<Ledger, std::uint32_t, std::uint32_t>, std::size_t> place;
   std::vector<std::int64_t> best;  // of each line: how far its chosen stack grew, and what it holds
@@ -155,8 +198,6 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
     if (site.shape == SiteShape::leak && process.lost_records() > 0) site.shape = SiteShape::unsure;
     if (site.shape == SiteShape::leak && !has_epochs) site.shape = shape_in_time(lines[i], process);
     site.leak = site.shape == SiteShape::leak;
-    site.suspected = is_suspected(lines[i], process, gained[lines[i].site.ledger], has_epochs);
-    if (site.suspected) site.shape = SiteShape::late;
     site.p_value = judged.p_value;
     const SiteJudgement& run = by_stretches[i];
     const bool use_run = run.growth_bytes > 0 && judged_s > 0;
@@ -168,6 +209,23 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names) {
       site.oldest_s = static_cast<double>(process.shown_us() - lines[i].oldest_us) * 1e-6;
     site.pids = {process.process().pid};
   }
+  group_lines(
+      lines, process, groups, [](const Line& line) { return line.site.leak; }, [](std::vector<Line*>&) {});
+  group_lines(
+      lines, process, groups, [&](const Line& line) { return grows_late(line, process, has_epochs); },
+      [&](std::vector<Line*>& group) {
+        const Ledger ledger = group.front()->site.ledger;
+        std::int64_t its_gain = 0;
+        for (const Line* line : group) its_gain += gained_lately(*line);
+        const bool suspected = is_suspected(its_gain, gained[ledger], process.live_bytes(ledger));
+        for (Line* line : group) {
+          line->site.suspected = suspected;
+          if (suspected)
+            line->site.shape = SiteShape::late;
+          else
+            line->group = 0;
+        }
+      });
   return lines;
 }
 
@@ -291,12 +349,92 @@ bool Suppressions::matches(const Symbols& symbols, StackId stack) const {
   return false;
 }
 
+namespace {
+
+/// What is known of a site's group while the sites of the processes are merged.
+struct Membership {
+  std::size_t group = 0;
+  std::size_t in_step = 0;
+  std::uint64_t steps = 0;
+};
+
+std::size_t root_of(std::vector<std::size_t>& joined, std::size_t group) {
+  while (joined.size() <= group) joined.push_back(joined.size());
+  while (joined[group] != group) group = joined[group] = joined[joined[group]];
+  return group;
+}
+
+/// The findings, and the sites in their order. The line that keeps a group is the last that a step allocates, of one's
+/// own code if any is: the loss comes after the activations that it holds.
+void find_leaks(TraceReport& report, const std::vector<Membership>& members, std::vector<std::size_t>& joined) {
+  std::map<std::size_t, Finding> by_group;
+  for (std::size_t i = 0; i < report.sites.size(); ++i) {
+    const ReportSite& site = report.sites[i];
+    if (!site.leak && !site.suspected) continue;
+    Finding& finding = by_group[root_of(joined, members[i].group)];
+    finding.sites.push_back(i);
+    finding.leak = finding.leak || site.leak;
+    finding.live.bytes += site.live.bytes;
+    finding.live.blocks += site.live.blocks;
+    finding.steps = std::max(finding.steps, members[i].steps);
+    finding.growth_bytes_per_s += site.growth_bytes_per_s;
+    finding.share += site.share;
+    finding.oldest_s = std::max(finding.oldest_s, site.oldest_s);
+  }
+  for (auto& [group, finding] : by_group) {
+    const auto keeps = [&](std::size_t a, std::size_t b) {
+      const auto rank = [&](std::size_t i) { return std::pair(report.sites[i].line.is_own, members[i].in_step); };
+      return rank(a) < rank(b);
+    };
+    std::iter_swap(finding.sites.begin(), std::max_element(finding.sites.begin(), finding.sites.end(), keeps));
+    std::sort(finding.sites.begin() + 1, finding.sites.end(), [&](std::size_t a, std::size_t b) {
+      const auto rank = [&](std::size_t i) { return std::pair(-report.sites[i].live.bytes, i); };
+      return rank(a) < rank(b);
+    });
+    if (finding.sites.size() == 1) finding.steps = 0;
+    report.findings.push_back(std::move(finding));
+  }
+  order(report.findings, [](const Finding& a, const Finding& b) {
+    if (a.leak != b.leak) return a.leak;
+    if (a.leak && a.growth_bytes_per_s != b.growth_bytes_per_s) return a.growth_bytes_per_s > b.growth_bytes_per_s;
+    return a.live.bytes > b.live.bytes;
+  });
+  std::vector<ReportSite> sites;
+  for (std::size_t i = 0; i < report.findings.size(); ++i)
+    for (std::size_t& site : report.findings[i].sites) {
+      report.sites[site].finding = i;
+      sites.push_back(report.sites[site]);
+      site = sites.size() - 1;
+    }
+  const std::size_t found = sites.size();
+  for (ReportSite& site : report.sites)
+    if (!site.finding && (site.live.blocks > 0 || site.at_exit.blocks > 0)) sites.push_back(std::move(site));
+  std::stable_sort(sites.begin() + static_cast<std::ptrdiff_t>(found), sites.end(),
+                   [](const ReportSite& a, const ReportSite& b) { return a.live.bytes > b.live.bytes; });
+  report.sites = std::move(sites);
+}
+
+/// "1 site", "2 sites", "1 leak of 4 sites".
+std::string findings_words(const TraceReport& report) {
+  std::uint64_t findings = 0, sites = 0;
+  for (const Finding& finding : report.findings)
+    if (finding.leak == report.leak) ++findings, sites += finding.sites.size();
+  if (findings == sites) return format_count(sites, "site");
+  return fmt::format("{} of {}", format_count(findings, report.leak ? "leak" : "suspected leak"),
+                     format_count(sites, "site"));
+}
+
+}  // namespace
+
 TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppressions& suppressions) {
   TraceReport report;
   report.program = trace.program();
   report.duration_s = trace.duration_s();
   report.notes = trace.losses();
   std::map<std::tuple<Ledger, std::uint32_t, std::string_view>, std::size_t> place;
+  std::size_t groups = 0;
+  std::vector<Membership> members;  // of each site
+  std::vector<std::size_t> joined;  // groups that have a site in common
   for (const auto& process : trace.processes()) {
     ReportProcess& told = report.processes.emplace_back();
     told.pid = process->process().pid;
@@ -315,7 +453,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
       told.live_bytes[i] = process->live_bytes(static_cast<Ledger>(i));
       report.live_bytes[i] += told.live_bytes[i];
     }
-    for (Line& line : lines_of(*process, names)) {
+    for (Line& line : lines_of(*process, names, groups)) {
       ReportSite& site = line.site;
       if (suppressions.matches(names.symbols(), site.stack)) {
         ++report.suppressed_sites;
@@ -325,10 +463,17 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
       const auto key = std::tuple(site.ledger, site.line.is_known ? index_of(site.line.frame) : IdTable::kNone,
                                   site.line.is_known ? std::string_view{} : site.call);
       const auto [at, is_new] = place.try_emplace(key, report.sites.size());
-      if (is_new)
+      const Membership its{line.group, line.in_step, line.steps};
+      if (is_new) {
         report.sites.push_back(std::move(site));
-      else
-        merge(report.sites[at->second], site);
+        members.push_back(its);
+        continue;
+      }
+      Membership& before = members[at->second];
+      if (before.group != 0 && its.group != 0) joined[root_of(joined, its.group)] = root_of(joined, before.group);
+      if (before.group == 0 || its.steps > before.steps)
+        before = {before.group == 0 ? its.group : before.group, its.in_step, its.steps};
+      merge(report.sites[at->second], site);
     }
     note_process(*process, report.notes);
   }
@@ -343,14 +488,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
     report.leak = true;
     report.growth_bytes_per_s += site.growth_bytes_per_s;
   }
-  std::erase_if(report.sites,
-                [](const ReportSite& site) { return !site.leak && site.live.blocks <= 0 && site.at_exit.blocks <= 0; });
-  order(report.sites, [](const ReportSite& a, const ReportSite& b) {
-    if (a.leak != b.leak) return a.leak;
-    if (a.suspected != b.suspected) return a.suspected;
-    if (a.leak && a.growth_bytes_per_s != b.growth_bytes_per_s) return a.growth_bytes_per_s > b.growth_bytes_per_s;
-    return a.live.bytes > b.live.bytes;
-  });
+  find_leaks(report, members, joined);
   tell_residual(trace, report);
   StackCategories stacks(names.symbols());
   report.categories = categories_of(trace, names, stacks);
@@ -358,24 +496,23 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   report.suspected = report.suspected && !report.leak;
   report.undecided = !report.leak && !report.suspected && report.can_tell &&
                      std::any_of(report.sites.begin(), report.sites.end(), is_undecided);
-  const auto named =
-      static_cast<std::uint64_t>(std::count_if(report.sites.begin(), report.sites.end(), [&](const ReportSite& site) {
-        return report.leak ? site.leak : report.suspected ? site.suspected : is_undecided(site);
-      }));
   std::uint64_t events = 0;
   for (const ReportProcess& process : report.processes) events += process.events;
   if (report.leak) {
     report.because =
-        fmt::format("{} kept growing to the end of {}", format_count(named, "site"), format_count(events, "event"));
+        fmt::format("{} kept growing to the end of {}", findings_words(report), format_count(events, "event"));
     report.next_step = "look at what keeps the memory that this line allocates: a list, a cache, a graph, a handle";
+    if (report.findings.front().sites.size() > 1) report.next_step += "; what it holds of other lines goes with it";
   } else if (report.suspected) {
     report.because =
         fmt::format("{} that gained most of the memory of the second half began to grow late in {} and grew to the end",
-                    format_count(named, "site"), format_count(events, "event"));
+                    findings_words(report), format_count(events, "event"));
     report.next_step = "let the program run for longer: a leak goes on, and the memory of a last step does not";
   } else if (report.undecided) {
-    report.because = fmt::format("{} rose over {}, but by too little to tell growth from chance",
-                                 format_count(named, "site"), format_count(events, "event"));
+    const auto risen = std::count_if(report.sites.begin(), report.sites.end(), is_undecided);
+    report.because =
+        fmt::format("{} rose over {}, but by too little to tell growth from chance",
+                    format_count(static_cast<std::uint64_t>(risen), "site"), format_count(events, "event"));
     report.next_step = "let the program run for longer: a leak goes on";
   } else if (report.can_tell) {
     report.because = fmt::format("no site kept growing over {}", format_count(events, "event"));

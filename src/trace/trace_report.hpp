@@ -37,6 +37,18 @@ struct ReportSite {
   double oldest_s = 0;  ///< age of its oldest live block
   double share = 0;     ///< of the growth of all sites of the ledger; 0 where it does not grow
   std::vector<std::uint32_t> pids;
+  std::optional<std::size_t> finding;  ///< its place in TraceReport::findings
+};
+
+/// A leak, or a suspected one: sites that hold blocks of the same steps have one keeper (lockstep.hpp).
+struct Finding {
+  std::vector<std::size_t> sites;  ///< places in TraceReport::sites, side by side; the one that probably keeps is first
+  bool leak = false;               ///< else suspected
+  Held live;
+  std::uint64_t steps = 0;  ///< of which it holds blocks; 0: it has one site
+  double growth_bytes_per_s = 0;
+  double share = 0;  ///< of the growth of all sites of the ledger
+  double oldest_s = 0;
 };
 
 struct ReportProcess {
@@ -66,8 +78,8 @@ struct TraceReport {
   std::optional<std::int64_t> residual_bytes;
   bool residual_grows = false;
   double residual_bytes_per_s = 0;
-  std::vector<ReportSite>
-      sites;  ///< the leaking first, the most growth first; the suspected; then the most bytes first
+  std::vector<Finding> findings;  ///< the leaks first, the most growth first; then the suspected, the most bytes first
+  std::vector<ReportSite> sites;  ///< those of the findings, in their order; then the others, the most bytes first
   std::vector<ReportProcess> processes;
   std::array<std::int64_t, kLedgers> live_bytes{};
   std::int64_t cached_bytes = 0;

@@ -45,7 +45,7 @@ class TraceFiles(unittest.TestCase):
 
     def test_the_json_is_as_documented(self):
         report = json.loads(self.run_it("report", "--format", "json", "leak", code=1))
-        self.assertEqual(list(report), ["schema", "program", "duration_s", "verdict", "residual_bytes", "sites"])
+        self.assertEqual(list(report), ["schema", "program", "duration_s", "verdict", "residual_bytes", "findings", "sites"])
         self.assertEqual(report["schema"], "vramtrack.trace_report.v1")
         self.assertIs(report["verdict"]["leak"], True)
         for site in report["sites"]:

@@ -68,20 +68,36 @@ void stack_text(std::string& out, const ProbeNames& names, const ReportSite& sit
   if (from + shown < end) out += fmt::format("       and {} more\n", end - from - shown);
 }
 
+std::string_view shape_words(SiteShape shape) {
+  switch (shape) {
+    case SiteShape::warm_up:
+      return ", rose at the start only";
+    case SiteShape::filling:
+      return ", rises ever more slowly: a cache that fills";
+    case SiteShape::given_back:
+      return ", rises and is released";
+    case SiteShape::late:
+      return ", began to grow late and grew to the end";
+    case SiteShape::unsure:
+      return ", undecided: too little rise to judge";
+    case SiteShape::flat:
+    case SiteShape::leak:
+      break;
+  }
+  return "";
+}
+
+std::string growth_words(double bytes_per_s, double share) {
+  return fmt::format(", growing {} ({} of all growth)", rate_words(bytes_per_s), format_percent(share));
+}
+
 void site_text(std::string& out, const ReportSite& site, const ProbeNames& names, std::size_t number, bool with_stack) {
   const Symbols& symbols = names.symbols();
   out += fmt::format("{:>3}. {}{}\n", number, line_of(site, symbols), ledger_words(site.ledger));
   out += fmt::format("       live {} in {}", format_size(site.live.bytes), blocks_words(site.live.blocks));
-  if (site.leak)
-    out +=
-        fmt::format(", growing {} ({} of all growth)", rate_words(site.growth_bytes_per_s), format_percent(site.share));
+  if (site.leak) out += growth_words(site.growth_bytes_per_s, site.share);
   if (site.live.blocks > 0) out += fmt::format(", the oldest {} old", format_span(site.oldest_s));
-  if (!site.leak && site.shape != SiteShape::flat)
-    out += fmt::format(", {}", site.shape == SiteShape::warm_up      ? "rose at the start only"
-                               : site.shape == SiteShape::filling    ? "rises ever more slowly: a cache that fills"
-                               : site.shape == SiteShape::given_back ? "rises and is released"
-                               : site.shape == SiteShape::late       ? "began to grow late and grew to the end"
-                                                                     : "undecided: too little rise to judge");
+  if (!site.leak) out += shape_words(site.shape);
   out += fmt::format("\n       {}", site.call);
   if (site.category != Category::unknown) out += fmt::format(", {}", category_words(site.category));
   if (site.stacks > 1) out += fmt::format(", {}; this one has most", format_count(site.stacks, "stack"));
@@ -90,6 +106,33 @@ void site_text(std::string& out, const ReportSite& site, const ProbeNames& names
                        site.thread.empty() ? std::string() : fmt::format(" on thread {}", site.thread));
   out += '\n';
   if (with_stack) stack_text(out, names, site);
+}
+
+/// "5.6 GiB in 1,218 blocks of 3 lines"
+std::string held_words(const Finding& finding) {
+  std::string out = fmt::format("{} in {}", format_size(finding.live.bytes), blocks_words(finding.live.blocks));
+  if (finding.sites.size() > 1) out += fmt::format(" of {}", format_count(finding.sites.size(), "line"));
+  return out;
+}
+
+/// A finding of several lines: the one that probably keeps, what each of them holds, and the stack of the first.
+void finding_text(std::string& out, const Finding& finding, const TraceReport& report, const ProbeNames& names,
+                  std::size_t number) {
+  const ReportSite& keeper = report.sites[finding.sites.front()];
+  if (finding.sites.size() == 1) return site_text(out, keeper, names, number, true);
+  out += fmt::format("{:>3}. {}{}\n", number, line_of(keeper, names.symbols()), ledger_words(keeper.ledger));
+  out += fmt::format("       keeps {}, of each of {}", held_words(finding), format_count(finding.steps, "step"));
+  out += finding.leak ? growth_words(finding.growth_bytes_per_s, finding.share)
+                      : std::string(shape_words(SiteShape::late));
+  out += fmt::format(", the oldest {} old\n", format_span(finding.oldest_s));
+  for (const std::size_t i : finding.sites) {
+    const ReportSite& site = report.sites[i];
+    out += fmt::format("       {:>10} in {}  {}{}\n", format_size(site.live.bytes), blocks_words(site.live.blocks),
+                       line_of(site, names.symbols()),
+                       site.category == Category::unknown ? "" : fmt::format(", {}", category_words(site.category)));
+  }
+  out += fmt::format("       {}\n", keeper.call);
+  stack_text(out, names, keeper);
 }
 
 /// "  weights 12.4 GiB, activations 3.0 GiB, unknown 12.0 MiB"; nothing where all is unknown.
@@ -105,15 +148,14 @@ std::string categories_text(const CategoryTotals& totals) {
 
 std::string verdict_text(const TraceReport& report, const Symbols& symbols) {
   if (report.leak) {
-    const ReportSite& first = report.sites.front();
-    return fmt::format("LEAK: {} keeps {} ({} in {} are live)\n", line_of(first, symbols),
-                       rate_words(first.growth_bytes_per_s), format_size(first.live.bytes),
-                       blocks_words(first.live.blocks));
+    const Finding& first = report.findings.front();
+    return fmt::format("LEAK: {} keeps {} ({} are live)\n", line_of(report.sites[first.sites.front()], symbols),
+                       rate_words(first.growth_bytes_per_s), held_words(first));
   }
   if (report.suspected) {
-    const ReportSite& first = report.sites.front();
-    return fmt::format("SUSPECTED LEAK, began late: {} holds {} in {}\n", line_of(first, symbols),
-                       format_size(first.live.bytes), blocks_words(first.live.blocks));
+    const Finding& first = report.findings.front();
+    return fmt::format("SUSPECTED LEAK, began late: {} holds {}\n", line_of(report.sites[first.sites.front()], symbols),
+                       held_words(first));
   }
   if (report.residual_grows)
     return "GROWS OUTSIDE THE PROBE'S VIEW: the driver's figure rises, but what is tracked does not\n";
@@ -161,30 +203,25 @@ std::string trace_report_text(const TraceReport& report, const ProbeNames& names
     if (process.epochs >= kLeastEpochs)
       out += fmt::format("  process {}: judged over {} of '{}'\n", process.pid, format_count(process.epochs, "epoch"),
                          process.epoch_name);
-  std::size_t shown = 0;
-  const auto list = [&](std::string_view title, auto belongs, bool with_stack) {
-    bool is_first = true;
-    for (const ReportSite& site : report.sites) {
-      if (!belongs(site) || shown >= sites) continue;
-      if (std::exchange(is_first, false)) out += fmt::format("\n{}\n", title);
-      site_text(out, site, names, ++shown, with_stack);
+  for (const bool leak : {true, false}) {
+    std::size_t number = 0;
+    for (const Finding& finding : report.findings) {
+      if (finding.leak != leak || number >= sites) continue;
+      if (number == 0) out += leak ? "\nLeaking sites:\n" : "\nSuspected sites:\n";
+      finding_text(out, finding, report, names, ++number);
     }
-  };
-  list(
-      "Leaking sites:", [](const ReportSite& site) { return site.leak; }, true);
-  shown = 0;
-  list(
-      "Suspected sites:", [](const ReportSite& site) { return site.suspected; }, true);
-  shown = 0;
-  list(
-      "Largest sites that do not leak:",
-      [](const ReportSite& site) { return !site.leak && !site.suspected && site.live.blocks > 0; }, false);
+  }
+  std::size_t shown = 0;
+  for (const ReportSite& site : report.sites) {
+    if (site.finding || site.live.blocks <= 0 || shown >= sites) continue;
+    if (shown == 0) out += "\nLargest sites that do not leak:\n";
+    site_text(out, site, names, ++shown, false);
+  }
   if (report.has_native_exit) {
     bool is_first = true;
     shown = 0;
     for (const ReportSite& site : report.sites) {
-      if (site.leak || site.suspected || site.at_exit.blocks <= 0 || site.ledger == Ledger::mapped || shown++ >= sites)
-        continue;
+      if (site.finding || site.at_exit.blocks <= 0 || site.ledger == Ledger::mapped || shown++ >= sites) continue;
       if (std::exchange(is_first, false)) out += "\nStill held at exit (no leak: it did not grow):\n";
       out += fmt::format("  {:>10} in {}  {}\n", format_size(site.at_exit.bytes), blocks_words(site.at_exit.blocks),
                          line_of(site, symbols));
@@ -235,7 +272,20 @@ std::string trace_report_json(const TraceReport& report, const ProbeNames& names
     json.value(*report.residual_bytes);
   else
     json.null();
-  json.key("sites").begin_array();
+  json.key("findings").begin_array();
+  for (const Finding& finding : report.findings) {
+    json.begin_object().field("leak", finding.leak);
+    json.field("site", line_of(report.sites[finding.sites.front()], names.symbols()))
+        .field("live_bytes", finding.live.bytes)
+        .field("live_count", finding.live.blocks)
+        .field("steps", finding.steps)
+        .field("growth_bytes_per_s", finding.growth_bytes_per_s)
+        .field("share", finding.share);
+    json.key("sites").begin_array();
+    for (const std::size_t site : finding.sites) json.value(site);
+    json.end_array().end_object();
+  }
+  json.end_array().key("sites").begin_array();
   for (const ReportSite& site : report.sites) {
     json.begin_object()
         .field("leak", site.leak)

@@ -370,7 +370,11 @@ TEST(TraceReport, JsonHasTheFieldsThatAreDocumented) {
   const std::string json = trace_report_json(report, names);
   EXPECT_TRUE(json.starts_with(R"({"schema":"vramtrack.trace_report.v1","program":"./program --fast","duration_s":)"))
       << json;
-  EXPECT_NE(json.find(R"("residual_bytes":null,"sites":[)"), std::string::npos) << json;
+  EXPECT_NE(
+      json.find(
+          R"("residual_bytes":null,"findings":[{"leak":true,"site":"/home/me/train.py:42 f","live_bytes":19800,)"),
+      std::string::npos)
+      << json;
   EXPECT_NE(
       json.find(
           R"({"leak":true,"suspected":false,"site":"/home/me/train.py:42 f","call":"cuMemAlloc","live_bytes":19800,"live_count":198,"growth_bytes_per_s":)"),
