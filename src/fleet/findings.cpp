@@ -393,6 +393,7 @@ FleetFindings find(const Scan& scan) {
   for (const MachineVerdict& machine : scan.machines) {
     out.gpus += machine.gpus.size();
     for (const GpuVerdict& gpu : machine.gpus) {
+      if (!gpu.has_uuid) ++out.gpus_without_uuid;
       if (gpu.leak() != nullptr)
         ++out.leaking_gpus;
       else if (gpu.suspicion)

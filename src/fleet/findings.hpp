@@ -76,8 +76,9 @@ struct FleetFindings {
       jobs;  ///< those that leak first, then the suspected; by the end of their memory, then by growth
   std::vector<FleetFinding> findings;
   std::size_t gpus = 0;
-  std::size_t leaking_gpus = 0;    ///< now
-  std::size_t suspected_gpus = 0;  ///< now
+  std::size_t gpus_without_uuid = 0;  ///< known by their machine and number alone
+  std::size_t leaking_gpus = 0;       ///< now
+  std::size_t suspected_gpus = 0;     ///< now
   double gpu_hours_at_risk = 0;    ///< of the jobs that leak now
 };
 

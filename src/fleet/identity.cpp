@@ -17,7 +17,7 @@ std::optional<int> index_of_text(std::string_view text) {
   return index;
 }
 
-/// 8-4-4-4-12 hexadecimal digits: a UUID without the "GPU-" that the driver puts before it.
+/// 8-4-4-4-12 hexadecimal digits, and not zeros alone.
 bool is_bare_uuid(std::string_view text) {
   if (text.size() != 36) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -25,11 +25,26 @@ bool is_bare_uuid(std::string_view text) {
     const bool is_hex = is_digit(text[i]) || (text[i] >= 'a' && text[i] <= 'f') || (text[i] >= 'A' && text[i] <= 'F');
     if (is_dash ? text[i] != '-' : !is_hex) return false;
   }
-  return true;
+  return text.find_first_not_of("0-") != std::string_view::npos;
 }
 
-std::string device_id_of(std::string_view label) {
-  return is_bare_uuid(label) ? "GPU-" + std::string(label) : std::string(label);
+struct DeviceId {
+  std::string text;
+  bool is_uuid = false;
+};
+
+/// The driver writes "GPU-" or "MIG-" before a UUID, and exporters leave it out or change the case of its letters.
+DeviceId device_id_of(std::string_view label) {
+  std::string_view prefix = "GPU-", bare = label;
+  for (const std::string_view known : {"GPU-", "MIG-"})
+    if (label.substr(0, known.size()) == known) {
+      prefix = known;
+      bare = label.substr(known.size());
+    }
+  if (!is_bare_uuid(bare)) return {std::string(label), false};
+  std::string text(prefix);
+  for (const char c : bare) text += c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  return {std::move(text), true};
 }
 
 /// The letters that Kubernetes makes random parts of names of: no vowels, and no 0, 1 and 3
@@ -89,13 +104,20 @@ std::string host_of(std::string_view label) {
   return host;
 }
 
-std::optional<Identity> identify(const Labels& labels, const Exporter& exporter, const WorkloadLabels& names) {
+std::optional<Identity> identify(const Labels& labels, const Exporter& exporter, const WorkloadLabels& names,
+                                 const Roster& roster) {
   Identity out;
   DeviceInfo& device = out.device;
   device.host = host_of(first_of(labels, exporter.host_labels));
+  const auto is_named = [&](const std::string& label) {
+    return label != "instance" && !value_of(labels, label).empty();
+  };
+  out.is_host_of_scrape = roster.is_exporter_pod(device.host) || device.host == value_of(labels, "pod") ||
+                          std::none_of(exporter.host_labels.begin(), exporter.host_labels.end(), is_named);
   device.index = index_of_text(first_of(labels, exporter.index_labels));
-  device.id = device_id_of(first_of(labels, exporter.device_labels));
-  if (device.id.empty()) device.id = std::string(first_of(labels, exporter.index_labels));
+  DeviceId id = device_id_of(first_of(labels, exporter.device_labels));
+  out.has_uuid = id.is_uuid;
+  device.id = id.text.empty() ? std::string(first_of(labels, exporter.index_labels)) : std::move(id.text);
   if (device.id.empty()) return std::nullopt;
   device.name = first_of(labels, exporter.model_labels);
   // DCGM writes its "no value" for a GPU without MIG.

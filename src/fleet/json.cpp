@@ -93,8 +93,9 @@ json finding_json(const FleetFinding& finding) {
 json scan_line(const Scan& scan, const FleetFindings& found, const ScanWords& words) {
   json out = {{"schema", "vramtrack.fleet_scan.v1"}, {"server", words.server}, {"read_by", words.path}};
   out["exporters"] = scan.exporters;
-  out["machines"] = scan.machines.size();
+  out["machines"] = hosts_of(scan).size();
   out["gpus"] = found.gpus;
+  out["gpus_without_uuid"] = found.gpus_without_uuid;
   out["leaking_gpus"] = found.leaking_gpus;
   out["suspected_gpus"] = found.suspected_gpus;
   out["samples"] = scan.samples;

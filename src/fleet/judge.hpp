@@ -15,7 +15,8 @@ namespace vramtrack::fleet {
 
 /// What became of one GPU.
 struct GpuVerdict {
-  DeviceInfo device;  ///< with its host and its capacity, where that is known
+  DeviceInfo device;  ///< with its latest host, and its capacity where that is known
+  bool has_uuid = false;
   Verdict verdict;
   std::vector<Alert> alerts;       ///< of leaks, in the order raised; those that are only told have no paged_because
   std::optional<Alert> suspicion;  ///< that stands, and is not told as a leak
@@ -39,12 +40,13 @@ struct GpuVerdict {
 class MachineJudge {
  public:
   /// `config` is copied by the engine.
-  MachineJudge(const Config& config, std::string host);
+  explicit MachineJudge(const Config& config);
   ~MachineJudge();
   MachineJudge(const MachineJudge&) = delete;
   MachineJudge& operator=(const MachineJudge&) = delete;
 
-  /// Takes in what is later than what was taken in before; the rest is left out. O(samples).
+  /// Takes in what is later than what was taken in before; the rest is left out. A GPU that has another host now goes
+  /// on. O(samples).
   void take(const Machine& machine);
   /// Nothing more will come: a suspicion that is sure enough becomes a leak, as at the end of a recording.
   void end();

@@ -72,7 +72,7 @@ std::string fleet_metrics(const Scan& scan, const FleetFindings& found, const Pa
   };
   std::size_t unread = 0;
   for (const Unread& part : scan.unread) unread += std::max<std::size_t>(part.hosts.size(), 1);
-  one("vramtrack_fleet_machines", "Machines whose GPUs are judged.", static_cast<double>(scan.machines.size()));
+  one("vramtrack_fleet_machines", "Machines whose GPUs are judged.", static_cast<double>(hosts_of(scan).size()));
   one("vramtrack_fleet_gpus", "GPUs that are judged.", static_cast<double>(found.gpus));
   one("vramtrack_fleet_leaking_gpus", "GPUs that leak now.", static_cast<double>(found.leaking_gpus));
   one("vramtrack_fleet_suspected_gpus", "GPUs with a suspected leak; no alert is active for it.",
