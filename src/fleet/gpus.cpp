@@ -367,13 +367,17 @@ std::vector<Tenancy> tenancies(const Gpu& gpu) {
       out.push_back({track.workload, track.samples.first_ms(), track.samples.last_ms()});
   order(out, [](const Tenancy& a, const Tenancy& b) { return a.first_ms < b.first_ms; });
   std::vector<Tenancy> joined;
-  for (Tenancy& tenancy : out) {
-    if (!joined.empty() && joined.back().workload == tenancy.workload)
-      joined.back().last_ms = std::max(joined.back().last_ms, tenancy.last_ms);
-    else
-      joined.push_back(std::move(tenancy));
-  }
+  for (Tenancy& tenancy : out) add_tenancy(joined, std::move(tenancy));
   return joined;
+}
+
+void add_tenancy(std::vector<Tenancy>& to, Tenancy tenancy) {
+  for (std::size_t i = to.size(); i-- > 0;)
+    if (to[i].workload == tenancy.workload && (i + 1 == to.size() || tenancy.first_ms <= to[i].last_ms)) {
+      to[i].last_ms = std::max(to[i].last_ms, tenancy.last_ms);
+      return;
+    }
+  to.push_back(std::move(tenancy));
 }
 
 }  // namespace vramtrack::fleet

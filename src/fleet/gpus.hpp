@@ -129,7 +129,9 @@ struct Tenancy {
   std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;
 };
-/// In order of their first samples; consecutive ones of the same user are one.
+/// In order of their first samples; those of one user that overlap, or follow one another, are one.
 std::vector<Tenancy> tenancies(const Gpu& gpu);
+/// Adds one that began no earlier than any of `to`, likewise.
+void add_tenancy(std::vector<Tenancy>& to, Tenancy tenancy);
 
 }  // namespace vramtrack::fleet

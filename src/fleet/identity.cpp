@@ -47,6 +47,34 @@ DeviceId device_id_of(std::string_view label) {
   return {std::move(text), true};
 }
 
+/// The first label of `names` that has a value, of those that Prometheus has moved alone where `is_moved`.
+std::string_view first_moved(const Labels& labels, const Names& names, bool is_moved) {
+  for (const std::string& name : names)
+    if (!is_moved || name.starts_with("exported_"))
+      if (const std::string_view value = value_of(labels, name); !value.empty()) return value;
+  return {};
+}
+
+/// Namespace, pod, container and image, into `out`.
+void place_work(const Labels& labels, const WorkloadLabels& names, const Roster& roster, const std::string& host,
+                Workload& out) {
+  bool is_moved = false;
+  for (const Names* list : {&names.name_space, &names.pod, &names.container})
+    is_moved |= std::any_of(list->begin(), list->end(), [&](const std::string& name) {
+      return name.starts_with("exported_") && !value_of(labels, name).empty();
+    });
+  const std::string pod(first_moved(labels, names.pod, is_moved));
+  const std::string container(first_moved(labels, names.container, is_moved));
+  const bool is_scrapes = pod.empty() ? !container.empty() && roster.is_exporter_container(container)
+                                      : roster.is_exporter_pod(pod) || pod == host;
+  if (!is_moved && is_scrapes) return;
+  out.pod = pod;
+  out.container = container;
+  // Alone, it says nothing of the work, and often is the scrape's.
+  if (!pod.empty() || !container.empty()) out.name_space = first_moved(labels, names.name_space, is_moved);
+  out.image = first_of(labels, names.image);
+}
+
 /// The letters that Kubernetes makes random parts of names of: no vowels, and no 0, 1 and 3
 /// (k8s.io/apimachinery/pkg/util/rand).
 bool is_random(std::string_view part) {
@@ -127,9 +155,13 @@ std::optional<Identity> identify(const Labels& labels, const Exporter& exporter,
     device.id += "/gi" + std::string(partition);
   }
   const auto text = [&](const Names& list) { return std::string(first_of(labels, list)); };
-  out.workload = {text(names.job),        text(names.job_name),  text(names.user),
-                  text(names.name_space), text(names.pod),       text(names.container),
-                  text(names.image),      text(names.framework), text(exporter.driver_labels)};
+  Workload& work = out.workload;
+  work.job = text(names.job);
+  work.job_name = text(names.job_name);
+  work.user = text(names.user);
+  work.framework = text(names.framework);
+  work.driver = text(exporter.driver_labels);
+  place_work(labels, names, roster, device.host, work);
   if (const auto pid = index_of_text(first_of(labels, names.pid))) out.pid = static_cast<std::uint32_t>(*pid);
   out.process_name = text(names.process_name);
   return out;

@@ -41,8 +41,13 @@ struct Identity {
   std::uint32_t pid = 0;  ///< of a process's series
   std::string process_name;
 };
-/// nullopt: no label names a GPU. This is the one place that says what is one GPU: a UUID, with or without "GPU-", in
-/// letters of either case; with a MIG instance it is that instance. Any other id, and the index, is one on its host.
+/// nullopt: no label names a GPU. This is the one place that says what is one GPU, and whose labels are the work's:
+///  * A UUID is a GPU, with or without "GPU-", in letters of either case; with a MIG instance it is that instance. Any
+///    other id, and the index, is one on its host.
+///  * Namespace, pod, container and image are the work's together, or none is. Where Prometheus has moved one of them
+///  to
+///    "exported_...", those not moved are the scrape's (honor_labels: false). What `roster` knows as an exporter's pod
+///    is never the work's.
 std::optional<Identity> identify(const Labels& labels, const Exporter& exporter, const WorkloadLabels& names,
                                  const Roster& roster);
 

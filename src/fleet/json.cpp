@@ -42,11 +42,14 @@ json leak_json(const LeakingGpu& leak) {
                                                   : finding.growth_bytes_per_s.mid);
   out["used_bytes"] = leak.gpu->used_bytes;
   out["capacity_bytes"] = leak.gpu->device.capacity_bytes ? json(*leak.gpu->device.capacity_bytes) : json(nullptr);
-  if (leak.user != nullptr) {
-    out["image"] = text_or_null(leak.user->image);
-    out["driver"] = text_or_null(leak.user->driver);
-    out["pod"] = text_or_null(leak.user->pod);
-    out["user"] = text_or_null(leak.user->user);
+  if (!leak.users.empty()) {
+    out["image"] = text_or_null(leak.common(&Workload::image));
+    out["driver"] = text_or_null(leak.common(&Workload::driver));
+    out["pod"] = text_or_null(leak.common(&Workload::pod));
+    out["pods"] = json::array();
+    for (const Workload* user : leak.users)
+      if (!user->pod.empty()) out["pods"].push_back(user->pod);
+    out["user"] = text_or_null(leak.common(&Workload::user));
   }
   return out;
 }

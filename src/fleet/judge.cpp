@@ -15,6 +15,10 @@ Timestamp time_of(std::int64_t time_ms) {
   return Timestamp{std::chrono::milliseconds{time_ms}};
 }
 
+std::int64_t ms_of(Timestamp time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
 /// Samples that are handed to the engine at once: enough that a batch costs nothing beside them.
 constexpr std::size_t kBatch = 4096;
 
@@ -30,11 +34,20 @@ bool GpuVerdict::has_leaked() const {
   return std::any_of(alerts.begin(), alerts.end(), shows_leak);
 }
 
-const Workload* GpuVerdict::user_at(Timestamp time) const {
-  const Workload* user = nullptr;
+std::vector<const Workload*> GpuVerdict::users_at(Timestamp time) const {
+  if (tenancies.empty()) return {};
+  // The latest moment until then at which anybody had it.
+  std::int64_t at_ms = INT64_MIN;
   for (const Tenancy& tenancy : tenancies)
-    if (user == nullptr || time_of(tenancy.first_ms) <= time) user = &tenancy.workload;
-  return user;
+    if (time_of(tenancy.first_ms) <= time) at_ms = std::max(at_ms, std::min(tenancy.last_ms, ms_of(time)));
+  at_ms = std::max(at_ms, tenancies.front().first_ms);
+  std::vector<const Workload*> users;
+  for (const Tenancy& tenancy : tenancies)
+    if (tenancy.first_ms <= at_ms && at_ms <= tenancy.last_ms) users.push_back(&tenancy.workload);
+  // Of several scrapes, one may know less.
+  if (std::any_of(users.begin(), users.end(), [](const Workload* user) { return !user->group().empty(); }))
+    std::erase_if(users, [](const Workload* user) { return user->group().empty(); });
+  return users;
 }
 
 /// One series' readings on their way into the engine.
@@ -96,12 +109,7 @@ void MachineJudge::take(const Machine& machine) {
     UsedMemory used = used_memory(gpu);
     known.is_shared |= used.is_shared;
     known.is_by_agent = used.is_by_agent;
-    for (Tenancy& tenancy : tenancies(gpu)) {
-      if (!known.tenancies.empty() && known.tenancies.back().workload == tenancy.workload)
-        known.tenancies.back().last_ms = tenancy.last_ms;
-      else
-        known.tenancies.push_back(std::move(tenancy));
-    }
+    for (Tenancy& tenancy : tenancies(gpu)) add_tenancy(known.tenancies, std::move(tenancy));
     add(state_->catalog.intern({Metric::device_used, id, 0, 0, known.engine_host}), std::move(used.readings),
         known.last_ms);
     if (!gpu.busy.empty())

@@ -32,8 +32,9 @@ struct GpuVerdict {
   [[nodiscard]] const Alert* leak() const;
   /// An alert was raised and not withdrawn: what analyze's exit code 1 means.
   [[nodiscard]] bool has_leaked() const;
-  /// Who had the GPU at `time`, or last before it; nullptr: nobody is known.
-  [[nodiscard]] const Workload* user_at(Timestamp time) const;
+  /// All who had the GPU at `time`, or last before it: several pods share one by time-slicing or MPS, and which of them
+  /// a growth is of, nothing shows. Empty: nobody is known.
+  [[nodiscard]] std::vector<const Workload*> users_at(Timestamp time) const;
 };
 
 /// One engine for one machine. Not thread-safe; different machines may be judged on different threads.

@@ -370,6 +370,44 @@ TEST(Gpus, OfTwoScrapesOfAnExporterOneIsReadAndTheOtherWhereItIsMissing) {
   }
 }
 
+Workload work_of(const Labels& labels, const Roster& roster = {}) {
+  return identify(labels, *mapping().find("DCGM_FI_DEV_FB_USED")->exporter, mapping().workload(), roster)->workload;
+}
+
+TEST(Identity, TheScrapesPodIsNeverTheWork) {
+  // honor_labels: false: the work's labels were moved; a GPU without work has none to move.
+  const Workload moved =
+      work_of(scraped("node7", "dcgm-abcde", {{"exported_pod", "bert-0"}, {"exported_namespace", "ml"}}));
+  EXPECT_EQ(moved.group(), "ml/bert");
+  EXPECT_EQ(moved.container, "") << "that is the exporter's";
+  Roster roster;
+  roster.add_exporter_pod("dcgm-abcde");
+  const Workload idle = work_of(scraped("node7", "dcgm-abcde"), roster);
+  EXPECT_EQ(idle, Workload{});
+  EXPECT_EQ(work_of(scraped("dcgm-abcde", "dcgm-abcde")), Workload{}) << "the host is called like the pod";
+
+  // honor_labels: true: the work's stay where they are, and the rest is the scrape's.
+  Labels honoured = with(with(scraped("node7", "bert-0"), "namespace", "ml"), "container", "train");
+  EXPECT_EQ(work_of(honoured, roster).program(), "ml/bert/train");
+
+  // A scrape whose pod has been dropped.
+  roster.add_exporter_container("nvidia-dcgm-exporter");
+  EXPECT_EQ(work_of(with(scraped("node7", ""), "pod", ""), roster), Workload{});
+}
+
+TEST(Gpus, ThoseWhoShareAGpuAreItsUsersTogether) {
+  Roster roster;
+  Gpus gpus(mapping(), roster);
+  for (const char* replica : {"a", "b"})
+    for (const char* pod : {"x-0", "y-0"})
+      gpus.add(scraped("node7", "dcgm-abcde", {{"exported_pod", pod}, {"prometheus_replica", replica}}),
+               points({1, 2, 3}, replica[0] == 'a' ? 0 : 300));
+  const std::vector<Tenancy> users = tenancies(only_gpu(gpus));
+  ASSERT_EQ(users.size(), 2U) << "each once, whoever scraped it";
+  EXPECT_EQ(users[0].workload.pod, "x-0");
+  EXPECT_EQ(users[1].workload.pod, "y-0");
+}
+
 TEST(Identity, PortsAndSlashesLeaveTheHost) {
   EXPECT_EQ(host_of("node1:9400"), "node1");
   EXPECT_EQ(host_of("10.1.2.3:9400"), "10.1.2.3");
