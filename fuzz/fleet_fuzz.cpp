@@ -35,7 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Mapping mapping = Mapping::read().value();
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const Query query{{}, 0, 4'000'000'000'000};
-  Gpus gpus(mapping);
+  Roster roster;
+  Gpus gpus(mapping, roster);
   const SeriesSink sink = [&](const Labels& labels, const std::vector<Point>& points) {
     for (const Point& p : points)
       if (p.time_ms < query.start_ms || p.time_ms > query.end_ms) std::abort();

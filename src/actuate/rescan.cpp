@@ -62,10 +62,10 @@ Result<Witness> rescan(const fleet::Reader& reader, const RescanOptions& options
   Witness witness;
   for (const fleet::MachineVerdict& machine : scanned->machines)
     for (const fleet::GpuVerdict& gpu : machine.gpus) {
-      if (!witness.host.empty() && witness.host != machine.host)
+      if (&machine != &scanned->machines.front())
         return fail(fmt::format("{}: {}=\"{}\" belongs to several machines: {} and {}", server, only->name,
-                                printable(only->value), printable(witness.host), printable(machine.host)));
-      witness.host = machine.host;
+                                printable(only->value), printable(witness.host), printable(gpu.device.host)));
+      witness.host = gpu.device.host;
       witness.view.series.push_back(series_of(gpu));
       witness.view.time = std::max(witness.view.time, gpu.last);
     }

@@ -95,7 +95,9 @@ void add_caches(const Reader& reader, const Mapping& mapping, std::int64_t end_m
         if (!name.empty() && known != of.end()) job.cache_ratio = std::max(job.cache_ratio.value_or(0), known->second);
         return !name.empty() && known != of.end();
       };
-      if (!take(by_pod, leak.user == nullptr ? std::string() : leak.user->pod)) take(by_host, leak.gpu->device.host);
+      bool is_known = false;
+      for (const Workload* user : leak.users) is_known |= take(by_pod, user->pod);
+      if (!is_known) take(by_host, leak.gpu->device.host);
     }
   }
 }

@@ -20,6 +20,10 @@ namespace {
 /// shared beyond chance is so in 99 of 100 fleets where nothing is.
 constexpr double kChance = 0.01;
 
+Timestamp time_of(std::int64_t time_ms) {
+  return Timestamp{std::chrono::milliseconds{time_ms}};
+}
+
 std::int64_t ms_of(Timestamp time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
@@ -36,18 +40,35 @@ struct Stay {
   std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;
   std::optional<std::int64_t> raised_ms;  ///< of the first leak's alert
+  bool is_shared_leak = false;            ///< others had the GPU, too: whose leak it is, is not known
 };
+
+std::set<std::string> groups_of(const std::vector<const Workload*>& users) {
+  std::set<std::string> groups;
+  for (const Workload* user : users)
+    if (std::string group = user->group(); !group.empty()) groups.insert(std::move(group));
+  return groups;
+}
+
+/// "ml/a, ml/b" of all who share a GPU.
+std::string group_of(const std::vector<const Workload*>& users) {
+  std::string out;
+  for (const std::string& group : groups_of(users)) out += (out.empty() ? "" : ", ") + group;
+  return out;
+}
 
 std::vector<Stay> stays_of(const Scan& scan) {
   std::vector<Stay> out;
   for (const MachineVerdict& machine : scan.machines)
     for (const GpuVerdict& gpu : machine.gpus)
       for (const Tenancy& tenancy : gpu.tenancies) {
-        Stay stay{&gpu, &tenancy.workload, tenancy.first_ms, tenancy.last_ms, {}};
+        Stay stay{&gpu, &tenancy.workload, tenancy.first_ms, tenancy.last_ms, {}, false};
         for (const Alert& alert : gpu.alerts) {
           const std::int64_t raised_ms = ms_of(alert.raised);
-          if (shows_leak(alert) && gpu.user_at(alert.raised) == stay.workload)
-            stay.raised_ms = std::min(stay.raised_ms.value_or(INT64_MAX), raised_ms);
+          const std::vector<const Workload*> users = gpu.users_at(alert.raised);
+          if (!shows_leak(alert) || std::find(users.begin(), users.end(), stay.workload) == users.end()) continue;
+          stay.is_shared_leak |= groups_of(users).size() > 1;
+          stay.raised_ms = std::min(stay.raised_ms.value_or(INT64_MAX), raised_ms);
         }
         out.push_back(stay);
       }
@@ -69,7 +90,7 @@ std::vector<Run> runs_of(const std::vector<Stay>& stays) {
   std::map<std::string, Run> runs;
   for (const Stay& stay : stays) {
     const std::string group = stay.workload->group();
-    if (group.empty()) continue;
+    if (group.empty() || stay.is_shared_leak) continue;
     // Pods of one owner that ran another image are another run of it.
     Run& run = runs[group + '\0' + stay.workload->image + '\0' + stay.workload->job];
     run.group = group;
@@ -290,12 +311,13 @@ void find_versions(const std::vector<Run>& runs, std::vector<FleetFinding>& out)
   }
 }
 
-LeakingJob& job_of(std::map<std::string, LeakingJob>& jobs, const GpuVerdict& gpu, const Workload* user) {
-  const std::string group = user == nullptr ? std::string() : user->group();
+LeakingJob& job_of(std::map<std::string, LeakingJob>& jobs, const LeakingGpu& leak) {
+  const GpuVerdict& gpu = *leak.gpu;
+  const std::string group = group_of(leak.users);
   LeakingJob& job = jobs[group.empty() ? gpu.device.host + '\0' + gpu.device.id : group];
   job.is_named = !group.empty();
   job.name = job.is_named ? group : gpu_name(gpu);
-  if (user != nullptr && job.program.empty()) job.program = user->program();
+  if (groups_of(leak.users).size() == 1 && job.program.empty()) job.program = leak.users.front()->program();
   return job;
 }
 
@@ -316,8 +338,8 @@ std::vector<LeakingJob> leaking_jobs(const Scan& scan, const std::vector<Stay>& 
         if (!leak.is_suspected && (leak.alert == nullptr || leak.alert->cleared) && past.finding.leak &&
             past.ended != AlertEnd::withdrawn)
           leak.alert = &past;
-      leak.user = gpu.user_at(leak.alert->raised);
-      LeakingJob& job = job_of(jobs, gpu, leak.user);
+      leak.users = gpu.users_at(leak.alert->raised);
+      LeakingJob& job = job_of(jobs, leak);
       job.leaks.push_back(leak);
       add_unique(job.leaking_nodes, gpu.device.host);
       const JobState state = leak.is_suspected       ? JobState::suspected
@@ -331,15 +353,19 @@ std::vector<LeakingJob> leaking_jobs(const Scan& scan, const std::vector<Stay>& 
     }
   std::map<std::string, std::set<const GpuVerdict*>> members;
   for (const Stay& stay : stays) {
-    const std::string group = stay.workload->group();
+    // A leak of several is theirs together.
+    const std::string group =
+        stay.is_shared_leak ? group_of(stay.gpu->users_at(time_of(*stay.raised_ms))) : stay.workload->group();
     const auto job = group.empty() ? jobs.find(stay.gpu->device.host + '\0' + stay.gpu->device.id) : jobs.find(group);
     if (job == jobs.end()) continue;
-    members[job->first].insert(stay.gpu);
+    const bool is_new = members[job->first].insert(stay.gpu).second;
     add_unique(job->second.nodes, stay.gpu->device.host);
+    if (stay.is_shared_leak && !is_new) continue;  // the GPU is lost once
     job->second.gpu_hours += static_cast<double>(stay.last_ms - stay.first_ms) / 3.6e6;
   }
   std::vector<LeakingJob> out;
   for (auto& [key, job] : jobs) {
+    if (job.nodes.empty()) job.nodes = job.leaking_nodes;
     job.gpus = std::max(members[key].size(), job.leaks.size());
     const auto begin = [](const LeakingGpu& l) { return l.alert->finding.onset.value_or(l.alert->raised); };
     order(job.leaks, [&](const LeakingGpu& a, const LeakingGpu& b) { return begin(a) < begin(b); });
@@ -356,6 +382,14 @@ std::vector<LeakingJob> leaking_jobs(const Scan& scan, const std::vector<Stay>& 
 }
 
 }  // namespace
+
+std::string LeakingGpu::common(std::string Workload::*what) const {
+  if (users.empty()) return {};
+  const std::string& value = users.front()->*what;
+  const bool is_common =
+      std::all_of(users.begin(), users.end(), [&](const Workload* user) { return user->*what == value; });
+  return is_common ? value : std::string();
+}
 
 std::string_view to_string(FindingKind kind) {
   constexpr std::array<std::string_view, 3> kNames = {"signature", "node", "version"};
@@ -393,6 +427,7 @@ FleetFindings find(const Scan& scan) {
   for (const MachineVerdict& machine : scan.machines) {
     out.gpus += machine.gpus.size();
     for (const GpuVerdict& gpu : machine.gpus) {
+      if (!gpu.has_uuid) ++out.gpus_without_uuid;
       if (gpu.leak() != nullptr)
         ++out.leaking_gpus;
       else if (gpu.suspicion)

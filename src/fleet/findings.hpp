@@ -21,14 +21,18 @@ std::string_view to_string(JobState state);
 /// A GPU that leaks, did, or is suspected to.
 struct LeakingGpu {
   const GpuVerdict* gpu = nullptr;
-  const Alert* alert = nullptr;    ///< the one that stands, else the last one, else the suspicion
-  bool is_suspected = false;       ///< there is a suspicion alone: nobody has been told
-  const Workload* user = nullptr;  ///< when it was raised; nullptr: not known
+  const Alert* alert = nullptr;  ///< the one that stands, else the last one, else the suspicion
+  bool is_suspected = false;     ///< there is a suspicion alone: nobody has been told
+  /// When it was raised: all who shared the GPU; empty: not known.
+  std::vector<const Workload*> users;
+
+  /// What all of its users have in common, for example their image; empty where they differ.
+  [[nodiscard]] std::string common(std::string Workload::*what) const;
 };
 
 /// What runs together, and leaks. GPUs whose users are not known are a group each.
 struct LeakingJob {
-  std::string name;     ///< Workload::group(); else "node1 GPU 3"
+  std::string name;     ///< Workload::group(), "a, b" of those that share a GPU; else "node1 GPU 3"
   std::string program;  ///< Workload::program(), or empty
   bool is_named = false;
   std::vector<LeakingGpu> leaks;   ///< in the order in which the growth began: the first rank that leaks is the first
@@ -76,9 +80,10 @@ struct FleetFindings {
       jobs;  ///< those that leak first, then the suspected; by the end of their memory, then by growth
   std::vector<FleetFinding> findings;
   std::size_t gpus = 0;
-  std::size_t leaking_gpus = 0;    ///< now
-  std::size_t suspected_gpus = 0;  ///< now
-  double gpu_hours_at_risk = 0;    ///< of the jobs that leak now
+  std::size_t gpus_without_uuid = 0;  ///< known by their machine and number alone
+  std::size_t leaking_gpus = 0;       ///< now
+  std::size_t suspected_gpus = 0;     ///< now
+  double gpu_hours_at_risk = 0;       ///< of the jobs that leak now
 };
 
 /// `scan` must outlive the result. O(GPUs log GPUs).

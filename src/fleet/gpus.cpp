@@ -32,6 +32,35 @@ std::string key_of(const Labels& labels) {
   return key;
 }
 
+/// Which scrape a series is of: its target, and the replica of the server that read it.
+std::string scrape_of(const Labels& labels) {
+  std::string out;
+  for (const auto& [name, value] : labels)
+    if (name == "job" || name == "instance" || name.find("replica") != std::string::npos) out += value + '\0';
+  return out;
+}
+
+GpuKey key_of(const Identity& identity) {
+  return {identity.has_uuid ? std::string() : identity.device.host, identity.device.id};
+}
+
+/// Without a sample for so long, a scrape is gone: two or three of a minute each.
+constexpr std::int64_t kGoneMs = 150'000;
+
+/// The machine's own name rather than one for want of it, then the latest. Names told side by side are equally late.
+const HostName& best_name(const std::vector<HostName>& names) {
+  std::int64_t latest_ms = INT64_MIN;
+  const bool has_own = std::any_of(names.begin(), names.end(), [](const HostName& n) { return !n.is_of_scrape; });
+  for (const HostName& n : names)
+    if (n.is_of_scrape != has_own) latest_ms = std::max(latest_ms, n.last_ms);
+  const HostName* best = nullptr;
+  for (const HostName& n : names)
+    if (n.is_of_scrape != has_own && (n.last_ms == latest_ms || n.last_ms >= latest_ms - kGoneMs) &&
+        (best == nullptr || n.name < best->name))
+      best = &n;
+  return *best;
+}
+
 struct Tracked {
   Reading reading;
   std::size_t track = 0;
@@ -71,15 +100,14 @@ std::size_t best_rank(const Gpu& gpu) {
 }  // namespace
 
 Gpu& Gpus::gpu_of(const Identity& identity) {
-  Machine& machine = machines_[identity.device.host];
-  machine.host = identity.device.host;
-  Gpu& gpu = machine.gpus[identity.device.id];
+  Gpu& gpu = gpus_[key_of(identity)];
   DeviceInfo& known = gpu.device;
   known.id = identity.device.id;
-  known.host = identity.device.host;
+  gpu.has_uuid = identity.has_uuid;
   if (!known.index) known.index = identity.device.index;
   if (known.name.empty()) known.name = identity.device.name;
   if (known.parent_id.empty()) known.parent_id = identity.device.parent_id;
+  roster_->add(identity);
   return gpu;
 }
 
@@ -90,17 +118,21 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
   const bool is_process = meaning->role == Role::process;
   auto [place, is_new] = places_.try_emplace(key_of(labels));
   if (is_new) {
-    const auto identity = identify(labels, *meaning->exporter, mapping_->workload());
+    const auto identity = identify(labels, *meaning->exporter, mapping_->workload(), *roster_);
     if (!identity || (is_process && identity->pid == 0)) {
       ++unnamed_series_;
       places_.erase(place);
       return;
     }
     Gpu& gpu = gpu_of(*identity);
-    place->second = {identity->device.host, identity->device.id,
+    const auto host = std::find_if(gpu.hosts.begin(), gpu.hosts.end(),
+                                   [&](const HostName& known) { return known.name == identity->device.host; });
+    place->second = {&gpu,
                      is_busy      ? gpu.busy.size()
                      : is_process ? gpu.processes.size()
-                                  : gpu.tracks.size()};
+                                  : gpu.tracks.size(),
+                     static_cast<std::size_t>(host - gpu.hosts.begin())};
+    if (host == gpu.hosts.end()) gpu.hosts.push_back({identity->device.host, identity->is_host_of_scrape});
     if (is_busy)
       gpu.busy.emplace_back();
     else if (is_process)
@@ -108,12 +140,13 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
     else
       gpu.tracks.push_back({{},
                             identity->workload,
+                            scrape_of(labels),
                             meaning->rank,
                             meaning->name_rank,
                             meaning->exporter->name == kAgent,
                             meaning->role == Role::free});
   }
-  Gpu& gpu = machines_.at(place->second.host).gpus.at(place->second.device);
+  Gpu& gpu = *place->second.gpu;
   if (is_busy) {
     // DCGM 4.5 and 4.6 call a percentage a ratio.
     bool& is_percent = place->second.is_percent;
@@ -135,6 +168,8 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
       continue;
     }
     samples.append(point.time_ms, *bytes);
+    std::int64_t& named_ms = gpu.hosts[place->second.host].last_ms;
+    named_ms = std::max(named_ms, point.time_ms);
     ++samples_;
   }
 }
@@ -142,9 +177,9 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
 void Gpus::add_capacity(const Labels& labels, const std::vector<Point>& points) {
   const auto meaning = mapping_->find(std::string(value_of(labels, "__name__")));
   if (!meaning || meaning->role == Role::process || meaning->role == Role::busy) return;
-  const auto identity = identify(labels, *meaning->exporter, mapping_->workload());
+  const auto identity = identify(labels, *meaning->exporter, mapping_->workload(), *roster_);
   if (!identity) return;
-  Parts& parts = parts_[{identity->device.host, identity->device.id}][meaning->rank];
+  Parts& parts = parts_[key_of(*identity)][meaning->rank];
   for (const Point& point : points) {
     const auto bytes = bytes_of(point.value, meaning->unit_bytes);
     if (!bytes) continue;
@@ -168,19 +203,19 @@ void Gpus::add_capacity(const Labels& labels, const std::vector<Point>& points) 
   }
 }
 
-std::optional<std::int64_t> Gpus::capacity_missing_at() const {
+std::optional<std::int64_t> Gpus::capacity_missing_at(std::int64_t before_ms) const {
   std::optional<std::int64_t> latest;
-  for (const auto& [host, machine] : machines_)
-    for (const auto& [id, gpu] : machine.gpus) {
-      const auto known = parts_.find({host, id});
-      const bool has_total =
-          known != parts_.end() && std::any_of(known->second.begin(), known->second.end(), [](const auto& exporter) {
-            return exporter.second.total > 0 || !exporter.second.free.empty();
-          });
-      if (has_total) continue;
-      for (const Track& track : gpu.tracks)
-        if (track.samples.size() > 0) latest = std::max(latest.value_or(INT64_MIN), track.samples.last_ms());
-    }
+  for (const auto& [key, gpu] : gpus_) {
+    const auto known = parts_.find(key);
+    const bool has_total =
+        known != parts_.end() && std::any_of(known->second.begin(), known->second.end(), [](const auto& exporter) {
+          return exporter.second.total > 0 || !exporter.second.free.empty();
+        });
+    if (has_total) continue;
+    for (const HostName& host : gpu.hosts)
+      if (host.last_ms != INT64_MIN && host.last_ms < before_ms)
+        latest = std::max(latest.value_or(INT64_MIN), host.last_ms);
+  }
   return latest;
 }
 
@@ -209,36 +244,70 @@ void make_used(Gpu& gpu, std::uint64_t reserved) {
 }  // namespace
 
 std::map<std::string, Machine> Gpus::take() {
-  for (auto& [place, exporters] : parts_) {
-    const auto machine = machines_.find(place.first);
-    if (machine == machines_.end()) continue;
-    const auto gpu = machine->second.gpus.find(place.second);
-    if (gpu == machine->second.gpus.end()) continue;
+  for (auto& [key, exporters] : parts_) {
+    const auto gpu = gpus_.find(key);
+    if (gpu == gpus_.end()) continue;
+    std::uint64_t reserved = 0;
     for (const auto& [rank, parts] : exporters) {
       std::uint64_t total = parts.total;
       // Used and free memory of one scrape. Values in MiB are rounded: sums differ by some MiB, the most is closest.
       for (const auto& [time_ms, free] : parts.free) {
         const auto used = parts.used.find(time_ms);
         if (parts.total > 0 || used == parts.used.end()) continue;
-        const auto reserved = parts.reserved.find(time_ms);
-        total = std::max(total, used->second + free + (reserved == parts.reserved.end() ? 0 : reserved->second));
+        const auto reserved_then = parts.reserved.find(time_ms);
+        total =
+            std::max(total, used->second + free + (reserved_then == parts.reserved.end() ? 0 : reserved_then->second));
       }
       if (total > 0 && !gpu->second.capacity_bytes) gpu->second.capacity_bytes = total;
+      if (!parts.reserved.empty()) reserved = std::max(reserved, parts.reserved.rbegin()->second);
     }
+    make_used(gpu->second, reserved);
   }
-  for (auto& [host, machine] : machines_)
-    for (auto& [id, gpu] : machine.gpus) {
-      std::uint64_t reserved = 0;
-      if (const auto known = parts_.find({host, id}); known != parts_.end())
-        for (const auto& [rank, parts] : known->second)
-          if (!parts.reserved.empty()) reserved = std::max(reserved, parts.reserved.rbegin()->second);
-      if (std::any_of(gpu.tracks.begin(), gpu.tracks.end(), [](const Track& t) { return t.is_free; }))
-        make_used(gpu, reserved);
-    }
+  std::map<std::string, Machine> machines;
+  for (auto& [key, gpu] : gpus_) {
+    if (!parts_.contains(key)) make_used(gpu, 0);
+    gpu.device.host = best_name(gpu.hosts).name;
+    // Series without a host are read by themselves: this GPU has others, by which it is judged.
+    if (gpu.device.host.empty() && roster_->has_gpu(gpu.device)) continue;
+    Machine& machine = machines[roster_->machine_of(gpu.device.host)];
+    machine.host = roster_->machine_of(gpu.device.host);
+    machine.gpus.emplace(key, std::move(gpu));
+  }
   parts_.clear();
   places_.clear();
-  return std::exchange(machines_, {});
+  gpus_.clear();
+  return machines;
 }
+
+namespace {
+
+/// Of several scrapes, one at a time: that with at least half as many readings as any, and of those the first by name.
+/// Those of others count where it has none nearby. `all` in the order of time.
+void keep_one_scrape(const Gpu& gpu, std::vector<Tracked>& all) {
+  std::map<std::string, std::vector<std::int64_t>> scrapes;  // the times of each
+  std::vector<std::vector<std::int64_t>*> of_track;
+  for (const Track& track : gpu.tracks) of_track.push_back(&scrapes[track.scrape]);
+  if (scrapes.size() < 2) return;
+  std::size_t most = 0;
+  for (const Tracked& one : all) {
+    of_track[one.track]->push_back(one.reading.time_ms);
+    most = std::max(most, of_track[one.track]->size());
+  }
+  std::vector<const std::vector<std::int64_t>*> preferred;
+  for (const auto& [name, times] : scrapes) preferred.push_back(&times);
+  std::stable_partition(preferred.begin(), preferred.end(),
+                        [most](const auto* times) { return times->size() * 2 >= most; });
+  std::erase_if(all, [&](const Tracked& one) {
+    const std::int64_t now_ms = one.reading.time_ms;
+    const auto own = std::find(preferred.begin(), preferred.end(), of_track[one.track]);
+    return std::any_of(preferred.begin(), own, [now_ms](const auto* better) {
+      const auto near = std::lower_bound(better->begin(), better->end(), now_ms - kGoneMs);
+      return near != better->end() && *near <= now_ms + kGoneMs;
+    });
+  });
+}
+
+}  // namespace
 
 UsedMemory used_memory(const Gpu& gpu) {
   UsedMemory out;
@@ -260,6 +329,7 @@ UsedMemory used_memory(const Gpu& gpu) {
     for (const Reading& reading : readings) all.push_back({reading, i, gpu.tracks[i].name_rank});
   }
   std::stable_sort(all.begin(), all.end(), earlier);
+  keep_one_scrape(gpu, all);
   keep_preferred_names(all);
   each_time(all, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin + 1; i < end && !out.is_shared; ++i)
@@ -297,13 +367,17 @@ std::vector<Tenancy> tenancies(const Gpu& gpu) {
       out.push_back({track.workload, track.samples.first_ms(), track.samples.last_ms()});
   order(out, [](const Tenancy& a, const Tenancy& b) { return a.first_ms < b.first_ms; });
   std::vector<Tenancy> joined;
-  for (Tenancy& tenancy : out) {
-    if (!joined.empty() && joined.back().workload == tenancy.workload)
-      joined.back().last_ms = std::max(joined.back().last_ms, tenancy.last_ms);
-    else
-      joined.push_back(std::move(tenancy));
-  }
+  for (Tenancy& tenancy : out) add_tenancy(joined, std::move(tenancy));
   return joined;
+}
+
+void add_tenancy(std::vector<Tenancy>& to, Tenancy tenancy) {
+  for (std::size_t i = to.size(); i-- > 0;)
+    if (to[i].workload == tenancy.workload && (i + 1 == to.size() || tenancy.first_ms <= to[i].last_ms)) {
+      to[i].last_ms = std::max(to[i].last_ms, tenancy.last_ms);
+      return;
+    }
+  to.push_back(std::move(tenancy));
 }
 
 }  // namespace vramtrack::fleet

@@ -18,6 +18,7 @@ namespace vramtrack::fleet {
 struct Track {
   PackedSeries samples;
   Workload workload;
+  std::string scrape;         ///< which of several that read the GPU: another replica of the server, another exporter
   std::size_t rank = 0;       ///< of the exporter
   std::size_t name_rank = 0;  ///< of the metric among its exporter's
   bool is_by_agent = false;
@@ -32,33 +33,49 @@ struct ProcessTrack {
   std::string user;
 };
 
+/// A name under which a machine was told.
+struct HostName {
+  std::string name;
+  bool is_of_scrape = false;  ///< as in Identity
+  std::int64_t last_ms = INT64_MIN;
+};
+
 struct Gpu {
-  DeviceInfo device;
+  DeviceInfo device;  ///< its host is an attribute: the machine's name as far as it is known, else the latest
+  bool has_uuid = false;
+  std::vector<HostName> hosts;
   std::vector<Track> tracks;
   std::vector<ProcessTrack> processes;
   std::vector<PackedSeries> busy;  ///< values of Metric::device_busy, a series for each user
   std::optional<std::uint64_t> capacity_bytes;
 };
 
-/// One machine: its GPUs by id.
+/// What makes a GPU the same one: its UUID, and no host; without a UUID, its host and its id there.
+struct GpuKey {
+  std::string host, id;
+  friend auto operator<=>(const GpuKey&, const GpuKey&) = default;
+};
+
+/// One machine, whatever names it had.
 struct Machine {
-  std::string host;
-  std::map<std::string, Gpu> gpus;
+  std::string host;  ///< as in Roster::machine_of()
+  std::map<GpuKey, Gpu> gpus;
 };
 
 /// Takes series as they come. Not thread-safe.
 class Gpus {
  public:
-  /// `mapping` must outlive this.
-  explicit Gpus(const Mapping& mapping) : mapping_(&mapping) {}
+  /// Both must outlive this. The roster learns which names are one machine's.
+  Gpus(const Mapping& mapping, Roster& roster) : mapping_(&mapping), roster_(&roster) {}
 
   /// Samples of used memory, or of free memory where there is no other, and of how busy a GPU is. What is blank (NaN,
   /// negative, DCGM's values that mean "no value") makes no sample.
   void add(const Labels& labels, const std::vector<Point>& points);
   /// From a short time: only what tells the GPUs' capacity. It makes no samples.
   void add_capacity(const Labels& labels, const std::vector<Point>& points);
-  /// The last sample of those GPUs whose capacity is not known yet: where to read it; nullopt: all are known.
-  [[nodiscard]] std::optional<std::int64_t> capacity_missing_at() const;
+  /// Of those GPUs whose capacity is not known yet, the last sample under any of their hosts, before `before_ms`: where
+  /// to read it. nullopt: there is none.
+  [[nodiscard]] std::optional<std::int64_t> capacity_missing_at(std::int64_t before_ms = INT64_MAX) const;
 
   /// All machines; this is empty afterwards. O(machines).
   std::map<std::string, Machine> take();
@@ -74,25 +91,28 @@ class Gpus {
     std::uint64_t total = 0;
   };
   struct Place {
-    std::string host, device;
+    Gpu* gpu = nullptr;
     std::size_t track = 0;
+    std::size_t host = 0;     ///< of the GPU's names
     bool is_percent = false;  ///< values of a metric that is called a ratio exceed 1
   };
   Gpu& gpu_of(const Identity& identity);
 
   const Mapping* mapping_;
-  std::map<std::string, Machine> machines_;
+  Roster* roster_;
+  std::map<GpuKey, Gpu> gpus_;
   std::unordered_map<std::string, Place> places_;  ///< of a series, by its labels: it may come in pieces
-  std::map<std::pair<std::string, std::string>, std::map<std::size_t, Parts>> parts_;
+  std::map<GpuKey, std::map<std::size_t, Parts>> parts_;
   std::uint64_t samples_ = 0;
   std::uint64_t blank_values_ = 0;
   std::uint64_t unnamed_series_ = 0;
 };
 
-/// The memory in use of one GPU, in order of time. One exporter's series are used, the preferred one's. Where series
-/// overlap, equal values at one time are copies (dcgm-exporter repeats a GPU for each pod that shares it) and count
-/// once; values that differ are shares of different users and are added up. Where an exporter has the memory under two
-/// names at one time, in another unit for example, the preferred name counts.
+/// The memory in use of one GPU, in order of time. One exporter's series are used, the preferred one's; of several
+/// scrapes of it, one at a time: another one where that has none for some minutes. Where series of a scrape overlap,
+/// equal values at one time are copies (dcgm-exporter repeats a GPU for each pod that shares it) and count once; values
+/// that differ are shares of different users and are added up. Where an exporter has the memory under two names at one
+/// time, in another unit for example, the preferred name counts.
 struct UsedMemory {
   std::vector<Reading> readings;
   bool is_shared = false;    ///< shares were added up
@@ -109,7 +129,9 @@ struct Tenancy {
   std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;
 };
-/// In order of their first samples; consecutive ones of the same user are one.
+/// In order of their first samples; those of one user that overlap, or follow one another, are one.
 std::vector<Tenancy> tenancies(const Gpu& gpu);
+/// Adds one that began no earlier than any of `to`, likewise.
+void add_tenancy(std::vector<Tenancy>& to, Tenancy tenancy);
 
 }  // namespace vramtrack::fleet

@@ -8,6 +8,7 @@
 
 #include "core/series.hpp"
 #include "fleet/mapping.hpp"
+#include "fleet/roster.hpp"
 
 namespace vramtrack::fleet {
 
@@ -31,14 +32,24 @@ struct Workload {
   [[nodiscard]] std::string program() const;
 };
 
-/// The series' GPU. nullopt: no label names one.
+/// The series' GPU.
 struct Identity {
-  DeviceInfo device;  ///< with `host`; without the capacity
+  DeviceInfo device;      ///< with `host`; without the capacity
+  bool has_uuid = false;  ///< its id is one in the world, whatever its host is called; else it is one on its host
+  bool is_host_of_scrape = false;  ///< `host` is an exporter's pod, or an address: for want of the machine's name
   Workload workload;
   std::uint32_t pid = 0;  ///< of a process's series
   std::string process_name;
 };
-std::optional<Identity> identify(const Labels& labels, const Exporter& exporter, const WorkloadLabels& names);
+/// nullopt: no label names a GPU. This is the one place that says what is one GPU, and whose labels are the work's:
+///  * A UUID is a GPU, with or without "GPU-", in letters of either case; with a MIG instance it is that instance. Any
+///    other id, and the index, is one on its host.
+///  * Namespace, pod, container and image are the work's together, or none is. Where Prometheus has moved one of them
+///  to
+///    "exported_...", those not moved are the scrape's (honor_labels: false). What `roster` knows as an exporter's pod
+///    is never the work's.
+std::optional<Identity> identify(const Labels& labels, const Exporter& exporter, const WorkloadLabels& names,
+                                 const Roster& roster);
 
 /// "node1:9400" as "node1"; a '/' becomes '_': hosts never hold one.
 std::string host_of(std::string_view label);

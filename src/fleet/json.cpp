@@ -42,11 +42,14 @@ json leak_json(const LeakingGpu& leak) {
                                                   : finding.growth_bytes_per_s.mid);
   out["used_bytes"] = leak.gpu->used_bytes;
   out["capacity_bytes"] = leak.gpu->device.capacity_bytes ? json(*leak.gpu->device.capacity_bytes) : json(nullptr);
-  if (leak.user != nullptr) {
-    out["image"] = text_or_null(leak.user->image);
-    out["driver"] = text_or_null(leak.user->driver);
-    out["pod"] = text_or_null(leak.user->pod);
-    out["user"] = text_or_null(leak.user->user);
+  if (!leak.users.empty()) {
+    out["image"] = text_or_null(leak.common(&Workload::image));
+    out["driver"] = text_or_null(leak.common(&Workload::driver));
+    out["pod"] = text_or_null(leak.common(&Workload::pod));
+    out["pods"] = json::array();
+    for (const Workload* user : leak.users)
+      if (!user->pod.empty()) out["pods"].push_back(user->pod);
+    out["user"] = text_or_null(leak.common(&Workload::user));
   }
   return out;
 }
@@ -93,8 +96,9 @@ json finding_json(const FleetFinding& finding) {
 json scan_line(const Scan& scan, const FleetFindings& found, const ScanWords& words) {
   json out = {{"schema", "vramtrack.fleet_scan.v1"}, {"server", words.server}, {"read_by", words.path}};
   out["exporters"] = scan.exporters;
-  out["machines"] = scan.machines.size();
+  out["machines"] = hosts_of(scan).size();
   out["gpus"] = found.gpus;
+  out["gpus_without_uuid"] = found.gpus_without_uuid;
   out["leaking_gpus"] = found.leaking_gpus;
   out["suspected_gpus"] = found.suspected_gpus;
   out["samples"] = scan.samples;

@@ -15,6 +15,10 @@ Timestamp time_of(std::int64_t time_ms) {
   return Timestamp{std::chrono::milliseconds{time_ms}};
 }
 
+std::int64_t ms_of(Timestamp time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+
 /// Samples that are handed to the engine at once: enough that a batch costs nothing beside them.
 constexpr std::size_t kBatch = 4096;
 
@@ -30,11 +34,20 @@ bool GpuVerdict::has_leaked() const {
   return std::any_of(alerts.begin(), alerts.end(), shows_leak);
 }
 
-const Workload* GpuVerdict::user_at(Timestamp time) const {
-  const Workload* user = nullptr;
+std::vector<const Workload*> GpuVerdict::users_at(Timestamp time) const {
+  if (tenancies.empty()) return {};
+  // The latest moment until then at which anybody had it.
+  std::int64_t at_ms = INT64_MIN;
   for (const Tenancy& tenancy : tenancies)
-    if (user == nullptr || time_of(tenancy.first_ms) <= time) user = &tenancy.workload;
-  return user;
+    if (time_of(tenancy.first_ms) <= time) at_ms = std::max(at_ms, std::min(tenancy.last_ms, ms_of(time)));
+  at_ms = std::max(at_ms, tenancies.front().first_ms);
+  std::vector<const Workload*> users;
+  for (const Tenancy& tenancy : tenancies)
+    if (tenancy.first_ms <= at_ms && at_ms <= tenancy.last_ms) users.push_back(&tenancy.workload);
+  // Of several scrapes, one may know less.
+  if (std::any_of(users.begin(), users.end(), [](const Workload* user) { return !user->group().empty(); }))
+    std::erase_if(users, [](const Workload* user) { return user->group().empty(); });
+  return users;
 }
 
 /// One series' readings on their way into the engine.
@@ -45,26 +58,33 @@ struct MachineJudge::Feed {
 };
 
 struct MachineJudge::State {
-  State(const Config& config, std::string name) : host(std::move(name)), engine(config, catalog) {}
+  explicit State(const Config& config) : engine(config, catalog) {}
 
   struct Known {
     std::int64_t last_ms = INT64_MIN;       ///< of its samples that the engine has
     std::int64_t busy_last_ms = INT64_MIN;  ///< the same of how busy it is
     std::vector<Tenancy> tenancies;
+    std::string engine_host;  ///< the engine's series keep the host that was the first
+    std::string host;
+    bool has_uuid = false;
     bool is_shared = false;
     bool is_by_agent = false;
     bool has_capacity = false;
   };
 
-  std::string host;
   Catalog catalog;
   Engine engine;
-  std::map<std::string, Known> known;                                       ///< by device id
-  std::map<std::pair<std::string, std::uint32_t>, std::int64_t> processes;  ///< last_ms, by device id and pid
+  std::map<GpuKey, Known> known;
+  std::map<std::pair<GpuKey, std::uint32_t>, std::int64_t> processes;  ///< last_ms, by GPU and pid
+
+  [[nodiscard]] const Known* find(const SeriesKey& key) const {
+    for (const GpuKey& of : {GpuKey{{}, key.device_id}, GpuKey{key.host, key.device_id}})
+      if (const auto gpu = known.find(of); gpu != known.end()) return &gpu->second;
+    return nullptr;
+  }
 };
 
-MachineJudge::MachineJudge(const Config& config, std::string host)
-    : state_(std::make_unique<State>(config, std::move(host))) {}
+MachineJudge::MachineJudge(const Config& config) : state_(std::make_unique<State>(config)) {}
 MachineJudge::~MachineJudge() = default;
 
 void MachineJudge::take(const Machine& machine) {
@@ -75,24 +95,25 @@ void MachineJudge::take(const Machine& machine) {
     last_ms = readings.back().time_ms;
     feeds.push_back({series, std::move(readings), 0});
   };
-  for (const auto& [id, gpu] : machine.gpus) {
-    State::Known& known = state_->known[id];
+  for (const auto& [gpu_key, gpu] : machine.gpus) {
+    const std::string& id = gpu.device.id;
+    State::Known& known = state_->known[gpu_key];
+    if (known.host.empty()) known.engine_host = gpu.device.host;
+    known.host = gpu.device.host;
+    known.has_uuid = gpu.has_uuid;
     DeviceInfo device = gpu.device;
+    device.host = known.engine_host;
     device.capacity_bytes = gpu.capacity_bytes;
     if (!known.has_capacity) state_->catalog.describe(device);
     known.has_capacity |= gpu.capacity_bytes.has_value();
     UsedMemory used = used_memory(gpu);
     known.is_shared |= used.is_shared;
     known.is_by_agent = used.is_by_agent;
-    for (Tenancy& tenancy : tenancies(gpu)) {
-      if (!known.tenancies.empty() && known.tenancies.back().workload == tenancy.workload)
-        known.tenancies.back().last_ms = tenancy.last_ms;
-      else
-        known.tenancies.push_back(std::move(tenancy));
-    }
-    add(state_->catalog.intern({Metric::device_used, id, 0, 0, state_->host}), std::move(used.readings), known.last_ms);
+    for (Tenancy& tenancy : tenancies(gpu)) add_tenancy(known.tenancies, std::move(tenancy));
+    add(state_->catalog.intern({Metric::device_used, id, 0, 0, known.engine_host}), std::move(used.readings),
+        known.last_ms);
     if (!gpu.busy.empty())
-      add(state_->catalog.intern({Metric::device_busy, id, 0, 0, state_->host}), busy_readings(gpu),
+      add(state_->catalog.intern({Metric::device_busy, id, 0, 0, known.engine_host}), busy_readings(gpu),
           known.busy_last_ms);
     for (const ProcessTrack& process : gpu.processes) {
       if (process.samples.size() == 0 || !process.samples.is_sorted()) continue;
@@ -102,10 +123,10 @@ void MachineJudge::take(const Machine& machine) {
       info.pid = process.pid;
       info.name = process.name;
       info.user = process.user;
-      info.host = state_->host;
+      info.host = known.engine_host;
       state_->catalog.describe(info);
-      auto& last_ms = state_->processes.try_emplace({id, process.pid}, INT64_MIN).first->second;
-      add(state_->catalog.intern({Metric::process_used, id, process.pid, 0, state_->host}), std::move(readings),
+      auto& last_ms = state_->processes.try_emplace({gpu_key, process.pid}, INT64_MIN).first->second;
+      add(state_->catalog.intern({Metric::process_used, id, process.pid, 0, known.engine_host}), std::move(readings),
           last_ms);
     }
   }
@@ -165,11 +186,12 @@ std::vector<GpuVerdict> MachineJudge::verdicts() const {
     if (!series.suspicions.empty() && !series.suspicions.back().cleared && !series.suspicions.back().finding.leak)
       gpu.suspicion = series.suspicions.back();
     if (!grows(gpu.verdict.finding)) gpu.verdict.finding.because = {};  // thousands of healthy ones: 300 bytes each
-    const auto known = state_->known.find(series.key.device_id);
-    if (known != state_->known.end()) {
-      gpu.tenancies = known->second.tenancies;
-      gpu.is_shared = known->second.is_shared;
-      gpu.is_by_agent = known->second.is_by_agent;
+    if (const State::Known* known = state_->find(series.key)) {
+      gpu.device.host = known->host;
+      gpu.has_uuid = known->has_uuid;
+      gpu.tenancies = known->tenancies;
+      gpu.is_shared = known->is_shared;
+      gpu.is_by_agent = known->is_by_agent;
     }
     out.push_back(std::move(gpu));
   }

@@ -15,7 +15,8 @@ namespace vramtrack::fleet {
 
 /// What became of one GPU.
 struct GpuVerdict {
-  DeviceInfo device;  ///< with its host and its capacity, where that is known
+  DeviceInfo device;  ///< with its latest host, and its capacity where that is known
+  bool has_uuid = false;
   Verdict verdict;
   std::vector<Alert> alerts;       ///< of leaks, in the order raised; those that are only told have no paged_because
   std::optional<Alert> suspicion;  ///< that stands, and is not told as a leak
@@ -31,20 +32,22 @@ struct GpuVerdict {
   [[nodiscard]] const Alert* leak() const;
   /// An alert was raised and not withdrawn: what analyze's exit code 1 means.
   [[nodiscard]] bool has_leaked() const;
-  /// Who had the GPU at `time`, or last before it; nullptr: nobody is known.
-  [[nodiscard]] const Workload* user_at(Timestamp time) const;
+  /// All who had the GPU at `time`, or last before it: several pods share one by time-slicing or MPS, and which of them
+  /// a growth is of, nothing shows. Empty: nobody is known.
+  [[nodiscard]] std::vector<const Workload*> users_at(Timestamp time) const;
 };
 
 /// One engine for one machine. Not thread-safe; different machines may be judged on different threads.
 class MachineJudge {
  public:
   /// `config` is copied by the engine.
-  MachineJudge(const Config& config, std::string host);
+  explicit MachineJudge(const Config& config);
   ~MachineJudge();
   MachineJudge(const MachineJudge&) = delete;
   MachineJudge& operator=(const MachineJudge&) = delete;
 
-  /// Takes in what is later than what was taken in before; the rest is left out. O(samples).
+  /// Takes in what is later than what was taken in before; the rest is left out. A GPU that has another host now goes
+  /// on. O(samples).
   void take(const Machine& machine);
   /// Nothing more will come: a suspicion that is sure enough becomes a leak, as at the end of a recording.
   void end();

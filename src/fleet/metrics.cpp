@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "fleet/status.hpp"
 #include "report/metric_family.hpp"
@@ -18,6 +19,16 @@ Labels labels_of(const GpuVerdict& gpu) {
   return {{"UUID", gpu.device.id},
           {"gpu", gpu.device.index ? std::to_string(*gpu.device.index) : std::string()},
           {"Hostname", gpu.device.host}};
+}
+
+/// "x-0,y-0" of those who share a GPU. In one series: rules join it to others by the GPU.
+std::string all_of(const std::vector<const Workload*>& users, std::string Workload::*what) {
+  std::set<std::string> values;
+  for (const Workload* user : users)
+    if (!(user->*what).empty()) values.insert(user->*what);
+  std::string out;
+  for (const std::string& value : values) out += (out.empty() ? "" : ",") + value;
+  return out;
 }
 
 void add_verdicts(Families& out, const Scan& scan) {
@@ -48,16 +59,14 @@ void add_verdicts(Families& out, const Scan& scan) {
         high.add(finding.oom_in_s->high, device, detector);
       }
       used.add(gpu.used_bytes, device);
-      const Workload* user = gpu.user_at(leak->raised);
-      static const Workload kNobody;
-      const Workload& w = user == nullptr ? kNobody : *user;
+      const std::vector<const Workload*> users = gpu.users_at(leak->raised);
       info.add(1.0, device,
-               {{"slurm_job_id", w.job},
-                {"user", w.user},
-                {"namespace", w.name_space},
-                {"pod", w.pod},
-                {"container", w.container},
-                {"image", w.image}});
+               {{"slurm_job_id", all_of(users, &Workload::job)},
+                {"user", all_of(users, &Workload::user)},
+                {"namespace", all_of(users, &Workload::name_space)},
+                {"pod", all_of(users, &Workload::pod)},
+                {"container", all_of(users, &Workload::container)},
+                {"image", all_of(users, &Workload::image)}});
     }
 }
 
@@ -72,7 +81,7 @@ std::string fleet_metrics(const Scan& scan, const FleetFindings& found, const Pa
   };
   std::size_t unread = 0;
   for (const Unread& part : scan.unread) unread += std::max<std::size_t>(part.hosts.size(), 1);
-  one("vramtrack_fleet_machines", "Machines whose GPUs are judged.", static_cast<double>(scan.machines.size()));
+  one("vramtrack_fleet_machines", "Machines whose GPUs are judged.", static_cast<double>(hosts_of(scan).size()));
   one("vramtrack_fleet_gpus", "GPUs that are judged.", static_cast<double>(found.gpus));
   one("vramtrack_fleet_leaking_gpus", "GPUs that leak now.", static_cast<double>(found.leaking_gpus));
   one("vramtrack_fleet_suspected_gpus", "GPUs with a suspected leak; no alert is active for it.",

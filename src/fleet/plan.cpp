@@ -48,10 +48,13 @@ Query query_of(const Source& source, const Page::Part& part, const Names& metric
   return query;
 }
 
+/// Of each name of a machine: by which sources it is read, and what it is there.
+using Places = std::map<std::string, std::vector<std::pair<std::size_t, std::string>>>;
+
 /// Which machines an exporter's series are of: for each label that may name them, its values where those before are
 /// empty. Those with free memory only are added to those with used memory.
 Answer<void> find_hosts(const Reader& reader, const Exporter& exporter, bool has_free_only, const PlanOptions& options,
-                        Plan& plan, std::map<std::string, std::vector<std::pair<std::size_t, std::string>>>& hosts) {
+                        Plan& plan, Places& hosts) {
   const auto has_used = [&](const std::string& host) {
     const auto known = hosts.find(host);
     return known != hosts.end() && std::any_of(known->second.begin(), known->second.end(), [&](const auto& place) {
@@ -72,13 +75,52 @@ Answer<void> find_hosts(const Reader& reader, const Exporter& exporter, bool has
     if (!values->empty()) {
       plan.sources.push_back({&exporter, empty, label, has_free_only});
       for (const std::string& value : *values)
-        if (const std::string host = host_of(value);
-            is_in_shard(host, options.shard) && !(has_free_only && has_used(host)))
+        if (const std::string host = host_of(value); !(has_free_only && has_used(host)))
           hosts[host].emplace_back(plan.sources.size() - 1, value);
     }
     empty.push_back({label, "", false});
     query.matchers.push_back(empty.back());
   }
+  return {};
+}
+
+/// Which pods are exporters': those that are scraped as the GPUs are. Where that is not to be had, the labels of the
+/// GPUs alone tell.
+void learn_exporters(const Reader& reader, const Query& memory, Roster& roster) {
+  const auto jobs = reader.label_values("job", memory);
+  if (!jobs || jobs->empty()) return;
+  const Query scrapes{
+      {{"__name__", "up", false}, {"job", alternation_of(*jobs), true}}, memory.start_ms, memory.end_ms};
+  if (const auto pods = reader.label_values("pod", scrapes))
+    for (const std::string& pod : *pods) roster.add_exporter_pod(pod);
+  if (const auto containers = reader.label_values("container", scrapes))
+    for (const std::string& container : *containers) roster.add_exporter_container(container);
+}
+
+/// Which GPUs the machines have that the roster does not know.
+Answer<void> learn_hosts(const Reader& reader, const Mapping& mapping, const PlanOptions& options, const Plan& plan,
+                         const Places& hosts, Roster& roster) {
+  constexpr std::size_t kMostCharacters = 2000;  // some hundred machines with what ran on them
+  std::map<std::size_t, std::vector<std::string>> unknown;
+  for (const auto& [host, places] : hosts)
+    if (!roster.knows(host))
+      for (const auto& [source, value] : places) unknown[source].push_back(value);
+  for (const auto& [source, values] : unknown) {
+    const Source& from = plan.sources[source];
+    for (std::size_t i = 0; i < values.size();) {
+      Page::Part part{source, {}, {}};
+      for (std::size_t characters = 0; i < values.size() && characters < kMostCharacters; ++i) {
+        characters += values[i].size() + 1;
+        part.values.push_back(values[i]);
+      }
+      const auto series =
+          reader.series(query_of(from, part, memory_names(*from.exporter, from.has_free_only), options));
+      if (!series) return tl::unexpected(series.error());
+      for (const Labels& labels : *series)
+        if (const auto seen = identify(labels, *from.exporter, mapping.workload(), roster); seen) roster.add(*seen);
+    }
+  }
+  for (const auto& [host, places] : hosts) roster.add_host(host);
   return {};
 }
 
@@ -104,7 +146,7 @@ bool is_in_shard(std::string_view host, Shard shard) {
   return (hash ^ (hash >> 32)) % shard.count == shard.index;
 }
 
-Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanOptions& options) {
+Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanOptions& options, Roster& roster) {
   Plan plan;
   Names all;
   for (const Exporter& exporter : mapping.exporters())
@@ -119,7 +161,8 @@ Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanO
   query.matchers.insert(query.matchers.end(), options.only.begin(), options.only.end());
   const auto present = reader.label_values("__name__", query);
   if (!present) return tl::unexpected(present.error());
-  std::map<std::string, std::vector<std::pair<std::size_t, std::string>>> hosts;
+  learn_exporters(reader, query, roster);
+  Places names;
   std::vector<std::size_t> nameless;
   for (const Exporter& exporter : mapping.exporters()) {
     const auto is_present = [&](const std::string& name) {
@@ -131,7 +174,7 @@ Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanO
     if (!has_used && !has_free) continue;
     for (const bool free_only : {false, true})
       if (free_only ? has_free : has_used)
-        if (const auto found = find_hosts(reader, exporter, free_only, options, plan, hosts); !found)
+        if (const auto found = find_hosts(reader, exporter, free_only, options, plan, names); !found)
           return tl::unexpected(found.error());
     // A series without any label of a host: rare, and read with one request.
     std::vector<Matcher> empty;
@@ -141,15 +184,21 @@ Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanO
       plan.sources.push_back({&exporter, std::move(empty), {}, !has_used});
     }
   }
+  if (const auto learnt = learn_hosts(reader, mapping, options, plan, names, roster); !learnt)
+    return tl::unexpected(learnt.error());
+  Places hosts;
+  for (const auto& [name, places] : names)
+    if (const std::string host = roster.machine_of(name); is_in_shard(host, options.shard))
+      hosts[host].insert(hosts[host].end(), places.begin(), places.end());
   plan.hosts = hosts.size();
   const std::int64_t length_ms = std::max<std::int64_t>(options.end_ms - options.start_ms, 1);
   const auto most_hosts =
       static_cast<std::size_t>(std::clamp<std::int64_t>(kPageSamples * kSamplesPerHostAndMs / length_ms, 1, 100'000));
-  std::map<std::size_t, std::vector<std::string>> parts;
+  std::map<std::size_t, Page::Part> parts;
   std::size_t characters = 0;
   Page page;
   const auto close = [&] {
-    for (auto& [source, values] : parts) page.parts.push_back({source, std::move(values)});
+    for (auto& [source, part] : parts) page.parts.push_back(std::move(part));
     if (!page.parts.empty()) plan.pages.push_back(std::move(page));
     page = {};
     parts.clear();
@@ -158,13 +207,16 @@ Answer<Plan> make_plan(const Reader& reader, const Mapping& mapping, const PlanO
   for (const auto& [host, places] : hosts) {
     page.hosts.push_back(host);
     for (const auto& [source, value] : places) {
-      parts[source].push_back(value);
+      Page::Part& part = parts[source];
+      part.source = source;
+      part.values.push_back(value);
+      part.hosts.push_back(host);
       characters += value.size() + 1;
     }
     if (page.hosts.size() >= most_hosts || characters >= kPageCharacters) close();
   }
   close();
-  for (const std::size_t source : nameless) parts[source];
+  for (const std::size_t source : nameless) parts[source].source = source;
   close();
   return plan;
 }
@@ -180,8 +232,6 @@ std::vector<Query> sample_queries(const Plan& plan, const Page& page, const Plan
 
 std::vector<Query> capacity_queries(const Plan& plan, const Page& page, const PlanOptions& options,
                                     std::int64_t end_ms) {
-  // A scrape every minute is the slowest in use: two or three of them.
-  constexpr std::int64_t kLengthMs = 150'000;
   std::vector<Query> out;
   for (const Page::Part& part : page.parts) {
     const Source& source = plan.sources[part.source];
@@ -193,7 +243,7 @@ std::vector<Query> capacity_queries(const Plan& plan, const Page& page, const Pl
     if (!exporter.free.empty()) names.insert(names.end(), exporter.used.begin(), exporter.used.end());
     Query query = query_of(source, part, names, options);
     query.end_ms = end_ms;
-    query.start_ms = end_ms - kLengthMs;
+    query.start_ms = end_ms - kCapacityMs;
     out.push_back(std::move(query));
   }
   return out;
@@ -206,9 +256,12 @@ Page subset(const Page& page, const std::vector<std::string>& sorted_hosts) {
   };
   std::copy_if(page.hosts.begin(), page.hosts.end(), std::back_inserter(out.hosts), is_named);
   for (const Page::Part& part : page.parts) {
-    Page::Part own{part.source, {}};
-    std::copy_if(part.values.begin(), part.values.end(), std::back_inserter(own.values),
-                 [&](const std::string& value) { return is_named(host_of(value)); });
+    Page::Part own{part.source, {}, {}};
+    for (std::size_t i = 0; i < part.values.size(); ++i)
+      if (is_named(part.hosts[i])) {
+        own.values.push_back(part.values[i]);
+        own.hosts.push_back(part.hosts[i]);
+      }
     if (!own.values.empty()) out.parts.push_back(std::move(own));
   }
   return out;

@@ -8,6 +8,7 @@
 
 #include "fleet/mapping.hpp"
 #include "fleet/reader.hpp"
+#include "fleet/roster.hpp"
 
 namespace vramtrack::fleet {
 
@@ -33,8 +34,9 @@ struct Page {
   struct Part {
     std::size_t source = 0;           ///< of Plan::sources
     std::vector<std::string> values;  ///< of its label
+    std::vector<std::string> hosts;   ///< of each value, its machine
   };
-  std::vector<std::string> hosts;
+  std::vector<std::string> hosts;  ///< as in Roster::machine_of(), sorted
   std::vector<Part> parts;
 };
 
@@ -51,12 +53,17 @@ struct PlanOptions {
   std::vector<Matcher> only;  ///< of the user: labels that every series must have
 };
 
-/// Asks the server. Costs one request for each exporter and label of a host. An empty plan: no exporter is known there.
-tl::expected<Plan, HttpFailure> make_plan(const Reader& reader, const Mapping& mapping, const PlanOptions& options);
+/// Asks the server. Costs one request for each exporter and label of a host, three for the pods of exporters, and one
+/// for some hundred names of machines that the roster does not know: which GPUs they have. An empty plan: no exporter
+/// is known there.
+tl::expected<Plan, HttpFailure> make_plan(const Reader& reader, const Mapping& mapping, const PlanOptions& options,
+                                          Roster& roster);
 
 /// The queries for the samples of a page: one for each part.
 std::vector<Query> sample_queries(const Plan& plan, const Page& page, const PlanOptions& options);
-/// For the capacities of its GPUs, over the last minutes before `end_ms`.
+/// A scrape every minute is the slowest in use: two or three of them.
+constexpr std::int64_t kCapacityMs = 150'000;
+/// For the capacities of its GPUs, over kCapacityMs before `end_ms`.
 std::vector<Query> capacity_queries(const Plan& plan, const Page& page, const PlanOptions& options,
                                     std::int64_t end_ms);
 

@@ -16,8 +16,8 @@ namespace {
 using Failure = HttpFailure;
 
 constexpr int kAttempts = 3;
-/// Rounds in which the capacity of GPUs is looked for that have none yet: those that are gone were there at other
-/// times.
+/// Rounds in which the capacity of GPUs is looked for that have none yet: those that are gone, or had another host,
+/// were there at other times.
 constexpr int kCapacityRounds = 4;
 
 /// Tries again what failed in passing.
@@ -41,29 +41,29 @@ auto persistently(const ScanOptions& options, std::uint64_t& retried, Request re
 /// All samples of a page, and the capacities of its GPUs. The whole is one attempt: an answer that broke off is read
 /// anew.
 tl::expected<Gpus, Failure> read_once(const Reader& reader, const Mapping& mapping, const Plan& plan,
-                                      const PageRequest& request) {
+                                      const PageRequest& request, Roster& roster) {
   const Page& page = request.page;
   const PlanOptions& options = request.plan;
-  Gpus gpus(mapping);
+  Gpus gpus(mapping, roster);
   const SeriesSink samples = [&](const Labels& labels, const std::vector<Point>& points) { gpus.add(labels, points); };
   for (const Query& query : sample_queries(plan, page, options))
     if (const auto read = reader.read(query, samples); !read) return tl::unexpected(read.error());
   const SeriesSink capacities = [&](const Labels& labels, const std::vector<Point>& points) {
     gpus.add_capacity(labels, points);
   };
-  std::int64_t looked_at = INT64_MAX;
+  std::int64_t before_ms = INT64_MAX;
   for (int round = 0; request.wants_capacity && round < kCapacityRounds; ++round) {
-    const auto missing_at = gpus.capacity_missing_at();
-    if (!missing_at || *missing_at >= looked_at) break;
-    looked_at = *missing_at;
-    for (const Query& query : capacity_queries(plan, page, options, looked_at))
+    const auto missing_at = gpus.capacity_missing_at(before_ms);
+    if (!missing_at) break;
+    before_ms = *missing_at - kCapacityMs;
+    for (const Query& query : capacity_queries(plan, page, options, *missing_at))
       if (const auto read = reader.read(query, capacities); !read) return tl::unexpected(read.error());
   }
   return gpus;
 }
 
 MachineVerdict judge(const Machine& machine, const ScanOptions& options, const std::string& from) {
-  MachineJudge judge(options.config, machine.host);
+  MachineJudge judge(options.config);
   judge.take(machine);
   judge.end();
   return {machine.host, judge.verdicts(), options.json ? judge.json(from) : std::string()};
@@ -72,13 +72,14 @@ MachineVerdict judge(const Machine& machine, const ScanOptions& options, const s
 }  // namespace
 
 std::vector<Machine> read_page(const Reader& reader, const Mapping& mapping, const Plan& plan, PageRequest request,
-                               const ScanOptions& options, Scan& into) {
+                               const ScanOptions& options, Roster& roster, Scan& into) {
   std::vector<Machine> out;
   std::deque<Page> pages = {std::move(request.page)};
   while (!pages.empty() && !options.is_cancelled()) {
     request.page = std::move(pages.front());
     pages.pop_front();
-    auto gpus = persistently(options, into.retried_requests, [&] { return read_once(reader, mapping, plan, request); });
+    auto gpus =
+        persistently(options, into.retried_requests, [&] { return read_once(reader, mapping, plan, request, roster); });
     if (!gpus) {
       if (gpus.error().kind == Failure::Kind::cancelled) break;
       std::vector<Page> parts = halves(request.page);
@@ -108,14 +109,22 @@ std::vector<std::string> exporters_of(const Plan& plan) {
 }
 
 tl::expected<Plan, Failure> plan_persistently(const Reader& reader, const Mapping& mapping, const ScanOptions& options,
-                                              std::uint64_t& retried) {
-  return persistently(options, retried, [&] { return make_plan(reader, mapping, options.plan); });
+                                              Roster& roster, std::uint64_t& retried) {
+  return persistently(options, retried, [&] { return make_plan(reader, mapping, options.plan, roster); });
+}
+
+std::set<std::string> hosts_of(const Scan& scan) {
+  std::set<std::string> out;
+  for (const MachineVerdict& machine : scan.machines)
+    for (const GpuVerdict& gpu : machine.gpus) out.insert(gpu.device.host);
+  return out;
 }
 
 tl::expected<Scan, Failure> scan(const Reader& reader, const Mapping& mapping, const ScanOptions& options,
                                  const ScanProgress& progress) {
   Scan out;
-  const auto plan = plan_persistently(reader, mapping, options, out.retried_requests);
+  Roster roster;
+  const auto plan = plan_persistently(reader, mapping, options, roster, out.retried_requests);
   if (!plan) return tl::unexpected(plan.error());
   out.exporters = exporters_of(*plan);
   std::size_t most_hosts = 1;
@@ -133,7 +142,7 @@ tl::expected<Scan, Failure> scan(const Reader& reader, const Mapping& mapping, c
   Scan read;  // what the reading alone writes
   for (const Page& page : plan->pages) {
     if (options.is_cancelled()) break;
-    for (Machine& machine : read_page(reader, mapping, *plan, {page, options.plan, true}, options, read))
+    for (Machine& machine : read_page(reader, mapping, *plan, {page, options.plan, true}, options, roster, read))
       work.put(std::move(machine));
   }
   work.finish();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct ScanOptions {
 };
 
 struct MachineVerdict {
-  std::string host;
+  std::string host;  ///< as in Roster::machine_of(); GpuVerdict::device says what it is called
   std::vector<GpuVerdict> gpus;
   std::string json;  ///< vramtrack.analysis.v1
 };
@@ -46,6 +47,9 @@ struct Scan {
   bool was_cancelled = false;
 };
 
+/// The names of the machines; those that were renamed have one.
+std::set<std::string> hosts_of(const Scan& scan);
+
 /// How far it is; called from the threads of the scan, one at a time.
 using ScanProgress = std::function<void(std::size_t machines_judged, std::size_t machines, std::uint64_t samples)>;
 
@@ -64,10 +68,10 @@ struct PageRequest {
 /// One page into memory, each machine once; it is split where the server's limits forbid it. What failed in passing is
 /// tried three times in all; what cannot be read goes into `unread`.
 std::vector<Machine> read_page(const Reader& reader, const Mapping& mapping, const Plan& plan, PageRequest request,
-                               const ScanOptions& options, Scan& into);
+                               const ScanOptions& options, Roster& roster, Scan& into);
 /// make_plan(), likewise.
 tl::expected<Plan, HttpFailure> plan_persistently(const Reader& reader, const Mapping& mapping,
-                                                  const ScanOptions& options, std::uint64_t& retried);
+                                                  const ScanOptions& options, Roster& roster, std::uint64_t& retried);
 /// Their names, without repetitions.
 std::vector<std::string> exporters_of(const Plan& plan);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "core/format.hpp"
 #include "core/option.hpp"
@@ -85,7 +84,7 @@ std::string first_hosts(const std::vector<std::string>& hosts) {
   return out;
 }
 
-std::string what_is_missing(const Scan& scan) {
+std::string what_is_missing(const Scan& scan, const FleetFindings& found) {
   std::string out;
   for (const Unread& unread : scan.unread)
     out += fmt::format("Not read: {}: {}\n",
@@ -107,6 +106,10 @@ std::string what_is_missing(const Scan& scan) {
         "{} without a known capacity: it cannot be predicted when memory runs out. Export the total or free "
         "memory as well.\n",
         format_count(without_capacity, "GPU"));
+  if (found.gpus_without_uuid > 0)
+    out += fmt::format(
+        "{} without a UUID: told apart by machine and number. If a machine is renamed, its GPUs count as new.\n",
+        format_count(found.gpus_without_uuid, "GPU"));
   if (shared > 0)
     out += fmt::format("{} with different series for several users: their shares were added up.\n",
                        format_count(shared, "GPU"));
@@ -136,11 +139,9 @@ std::string findings_text(const std::vector<FleetFinding>& findings) {
 }  // namespace
 
 std::string scan_text(const Scan& scan, const FleetFindings& found, const ScanWords& words) {
-  if (found.gpus == 0) return "No GPU was read, so none was judged.\n\n" + what_is_missing(scan);
-  std::set<std::string> hosts;
-  for (const MachineVerdict& machine : scan.machines) hosts.insert(machine.host);
+  if (found.gpus == 0) return "No GPU was read, so none was judged.\n\n" + what_is_missing(scan, found);
   std::string out = fmt::format("{} on {}, the last {} of {} ({} samples by {}", format_count(found.gpus, "GPU"),
-                                format_count(hosts.size(), "machine"), words.length, names_of_exporters(scan),
+                                format_count(hosts_of(scan).size(), "machine"), words.length, names_of_exporters(scan),
                                 format_number(scan.samples), words.path);
   out += words.took_s > 0 ? fmt::format(", in {})\n", format_span(words.took_s)) : ")\n";
   const auto of_state = [&](JobState state) {
@@ -176,7 +177,7 @@ std::string scan_text(const Scan& scan, const FleetFindings& found, const ScanWo
                            format_percent(*job.cache_ratio));
   }
   out += findings_text(found.findings);
-  if (const std::string missing = what_is_missing(scan); !missing.empty()) out += "\n" + missing;
+  if (const std::string missing = what_is_missing(scan, found); !missing.empty()) out += "\n" + missing;
   return out;
 }
 

@@ -17,7 +17,7 @@ constexpr std::uint64_t kCapacityEvery = 20;
 }  // namespace
 
 struct FleetWatch::Watched {
-  Watched(const Config& config, const std::string& host) : judge(config, host) {}
+  explicit Watched(const Config& config) : judge(config) {}
   MachineJudge judge;
   std::optional<std::int64_t> read_until_ms;  ///< nullopt: it was never read
   std::int64_t last_ms = 0;                   ///< of its samples
@@ -44,14 +44,15 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
   ScanOptions asking = options_.scan;
   asking.plan.end_ms = now_ms;
   asking.plan.start_ms = now_ms - std::max(options_.late_ms, passes_ == 0 ? options_.history_ms : std::int64_t{0});
-  const auto plan = plan_persistently(reader_, mapping_, asking, read.retried_requests);
+  const auto plan = plan_persistently(reader_, mapping_, asking, roster_, read.retried_requests);
   if (!plan) return tl::unexpected(plan.error());
+  join();
   // Every machine has its place before the judges begin. Those of no name may come in any page.
   std::size_t most_hosts = 1;
   const auto place_for = [&](const std::string& host) {
     auto& watched = machines_[host];
     if (watched) return;
-    watched = std::make_unique<Watched>(options_.scan.config, host);
+    watched = std::make_unique<Watched>(options_.scan.config);
     latest_.machines.push_back({host, {}, {}});
   };
   for (const Page& page : plan->pages) {
@@ -79,7 +80,7 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
           return !watched.read_until_ms || (passes_ % kCapacityEvery == 0 && !watched.judge.knows_capacities());
         });
         const std::size_t failures = read.unread.size();
-        for (Machine& machine : read_page(reader_, mapping_, *plan, std::move(request), options_.scan, read))
+        for (Machine& machine : read_page(reader_, mapping_, *plan, std::move(request), options_.scan, roster_, read))
           work.put(std::move(machine));
         std::vector<std::string> failed;
         for (std::size_t i = failures; i < read.unread.size(); ++i)
@@ -100,6 +101,21 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
   if (passes_ % kCapacityEvery == 0) images_.forget_unknown();
   images_.complete(latest_, now_ms - options_.history_ms, now_ms);
   return {};
+}
+
+void FleetWatch::join() {
+  std::map<std::string, std::vector<std::string>> joined;  // by the name that stands for them: the names until now
+  for (const auto& [host, watched] : machines_) joined[roster_.machine_of(host)].push_back(host);
+  for (const auto& [name, hosts] : joined) {
+    if (hosts.size() == 1 && hosts.front() == name) continue;
+    if (hosts.size() == 1) machines_[name] = std::move(machines_.at(hosts.front()));
+    for (const std::string& host : hosts)
+      if (host != name || hosts.size() > 1) machines_.erase(host);
+  }
+  std::erase_if(latest_.machines, [&](MachineVerdict& machine) {
+    machine.host = roster_.machine_of(machine.host);
+    return !machines_.contains(machine.host);
+  });
 }
 
 void FleetWatch::forget(std::int64_t now_ms) {

@@ -40,13 +40,17 @@ class FleetWatch {
  private:
   struct Watched;
   void judge(const Machine& machine);
+  /// Machines whose names turned out to be one machine's: one goes on under the name that stands for all; where several
+  /// were watched, the one they are is read anew.
+  void join();
   /// Takes the machines of which nothing came for longer than the history.
   void forget(std::int64_t now_ms);
 
   const Reader& reader_;
   const Mapping& mapping_;
   WatchOptions options_;
-  std::map<std::string, std::unique_ptr<Watched>> machines_;  ///< by host
+  Roster roster_;
+  std::map<std::string, std::unique_ptr<Watched>> machines_;  ///< by Roster::machine_of()
   Images images_;
   Scan latest_;
   std::uint64_t passes_ = 0;

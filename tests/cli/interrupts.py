@@ -82,7 +82,7 @@ def names_then(conduct):
             data = b'["DCGM_FI_DEV_FB_USED"]'
         elif path.startswith(b"/api/v1/label/Hostname/"):
             data = b'["node1","node2"]'
-        elif path.startswith(b"/api/v1/label/"):
+        elif path.startswith((b"/api/v1/label/", b"/api/v1/series")):
             data = b"[]"
         if data is None:
             return conduct(server, connection, request)

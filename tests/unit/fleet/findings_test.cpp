@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "fleet/status.hpp"
 #include "fleet/text.hpp"
 
 namespace {
@@ -179,6 +180,41 @@ TEST(Findings, AJobThatRanOutOfMemorySaysSo) {
         << scan_text(scan, found, {});
     EXPECT_NE(scan_json(scan, found, {}).find("\"state\":\"" + words + '"'), std::string::npos);
   }
+}
+
+TEST(Findings, ALeakOnASharedGpuIsOfAllItsPodsOrOfNone) {
+  Workload x, y, alone;
+  x.pod = "x-0";
+  y.pod = "y-0";
+  x.name_space = y.name_space = "ml";
+  GpuVerdict shared = gpu("n1", x, 0, 10, 5);
+  shared.tenancies.push_back({y, 0, 10 * kHourMs});
+  shared.tenancies.push_back({Workload{}, 0, 10 * kHourMs});  // of a scrape that knows less
+  // The same programs alone on other nodes: no node and no program is compared with what nobody knows.
+  const Scan scan = scan_of({shared, gpu("n2", x, 0, 10), gpu("n3", y, 0, 10)});
+  const FleetFindings found = find(scan);
+  ASSERT_EQ(found.jobs.size(), 1U);
+  EXPECT_EQ(found.jobs[0].name, "ml/x, ml/y");
+  EXPECT_EQ(found.jobs[0].leaks[0].users.size(), 2U);
+  EXPECT_EQ(found.jobs[0].program, "");
+  EXPECT_EQ(found.jobs[0].nodes, std::vector<std::string>{"n1"});
+  EXPECT_NEAR(found.jobs[0].gpu_hours, 10, 1e-9);
+  EXPECT_TRUE(found.findings.empty());
+  const std::string json = scan_json(scan, found, {});
+  EXPECT_NE(json.find(R"("pod":null,"pods":["x-0","y-0"])"), std::string::npos) << json;
+  const std::string metrics = fleet_metrics(scan, found, {});
+  EXPECT_NE(metrics.find(R"(namespace="ml",pod="x-0,y-0")"), std::string::npos) << metrics;
+}
+
+TEST(Findings, WhoHadAGpuLastIsItsUserAfterwards) {
+  GpuVerdict verdict = gpu("n1", job("1"), 0, 4);
+  verdict.tenancies.push_back({job("2"), 2 * kHourMs, 4 * kHourMs});
+  verdict.tenancies.push_back({job("3"), 6 * kHourMs, 8 * kHourMs});
+  EXPECT_EQ(verdict.users_at(at_hour(1)).size(), 1U);
+  EXPECT_EQ(verdict.users_at(at_hour(3)).size(), 2U);
+  EXPECT_EQ(verdict.users_at(at_hour(5)).size(), 2U) << "nobody has it: those who had";
+  EXPECT_EQ(verdict.users_at(at_hour(9)).front()->job, "3");
+  EXPECT_EQ(GpuVerdict().users_at(at_hour(1)).size(), 0U);
 }
 
 TEST(Findings, AWithdrawnAlertIsNoLeak) {

@@ -46,7 +46,8 @@ std::vector<std::uint64_t> mib(const UsedMemory& used) {
 }
 
 TEST(Gpus, AnExportersUnitAndLabels) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   gpus.add(dcgm("USED"), points({100, 200}));
   const Gpu gpu = only_gpu(gpus);
   EXPECT_EQ(gpu.device.id, "GPU-1");
@@ -57,7 +58,8 @@ TEST(Gpus, AnExportersUnitAndLabels) {
 }
 
 TEST(Gpus, HowBusyAGpuIsIsToldOnceForAllItsUsers) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   const auto util = [](const char* pod) {
     return Labels{{"Hostname", "node1"}, {"UUID", "GPU-1"}, {"__name__", "DCGM_FI_DEV_GPU_UTIL"}, {"pod", pod}};
   };
@@ -70,7 +72,8 @@ TEST(Gpus, HowBusyAGpuIsIsToldOnceForAllItsUsers) {
 
 TEST(Gpus, ARatioIsAShareOfOneAndAPercentageOfThatNameIsOne) {
   const auto busy = [](std::initializer_list<double> values) {
-    Gpus gpus(mapping());
+    Roster roster;
+    Gpus gpus(mapping(), roster);
     gpus.add(dcgm("USED_BYTES"), points({100, 200}));
     gpus.add({{"Hostname", "node1"}, {"UUID", "GPU-1"}, {"__name__", "DCGM_FI_DEV_GPU_UTIL_RATIO"}}, points(values));
     return busy_readings(only_gpu(gpus));
@@ -80,7 +83,8 @@ TEST(Gpus, ARatioIsAShareOfOneAndAPercentageOfThatNameIsOne) {
 }
 
 TEST(Gpus, WithoutUsedMemoryItIsWhatIsNotFree) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   gpus.add(dcgm("FREE_BYTES"), points({700.0 * kMiB, 650.0 * kMiB}));
   gpus.add_capacity(dcgm("CAPACITY_BYTES"), points({1000.0 * kMiB}));
   gpus.add_capacity(dcgm("RESERVED_BYTES"), points({50.0 * kMiB}));
@@ -97,7 +101,8 @@ TEST(Gpus, WithoutUsedMemoryItIsWhatIsNotFree) {
 }
 
 TEST(Gpus, BlankValuesMakeNoSample) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   // DCGM's blank 64-bit and 32-bit values, a stale marker, and no memory at all.
   gpus.add(dcgm("USED"), points({9223372036854775794.0, 2147483632.0, std::nan(""), -1, INFINITY, 0}));
   EXPECT_EQ(gpus.blank_values(), 5U);
@@ -105,7 +110,8 @@ TEST(Gpus, BlankValuesMakeNoSample) {
 }
 
 TEST(Gpus, PodsThatFollowEachOtherAreOneGpu) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   gpus.add(dcgm("USED", {{"pod", "b"}}), points({30, 40}, 10'000));
   gpus.add(dcgm("USED", {{"pod", "a"}}), points({10, 20}));
   const Gpu gpu = only_gpu(gpus);
@@ -118,7 +124,8 @@ TEST(Gpus, PodsThatFollowEachOtherAreOneGpu) {
 }
 
 TEST(Gpus, ASeriesMayComeInPieces) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   gpus.add(dcgm("USED"), points({1, 2}));
   gpus.add(dcgm("USED"), points({3}, 5000));
   const Gpu gpu = only_gpu(gpus);
@@ -127,7 +134,8 @@ TEST(Gpus, ASeriesMayComeInPieces) {
 }
 
 TEST(Gpus, CopiesForEachJobCountOnce) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   gpus.add(dcgm("USED", {{"hpc_job", "1"}}), points({10, 20, 30}));
   gpus.add(dcgm("USED", {{"hpc_job", "2"}}), points({10, 20, 30}));
   const UsedMemory used = used_memory(only_gpu(gpus));
@@ -136,7 +144,8 @@ TEST(Gpus, CopiesForEachJobCountOnce) {
 }
 
 TEST(Gpus, SharesOfPodsAreAddedUp) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   gpus.add(dcgm("USED", {{"pod", "a"}}), points({10, 10, 10}));
   gpus.add(dcgm("USED", {{"pod", "b"}}), points({10, 50, 90}));
   const UsedMemory used = used_memory(only_gpu(gpus));
@@ -145,7 +154,8 @@ TEST(Gpus, SharesOfPodsAreAddedUp) {
 }
 
 TEST(Gpus, TwoNamesOfOneExporterCountOnceAndTheExactOneIsRead) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   const double mib = kMiB;
   // Both names in each scrape, repeated for each pod that shares the GPU: rounded values are no shares.
   for (const char* pod : {"a", "b"}) {
@@ -160,7 +170,8 @@ TEST(Gpus, TwoNamesOfOneExporterCountOnceAndTheExactOneIsRead) {
 }
 
 TEST(Gpus, SharesUnderTwoNamesAreAddedUpOnce) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   gpus.add(dcgm("USED", {{"pod", "a"}}), points({10, 10}));
   gpus.add(dcgm("USED", {{"pod", "b"}}), points({10, 50}));
   gpus.add(dcgm("USED_BYTES", {{"pod", "a"}}), points({10.0 * kMiB, 10.0 * kMiB}));
@@ -171,7 +182,8 @@ TEST(Gpus, SharesUnderTwoNamesAreAddedUpOnce) {
 }
 
 TEST(Gpus, AnExporterThatIsUpgradedGoesOnAsOneGpu) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   gpus.add(dcgm("USED", {{"DCGM_FI_DRIVER_VERSION", "595.1"}}), points({10, 20}));
   gpus.add({{"hostname", "node1"},
             {"UUID", "GPU-1"},
@@ -187,7 +199,8 @@ TEST(Gpus, AnExporterThatIsUpgradedGoesOnAsOneGpu) {
 }
 
 TEST(Gpus, TheCapacityIsTheSumOfAScrapeWhereThereIsNoTotal) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   gpus.add(dcgm("USED"), points({100}));
   EXPECT_EQ(gpus.capacity_missing_at(), 1000);
   gpus.add_capacity(dcgm("USED"), points({100, 150}));
@@ -198,7 +211,8 @@ TEST(Gpus, TheCapacityIsTheSumOfAScrapeWhereThereIsNoTotal) {
 }
 
 TEST(Gpus, TheBetterOfTwoExportersIsRead) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   gpus.add({{"__name__", "nvidia_smi_memory_used_bytes"},
             {"uuid", "11111111-2222-3333-4444-555555555555"},
             {"instance", "node1:9835"}},
@@ -210,20 +224,188 @@ TEST(Gpus, TheBetterOfTwoExportersIsRead) {
 }
 
 TEST(Gpus, AMigInstanceIsADeviceOfItsOwn) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   gpus.add(dcgm("USED", {{"GPU_I_ID", "2"}}), points({1}));
   gpus.add(dcgm("USED", {{"GPU_I_ID", "7"}}), points({2}));
   const auto machines = gpus.take();
   ASSERT_EQ(machines.at("node1").gpus.size(), 2U);
-  EXPECT_EQ(machines.at("node1").gpus.at("GPU-1/gi2").device.parent_id, "GPU-1");
+  EXPECT_EQ(machines.at("node1").gpus.at({"node1", "GPU-1/gi2"}).device.parent_id, "GPU-1");
 }
 
 TEST(Gpus, ASeriesThatNamesNoGpuIsCounted) {
-  Gpus gpus(mapping());
+  Roster roster;
+  Gpus gpus(mapping(), roster);
   gpus.add({{"__name__", "DCGM_FI_DEV_FB_USED"}}, points({1}));
   gpus.add({{"__name__", "up"}}, points({1}));
   EXPECT_EQ(gpus.unnamed_series(), 1U);
   EXPECT_TRUE(gpus.take().empty());
+}
+
+// One GPU under several names of its machine, as Prometheus returns its series.
+
+constexpr const char* kUuid = "GPU-0f3a6c1e-52b1-4c5d-9f10-8a7b6c5d4e3f";
+
+/// As Prometheus' operator has a DaemonSet of dcgm-exporter scraped.
+Labels scraped(std::string hostname, std::string exporter_pod, Labels more = {}, const char* uuid = kUuid,
+               std::string metric = "USED") {
+  Labels labels = {{"Hostname", std::move(hostname)},
+                   {"UUID", uuid},
+                   {"__name__", "DCGM_FI_DEV_FB_" + std::move(metric)},
+                   {"container", "nvidia-dcgm-exporter"},
+                   {"endpoint", "gpu-metrics"},
+                   {"gpu", "3"},
+                   {"instance", "10.0.0.7:9400"},
+                   {"job", "nvidia-dcgm-exporter"},
+                   {"namespace", "gpu-operator"},
+                   {"pod", std::move(exporter_pod)},
+                   {"service", "nvidia-dcgm-exporter"}};
+  labels.insert(labels.end(), more.begin(), more.end());
+  return labels;
+}
+
+Labels with(Labels labels, const std::string& name, const std::string& value) {
+  std::erase_if(labels, [&](const auto& label) { return label.first == name; });
+  labels.emplace_back(name, value);
+  return labels;
+}
+
+TEST(Identity, AUuidIsOneGpuHoweverItIsWritten) {
+  const auto id = [](const std::string& uuid) {
+    const Roster roster;
+    const auto seen = identify({{"Hostname", "n"}, {"UUID", uuid}, {"gpu", "0"}},
+                               *mapping().find("DCGM_FI_DEV_FB_USED")->exporter, mapping().workload(), roster);
+    return std::pair(seen->device.id, seen->has_uuid);
+  };
+  const std::string bare = std::string(kUuid).substr(4);
+  EXPECT_EQ(id(kUuid), std::pair(std::string(kUuid), true));
+  EXPECT_EQ(id(bare), std::pair(std::string(kUuid), true));
+  EXPECT_EQ(id("0F3A6C1E-52B1-4C5D-9F10-8A7B6C5D4E3F"), std::pair(std::string(kUuid), true));
+  EXPECT_EQ(id("MIG-" + bare), std::pair("MIG-" + bare, true));
+  EXPECT_FALSE(id("00000000-0000-0000-0000-000000000000").second) << "what a driver writes that knows none";
+  EXPECT_FALSE(id("00000000:1D:00.0").second) << "an address is one on its host";
+  EXPECT_FALSE(id("").second);
+}
+
+TEST(Gpus, AMachineThatIsRenamedKeepsItsGpusTheirHistoryAndCapacity) {
+  Roster roster;
+  Gpus gpus(mapping(), roster);
+  // NODE_NAME is missing: the host is the exporter's pod, which an upgrade replaces.
+  gpus.add(scraped("dcgm-abcde", "dcgm-abcde"), points({1, 2}));
+  gpus.add(with(scraped("dcgm-fghij", "dcgm-fghij"), "instance", "10.0.0.9:9400"), points({3, 4}, 300'000));
+  EXPECT_EQ(gpus.capacity_missing_at(), 302'000);
+  EXPECT_EQ(gpus.capacity_missing_at(302'000 - 150'000), 2000) << "the former host had it, perhaps";
+  gpus.add_capacity(scraped("dcgm-abcde", "dcgm-abcde", {}, kUuid, "TOTAL"), points({1000}));
+  EXPECT_EQ(gpus.capacity_missing_at(), std::nullopt);
+  const auto machines = gpus.take();
+  ASSERT_EQ(machines.size(), 1U);
+  ASSERT_EQ(machines.begin()->second.gpus.size(), 1U);
+  const Gpu& gpu = machines.begin()->second.gpus.begin()->second;
+  EXPECT_EQ(mib(used_memory(gpu)), (std::vector<std::uint64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(gpu.capacity_bytes, 1000 * kMiB);
+  EXPECT_EQ(gpu.device.host, "dcgm-fghij") << "the latest name";
+  EXPECT_EQ(roster.machine_of("dcgm-fghij"), roster.machine_of("dcgm-abcde"));
+}
+
+TEST(Gpus, TheMachinesOwnNameIsPreferredToThatOfAnExportersPodOrAnAddress) {
+  Roster roster;
+  Gpus gpus(mapping(), roster);
+  gpus.add(scraped("node7", "dcgm-abcde"), points({1, 2}));
+  gpus.add(scraped("dcgm-fghij", "dcgm-fghij"), points({3, 4}, 300'000));
+  gpus.add({{"__name__", "nvidia_smi_memory_used_bytes"},
+            {"instance", "10.0.0.7:9835"},
+            {"uuid", std::string(kUuid).substr(4)}},
+           points({5e6, 6e6}, 600'000));
+  const Gpu gpu = only_gpu(gpus);
+  EXPECT_EQ(gpu.device.host, "node7");
+  EXPECT_EQ(gpu.hosts.size(), 3U);
+  EXPECT_TRUE(gpu.has_uuid);
+}
+
+TEST(Gpus, AGpuThatMovedHasTheHostWhereItIs) {
+  Roster roster;
+  Gpus gpus(mapping(), roster);
+  constexpr const char* kOther = "GPU-11111111-2222-3333-4444-555555555555";
+  gpus.add(scraped("node1", "a"), points({1, 2}));
+  gpus.add(scraped("node1", "a", {}, kOther), points({1, 2}));
+  gpus.add(scraped("node2", "b"), points({3, 4}, 900'000));
+  gpus.add(scraped("node1", "a", {}, kOther), points({3, 4}, 900'000));
+  auto machines = gpus.take();
+  ASSERT_EQ(machines.size(), 1U) << "they are judged together";
+  EXPECT_EQ(machines.begin()->second.gpus.at({"", kUuid}).device.host, "node2");
+  EXPECT_EQ(machines.begin()->second.gpus.at({"", kOther}).device.host, "node1");
+}
+
+TEST(Gpus, WithoutAUuidAGpuIsOneOnItsHost) {
+  Roster roster;
+  Gpus gpus(mapping(), roster);
+  for (const char* host : {"node1", "node2"})
+    gpus.add({{"Hostname", host}, {"__name__", "DCGM_FI_DEV_FB_USED"}, {"gpu", "0"}}, points({1}));
+  const auto machines = gpus.take();
+  EXPECT_EQ(machines.size(), 2U);
+  EXPECT_FALSE(machines.at("node1").gpus.at({"node1", "0"}).has_uuid);
+}
+
+TEST(Gpus, OfTwoScrapesOfAnExporterOneIsReadAndTheOtherWhereItIsMissing) {
+  constexpr std::int64_t kMinuteMs = 60'000;
+  Roster roster;
+  Gpus gpus(mapping(), roster);
+  const auto every_minute = [](std::int64_t from, std::int64_t to, std::int64_t offset_ms, double mib) {
+    std::vector<Point> out;
+    for (std::int64_t i = from; i < to; ++i) out.push_back({i * kMinuteMs + offset_ms, mib + static_cast<double>(i)});
+    return out;
+  };
+  // Two replicas of the server, the first away for ten minutes; and another exporter by hand that counts less.
+  gpus.add(scraped("node7", "p", {{"prometheus_replica", "a"}}), every_minute(0, 20, 0, 700));
+  gpus.add(scraped("node7", "p", {{"prometheus_replica", "a"}}), every_minute(30, 60, 0, 700));
+  gpus.add(scraped("node7", "p", {{"prometheus_replica", "b"}}), every_minute(0, 60, 7000, 700));
+  gpus.add(with(scraped("dcgm-hand", "dcgm-hand"), "job", "zz-by-hand"), every_minute(0, 60, 11'000, 100));
+  const UsedMemory used = used_memory(only_gpu(gpus));
+  ASSERT_GT(used.readings.size(), 50U);
+  EXPECT_LT(used.readings.size(), 62U);
+  EXPECT_FALSE(used.is_shared);
+  for (std::size_t i = 1; i < used.readings.size(); ++i) {
+    EXPECT_GT(used.readings[i].time_ms, used.readings[i - 1].time_ms);
+    EXPECT_GE(used.readings[i].bytes, used.readings[i - 1].bytes) << "no saw of two exporters";
+  }
+}
+
+Workload work_of(const Labels& labels, const Roster& roster = {}) {
+  return identify(labels, *mapping().find("DCGM_FI_DEV_FB_USED")->exporter, mapping().workload(), roster)->workload;
+}
+
+TEST(Identity, TheScrapesPodIsNeverTheWork) {
+  // honor_labels: false: the work's labels were moved; a GPU without work has none to move.
+  const Workload moved =
+      work_of(scraped("node7", "dcgm-abcde", {{"exported_pod", "bert-0"}, {"exported_namespace", "ml"}}));
+  EXPECT_EQ(moved.group(), "ml/bert");
+  EXPECT_EQ(moved.container, "") << "that is the exporter's";
+  Roster roster;
+  roster.add_exporter_pod("dcgm-abcde");
+  const Workload idle = work_of(scraped("node7", "dcgm-abcde"), roster);
+  EXPECT_EQ(idle, Workload{});
+  EXPECT_EQ(work_of(scraped("dcgm-abcde", "dcgm-abcde")), Workload{}) << "the host is called like the pod";
+
+  // honor_labels: true: the work's stay where they are, and the rest is the scrape's.
+  Labels honoured = with(with(scraped("node7", "bert-0"), "namespace", "ml"), "container", "train");
+  EXPECT_EQ(work_of(honoured, roster).program(), "ml/bert/train");
+
+  // A scrape whose pod has been dropped.
+  roster.add_exporter_container("nvidia-dcgm-exporter");
+  EXPECT_EQ(work_of(with(scraped("node7", ""), "pod", ""), roster), Workload{});
+}
+
+TEST(Gpus, ThoseWhoShareAGpuAreItsUsersTogether) {
+  Roster roster;
+  Gpus gpus(mapping(), roster);
+  for (const char* replica : {"a", "b"})
+    for (const char* pod : {"x-0", "y-0"})
+      gpus.add(scraped("node7", "dcgm-abcde", {{"exported_pod", pod}, {"prometheus_replica", replica}}),
+               points({1, 2, 3}, replica[0] == 'a' ? 0 : 300));
+  const std::vector<Tenancy> users = tenancies(only_gpu(gpus));
+  ASSERT_EQ(users.size(), 2U) << "each once, whoever scraped it";
+  EXPECT_EQ(users[0].workload.pod, "x-0");
+  EXPECT_EQ(users[1].workload.pod, "y-0");
 }
 
 TEST(Identity, PortsAndSlashesLeaveTheHost) {

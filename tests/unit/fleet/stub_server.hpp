@@ -28,6 +28,15 @@ class StubServer {
           if (!excludes(request.get_param_value("match[]"), host)) names += (names.empty() ? "\"" : ",\"") + host + '"';
       answer.set_content("{\"status\":\"success\",\"data\":[" + names + "]}", "application/json");
     });
+    server_.Post("/api/v1/series", [this](const httplib::Request& request, httplib::Response& answer) {
+      const std::lock_guard lock(mutex_);
+      if (fails) return refuse(answer);
+      std::string series;
+      for (const auto& [host, samples] : samples_)
+        if (request.get_param_value("match[]").find(host) != std::string::npos)
+          series += (series.empty() ? "" : ",") + labels_of("USED", host);
+      answer.set_content("{\"status\":\"success\",\"data\":[" + series + "]}", "application/json");
+    });
     server_.Post("/api/v1/export", [this](const httplib::Request& request, httplib::Response& answer) {
       const std::lock_guard lock(mutex_);
       ++exports;
@@ -47,11 +56,9 @@ class StubServer {
         if (values.empty()) continue;
         for (const char* metric : {"USED", "TOTAL"})
           if (match.find(metric) != std::string::npos)
-            lines += fmt::format(
-                R"({{"metric":{{"__name__":"DCGM_FI_DEV_FB_{}","Hostname":"{}","UUID":"GPU-{}","gpu":"0"}},)"
-                R"("values":[{}],"timestamps":[{}]}})"
-                "\n",
-                metric, host, host, metric[0] == 'T' ? all_of(values, 81559) : values, times);
+            lines += fmt::format(R"({{"metric":{},"values":[{}],"timestamps":[{}]}})"
+                                 "\n",
+                                 labels_of(metric, host), metric[0] == 'T' ? all_of(values, 81559) : values, times);
       }
       answer.set_content(lines, "application/stream+json");
     });
@@ -68,6 +75,11 @@ class StubServer {
   void put(const std::string& host, std::int64_t time_ms, int mib) {
     const std::lock_guard lock(mutex_);
     samples_[host][time_ms] = mib;
+  }
+  /// The UUID of a host's GPU; else "GPU-" and the host's name, which is none.
+  void set_uuid(const std::string& host, const std::string& uuid) {
+    const std::lock_guard lock(mutex_);
+    uuids_[host] = uuid;
   }
   void set_failing(bool is_failing) {
     const std::lock_guard lock(mutex_);
@@ -90,6 +102,11 @@ class StubServer {
     const std::size_t at = match.find(kEquals);
     return at != std::string::npos && match.compare(at + kEquals.size(), host.size() + 1, host + '"') != 0;
   }
+  std::string labels_of(const char* metric, const std::string& host) const {
+    const auto uuid = uuids_.find(host);
+    return fmt::format(R"({{"__name__":"DCGM_FI_DEV_FB_{}","Hostname":"{}","UUID":"{}","gpu":"0"}})", metric, host,
+                       uuid == uuids_.end() ? "GPU-" + host : uuid->second);
+  }
   static void refuse(httplib::Response& answer) {
     answer.status = 500;
     answer.set_content("broken", "text/plain");
@@ -107,6 +124,7 @@ class StubServer {
   std::mutex mutex_;
   bool fails = false;
   std::map<std::string, std::map<std::int64_t, int>> samples_;
+  std::map<std::string, std::string> uuids_;
 };
 
 }  // namespace vramtrack::fleet

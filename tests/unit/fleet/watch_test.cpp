@@ -135,6 +135,60 @@ TEST(FleetWatch, SamplesThatArriveLateAreTakenAsLongAsNothingLaterCame) {
   EXPECT_EQ(gpu_of(watch.latest(), "host").samples, before + 1);
 }
 
+TEST(FleetWatch, AMachineThatIsRenamedGoesOn) {
+  // Its name stands before the old one by alphabet, or after it.
+  for (const auto& [before, after] : {std::pair("dcgm-b", "dcgm-a"), std::pair("dcgm-c", "dcgm-d")}) {
+    StubServer server;
+    for (const char* name : {before, after}) server.set_uuid(name, "GPU-0f3a6c1e-52b1-4c5d-9f10-8a7b6c5d4e3f");
+    const auto put_part = [&](const char* name, int from, int to) {
+      for (int i = from; i < to; ++i) server.put(name, kBeginMs + i * 30'000, 20'000 + 80 * i + i * 7919 % 40);
+    };
+    put_part(before, 0, 360);
+    const Reader reader = server.reader();
+    FleetWatch watch(reader, mapping(), {options(), 6 * kHourMs, 2 * kMinuteMs});
+    for (std::int64_t now_ms = kBeginMs + kHourMs; now_ms <= kBeginMs + 3 * kHourMs; now_ms += kMinuteMs)
+      ASSERT_TRUE(watch.pass(now_ms));
+    ASSERT_EQ(leaking(watch.latest()).size(), 1U);
+    const Timestamp raised = watch.latest().machines.at(0).gpus.at(0).alerts.at(0).raised;
+    put_part(after, 360, 480);
+    for (std::int64_t now_ms = kBeginMs + 3 * kHourMs + kMinuteMs; now_ms <= kBeginMs + 4 * kHourMs;
+         now_ms += kMinuteMs)
+      ASSERT_TRUE(watch.pass(now_ms));
+    ASSERT_EQ(watch.latest().machines.size(), 1U);
+    ASSERT_EQ(watch.latest().machines[0].gpus.size(), 1U);
+    const GpuVerdict& gpu = watch.latest().machines[0].gpus[0];
+    EXPECT_EQ(gpu.device.host, after);
+    EXPECT_TRUE(gpu.has_uuid);
+    EXPECT_EQ(gpu.samples, 480U);
+    EXPECT_EQ(gpu.device.capacity_bytes, 81559ULL << 20);
+    ASSERT_EQ(gpu.alerts.size(), 1U) << "one leak under both names";
+    EXPECT_EQ(gpu.alerts[0].raised, raised);
+    EXPECT_FALSE(gpu.alerts[0].cleared);
+    const Scan whole = scan_of(reader, kBeginMs, kBeginMs + 4 * kHourMs);
+    ASSERT_EQ(whole.machines.size(), 1U);
+    EXPECT_EQ(whole.machines[0].gpus.at(0).samples, 480U);
+    EXPECT_EQ(whole.machines[0].gpus.at(0).device.host, after);
+  }
+}
+
+TEST(FleetWatch, TwoMachinesThatTurnOutToBeOneAreReadAnew) {
+  StubServer server;
+  put(server, "a", 2, 0);
+  put(server, "b", 2, 0);
+  const Reader reader = server.reader();
+  FleetWatch watch(reader, mapping(), {options(), 6 * kHourMs, 2 * kMinuteMs});
+  ASSERT_TRUE(watch.pass(kBeginMs + 2 * kHourMs));
+  ASSERT_EQ(watch.latest().machines.size(), 2U);
+  for (const char* name : {"a", "b"}) server.set_uuid(name, "GPU-0f3a6c1e-52b1-4c5d-9f10-8a7b6c5d4e3f");
+  for (int i = 1; i <= 3; ++i) {
+    server.put("a", kBeginMs + 2 * kHourMs + i * 30'000, 20'000);
+    ASSERT_TRUE(watch.pass(kBeginMs + 2 * kHourMs + i * 30'000));
+  }
+  ASSERT_EQ(watch.latest().machines.size(), 1U);
+  ASSERT_EQ(watch.latest().machines[0].gpus.size(), 1U);
+  EXPECT_EQ(watch.latest().machines[0].gpus[0].samples, 243U);
+}
+
 TEST(FleetWatch, AMachineThatIsGoneIsForgotten) {
   StubServer server;
   put(server, "gone", 1, 0);
