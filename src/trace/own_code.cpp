@@ -57,9 +57,8 @@ bool is_in_system_folder(std::string_view path) {
 
 }  // namespace
 
-bool is_interpreter(std::string_view module) {
-  const std::string_view name = base_name(module);
-  return name.starts_with("libpython"sv) || name.starts_with("python3"sv) || name == "python"sv;
+bool is_cpython(std::string_view module) {
+  return is_interpreter(module) || (is_of_standard_library(module) && !is_packaged(module));
 }
 
 bool OwnCode::is_own_python(std::string_view file) const {

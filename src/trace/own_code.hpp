@@ -27,6 +27,12 @@ class OwnCode {
 };
 
 /// libpython or the program python itself.
-bool is_interpreter(std::string_view module);
+constexpr bool is_interpreter(std::string_view module) {
+  const std::string_view name = module.substr(module.rfind('/') + 1);  // npos + 1 is 0
+  if (name.ends_with(".py")) return false;
+  return name.starts_with("libpython") || name.starts_with("python3") || name == "python";
+}
+/// The same, and the modules of the standard library that are native.
+bool is_cpython(std::string_view module);
 
 }  // namespace vramtrack::trace

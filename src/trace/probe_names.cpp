@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace vramtrack::trace {
 namespace {
 
@@ -16,11 +18,25 @@ std::string_view base_name(std::string_view path) {
   return at == std::string_view::npos ? path : path.substr(at + 1);
 }
 
+std::string_view module_path(const ProcessTrace& process, std::uint64_t address) {
+  const MappedModule* const module = process.module_at(address);
+  return module == nullptr ? std::string_view{} : module->path;
+}
+
 /// One call of it runs Python frames up to the next entry frame. Compilers put ".cold" and ".lto_priv.0" behind names.
 bool is_eval_loop(std::string_view function) {
   constexpr std::string_view kName = "_PyEval_EvalFrameDefault";
   return function.starts_with(kName) &&
          (function.size() == kName.size() || function[kName.size()] == '.' || function[kName.size()] == ' ');
+}
+
+/// The threads that PyTorch's engine runs backward passes on: no frame of the program is above them.
+bool is_of_autograd(std::string_view thread) {
+  return thread.starts_with("pt_autograd");
+}
+bool begins_autograd(std::string_view name) {
+  return name.find("autograd::Engine::thread_init") != std::string_view::npos ||
+         name.find("PythonEngine::thread_init") != std::string_view::npos;
 }
 
 }  // namespace
@@ -75,20 +91,33 @@ StackId ProbeNames::stack(const ProcessTrace& process, std::uint32_t number) {
     if (raw[i].is_python) continue;
     const auto& natives = native_frames(process, raw[i].address);
     if (interpreter == raw.size())
-      if (const MappedModule* const module = process.module_at(raw[i].address);
-          module != nullptr && is_interpreter(module->path))
-        interpreter = frames.size();
+      if (is_interpreter(module_path(process, raw[i].address))) interpreter = frames.size();
+    // How the interpreter called one frame from the other is nobody's code.
+    const bool is_between = next > 0 && next < python.size();
     if (next < python.size() && !natives.empty() && is_eval_loop(symbols_->name(natives.back()))) {
       do frames.push_back(python[next]);
       while (!is_entry[next++] && next < python.size());
-    } else {
+    } else if (!is_between || !is_cpython(module_path(process, raw[i].address))) {
       frames.insert(frames.end(), natives.begin(), natives.end());
     }
   }
   // An interpreter without symbols: its native frames add nothing to the Python ones.
   if (next == 0 && !python.empty() && interpreter < frames.size()) frames.resize(interpreter);
   frames.insert(frames.end(), python.begin() + static_cast<std::ptrdiff_t>(next), python.end());
+  if (is_of_autograd(thread_of(process, number)) || std::any_of(frames.begin(), frames.end(), [this](FrameId frame) {
+        return begins_autograd(symbols_->name(frame));
+      }))
+    frames.push_back(symbols_->intern(Frame{symbols_->intern("backward()"), kNoText, 0}));
   return stacks_[&process][number] = symbols_->intern(frames);
+}
+
+/// Of the thread that allocated there first.
+std::string_view ProbeNames::thread_of(const ProcessTrace& process, std::uint32_t stack) {
+  const auto [known, is_new] = threads_.try_emplace(&process);
+  if (is_new)
+    for (const CallSite& site : process.sites()) known->second.try_emplace(site.stack, site.thread);
+  const auto thread = known->second.find(stack);
+  return thread == known->second.end() ? std::string_view{} : process.thread_name(thread->second);
 }
 
 SiteLine ProbeNames::line(StackId stack) const {

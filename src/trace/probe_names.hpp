@@ -48,7 +48,9 @@ class ProbeNames {
   ProbeNames(const ProbeTrace& trace, Symbols& symbols, NativeNames* native, OwnCode own)
       : trace_(&trace), symbols_(&symbols), native_(native), own_(std::move(own)) {}
 
-  /// Innermost first. Native frames of the interpreter's loop are replaced by the Python frames that it ran.
+  /// Innermost first. Native frames of the interpreter's loop are replaced by the Python frames that it ran, and those
+  /// of the interpreter between Python frames are left out. The stacks of PyTorch's autograd threads end in
+  /// "backward()".
   StackId stack(const ProcessTrace& process, std::uint32_t number);
   [[nodiscard]] SiteLine line(StackId stack) const;
   /// Frames of another trace that was read into the same Symbols are known here, too.
@@ -63,6 +65,7 @@ class ProbeNames {
 
  private:
   const std::vector<FrameId>& native_frames(const ProcessTrace& process, std::uint64_t address);
+  std::string_view thread_of(const ProcessTrace& process, std::uint32_t stack);
   FrameId python_frame(const ProcessTrace& process, const RawFrame& raw);
 
   const ProbeTrace* trace_;
@@ -71,6 +74,7 @@ class ProbeNames {
   OwnCode own_;
   std::unordered_map<const ProcessTrace*, std::unordered_map<std::uint32_t, StackId>> stacks_;
   std::unordered_map<const ProcessTrace*, std::unordered_map<std::uint64_t, std::vector<FrameId>>> natives_;
+  std::unordered_map<const ProcessTrace*, std::unordered_map<std::uint32_t, std::uint16_t>> threads_;  ///< by stack
   std::unordered_set<std::uint32_t> own_frames_, python_;
 };
 

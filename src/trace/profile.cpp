@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/order.hpp"
+#include "trace/own_code.hpp"
 
 namespace vramtrack::trace {
 namespace {
@@ -15,6 +16,9 @@ using namespace std::string_view_literals;
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
+
+/// Of CPython's source tree.
+constexpr std::string_view kCpythonFolders[] = {"Python"sv, "Objects"sv, "Modules"sv, "Programs"sv, "Parser"sv};
 
 /// How close a frame is to code that a person would change; the lowest wins, of equals the innermost.
 enum Rank { kOwn, kLibrary, kFramework, kStandard, kNative, kNoise };
@@ -46,6 +50,23 @@ bool is_standard(std::string_view file) {
   const std::size_t at = file.rfind("/lib/python");
   if (at != std::string_view::npos) return true;
   return contains(file, "\\Lib\\") || contains(file, "\\lib\\");
+}
+
+/// The interpreter itself: its binary, or its sources as whoever built it had them.
+bool is_of_cpython(std::string_view file) {
+  if (is_interpreter(file)) return true;
+  for (const std::string_view part : {"pythonrun.c"sv, "ceval.c"sv, "pycore_ceval.h"sv, "cpython/abstract.h"sv})
+    if (contains(file, part)) return true;
+  if (!file.ends_with(".c"sv)) return false;
+  const bool is_its_tree = !file.starts_with('/') || contains(file, "ython-3"sv) || contains(file, "ython3"sv) ||
+                           contains(file, "/cpython/"sv);
+  return is_its_tree && std::any_of(std::begin(kCpythonFolders), std::end(kCpythonFolders),
+                                    [file](std::string_view folder) { return has_folder(file, folder); });
+}
+
+/// PyTorch gives an offset in the binary as the line of what it has no name for: "libtorch_cuda.so:68989582 ??".
+bool is_nameless(std::string_view name, std::string_view file) {
+  return name == "??"sv && !file.empty() && file != "??"sv && !is_python(file);
 }
 
 Rank rank(const Symbols& symbols, FrameId frame) {
@@ -101,10 +122,10 @@ bool is_telling(const Symbols& symbols, FrameId frame) {
   if (name == "_start"sv || name.starts_with("__libc_start"sv)) return false;
   for (const std::string_view noise : {"unwind::unwind"sv, "CapturedTraceback::gather"sv, "gather_with_cpp"sv})
     if (contains(name, noise)) return false;
-  for (const std::string_view noise :
-       {"core/boxing"sv, "/Register"sv, "/Redispatch"sv, "pythonrun.c"sv, "Modules/main.c"sv, "Objects/call.c"sv,
-        "Objects/methodobject.c"sv, "pycore_ceval.h"sv, "ceval.c"sv, "cpython/abstract.h"sv})
+  for (const std::string_view noise : {"core/boxing"sv, "/Register"sv, "/Redispatch"sv})
     if (contains(file, noise)) return false;
+  if (is_of_cpython(file)) return false;
+  if (is_nameless(name, file)) return false;
   return !name.empty() || !file.empty();
 }
 
@@ -157,6 +178,7 @@ std::string frame_words(const Symbols& symbols, FrameId frame) {
     at = file.find_last_of("/\\", at - 1);
   if (at != std::string_view::npos && at > 0 && is_python(file)) file.remove_prefix(at + 1);
   const std::uint32_t line = symbols.frame(frame).line;
+  if (is_nameless(name, file)) return fmt::format("{}+0x{:x}", file.substr(file.rfind('/') + 1), line);
   if (line == 0) return fmt::format("{} {}", file, name);
   return fmt::format("{}:{} {}", file, line, name);
 }

@@ -102,8 +102,10 @@ void site_text(std::string& out, const ReportSite& site, const ProbeNames& names
   if (site.category != Category::unknown) out += fmt::format(", {}", category_words(site.category));
   if (site.stacks > 1) out += fmt::format(", {}; this one has most", format_count(site.stacks, "stack"));
   if (site.line.is_known && !site.line.is_own)
-    out += fmt::format("; no frame is your own code{}: the outermost frame of a library is named",
-                       site.thread.empty() ? std::string() : fmt::format(" on thread {}", site.thread));
+    out +=
+        fmt::format("; no frame is your own code{}{}",
+                    site.thread.empty() ? std::string() : fmt::format(" on thread {}", site.thread),
+                    names.symbols().file(site.line.frame).empty() ? "" : ": the outermost frame of a library is named");
   out += '\n';
   if (with_stack) stack_text(out, names, site);
 }

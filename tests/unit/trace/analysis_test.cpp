@@ -137,6 +137,25 @@ Snapshot holding(const std::vector<std::pair<StackId, std::uint64_t>>& blocks, s
   return s;
 }
 
+TEST(Profile, FramesOfCpythonAndWithoutANameTellNothing) {
+  Symbols symbols;
+  const auto frame = [&](std::string_view name, std::string_view file, std::uint32_t line) {
+    return symbols.intern(Frame{symbols.intern(name), symbols.intern(file), line});
+  };
+  const std::string_view torch = "/venv/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so";
+  const FrameId nameless = frame("??", torch, 68989582);
+  for (const FrameId noise :
+       {nameless, frame("type_call", "/usr/local/src/conda/python-3.11.5/Objects/typeobject.c", 1103),
+        frame("run_mod", "./build-static/../Python/pythonrun.c", 9), frame("builtin_exec", "/usr/bin/python3.11", 7)})
+    EXPECT_FALSE(is_telling(symbols, noise)) << frame_words(symbols, noise);
+  const FrameId own = frame("gather", "/home/me/ext/Objects/gather.c", 3);
+  const FrameId kernel = frame("at::native::add", torch, 0);
+  EXPECT_TRUE(is_telling(symbols, own));
+  EXPECT_TRUE(is_telling(symbols, kernel));
+  EXPECT_EQ(frame_words(symbols, nameless), "libtorch_cuda.so+0x41cb28e");
+  EXPECT_EQ(site_of(symbols, symbols.intern(std::vector<FrameId>{nameless, kernel})), kernel);
+}
+
 TEST(Growth, ALeakOverThreeSnapshotsIsNamed) {
   Symbols symbols;
   const StackId model = line(symbols, "model.py", 3);

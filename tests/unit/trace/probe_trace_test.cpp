@@ -84,6 +84,7 @@ TEST(ProbeTrace, AThreadWithoutOwnCodeIsNamed) {
   const TraceReport report = report_of(trace, names);
   ASSERT_EQ(report.sites.size(), 1U);
   EXPECT_EQ(report.sites[0].thread, "pt_autograd_0");
+  EXPECT_EQ(symbols.name(report.sites[0].line.frame), "backward()");
   EXPECT_NE(trace_report_text(report, names, 5).find("on thread pt_autograd_0"), std::string::npos);
 }
 
@@ -320,6 +321,30 @@ TEST(ProbeNames, PythonFramesReplaceTheLoopThatRanThem) {
   const SiteLine line = offsets.line(offsets.stack(only(trace), 1));
   EXPECT_EQ(plain.name(line.frame), "step");
   EXPECT_TRUE(line.is_own);
+}
+
+TEST(ProbeNames, FramesOfTheInterpreterStandBetweenNoPythonFrames) {
+  ProbeScript script;
+  script.module("/usr/bin/python3.11", 0x1000, 0x1000);
+  script.module("/usr/lib/python3.11/lib-dynload/_ctypes.cpython-311-x86_64-linux-gnu.so", 0x3000, 0x1000);
+  script.module("/home/me/ext.so", 0x5000, 0x1000);
+  //         own     cpython loop    cpython own     ctypes  cpython loop    main
+  script.alloc(1, 10,
+               script.stack({0x5010, 0x1020, 0x1010, 0x1020, 0x5010, 0x3010, 0x1020, 0x1010, 0x1020},
+                            {{"/home/me/train.py", "step", 7, true}, {"/home/me/main.py", "<module>", 9, true}}));
+  struct Names : NativeNames {
+    std::vector<NativeName> look_up(const std::string& module, std::string_view, std::uint64_t offset) override {
+      if (module == "/home/me/ext.so") return {{"own", "/home/me/a.cpp", 4}};
+      return {{offset == 0x10 && module == "/usr/bin/python3.11" ? "_PyEval_EvalFrameDefault" : "type_call", "", 0}};
+    }
+  } native;
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  Symbols symbols;
+  ProbeNames names(trace, symbols, &native, {});
+  std::string told;
+  for (const FrameId frame : symbols.stack(names.stack(only(trace), 1))) told += std::string(symbols.name(frame)) + " ";
+  EXPECT_EQ(told, "own type_call step own <module> type_call ");
 }
 
 TEST(ProbeNames, WithoutOwnCodeTheOutermostLibraryFrameIsNamed) {
