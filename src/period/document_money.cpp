@@ -124,7 +124,7 @@ void risk_section(const PeriodReport& report, std::vector<Block>& blocks) {
       return s.view.verdict.finding.leak && !s.view.device.capacity_bytes;
     });
     blocks.emplace_back(
-        Paragraph{is_unknown ? "When memory runs out cannot be predicted: the capacity of a leaking GPU is not known."
+        Paragraph{is_unknown ? "When memory runs out cannot be predicted: the capacity of a leaking GPU is unknown."
                              : "No job is predicted to run out of memory."});
     return;
   }

@@ -130,7 +130,7 @@ class Limits(UnderRun):
         self.driver()
         done = self.run_program(sys.executable, "-c", PROGRAM + code, options=("--fail-on-leak",))
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertRegex(done.stderr, r"SUSPECTED, began late: .*: 31 MiB in 500 blocks")
+        self.assertRegex(done.stderr, r"SUSPECTED, began late: .*: 31.2 MiB in 500 blocks")
         self.assertIn("suspected leak: 1 site that gained most of the memory of the second half began to grow late", done.stderr)
         self.assertEqual(self.run_program(sys.executable, "-c", PROGRAM + code).returncode, 0)
         said = self.trace("trace report")
