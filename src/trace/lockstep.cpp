@@ -18,8 +18,11 @@ constexpr double kPausePerBlock = 1.5;
 /// Two stretches of a program with this share of their sites in common are the same code, run twice: of one step they
 /// are two parts.
 constexpr double kSameCode = 0.8;
-/// Of two sites that are given back one after the other, at most every fourth block is not beside one of its own.
-constexpr std::size_t kSeparate = 4;
+/// CPython frees what is nested deeply in batches of up to 50 (its trashcan): fewer blocks may go site by site though
+/// one owner had them all.
+constexpr std::size_t kLeastSeparate = 100;
+/// All of the one, then all of the other, and perhaps what local variables of the last step had.
+constexpr std::size_t kMostSeparateRuns = 3;
 
 struct Births {
   std::size_t in_step = 0;  ///< the most frequent number from one birth of the rare site to its next
@@ -136,7 +139,7 @@ Lockstep lockstep_of(const SiteBlocks& site, const SiteBlocks& rare, std::span<c
       static_cast<double>(rare.deaths.size()) >= kRegularShare * static_cast<double>(steps) &&
       static_cast<double>(site.deaths.size()) >= kRegularShare * static_cast<double>(site.births_us.size());
   const std::size_t runs = has_deaths ? runs_of(site.deaths, rare.deaths) : 0;
-  if (has_deaths && kSeparate * runs < fewest + 2 * kSeparate) return out;
+  if (fewest >= kLeastSeparate && has_deaths && runs <= kMostSeparateRuns) return out;
   const bool die_by_step = has_deaths && runs >= fewest;
   if (in_step > 1 && !die_by_step &&
       longest_pause(site.births_us, rare.births_us) <

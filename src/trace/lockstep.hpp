@@ -40,8 +40,8 @@ inline constexpr std::size_t kLeastSteps = 6;
 ///     not what it allocates from there to the next step, as it is if each has a step of its own;
 ///   * several in a step: they come in a burst, as those of the layers of a model. A site of each step and one of each
 ///     epoch do not;
-///   * deaths, if they were seen: one step after the other. If all of one site went before all of the other, two owners
-///     had them. If they went step by step, a burst is not asked for.
+///   * deaths, if they were seen: if all blocks of one site (100 or more) went before all of the other, two owners had
+///     them. If they went step by step, the two rules before are not asked.
 /// REQUIRES: rare.births_us.size() <= site.births_us.size(). Cost: O(blocks + passing).
 Lockstep lockstep_of(const SiteBlocks& site, const SiteBlocks& rare, std::span<const Passing> passing);
 

@@ -1,12 +1,13 @@
 """One finding a leak: traces of small programs, and what a reader should be told about each.
 
-    python3 tests/cli/findings.py build/release/vramtrack
+    python3 tests/cli/findings.py build/release/vramtrack            run
+    python3 tests/cli/findings.py build/release/vramtrack --update   rewrite tests/golden/trace/kept_graph.txt
 """
 import json
 import sys
 import unittest
 
-from sandbox import Sandbox
+from sandbox import TESTS, Sandbox
 from trace_writer import Trace
 
 TRAIN, MODEL, TORCH = "/home/me/train.py", "/home/me/model.py", "/venv/lib/python3.11/site-packages/torch"
@@ -203,11 +204,18 @@ class Findings(unittest.TestCase):
 
     def test_the_keeper_comes_first_and_nothing_is_zero_mebibytes(self):
         text = self.report(PROGRAMS["kept graph"][0])
+        golden = TESTS / "golden/trace/kept_graph.txt"
+        if UPDATE:
+            golden.write_text(text)
+        self.assertEqual(golden.read_text(), text)
         self.assertRegex(text, r"^LEAK: /home/me/train.py:83 train keeps \d+\.\d MiB/s \(1\.2 GiB in 1,200 blocks of 4 lines are live\)\n")
         self.assertNotIn(" 0 MiB", text)
         self.assertIn("because 1 leak of 4 sites kept growing", text)
 
 
+UPDATE = "--update" in sys.argv
+
 if __name__ == "__main__":
+    sys.argv = [word for word in sys.argv if word != "--update"]
     BINARY = sys.argv.pop(1)
     unittest.main()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Eight of the programs of bench/programs: the line that leaks is named first, and no line of a healthy program.
+"""Eight of the programs of bench/programs: the line that leaks is named first, and no line of a healthy program. A kept graph is one leak.
 
     programs.py BUILD
 """
@@ -42,6 +42,23 @@ class Programs(unittest.TestCase):
         for name in ("cuda_decoder.c", "cuda_shape_cache.cpp", "cuda_start.cpp", "opencl_camera.c"):
             with self.subTest(name):
                 self.assertEqual(self.judged(PROGRAMS / "healthy" / name).word, "quiet")
+
+    def test_a_kept_graph_is_one_leak_with_its_loss_first(self):
+        driver = BUILD / "tests/probe/cuda/driver"
+        if not (driver / "libcuda.so.1").exists():
+            self.skipTest("no double of CUDA's driver")
+        environment = {"LD_LIBRARY_PATH": str(driver), "PYTHONPATH": str(HERE / "site-packages"), "PYTHONDONTWRITEBYTECODE": "1"}
+        options = argparse.Namespace(build=BUILD, binary=BUILD / "vramtrack")
+        lines = (HERE / "kept_graph.py").read_text().splitlines()
+        loss = next(i for i, line in enumerate(lines, 1) if "loss = T(" in line)
+        for words in ((), ("at once",)):
+            with self.subTest(words), tempfile.TemporaryDirectory() as folder:
+                command = [sys.executable, HERE / "kept_graph.py", *words]
+                report, _ = report_of(command, environment, options, pathlib.Path(folder) / "run")
+                (finding,) = report["findings"]
+                self.assertIs(finding["leak"], True)
+                self.assertTrue(finding["site"].endswith(f"kept_graph.py:{loss} train"), finding)
+                self.assertEqual((finding["steps"], finding["live_count"], len(finding["sites"])), (406, 406 * 6, 3))
 
 
 if __name__ == "__main__":

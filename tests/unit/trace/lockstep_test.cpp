@@ -62,17 +62,19 @@ TEST(Lockstep, CodeThatRunsBetweenTellsTwoStepsFromOne) {
 }
 
 TEST(Lockstep, TwoOwnersGiveBackOneAfterTheOther) {
-  SiteBlocks a = regular(20, 100, {10}), b = regular(20, 100, {60});
-  for (std::uint32_t i = 0; i < 20; ++i) {
-    a.deaths.push_back(i);
-    b.deaths.push_back(20 + i);
-  }
-  EXPECT_FALSE(lockstep_of(a, b, {}).is_together);
-  for (std::uint32_t i = 0; i < 20; ++i) {
-    a.deaths[i] = 2 * i;
-    b.deaths[i] = 2 * i + 1;
-  }
-  EXPECT_TRUE(lockstep_of(a, b, {}).is_together);
+  const auto together = [](std::uint32_t steps, std::uint32_t batch) {
+    SiteBlocks a = regular(steps, 100, {10}), b = regular(steps, 100, {60});
+    for (std::uint32_t i = 0; i < steps; ++i) {
+      a.deaths.push_back(2 * (i - i % batch) + i % batch);
+      b.deaths.push_back(a.deaths.back() + batch);
+    }
+    return lockstep_of(a, b, {}).is_together;
+  };
+  EXPECT_FALSE(together(200, 200));
+  EXPECT_TRUE(together(200, 1));
+  // CPython's trashcan.
+  EXPECT_TRUE(together(200, 41));
+  EXPECT_TRUE(together(40, 40));
 }
 
 TEST(Lockstep, AGroupIsInTheOrderOfAStep) {
