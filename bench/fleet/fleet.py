@@ -3,6 +3,7 @@
 
     bench/fleet/fleet.py speed BUILD      8,000 GPUs and a day, 80,000 GPUs and an hour, and the steady pass
     bench/fleet/fleet.py accuracy BUILD   how often the scan is right, beside predict_linear and deriv rules
+    bench/fleet/fleet.py cluster BUILD    what is told of 2,240 GPUs whose machines have many names, beside what is true (tests/fleet/cluster.py)
     bench/fleet/fleet.py check BUILD      fails unless each way of reading finds every leak of 8,000 GPUs, and alarms at no other GPU
 
 BUILD is a build with VRAMTRACK_BENCH (build/bench)."""
@@ -20,6 +21,8 @@ import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests" / "fleet"))
+import cluster as made_cluster  # noqa: E402
+from scan_data import END  # noqa: E402
 from servers import Prometheus, VictoriaMetrics, free_port  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "build/bench").resolve()
@@ -243,10 +246,28 @@ def compare(gpus, leaks, seed):
     print(f"false: {', '.join(f'{f} {wrong.count(f)}' for f in sorted(set(wrong))) or 'none'}", flush=True)
 
 
+def cluster():
+    """Needs no load_fleet."""
+    hours = int(sys.argv[3]) if len(sys.argv) > 3 else 4
+    series, truths = made_cluster.cluster(280, hours)
+    server = Prometheus()
+    try:
+        for at in range(0, len(series), 500):
+            server.write(series[at:at + 500])
+        run = scan(server, "--since", f"{hours}h", "--until", END, "--format", "json")
+    finally:
+        server.close()
+    seen = made_cluster.figures([json.loads(line) for line in run["out"].splitlines()], truths)
+    for what, count in seen.items():
+        print(f"{what}: {count:,}")
+    print(f"{run['wall_s']:.1f} s, {run['cpu_s']:.1f} s of CPU", flush=True)
+    sys.exit(0 if made_cluster.is_right(seen) else 1)
+
+
 def accuracy():
     compare(2000, 0.5, 1)
     compare(8000, 0.01, 2)
 
 
 if __name__ == "__main__":
-    {"speed": speed, "accuracy": accuracy, "check": check}[sys.argv[1]]()
+    {"speed": speed, "accuracy": accuracy, "cluster": cluster, "check": check}[sys.argv[1]]()

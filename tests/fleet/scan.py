@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 
+from cluster import cluster, figures, is_right
 from scan_data import CAPACITY_MIB, END, END_MS, healthy, labels, leaking, with_capacity
 from servers import Prometheus, Proxy, VictoriaMetrics
 
@@ -332,6 +333,26 @@ class Traps(Scan):
         row = self.lines(server.url, code=1)["analysis"][0]
         self.assertEqual(row["samples"], 480)
         self.assertTrue(row["alerts"])
+
+
+@installed(Prometheus)
+class Cluster(Scan):
+    """Names of machines that change, several exporters and servers for one GPU, labels of the scrape among those of the work."""
+
+    def test_each_gpu_is_told_once_with_its_work(self):
+        series, truths = cluster(20, leak_every=19)
+        server = self.serve(Prometheus, series)
+        for path in ("remote-read", "query-range"):
+            with self.subTest(path):
+                result = self.scan(server.url, "--format", "json", "--read-by", path, code=1)
+                seen = figures([json.loads(line) for line in result.stdout.splitlines()], truths)
+                self.assertTrue(is_right(seen), seen)
+
+    def test_a_gpu_without_a_uuid_is_said(self):
+        server = self.serve(Prometheus, with_capacity([(dict(labels("node1", 0), UUID=""), healthy(1))]))
+        rows = self.lines(server.url, code=0)
+        self.assertEqual(rows["fleet_scan"][0]["gpus_without_uuid"], 1)
+        self.assertIn("1 GPU without a UUID: told apart by machine and number.", self.scan(server.url, code=0).stdout.decode())
 
 
 @installed(Prometheus)
