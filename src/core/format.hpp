@@ -44,7 +44,8 @@ std::string format_oom(const Interval& seconds);
 std::string format_percent(double ratio);
 /// "0.982"
 std::string format_r_squared(double r_squared);
-/// A moment, to the second: "2026-01-02T03:04:05Z" (within LocalTimes, core/local_time.hpp, "2026-01-02 04:04:05"), or "1h 05m 07s after the start" if times are not dates.
+/// A moment, to the second: "2026-01-02T03:04:05Z" (within LocalTimes, core/local_time.hpp, "2026-01-02 04:04:05"), or
+/// "1h 05m 07s after the start" if times are not dates.
 std::string format_moment(Timestamp time, bool clock_is_relative);
 
 /// Columns that a UTF-8 text takes on a terminal (counted in code points).

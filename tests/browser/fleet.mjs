@@ -39,6 +39,7 @@ const server = createServer((request, response) => {
     if (request.url.startsWith("/api/v1/label/Hostname/"))
       return answer(200, { status: "success", data: [...Array(kNodes).keys()].map((n) => `node${n}`) });
     if (request.url.startsWith("/api/v1/label/")) return answer(200, { status: "success", data: [] });
+    if (request.url.startsWith("/api/v1/series")) return answer(200, { status: "success", data: all.map((one) => one.metric) });
     if (request.url.startsWith("/api/v1/query_range")) return answer(200, { status: "success", data: { resultType: "matrix", result: all } });
     answer(404, { status: "error", error: "unknown" });
   });
