@@ -164,7 +164,8 @@ class Reader {
       else
         unknown(entry.first.source().begin.line, "in [[policy]]", key, {"name", "when", "allow", "deny", "steps"});
     }
-    if (policy.name.find_first_not_of(" \t\r\n") == std::string::npos) wrong(policy.line, "a policy needs a name: write name = \"...\"");
+    if (policy.name.find_first_not_of(" \t\r\n") == std::string::npos)
+      wrong(policy.line, "a policy needs a name: write name = \"...\"");
     if (when != nullptr) read_when(*when, policy.when);
     if (steps == nullptr)
       wrong(policy.line, "a policy needs steps: write steps = [{ do = \"notify\" }]");
