@@ -366,6 +366,7 @@ void Judge::restart(bool keep_highs) {
   epoch_first_ = epoch_high_ = now;
   probability_.fill(0);
   loads_.fill(false);
+  loaded_until_.reset();
   held_ = {};
   growth_.end();
   suspicion_.forget_looks();
@@ -395,8 +396,13 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   const auto is_of_another = [&](Timestamp start) {
     return growth_.lives() && growth_.follows_another() && e->start >= growth_.onset() && start < growth_.onset();
   };
+  // Nor is a load that facts show what its program does once it is over.
+  const auto reaches_into_load = [&](Timestamp start) {
+    return loaded_until_ && e->start >= *loaded_until_ && start < *loaded_until_;
+  };
   for (std::size_t j = k + 1; !of_its_own && j < Scales::kLevels; ++j)
-    if (!is_of_another(going_[j].start) && seconds_between(going_[j].start, e->start) > kFurtherBack * e->duration_s)
+    if (!is_of_another(going_[j].start) && !reaches_into_load(going_[j].start) &&
+        seconds_between(going_[j].start, e->start) > kFurtherBack * e->duration_s)
       e->probability = std::min(e->probability, going_[j].probability);
   if (load_of(e->start, e->end, e->net_bytes)) {
     e->loads = e->denied = true;
@@ -497,6 +503,7 @@ void Judge::weigh_level(std::size_t k) {
   const auto e = worth_weighing(k) ? weigh_in_context(k) : std::nullopt;
   if (e) {
     loads_[k] = e->loads;
+    if (e->loads && load_of(e->start, e->end, e->net_bytes)->goes_on) loaded_until_ = last_;
     // That a program settled before it rose above all its predecessors says nothing about what it does there.
     const bool left = experienced(*e).kind == ExperienceWord::Kind::left;
     if (e->largest_step < kJumpShare && !left && !e->denied) going_[k] = Going{e->start, 1 / (1 + e->warm_up + e->day)};

@@ -146,6 +146,7 @@ class Judge final : public Detector {
   float epoch_high_ = 0;   ///< highest peak since the last restart
   std::array<float, Scales::kLevels> probability_{};
   std::array<bool, Scales::kLevels> loads_{};  ///< the level's window shows a load
+  std::optional<Timestamp> loaded_until_;      ///< when facts last showed a load that went on
   /// Of each level's window: where it starts, and how probable it is that the rise goes on, by its shape alone.
   struct Going {
     Timestamp start{};

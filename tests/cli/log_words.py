@@ -23,6 +23,17 @@ class Words(LogTests):
         return [at(30 * i, form_of_time) + " " + form(4000 + 50 * i, (4000 + 50 * i) / 1024, i) for i in range(60)]
 
 
+class Forms(Words):
+    """A log that goes on in other words than it began with."""
+
+    def test_what_follows_in_other_words_is_not_passed_over_in_silence(self):
+        lines = self.timed(lambda m, g, i: f"gpu_mem=8000MiB loss 0.{i}" if i < 30 else f"memory used: {8000 + m} MiB / 24576 MiB")
+        case = self.analyze(lines)
+        self.assertIn("no reading is behind line 30, although 30 lines there give memory in use in other words, first line 31: "
+                      "'2026-03-01 12:15:00 memory used: 13500 MiB / 24576 MiB'", case.text + case.error)
+        self.assertNotIn("no reading is behind", self.analyze(lines[:30]).text)
+
+
 class Pairs(Words):
     """The used memory and another figure, with words before, between and behind them."""
 

@@ -26,16 +26,6 @@ for line in sys.stdin:
 class Containers(Traced):
     binary = BINARY
 
-    def copied(self, name, *before):
-        """The keeper from a folder that every user may read, which the build's may not be."""
-        folder = self.folder / name
-        folder.mkdir()
-        for path in (self.folder, folder):
-            path.chmod(0o755)
-        for path in (KEEPER, LIBRARY):
-            shutil.copy(path, folder)
-        return self.start(*before, "env", f"LD_LIBRARY_PATH={folder}", folder / KEEPER.name)
-
     def container(self, name, *before):
         """The keeper in a root of its own, beside copies of its libraries; its process is numbered from 1 there."""
         root = self.folder / name
@@ -75,7 +65,7 @@ class Containers(Traced):
         self.assertEqual(sorted(process["events"] for process in self.processes), [5, 7])
 
     def test_a_process_of_another_user(self):
-        program = self.copied("for-all", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+        program = self.start_for_all(KEEPER, LIBRARY, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
         contained = self.container("one")
         tracer = self.attach("--user", "nobody")
         program.do("k4")

@@ -139,7 +139,7 @@ class Live(Traced):
         return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=" + some, "--ambient-caps=" + some, "--bounding-set=" + some]
 
     def test_three_capabilities_suffice(self):
-        program = self.start(KEEPER)
+        program = self.start_for_all(KEEPER, LIBRARY)
         self.folder.chmod(0o777)
         self.before = self.with_rights("bpf", "perfmon", "sys_ptrace")
         _, _, report = self.traced(program, "k3", "u3")

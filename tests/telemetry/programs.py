@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -99,6 +100,16 @@ class Traced(unittest.TestCase):
         program = Program(*command, **how)
         self.addCleanup(program.end)
         return program
+
+    def start_for_all(self, keeper, library, *before):
+        """Starts copies of a program and its library that every user may read, which the build's may not be."""
+        folder = self.folder / "for-all"
+        folder.mkdir()
+        for path in (self.folder, folder):
+            path.chmod(0o755)
+        for path in (keeper, library):
+            shutil.copy(path, folder)
+        return self.start(*before, "env", f"LD_LIBRARY_PATH={folder}", folder / keeper.name)
 
     def attach(self, *options):
         tracer = subprocess.Popen([*self.before, self.binary, "trace", "live", "--output", self.trace, *map(str, options)],

@@ -31,6 +31,12 @@ class WordLines final : public TextLines {
       rows.warn(fmt::format("{} figure{} of a kind that {} line already gave {} not read, first on line {}", doubled_,
                             doubled_ == 1 ? "" : "s", doubled_ == 1 ? "its" : "their", doubled_ == 1 ? "was" : "were",
                             first_doubled_));
+    if (otherwise_ >= kGoesOnOtherwise)
+      rows.warn(
+          fmt::format("no reading is behind line {}, although {} lines there give memory in use in other words, first "
+                      "line {}: '{}'; "
+                      "they are not read: analyze them by themselves, or describe them with {}",
+                      last_read_, otherwise_, first_otherwise_, first_otherwise_text_, name_of(Option::line_pattern)));
   }
   void set_pattern(std::string text) { pattern_ = std::move(text); }
 
@@ -64,8 +70,14 @@ class WordLines final : public TextLines {
     if (!has_figures) {
       if (plan_.heads_name_gpu && found_.gpu >= 0) head_gpu_ = found_.gpu;
       if (!trim(line).empty()) ++skipped_;
+      if (is_used_otherwise() && otherwise_++ == 0) {
+        first_otherwise_ = number;
+        first_otherwise_text_ = excerpt(trim(line), kQuoted);
+      }
       return;
     }
+    last_read_ = number;
+    otherwise_ = 0;
     // Figures of one GPU make one reading; each GPU of the line has its own.
     std::vector<int> gpus;
     for (const MemoryFigure& f : found_.figures)
@@ -90,6 +102,12 @@ class WordLines final : public TextLines {
       }
       take(std::move(out), rows);
     }
+  }
+
+  /// The line gives memory in use, in words that the head did not settle on.
+  [[nodiscard]] bool is_used_otherwise() const {
+    return std::any_of(found_.figures.begin(), found_.figures.end(),
+                       [](const MemoryFigure& f) { return f.role == Meaning::used && !f.percent; });
   }
 
   /// As a plain number: "1,200" is written otherwise.
@@ -136,6 +154,11 @@ class WordLines final : public TextLines {
   EpochCounter counter_;
   std::uint64_t epoch_ = 0;  ///< as last given
   std::uint64_t skipped_ = 0;
+  /// Lines behind the last reading that give memory in use otherwise: from so many on, the log goes on in another form.
+  static constexpr std::uint64_t kGoesOnOtherwise = 20;
+  static constexpr std::size_t kQuoted = 60;
+  std::uint64_t last_read_ = 0, otherwise_ = 0, first_otherwise_ = 0;
+  std::string first_otherwise_text_;
   std::uint64_t doubled_ = 0, first_doubled_ = 0;  ///< figures of one kind beside another in their line
 };
 

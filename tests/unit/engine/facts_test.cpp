@@ -60,6 +60,28 @@ TEST(FactsOfADevice, AreNoSeriesOfTheViewAndMakeALoadNoAlert) {
   EXPECT_TRUE(m.find(m.used)->suspicions.empty());
 }
 
+/// The load is no part of what the program does once it works, from whatever distance that is looked at.
+TEST(FactsOfADevice, WhatLeaksAfterALoadIsJudgedByItself) {
+  for (const int rest_s : {0, 300, 1200}) {
+    Machine m;
+    const int begin = 1320 + rest_s;
+    for (int s = 0; s <= begin + 8400; s += 15) {
+      Batch batch;
+      const Timestamp now{from_seconds(s)};
+      const double leaked = 2.0 * std::max(0, s - begin) * kMiB;
+      batch.samples.push_back({now, m.used, load(s) + static_cast<std::uint64_t>(leaked)});
+      batch.samples.push_back({now, m.busy, s < 1320 ? 0U : 8000U});
+      m.engine.ingest(batch);
+      if (s < begin + 2400 || s % 300 != 0) continue;
+      ASSERT_NE(m.find(m.used), nullptr);
+      const Finding& finding = m.find(m.used)->verdict.finding;
+      EXPECT_NEAR(finding.growth_bytes_per_s.mid / kMiB, 2, 0.2) << rest_s << ' ' << s << ' ' << finding.because;
+      EXPECT_GT(finding.confidence, 0.5) << rest_s << ' ' << s << ' ' << finding.because;
+    }
+    EXPECT_EQ(m.find(m.used)->alerts.size(), 1U) << rest_s;
+  }
+}
+
 /// A run is recognized only after some readings, and judged by itself from then on.
 TEST(FactsOfADevice, ALoadInStagesAfterAnIdleTimeIsNoAlertThoughNothingSaysHowBusyItIs) {
   Machine m;
