@@ -274,7 +274,8 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
   // Of too few samples after the end nothing is said.
   if (!conclusion.is_of_ended_run() || (is_device(s) && now.state != State::too_short))
     add_reason(label_of_reason(s), now);
-  if (!s.paging.empty()) add("no alert", s.paging);
+  if (!s.paging.empty() && s.alerts.empty()) add("no alert", s.paging);
+  if (!s.paging.empty() && !s.alerts.empty()) add("alert", "no other one yet: " + s.paging);
   if (s.stall) {
     add("progress", told.stall);
     for (const std::string& why : s.stall->evidence) add("progress", why);

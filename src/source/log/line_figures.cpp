@@ -18,7 +18,7 @@ namespace vramtrack {
 
 std::uint64_t MemoryFigure::bytes(std::uint64_t default_unit) const {
   const double bytes = number * static_cast<double>(unit_bytes != 0 ? unit_bytes : default_unit);
-  return bytes < 0x1p60 ? static_cast<std::uint64_t>(std::llround(bytes)) : 0;
+  return bytes < 0x1p60 ? static_cast<std::uint64_t>(std::llround(bytes)) : 1ULL << 60;  // which no reading has
 }
 
 namespace {

@@ -113,6 +113,7 @@ Timestamp LogRows::event_time(Timestamp time, std::size_t device) const {
 }
 
 void LogRows::set_total(Timestamp time, std::size_t device, std::uint64_t bytes) {
+  if (bytes > kMostBytes) return;
   if (bytes == 0) return;
   const bool first = devices_[device].total_bytes == 0 && !has_samples(device);
   devices_[device].total_bytes = bytes;

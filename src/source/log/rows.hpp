@@ -88,6 +88,7 @@ class LogRows {
   // --- samples ---
   void add(Timestamp time, SeriesId series, std::uint64_t bytes) {
     if (observer_) return observer_(line, time, series);
+    if (bytes > kMostBytes) return skip(line, "more memory than any machine has");
     if (!lost_.empty()) resume(time, series);
     if (watch_) watch_->see(time, series);
     time += shift_;
@@ -118,6 +119,8 @@ class LogRows {
 
   /// Earlier than any time in a log (those are 1970 to 2100, so that no difference overflows).
   static constexpr Timestamp kNever{Duration{-1'000'000'000'000'000'000}};
+  /// A reading beyond this is none: of one GPU, of all of a rack, and of what a program has ever read.
+  static constexpr std::uint64_t kMostBytes = 1ULL << 56;
 
   /// Line being read, for messages about time.
   std::uint64_t line = 0;

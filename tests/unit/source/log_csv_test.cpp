@@ -70,6 +70,17 @@ TEST(Csv, AShareThatIsCalledARatioIsOneUnlessItExceedsOne) {
   EXPECT_THAT(r.raw(Metric::device_busy, "0"), ElementsAre(3700U, 10'000U, 3700U));
 }
 
+TEST(Csv, WhatNoMachineHasIsNoReading) {
+  const auto r = read_text(
+      "time,gpu,memory.used [MiB]\n"
+      "2026-03-01T10:00:00Z,0,1000\n"
+      "2026-03-01T10:00:01Z,0,3000000000000\n"
+      "2026-03-01T10:00:02Z,0,1002\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1000), Pair(kTen + 2, 1002)));
+  EXPECT_EQ(r.notes.skipped_lines, 1U);
+}
+
 TEST(Columns, TitlesOfHowBusyAGpuIs) {
   for (const char* title : {"utilization.gpu [%]", "gpu_util", "GPU-Util", "gpu_utilization_pct", "system.gpu.0.gpu",
                             "gpu usage %", "GPU utilization (%)"})
