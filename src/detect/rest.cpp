@@ -90,8 +90,11 @@ bool describe_jump(Finding& f, const Scales& scales, const Jumps& jumps, const R
   f.pattern = Pattern::sudden_spike;
   f.spike = outcome;
   f.onset = jumps.last()->time;
-  f.because = fmt::format("jumped from {} to {} and {}", format_bytes(jumps.last()->from_bytes),
-                          format_bytes(jumps.last()->top_bytes),
+  const double from = jumps.last()->from_bytes, top = jumps.last()->top_bytes;
+  // A steep load is a jump to its first stretch, and goes on from there.
+  const bool went_on = outcome == SpikeOutcome::stabilised && c.now_bytes > top + kBackShare * (top - from);
+  f.because = fmt::format("jumped from {} to {}{} and {}", format_bytes(from), format_bytes(top),
+                          went_on ? ", rose to " + format_bytes(c.now_bytes) : std::string(),
                           outcome == SpikeOutcome::stabilised ? "stays there" : "still grows");
   if (outcome == SpikeOutcome::still_growing) {
     const double rate = (c.now_bytes - jumps.last()->top_bytes) / seconds_between(jumps.last()->time, c.now);

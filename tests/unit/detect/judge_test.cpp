@@ -232,6 +232,7 @@ TEST(Judge, GrowthAfterAJumpThatHasStoppedIsStabilised) {
   const Outcome o = watch(shape, 1200 + 2400, 5);
   EXPECT_EQ(o.last.state, State::spiked);
   EXPECT_EQ(o.last.spike, SpikeOutcome::stabilised);
+  EXPECT_EQ(o.last.because, "jumped from 6.0 GiB to 8.3 GiB, rose to 9.8 GiB and stays there");
 }
 
 TEST(Judge, TheLaterOfTwoEqualStampsCounts) {
