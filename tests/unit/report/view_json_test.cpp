@@ -218,7 +218,7 @@ class Draw {
       return Headroom{next(),
                       next(),
                       static_cast<std::uint32_t>(next()),
-                      static_cast<std::int64_t>(next()) - static_cast<std::int64_t>(next()),
+                      static_cast<std::int64_t>(next() - next()),
                       static_cast<std::uint32_t>(next()),
                       static_cast<std::uint32_t>(below(2))};
     });
