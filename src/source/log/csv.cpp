@@ -1,4 +1,6 @@
 // Any CSV (comma, semicolon, tab; bars below a header) with a recognisable time and used column.
+#include <functional>
+
 #include "source/log/csv_clock.hpp"
 #include "source/log/csv_rows.hpp"
 #include "source/log/thousands.hpp"
@@ -42,15 +44,23 @@ int recognise(std::string_view head) {
   return find_delimiter(first_row(head)) != '\0' ? 5 : 0;
 }
 
-/// Rows whose numbers have commas between thousands.
+/// How lines are written without what stands between thousands, and what is said of that; none: nothing does.
+struct Ungrouping {
+  std::function<std::string(std::string_view)> lines;
+  std::string said;
+};
+
+/// Rows whose numbers have commas, or dots, between thousands.
 class GroupedRows final : public LogParser {
  public:
-  explicit GroupedRows(std::unique_ptr<LogParser> rows) : rows_(std::move(rows)) {
+  GroupedRows(std::unique_ptr<LogParser> rows, Ungrouping grouped)
+      : rows_(std::move(rows)), grouped_(std::move(grouped)) {
     assumptions_ = rows_->assumptions();
+    if (!grouped_.said.empty()) assumptions_.push_back(grouped_.said);
   }
 
   std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) override {
-    return rows_->parse(without_thousands(lines), first_line, complete, rows);
+    return rows_->parse(grouped_.lines(lines), first_line, complete, rows);
   }
   void finish(LogRows& rows) override { rows_->finish(rows); }
   [[nodiscard]] std::optional<std::string> misfit() const override { return rows_->misfit(); }
@@ -62,16 +72,30 @@ class GroupedRows final : public LogParser {
 
  private:
   std::unique_ptr<LogParser> rows_;
+  Ungrouping grouped_;
 };
 
+Ungrouping ungrouping(std::string_view head) {
+  if (has_thousands(head)) return {without_thousands, {}};
+  const auto header = find_header(head);
+  if (!header) return {};
+  std::vector<int> columns = dotted_columns(head, *header);
+  if (columns.empty()) return {};
+  return {[columns = std::move(columns), delimiter = header->delimiter](std::string_view lines) {
+            return without_dots(lines, delimiter, columns);
+          },
+          "the dots of its amounts of memory stand between thousands"};
+}
+
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  if (!has_thousands(head.text)) return make_csv_parser(head, false);
-  const std::string text = without_thousands(head.text);
+  Ungrouping grouped = ungrouping(head.text);
+  if (!grouped.lines) return make_csv_parser(head, false);
+  const std::string text = grouped.lines(head.text);
   LogHead plain = head;
   plain.text = text;
   auto rows = make_csv_parser(plain, false);
   if (!rows) return fail(std::move(rows.error()));
-  return std::make_unique<GroupedRows>(std::move(*rows));
+  return std::make_unique<GroupedRows>(std::move(*rows), std::move(grouped));
 }
 
 }  // namespace

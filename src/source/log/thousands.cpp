@@ -1,9 +1,12 @@
 #include "source/log/thousands.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
+#include "source/log/grouping.hpp"
+#include "source/log/memory_words.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -18,16 +21,16 @@ struct GroupedNumber {
   std::size_t length = 0;
 };
 
-GroupedNumber read_grouped(std::string_view text) {
+GroupedNumber read_grouped(std::string_view text, char separator = ',') {
   GroupedNumber out;
   while (out.length < text.size() && is_digit(text[out.length])) ++out.length;
   if (out.length < 1 || out.length > 3) return {};
-  const auto is_group = [](std::string_view rest) {
-    return rest.size() >= 4 && rest.front() == ',' && std::all_of(rest.begin() + 1, rest.begin() + 4, is_digit);
+  const auto is_group = [separator](std::string_view rest) {
+    return rest.size() >= 4 && rest.front() == separator && std::all_of(rest.begin() + 1, rest.begin() + 4, is_digit);
   };
   for (; is_group(text.substr(out.length)); out.length += 4) ++out.groups;
   const std::string_view rest = text.substr(out.length);
-  return !rest.empty() && (is_digit(rest.front()) || rest.front() == ',') ? GroupedNumber{} : out;
+  return !rest.empty() && (is_digit(rest.front()) || rest.front() == separator) ? GroupedNumber{} : out;
 }
 
 /// Takes the next quoted field that begins and ends in `line`; `before` is what stands before its text. False: there is
@@ -66,6 +69,33 @@ bool titles_have_small_unit(std::string_view head) {
   return has;
 }
 
+/// A column of amounts, and their unit by its title.
+struct AmountColumn {
+  int column = -1;
+  std::uint64_t unit = 0;
+  bool is_total = false;
+};
+
+std::vector<AmountColumn> amount_columns(const ColumnPlan& plan) {
+  std::vector<AmountColumn> out{{plan.used, plan.used_unit, false},
+                                {plan.free, plan.free_unit, false},
+                                {plan.total, plan.total_unit != 0 ? plan.total_unit : plan.used_unit, true}};
+  for (const ColumnPlan::Wide& wide : plan.wide) {
+    out.push_back({wide.used, plan.used_unit, false});
+    out.push_back({wide.total, plan.total_unit, true});
+  }
+  std::erase_if(out, [](const AmountColumn& c) { return c.column < 0; });
+  std::sort(out.begin(), out.end(), [](const AmountColumn& a, const AmountColumn& b) { return a.column < b.column; });
+  return out;
+}
+
+/// "8.123" of a cell such as " 8.123 MB".
+std::string_view digits_of(std::string_view cell) {
+  cell = trim(cell);
+  const auto end = std::find_if(cell.begin(), cell.end(), [](char c) { return !is_digit(c) && c != '.' && c != ','; });
+  return cell.substr(0, static_cast<std::size_t>(end - cell.begin()));
+}
+
 }  // namespace
 
 bool has_thousands(std::string_view head) {
@@ -101,6 +131,55 @@ std::string without_thousands(std::string_view text) {
         if (i >= number.length || field[i] != ',') out += field[i];
     }
     out += line;
+    if (ends) out += '\n';
+  }
+  return out;
+}
+
+std::vector<int> dotted_columns(std::string_view head, const ColumnPlan& plan) {
+  if (plan.delimiter == ',' || plan.percent) return {};
+  const std::vector<AmountColumn> columns = amount_columns(plan);
+  std::vector<std::string_view> titles;
+  split_fields(plan.header, plan.delimiter, titles);
+  std::vector<WrittenAmount> amounts;
+  std::vector<std::string_view> fields;
+  while (!head.empty()) {
+    split_fields(logtext::take_line(head), plan.delimiter, fields);
+    if (fields.size() != plan.count) continue;
+    for (const AmountColumn& c : columns) {
+      const auto column = static_cast<std::size_t>(c.column);
+      const std::string_view digits = digits_of(fields[column]);
+      if (digits.empty() || !is_digit(digits.front())) continue;
+      const std::string_view title = column < titles.size() ? titles[column] : std::string_view();
+      amounts.push_back({digits, c.unit, c.is_total, is_german(title), std::string(title)});
+    }
+  }
+  if (settle_grouping(amounts, {}).grouping != Grouping::by_dot) return {};
+  std::vector<int> out;
+  for (const AmountColumn& c : columns) out.push_back(c.column);
+  return out;
+}
+
+std::string without_dots(std::string_view text, char delimiter, const std::vector<int>& columns) {
+  std::string out;
+  out.reserve(text.size());
+  std::vector<std::string_view> fields;
+  while (!text.empty()) {
+    const bool ends = text.find('\n') != std::string_view::npos;
+    const std::string_view line = logtext::take_line(text);
+    split_fields(line, delimiter, fields);
+    const char* copied = line.data();
+    for (const int column : columns) {
+      if (static_cast<std::size_t>(column) >= fields.size()) continue;
+      const std::string_view number = digits_of(fields[static_cast<std::size_t>(column)]);
+      const GroupedNumber grouped = read_grouped(number, '.');
+      if (grouped.groups == 0 || number.data() < copied) continue;
+      out.append(copied, number.data());
+      std::copy_if(number.begin(), number.begin() + static_cast<std::ptrdiff_t>(grouped.length),
+                   std::back_inserter(out), is_digit);
+      copied = number.data() + grouped.length;
+    }
+    out.append(copied, line.data() + line.size());
     if (ends) out += '\n';
   }
   return out;

@@ -1,10 +1,14 @@
-// Numbers with a comma after each group of three digits, as spreadsheets write them into a CSV: "3,233 MiB".
+// Numbers with a comma, or a dot, after each group of three digits, as spreadsheets write them into a CSV: "3,233 MiB",
+// "3.233".
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vramtrack {
+
+struct ColumnPlan;
 
 /// Whether the quoted numbers of a table separated by commas have groups of thousands. Their commas may also be
 /// decimal: "3,233 GiB" is left alone unless another number has two groups.
@@ -12,5 +16,12 @@ bool has_thousands(std::string_view head);
 
 /// `text` without the commas of such numbers, which begin and end in the same line.
 std::string without_thousands(std::string_view text);
+
+/// The columns of amounts of a table with a header that is separated otherwise than by commas, if their numbers have
+/// dots between thousands: by settle_grouping(). Empty: they have none, or nothing decides.
+std::vector<int> dotted_columns(std::string_view head, const ColumnPlan& plan);
+
+/// `text` without the dots of the numbers in these columns.
+std::string without_dots(std::string_view text, char delimiter, const std::vector<int>& columns);
 
 }  // namespace vramtrack

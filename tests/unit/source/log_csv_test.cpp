@@ -70,6 +70,30 @@ TEST(Csv, AShareThatIsCalledARatioIsOneUnlessItExceedsOne) {
   EXPECT_THAT(r.raw(Metric::device_busy, "0"), ElementsAre(3700U, 10'000U, 3700U));
 }
 
+/// As spreadsheets in many languages write it.
+TEST(Csv, DotsBetweenThousandsAreNoFractions) {
+  const auto german = read_text(
+      "Zeit;GPU;Speicher belegt (MB);Speicher gesamt (MB)\n"
+      "2026-03-01 10:00:00;0;950;24.564\n"
+      "2026-03-01 10:00:01;0;8.123;24.564\n"
+      "2026-03-01 10:00:02;0;12.001;24.564\n");
+  ASSERT_EQ(german.error, "");
+  EXPECT_THAT(german.device("0"), ElementsAre(Pair(kTen, 950), Pair(kTen + 1, 8123), Pair(kTen + 2, 12'001)));
+  EXPECT_EQ(german.catalog->device("0")->capacity_bytes, 24'564ULL << 20);
+  const auto fractions = read_text(
+      "time;gpu;memory used (GiB);memory total (GiB)\n"
+      "2026-03-01 10:00:00;0;8.000;24.000\n"
+      "2026-03-01 10:00:01;0;9.500;24.000\n");
+  ASSERT_EQ(fractions.error, "");
+  EXPECT_THAT(fractions.device("0"), ElementsAre(Pair(kTen, 8192), Pair(kTen + 1, 9728)));
+  const auto mib = read_text(
+      "time;gpu;memory.used [MiB];memory.total [MiB]\n"
+      "2026-03-01 10:00:00;0;512.125;24576.000\n"
+      "2026-03-01 10:00:01;0;513.000;24576.000\n");
+  ASSERT_EQ(mib.error, "");
+  EXPECT_THAT(mib.device("0"), ElementsAre(Pair(kTen, 512.125), Pair(kTen + 1, 513)));
+}
+
 TEST(Csv, WhatNoMachineHasIsNoReading) {
   const auto r = read_text(
       "time,gpu,memory.used [MiB]\n"
