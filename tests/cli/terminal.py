@@ -38,15 +38,19 @@ class Terminal:
     def screen(self, *options):
         return self.tmux("capture-pane", "-p", *options)
 
-    def wait_for(self, pattern, press_meanwhile=None, type_meanwhile=None):
-        """The first screen with `pattern` on it. Until then the key is pressed, or the characters typed, again and again."""
+    def wait_for(self, *patterns, press_meanwhile=None, type_meanwhile=None):
+        """The first screen with all `patterns` on it. Until then the key is pressed, or the characters typed, again and again.
+
+        What must be on one screen belongs into one call: a screen may be read while half of it is drawn.
+        """
         end = time.monotonic() + DEADLINE_S
         while True:
             text = self.screen()
-            if re.search(pattern, text, re.MULTILINE):
+            missing = [pattern for pattern in patterns if not re.search(pattern, text, re.MULTILINE)]
+            if not missing:
                 return text
             if time.monotonic() > end:
-                raise AssertionError(f"no {pattern!r} on the screen:\n{text}\n{(self.box.work / 'errors').read_text()}")
+                raise AssertionError(f"no {' and no '.join(map(repr, missing))} on the screen:\n{text}\n{(self.box.work / 'errors').read_text()}")
             if press_meanwhile:
                 self.press(press_meanwhile)
             if type_meanwhile:
