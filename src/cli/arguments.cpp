@@ -79,6 +79,12 @@ Argument& Arguments::json(std::string help, bool& into) {
   return flag("--json", std::move(help), into);
 }
 
+Argument& Arguments::output(std::string& into) {
+  return option("--output", "FILE", "Write to this file instead of standard output",
+                [&into](const std::string& word) { return into = word == "-" ? "" : word, Status(); })
+      .file();
+}
+
 Argument& Arguments::operand(std::string name, std::string help, SetWord set) {
   return add({std::move(name), "", std::move(help), Takes::one, std::move(set)});
 }
@@ -101,6 +107,14 @@ SetWord text(std::optional<std::string>& into) {
 
 SetWord text(std::vector<std::string>& into) {
   return [&into](const std::string& word) { return into.push_back(word), Status(); };
+}
+
+SetWord file_to_write(std::string& into) {
+  return [&into](const std::string& word) -> Status {
+    if (word == "-") return fail("this file is not written to standard output: name it (./- if that is its name)");
+    into = word;
+    return {};
+  };
 }
 
 Result<double> typed_duration_s(std::string_view word) {

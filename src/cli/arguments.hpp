@@ -75,6 +75,8 @@ class Arguments {
   Argument& format(std::vector<std::string> known, std::string help, SetWord set);
   /// The same of a command that prints text, or JSON as `help` says.
   Argument& json(std::string help, bool& into);
+  /// "--output FILE" of a command that prints: `into` stays empty for standard output, which "-" names as well.
+  Argument& output(std::string& into);
   Argument& operand(std::string name, std::string help, SetWord set);
   Argument& operands(std::string name, std::string help, SetWord set);
 
@@ -93,6 +95,8 @@ class Arguments {
 SetWord text(std::string& into);
 SetWord text(std::optional<std::string>& into);
 SetWord text(std::vector<std::string>& into);  ///< appends
+/// The name of a file to write, which "-" is not: only Arguments::output() has standard output to mean by it.
+SetWord file_to_write(std::string& into);
 /// "30s", "5min": a bare number is refused, because people mean minutes as well as seconds by it.
 SetWord duration(std::optional<double>& into_s);
 SetWord duration(std::function<void(double seconds)> into);

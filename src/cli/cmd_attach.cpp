@@ -136,7 +136,7 @@ Runner declare(Arguments& arguments) {
   arguments
       .option("--output", "FILE",
               "Snapshots are named after it, with -1, -2 and -3 (default vramtrack-attach.PID.pickle)",
-              text(options->output))
+              file_to_write(options->output))
       .file();
   arguments.flag("--kept", "Also name the variables and containers that keep more and more tensors", options->kept);
   return until_interrupted([options](Console& console) { return attach(*options, console); });

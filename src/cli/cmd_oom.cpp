@@ -62,7 +62,7 @@ Runner declare(Arguments& arguments) {
   arguments.option("--top", "N", "How many lines of code to show (default 5)",
                    whole_number([options](std::uint64_t n) { options->top = static_cast<std::uint32_t>(n); }, 1, 1000));
   arguments.format({"text", "json"}, "Write as: text (default), json", text(options->format));
-  arguments.option("--output", "FILE", "Write to this file instead of standard output", text(options->output)).file();
+  arguments.output(options->output);
   return [options](Console& console) { return show(*options, console); };
 }
 

@@ -204,7 +204,7 @@ Runner declare(Arguments& arguments) {
   const std::vector<std::string> formats = names_of(forms());
   arguments.format(formats, "Write as: " + joined(formats) + " (default: as --output ends, or text)",
                    text(options->format));
-  arguments.option("--output", "FILE", "Write to this file instead of standard output", text(options->output)).file();
+  arguments.output(options->output);
   arguments
       .option("--checkpoint-every", "DURATION", "How often the jobs save a checkpoint",
               duration(options->checkpoint_every_s))

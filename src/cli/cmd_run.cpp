@@ -159,7 +159,7 @@ Runner declare(Arguments& arguments) {
       .program();
   arguments
       .option("--output", "FILE", "The trace file; %p is a process id (default vramtrack.PROGRAM.%p.trace)",
-              text(settings.output))
+              file_to_write(settings.output))
       .file();
   arguments.flag("--watch", "Print alerts while the program runs, each with the lines that grow", options->watches);
   arguments.option("--limit", "SIZE", "Refuse allocations beyond this on each device, as if it were full",

@@ -305,12 +305,12 @@ Runner declare(Arguments& arguments) {
   arguments.option("--within", "DURATION", "Choose the speed so that the whole simulation takes this long",
                    duration(options->within_s));
   add_seed(arguments, options->seed, "Random seed (default: the scenario's)");
-  arguments.option("--csv", "FILE", "Also write the device samples as an nvidia-smi log", text(options->csv))
+  arguments.option("--csv", "FILE", "Also write the device samples as an nvidia-smi log", file_to_write(options->csv))
       .file()
       .in_manual("Its times are UTC, and say so.");
   arguments
       .option("--process-csv", "FILE", "Also write the process samples as an nvidia-smi log",
-              text(options->process_csv))
+              file_to_write(options->process_csv))
       .file()
       .in_manual("Its times are UTC, and say so.");
   arguments.flag("--notify", "Send the simulated alerts to the receivers of [notify], marked as simulated",

@@ -121,7 +121,7 @@ void add_device_and_output(Arguments& arguments, SnapshotOptions& into) {
   arguments.option(
       "--device", "NUMBER", "Only this device",
       whole_number([&into](std::uint64_t number) { into.device = static_cast<std::uint32_t>(number); }, 0, UINT32_MAX));
-  arguments.option("--output", "FILE", "Write to this file instead of standard output", text(into.output)).file();
+  arguments.output(into.output);
 }
 
 constexpr const CommandInfo* kVerbs[] = {&snapshot_summary_verb, &snapshot_leaks_verb,      &snapshot_timeline_verb,

@@ -96,7 +96,7 @@ Runner declare(Arguments& arguments) {
                    text(options->mark));
   arguments.option("--interval", "DURATION", "Time between two samples of a program that makes no marks (default 1s)",
                    duration(options->sample_interval_s));
-  arguments.option("--junit", "FILE", "Write the result as JUnit XML", text(options->junit)).file();
+  arguments.option("--junit", "FILE", "Write the result as JUnit XML", file_to_write(options->junit)).file();
   arguments.option("--junit-inconclusive", "skipped|failure",
                    "How JUnit XML shows an inconclusive run (default skipped)",
                    one_of({"skipped", "failure"}, options->junit_inconclusive));

@@ -68,7 +68,7 @@ void add_trace_files(Arguments& arguments, TraceOptions& into) {
                 text(into.files))
       .required()
       .file();
-  arguments.option("--output", "FILE", "Write to this file instead of standard output", text(into.output)).file();
+  arguments.output(into.output);
   arguments.list("--library", "PREFIXES", "Paths with this prefix are libraries, not your own code",
                  text(into.libraries));
   arguments.list("--own", "PREFIXES", "Paths with this prefix are your own code, wherever they are", text(into.own));

@@ -248,7 +248,7 @@ Runner declare_live(Arguments& arguments) {
                    duration(options->seconds));
   arguments
       .option("--output", "FILE", "The trace file; %p is the id of this process (default vramtrack.live.%p.trace)",
-              text(options->trace.output))
+              file_to_write(options->trace.output))
       .file();
   constexpr std::uint64_t kMostLines = 1000;
   arguments.option(

@@ -65,6 +65,20 @@ class Outputs(unittest.TestCase):
                 found |= {(" ".join(command), option) for option in re.findall(r"^  (--output|--csv|--process-csv|--junit) ", self.help(*command), re.M)}
         self.assertEqual(found - set(self.commands()) - NOT_HERE, set(), "add these options to this test")
 
+    def test_a_dash_is_standard_output_or_refused_and_never_a_files_name(self):
+        for (command, option), arguments in self.commands().items():
+            if option == "--config":  # a file that other commands read by the same name
+                continue
+            with self.subTest(command=command, option=option):
+                done = self.box.run(*("-" if word == "OUT" else word for word in arguments))
+                error = done.stderr.decode()
+                if "not written to standard output" in error:
+                    self.assertEqual(done.returncode, 2, error)
+                else:
+                    self.assertTrue(done.stdout, error)
+                made = self.box.work / "-"
+                self.assertFalse(made.exists(), "a file was named '-'")
+
     @unittest.skipIf(os.geteuid() != 0, "needs root")
     def test_no_output_passes_through_the_link_of_another_user(self):
         victim = self.box.path / "victim"
