@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 CHART = Path(__file__).resolve().parents[2] / "contrib/kubernetes/helm/vramtrack"
@@ -16,7 +17,18 @@ def rendered(helm, *options, ok=True):
     if not ok:
         return done.stderr
     import yaml
-    return {d["kind"]: d for d in yaml.safe_load_all(done.stdout) if d}
+    documents = [d for d in yaml.safe_load_all(done.stdout) if d]
+    named = {(d["kind"], d["metadata"]["name"]): d for d in documents}
+    assert len(named) == len(documents), "two of one name"
+    return {kind if name == "gpus" else f"{kind} {name}": d for (kind, name), d in named.items()}
+
+
+def accepted(binary, container, folder):
+    """Whether the program has the options that the container starts it with: it fails at what only a cluster has, not at them."""
+    args = [arg.replace("/etc/", f"{folder}/").replace("/var/lib/", f"{folder}/") for arg in container["args"]]
+    done = subprocess.run([binary, *args], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "unknown" not in done.stderr and "expected" not in done.stderr, (args, done.stderr)
+    return done.stderr
 
 
 def main():
@@ -65,6 +77,42 @@ def main():
     assert agent["args"][-3:] == ["agent.tls-certificate=/etc/vramtrack-tls/tls.crt", "--set", "agent.tls-key=/etc/vramtrack-tls/tls.key"], agent["args"]
     assert {"name": "tls", "secret": {"secretName": "cert", "defaultMode": 0o400}} in pod["volumes"], pod["volumes"]
     assert {"name": "tls", "mountPath": "/etc/vramtrack-tls", "readOnly": True} in agent["volumeMounts"]
+
+    ready = rendered(helm, "--set", "runtimeClassName=nvidia", "--set", "kernelLog.enabled=true")["DaemonSet"]["spec"]["template"]["spec"]
+    agent, = ready["containers"]
+    assert ready["runtimeClassName"] == "nvidia" and agent["securityContext"]["privileged"] is True, ready
+    assert {"name": "kmsg", "mountPath": "/dev/kmsg", "readOnly": True} in agent["volumeMounts"]
+    agent, = pod["containers"]
+    assert "privileged" not in agent["securityContext"] and agent["securityContext"]["runAsUser"] == 0
+
+    assert "needs metrics.enabled" in rendered(helm, "--set", "metrics.podMonitor.enabled=true", ok=False)
+    monitored = rendered(helm, "--set", "metrics.enabled=true", "--set", "metrics.tokenSecret=vt", "--set", "metrics.podMonitor.enabled=true",
+                         "--set", "metrics.podMonitor.labels.release=prometheus")  # fmt: skip
+    monitor = monitored["PodMonitor"]
+    assert monitor["metadata"]["labels"]["release"] == "prometheus" and monitor["spec"]["podMetricsEndpoints"][0]["honorLabels"] is True
+    selected = monitor["spec"]["selector"]["matchLabels"].items()
+    assert selected <= monitored["DaemonSet"]["spec"]["template"]["metadata"]["labels"].items()
+
+    assert "needs fleet.url" in rendered(helm, "--set", "fleet.enabled=true", ok=False)
+    assert "needs fleet.tokenSecret" in rendered(helm, "--set", "fleet.enabled=true", "--set", "fleet.url=http://p:9090", ok=False)
+    assert "needs actuate.tokenSecret" in rendered(helm, "--set", "actuate.enabled=true", ok=False)
+    assert "needs actuate.config" in rendered(helm, "--set", "actuate.enabled=true", "--set", "actuate.tokenSecret=vt", ok=False)
+    toml = POLICY.replace("[act]", '[actuate]\nagent-hosts = ["*"]\n[act]').replace(",", "\\,").replace("{", "\\{").replace("}", "\\}")
+    servers = rendered(helm, "--set", "fleet.enabled=true", "--set", "fleet.url=http://p:9090", "--set", "fleet.tokenSecret=ft",
+                       "--set", "actuate.enabled=true", "--set", "actuate.tokenSecret=at", "--set", "actuate.agentTokenSecret=vt", "--set-string", "actuate.config=" + toml)  # fmt: skip
+    assert servers["ClusterRoleBinding"]["subjects"] == [{"kind": "ServiceAccount", "name": "gpus-actuate", "namespace": "monitoring"}]
+    with tempfile.TemporaryDirectory() as folder:
+        for name, said in (("fleet", "token"), ("actuate", "policy")):
+            deployment = servers[f"Deployment gpus-{name}"]["spec"]
+            labels = deployment["template"]["metadata"]["labels"]
+            assert deployment["selector"]["matchLabels"] == servers[f"Service gpus-{name}"]["spec"]["selector"] == labels
+            assert not labels.items() <= plain["DaemonSet"]["spec"]["selector"]["matchLabels"].items()
+            container, = deployment["template"]["spec"]["containers"]
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+            mounted = {mount["name"] for mount in container["volumeMounts"]}
+            assert mounted == {volume["name"] for volume in deployment["template"]["spec"]["volumes"]}, mounted
+            assert said in accepted(sys.argv[1], container, folder), accepted(sys.argv[1], container, folder)
+        assert servers["Deployment gpus-fleet"]["spec"]["template"]["spec"]["automountServiceAccountToken"] is False
     print("ok   the chart")
     return 0
 

@@ -21,10 +21,10 @@ ROLE = {"nodes get", "nodes patch", "nodes/status patch", "pods list", "pods/evi
 
 
 def chart_rbac():
-    """The chart's service account, role and binding, with actions enabled; it has no other expressions than these."""
+    """The chart's service accounts, role and binding, with all enabled; it has no other expressions than these."""
     text = (CONTRIB / "helm/vramtrack/templates/rbac.yaml").read_text()
     text = re.sub(r"\{\{ \.Release\.\w+ \}\}", "vramtrack", text).replace("{{ .Values.actions.enabled }}", "true")
-    text = re.sub(r"(?m)^\{\{- (if [^}]*|end) \}\}\n", "", text)
+    text = re.sub(r"(?m)^ *\{\{- (if [^}]*|end) \}\}\n", "", text)
     assert "{{" not in text, text
     return text
 
