@@ -20,7 +20,8 @@ install(FILES contrib/completions/vramtrack.bash DESTINATION ${CMAKE_INSTALL_DAT
         RENAME vramtrack OPTIONAL)
 install(FILES contrib/completions/_vramtrack DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions OPTIONAL)
 install(FILES contrib/completions/vramtrack.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d OPTIONAL)
-install(FILES contrib/systemd/vramtrack.service contrib/systemd/vramtrack-agent.service DESTINATION lib/systemd/system)
+install(FILES contrib/systemd/vramtrack.service contrib/systemd/vramtrack-agent.service contrib/systemd/vramtrack-fleet.service
+        contrib/systemd/vramtrack-actuate.service DESTINATION lib/systemd/system)
 install(FILES contrib/sysusers/vramtrack.conf DESTINATION lib/sysusers.d)
 install(DIRECTORY contrib/prometheus contrib/grafana contrib/kubernetes DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES contrib/systemd/telemetry.conf DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples/systemd)

@@ -133,7 +133,7 @@ check "the configuration is valid" run vramtrack config show --config /etc/vramt
 check "no service is enabled" inside sh -c '! ls /etc/systemd/system/*.wants/vramtrack* 2>/dev/null | grep .'
 equal "services asked to start" "$(asked '^start\|restart')" 0
 if command -v systemd-analyze >/dev/null; then
-  for unit in vramtrack-agent vramtrack; do
+  for unit in vramtrack-agent vramtrack vramtrack-fleet vramtrack-actuate; do
     check "systemd-analyze verify $unit.service" systemd-analyze verify --man=no --root="$root" "/lib/systemd/system/$unit.service"
   done
 fi
