@@ -20,7 +20,7 @@ compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
 .PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy \
          gate-families gate check lint lint-all format format-check \
-        install deb try-deb portable try-portable wheels aarch64 manual dist container clean
+        install deb try-deb portable try-portable wheels try-wheel aarch64 manual chart dist container clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 26
@@ -258,7 +258,7 @@ install: build ## install into $(DESTDIR)$(PREFIX)
 # leaves the checksums right.
 committed := $(shell git log -1 --format=%ct 2>/dev/null)
 ifneq ($(committed),)
-deb portable wheels aarch64 manual dist: export SOURCE_DATE_EPOCH ?= $(committed)
+deb portable wheels aarch64 manual chart dist: export SOURCE_DATE_EPOCH ?= $(committed)
 endif
 
 deb: ## build dist/vramtrack_VERSION_ARCH.deb from the binary that `make test` tests
@@ -287,6 +287,10 @@ wheels: ## build dist/*.whl of the Python package for every Python found, and te
 	@scripts/setup.sh wheel wheels
 	@JOBS=$(JOBS) scripts/wheels.sh
 
+try-wheel: ## install the wheel and run install.sh in a bare Debian without compiler or network (needs root, and dist/ as `make dist` leaves it)
+	@scripts/setup.sh chroot
+	@scripts/try_wheel.sh --bare dist
+
 aarch64: ## cross-build the .deb and the portable archive for aarch64, and run its unit tests under qemu (needs root)
 	@scripts/setup.sh web package chroot
 	@JOBS=$(JOBS) scripts/aarch64.sh
@@ -297,12 +301,21 @@ manual: ## build the manual as a site, dist/vramtrack-VERSION-manual.tar.gz: ope
 	@mkdir -p dist && tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(or $(SOURCE_DATE_EPOCH),0) --transform 's,^html,vramtrack-$(VERSION)-manual,' \
 	  -C build/site -cf - html | gzip -n9 >dist/vramtrack-$(VERSION)-manual.tar.gz && ls -l dist/*manual.tar.gz
 
+chart: ## pack the Helm chart, dist/vramtrack-VERSION-chart.tgz
+	@grep -q '^version: $(VERSION)$$' contrib/kubernetes/helm/vramtrack/Chart.yaml && grep -q '^appVersion: $(VERSION)$$' contrib/kubernetes/helm/vramtrack/Chart.yaml \
+	  || { echo "chart: Chart.yaml names another version than $(VERSION)" >&2; exit 1; }
+	@mkdir -p dist && tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(or $(SOURCE_DATE_EPOCH),0) -C contrib/kubernetes/helm -cf - vramtrack \
+	  | gzip -n9 >dist/vramtrack-$(VERSION)-chart.tgz && ls -l dist/*chart.tgz
+
 DIST ?=
 dist: ## build every package into dist/, with checksums, an SBOM and release notes; DIST: steps and options of scripts/dist.py
 	@scripts/dist.py $(DIST)
 
-container: ## build an image with the binary, with podman or docker
-	@$$(command -v podman || command -v docker) build -t vramtrack:$(VERSION) -f Containerfile .
+# podman's and docker's archives differ; both load either.
+container: ## build an image with the program, and save it as dist/vramtrack-VERSION-image.tar, with podman or docker
+	@engine=$$(command -v podman || command -v docker) || { echo "container: neither podman nor docker is here" >&2; exit 1; }; \
+	  $$engine build -t vramtrack:$(VERSION) -f Containerfile . && scripts/try_container.sh $$engine vramtrack:$(VERSION) && \
+	  mkdir -p dist && rm -f dist/vramtrack-$(VERSION)-image.tar && $$engine save -o dist/vramtrack-$(VERSION)-image.tar vramtrack:$(VERSION)
 
 clean: ## remove build/ and dist/
 	@rm -rf build dist page/build page/dist

@@ -14,14 +14,12 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(nlohmann_json REQUIRED)
-if(NOT VRAMTRACK_ONLY_PYTHON)
-  find_package(SQLite3 REQUIRED)
-  find_package(CLI11 REQUIRED)
-  # Wide-character curses by its libraries: FindCurses does not find the archives that the portable build wants.
-  find_library(NCURSESW_LIBRARY ncursesw REQUIRED)
-  find_library(TINFO_LIBRARY tinfo REQUIRED)
-  find_library(SNAPPY_LIBRARY snappy REQUIRED)  # Debian's has no file for pkg-config
-endif()
+find_package(SQLite3 REQUIRED)
+find_package(CLI11 REQUIRED)
+# Wide-character curses by its libraries: FindCurses does not find the archives that the portable build wants.
+find_library(NCURSESW_LIBRARY ncursesw REQUIRED)
+find_library(TINFO_LIBRARY tinfo REQUIRED)
+find_library(SNAPPY_LIBRARY snappy REQUIRED)  # Debian's has no file for pkg-config
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(RE2 REQUIRED re2)
 # Without pkg-config's -pthread, which the precompiled header is not compiled with.
@@ -37,9 +35,7 @@ if(VRAMTRACK_PORTABLE)
   target_link_libraries(vramtrack_fmt INTERFACE fmt::fmt-header-only)
   target_compile_definitions(vramtrack_toml INTERFACE TOML_HEADER_ONLY=1)
   target_include_directories(vramtrack_toml SYSTEM INTERFACE ${TOMLPP_INCLUDE_DIRS})
-  if(TARGET SQLite::SQLite3)
-    target_link_libraries(SQLite::SQLite3 INTERFACE m)
-  endif()
+  target_link_libraries(SQLite::SQLite3 INTERFACE m)
 else()
   # toml++ as the packaged shared library: its header-only form takes seconds a file to compile.
   target_link_libraries(vramtrack_fmt INTERFACE fmt::fmt)
@@ -49,7 +45,7 @@ endif()
 # The HTTP server and client, and the writer of Prometheus' format. Debian has no archives of them: for the portable build they are
 # compiled from its source packages, in the versions whose headers are installed (scripts/library_sources.sh).
 # cpp-httplib's classes change with its build's options, so pkg-config's definitions are needed, not the header alone.
-if(VRAMTRACK_PORTABLE AND NOT VRAMTRACK_ONLY_PYTHON)
+if(VRAMTRACK_PORTABLE)
   set(library_sources ${CMAKE_SOURCE_DIR}/build/library-sources)
   if(NOT EXISTS ${library_sources}/complete)
     message(FATAL_ERROR "The portable build compiles two libraries from their Debian source packages: run scripts/library_sources.sh first")
@@ -67,7 +63,7 @@ if(VRAMTRACK_PORTABLE AND NOT VRAMTRACK_ONLY_PYTHON)
   endforeach()
   add_library(PkgConfig::HTTPLIB ALIAS httplib_archive)
   add_library(PkgConfig::PROMETHEUS ALIAS prometheus_archive)
-elseif(NOT VRAMTRACK_PORTABLE)
+else()
   pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
   find_package(OpenSSL REQUIRED)  # which cpp-httplib's header includes; the agent's own TLS uses it without httplib
   pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
@@ -75,7 +71,7 @@ endif()
 
 # Debug information of native frames (elfutils' libdw). A build without it shows them as offsets in their modules.
 option(VRAMTRACK_SYMBOLS "Look up the functions and source lines of native frames with libdw" ON)
-if(VRAMTRACK_SYMBOLS AND NOT VRAMTRACK_ONLY_PYTHON)
+if(VRAMTRACK_SYMBOLS)
   find_path(LIBDW_INCLUDE_DIR elfutils/libdwfl.h)
   find_library(LIBDW_LIBRARY dw)
   find_library(LIBELF_LIBRARY elf)
@@ -97,7 +93,7 @@ endif()
 
 # The kernel's side of `vramtrack trace live`: libbpf loads what clang's BPF target compiles.
 option(VRAMTRACK_TELEMETRY "Build the tracer of running programs (clang's BPF target, libbpf), where both are there" ON)
-if(VRAMTRACK_TELEMETRY AND NOT VRAMTRACK_ONLY_PYTHON AND NOT VRAMTRACK_PORTABLE AND NOT CMAKE_CROSSCOMPILING
+if(VRAMTRACK_TELEMETRY AND NOT VRAMTRACK_PORTABLE AND NOT CMAKE_CROSSCOMPILING
    AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   find_program(VRAMTRACK_BPF_CLANG clang)
   pkg_check_modules(LIBBPF libbpf>=1.0)

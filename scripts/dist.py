@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Makes dist/: every package of this version, their checksums, a bill of materials and the release's notes.
+"""Makes dist/: every package of this version, their checksums, a bill of materials, the release's notes and install.sh.
 
-    scripts/dist.py [--released] [STEP...]        steps: deb portable wheels aarch64 manual (default: all)
+    scripts/dist.py [--released] [--url URL] [STEP...]        steps: deb portable wheels aarch64 manual chart container (default: all)
 
 Each package is made by the make target of its name. What cannot be made here is listed with the reason, and the rest goes on; a
-step that fails makes dist.py fail at its end. --released checks that CHANGELOG.md has a section of this version.
+step that fails makes dist.py fail at its end. --released checks that CHANGELOG.md has a section of this version. --url: where the
+files of this release will be, from which install.sh downloads them. Without a step that is named `none`, no package is made: dist/ is
+described as it is.
 """
 import argparse
 import hashlib
 import os
 import pathlib
+import re
 import resource
 import shutil
 import subprocess
@@ -18,7 +21,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
-STEPS = ["deb", "portable", "wheels", "aarch64", "manual"]
+STEPS = ["deb", "portable", "wheels", "aarch64", "manual", "chart", "container"]
 
 
 def version():
@@ -34,6 +37,10 @@ def why_not(step):
             return "needs root, for a chroot"
         if not shutil.which("mmdebstrap") and not shutil.which("apt-get"):
             return "needs mmdebstrap"
+    if step == "container":
+        engine = shutil.which("podman") or shutil.which("docker")
+        if not engine or subprocess.run([engine, "info"], capture_output=True, check=False).returncode != 0:
+            return "needs podman, or docker and its engine"
     return None
 
 
@@ -56,8 +63,11 @@ def make(step):
 
 
 def packages():
-    names = [*DIST.glob("*.deb"), *DIST.glob("*.tar.gz"), *DIST.glob("*.whl")]
-    return sorted(names)
+    return sorted(path for kind in ("*.deb", "*.tar.gz", "*.whl", "*.tgz", "*.tar") for path in DIST.glob(kind))
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def builds(paths):
@@ -69,6 +79,16 @@ def builds(paths):
             yield path, "build/portable"
 
 
+def installer(text, url, archives):
+    """install.sh of this release: `archives` are (name, SHA-256)."""
+    lines = "\n".join(f"{digest}  {name}" for name, digest in archives)
+    for name, value in (("version", version()), ("releases", url), ("checksums", f"'{lines}'")):
+        text, count = re.subn(rf"^{name}=('')?$", lambda _, name=name, value=value: f"{name}={value}", text, count=1, flags=re.MULTILINE)
+        if count != 1:
+            raise LookupError(f"scripts/install.sh has no line '{name}='")
+    return text
+
+
 def write(name, *command):
     with open(DIST / name, "w") as out:
         subprocess.run([str(part) for part in command], stdout=out, check=True, cwd=ROOT)
@@ -78,10 +98,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("steps", nargs="*", metavar="STEP")
     parser.add_argument("--released", action="store_true")
+    parser.add_argument("--url", default="")
     arguments = parser.parse_args()
-    unknown = set(arguments.steps) - set(STEPS)
+    unknown = set(arguments.steps) - {*STEPS, "none"}
     if unknown:
-        parser.error(f"unknown step '{sorted(unknown)[0]}'; expected {', '.join(STEPS)}")
+        parser.error(f"unknown step '{sorted(unknown)[0]}'; expected {', '.join(STEPS)} or none")
+    if arguments.url and not re.fullmatch(r"https://[A-Za-z0-9._~:/%-]+", arguments.url):
+        parser.error(f"--url '{arguments.url}' is no https:// address")
     DIST.mkdir(exist_ok=True)
     notes = f"vramtrack-{version()}-notes.md"
     write(notes, sys.executable, "scripts/release_notes.py", version(), *(["--released"] if arguments.released else []))
@@ -89,16 +112,18 @@ def main():
         for old in [*packages(), *DIST.glob("*.cdx.json"), *DIST.glob("SHA256SUMS")]:
             old.unlink()
 
-    failed = [step for step in arguments.steps or STEPS if not make(step)]
+    failed = [step for step in arguments.steps or STEPS if step != "none" and not make(step)]
 
     made = packages()
     if made:
         of = [f"--build={path.name}={folder}" for path, folder in builds(made) if (ROOT / folder / "build.ninja").exists()]
         write(f"vramtrack-{version()}.cdx.json", sys.executable, "scripts/sbom.py", version(), *of, *made)
-    listed = [*made, *sorted(DIST.glob("*.cdx.json")), DIST / notes]
-    with open(DIST / "SHA256SUMS", "w") as sums:
-        for path in listed:
-            sums.write(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n")
+    script = DIST / "install.sh"
+    portable = [(path.name, digest(path)) for path in made if re.fullmatch(r"vramtrack-.*-linux-\w+\.tar\.gz", path.name)]
+    script.write_text(installer((ROOT / "scripts" / "install.sh").read_text(), arguments.url, portable))
+    script.chmod(0o755)
+    listed = [*made, *sorted(DIST.glob("*.cdx.json")), script, DIST / notes]
+    (DIST / "SHA256SUMS").write_text("".join(f"{digest(path)}  {path.name}\n" for path in listed))
     for path in [*listed, DIST / "SHA256SUMS"]:
         print(f"{path.stat().st_size / 1024:9.0f} KiB  dist/{path.name}")
     if failed:

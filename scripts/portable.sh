@@ -30,7 +30,7 @@ fi
 stage=$1/$name
 rm -rf "$stage"
 cmake --install "$1" --prefix "$PWD/$stage" --strip >/dev/null
-scripts/third_party_licenses.sh portable >"$stage/THIRD_PARTY_LICENSES"
+scripts/third_party_licenses.sh >"$stage/THIRD_PARTY_LICENSES"
 
 # The probe lies beside the binary, loads into old containers, and names a line. Another processor's can be looked at only.
 for probe in "$stage"/lib/vramtrack/libvramtrack_probe.so "$stage"/lib/vramtrack/libvramtrack_probe_cuda.so; do

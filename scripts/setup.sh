@@ -27,8 +27,7 @@ chroot="mmdebstrap util-linux"
 ci="git make"
 anywhere="locales"
 python="python3-venv python3-dev"
-wheel="g++ pkg-config libfmt-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libexpected-dev libtomlplusplus-dev libre2-dev
-       libboost-dev python3-dev"
+wheel="$build python3-dev"
 wheels="python3-venv ccache"
 web="nodejs npm"
 browser="chromium"
@@ -133,7 +132,7 @@ case " $* " in
       mkdir -p build
       log=$(mktemp)
       if $system_python -m venv build/python >"$log" 2>&1 &&
-        build/python/bin/pip install -q --disable-pip-version-check -r python/requirements-test.txt >"$log" 2>&1; then
+        build/python/bin/pip install -q --disable-pip-version-check --require-hashes -r python/requirements-test.txt >"$log" 2>&1; then
         echo "$state" >build/python/complete
       else
         tail -n 5 "$log" >&2

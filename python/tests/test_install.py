@@ -1,5 +1,5 @@
 """The package as it is when installed. In a build's tests: `pip install` of the tree into a fresh folder, without the network, of
-the extension that was built already; what is tested is what is packed, and how it is found. Where the package under test is an
+the program and the extension that were built already; what is tested is what is packed, and how it is found. Where the package under test is an
 installed wheel (scripts/wheels.sh): that one."""
 import importlib.metadata
 import os
@@ -14,6 +14,7 @@ import vramtrack
 from vramtrack import _core
 
 SOURCE = os.environ.get("VRAMTRACK_SOURCE_DIR")
+BUILD = os.environ.get("VRAMTRACK_BUILD_DIR")
 
 
 def installed_already():
@@ -29,16 +30,16 @@ def installed(tmp_path_factory):
     if installed_already():
         return installed_already()
     pytest.importorskip("scikit_build_core")
-    if not SOURCE or not shutil.which("cmake"):
-        pytest.skip("run by ctest, which says where the sources are")
+    if not SOURCE or not BUILD or not shutil.which("cmake"):
+        pytest.skip("run by ctest, which says where the sources and the build are")
     folder = tmp_path_factory.mktemp("installed")
-    command = [sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps", "--no-index", "--target", folder,
-               "--disable-pip-version-check", "--config-settings", f"cmake.define.VRAMTRACK_PYTHON_PREBUILT={_core.__file__}",
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps", "--no-index", "--prefix", folder,
+               "--disable-pip-version-check", "--config-settings", f"cmake.define.VRAMTRACK_PYTHON_PREBUILT={BUILD}",
                "--config-settings", "cmake.version=>=3.25",  # nothing is compiled here, so the stable ABI is not looked for
                "--config-settings", f"build-dir={folder}-build", SOURCE]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "VRAMTRACK_SETUP": "0"})
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+    return folder / "lib" / f"python3.{sys.version_info[1]}" / "site-packages"
 
 
 def run(installed, code, **more):
@@ -52,12 +53,49 @@ def test_it_imports_and_detects(installed):
     assert done.stdout == f"{installed}/vramtrack/__init__.py\ntoo_short\n", done.stderr
 
 
+@pytest.fixture(scope="module")
+def program(installed):
+    return installed.parents[2] / "bin" / "vramtrack"
+
+
+def test_the_program_is_there(program, tmp_path):
+    rows = "".join(f"2026/01/05 08:{i // 6:02}:{i % 6 * 10:02}, {2000 + 60 * i}\n" for i in range(240))
+    (tmp_path / "run.csv").write_text("timestamp, memory.used [MiB]\n" + rows)
+    done = subprocess.run([program, "analyze", "run.csv", "--capacity", "24GiB"], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1 and "LEAK" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_module_starts_the_program_that_came_with_it(installed, program):
+    if installed_already() is None:
+        command = [sys.executable, "-m", "vramtrack", "--version"]  # the package's own answer; its commands are the program's
+        assert subprocess.run(command, capture_output=True, text=True, cwd=installed).stdout == f"vramtrack {vramtrack.__version__}\n"
+    code = "from vramtrack.__main__ import program; print(program())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=installed,
+                          env={**os.environ, "PYTHONPATH": str(installed), "PATH": "/nowhere"})  # fmt: skip
+    assert done.stdout == f"{program.resolve()}\n", done.stderr
+
+
+def test_the_program_finds_its_probe_and_names_a_line(program, tmp_path):
+    if not SOURCE or not shutil.which("cc"):
+        pytest.skip("needs the sources and a C compiler, for the program that leaks")
+    script = pathlib.Path(SOURCE) / "tests" / "packages" / "named_line.sh"
+    for arguments in (["make", tmp_path], ["run", tmp_path, program]):
+        done = subprocess.run(["sh", script, *arguments], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_manual_and_completions_are_there(program):
+    for name in ("man/man1/vramtrack.1.gz", "bash-completion/completions/vramtrack", "zsh/site-functions/_vramtrack",
+                 "fish/vendor_completions.d/vramtrack.fish"):  # fmt: skip
+        assert (program.parent.parent / "share" / name).exists(), name
+
+
 def test_all_of_the_package_is_there_and_nothing_else(installed):
     if not SOURCE:
         pytest.skip("run by ctest and scripts/wheels.sh, which say where the sources are")
     (info,) = installed.glob("vramtrack-*.dist-info")
     there = {line.split(",")[0] for line in (info / "RECORD").read_text().splitlines()}
-    there = {name for name in there if "__pycache__" not in name and not name.startswith((info.name, "../", "bin/"))}
+    there = {name for name in there if "__pycache__" not in name and not name.startswith((info.name, "../"))}
     wanted = {path.name for path in (pathlib.Path(SOURCE) / "python" / "vramtrack").iterdir()} - {"__pycache__"}
     assert there == {f"vramtrack/{name}" for name in wanted | {pathlib.Path(_core.__file__).name}}
     assert "vramtrack/py.typed" in there and "vramtrack/_core.pyi" in there

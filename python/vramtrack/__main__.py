@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from importlib import metadata
 from typing import List, Optional
 
 from vramtrack.driver import DEFAULT_LIBRARY, DriverMemory
@@ -22,11 +23,20 @@ def _mib(bytes_: Optional[int]) -> str:
     return "not known" if bytes_ is None else f"{bytes_ / MIB:,.0f} MiB"
 
 
+def program() -> Optional[str]:
+    """The path of the program that was installed with this package; else that of the one in PATH, if there is one."""
+    try:
+        files = metadata.files("vramtrack") or []
+    except metadata.PackageNotFoundError:
+        files = []
+    installed = (str(file.locate().resolve()) for file in files if file.parts[-2:] == ("bin", "vramtrack"))
+    return next((path for path in installed if os.access(path, os.X_OK)), shutil.which("vramtrack"))
+
+
 def report() -> List[str]:
     """What is seen, one line each."""
     lines = [f"vramtrack {__version__}, Python {sys.version.split()[0]}"]
-    program = shutil.which("vramtrack")
-    lines.append(f"program:  {program or 'vramtrack is not in PATH; the package works without it'}")
+    lines.append(f"program:  {program() or 'vramtrack is not in PATH; the package works without it'}")
     try:
         source = default_source()
     except NoDeviceError as error:
@@ -58,11 +68,11 @@ def main(arguments: List[str]) -> int:
     if not arguments:
         print("\n".join(printable(line) for line in report()))
         return 0
-    program = shutil.which("vramtrack")
-    if program is None:
+    path = program()
+    if path is None:
         sys.stderr.write("vramtrack: the program vramtrack is not in PATH; the package alone has no commands (see docs/python.md)\n")
         return 127
-    os.execv(program, [program, *arguments])
+    os.execv(path, [path, *arguments])
     return 127  # never reached
 
 

@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
-"""The scripts of `make dist` that only read and write text: the release notes, and the bill of materials."""
+"""The scripts of `make dist` that need no build: release notes, bill of materials, install.sh, and what the workflows may not do."""
+import hashlib
 import importlib.util
 import json
+import os
 import pathlib
+import re
+import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 import zipfile
+
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -19,6 +26,8 @@ def script(name):
     return module
 
 
+dist = script("dist")
+published = script("published")
 release_notes = script("release_notes")
 sbom = script("sbom")
 
@@ -99,6 +108,146 @@ class Materials(unittest.TestCase):
         # Every reference is to a component.
         for entries in depends.values():
             self.assertLessEqual(set(entries), set(refs))
+
+
+class Installer(unittest.TestCase):
+    """install.sh with an archive of a program that is a script."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name)
+        self.home = self.path / "home"
+        self.home.mkdir()
+        self.name = f"vramtrack-{dist.version()}-linux-{os.uname().machine}"
+        self.pack("#!/bin/sh\necho vramtrack of the release\n")
+
+    def pack(self, program, url=""):
+        stage = self.path / self.name
+        (stage / "bin").mkdir(parents=True, exist_ok=True)
+        (stage / "bin" / "vramtrack").write_text(program)
+        (stage / "bin" / "vramtrack").chmod(0o755)
+        self.archive = self.path / f"{self.name}.tar.gz"
+        with tarfile.open(self.archive, "w:gz") as archive:
+            archive.add(stage, self.name)
+        digest = hashlib.sha256(self.archive.read_bytes()).hexdigest()
+        self.script = self.path / "install.sh"
+        self.script.write_text(dist.installer((ROOT / "scripts" / "install.sh").read_text(), url, [(self.archive.name, digest)]))
+
+    def run_script(self, *arguments):
+        return subprocess.run(["sh", self.script, *arguments], capture_output=True, text=True, cwd=self.path, timeout=60,
+                              env={"PATH": os.environ["PATH"], "HOME": str(self.home)})  # fmt: skip
+
+    def test_it_installs_what_it_has_compared_and_says_what_it_did(self):
+        prefix = self.home / "a prefix"
+        for _ in range(2):  # again: an upgrade to the same version
+            done = self.run_script("--from", str(self.path), "--prefix", str(prefix))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            program = subprocess.run([prefix / "bin" / "vramtrack"], capture_output=True, text=True)
+            self.assertEqual(program.stdout, "vramtrack of the release\n")
+        for part in ("read ", "compare its SHA-256", "unpack it into", "link ", "to remove it: rm -r", "is not in PATH"):
+            self.assertIn(part, done.stdout)
+        self.assertEqual(sorted(path.name for path in prefix.iterdir()), ["bin", "lib"])
+
+    def test_a_dry_run_does_nothing(self):
+        done = self.run_script("--from", str(self.path), "--prefix", str(self.home / "prefix"), "--dry-run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("nothing was done", done.stdout)
+        self.assertEqual(list(self.home.iterdir()), [])
+
+    def test_another_file_is_not_installed(self):
+        self.archive.write_bytes(self.archive.read_bytes() + b"x")
+        done = self.run_script("--from", str(self.path), "--prefix", str(self.home / "prefix"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("it is not the file of this release, and nothing was installed", done.stderr)
+        self.assertEqual(list(self.home.iterdir()), [])
+
+    def test_a_program_that_does_not_start_is_not_installed(self):
+        self.pack("#!/bin/sh\necho GLIBC_2.34 not found >&2\nexit 1\n")
+        done = self.run_script("--from", str(self.path), "--prefix", str(self.home / "prefix"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("does not start here, and nothing was installed: GLIBC_2.34 not found", done.stderr)
+        self.assertEqual(list(self.home.iterdir()), [])
+
+    def test_what_is_missing_is_named(self):
+        self.assertIn("name it with --from URL", self.run_script().stderr)
+        self.assertIn("needs an absolute path", self.run_script("--from", ".", "--prefix", "here").stderr)
+        self.assertIn("unknown option '--force'", self.run_script("--force").stderr)
+        self.assertIn("cannot be read", self.run_script("--from", "/nowhere").stderr)
+        self.script.write_text((ROOT / "scripts" / "install.sh").read_text())
+        self.assertIn("belongs to no release", self.run_script().stderr)
+        self.script.write_text(dist.installer((ROOT / "scripts" / "install.sh").read_text(), "", [("vramtrack-9-linux-vax.tar.gz", "0" * 64)]))
+        self.assertIn("no archive for", self.run_script("--from", ".").stderr)
+
+    def test_the_release_is_where_it_was_said_to_be(self):
+        self.pack("#!/bin/sh\n", url="https://releases.example/v1")
+        done = self.run_script("--dry-run")
+        self.assertIn(f"download https://releases.example/v1/{self.archive.name}", done.stdout)
+
+
+class Published(unittest.TestCase):
+    def test_the_lines_of_a_published_release_are_shown(self):
+        text = "a\n<!-- published:\nget URL/VERSION\n-->\nb\n"
+        self.assertEqual(published.published(text, "1.2", "https://x"), "a\nget https://x/1.2\nb\n")
+        with self.assertRaises(LookupError):
+            published.published("a\n", "1.2", "https://x")
+
+    def test_ours_have_some(self):
+        for name in ("README.md", "docs/install.md"):
+            shown = published.published((ROOT / name).read_text(), "1.2", "https://x")
+            self.assertIn("pip install vramtrack", shown)
+            self.assertNotIn("<!--", shown)
+
+
+class Workflows(unittest.TestCase):
+    def test_images_are_named_by_digest_and_actions_by_commit(self):
+        for path in [ROOT / "Containerfile", *(ROOT / ".github" / "workflows").glob("*.yml")]:
+            text = path.read_text()
+            images = re.findall(r"\b(?:debian|ubuntu):[\w.-]+(\S*)", text)
+            self.assertTrue(images and all(re.match(r"@sha256:[0-9a-f]{64}$", digest) for digest in images), (path.name, images))
+            for commit in re.findall(r"uses: [\w/.-]+@(\S+)", text):
+                self.assertRegex(commit, r"^[0-9a-f]{40}$")
+
+    def test_a_privileged_container_runs_for_no_pull_request(self):
+        for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+            flow = yaml.safe_load(path.read_text())
+            for name, job in flow["jobs"].items():
+                container = job.get("container")
+                if isinstance(container, dict) and "--privileged" in container.get("options", "") and "pull_request" in flow[True]:
+                    self.assertEqual(job.get("if"), "github.event_name != 'pull_request'", f"{path.name}: {name}")
+
+    def test_packages_of_python_are_named_by_hash(self):
+        for path in [*(ROOT / "python").glob("requirements*.txt"), ROOT / "scripts" / "requirements-site.txt"]:
+            named = re.findall(r"^[\w-]+==.*(?:\n +--hash=sha256:[0-9a-f]{64}.*)*", path.read_text(), re.MULTILINE)
+            self.assertTrue(named and all("--hash=" in entry for entry in named), path.name)
+        for path in (ROOT / "scripts").glob("*.sh"):
+            for line in re.findall(r"pip\S* install.* -r .*", path.read_text()):
+                self.assertIn("--require-hashes", line, path.name)
+
+
+class Compose(unittest.TestCase):
+    """contrib/compose, which no engine here can start: what it mounts is there, and nothing listens beyond loopback."""
+
+    def setUp(self):
+        self.folder = ROOT / "contrib" / "compose"
+        self.services = yaml.safe_load((self.folder / "compose.yaml").read_text())["services"]
+
+    def test_what_it_mounts_is_there(self):
+        for name, service in self.services.items():
+            for volume in service.get("volumes", []):
+                self.assertTrue((self.folder / volume.split(":")[0]).is_dir(), (name, volume))
+                self.assertTrue(volume.endswith(":ro"), (name, volume))
+        provider = yaml.safe_load((self.folder / "grafana" / "dashboards" / "vramtrack.yaml").read_text())["providers"][0]
+        self.assertIn(f"../grafana:{provider['options']['path']}:ro", self.services["grafana"]["volumes"])
+
+    def test_all_listen_on_loopback(self):
+        for name, service in self.services.items():
+            self.assertEqual(service["network_mode"], "host", name)
+        for name in ("prometheus", "alertmanager"):
+            listens = [word for word in self.services[name]["command"] if "listen-address" in word]
+            self.assertTrue(listens and all(word.endswith("=") or "=127.0.0.1:" in word for word in listens), listens)
+        self.assertEqual(self.services["grafana"]["environment"]["GF_SERVER_HTTP_ADDR"], "127.0.0.1")
+        self.assertNotIn("--listen", self.services["agent"]["command"])
 
 
 if __name__ == "__main__":

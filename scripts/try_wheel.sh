@@ -1,0 +1,71 @@
+#!/bin/sh
+# Installs the wheel and the portable archive of a folder, without the sources, a compiler or the network, and tries what came with them.
+#
+#   scripts/try_wheel.sh DIST [NAMED_LINE]       here; NAMED_LINE: a folder that tests/packages/named_line.sh has made
+#   scripts/try_wheel.sh --bare DIST             in a bare Debian 12 with Python (root and mmdebstrap; kept in build/roots)
+set -eu
+if [ "$1" = --bare ]; then
+  cd "$(dirname "$0")/.."
+  if [ "$(id -u)" != 0 ]; then
+    echo "try_wheel: needs root, for a chroot: run sudo $0 $*" >&2
+    exit 1
+  fi
+  base=$PWD/build/roots/bare-python.tar
+  root=$PWD/build/roots/try-wheel
+  if [ ! -s "$base" ]; then
+    mkdir -p build/roots
+    mmdebstrap --quiet --format=tar --variant=minbase --include=python3-venv bookworm "$base.new"
+    mv "$base.new" "$base"
+  fi
+  if [ "${TRY_WHEEL_NAMESPACE:-}" = "" ]; then
+    TRY_WHEEL_NAMESPACE=1 exec unshare --mount --pid --net --fork --kill-child "$0" "$@"
+  fi
+  rm -rf "$root"
+  mkdir -p "$root"
+  tar -xf "$base" -C "$root"
+  cp -R "$2" "$root/opt/dist"
+  cp "$0" "$root/opt/try_wheel.sh"
+  tests/packages/named_line.sh make "$root/opt/named_line"
+  mount -t proc proc "$root/proc"
+  exec chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 /opt/try_wheel.sh /opt/dist /opt/named_line
+fi
+
+dist=$(cd "$1" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+pass() { printf '  ok      %s\n' "$*"; }
+
+# The program $1 finds a leak in a log, and the probe beside it names a line.
+try_program() {
+  "$1" simulate --csv gpu.csv --process-csv apps.csv >/dev/null
+  status=0
+  "$1" analyze gpu.csv apps.csv >analysis || status=$?
+  [ $status = 1 ] && grep -q LEAK analysis
+  pass "$2: analyze finds the simulated leak"
+  if [ -n "$named_line" ]; then pass "$2: $("$named_line/named_line.sh" run "$named_line" "$1")"; fi
+}
+named_line=${2:-}
+
+python3 -m venv env
+begun=$(date +%s)
+env/bin/pip install -q --disable-pip-version-check --no-index --find-links "$dist" vramtrack
+pass "$(. /etc/os-release && echo "$PRETTY_NAME"), $(python3 --version): the wheel is installed in $(($(date +%s) - begun)) s: $(env/bin/vramtrack --version | head -n 1)"
+try_program "$work/env/bin/vramtrack" wheel
+env/bin/python -c 'import vramtrack; print(vramtrack.detect([0, 1], [1, 2]).state)' | grep -q too_short
+pass "import vramtrack"
+env/bin/python -m vramtrack analyze gpu.csv apps.csv | grep -q LEAK
+pass "python -m vramtrack analyze"
+if command -v uvx >/dev/null; then
+  for wheel in "$dist"/*.whl; do
+    if uvx --offline --from "$wheel" vramtrack analyze gpu.csv apps.csv 2>/dev/null | grep -q LEAK; then
+      pass "uvx --from $(basename "$wheel") vramtrack analyze"
+      break
+    fi
+  done
+fi
+if [ -x "$dist/install.sh" ]; then
+  "$dist/install.sh" --from "$dist" --prefix "$work/prefix" >installed
+  try_program "$work/prefix/bin/vramtrack" install.sh
+fi
+echo "try_wheel: all passed"
