@@ -102,9 +102,9 @@ _vramtrack() {
     'snapshot flamegraph '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'snapshot export -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device -o --output --format --peak --help" -- "$cur") ;;
     'snapshot export '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'run -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --watch --limit --soft-limit --fail-on-leak --exact --quiet --probe --source --config --set --help" -- "$cur") ;;
+    'run -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --watch --limit --soft-limit --fail-on-leak --exact --no-kept --quiet --probe --source --config --set --help" -- "$cur") ;;
     'run '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
-    'control -'*) mapfile -t COMPREPLY < <(compgen -W "--limit --soft-limit --mark --help" -- "$cur") ;;
+    'control -'*) mapfile -t COMPREPLY < <(compgen -W "--limit --soft-limit --mark --kept --help" -- "$cur") ;;
     'control '*)  ;;
     'attach -'*) mapfile -t COMPREPLY < <(compgen -W "--duration -o --output --kept --help" -- "$cur") ;;
     'attach '*)  ;;

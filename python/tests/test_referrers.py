@@ -1,4 +1,5 @@
 """What keeps tensors: on a stand-in for PyTorch's tensors, so that no other object of the process is one."""
+import functools
 import gc
 import sys
 import threading
@@ -10,7 +11,7 @@ import pytest
 
 import vramtrack
 from vramtrack import referrers
-from vramtrack.referrers import kept_by
+from vramtrack.referrers import is_rooted, kept_by
 from vramtrack.safe_point import MarkClock, at_safe_point
 
 MIB = 2**20
@@ -55,6 +56,10 @@ def torch(monkeypatch):
     gc.collect()
 
 
+def _line(function, after):
+    return function.__code__.co_firstlineno + after
+
+
 def paths(kept):
     return [keeper.path for keeper in kept.keepers]
 
@@ -81,8 +86,9 @@ def test_attributes():
     Trainer.kept_for_all = [Tensor(2)]
     slots = Slots()
     slots.inner = Tensor(1)
-    where = " in test_attributes() at test_referrers.py:"
+    where = ", local of test_attributes() at test_referrers.py:"
     found = [path.rpartition(where) for path in paths(kept_by(seconds=20))]
+    assert {tail for _, tail_of, tail in found if tail_of} == {str(_line(test_attributes, 1)), str(_line(test_attributes, 5))}
     assert [head or tail for head, _, tail in found] == [
         "Trainer.history (list, 1 items), attribute of trainer",
         "Trainer.last, attribute of trainer",
@@ -100,10 +106,13 @@ def test_variables():
         return it
 
     found = paths(kept_by(seconds=20))
-    assert found[0] == "list, 1 items within the default arguments of test_variables.<locals>.default()"
-    assert found[1].startswith(("local in test_variables() at", "local in test_referrers")) or "local in" in found[1]
-    assert "held in" in found[2]
-    assert found[3].startswith("a variable within the closure of test_variables.<locals>.<lambda>")
+    here = ", local of test_variables() at test_referrers.py:"
+    assert found == [
+        f"list, 1 items within the default arguments of test_variables.<locals>.default(), default{here}{_line(test_variables, 5)}",
+        f"local{here}{_line(test_variables, 1)}",
+        f"held{here}{_line(test_variables, 2)}",
+        f"it in the closure of test_variables.<locals>.<lambda>.<locals>.<lambda>(), closure{here}{_line(test_variables, 3)}",
+    ]
     assert closure() and local and held and default()
 
 
@@ -130,8 +139,9 @@ def test_what_a_waiting_thread_and_a_generator_hold():
     finally:
         event.set()
         thread.join()
-    assert first.startswith("mine (list, 1 items) in ") and "works() at test_referrers.py:" in first
-    assert "generates()" in second
+    assert first.startswith("mine (list, 1 items), local of ") and "works() at test_referrers.py:" in first
+    assert second.startswith("inside, local of ") and "generates() at test_referrers.py:" in second
+    assert ", in generator, local of test_what_a_waiting_thread" in second
 
 
 def test_views_share_their_storage():
@@ -192,7 +202,7 @@ def test_any_object():
     losses.append(model)
     found = paths(kept_by([model], seconds=20))
     assert "losses (list, 1 items) in test_referrers.py module globals" in found
-    assert any(path.startswith("model in test_any_object() at") for path in found)
+    assert any(path.startswith("model, local of test_any_object() at") for path in found)
 
 
 def test_the_time_is_bounded():
@@ -259,3 +269,56 @@ def test_a_safe_point_that_does_not_come():
     assert out in ([(5, "beside the program")], [(5, "in the main thread")])
     with pytest.raises(ZeroDivisionError):
         at_safe_point(lambda: 1 / 0, MarkClock())
+
+
+def test_an_exception_that_is_kept_names_the_variable_of_the_function_that_raised():
+    def fails():
+        activations = Tensor(3)
+        raise ValueError(activations.mib)
+
+    for _ in range(60):  # more than are followed
+        try:
+            fails()
+        except ValueError as error:
+            losses.append(error)
+    (keeper,) = kept_by(seconds=20).keepers
+    where = "in the traceback of an object of builtins.ValueError within losses (list, 60 items) in test_referrers.py module globals"
+    assert keeper.path.startswith("activations, local of ") and keeper.path.endswith(where)
+    assert keeper.tensors == 60
+
+
+def test_containers_that_are_alike_are_one_keeper_however_many_there_are():
+    caches["pairs"] = [(i, Tensor(1)) for i in range(300)]
+    (keeper,) = kept_by(seconds=20).keepers
+    assert keeper.path == "tuple, 2 items within ['pairs'] (list, 300 items) of caches (dict, 1 items) in test_referrers.py module globals"
+    assert keeper.tensors == 300
+
+
+def test_a_hook_leads_to_what_keeps_it():
+    for i in range(60):
+        caches[i] = lambda it=Tensor(1): it
+    (keeper,) = kept_by(seconds=20).keepers
+    assert keeper.path.endswith("function in caches (dict, 60 items) in test_referrers.py module globals")
+    assert (keeper.tensors, is_rooted(keeper.path)) == (60, True)
+
+
+def test_a_cache_of_functools():
+    cached = functools.lru_cache(maxsize=None)(lambda length: Tensor(length))
+    for length in range(5):
+        cached(length)
+    (keeper,) = kept_by(seconds=20).keepers
+    assert "cached (lru_cache, 5 items), local of test_a_cache_of_functools()" in keeper.path
+
+
+def test_arrays_that_say_where_their_memory_is(monkeypatch):
+    class Array:
+        def __init__(self, at):
+            self.at, self.nbytes = at, MIB
+
+        @property
+        def __cuda_array_interface__(self):
+            return {"data": (self.at, False)}
+
+    losses.extend(Array(at) for at in (16, 32, 48))
+    (keeper,) = kept_by(seconds=20).keepers
+    assert (keeper.path, keeper.tensors, keeper.bytes) == ("losses (list, 3 items) in test_referrers.py module globals", 3, 3 * MIB)

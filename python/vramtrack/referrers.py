@@ -1,6 +1,8 @@
 """What keeps tensors alive: variables, containers and attributes, found by asking the garbage collector once, within a time limit."""
 from __future__ import annotations
 
+import _thread
+import dis
 import gc
 import inspect
 import os
@@ -8,6 +10,7 @@ import re
 import sys
 import time
 import types
+import weakref
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 _FILE = sys._getframe().f_code.co_filename
@@ -19,8 +22,12 @@ _DEPTH = 8
 _WIDTH = 48
 #: so much of the time is for finding what holds the tensors; the rest is for naming it
 _SEARCH_SHARE = 0.6
+_LRU = "_lru_cache_wrapper"
+_LOCAL = _thread._local
 _GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _UNNAMED = "the autograd graph of other tensors, or other C++ code,"
+#: a path that holds one of these begins at a variable
+_ROOTS = ("module globals", ", local of ", "attribute of the class", "the closure of ", "the default arguments of ")
 
 
 def _printable(text: str) -> str:
@@ -107,6 +114,11 @@ def _identity(path: str) -> str:
     return re.sub(r"[\d,]+ items", "items", path)
 
 
+def is_rooted(path: str) -> bool:
+    """Whether a keeper's path leads to a variable, or only to an object that nobody has a name for."""
+    return any(root in path for root in _ROOTS)
+
+
 class _Search:
     """
     tensors --holders_of()--> containers, frames --climb()--> their referrers, level by level --name()--> words
@@ -120,15 +132,18 @@ class _Search:
         self.facts: Dict[int, Tuple[int, int, bool, str]] = {}  # by id: its storage, the bytes of that, has it a graph, its line
         self.nodes: Dict[int, Any] = {}  # what keeps, by id
         self.parents: Dict[int, List[Any]] = {}
+        self.asked: Any = frozenset()  # of what keeps tensors itself, what was followed
         self.names: Dict[int, str] = {}
+        self.steps = 0  # of the name that is being made: of a chain of objects each keeps the next
         self.found: Dict[str, Dict[int, None]] = {}  # path -> ids of tensors
         self.modules = {id(m.__dict__): m for m in list(sys.modules.values()) if isinstance(m, types.ModuleType)}
-        self.frames = _frames()
+        self.running: Dict[int, None] = {}
+        self.frames = _frames(self.running)
         self.own = {id(self), id(self.__dict__)} | {id(value) for value in self.__dict__.values()}
         self._take(objects, site_of)
 
     def clear(self) -> None:
-        for its in (self.objects, self.facts, self.nodes, self.parents, self.frames, self.modules):
+        for its in (self.objects, self.facts, self.nodes, self.parents, self.frames, self.running, self.modules):
             its.clear()  # type: ignore[attr-defined]
 
     def _take(self, objects: Optional[Iterable[Any]], site_of: Callable[[int, int], str]) -> None:
@@ -138,7 +153,7 @@ class _Search:
         for one in everything:
             its = type(one)
             if its not in known:
-                known[its] = kind is not None and issubclass(its, kind)
+                known[its] = (kind is not None and issubclass(its, kind)) or _is_device_array(its)
             facts = _facts(one, site_of) if known[its] else None
             if facts is None and objects is not None:
                 facts = (id(one), sys.getsizeof(one, 0), False, "")
@@ -156,7 +171,11 @@ class _Search:
         self.own.update((id(of), id(arguments)))
         found = gc.get_referrers(*arguments)
         self.own.add(id(found))
-        return [one for one in found if id(one) not in self.own and not isinstance(one, types.FrameType)]
+        return [one for one in found if id(one) not in self.own and not self._is_running(one)]
+
+    def _is_running(self, one: Any) -> bool:
+        """A frame that runs is a _Frame. One that has ended may be kept by a traceback."""
+        return isinstance(one, types.FrameType) and (id(one) in self.running or one.f_code.co_filename == _FILE)
 
     def run(self) -> bool:
         """Whether every tensor got a keeper in time."""
@@ -181,17 +200,38 @@ class _Search:
             take(holder)
         sample.clear()
         is_complete = self._search_all([i for i in left if i not in seen], take)
-        holders.sort(key=lambda holder: len(held[id(holder)]), reverse=True)
-        self._climb(holders)
-        for holder in holders:
-            for i in held[id(holder)]:
-                for path in self._edges(holder, i):
-                    self.found.setdefault(path, {})[i] = None
+        groups = self._alike(holders, held)
+        self._climb([one for group in groups for one in group[:_WIDTH]])
+        for group in groups:
+            paths: Dict[str, int] = {}
+            for holder in group:
+                is_followed = self._is_root(holder) or id(holder) in self.asked
+                for i in held[id(holder)]:
+                    # Of many that are alike, some are followed: the others are kept where most of these are.
+                    of_this = self._edges(holder, i) if is_followed or not paths else [max(paths, key=lambda path: paths[path])]
+                    for path in of_this:
+                        paths[path] = paths.get(path, 0) + is_followed
+                        self.found.setdefault(path, {})[i] = None
+        groups.clear()
         for i in self.facts:
             if is_complete and i not in seen:
                 self.found.setdefault(_UNNAMED, {})[i] = None
         holders.clear()
         return is_complete
+
+    def _alike(self, holders: List[Any], held: Dict[int, Dict[int, None]]) -> List[List[Any]]:
+        """Those that are of one kind are one group, the most tensors first, and so are its members."""
+        kinds: Dict[Any, List[Any]] = {}
+        for holder in holders:
+            code = getattr(holder, "f_code", None) or getattr(holder, "gi_code", None) or getattr(holder, "__code__", None)
+            own = id(holder) if self._is_root(holder) or len(held[id(holder)]) > 2 else 0
+            kinds.setdefault((type(holder), id(code), own), []).append(holder)
+        groups = list(kinds.values())
+        self.own.update((id(kinds), id(groups)), map(id, groups))
+        for group in groups:
+            group.sort(key=lambda holder: len(held[id(holder)]), reverse=True)
+        groups.sort(key=lambda group: sum(len(held[id(holder)]) for holder in group), reverse=True)
+        return groups
 
     def _search_all(self, left: List[int], take: Callable[[Any], None]) -> bool:
         """Looks for the holders of the other tensors among all objects. False: the time was up."""
@@ -205,7 +245,7 @@ class _Search:
         for n, one in enumerate(everything):
             if n % 4096 == 0 and time.monotonic() >= until:
                 return False
-            if not wanted.isdisjoint(map(id, gc.get_referents(one))) and id(one) not in self.own and not isinstance(one, types.FrameType):
+            if not wanted.isdisjoint(map(id, gc.get_referents(one))) and id(one) not in self.own and not self._is_running(one):
                 take(one)
         return True
 
@@ -226,16 +266,21 @@ class _Search:
     # ---- up from the containers
 
     def _is_root(self, one: Any) -> bool:
-        return id(one) in self.modules or isinstance(one, (_Frame, type, types.ModuleType, types.FunctionType))
+        """Names that begin a path. A function within a function is kept by somebody, as a hook is."""
+        if isinstance(one, types.FunctionType):
+            return "<locals>" not in one.__qualname__
+        return id(one) in self.modules or isinstance(one, (_Frame, type, types.ModuleType)) or _is_namespace(one)
 
     def _climb(self, level: List[Any]) -> None:
         for one in level:
             self.nodes[id(one)] = one
-        for _ in range(_DEPTH):
-            asked = [one for one in level if not self._is_root(one)][:_WIDTH]
+        for depth in range(_DEPTH):
+            asked = _spread([one for one in level if not self._is_root(one)], _WIDTH)
             if not asked or self.is_late():
                 return
             wanted = {id(one) for one in asked}
+            if depth == 0:
+                self.asked = wanted
             self.own.update((id(level), id(wanted)))
             level = []
             for parent in [*self.frames, *self.referrers(asked)]:
@@ -253,19 +298,33 @@ class _Search:
 
     def _edges(self, holder: Any, member: int) -> List[str]:
         """Each name by which `holder` keeps the tensor: a namespace is no container, so each of its names is a keeper."""
-        module = self.modules.get(id(holder))
-        if module is not None:
-            return [f"{name} in {_module_words(module)}" for name in _keys(holder, member)]
+        where = self._namespace(holder)
+        if where:
+            return [f"{name} in {where}" for name in _keys(holder, member)]
         if isinstance(holder, _Frame):
-            return [f"{holder.names[member]} in {holder.words}"]
+            return [holder.local(member)]
+        if isinstance(holder, types.FrameType):
+            return [f"{_Frame(holder).local(member)}, in {self.name(holder)}"]
         if isinstance(holder, _GENERATORS):
-            return [f"a local variable of {_describe(holder)}"]
+            frame = next((f for f in (getattr(holder, name, None) for name in ("gi_frame", "cr_frame", "ag_frame")) if f is not None), None)
+            local = _Frame(frame).local(member) if frame is not None else f"a local variable of {_describe(holder)}"
+            where = self.name(holder)
+            return [local if where == _describe(holder) else f"{local}, in {where}"]
+        if isinstance(holder, types.CellType):
+            return [self._closure(None, holder)]
         owner = self._owner(holder)
         if owner is not None:
             return [self._attribute(owner, name, "") for name in _keys(holder, member)]
         if not _is_container(holder):
             return [self._attribute(holder, name, "") for name in _attribute_names(holder, member)] or [self.name(holder)]
         return [self.name(holder)]
+
+    def _namespace(self, one: Any) -> str:
+        """Of a module, or of what was run as one, in words; else empty."""
+        module = self.modules.get(id(one))
+        if module is not None:
+            return _module_words(module)
+        return f"{os.path.basename(str(one.get('__file__') or one['__name__']))} module globals" if _is_namespace(one) else ""
 
     def _owner(self, attributes: Any) -> Any:
         """The object whose __dict__ this is."""
@@ -281,32 +340,56 @@ class _Search:
     def name(self, one: Any) -> str:
         """What keeps `one`, up to a global, a local variable or a class."""
         known = self.names.get(id(one))
-        if known is None:
+        if known is None and self.steps < _DEPTH:
             self.names[id(one)] = _describe(one)  # a circle ends here
+            self.steps += 1
             ways = [way for way in (self._way(one, parent) for parent in self.parents.get(id(one), ())) if way]
+            self.steps -= 1
             ways.sort(key=lambda way: (not way.endswith("module globals"), len(way)))
             known = self.names[id(one)] = ways[0] if ways else _describe(one)
-        return known
+        return known or _describe(one)
 
     def _way(self, one: Any, parent: Any) -> str:
         what = _describe(one) if _is_container(one) else ""
-        module = self.modules.get(id(parent))
-        if module is not None:
-            return "".join(f"{_named(name, one)} in {_module_words(module)}" for name in _keys(parent, id(one))[:1])
+        where = self._namespace(parent)
+        if where:
+            return "".join(f"{_named(name, one)} in {where}" for name in _keys(parent, id(one))[:1])
         if isinstance(parent, _Frame):
-            return f"{_named(parent.names[id(one)], one)} in {parent.words}"
+            return parent.local(id(one), one)
+        if isinstance(parent, types.FrameType):
+            return f"{_Frame(parent).local(id(one), one)}, in {self.name(parent)}"
+        if isinstance(parent, types.TracebackType) or (isinstance(parent, _GENERATORS) and isinstance(one, types.FrameType)):
+            return self.name(parent)
+        if isinstance(parent, BaseException) and isinstance(one, types.TracebackType):
+            return f"the traceback of {self.name(parent)}"
         if isinstance(parent, type):
             return "".join(self._attribute(parent, name, what) for name in _keys(dict(vars(parent)), id(one))[:1])
         if isinstance(parent, types.FunctionType):
-            return f"the {'closure' if parent.__closure__ is one else 'default arguments'} of {parent.__qualname__}()"
+            words = f"the {'closure' if parent.__closure__ is one else 'default arguments'} of {parent.__qualname__}()"
+            where = "" if self._is_root(parent) else self.name(parent)
+            return words if where in ("", _describe(parent)) else f"{words}, {where}"
+        if isinstance(parent, types.CellType):
+            return self._closure(one, parent)
+        if isinstance(parent, _LOCAL):
+            return f"the values of a thread in {self.name(parent)}"
         owner = self._owner(parent)
         if owner is not None:
             return "".join(self._attribute(owner, name, what) for name in _keys(parent, id(one))[:1])
         if isinstance(parent, dict):
+            if isinstance(one, types.FunctionType) or any(_is_of_thread(key) for key in list(parent)[:1]):
+                return f"{what or 'function'} in {self.name(parent)}"  # the key is a number of a hook, or no name
             return "".join(f"[{name!r}] ({what or 'object'}) of {self.name(parent)}" for name in _keys(parent, id(one))[:1])
         if _is_container(parent):
             return f"{what or _describe(one)} within {self.name(parent)}"
         return "".join(self._attribute(parent, name, what) for name in _attribute_names(parent, id(one))[:1])
+
+    def _closure(self, one: Any, cell: Any) -> str:
+        for closure in self.parents.get(id(cell), ()):
+            for function in self.parents.get(id(closure), ()):
+                if isinstance(function, types.FunctionType) and function.__closure__ is closure:
+                    name = next((n for n, c in zip(function.__code__.co_freevars, function.__closure__ or ()) if c is cell), "a variable")
+                    return f"{name if one is None else _named(name, one)} in {self._way(closure, function)}"
+        return self.name(cell) if one is None else f"{_describe(one)} in {self.name(cell)}"
 
     def _attribute(self, owner: Any, name: str, what: str) -> str:
         if isinstance(owner, type):
@@ -318,6 +401,9 @@ class _Search:
 
 def _facts(tensor: Any, site_of: Callable[[int, int], str]) -> Optional[Tuple[int, int, bool, str]]:
     try:
+        if not hasattr(tensor, "is_cuda"):  # CuPy, Numba, and others that say where their memory is
+            address = int(tensor.__cuda_array_interface__["data"][0])
+            return address, int(getattr(tensor, "nbytes", 0)), False, site_of(0, address)
         if not tensor.is_cuda:
             return None
         storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
@@ -327,12 +413,16 @@ def _facts(tensor: Any, site_of: Callable[[int, int], str]) -> Optional[Tuple[in
         return None
 
 
+def _is_device_array(kind: type) -> bool:
+    """Of the types themselves: nothing of the program's own runs."""
+    return any("__cuda_array_interface__" in vars(base) for base in kind.__mro__)
+
+
 class _Frame:
     """A function that runs: its local variables by the ids of their values, which it does not refer to."""
 
     def __init__(self, frame: Any) -> None:
-        code = frame.f_code
-        self.words = f"{getattr(code, 'co_qualname', code.co_name)}() at {os.path.basename(code.co_filename)}:{frame.f_lineno}"
+        self.code = frame.f_code
         names = frame.f_locals
         self.names = {id(value): str(name) for name, value in list(names.items())}
         # Before Python 3.13 this dictionary stays with the frame, and would keep the values alive. If the program has asked for its
@@ -340,17 +430,51 @@ class _Frame:
         if sys.version_info < (3, 13) and sys.getrefcount(names) <= 3:
             names.clear()
 
+    def local(self, member: int, one: Any = None) -> str:
+        """The variable in words, with the line that assigns it first: that of the function may be another one at each look."""
+        name, code = self.names.get(member, "a value"), self.code
+        words = name if one is None else _named(name, one)
+        function = getattr(code, "co_qualname", code.co_name)
+        return f"{words}, local of {function}() at {os.path.basename(code.co_filename)}:{_first_line(code, name)}"
 
-def _frames() -> List[Any]:
-    """The functions that run in all threads, but for this module's own. Modules and class bodies have namespaces instead."""
+
+def _first_line(code: Any, name: str) -> int:
+    """Where the variable is assigned first; of an argument, where the function begins."""
+    line = int(code.co_firstlineno)
+    if name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        return line
+    try:
+        for step in dis.get_instructions(code):
+            starts = getattr(step, "line_number", None) or step.starts_line
+            line = starts if isinstance(starts, int) and not isinstance(starts, bool) else line
+            if step.opname.startswith("STORE_") and (step.argval == name or (isinstance(step.argval, tuple) and name in step.argval)):
+                return line
+    except Exception:  # code that was made by hand
+        pass
+    return int(code.co_firstlineno)
+
+
+def _frames(running: Dict[int, None]) -> List[Any]:
+    """The functions that run in all threads, but for this module's own, and those that the exception left that is handled now, or that
+    ended the program. Modules and class bodies have namespaces instead. `running`: gets the ids of all their frames."""
     out = []
-    running: Dict[int, Any] = sys._current_frames()
-    for thread in list(running):
-        at = running.pop(thread)  # one of them is this function's: a reference that stays would be a circle
+
+    def take(frame: Any) -> None:
+        if id(frame) not in running:
+            running[id(frame)] = None
+            if frame.f_code.co_filename != _FILE and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+                out.append(_Frame(frame))
+
+    threads: Dict[int, Any] = sys._current_frames()
+    for thread in list(threads):
+        at = threads.pop(thread)  # one of them is this function's: a reference that stays would be a circle
         while at is not None:
-            if at.f_code.co_filename != _FILE and at.f_code.co_flags & inspect.CO_OPTIMIZED:
-                out.append(_Frame(at))
+            take(at)
             at = at.f_back
+    for traceback in (sys.exc_info()[2], getattr(sys, "last_traceback", None)):
+        while traceback is not None:
+            take(traceback.tb_frame)
+            traceback = traceback.tb_next
     return out
 
 
@@ -358,8 +482,25 @@ def _members(holder: Any) -> List[int]:
     return list(holder.names) if isinstance(holder, _Frame) else [id(one) for one in gc.get_referents(holder)]
 
 
+def _is_of_thread(key: Any) -> bool:
+    """What stands for a thread in the values of a threading.local."""
+    return isinstance(key, weakref.ref) or type(key).__name__ == "_localdummy"
+
+
+def _is_namespace(one: Any) -> bool:
+    return type(one) is dict and "__builtins__" in one and "__name__" in one
+
+
+def _spread(items: List[Any], most: int) -> List[Any]:
+    """At most so many; where there are more, half of them the first ones, and the others from all over."""
+    if len(items) <= most:
+        return items
+    first, rest = items[: most // 2], items[most // 2 :]
+    return first + rest[:: -(-len(rest) // (most - len(first)))]
+
+
 def _is_container(one: Any) -> bool:
-    return isinstance(one, (dict, list, tuple, set, frozenset)) or type(one).__name__ in ("deque", "OrderedDict", "dict_values")
+    return isinstance(one, (dict, list, tuple, set, frozenset)) or type(one).__name__ in ("deque", "OrderedDict", "dict_values", _LRU)
 
 
 def _is_no_keeper(holder: Any) -> bool:
@@ -412,6 +553,8 @@ def _describe(one: Any) -> str:
     if not _is_container(one):
         return f"an object of {type(one).__module__}.{type(one).__qualname__}"
     try:
+        if kind == _LRU:
+            return f"lru_cache, {one.cache_info().currsize:,} items"
         return f"{kind}, {len(one):,} items"
     except Exception:
         return kind
@@ -422,10 +565,6 @@ def _named(name: str, one: Any) -> str:
 
 
 def _module_words(module: Any) -> str:
-    file = getattr(module, "__file__", None)
+    # Python forgets the name of the program's file at its end.
+    file = getattr(module, "__file__", None) or (sys.argv[0] if module.__name__ == "__main__" and sys.argv else None)
     return f"{os.path.basename(str(file)) if file else module.__name__} module globals"
-
-
-def _frame_words(frame: Any) -> str:
-    code = frame.f_code
-    return f"{getattr(code, 'co_qualname', code.co_name)}() at {os.path.basename(code.co_filename)}:{frame.f_lineno}"

@@ -1,11 +1,14 @@
 // control: changes the limits of a program that runs under 'vramtrack run', sets marks, and shows what it holds.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "cli/commands.hpp"
 #include "core/format.hpp"
+#include "core/printable.hpp"
 #include "host/small_file.hpp"
 #include "run/client/ask.hpp"
 
@@ -13,12 +16,16 @@ namespace vramtrack::cli {
 namespace {
 
 constexpr int kNothingDone = 2;
+/// A look waits for the program's next allocation, for its main thread, and takes a second.
+constexpr std::chrono::seconds kKeptPatience{20};
+constexpr std::chrono::milliseconds kKeptEvery{50};
 
 struct ControlOptions {
   std::string run;  ///< pid of the run or of a process in it; empty: the only one
   std::optional<std::uint64_t> limit_bytes;
   std::optional<std::uint64_t> soft_limit_bytes;
   std::string mark;
+  bool kept = false;
 };
 
 /// The value after `name=` in "ok limit=1 processes=2:3,4:5".
@@ -72,12 +79,50 @@ std::string size_or_none(const std::string& bytes) {
   return number == 0 ? "none" : format_bytes(static_cast<double>(number));
 }
 
+/// What keeps memory, as the program itself finds it at its next allocation; an exit code.
+int show_kept(const std::string& folder, Console& console) {
+  const auto until = std::chrono::steady_clock::now() + kKeptPatience;
+  std::string request = "kept";
+  for (;;) {
+    const auto answer = run::ask_control(folder, request);
+    if (!answer) {
+      console.error(answer.error().message);
+      return kNothingDone;
+    }
+    if (const std::string_view asked = "ok asked "; answer->starts_with(asked)) {
+      request = "kept " + answer->substr(asked.size());
+    } else if (answer->starts_with("ok found")) {
+      std::vector<std::string> keepers, reasons;
+      for (std::size_t at = answer->find('\t'); at != std::string::npos;) {
+        const std::size_t end = answer->find('\t', at + 1);
+        std::string line = answer->substr(at + 1, end - at - 1);
+        const bool is_reason = line.starts_with('!');
+        if (is_reason) line.erase(0, 1);
+        (is_reason ? reasons : keepers).push_back("process " + printable(line.insert(line.find(' '), 1, ':')) + '\n');
+        at = end;
+      }
+      for (const std::string& line : keepers) console.write(line);
+      for (const std::string& line : reasons) console.write(line);
+      if (keepers.empty() && reasons.empty()) console.write("no variable of the program keeps GPU memory\n");
+      return keepers.empty() && !reasons.empty() ? kNothingDone : 0;
+    } else if (std::chrono::steady_clock::now() > until) {
+      console.error(fmt::format(
+          "the program has answered nothing for {} s: it looks at its next allocation; ask again while it works",
+          kKeptPatience.count()));
+      return kNothingDone;
+    } else {
+      std::this_thread::sleep_for(kKeptEvery);
+    }
+  }
+}
+
 int control(const ControlOptions& options, Console& console) {
   const auto folder = chosen(options.run);
   if (!folder) {
     console.error(folder.error().message);
     return kNothingDone;
   }
+  if (options.kept) return show_kept(*folder, console);
   std::vector<std::string> requests;
   if (options.limit_bytes) requests.push_back(fmt::format("limit {}", *options.limit_bytes));
   if (options.soft_limit_bytes) requests.push_back(fmt::format("soft-limit {}", *options.soft_limit_bytes));
@@ -107,6 +152,7 @@ Runner declare(Arguments& arguments) {
   arguments.option("--soft-limit", "SIZE", "Warn when a process holds more than this on a device; 0: never",
                    memory_limit([options](std::uint64_t bytes) { options->soft_limit_bytes = bytes; }));
   arguments.option("--mark", "NAME", "Name this moment in the trace", text(options->mark));
+  arguments.flag("--kept", "Look which variables of a Python program keep GPU memory, and show them", options->kept);
   return [options](Console& console) { return control(*options, console); };
 }
 
@@ -118,7 +164,8 @@ const CommandInfo control_command{"control",
                                   "  vramtrack control                            what the only run holds\n"
                                   "  vramtrack control 4242 --limit 20GiB\n"
                                   "  vramtrack control --mark \"after warm-up\"\n"
-                                  "Exit: 0 done, 2 no such run.",
+                                  "  vramtrack control --kept                     what keeps memory, by variable\n"
+                                  "Exit: 0 done, 2 no such run, or what keeps memory could not be found out.",
                                   declare};
 
 }  // namespace vramtrack::cli

@@ -172,6 +172,8 @@ Runner declare(Arguments& arguments) {
   arguments.flag("--exact",
                  "Make frameworks allocate each tensor from the driver: slow, but names the line of every tensor",
                  settings.exact);
+  arguments.flag("--no-kept", "Do not look within a Python program for the variables that keep memory",
+                 [&settings] { settings.kept = false; });
   arguments.flag("--quiet", "Print only errors and alerts", options->is_quiet);
   arguments
       .option("--probe", "FOLDER", "Path of the probe's library (default: beside this program)",

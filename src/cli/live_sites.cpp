@@ -97,6 +97,7 @@ Result<SitesSoFar> sites_of_trace(const std::string& trace) {
         fmt::format("{} in {}", format_size(finding.live.bytes),
                     format_count(static_cast<std::uint64_t>(std::max<std::int64_t>(0, finding.live.blocks)), "block"));
     const std::string where = place(report.sites[finding.sites.front()], read);
+    if (finding.keeper) held += ", kept by " + finding.keeper->words;
     if (finding.sites.size() > 1) held += ", with " + others_of(finding, report, read);
     if (finding.leak) {
       FoundLeak& leak = sites.leaks.emplace_back();

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "probe/devices.hpp"
+#include "probe/kept.hpp"
 #include "probe/labels.hpp"
 #include "probe/loaded.hpp"
 #include "probe/python_frames.hpp"
@@ -194,6 +195,7 @@ void note_soft_limit(int device, std::int64_t held_bytes) {
   if (limit == 0 || held_bytes <= 0 || static_cast<std::uint64_t>(held_bytes) <= limit) return;
   std::atomic<std::int64_t>& most = header.above_soft_limit[static_cast<std::size_t>(device)];
   std::int64_t known = most.load(std::memory_order_relaxed);
+  if (known == 0) ask_look(the_ring.now_us());
   while (known < held_bytes && !most.compare_exchange_weak(known, held_bytes, std::memory_order_relaxed)) continue;
 }
 
@@ -214,6 +216,10 @@ void record(const CallInfo& info, int device, std::uint64_t address, std::uint64
     the_ring.put(head_of(Record::alloc, info.call, device, flags, holding.stack), when(now_us, thread_number()),
                  address, bytes);
   const Holding before = the_ledger.put(holding);
+  if (holding.is_recorded) {
+    count_block(before.address == 0 || !before.is_recorded ? 1 : 0);
+    consider_look(now_us, the_ring.header().kept_requests.load(std::memory_order_relaxed));
+  }
   // The free of what was there was never seen (it went by a way that is not hooked).
   if (before.address != 0)
     if (const CallInfo* old = info_of(before.call)) hold(*old, before.device, -static_cast<std::int64_t>(before.bytes));
@@ -276,6 +282,7 @@ bool Hook::may_take(int device, std::uint64_t bytes) {
   hold(info.level, device, -static_cast<std::int64_t>(bytes));
   reserved_bytes_ = 0;
   the_ring.put(head_of(Record::refused, call_, device, 0, capture_stack()), stamp(), sum - bytes, bytes);
+  ask_look(the_ring.now_us());
   return false;
 }
 
@@ -295,6 +302,7 @@ void Hook::failed(bool is_out_of_memory, std::uint64_t device_free_bytes) {
   reserved_bytes_ = 0;
   if (is_out_of_memory)
     the_ring.put(head_of(Record::failed, call_, device_, 0, capture_stack()), stamp(), device_free_bytes, asked_bytes_);
+  if (is_out_of_memory) ask_look(the_ring.now_us());
 }
 
 void took_block(Call call, int device, std::uint64_t address, std::uint64_t bytes) {
@@ -322,6 +330,7 @@ void wrote_free(const Holding& holding) {
   tell_end();
   if (const CallInfo* info = info_of(holding.call))
     hold(*info, holding.device, -static_cast<std::int64_t>(holding.bytes));
+  if (holding.is_recorded) count_block(-1);
   if (holding.is_recorded)
     the_ring.put(head_of(Record::free, holding.call, holding.device, 0, holding.stack), stamp(), holding.address,
                  holding.bytes);
@@ -341,6 +350,7 @@ void holds_still(const Holding& holding) {
   if (holding.is_recorded)
     the_ring.put(head_of(Record::alloc, holding.call, holding.device, 0, holding.stack), stamp(), holding.address,
                  holding.bytes);
+  if (holding.is_recorded) count_block(1);
   the_ledger.put(holding);
 }
 

@@ -77,12 +77,14 @@ enum class Record : std::uint8_t {
   label = 19,   ///< what the block at `address` is; `stack`: text of its name (0: none); bytes: of the category
   exit = 20,    ///< the process ends in order: what follows are destructors
   onward = 21,  ///< the recording ends here and the process goes on: what it gave back last is no exit
+  kept = 22,    ///< what keeps the block at `address`; `number`: text; bytes: all that it keeps; see kLookEnd
 };
 
 /// One record. `head` is stored last and with release: a reader that finds it zero finds nothing yet.
 struct Slot {
   std::uint64_t head = 0;  ///< record | call << 8 | device << 16 | flags << 24 | stack << 32
-  std::uint64_t a = 0;     ///< of alloc, free, refused, failed, mark, totals, label, end, exit: time_us | thread << 48
+  std::uint64_t a =
+      0;  ///< of alloc, free, refused, failed, mark, totals, label, end, exit, kept: time_us | thread << 48
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
 };
@@ -124,6 +126,11 @@ inline constexpr std::size_t kTextBytes = 16;
 inline constexpr std::uint8_t kNotice = 1;  ///< no moment of the program: the probe says what it cannot see, and why
 // Record::alloc: flags.
 inline constexpr std::uint8_t kEstimated = 1;  ///< the API does not tell the size: it was computed
+// Record::kept: flags. A look writes its keepers, each of them once for each of some of the blocks that it keeps.
+inline constexpr std::uint8_t kLookEnd = 1;  ///< the look is over: address: objects found, bytes: how long it took in
+                                             ///< microseconds; `number`: text of why it is not complete, 0: it is
+inline constexpr std::uint8_t kRootedKeeper =
+    2;  ///< the text leads to a variable, and not to an object that has no name
 // Record::process: flags.
 inline constexpr std::uint64_t kForked = 1;  ///< the parent had a ring of its own
 
@@ -173,6 +180,7 @@ struct RingHeader {
   std::array<HeldBytes, kMostDevices> held;
   /// The most that was held of each device above the soft limit, since the limit was set; 0: it was never passed.
   std::array<std::atomic<std::int64_t>, kMostDevices> above_soft_limit;
+  std::atomic<std::uint64_t> kept_requests;  ///< incremented: at its next allocation the probe looks what keeps memory
 };
 static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
 
@@ -192,6 +200,9 @@ inline constexpr std::uint64_t kSpareRings = 16;
 /// "unrecorded.PID.START" in that folder: a symbolic link of a process that has no ring. Its target, which no limit for
 /// files holds for, is "ERRNO LIMIT COMMAND": LIMIT is the limit in bytes that it obeys all the same (0: none).
 inline constexpr char kUnrecorded[] = "unrecorded.";
+/// In that folder: the Python source with which the probe looks what keeps memory (kept.hpp); without it there are no
+/// looks.
+inline constexpr char kKeptScript[] = "/kept.py";
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace vramtrack::probe

@@ -41,6 +41,10 @@ void Collector::set_limits(const Limits& limits) {
   for (const auto& [name, each] : open_) tell_limits(each.ring);
 }
 
+void Collector::ask_kept() {
+  for (const auto& [name, each] : open_) each.ring.header().kept_requests.fetch_add(1, std::memory_order_relaxed);
+}
+
 void Collector::make_spares() const {
   rlimit limit{};
   const std::uint64_t slots =

@@ -58,6 +58,8 @@ class Collector {
   /// Of all processes, those of the future as well.
   void set_limits(const Limits& limits);
   [[nodiscard]] const Limits& limits() const { return limits_; }
+  /// The probe of each process that runs looks what keeps memory, at its next allocation.
+  void ask_kept();
   /// Bytes that `process` holds of `device` now, in exact figures.
   [[nodiscard]] std::int64_t held_bytes(std::size_t process, std::size_t device) const;
   /// The most that `process` held of `device` above the soft limit since that was set; 0: never more than it.

@@ -19,7 +19,8 @@ namespace vramtrack::run {
 namespace {
 
 constexpr std::size_t kLongestRequest = 1024;
-constexpr std::string_view kRequests = "expected 'limit BYTES', 'soft-limit BYTES', 'mark NAME', 'status' or 'report'";
+constexpr std::string_view kRequests =
+    "expected 'limit BYTES', 'soft-limit BYTES', 'mark NAME', 'status', 'report' or 'kept'";
 
 bool is_ours(int connection) {
   ucred peer{};
@@ -41,6 +42,12 @@ Result<ControlRequest> parse_control(std::string_view line) {
   }
   if (word == "report" && rest.empty()) {
     request.asks_report = true;
+    return request;
+  }
+  if (word == "kept") {
+    const auto number = rest.empty() ? std::optional<std::uint64_t>(0) : parse_unsigned(rest);
+    if (!number) return fail("'kept' needs the number of a look, or nothing");
+    request.kept = *number;
     return request;
   }
   if (word == "mark" && !rest.empty() && rest.size() <= 200) {

@@ -1,7 +1,7 @@
 // The control socket of a run: its user, and nobody else, changes limits, sets marks and asks what is held.
 //
 // run/client asks. A connection sends one line and gets one back, "ok ..." or "error: ...":
-//   limit BYTES | soft-limit BYTES | mark NAME | status | report
+//   limit BYTES | soft-limit BYTES | mark NAME | status | report | kept | kept NUMBER
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct ControlRequest {
   std::optional<std::uint64_t> soft_limit_bytes;
   std::optional<std::string> mark;
   bool asks_status = false;
-  bool asks_report = false;  ///< the sites so far, as `vramtrack trace report --format json` prints them
+  std::optional<std::uint64_t> kept;  ///< what keeps memory: 0: look for it; else what the look of that number found
+  bool asks_report = false;           ///< the sites so far, as `vramtrack trace report --format json` prints them
 };
 Result<ControlRequest> parse_control(std::string_view line);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.hpp"
@@ -28,5 +29,9 @@ Result<ProbeLibrary> preloadable(ProbeLibrary library, const std::vector<std::st
 /// that hold from the first allocation on. `exact`: frameworks allocate each tensor at the driver (slow).
 std::vector<Variable> probe_environment(const ProbeLibrary& library, const std::string& ring_folder,
                                         const Limits& limits, bool exact);
+
+/// The Python source of the probe's looks at what keeps memory (src/probe/kept.hpp); cmake/embed_attach.cmake writes
+/// it.
+std::string_view kept_script();
 
 }  // namespace vramtrack::run

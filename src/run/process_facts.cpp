@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kLongestText = 4096;
 constexpr std::size_t kMostTexts = 4096;  ///< the newest: a text comes right before the record that needs it
 constexpr std::size_t kMostOuts = 16;
+constexpr std::size_t kMostKeepers = 64;
 
 /// An allocation of a driver, or that a driver's device was met.
 bool is_of_driver(const Slot& slot) {
@@ -74,9 +75,24 @@ void ProcessFacts::take(std::span<const Slot> records) {
       case Record::failed:
         if (outs_.size() < kMostOuts) outs_.push_back({device, slot.bytes, probe::record_of(slot) == Record::refused});
         break;
+      case Record::kept:
+        take_kept(slot);
+        break;
       default:
         break;
     }
+  }
+}
+
+/// A keeper comes once for each of its blocks, in a row.
+void ProcessFacts::take_kept(const Slot& slot) {
+  std::string words = text(probe::number_of(slot));
+  if ((probe::flags_of(slot) & probe::kLookEnd) != 0) {
+    open_look_.why = std::move(words);
+    newest_look_ = std::exchange(open_look_, {});
+    ++looks_;
+  } else if (open_look_.keepers.empty() || open_look_.keepers.back() != words) {
+    if (open_look_.keepers.size() < kMostKeepers) open_look_.keepers.push_back(std::move(words));
   }
 }
 

@@ -27,6 +27,12 @@ struct MemoryOut {
   bool by_limit = false;
 };
 
+/// A look of the probe at what keeps memory (src/probe/kept.hpp).
+struct KeptLook {
+  std::vector<std::string> keepers;  ///< untrusted
+  std::string why;                   ///< it is not complete, or was refused; empty: it is complete
+};
+
 /// Takes the records of one process, in order. Bounded memory: texts are kept in whole only while they are short and
 /// few, which those of devices and libraries are.
 class ProcessFacts {
@@ -40,16 +46,22 @@ class ProcessFacts {
   std::vector<std::string> new_modules();
   /// Since the last call, at most the first 16.
   std::vector<MemoryOut> memory_outs();
+  /// Looks that ended so far, and the newest of them.
+  [[nodiscard]] std::uint64_t looks() const { return looks_; }
+  [[nodiscard]] const KeptLook& newest_look() const { return newest_look_; }
 
  private:
   void add_text(const probe::Slot& piece);
   [[nodiscard]] std::string text(std::uint64_t number) const;
+  void take_kept(const probe::Slot& slot);
 
   std::map<std::uint32_t, std::string> texts_;
   std::map<int, ProbedDevice> devices_;
   std::vector<std::string> modules_;
   std::vector<MemoryOut> outs_;
   bool has_driver_calls_ = false;
+  KeptLook open_look_, newest_look_;
+  std::uint64_t looks_ = 0;
 };
 
 }  // namespace vramtrack::run

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -95,6 +97,9 @@ class Session {
     auto control = ControlSocket::open(folder_);
     if (!control) listener_.warn("no control socket: " + control.error().message);
     collector_.make_spares();
+    if (settings_.kept)
+      if (Status written = write_kept_script(); !written)
+        listener_.warn("what keeps memory will not be looked for: " + written.error().message);
     const auto pid =
         start_program(settings_.program, probe_environment(library, folder_, settings_.limits, settings_.exact));
     if (!pid) return fail(pid.error());
@@ -125,6 +130,15 @@ class Session {
     input.sources.push_back(
         {"probe", std::make_unique<ProbeSource>(collector_, facts_, lifetimes_.get(), *input.catalog), {}, {}});
     return input;
+  }
+
+  /// Where the probe looks for it.
+  Status write_kept_script() {
+    const std::string path = folder_ + probe::kKeptScript;
+    std::ofstream file(path, std::ios::binary);
+    file << kept_script();
+    file.close();
+    return file ? Status{} : fail(fmt::format("{}: {}", path, errno_words(errno)));
   }
 
   /// Until the rings are to be looked at, or a signal came.
@@ -190,6 +204,7 @@ class Session {
       passed_soft_.clear();
     }
     if (request.mark) mark(*request.mark);
+    if (request.kept) return answer_kept(*request.kept);
     if (request.asks_report) {
       const std::string report = listener_.report ? listener_.report() : std::string();
       return report.empty() ? "error: there is no report yet: ask again in a few seconds" : "ok " + report;
@@ -203,6 +218,32 @@ class Session {
         held += collector_.held_bytes(process.index, device);
       text += fmt::format("{}{}:{}", separator, process.pid, held);
       separator = ",";
+    }
+    return text;
+  }
+
+  /// 0 asks for a look, and gets its number; the others ask for what it found. A look takes longer than an answer may.
+  std::string answer_kept(std::uint64_t number) {
+    if (number == 0) {
+      looks_before_.clear();
+      for (const ProbedProcess& process : collector_.processes())
+        if (collector_.is_running(process.index)) looks_before_[process.index] = facts_[process.index].looks();
+      collector_.ask_kept();
+      return fmt::format("ok asked {}", ++kept_requests_);
+    }
+    if (number != kept_requests_) return "error: somebody has asked again since";
+    std::string text = "ok found";
+    for (const auto& [index, before] : looks_before_) {
+      const ProcessFacts& facts = facts_[index];
+      if (facts.looks() == before) {
+        if (collector_.is_running(index)) return "ok waiting";
+        continue;
+      }
+      const auto line = [&](std::string_view kind, const std::string& words) {
+        text += fmt::format("\t{}{} {}", kind, collector_.processes()[index].pid, printable(words));
+      };
+      for (const std::string& keeper : facts.newest_look().keepers) line("", keeper);
+      if (!facts.newest_look().why.empty()) line("!", facts.newest_look().why);
     }
     return text;
   }
@@ -307,6 +348,8 @@ class Session {
   Escapes escapes_{"/proc"};
   Loop loop_;
   SteadyTime next_escapes_{}, next_whole_look_{};
+  std::map<std::size_t, std::uint64_t> looks_before_;  ///< by process, when a look was asked for last
+  std::uint64_t kept_requests_ = 0;
   std::set<std::pair<std::uint32_t, std::size_t>> passed_soft_;
   SteadyTime next_holders_{};
   bool has_told_out_ = false;

@@ -23,6 +23,7 @@ struct RunSettings {
   std::string probe_folder;          ///< where the probe's library is; empty: beside the binary
   Limits limits;
   bool exact = false;  ///< frameworks allocate each tensor at the driver
+  bool kept = true;    ///< the probe looks what keeps memory, within a Python program
 };
 
 struct RunOutcome {

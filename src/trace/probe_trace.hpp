@@ -59,6 +59,14 @@ struct Held {
   std::int64_t blocks = 0;
 };
 
+/// What keeps blocks, as the program found it at one look (Record::kept).
+struct FoundKeeper {
+  std::string words;            ///< "losses (list, 406 items), local of train() at train.py:16"; untrusted
+  bool is_rooted = false;       ///< it leads to a variable
+  std::uint64_t blocks = 0;     ///< of the site, of those that the look named: a sample
+  std::uint64_t looked_us = 0;  ///< when
+};
+
 /// One stack that allocates by one call on one device.
 struct CallSite {
   std::uint32_t stack = 0;  ///< its number in the process
@@ -208,6 +216,10 @@ class ProcessTrace {
   /// What the program reported about live blocks; `place` is the index of the call site.
   [[nodiscard]] const std::vector<LiveTold::Told>& told() const { return told_; }
   [[nodiscard]] bool is_python() const { return is_python_; }
+  /// By call site: what keeps most of its blocks, by the newest look that found that. An index of sites().
+  [[nodiscard]] const std::map<std::uint32_t, FoundKeeper>& keepers() const { return keepers_; }
+  /// Why the newest look was refused or is not complete; empty: it is, or there was none.
+  [[nodiscard]] std::string_view why_not_kept() const { return why_not_kept_; }
   /// What each call site holds, block by block: allocated when, and at the exit given back in which order.
   [[nodiscard]] const std::vector<SiteBlocks>& blocks() const { return blocks_; }
   /// The last allocations, of whatever became of them; the call site is an index of sites().
@@ -240,6 +252,7 @@ class ProcessTrace {
   void begin_to_end(std::uint64_t now_us);
   void label(const probe::Slot& slot);
   void lacked(const probe::Slot& slot);
+  void kept(const probe::Slot& slot);
   void allocated(const probe::Slot& slot);
   void freed(const probe::Slot& slot);
   void give_back(AddressTable<Cell>& table, Cell* cell, std::uint64_t now_us);
@@ -321,6 +334,10 @@ class ProcessTrace {
   bool is_in_epoch_ = false;
   std::string epoch_name_;
   std::vector<std::pair<std::size_t, std::size_t>> epoch_bounds_;  ///< of the name that comes most often
+
+  std::map<std::pair<std::uint32_t, std::uint32_t>, FoundKeeper> open_look_;  ///< by call site and text
+  std::map<std::uint32_t, FoundKeeper> keepers_;
+  std::string why_not_kept_;
 
   LiveTold live_told_;
   std::vector<LiveTold::Told> told_;

@@ -27,6 +27,7 @@ constexpr std::size_t kMostFrames = 1024;
 constexpr std::size_t kMostTextBytes = 64U << 10U;
 constexpr std::size_t kMostMarks = 10'000;
 constexpr std::size_t kMostReadings = 4096;
+constexpr std::size_t kMostKept = 1U << 16U;
 /// No memory is larger than this; sums of such sizes fit in 63 bits.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46U;
 /// The parts of head that identify a call site: call, device and stack.
@@ -169,6 +170,9 @@ Status ProcessTrace::take(std::span<const probe::Slot> slots, const ChangeVisit&
         break;
       case Record::label:
         label(slot);
+        break;
+      case Record::kept:
+        kept(slot);
         break;
       case Record::end:
         begin_to_end(probe::time_us_of(slot));
@@ -510,6 +514,31 @@ void ProcessTrace::label(const probe::Slot& slot) {
   if (!category || cell == nullptr) return;
   const Held held = held_of(*cell);
   live_told_.tell(slot.address, {cell->site, *category, probe::number_of(slot), held.bytes, held.blocks});
+}
+
+/// A look that is cut off by the end of the trace is none.
+void ProcessTrace::kept(const probe::Slot& slot) {
+  const std::uint32_t number = probe::number_of(slot);
+  if ((probe::flags_of(slot) & probe::kLookEnd) == 0) {
+    const Cell* cell = live_cells_[static_cast<std::size_t>(Level::block)].find(slot.address);
+    if (cell == nullptr) cell = live_cells_[static_cast<std::size_t>(Level::driver)].find(slot.address);
+    if (cell == nullptr || open_look_.size() >= kMostKept) return;
+    FoundKeeper& keeper = open_look_[{cell->site, number}];
+    keeper.is_rooted = (probe::flags_of(slot) & probe::kRootedKeeper) != 0;
+    ++keeper.blocks;
+    return;
+  }
+  std::map<std::uint32_t, FoundKeeper> best;
+  for (auto& [place, keeper] : open_look_) {
+    FoundKeeper& its = best[place.first];
+    if (std::pair(keeper.is_rooted, keeper.blocks) <= std::pair(its.is_rooted, its.blocks)) continue;
+    keeper.words = printable(text(place.second));
+    keeper.looked_us = probe::time_us_of(slot);
+    its = std::move(keeper);
+  }
+  for (auto& [site, keeper] : best) keepers_[site] = std::move(keeper);
+  open_look_.clear();
+  why_not_kept_ = printable(text(number));
 }
 
 void ProcessTrace::lacked(const probe::Slot& slot) {

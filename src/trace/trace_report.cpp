@@ -17,6 +17,15 @@ constexpr std::uint64_t kNever = ~std::uint64_t{0};
 /// In measurements, an interpreter's atexit handlers took up to 1.1 times as long as its teardown.
 constexpr std::uint64_t kMostTeardowns = 4;
 
+/// Of a site, the variable that keeps most blocks of the look. One block of many is what the last step used.
+bool keeps_more(const FoundKeeper& a, const std::optional<FoundKeeper>& b) {
+  return !b || std::pair(a.is_rooted, a.blocks) > std::pair(b->is_rooted, b->blocks);
+}
+
+bool is_keeper(const ReportSite& site) {
+  return site.keeper && site.keeper->is_rooted && (site.keeper->blocks > 1 || site.live.blocks <= 2);
+}
+
 /// The call sites of one line in one process.
 struct Line {
   ReportSite site;
@@ -171,6 +180,9 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
     its.site.live.blocks += call.live.blocks;
     its.site.at_exit.bytes += process.held_at_exit()[i].bytes;
     its.site.at_exit.blocks += process.held_at_exit()[i].blocks;
+    if (const auto keeper = process.keepers().find(static_cast<std::uint32_t>(i));
+        keeper != process.keepers().end() && keeps_more(keeper->second, its.site.keeper))
+      its.site.keeper = keeper->second;
     if (call.live.blocks > 0) its.oldest_us = std::min(its.oldest_us, call.oldest_us);
     its.returned += call.returned;
     add(its.stretches, floors);
@@ -248,6 +260,7 @@ void merge(ReportSite& into, const ReportSite& other) {
   into.growth_bytes_per_s += other.growth_bytes_per_s;
   into.p_value = std::min(into.p_value, other.p_value);
   into.oldest_s = std::max(into.oldest_s, other.oldest_s);
+  if (other.keeper && keeps_more(*other.keeper, into.keeper)) into.keeper = other.keeper;
   into.pids.insert(into.pids.end(), other.pids.begin(), other.pids.end());
 }
 
@@ -364,8 +377,9 @@ std::size_t root_of(std::vector<std::size_t>& joined, std::size_t group) {
   return group;
 }
 
-/// The findings, and the sites in their order. The line that keeps a group is the last that a step allocates, of one's
-/// own code if any is: the loss comes after the activations that it holds.
+/// The findings, and the sites in their order. The line that keeps a group is the one whose blocks a variable was found
+/// to keep, else the last that a step allocates, of one's own code if any is: the loss comes after the activations that
+/// it holds.
 void find_leaks(TraceReport& report, const std::vector<Membership>& members, std::vector<std::size_t>& joined) {
   std::map<std::size_t, Finding> by_group;
   for (std::size_t i = 0; i < report.sites.size(); ++i) {
@@ -383,7 +397,10 @@ void find_leaks(TraceReport& report, const std::vector<Membership>& members, std
   }
   for (auto& [group, finding] : by_group) {
     const auto keeps = [&](std::size_t a, std::size_t b) {
-      const auto rank = [&](std::size_t i) { return std::pair(report.sites[i].line.is_own, members[i].in_step); };
+      const auto rank = [&](std::size_t i) {
+        const ReportSite& site = report.sites[i];
+        return std::tuple(is_keeper(site), site.line.is_own, members[i].in_step);
+      };
       return rank(a) < rank(b);
     };
     std::iter_swap(finding.sites.begin(), std::max_element(finding.sites.begin(), finding.sites.end(), keeps));
@@ -392,6 +409,7 @@ void find_leaks(TraceReport& report, const std::vector<Membership>& members, std
       return rank(a) < rank(b);
     });
     if (finding.sites.size() == 1) finding.steps = 0;
+    if (const ReportSite& first = report.sites[finding.sites.front()]; is_keeper(first)) finding.keeper = first.keeper;
     report.findings.push_back(std::move(finding));
   }
   order(report.findings, [](const Finding& a, const Finding& b) {
@@ -489,6 +507,11 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
     report.growth_bytes_per_s += site.growth_bytes_per_s;
   }
   find_leaks(report, members, joined);
+  if (std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& each) { return !each.keeper; }))
+    for (const auto& process : trace.processes())
+      if (!process->why_not_kept().empty())
+        report.notes.push_back(fmt::format("process {}: the last look at what keeps memory was not complete: {}",
+                                           process->process().pid, process->why_not_kept()));
   tell_residual(trace, report);
   StackCategories stacks(names.symbols());
   report.categories = categories_of(trace, names, stacks);
@@ -502,6 +525,10 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
     report.because =
         fmt::format("{} kept growing to the end of {}", findings_words(report), format_count(events, "event"));
     report.next_step = "look at what keeps the memory that this line allocates: a list, a cache, a graph, a handle";
+    if (const auto& keeper = report.findings.front().keeper)
+      report.next_step = fmt::format(
+          "bound what is in {}, or clear it; if it needs numbers only, keep those, not the memory (.item(), .detach())",
+          keeper->words);
     if (report.findings.front().sites.size() > 1) report.next_step += "; what it holds of other lines goes with it";
   } else if (report.suspected) {
     report.because =

@@ -37,6 +37,7 @@ struct ReportSite {
   double oldest_s = 0;  ///< age of its oldest live block
   double share = 0;     ///< of the growth of all sites of the ledger; 0 where it does not grow
   std::vector<std::uint32_t> pids;
+  std::optional<FoundKeeper> keeper;   ///< what keeps its blocks, as the program found it
   std::optional<std::size_t> finding;  ///< its place in TraceReport::findings
 };
 
@@ -49,6 +50,7 @@ struct Finding {
   double growth_bytes_per_s = 0;
   double share = 0;  ///< of the growth of all sites of the ledger
   double oldest_s = 0;
+  std::optional<FoundKeeper> keeper;  ///< of its first site: the variable that keeps what it holds
 };
 
 struct ReportProcess {

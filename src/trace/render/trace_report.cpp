@@ -110,6 +110,13 @@ void site_text(std::string& out, const ReportSite& site, const ProbeNames& names
   if (with_stack) stack_text(out, names, site);
 }
 
+/// "       kept by losses (list, 406 items), local of train() at train.py:16, seen after 12.3 s"
+void keeper_text(std::string& out, const std::optional<FoundKeeper>& keeper) {
+  if (keeper)
+    out += fmt::format("       kept by {}, seen after {}\n", keeper->words,
+                       format_span(static_cast<double>(keeper->looked_us) * 1e-6));
+}
+
 /// "5.6 GiB in 1,218 blocks of 3 lines"
 std::string held_words(const Finding& finding) {
   std::string out = fmt::format("{} in {}", format_size(finding.live.bytes), blocks_words(finding.live.blocks));
@@ -121,7 +128,10 @@ std::string held_words(const Finding& finding) {
 void finding_text(std::string& out, const Finding& finding, const TraceReport& report, const ProbeNames& names,
                   std::size_t number) {
   const ReportSite& keeper = report.sites[finding.sites.front()];
-  if (finding.sites.size() == 1) return site_text(out, keeper, names, number, true);
+  if (finding.sites.size() == 1) {
+    site_text(out, keeper, names, number, true);
+    return keeper_text(out, finding.keeper);
+  }
   out += fmt::format("{:>3}. {}{}\n", number, line_of(keeper, names.symbols()), ledger_words(keeper.ledger));
   out += fmt::format("       keeps {}, of each of {}", held_words(finding), format_count(finding.steps, "step"));
   out += finding.leak ? growth_words(finding.growth_bytes_per_s, finding.share)
@@ -133,6 +143,7 @@ void finding_text(std::string& out, const Finding& finding, const TraceReport& r
                        line_of(site, names.symbols()),
                        site.category == Category::unknown ? "" : fmt::format(", {}", category_words(site.category)));
   }
+  keeper_text(out, finding.keeper);
   out += fmt::format("       {}\n", keeper.call);
   stack_text(out, names, keeper);
 }
@@ -283,6 +294,14 @@ std::string trace_report_json(const TraceReport& report, const ProbeNames& names
         .field("steps", finding.steps)
         .field("growth_bytes_per_s", finding.growth_bytes_per_s)
         .field("share", finding.share);
+    json.key("kept_by");
+    if (finding.keeper)
+      json.begin_object()
+          .field("words", finding.keeper->words)
+          .field("seen_s", static_cast<double>(finding.keeper->looked_us) * 1e-6)
+          .end_object();
+    else
+      json.null();
     json.key("sites").begin_array();
     for (const std::size_t site : finding.sites) json.value(site);
     json.end_array().end_object();

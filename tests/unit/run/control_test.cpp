@@ -32,7 +32,9 @@ TEST(Control, ReadsItsRequests) {
   EXPECT_EQ(parse_control("mark after warm-up")->mark, "after warm-up");
   EXPECT_TRUE(parse_control("status")->asks_status);
   EXPECT_TRUE(parse_control("report")->asks_report);
-  for (const char* wrong : {"", "limit", "limit 20GiB", "limit -1", "mark", "stop", "status now"}) {
+  EXPECT_EQ(parse_control("kept")->kept, 0U);
+  EXPECT_EQ(parse_control("kept 3")->kept, 3U);
+  for (const char* wrong : {"", "limit", "limit 20GiB", "limit -1", "mark", "stop", "status now", "kept all"}) {
     const auto request = parse_control(wrong);
     ASSERT_FALSE(request) << wrong;
     EXPECT_NE(request.error().message, "");

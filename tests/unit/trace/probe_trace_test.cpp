@@ -416,6 +416,100 @@ TEST(TraceReport, JsonHasTheFieldsThatAreDocumented) {
       << text;
 }
 
+/// Steps of an activation and a loss that are kept, and of looks at what keeps them.
+struct KeptSteps : ProbeScript {
+  const std::uint32_t activation = line("/home/me/model.py", 7), loss = line("/home/me/train.py", 42);
+  static constexpr std::uint64_t kActivations = 1U << 20U, kLosses = 2U << 20U;
+
+  void steps(std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t i = from; i < to; ++i) {
+      now_us = i * 10'000;
+      alloc(kActivations + i * 64, 5000, activation);
+      alloc(kLosses + i * 64, 100, loss);
+    }
+  }
+  void kept(std::string_view words, std::uint64_t address, bool is_rooted) {
+    put(probe::Record::kept, probe::Call::none, 0, is_rooted ? probe::kRootedKeeper : 0, text(words),
+        probe::when(now_us, 0), address, 100);
+  }
+  void look_ends(std::string_view why) {
+    put(probe::Record::kept, probe::Call::none, 0, probe::kLookEnd, why.empty() ? 0 : text(why), probe::when(now_us, 0),
+        200, 3000);
+  }
+};
+
+struct ReadSteps {
+  ProbeTrace trace;
+  Symbols symbols;
+  ProbeNames names{trace, symbols, nullptr, {}};
+  TraceReport report;
+  explicit ReadSteps(const ProbeScript& script) {
+    replay(trace, script.slots);
+    report = report_of(trace, names);
+  }
+};
+
+TEST(TraceReport, TheVariableThatKeepsALeakIsNamed) {
+  KeptSteps script;
+  script.steps(0, 100);
+  for (std::uint64_t i = 0; i < 100; i += 4) script.kept("losses (list, 100 items)", KeptSteps::kLosses + i * 64, true);
+  script.kept("loss", KeptSteps::kLosses + 99 * 64, true);
+  script.look_ends("");
+  script.steps(100, 200);
+  const ReadSteps read(script);
+  ASSERT_EQ(read.report.findings.size(), 1U);
+  ASSERT_TRUE(read.report.findings[0].keeper);
+  EXPECT_EQ(read.report.findings[0].keeper->words, "losses (list, 100 items)");
+  EXPECT_NEAR(static_cast<double>(read.report.findings[0].keeper->looked_us), 0.99e6, 100);
+  const std::string text = trace_report_text(read.report, read.names, 10);
+  EXPECT_NE(text.find("\n       kept by losses (list, 100 items), seen after "), std::string::npos) << text;
+  EXPECT_NE(text.find("next: bound what is in losses (list, 100 items)"), std::string::npos) << text;
+  EXPECT_NE(
+      trace_report_json(read.report, read.names).find(R"x("kept_by":{"words":"losses (list, 100 items)","seen_s":)x"),
+      std::string::npos);
+}
+
+TEST(TraceReport, TheLineWhoseBlocksAVariableKeepsComesFirst) {
+  KeptSteps script;
+  script.steps(0, 200);
+  for (std::uint64_t i = 0; i < 200; i += 4) script.kept("outputs (list)", KeptSteps::kActivations + i * 64, true);
+  for (std::uint64_t i = 0; i < 200; i += 4) script.kept("an object of C", KeptSteps::kLosses + i * 64, false);
+  script.look_ends("");
+  const ReadSteps read(script);
+  ASSERT_EQ(read.report.findings.size(), 1U);
+  ASSERT_EQ(read.report.findings[0].sites.size(), 2U);
+  EXPECT_EQ(read.report.sites[read.report.findings[0].sites.front()].live.bytes, 200 * 5000);
+  ASSERT_TRUE(read.report.findings[0].keeper);
+  EXPECT_EQ(read.report.findings[0].keeper->words, "outputs (list)");
+}
+
+TEST(TraceReport, WhatKeepsOneBlockOfManyKeepsNoLeak) {
+  KeptSteps script;
+  script.steps(0, 200);
+  script.kept("loss", KeptSteps::kLosses + 199 * 64, true);
+  script.look_ends("stopped after 1 s, with tensors left");
+  const ReadSteps read(script);
+  ASSERT_EQ(read.report.findings.size(), 1U);
+  EXPECT_FALSE(read.report.findings[0].keeper);
+  const auto& notes = read.report.notes;
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+    return note.ends_with("not complete: stopped after 1 s, with tensors left");
+  }));
+  EXPECT_NE(trace_report_json(read.report, read.names).find(R"("kept_by":null)"), std::string::npos);
+}
+
+TEST(TraceReport, ALookThatFindsNothingKeepsWhatAnEarlierOneFound) {
+  KeptSteps script;
+  script.steps(0, 200);
+  for (std::uint64_t i = 0; i < 200; i += 4) script.kept("losses (list)", KeptSteps::kLosses + i * 64, true);
+  script.look_ends("");
+  script.look_ends("");
+  script.kept("cut off", KeptSteps::kLosses, true);
+  const ReadSteps read(script);
+  ASSERT_TRUE(read.report.findings.at(0).keeper);
+  EXPECT_EQ(read.report.findings[0].keeper->words, "losses (list)");
+}
+
 TEST(TraceReport, SuppressionsLeaveSitesOut) {
   EXPECT_TRUE(matches_pattern("*train*", "/home/me/train.py"));
   EXPECT_TRUE(matches_pattern("f", "f"));

@@ -1,0 +1,55 @@
+"""What keeps a traced program's tensors, for the probe of `vramtrack run`: src/probe/kept.cpp runs this module, with referrers.py, within
+the program, which has no package vramtrack. It gives the names tell() and at_end()."""
+from __future__ import annotations
+
+import atexit
+import time
+from typing import Any, Callable, List
+
+from vramtrack.referrers import Keeper, _Search, is_rooted
+
+#: the program waits for a look for so long at most
+_LOOK_S = 1.0
+#: of the keepers, those of the most tensors, and those of the most bytes
+_BY_TENSORS, _BY_BYTES = 24, 8
+#: of the tensors of a keeper
+_MOST_ADDRESSES = 64
+
+tell: Callable[[str], None]
+at_end: Callable[[], None]
+
+
+def _chosen(keepers: List[Keeper]) -> List[Keeper]:
+    by_tensors = sorted(keepers, key=lambda keeper: (keeper.tensors, keeper.bytes), reverse=True)[:_BY_TENSORS]
+    return by_tensors + [keeper for keeper in keepers[:_BY_BYTES] if keeper not in by_tensors]
+
+
+def _line(search: Any, keeper: Keeper) -> str:
+    addresses = [search.facts[i][0] for i in search.found[keeper.path]]
+    some = addresses[:: -(-len(addresses) // _MOST_ADDRESSES)]
+    words = " ".join(keeper.path.split())
+    return f"K {int(is_rooted(keeper.path))} {keeper.bytes} {','.join(map(str, some))} {words}"
+
+
+def look() -> None:
+    """One look, and what it found: see take_answer()."""
+    begun = time.monotonic()
+    lines: List[str] = []
+    objects, reason = 0, "it was interrupted"
+    search = None
+    try:
+        search = _Search(None, lambda device, address: "", begun + _LOOK_S)
+        reason = "" if search.run() else f"stopped after {_LOOK_S:.0f} s, with tensors left"
+        objects = len(search.facts)
+        lines += [_line(search, keeper) for keeper in _chosen(search.keepers())]
+    except Exception as error:
+        reason = f"the search failed: {type(error).__name__}"
+    finally:
+        if search is not None:
+            search.clear()
+        lines.append(f"E {objects} {int(1e6 * (time.monotonic() - begun))} {reason}")
+        tell("\n".join(lines).encode("utf-8", "replace").decode())
+
+
+if "at_end" in globals():
+    atexit.register(at_end)

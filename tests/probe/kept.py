@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Python programs under the probe that keep the memory of each step: the variable that keeps it is named, by the real binary.
+
+    kept.py BUILD
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+from python_frames import home, pythons  # noqa: E402
+
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+PROGRAM = HERE / "kept_ways.py"
+LIMIT_S = 120
+#: what the finding's words begin with, and what they hold besides
+WAYS = {
+    "a_local_list": ("losses (list, N items), local of a_local_list() at kept_ways.py:", "LINE losses = []"),
+    "a_global_dict": ("cache (dict, N items) in kept_ways.py module globals", ""),
+    "a_deque_of_an_object": ("tuple, N items within Replay.memory (deque, N items), attribute of replay in kept_ways.py module globals", ""),
+    "a_variable_of_a_closure": ("seen (list, N items) in the closure of ", "remember(), remember in kept_ways.py module globals"),
+    "a_traceback": ("activations, local of fails() at ", "in the traceback of an object of builtins.ValueError within errors (list, N items)"),
+    "an_lru_cache": ("dict, N items within mask (lru_cache, N items) in kept_ways.py module globals", ""),
+    "a_hook": ("the default arguments of a_hook.", "function in Model.hooks (dict, N items), attribute of model in kept_ways.py module globals"),
+    "a_class_attribute": ("Metric.history (list, N items), attribute of the class", ""),
+    "a_generator": ("batch, local of batches() at ", "in the generator batches() within iterators (list, N items), local of a_generator()"),
+    "a_thread": ("['outputs'] (list, N items) of ", "local, local of "),
+    "an_extension": ("py_object_Array_400._objects (dict, N items), attribute of slots, local of an_extension()", ""),
+}
+
+
+class Kept(unittest.TestCase):
+    def setUp(self):
+        made = tempfile.TemporaryDirectory()
+        self.addCleanup(made.cleanup)
+        self.folder = pathlib.Path(made.name)
+        driver = BUILD / "tests/probe/cuda/driver"
+        if not (driver / "libcuda.so.1").exists():
+            self.skipTest("no double of CUDA's driver")
+        own = {"XDG_RUNTIME_DIR": self.folder, "XDG_CONFIG_HOME": self.folder, "XDG_CACHE_HOME": self.folder}
+        program = {"LD_LIBRARY_PATH": driver, "PYTHONPATH": HERE / "site-packages", "PYTHONDONTWRITEBYTECODE": "1"}
+        self.environment = {**os.environ, **{name: str(value) for name, value in {**own, **program}.items()}}
+        os.chmod(self.folder, 0o700)
+
+    def command(self, *words, options=(), python=sys.executable):
+        return [BUILD / "vramtrack", "run", "--output", self.folder / "trace", "--probe", BUILD / "probe", *options, "--", python, *words]
+
+    def run_it(self, *words, **more):
+        done = subprocess.run(self.command(*words, **more), env=self.environment, capture_output=True, text=True, timeout=LIMIT_S)
+        return done, self.report()
+
+    def report(self):
+        read = [BUILD / "vramtrack", "trace", "report", "--format", "json", self.folder / "trace"]
+        return json.loads(subprocess.run(read, env=self.environment, capture_output=True, text=True, timeout=LIMIT_S).stdout)
+
+    def check_way(self, way, python=sys.executable):
+        done, report = self.run_it(PROGRAM, way, python=python)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(report["findings"], (way, report["verdict"], done.stderr))
+        kept = report["findings"][0]["kept_by"]
+        self.assertIsNotNone(kept, (way, report["verdict"]["notes"], done.stderr))
+        words = re.sub(r"[\d,]+ items", "N items", kept["words"])
+        begin, rest = WAYS[way]
+        self.assertTrue(words.startswith(begin), words)
+        if rest.startswith("LINE "):
+            line = next(i for i, text in enumerate(PROGRAM.read_text().splitlines(), 1) if text.strip() == rest[5:])
+            self.assertTrue(words.endswith(f":{line}"), words)
+        else:
+            self.assertIn(rest, words)
+        return done, report
+
+    def test_the_variable_is_named(self):
+        for way in WAYS:
+            with self.subTest(way):
+                self.check_way(way)
+
+    def test_the_run_and_the_text_of_the_report_say_it(self):
+        done, _ = self.check_way("a_global_dict")
+        self.assertRegex(done.stderr, r"LEAK at \S*kept_ways.py:\d+ a_global_dict: .*, kept by cache \(dict, 400 items\) in kept_ways.py module globals")
+        text = subprocess.run([BUILD / "vramtrack", "trace", "report", self.folder / "trace"], env=self.environment, capture_output=True, text=True).stdout
+        self.assertIn("kept by cache (dict, 400 items) in kept_ways.py module globals, seen after ", text)
+        self.assertIn("next: bound what is in cache (dict, 400 items)", text)
+
+    def test_each_python(self):
+        for python in pythons().values():
+            with self.subTest(python):
+                self.check_way("a_local_list", python)
+                self.check_way("a_thread", python)
+
+    def test_switched_off(self):
+        _, report = self.run_it(PROGRAM, "a_local_list", options=["--no-kept"])
+        self.assertIsNone(report["findings"][0]["kept_by"])
+
+    def test_the_program_is_as_it_was(self):
+        for words, status in ((("healthy",), 0), (("ends_with_an_error",), 1), (("ends_with_a_status",), 7)):
+            with self.subTest(words):
+                alone = subprocess.run([sys.executable, PROGRAM, *words], env=self.environment, capture_output=True, text=True, timeout=LIMIT_S)
+                done, report = self.run_it(PROGRAM, *words)
+                self.assertEqual((alone.returncode, done.returncode, done.stdout), (status, status, alone.stdout))
+                told = [line for line in done.stderr.splitlines() if not line.startswith("vramtrack: ")]
+                self.assertEqual(told, alone.stderr.splitlines())
+                if words == ("healthy",):
+                    self.assertEqual(report["findings"], [])
+
+    def test_a_limit_names_what_was_kept_when_it_was_reached(self):
+        # The function is left by the exception, and its variables with it.
+        done, report = self.run_it(PROGRAM, "to_the_limit", options=["--limit", "2MiB"])
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("outputs (list, ", report["findings"][0]["kept_by"]["words"])
+
+    def test_what_a_handler_of_signals_raises_is_the_programs(self):
+        done, _ = self.run_it(PROGRAM, "stopped_by_signals")
+        self.assertEqual((done.returncode, done.stdout), (0, "all caught\n"), done.stderr)
+
+    def test_an_older_python_is_refused_with_the_reason(self):
+        older = sorted(home().glob(".pyenv/versions/3.7.*/bin/python3.7"))
+        if not older:
+            self.skipTest("no Python 3.7 is here")
+        done, report = self.run_it(PROGRAM, "a_local_list", python=older[0])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(any("Python is older than 3.8" in note for note in report["verdict"]["notes"]), report["verdict"])
+
+    def test_on_request(self):
+        program = subprocess.Popen(self.command(PROGRAM, "until_its_input_ends"), env=self.environment, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+        try:
+            self.assertEqual(program.stdout.readline(), "at work\n")
+            done = subprocess.run([BUILD / "vramtrack", "control", "--kept"], env=self.environment, capture_output=True, text=True, timeout=LIMIT_S)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"process \d+: outputs \(list, [\d,]+ items\), local of until_its_input_ends\(\) at kept_ways.py:\d+\n")
+        finally:
+            program.stdin.close()
+            program.wait(LIMIT_S)
+            program.stdout.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,235 @@
+"""Ways in which programs keep the memory of each step. Run under the probe with the name of one: kept.py says what is to be found."""
+import collections
+import ctypes
+import functools
+import select
+import signal
+import sys
+import threading
+import time
+
+from tensors import T, context, cuda
+
+STEPS = 400
+
+
+def step():
+    """What a step allocates and gives back, and how long it takes."""
+    T(1 << 16), T(1 << 14)
+    time.sleep(0.004)
+
+
+def a_local_list():
+    losses = []
+    for _ in range(STEPS):
+        step()
+        loss = T(1 << 12)
+        losses.append(loss)
+
+
+cache = {}
+
+
+def a_global_dict():
+    for i in range(STEPS):
+        step()
+        cache["shape", i] = T(1 << 12)
+
+
+class Replay:
+    def __init__(self):
+        self.memory = collections.deque()
+
+    def push(self, item):
+        self.memory.append(item)
+
+
+replay = Replay()
+
+
+def a_deque_of_an_object():
+    for _ in range(STEPS):
+        step()
+        replay.push((T(1 << 12), 1.0))
+
+
+def a_closure():
+    seen = []
+
+    def remember(tensor):
+        seen.append(tensor)
+
+    return remember
+
+
+remember = a_closure()
+
+
+def a_variable_of_a_closure():
+    for _ in range(STEPS):
+        step()
+        remember(T(1 << 12))
+
+
+errors = []
+
+
+def fails():
+    activations = T(1 << 12)
+    raise ValueError(f"a batch that is wrong, {activations.nbytes}")
+
+
+def a_traceback():
+    for _ in range(STEPS):
+        step()
+        try:
+            fails()
+        except ValueError as error:
+            errors.append(error)
+
+
+@functools.lru_cache(maxsize=None)
+def mask(length):
+    return T(1 << 12)
+
+
+def an_lru_cache():
+    for length in range(STEPS):
+        step()
+        mask(length)
+
+
+class Model:
+    def __init__(self):
+        self.hooks = {}
+
+    def register(self, hook):
+        self.hooks[len(self.hooks)] = hook
+
+
+model = Model()
+
+
+def a_hook():
+    for _ in range(STEPS):
+        step()
+        batch = T(1 << 12)
+        model.register(lambda output, batch=batch: batch)
+
+
+class Metric:
+    history = []
+
+
+def a_class_attribute():
+    for _ in range(STEPS):
+        step()
+        Metric.history.append(T(1 << 12))
+
+
+def batches():
+    batch = T(1 << 12)
+    yield 1
+    yield batch
+
+
+def a_generator():
+    iterators = []
+    for _ in range(STEPS):
+        step()
+        iterator = batches()
+        next(iterator)
+        iterators.append(iterator)
+
+
+def a_thread():
+    def work():
+        cuda.cuCtxSetCurrent(context)
+        local = threading.local()
+        local.outputs = []
+        for _ in range(STEPS):
+            step()
+            local.outputs.append(T(1 << 12))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def an_extension():
+    slots = (ctypes.py_object * STEPS)()
+    for i in range(STEPS):
+        step()
+        slots[i] = T(1 << 12)
+
+
+def no_list_but_a_chain():
+    last = None
+    for _ in range(STEPS):
+        step()
+        last = T(1 << 12, last)
+
+
+def healthy():
+    weights = [T(1 << 20) for _ in range(20)]
+    for _ in range(STEPS):
+        step()
+    del weights
+
+
+def ends_with_an_error():
+    weights = [T(1 << 12) for _ in range(40)]
+    raise SystemExit(f"an error of {len(weights)} weights")
+
+
+def ends_with_a_status():
+    weights = [T(1 << 12) for _ in range(40)]
+    print(len(weights))
+    sys.exit(7)
+
+
+def to_the_limit():
+    outputs = []
+    while True:
+        step()
+        outputs.append(T(1 << 14))
+
+
+class Stop(Exception):
+    pass
+
+
+def stopped_by_signals():
+    """A handler that raises, as those of time limits do: no exception of it is lost, wherever Python is."""
+    kept, raised, caught, is_armed = [], 0, 0, False
+
+    def stop(number, frame):
+        nonlocal raised, is_armed
+        if is_armed:
+            is_armed, raised = False, raised + 1
+            raise Stop
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
+    for _ in range(STEPS):
+        try:
+            is_armed = True
+            kept.append(T(1 << 12))
+            time.sleep(0.004)
+            is_armed = False
+        except Stop:
+            caught += 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print("all caught" if raised == caught else f"{raised} raised, {caught} caught")
+
+
+def until_its_input_ends():
+    outputs = []
+    print("at work", flush=True)
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        step()
+        if len(outputs) < STEPS:
+            outputs.append(T(1 << 12))
+
+
+globals()[sys.argv[1]]()
