@@ -100,6 +100,10 @@ def _options(config: Any, own: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
+def _no_gpu(config: Any) -> Any:
+    return config.getoption("--vramtrack-no-gpu") or config.getini("vramtrack_no_gpu")
+
+
 def _require_gpu(config: Any, options: Dict[str, Any]) -> None:
     from vramtrack.errors import NoDeviceError
     from vramtrack.sources import default_source
@@ -112,7 +116,7 @@ def _require_gpu(config: Any, options: Dict[str, Any]) -> None:
         reason = f"{error}"
     else:
         return
-    if (config.getoption("--vramtrack-no-gpu") or config.getini("vramtrack_no_gpu")) == "skip":
+    if _no_gpu(config) == "skip":
         pytest.skip(reason)
     pytest.fail(f"{reason}; or pass --vramtrack-no-gpu=skip to skip such tests", pytrace=False)
 
@@ -244,6 +248,14 @@ def gpu_leaks(request: Any) -> Iterator[GpuLeaks]:
     ran_to_its_end = getattr(request.node, "_vramtrack_ran", False)
     if request.config.getoption("--vramtrack") and ran_to_its_end and not gate._asked:
         _warn(request.node, f"{request.node.name} requests gpu_leaks but never calls gpu_leaks.check(), so nothing was gated")
+
+
+@pytest.fixture
+def gpu_wait(request: Any) -> Any:
+    """Waits until GPU memory is free, or fails the test and names who holds it: gpu_wait(free="20GiB", gpu=0)."""
+    from vramtrack.gpu_wait import GpuWait
+
+    return GpuWait(_no_gpu(request.config))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

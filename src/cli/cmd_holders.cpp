@@ -1,14 +1,11 @@
 // holders: which processes hold memory of each GPU now.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"
-#include "live/clock.hpp"
-#include "live/ledger.hpp"
-#include "live/sources.hpp"
+#include "live/ledger_reader.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -20,23 +17,12 @@ struct HoldersOptions {
 };
 
 int holders(const HoldersOptions& options, const LayeredConfig& layers, Console& console) {
-  const SourcesConfig& config = layers.config().sources;
-  Catalog catalog;
-  std::string reasons;
-  std::vector<LiveSource> sources = open_live_sources(config, catalog, reasons);
-  if (sources.empty()) {
-    console.error(fmt::format("no GPU found: {}; 'vramtrack doctor' says what to do", reasons));
+  LedgerReader reader(layers.config().sources, [&console](const std::string& text) { console.warn(text); });
+  if (!reader.is_open()) {
+    console.error(fmt::format("no GPU found: {}; 'vramtrack doctor' says what to do", reader.reasons()));
     return 2;
   }
-  Batch batch;
-  for (LiveSource& source : sources)
-    poll_live(source, time_of_day(), batch, [&console](const std::string& text) { console.warn(text); });
-  const std::set<std::uint32_t> listed = listed_pids(batch, catalog);
-  HoldersFound found = find_holders(config.proc_root, listed);
-  // Asking the driver opens its files in this process too.
-  const auto self = static_cast<std::uint32_t>(::getpid());
-  if (!listed.contains(self)) std::erase_if(found.holders, [self](const Holder& h) { return h.info.pid == self; });
-  Ledger ledger = make_ledger(batch, catalog, found, config.proc_root, config.sys_root);
+  Ledger ledger = reader.look();
   if (options.gpu) {
     std::erase_if(ledger.devices, [&](const DeviceLedger& one) { return one.device.index != options.gpu; });
     ledger.elsewhere.clear();

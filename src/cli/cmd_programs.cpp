@@ -6,6 +6,11 @@
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
+#include "core/program.hpp"
+#include "host/command_line.hpp"
+#include "live/containment.hpp"
+#include "live/ledger_reader.hpp"
+#include "live/program_store.hpp"
 #include "report/json.hpp"
 #include "store/store.hpp"
 
@@ -16,6 +21,7 @@ struct ProgramsOptions {
   ConfigRequest config;
   std::string store;
   std::string forget;
+  std::vector<std::string> command;
   bool json = false;
 };
 
@@ -74,6 +80,51 @@ int forget(const ProgramsOptions& options, const std::string& store, const std::
   return 0;
 }
 
+/// The program that a command of this user is; nullptr: none of its runs is known.
+const Program* program_of(const std::vector<std::string>& command, const std::vector<Program>& known) {
+  ProcessInfo process;
+  process.user = own_user_name();
+  process.command = command_line(joined(command, " "));
+  const std::string key = program_key(program_identity(process));
+  const auto at = std::find_if(known.begin(), known.end(), [&key](const Program& p) { return p.key == key; });
+  return at == known.end() ? nullptr : &*at;
+}
+
+/// What its runs needed, against what is free now. True: a GPU has room for the most that it needed.
+bool compare(const Program& program, const SourcesConfig& sources, Console& console) {
+  double peak_bytes = 0;
+  std::vector<double> settled_bytes;
+  std::vector<double> warm_up_s;
+  for (const FinishedRun& run : program.recent) {
+    peak_bytes = std::max(peak_bytes, run.peak_bytes);
+    if (run.outcome != RunOutcome::settled) continue;
+    settled_bytes.push_back(run.settled_bytes);
+    if (run.seen_from_start) warm_up_s.push_back(run.warm_up_s);
+  }
+  std::string out = fmt::format("{} ({}): {}, {} leaked, {} ran out of memory\n", program.name, program.user,
+                                format_count(program.runs, "earlier run"), program.leaked, program.out_of_memory);
+  if (!settled_bytes.empty()) out += fmt::format("  usually {}", format_bytes(median(settled_bytes)));
+  if (!warm_up_s.empty()) out += fmt::format(" after {}", format_span(median(warm_up_s)));
+  out += fmt::format("{}at most {}\n", settled_bytes.empty() ? "  " : ", ", format_bytes(peak_bytes));
+  LedgerReader reader(sources, [&console](const std::string& text) { console.warn(text); });
+  bool is_there_room = false;
+  if (!reader.is_open()) out += fmt::format("  no GPU found to compare with: {}\n", reader.reasons());
+  const Ledger ledger = reader.look();
+  for (const DeviceLedger& one : ledger.devices) {
+    if (!one.used_bytes || !one.device.capacity_bytes) continue;
+    const double free = static_cast<double>(*one.device.capacity_bytes) - static_cast<double>(*one.used_bytes) -
+                        static_cast<double>(one.reserved_bytes);
+    const double missing = peak_bytes - free;
+    is_there_room = is_there_room || missing <= 0;
+    out += fmt::format("  GPU {}: {} free: {}\n", one.device.index ? std::to_string(*one.device.index) : one.device.id,
+                       format_bytes(std::max(0.0, free)),
+                       missing <= 0 ? "room for the most that it needed"
+                                    : fmt::format("{} short of the most that it needed", format_bytes(missing)));
+  }
+  console.write(printable_lines(out));
+  return is_there_room;
+}
+
 int programs(const ProgramsOptions& options, const LayeredConfig& layers, Console& console) {
   const std::string store = options.store.empty() ? store_path(layers.config().store) : options.store;
   const auto reader = StoreReader::open(store);
@@ -87,6 +138,20 @@ int programs(const ProgramsOptions& options, const LayeredConfig& layers, Consol
     return 2;
   }
   if (!options.forget.empty()) return forget(options, store, *known, console);
+  if (!options.command.empty()) {
+    const Program* program = program_of(options.command, *known);
+    if (program == nullptr) {
+      console.error(
+          "no finished run of this command is known; a command is the same if its words are, and 'vramtrack programs' "
+          "lists the programs that are known");
+      return 2;
+    }
+    if (options.json) {
+      console.write(program_json(*program));
+      return 0;
+    }
+    return compare(*program, layers.config().sources, console) ? 0 : 1;
+  }
   if (options.json) {
     for (const Program& program : *known) console.write(program_json(program));
   } else if (known->empty()) {
@@ -100,10 +165,14 @@ int programs(const ProgramsOptions& options, const LayeredConfig& layers, Consol
 
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<ProgramsOptions>();
+  arguments
+      .operands("COMMAND", "What the runs of this command needed, against what is free now", text(options->command))
+      .program();
   add_json(arguments, options->json);
   arguments.option("--store", "FILE", "The store to read (default: this user's store)", text(options->store)).file();
   arguments.option("--forget", "ID", "Forget the program whose id begins like this, or all", text(options->forget))
       .in_manual("Its next run is then judged like a first run.");
+  add_sources(arguments, options->config);
   add_config(arguments, options->config);
   return configured<ProgramsOptions>(options, programs);
 }
@@ -114,10 +183,11 @@ const CommandInfo programs_command{
     "programs", "List the programs whose earlier runs are known: warm-up, level, leaks",
     "Examples:\n"
     "  vramtrack programs                      what the judge compares new runs with\n"
+    "  vramtrack programs -- python train.py   will this command find room?\n"
     "  vramtrack programs --json               with the curve of each run\n"
     "  vramtrack programs --forget 3f9a01bc    after a program has changed\n"
     "Commands are not stored with programs, only a hash of them and the names of the executable and its script.\n"
-    "Exit: 0 listed or forgotten, 2 failed.",
+    "Exit: 0 listed, forgotten, or there is room for the command, 1 there is none, 2 failed.",
     declare};
 
 }  // namespace vramtrack::cli

@@ -12,8 +12,7 @@
 #include "core/format.hpp"
 #include "live/clock.hpp"
 #include "live/containment.hpp"
-#include "live/ledger.hpp"
-#include "live/sources.hpp"
+#include "live/ledger_reader.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -29,34 +28,11 @@ struct ReclaimOptions {
 constexpr int kLooks = 20;
 constexpr auto kLook = std::chrono::milliseconds(250);
 
-/// The machine, which can be examined repeatedly.
-class Machine {
- public:
-  Machine(const SourcesConfig& config, Console& console) : config_(config), console_(console) {
-    sources_ = open_live_sources(config, catalog_, reasons_);
-  }
-  [[nodiscard]] bool is_open() const { return !sources_.empty(); }
-  [[nodiscard]] const std::string& reasons() const { return reasons_; }
-  Ledger look() {
-    Batch batch;
-    for (LiveSource& source : sources_)
-      poll_live(source, time_of_day(), batch, [this](const std::string& text) { console_.warn(text); });
-    const HoldersFound found = find_holders(config_.proc_root, listed_pids(batch, catalog_));
-    return make_ledger(batch, catalog_, found, config_.proc_root, config_.sys_root);
-  }
-  /// Empty: not recognised.
-  [[nodiscard]] std::string framework_of(const ProcessInfo& process) const {
-    const ProcessInfo* known = catalog_.process({process.pid, process.start_ticks, {}});
-    return known == nullptr ? "" : known->framework;
-  }
-
- private:
-  const SourcesConfig& config_;
-  Console& console_;
-  Catalog catalog_;
-  std::string reasons_;
-  std::vector<LiveSource> sources_;
-};
+/// The framework of a process; empty: not recognised.
+std::string framework_of(const LedgerReader& machine, const ProcessInfo& process) {
+  const ProcessInfo* known = machine.catalog().process({process.pid, process.start_ticks, {}});
+  return known == nullptr ? "" : known->framework;
+}
 
 /// Each holder once, with what it holds on all GPUs together.
 struct Candidate {
@@ -123,13 +99,13 @@ std::string cache_words(const Candidate& candidate) {
 
 /// Selects the candidates, and says why others are left alone, except those that are simply alive.
 std::vector<Candidate> choose(const std::vector<Candidate>& all, const act::ReclaimBounds& bounds,
-                              const Machine& machine, Console& console) {
+                              const LedgerReader& machine, Console& console) {
   std::vector<Candidate> chosen;
   for (const Candidate& candidate : all) {
     const std::string spared = act::why_spared(candidate.holder, bounds);
     const HolderState state = candidate.holder.state;
     if (!spared.empty() && (state == HolderState::alive || state == HolderState::service)) {
-      if (candidate.bytes > 0 && machine.framework_of(candidate.holder.info) == "PyTorch")
+      if (candidate.bytes > 0 && framework_of(machine, candidate.holder.info) == "PyTorch")
         console.write(printable(cache_words(candidate)) + '\n');
       continue;
     }
@@ -151,7 +127,7 @@ std::uint64_t used_bytes(const Ledger& ledger) {
 
 /// What the driver reports after `ended` has ended; waits for its memory. Others may take some of it meanwhile, so half
 /// of it is enough.
-std::string memory_words(Machine& machine, const Candidate& ended, std::uint64_t used_before, bool* is_back) {
+std::string memory_words(LedgerReader& machine, const Candidate& ended, std::uint64_t used_before, bool* is_back) {
   std::uint64_t fell = 0;
   bool is_listed = true;
   for (int i = 0; i < kLooks; ++i) {
@@ -172,7 +148,7 @@ std::string memory_words(Machine& machine, const Candidate& ended, std::uint64_t
                      fell == 0 ? "nothing" : "only " + amount, format_bytes(static_cast<double>(ended.bytes)));
 }
 
-int end_all(const std::vector<Candidate>& chosen, const Config& config, Machine& machine, Console& console) {
+int end_all(const std::vector<Candidate>& chosen, const Config& config, LedgerReader& machine, Console& console) {
   auto journal = act::Journal::open(act::audit_path(store_path(config.store)));
   if (!journal) {
     console.error(fmt::format("nothing was done: {}; each action must be recorded", journal.error().message));
@@ -205,7 +181,7 @@ int reclaim(const ReclaimOptions& options, const LayeredConfig& layers, Console&
         "nothing was done: there is no terminal to ask on; pass --yes, or --dry-run to see what would be done");
     return 2;
   }
-  Machine machine(config.sources, console);
+  LedgerReader machine(config.sources, [&console](const std::string& text) { console.warn(text); });
   if (!machine.is_open()) {
     console.error(fmt::format("no GPU found: {}; 'vramtrack doctor' says what to do", machine.reasons()));
     return 2;

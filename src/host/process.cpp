@@ -11,13 +11,13 @@
 #include <unordered_set>
 
 #include "host/cgroup.hpp"
+#include "host/command_line.hpp"
 #include "host/small_file.hpp"
 #include "host/workload.hpp"
 
 namespace vramtrack {
 namespace {
 
-constexpr std::size_t kCommandBytes = 256;
 constexpr std::size_t kMapsBytes = std::size_t{16} << 20;
 constexpr std::size_t kMostNames = 4096;
 
@@ -46,20 +46,6 @@ std::string user_name(std::string_view uid_text) {
   if (getpwuid_r(static_cast<uid_t>(*uid), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
     return entry.pw_name;
   return std::string(uid_text);
-}
-
-/// The command line with its NULs as blanks, cut to kCommandBytes without splitting a UTF-8 character.
-std::string command_line(std::string_view raw) {
-  std::string command(raw.substr(0, kCommandBytes + 1));
-  if (command.size() > kCommandBytes) {
-    std::size_t end = kCommandBytes;
-    while (end > 0 && (static_cast<unsigned char>(command[end]) & 0xC0U) == 0x80U) --end;
-    command.resize(end);
-  }
-  for (char& c : command)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  while (!command.empty() && command.back() == ' ') command.pop_back();
-  return command;
 }
 
 /// "/x/site-packages/vllm/_C.abi3.so" -> "vllm/"; empty elsewhere.

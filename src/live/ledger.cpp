@@ -130,14 +130,18 @@ Ledger make_ledger(const Batch& batch, const Catalog& catalog, const HoldersFoun
   const Listed all = listed(batch, catalog);
   const std::set<std::uint32_t> pids = listed_pids(batch, catalog);
   std::map<std::string, std::uint64_t> used;
-  for (const Sample& sample : batch.samples)
-    if (const SeriesKey& key = catalog.key(sample.series); key.metric == Metric::device_used)
-      used[key.device_id] = sample.bytes;
+  std::map<std::string, std::uint64_t> reserved;
+  for (const Sample& sample : batch.samples) {
+    const SeriesKey& key = catalog.key(sample.series);
+    if (key.metric == Metric::device_used) used[key.device_id] = sample.bytes;
+    if (key.metric == Metric::device_reserved) reserved[key.device_id] = sample.bytes;
+  }
   for (const DeviceInfo& device : catalog.devices()) {
     const auto its = used.find(device.id);
     DeviceLedger one;
     one.device = device;
     if (its != used.end()) one.used_bytes = its->second;
+    if (const auto kept = reserved.find(device.id); kept != reserved.end()) one.reserved_bytes = kept->second;
     add_lines(one, all, found);
     divide(one);
     if (!one.used_bytes && one.lines.empty()) continue;

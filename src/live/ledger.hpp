@@ -25,6 +25,7 @@ struct LedgerLine {
 struct DeviceLedger {
   DeviceInfo device;
   std::optional<std::uint64_t> used_bytes;  ///< empty: not reported by the driver; driver and unattributed are 0 then
+  std::uint64_t reserved_bytes = 0;         ///< what the driver keeps beside used_bytes, where it says so
   std::uint64_t process_bytes = 0;
   /// What the driver may need for contexts and page tables: at most core/driver_share, of what processes do not hold.
   std::uint64_t driver_bytes = 0;

@@ -248,7 +248,7 @@ class Zero(CliTest):
     def test_is_refused_where_it_means_nothing(self):
         """Every option of --help that takes a size, a time, a factor or a count, but those for which 0 has a meaning that --help tells."""
         told = {("attach", "--duration"), ("control", "--limit"), ("control", "--soft-limit")}  # "0 records nothing", "0: no limit"
-        numbered = {"simulate --seed", "agent --seed", "holders --gpu", "doctor --gpu"}  # numbers that begin at 0
+        numbered = {"simulate --seed", "agent --seed", "holders --gpu", "doctor --gpu", "wait --gpu", "fit --gpu"}  # numbers that begin at 0
         numbered |= {"test --limit"}  # a limit of growth: nothing may grow
         tried = 0
         names = re.findall(r"^  ([a-z]+) {2,}", self.help().split("Commands:")[-1], re.M)

@@ -147,6 +147,7 @@ class Manual(unittest.TestCase):
     NOT_RUN = {
         "sudo vramtrack trace live --pid 4711": "needs root and a program that uses a GPU: tests/telemetry/live.py",
         "vramtrack control --limit 20GiB": "needs a program under the probe: tests/probe/run.py",
+        "vramtrack programs -- python train.py --batch-size 32": "needs finished runs of the command: tests/cli/experience.py",
         "sudo apt-get install -y make": "needs root and a network",
         "make run": "builds the program, then runs 'vramtrack watch --or-simulate'",
         "sudo make install": "needs root",

@@ -6,22 +6,23 @@ import json
 import pathlib
 import shutil
 import sqlite3
+import subprocess
 import sys
 import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "agent"))
 from running import Agent, until  # noqa: E402
-from sandbox import FIXTURES, MIB, Sandbox  # noqa: E402
+from sandbox import FIXTURES, MIB, Sandbox, drm_machine, no_gpu  # noqa: E402
 
 BINARY = sys.argv.pop(1)
 
 
-def scenario(command, shape, hours, name="python"):
+def scenario(command, shape, hours, name="python", user="ada"):
     """A program that runs for two hours, again and again."""
     return (f'name = "runs"\nperiod_s = 10\nduration_s = "{hours}h"\nstart = 2026-01-05T08:00:00Z\n'
             f'[[device]]\nname = "NVIDIA A10"\ncapacity_bytes = "24GiB"\nbaseline_bytes = "260MiB"\n'
-            f'[[process]]\nname = "{name}"\npid = 4242\ncommand = "{command}"\nuser = "ada"\nlifetime_s = "2h"\nrestart_after_s = 60\n'
+            f'[[process]]\nname = "{name}"\npid = 4242\ncommand = "{command}"\nuser = "{user}"\nlifetime_s = "2h"\nrestart_after_s = 60\n'
             f'  [[process.shape]]\n  kind = "constant"\n  bytes = "1GiB"\n{shape}')
 
 
@@ -111,6 +112,28 @@ class Experience(unittest.TestCase):
         self.assertIn("no program is known yet", self.programs(store))
         unknown = self.box.run("programs", "--store", store, "--forget", "00")
         self.assertEqual(unknown.returncode, 2)
+
+    def test_what_a_command_needed_is_compared_with_what_is_free(self):
+        own = subprocess.run(["id", "-un"], capture_output=True, check=True).stdout.decode().strip()
+        self.box.write("runs.toml", scenario("python train.py --lr 1 --output /a/7", RAMP.replace("18GiB", "15GiB"), 5, user=own))
+        store = str(self.box.work / "s.db")
+        with Agent(self.box, "--scenario", "runs.toml", "--speed", "3600", "--set", f"store.path={store}", simulate=False):
+            until(lambda: pathlib.Path(store).exists() and '"runs":2' in self.programs(store, "--json"), 90, "two runs")
+
+        def asked(*words, machine=None):
+            return self.box.run("programs", "--store", store, *(machine or drm_machine()), "--", *words)
+
+        said = asked("python", "train.py", "--lr", "1", "--output", "/b/8")
+        text = said.stdout.decode()
+        self.assertRegex(text, rf"^python train.py \({own}\): 2 earlier runs, 0 leaked, 0 ran out of memory\n  usually 16.0 GiB after .*, at most 16.0 GiB\n")
+        self.assertRegex(text, r"  GPU 0: 19.0 GiB free: room for the most that it needed\n  GPU 1: 15.0 GiB free: \S+ [GM]iB short of the most that it needed\n")
+        self.assertEqual(said.returncode, 0)
+        other = asked("python", "train.py", "--lr", "2")
+        self.assertEqual(other.returncode, 2)
+        self.assertIn(b"no finished run of this command is known", other.stderr)
+        alone = asked("python", "train.py", "--lr", "1", "--output", "c", machine=no_gpu())
+        self.assertEqual(alone.returncode, 1)
+        self.assertIn(b"no GPU found to compare with", alone.stdout)
 
     def grow(self):
         """A machine one of whose cards uses 20 MiB more every 0.1 s: options for it."""

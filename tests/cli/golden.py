@@ -182,6 +182,7 @@ CASES = {
     "policy_test_json": ["policy", "test", "--json", "--config", "policy.toml", "leak.csv"],
     "policy_test_steady": ["policy", "test", "--config", "policy.toml", "steady.csv"],
     "holders_no_gpu": ["holders", *no_gpu()],
+    "wait_nothing": ["wait", *no_gpu()],
     "reclaim_no_terminal": ["reclaim", *no_gpu()],
     "reclaim_no_gpu": ["reclaim", "--dry-run", *no_gpu()],
     "doctor_no_gpu": ["doctor", "--set", "sources.enabled=drm", "--set", "sources.sys-root=no-sys"],
@@ -206,7 +207,7 @@ HELPS = [[], ["watch"], ["agent"], ["top"], ["replay"], ["analyze"], ["report"],
          ["snapshot", "summary"], ["snapshot", "leaks"], ["snapshot", "timeline"], ["snapshot", "oom"],
          ["snapshot", "flamegraph"], ["snapshot", "export"], ["trace"], ["trace", "report"],
          ["trace", "top"], ["trace", "diff"], ["trace", "flamegraph"], ["trace", "export"], ["test"], ["silence"], ["silence", "add"],
-         ["silence", "list"], ["silence", "end"], ["holders"], ["reclaim"], ["policy"], ["policy", "check"], ["policy", "explain"], ["policy", "test"], ["explain"], ["programs"], ["doctor"], ["config"], ["config", "show"],
+         ["silence", "list"], ["silence", "end"], ["holders"], ["reclaim"], ["wait"], ["fit"], ["policy"], ["policy", "check"], ["policy", "explain"], ["policy", "test"], ["explain"], ["programs"], ["doctor"], ["config"], ["config", "show"],
          ["config", "path"], ["config", "init"]]
 CASES |= {"_".join(["help", *command]): [*command, "--help"] for command in HELPS}
 

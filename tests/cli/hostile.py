@@ -241,6 +241,12 @@ class Hostile(unittest.TestCase):
         self.run_clean("text", "holders", *machine)
         self.run_clean("json", "holders", "--format", "json", *machine, is_json=True)
         self.run_clean("text", "reclaim", "--dry-run", *machine)
+        self.run_clean("text", "wait", "--empty", "--timeout", "1ms", *machine)
+        self.run_clean("json", "wait", "--empty", "--timeout", "1ms", "--json", *machine, is_json=True)
+        self.box.write("model/config.json", json.dumps({"_name_or_path": HOSTILE_TEXT, "model_type": "llama", "num_hidden_layers": 1, "hidden_size": 64,
+                                                         "num_attention_heads": 1, "vocab_size": 9}))
+        self.run_clean("text", "fit", "model", "--memory", "1GiB")
+        self.run_clean("json", "fit", "model", "--memory", "1GiB", "--json", is_json=True)
         self.run_clean("text", "doctor", *machine[2:])
         self.drive_health(machine)
         self.run_clean("text", "config", "show", *machine[2:])

@@ -153,7 +153,8 @@ TEST(Options, AreNamedByTheSurfaceAlone) {
     if (file.starts_with("cli/") || (!file.ends_with(".cpp") && !file.ends_with(".hpp"))) continue;
     for (const Literal& literal : literals_of(content(entry.path()))) {
       ++literals;
-      if (literal.text.ends_with("or as --line-pattern says")) continue;  // a format's line of the man page
+      if (literal.text.ends_with("or as --line-pattern says")) continue;   // a format's line of the man page
+      if (file == "act/slurm.cpp" && literal.text == "--batch") continue;  // an argument of scancel
       EXPECT_THAT(options_in(literal.text), ::testing::IsEmpty())
           << "src/" << file << ':' << literal.line << ": '" << literal.text
           << "' names an option of the command line; use name_of(Option::...), see core/option.hpp";

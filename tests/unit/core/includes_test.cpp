@@ -32,6 +32,7 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"symbolize", {"core", "trace"}},
       {"telemetry", {"core", "host", "source", "trace", "probe", "symbolize"}},
       {"explain", {"core"}},
+      {"sizing", {"core"}},
       {"nsys", {"core", "trace", "store"}},  // a database, of which the Python extension knows nothing
       {"report", {"core"}},
       {"recorded", {"core", "source", "store"}},
@@ -48,7 +49,7 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"fleet/serve", {"core", "fleet", "agent"}},
       {"cli", {"actuate", "fleet", "fleet/serve", "core",      "host",   "source", "store",   "recorded", "detect",
                "trace",   "gate",  "gate/run",    "report",    "engine", "act",    "live",    "period",   "agent",
-               "top",     "run",   "run/client",  "symbolize", "nsys",   "health", "explain", "telemetry"}},
+               "top",     "run",   "run/client",  "symbolize", "nsys",   "health", "explain", "telemetry", "sizing"}},
   };
   return allowed;
 }
@@ -64,7 +65,7 @@ struct Confined {
 const std::vector<Confined>& confined_headers() {
   static const std::vector<Confined> confined = {
       {"sqlite3.h", {"store"}, false, SIZE_MAX},
-      {"nlohmann/", {}, true, 16},
+      {"nlohmann/", {}, true, 17},
       {"httplib.h", {"agent", "act"}, true, 2},
       {"prometheus/", {"report"}, true, 1},
       {"curses.h", {"top"}, true, 1},

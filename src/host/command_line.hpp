@@ -1,0 +1,13 @@
+// How a command line becomes ProcessInfo::command, of a process and of words that somebody types.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vramtrack {
+
+/// `raw` (words that end in NUL, as in /proc/PID/cmdline) with blanks between the words, cut to 256 bytes without
+/// splitting a UTF-8 character. Pure.
+std::string command_line(std::string_view raw);
+
+}  // namespace vramtrack

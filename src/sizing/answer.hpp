@@ -1,0 +1,58 @@
+// Answer: whether a model fits into what is free, what would make it fit, and how many tokens servers would find room
+// for at their start. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sizing/need.hpp"
+
+namespace vramtrack::sizing {
+
+/// The memory of one GPU.
+struct Room {
+  double free_bytes = 0;
+  std::optional<double> total_bytes;
+};
+
+enum class Fits : std::uint8_t { yes, no, unsure };
+std::string_view to_string(Fits fits);
+
+/// One thing to change, which alone makes the model fit for sure.
+struct Change {
+  std::string what;  ///< "a context of 12,288 tokens instead of 32,768"
+  double need_bytes = 0;
+};
+
+/// What a server does at its start.
+struct StartRule {
+  std::string server;
+  bool starts = true;
+  double cache_bytes = 0;  ///< that it gives to the cache
+  double tokens = 0;       ///< that fit into it, of all sequences together
+  std::string formula;     ///< with the numbers, for people
+};
+
+struct Answer {
+  Need need;
+  Fits fits = Fits::unsure;
+  std::vector<Change> changes;   ///< empty if it fits
+  std::vector<StartRule> rules;  ///< empty for training
+};
+
+/// Shares of the memory that vLLM (--gpu-memory-utilization) and SGLang (--mem-fraction-static) take by default.
+inline constexpr double kVllmUtilization = 0.92;
+inline constexpr double kSglangFraction = 0.88;
+
+/// `utilization` replaces both shares.
+Answer answer(const ModelFacts& model, const Request& request, const Room& room,
+              std::optional<double> utilization = {});
+
+/// For people, and as one JSON document, schema "vramtrack.fit.v1" (docs/fit.md). `where`: "GPU 0".
+std::string answer_text(const Answer& answer, const ModelFacts& model, const Request& request, const Room& room,
+                        const std::string& where);
+std::string answer_json(const Answer& answer, const ModelFacts& model, const Request& request, const Room& room,
+                        const std::string& where);
+
+}  // namespace vramtrack::sizing

@@ -1,0 +1,37 @@
+// A model as Hugging Face keeps it: config.json, and the headers of safetensors files
+// (https://github.com/huggingface/safetensors#format).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+#include "sizing/model.hpp"
+
+namespace vramtrack::sizing {
+
+/// The format allows no more.
+inline constexpr std::uint64_t kMostSafetensorsHeaderBytes = 100'000'000;
+inline constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20U;
+
+/// The length of the header of a safetensors file, from its first 8 bytes. Pure.
+Result<std::uint64_t> safetensors_header_bytes(std::string_view first_bytes);
+
+/// Adds the tensors of one file to `out`: parameters, weights_bytes, bytes_by_type, the embeddings. `header` is the
+/// JSON that follows the first 8 bytes. Errors name the offset in the file or the tensor. Pure; O(bytes).
+Status add_safetensors(std::string_view header, ModelFacts& out);
+
+/// The files that model.safetensors.index.json names, each once, in their order. Pure.
+Result<std::vector<std::string>> indexed_files(std::string_view index);
+
+/// What config.json says. The weights are derived from it, for the architectures for which this file knows how; an
+/// Error otherwise. `weights_are_counted` is false then. Pure.
+Result<ModelFacts> facts_of_config(std::string_view config);
+/// The same for a model whose weights have been counted: what the configuration has beside them.
+Result<ModelFacts> facts_of_config(std::string_view config, const ModelFacts& counted);
+
+}  // namespace vramtrack::sizing

@@ -1,0 +1,187 @@
+"""vramtrack wait, with real processes on the fake NVML: met, the time is over, and a pid that another process has got."""
+import json
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+from patience import patience
+from sandbox import MIB, Sandbox, no_gpu
+
+BINARY = sys.argv.pop(1)
+FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
+GI = 1024 * MIB
+PID = 4194001  # above those that Linux gives out
+
+
+def stat_fields(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+        return f.read().rsplit(")", 1)[1].split()
+
+
+def start_ticks(pid):
+    return int(stat_fields(pid)[19])
+
+
+@unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
+class Wait(unittest.TestCase):
+    def setUp(self):
+        self.box = Sandbox(BINARY).__enter__()
+        self.addCleanup(self.box.__exit__)
+        self.children = []
+        self.addCleanup(self.end_all)
+
+    def end_all(self):
+        for child in self.children:
+            child.kill()
+            child.wait()
+
+    def child(self):
+        self.children.append(subprocess.Popen(["sleep", "600"]))
+        return self.children[-1]
+
+    @staticmethod
+    def end(child):
+        child.kill()
+        child.wait()
+
+    def machine(self, *rows, more=""):
+        """One GPU of 80 GiB. `rows`: process, bytes, and what of them stays in use when it has ended."""
+        self.box.write("nvml.txt", f"gpu 0 uuid=GPU-0 name=Fake pci=00000000:1D:00.0 total=80G holders={self.box.work}/holders.txt\n" + more)
+        self.box.write("holders.txt", "".join(f"{child.pid} {size} {left}\n" for child, size, left in rows))
+
+    def words(self, *args):
+        return ("wait", "--interval", "0.1s", "--source", "nvml", "--set", f"sources.nvml-library={FAKE}", *args)
+
+    def wait(self, *args, code):
+        result = self.box.run(*self.words(*args), env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result
+
+    def begin(self, *args):
+        """Starts a wait and returns it when it has said whom it waits for."""
+        environment = self.box.environment({"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
+        waiting = subprocess.Popen([self.box.binary, *self.words(*args)], cwd=self.box.work, env=environment,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.children.append(waiting)
+        first = waiting.stdout.readline().decode()
+        self.assertIn("waiting", first, waiting.poll() is not None and waiting.stderr.read())
+        return waiting, first
+
+    def outcome(self, waiting):
+        out, err = waiting.communicate(timeout=patience(30))
+        return waiting.returncode, out.decode(), err.decode()
+
+    def test_it_ends_when_so_much_is_free(self):
+        child = self.child()
+        self.machine((child, 70 * GI, 0))
+        waiting, first = self.begin("--gpu", "0", "--free", "20GiB", "--timeout", "10min")
+        self.assertEqual(first, "waiting for 20.0 GiB free on GPU 0:\n")
+        self.assertEqual(waiting.stdout.readline(), b"  GPU 0: 10.0 GiB free, 20.0 GiB wanted\n")
+        self.assertRegex(waiting.stdout.readline().decode(), rf"^  pid {child.pid} sleep 600 \(\w+\) holds 70.0 GiB of GPU 0, for \S+: alive; it runs; its parent is pid {os.getpid()} ")
+        self.assertIsNone(waiting.poll())
+        self.end(child)
+        code, out, _ = self.outcome(waiting)
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"met after .*: GPU 0 has 80.0 GiB free\n$")
+
+    def test_nothing_to_wait_for(self):
+        self.machine()
+        self.assertEqual(self.wait("--empty", code=0).stdout, b"nothing to wait for: GPU 0 has 80.0 GiB free\n")
+        self.wait("--pid", str(PID), "--gone", code=0)
+
+    def test_the_time_is_over_and_it_says_who_holds_it(self):
+        child = self.child()
+        zombie = subprocess.Popen(["true"])
+        self.addCleanup(zombie.wait)
+        while stat_fields(zombie.pid)[0] != "Z":
+            time.sleep(0.01)
+        self.machine((child, 70 * GI, 0), (zombie, 2 * GI, 0))
+        said = self.wait("--free", "20GiB", "--timeout", "0.3s", code=1)
+        self.assertIn(b"20.0 GiB free on every GPU was not met within 0.3s", said.stderr)
+        self.assertIn(b"holds 70.0 GiB of GPU 0", said.stderr)
+        self.assertRegex(said.stderr.decode(), rf"pid {zombie.pid} true .* holds 2.0 GiB of GPU 0.*: zombie; it has ended, but its parent pid {os.getpid()} ")
+
+    def test_memory_that_stays_in_use_when_its_process_has_ended(self):
+        child = self.child()
+        self.machine((child, 10 * GI, 5 * GI))
+        waiting, _ = self.begin("--empty", "--timeout", "2s")
+        self.end(child)
+        code, _, err = self.outcome(waiting)
+        self.assertEqual(code, 1)
+        self.assertIn("GPU 0: 4.2 GiB in use that no process holds", err)
+
+    def test_a_process_is_gone_when_it_has_ended(self):
+        child, other = self.child(), self.child()
+        self.machine((child, 10 * GI, 0), (other, GI, 0))
+        waiting, first = self.begin("--pid", str(child.pid), "--gone")
+        self.assertEqual(first, f"waiting for pid {child.pid} to end:\n")
+        self.end(child)
+        self.assertEqual(self.outcome(waiting)[0], 0)
+
+    def test_a_process_that_has_let_go_lives_on(self):
+        child = self.child()
+        self.machine((child, 10 * GI, 0))
+        waiting, _ = self.begin("--pid", str(child.pid))
+        self.machine((child, 10 * GI, 0))
+        self.box.write("holders.new", "")
+        os.replace(self.box.work / "holders.new", self.box.work / "holders.txt")
+        self.assertEqual(self.outcome(waiting)[0], 0)
+        self.assertIsNone(child.poll())
+
+    def test_another_process_of_the_same_pid_is_not_waited_for(self):
+        first, second = self.child(), self.child()
+        while start_ticks(second.pid) == start_ticks(first.pid):
+            self.end(second)
+            second = self.child()
+        root = self.box.work / "proc"
+        root.mkdir()
+        (root / "uptime").symlink_to("/proc/uptime")
+        (root / str(PID)).symlink_to(f"/proc/{first.pid}")
+        self.box.write("nvml.txt", "gpu 0 uuid=GPU-0 name=Fake total=80G\n" f"process gpu=0 pid={PID} list=C used=2G\n")
+        for condition in ([], ["--gone"]):
+            waiting, _ = self.begin("--pid", str(PID), *condition, "--set", f"sources.proc-root={root}", "--timeout", "10min")
+            (root / "new").symlink_to(f"/proc/{second.pid}")
+            os.replace(root / "new", root / str(PID))
+            self.assertEqual(self.outcome(waiting)[0], 0)
+            # The one that has the pid now is waited for by whoever begins now.
+            said = self.wait("--pid", str(PID), *condition, "--set", f"sources.proc-root={root}", "--timeout", "0.2s", code=1)
+            self.assertIn(b"holds 2.0 GiB of GPU 0", said.stderr)
+            (root / "new").symlink_to(f"/proc/{first.pid}")
+            os.replace(root / "new", root / str(PID))
+
+    def test_a_user_without_processes_on_the_gpus(self):
+        child = self.child()
+        self.machine((child, 10 * GI, 0))
+        own = subprocess.run(["id", "-un"], capture_output=True, check=True).stdout.decode().strip()
+        self.wait("--user", own, "--timeout", "0.2s", code=1)
+        self.wait("--user", "nobody" if own != "nobody" else "root", "--timeout", "10min", code=0)
+        self.wait("--container", "0123", code=0)
+
+    def test_json_lines(self):
+        child = self.child()
+        self.machine((child, 70 * GI, 0))
+        lines = [json.loads(line) for line in self.wait("--free", "20GiB", "--timeout", "0.2s", "--json", code=1).stdout.splitlines()]
+        self.assertEqual([line["state"] for line in lines], ["waiting", "timeout"])
+        self.assertEqual(lines[0]["schema"], "vramtrack.wait.v1")
+        self.assertEqual(lines[0]["devices"][0]["free_bytes"], 10 * GI)
+        holder, = lines[0]["holders"]
+        self.assertEqual((holder["pid"], holder["start_ticks"], holder["bytes"], holder["state"], holder["in_the_way"]),
+                         (child.pid, start_ticks(child.pid), 70 * GI, "alive", True))
+
+    def test_errors_end_with_2(self):
+        self.machine()
+        for args, said in ((["--gpu", "7", "--empty"], b"there is no GPU 7 here"), (["--free", "90GiB"], b"90.0 GiB will never be free"),
+                           ([], b"nothing to wait for: give --free"), (["--gone"], b"--gone is about a process"),
+                           (["--free", "1GiB", "--user", "root"], b"--free is about a whole GPU"),
+                           (["--user", "no-such-user"], b"there is no user no-such-user"), (["--free", "20"], b"--free")):
+            with self.subTest(args):
+                self.assertIn(said, self.wait(*args, code=2).stderr)
+        result = self.box.run("wait", "--empty", *no_gpu())
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"no GPU found", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
