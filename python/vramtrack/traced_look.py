@@ -1,5 +1,5 @@
 """What keeps a traced program's tensors, for the probe of `vramtrack run`: src/probe/kept.cpp runs this module, with referrers.py, within
-the program, which has no package vramtrack. It gives the names tell() and at_end()."""
+the program, which has no package vramtrack. It gives the names answer() and at_end()."""
 from __future__ import annotations
 
 import atexit
@@ -15,7 +15,7 @@ _BY_TENSORS, _BY_BYTES = 24, 8
 #: of the tensors of a keeper
 _MOST_ADDRESSES = 64
 
-tell: Callable[[str], None]
+answer: Callable[[str], None]
 at_end: Callable[[], None]
 
 
@@ -48,7 +48,7 @@ def look() -> None:
         if search is not None:
             search.clear()
         lines.append(f"E {objects} {int(1e6 * (time.monotonic() - begun))} {reason}")
-        tell("\n".join(lines).encode("utf-8", "replace").decode())
+        answer("\n".join(lines).encode("utf-8", "replace").decode())
 
 
 if "at_end" in globals():

@@ -176,7 +176,7 @@ void tell_keeper(const char* at, const char* end) {
   }
 }
 
-/// tell(lines): what a look found, in lines "K keeper", and at its end "E OBJECTS MICROSECONDS REASON".
+/// answer(lines): what a look found, in lines "K keeper", and at its end "E OBJECTS MICROSECONDS REASON".
 void* take_answer(void* /*self*/, void* argument) {
   const char* at = python.text(argument);
   if (at == nullptr) python.clear_error();
@@ -226,7 +226,7 @@ void* take_end(void* self, void* /*argument*/) {
 }
 
 // Of this process as long as it runs: Python refers to them.
-Method tell_method{"tell", take_answer, kOneArgument, nullptr};
+Method tell_method{"answer", take_answer, kOneArgument, nullptr};
 Method end_method{"at_end", take_end, kNoArguments, nullptr};
 
 /// With the interpreter's lock: compiles the search, once.
@@ -239,7 +239,7 @@ bool prepare() {
   void* code = python.compile(script, "<vramtrack kept>", kFileInput);
   bool is_done = tell_it != nullptr && end != nullptr && code != nullptr &&
                  python.set_item(names, "__builtins__", python.builtins()) == 0 &&
-                 python.set_item(names, "tell", tell_it) == 0 && python.set_item(names, "at_end", end) == 0;
+                 python.set_item(names, "answer", tell_it) == 0 && python.set_item(names, "at_end", end) == 0;
   void* result = is_done ? python.evaluate(code, names, names) : nullptr;
   is_done = result != nullptr;
   if (is_done) look_function = python.item(names, "look");
