@@ -70,6 +70,7 @@ class Teller {
                                  is_first_ ? "" : fmt::format(", after {}", format_duration(now_s)), wait_text(look)));
     is_first_ = false;
   }
+  [[nodiscard]] bool is_first() const { return is_first_; }
   int met(const WaitLook& look) {
     if (options_.json)
       console_.write(wait_json(look, "met", waited_s()));
@@ -132,8 +133,10 @@ int wait(const WaitOptions& given, const LayeredConfig& layers, Console& console
       return kFailed;
     }
     if (look->is_met()) return teller.met(*look);
-    if (options.timeout_s && teller.waited_s() >= *options.timeout_s) return teller.timed_out(*look);
-    teller.say(*look);
+    const bool is_over = options.timeout_s && teller.waited_s() >= *options.timeout_s;
+    // What the first look shows is shown also where the time was over before it.
+    if (!is_over || teller.is_first()) teller.say(*look);
+    if (is_over) return teller.timed_out(*look);
     if (console.failed()) return kFailed;
     auto next = steady_clock::now() + of_seconds(config.watch.interval_seconds);
     // The last look is at the end of the time.
