@@ -102,7 +102,9 @@ def main():
                        "--set", "actuate.enabled=true", "--set", "actuate.tokenSecret=at", "--set", "actuate.agentTokenSecret=vt", "--set-string", "actuate.config=" + toml)  # fmt: skip
     assert servers["ClusterRoleBinding"]["subjects"] == [{"kind": "ServiceAccount", "name": "gpus-actuate", "namespace": "monitoring"}]
     with tempfile.TemporaryDirectory() as folder:
-        for name, said in (("fleet", "token"), ("actuate", "policy")):
+        (Path(folder) / "vramtrack").mkdir()
+        (Path(folder) / "vramtrack" / "actuate.toml").write_text(servers["ConfigMap gpus-actuate"]["data"]["actuate.toml"])
+        for name in ("fleet", "actuate"):
             deployment = servers[f"Deployment gpus-{name}"]["spec"]
             labels = deployment["template"]["metadata"]["labels"]
             assert deployment["selector"]["matchLabels"] == servers[f"Service gpus-{name}"]["spec"]["selector"] == labels
@@ -111,7 +113,7 @@ def main():
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
             mounted = {mount["name"] for mount in container["volumeMounts"]}
             assert mounted == {volume["name"] for volume in deployment["template"]["spec"]["volumes"]}, mounted
-            assert said in accepted(sys.argv[1], container, folder), accepted(sys.argv[1], container, folder)
+            assert "vramtrack-token/token" in accepted(sys.argv[1], container, folder)
         assert servers["Deployment gpus-fleet"]["spec"]["template"]["spec"]["automountServiceAccountToken"] is False
     print("ok   the chart")
     return 0
