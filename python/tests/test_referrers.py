@@ -322,3 +322,19 @@ def test_arrays_that_say_where_their_memory_is(monkeypatch):
     losses.extend(Array(at) for at in (16, 32, 48))
     (keeper,) = kept_by(seconds=20).keepers
     assert (keeper.path, keeper.tensors, keeper.bytes) == ("losses (list, 3 items) in test_referrers.py module globals", 3, 3 * MIB)
+
+
+def test_nothing_of_the_programs_own_runs_for_words():
+    class Key:
+        def __str__(self):
+            raise AssertionError("a tensor would copy itself from its device")
+
+        __repr__ = __format__ = __str__
+
+    class Own(list):
+        def __len__(self):
+            raise AssertionError("who knows what it does")
+
+    caches[Key()] = Own([Tensor(1), Tensor(1)])
+    (keeper,) = kept_by(seconds=20).keepers
+    assert keeper.path == "['a Key'] (Own, 2 items) of caches (dict, 1 items) in test_referrers.py module globals"

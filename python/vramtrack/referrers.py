@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import _thread
+import collections
 import dis
 import gc
 import inspect
@@ -20,6 +21,8 @@ _SAMPLE = 48
 _DEPTH = 8
 #: objects that are followed on one step: a question takes longer for more
 _WIDTH = 48
+#: of objects that are alike, so many are followed: a question about few objects takes less time
+_ALIKE = 8
 #: so much of the time is for finding what holds the tensors; the rest is for naming it
 _SEARCH_SHARE = 0.6
 _LRU = "_lru_cache_wrapper"
@@ -125,8 +128,9 @@ class _Search:
 
     One level is one question to the garbage collector, which takes about as long as a full collection."""
 
-    def __init__(self, objects: Optional[Iterable[Any]], site_of: Callable[[int, int], str], until: float) -> None:
+    def __init__(self, objects: Optional[Iterable[Any]], site_of: Callable[[int, int], str], until: float, is_whole: bool = True) -> None:
         self.begun = time.monotonic()
+        self.is_whole = is_whole  # False: what keeps many tensors is found, in a third of the time
         self.until = until
         self.objects: List[Any] = []
         self.facts: Dict[int, Tuple[int, int, bool, str]] = {}  # by id: its storage, the bytes of that, has it a graph, its line
@@ -195,13 +199,13 @@ class _Search:
         for frame in self.frames:
             take(frame)
         # A few tensors name the containers that hold most of them.
-        sample = self.objects[:: max(1, len(left) // _SAMPLE)][:_SAMPLE]
+        sample = self._sample()
         for holder in self.referrers(sample):
             take(holder)
         sample.clear()
-        is_complete = self._search_all([i for i in left if i not in seen], take)
+        is_complete = not self.is_whole or self._search_all([i for i in left if i not in seen], take)
         groups = self._alike(holders, held)
-        self._climb([one for group in groups for one in group[:_WIDTH]])
+        self._climb([one for group in groups for one in group[:_ALIKE]])
         for group in groups:
             paths: Dict[str, int] = {}
             for holder in group:
@@ -214,17 +218,29 @@ class _Search:
                         self.found.setdefault(path, {})[i] = None
         groups.clear()
         for i in self.facts:
-            if is_complete and i not in seen:
+            if self.is_whole and is_complete and i not in seen:
                 self.found.setdefault(_UNNAMED, {})[i] = None
         holders.clear()
         return is_complete
+
+    def _sample(self) -> List[Any]:
+        """Some of each kind: parameters outnumber what one line of a program keeps."""
+        kinds: Dict[Any, List[Any]] = {}
+        for one in self.objects:
+            kinds.setdefault((type(one), self.facts[id(one)][2]), []).append(one)
+        self.own.update(map(id, [kinds, *kinds.values()]))
+        most = _SAMPLE if self.is_whole else _SAMPLE // 4
+        sample = [one for its in kinds.values() for one in its[:: max(1, len(its) // most)][:most]][: 2 * _SAMPLE]
+        for its in kinds.values():
+            its.clear()
+        return sample
 
     def _alike(self, holders: List[Any], held: Dict[int, Dict[int, None]]) -> List[List[Any]]:
         """Those that are of one kind are one group, the most tensors first, and so are its members."""
         kinds: Dict[Any, List[Any]] = {}
         for holder in holders:
             code = getattr(holder, "f_code", None) or getattr(holder, "gi_code", None) or getattr(holder, "__code__", None)
-            own = id(holder) if self._is_root(holder) or len(held[id(holder)]) > 2 else 0
+            own = id(holder) if self._is_root(holder) else len(held[id(holder)]).bit_length()
             kinds.setdefault((type(holder), id(code), own), []).append(holder)
         groups = list(kinds.values())
         self.own.update((id(kinds), id(groups)), map(id, groups))
@@ -276,22 +292,33 @@ class _Search:
             self.nodes[id(one)] = one
         for depth in range(_DEPTH):
             asked = _spread([one for one in level if not self._is_root(one)], _WIDTH)
+            if depth == 0:
+                self.asked = {id(one) for one in asked}
+            self.own.update((id(level), id(asked)))
+            # What a variable refers to has its name: the garbage collector is not asked about it.
+            named: Dict[int, None] = {}
+            self._link([*self.frames, *(module.__dict__ for module in self.modules.values())], asked, named)
+            asked = [one for one in asked if id(one) not in named]
             if not asked or self.is_late():
                 return
-            wanted = {id(one) for one in asked}
-            if depth == 0:
-                self.asked = wanted
-            self.own.update((id(level), id(wanted)))
             level = []
-            for parent in [*self.frames, *self.referrers(asked)]:
-                children = wanted.intersection(_members(parent))
-                for child in children:
-                    its = self.parents.setdefault(child, [])
-                    self.own.add(id(its))
-                    if len(its) < _WIDTH:
-                        its.append(parent)
-                if children and id(parent) not in self.nodes:
-                    self.nodes[id(parent)] = parent
+            self._link(self.referrers(asked), asked, {}, level)
+
+    def _link(self, parents: List[Any], children: List[Any], linked: Dict[int, None], level: Optional[List[Any]] = None) -> None:
+        """Notes which of `parents` refers to which of `children`, and puts those that are new into `level`."""
+        wanted = {id(one) for one in children}
+        self.own.update(map(id, (parents, children, wanted, linked, level)))
+        for parent in parents:
+            found = wanted.intersection(_members(parent))
+            for child in found:
+                linked[child] = None
+                its = self.parents.setdefault(child, [])
+                self.own.add(id(its))
+                if len(its) < _WIDTH:
+                    its.append(parent)
+            if found and id(parent) not in self.nodes:
+                self.nodes[id(parent)] = parent
+                if level is not None:
                     level.append(parent)
 
     # ---- words
@@ -511,12 +538,20 @@ def _is_no_keeper(holder: Any) -> bool:
 def _keys(namespace: Dict[Any, Any], member: int) -> List[str]:
     for _ in range(3):  # another thread may change it meanwhile
         try:
-            return [str(key)[:80] for key, value in namespace.items() if id(value) == member] or [
-                "a key" for key in namespace if id(key) == member
+            return [_key_words(key) for key, value in dict.items(namespace) if id(value) == member] or [
+                "a key" for key in dict.keys(namespace) if id(key) == member
             ]
         except RuntimeError:
             pass
     return []
+
+
+def _key_words(key: Any) -> str:
+    """Of another type, words would be the program's own code: a tensor copies itself from its device for them."""
+    plain = (str, int, float, bool, bytes, type(None))
+    if type(key) in plain or (type(key) is tuple and all(type(each) in plain for each in key)):
+        return str(key)[:80]
+    return f"a {type(key).__name__}"
 
 
 def _dict_of(one: Any) -> Any:
@@ -555,7 +590,8 @@ def _describe(one: Any) -> str:
     try:
         if kind == _LRU:
             return f"lru_cache, {one.cache_info().currsize:,} items"
-        return f"{kind}, {len(one):,} items"
+        own = next(base for base in (dict, list, tuple, set, frozenset, collections.deque) if isinstance(one, base))
+        return f"{kind}, {own.__len__(one):,} items"
     except Exception:
         return kind
 

@@ -38,7 +38,7 @@ def look() -> None:
     objects, reason = 0, "it was interrupted"
     search = None
     try:
-        search = _Search(None, lambda device, address: "", begun + _LOOK_S)
+        search = _Search(None, lambda device, address: "", begun + _LOOK_S, is_whole=False)
         reason = "" if search.run() else f"stopped after {_LOOK_S:.0f} s, with tensors left"
         objects = len(search.facts)
         lines += [_line(search, keeper) for keeper in _chosen(search.keepers())]

@@ -25,9 +25,9 @@ constexpr std::int64_t kMoreBlocks = 16;
 constexpr std::int64_t kMoreOneIn = 4;
 constexpr std::uint64_t kCheckEveryUs = 250'000;
 /// Before it, a program loads what it works with.
-constexpr std::uint64_t kFirstUs = 500'000;
+constexpr std::uint64_t kFirstUs = 1'000'000;
 /// Looks may take this much, and one part in so many of the time since.
-constexpr std::uint64_t kFreeUs = 250'000;
+constexpr std::uint64_t kFreeUs = 500'000;
 constexpr std::uint64_t kShareOneIn = 33;
 /// Memory may run out at each step of a program that lives with it.
 constexpr std::uint64_t kMemoryOutEveryUs = 10'000'000;

@@ -75,15 +75,18 @@ bool rises_late_at_any_scale(const Line& line) {
 }
 
 /// What a line gained in the second half of the run.
-std::int64_t gained_lately(const Line& line) {
+Floor gained_lately(const Line& line) {
   const std::vector<Floor>& floors = line.fine_stretches.empty() ? line.stretches : line.fine_stretches;
-  return floors.empty() ? 0 : std::max<std::int64_t>(0, floors.back().bytes - floors[floors.size() / 2].bytes);
+  if (floors.empty()) return {};
+  const Floor& middle = floors[floors.size() / 2];
+  return {std::max<std::int64_t>(0, floors.back().bytes - middle.bytes),
+          std::max<std::int64_t>(0, floors.back().blocks - middle.blocks)};
 }
 
 /// A line that is no leak began to grow late, and grows to the end.
 bool grows_late(const Line& line, const ProcessTrace& process, bool has_epochs) {
   return line.site.shape != SiteShape::leak && line.site.ledger != Ledger::mapped && process.lost_records() == 0 &&
-         gained_lately(line) > 0 && (has_epochs ? rises_late(line.epochs) : rises_late_at_any_scale(line)) &&
+         gained_lately(line).bytes > 0 && (has_epochs ? rises_late(line.epochs) : rises_late_at_any_scale(line)) &&
          shape_in_time(line, process) == SiteShape::leak;
 }
 
@@ -94,11 +97,14 @@ bool is_undecided(const ReportSite& site) {
   return site.shape == SiteShape::unsure && site.share > 0.5 && kLeastShareOneIn * site.growth_bytes >= site.live.bytes;
 }
 
-/// Lines that grow late and have one keeper gained most of what their ledger gained lately, and no trifle of what is
-/// live. What the program loaded before, weights above all, says nothing about that.
-bool is_suspected(std::int64_t gained, std::int64_t all_gained, std::int64_t live_bytes) {
+/// Lines that grow late and have one keeper gained most of what their ledger gained lately, and no trifle: a share of
+/// what is live, or many blocks, however small they are. What the program loaded before, weights above all, says nothing
+/// about that.
+bool is_suspected(const Floor& gained, std::int64_t all_gained, std::int64_t live_bytes) {
   constexpr std::int64_t kLeastShareOneIn = 100;
-  return 2 * gained > all_gained && kLeastShareOneIn * gained >= live_bytes;
+  constexpr std::int64_t kManyBlocks = 24;
+  return 2 * gained.bytes > all_gained &&
+         (kLeastShareOneIn * gained.bytes >= live_bytes || gained.blocks >= kManyBlocks);
 }
 
 SiteBlocks blocks_of(const Line& line, const ProcessTrace& process) {
@@ -199,7 +205,7 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
   const auto by_stretches = judge_stretches(stretches);
   const auto by_epochs = has_epochs ? judge_epochs(epochs, returned) : by_stretches;
   std::map<Ledger, std::int64_t> gained;
-  for (const Line& line : lines) gained[line.site.ledger] += gained_lately(line);
+  for (const Line& line : lines) gained[line.site.ledger] += gained_lately(line).bytes;
   const double judged_s = process.judged_s();
   const double run_s = static_cast<double>(process.shown_us()) * 1e-6;
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -227,8 +233,11 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
       lines, process, groups, [&](const Line& line) { return grows_late(line, process, has_epochs); },
       [&](std::vector<Line*>& group) {
         const Ledger ledger = group.front()->site.ledger;
-        std::int64_t its_gain = 0;
-        for (const Line* line : group) its_gain += gained_lately(*line);
+        Floor its_gain;
+        for (const Line* line : group) {
+          its_gain.bytes += gained_lately(*line).bytes;
+          its_gain.blocks = std::max(its_gain.blocks, gained_lately(*line).blocks);
+        }
         const bool suspected = is_suspected(its_gain, gained[ledger], process.live_bytes(ledger));
         for (Line* line : group) {
           line->site.suspected = suspected;

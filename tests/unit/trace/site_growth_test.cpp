@@ -170,6 +170,28 @@ TEST(SiteGrowth, ALeakOfTheLastQuarterIsSuspected) {
     }
 }
 
+TEST(SiteGrowth, ALateLeakIsSuspectedHoweverSmallItsBlocksAre) {
+  for (const std::uint64_t steps : {120U, 1500U}) {
+    Program program(steps);
+    for (int i = 0; i < 50; ++i) program.take("weights", 1 << 24);
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      const std::uint64_t block = program.take("step", 1 << 20);
+      if (4 * step >= 3 * steps) program.take("leak", 512);
+      program.give(block);
+    }
+    EXPECT_EQ(suspected(program), std::set<std::string>{"leak"}) << steps;
+  }
+  // A few such blocks are a trifle.
+  Program program(1);
+  for (int i = 0; i < 50; ++i) program.take("weights", 1 << 24);
+  for (std::uint64_t step = 0; step < 60; ++step) {
+    const std::uint64_t block = program.take("step", 1 << 20);
+    if (step >= 50) program.take("few", 512);
+    program.give(block);
+  }
+  EXPECT_EQ(suspected(program), std::set<std::string>());
+}
+
 TEST(SiteGrowth, HealthyProgramsNameNone) {
   // Each runs for a random number of steps, and is free to end at any of them.
   using Step = std::function<void(Program&, std::uint64_t)>;
