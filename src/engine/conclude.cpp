@@ -7,6 +7,7 @@
 #include "core/format.hpp"
 #include "core/order.hpp"
 #include "engine/engine_core.hpp"
+#include "engine/stray_contexts.hpp"
 
 namespace vramtrack {
 namespace {
@@ -228,6 +229,7 @@ std::shared_ptr<View> Engine::view(bool explain) const {
   view->time = core_->tick;
   view->clock_is_relative = core_->catalog.clock_is_relative;
   view->notices.assign(core_->notices.begin(), core_->notices.end());
+  view->warnings = stray_contexts(core_->series, core_->catalog);
   core_->series.for_each([&](const SeriesState& s) {
     if (s.samples == 0) return;
     view->series.push_back(s.view(core_->catalog, explain));

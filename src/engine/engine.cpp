@@ -256,7 +256,10 @@ void Engine::ingest(const Batch& batch) {
         device.health->temperature_celsius = device.gauges.temperature_celsius;
     }
   for (const ProcessReading& reading : batch.loads)
-    if (SeriesState* s = core_->series.find(reading.series)) s->load = reading.load;
+    if (SeriesState* s = core_->series.find(reading.series)) {
+      s->load = reading.load;
+      s->has_run = s->has_run || reading.load.gpu_ratio.value_or(0) > 0;
+    }
   core_->stalls.take(batch, core_->teller());
 }
 

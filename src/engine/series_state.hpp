@@ -104,6 +104,7 @@ struct SeriesState {
   std::unique_ptr<FloorCurve> floors;  ///< only for an allocator's series
   std::unique_ptr<Facts> facts;        ///< null: none are known
   bool tells_busy = false;             ///< its driver tells how busy its process is
+  bool has_run = false;                ///< its driver has told that its process runs something on the device
   PeriodEstimate period;
   std::vector<Alert> alerts;
   std::vector<Alert> suspicions;        ///< see SeriesView::suspicions; for a standing one, `cleared` is empty
