@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "host/host_memory.hpp"
 #include "host/walls.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -18,5 +19,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (device > 4095 || limit == 0 || limit > kMost) std::abort();
   if (const auto limit = parse_hami_limit(bytes); limit && (*limit == 0 || *limit > kMost)) std::abort();
   if (const auto fraction = parse_torch_fraction(bytes); fraction && !(*fraction > 0 && *fraction <= 1)) std::abort();
+  if (const auto memory = parse_meminfo(bytes); memory && memory->available_bytes > memory->total_bytes) std::abort();
   return 0;
 }
