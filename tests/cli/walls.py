@@ -38,6 +38,11 @@ class Walls(unittest.TestCase):
         said = self.watch("--no-record")
         self.assertEqual(said.count(self.NOTE), 1, said)
 
+    def test_holders_has_it(self):
+        result = self.box.run("holders", "--source", "nvml", "--set", f"sources.nvml-library={FAKE}", "--set", f"sources.proc-root={self.box.work}/proc",
+                              "--set", f"sources.sys-root={self.box.work}/sys", env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
+        self.assertIn(b"its memory ends at 8.0 GiB: dmem.max of /kubepods/pod1\n", result.stdout, result.stderr)
+
     def test_the_verdict_has_it_and_a_replay_too(self):
         store = str(self.box.work / "s.db")
         rows = [json.loads(line) for line in self.watch("--json", "--set", f"store.path={store}", "--set", "store.flush-seconds=0").splitlines()]
