@@ -151,7 +151,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l cache -x -d "Type 
 complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l weights -x -d "As if the weights were bf16, int8, q4 (default: as they are in the files)"
 complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l train -x -d "To train it: optimizer, precision, checkpoints, lora: adamw,bf16"
 complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l utilization -x -d "Share of the memory that a server takes (default: vLLM 0.92, SGLang 0.88)"
-complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l json -d "Print one JSON document"
+complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l json -d "Print one JSON document (docs/fit.md)"
 complete -c vramtrack -n "__fish_seen_subcommand_from programs" -l store -r -d "The store to read (default: this user's store)"
 complete -c vramtrack -n "__fish_seen_subcommand_from programs" -l forget -x -d "Forget the program whose id begins like this, or all"
 complete -c vramtrack -n "__fish_seen_subcommand_from doctor" -l health -d "Check whether the GPUs are fit for work"
