@@ -19,6 +19,7 @@
 #include "agent/server/guard.hpp"
 #include "agent/server/listen.hpp"
 #include "agent/supervisor.hpp"
+#include "core/event_words.hpp"
 #include "core/format.hpp"
 #include "core/option.hpp"
 #include "host/host_name.hpp"
@@ -210,7 +211,7 @@ class Agent {
     Listener listener;
     listener.warning = warn;
     listener.event = [](const Event& event) {
-      if (event.kind != Event::Kind::process_ended && !event.text.empty()) log(Level::notice, printable(event.text));
+      if (is_for_people(event)) log(Level::notice, printable(event.text));
     };
     listener.alert = [](const AlertTold& told) {
       if (!told.story) return;

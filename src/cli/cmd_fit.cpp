@@ -69,11 +69,16 @@ Result<Place> place_here(const FitOptions& options, const SourcesConfig& config,
     if (options.gpu && one.device.index != options.gpu) continue;
     if (!one.used_bytes || !one.device.capacity_bytes) continue;
     const double total = static_cast<double>(*one.device.capacity_bytes);
-    const double free =
-        std::max(0.0, total - static_cast<double>(*one.used_bytes) - static_cast<double>(one.reserved_bytes));
+    double free = std::max(0.0, total - static_cast<double>(*one.used_bytes) - static_cast<double>(one.reserved_bytes));
+    std::string limit;
+    for (const Wall& wall : reader.own_walls(one.device.id))
+      if (static_cast<double>(wall.bytes) < free) {
+        free = static_cast<double>(wall.bytes);
+        limit = fmt::format(" (limited by {})", wall.name);
+      }
     if (best && best->room.free_bytes >= free) continue;
     const std::string number = one.device.index ? std::to_string(*one.device.index) : one.device.id;
-    best = Place{{free, total}, fmt::format("GPU {}", number)};
+    best = Place{{free, total}, fmt::format("GPU {}{}", number, limit)};
   }
   if (best) return *best;
   if (options.gpu)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/event_words.hpp"
 #include "core/format.hpp"
 #include "report/json.hpp"
 #include "report/status.hpp"
@@ -39,8 +40,8 @@ void Printer::warn(const std::string& text) {
 
 void Printer::print_event(const Event& event) {
   const LocalTimes local(is_local_);
-  // The end of a process shows in its alerts and in the table; a person should read all other events once.
-  if (event.kind == Event::Kind::process_ended || event.text.empty()) return;
+  // The end of a process shows in its alerts and in the table.
+  if (!is_for_people(event)) return;
   const bool relative = pipeline_.catalog().clock_is_relative;
   if (json_)
     print(event_json(event, relative));

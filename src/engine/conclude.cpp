@@ -7,6 +7,7 @@
 #include "core/format.hpp"
 #include "core/order.hpp"
 #include "engine/engine_core.hpp"
+#include "engine/stray_contexts.hpp"
 
 namespace vramtrack {
 namespace {
@@ -118,6 +119,30 @@ void Engine::Core::hold_near_full(const SeriesState& s, Verdict& v) const {
                           format_span(s.standstill.still_s()), f.because);
 }
 
+/// Who limits the process, where that ends it before its device does. What its process alone would fill, all that share
+/// the wall fill together.
+void Engine::Core::tell_of_wall(const SeriesState& process, Verdict& v) const {
+  if (process.ended) return;
+  const auto wall = walls.nearest(process);
+  if (!wall || !process.limit_bytes || wall->end_bytes > *process.limit_bytes) return;
+  Finding& f = v.finding;
+  f.because += fmt::format("; its memory ends at {}, by {}", format_bytes(wall->bytes), wall->name);
+  if (wall->sharing.size() < 2) return;
+  f.because += fmt::format(", of which {} processes use {}", wall->sharing.size(), format_bytes(wall->used_bytes));
+  if (!f.oom_in_s || !grows(f) || f.growth_bytes_per_s.mid <= 0) return;
+  double all_bytes_per_s = f.growth_bytes_per_s.mid;
+  for (const SeriesState* other : wall->sharing) {
+    if (other->id == process.id || !other->detector) continue;
+    const Finding its = other->detector->finding();
+    if (grows(its)) all_bytes_per_s += std::max(0.0, its.growth_bytes_per_s.mid);
+  }
+  const double share = f.growth_bytes_per_s.mid / all_bytes_per_s;
+  if (share > 0.99) return;
+  f.oom_in_s = Interval{f.oom_in_s->low * share, f.oom_in_s->mid * share, f.oom_in_s->high * share};
+  v.severity = severity_of(f, config.severity);
+  f.because += fmt::format(" and grow by {} together", format_scaled_rate(all_bytes_per_s));
+}
+
 Verdict Engine::Core::verdict(const SeriesState& s) const {
   Verdict v = s.verdict(config.severity);
   if (s.is_total()) leave_the_past(s, v);
@@ -129,6 +154,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
   if (s.key.metric == Metric::process_used) {
     leave_to_jobs(s, v);
     tell_of_runs(s, v);
+    tell_of_wall(s, v);
   }
   if (s.key.metric == Metric::device_used && knows_parts(s)) {
     judge_by_parts(s, v);
@@ -203,6 +229,7 @@ std::shared_ptr<View> Engine::view(bool explain) const {
   view->time = core_->tick;
   view->clock_is_relative = core_->catalog.clock_is_relative;
   view->notices.assign(core_->notices.begin(), core_->notices.end());
+  view->warnings = stray_contexts(core_->series, core_->catalog);
   core_->series.for_each([&](const SeriesState& s) {
     if (s.samples == 0) return;
     view->series.push_back(s.view(core_->catalog, explain));

@@ -110,7 +110,9 @@ void Engine::Core::refresh_limits() {
       // First, what is allocated grows into what is reserved.
       const SeriesState* const reserved =
           s->key.metric == Metric::allocator_allocated ? allocator_of(*s).reserved : nullptr;
-      s->refresh_limit(reserved != nullptr ? std::optional(reserved->last_bytes) : std::nullopt);
+      const auto wall = walls.nearest(*s);
+      s->refresh_limit(reserved != nullptr ? std::optional(reserved->last_bytes) : std::nullopt,
+                       wall ? std::optional(wall->end_bytes) : std::nullopt);
     }
 }
 
@@ -126,7 +128,10 @@ std::optional<Headroom> Engine::Core::headroom(const SeriesState& s) const {
 }
 
 void Engine::Core::end(SeriesState& s, bool ran_out) {
-  if (s.key.metric == Metric::process_used) remember_run(s);
+  if (s.key.metric == Metric::process_used) {
+    remember_run(s);
+    walls.forget(s.key);
+  }
   endings.process_ends(s, ran_out);
   s.ended_at = tick;
   const End& end = *s.final_verdict.end;
@@ -179,6 +184,10 @@ void Engine::Core::apply(const Event& event) {
       break;
     }
     case Event::Kind::capacity: {
+      if (event.pid != 0) {
+        walls.take(event);
+        return;
+      }
       DeviceInfo info;
       info.id = event.device_id;
       info.host = event.host;
@@ -247,7 +256,10 @@ void Engine::ingest(const Batch& batch) {
         device.health->temperature_celsius = device.gauges.temperature_celsius;
     }
   for (const ProcessReading& reading : batch.loads)
-    if (SeriesState* s = core_->series.find(reading.series)) s->load = reading.load;
+    if (SeriesState* s = core_->series.find(reading.series)) {
+      s->load = reading.load;
+      s->has_run = s->has_run || reading.load.gpu_ratio.value_or(0) > 0;
+    }
   core_->stalls.take(batch, core_->teller());
 }
 

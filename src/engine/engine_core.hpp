@@ -18,6 +18,7 @@
 #include "engine/sibling_groups.hpp"
 #include "engine/stalls.hpp"
 #include "engine/unreleased.hpp"
+#include "engine/walls.hpp"
 
 namespace vramtrack {
 
@@ -93,6 +94,7 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] std::optional<Headroom> headroom(const SeriesState& series) const;
   // conclude.cpp
   void leave_to_band(const SeriesState& series, Verdict& verdict) const;
+  void tell_of_wall(const SeriesState& process, Verdict& verdict) const;
   void hold_near_full(const SeriesState& series, Verdict& verdict) const;
   void leave_the_past(const SeriesState& device, Verdict& verdict) const;
   [[nodiscard]] Attribution attribution(const SeriesState& device, const Finding& finding) const;
@@ -107,6 +109,7 @@ struct Engine::Core final : EndingsEngine {
   // Ids, not pointers: a series that has been forgotten meanwhile is skipped.
   Timestamp tick{};
   Endings endings{*this, config, catalog, series, tick};
+  Walls walls;
   Programs programs;
   SiblingGroups siblings{catalog, series};
   Stalls stalls{config, catalog, series};

@@ -104,7 +104,7 @@ bool SeriesState::observe(const Sample& sample) {
   return true;
 }
 
-void SeriesState::refresh_limit(std::optional<std::uint64_t> holds) {
+void SeriesState::refresh_limit(std::optional<std::uint64_t> holds, std::optional<double> wall_bytes) {
   std::optional<double> limit = ceiling_bytes;
   if (device->capacity_bytes) {
     const SeriesState* const reserved = device->reserved;
@@ -116,6 +116,7 @@ void SeriesState::refresh_limit(std::optional<std::uint64_t> holds) {
           static_cast<double>(holds.value_or(last_bytes)) + std::max(0.0, end - static_cast<double>(used->last_bytes));
     limit = std::min(end, ceiling_bytes.value_or(end));
   }
+  if (wall_bytes) limit = std::min(*wall_bytes, limit.value_or(*wall_bytes));
   if (!limit) return;
   if (limit_bytes == limit) return;
   limit_bytes = limit;

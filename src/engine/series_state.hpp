@@ -52,8 +52,9 @@ struct SeriesState {
   bool observe(const Sample& sample);
   /// Tells the detectors where memory ends, if its device's capacity is known: a device ends at its capacity minus what
   /// the driver keeps; a process at what it holds plus what its device has free; what no process holds likewise.
-  /// `holds`: what its process holds on the device, if that is more than the series. REQUIRES: device.
-  void refresh_limit(std::optional<std::uint64_t> holds = {});
+  /// `holds`: what its process holds on the device, if that is more than the series. `wall_bytes`: where a limit that
+  /// others have set ends it, if that is known. REQUIRES: device.
+  void refresh_limit(std::optional<std::uint64_t> holds = {}, std::optional<double> wall_bytes = {});
   /// The last sample is the first of another run of the device, which is judged by itself: makes new detectors, which
   /// know what the old ones were told of limits and experience. REQUIRES: !ended.
   void judge_anew(const DetectionConfig& config);
@@ -103,6 +104,7 @@ struct SeriesState {
   std::unique_ptr<FloorCurve> floors;  ///< only for an allocator's series
   std::unique_ptr<Facts> facts;        ///< null: none are known
   bool tells_busy = false;             ///< its driver tells how busy its process is
+  bool has_run = false;                ///< its driver has told that its process runs something on the device
   PeriodEstimate period;
   std::vector<Alert> alerts;
   std::vector<Alert> suspicions;        ///< see SeriesView::suspicions; for a standing one, `cleared` is empty

@@ -108,7 +108,7 @@ void add_lines(DeviceLedger& ledger, const Listed& all, const HoldersFound& foun
     if (holder == nullptr) continue;  // it has ended since the poll
     ledger.process_bytes += bytes.value_or(0);
     if (!bytes) ++ledger.without_bytes;
-    ledger.lines.push_back({*holder, bytes});
+    ledger.lines.push_back({*holder, bytes, {}});
   }
   order(ledger.lines,
         [](const LedgerLine& a, const LedgerLine& b) { return a.bytes.value_or(0) > b.bytes.value_or(0); });

@@ -11,6 +11,7 @@
 #include "core/sample.hpp"
 #include "core/series.hpp"
 #include "host/holders.hpp"
+#include "host/walls.hpp"
 
 namespace vramtrack {
 
@@ -18,6 +19,7 @@ namespace vramtrack {
 struct LedgerLine {
   Holder holder;
   std::optional<std::uint64_t> bytes;  ///< empty: the driver does not report how much it holds
+  std::vector<Wall> walls;             ///< limits on its memory of this GPU that others have set
 };
 
 /// One GPU. used_bytes = process_bytes + driver_bytes + unattributed_bytes, unless processes share memory: then they

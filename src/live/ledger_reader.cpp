@@ -4,12 +4,16 @@
 
 #include <utility>
 
+#include "host/process.hpp"
 #include "live/clock.hpp"
 
 namespace vramtrack {
 
 LedgerReader::LedgerReader(const SourcesConfig& config, Warn warn)
-    : config_(config), warn_(std::move(warn)), sources_(open_live_sources(config, catalog_, reasons_)) {}
+    : config_(config),
+      warn_(std::move(warn)),
+      sources_(open_live_sources(config, catalog_, reasons_)),
+      walls_(config.proc_root, config.sys_root) {}
 
 Ledger LedgerReader::look() {
   Batch batch;
@@ -19,7 +23,22 @@ Ledger LedgerReader::look() {
   // Asking the driver opens its files in this process too.
   const auto self = static_cast<std::uint32_t>(::getpid());
   if (!listed.contains(self)) std::erase_if(found.holders, [self](const Holder& h) { return h.info.pid == self; });
-  return make_ledger(batch, catalog_, found, config_.proc_root, config_.sys_root);
+  Ledger ledger = make_ledger(batch, catalog_, found, config_.proc_root, config_.sys_root);
+  for (DeviceLedger& one : ledger.devices)
+    for (LedgerLine& line : one.lines)
+      if (line.holder.info.start_ticks != 0) line.walls = walls_of(line.holder.info, one.device.id);
+  return ledger;
+}
+
+std::vector<Wall> LedgerReader::own_walls(const std::string& device_id) {
+  const auto self = read_process(config_.proc_root, static_cast<std::uint32_t>(::getpid()));
+  return self ? walls_of(*self, device_id) : std::vector<Wall>();
+}
+
+std::vector<Wall> LedgerReader::walls_of(const ProcessInfo& process, const std::string& device_id) {
+  std::vector<Wall> all = walls_.read(process, {catalog_.devices().begin(), catalog_.devices().end()});
+  std::erase_if(all, [&device_id](const Wall& wall) { return wall.device_id != device_id; });
+  return all;
 }
 
 }  // namespace vramtrack

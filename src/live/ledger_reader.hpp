@@ -20,18 +20,25 @@ class LedgerReader {
   [[nodiscard]] bool is_open() const { return !sources_.empty(); }
   [[nodiscard]] const std::string& reasons() const { return reasons_; }
 
-  /// Who holds what now, without this process unless the driver lists it. Cost: one poll and find_holders().
+  /// Who holds what now and where it ends, without this process unless the driver lists it. Cost: one poll,
+  /// find_holders(), and WallReader's for each process that the driver lists.
   Ledger look();
+
+  /// The limits that others have set for this process, and so for what it starts, on a GPU.
+  std::vector<Wall> own_walls(const std::string& device_id);
 
   /// What the sources know about devices and processes so far.
   [[nodiscard]] const Catalog& catalog() const { return catalog_; }
 
  private:
+  std::vector<Wall> walls_of(const ProcessInfo& process, const std::string& device_id);
+
   const SourcesConfig& config_;
   Warn warn_;
   Catalog catalog_;
   std::string reasons_;
   std::vector<LiveSource> sources_;
+  WallReader walls_;
 };
 
 }  // namespace vramtrack

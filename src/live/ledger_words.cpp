@@ -76,8 +76,13 @@ std::string device_text(const DeviceLedger& one) {
     out += fmt::format("  {:>9}  unattributed: no listed process holds it\n", bytes_words(one.unattributed_bytes));
   }
   if (!one.lines.empty()) out += '\n' + heading();
-  for (const LedgerLine& line : one.lines)
+  for (const LedgerLine& line : one.lines) {
     out += holder_rows(line.holder, line.bytes ? bytes_words(*line.bytes) : "-", false);
+    const auto least = std::min_element(line.walls.begin(), line.walls.end(),
+                                        [](const Wall& a, const Wall& b) { return a.bytes < b.bytes; });
+    if (least != line.walls.end())
+      out += fmt::format("           its memory ends at {}: {}\n", bytes_words(least->bytes), least->name);
+  }
   if (!one.not_listed.empty())
     out += "\n  These processes have the GPU open, but the driver does not list them:\n" + heading();
   for (const Holder& holder : one.not_listed) out += holder_rows(holder, "-", true);
@@ -123,6 +128,8 @@ Json device_object(const DeviceLedger& one) {
   for (const LedgerLine& line : one.lines) {
     Json object = holder_object(line.holder);
     object["bytes"] = line.bytes ? Json(*line.bytes) : Json();
+    object["walls"] = Json::array();
+    for (const Wall& wall : line.walls) object["walls"].push_back({{"bytes", wall.bytes}, {"name", wall.name}});
     out["processes"].push_back(std::move(object));
   }
   out["not_listed"] = holder_list(one.not_listed);

@@ -41,7 +41,8 @@ Loop::Loop(const Config& config, LoopInput input, Clock clock)
       next_(clock_.steady()),
       started_(stamps_.next(clock_.read())),
       now_(started_),
-      progress_(config_.stall, config_.sources) {
+      progress_(config_.stall, config_.sources),
+      walls_(config_.sources) {
   make_sources();
   for (const LiveSource& live : input_.sources) cost_.sources.push_back({.name = std::string(live.name)});
 }
@@ -117,6 +118,7 @@ bool Loop::poll_sources() {
   health_.add(*input_.catalog, batch_);
   // The processes of a simulation do not exist on this machine.
   if (!input_.again) {
+    walls_.add(*input_.catalog, now_, batch_);
     const Stopwatch looking;
     if (progress_.add(*input_.catalog, now_, batch_)) {
       ++cost_.looks;

@@ -12,6 +12,7 @@
 #include "live/progress_rounds.hpp"
 #include "live/sources.hpp"
 #include "live/stamps.hpp"
+#include "live/wall_rounds.hpp"
 #include "report/metrics.hpp"
 
 namespace vramtrack {
@@ -86,6 +87,7 @@ class Loop {
   Timestamp started_;
   Timestamp now_;
   ProgressRounds progress_;
+  WallRounds walls_;
   HealthHistory health_;
   Batch batch_;
   std::vector<Event> ended_;  ///< processes that ended after the last watch and before the first tick

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/event_words.hpp"
 #include "core/format.hpp"
 #include "core/option.hpp"
 #include "core/order.hpp"
@@ -76,7 +77,7 @@ void ReportGatherer::take(const Tick& read, Catalog& catalog) {
     if (reading.gpu_utilisation_ratio && in_range(reading.time))
       histories_.add_utilisation(reading.device_id, reading.time, *reading.gpu_utilisation_ratio);
   for (const Event& event : tick.events)
-    if (event.kind != Event::Kind::process_ended && !event.text.empty() && in_range(event.time) &&
+    if (is_for_people(event) && in_range(event.time) &&
         notices_.size() < kMostNotices)
       notices_.push_back({event.time, event.text});
 }

@@ -38,8 +38,8 @@ std::string model_words(const ModelFacts& model) {
     if (bytes >= 0.01 * model.weights_bytes)
       types += fmt::format("{}{} {:.0f} %", types.empty() ? "" : ", ", type,
                            100 * bytes / std::max(1.0, model.weights_bytes));
-  return fmt::format("{}{}{}: {:.2f} billion weights, {} ({}){}, {} layers, trained for {} tokens", model.name,
-                     model.name.empty() ? "" : ", ", model.architecture, model.parameters / 1e9,
+  return fmt::format("{}{}{}: {} weights, {} ({}){}, {} layers, trained for {} tokens", model.name,
+                     model.name.empty() ? "" : ", ", model.architecture, count_words(model.parameters),
                      format_bytes(model.weights_bytes), types,
                      model.weights_are_counted ? "" : ", derived from its configuration", model.layers,
                      format_number(whole(model.trained_context)));
@@ -69,7 +69,7 @@ std::string answer_text(const Answer& answer, const ModelFacts& model, const Req
                         const std::string& where) {
   std::string out = verdict_words(answer, room, where) + "\n\n" + model_words(model) + "\n\n";
   for (const Part& part : answer.need.parts)
-    out += fmt::format("  {}  {}\n      = {}\n", fit(range_words(part.low_bytes, part.high_bytes), 20), part.name,
+    out += fmt::format("  {}  {}\n      = {}\n", fit(range_words(part.low_bytes, part.high_bytes), 23), part.name,
                        part.formula);
   if (answer.fits != Fits::yes) {
     out += answer.changes.empty() ? "\nNo single change makes it fit for sure; combine several, or use more GPUs.\n"

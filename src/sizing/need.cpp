@@ -76,13 +76,6 @@ std::string bytes_words(double bytes) {
   return format_bytes(bytes);
 }
 
-/// "8.0 billion"
-std::string count_words(double count) {
-  if (count >= 1e9) return fmt::format("{:.2f} billion", count / 1e9);
-  if (count >= 1e6) return fmt::format("{:.1f} million", count / 1e6);
-  return fmt::format("{:.0f}", count);
-}
-
 double stored_bits(const ModelFacts& model) {
   return model.parameters > 0 ? 8 * model.weights_bytes / model.parameters : 16;
 }
@@ -188,6 +181,12 @@ void add_training(const ModelFacts& model, const Request& request, const Trainin
 }
 
 }  // namespace
+
+std::string count_words(double count) {
+  if (count >= 1e9) return fmt::format("{:.2f} billion", count / 1e9);
+  if (count >= 1e6) return fmt::format("{:.1f} million", count / 1e6);
+  return format_number(whole(count));
+}
 
 const Optimizer* find_optimizer(std::string_view name) {
   const auto at =

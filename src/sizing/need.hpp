@@ -68,6 +68,9 @@ Need need_of(const ModelFacts& model, const Request& request);
 /// a time with each token of the context.
 double scores_without_flash_bytes(const ModelFacts& model, const Request& request);
 
+/// "8.03 billion", "1.2 million", "4,096".
+std::string count_words(double count);
+
 /// The weights alone, on one GPU.
 double weights_on_gpu_bytes(const ModelFacts& model, const Request& request);
 

@@ -54,8 +54,11 @@ class DrmSource final : public Source {
         return c.card.pci_address == holder.pci_address && c.present;
       });
       // Every program of a desktop has an open file without memory; a process is listed once it holds some.
-      if (card == cards_.end() || card->lost || holder.bytes.value_or(0) == 0) continue;
-      watch_.listed(card->watched, holder.pid, holder.bytes, "");
+      if (card == cards_.end() || card->lost) continue;
+      auto bytes = holder.bytes;
+      if (card->card.shares_host && holder.gtt_bytes) bytes = bytes.value_or(0) + *holder.gtt_bytes;
+      if (bytes.value_or(0) == 0) continue;
+      watch_.listed(card->watched, holder.pid, bytes, "");
     }
     watch_.end(out);
     refresh_notes(scan.unreadable);
@@ -70,11 +73,14 @@ class DrmSource final : public Source {
     for (const Card& card : found) {
       auto known =
           std::find_if(cards_.begin(), cards_.end(), [&](const WatchedCard& c) { return c.card.id == card.id; });
-      if (known == cards_.end()) {
+      const bool is_new = known == cards_.end();
+      if (is_new) {
         cards_.emplace_back();
         known = cards_.end() - 1;
       }
+      const bool shares_host = is_new ? shares_host_memory(card) : known->card.shares_host;
       known->card = card;
+      known->card.shares_host = shares_host;
       describe(*known);
     }
   }
@@ -119,6 +125,12 @@ class DrmSource final : public Source {
           fmt::format("open files of {} process{} of other users are not readable: their GPU memory counts in the "
                       "device's total but is not shown per process; run as root or with CAP_SYS_PTRACE",
                       unreadable, unreadable == 1 ? "" : "es"));
+    for (const WatchedCard& watched : cards_)
+      if (watched.card.shares_host)
+        notes_.warnings.push_back(
+            fmt::format("{} ({}) shares the host's memory: what is shown is its carve-out and what it has taken of the "
+                        "host (GTT); where that ends, the kernel ends a process",
+                        watched.card.name, watched.card.pci_address));
     for (const WatchedCard& watched : cards_)
       if (!watched.card.tells_used)
         notes_.warnings.push_back(fmt::format(

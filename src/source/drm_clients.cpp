@@ -34,9 +34,12 @@ std::optional<std::uint64_t> parse_amount(std::string_view text) {
   return std::nullopt;
 }
 
-/// Memory on the card itself, not host memory that it can reach ("gtt", "system", "stolen").
-bool is_device_region(std::string_view region) {
-  return region.substr(0, 4) == "vram" || region.substr(0, 5) == "local";
+constexpr std::string_view kGtt = "gtt";
+
+/// Memory on the card itself, and host memory that is mapped for it; nothing else that it can reach ("system",
+/// "stolen").
+bool is_memory_region(std::string_view region) {
+  return region.substr(0, 4) == "vram" || region.substr(0, 5) == "local" || region == kGtt;
 }
 
 std::vector<std::uint32_t> pids_in(const std::string& proc_root) {
@@ -79,7 +82,7 @@ std::optional<Client> parse_fdinfo(std::string_view text) {
       constexpr std::array<std::pair<std::string_view, int>, 3> kKinds = {
           {{"resident-", 3}, {"memory-", 2}, {"total-", 1}}};
       for (const auto& [kind, rank] : kKinds) {
-        if (key.substr(0, kind.size()) != kind || !is_device_region(key.substr(kind.size()))) continue;
+        if (key.substr(0, kind.size()) != kind || !is_memory_region(key.substr(kind.size()))) continue;
         const std::string_view name = key.substr(kind.size());
         const auto bytes = parse_amount(value);
         if (!bytes) continue;
@@ -91,7 +94,10 @@ std::optional<Client> parse_fdinfo(std::string_view text) {
     }
   }
   if (!is_drm) return std::nullopt;
-  for (std::size_t i = 0; i < count; ++i) client.vram_bytes = client.vram_bytes.value_or(0) + regions[i].bytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& sum = regions[i].name == kGtt ? client.gtt_bytes : client.vram_bytes;
+    sum = sum.value_or(0) + regions[i].bytes;
+  }
   return client;
 }
 
@@ -135,19 +141,23 @@ ClientScan ClientScanner::scan(bool discover_first) {
 bool ClientScanner::read_known(ClientScan& result) const {
   bool all = true;
   std::set<std::pair<std::string, std::uint64_t>> counted;
-  std::map<std::pair<std::string, std::uint32_t>, std::optional<std::uint64_t>> sums;
+  struct Sum {
+    std::optional<std::uint64_t> vram, gtt;
+  };
+  std::map<std::pair<std::string, std::uint32_t>, Sum> sums;
   std::array<char, 8192> buffer;
   for (const OpenFile& file : files_) {
     const auto text = read_small_file(file.fdinfo_path.c_str(), buffer);
     const auto client = text ? parse_fdinfo(*text) : std::nullopt;
     all = all && text.has_value();
     if (!client || client->pci_address.empty()) continue;
-    auto& sum = sums[{client->pci_address, file.pid}];
+    Sum& sum = sums[{client->pci_address, file.pid}];
     // Files are in the order of their pids, so a client is counted for the lowest pid.
     if (client->id != 0 && !counted.emplace(client->pci_address, client->id).second) continue;
-    if (client->vram_bytes) sum = sum.value_or(0) + *client->vram_bytes;
+    if (client->vram_bytes) sum.vram = sum.vram.value_or(0) + *client->vram_bytes;
+    if (client->gtt_bytes) sum.gtt = sum.gtt.value_or(0) + *client->gtt_bytes;
   }
-  for (const auto& [key, bytes] : sums) result.holders.push_back({key.first, key.second, bytes});
+  for (const auto& [key, sum] : sums) result.holders.push_back({key.first, key.second, sum.vram, sum.gtt});
   return all;
 }
 

@@ -15,18 +15,20 @@ struct Client {
   std::string pci_address;                  ///< normal_pci_address(); empty for devices that are not on PCI
   std::uint64_t id = 0;                     ///< drm-client-id: the same on duplicated and inherited descriptors
   std::optional<std::uint64_t> vram_bytes;  ///< nullopt: the driver reports none
+  std::optional<std::uint64_t> gtt_bytes;   ///< host memory mapped for the GPU, likewise
 };
 
 /// Parses the text of /proc/PID/fdinfo/FD; nullopt when the file is not of a DRM device. Pure.
-/// Memory: every region of the device's own memory (amdgpu and nouveau "vram", xe "vram0"..., i915 "local0"...),
-/// the resident amount, else the older drm-memory- key, else the total; units bytes, KiB, MiB or GiB.
+/// Memory: "gtt" by itself, and every region of the device's own memory (amdgpu and nouveau "vram", xe "vram0"..., i915
+/// "local0"...), the resident amount, else the older drm-memory- key, else the total; units bytes, KiB, MiB or GiB.
 std::optional<Client> parse_fdinfo(std::string_view text);
 
 /// One process's memory on one device.
 struct Holder {
   std::string pci_address;
   std::uint32_t pid = 0;
-  std::optional<std::uint64_t> bytes;
+  std::optional<std::uint64_t> bytes;      ///< of the device's own memory
+  std::optional<std::uint64_t> gtt_bytes;  ///< of the host's, mapped for the GPU: that of a GPU without much of its own
 };
 
 struct ClientScan {

@@ -54,6 +54,12 @@ bool has_memory_to_watch(const Card& card, std::uint64_t vendor) {
          card.driver == "radeon";
 }
 
+std::optional<std::uint64_t> with_gtt(const Card& card, std::optional<std::uint64_t> vram_bytes, const char* gtt_file) {
+  if (!card.shares_host || !vram_bytes) return vram_bytes;
+  const auto gtt_bytes = read_number_file(card.folder + gtt_file);
+  return gtt_bytes ? std::optional(*vram_bytes + *gtt_bytes) : std::nullopt;
+}
+
 std::optional<Card> read_card(const std::string& folder, int number) {
   const std::string device = folder + "/device";
   const auto uevent = read_text_file(device + "/uevent", 4096);
@@ -101,12 +107,20 @@ std::vector<Card> find_cards(const std::string& sys_root) {
   return cards;
 }
 
+bool shares_host_memory(const Card& card) {
+  if (card.driver != "amdgpu") return false;
+  std::array<char, 256> buffer;
+  const auto table = read_small_file((card.folder + "/device/gpu_metrics").c_str(), buffer);
+  return table && table->size() >= 4 && static_cast<unsigned char>((*table)[2]) >= 2;
+}
+
 std::optional<std::uint64_t> used_bytes(const Card& card) {
-  return read_number_file(card.folder + "/device/mem_info_vram_used");
+  return with_gtt(card, read_number_file(card.folder + "/device/mem_info_vram_used"), "/device/mem_info_gtt_used");
 }
 
 std::optional<std::uint64_t> capacity_bytes(const Card& card) {
-  if (const auto total = read_number_file(card.folder + "/device/mem_info_vram_total")) return total;
+  if (const auto total = read_number_file(card.folder + "/device/mem_info_vram_total"))
+    return with_gtt(card, total, "/device/mem_info_gtt_total");
   // i915 as Intel ships it outside the kernel; xe has one file per tile.
   if (const auto total = read_number_file(card.folder + "/lmem_total_bytes")) return total;
   std::optional<std::uint64_t> sum;

@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "core/xid.hpp"
+#include "host/host_memory.hpp"
 #include "host/pci_address.hpp"
 #include "host/privilege.hpp"
 #include "host/process_watch.hpp"
@@ -36,7 +37,10 @@ constexpr int kMostEventsAPoll = 64;
 class NvmlSource final : public Source {
  public:
   NvmlSource(const SourcesConfig& config, Catalog& catalog, std::unique_ptr<NvmlLibrary> library)
-      : library_path_(library_path(config)), catalog_(catalog), watch_(config.proc_root, catalog) {
+      : library_path_(library_path(config)),
+        proc_root_(config.proc_root),
+        catalog_(catalog),
+        watch_(config.proc_root, catalog) {
     attach(std::move(library));
   }
 
@@ -167,19 +171,41 @@ class NvmlSource final : public Source {
   int read_memory(Unit& unit, Batch& out) {
     const auto memory = library_->memory(unit.handle);
     if (memory) {
+      unit.has_own_memory = true;
       out.samples.push_back({now_, unit.used, memory.value.used});
       if (memory.value.reserved) {
         if (!unit.reserved) unit.reserved = catalog_.intern({Metric::device_reserved, unit.uuid, 0, 0});
         out.samples.push_back({now_, *unit.reserved, *memory.value.reserved});
       }
+    } else if (memory.code == kNotSupported && !unit.has_own_memory && read_shared_memory(unit, out)) {
+      return kSuccess;
     } else if ((memory.code == kNotSupported || memory.code == kNoPermission) && !unit.warned) {
       unit.warned = true;
-      warnings_.push_back(
-          fmt::format("{}: the driver does not report the memory in use: {}; its processes are watched if the driver "
-                      "lists them; running as root may help",
-                      unit.uuid, describe(memory.code)));
+      warnings_.push_back(fmt::format(
+          "{}: the driver does not report the memory in use: {}; its processes are watched if the driver "
+          "lists them{}",
+          unit.uuid, describe(memory.code), memory.code == kNoPermission ? "; running as root may help" : ""));
     }
     return memory.code;
+  }
+
+  /// Of a GPU that has no memory of its own (GB10, Jetson), the driver reports none: its memory is the host's.
+  bool read_shared_memory(Unit& unit, Batch& out) {
+    const auto host = read_host_memory(proc_root_);
+    if (!host) return false;
+    if (!unit.warned) {
+      unit.warned = true;
+      DeviceInfo info;
+      info.id = unit.uuid;
+      info.capacity_bytes = host->total_bytes;
+      catalog_.describe(info);
+      warnings_.push_back(
+          fmt::format("{}: the driver reports no memory of this GPU's own: it shares the host's, and what is shown is "
+                      "the host's; where that ends, the kernel ends a process, without an error of CUDA",
+                      unit.uuid));
+    }
+    out.samples.push_back({now_, unit.used, host->total_bytes - host->available_bytes});
+    return true;
   }
 
   /// Reads how busy the GPU is and, occasionally, its gauges and its health.
@@ -313,7 +339,8 @@ class NvmlSource final : public Source {
 
   /// A lost GPU that is found again counts as resumed when it reports its memory.
   void try_resume(Gpu& gpu, Batch& out) {
-    if (!library_->memory(gpu.handle)) return;
+    const auto memory = library_->memory(gpu.handle);
+    if (!memory && (memory.code != kNotSupported || gpu.has_own_memory)) return;
     gpu.lost = false;
     gpu.unknown_errors = 0;
     device_event(Event::Kind::device_resumed, gpu.uuid, "", out);
@@ -338,6 +365,7 @@ class NvmlSource final : public Source {
   }
 
   std::string library_path_;
+  std::string proc_root_;
   Catalog& catalog_;
   ProcessWatch watch_;
   std::unique_ptr<NvmlLibrary> library_;  ///< null while the driver is away

@@ -86,9 +86,14 @@ constexpr const char* kAddPagedBecause = R"sql(
 ALTER TABLE alert ADD COLUMN paged_because TEXT NOT NULL DEFAULT '';
 )sql";
 
+/// From here on a capacity with a pid is where memory of that process ends. No table changes, but a program that does
+/// not know it would take it for the capacity of the device.
+constexpr const char* kAllowWalls = "";
+
 /// Step i upgrades schema i to i + 1; step 0 turns an empty file into a store. Append steps, never change them.
-constexpr std::array<const char*, kSchemaVersion> kSteps = {
-    kCreate, kAddUtilisation, kAddUptime, kAddStage, kAddPrograms, kAddAlertKind, kAddEndKind, kAddPagedBecause};
+constexpr std::array<const char*, kSchemaVersion> kSteps = {kCreate,     kAddUtilisation,  kAddUptime,
+                                                            kAddStage,   kAddPrograms,     kAddAlertKind,
+                                                            kAddEndKind, kAddPagedBecause, kAllowWalls};
 
 Result<int> version_of(sql::Database& database, const std::string& path) {
   const auto id = database.integer("PRAGMA application_id");

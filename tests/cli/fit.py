@@ -1,11 +1,12 @@
 """vramtrack fit: models on disk against the fake NVML's GPUs, and its answers, errors and exit statuses."""
 import json
 import os
+import re
 import struct
 import sys
 import unittest
 
-from sandbox import Sandbox, no_gpu
+from sandbox import TESTS, Sandbox, no_gpu
 
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
@@ -48,6 +49,13 @@ class Fit(unittest.TestCase):
         self.fit("llama", "--memory", "24GiB", "--batch", batch, "--context", "32k", code=0)
         shards = next(w.split()[0] for w in what if "such GPUs" in w)
         self.fit("llama", *args, "--context", "32k", "--shards", shards, code=0)
+
+    def test_the_example_of_the_manual(self):
+        text = (TESTS.parent / "docs/fit.md").read_text()
+        example = re.search(r"^    \$ vramtrack fit (.*)\n((?:    .*\n|\n)+)", text, re.MULTILINE)
+        self.box.write("Llama-3.1-8B/config.json", json.dumps(CONFIG))
+        said = self.fit(*example[1].split(), code=1).stdout.decode()
+        self.assertEqual(said, re.sub(r"^    ", "", example[2].rstrip("\n") + "\n", flags=re.MULTILINE))
 
     def test_training(self):
         said = self.fit("llama", "--memory", "80GiB", "--train", "adamw,bf16", "--context", "4096", code=1).stdout.decode()

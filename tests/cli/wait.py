@@ -1,13 +1,14 @@
 """vramtrack wait, with real processes on the fake NVML: met, the time is over, and a pid that another process has got."""
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 import unittest
 
 from patience import patience
-from sandbox import MIB, Sandbox, no_gpu
+from sandbox import MIB, TESTS, Sandbox, no_gpu
 
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
@@ -158,6 +159,23 @@ class Wait(unittest.TestCase):
         self.wait("--user", own, "--timeout", "0.2s", code=1)
         self.wait("--user", "nobody" if own != "nobody" else "root", "--timeout", "10min", code=0)
         self.wait("--container", "0123", code=0)
+
+    def test_the_epilog_of_the_manual(self):
+        line = re.search(r"^    (vramtrack wait --gpu \"\$SLURM_JOB_GPUS\".*)$", (TESTS.parent / "docs/wait.md").read_text(), re.MULTILINE)[1]
+        tools = self.box.path / "tools"
+        tools.mkdir()
+        (tools / "vramtrack").symlink_to(self.box.binary)
+        (tools / "logger").write_text("#!/bin/sh\necho \"$@\"\n")
+        (tools / "logger").chmod(0o755)
+        self.machine(more="gpu 1 uuid=GPU-1 name=Fake total=80G\n")
+        environment = self.box.environment({"PATH": f"{tools}:{os.environ['PATH']}", "VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt"),
+                                            "VRAMTRACK_SOURCES_NVML_LIBRARY": FAKE, "VRAMTRACK_SOURCES_ENABLED": "nvml",
+                                            "SLURM_JOB_GPUS": "0,1", "SLURM_JOB_ID": "7"})
+        run = subprocess.run(["sh", "-c", line], cwd=self.box.work, env=environment, capture_output=True, timeout=patience(30), check=False)
+        self.assertEqual((run.returncode, run.stdout), (0, b"nothing to wait for: GPU 0 has 80.0 GiB free, GPU 1 has 80.0 GiB free\n"), run.stderr)
+        run = subprocess.run(["sh", "-c", line.replace("60s", "0.1s")], cwd=self.box.work, env=environment | {"SLURM_JOB_GPUS": "5"},
+                             capture_output=True, timeout=patience(30), check=False)
+        self.assertEqual(run.stdout, b"-t epilog GPU memory left over after job 7\n", run.stderr)
 
     def test_json_lines(self):
         child = self.child()

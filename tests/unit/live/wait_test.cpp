@@ -33,7 +33,7 @@ struct Machine {
     holder.info.command = "python train.py";
     holder.info.container = "0123456789abcdef";
     holder.why = "it runs";
-    ledger.devices.front().lines.push_back({holder, bytes});
+    ledger.devices.front().lines.push_back({holder, bytes, {}});
     running[pid] = {start, false};
   }
   [[nodiscard]] StartOf starts() const {

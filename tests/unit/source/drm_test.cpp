@@ -111,6 +111,23 @@ TEST_F(Drm, ReadsDevicesAndTheirProcesses) {
   EXPECT_THAT(source_->notes().warnings, Contains(HasSubstr("driver xe does not report the memory in use")));
 }
 
+TEST_F(Drm, AnApuHasWhatItTakesOfTheHost) {
+  write(card(0) / "device/gpu_metrics", std::string("\x80\x00\x02\x03", 4) + std::string(124, 'x'));
+  write(card(0) / "device/mem_info_vram_total", std::to_string(512 * kMiB) + "\n");
+  write(card(0) / "device/mem_info_vram_used", std::to_string(400 * kMiB) + "\n");
+  write(card(0) / "device/mem_info_gtt_total", std::to_string(48 * kGiB) + "\n");
+  write(card(0) / "device/mem_info_gtt_used", std::to_string(24 * kGiB) + "\n");
+  const Batch batch = poll();
+  EXPECT_EQ(catalog_.device(kW7900)->capacity_bytes, 48 * kGiB + 512 * kMiB);
+  EXPECT_EQ(bytes(batch, kW7900), 24 * kGiB + 400 * kMiB);
+  EXPECT_EQ(bytes(batch, kW7900, 2002), 750 * kMiB) << "700 MiB of the carve-out, 50 MiB of the host's";
+  EXPECT_THAT(source_->notes().warnings, Contains(HasSubstr("shares the host's memory")));
+  // A discrete GPU has a table of the other form.
+  write(card(0) / "device/gpu_metrics", std::string("\x80\x00\x01\x03", 4) + std::string(124, 'x'));
+  source_.reset();
+  EXPECT_EQ(bytes(poll(), kW7900), 400 * kMiB);
+}
+
 TEST_F(Drm, FollowsChangesAndSaysWhenAProcessEnds) {
   poll();
   write(card(0) / "device/mem_info_vram_used", std::to_string(6 * kGiB) + "\n");

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <ctime>
 
+#include "../temp_folder.hpp"
 #include "nvml_fake.hpp"
 #include "paths.hpp"
 
@@ -394,7 +395,43 @@ TEST(Nvml, AGpuThatDoesNotTellItsMemoryIsWarnedOfOnce) {
     EXPECT_EQ(fake.process(batch, "GPU-b", 1001), 50 * kMiB);
   }
   EXPECT_THAT(fake.source->notes().warnings, SizeIs(1));
+  EXPECT_THAT(fake.source->notes().warnings.front(), testing::Not(HasSubstr("root"))) << "which would not help";
   EXPECT_EQ(fake.catalog.device("GPU-b")->capacity_bytes, std::nullopt);
+}
+
+TEST(Nvml, AGpuWithoutMemoryOfItsOwnHasTheHosts) {
+  const TempFolder folder;
+  std::filesystem::copy(tests_dir() + "/fixtures/proc", folder.file("proc"),
+                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+  const auto write = [&folder](int available_gib) {
+    std::ofstream(folder.file("proc/meminfo"))
+        << "MemTotal:       125829120 kB\nMemFree:           12 kB\nMemAvailable:   " << available_gib * 1024 * 1024
+        << " kB\n";
+  };
+  write(100);
+  FakeNvml fake(
+      "gpu 0 uuid=GPU-a name=\"NVIDIA GB10\" pci=000F:01:00.0\nerror call=memory gpu=0 code=3\n"
+      "process gpu=0 pid=1001 used=5G\n");
+  fake.config.proc_root = folder.file("proc");
+  Batch batch = fake.poll();
+  EXPECT_EQ(fake.catalog.device("GPU-a")->capacity_bytes, 120 * kGiB);
+  EXPECT_EQ(fake.used(batch, "GPU-a"), 20 * kGiB);
+  EXPECT_EQ(fake.process(batch, "GPU-a", 1001), 5 * kGiB);
+  write(90);
+  EXPECT_EQ(fake.used(fake.poll(), "GPU-a"), 30 * kGiB);
+  ASSERT_THAT(fake.source->notes().warnings, SizeIs(1));
+  EXPECT_THAT(fake.source->notes().warnings.front(), HasSubstr("it shares the host's"));
+}
+
+TEST(Nvml, AGpuThatOnceToldItsMemoryHasItsOwn) {
+  const TempFolder folder;
+  std::filesystem::copy(tests_dir() + "/fixtures/proc", folder.file("proc"),
+                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+  std::ofstream(folder.file("proc/meminfo")) << "MemTotal: 125829120 kB\nMemAvailable: 1 kB\n";
+  FakeNvml fake(two_gpus("error call=memory gpu=0 code=3 from=1\n"));
+  fake.config.proc_root = folder.file("proc");
+  EXPECT_EQ(fake.used(fake.poll(), "GPU-a"), kGiB);
+  EXPECT_EQ(fake.used(fake.poll(), "GPU-a"), std::nullopt);
 }
 
 // --- the committed scenarios, whose clock counts calls as a watch of the real binary makes them -------------------
