@@ -3,7 +3,7 @@
 _vramtrack() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report fleet actuate simulate snapshot run control attach trace oom explain test silence holders reclaim policy programs doctor config --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report fleet actuate simulate snapshot check run control attach trace oom explain test silence holders reclaim policy programs doctor config --help --version" -- "$cur")
     return
   fi
   case $command in
@@ -68,7 +68,7 @@ _vramtrack() {
     *' --read-by') mapfile -t COMPREPLY < <(compgen -W "remote-read export query-range" -- "$cur"); return ;;
     *' --input-format') mapfile -t COMPREPLY < <(compgen -W "table smi-q pmon dmon tegrastats gpustat compute-apps query-gpu csv rocm-smi amd-smi npu-smi nvtop dcgmi-dmon prometheus prometheus-range scalars mlflow gpustat-text text spaced influx smi-xml long-csv" -- "$cur"); return ;;
     'doctor --format') mapfile -t COMPREPLY < <(compgen -W "text json npd" -- "$cur"); return ;;
-    'watch --format' | 'replay --format' | 'analyze --format' | 'fleet scan --format' | 'actuate --format' | 'simulate --format' | 'snapshot summary --format' | 'snapshot leaks --format' | 'snapshot timeline --format' | 'snapshot oom --format' | 'trace report --format' | 'trace diff --format' | 'oom show --format' | 'explain --format' | 'silence add --format' | 'silence list --format' | 'holders --format' | 'policy test --format' | 'programs --format') mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
+    'watch --format' | 'replay --format' | 'analyze --format' | 'fleet scan --format' | 'actuate --format' | 'simulate --format' | 'snapshot summary --format' | 'snapshot leaks --format' | 'snapshot timeline --format' | 'snapshot oom --format' | 'check --format' | 'trace report --format' | 'trace diff --format' | 'oom show --format' | 'explain --format' | 'silence add --format' | 'silence list --format' | 'holders --format' | 'policy test --format' | 'programs --format') mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
     'report --format') mapfile -t COMPREPLY < <(compgen -W "text md json html" -- "$cur"); return ;;
     *' --basic-auth-file' | *' --bearer-token-file' | *' --ca-file' | *' --config' | *' --csv' | *' --exporters' | 'analyze --history' | *' --junit' | *' --kernel-log' | *' --output' | *' --policy' | *' --probe' | *' --process-csv' | *' --replay' | *' --store' | *' --suppressions' | *' --tls-certificate' | *' --tls-key' | *' --token-file' | *' -o') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     *' --scenario') mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur"); return ;;
@@ -102,6 +102,8 @@ _vramtrack() {
     'snapshot flamegraph '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'snapshot export -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device -o --output --format --peak --help" -- "$cur") ;;
     'snapshot export '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'check -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --help" -- "$cur") ;;
+    'check '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'run -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --watch --limit --soft-limit --fail-on-leak --exact --quiet --probe --source --config --set --help" -- "$cur") ;;
     'run '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
     'control -'*) mapfile -t COMPREPLY < <(compgen -W "--limit --soft-limit --mark --help" -- "$cur") ;;

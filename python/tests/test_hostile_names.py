@@ -205,6 +205,19 @@ def outputs_of(path):
 NOT_TEXT = {"evidence.py file.write"}
 
 
+def test_what_a_source_has(tmp_path, capsys):
+    from vramtrack import check_command
+
+    path = tmp_path / f"a{HOSTILE}.py"
+    text = HOSTILE.replace("\udc80", "")
+    path.write_text(f"import torch\nseen = []\ndef f(model, x):\n    seen.append((model(x), '{text}'))\n", encoding="utf-8")
+    for form in ("text", "json"):
+        check_command.main(["--format", form, str(path), str(path) + "no"])
+        told = capsys.readouterr()
+        clean("check_command.py sys.stdout.write", told.out, "seen.append")
+        clean("check_command.py sys.stderr.write", told.err, "No such file")
+
+
 def test_what_keeps_tensors():
     keeper = vramtrack.Keeper(HOSTILE, 1, MIB, 0, made_at=HOSTILE)
     clean("referrers.py __str__", str(keeper))

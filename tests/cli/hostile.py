@@ -191,6 +191,11 @@ class Hostile(unittest.TestCase):
             f.write(b"CUDA out of memory. Tried to allocate " + HOSTILE + b"\nOut of memory: Killed process 7 (" + HOSTILE + b")\n")
         self.run_clean("text", "explain", "crash.log")
         self.run_clean("json", "explain", "--format", "json", "crash.log", is_json=True)
+        program = f"check{HOSTILE_TEXT}.py"
+        (self.box.work / program).write_text(f"import torch\nseen = []\nfor batch in loader:\n    torch.nn.functional.l1_loss(model(batch)).backward()\n    seen.append((model(batch), '{HOSTILE_TEXT}'))\n")
+        for names in ([program], [program, "none" + program]):
+            self.run_clean("text", "check", *names, code=(1, 2))
+            self.run_clean("json", "check", "--format", "json", *names, is_json=True, code=(1, 2))
         self.run_clean("text", "oom", "show", name)
         self.run_clean("json", "oom", "show", "--format", "json", name, is_json=True)
 
