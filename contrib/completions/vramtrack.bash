@@ -16,14 +16,14 @@ _vramtrack() {
       ;;
     snapshot)
       if [ "$COMP_CWORD" -eq 2 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "summary leaks timeline oom flamegraph export --help" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "summary leaks timeline oom flamegraph page export --help" -- "$cur")
         return
       fi
       command="snapshot ${COMP_WORDS[2]}"
       ;;
     trace)
       if [ "$COMP_CWORD" -eq 2 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "live report top diff flamegraph export --help" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "live report top diff flamegraph page export --help" -- "$cur")
         return
       fi
       command="trace ${COMP_WORDS[2]}"
@@ -100,6 +100,8 @@ _vramtrack() {
     'snapshot oom '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'snapshot flamegraph -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device -o --output --peak --help" -- "$cur") ;;
     'snapshot flamegraph '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'snapshot page -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device -o --output --help" -- "$cur") ;;
+    'snapshot page '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'snapshot export -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device -o --output --format --peak --help" -- "$cur") ;;
     'snapshot export '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'check -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --help" -- "$cur") ;;
@@ -119,6 +121,8 @@ _vramtrack() {
     'trace diff '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'trace flamegraph -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --library --own --host --since --until --help" -- "$cur") ;;
     'trace flamegraph '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'trace page -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --library --own --host --help" -- "$cur") ;;
+    'trace page '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'trace export -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --library --own --host --since --until --format --help" -- "$cur") ;;
     'trace export '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'oom show -'*) mapfile -t COMPREPLY < <(compgen -W "--top --format --json -o --output --help" -- "$cur") ;;

@@ -156,6 +156,7 @@ class Hostile(unittest.TestCase):
             self.run_clean("json", "snapshot", command, *files, "--json", is_json=True)
             self.run_clean("text", "snapshot", command, "--host", *files)
         self.run_clean("html", "snapshot", "flamegraph", "--output", "f.html", name, file="f.html")
+        self.run_clean("html", "snapshot", "page", "--output", "f.html", name, file="f.html")
         for form in ("speedscope", "folded", "chrome", "csv"):
             self.run_clean(form, "snapshot", "export", "--format", form, "--output", "out", name, file="out")
         self.box.run("snapshot", "export", "--format", "pprof", "--output", "out.pb.gz", name)
@@ -177,6 +178,7 @@ class Hostile(unittest.TestCase):
         self.clean("trace live", "stderr", live.stderr)
         self.driven.add(("trace live", "text"))
         self.run_clean("html", "trace", "flamegraph", *moments, "--output", "f.html", name, file="f.html")
+        self.run_clean("html", "trace", "page", "--output", "f.html", name, file="f.html")
         for form in ("speedscope", "folded", "chrome", "csv"):
             self.run_clean(form, "trace", "export", "--format", form, "--output", "out", name, file="out")
         self.box.run("trace", "export", "--format", "pprof", "--output", "out.pb.gz", name)
@@ -501,7 +503,7 @@ class Hostile(unittest.TestCase):
             if formats:
                 out |= {(name, f) for f in re.sub(r"\(.*?\)", "", formats[1]).replace(" ", "").split(",")}
             elif command != ["agent"]:
-                out.add((name, "html" if "flamegraph" in name else "text"))
+                out.add((name, "html" if "flamegraph" in name or " page" in name else "text"))
             if "--junit" in text:
                 out.add((name, "junit"))
             if re.search(r"^  --csv", text, re.M):
