@@ -42,6 +42,16 @@ if (tests) {
     target: ["chrome111", "firefox113", "safari16.2"],
     logLevel: "warning",
   });
+  // The timeline pages of `snapshot page` and `trace page`: the program puts both into one file with the data.
+  await build({
+    entryPoints: [join(here, "src/timeline.ts"), join(here, "src/timeline.css")],
+    outdir: join(out, "offline"),
+    bundle: true,
+    minify: true,
+    target: ["es2020", "chrome111", "firefox113", "safari16.2"],
+    legalComments: "inline",
+    logLevel: "warning",
+  });
   await cp(join(here, "src/index.html"), join(out, "index.html"));
   await cp(join(here, "src/fleet.html"), join(out, "fleet.html"));
   // What others wrote and the page contains, with the terms they ask to be handed on.

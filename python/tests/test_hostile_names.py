@@ -168,6 +168,7 @@ def test_what_filled_the_memory(capsys):
 def test_what_memory_is():
     found = vramtrack.Categories((vramtrack.Label(4096, 512, "weights", HOSTILE, 0),), 1024, 0.0)
     clean("categories.py __str__", str(found), "weights")  # it has categories and sizes only
+    clean("categories.py _repr_html_", found._repr_html_(), "weights")
 
 
 def test_the_module_as_a_program(monkeypatch, capsys):
@@ -205,10 +206,47 @@ def outputs_of(path):
 NOT_TEXT = {"evidence.py file.write"}
 
 
+def test_what_a_source_has(tmp_path, capsys):
+    from vramtrack import check_command
+
+    path = tmp_path / f"a{HOSTILE}.py"
+    text = HOSTILE.replace("\udc80", "")
+    path.write_text(f"import torch\nseen = []\ndef f(model, x):\n    seen.append((model(x), '{text}'))\n", encoding="utf-8")
+    for form in ("text", "json"):
+        check_command.main(["--format", form, str(path), str(path) + "no"])
+        told = capsys.readouterr()
+        clean("check_command.py sys.stdout.write", told.out, "seen.append")
+        clean("check_command.py sys.stderr.write", told.err, "No such file")
+
+
 def test_what_keeps_tensors():
     keeper = vramtrack.Keeper(HOSTILE, 1, MIB, 0, made_at=HOSTILE)
+    kept = vramtrack.Kept((keeper,), 1, MIB, 0.1, True)
     clean("referrers.py __str__", str(keeper))
-    clean("referrers.py __str__", str(vramtrack.Kept((keeper,), 1, MIB, 0.1, True)))
+    clean("referrers.py __str__", str(kept))
+    clean("referrers.py _repr_html_", kept._repr_html_())
+
+
+def test_what_a_notebook_shows(monkeypatch):
+    from vramtrack.jupyter import CellMemory
+
+    with vramtrack.use_source(vramtrack.SimulatedDevice(name=HOSTILE)) as device:
+        profiler = vramtrack.GPUMemoryProfiler(source=device)
+        for _ in range(40):
+            with profiler.profile_context(HOSTILE) as result:
+                device.allocate(30 * MIB)
+        watch = vramtrack.Watch(device, driver_library=None, ranks=False)
+        watch.sample()
+    clean("profiler.py _repr_html_", profiler._repr_html_())
+    analyzer = vramtrack.MemoryAnalyzer(profiler)
+    pattern = vramtrack.MemoryPattern("memory_leak", HOSTILE, "critical", [HOSTILE], {}, [HOSTILE])
+    monkeypatch.setattr(analyzer, "analyze_memory_patterns", lambda results=None: [pattern])
+    clean("analyzer.py _repr_html_", analyzer._repr_html_())
+    monkeypatch.setattr(vramtrack.Watch, "sites", property(lambda self: [vramtrack.Site(HOSTILE, HOSTILE, 1, MIB, MIB)]))
+    clean("watch.py _repr_html_", watch._repr_html_())
+    left = vramtrack.Kept((vramtrack.Keeper(HOSTILE, 1, MIB, 0),), 1, MIB, 0.1, True)
+    clean("jupyter.py _repr_html_", CellMemory(result, left, False)._repr_html_())
+    clean("jupyter.py __repr__", repr(CellMemory(result, left, False)))
 
 
 def test_every_output_is_driven(request):

@@ -15,6 +15,7 @@ from vramtrack.units import MIB
 from vramtrack.version import __version__
 
 _HELP = """python -m vramtrack            show the versions, the device and what is seen of its memory
+python -m vramtrack check FILE find what keeps GPU memory in the source of a program
 python -m vramtrack COMMAND    run the program vramtrack, for example: python -m vramtrack test -- python train.py
 docs/python.md is the manual of the package."""
 
@@ -68,9 +69,13 @@ def main(arguments: List[str]) -> int:
     if not arguments:
         print("\n".join(printable(line) for line in report()))
         return 0
+    if arguments[0] == "check":
+        from vramtrack.check_command import main as check  # this Python is the one that the program is for
+
+        return check(arguments[1:])
     path = program()
     if path is None:
-        sys.stderr.write("vramtrack: the program vramtrack is not in PATH; the package alone has no commands (see docs/python.md)\n")
+        sys.stderr.write("vramtrack: the program vramtrack is not in PATH; the package alone has no command but check (see docs/python.md)\n")
         return 127
     os.execv(path, [path, *arguments])
     return 127  # never reached

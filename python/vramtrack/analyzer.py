@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence
 from vramtrack import documented_rules, own_rules
 from vramtrack.findings import GapFinding, MemoryPattern, PerformanceInsight
 from vramtrack.gaps import analyze_gaps
+from vramtrack.html_table import table
 from vramtrack.profiler import GPUMemoryProfiler, ProfileResult
 from vramtrack.units import MIB
 
@@ -105,6 +106,15 @@ class MemoryAnalyzer:
         if events is not None:
             report["gap_analysis"] = [asdict(f) for f in self.analyze_memory_gaps(events)]
         return report
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the score, and each pattern and insight with what to do."""
+        report = self.generate_optimization_report()
+        score, summary = report["optimization_score"], report["summary"]
+        rows = [(one["description"], one["pattern_type"].replace("_", " "), one["severity"], "; ".join(one["suggestions"][:2])) for one in report["all_patterns"]]
+        rows += [(one["title"], one["category"].replace("_", " "), one["impact"], "; ".join(one["recommendations"][:2])) for one in report["all_insights"]]
+        headline = f"{score['score']} of 100 ({score['grade']}): {score['description']}; {summary['total_function_calls']:,} calls of {summary['total_functions_analyzed']:,} functions"
+        return table(headline, ("finding", "kind.", "severity.", "what to do."), rows, [] if rows else ["No pattern was found"])
 
 
 def _recommendations(patterns: List[MemoryPattern], insights: List[PerformanceInsight]) -> List[Dict[str, Any]]:

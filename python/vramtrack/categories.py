@@ -10,6 +10,7 @@ import time
 import weakref
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from vramtrack.html_table import table
 from vramtrack.units import MIB
 
 #: src/trace/category_name.hpp
@@ -59,6 +60,11 @@ class Categories(NamedTuple):
 
     def __str__(self) -> str:
         return "\n".join(f"{name.replace('_', ' '):<24}{size / MIB:>10,.1f} MiB" for name, size in self.by_category.items())
+
+    def _repr_html_(self) -> str:
+        share = 100 / max(1, self.allocated)
+        rows = [(name.replace("_", " "), f"{size / MIB:,.1f} MiB", f"{size * share:.0f} %") for name, size in self.by_category.items()]
+        return table(f"{self.allocated / MIB:,.1f} MiB allocated on GPUs", ("what it is", "bytes", "share"), rows)
 
 
 _lock = threading.Lock()

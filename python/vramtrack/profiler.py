@@ -8,13 +8,16 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any, Callable, Dict, Iterator, List, Optional, TypeVar
 
+from vramtrack.html_table import table
 from vramtrack.memory_source import Counters, MemorySource
 from vramtrack.printable import printable
 from vramtrack.sources import default_source
+from vramtrack.units import MIB
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _now = time.time
 _clock = time.perf_counter
+_SHOWN_FUNCTIONS = 20  # in a notebook
 
 
 @dataclass
@@ -345,6 +348,17 @@ class GPUMemoryProfiler:
         return wrapped  # type: ignore[return-value]
 
     __call__ = profile
+
+    def _repr_html_(self) -> str:
+        """In a notebook: each function's calls, what they kept, and their highest peak; those that kept most first."""
+        kept = {name: sum(one.memory_diff() for one in results) for name, results in self.function_stats.items()}
+        stats = sorted(self.function_stats.items(), key=lambda item: -kept[item[0]])
+        rows = [(name, f"{len(results):,}", f"{kept[name] / MIB:+,.1f} MiB", f"{max(one.memory_allocated for one in results) / MIB:,.1f} MiB",
+                 f"{sum(one.execution_time for one in results):,.3f} s") for name, results in stats[:_SHOWN_FUNCTIONS]]
+        notes = [f"and {len(stats) - _SHOWN_FUNCTIONS:,} more functions"] if len(stats) > _SHOWN_FUNCTIONS else []
+        if self.dropped_results:
+            notes.append(f"{self.dropped_results:,} older results were dropped (max_results)")
+        return table(f"{len(self.results):,} profiled calls on {self.device}", ("function", "calls", "kept", "highest peak", "time"), rows, notes)
 
     def clear_results(self) -> None:
         """Drops all results and takes the memory in use now as the new baseline."""

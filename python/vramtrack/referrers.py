@@ -83,6 +83,15 @@ class Kept(NamedTuple):
         grown.sort(key=lambda one: one[:3], reverse=True)
         return self._replace(keepers=tuple(one[3] for one in grown))
 
+    def _repr_html_(self) -> str:
+        from vramtrack.html_table import table  # not at the top: `vramtrack attach` takes this file to programs without the package
+
+        rows = [(one.path, f"{one.tensors:,}", f"{one.bytes / 2**20:,.1f} MiB", f"{one.graphs:,}", one.made_at) for one in self.keepers]
+        notes = [] if self.is_complete else [f"stopped after {self.seconds:.1f} s, with tensors left: give it more time"]
+        if any(one.graphs for one in self.keepers if one.path != _UNNAMED):
+            notes.append("A tensor with a graph keeps its step's activations: keep .item() or .detach() instead")
+        return table(f"{self.tensors:,} tensors of {self.bytes / 2**20:,.1f} MiB on GPUs", ("kept by", "tensors", "bytes", "with a graph", "made at."), rows, notes)
+
     def __str__(self) -> str:
         lines = [str(keeper) for keeper in self.keepers] or ["no tensor on a GPU is known to Python"]
         if not self.is_complete:

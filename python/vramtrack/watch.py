@@ -17,6 +17,7 @@ from vramtrack.door import allow_attach
 from vramtrack.driver import DEFAULT_LIBRARY, DriverMemory
 from vramtrack.evidence import Evidence, write_evidence
 from vramtrack.explanation import print_explanation
+from vramtrack.html_table import table
 from vramtrack.mark_series import Marks
 from vramtrack.memory_source import MemorySource, Site
 from vramtrack.pinned_series import HOST_PINNED, PinnedSeries
@@ -28,6 +29,7 @@ from vramtrack.verdict import Verdict, is_graver
 from vramtrack.watch_sample import FIELDS, Samples, WatchSample, check_metric, limit_bytes, metric_of_process, take_sample
 
 _POOLS_BYTES = 256 * MIB  # unused in private pools, to be worth a word
+_SHOWN_SITES = 10  # in a notebook
 
 
 def _explain_uncaught(*exception: Any) -> None:
@@ -388,6 +390,14 @@ class Watch:
         if self.grows_every_epoch:
             said.insert(0, f"{self.epoch_growth[-1] / MIB:+.1f} MiB in the last epoch; memory grows in every epoch, after garbage collection")
         return said
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the verdict with its chart, and the lines that grew."""
+        parts = [self.verdict()._repr_html_()]
+        if self.sites:
+            rows = [(f"{site.file}:{site.line} in {site.name}", f"{site.growth_bytes / MIB:+,.1f} MiB", f"{site.live_bytes / MIB:,.1f} MiB") for site in self.sites[:_SHOWN_SITES]]
+            parts.append(table("Lines that grew", ("line", "growth", "live"), rows))
+        return f"<div>{''.join(parts)}</div>"
 
     # ---- what is done about it
 

@@ -125,7 +125,8 @@ void add_device_and_output(Arguments& arguments, SnapshotOptions& into) {
 }
 
 constexpr const CommandInfo* kVerbs[] = {&snapshot_summary_verb, &snapshot_leaks_verb,      &snapshot_timeline_verb,
-                                         &snapshot_oom_verb,     &snapshot_flamegraph_verb, &snapshot_export_verb};
+                                         &snapshot_oom_verb,     &snapshot_flamegraph_verb, &snapshot_page_verb,
+                                         &snapshot_export_verb};
 
 }  // namespace
 

@@ -70,6 +70,7 @@ extern const CommandInfo snapshot_leaks_verb;
 extern const CommandInfo snapshot_timeline_verb;
 extern const CommandInfo snapshot_oom_verb;
 extern const CommandInfo snapshot_flamegraph_verb;
+extern const CommandInfo snapshot_page_verb;
 extern const CommandInfo snapshot_export_verb;
 
 /// How a verb reads its files, and the function that prints or writes its result and returns the exit code.

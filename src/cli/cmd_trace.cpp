@@ -140,8 +140,9 @@ Result<NamedChange> chosen_profile(OpenTrace& run, const TraceOptions& options) 
 }
 
 namespace {
-constexpr const CommandInfo* kVerbs[] = {&trace_live_verb, &trace_report_verb,     &trace_top_verb,
-                                         &trace_diff_verb, &trace_flamegraph_verb, &trace_export_verb};
+constexpr const CommandInfo* kVerbs[] = {&trace_live_verb,  &trace_report_verb,     &trace_top_verb,
+                                         &trace_diff_verb,  &trace_flamegraph_verb, &trace_page_verb,
+                                         &trace_export_verb};
 }  // namespace
 
 const CommandInfo trace_command{"trace", "Read a trace of 'vramtrack run': which lines keep GPU memory, and which leak",

@@ -43,6 +43,7 @@ extern const CommandInfo trace_report_verb;
 extern const CommandInfo trace_top_verb;
 extern const CommandInfo trace_diff_verb;
 extern const CommandInfo trace_flamegraph_verb;
+extern const CommandInfo trace_page_verb;
 extern const CommandInfo trace_export_verb;
 
 /// `files` as one run, with the moments that --since and --until name.

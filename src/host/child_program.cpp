@@ -71,14 +71,28 @@ Result<pid_t> start_program(const std::vector<std::string>& program, const std::
   return pid;
 }
 
-std::optional<ProgramEnd> ended_program(pid_t pid) {
+namespace {
+
+std::optional<ProgramEnd> end_of(pid_t pid, int options) {
   int status = 0;
-  const pid_t done = ::waitpid(pid, &status, WNOHANG);
-  if (done == 0 || (done < 0 && errno == EINTR)) return std::nullopt;
+  pid_t done = 0;
+  do done = ::waitpid(pid, &status, options);
+  while (done < 0 && errno == EINTR);
+  if (done == 0) return std::nullopt;
   ProgramEnd end;
   if (done == pid && WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
   if (done == pid && WIFSIGNALED(status)) end.signal = WTERMSIG(status);
   return end;
+}
+
+}  // namespace
+
+std::optional<ProgramEnd> ended_program(pid_t pid) {
+  return end_of(pid, WNOHANG);
+}
+
+ProgramEnd wait_for_program(pid_t pid) {
+  return end_of(pid, 0).value_or(ProgramEnd{});
 }
 
 }  // namespace vramtrack

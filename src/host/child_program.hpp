@@ -35,4 +35,7 @@ Result<pid_t> start_program(const std::vector<std::string>& program, const std::
 /// nullopt: `pid`, a child, still runs.
 std::optional<ProgramEnd> ended_program(pid_t pid);
 
+/// Blocks until `pid`, a child, has ended.
+ProgramEnd wait_for_program(pid_t pid);
+
 }  // namespace vramtrack

@@ -141,7 +141,7 @@ for row in rows:
 class Manual(unittest.TestCase):
     """Every command of the README and of the pages beside it is run here, in its order and in one sandbox, or is in NOT_RUN with the reason."""
 
-    PAGES = ["README.md", *(f"docs/{name}.md" for name in ("install", "watch", "analyze", "simulate", "replay", "doctor", "control", "oom", "programs"))]
+    PAGES = ["README.md", *(f"docs/{name}.md" for name in ("install", "check", "watch", "analyze", "simulate", "replay", "doctor", "control", "oom", "programs"))]
     #: whose tables hold lines to type, too
     WITH_TABLES = ("README.md", "docs/install.md")
 

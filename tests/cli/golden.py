@@ -200,14 +200,17 @@ CASES = {
     "explain_notice": ["explain", "notice.log"],
     "explain_mentioned": ["explain", "mentioned.log"],
     "explain_nothing": ["explain", "leak.csv", "no-such-file"],
+    "check": ["check", f"{FIXTURES}/check/leaks/losses_list.py", f"{FIXTURES}/check/healthy/losses_item.py"],
+    "check_json": ["check", "--json", f"{FIXTURES}/check/leaks/hook_each_step.py"],
+    "check_unread": ["check", f"{FIXTURES}/check/healthy", "no-such-file.py"],
     "doctor_drm": ["doctor", "--set", "sources.enabled=drm", "--set", f"sources.sys-root={FIXTURES}/sys"],
 }
 
 HELPS = [[], ["watch"], ["agent"], ["top"], ["replay"], ["analyze"], ["report"], ["simulate"], ["snapshot"],
          ["snapshot", "summary"], ["snapshot", "leaks"], ["snapshot", "timeline"], ["snapshot", "oom"],
-         ["snapshot", "flamegraph"], ["snapshot", "export"], ["trace"], ["trace", "report"],
-         ["trace", "top"], ["trace", "diff"], ["trace", "flamegraph"], ["trace", "export"], ["test"], ["silence"], ["silence", "add"],
-         ["silence", "list"], ["silence", "end"], ["holders"], ["reclaim"], ["wait"], ["fit"], ["policy"], ["policy", "check"], ["policy", "explain"], ["policy", "test"], ["explain"], ["programs"], ["doctor"], ["config"], ["config", "show"],
+         ["snapshot", "flamegraph"], ["snapshot", "page"], ["snapshot", "export"], ["trace"], ["trace", "report"],
+         ["trace", "top"], ["trace", "diff"], ["trace", "flamegraph"], ["trace", "page"], ["trace", "export"], ["test"], ["silence"], ["silence", "add"],
+         ["silence", "list"], ["silence", "end"], ["holders"], ["reclaim"], ["wait"], ["fit"], ["policy"], ["policy", "check"], ["policy", "explain"], ["policy", "test"], ["explain"], ["check"], ["programs"], ["doctor"], ["config"], ["config", "show"],
          ["config", "path"], ["config", "init"]]
 CASES |= {"_".join(["help", *command]): [*command, "--help"] for command in HELPS}
 

@@ -156,6 +156,7 @@ class Hostile(unittest.TestCase):
             self.run_clean("json", "snapshot", command, *files, "--json", is_json=True)
             self.run_clean("text", "snapshot", command, "--host", *files)
         self.run_clean("html", "snapshot", "flamegraph", "--output", "f.html", name, file="f.html")
+        self.run_clean("html", "snapshot", "page", "--output", "f.html", name, file="f.html")
         for form in ("speedscope", "folded", "chrome", "csv"):
             self.run_clean(form, "snapshot", "export", "--format", form, "--output", "out", name, file="out")
         self.box.run("snapshot", "export", "--format", "pprof", "--output", "out.pb.gz", name)
@@ -177,6 +178,7 @@ class Hostile(unittest.TestCase):
         self.clean("trace live", "stderr", live.stderr)
         self.driven.add(("trace live", "text"))
         self.run_clean("html", "trace", "flamegraph", *moments, "--output", "f.html", name, file="f.html")
+        self.run_clean("html", "trace", "page", "--output", "f.html", name, file="f.html")
         for form in ("speedscope", "folded", "chrome", "csv"):
             self.run_clean(form, "trace", "export", "--format", form, "--output", "out", name, file="out")
         self.box.run("trace", "export", "--format", "pprof", "--output", "out.pb.gz", name)
@@ -191,6 +193,11 @@ class Hostile(unittest.TestCase):
             f.write(b"CUDA out of memory. Tried to allocate " + HOSTILE + b"\nOut of memory: Killed process 7 (" + HOSTILE + b")\n")
         self.run_clean("text", "explain", "crash.log")
         self.run_clean("json", "explain", "--format", "json", "crash.log", is_json=True)
+        program = f"check{HOSTILE_TEXT}.py"
+        (self.box.work / program).write_text(f"import torch\nseen = []\nfor batch in loader:\n    torch.nn.functional.l1_loss(model(batch)).backward()\n    seen.append((model(batch), '{HOSTILE_TEXT}'))\n")
+        for names in ([program], [program, "none" + program]):
+            self.run_clean("text", "check", *names, code=(1, 2))
+            self.run_clean("json", "check", "--format", "json", *names, is_json=True, code=(1, 2))
         self.run_clean("text", "oom", "show", name)
         self.run_clean("json", "oom", "show", "--format", "json", name, is_json=True)
 
@@ -502,7 +509,7 @@ class Hostile(unittest.TestCase):
             if formats:
                 out |= {(name, f) for f in re.sub(r"\(.*?\)", "", formats[1]).replace(" ", "").split(",")}
             elif command != ["agent"]:
-                out.add((name, "html" if "flamegraph" in name else "text"))
+                out.add((name, "html" if "flamegraph" in name or " page" in name else "text"))
             if "--junit" in text:
                 out.add((name, "junit"))
             if re.search(r"^  --csv", text, re.M):

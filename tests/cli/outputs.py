@@ -45,11 +45,11 @@ class Outputs(unittest.TestCase):
                ("config init", "--config"): ["config", "init", "--config", "OUT", "--force"],
                ("trace export", "--output"): ["trace", "export", "--format", "folded", "--output", "OUT", "leak"],
                ("snapshot export", "--output"): ["snapshot", "export", "--format", "folded", "--output", "OUT", "s40"]}
-        for verb in ("summary", "leaks", "timeline", "oom", "flamegraph"):
+        for verb in ("summary", "leaks", "timeline", "oom", "flamegraph", "page"):
             out["snapshot " + verb, "--output"] = ["snapshot", verb, "--output", "OUT", "s40"]
         out["snapshot leaks", "--output"].append("s20")
         out["trace diff", "--output"] = ["trace", "diff", "--output", "OUT", "leak", "leak"]
-        for verb in ("report", "flamegraph", "top"):
+        for verb in ("report", "flamegraph", "page", "top"):
             out["trace " + verb, "--output"] = ["trace", verb, "--output", "OUT", "leak"]
         return out
 

@@ -365,6 +365,24 @@ class Snapshot(unittest.TestCase):
             self.assertIn("model.py:54 forward", page)
             self.assertIsNone(re.search(r"https?://|src=|@import", page), "loads nothing")
 
+    def test_the_page_has_what_the_timeline_has(self):
+        name = self.write("a.pickle", leaking(30, oom=990 * MIB).snapshot())
+        page = self.run_it("page", name)
+        self.assertIsNone(re.search(r"<(script|link|img)[^>]*(src|href)=|@import|fetch\(|XMLHttpRequest", page), "loads nothing")
+        part, = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])["parts"]
+        device, = json.loads(self.run_it("timeline", "--json", name))["devices"]
+        points = part["points"]
+        self.assertEqual(max(points["live"]), device["peaks"][0]["live_bytes"])
+        self.assertEqual(points["event"], sorted(points["event"]))
+        for at, live in enumerate(points["live"]):  # the layers have all of it: there are fewer sites than layers
+            steps = [list(zip(layer["steps"][::2], layer["steps"][1::2])) for layer in part["layers"]]
+            self.assertEqual(sum(([value for point, value in each if point <= at] or [0])[-1] for each in steps), live)
+        failure, = [mark for mark in part["marks"] if mark["failure"]]
+        self.assertIn("out of memory", failure["words"])
+        (_, reserved, _, blocks), = part["segments"]
+        self.assertEqual((reserved, sum(blocks[1::4])), (1024 * MIB, 1024 * MIB))
+        self.assertIn("no data of this device", self.run_it("page", "--device", "3", name, code=2))
+
     def test_usage_errors(self):
         for args in ([], ["oom"], ["export", "a.pickle"], ["export", "--format", "xml", "a.pickle"], ["summary", "--top", "0", "a.pickle"],
                      ["oom", "--capacity", "many", "a.pickle"], ["oom", "--capacity", "80", "a.pickle"]):

@@ -90,6 +90,11 @@ class TraceFiles(unittest.TestCase):
         page = self.run_it("flamegraph", "--from", "epoch#2", "leak")
         self.assertIn("train_step", page)
         self.assertNotIn("build", re.search(r"<body.*", page, re.S)[0].replace("rebuild", ""))
+        timeline = self.run_it("page", "leak")
+        part, = json.loads(re.search(r'id="data">(.*?)</script>', timeline, re.S)[1])["parts"]
+        leak, = [layer for layer in part["layers"] if "train.py:42 train_step" in layer["site"]]
+        self.assertEqual(leak["steps"][-1], 300 * 4096)
+        self.assertIn("epoch", {mark["words"] for mark in part["marks"]})
         events = json.loads(self.run_it("export", "--format", "chrome", "leak"))
         self.assertGreater(len(events["traceEvents"] if isinstance(events, dict) else events), 300)
         self.assertGreater(self.run_it("export", "--format", "csv", "leak").count("\n"), 600)

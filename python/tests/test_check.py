@@ -1,0 +1,176 @@
+"""vramtrack check: which statements of a program keep GPU memory."""
+import ast
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from vramtrack import check_command as check
+from vramtrack import check_rules
+
+ROOT = pathlib.Path(os.environ.get("VRAMTRACK_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+PROGRAMS = ROOT / "tests" / "fixtures" / "check"
+
+TRAINING = """import torch
+def train(model, loader, optimizer):
+    losses = []
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {}
+"""
+
+
+def lines(text):
+    return [one.node.lineno for one in check_rules.check(text)]
+
+
+def rules(text):
+    return [one.rule for one in check_rules.check(text)]
+
+
+def test_there_are_sixty_programs():
+    assert len(list(PROGRAMS.glob("leaks/*.py"))) == len(list(PROGRAMS.glob("healthy/*.py"))) == 30
+
+
+@pytest.mark.parametrize("path", sorted(PROGRAMS.glob("leaks/*.py")), ids=lambda path: path.stem)
+def test_the_line_that_keeps_is_the_one_finding(path):
+    text = path.read_text()
+    assert lines(text) == [number for number, line in enumerate(text.splitlines(), 1) if line.endswith("# LEAK")]
+
+
+@pytest.mark.parametrize("path", sorted(PROGRAMS.glob("healthy/*.py")), ids=lambda path: path.stem)
+def test_a_healthy_program_is_silent(path):
+    assert check_rules.check(path.read_text()) == []
+
+
+@pytest.mark.parametrize("statement, expected", [
+    ("losses.append(loss)", ["kept-graph"]),
+    ("losses.append(loss.cpu())", ["kept-graph"]),  # cpu() copies the values and keeps the graph
+    ("losses += [loss]", ["kept-graph"]),
+    ("losses.append((1, loss))", ["kept-graph"]),
+    ("losses.append(loss.item())", []),
+    ("losses.append(loss.detach())", []),
+    ("losses.append(float(loss))", []),
+    ("losses.append(loss.argmax())", []),
+    ("losses.append(f'{loss:.3f}')", []),
+    ("losses.append(len(x))", []),
+    ("losses.append(loss); losses = losses[-10:]", []),
+    ("losses.append(loss); losses.clear()", []),
+])
+def test_what_an_expression_holds(statement, expected):
+    assert rules(TRAINING.format(statement)) == expected
+
+
+def test_without_a_framework_nothing_is_said():
+    assert rules(TRAINING.format("losses.append(loss)").replace("import torch", "import numpy as torch")) == []
+
+
+def test_gradients_that_every_caller_switches_off():
+    text = """import torch
+def predict(model, loader):
+    model.eval()
+    found = []
+    for x in loader:
+        found.append(model(x))
+    return found
+"""
+    assert rules(text) == ["kept-graph"]
+    assert rules(text + "with torch.no_grad():\n    predict(net, data)\n") == []
+    assert rules(text + "with torch.no_grad():\n    predict(net, data)\npredict(net, data)\n") == ["kept-graph"]
+
+
+def test_a_comment_silences_a_line(tmp_path):
+    path = tmp_path / "train.py"
+    for comment, count in (("", 1), ("  # vramtrack: ignore", 0), ("  # vramtrack: ignore[kept-graph]", 0), ("  # vramtrack: ignore[hook]", 1), ("  # ignore", 1)):
+        path.write_text(TRAINING.format("losses.append(loss)" + comment))
+        assert len(check.read(str(path)).findings) == count, comment
+    path.write_text(TRAINING.format("losses.append(\n            loss)  # vramtrack: ignore"))
+    assert not check.read(str(path)).findings
+
+
+def test_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src" / ".hidden").mkdir(parents=True)
+    (tmp_path / "src" / "venv").mkdir()
+    (tmp_path / "src" / "venv" / "pyvenv.cfg").touch()
+    for place in ("src", "src/.hidden", "src/venv"):
+        (tmp_path / place / "train.py").write_text(TRAINING.format("losses.append(loss)  # of each step"))
+    (tmp_path / "src" / "plain.py").write_text("print(1)\n")
+    assert check.main(["src"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("src/train.py:9: losses.append(loss)\n  why  `losses` lives longer than the loop of line 4")
+    assert "1 finding in 2 files" in out
+    assert check.main(["src/plain.py"]) == 0
+    assert capsys.readouterr().out == "nothing found in 1 file that keeps GPU memory\n"
+    assert check.main(["--json", "src"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["schema"], document["files"], document["unread"]) == (check.SCHEMA, 2, [])
+    assert {key: document["findings"][0][key] for key in ("file", "line", "column", "rule", "statement")} == {
+        "file": "src/train.py", "line": 9, "column": 9, "rule": "kept-graph", "statement": "losses.append(loss)"}
+
+
+@pytest.mark.parametrize("content, words", [
+    (b"def f(:\n", "line 1: not Python 3"),
+    (b"print 'two'\n", "line 1: not Python 3"),
+    (b"x = 1\0\n", "null bytes"),
+    (b"# coding: no-such\n", "unknown encoding"),
+    (b"x = '\xff'\n", "encoding|utf-8"),
+    (b"(" * 5000, "not Python|nested too deeply"),
+], ids=["syntax", "python2", "null", "encoding", "bytes", "deep"])
+def test_what_cannot_be_read_is_named_and_the_rest_is_checked(tmp_path, capsys, content, words):
+    bad, good = tmp_path / "bad.py", tmp_path / "good.py"
+    bad.write_bytes(content)
+    good.write_text(TRAINING.format("losses.append(loss)"))
+    assert check.main([str(bad), str(good), str(tmp_path / "none.py")]) == 2
+    out, err = capsys.readouterr()
+    assert "good.py:9" in out
+    first, second = err.splitlines()
+    assert str(bad) in first and re.search(words, first), first
+    assert "none.py: No such file or directory; give a Python file" in second
+
+
+def test_names_that_steer_a_terminal(tmp_path, capsys):
+    path = tmp_path / "a\x1b[31m.py"
+    path.write_text(TRAINING.format("losses.append(loss)"))
+    assert check.main([str(path)]) == 1
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_each_rule_is_documented_and_found():
+    documented = set(re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs" / "check.md").read_text().split("## JSON")[0], re.MULTILINE))
+    found = {rule for path in PROGRAMS.glob("leaks/*.py") for rule in rules(path.read_text())}
+    assert found == documented
+
+
+def test_the_example_of_the_manual(tmp_path, monkeypatch, capsys):
+    example = re.search(r"```\n(train\.py:.*?)```", (ROOT / "docs" / "check.md").read_text(), re.DOTALL)[1]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text((PROGRAMS / "leaks" / "losses_list.py").read_text())
+    assert check.main(["train.py"]) == 1
+    assert capsys.readouterr().out == example
+
+
+def test_python_m_vramtrack_check_needs_no_program(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(TRAINING.format("losses.append(loss)"))
+    result = subprocess.run([sys.executable, "-m", "vramtrack", "check", str(path)], capture_output=True, text=True, check=False, env={**os.environ, "PATH": str(tmp_path)})
+    assert result.returncode == 1 and "train.py:9" in result.stdout, result.stderr
+
+
+def test_nothing_is_run(tmp_path, capsys):
+    path = tmp_path / "harmful.py"
+    path.write_text(f"import torch\nopen({str(tmp_path / 'trace')!r}, 'w')\n")
+    assert check.main([str(path)]) == 0
+    assert not (tmp_path / "trace").exists()
+
+
+def test_its_own_sources_are_for_python_3_8():
+    for path in (ROOT / "python" / "vramtrack").glob("check*.py"):
+        ast.parse(path.read_text(), feature_version=(3, 8))

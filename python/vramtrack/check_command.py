@@ -1,0 +1,159 @@
+"""vramtrack check: the statements of Python programs that keep GPU memory, found before they run. `python -m vramtrack check FILE ...`; the
+program `vramtrack` carries the same code, and runs it with the python3 in PATH. Nothing of what is checked is imported or run."""
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import json
+import os
+import re
+import sys
+import tokenize
+import warnings
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from vramtrack.check_rules import Finding, check
+
+SCHEMA = "vramtrack.check.v1"
+NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
+
+_IGNORE = re.compile(r"#\s*vramtrack:\s*ignore\b(?:\[([\w\-, ]*)\])?")
+_NOT_ENTERED = {"__pycache__", "node_modules", "site-packages"}
+
+
+class Read(NamedTuple):
+    """One file: its findings, or why it could not be read."""
+
+    name: str
+    findings: List[Finding]
+    lines: List[str]
+    error: str
+
+
+def python_files(path: str) -> Iterator[str]:
+    """A file itself; of a folder each *.py below it, but for hidden folders, installed packages and virtual environments."""
+    if not os.path.isdir(path):
+        yield path
+        return
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(one for one in folders if not one.startswith(".") and one not in _NOT_ENTERED and not os.path.exists(os.path.join(folder, one, "pyvenv.cfg")))
+        yield from (os.path.join(folder, one) for one in sorted(files) if one.endswith(".py"))
+
+
+def _text(path: str) -> str:
+    if path == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        with open(path, "rb") as file:
+            data = file.read()
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return io.TextIOWrapper(io.BytesIO(data), encoding).read()  # line ends as Python reads them
+
+
+def ignored_lines(text: str) -> Dict[int, Optional[Set[str]]]:
+    """By line, the rules that a comment there switches off; None: all."""
+    found: Dict[int, Optional[Set[str]]] = {}
+    if "vramtrack:" not in text:
+        return found
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        match = _IGNORE.search(token.string) if token.type == tokenize.COMMENT else None
+        if match:
+            found[token.start[0]] = None if match[1] is None else {one.strip() for one in match[1].split(",")}
+    return found
+
+
+def _lines_of(node: ast.AST) -> Tuple[int, int]:
+    """The first and last line of a statement; of one with a body, of its head with the decorators."""
+    first: int = min(one.lineno for one in [node, *getattr(node, "decorator_list", [])])  # type: ignore[attr-defined]
+    body = getattr(node, "body", None)
+    last: int = max(node.lineno, body[0].lineno - 1) if isinstance(body, list) and body else node.end_lineno  # type: ignore[attr-defined]
+    return first, last
+
+
+def _is_ignored(finding: Finding, ignored: Dict[int, Optional[Set[str]]]) -> bool:
+    first, last = _lines_of(finding.node)
+    for line, rules in ignored.items():
+        if first <= line <= last and (rules is None or finding.rule in rules):
+            return True
+    return False
+
+
+def read(path: str) -> Read:
+    """Checks one file. Never raises for what is in it."""
+    name = "standard input" if path == "-" else path
+    version = ".".join(map(str, sys.version_info[:2]))
+    try:
+        text = _text(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an escape in a string, for whoever runs the program
+            findings = check(text)
+        ignored = ignored_lines(text)
+    except OSError as error:
+        return Read(name, [], [], f"{error.strerror or error}; give a Python file, or a folder that has some")
+    except (SyntaxError, tokenize.TokenError) as error:
+        line = getattr(error, "lineno", None)
+        return Read(name, [], [], f"{f'line {line}: ' if line else ''}not Python {version}: {getattr(error, 'msg', error)}; check it with the Python that runs it: PYTHON -m vramtrack check")
+    except (ValueError, LookupError) as error:
+        return Read(name, [], [], f"not the text of a Python program: {error}")
+    except (RecursionError, MemoryError):
+        return Read(name, [], [], "nested too deeply to be read; leave it out")
+    return Read(name, [one for one in findings if not _is_ignored(one, ignored)], text.split("\n"), "")
+
+
+def _printable(text: str) -> str:
+    return "".join(one if one.isprintable() else " " if one == "\t" else "?" for one in text)
+
+
+def _statement(one: Finding, lines: List[str]) -> str:
+    """Its first line, without a comment at its end."""
+    line, end = one.node.lineno, getattr(one.node, "end_lineno", None)  # type: ignore[attr-defined]
+    text = lines[line - 1]
+    if end == line:
+        return text.encode()[:one.node.end_col_offset].decode().strip()  # type: ignore[attr-defined]
+    return text.strip() if isinstance(getattr(one.node, "body", None), list) else f"{text.strip()} ..."
+
+
+def as_json(files: List[Read]) -> str:
+    found = [{"file": _printable(file.name), "line": one.node.lineno, "column": one.node.col_offset + 1, "rule": one.rule, "statement": _printable(_statement(one, file.lines)),  # type: ignore[attr-defined]
+              "reason": _printable(one.reason), "fix": _printable(one.fix)} for file in files for one in file.findings]
+    failed = [{"file": _printable(file.name), "reason": _printable(file.error)} for file in files if file.error]
+    return json.dumps({"schema": SCHEMA, "files": len(files), "findings": found, "unread": failed}) + "\n"
+
+
+def as_text(files: List[Read]) -> str:
+    out: List[str] = []
+    for file in files:
+        for one in file.findings:
+            place = f"{file.name}:{one.node.lineno}"  # type: ignore[attr-defined]
+            out += [f"{place}: {_statement(one, file.lines)}", f"  why  {one.reason} ({one.rule})", f"  fix  {one.fix}", ""]
+    count, number = sum(len(file.findings) for file in files), sum(not file.error for file in files)
+    places = f"{number} file{'' if number == 1 else 's'}"
+    out.append(f"{count} finding{'' if count == 1 else 's'} in {places}; a comment `# vramtrack: ignore` on the line silences one" if count else f"nothing found in {places} that keeps GPU memory")
+    return "".join(_printable(line) + "\n" for line in out)
+
+
+def main(arguments: List[str]) -> int:
+    parser = argparse.ArgumentParser(prog="vramtrack check", description="Find the statements of Python programs that keep GPU memory, without running them.",
+                                     epilog="Exit: 0 nothing found, 1 findings, 2 a file could not be read. docs/check.md lists the patterns.")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="Python files, and folders of them; - is standard input")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="print as: text (default), json")
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
+    options = parser.parse_args(arguments)
+    files: List[Read] = []
+    for path in options.files:
+        before = len(files)
+        files += map(read, python_files(path))
+        if len(files) == before:
+            files.append(Read(path, [], [], "no Python file (*.py) in this folder"))
+    for file in files:
+        if file.error:
+            sys.stderr.write(_printable(f"vramtrack: check: {file.name}: {file.error}") + "\n")
+    try:
+        sys.stdout.write(as_json(files) if options.format == "json" else as_text(files))
+        sys.stdout.flush()
+    except BrokenPipeError:  # | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if any(file.error for file in files):
+        return FAILED
+    return FOUND if any(file.findings for file in files) else NOTHING_FOUND

@@ -1,0 +1,511 @@
+"""The patterns of source code that keep GPU memory. Each rule yields where it is, why, and what to write instead."""
+from __future__ import annotations
+
+import ast
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from vramtrack.check_source import FUNCTIONS, LOOPS, Function, Loop, Source, contains_call, last_name, names_in, targets_of, text_of
+from vramtrack.check_values import Holds, Values, contains_state, element_and_container, parameters_of
+
+
+class Finding(NamedTuple):
+    rule: str
+    node: ast.AST  # the statement, or the decorator
+    reason: str
+    fix: str
+
+
+class Keep(NamedTuple):
+    """A statement that puts a value into something that may outlive it."""
+
+    statement: ast.AST
+    container: ast.expr
+    value: ast.expr
+    key: Optional[ast.expr]  # of container[key] = value
+
+
+_MODULE_HOOKS = {
+    "register_forward_hook", "register_forward_pre_hook", "register_backward_hook", "register_full_backward_hook", "register_full_backward_pre_hook",
+    "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook", "register_state_dict_pre_hook",
+}
+_COMPILERS = {
+    "torch.compile": "torch.compile", "torch.jit.script": "torch.jit.script", "torch.jit.trace": "torch.jit.trace", "torch.cuda.make_graphed_callables": "make_graphed_callables",
+    "jax.jit": "jax.jit", "jax.pmap": "jax.pmap", "tensorflow.function": "tf.function",
+}
+_PER_STEP = {"torch.cuda.CUDAGraph": "a CUDA graph", "torch.cuda.Stream": "a stream"}
+#: What only grows by itself. Of other classes (weak references, caches with a size, queues) nothing is said.
+_GROWING = {"list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Counter"}
+
+
+class Rules:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._values = Values(source)
+        self._keeps = list(self._find_keeps())
+
+    def findings(self) -> List[Finding]:
+        """In the order of lines, one for each statement and one for each loop without no_grad()."""
+        if not self._source.frameworks:
+            return []
+        found = [*self._kept(), *self._accumulated(), *self._passed_on(), *self._caches(), *self._cached_functions(), *self._exceptions(), *self._hooks(),
+                 *self._backward_calls(), *self._compiled(), *self._per_step()]
+        loops = {loop for one in found if one.rule == "kept-graph" for loop in self._source.loops_of(one.node)}
+        found += self._evaluations(loops)
+        first: Dict[ast.AST, Finding] = {}
+        for one in found:
+            first.setdefault(one.node, one)
+        return sorted(first.values(), key=lambda one: (one.node.lineno, one.node.col_offset))  # type: ignore[attr-defined]
+
+    # Where something is kept.
+
+    def _find_keeps(self) -> Iterator[Keep]:
+        for call in self._source.calls:
+            pair = element_and_container(call)
+            if pair is not None and isinstance(self._source.parent(call), ast.Expr):
+                yield Keep(self._source.statement_of(call), pair[1], pair[0], None)
+        for node in ast.walk(self._source.tree):
+            if isinstance(node, ast.Assign):
+                for target in targets_of(node):
+                    if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice):
+                        key = target.slice
+                        yield Keep(node, target.value, node.value, getattr(key, "value", key) if type(key).__name__ == "Index" else key)
+            elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.value, (ast.List, ast.ListComp)):
+                yield Keep(node, node.target, node.value, None)
+
+    def _is_long_lived(self, container: ast.expr) -> bool:
+        """It outlives the function: of the module, of a class, of an object after its __init__, or a default argument."""
+        base = _base(container)
+        text, scope = text_of(base), self._source.scope_of(container)
+        function = self._source.function_of(container)
+        if not text or function is None:
+            return False
+        if "." in text:
+            return text.startswith(("self.", "cls.")) and function.name not in ("__init__", "__new__", "setup", "__post_init__", "build") or text.partition(".")[0] in self._source.classes
+        if self._source.bindings(text, scope):
+            return False
+        if self._source.parameter(text, function) is not None:
+            return isinstance(self._source.default_of(text, function), (ast.List, ast.Dict, ast.Set))
+        return bool(self._source.bindings(text, self._source.tree))
+
+    def _is_bounded(self, container: ast.expr, scope: Optional[ast.AST]) -> bool:
+        """It gets smaller somewhere, its size is looked at, it is made anew in use, or its kind has a bound."""
+        text = text_of(_base(container))
+        if self._source.drops(text, scope):
+            return True
+        starts = 0
+        for where, statement in self._source.bound_anywhere(text) if scope is None else ((scope, one) for one in self._source.bindings(text, scope)):
+            value = getattr(statement, "value", None)
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(value, ast.Call) and (
+                    last_name(value.func) not in _GROWING or any(one.arg == "maxlen" for one in value.keywords) or last_name(value.func) == "deque" and len(value.args) == 2):
+                return True
+            if scope is None and isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(where, FUNCTIONS) and where.name not in ("__init__", "setup"):
+                return True  # a method that begins anew
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+                starts += 1
+                if isinstance(value, ast.Subscript):
+                    return True  # losses = losses[-100:]
+        function = self._source.function_of(container)
+        made = starts > 0 or function is not None and self._source.default_of(text, function) is not None
+        return scope is None and not made  # nobody in this file made it: nothing is known of it
+
+    def _growing_loop(self, container: ast.expr, statement: ast.AST) -> Optional[Loop]:
+        """The outermost loop over data in which a local container only grows."""
+        text, scope = text_of(_base(container)), self._source.scope_of(statement)
+        bindings = self._source.bindings(text, scope)
+        found: Optional[Loop] = None
+        for loop in self._source.loops_of(statement):
+            if any(self._source.is_in(one, loop) and not _is_growth(one, text) for one in bindings) or any(one is loop for one in bindings):
+                break
+            if self._source.is_over_data(loop) or self._source.is_trained(loop):
+                found = loop
+        return found
+
+    def _is_evaluated(self, loop: Loop, function: Optional[Function]) -> bool:
+        """A loop without backward() that is told to be for evaluation, or that takes its rounds from data outside of a network."""
+        if self._source.is_trained(function or self._source.tree):
+            return False
+        owner = self._source.class_of(loop)
+        if contains_call([function or self._source.tree], "eval"):
+            return True
+        return not self._source.is_network(owner) and self._source.is_over_data(loop) and not _counts(loop)
+
+    def _kept(self) -> Iterator[Finding]:
+        for keep in self._keeps:
+            text = text_of(_base(keep.container))
+            if not text:
+                continue
+            scope = self._source.scope_of(keep.statement)
+            holds = self._values.holds(keep.value)
+            if holds < Holds.DEVICE or keep.key is not None and self._values.holds(_base(keep.container)) >= Holds.TENSOR:
+                continue
+            if keep.key is not None and (self._values.holds(keep.key) in (Holds.SHAPE, Holds.TENSOR, Holds.DEVICE, Holds.GRAPH) or not self._key_is_fresh(keep)):
+                continue  # a cache, or one place that is written again
+            what = ast_text(keep.value)
+            if self._is_long_lived(keep.container):
+                if not self._is_bounded(keep.container, None):
+                    yield Finding("kept-graph" if holds == Holds.GRAPH else "kept-tensor", keep.statement,
+                                  f"`{text}` outlives the call, and nothing in this file removes anything from it: each call leaves another {_what_is_kept(what, holds)}",
+                                  _fix_of_keeping(what, holds, text))
+                continue
+            loop = self._growing_loop(keep.container, keep.statement)
+            if loop is None or self._is_bounded(keep.container, scope) or text in self._values.needed_by_backward(scope):
+                continue
+            function = self._source.function_of(keep.statement)
+            if holds == Holds.GRAPH and (self._source.is_trained(loop) or self._is_evaluated(loop, function)):
+                yield Finding("kept-graph", keep.statement, f"`{text}` lives longer than the loop of line {loop.lineno}: each round leaves another {_what_is_kept(what, holds)}",
+                              _fix_of_keeping(what, holds, text) if self._source.is_trained(loop) else
+                              f"run the loop under `with torch.inference_mode():` (or torch.no_grad()), and keep `{what}.cpu()` if the results need not stay on the GPU")
+            elif _is_copy_of_weights(keep.value) and self._source.is_trained(loop):
+                yield Finding("kept-weights", keep.statement, f"`{text}` gets another copy of all weights in each round of the loop of line {loop.lineno}, on the device of the model",
+                              "save the copy to disk with torch.save(), or keep the last or the best one only, on the CPU")
+
+    def _key_is_fresh(self, keep: Keep) -> bool:
+        """Another key in each round or call: a number of steps, an identity; not one of a fixed set of names."""
+        loops = self._source.loops_of(keep.statement)
+        names = names_in(keep.key) if keep.key is not None else set()
+        over = {text_of(target) for loop in loops if self._source.is_over_data(loop) for target in targets_of(loop)}
+        counted = {text_of(target) for loop in loops for one in ast.walk(loop) if isinstance(one, ast.AugAssign) for target in targets_of(one)}
+        return bool(names & (over | counted))
+
+    def _accumulated(self) -> Iterator[Finding]:
+        """total += loss; total = total + loss; smooth = 0.9 * smooth + 0.1 * loss"""
+        for node in ast.walk(self._source.tree):
+            if isinstance(node, ast.AugAssign):
+                target, added = node.target, node.value
+                if isinstance(added, (ast.List, ast.ListComp)):
+                    continue
+            elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp) and text_of(node.targets[0]) in names_in(node.value):
+                target, added = node.targets[0], _without(node.value, text_of(node.targets[0]))
+                if added is None:
+                    continue
+            else:
+                continue
+            base = _base(target)
+            text, scope = text_of(base), self._source.scope_of(node)
+            if not text or self._values.holds(added) != Holds.GRAPH:
+                continue
+            loop = self._growing_loop(target, node)
+            if loop is None or text in self._values.needed_by_backward(scope) or self._is_reset(text, loop, scope):
+                continue
+            if isinstance(target, ast.Attribute) and not text.startswith("self.") or self._is_result_of_network(node):
+                continue
+            if self._source.is_trained(loop) or self._is_evaluated(loop, self._source.function_of(node)):
+                what = ast_text(added)
+                yield Finding("kept-graph", node, f"`{text}` becomes part of the graph: it keeps the graphs of all rounds of the loop of line {loop.lineno}, with their activations",
+                              f"add a number: `{_detached(what)}`, or `{what}.item()` where waiting for the GPU does not matter" if what.isidentifier() else
+                              f"add a number: put .detach() or .item() behind what is computed in `{what}`")
+
+    def _is_reset(self, text: str, loop: Loop, scope: ast.AST) -> bool:
+        return any(self._source.is_in(one, loop) and not _is_growth(one, text) for one in self._source.bindings(text, scope))
+
+    def _is_result_of_network(self, node: ast.AST) -> bool:
+        function = self._source.function_of(node)
+        return function is not None and self._source.is_network(self._source.class_of(node)) and not self._source.is_trained(function)
+
+    # Through a function of this file.
+
+    def _sinks(self) -> Dict[str, List[Tuple[Function, int, str]]]:
+        """Functions that keep what is passed to them: by name, the function, the number of the argument and where it stays."""
+        found: Dict[str, List[Tuple[Function, int, str]]] = {}
+        places: List[Tuple[ast.AST, ast.expr, ast.expr]] = [(one.statement, one.container, one.value) for one in self._keeps if one.key is None]
+        places += [(node, node.target, node.value) for node in ast.walk(self._source.tree) if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute)]
+        for statement, container, value in places:
+            function = self._source.function_of(statement)
+            if function is None or not self._is_long_lived(container) or self._source.drops(text_of(container)):
+                continue
+            names = parameters_of(function)
+            kept = value.left if isinstance(value, ast.BinOp) else value
+            if isinstance(kept, ast.Name) and kept.id in names and not self._source.bindings(kept.id, function):
+                is_method = isinstance(self._source.parent(function), ast.ClassDef)
+                found.setdefault(function.name, []).append((function, names.index(kept.id) - int(is_method), text_of(container)))
+        return found
+
+    def _passed_on(self) -> Iterator[Finding]:
+        sinks = self._sinks()
+        for call in self._source.calls:
+            for function, position, place in sinks.get(last_name(call.func), ()):
+                is_method = isinstance(self._source.parent(function), ast.ClassDef)
+                if is_method != isinstance(call.func, ast.Attribute) or not 0 <= position < len(call.args):
+                    continue
+                loops = self._source.loops_of(call)
+                argument = call.args[position]
+                if self._values.holds(argument) == Holds.GRAPH and any(self._source.is_trained(loop) for loop in loops):
+                    what = ast_text(argument)
+                    yield Finding("kept-graph", self._source.statement_of(call),
+                                  f"`{function.name}` (line {function.lineno}) keeps its argument in `{place}`: each round leaves another {_what_is_kept(what, Holds.GRAPH)}", _fix_of_keeping(what, Holds.GRAPH, place))
+
+    # Caches.
+
+    def _caches(self) -> Iterator[Finding]:
+        for keep in self._keeps:
+            if keep.key is None or isinstance(keep.value, (ast.Constant, ast.JoinedStr)):
+                continue
+            key = self._values.holds(keep.key)
+            if key == Holds.NOTHING or self._values.holds(_base(keep.container)) >= Holds.TENSOR:
+                continue
+            if not self._is_long_lived(keep.container) or self._is_bounded(keep.container, None):
+                continue
+            if isinstance(keep.value, ast.Call) and last_name(keep.value.func) in ("len", "int", "float", "str", "item", "tolist", "size"):
+                continue
+            text = text_of(_base(keep.container))
+            yield Finding("unbounded-cache", keep.statement,
+                          f"`{text}` is keyed by {'tensors, and no two of them are the same key,' if key > Holds.SHAPE else 'the shape of the input'} and is never emptied: "
+                          f"it grows with every new {'tensor' if key > Holds.SHAPE else 'shape'}",
+                          "give it a bound: functools.lru_cache(maxsize=...) on the shape as a tuple, or remove the oldest entry when len() exceeds a limit")
+
+    def _cached_functions(self) -> Iterator[Finding]:
+        for function in self._source.functions:
+            for decorator in function.decorator_list:
+                if not _is_unbounded_cache(decorator):
+                    continue
+                which = self._tensor_parameter(function)
+                owner = self._source.class_of(function)
+                if which is None and (owner is None or self._returned(function) < Holds.DEVICE):
+                    continue
+                yield Finding("unbounded-cache", function,
+                              f"the cache of `{function.name}` has no bound and keeps " + (f"each tensor `{which}` that it was called with, and each result" if which else "each result on the device, and the object"),
+                              "give it a bound (lru_cache(maxsize=128)), and key it by the shape or by numbers rather than by a tensor")
+
+    def _returned(self, function: Function) -> Holds:
+        return max((self._values.holds(one.value) for one in ast.walk(function) if isinstance(one, ast.Return) and one.value is not None), default=Holds.NOTHING)
+
+    def _tensor_parameter(self, function: Function) -> Optional[str]:
+        for one in ast.walk(function):
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and self._source.parameter(one.id, function) is not None:
+                if self._values.holds(one) >= Holds.TENSOR:
+                    return one.id
+        return None
+
+    # Exceptions.
+
+    def _exceptions(self) -> Iterator[Finding]:
+        for keep in self._keeps:
+            handler = next((one for one in self._source.above(keep.statement) if isinstance(one, ast.ExceptHandler)), None)
+            if handler is None or keep.key is not None and not self._key_is_fresh(keep) and not self._is_long_lived(keep.container):
+                continue
+            parts = keep.value.elts if isinstance(keep.value, (ast.Tuple, ast.List)) else keep.value.values if isinstance(keep.value, ast.Dict) else [keep.value]
+            kept = next((one for one in parts if _is_exception(one, handler.name)), None)
+            attempt = self._source.parent(handler)
+            if kept is None or not isinstance(attempt, ast.Try) or not self._uses_device(attempt.body) or self._without_traceback(handler):
+                continue
+            scope = self._source.scope_of(keep.statement)
+            if self._is_long_lived(keep.container):
+                grows = not self._is_bounded(keep.container, None)
+            else:
+                grows = self._growing_loop(keep.container, keep.statement) is not None and not self._is_bounded(keep.container, scope)
+            if grows:
+                yield Finding("kept-exception", keep.statement,
+                              f"`{ast_text(kept)}` has the traceback, whose frames keep every tensor that was a local variable when the exception was raised",
+                              "keep the text: str(error) or traceback.format_exc(); if the object is needed, call error.with_traceback(None) first")
+
+    def _uses_device(self, body: List[ast.stmt]) -> bool:
+        for statement in body:
+            for one in ast.walk(statement):
+                if isinstance(one, ast.Call) and (last_name(one.func) in ("backward", "cuda") or self._values.is_network(one.func) or self._values.holds(one) >= Holds.DEVICE):
+                    return True
+        return False
+
+    @staticmethod
+    def _without_traceback(handler: ast.ExceptHandler) -> bool:
+        return contains_call(handler.body, "with_traceback", "clear_frames") or any(isinstance(one, ast.Attribute) and one.attr == "__traceback__" for part in handler.body for one in ast.walk(part))
+
+    # Hooks.
+
+    def _hooks(self) -> Iterator[Finding]:
+        for call in self._source.calls:
+            name = last_name(call.func)
+            is_for_parameter = name == "register_hook" and isinstance(call.func, ast.Attribute) and self._is_parameter(call.func.value)
+            if name not in _MODULE_HOOKS and not is_for_parameter:
+                continue
+            many = [loop for loop in self._source.loops_of(call) if self._source.is_over_data(loop) or self._source.is_trained(loop)]
+            owner, function = self._source.class_of(call), self._source.function_of(call)
+            in_forward = function is not None and function.name in ("forward", "training_step", "validation_step") and self._source.is_network(owner)
+            if (many or in_forward) and not self._is_removed(call):
+                yield Finding("hook", self._source.statement_of(call),
+                              f"each {'round of the loop of line ' + str(many[-1].lineno) if many else 'call of ' + function.name + '()' if function else 'call'} adds another hook, and none is removed: "
+                              "the hooks, and what they refer to, add up",
+                              "register the hook once before the loop, or keep the handle and call handle.remove()")
+            yield from self._collecting_hook(call)
+
+    def _is_parameter(self, receiver: ast.expr) -> bool:
+        return isinstance(receiver, ast.Name) and any(
+            contains_call([loop.iter], "parameters", "named_parameters") for loop in self._source.loops_of(receiver)
+            if isinstance(loop, (ast.For, ast.AsyncFor)) and receiver.id in {text_of(one) for one in targets_of(loop)}) or last_name(receiver) in ("weight", "bias")
+
+    def _is_removed(self, call: ast.Call) -> bool:
+        function = self._source.function_of(call)
+        return contains_call([function if function is not None else self._source.tree], "remove") or isinstance(self._source.parent(call), (ast.Return, ast.withitem))
+
+    def _collecting_hook(self, call: ast.Call) -> Iterator[Finding]:
+        """A function of this file that is registered and puts the module's output into a container of the module."""
+        for argument in call.args[:1]:
+            hook = next((one for one in self._source.functions if isinstance(argument, ast.Name) and one.name == argument.id), None)
+            names = parameters_of(hook) if hook is not None else []
+            for keep in self._keeps:
+                if hook is None or self._source.function_of(keep.statement) is not hook or keep.key is not None or len(names) < 2:
+                    continue
+                kept = names_in(keep.value) & set(names[1:])
+                if kept and self._is_long_lived(keep.container) and not self._is_bounded(keep.container, None) and not contains_call([keep.value], "item", "cpu", "numpy", "tolist", "float", "len", "size"):
+                    text = text_of(_base(keep.container))
+                    yield Finding("kept-graph", keep.statement, f"the hook puts `{sorted(kept)[0]}` of each forward pass, with its graph, into `{text}`, which is never emptied",
+                                  f"keep what is needed of it as .detach().cpu(), and empty `{text}` after each step; remove the hook when done")
+
+    # backward().
+
+    def _backward_calls(self) -> Iterator[Finding]:
+        for call in self._source.calls:
+            if last_name(call.func) not in ("backward", "manual_backward"):
+                continue
+            options = {one.arg: one.value for one in call.keywords}
+            loops = self._source.loops_of(call)
+            if not loops:
+                continue
+            inner = loops[0]
+            if _is_true(options.get("retain_graph")):
+                others = [one for one in ast.walk(inner) if one is not call and isinstance(one, ast.Call) and (
+                    last_name(one.func) in ("backward", "manual_backward") or last_name(one.func) == "grad" and "autograd" in text_of(one.func))]
+                if not others and self._source.is_over_data(inner):
+                    yield Finding("retain-graph", self._source.statement_of(call),
+                                  "retain_graph=True, and no other backward() in the loop needs the graph: where a variable is carried into the next round, the graphs of all rounds stay connected",
+                                  "leave retain_graph out; if backward() then fails, detach what is carried over: hidden = hidden.detach()")
+            if _is_true(options.get("create_graph")) and not contains_call([inner], "zero_grad", "autograd") and not any(
+                    isinstance(one, ast.Attribute) and one.attr == "grad" and isinstance(one.ctx, ast.Store) for one in ast.walk(inner)):
+                yield Finding("retain-graph", self._source.statement_of(call),
+                              "create_graph=True makes each parameter and its gradient refer to each other, and nothing in the loop breaks the circle",
+                              "use torch.autograd.grad(..., create_graph=True), or call optimizer.zero_grad(set_to_none=True) in each round")
+
+    # Compiling, graphs and streams.
+
+    def _compiled(self) -> Iterator[Finding]:
+        for call in self._source.calls:
+            name = _COMPILERS.get(self._source.full_name(call.func))
+            loop = self._loop_without_condition(call)
+            if name is not None and loop is not None:
+                yield Finding("compile-in-loop", self._source.statement_of(call), f"{name} makes a new function in each round of the loop of line {loop.lineno}; what was compiled for each stays in its cache",
+                              f"call {name} once before the loop")
+
+    def _per_step(self) -> Iterator[Finding]:
+        for call in self._source.calls:
+            what = _PER_STEP.get(self._source.full_name(call.func))
+            loop = self._loop_without_condition(call)
+            if what is not None and loop is not None:
+                yield Finding("made-per-step", self._source.statement_of(call), f"{what} is made in each round of the loop of line {loop.lineno}; each has memory of its own that the others cannot use",
+                              "make it once before the loop and use it again")
+
+    def _loop_without_condition(self, call: ast.Call) -> Optional[Loop]:
+        """The loop over data that it runs in, each time: not behind `if ... is None` or `not in cache`."""
+        for one in self._source.above(call):
+            if isinstance(one, (ast.If, ast.IfExp, *FUNCTIONS, ast.Lambda, ast.ClassDef)):
+                return None
+            if isinstance(one, LOOPS) and call is not getattr(one, "iter", None) and self._source.is_over_data(one):
+                return one if one in self._source.loops_of(call) else None
+        return None
+
+    # Evaluation.
+
+    def _evaluations(self, told: Set[Loop]) -> Iterator[Finding]:
+        """A loop over data that calls a network which was switched to eval(), with gradients on and without backward()."""
+        seen: Set[ast.AST] = set(told)
+        for call in self._source.calls:
+            loops = [loop for loop in self._source.loops_of(call) if self._source.is_over_data(loop)]
+            if not loops or loops[-1] in seen or not self._values.is_network(call.func) or self._values.without_gradients(call):
+                continue
+            function = self._source.function_of(call)
+            scope: ast.AST = function if function is not None else self._source.tree
+            network = text_of(call.func)
+            if not self._is_set_to_eval(network, scope, call) or self._source.is_trained(scope) or contains_call([scope], "grad", "requires_grad_", "requires_grad"):
+                continue
+            if any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in ast.walk(scope)):
+                continue
+            seen.add(loops[-1])
+            yield Finding("no-grad", self._source.statement_of(call), f"`{network}` runs with gradients on in an evaluation: each forward pass keeps all activations for a backward() that never comes",
+                          "put the loop under `with torch.inference_mode():`, or decorate the function with @torch.no_grad()")
+
+    def _is_set_to_eval(self, network: str, scope: ast.AST, call: ast.Call) -> bool:
+        last: Optional[ast.Call] = None
+        for one in self._source.calls:
+            if one.lineno < call.lineno and isinstance(one.func, ast.Attribute) and self._source.scope_of(one) is scope:
+                if one.func.attr in ("eval", "train") and network and network in names_in(one.func.value):
+                    last = one
+        return last is not None and (last.func.attr == "eval") != bool(last.args and isinstance(last.args[0], ast.Constant) and last.args[0].value is True)  # type: ignore[attr-defined]
+
+
+def check(text: str) -> List[Finding]:
+    """The findings of one source text. Raises what ast.parse() does."""
+    return Rules(Source(text)).findings()
+
+
+def ast_text(node: ast.AST, limit: int = 60) -> str:
+    """An expression as it may stand in a sentence."""
+    text = ast.unparse(node) if hasattr(ast, "unparse") else text_of(node) or "the value"  # Python 3.8 has no unparse()
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[:limit - 3] + "..."
+
+
+def _base(container: ast.expr) -> ast.expr:
+    """history["loss"] -> history; groups.setdefault(name, []) -> groups"""
+    while isinstance(container, ast.Subscript) or isinstance(container, ast.Call) and last_name(container.func) in ("setdefault", "get") and isinstance(container.func, ast.Attribute):
+        container = container.value if isinstance(container, ast.Subscript) else container.func.value  # type: ignore[union-attr]
+    return container
+
+
+def _is_growth(statement: ast.AST, text: str) -> bool:
+    """The statement adds to what the name had: total += x, total = total + x."""
+    if isinstance(statement, ast.AugAssign):
+        return True
+    value = getattr(statement, "value", None)
+    return isinstance(statement, ast.Assign) and isinstance(value, ast.BinOp) and text in names_in(value)
+
+
+def _without(value: ast.expr, name: str) -> Optional[ast.expr]:
+    """The other part of a sum that has the name itself on one side: `0.9 * smooth + 0.1 * loss` -> `0.1 * loss`."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
+        if name in names_in(value.left):
+            return value.right if name not in names_in(value.right) else None
+        return value.left
+    return None
+
+
+def _detached(what: str) -> str:
+    return f"{what}.detach()"
+
+
+def _what_is_kept(what: str, holds: Holds) -> str:
+    if holds == Holds.GRAPH:
+        return f"`{what}` in memory, with its graph and the activations behind it"
+    return f"`{what}` in GPU memory"
+
+
+def _fix_of_keeping(what: str, holds: Holds, container: str) -> str:
+    if holds == Holds.GRAPH:
+        short = what if what.replace(".", "").replace("_", "").isalnum() else ""
+        return f"keep the number ({short}.item()) or the values ({short}.detach().cpu())" if short else "keep a number (.item()) or the values (.detach().cpu()) instead of the tensor"
+    return f"keep it on the CPU (.cpu()), or give `{container}` a bound: deque(maxlen=...), or remove what is old"
+
+
+def _is_copy_of_weights(node: ast.expr) -> bool:
+    return contains_call([node], "deepcopy", "clone") and (contains_state(node) or contains_call([node], "parameters", "named_parameters")) and not contains_call([node], "cpu")
+
+
+def _is_unbounded_cache(decorator: ast.expr) -> bool:
+    if isinstance(decorator, ast.Call) and last_name(decorator.func) == "lru_cache":
+        bounds = [*decorator.args[:1], *(one.value for one in decorator.keywords if one.arg == "maxsize")]
+        return any(isinstance(one, ast.Constant) and one.value is None for one in bounds)
+    return text_of(decorator) in ("functools.cache", "cache")
+
+
+def _is_exception(node: ast.AST, name: Optional[str]) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == name
+    return isinstance(node, ast.Call) and text_of(node.func) == "sys.exc_info"
+
+
+def _is_true(node: Optional[ast.expr]) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _counts(loop: Loop) -> bool:
+    """for step in range(...): a computation of many steps, whose results are its purpose."""
+    return isinstance(loop, (ast.For, ast.AsyncFor)) and isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) in ("range", "trange", "count")
+
+

@@ -1,0 +1,345 @@
+"""What an expression of a source file holds: a graph of gradients, memory of the device, a shape, or nothing of these. A judgement by names,
+assignments and calls, on the safe side: what cannot be told holds nothing."""
+from __future__ import annotations
+
+import ast
+import enum
+import re
+from typing import Dict, List, Optional, Set, Tuple
+
+from vramtrack.check_source import FUNCTIONS, SCOPES, Function, Source, last_name, names_in, targets_of, text_of
+
+
+class Holds(enum.IntEnum):
+    """The larger one decides where an expression has several."""
+
+    NOTHING = 0
+    SHAPE = 1  # the size of a tensor: what caches are keyed by
+    TENSOR = 2  # a tensor, of which is not known where it is
+    DEVICE = 3  # memory of the device
+    GRAPH = 4  # a tensor with the graph that backward() needs, and so all activations behind it
+
+
+_NETWORK = re.compile(
+    r"^(.*_)?(model|net|network|backbone|encoder|decoder|generator|discriminator|critic|actor|policy|unet|vae|transformer|rnn|lstm|gru|cell|classifier|"
+    r"regressor|student|teacher|embedder|resnet|vit|bert|gpt|llm|nn)(_?\d+)?$")
+_LOSS = re.compile(r"^(.*_)?(criterion|criteria|crit|loss|loss_?(fn|func|function))$", re.IGNORECASE)
+#: Methods and functions whose result has no graph, nor memory worth a word.
+_NUMBERS = {
+    "item", "tolist", "numpy", "numel", "dim", "data_ptr", "element_size", "backward", "float", "int", "bool", "str", "len", "repr", "print", "isinstance", "format", "id",
+    "hash", "type", "range", "enumerate", "device_get", "asarray", "is_floating_point", "get_device", "generate", "hasattr", "getattr", "any", "all", "save", "sorted",
+}
+#: The result is a tensor without a graph.
+_WITHOUT_GRAPH = {
+    "detach", "detach_", "argmax", "argmin", "argsort", "eq", "ne", "gt", "lt", "ge", "le", "long", "nonzero", "isnan", "isfinite", "isinf", "sign", "no_grad", "stop_gradient",
+    "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "bernoulli", "multinomial", "equal", "allclose",
+}
+_FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "tensor", "as_tensor", "from_numpy", "eye", "linspace"}
+_PLAIN_ATTRIBUTES = {"data", "grad", "dtype", "device", "requires_grad", "is_cuda", "ndim", "grad_fn", "itemsize", "layout", "names", "is_leaf"}
+_CARRIERS = {"to", "cuda", "half", "float", "bfloat16", "double", "eval", "train", "compile", "DataParallel", "DistributedDataParallel", "DDP", "FSDP",
+             "FullyShardedDataParallel", "prepare", "script", "initialize", "setup"}
+_BRINGS = re.compile(r"(^|\.)(from_pretrained|create_model|resnet\d+|vit_\w+)$")
+
+
+def _is_device(node: ast.AST) -> bool:
+    """`"cuda:0"`, `device`, `self.device`, `torch.device("cuda")`; not "cpu"."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value.partition(":")[0] in ("cuda", "xpu", "mps", "hip")
+    if isinstance(node, ast.Call):
+        return any(map(_is_device, node.args))
+    return last_name(node).endswith("device")
+
+
+class Values:
+    """The judgements of one file. Each is made once."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._known: Dict[ast.AST, Holds] = {}
+        self._open: Set[ast.AST] = set()  # being judged: a name that is computed from itself
+        self._without: Dict[ast.AST, bool] = {}
+        self._needed: Dict[ast.AST, Set[str]] = {}  # by scope, as needed_by_backward()
+        self._direct: Dict[ast.AST, Set[str]] = {}
+
+    def without_gradients(self, node: ast.AST) -> bool:
+        """As Source's; torch alone keeps graphs."""
+        if "torch" not in self._source.frameworks:
+            return True
+        statement = self._source.statement_of(node)
+        if statement not in self._without:
+            self._without[statement] = self._source.is_without_gradients(statement)
+        return self._without[statement]
+
+    def needed_by_backward(self, scope: ast.AST) -> Set[str]:
+        if scope not in self._needed:
+            self._needed[scope] = self._source.sources_of_backward(scope)
+        return self._needed[scope]
+
+    def holds(self, node: ast.AST) -> Holds:
+        known = self._known.get(node)
+        if known is not None:
+            return known
+        if node in self._open or len(self._open) > 200:
+            return Holds.NOTHING
+        self._open.add(node)
+        found = self._judge(node)
+        self._open.discard(node)
+        if found == Holds.GRAPH and self.without_gradients(node):
+            found = Holds.DEVICE
+        self._known[node] = found
+        return found
+
+    def most(self, *nodes: Optional[ast.AST]) -> Holds:
+        return max((self.holds(node) for node in nodes if node is not None), default=Holds.NOTHING)
+
+    def _judge(self, node: ast.AST) -> Holds:
+        if isinstance(node, ast.Name):
+            return self._of_name(node)
+        if isinstance(node, ast.Attribute):
+            return self._of_attribute(node)
+        if isinstance(node, ast.Call):
+            return self._of_call(node)
+        if isinstance(node, ast.BinOp):
+            found = self.most(node.left, node.right)
+            return found if found != Holds.SHAPE else Holds.NOTHING
+        if isinstance(node, ast.UnaryOp):
+            return Holds.NOTHING if isinstance(node.op, ast.Not) else self.holds(node.operand)
+        if isinstance(node, ast.Subscript):
+            found = self.holds(node.value)
+            return found if found != Holds.SHAPE else Holds.NOTHING
+        if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+            return self.most(*node.elts)
+        if isinstance(node, ast.Dict):
+            return self.most(*node.values)
+        if isinstance(node, ast.IfExp):
+            return self.most(node.body, node.orelse)
+        if isinstance(node, (ast.Starred, ast.Await, ast.NamedExpr)):
+            return self.holds(node.value)
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+            return self.holds(node.elt)
+        if isinstance(node, ast.DictComp):
+            return self.holds(node.value)
+        if isinstance(node, ast.Lambda):  # what it refers to lives as long as it does
+            own = {one.arg for one in node.args.args}
+            return self.most(*(one for one in ast.walk(node.body) if isinstance(one, ast.Name) and one.id not in own))
+        return Holds.NOTHING
+
+    # Names.
+
+    def _of_name(self, node: ast.Name) -> Holds:
+        source = self._source
+        scope = source.scope_of(node)
+        while True:
+            for one in source.above(node):  # the variable of a comprehension
+                if isinstance(one, SCOPES):
+                    break
+                for part in getattr(one, "generators", ()):
+                    if any(text_of(target) == node.id for target in targets_of(part)):
+                        return self._of_element(part.iter)
+            if source.bindings(node.id, scope):
+                return self._of_bound(node, scope)
+            parameter = source.parameter(node.id, scope)
+            if parameter is not None:
+                if node.id in self.needed_by_backward_directly(scope):
+                    return Holds.GRAPH
+                annotation = getattr(parameter, "annotation", None)
+                return Holds.TENSOR if annotation is not None and _is_tensor_annotation(annotation) else Holds.NOTHING
+            if scope is source.tree:
+                return Holds.NOTHING
+            scope = source.scope_of(scope)
+            while isinstance(scope, ast.ClassDef):
+                scope = source.scope_of(scope)
+
+    def needed_by_backward_directly(self, scope: ast.AST) -> Set[str]:
+        """The names that backward() itself is called on or given."""
+        found = self._direct.get(scope)
+        if found is None:
+            found = self._direct[scope] = set()
+            for call in self._source.backward_calls:
+                if self._source.scope_of(call) is scope and "autograd" not in text_of(call.func):
+                    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+                    candidates = [receiver, *call.args[:1]] if not isinstance(receiver, ast.Call) else [*receiver.args[:1]]
+                    found |= {text_of(one) for one in candidates if one is not None and text_of(one)}
+        return found
+
+    def _of_bound(self, node: ast.Name, scope: ast.AST) -> Holds:
+        """By the last binding above the use, or if there is none, by those below, of the round before."""
+        bindings = self._source.bindings(node.id, scope)
+        own = self._source.statement_of(node)
+        before = [one for one in bindings if _line(one) < own.lineno or (_line(one) == own.lineno and one is not own)]
+        if not before and self._source.scope_of(node) is not scope:
+            before = bindings
+        if not before:
+            # The statement itself: total = total + loss
+            return max((self._of_binding(one, node.id) for one in bindings), default=Holds.NOTHING)
+        last = before[-1]
+        found = self._of_binding(last, node.id)
+        if isinstance(last, ast.AugAssign):
+            found = max([found, *(self._of_binding(one, node.id) for one in before[:-1])])
+        elif self._source.loops_of(own) and found == Holds.NOTHING and len(before) < len(bindings) and _is_start(last):
+            shared = self._source.loops_of(own)
+            later = [one for one in bindings if one not in before and any(self._source.is_in(one, loop) for loop in shared)]
+            found = max([found, *(self._of_binding(one, node.id) for one in later)])
+        if found < Holds.GRAPH and node.id in self.needed_by_backward_directly(scope) and isinstance(last, ast.Assign) and self._may_have_graph(last.value):
+            found = Holds.GRAPH
+        return found
+
+    def _may_have_graph(self, value: ast.AST) -> bool:
+        """A call or a calculation of which nothing is known: backward() on it says that it has a graph."""
+        if isinstance(value, ast.Call):
+            return last_name(value.func) not in _NUMBERS | _WITHOUT_GRAPH
+        return isinstance(value, (ast.BinOp, ast.Attribute, ast.Subscript, ast.UnaryOp))
+
+    def _of_binding(self, statement: ast.AST, name: str) -> Holds:
+        if isinstance(statement, (ast.For, ast.AsyncFor)):
+            return self._of_element(statement.iter)
+        if isinstance(statement, ast.comprehension):
+            return self._of_element(statement.iter)
+        value = getattr(statement, "value", None)
+        if value is None:
+            return Holds.NOTHING
+        if isinstance(statement, ast.Assign) and isinstance(value, (ast.Tuple, ast.List)):
+            for target in statement.targets:  # a, b = 1, 2
+                if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts):
+                    return self.most(*(right for left, right in zip(target.elts, value.elts) if name in names_in(left)))
+        return self.holds(value)
+
+    def _of_element(self, over: ast.AST) -> Holds:
+        """Of what a loop takes from a container; of enumerate() and zip() nothing is said."""
+        if isinstance(over, ast.Call):
+            return Holds.DEVICE if last_name(over.func) in ("parameters", "buffers") else Holds.NOTHING
+        return self.holds(over)
+
+    # Attributes and calls.
+
+    def _of_attribute(self, node: ast.Attribute) -> Holds:
+        if node.attr == "shape":
+            return Holds.SHAPE
+        if node.attr in _PLAIN_ATTRIBUTES:
+            return Holds.NOTHING
+        if text_of(node).startswith("self."):
+            return Holds.NOTHING
+        found = self.holds(node.value)
+        return found if found >= Holds.DEVICE else Holds.NOTHING
+
+    def _of_call(self, node: ast.Call) -> Holds:
+        name = last_name(node.func)
+        arguments: List[ast.AST] = [*node.args, *(one.value for one in node.keywords)]
+        receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if name == "size" and receiver is not None:
+            return Holds.SHAPE
+        if name == "tuple" and len(node.args) == 1 or name == "str" and self.most(*arguments) == Holds.SHAPE:
+            return self.holds(node.args[0])
+        if name == "float" and isinstance(node.func, ast.Attribute) and not node.args:
+            return self.holds(node.func.value)
+        if name == "deepcopy" and arguments:
+            return Holds.DEVICE if self.is_network(arguments[0]) or contains_state(arguments[0]) else self.holds(arguments[0])
+        if name in _NUMBERS:
+            return Holds.NOTHING
+        full = self._source.full_name(node.func)
+        inputs = self.most(receiver, *arguments)
+        if name in _WITHOUT_GRAPH:
+            return Holds.DEVICE if inputs == Holds.GRAPH else inputs
+        if name == "cpu":
+            return inputs if inputs == Holds.GRAPH else Holds.NOTHING
+        if name == "cuda" or name == "to" and any(map(_is_device, arguments)):
+            return Holds.GRAPH if inputs == Holds.GRAPH else Holds.NOTHING if receiver is None or self.is_network(receiver) else Holds.DEVICE
+        if name in _FACTORIES and full.startswith(("torch.", "cupy.")):
+            return Holds.DEVICE if any(one.arg == "device" and _is_device(one.value) for one in node.keywords) else Holds.TENSOR
+        if self.is_network(node.func):
+            return Holds.GRAPH
+        if receiver is not None and name == "forward" and self.is_network(receiver):
+            return Holds.GRAPH
+        if _LOSS.match(name) or isinstance(node.func, ast.Call) and name.endswith("Loss"):
+            return Holds.GRAPH if inputs == Holds.GRAPH else Holds.NOTHING
+        if full.startswith("torch."):
+            return inputs if inputs != Holds.SHAPE else Holds.TENSOR
+        if receiver is not None and self.holds(receiver) >= Holds.TENSOR:
+            return inputs  # a method of a tensor
+        if name in ("sum", "max", "min", "list", "dict", "abs", "next"):
+            return inputs if inputs >= Holds.DEVICE else Holds.NOTHING
+        return self._of_own_function(node)
+
+    def _of_own_function(self, call: ast.Call) -> Holds:
+        """Of a function of this file: what it returns, computed from the networks that it knows."""
+        if isinstance(call.func, ast.Attribute) and text_of(call.func.value) != "self":
+            return Holds.NOTHING
+        found = self._source.functions_named(last_name(call.func))
+        if len(found) != 1 or any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in ast.walk(found[0])):
+            return Holds.NOTHING
+        returns = [one for one in ast.walk(found[0]) if isinstance(one, ast.Return) and self._source.function_of(one) is found[0]]
+        best = self.most(*(one.value for one in returns))
+        return best if best >= Holds.DEVICE else Holds.NOTHING
+
+    # Networks.
+
+    def is_network(self, node: ast.AST, depth: int = 4) -> bool:
+        """An object of torch's Module that is called: by its name, or by what was assigned to it."""
+        source = self._source
+        if "torch" not in source.frameworks or depth == 0:
+            return False
+        if isinstance(node, ast.Call):
+            name, full = last_name(node.func), source.full_name(node.func)
+            if full.startswith("torch.nn.") and not full.startswith(("torch.nn.functional", "torch.nn.utils", "torch.nn.init")):
+                return name[:1].isupper() and not name.endswith("Loss") and name != "Parameter"
+            if name in source.classes:
+                return source.is_network(source.classes[name])
+            if _BRINGS.search(full) and not re.search(r"(Tokenizer|Processor|Config|FeatureExtractor|Scheduler)", full):
+                return True
+            if name in _CARRIERS:
+                return self.is_network(node.func.value, depth - 1) if isinstance(node.func, ast.Attribute) and not node.args else any(
+                    self.is_network(one, depth - 1) for one in [*node.args, *([node.func.value] if isinstance(node.func, ast.Attribute) else [])])
+            return False
+        if isinstance(node, ast.Subscript):
+            return self.is_network(node.value, depth - 1)
+        text = text_of(node)
+        if not text:
+            return False
+        for value in self._values_of(node, text):
+            if self.is_network(value, depth - 1):
+                return True
+        if isinstance(node, ast.Name) and any(isinstance(one, ast.ClassDef) or isinstance(one, FUNCTIONS) for one in self._definitions(text)):
+            return False
+        return bool(_NETWORK.match(last_name(node)))
+
+    def _definitions(self, name: str) -> List[ast.AST]:
+        return [*([self._source.classes[name]] if name in self._source.classes else []), *self._source.functions_named(name)]
+
+    def _values_of(self, node: ast.AST, text: str) -> List[ast.AST]:
+        """What is assigned to the name in its scope or the module, or to the attribute in its class."""
+        source = self._source
+        if text.startswith("self."):
+            owner = source.class_of(node)
+            scopes: List[ast.AST] = list(source.methods(owner).values()) if owner is not None else []
+        else:
+            scopes = [source.scope_of(node), source.tree]
+        return [one.value for scope in scopes for one in source.bindings(text, scope) if isinstance(one, (ast.Assign, ast.AnnAssign)) and one.value is not None]
+
+
+def contains_state(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Call) and last_name(one.func) == "state_dict" for one in ast.walk(node))
+
+
+def _is_tensor_annotation(node: ast.AST) -> bool:
+    words = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else " ".join(names_in(node))
+    return bool(re.search(r"\bTensor\b", words)) and "Callable" not in words
+
+
+def _line(node: ast.AST) -> int:
+    return getattr(node, "lineno", 0) or getattr(getattr(node, "target", None), "lineno", 0)
+
+
+def _is_start(statement: ast.AST) -> bool:
+    """hidden = None, total = 0: what a loop then replaces."""
+    return isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Constant, ast.List, ast.Tuple, ast.Dict))
+
+
+def parameters_of(function: Function) -> List[str]:
+    return [one.arg for one in [*getattr(function.args, "posonlyargs", []), *function.args.args]]
+
+
+def element_and_container(call: ast.Call) -> Optional[Tuple[ast.expr, ast.expr]]:
+    """`container.append(element)` and its kin."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("append", "appendleft", "add", "extend", "insert", "setdefault", "put") and call.args:
+        return call.args[-1], call.func.value
+    return None

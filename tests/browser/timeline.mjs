@@ -1,0 +1,184 @@
+// The pages of `snapshot page` in a real browser, without a network: node timeline.mjs VRAMTRACK
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { axeSource, chromiumPath, launch, patience, playwright, root } from "./machine.mjs";
+
+const binary = resolve(process.argv[2]);
+playwright();
+chromiumPath();
+
+// A training run that leaks until it runs out of memory, with epochs; and an allocator full of gaps.
+const kSnapshots = `
+import pickle, random, sys
+sys.path.insert(0, sys.argv[1])
+from recorder import FORWARD, MIB, NATIVE, RUN, Recorder, leaking
+r = leaking(300, oom=990 * MIB)
+s = r.snapshot(ring=100_000)
+first, last = r.trace[0]["time_us"], r.time_us
+s["external_annotations"] = [{"device": 0, "time_us": first + (last - first) * i // 6, "name": f"epoch {i}", "stage": "START"} for i in range(6)]
+pickle.dump(s, open("leak.pickle", "wb"))
+random.seed(7)
+r, held = Recorder(), []
+for i in range(2000):
+    if len(held) < 300 and (random.random() < 0.6 or not held):
+        held.append(r.allocate(random.randint(1, 2 * MIB), [NATIVE, {"name": f"f{i % 40}", "filename": "/home/me/project/model.py", "line": i % 40 + 1}, RUN]))
+    else:
+        r.free(held.pop(random.randrange(len(held))))
+for _ in range(150):
+    r.free(held.pop(random.randrange(len(held))))
+pickle.dump(r.snapshot(ring=100_000), open("gaps.pickle", "wb"))
+bare = leaking(20).snapshot()
+bare["device_traces"] = [[]]
+pickle.dump(bare, open("bare.pickle", "wb"))
+`;
+
+let folder;
+let browser;
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), "vramtrack-timeline-"));
+  execFileSync("python3", ["-c", kSnapshots, join(root, "tests/cli")], { cwd: folder });
+  for (const name of ["leak", "gaps", "bare"]) execFileSync(binary, ["snapshot", "page", "--output", `${name}.html`, `${name}.pickle`], { cwd: folder });
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Runs `use` on a page from the disk, without a network; nothing may go wrong on it, nor be asked for. */
+async function on(name, use, options = { viewport: { width: 1200, height: 900 } }) {
+  const context = await browser.newContext({ ...options, offline: true });
+  try {
+    const page = await context.newPage();
+    page.setDefaultTimeout(patience(10_000));
+    const trouble = [];
+    page.on("pageerror", (error) => trouble.push(error.message));
+    page.on("console", (message) => trouble.push(message.text()));
+    page.on("request", (request) => { if (!request.url().endsWith(`${name}.html`)) trouble.push(request.url()); });
+    await page.goto(`file://${join(folder, name)}.html`);
+    await use(page);
+    assert.deepEqual(trouble, []);
+  } finally {
+    await context.close();
+  }
+}
+
+const drawn = (page) => page.waitForSelector(".chart[data-points] canvas");
+const said = (page) => page.locator(".say").first().textContent();
+const data = (page) => page.evaluate(() => ({ ...document.querySelector(".chart").dataset }));
+
+/** The pixels of the chart, or of the first segment, by the colours that are asked for: "#rrggbb" -> count, in a stretch of its width. */
+const pixels = (page, selector, colours, from = 0, to = 1) => page.evaluate(([where, asked, begin, end]) => {
+  const canvas = document.querySelector(where);
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const left = Math.floor(canvas.width * begin);
+  const { data } = copy.getImageData(left, 0, Math.ceil(canvas.width * end) - left, canvas.height);
+  const known = new Map(asked.map((colour) => [parseInt(colour.slice(1), 16), colour]));
+  const counts = Object.fromEntries(asked.map((colour) => [colour, 0]));
+  for (let i = 0; i < data.length; i += 4) {
+    const colour = known.get((data[i] << 16) | (data[i + 1] << 8) | data[i + 2]);
+    if (colour !== undefined) ++counts[colour];
+  }
+  return counts;
+}, [selector, colours, from, to]);
+
+const kLeak = "#0072b2";
+const kModel = "#e69f00";
+
+describe("timeline page", () => {
+  it("draws what was live, each line of code as high as its bytes", () => on("leak", async (page) => {
+    await drawn(page);
+    const early = await pixels(page, ".chart canvas", [kLeak, kModel], 0.2, 0.3);
+    const late = await pixels(page, ".chart canvas", [kLeak, kModel], 0.8, 0.9);
+    // 45 MiB to 75 MiB in the first stretch and 240 MiB to 270 MiB in the other.
+    assert.ok(late[kLeak] > 3.2 * early[kLeak] && late[kLeak] < 6.5 * early[kLeak], JSON.stringify([early, late]));
+    assert.ok(late[kModel] > 0.6 * early[kModel] && late[kModel] < 1.6 * early[kModel], JSON.stringify([early, late]));
+    assert.ok((await pixels(page, ".chart canvas", ["#b3141f"], 0.9, 1))["#b3141f"] > 200, "the failure");
+    assert.equal((await data(page)).marks, "7"); // six epochs and the failure
+  }));
+
+  it("tells of a moment and a layer by keys alone", () => on("leak", async (page) => {
+    await drawn(page);
+    await page.keyboard.press("Tab");
+    while (!(await page.evaluate(() => document.activeElement.classList.contains("chart")))) await page.keyboard.press("Tab");
+    await page.keyboard.press("End");
+    assert.match(await said(page), /^\+5\.4\d\d s, allocation 36,3\d\d: 3\d\d\.0 MiB live; 1\.0 GiB reserved/);
+    await page.keyboard.press("ArrowUp");
+    assert.match(await said(page), /300\.0 MiB of it: me\/project\/train\.py:88 train_step/);
+    assert.match(await page.locator(".stack").textContent(), /run\.py:7/);
+    await page.keyboard.press("Home");
+    assert.match(await said(page), /^\+0\.000 s, allocation \d+:/);
+    const all = Number((await data(page)).points);
+    for (let i = 0; i < 8; ++i) await page.keyboard.press("+");
+    assert.ok(Number((await data(page)).points) < all / 2, "zoomed in");
+    await page.keyboard.press("Escape");
+    assert.equal(Number((await data(page)).points), all);
+  }));
+
+  it("zooms by dragging, and tells what is under the pointer", () => on("leak", async (page) => {
+    await drawn(page);
+    const box = await page.locator(".chart .u-over").boundingBox();
+    const at = (x, y) => page.mouse.move(box.x + box.width * x, box.y + box.height * y, { steps: 4 });
+    await at(0.9, 0.95);
+    await page.waitForFunction(() => /train_step/.test(document.querySelector(".say").textContent));
+    await at(0.4, 0.5);
+    await page.mouse.down();
+    await at(0.45, 0.5);
+    await page.mouse.up();
+    await page.waitForFunction(() => Number(document.querySelector(".chart").dataset.points) < 400);
+    await page.click("text=to the failure");
+    assert.match(await said(page), /^\+5\.4/);
+    assert.ok(Number((await data(page)).marks) <= 2);
+  }));
+
+  it("stacks by what the memory is, and over allocations", () => on("leak", async (page) => {
+    await drawn(page);
+    assert.equal((await data(page)).layers, "2");
+    await page.selectOption('select[aria-label="stacked by"]', "category");
+    assert.equal((await data(page)).layers, "1");
+    await page.selectOption('select[aria-label="across"]', "events");
+    await page.click("text=to the peak");
+    assert.match(await said(page), /MiB live/);
+    assert.equal((await data(page)).marks, "7");
+  }));
+
+  it("shows fragmentation at sight", () => on("gaps", async (page) => {
+    await drawn(page);
+    const words = await page.locator("section:has(h2) p").first().textContent();
+    const [, pieces] = /1\.0 GiB reserved in 1 segment, [\d.]+ MiB of it free in (\d+) pieces; the largest is [\d.]+ MiB/.exec(words);
+    assert.ok(Number(pieces) > 20, words);
+    const gaps = await pixels(page, ".segments canvas", ["#eceff2"]);
+    const whole = await page.evaluate(() => { const c = document.querySelector(".segments canvas"); return c.width * c.height; });
+    const share = gaps["#eceff2"] / whole;
+    assert.ok(share > 0.3 && share < 0.9, `${share} of the segment`);
+    assert.equal((await data(page)).layers, "25"); // 24 lines and the rest
+  }));
+
+  it("of a snapshot without a trace shows the segments", () => on("bare", async (page) => {
+    await page.waitForSelector(".segments canvas");
+    assert.match(await page.textContent("main"), /There is no trace of events/);
+  }));
+
+  it("fits a phone, in the dark, by touch", () => on("gaps", async (page) => {
+    await drawn(page);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "nothing sticks out");
+    await page.locator(".overview").tap();
+    await page.click("text=zoom in");
+    await page.locator(".legend button").nth(2).tap();
+    assert.match(await said(page), /of it: .*model\.py:\d+ f\d+/);
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(20, 25, 31)");
+  }, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2, colorScheme: "dark" }));
+
+  for (const colorScheme of ["light", "dark"])
+    it(`can be used by everybody, ${colorScheme}`, () => on("leak", async (page) => {
+      await drawn(page);
+      await page.evaluate(axeSource());
+      const { violations } = await page.evaluate(() => window.axe.run());
+      assert.deepEqual(violations.map((one) => [one.id, one.nodes[0].html]), []);
+    }, { viewport: { width: 1200, height: 900 }, colorScheme }));
+});
