@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "core/option.hpp"
 #include "core/units.hpp"
@@ -259,8 +261,30 @@ Result<ColumnPlan> find_columns(std::string_view head, std::vector<std::string>&
   return infer_from_head(head, assumptions);
 }
 
+/// Whether no index comes twice at one time.
+bool differs_within_times(const Rows& rows, int column, int time) {
+  std::set<std::pair<std::string_view, std::string_view>> seen;
+  return std::all_of(rows.begin(), rows.end(),
+                     [&](const auto& row) { return seen.emplace(cell(row, time), cell(row, column)).second; });
+}
+
+/// Of several columns titled as an index, the one that differs within a time is the index.
+void choose_index(const Rows& rows, ColumnPlan& plan) {
+  if (!plan.has_header || plan.time < 0 || plan.index < 0 || differs_within_times(rows, plan.index, plan.time)) return;
+  std::vector<std::string_view> titles;
+  split_fields(plan.header, plan.delimiter, titles);
+  for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {
+    const auto column = static_cast<int>(i);
+    if (classify_column(titles[i]).role != ColumnRole::index || !differs_within_times(rows, column, plan.time))
+      continue;
+    plan.index = column;
+    return;
+  }
+}
+
 /// Takes the index column for what its values show it to be.
 void settle_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
+  choose_index(rows, plan);
   if (plan.index_is_unsure && plan.index >= 0 &&
       !behaves_like_index(rows, static_cast<std::size_t>(plan.index), plan.time)) {
     assumptions.push_back(fmt::format(
@@ -348,7 +372,11 @@ Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnP
 
 Result<StampReader> settle_stamp(const LogHead& head, const Rows& rows, const ColumnPlan& plan,
                                  std::vector<std::string>& assumptions) {
-  if (plan.clock_lines) return StampReader::detect(clock_lines(head.text), {}, *head.options, *head.zone, assumptions);
+  if (plan.clock_lines) {
+    const std::vector<std::string> stamps = clock_lines(head.text);
+    return StampReader::detect(std::vector<std::string_view>(stamps.begin(), stamps.end()), {}, *head.options,
+                               *head.zone, assumptions);
+  }
   if (plan.time < 0) return StampReader::of_readings(*head.options, assumptions);
   constexpr std::size_t kEnds = 300;
   std::vector<std::string> joined;
