@@ -304,6 +304,38 @@ void settle_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& 
   std::erase_if(plan.series, [&](int column) { return is_row_counter(rows, column, plan.time); });
 }
 
+/// How many values a column goes through, one after another, and then again in the same order; 0: it does not.
+std::size_t rounds_of_values(const Rows& rows, std::size_t column) {
+  constexpr std::size_t kFewestValues = 3;  // two states may alternate in time
+  std::vector<std::string_view> steps;      // without repetitions
+  for (const auto& row : rows)
+    if (steps.empty() || steps.back() != row[column]) steps.push_back(row[column]);
+  const std::size_t n = std::set<std::string_view>(steps.begin(), steps.end()).size();
+  if (n < kFewestValues || steps.size() < 2 * n) return 0;
+  for (std::size_t i = n; i < steps.size(); ++i)
+    if (steps[i] != steps[i - n]) return 0;
+  return n;
+}
+
+/// Rows without a time or a count, beside a column of parameters that begin anew, are of a benchmark: what grows from
+/// row to row is due to the parameters.
+Status check_parameters(const Rows& rows, const ColumnPlan& plan) {
+  if (!plan.has_header || plan.time >= 0 || plan.clock_lines || plan.pid >= 0) return {};
+  std::vector<std::string_view> titles;
+  split_fields(plan.header, plan.delimiter, titles);
+  for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {
+    if (classify_column(titles[i]).role != ColumnRole::other) continue;
+    if (const std::size_t n = rounds_of_values(rows, i); n > 0)
+      return fail(fmt::format(
+          "the rows have neither a time nor a count, and column {} '{}' goes through the same {} values again and "
+          "again: "
+          "they are measurements with different parameters, not readings one after another; if they are, add a column "
+          "'timestamp' or 'step'",
+          i + 1, excerpt(titles[i]), n));
+  }
+  return {};
+}
+
 /// Cells that hold a list ("[9000, 3997]") have an amount for each GPU.
 Status settle_lists(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   if (plan.used < 0 || !plan.wide.empty() || rows.empty()) return {};
@@ -361,6 +393,7 @@ Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnP
                     clock + 1, plan.time + 1, plan.time_title.counts));
   settle_clock_lines(head.text, plan);
   settle_index(rows, plan, assumptions);
+  if (Status ok = check_parameters(rows, plan); !ok) return ok;
   // "date,time" in two columns, unless the time column has the date in it.
   if (plan.date >= 0 && !rows.empty()) {
     Civil civil;

@@ -298,6 +298,21 @@ TEST(QueryGpu, ABlockOfRowsBelowASingleDateIsOneOfEachGpu) {
   EXPECT_THAT(r.device("3"), ElementsAre(Pair(1740577818, 4)));
 }
 
+TEST(Csv, RowsWithParametersAndNoTimeAreABenchmark) {
+  const auto table = [](std::string_view first_title, bool comes_again) {
+    std::string text = fmt::format("{},impl,context_length,memory_used_mb\n", first_title);
+    int row = 0;
+    for (const char* const impl : {"sdpa", "flex", "window"})
+      for (int length = 128; length <= 4096; length *= 2)
+        for (int i = 0; i < 10; ++i, ++row)
+          text += fmt::format("{},{},{},{}.5\n", row, impl, comes_again ? length : row / 10, length);
+    return text;
+  };
+  EXPECT_THAT(read_text(table("", true)).error, HasSubstr("column 3 'context_length' goes through the same 6 values"));
+  EXPECT_EQ(read_text(table("step", true)).error, "");
+  EXPECT_EQ(read_text(table("", false)).error, "");
+}
+
 TEST(Csv, OfTwoColumnsOfIndicesTheOneThatDiffersWithinATimeIsTaken) {
   std::string text = "timestamp,gpu,index,memory.used,memory.total\n";
   for (int s = 0; s < 6; ++s)
