@@ -83,6 +83,7 @@ Result<std::size_t> settle_places(const Rows& rows, std::string_view head, Stamp
   for (auto& [index, its] : series) {
     PlaceWords words;
     words.record = kRecord;
+    words.grain_s = plan.time_title.step ? 1 : grain_of_stamp(cell(rows.front(), plan.time));
     words.of = plan.index >= 0 ? fmt::format("have the index '{}'", logtext::excerpt(index, 24)) : "name no GPU";
     const PlaceOrder order = plan.index < 0       ? plan.date < 0 ? PlaceOrder::may : PlaceOrder::says_nothing
                              : series.size() == 1 ? PlaceOrder::if_it_must

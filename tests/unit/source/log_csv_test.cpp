@@ -298,6 +298,16 @@ TEST(QueryGpu, ABlockOfRowsBelowASingleDateIsOneOfEachGpu) {
   EXPECT_THAT(r.device("3"), ElementsAre(Pair(1740577818, 4)));
 }
 
+TEST(Csv, RowsOfOneMinuteAreReadingsOfOneGpuWhereTimesHaveNoSeconds) {
+  std::string text = "GPU,Timestamp,Memory usage (MB),Power (W)\n";
+  for (int i = 0; i < 60; ++i)
+    text += fmt::format("NVIDIA GeForce RTX 4060,4/1/2026 14:{},{}.5,90\n", 30 + i / 17, 7400 + i * 7 % 50);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 1U);
+  EXPECT_EQ(r.memory_samples(), 60U);
+}
+
 TEST(Csv, RowsWithParametersAndNoTimeAreABenchmark) {
   const auto table = [](std::string_view first_title, bool comes_again) {
     std::string text = fmt::format("{},impl,context_length,memory_used_mb\n", first_title);
