@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -182,15 +183,37 @@ Status settle_clock_column(const Rows& rows, ColumnPlan& plan) {
   return {};
 }
 
-std::vector<std::string_view> clock_lines(std::string_view head) {
-  constexpr std::size_t kMost = 600;
-  std::vector<std::string_view> stamps;
-  while (!head.empty() && stamps.size() < kMost) {
-    const std::string_view line = logtext::take_line(head);
-    const std::string_view stamp = find_stamp(line);
-    // The line may contain nothing else but marks ("==== ... ====") and a word or two ("Timestamp: ").
-    if (!stamp.empty() && trim(line).size() <= stamp.size() + 24) stamps.push_back(stamp);
+std::string ClockLines::take(std::string_view line) {
+  constexpr std::size_t kMostWords = 24;
+  constexpr std::size_t kLongestWeekday = 12;
+  line = trim(line);
+  const std::string_view stamp = find_stamp(line);
+  Civil civil;
+  // The line may contain nothing else but marks ("==== ... ====") and a word or two ("Timestamp: ").
+  if (!stamp.empty() && line.size() <= stamp.size() + kMostWords) {
+    const bool is_dated = date_.empty() || (read_civil(stamp, DateOrder::month_first, civil) && civil.has_date);
+    return is_dated ? std::string(stamp) : date_ + ' ' + std::string(stamp);
   }
+  // "Tue 08/18/2020"; "03:44 PM" behind it.
+  const std::size_t digit = std::min(line.find_first_of("0123456789"), line.size());
+  if (digit > kLongestWeekday) return {};
+  const std::string_view digits = line.substr(digit);
+  for (const DateOrder order : {DateOrder::month_first, DateOrder::day_first}) {
+    if (!read_civil(digits, order, civil) || civil.length != digits.size() || (civil.has_date && civil.has_time))
+      continue;
+    if (!civil.has_date) return date_.empty() || digit > 0 ? std::string() : date_ + ' ' + std::string(digits);
+    date_ = digits;
+    break;
+  }
+  return {};
+}
+
+std::vector<std::string> clock_lines(std::string_view head) {
+  constexpr std::size_t kMost = 600;
+  std::vector<std::string> stamps;
+  ClockLines clock;
+  while (!head.empty() && stamps.size() < kMost)
+    if (std::string stamp = clock.take(logtext::take_line(head)); !stamp.empty()) stamps.push_back(std::move(stamp));
   return stamps;
 }
 
@@ -206,33 +229,42 @@ bool is_row(std::string_view line, const ColumnPlan& plan) {
 
 void settle_clock_lines(std::string_view head, ColumnPlan& plan) {
   if (plan.time >= 0) return;
-  bool dated = false;
-  while (!head.empty()) {
+  ClockLines clock;
+  while (!head.empty() && !plan.clock_lines) {
     const std::string_view line = logtext::take_line(head);
     if (trim(line).empty()) continue;
-    if (!clock_lines(line).empty() && (plan.count > 1 ? !is_row(line, plan) : find_stamp(line).size() > 10))
-      dated = true;
+    const std::string stamp = clock.take(line);
+    if (!stamp.empty() && (plan.count > 1 ? !is_row(line, plan) : stamp.size() > 10))
+      plan.clock_lines = true;
     else if (is_row(line, plan))
       break;
   }
-  plan.clock_lines = dated;
 }
 
-std::size_t count_rows_a_date(std::string_view head, const ColumnPlan& plan) {
-  std::vector<std::size_t> groups;
+std::size_t count_rows_a_reading(std::string_view head, const ColumnPlan& plan) {
+  constexpr std::size_t kMostGpus = 16;  // of one machine
+  std::vector<std::size_t> readings;
+  ClockLines clock;
   while (!head.empty()) {
     const std::string_view line = logtext::take_line(head);
-    if (is_row(line, plan) && clock_lines(line).empty()) {
-      if (!groups.empty()) ++groups.back();
-    } else if (!clock_lines(line).empty()) {
-      groups.push_back(0);
-    }
+    const bool is_clock = !clock.take(line).empty();
+    const bool begins = plan.clock_lines ? is_clock : looks_like_header(line, plan.delimiter);
+    if (begins)
+      readings.push_back(0);
+    else if (!is_clock && !readings.empty() && is_row(line, plan))
+      ++readings.back();
   }
-  if (groups.size() < 3) return 1;
-  groups.pop_back();
-  for (const std::size_t n : groups)
-    if (n != groups.front() || n == 0) return 1;
-  return groups.front();
+  // A single header begins the whole log.
+  if (readings.empty() || (readings.size() == 1 && !plan.clock_lines)) return 1;
+  if (readings.size() > 1) readings.pop_back();  // may be incomplete
+  std::map<std::size_t, std::size_t> counts;
+  for (const std::size_t n : readings) ++counts[n];
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  // A reading that was interrupted has fewer rows.
+  const bool is_usual =
+      most->second * kOddOnes >= readings.size() * (kOddOnes - 1) && std::prev(counts.end())->first == most->first;
+  return is_usual && most->first > 0 && most->first <= kMostGpus ? most->first : 1;
 }
 
 }  // namespace vramtrack

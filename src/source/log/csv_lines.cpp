@@ -9,7 +9,6 @@
 #include "source/log/end_message.hpp"
 #include "source/log/lost_message.hpp"
 #include "source/log/oom_message.hpp"
-#include "source/log/stamp_search.hpp"
 
 namespace vramtrack {
 namespace {
@@ -89,6 +88,7 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
         if (const int clock = column_titled_as_clock(*plan); clock >= 0) plan->time = clock;
       const bool same_clock = (plan->time >= 0) == (stamp_.kind() != StampReader::Kind::none) || plan_.clock_lines;
       header_seen_ = true;
+      begins_reading_ = plan_.time < 0;
       if (same_clock) {
         plan->clock_lines = plan_.clock_lines;
         if (plan_.has_header && plan->header != plan_.header) {
@@ -151,8 +151,9 @@ std::string CsvRows::refuse_rows(std::uint64_t rows, const std::string& first) c
 /// "Thu Oct  9 23:47:45 2025" on a line of its own.
 bool CsvRows::read_clock_line(std::string_view line) {
   Timestamp time;
-  if (!stamp_.read(find_stamp(line), time)) return false;
+  if (!stamp_.read(clock_.take(line), time)) return false;
   line_time_ = time;
+  begins_reading_ = true;
   return true;
 }
 

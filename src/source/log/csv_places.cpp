@@ -71,7 +71,9 @@ Result<std::size_t> settle_places(const Rows& rows, std::string_view head, Stamp
                       n, n));
     return n;
   };
-  if (plan.clock_lines) return in_order(plan.index < 0 ? count_rows_a_date(head, plan) : 1);
+  if (plan.time < 0 && plan.index < 0)
+    if (const std::size_t n = count_rows_a_reading(head, plan); n > 1) return in_order(n);
+  if (plan.clock_lines) return 1;
   if (plan.time < 0) {
     if (plan.used >= 0)
       if (Status ok = check_in_turn(rows, plan, comma); !ok) return fail(std::move(ok.error()));
@@ -81,6 +83,7 @@ Result<std::size_t> settle_places(const Rows& rows, std::string_view head, Stamp
   for (auto& [index, its] : series) {
     PlaceWords words;
     words.record = kRecord;
+    words.grain_s = plan.time_title.step ? 1 : grain_of_stamp(cell(rows.front(), plan.time));
     words.of = plan.index >= 0 ? fmt::format("have the index '{}'", logtext::excerpt(index, 24)) : "name no GPU";
     const PlaceOrder order = plan.index < 0       ? plan.date < 0 ? PlaceOrder::may : PlaceOrder::says_nothing
                              : series.size() == 1 ? PlaceOrder::if_it_must

@@ -376,7 +376,9 @@ CsvEntry* CsvRows::make_entry(LogRows& rows, Timestamp time) {
   LogDevice device;
   if (positions_ > 1) {
     // Without an id, the GPUs of a reading are identified by their order in it.
-    position_ = std::abs(seconds_between(position_time_, time)) > 0.1 || entries_.empty() ? 0 : position_ + 1;
+    const bool is_other_time = plan_.time >= 0 && std::abs(seconds_between(position_time_, time)) > 0.1;
+    position_ = is_other_time || begins_reading_ || entries_.empty() ? 0 : position_ + 1;
+    begins_reading_ = false;
     position_time_ = time;
     if (position_ >= positions_) return nullptr;
     if (position_ < entries_.size()) return entries_[position_].get();

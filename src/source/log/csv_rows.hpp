@@ -13,6 +13,7 @@
 #include "core/result.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
+#include "source/log/csv_clock.hpp"
 #include "source/log/format.hpp"
 #include "source/log/rows.hpp"
 #include "source/log/stamp.hpp"
@@ -149,11 +150,12 @@ class CsvRows final : public LogParser {
   std::size_t last_ = 0;  ///< entry of the row before: the next one usually follows it
   std::string key_buffer_;
 
-  std::size_t cut_ = 0;                 ///< fields of the line that cut_oddly() cut last
-  std::string quoted_;                  ///< what was read of a record whose quoted field has a line break
-  std::uint64_t quotes_ = 0;            ///< quotation marks in quoted_
-  std::uint64_t quoted_line_ = 0;       ///< line in which quoted_ begins
-  bool spans_lines_ = false;            ///< some record had a line break in a quoted field
+  std::size_t cut_ = 0;            ///< fields of the line that cut_oddly() cut last
+  std::string quoted_;             ///< what was read of a record whose quoted field has a line break
+  std::uint64_t quotes_ = 0;       ///< quotation marks in quoted_
+  std::uint64_t quoted_line_ = 0;  ///< line in which quoted_ begins
+  bool spans_lines_ = false;       ///< some record had a line break in a quoted field
+  ClockLines clock_;
   std::optional<Timestamp> line_time_;  ///< the time on the last line that has one instead of a row
   /// Where the steps of an epoch begin on the time axis, by the epoch as written.
   std::unordered_map<std::string, Duration> epochs_;
@@ -171,6 +173,7 @@ class CsvRows final : public LogParser {
   std::vector<std::optional<std::uint64_t>> wide_used_;
   std::size_t positions_ = 0;
   std::size_t position_ = 0;
+  bool begins_reading_ = false;  ///< a line with a time, or a header, stood before the row
   Timestamp position_time_{};
   std::uint64_t round_ = 0;
   std::size_t value_length_ = 0;  ///< of the last used field, to detect a truncated one

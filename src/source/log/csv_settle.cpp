@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "core/option.hpp"
 #include "core/units.hpp"
@@ -259,8 +261,30 @@ Result<ColumnPlan> find_columns(std::string_view head, std::vector<std::string>&
   return infer_from_head(head, assumptions);
 }
 
+/// Whether no index comes twice at one time.
+bool differs_within_times(const Rows& rows, int column, int time) {
+  std::set<std::pair<std::string_view, std::string_view>> seen;
+  return std::all_of(rows.begin(), rows.end(),
+                     [&](const auto& row) { return seen.emplace(cell(row, time), cell(row, column)).second; });
+}
+
+/// Of several columns titled as an index, the one that differs within a time is the index.
+void choose_index(const Rows& rows, ColumnPlan& plan) {
+  if (!plan.has_header || plan.time < 0 || plan.index < 0 || differs_within_times(rows, plan.index, plan.time)) return;
+  std::vector<std::string_view> titles;
+  split_fields(plan.header, plan.delimiter, titles);
+  for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {
+    const auto column = static_cast<int>(i);
+    if (classify_column(titles[i]).role != ColumnRole::index || !differs_within_times(rows, column, plan.time))
+      continue;
+    plan.index = column;
+    return;
+  }
+}
+
 /// Takes the index column for what its values show it to be.
 void settle_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
+  choose_index(rows, plan);
   if (plan.index_is_unsure && plan.index >= 0 &&
       !behaves_like_index(rows, static_cast<std::size_t>(plan.index), plan.time)) {
     assumptions.push_back(fmt::format(
@@ -278,6 +302,38 @@ void settle_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& 
     plan.index = -1;
   }
   std::erase_if(plan.series, [&](int column) { return is_row_counter(rows, column, plan.time); });
+}
+
+/// How many values a column goes through, one after another, and then again in the same order; 0: it does not.
+std::size_t rounds_of_values(const Rows& rows, std::size_t column) {
+  constexpr std::size_t kFewestValues = 3;  // two states may alternate in time
+  std::vector<std::string_view> steps;      // without repetitions
+  for (const auto& row : rows)
+    if (steps.empty() || steps.back() != row[column]) steps.push_back(row[column]);
+  const std::size_t n = std::set<std::string_view>(steps.begin(), steps.end()).size();
+  if (n < kFewestValues || steps.size() < 2 * n) return 0;
+  for (std::size_t i = n; i < steps.size(); ++i)
+    if (steps[i] != steps[i - n]) return 0;
+  return n;
+}
+
+/// Rows without a time or a count, beside a column of parameters that begin anew, are of a benchmark: what grows from
+/// row to row is due to the parameters.
+Status check_parameters(const Rows& rows, const ColumnPlan& plan) {
+  if (!plan.has_header || plan.time >= 0 || plan.clock_lines || plan.pid >= 0) return {};
+  std::vector<std::string_view> titles;
+  split_fields(plan.header, plan.delimiter, titles);
+  for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {
+    if (classify_column(titles[i]).role != ColumnRole::other) continue;
+    if (const std::size_t n = rounds_of_values(rows, i); n > 0)
+      return fail(fmt::format(
+          "the rows have neither a time nor a count, and column {} '{}' goes through the same {} values again and "
+          "again: "
+          "they are measurements with different parameters, not readings one after another; if they are, add a column "
+          "'timestamp' or 'step'",
+          i + 1, excerpt(titles[i]), n));
+  }
+  return {};
 }
 
 /// Cells that hold a list ("[9000, 3997]") have an amount for each GPU.
@@ -337,6 +393,7 @@ Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnP
                     clock + 1, plan.time + 1, plan.time_title.counts));
   settle_clock_lines(head.text, plan);
   settle_index(rows, plan, assumptions);
+  if (Status ok = check_parameters(rows, plan); !ok) return ok;
   // "date,time" in two columns, unless the time column has the date in it.
   if (plan.date >= 0 && !rows.empty()) {
     Civil civil;
@@ -348,7 +405,11 @@ Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnP
 
 Result<StampReader> settle_stamp(const LogHead& head, const Rows& rows, const ColumnPlan& plan,
                                  std::vector<std::string>& assumptions) {
-  if (plan.clock_lines) return StampReader::detect(clock_lines(head.text), {}, *head.options, *head.zone, assumptions);
+  if (plan.clock_lines) {
+    const std::vector<std::string> stamps = clock_lines(head.text);
+    return StampReader::detect(std::vector<std::string_view>(stamps.begin(), stamps.end()), {}, *head.options,
+                               *head.zone, assumptions);
+  }
   if (plan.time < 0) return StampReader::of_readings(*head.options, assumptions);
   constexpr std::size_t kEnds = 300;
   std::vector<std::string> joined;

@@ -7,22 +7,30 @@
 #include <tuple>
 
 #include "source/log/interleave.hpp"
+#include "source/log/stamp.hpp"
 
 namespace vramtrack {
 namespace {
 
-/// Readings closer together than this have one time.
+/// Readings closer together than this may be those of several GPUs, one after another.
 constexpr double kTogether_s = 0.1;
-/// Several readings may share a time in whole seconds; readings this far apart always have different times.
-constexpr double kApart_s = 1.9;
+/// Several readings may share a time as written; this many of its grains apart, they always have different times.
+constexpr double kGrainsApart = 1.9;
 
 }  // namespace
 
+double grain_of_stamp(std::string_view text) {
+  Civil civil;
+  for (const DateOrder order : {DateOrder::month_first, DateOrder::day_first})
+    if (read_civil(text, order, civil) && civil.has_time) return civil.has_seconds ? 1 : 60;
+  return 1;
+}
+
 void PlaceReadings::add(double time_s, double used, std::uint64_t line) {
   const double gap_s = times_s_.empty() ? 1e18 : std::abs(time_s - times_s_.back());  // newest first, too
+  if (gap_s == 0 && shared_++ == 0) first_shared_ = line;
   if (gap_s <= kTogether_s) {
     ++groups_.back();
-    if (shared_++ == 0) first_shared_ = line;
   } else {
     if (!times_s_.empty()) shortest_gap_s_ = std::min(shortest_gap_s_, gap_s);
     groups_.push_back(1);
@@ -123,7 +131,7 @@ class PlaceJudge {
     if (its_.groups_.size() < 3 || its_.shared_ * 10 < its_.times_s_.size()) return false;
     const std::size_t in_turn = count_interleaved(its_.used_);
     if (order == PlaceOrder::if_two) return in_turn == 2;
-    return in_turn > 1 || (order != PlaceOrder::if_in_turn && its_.shortest_gap_s_ >= kApart_s);
+    return in_turn > 1 || (order != PlaceOrder::if_in_turn && its_.shortest_gap_s_ >= kGrainsApart * words_.grain_s);
   }
 
   /// Where two logs of the same period were joined; 0: nowhere. Time goes back over many readings of both, and the used
@@ -137,7 +145,7 @@ class PlaceJudge {
     std::size_t at = 0;
     double longest = 0;  // change of used memory, other than that jump
     for (std::size_t i = 1; i < times_s.size(); ++i) {
-      if (times_s[i] < times_s[i - 1] - kApart_s) {
+      if (times_s[i] < times_s[i - 1] - kGrainsApart * words_.grain_s) {
         if (at != 0) return 0;
         at = i;
       } else {

@@ -27,7 +27,7 @@ class PlaceReadings {
   std::vector<std::uint64_t> lines_;
   std::vector<std::size_t> groups_;  ///< readings of each time
   double shortest_gap_s_ = 1e18;     ///< between two times
-  std::size_t shared_ = 0;           ///< readings that share the time of the previous one
+  std::size_t shared_ = 0;           ///< readings with the time of the previous one, to its last digit
   std::uint64_t first_shared_ = 0;   ///< the line of the first one
 };
 
@@ -36,7 +36,12 @@ struct PlaceWords {
   std::string_view rows = "rows";  ///< what a reading is
   std::string of;                  ///< "name no GPU", "have the index '0'"
   std::string record;              ///< what to do: "record index or uuid of each GPU"
+  double grain_s = 1;              ///< grain_of_stamp() of their times
 };
+
+/// What the last whole figure of a time as written stands for, in seconds: 60 for "14:34", 1 for "14:34:05,123" and for
+/// other times. Readings may share a time within it.
+double grain_of_stamp(std::string_view text);
 
 /// Whether the order of the readings may tell GPUs apart.
 enum class PlaceOrder : std::uint8_t {

@@ -161,12 +161,13 @@ Result<std::size_t> count_places(const std::vector<PlacedReading>& readings, Sta
                             count_interleaved(unnamed->second), record));
   }
   std::size_t places = 1;
+  const bool counts = stamp.kind() == StampReader::Kind::step;
   for (auto& [gpu, its] : series) {
     PlaceWords words;
     words.rows = "lines";
     words.of = gpu.empty() ? "name no GPU" : fmt::format("name the GPU '{}'", logtext::excerpt(gpu, 24));
     words.record = record;
-    const bool counts = stamp.kind() == StampReader::Kind::step;
+    words.grain_s = counts ? 1 : grain_of_stamp(readings.front().stamp);
     const PlaceOrder order = counts        ? stamp.scale().step == "epoch" ? PlaceOrder::if_two : PlaceOrder::if_in_turn
                              : gpu.empty() ? PlaceOrder::may
                                            : PlaceOrder::says_nothing;

@@ -253,6 +253,88 @@ TEST(QueryGpu, TellsGpusApartByPositionWhenNothingElseDoes) {
   EXPECT_THAT(r.warnings(), HasSubstr("record index or uuid"));
 }
 
+TEST(QueryGpu, RowsBetweenTwoHeadersAreOneOfEachGpu) {
+  const std::string header = "memory.used [MiB], memory.total [MiB]\n";
+  const auto rows = [](int first) { return fmt::format("{} MiB, 11264 MiB\n{} MiB, 11264 MiB\n", first, first + 500); };
+  std::string headers;
+  for (int i = 0; i < 4; ++i) headers += header + rows(200 + i);
+  const auto by_headers = read_text(headers);
+  ASSERT_EQ(by_headers.error, "");
+  EXPECT_THAT(by_headers.device("0"), SizeIs(4));
+  EXPECT_THAT(by_headers.device("1"), SizeIs(4));
+  EXPECT_EQ(by_headers.device("1").back().second, 703);
+  EXPECT_THAT(by_headers.warnings(), HasSubstr("assumed to be 2 GPUs in that order"));
+  // A single header begins the whole log: its rows follow one another.
+  EXPECT_THAT(read_text(header + rows(200) + rows(201)).device("0"), SizeIs(4));
+  // The last reading was interrupted.
+  const auto cut = read_text(headers + header + "204 MiB, 11264 MiB\n");
+  EXPECT_THAT(cut.device("0"), SizeIs(5));
+  EXPECT_THAT(cut.device("1"), SizeIs(4));
+}
+
+TEST(QueryGpu, ADateAndATimeOfDayOnTwoLinesAreOneTime) {
+  std::string text;
+  for (int i = 0; i < 3; ++i) {
+    text += fmt::format(
+        "C:\\x>date /T \nTue 08/18/2020 \n\nC:\\x>time /T \n{:02}:44 PM\n\nmemory.total [MiB], memory.used [MiB]\n",
+        3 + i);
+    for (int gpu = 0; gpu < 6; ++gpu) text += fmt::format("11264 MiB, {} MiB\n", 1000 * gpu + 215 + i);
+  }
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 6U);
+  ASSERT_THAT(r.device("5"), SizeIs(3));
+  EXPECT_EQ(r.device("0")[0], std::pair(1597765440.0, 215.0));  // 2020-08-18 15:44 UTC
+  EXPECT_EQ(r.device("5")[2], std::pair(1597765440.0 + 7200, 5217.0));
+}
+
+TEST(QueryGpu, ABlockOfRowsBelowASingleDateIsOneOfEachGpu) {
+  const auto r = read_text(
+      "Wed Feb 26 01:50:18 PM UTC 2025\n0 %, 7042 MiB, 46068 MiB, 32, 82.53 W\n0 %, 4 MiB, 46068 MiB, 24, 32.15 W\n"
+      "0 %, 4 MiB, 46068 MiB, 25, 32.64 W\n0 %, 4 MiB, 46068 MiB, 22, 23.76 W\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 4U);
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(1740577818, 7042)));
+  EXPECT_THAT(r.device("3"), ElementsAre(Pair(1740577818, 4)));
+}
+
+TEST(Csv, RowsOfOneMinuteAreReadingsOfOneGpuWhereTimesHaveNoSeconds) {
+  std::string text = "GPU,Timestamp,Memory usage (MB),Power (W)\n";
+  for (int i = 0; i < 60; ++i)
+    text += fmt::format("NVIDIA GeForce RTX 4060,4/1/2026 14:{},{}.5,90\n", 30 + i / 17, 7400 + i * 7 % 50);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 1U);
+  EXPECT_EQ(r.memory_samples(), 60U);
+}
+
+TEST(Csv, RowsWithParametersAndNoTimeAreABenchmark) {
+  const auto table = [](std::string_view first_title, bool comes_again) {
+    std::string text = fmt::format("{},impl,context_length,memory_used_mb\n", first_title);
+    int row = 0;
+    for (const char* const impl : {"sdpa", "flex", "window"})
+      for (int length = 128; length <= 4096; length *= 2)
+        for (int i = 0; i < 10; ++i, ++row)
+          text += fmt::format("{},{},{},{}.5\n", row, impl, comes_again ? length : row / 10, length);
+    return text;
+  };
+  EXPECT_THAT(read_text(table("", true)).error, HasSubstr("column 3 'context_length' goes through the same 6 values"));
+  EXPECT_EQ(read_text(table("step", true)).error, "");
+  EXPECT_EQ(read_text(table("", false)).error, "");
+}
+
+TEST(Csv, OfTwoColumnsOfIndicesTheOneThatDiffersWithinATimeIsTaken) {
+  std::string text = "timestamp,gpu,index,memory.used,memory.total\n";
+  for (int s = 0; s < 6; ++s)
+    for (int gpu = 0; gpu < 3; ++gpu)
+      text += fmt::format("2025-09-08T17:26:{:02}+08:00,{}, 0, {}, 81559\n", 50 + s, gpu, 4 + 100 * gpu);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 3U);
+  EXPECT_THAT(r.device("2"), SizeIs(6));
+  EXPECT_EQ(r.device("2").back().second, 204);
+}
+
 TEST(QueryGpu, NamesTheFirstBrokenLines) {
   std::string text = "timestamp, index, memory.used [MiB]\n";
   for (int i = 0; i < 12; ++i) text += "Unable to determine the device handle\n";
