@@ -20,7 +20,8 @@ std::span<const Family> families() {
 }
 
 const Family* find_family(std::string_view name) {
-  for (const auto& some : {families(), rank_families(), crash_families(), part_families(), load_families()})
+  for (const auto& some :
+       {families(), rank_families(), crash_families(), part_families(), load_families(), use_families()})
     for (const Family& family : some)
       if (family.name == name) return &family;
   return nullptr;

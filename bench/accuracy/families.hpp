@@ -33,6 +33,9 @@ std::span<const Family> part_families();
 /// Loads of models: healthy. The label's life_s is how long the load takes.
 std::span<const Family> load_families();
 
+/// By kind of use, most with a leak and without. Leaking ones first.
+std::span<const Family> use_families();
+
 /// The family of that name, of all; nullptr: there is none.
 const Family* find_family(std::string_view name);
 

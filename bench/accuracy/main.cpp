@@ -26,8 +26,9 @@ constexpr const char* kUsage =
 
   --split tune|test     which half of everything (tune)
   --seed N              of the generator (1)
-  --sections LIST       of first,seen,ranks,parts,crash,runs,ends,forecast,growths,loads,recordings (all)
-  --per-family N        generated traces a family: first runs and crashes (20)
+  --sections LIST       of first,seen,ranks,parts,crash,use,runs,ends,forecast,growths,loads,
+                        recordings (all)
+  --per-family N        generated traces a family: first runs, crashes and kinds of use (20)
   --seen N              programs a family with earlier runs and siblings (6)
   --ranks N             jobs of eight ranks a family (10)
   --parts N             scenes of several programs a family (67)
@@ -50,8 +51,8 @@ constexpr const char* kUsage =
   --jobs N              threads (2)
 )";
 
-const std::set<std::string> kSections{"first", "seen",     "ranks",   "parts", "crash",     "runs",
-                                      "ends",  "forecast", "growths", "loads", "recordings"};
+const std::set<std::string> kSections{"first", "seen", "ranks",    "parts",   "crash", "use",
+                                      "runs",  "ends", "forecast", "growths", "loads", "recordings"};
 
 struct Options {
   Split split = Split::tune;
@@ -302,6 +303,11 @@ int run(const Options& o) {
   if (asked("crash")) {
     all.crash = run_all(generated(o, crash_families(), o.per_family), o.config, {}, o.jobs);
     print("The end of memory, and what follows", crash_table(all.crash));
+  }
+  if (asked("use")) {
+    const std::vector<Run> runs = run_all(generated(o, use_families(), o.per_family), o.config, rivals_now, o.jobs);
+    print("By kind of use", contender_tables(runs, rivals_now) + family_table(runs));
+    if (!o.each.empty()) std::ofstream(o.each, std::ios::app) << each_line(runs);
   }
   if (asked("loads"))
     print("Loads of models", loads_table(run_all(generated(o, load_families(), o.loads), o.config, {}, o.jobs)));

@@ -81,6 +81,8 @@ std::string_view name_of(Group group) {
       return "the end and after";
     case Group::parts:
       return "several programs";
+    case Group::use:
+      return "by kind of use";
     default:
       return "recorded";
   }

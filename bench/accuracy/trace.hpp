@@ -31,6 +31,7 @@ enum class Group : std::uint8_t {
   ranks,   ///< jobs of eight ranks, each on a device of its own
   crash,   ///< the end of memory, and what follows
   parts,   ///< several programs on one card
+  use,     ///< by kind of use: swaps, stairs, days, caches, curricula, warm-ups, tenants
   recorded,
 };
 
