@@ -239,8 +239,9 @@ class Session {
         if (collector_.is_running(index)) return "ok waiting";
         continue;
       }
-      const auto line = [&](std::string_view kind, const std::string& words) {
-        text += fmt::format("\t{}{} {}", kind, collector_.processes()[index].pid, printable(words));
+      const auto line = [&text, pid = collector_.processes()[index].pid](std::string_view kind,
+                                                                         const std::string& words) {
+        text += fmt::format("\t{}{} {}", kind, pid, printable(words));
       };
       for (const std::string& keeper : facts.newest_look().keepers) line("", keeper);
       if (!facts.newest_look().why.empty()) line("!", facts.newest_look().why);
