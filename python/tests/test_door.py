@@ -17,7 +17,7 @@ import vramtrack
 from vramtrack import door
 
 FOLDER = pathlib.Path(vramtrack.__file__).parent
-#: in the order of cmake/embed_attach.cmake
+#: in the order of cmake/embed_python.cmake
 EMBEDDED = ("recorder", "referrers", "safe_point", "door")
 
 

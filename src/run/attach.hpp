@@ -61,7 +61,7 @@ class AttachSession {
   std::string buffer_;
 };
 
-/// The Python source that opens the door; cmake/embed_attach.cmake writes it.
+/// The Python source that opens the door; cmake/embed_python.cmake writes it.
 std::string_view attach_script();
 
 }  // namespace vramtrack::run

@@ -30,7 +30,7 @@ Result<ProbeLibrary> preloadable(ProbeLibrary library, const std::vector<std::st
 std::vector<Variable> probe_environment(const ProbeLibrary& library, const std::string& ring_folder,
                                         const Limits& limits, bool exact);
 
-/// The Python source of the probe's looks at what keeps memory (src/probe/kept.hpp); cmake/embed_attach.cmake writes
+/// The Python source of the probe's looks at what keeps memory (src/probe/kept.hpp); cmake/embed_python.cmake writes
 /// it.
 std::string_view kept_script();
 
