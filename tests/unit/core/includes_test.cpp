@@ -47,8 +47,8 @@ const std::map<std::string, std::set<std::string>>& allowed_modules() {
       {"fleet", {"core", "host", "engine", "report", "act"}},
       {"actuate", {"core", "host", "report", "act", "live", "agent", "fleet"}},
       {"fleet/serve", {"core", "fleet", "agent"}},
-      {"cli", {"actuate", "fleet", "fleet/serve", "core",      "host",   "source", "store",   "recorded", "detect",
-               "trace",   "gate",  "gate/run",    "report",    "engine", "act",    "live",    "period",   "agent",
+      {"cli", {"actuate", "fleet", "fleet/serve", "core",      "host",   "source", "store",   "recorded",  "detect",
+               "trace",   "gate",  "gate/run",    "report",    "engine", "act",    "live",    "period",    "agent",
                "top",     "run",   "run/client",  "symbolize", "nsys",   "health", "explain", "telemetry", "sizing"}},
   };
   return allowed;
