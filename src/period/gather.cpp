@@ -77,8 +77,7 @@ void ReportGatherer::take(const Tick& read, Catalog& catalog) {
     if (reading.gpu_utilisation_ratio && in_range(reading.time))
       histories_.add_utilisation(reading.device_id, reading.time, *reading.gpu_utilisation_ratio);
   for (const Event& event : tick.events)
-    if (is_for_people(event) && in_range(event.time) &&
-        notices_.size() < kMostNotices)
+    if (is_for_people(event) && in_range(event.time) && notices_.size() < kMostNotices)
       notices_.push_back({event.time, event.text});
 }
 
