@@ -67,7 +67,8 @@ std::vector<std::string> LiveSites::new_leaks() {
         std::any_of(leak.lines.begin(), leak.lines.end(), [this](const auto& line) { return told_.contains(line); });
     // A line that joins a leak that was told is no news.
     told_.insert(leak.lines.begin(), leak.lines.end());
-    if (!is_told) found.push_back(leak.words);
+    if (!is_told)
+      found.push_back(fmt::format("{}; it began {} after the start", leak.words, format_span(leak.since_s)));
   }
   return found;
 }
@@ -103,6 +104,7 @@ Result<SitesSoFar> sites_of_trace(const std::string& trace) {
       FoundLeak& leak = sites.leaks.emplace_back();
       leak.words =
           fmt::format("{}: {}/s, {}", where, format_size(static_cast<std::int64_t>(finding.growth_bytes_per_s)), held);
+      leak.since_s = std::max(0.0, report.duration_s - finding.oldest_s);
       for (const std::size_t site : finding.sites) leak.lines.push_back(place(report.sites[site], read));
     } else {
       sites.suspected.push_back(fmt::format("{}: {}", where, held));

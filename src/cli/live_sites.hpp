@@ -18,6 +18,7 @@ namespace vramtrack::cli {
 struct FoundLeak {
   /// "train_step (train.py:57): 12 MiB/s, 1.1 GiB in 5,632 blocks, with model.py:20 forward (1.0 GiB)"
   std::string words;
+  double since_s = 0;              ///< when it began: after the start of the run
   std::vector<std::string> lines;  ///< the one that probably keeps the memory is the first
 };
 
@@ -43,7 +44,7 @@ class LiveSites {
 
   /// Begins a reading of `trace`, unless one is in progress or the last one ended too recently.
   void look(const std::string& trace);
-  /// Leaks of which no line has been taken before.
+  /// Leaks of which no line has been taken before, with the time at which they began.
   std::vector<std::string> new_leaks();
   /// Of the newest reading; empty before the first.
   [[nodiscard]] std::string json() const;

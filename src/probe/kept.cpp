@@ -327,7 +327,10 @@ bool start_thread() {
 }
 
 void begin_look(std::uint64_t now_us, bool searches, bool is_requested = false) {
-  if (is_busy.exchange(true)) return;
+  if (is_busy.exchange(true)) {
+    if (searches) wants_search.store(true, std::memory_order_relaxed);  // the thread that prepares it goes on to search
+    return;
+  }
   asked_us.store(now_us, std::memory_order_relaxed);
   wants_search.store(searches, std::memory_order_relaxed);
   if (!has_python()) {

@@ -126,6 +126,18 @@ class Kept(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(any("Python is older than 3.8" in note for note in report["verdict"]["notes"]), report["verdict"])
 
+    def test_an_alert_says_the_line_and_when_it_began(self):
+        program = subprocess.Popen(self.command(PROGRAM, "until_its_input_ends", options=["--watch"]), env=self.environment,
+                                   stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
+        try:
+            line = next(said for said in program.stderr if "LEAK at " in said)
+            self.assertRegex(line, r"LEAK at \S*kept_ways.py:\d+ until_its_input_ends: .*; it began \d+ \w+ after the start\n")
+        finally:
+            program.stdin.close()
+            program.stderr.read()
+            program.wait(LIMIT_S)
+            program.stderr.close()
+
     def test_on_request(self):
         program = subprocess.Popen(self.command(PROGRAM, "until_its_input_ends"), env=self.environment, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
