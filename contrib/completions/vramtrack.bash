@@ -70,7 +70,7 @@ _vramtrack() {
     'doctor --format') mapfile -t COMPREPLY < <(compgen -W "text json npd" -- "$cur"); return ;;
     'watch --format' | 'replay --format' | 'analyze --format' | 'fleet scan --format' | 'actuate --format' | 'simulate --format' | 'snapshot summary --format' | 'snapshot leaks --format' | 'snapshot timeline --format' | 'snapshot oom --format' | 'check --format' | 'trace report --format' | 'trace diff --format' | 'oom show --format' | 'explain --format' | 'silence add --format' | 'silence list --format' | 'holders --format' | 'policy test --format' | 'programs --format') mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
     'report --format') mapfile -t COMPREPLY < <(compgen -W "text md json html" -- "$cur"); return ;;
-    *' --basic-auth-file' | *' --bearer-token-file' | *' --ca-file' | *' --config' | *' --csv' | *' --exporters' | 'analyze --history' | *' --junit' | *' --kernel-log' | *' --output' | *' --policy' | *' --probe' | *' --process-csv' | *' --replay' | *' --store' | *' --suppressions' | *' --tls-certificate' | *' --tls-key' | *' --token-file' | *' -o') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    *' --basic-auth-file' | *' --bearer-token-file' | *' --beside' | *' --ca-file' | *' --config' | *' --csv' | *' --exporters' | 'analyze --history' | *' --junit' | *' --kernel-log' | *' --output' | *' --policy' | *' --probe' | *' --process-csv' | *' --replay' | *' --store' | *' --suppressions' | *' --tls-certificate' | *' --tls-key' | *' --token-file' | *' -o') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     *' --scenario') mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur"); return ;;
   esac
   case "$command $cur" in
@@ -119,7 +119,7 @@ _vramtrack() {
     'trace top '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'trace diff -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --library --own --format --json --top --host --since --until --help" -- "$cur") ;;
     'trace diff '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'trace flamegraph -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --library --own --host --since --until --help" -- "$cur") ;;
+    'trace flamegraph -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --library --own --host --since --until --beside --help" -- "$cur") ;;
     'trace flamegraph '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'trace page -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --library --own --host --help" -- "$cur") ;;
     'trace page '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;

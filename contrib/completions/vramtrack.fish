@@ -186,7 +186,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from snapshot; and not __fish_s
 complete -c vramtrack -n "__fish_seen_subcommand_from snapshot; and not __fish_seen_subcommand_from summary leaks timeline oom flamegraph page export" -f -a leaks -d "What grew from the first snapshot to the last, by stack"
 complete -c vramtrack -n "__fish_seen_subcommand_from snapshot; and not __fish_seen_subcommand_from summary leaks timeline oom flamegraph page export" -f -a timeline -d "Live bytes by site over the trace, and what made up its peaks"
 complete -c vramtrack -n "__fish_seen_subcommand_from snapshot; and not __fish_seen_subcommand_from summary leaks timeline oom flamegraph page export" -f -a oom -d "What filled the memory: a leak, a limit, fragmentation, pending frees, others, or a program that is too big"
-complete -c vramtrack -n "__fish_seen_subcommand_from snapshot; and not __fish_seen_subcommand_from summary leaks timeline oom flamegraph page export" -f -a flamegraph -d "A flame graph of the live bytes, as one HTML file"
+complete -c vramtrack -n "__fish_seen_subcommand_from snapshot; and not __fish_seen_subcommand_from summary leaks timeline oom flamegraph page export" -f -a flamegraph -d "A flame graph of the live bytes, or two side by side, as one HTML file"
 complete -c vramtrack -n "__fish_seen_subcommand_from snapshot; and not __fish_seen_subcommand_from summary leaks timeline oom flamegraph page export" -f -a page -d "A timeline of the live bytes, with the allocator's segments, as one HTML file"
 complete -c vramtrack -n "__fish_seen_subcommand_from snapshot; and not __fish_seen_subcommand_from summary leaks timeline oom flamegraph page export" -f -a export -d "For other tools: pprof, speedscope, folded, chrome, csv"
 complete -c vramtrack -n "__fish_seen_subcommand_from snapshot; and __fish_seen_subcommand_from summary leaks timeline oom flamegraph page export" -l host -d "Pinned host memory instead of device memory"
@@ -225,6 +225,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_sub
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from diff flamegraph page export" -l host -d "Pinned host memory instead of device memory"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from diff flamegraph export" -l since -x -d "Show growth since this mark (NAME or NAME#NUMBER) or time (12.5s), not live bytes"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from diff flamegraph export" -l until -x -d "Look at this mark or time, not at the end"
+complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from flamegraph" -l beside -r -d "Draw this trace, too, on the right"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from export" -l format -x -a "pprof speedscope folded chrome csv" -d "Write as: pprof, speedscope, folded (live bytes by stack), chrome, csv (events)"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -f
 complete -c vramtrack -n "__fish_seen_subcommand_from oom; and not __fish_seen_subcommand_from show" -f -a show -d "Explain what filled the memory when an allocation failed"

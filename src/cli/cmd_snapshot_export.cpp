@@ -1,23 +1,29 @@
 // snapshot flamegraph and export: the live bytes as a picture, the events for other tools.
 #include "cli/cmd_snapshot.hpp"
+#include "cli/side_by_side.hpp"
 #include "trace/exports.hpp"
 #include "trace/render/render.hpp"
 
 namespace vramtrack::cli {
 namespace {
 
-Result<trace::NamedProfile> choose(SnapshotWork& work) {
-  return trace::named_profile(work.snapshots.front(), work.symbols, work.device(), work.options.at_peak);
+Result<trace::NamedProfile> choose(SnapshotWork& work, const trace::Snapshot& snapshot) {
+  return trace::named_profile(snapshot, work.symbols, work.device(), work.options.at_peak);
 }
 
 int snapshot_flamegraph(SnapshotWork& work) {
-  const auto chosen = choose(work);
-  if (!chosen) return work.fail(chosen.error().message);
-  const auto page = trace::flamegraph_page(work.snapshots.front(), *chosen, work.symbols);
-  if (!page) return work.fail(page.error().message);
+  if (work.snapshots.size() > 2) return work.fail("a flame graph is of one snapshot, or of two side by side");
+  std::vector<std::string> pages;
+  for (const trace::Snapshot& snapshot : work.snapshots) {
+    const auto chosen = choose(work, snapshot);
+    if (!chosen) return work.fail(chosen.error().message);
+    auto page = trace::flamegraph_page(snapshot, *chosen, work.symbols);
+    if (!page) return work.fail(page.error().message);
+    pages.push_back(std::move(*page));
+  }
   if (work.options.output.empty() && work.console.is_terminal())
     return work.fail("the flame graph is an HTML page: write it to a file with --output");
-  return work.finish(*page, kSnapshotDone);
+  return work.finish(pages.size() == 2 ? side_by_side(pages.front(), pages.back()) : pages.front(), kSnapshotDone);
 }
 
 int snapshot_export(SnapshotWork& work) {
@@ -32,7 +38,7 @@ int snapshot_export(SnapshotWork& work) {
     const Status closed = out.close();
     return closed ? kSnapshotDone : work.fail(closed.error().message);
   }
-  const auto chosen = choose(work);
+  const auto chosen = choose(work, work.snapshots.front());
   if (!chosen) return work.fail(chosen.error().message);
   if (format == "folded") return work.finish(trace::folded(chosen->profile, work.symbols), kSnapshotDone);
   if (format == "speedscope")
@@ -46,7 +52,7 @@ int snapshot_export(SnapshotWork& work) {
 
 Runner declare_flamegraph(Arguments& arguments) {
   const auto options = std::make_shared<SnapshotOptions>();
-  add_snapshot_file(arguments, *options);
+  add_snapshot_files(arguments, *options);
   arguments.flag("--peak", "Draw the moment with the most live memory, not the end", options->at_peak);
   return snapshot_runner(options, {"flamegraph", snapshot_flamegraph, true});
 }
@@ -68,10 +74,11 @@ Runner declare_export(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo snapshot_flamegraph_verb{
-    "flamegraph", "A flame graph of the live bytes, as one HTML file",
+    "flamegraph", "A flame graph of the live bytes, or two side by side, as one HTML file",
     "Examples:\n"
     "  vramtrack snapshot flamegraph --output live.html memory_snapshot.pickle\n"
     "  vramtrack snapshot flamegraph --peak --output peak.html memory_snapshot.pickle\n"
+    "  vramtrack snapshot flamegraph --output both.html before.pickle after.pickle\n"
     "Exit: 0 done, 2 could not read it.",
     declare_flamegraph};
 

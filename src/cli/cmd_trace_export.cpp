@@ -3,6 +3,7 @@
 
 #include "cli/cmd_snapshot.hpp"
 #include "cli/cmd_trace.hpp"
+#include "cli/side_by_side.hpp"
 #include "core/printable.hpp"
 #include "trace/event_stream.hpp"
 #include "trace/exports.hpp"
@@ -16,23 +17,33 @@ void keep_growth(trace::Profile& profile) {
   std::erase_if(profile, [](const trace::StackBytes& held) { return held.bytes <= 0; });
 }
 
-int run_flamegraph(const TraceOptions& options, Console& console) {
-  if (options.output.empty() && console.is_terminal())
-    return trace_failed(console, {"the flame graph is an HTML page: write it to a file with --output"});
+Result<std::string> flamegraph_of(const std::vector<std::string>& files, const TraceOptions& options,
+                                  trace::NativeNames* native) {
   trace::Symbols symbols;
-  const auto native = native_names();
-  const auto run = open_run(options.files, options, symbols, native.get());
-  if (!run) return trace_failed(console, run.error());
+  const auto run = open_run(files, options, symbols, native);
+  if (!run) return fail(run.error());
   auto chosen = chosen_profile(**run, options);
-  if (!chosen) return trace_failed(console, chosen.error());
+  if (!chosen) return fail(chosen.error());
   keep_growth(chosen->profile);
   if (chosen->profile.empty() && !options.from.empty())
-    return trace_failed(
-        console, {fmt::format("{}: nothing to draw: there is no {}", options.files.front(), printable(chosen->title))});
+    return fail(fmt::format("{}: nothing to draw: there is no {}", files.front(), printable(chosen->title)));
   trace::Snapshot named;
-  named.file = options.files.front();
-  const auto page = trace::flamegraph_page(named, {chosen->profile, chosen->title}, symbols);
+  named.file = files.front();
+  return trace::flamegraph_page(named, {chosen->profile, chosen->title}, symbols);
+}
+
+/// `beside`: another trace, of the same moments; empty: none.
+int run_flamegraph(const TraceOptions& options, const std::string& beside, Console& console) {
+  if (options.output.empty() && console.is_terminal())
+    return trace_failed(console, {"the flame graph is an HTML page: write it to a file with --output"});
+  const auto native = native_names();
+  auto page = flamegraph_of(options.files, options, native.get());
   if (!page) return trace_failed(console, page.error());
+  if (!beside.empty()) {
+    const auto other = flamegraph_of({beside}, options, native.get());
+    if (!other) return trace_failed(console, other.error());
+    page = side_by_side(*page, *other);
+  }
   return trace_written(console, options, *page, kTraceDone);
 }
 
@@ -122,7 +133,9 @@ std::shared_ptr<TraceOptions> declare_common(Arguments& arguments) {
 
 Runner declare_flamegraph(Arguments& arguments) {
   const auto options = declare_common(arguments);
-  return [options](Console& console) { return run_flamegraph(*options, console); };
+  const auto beside = std::make_shared<std::string>();
+  arguments.option("--beside", "FILE", "Draw this trace, too, on the right", text(*beside)).file();
+  return [options, beside](Console& console) { return run_flamegraph(*options, *beside, console); };
 }
 
 Runner declare_export(Arguments& arguments) {
@@ -143,6 +156,7 @@ const CommandInfo trace_flamegraph_verb{
     "Examples:\n"
     "  vramtrack trace flamegraph --output live.html trace.vramtrack\n"
     "  vramtrack trace flamegraph --since epoch#2 --until epoch#5 --output growth.html trace.vramtrack\n"
+    "  vramtrack trace flamegraph --beside after.trace --output both.html before.trace\n"
     "Exit: 0 done, 2 could not read it.",
     declare_flamegraph};
 

@@ -1,4 +1,4 @@
-// The pages of `snapshot page` in a real browser, without a network: node timeline.mjs VRAMTRACK
+// The pages of `snapshot page` and `snapshot flamegraph` in a real browser, without a network: node timeline.mjs VRAMTRACK
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -42,6 +42,8 @@ before(async () => {
   folder = mkdtempSync(join(tmpdir(), "vramtrack-timeline-"));
   execFileSync("python3", ["-c", kSnapshots, join(root, "tests/cli")], { cwd: folder });
   for (const name of ["leak", "gaps", "bare"]) execFileSync(binary, ["snapshot", "page", "--output", `${name}.html`, `${name}.pickle`], { cwd: folder });
+  execFileSync(binary, ["snapshot", "flamegraph", "--output", "flame.html", "gaps.pickle"], { cwd: folder });
+  execFileSync(binary, ["snapshot", "flamegraph", "--output", "both.html", "leak.pickle", "gaps.pickle"], { cwd: folder });
   browser = await launch();
 });
 after(async () => {
@@ -58,7 +60,7 @@ async function on(name, use, options = { viewport: { width: 1200, height: 900 } 
     const trouble = [];
     page.on("pageerror", (error) => trouble.push(error.message));
     page.on("console", (message) => trouble.push(message.text()));
-    page.on("request", (request) => { if (!request.url().endsWith(`${name}.html`)) trouble.push(request.url()); });
+    page.on("request", (request) => { if (!request.url().endsWith(`${name}.html`) && request.url() !== "about:srcdoc") trouble.push(request.url()); });
     await page.goto(`file://${join(folder, name)}.html`);
     await use(page);
     assert.deepEqual(trouble, []);
@@ -173,6 +175,40 @@ describe("timeline page", () => {
     assert.match(await said(page), /of it: .*model\.py:\d+ f\d+/);
     assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(20, 25, 31)");
   }, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2, colorScheme: "dark" }));
+
+  it("a flame graph has sizes, a table and none of the framework where that is hidden", () => on("flame", async (page) => {
+    const first = page.locator(".graph:not([hidden]) .f");
+    assert.match(await first.first().textContent(), /^all \d+\.\d MiB$/);
+    const all = await first.count();
+    await page.check("#only");
+    assert.ok((await first.count()) < all);
+    assert.equal(await page.locator(".graph:not([hidden]) .torch, .graph:not([hidden]) .native").count(), 0);
+    await page.fill("#find", "model.py");
+    assert.match(await page.textContent("#say"), /^[\d.]+ % of the bytes/);
+    await page.locator(".graph:not([hidden]) .f").nth(1).click();
+    await page.keyboard.press("Escape");
+    await page.click("summary");
+    assert.match(await page.locator("tbody tr").first().textContent(), /MiB/);
+  }));
+  it("two flame graphs stand side by side, and below each other on a phone", async () => {
+    const use = async (page) => {
+      const boxes = [];
+      for (const frame of await page.locator("iframe").all()) {
+        boxes.push(await frame.boundingBox());
+        await frame.contentFrame().locator(".f").first().waitFor();
+      }
+      assert.equal(boxes.length, 2);
+      return boxes;
+    };
+    await on("both", async (page) => {
+      const [left, right] = await use(page);
+      assert.ok(right.x >= left.x + left.width - 1 && right.y === left.y, JSON.stringify([left, right]));
+    });
+    await on("both", async (page) => {
+      const [upper, lower] = await use(page);
+      assert.ok(lower.y >= upper.y + upper.height - 1 && lower.x === upper.x, JSON.stringify([upper, lower]));
+    }, { viewport: { width: 390, height: 844 } });
+  });
 
   for (const colorScheme of ["light", "dark"])
     it(`can be used by everybody, ${colorScheme}`, () => on("leak", async (page) => {

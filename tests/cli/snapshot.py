@@ -364,6 +364,10 @@ class Snapshot(unittest.TestCase):
             page = self.run_it("flamegraph", *more, name)
             self.assertIn("model.py:54 forward", page)
             self.assertIsNone(re.search(r"https?://|src=|@import", page), "loads nothing")
+        both = self.run_it("flamegraph", name, name)
+        self.assertEqual(both.count("<iframe"), 2)
+        self.assertNotIn("<script", both)  # it stands within an attribute
+        self.assertIn("two side by side", self.run_it("flamegraph", name, name, name, code=2))
 
     def test_the_page_has_what_the_timeline_has(self):
         name = self.write("a.pickle", leaking(30, oom=990 * MIB).snapshot())

@@ -89,6 +89,9 @@ class TraceFiles(unittest.TestCase):
     def test_exports(self):
         page = self.run_it("flamegraph", "--from", "epoch#2", "leak")
         self.assertIn("train_step", page)
+        both = self.run_it("flamegraph", "--beside", "leak", "leak")
+        self.assertEqual(both.count("<iframe"), 2)
+        self.assertIn("nothing-there", self.run_it("flamegraph", "--beside", "nothing-there", "leak", code=2))
         self.assertNotIn("build", re.search(r"<body.*", page, re.S)[0].replace("rebuild", ""))
         timeline = self.run_it("page", "leak")
         part, = json.loads(re.search(r'id="data">(.*?)</script>', timeline, re.S)[1])["parts"]

@@ -137,6 +137,26 @@ TEST(Exports, FlamegraphHoldsItsOwnAndNothingElse) {
   EXPECT_THAT(page, HasSubstr("left:0.0000%;width:61.2245%;top:38px\" title=\"me/w/net.py:7 forward"));
 }
 
+TEST(Exports, FlamegraphHasASecondGraphWithoutTheFrameworkAndATable) {
+  Symbols symbols;
+  const Frame own{symbols.intern("main"), symbols.intern("/home/me/w/run.py"), 2};
+  const Frame torch{symbols.intern("linear"), symbols.intern("/usr/lib/python3/site-packages/torch/nn.py"), 9};
+  const Frame native{symbols.intern("at::empty"), symbols.intern("empty.cpp"), 0};
+  const Profile profile{{stack_of(symbols, {native, torch, own}), 300, 2},
+                        {stack_of(symbols, {native, torch}), 100, 1}};
+  const std::string page = flamegraph_html(profile, symbols, "title", "");
+  const std::size_t second = page.find("hidden>");
+  ASSERT_NE(second, std::string::npos);
+  const std::string whole = page.substr(0, second);
+  const std::string only_own = page.substr(second, page.find("<details>") - second);
+  EXPECT_THAT(whole, HasSubstr("linear"));
+  EXPECT_THAT(only_own, Not(HasSubstr("linear")));
+  EXPECT_THAT(only_own, Not(HasSubstr("at::empty")));
+  EXPECT_THAT(only_own, HasSubstr("me/w/run.py:2 main <b>300 bytes</b>"));
+  EXPECT_THAT(only_own, HasSubstr("(the framework alone, or no stack) <b>100 bytes</b>"));
+  EXPECT_THAT(page, HasSubstr("<tr><td>me/w/run.py:2 main</td><td>300 bytes</td><td>75.0 %</td><td>2</td></tr>"));
+}
+
 TEST(Exports, EventsAsCsvAndChromeTrace) {
   Symbols symbols;
   const auto s = read(Writer(4).dump(sample(Era::v25)), symbols);
