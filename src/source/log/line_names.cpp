@@ -27,6 +27,14 @@ bool is_rate_per(std::string_view text, std::string_view word) {
   return text.ends_with("per_") || text.ends_with("per ") || text.ends_with("/");
 }
 
+/// "temperature_gpu: 30", "\"power_gpu\": 71": another quantity of a GPU, no index. "used_gpu0" is one.
+bool is_quantity_of(std::string_view text, std::string_view word) {
+  const auto begin = static_cast<std::size_t>(word.data() - text.data());
+  if (begin + word.size() == text.size() || begin == 0 || text[begin - 1] != '_') return false;
+  const Meaning of = meaning_of(word_right_before(text.substr(0, begin)));
+  return of == Meaning::other || of == Meaning::rate;
+}
+
 /// What a label is divided by: "/ 1024**3", "/1024/1024", "/1e9", "/ (1 << 30)".
 struct Divisor {
   std::size_t begin = 0, end = 0;  ///< in the line
@@ -226,7 +234,7 @@ class NumberNamer {
       // "gpu01" is a host.
       const bool is_host =
           n.digits_end - n.begin > 1 && cut_.line[n.begin] == '0' && n.begin > 0 && is_letter(cut_.line[n.begin - 1]);
-      if (n.number < kMostGpus && !is_rate_per(text, near) && !is_host)
+      if (n.number < kMostGpus && !is_rate_per(text, near) && !is_quantity_of(text, near) && !is_host)
         name_gpu(i, named == Meaning::gpu ? NumberUse::gpu : NumberUse::rank, near);
     } else {
       name_count(i, text, near);

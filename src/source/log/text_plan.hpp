@@ -85,14 +85,15 @@ struct HeadLine {
   std::string count;                        ///< of what is counted in place of time; empty: none so far
   std::string minute;                       ///< likewise: LineFigures::minute
   std::uint64_t minute_line = 0;            ///< on which that stands
-  int head_gpu = -1;                        ///< of the last line that names a GPU and has no figures
+  int head_gpu = -1;                        ///< of the last heading: a line that names a GPU and has no figures
+  std::size_t heads = 0;                    ///< headings so far
   bool is_row = false;                      ///< of a table
 };
 
 struct Head {
   std::deque<HeadLine> lines;  ///< never moved: other data are views into them
   std::size_t stamped = 0;     ///< of them, those with a time in the line or before it
-  std::size_t heads = 0;       ///< lines that name a GPU and have no figures
+  std::size_t heads = 0;       ///< headings: lines that name a GPU and have no figures
   std::string first;           ///< line with anything in it
 };
 

@@ -78,6 +78,8 @@ class WordLines final : public TextLines {
     }
     last_read_ = number;
     otherwise_ = 0;
+    if (!plan_.tag.empty() && found_.tag.empty())
+      return rows.skip(number, "no name of the kind that says whose the figures of the other lines are");
     // Figures of one GPU make one reading; each GPU of the line has its own.
     std::vector<int> gpus;
     for (const MemoryFigure& f : found_.figures)

@@ -89,6 +89,12 @@ TEST(FindFigures, LeavesOutWhatIsNoMemoryOfAGpuInUse) {
     EXPECT_EQ(figures(line), "") << line;
 }
 
+TEST(FindFigures, WhatIsMeasuredOfAGpuIsNoIndex) {
+  EXPECT_EQ(figures("{\"memory_used\":4,\"temperature_gpu\":30,\"vram_used\":\"4 MiB\"}"), "used 4M");
+  EXPECT_EQ(figures("power_gpu=71 vram used 5 GB"), "used 5120M");
+  EXPECT_EQ(figures("used_gpu0: 5 GB"), "0:used 5120M");
+}
+
 TEST(FindFigures, CountsStand) {
   const auto counts = [](std::string_view line) {
     LineFigures found;
@@ -304,6 +310,23 @@ TEST(Words, SaysWhatItTookAndThePatternThatDoesTheSame) {
   const auto again = read_text(text, options);
   ASSERT_EQ(again.error, "") << options.line_pattern;
   EXPECT_EQ(again.device("0"), r.device("0"));
+}
+
+TEST(Words, AnAmountIsNoOwner) {
+  std::string text;
+  for (int i = 0; i < 30; ++i)
+    text += fmt::format("Fra:{} VRAM:{}.82M (Peak {}.37M) | Compositing\n", i, 70 + i % 7, i < 15 ? 95 : 114);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 1U);
+}
+
+TEST(Words, AGpuThatIsMentionedIsNoHeading) {
+  std::string text = "found GPU 0 and nothing else\nsetting up GPU 3\n";
+  for (int i = 0; i < 20; ++i) text += fmt::format("10:00:{:02} VRAM used {} MiB\n", i, 1000 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(20));
 }
 
 TEST(Words, RefusesWhereTwoReadingsAreEquallyLikely) {
