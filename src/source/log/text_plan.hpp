@@ -26,6 +26,7 @@ struct WordPlan {
   bool said_only = false;            ///< figures without a word for used memory are not used memory
   bool percents = false;             ///< read percentages, for want of amounts
   bool free_percents = false;        ///< those of the free memory, for want of others
+  bool free_only = false;            ///< read free memory, without any total: see most_free_bytes()
   bool shares = false;               ///< figures without a unit are shares of the total: 0.07
   bool peaks = false;                ///< read peaks, for want of others: see settle_peaks()
   std::optional<std::string> label;  ///< of used memory, if other labels are skipped
@@ -128,6 +129,10 @@ void settle_readings(const Head& all, WordPlan& plan);
 Status settle_phases(const Head& all, const WordPlan& plan, std::size_t places);
 /// The readings, each by the figure of one role.
 std::vector<PlacedReading> placed_readings(const Head& all, const WordPlan& plan);
+
+/// The most that the head says to be free. Where only the free memory is given, what is used is counted from there: its
+/// growth, and when it will run out, do not depend on the total.
+std::uint64_t most_free_bytes(const Head& all, const WordPlan& plan);
 
 /// What was decided about a head.
 struct PlannedText {

@@ -184,11 +184,13 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   const bool unknown = plan.unit_unknown;
   const std::uint64_t unit = plan.open_unit_bytes != 0 ? plan.open_unit_bytes : plan.unit_bytes;
   const bool in_blocks = plan.in_blocks;
+  const std::uint64_t most_free = plan.free_only ? most_free_bytes(all, plan) : 0;
   auto parser = std::make_unique<WordLines>(std::move(plan), std::move(planned->stamp), std::move(assumptions));
   parser->expect_places(planned->places);
   parser->set_percent_bytes(head.options->capacity_bytes ? static_cast<double>(*head.options->capacity_bytes) / 100
                                                          : static_cast<double>(kBytesPerGiB));
   if (head.options->capacity_bytes) parser->set_capacity(*head.options->capacity_bytes);
+  if (most_free > 0) parser->set_capacity(most_free);
   if (in_blocks) parser->expect_blocks();
   if (unknown) parser->set_unit_unknown(unit);
   if (!pattern.empty())
