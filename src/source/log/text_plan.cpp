@@ -342,6 +342,20 @@ void WordPlan::settle_peaks(LineFigures& line) const {
   }
 }
 
+namespace {
+
+/// Whether no line with figures that are read names a GPU, VRAM or an allocator of tensors.
+bool is_nobodys(const Head& all, const WordPlan& plan) {
+  return all.heads == 0 && std::all_of(all.lines.begin(), all.lines.end(), [&](const HeadLine& line) {
+           return std::all_of(line.found.figures.begin(), line.found.figures.end(), [&](const MemoryFigure& f) {
+             const bool is_allocator = f.role == Meaning::allocated || f.role == Meaning::reserved;
+             return !plan.takes(f) || (!f.is_of_gpu && f.gpu < 0 && !is_allocator);
+           });
+         });
+}
+
+}  // namespace
+
 std::uint64_t most_free_bytes(const Head& all, const WordPlan& plan) {
   std::uint64_t most = 0;
   for (const HeadLine& line : all.lines)
@@ -357,6 +371,8 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std:
     assumptions.push_back(fmt::format("nothing says whose memory '{}' is: it is assumed to be that of a GPU",
                                       excerpt(all.lines.front().found.figures.front().label)));
   if (Status ok = settle_roles(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  if (!unclear && is_nobodys(all, plan))
+    assumptions.emplace_back("no line says that its memory is a GPU's: it may be that of a process or of the host");
   settle_origins(all, plan);
   if (Status ok = settle_labels(all, plan); !ok) return fail(std::move(ok.error()));
   if (Status ok = settle_lists(all, plan, assumptions); !ok) return fail(std::move(ok.error()));

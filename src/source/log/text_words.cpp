@@ -168,8 +168,15 @@ class WordLines final : public TextLines {
 
 Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   Head all = survey(head.text, false);
-  const bool unclear = all.lines.empty();
-  if (unclear) all = survey(head.text, true);
+  // A line of code or a heading that names a unit says less than many lines that do not.
+  constexpr std::size_t kManyMore = 10;
+  constexpr std::size_t kFew = 100;
+  bool unclear = all.lines.empty();
+  if (all.lines.size() <= kFew)
+    if (Head other = survey(head.text, true); unclear || other.lines.size() > kManyMore * all.lines.size()) {
+      unclear = true;
+      all = std::move(other);
+    }
   if (all.lines.empty())
     return fail(fmt::format(
         "no line has a figure of GPU memory: a number with a unit (MiB, GB, %) or beside words such as 'memory used', "

@@ -385,6 +385,26 @@ TEST(Words, AGpuThatIsMentionedIsNoHeading) {
   EXPECT_THAT(r.device("0"), SizeIs(20));
 }
 
+TEST(Words, OneLineWithAUnitDoesNotDecideForManyWithout) {
+  std::string text = "mem_mb = torch.tensor([mem / (1024 * 1024)], used 1024 MB\n";
+  for (int i = 0; i < 30; ++i)
+    text += fmt::format("2026-03-01 10:00:{:02} - Epoch [1][{}/930] memory: {}, loss: 1.1\n", i, i, 3050 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(30));
+}
+
+TEST(Words, MemoryThatNoLineSaysToBeAGpusMayBeTheHosts) {
+  std::string text;
+  std::string of_gpu;
+  for (int i = 0; i < 6; ++i) {
+    text += fmt::format("10:00:{:02} Memory before: {} MB\n", i, 300 + i);
+    of_gpu += fmt::format("10:00:{:02} GPU memory before: {} MB\n", i, 300 + i);
+  }
+  EXPECT_THAT(read_text(text).warnings(), HasSubstr("no line says that its memory is a GPU's"));
+  EXPECT_THAT(read_text(of_gpu).warnings(), Not(HasSubstr("no line says")));
+}
+
 TEST(Words, RefusesWhereTwoReadingsAreEquallyLikely) {
   std::string one_line;
   std::string in_turn;
