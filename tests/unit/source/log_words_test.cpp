@@ -405,6 +405,16 @@ TEST(Words, MemoryThatNoLineSaysToBeAGpusMayBeTheHosts) {
   EXPECT_THAT(read_text(of_gpu).warnings(), Not(HasSubstr("no line says")));
 }
 
+TEST(Words, ATimeThatIsMentionedOnceIsNoClock) {
+  std::string text = "startup time: 2026-08-09 18:03:53\n";
+  for (int i = 0; i < 16; ++i) text += fmt::format("VRAM used after render: {} MB\n", 7000 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(16));
+  EXPECT_NE(r.device("0")[0].first, r.device("0")[1].first);
+  EXPECT_THAT(r.warnings(), HasSubstr("are no clock: the readings are counted"));
+}
+
 TEST(Words, RefusesWhereTwoReadingsAreEquallyLikely) {
   std::string one_line;
   std::string in_turn;
