@@ -270,6 +270,23 @@ std::string_view counted_by(std::string_view title) {
   return w.has({"sample", "samples", "id"}) ? "sample" : "step";
 }
 
+namespace {
+
+/// Whether a cell is a number, an amount or a time, all of it: "6-Pin #1 [W]" and "3VSB [V]" are titles.
+bool is_value(std::string_view cell) {
+  logtext::Decimal number;
+  if (cell.empty() || !(is_digit(cell.front()) || cell.front() == '-') || !logtext::read_decimal(cell, number))
+    return false;
+  Civil civil;
+  if (read_civil(cell, DateOrder::month_first, civil) || read_civil(cell, DateOrder::day_first, civil)) return true;
+  constexpr std::size_t kLongestUnit = 6;
+  const std::string_view unit = trim(cell.substr(number.length));
+  return unit.size() <= kLongestUnit &&
+         std::none_of(unit.begin(), unit.end(), [](char c) { return c == ' ' || c == '[' || c == '(' || c == '#'; });
+}
+
+}  // namespace
+
 bool looks_like_header(std::string_view line, char delimiter) {
   std::vector<std::string_view> fields;
   split_fields(line, delimiter, fields);
@@ -277,9 +294,7 @@ bool looks_like_header(std::string_view line, char delimiter) {
   bool time = false;
   bool gpus = false;
   for (const std::string_view field : fields) {
-    logtext::Decimal number;
-    if (!field.empty() && (is_digit(field.front()) || field.front() == '-') && logtext::read_decimal(field, number))
-      return false;
+    if (is_value(field)) return false;
     if (is_pandas_filler(field)) continue;
     if (const std::size_t colon = field.find(": ");
         colon != std::string_view::npos && colon + 2 < field.size() && is_digit(field[colon + 2]))

@@ -41,6 +41,19 @@ std::optional<LastSeparator> last_separator(std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+/// "Reserving 805 MB", "Allocating": by how much what is held grows.
+bool is_event(std::string_view word) {
+  constexpr std::string_view kEnding = "ing";
+  if (word.size() <= kEnding.size() + 3 || !logtext::same_letters(word.substr(word.size() - kEnding.size()), kEnding))
+    return false;
+  const Meaning done = meaning_of(std::string(word.substr(0, word.size() - kEnding.size())) + "ed");
+  return done == Meaning::allocated || done == Meaning::reserved;
+}
+
+}  // namespace
+
 Label read_label(std::string_view text) {
   Label out;
   std::vector<Word> words;
@@ -86,6 +99,7 @@ Label read_label(std::string_view text) {
         }
         break;
       default:
+        if (is_event(word.text)) out.change = true;
         if (word.text.size() > 1)
           if (const std::uint64_t unit = written_unit(word.text); unit != 0) out.unit_bytes = unit;
         break;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "source/log/memory_words.hpp"
 #include "source/log/origin_words.hpp"
 #include "source/log/text.hpp"
 
@@ -40,8 +41,25 @@ std::string_view value_at(std::string_view line, std::size_t at) {
   return line.substr(at, end - at);
 }
 
+/// A number with a fraction or a unit, as in "Peak 73.82M": what is measured, not who.
+bool has_amount(std::string_view text) {
+  const auto goes_on = [&](std::size_t at) { return at < text.size() && (is_of_name(text[at]) || text[at] == '.'); };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    logtext::Decimal number;
+    if (!is_digit(text[i]) || (i > 0 && goes_on(i - 1)) || !logtext::read_decimal(text.substr(i), number)) continue;
+    const std::size_t end = i + number.length;
+    const std::size_t unit = end < text.size() && text[end] == ' ' ? end + 1 : end;
+    std::size_t letters = unit;
+    while (letters < text.size() && is_alpha(text[letters])) ++letters;
+    if (goes_on(letters)) continue;
+    if (number.has_fraction || written_unit(text.substr(unit, letters - unit)) != 0) return true;
+  }
+  return false;
+}
+
+/// The value of a field is a name, never an amount.
 bool is_value(std::string_view value) {
-  return !value.empty() && value.size() <= kLongestValue;
+  return !value.empty() && value.size() <= kLongestValue && !has_amount(value);
 }
 
 }  // namespace

@@ -240,7 +240,10 @@ class FigureFinder {
       of_gpu_ = true;
       context_ = label.subject;
     }
-    if (label.other && !label.is_of_gpu()) {
+    // "Memory info of CPU: total: 201 GB, available: 190 GB": all of it, until memory of a GPU or of its own is named.
+    of_host_ = !label.is_of_gpu() && (of_host_ || (label.other && label.memory && !of_gpu_));
+    const bool goes_on_about_host = of_host_ && !label.memory && !label.gpu;
+    if ((label.other || goes_on_about_host) && !label.is_of_gpu()) {
       if (pair) ++i;
       return;
     }
@@ -304,8 +307,11 @@ class FigureFinder {
     const bool is_memory = label.memory || label.vram;
     if (n.percent) return is_memory && role != Meaning::total && !label.change;
     if (label.rate || label.change) return false;
+    const bool has_peak_behind =
+        role == Meaning::current && i + 1 < numbers_.size() && read_label(before(i + 1)).role().first == Meaning::peak;
     if (unit == 0)
-      return label.is_of_gpu() || (of_gpu_ && (is_memory || (role != Meaning::none && role != Meaning::current))) ||
+      return label.is_of_gpu() ||
+             (of_gpu_ && (is_memory || has_peak_behind || (role != Meaning::none && role != Meaning::current))) ||
              (role != Meaning::none && label.gpu);
     const bool follows_index = i > 0 && i == index_at_ + 1 && is_empty_but_for_unit(before(i));
     const bool is_bare = pair && n.binary && numbers_[i + 1].binary;  // "7998MiB / 12053MiB" without any words
@@ -437,7 +443,8 @@ class FigureFinder {
   LineLabels labels_;
   LineFigures& out_;
   bool in_memory_brackets_ = false;
-  bool of_gpu_ = false;  ///< the line has mentioned the memory of a GPU so far
+  bool of_gpu_ = false;   ///< the line has mentioned the memory of a GPU so far
+  bool of_host_ = false;  ///< or that of the host
   bool names_gpu_ = false;
   std::size_t index_at_ = SIZE_MAX - 1;  ///< the last number that names a GPU
   int gpu_ = -1;

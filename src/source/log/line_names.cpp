@@ -1,6 +1,7 @@
 #include "source/log/line_names.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <optional>
@@ -25,6 +26,14 @@ bool is_count(Meaning meaning) {
 bool is_rate_per(std::string_view text, std::string_view word) {
   text = text.substr(0, static_cast<std::size_t>(word.data() - text.data()));
   return text.ends_with("per_") || text.ends_with("per ") || text.ends_with("/");
+}
+
+/// "temperature_gpu: 30", "\"power_gpu\": 71": another quantity of a GPU, no index. "used_gpu0" is one.
+bool is_quantity_of(std::string_view text, std::string_view word) {
+  const auto begin = static_cast<std::size_t>(word.data() - text.data());
+  if (begin + word.size() == text.size() || begin == 0 || text[begin - 1] != '_') return false;
+  const Meaning of = meaning_of(word_right_before(text.substr(0, begin)));
+  return of == Meaning::other || of == Meaning::rate;
 }
 
 /// What a label is divided by: "/ 1024**3", "/1024/1024", "/1e9", "/ (1 << 30)".
@@ -142,12 +151,27 @@ class NumberNamer {
     }
   }
 
-  /// "HBM3: 40 GB": a part of the word.
+  /// "HBM3: 40 GB": a part of the word; "RTX 5080", "GTX 1060 6GB": a part of the card's name.
   void drop_generations() {
     constexpr std::string_view kWord = "hbm";
+    constexpr std::array<std::string_view, 8> kCards = {"rtx",    "gtx",    "rx",    "geforce",
+                                                        "radeon", "quadro", "tesla", "arc"};
+    std::size_t name_end = 0;
     std::erase_if(numbers_, [&](const LineNumber& n) {
-      return n.begin >= kWord.size() &&
-             logtext::same_letters(cut_.line.substr(n.begin - kWord.size(), kWord.size()), kWord);
+      const std::string_view before = cut_.line.substr(0, n.begin);
+      if (before.size() >= kWord.size() && logtext::same_letters(before.substr(before.size() - kWord.size()), kWord))
+        return true;
+      const std::string_view word = word_right_before(before);
+      const bool touches = !before.empty() && (before.back() == ' ' || before.back() == '-');
+      const bool is_model = touches && !word.empty() &&
+                            word.data() + word.size() + 1 == before.data() + before.size() && n.unit_bytes == 0 &&
+                            std::any_of(kCards.begin(), kCards.end(),
+                                        [&](std::string_view card) { return logtext::same_letters(word, card); });
+      const bool is_size =
+          name_end > 0 && n.begin == name_end + 1 && n.whole && n.unit_bytes == kBytesPerGiB &&
+          (n.end == cut_.line.size() || std::string_view(",):").find(cut_.line[n.end]) != std::string_view::npos);
+      if (is_model) name_end = n.digits_end;
+      return is_model || is_size;
     });
   }
 
@@ -226,7 +250,7 @@ class NumberNamer {
       // "gpu01" is a host.
       const bool is_host =
           n.digits_end - n.begin > 1 && cut_.line[n.begin] == '0' && n.begin > 0 && is_letter(cut_.line[n.begin - 1]);
-      if (n.number < kMostGpus && !is_rate_per(text, near) && !is_host)
+      if (n.number < kMostGpus && !is_rate_per(text, near) && !is_quantity_of(text, near) && !is_host)
         name_gpu(i, named == Meaning::gpu ? NumberUse::gpu : NumberUse::rank, near);
     } else {
       name_count(i, text, near);

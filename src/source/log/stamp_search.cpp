@@ -107,6 +107,15 @@ bool announces_duration(std::string_view text) {
   return false;
 }
 
+/// Whether what follows `text` is an aside of a sentence: "Python 3.12.11 (main, Aug 18 2025, 19:17:54)".
+bool is_aside(std::string_view text) {
+  const std::size_t open = text.find_last_of("()");
+  if (open == std::string_view::npos || text[open] == ')' || !logtext::trim(text).ends_with(',')) return false;
+  return std::any_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(open), is_alpha) &&
+         std::any_of(text.begin() + static_cast<std::ptrdiff_t>(open), text.end(), is_alpha) &&
+         std::none_of(text.begin() + static_cast<std::ptrdiff_t>(open), text.end(), is_digit);
+}
+
 }  // namespace
 
 std::string_view find_stamp(std::string_view line, bool* by_value) {
@@ -132,6 +141,10 @@ std::string_view find_stamp(std::string_view line, bool* by_value) {
     const bool is_of_tqdm = (i > 0 && line[i - 1] == '<') || rest.substr(civil.length).starts_with('<');
     if (is_of_tqdm && !civil.has_date) continue;
     const std::string_view found = without_word(logtext::trim(rest.substr(0, civil.length)));
+    if (civil.has_date && civil.has_time && is_aside(line.substr(0, i))) {
+      i += civil.length - 1;
+      continue;
+    }
     if (civil.has_date && civil.has_time) return found;
     if (civil.has_time && !civil.has_date && time_of_day.empty() && civil.has_seconds &&
         !announces_duration(line.substr(0, i)))

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "source/log/stamp.hpp"
 #include "source/log/text_plan.hpp"
@@ -44,6 +45,27 @@ void drop_durations(Head& all, WordPlan& plan, std::vector<std::string>& assumpt
   assumptions.push_back(
       fmt::format("times such as '{}' do not rise from line to line: they are durations, not the clock",
                   excerpt(example->found.stamp)));
+  plan.no_stamps = true;
+  all.stamped = 0;
+  for (HeadLine& line : all.lines) line.stamp.clear();
+}
+
+/// Times on lines of their own are a clock only if they go on: where one is that of many readings of a GPU, the log
+/// mentions a time now and then ("startup time: 2026-08-09 18:03:53"), and its readings are counted.
+void drop_mentions(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+  constexpr std::size_t kMostReadingsATime = 10;
+  std::map<std::tuple<std::string_view, int, Meaning>, std::size_t> readings;
+  std::set<std::string_view> times;
+  std::size_t most = 0;
+  for (const HeadLine& line : all.lines) {
+    if (!line.found.stamp.empty()) return;
+    if (!line.stamp.empty()) times.insert(line.stamp);
+    for (const MemoryFigure& f : line.found.figures)
+      if (plan.takes(f)) most = std::max(most, ++readings[{line.found.prefix, f.gpu, f.role}]);
+  }
+  if (times.empty() || most <= kMostReadingsATime * times.size()) return;
+  assumptions.push_back(fmt::format("{} times for {} readings, such as '{}', are no clock: the readings are counted",
+                                    times.size(), most, excerpt(*times.begin())));
   plan.no_stamps = true;
   all.stamped = 0;
   for (HeadLine& line : all.lines) line.stamp.clear();
@@ -182,6 +204,7 @@ std::string stamp_of(const Elapsed& elapsed) {
 
 Status settle_times(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   drop_durations(all, plan, assumptions);
+  drop_mentions(all, plan, assumptions);
   settle_minutes(all, plan, assumptions);
   settle_elapsed(all, plan);
   return settle_counted(all, plan);

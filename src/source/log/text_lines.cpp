@@ -122,7 +122,7 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
   }
   borrows_time_ |= stamp_.kind() != StampReader::Kind::none && !f.is_timed;
   if (!has_time(device, f.pid.value_or(0))) return rows.skip(f.line, kNoTime);
-  if (!f.used && f.free && total > 0 && *f.free <= total) f.used = total - *f.free;
+  if (!f.used && f.free && total > 0 && (*f.free <= total || !f.total)) f.used = total - std::min(total, *f.free);
   if (total > 0) rows.total(time_, device, total);
   if (!f.used && !f.allocated && !f.reserved && f.percent)
     f.used = static_cast<std::uint64_t>(

@@ -58,7 +58,7 @@ const MemoryFigure* first_figure(const HeadLine& line, const WordPlan& plan) {
 /// The field whose values tell apart machines, programs or threads that use GPUs of their own; empty: there is none.
 /// Threads of one program that write about one GPU take turns in one series: the way from line to line is then no
 /// longer than the way from each line to the next one of its thread. With GPUs of their own, the way from line to line
-/// is that between their levels.
+/// is that between their levels. A few lines may be another program's.
 std::string find_tag(const Head& head, const WordPlan& plan) {
   struct Value {
     std::size_t lines = 0;
@@ -110,7 +110,7 @@ std::string find_tag(const Head& head, const WordPlan& plan) {
   for (const std::string& name : in_order) {
     const Seen& its = seen[name];
     const bool is_name =
-        its.lines == lines && its.values.size() >= 2 && its.values.size() * kFewestEach <= lines &&
+        its.lines * 20 >= lines * 19 && its.values.size() >= 2 && its.values.size() * kFewestEach <= lines &&
         std::all_of(its.values.begin(), its.values.end(), [](const auto& v) { return v.second.lines >= kFewestEach; });
     if (!is_name || !comes_back(its) || its.way.sum() >= shortest) continue;
     shortest = its.way.sum();
@@ -151,10 +151,17 @@ void settle_origins(Head& all, WordPlan& plan) {
 }
 
 void settle_readings(const Head& all, WordPlan& plan) {
-  std::size_t unnamed = 0;
+  // A heading is followed by the readings of its GPU, by as many as every other: the figures of a log in which lines
+  // mention GPUs now and then are not those of the GPU that was mentioned last.
+  std::map<std::size_t, std::size_t> figures;  // behind each heading
   for (const HeadLine& line : all.lines)
-    for (const MemoryFigure& f : line.found.figures) unnamed += plan.takes(f) && f.gpu < 0 ? 1U : 0U;
-  plan.heads_name_gpu = all.heads >= 2 && unnamed >= all.heads;
+    for (const MemoryFigure& f : line.found.figures)
+      if (plan.takes(f) && f.gpu < 0 && line.heads > 0) ++figures[line.heads];
+  std::map<std::size_t, std::size_t> usual;
+  for (const auto& [heads, n] : figures) ++usual[n];
+  const auto most =
+      std::max_element(usual.begin(), usual.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  plan.heads_name_gpu = all.heads >= 2 && most != usual.end() && most->second * 4 >= all.heads * 3;
 
   std::set<std::set<Meaning>> kinds;
   for (const HeadLine& line : all.lines) {
@@ -212,6 +219,7 @@ std::vector<PlacedReading> placed_readings(const Head& all, const WordPlan& plan
   std::vector<PlacedReading> readings;
   std::optional<Meaning> by;  // in blocks one role is enough to count by: that of the first reading
   for (const HeadLine& line : all.lines) {
+    if (!plan.tag.empty() && line.found.tag.empty()) continue;
     std::set<int> seen;
     for (const Meaning role : {Meaning::used, Meaning::allocated, Meaning::reserved, Meaning::free, Meaning::peak})
       for (const MemoryFigure& f : line.found.figures) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/format.hpp"
 #include "core/option.hpp"
 #include "source/log/labels.hpp"
 #include "source/log/line_numbers.hpp"
@@ -128,6 +129,30 @@ bool totals_change(const Head& all) {
                      [&](const auto& t) { return t.second.size() > kFew && t.second.size() * 4 >= lines; });
 }
 
+/// Whether what lines call used and free memory do not add up to one total: "mem usage=5.24 GB, avail mem=7.27 GB" of
+/// what a step has taken.
+bool use_and_free_differ(const Head& all) {
+  constexpr double kAlike = 0.05;                               // other programs take some, too
+  std::map<int, std::pair<std::uint64_t, std::uint64_t>> sums;  // the least and the most of each GPU
+  for (const HeadLine& line : all.lines) {
+    std::map<int, std::pair<std::uint64_t, std::uint64_t>> found;
+    for (const MemoryFigure& f : line.found.figures) {
+      if (f.percent) continue;
+      if (f.role == Meaning::used) found[f.gpu].first = f.bytes(1);
+      if (f.role == Meaning::free) found[f.gpu].second = f.bytes(1);
+    }
+    for (const auto& [gpu, of] : found) {
+      if (of.first == 0 || of.second == 0) continue;
+      const std::uint64_t sum = of.first + of.second;
+      const auto it = sums.try_emplace(gpu, sum, sum).first;
+      it->second = {std::min(it->second.first, sum), std::max(it->second.second, sum)};
+    }
+  }
+  return std::any_of(sums.begin(), sums.end(), [](const auto& s) {
+    return static_cast<double>(s.second.second - s.second.first) > kAlike * static_cast<double>(s.second.second);
+  });
+}
+
 /// Which figures say how much is used.
 Status settle_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   std::map<Meaning, std::size_t> amounts;
@@ -159,6 +184,12 @@ Status settle_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
   if (plan.roles.contains(Meaning::total) && totals_change(all)) {
     plan.roles.erase(Meaning::total);
     assumptions.emplace_back("what is called the total changes from line to line: it is not taken for the capacity");
+  }
+  if (plan.roles.contains(Meaning::used) && plan.roles.contains(Meaning::free) && use_and_free_differ(all)) {
+    plan.roles.erase(Meaning::used);
+    assumptions.emplace_back(
+        "what is called used and free memory do not add up to one total: the free memory is read, and the other taken "
+        "for what a step uses");
   }
   // Where lines say that memory is a GPU's, "redis: 12 MB of memory used" is not.
   const auto use_of = [&](bool gpu) {
@@ -193,10 +224,13 @@ Status settle_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
     plan.percents = true;
     plan.free_percents = percents < enough;
   } else if (!has_use && plan.roles.contains(Meaning::free)) {
-    const HeadLine& line = all.lines.front();
-    return fail(fmt::format("line {} gives only the free memory: '{}'; give the total with {}, for example {} 24GiB",
-                            line.number, excerpt(line.text, 100), name_of(Option::capacity),
-                            name_of(Option::capacity)));
+    constexpr std::size_t kFewestFree = 5;
+    plan.free_only = true;
+    if (const HeadLine& line = all.lines.front(); amounts[Meaning::free] < kFewestFree)
+      return fail(
+          fmt::format("line {} is one of {} that give only the free memory, too few to show how it changes: "
+                      "'{}'; {}",
+                      line.number, amounts[Meaning::free], excerpt(line.text, 100), how_to_say(line)));
   } else if (!has_use) {
     const HeadLine& line = all.lines.front();
     return fail(
@@ -308,6 +342,28 @@ void WordPlan::settle_peaks(LineFigures& line) const {
   }
 }
 
+namespace {
+
+/// Whether no line with figures that are read names a GPU, VRAM or an allocator of tensors.
+bool is_nobodys(const Head& all, const WordPlan& plan) {
+  return all.heads == 0 && std::all_of(all.lines.begin(), all.lines.end(), [&](const HeadLine& line) {
+           return std::all_of(line.found.figures.begin(), line.found.figures.end(), [&](const MemoryFigure& f) {
+             const bool is_allocator = f.role == Meaning::allocated || f.role == Meaning::reserved;
+             return !plan.takes(f) || (!f.is_of_gpu && f.gpu < 0 && !is_allocator);
+           });
+         });
+}
+
+}  // namespace
+
+std::uint64_t most_free_bytes(const Head& all, const WordPlan& plan) {
+  std::uint64_t most = 0;
+  for (const HeadLine& line : all.lines)
+    for (const MemoryFigure& f : line.found.figures)
+      if (f.role == Meaning::free && plan.takes(f)) most = std::max(most, plan.bytes(f));
+  return most;
+}
+
 Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std::vector<std::string>& assumptions) {
   WordPlan plan;
   plan.unclear = unclear;
@@ -315,6 +371,8 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std:
     assumptions.push_back(fmt::format("nothing says whose memory '{}' is: it is assumed to be that of a GPU",
                                       excerpt(all.lines.front().found.figures.front().label)));
   if (Status ok = settle_roles(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  if (!unclear && is_nobodys(all, plan))
+    assumptions.emplace_back("no line says that its memory is a GPU's: it may be that of a process or of the host");
   settle_origins(all, plan);
   if (Status ok = settle_labels(all, plan); !ok) return fail(std::move(ok.error()));
   if (Status ok = settle_lists(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
@@ -331,6 +389,11 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std:
   if (Status ok = settle_phases(all, plan, *places); !ok) return fail(std::move(ok.error()));
   if (plan.percents && !head.options->capacity_bytes && !plan.roles.contains(Meaning::total))
     assumptions.push_back(nominal_scale("the used memory is a percentage"));
+  if (plan.free_only)
+    assumptions.push_back(
+        fmt::format("only the free memory is given: what is used is counted from the most that was free, {}; if the "
+                    "total is known, give it with {}",
+                    format_size(most_free_bytes(all, plan)), name_of(Option::capacity)));
   // A pattern calls a count a step: several readings of one epoch are of one GPU, and those of one step of several.
   const bool share_epochs = plan.counted == Meaning::epoch && *places == 1 &&
                             std::adjacent_find(readings.begin(), readings.end(), [](const auto& a, const auto& b) {

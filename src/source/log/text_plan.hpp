@@ -26,6 +26,7 @@ struct WordPlan {
   bool said_only = false;            ///< figures without a word for used memory are not used memory
   bool percents = false;             ///< read percentages, for want of amounts
   bool free_percents = false;        ///< those of the free memory, for want of others
+  bool free_only = false;            ///< read free memory, without any total: see most_free_bytes()
   bool shares = false;               ///< figures without a unit are shares of the total: 0.07
   bool peaks = false;                ///< read peaks, for want of others: see settle_peaks()
   std::optional<std::string> label;  ///< of used memory, if other labels are skipped
@@ -85,14 +86,15 @@ struct HeadLine {
   std::string count;                        ///< of what is counted in place of time; empty: none so far
   std::string minute;                       ///< likewise: LineFigures::minute
   std::uint64_t minute_line = 0;            ///< on which that stands
-  int head_gpu = -1;                        ///< of the last line that names a GPU and has no figures
+  int head_gpu = -1;                        ///< of the last heading: a line that names a GPU and has no figures
+  std::size_t heads = 0;                    ///< headings so far
   bool is_row = false;                      ///< of a table
 };
 
 struct Head {
   std::deque<HeadLine> lines;  ///< never moved: other data are views into them
   std::size_t stamped = 0;     ///< of them, those with a time in the line or before it
-  std::size_t heads = 0;       ///< lines that name a GPU and have no figures
+  std::size_t heads = 0;       ///< headings: lines that name a GPU and have no figures
   std::string first;           ///< line with anything in it
 };
 
@@ -127,6 +129,10 @@ void settle_readings(const Head& all, WordPlan& plan);
 Status settle_phases(const Head& all, const WordPlan& plan, std::size_t places);
 /// The readings, each by the figure of one role.
 std::vector<PlacedReading> placed_readings(const Head& all, const WordPlan& plan);
+
+/// The most that the head says to be free. Where only the free memory is given, what is used is counted from there: its
+/// growth, and when it will run out, do not depend on the total.
+std::uint64_t most_free_bytes(const Head& all, const WordPlan& plan);
 
 /// What was decided about a head.
 struct PlannedText {

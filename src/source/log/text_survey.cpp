@@ -94,6 +94,7 @@ Head survey(std::string_view text, bool unclear, Grouping grouping) {
     }
     line.counts = counts;
     line.head_gpu = head_gpu;
+    line.heads = out.heads;
     line.stamp = stamp;
     line.minute = minute;
     line.minute_line = minute_line;

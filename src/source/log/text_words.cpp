@@ -78,6 +78,8 @@ class WordLines final : public TextLines {
     }
     last_read_ = number;
     otherwise_ = 0;
+    if (!plan_.tag.empty() && found_.tag.empty())
+      return rows.skip(number, "no name of the kind that says whose the figures of the other lines are");
     // Figures of one GPU make one reading; each GPU of the line has its own.
     std::vector<int> gpus;
     for (const MemoryFigure& f : found_.figures)
@@ -166,8 +168,15 @@ class WordLines final : public TextLines {
 
 Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   Head all = survey(head.text, false);
-  const bool unclear = all.lines.empty();
-  if (unclear) all = survey(head.text, true);
+  // A line of code or a heading that names a unit says less than many lines that do not.
+  constexpr std::size_t kManyMore = 10;
+  constexpr std::size_t kFew = 100;
+  bool unclear = all.lines.empty();
+  if (all.lines.size() <= kFew)
+    if (Head other = survey(head.text, true); unclear || other.lines.size() > kManyMore * all.lines.size()) {
+      unclear = true;
+      all = std::move(other);
+    }
   if (all.lines.empty())
     return fail(fmt::format(
         "no line has a figure of GPU memory: a number with a unit (MiB, GB, %) or beside words such as 'memory used', "
@@ -182,11 +191,13 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   const bool unknown = plan.unit_unknown;
   const std::uint64_t unit = plan.open_unit_bytes != 0 ? plan.open_unit_bytes : plan.unit_bytes;
   const bool in_blocks = plan.in_blocks;
+  const std::uint64_t most_free = plan.free_only ? most_free_bytes(all, plan) : 0;
   auto parser = std::make_unique<WordLines>(std::move(plan), std::move(planned->stamp), std::move(assumptions));
   parser->expect_places(planned->places);
   parser->set_percent_bytes(head.options->capacity_bytes ? static_cast<double>(*head.options->capacity_bytes) / 100
                                                          : static_cast<double>(kBytesPerGiB));
   if (head.options->capacity_bytes) parser->set_capacity(*head.options->capacity_bytes);
+  if (most_free > 0) parser->set_capacity(most_free);
   if (in_blocks) parser->expect_blocks();
   if (unknown) parser->set_unit_unknown(unit);
   if (!pattern.empty())

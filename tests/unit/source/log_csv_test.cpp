@@ -323,6 +323,14 @@ TEST(Csv, RowsWithParametersAndNoTimeAreABenchmark) {
   EXPECT_EQ(read_text(table("", false)).error, "");
 }
 
+TEST(Csv, ATitleMayBeginWithADigit) {
+  const auto r = read_text(
+      "Date, Fan Speed (RPM) [RPM], Memory Used [MB], 6-Pin #1 Power [W], 3VSB [V]\n"
+      "2026-03-01 10:00:00, 1230, 1697, 34.5, 3.3\n2026-03-01 10:00:01, 1230, 1698, 34.5, 3.3\n");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1697), Pair(kTen + 1, 1698)));
+}
+
 TEST(Csv, OfTwoColumnsOfIndicesTheOneThatDiffersWithinATimeIsTaken) {
   std::string text = "timestamp,gpu,index,memory.used,memory.total\n";
   for (int s = 0; s < 6; ++s)

@@ -89,6 +89,29 @@ TEST(FindFigures, LeavesOutWhatIsNoMemoryOfAGpuInUse) {
     EXPECT_EQ(figures(line), "") << line;
 }
 
+TEST(FindFigures, WhatIsMeasuredOfAGpuIsNoIndex) {
+  EXPECT_EQ(figures("{\"memory_used\":4,\"temperature_gpu\":30,\"vram_used\":\"4 MiB\"}"), "used 4M");
+  EXPECT_EQ(figures("power_gpu=71 vram used 5 GB"), "used 5120M");
+  EXPECT_EQ(figures("used_gpu0: 5 GB"), "0:used 5120M");
+}
+
+TEST(FindFigures, TheNumberOfAModelIsNoAmount) {
+  EXPECT_EQ(figures("VRAM available: NVIDIA GeForce RTX 5080 Laptop GPU"), "");
+  EXPECT_EQ(figures("GPU memory used on GTX 1060 6GB: 512 MiB"), "used 512M");
+}
+
+TEST(FindFigures, WhatIsDoneNowIsAChange) {
+  EXPECT_EQ(figures("[memory] Reserving 805 MB, device gpu0"), "");
+  EXPECT_EQ(figures("[memory] Reserved 805 MB, device gpu0"), "0:reserved 805M");
+  EXPECT_EQ(figures("GPU memory: using 805 MB"), "used 805M");
+}
+
+TEST(FindFigures, CurrentBesideAPeakIsInUseAndTheHostsLineIsNot) {
+  EXPECT_EQ(figures("Memory info of GPU /physical_device:GPU:0: current: 0.25, peak: 2.55"),
+            "0:used 0.25, 0:peak 2.55");
+  EXPECT_EQ(figures("Memory info of CPU: total:201.37Gb, available: 190.78Gb, percent: 5.3%"), "");
+}
+
 TEST(FindFigures, CountsStand) {
   const auto counts = [](std::string_view line) {
     LineFigures found;
@@ -304,6 +327,92 @@ TEST(Words, SaysWhatItTookAndThePatternThatDoesTheSame) {
   const auto again = read_text(text, options);
   ASSERT_EQ(again.error, "") << options.line_pattern;
   EXPECT_EQ(again.device("0"), r.device("0"));
+}
+
+TEST(Words, FreeMemoryAloneNeedsNoTotal) {
+  std::string text = "10:00:00 waiting for 70000MB of VRAM\n";
+  for (int i = 0; i < 30; ++i)
+    text += fmt::format("10:01:{:02} GPU 0 VRAM available: {} MiB\n10:01:{:02} GPU 1 VRAM available: {} MiB\n", i, 4602,
+                        i, 40000 - 100 * i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.device("1"), SizeIs(30));
+  EXPECT_EQ(r.device("1").back().second - r.device("1").front().second, 2900);
+  EXPECT_EQ(r.device("0").back().second, r.device("0").front().second);
+  EXPECT_THAT(r.warnings(), HasSubstr("only the free memory is given: what is used is counted from the most"));
+}
+
+TEST(Words, AFewLinesWithFreeMemoryAreNoReadings) {
+  EXPECT_THAT(
+      read_text("fit: 9111 MiB of device memory vs. 16048 MiB of free device memory\nGPU memory free: 15000 MiB\n"
+                "GPU memory free: 900 MiB\n")
+          .error,
+      HasSubstr("that give only the free memory, too few"));
+}
+
+TEST(Words, WhatAStepTakesIsNotWhatIsInUse) {
+  std::string text;
+  double free_gb = 115.5;
+  for (int i = 0; i < 12; ++i) {
+    text += fmt::format("[10:{:02}:00] step {} begin. avail mem={:.2f} GB\n", i, i, free_gb);
+    const double taken_gb = 1.5 + i % 3;
+    free_gb -= taken_gb;
+    text +=
+        fmt::format("[10:{:02}:30] step {} end. mem usage={:.2f} GB, avail mem={:.2f} GB\n", i, i, taken_gb, free_gb);
+  }
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.warnings(), HasSubstr("do not add up to one total"));
+  ASSERT_THAT(r.device("0"), SizeIs(24));
+  EXPECT_EQ(r.device("0").front().second, 0);
+  EXPECT_NEAR(r.device("0").back().second, (115.5 - free_gb) * 1024, 1);
+}
+
+TEST(Words, AnAmountIsNoOwner) {
+  std::string text;
+  for (int i = 0; i < 30; ++i)
+    text += fmt::format("Fra:{} VRAM:{}.82M (Peak {}.37M) | Compositing\n", i, 70 + i % 7, i < 15 ? 95 : 114);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 1U);
+}
+
+TEST(Words, AGpuThatIsMentionedIsNoHeading) {
+  std::string text = "found GPU 0 and nothing else\nsetting up GPU 3\n";
+  for (int i = 0; i < 20; ++i) text += fmt::format("10:00:{:02} VRAM used {} MiB\n", i, 1000 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(20));
+}
+
+TEST(Words, OneLineWithAUnitDoesNotDecideForManyWithout) {
+  std::string text = "mem_mb = torch.tensor([mem / (1024 * 1024)], used 1024 MB\n";
+  for (int i = 0; i < 30; ++i)
+    text += fmt::format("2026-03-01 10:00:{:02} - Epoch [1][{}/930] memory: {}, loss: 1.1\n", i, i, 3050 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(30));
+}
+
+TEST(Words, MemoryThatNoLineSaysToBeAGpusMayBeTheHosts) {
+  std::string text;
+  std::string of_gpu;
+  for (int i = 0; i < 6; ++i) {
+    text += fmt::format("10:00:{:02} Memory before: {} MB\n", i, 300 + i);
+    of_gpu += fmt::format("10:00:{:02} GPU memory before: {} MB\n", i, 300 + i);
+  }
+  EXPECT_THAT(read_text(text).warnings(), HasSubstr("no line says that its memory is a GPU's"));
+  EXPECT_THAT(read_text(of_gpu).warnings(), Not(HasSubstr("no line says")));
+}
+
+TEST(Words, ATimeThatIsMentionedOnceIsNoClock) {
+  std::string text = "startup time: 2026-08-09 18:03:53\n";
+  for (int i = 0; i < 16; ++i) text += fmt::format("VRAM used after render: {} MB\n", 7000 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(16));
+  EXPECT_NE(r.device("0")[0].first, r.device("0")[1].first);
+  EXPECT_THAT(r.warnings(), HasSubstr("are no clock: the readings are counted"));
 }
 
 TEST(Words, RefusesWhereTwoReadingsAreEquallyLikely) {
