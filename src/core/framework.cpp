@@ -35,10 +35,17 @@ constexpr std::string_view kAnyNext =
     "compute-sanitizer --tool memcheck --leak-check full names CUDA allocations that are never freed|"
     "restart the process as a stop-gap before the time predicted for running out";
 
-std::vector<std::string> lines_of(std::string_view list) {
+/// The lines of the list that hold for programs of that kind.
+std::vector<std::string> lines_of(std::string_view list, ProgramKind kind) {
+  constexpr std::string_view kServing = "serving:";
+  constexpr std::string_view kTraining = "training:";
+  const bool serves = kind == ProgramKind::serving;
   std::vector<std::string> lines;
   any_part(list, [&](std::string_view part) {
-    lines.emplace_back(part);
+    const bool of_serving = part.substr(0, kServing.size()) == kServing;
+    const bool of_training = part.substr(0, kTraining.size()) == kTraining;
+    if (of_serving ? serves : !(of_training && serves))
+      lines.emplace_back(part.substr(of_serving ? kServing.size() : of_training ? kTraining.size() : 0));
     return false;
   });
   return lines;
@@ -72,14 +79,14 @@ bool is_for_inference(std::string_view framework) {
   return known != nullptr && known->purpose == Purpose::inference;
 }
 
-std::vector<std::string> framework_causes(std::string_view framework) {
+std::vector<std::string> framework_causes(std::string_view framework, ProgramKind kind) {
   const Framework* const known = find_framework(framework);
-  return lines_of(known != nullptr ? known->causes : kAnyCauses);
+  return lines_of(known != nullptr ? known->causes : kAnyCauses, kind);
 }
 
-std::vector<std::string> framework_advice(std::string_view framework) {
+std::vector<std::string> framework_advice(std::string_view framework, ProgramKind kind) {
   const Framework* const known = find_framework(framework);
-  return lines_of(known != nullptr ? known->next : kAnyNext);
+  return lines_of(known != nullptr ? known->next : kAnyNext, kind);
 }
 
 }  // namespace vramtrack

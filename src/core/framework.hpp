@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/program_kind.hpp"
+
 namespace vramtrack {
 
 /// The framework of a process, or "" if nothing visible indicates one. The most specific wins: a vLLM server maps
@@ -22,10 +24,10 @@ std::string_view recognise_framework(std::string_view command, std::string_view 
 /// Whether programs under `framework` answer requests or infer, and so have no checkpoint to save.
 bool is_for_inference(std::string_view framework);
 
-/// The usual causes of a leak under `framework`. An empty or unknown name gets those that hold for any GPU program;
-/// never empty.
-std::vector<std::string> framework_causes(std::string_view framework);
+/// The usual causes of a leak under `framework`, in a program of that kind: a server gets none that only training has.
+/// An empty or unknown name gets those that hold for any GPU program; never empty.
+std::vector<std::string> framework_causes(std::string_view framework, ProgramKind kind = ProgramKind::unknown);
 /// What to try next, likewise.
-std::vector<std::string> framework_advice(std::string_view framework);
+std::vector<std::string> framework_advice(std::string_view framework, ProgramKind kind = ProgramKind::unknown);
 
 }  // namespace vramtrack

@@ -4,6 +4,7 @@
 
 #include "core/framework.hpp"
 #include "core/program.hpp"
+#include "core/program_kind.hpp"
 #include "engine/device_state.hpp"
 
 namespace vramtrack {
@@ -218,8 +219,9 @@ void SeriesState::name_framework(Verdict& verdict, const Catalog& catalog) const
   if (process == nullptr || process->framework.empty()) return;
   verdict.framework = process->framework;
   if (!grows(verdict.finding)) return;
-  verdict.causes = framework_causes(process->framework);
-  verdict.advice = framework_advice(process->framework);
+  const ProgramKind kind = program_of(process->command, process->name, process->kind).kind;
+  verdict.causes = framework_causes(process->framework, kind);
+  verdict.advice = framework_advice(process->framework, kind);
 }
 
 SeriesView SeriesState::view(const Catalog& catalog, bool explain) const {

@@ -80,6 +80,18 @@ TEST(Framework, AdviceNeverSellsEmptyCacheAsAFix) {
   EXPECT_THAT(framework_advice("PyTorch"), testing::Contains(testing::HasSubstr("empty_cache() does not fix a leak")));
 }
 
+TEST(Framework, AServerGetsNoAdviceThatOnlyTrainingCanUse) {
+  const auto of_training = testing::Contains(testing::HasSubstr("loss"));
+  for (const std::vector<std::string>& lines : {framework_causes("PyTorch"), framework_advice("PyTorch")})
+    EXPECT_THAT(lines, of_training);
+  for (const std::vector<std::string>& lines :
+       {framework_causes("PyTorch", ProgramKind::serving), framework_advice("PyTorch", ProgramKind::serving)}) {
+    EXPECT_THAT(lines, testing::Not(of_training));
+    EXPECT_THAT(lines, testing::Contains(testing::HasSubstr("torch.inference_mode()")));
+    EXPECT_THAT(lines, testing::Not(testing::Contains(testing::HasSubstr("serving:"))));
+  }
+}
+
 TEST(Framework, AnUnknownOneGetsAdviceForAnyGpuProgram) {
   EXPECT_FALSE(framework_causes("").empty());
   EXPECT_EQ(framework_causes("no such"), framework_causes(""));
