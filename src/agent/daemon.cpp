@@ -42,6 +42,9 @@ constexpr double kDefaultSpeed = 60;
 constexpr std::chrono::seconds kSignEvery{30};
 
 volatile std::sig_atomic_t g_reload = 0;
+/// At the end, an act in progress may take this long to be completed.
+constexpr double kLastAct_s = 3;
+
 volatile std::sig_atomic_t g_acts_off = 0;
 
 void on_hangup(int) {
@@ -167,6 +170,10 @@ class Agent {
     run_loop();
     notify_supervisor("STOPPING=1");
     if (notifier_) finish_notifications(*notifier_, simulated_.empty() && !recorded.empty(), warn);
+    if (runner_) {
+      runner_->release(kLastAct_s);
+      for (const std::string& text : runner_->take_messages()) warn(text);
+    }
     published_.close();
     server_.reset();
     runner_.reset();
@@ -210,7 +217,10 @@ class Agent {
     Listener listener;
     listener.warning = warn;
     listener.event = [](const Event& event) {
-      if (event.kind != Event::Kind::process_ended && !event.text.empty()) log(Level::notice, printable(event.text));
+      // Of what policies hold, their own messages say more.
+      const bool is_told = event.kind == Event::Kind::process_ended || event.kind == Event::Kind::held ||
+                           event.kind == Event::Kind::let_go;
+      if (!is_told && !event.text.empty()) log(Level::notice, printable(event.text));
     };
     listener.alert = [](const AlertTold& told) {
       if (!told.story) return;
@@ -280,8 +290,7 @@ class Agent {
                                notifier_.get(), std::move(tools), time_of_day, warn);
     if (!runner_) return;
     loop_->pipeline().listen(containing(*runner_, loop_->pipeline(), warn));
-    loop_->mark_held(
-        [this](std::uint32_t pid, std::uint64_t start_ticks) { return runner_ && runner_->holds(pid, start_ticks); });
+    loop_->mark_held([this] { return runner_->held(); });
     configure(token_);
   }
 
@@ -330,6 +339,7 @@ class Agent {
   }
 
   void switch_off() {
+    if (runner_) cost.acts = runner_->outcomes();
     g_acts_off = 0;
     if (!runner_) return;
     if (const Status off = runner_->switch_off(true, "by SIGUSR2"); !off) log(Level::error, off.error().message);

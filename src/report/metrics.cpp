@@ -432,6 +432,10 @@ std::string prometheus_text(const View& view, const OwnCost& own, const MetricsO
   add_sites(families, devices, options.top_processes);
   if (options.per_process) add_processes(families, devices, options.top_processes);
   add_own(families, view, own, options);
+  {
+    Family acts(out, "vramtrack_acts_total", "Steps of policies, by what became of them.", kCounter);
+    for (const auto& [what, count] : own.acts) acts.add(count, {{"action", what.first}, {"outcome", what.second}});
+  }
   return metrics::text_of(std::move(families));
 }
 
