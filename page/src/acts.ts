@@ -9,9 +9,9 @@ import { h, type Node_ } from "./vdom";
 
 const kFewActs = 20;
 /** What a person reads of the record: what came of each step, and how each ladder ended. */
-const kShown = new Set(["done", "failed", "refused", "would", "undone", "would_undo", "undo_failed", "end"]);
+const kShown = new Set(["done", "failed", "refused", "skipped", "waits", "would", "undone", "released", "left", "would_undo", "undo_failed", "end"]);
 
-const toneOf = (a: Act): Tone => (["failed", "refused", "undo_failed"].includes(a.event) ? "critical" : a.event === "done" ? "warning" : "faint");
+const toneOf = (a: Act): Tone => (["failed", "refused", "undo_failed", "left"].includes(a.event) ? "critical" : a.event === "done" ? "warning" : "faint");
 const whose = (pid: number, command: string): string => (pid ? `pid ${pid}${command ? ` ${printable(command)}` : ""}` : "the GPU");
 
 export class ActsList {

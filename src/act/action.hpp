@@ -149,6 +149,10 @@ struct ActionInfo {
   /// nullptr: cannot be undone. `undo` as in the plan. It may be called when perform() was never reached or has been
   /// undone already, and then changes nothing.
   Result<std::string> (*undo)(const ActRequest& request, const std::string& undo) = nullptr;
+  /// For an action with undo(): what it has done to the process or node meanwhile ("frozen"), and the command with
+  /// which a person undoes it ("kill -CONT 4242"). Pure.
+  std::string_view state = {};
+  std::string (*by_hand)(const Subject& subject, const std::string& undo) = nullptr;
   /// Completes an act that an earlier run began and may not have finished, and returns what was done; nullopt: it was
   /// not begun, or the process concerned still runs as before. nullptr: calling perform() again has the same effect.
   /// It may be called when the process has ended.

@@ -64,14 +64,19 @@ void take(Told& told, const AuditEntry& e) {
   if (e.event == "intent") {
     told.open = e;
     if (!e.undo.empty()) told.held.push_back({e.step.value_or(0), e.action, e.undo, 0});
-  } else if (e.event == "done" || e.event == "failed" || e.event == "refused" || e.event == "would") {
+  } else if (e.event == "done" || e.event == "failed" || e.event == "refused" || e.event == "skipped" ||
+             e.event == "would") {
     take_result(told, e);
-  } else if (e.event == "undone") {
+  } else if (e.event == "undone" || e.event == "released") {
     std::erase_if(told.held, [&e](const Climb::Held& held) { return e.step && held.step == *e.step; });
+    if (e.event == "undone" || !e.step) return;
+    told.step = std::min(told.step, *e.step);  // it was undone only because vramtrack ended: the step is due again
+    told.step_since = e.time;
+    told.stands = false;
   }
 }
 
-AuditEntry note_of(const Told& told, const char* event, Timestamp now, const std::string& boot, std::string text) {
+AuditEntry entry_of(const Told& told, const char* event, Timestamp now, const std::string& boot, std::string text) {
   AuditEntry e;
   e.event = event;
   e.time = e.written = now;
@@ -82,6 +87,24 @@ AuditEntry note_of(const Told& told, const char* event, Timestamp now, const std
   e.subject = told.last;
   e.text = std::move(text);
   return e;
+}
+
+struct OutcomeWords {
+  std::string_view event;
+  std::string_view words;
+};
+constexpr std::array kOutcomes = {
+    OutcomeWords{"done", "done"},          OutcomeWords{"failed", "failed"},
+    OutcomeWords{"refused", "refused"},    OutcomeWords{"skipped", "left out"},
+    OutcomeWords{"waits", "waits"},        OutcomeWords{"undone", "undone"},
+    OutcomeWords{"released", "undone"},    OutcomeWords{"undo_failed", "could not be undone"},
+    OutcomeWords{"left", "left as it is"},
+};
+
+const OutcomeWords* outcome_of(std::string_view event) {
+  const auto at = std::find_if(kOutcomes.begin(), kOutcomes.end(),
+                               [event](const OutcomeWords& outcome) { return outcome.event == event; });
+  return at == kOutcomes.end() ? nullptr : &*at;
 }
 
 /// The last bytes of a file, from the beginning of a line; empty if there is no file.
@@ -228,6 +251,47 @@ Status Journal::begin_next_file() {
   return {};
 }
 
+bool is_outcome(const AuditEntry& entry) {
+  return !entry.action.empty() &&
+         (entry.event == "would" || entry.event == "would_undo" || outcome_of(entry.event) != nullptr);
+}
+
+bool must_be_told(const AuditEntry& entry) {
+  const ActionInfo* info = find_action(entry.action);
+  if (entry.dry_run || info == nullptr || outcome_of(entry.event) == nullptr) return false;
+  // The next run takes over what concerns the node: nothing of it hangs meanwhile.
+  if (entry.event == "left") return info->traits.needs_process;
+  return !info->traits.is_free;
+}
+
+Note note_of(const AuditEntry& entry) {
+  const Subject& subject = entry.subject;
+  const OutcomeWords* outcome = outcome_of(entry.event);
+  const ActionInfo* info = find_action(entry.action);
+  Note note;
+  note.act_id = fmt::format("{}-{}", entry.climb,
+                            text_hash(fmt::format("{}/{}/{}/{}/{}", entry.step.value_or(0), entry.action, entry.event,
+                                                  entry.time.time_since_epoch().count(), entry.text)));
+  note.is_always_sent =
+      entry.event != "refused" && entry.event != "skipped" && entry.event != "waits" && outcome != nullptr;
+  note.key.device_id = subject.device_id;
+  note.key.host = subject.process.host;
+  note.key.pid = subject.process.pid;
+  note.key.pid_start_ticks = subject.process.start_ticks;
+  note.severity = std::max(subject.severity, Severity::warning);
+  note.time = entry.time;
+  std::string text = fmt::format("POLICY {}: ", entry.policy);
+  if (outcome != nullptr && !entry.action.empty()) text += fmt::format("{} {}: ", entry.action, outcome->words);
+  text += entry.text;
+  if (const std::string about = subject_words(subject); !about.empty()) text += "; " + about;
+  if (info != nullptr && info->by_hand != nullptr && !entry.undo.empty()) {
+    if (entry.event == "done" && info->traits.stops_growth) text += "; it will not free its memory by itself";
+    text += "; to undo it by hand: " + info->by_hand(subject, entry.undo);
+  }
+  note.text = printable(text);
+  return note;
+}
+
 std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const std::string& boot, Timestamp now,
                                 Ladder& ladder) {
   std::map<std::string, Told> climbs;
@@ -260,8 +324,8 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
     if (at == climbs.end()) continue;
     Told& told = at->second;
     if (told.boot != boot || told.begin.dry_run) {
-      notes.push_back(note_of(told, "end", now, boot,
-                              told.begin.dry_run ? "vramtrack was restarted" : "the machine was restarted"));
+      notes.push_back(entry_of(told, "end", now, boot,
+                               told.begin.dry_run ? "vramtrack was restarted" : "the machine was restarted"));
       continue;
     }
     Climb climb;
@@ -278,12 +342,13 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
         climb.pending = ActPlan{open.text, open.undo};
         // The act may have been carried out: then its process has ended, and its memory is watched.
         climb.ended_process = info->traits.ends_process;
-        notes.push_back(note_of(
+        notes.push_back(entry_of(
             told, "say", now, boot,
             fmt::format("vramtrack ended during '{}', which is repeated if it was not completed", open.action)));
       } else {
-        AuditEntry done = note_of(told, "done", open.time, boot,
-                                  "vramtrack ended while it was being done: it is assumed to be done and not repeated");
+        AuditEntry done =
+            entry_of(told, "done", open.time, boot,
+                     "vramtrack ended while it was being done: it is assumed to be done and not repeated");
         done.written = now;
         done.step = open.step;
         done.action = open.action;

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "act/ladder.hpp"
+#include "act/note.hpp"
 #include "core/result.hpp"
 
 namespace vramtrack::act {
 
-/// One line. `event`: "begin", "intent", "done", "failed", "refused", "would" (a dry run), "undone", "would_undo",
-/// "undo_failed", "say", "end".
+/// One line. `event`: "begin", "intent", "done", "failed", "refused", "skipped", "waits", "would" (a dry run),
+/// "undone", "released", "left", "would_undo", "undo_failed", "say", "end" (docs/formats/acts.md).
 struct AuditEntry {
   std::string event;
   Timestamp time;     ///< by the samples' clock
@@ -27,7 +28,7 @@ struct AuditEntry {
   std::optional<std::size_t> step;
   std::string action;
   std::string text;      ///< what is done, its result, or the reason
-  std::string undo;      ///< for intent: ActPlan::undo
+  std::string undo;      ///< for intent, done, undo_failed and left: ActPlan::undo
   std::string workload;  ///< for acts that start work again
   bool dry_run = false;
   bool is_for_people = false;
@@ -43,6 +44,13 @@ std::string audit_list_json(const std::vector<AuditEntry>& entries);
 
 /// "2026-01-02T03:04:05Z  training  terminate: done: SIGTERM was sent; pid 4242 (python train.py, alice)".
 std::string audit_words(const AuditEntry& entry);
+
+/// Whether the entry says what became of a step, so that it is counted; and whether people must be told of it without a
+/// step that does: an act that was done, undone or could not be. Nothing of a dry run. Pure.
+bool is_outcome(const AuditEntry& entry);
+bool must_be_told(const AuditEntry& entry);
+/// The message about an entry. Its id is the same whoever reads the entry. Pure.
+Note note_of(const AuditEntry& entry);
 
 /// `store_path` + ".acts.jsonl".
 std::string audit_path(const std::string& store_path);

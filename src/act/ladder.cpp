@@ -132,6 +132,14 @@ void Ladder::say(const Climb& climb, Timestamp now, Orders& orders, std::string 
   orders.back().is_for_people = is_for_people;
 }
 
+/// What is due and not done is never silent.
+void Ladder::leave(const Climb& climb, const Step& step, Timestamp now, Orders& orders, std::string_view event,
+                   std::string text) const {
+  orders.push_back(order(Order::Kind::not_done, climb, now, std::move(text)));
+  orders.back().action = step.action->name;
+  orders.back().event = event;
+}
+
 void Ladder::wind_down(Climb& climb, std::string why) {
   if (climb.phase == Climb::Phase::ending) return;
   climb.phase = Climb::Phase::ending;
@@ -196,6 +204,22 @@ void Ladder::begin(const Subject& subject, const Policy& policy, Timestamp now, 
   climbs_.push_back(std::move(climb));
 }
 
+Order Ladder::undo_of(const Climb& climb, const Climb::Held& held, Timestamp now, std::string why) {
+  Order undo = order(Order::Kind::undo, climb, now, std::move(why));
+  undo.step = held.step;
+  undo.action = held.action;
+  undo.plan = ActPlan{{}, held.undo};
+  return undo;
+}
+
+std::vector<Order> Ladder::held(Timestamp now, const std::string& why) const {
+  std::vector<Order> out;
+  for (const Climb& climb : climbs_)
+    for (auto held = climb.held.rbegin(); held != climb.held.rend(); ++held)
+      out.push_back(undo_of(climb, *held, now, why));
+  return out;
+}
+
 /// Acts that are held are undone in reverse order.
 bool Ladder::order_undo(Climb& climb, Timestamp now, Orders& orders) {
   if (!climb.unwind) return false;
@@ -210,13 +234,8 @@ bool Ladder::order_undo(Climb& climb, Timestamp now, Orders& orders) {
     climb.unwind = false;
     return false;
   }
-  const Climb::Held& held = *last;
-  Order undo = order(Order::Kind::undo, climb, now,
-                     climb.end_reason.empty() ? "the next step needs the process to run" : climb.end_reason);
-  undo.step = held.step;
-  undo.action = held.action;
-  undo.plan = ActPlan{{}, held.undo};
-  orders.push_back(std::move(undo));
+  orders.push_back(undo_of(climb, *last, now,
+                           climb.end_reason.empty() ? "the next step needs the process to run" : climb.end_reason));
   climb.waiting = true;
   return true;
 }
@@ -298,7 +317,7 @@ bool Ladder::may_step(Climb& climb, const Step& step, Timestamp now, Orders& ord
     std::string why = not_owned(*climb.rule, climb.subject.user, own_user_);
     if (why.empty()) why = not_named(*climb.rule, climb.subject);
     if (!why.empty()) {
-      say(climb, now, orders, fmt::format("'{}' is refused: {}", step.action->name, why), true);
+      leave(climb, step, now, orders, "refused", why);
       climb.phase = Climb::Phase::standing;
       return false;
     }
@@ -308,10 +327,9 @@ bool Ladder::may_step(Climb& climb, const Step& step, Timestamp now, Orders& ord
     const auto at = retries_.find(workload);
     const std::size_t done = at == retries_.end() ? 0 : at->second.size();
     if (done >= static_cast<std::size_t>(std::max<std::int64_t>(0, config_.max_retries))) {
-      say(climb, now, orders,
-          fmt::format("giving up: {} was started again {} times within 24 hours and leaks again (act.max-retries)",
-                      printable(workload), done),
-          true);
+      leave(climb, step, now, orders, "refused",
+            fmt::format("giving up: {} was started again {} times within 24 hours and leaks again (act.max-retries)",
+                        printable(workload), done));
       climb.phase = Climb::Phase::standing;
       return false;
     }
@@ -319,17 +337,14 @@ bool Ladder::may_step(Climb& climb, const Step& step, Timestamp now, Orders& ord
   if (!traits.is_free &&
       acts_.size() >= static_cast<std::size_t>(std::max<std::int64_t>(0, config_.max_acts_per_hour))) {
     if (!climb.told_limit)
-      say(climb, now, orders,
-          fmt::format("'{}' waits: {} actions were taken within the last hour (act.max-acts-per-hour)",
-                      step.action->name, acts_.size()),
-          true);
+      leave(climb, step, now, orders, "waits",
+            fmt::format("{} actions were taken within the last hour (act.max-acts-per-hour)", acts_.size()));
     climb.told_limit = true;
     return false;
   }
   const std::string why = traits.is_free || !limit_ ? std::string() : limit_(climb.subject, step, now);
   if (why.empty()) return true;
-  if (!std::exchange(climb.told_limit, true))
-    say(climb, now, orders, fmt::format("'{}' waits: {}", step.action->name, why), true);
+  if (!std::exchange(climb.told_limit, true)) leave(climb, step, now, orders, "waits", why);
   return false;
 }
 
@@ -369,8 +384,7 @@ void Ladder::climb_on(Climb& climb, const Observation& seen, Orders& orders) {
   const Step& step = climb.rule->steps[climb.step];
   if (!is_due(climb, step, seen.time)) return;
   if (step.action->traits.needs_process && climb.subject.process.pid == 0) {
-    say(climb, seen.time, orders,
-        fmt::format("'{}' is skipped: no visible process explains the growth", step.action->name));
+    leave(climb, step, seen.time, orders, "skipped", "no visible process explains the growth");
     ++climb.step;
     climb.step_since = seen.time;
     return;

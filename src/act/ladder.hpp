@@ -96,11 +96,12 @@ struct Climb {
 /// Something to be done or written down.
 struct Order {
   enum class Kind : std::uint8_t {
-    begin,  ///< a climb begins: `text` is the evidence
-    act,    ///< `step` is due; report the result with settle()
-    undo,   ///< `plan->undo` of `step` is due, because of `text`; report the result with settle_undo()
-    say,    ///< something worth recording; `is_for_people`: and reporting
-    end,    ///< a climb has ended: `text` says why
+    begin,     ///< a climb begins: `text` is the evidence
+    act,       ///< `step` is due; report the result with settle()
+    undo,      ///< `plan->undo` of `step` is due, because of `text`; report the result with settle_undo()
+    not_done,  ///< the step `action` is due and not taken, because of `text`; `event`: "refused", "skipped" or "waits"
+    say,       ///< something worth recording; `is_for_people`: and reporting
+    end,       ///< a climb has ended: `text` says why
   };
   Kind kind = Kind::say;
   std::string climb;
@@ -108,7 +109,8 @@ struct Order {
   std::string policy_text;  ///< of begin
   Subject subject;
   std::size_t step = 0;
-  std::string action;  ///< for act and undo
+  std::string action;      ///< for act, undo and not_done
+  std::string_view event;  ///< for not_done: of its entry in the record
   StepArguments arguments;
   std::optional<ActPlan> plan;  ///< for undo; for an act that an earlier run began
   std::string text;
@@ -165,6 +167,9 @@ class Ladder {
   /// Takes the result of an order of kind undo, once. `failure` empty: it was undone.
   void settle_undo(const Order& order, const std::string& failure);
 
+  /// What is held, in the order in which it must be undone, because of `why`.
+  [[nodiscard]] std::vector<Order> held(Timestamp now, const std::string& why) const;
+
   /// Uses these from now on. Climbs of policies that have changed are wound down.
   void use(Policies policies, ActConfig config);
   /// While off, nothing is done and held acts are undone; `why` is for the record.
@@ -199,8 +204,11 @@ class Ladder {
   static std::string leave_node(Climb& climb);
   Climb* find(const std::string& id);
   bool order_undo(Climb& climb, Timestamp now, Orders& orders);
+  static Order undo_of(const Climb& climb, const Climb::Held& held, Timestamp now, std::string why);
   static Order order(Order::Kind kind, const Climb& climb, Timestamp now, std::string text = {});
   void say(const Climb& climb, Timestamp now, Orders& orders, std::string text, bool is_for_people = false) const;
+  void leave(const Climb& climb, const Step& step, Timestamp now, Orders& orders, std::string_view event,
+             std::string text) const;
   void forget_old(Timestamp now);
 
   Policies policies_;

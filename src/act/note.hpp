@@ -29,7 +29,8 @@ struct Note {
   /// For a message of a policy rather than an alert: the act's id. It is sent once, whatever else is known about the
   /// series.
   std::string act_id;
-  std::string json;  ///< one JSON object (vramtrack.alert.v1) for programs; empty: none
+  bool is_always_sent = false;  ///< for an act: notify.max-per-hour does not hold it back
+  std::string json;             ///< one JSON object (vramtrack.alert.v1) for programs; empty: none
 };
 
 }  // namespace vramtrack::act

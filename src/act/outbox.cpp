@@ -121,16 +121,20 @@ std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note, con
   return first([&](const Incident& i) { return i.unconfirmed && show_one_leak_again(i.members, members); });
 }
 
-/// A policy's message does not open an incident. A waiting one with the same id is the same message: there was a crash.
+/// A policy's message does not open an incident. One with an id that is known is the same message: there was a crash.
 void Outbox::announce(const Note& note, Timestamp now) {
-  const auto is_same = [&note](const Message& m) { return m.id == note.act_id; };
-  if (std::any_of(messages_.begin(), messages_.end(), is_same)) return;
-  if (tokens_ < 1) {
-    ++held_back_;
-    if (held_headlines_.size() < kMostHeadlines) held_headlines_.emplace_back(headline(note.text));
-    return;
+  if (std::find(announced_.begin(), announced_.end(), note.act_id) != announced_.end()) return;
+  announced_.push_back(note.act_id);
+  if (announced_.size() > kMaxAnnounced) announced_.pop_front();
+  ++revision_;
+  if (!note.is_always_sent) {
+    if (tokens_ < 1) {
+      ++held_back_;
+      if (held_headlines_.size() < kMostHeadlines) held_headlines_.emplace_back(headline(note.text));
+      return;
+    }
+    tokens_ -= 1;
   }
-  tokens_ -= 1;
   Message m;
   m.id = m.incident = note.act_id;
   m.event = "act";

@@ -61,6 +61,7 @@ class Outbox {
   static constexpr double kMaxRetry_s = 900;
   static constexpr std::size_t kMaxMessages = 256;
   static constexpr std::size_t kMaxIncidents = 1024;
+  static constexpr std::size_t kMaxAnnounced = 1024;
   /// An incident of an earlier run that is not raised again within this time is over: nothing is left to clear it.
   static constexpr double kForget_s = 3600;
 
@@ -137,6 +138,7 @@ class Outbox {
   Timestamp refilled_{};
   std::uint64_t held_back_ = 0;
   std::vector<std::string> held_headlines_;
+  std::deque<std::string> announced_;  ///< the ids of the last acts that were taken
   std::uint64_t next_ = 1;
   std::uint64_t revision_ = 0;
   std::uint64_t overflowed_ = 0;

@@ -165,6 +165,7 @@ struct OutboxJson {
     Object out;
     out.put("schema", kSchema).put("next", o.next_).put("tokens", o.tokens_).put("refilled_ns", ns(o.refilled_));
     out.put("held_back", o.held_back_).put("held_headlines", o.held_headlines_);
+    out.put("announced", std::vector<std::string>(o.announced_.begin(), o.announced_.end()));
     out.raw("incidents", list_of(o.incidents_, incident));
     out.raw("messages", list_of(o.messages_, message_json));
     out.raw("channels", list_of(o.channels_, channel));
@@ -224,6 +225,9 @@ struct OutboxJson {
     f.get("refilled_ns", o.refilled_);
     f.get("held_back", o.held_back_);
     f.get("held_headlines", o.held_headlines_);
+    std::vector<std::string> announced;
+    if (f.has("announced")) f.get("announced", announced);
+    o.announced_.assign(announced.begin(), announced.end());
     if (!f.error().empty()) return f.error();
     if (schema != kSchema) return fmt::format("its schema is \"{}\", not {}", schema, kSchema);
     o.tokens_ = std::clamp(o.tokens_, 0.0, o.rules_.max_per_hour);

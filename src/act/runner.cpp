@@ -28,6 +28,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::size_t kMostMessages = 256;
+/// Of an earlier run, what was recorded within this time is told once more: its message may not have been kept.
+constexpr double kTellAgain_s = 3600;
 
 steady_clock::duration seconds_of(double seconds) {
   return std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(seconds));
@@ -42,7 +44,7 @@ AuditEntry entry_of(const Order& order, const char* event, const RunnerOptions& 
   e.climb = order.climb;
   e.policy = order.policy;
   e.policy_text = order.policy_text;
-  if (order.kind == Order::Kind::act || order.kind == Order::Kind::undo) e.step = order.step;
+  if (!order.action.empty()) e.step = order.step;
   e.action = order.action;
   e.text = order.text;
   e.dry_run = order.dry_run;
@@ -58,6 +60,9 @@ std::string entry_words(const AuditEntry& entry) {
   for (const std::string& part : {entry.event == "say" ? std::string() : entry.event, entry.text})
     if (!part.empty()) what += (what.empty() ? "" : ": ") + part;
   const std::string subject = subject_words(entry.subject);
+  if (const ActionInfo* info = find_action(entry.action);
+      info != nullptr && info->by_hand != nullptr && (entry.event == "left" || entry.event == "undo_failed"))
+    what += "; to undo it by hand: " + info->by_hand(entry.subject, entry.undo);
   return fmt::format("{}{}: {}{}{}", entry.policy.empty() ? "policies" : "policy " + entry.policy,
                      entry.dry_run ? " (dry run)" : "", what, subject.empty() ? "" : "; ", subject);
 }
@@ -105,6 +110,7 @@ struct Runner::Core {
   std::vector<Carried> outcomes;
   std::deque<AuditEntry> recent;
   std::vector<std::string> messages;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> counts;  ///< outcomes()
   std::uint64_t revision = 1;
   bool busy = false;
   bool off_here = false;  ///< switched off, but the file could not be written
@@ -119,14 +125,7 @@ struct Runner::Core {
       };
   }
 
-  ~Core() {
-    {
-      const std::scoped_lock lock(mutex);
-      stop = true;
-    }
-    changed.notify_all();
-    if (thread.joinable()) thread.join();
-  }
+  ~Core() { end_thread(); }
 
   [[nodiscard]] std::string off_reason() const {
     if (off_here) return off_by;
@@ -138,11 +137,14 @@ struct Runner::Core {
     if (messages.size() < kMostMessages) messages.push_back(printable(text));
   }
 
-  /// Records the entry, and publishes it.
+  /// Records the entry, publishes it, counts it, and tells people what they must know. The one way to do any of these.
   Status write(AuditEntry entry, bool synced) {
+    entry.is_for_people = entry.is_for_people || must_be_told(entry);
     Status written = journal.append(entry, synced);
     if (options.written) options.written(entry, written.has_value());
+    tell(entry);
     const std::scoped_lock lock(mutex);
+    if (is_outcome(entry)) ++counts[{entry.action, entry.event}];
     message(entry_words(entry));
     if (!written) message("the audit record cannot be written, so nothing is done: " + written.error().message);
     recent.push_back(std::move(entry));
@@ -155,18 +157,15 @@ struct Runner::Core {
     if (options.at_point) options.at_point(name, order);
   }
 
-  void tell(const Order& order) const {
-    if (!options.tools.tell || order.dry_run) return;
-    Note note;
-    note.act_id = fmt::format("{}-{}", order.climb, text_hash(order.text));
-    note.key.device_id = order.subject.device_id;
-    note.key.host = order.subject.process.host;
-    note.key.pid = order.subject.process.pid;
-    note.key.pid_start_ticks = order.subject.process.start_ticks;
-    note.severity = std::max(order.subject.severity, Severity::warning);
-    note.time = order.time;
-    note.text = printable(fmt::format("POLICY {}: {}; {}", order.policy, order.text, subject_words(order.subject)));
-    options.tools.tell(std::move(note));
+  void tell(const AuditEntry& entry) const {
+    if (options.tools.tell && entry.is_for_people && !entry.dry_run) options.tools.tell(note_of(entry));
+  }
+
+  /// This program may have been killed between the record and its message. Whoever got the message drops the second.
+  void tell_again(const std::vector<AuditEntry>& entries) const {
+    const Timestamp now = options.now();
+    for (const AuditEntry& entry : entries)
+      if (seconds_between(entry.written, now) < kTellAgain_s) tell(entry);
   }
 
   /// Checks, right before an act, what may have changed since the order was given. Empty: no objection.
@@ -225,6 +224,7 @@ struct Runner::Core {
     const auto settled = [&](Settled::Kind kind, const char* event, std::string text, std::string undo = {}) {
       AuditEntry e = entry_of(order, event, options);
       e.text = text;
+      if (kind == Settled::Kind::done) e.undo = undo;
       if (info->workload != nullptr) e.workload = info->workload(order.subject, order.arguments);
       if (!write(std::move(e), true) && kind == Settled::Kind::done) text += " (the audit record could not be written)";
       return Settled{kind, std::move(text), std::move(undo), order.time};
@@ -256,12 +256,14 @@ struct Runner::Core {
       intent.undo = plan->undo;
       if (info->workload != nullptr) intent.workload = info->workload(order.subject, order.arguments);
       if (const Status written = write(std::move(intent), true); !written)
-        return Settled{Settled::Kind::refused, written.error().message, {}, order.time};
+        return settled(Settled::Kind::refused, "refused",
+                       "the audit record cannot be written: " + written.error().message);
       point("intent", order);
     }
     const auto done = info->perform(request, *plan);
     point("performed", order);
     if (!done && request.again_in_s) {
+      if (!first) settled(Settled::Kind::refused, "waits", done.error().message);
       Deferred later{order, first.value_or(now), now + seconds_of(*request.again_in_s)};
       later.order.plan = *plan;
       const std::scoped_lock lock(mutex);
@@ -275,9 +277,10 @@ struct Runner::Core {
     return out;
   }
 
-  std::string do_undo(const Order& order) {
+  /// `event`: of the entry that says that it was undone. Returns why it could not be.
+  std::string do_undo(const Order& order, const char* event = "undone") {
     const ActionInfo* info = find_action(order.action);
-    AuditEntry e = entry_of(order, order.dry_run ? "would_undo" : "undone", options);
+    AuditEntry e = entry_of(order, order.dry_run ? "would_undo" : event, options);
     if (order.dry_run) return static_cast<void>(write(std::move(e), false)), std::string();
     if (info == nullptr || info->undo == nullptr || !order.plan) return {};
     const StepArguments none;
@@ -285,7 +288,7 @@ struct Runner::Core {
     const auto undone = info->undo(request, order.plan->undo);
     if (!undone) e.event = "undo_failed";
     e.text = fmt::format("{}; {}", undone ? *undone : undone.error().message, order.text);
-    e.is_for_people = !undone;
+    if (!undone) e.undo = order.plan->undo;
     static_cast<void>(write(std::move(e), true));
     return undone ? std::string() : undone.error().message;
   }
@@ -303,16 +306,41 @@ struct Runner::Core {
         outcome.undo_failure = do_undo(order);
         break;
       default: {
-        const char* event = order.kind == Order::Kind::begin ? "begin" : order.kind == Order::Kind::end ? "end" : "say";
+        const std::string event(order.kind == Order::Kind::begin      ? "begin"
+                                : order.kind == Order::Kind::end      ? "end"
+                                : order.kind == Order::Kind::not_done ? order.event
+                                                                      : "say");
         if (order.kind == Order::Kind::begin) point("begin", order);
-        static_cast<void>(write(entry_of(order, event, options), order.kind != Order::Kind::say));
-        if (order.is_for_people) tell(order);
+        static_cast<void>(write(entry_of(order, event.c_str(), options), order.kind != Order::Kind::say));
         return;
       }
     }
     outcome.order = std::move(order);
     const std::scoped_lock lock(mutex);
     outcomes.push_back(std::move(outcome));
+  }
+
+  /// REQUIRES: `mutex` is held.
+  void settle_outcomes(Timestamp now) {
+    for (Carried& outcome : outcomes) {
+      outcome.settled.time = std::max(outcome.settled.time, now);
+      if (outcome.order.kind == Order::Kind::undo)
+        ladder.settle_undo(outcome.order, outcome.undo_failure);
+      else
+        ladder.settle(outcome.order, outcome.settled);
+    }
+    if (!outcomes.empty()) ++revision;
+    outcomes.clear();
+  }
+
+  /// Ends the thread, with what it does.
+  void end_thread() {
+    {
+      const std::scoped_lock lock(mutex);
+      stop = true;
+    }
+    changed.notify_all();
+    if (thread.joinable()) thread.join();
   }
 
   void live() {
@@ -370,6 +398,7 @@ Result<std::unique_ptr<Runner>> Runner::open(RunnerOptions options) {
   core->recent.assign(entries->end() - static_cast<std::ptrdiff_t>(known), entries->end());
   for (const AuditEntry& note : notes)
     if (const Status written = core->write(note, true); !written) return fail(written.error());
+  core->tell_again(*entries);
   try {
     core->thread = std::thread([c = core.get()] { c->live(); });
   } catch (const std::system_error& e) {
@@ -387,15 +416,7 @@ void Runner::see(const Observation& seen) {
   const std::string off = c.off_reason();
   {
     const std::scoped_lock lock(c.mutex);
-    for (Carried& outcome : c.outcomes) {
-      outcome.settled.time = std::max(outcome.settled.time, seen.time);
-      if (outcome.order.kind == Order::Kind::undo)
-        c.ladder.settle_undo(outcome.order, outcome.undo_failure);
-      else
-        c.ladder.settle(outcome.order, outcome.settled);
-    }
-    if (!c.outcomes.empty()) ++c.revision;
-    c.outcomes.clear();
+    c.settle_outcomes(seen.time);
     if (c.ladder.is_off() != !off.empty()) {
       c.ladder.switch_off(!off.empty(), off);
       c.message(off.empty() ? "policies: acting is on again" : "policies: acting is off: " + off);
@@ -449,6 +470,11 @@ Status Runner::switch_off(bool off, const std::string& by) {
   return written;
 }
 
+std::map<std::pair<std::string, std::string>, std::uint64_t> Runner::outcomes() const {
+  const std::scoped_lock lock(core_->mutex);
+  return core_->counts;
+}
+
 std::uint64_t Runner::revision() const {
   const std::scoped_lock lock(core_->mutex);
   return core_->revision;
@@ -483,14 +509,40 @@ ActsState Runner::state() const {
   return out;
 }
 
-bool Runner::holds(std::uint32_t pid, std::uint64_t start_ticks) const {
+std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> Runner::held() const {
   const std::scoped_lock lock(core_->mutex);
-  const std::vector<Climb>& climbs = core_->ladder.climbs();
-  return std::any_of(climbs.begin(), climbs.end(), [&](const Climb& climb) {
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> out;
+  for (const Climb& climb : core_->ladder.climbs()) {
     const ProcessKey& process = climb.subject.process;
-    return process.pid == pid && process.start_ticks == start_ticks && process.host.empty() && !climb.dry_run &&
-           !climb.held.empty();
-  });
+    if (process.pid == 0 || !process.host.empty() || climb.dry_run) continue;
+    for (const Climb::Held& held : climb.held)
+      if (const ActionInfo* info = find_action(held.action); info != nullptr && info->traits.stops_growth)
+        out[{process.pid, process.start_ticks}] =
+            fmt::format("pid {} is {} by policy {}", process.pid, info->state, printable(climb.policy));
+  }
+  return out;
+}
+
+void Runner::release(double at_most_s) {
+  settle(at_most_s);
+  Core& c = *core_;
+  c.end_thread();
+  const Timestamp now = c.options.now();
+  std::vector<Order> left;
+  {
+    const std::scoped_lock lock(c.mutex);
+    c.settle_outcomes(now);
+    left = c.ladder.held(now, "vramtrack ends");
+  }
+  for (const Order& order : left) {
+    const ActionInfo* info = find_action(order.action);
+    if (info == nullptr || order.dry_run) continue;
+    if (info->traits.needs_process && c.do_undo(order, "released").empty()) continue;
+    AuditEntry e = entry_of(order, "left", c.options);
+    e.text = "vramtrack ends; its next run takes it over";
+    e.undo = order.plan->undo;
+    static_cast<void>(c.write(std::move(e), true));
+  }
 }
 
 bool Runner::settle(double at_most_s) {

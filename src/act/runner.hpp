@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "act/audit.hpp"
@@ -70,6 +72,13 @@ class Runner {
   /// Ends running programs. Held acts stay held, and the next run takes them over.
   ~Runner();
 
+  /// Before the end of this program: waits for the act in progress (at most `at_most_s`), ends it, and undoes what
+  /// keeps processes from running or growing, so that no process waits for a program that is not there. Its step is due
+  /// again in the next run. What could not be undone, and what concerns the node, is left to the next run: it is
+  /// recorded and reported together with the command that undoes it. Nothing is done afterwards. On the sampling
+  /// thread.
+  void release(double at_most_s);
+
   /// Takes one View. On the sampling thread; never waits for a file, a program or an act. O(series).
   void see(const View& view);
   /// The same, with an observation of a View.
@@ -86,9 +95,12 @@ class Runner {
 
   /// Any thread.
   [[nodiscard]] ActsState state() const;
+  /// How often each outcome (AuditEntry::event) of a step there was in this run, by action and outcome. Any thread.
+  [[nodiscard]] std::map<std::pair<std::string, std::string>, std::uint64_t> outcomes() const;
   [[nodiscard]] std::uint64_t revision() const;
-  /// Whether an act holds this process now: it is frozen, stopped or throttled, and will be released. Any thread.
-  [[nodiscard]] bool holds(std::uint32_t pid, std::uint64_t start_ticks) const;
+  /// The processes of this machine that an act keeps from running or growing now, by pid and start ticks, in words:
+  /// "pid 42 is frozen by policy P". Any thread.
+  [[nodiscard]] std::map<std::pair<std::uint32_t, std::uint64_t>, std::string> held() const;
   /// Waits until every order that is out has been carried out and will be settled by the next see(); returns whether it
   /// was. For tests and for the end: waits at most `at_most_s`.
   bool settle(double at_most_s);

@@ -173,11 +173,9 @@ struct Actuator::Core {
     return process;
   }
 
-  void count(const act::AuditEntry& entry, bool is_on_record) {
+  void note_begin(const act::AuditEntry& entry, bool is_on_record) {
     const std::scoped_lock lock(counts_mutex);
     if (entry.event == "begin" && is_on_record) on_record.insert(entry.climb);
-    if (entry.action.empty() || entry.event == "intent") return;
-    ++counts.acts[{entry.action, entry.event}];
   }
 
   /// Cases of which something may still become, by the agent to ask. REQUIRES: `mutex` is held.
@@ -386,7 +384,7 @@ Result<std::unique_ptr<Actuator>> Actuator::open(ActuatorOptions options) {
   runner.tools.prove = [&c](const act::Subject& subject) { return c.prove(subject); };
   runner.now = c.options.now;
   runner.limit = [&c](const act::Subject& subject, const act::Step&, Timestamp now) { return c.limit(subject, now); };
-  runner.written = [&c](const act::AuditEntry& entry, bool is_on_record) { c.count(entry, is_on_record); };
+  runner.written = [&c](const act::AuditEntry& entry, bool is_on_record) { c.note_begin(entry, is_on_record); };
   runner.at_point = c.options.at_point;
   // The record is locked first: another actuator must not lose its state to this one.
   auto opened = act::Runner::open(std::move(runner));
@@ -492,11 +490,13 @@ Result<bool> Actuator::reset(const ResetRequest& request) {
 
 Summary Actuator::summary() const {
   const Core& c = *core_;
+  auto acts = c.runner->outcomes();  // not with the counters' mutex: the runner's is taken before that
   Summary out;
   {
     const std::scoped_lock lock(c.counts_mutex);
     out = c.counts;
   }
+  out.acts = std::move(acts);
   const std::scoped_lock lock(c.mutex);
   out.dry_run = c.options.act.dry_run;
   for (const act::Policy& policy : c.options.policies.rules) out.policies.push_back(policy.name);

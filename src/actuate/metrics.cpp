@@ -41,10 +41,9 @@ std::string summary_metrics(const Summary& summary) {
   if (summary.last_webhook)
     out += one("vramtrack_actuate_last_webhook_timestamp_seconds", "gauge", "Time when the last webhook was received.",
                fmt::format("{:.3f}", static_cast<double>(summary.last_webhook->time_since_epoch().count()) * 1e-9));
-  if (!summary.acts.empty()) out += head("vramtrack_actuate_acts_total", "counter", "Steps by action and outcome.");
+  if (!summary.acts.empty()) out += head("vramtrack_acts_total", "counter", "Steps by action and outcome.");
   for (const auto& [what, count] : summary.acts)
-    out += fmt::format("vramtrack_actuate_acts_total{{action=\"{}\",outcome=\"{}\"}} {}\n", what.first, what.second,
-                       count);
+    out += fmt::format("vramtrack_acts_total{{action=\"{}\",outcome=\"{}\"}} {}\n", what.first, what.second, count);
   if (!summary.refused.empty()) out += head("vramtrack_actuate_refused_total", "counter", "Refused alerts, by reason.");
   for (const auto& [reason, count] : summary.refused)
     out += fmt::format("vramtrack_actuate_refused_total{{reason=\"{}\"}} {}\n", reason, count);

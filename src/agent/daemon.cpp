@@ -24,6 +24,7 @@
 #include "core/option.hpp"
 #include "host/host_name.hpp"
 #include "host/interrupt.hpp"
+#include "host/pod_folders.hpp"
 #include "host/privilege.hpp"
 #include "live/containment.hpp"
 #include "live/loop.hpp"
@@ -41,6 +42,9 @@ using std::chrono::steady_clock;
 constexpr double kDefaultSpeed = 60;
 /// How often the supervisor is told how it goes.
 constexpr std::chrono::seconds kSignEvery{30};
+
+/// At the end, an act in progress may take this long to be completed.
+constexpr double kLastAct_s = 3;
 
 volatile std::sig_atomic_t g_reload = 0;
 volatile std::sig_atomic_t g_acts_off = 0;
@@ -167,6 +171,10 @@ class Agent {
     open_runner();
     run_loop();
     notify_supervisor("STOPPING=1");
+    if (runner_) {
+      runner_->release(kLastAct_s);
+      for (const std::string& text : runner_->take_messages()) warn(text);
+    }
     if (notifier_) finish_notifications(*notifier_, simulated_.empty() && !recorded.empty(), warn);
     published_.close();
     server_.reset();
@@ -259,17 +267,35 @@ class Agent {
     api_->configure(std::move(api));
   }
 
-  /// In a pod with a service account: the metrics name the pods of suspects.
+  /// The metrics name the pods of processes: as the kubelet's folders do, else as the API server does, which a pod with
+  /// a service account may ask.
   void open_pod_names() {
+    if (!simulated_.empty()) return;
     const act::KubernetesAccess access;
-    if (!simulated_.empty() || std::getenv("KUBERNETES_SERVICE_HOST") == nullptr ||
-        ::access((access.folder + "/token").c_str(), R_OK) != 0)
-      return;
+    PodNames::Ask ask;
+    if (const std::string logs = kubelet_logs(config().sources.proc_root); !logs.empty())
+      ask = [logs]() -> Result<std::vector<act::KubernetesPod>> {
+        auto pods = pods_by_folder(logs);
+        if (!pods) return fail(pods.error());
+        std::vector<act::KubernetesPod> out;
+        for (PodFolder& pod : *pods) {
+          act::KubernetesPod& one = out.emplace_back();
+          one.name = std::move(pod.name);
+          one.space = std::move(pod.space);
+          one.uid = std::move(pod.uid);
+          one.containers = std::move(pod.containers);
+        }
+        return out;
+      };
+    else if (std::getenv("KUBERNETES_SERVICE_HOST") != nullptr &&
+             ::access((access.folder + "/token").c_str(), R_OK) == 0)
+      ask = [access, node = node_name()] { return act::pods_of_node(access, node); };
+    if (!ask) return;
     const auto told = [](const std::string& error) {
       log(Level::warning, "the metrics identify pods by their UIDs only: " + error);
     };
-    pods_ = std::make_shared<PodNames>([access, node = node_name()] { return act::pods_of_node(access, node); },
-                                       [] { return steady_clock::now(); }, told);
+    pods_ = std::make_shared<PodNames>(
+        std::move(ask), [] { return steady_clock::now(); }, told);
   }
 
   /// Policies act from the first tick on.
@@ -281,8 +307,7 @@ class Agent {
                                notifier_.get(), std::move(tools), time_of_day, warn);
     if (!runner_) return;
     loop_->pipeline().listen(containing(*runner_, loop_->pipeline(), warn));
-    loop_->mark_held(
-        [this](std::uint32_t pid, std::uint64_t start_ticks) { return runner_ && runner_->holds(pid, start_ticks); });
+    loop_->mark_held([this] { return runner_->held(); });
     configure(token_);
   }
 
@@ -312,6 +337,7 @@ class Agent {
     cost.requests = server_->requests();
     cost.refused_connections = server_->refused_connections();
     cost.streams = api_->streams();
+    if (runner_) cost.acts = runner_->outcomes();
     published_.publish(loop_->pipeline().view(), cost);
   }
 

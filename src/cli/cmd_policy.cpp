@@ -122,6 +122,10 @@ class Trial {
           entry.event = "begin";
           ++begun_;
           break;
+        case Kind::not_done:
+          entry.event = order.event;
+          entry.step = order.step;
+          break;
         case Kind::say:
           entry.event = "say";
           break;
@@ -155,7 +159,8 @@ class Trial {
     else if (entry.event == "would_undo")
       line += fmt::format("would undo '{}': {}", entry.action, entry.text);
     else
-      line += fmt::format("{}: {}; {}", entry.event, act::subject_words(entry.subject), entry.text);
+      line += fmt::format("{}{}{}: {}; {}", entry.action, entry.action.empty() ? "" : " ", entry.event,
+                          act::subject_words(entry.subject), entry.text);
     console_.write(printable(line) + '\n');
   }
 

@@ -131,11 +131,9 @@ void add_acts(const std::string& store, const TimeRange& range, PeriodReport& re
     report.warnings.push_back(entries.error().message);
     return;
   }
-  constexpr std::string_view kShown[] = {"done",   "failed",     "refused",     "would",
-                                         "undone", "would_undo", "undo_failed", "end"};
   for (const act::AuditEntry& e : *entries) {
     if ((range.from && e.time < *range.from) || (range.to && e.time >= *range.to)) continue;
-    if (std::find(std::begin(kShown), std::end(kShown), e.event) == std::end(kShown)) continue;
+    if (!act::is_outcome(e) && e.event != "end") continue;
     report.acts.push_back(
         {e.time, e.policy, e.action, e.event, act::subject_words(e.subject), e.text, e.subject.because, e.dry_run});
   }

@@ -5,11 +5,19 @@
 
 namespace vramtrack {
 
-/// False of the ends of processes, which alerts and runs tell, and of the walls of processes (a capacity with a pid),
-/// each of which has a note beside it where it is news.
+/// False of the ends of processes, which alerts and runs show, of the walls of processes (a capacity with a pid), each
+/// of which has a note beside it where it is news, and of what policies hold, of which their own messages say more.
 inline bool is_for_people(const Event& event) {
-  return !event.text.empty() && event.kind != Event::Kind::process_ended &&
-         !(event.kind == Event::Kind::capacity && event.pid != 0);
+  switch (event.kind) {
+    case Event::Kind::process_ended:
+    case Event::Kind::held:
+    case Event::Kind::let_go: return false;
+    case Event::Kind::capacity:
+      if (event.pid != 0) return false;
+      break;
+    default: break;
+  }
+  return !event.text.empty();
 }
 
 }  // namespace vramtrack

@@ -38,10 +38,12 @@ struct Event {
                      ///< quotes it
     lifetimes,       ///< what the lines of process `pid` have allocated, and how much of it is still live: `sites`; not
                      ///< for people
+    held,            ///< from here on a policy keeps process `pid` from running or growing; `text` says so
+    let_go,          ///< it no longer does
   };
-  static constexpr std::array<std::string_view, 9> kKindNames = {"process_ended", "device_lost",   "device_resumed",
-                                                                 "xid",           "note",          "capacity",
-                                                                 "watch_started", "out_of_memory", "lifetimes"};
+  static constexpr std::array<std::string_view, 11> kKindNames = {
+      "process_ended", "device_lost",   "device_resumed", "xid",  "note",  "capacity",
+      "watch_started", "out_of_memory", "lifetimes",      "held", "let_go"};
 
   Timestamp time;
   Kind kind = Kind::note;

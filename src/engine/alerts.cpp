@@ -84,6 +84,7 @@ PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding,
   f.usual_pause_s = s.standstill.usual_s();
   f.period_s = s.period.median_s();
   f.paged = s.alert() != nullptr;
+  f.held = hold_of(s) != nullptr;
   // What ends a part is its device: if that does not fill up, the others give back what the part takes.
   const SeriesState* const device =
       is_of_device(s.key.metric) && s.key.metric == Metric::device_used ? nullptr : s.device->used;

@@ -143,6 +143,24 @@ void Engine::Core::tell_of_wall(const SeriesState& process, Verdict& v) const {
   f.because += fmt::format(" and grow by {} together", format_scaled_rate(all_bytes_per_s));
 }
 
+/// The alert of a process that a policy keeps from growing stands, whatever its curve shows meanwhile.
+void Engine::Core::hold_by_policy(const SeriesState& s, Verdict& v) const {
+  if (is_of_device(s.key.metric) || s.alert() == nullptr || s.ended) return;  // a device has the words of its part
+  const Hold* const hold = hold_of(s);
+  if (hold == nullptr) return;
+  Finding& f = v.finding;
+  if (!f.leak) {
+    f = s.alert()->finding;
+    f.growth_bytes_per_s = {};
+    f.oom_in_s.reset();
+    f.oom_if_growth_continues_s.reset();
+    f.stage = Stage::confirmed;
+    v.severity = s.alert()->severity;
+  }
+  f.because = fmt::format("{} since {}; it will not free its memory by itself; {}", hold->words, iso8601(hold->since),
+                          f.because);
+}
+
 Verdict Engine::Core::verdict(const SeriesState& s) const {
   Verdict v = s.verdict(config.severity);
   if (s.is_total()) leave_the_past(s, v);
@@ -180,6 +198,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
   }
   if (s.is_total() && !knows_parts(s)) leave_to_band(s, v);
   hold_near_full(s, v);
+  hold_by_policy(s, v);
   s.name_framework(v, catalog);
   if (runs)
     runs->say(s, v);

@@ -161,6 +161,7 @@ void Engine::Core::apply(const Event& event) {
   switch (event.kind) {
     case Event::Kind::process_ended:
       if (event.pid == 0) return endings.hear_end(event);
+      held.erase({event.pid, event.pid_start_ticks, event.host});
       series.for_process({event.pid, event.pid_start_ticks, event.host}, [&](SeriesState& s) {
         if (!s.ended && (event.device_id.empty() || s.key.device_id == event.device_id))
           end(s, event.ran_out_of_memory);
@@ -202,7 +203,14 @@ void Engine::Core::apply(const Event& event) {
       });
       return;
     case Event::Kind::watch_started:
-      return;  // the code that replays a store begins anew here
+      held.clear();  // what it holds is told anew; the code that replays a store begins anew here, or goes on
+      return;
+    case Event::Kind::held:
+      held.try_emplace({event.pid, event.pid_start_ticks, event.host}, Hold{event.time, event.text});
+      break;
+    case Event::Kind::let_go:
+      held.erase({event.pid, event.pid_start_ticks, event.host});
+      break;
     case Event::Kind::xid:
       if (const auto id = catalog.find({Metric::device_used, event.device_id, 0, 0, event.host}))
         state(*id).device->last_xid = LastXid{event.time, event.xid, event.text};

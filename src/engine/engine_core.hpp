@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/band.hpp"
@@ -25,6 +26,12 @@ namespace vramtrack {
 /// One tick, the samples of one instant, is taken in whole before any alert is decided, so that the order of devices
 /// and processes within it does not matter.
 struct Engine::Core final : EndingsEngine {
+  /// A process that a policy has frozen, throttled or limited. That it does not grow says nothing about its leak.
+  struct Hold {
+    Timestamp since;
+    std::string words;  ///< "pid 42 is frozen by policy P"
+  };
+
   Core(const Config& c, Catalog& cat, std::size_t max_ended)
       : config(c), catalog(cat), max_ended_series(max_ended), ignore(c.detection.ignore_patterns) {}
 
@@ -66,6 +73,7 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] bool knows_parts(const SeriesState& device) const;
   [[nodiscard]] bool wants_leak(const SeriesState& series) const override;
   [[nodiscard]] bool wants_suspicion(const SeriesState& series) const;
+  [[nodiscard]] const Hold* hold_of(const SeriesState& series) const;
   [[nodiscard]] const SeriesState* suspected_part(const SeriesState& device) const;
   [[nodiscard]] WhyOver why_over(const SeriesState& series) const;
   [[nodiscard]] std::vector<const SeriesState*> leaking_parts(const SeriesState& device) const;
@@ -96,6 +104,7 @@ struct Engine::Core final : EndingsEngine {
   void leave_to_band(const SeriesState& series, Verdict& verdict) const;
   void tell_of_wall(const SeriesState& process, Verdict& verdict) const;
   void hold_near_full(const SeriesState& series, Verdict& verdict) const;
+  void hold_by_policy(const SeriesState& series, Verdict& verdict) const;
   void leave_the_past(const SeriesState& device, Verdict& verdict) const;
   [[nodiscard]] Attribution attribution(const SeriesState& device, const Finding& finding) const;
   void take_figures_of_suspect(const SeriesState& device, Verdict& verdict) const;
@@ -122,7 +131,8 @@ struct Engine::Core final : EndingsEngine {
   std::deque<SeriesId> ended;
   std::uint64_t catalog_revision = 0;  ///< revision of the catalog that `series` reflects
   std::deque<Notice> notices;
-  std::optional<RunMemory> runs;  ///< nullopt: no program is compared with its earlier runs
+  std::unordered_map<ProcessKey, Hold, KeyHash> held;  ///< processes
+  std::optional<RunMemory> runs;                       ///< nullopt: no program is compared with its earlier runs
   std::function<void(const AlertChange&)> callback;
   bool tick_open = false;
   bool knows_allocators = false;  ///< some series belongs to an allocator

@@ -149,6 +149,7 @@ double Standstill::usual_s() const {
 
 PageDecision decide_page(const PageFacts& f) {
   if (f.paged) {
+    if (f.held) return {Paging::page, {}};  // that it stands still is not its own doing
     if (f.given_back) return {Paging::withdraw, "the program is releasing the growth"};
     if (f.still_s > (is_nearly_full(f.full_ratio) ? kNight_s : patience_s(f)))
       return {Paging::withdraw, "the growth did not continue: " + still_words(f)};

@@ -76,6 +76,7 @@ struct PageFacts {
   bool of_device = false;          ///< the figures above are the device's: others give back what a process takes
   bool in_band = false;            ///< the device has moved up and down between these levels before (engine/band.hpp)
   bool paged = false;              ///< an alert stands
+  bool held = false;               ///< a policy keeps the process from growing
 };
 
 /// `nothing`: nobody needs to know; `suspected`: shown as what may be a leak; `told`: shown as a leak, and nobody is

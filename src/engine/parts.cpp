@@ -88,9 +88,22 @@ void Engine::Core::part_changes(SeriesState& part) {
   queue(*device.used);
 }
 
+/// Of a device, that of one of its leaking parts.
+const Engine::Core::Hold* Engine::Core::hold_of(const SeriesState& s) const {
+  if (held.empty()) return nullptr;
+  if (s.key.metric == Metric::device_used)
+    for (const SeriesId id : s.device->leaking)
+      if (const SeriesState* part = series.find(id); part != nullptr && part != &s)
+        if (const Hold* hold = hold_of(*part); hold != nullptr) return hold;
+  if (is_of_device(s.key.metric)) return nullptr;
+  const auto at = held.find(process_key(s.key));
+  return at == held.end() ? nullptr : &at->second;
+}
+
 /// Whether an alert of the series should be raised or go on, apart from what its verdict adds.
 bool Engine::Core::wants_leak(const SeriesState& s) const {
   if (!s.detector) return false;
+  if (s.alert() != nullptr && hold_of(s) != nullptr) return true;
   if (s.key.metric == Metric::process_used) return s.detector->alerting() || live_memory_leaks(s);
   if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.detector->alerting();
   if (!s.device->leaking.empty()) return true;
@@ -308,9 +321,10 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
     // Of that rate: one that was restarted has risen for less time, and what its last run held has fallen.
     if (together.mid > 0) share = std::clamp(fastest / together.mid, 0.0, 1.0);
   }
-  f.because = (worst.key.pid == 0 ? std::string("the memory that no visible process holds grows: ")
-                                  : fmt::format("pid {} grows: ", worst.key.pid)) +
-              f.because;
+  if (hold_of(worst) == nullptr)
+    f.because = (worst.key.pid == 0 ? std::string("the memory that no visible process holds grows: ")
+                                    : fmt::format("pid {} grows: ", worst.key.pid)) +
+                f.because;
   if (named != &worst) f.because += fmt::format("; pid {} grows faster, and is suspected", named->key.pid);
   if (named->key.pid == 0) {
     v.suspect = Suspect{0, 0, "no visible process", share};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/pod_name.hpp"
+
 namespace vramtrack::fleet {
 namespace {
 
@@ -75,39 +77,7 @@ void place_work(const Labels& labels, const WorkloadLabels& names, const Roster&
   out.image = first_of(labels, names.image);
 }
 
-/// The letters that Kubernetes makes random parts of names of: no vowels, and no 0, 1 and 3
-/// (k8s.io/apimachinery/pkg/util/rand).
-bool is_random(std::string_view part) {
-  return std::all_of(part.begin(), part.end(), [](char c) {
-    return std::string_view("bcdfghjklmnpqrstvwxz2456789").find(c) != std::string_view::npos;
-  });
-}
-
-bool is_number(std::string_view part) {
-  return !part.empty() && std::all_of(part.begin(), part.end(), is_digit);
-}
-
-/// Takes the last part after a '-', when `is` says so and something is left.
-template <class Is>
-bool take_last(std::string_view& name, Is is) {
-  const std::size_t dash = name.rfind('-');
-  if (dash == std::string_view::npos || dash == 0 || !is(name.substr(dash + 1))) return false;
-  name = name.substr(0, dash);
-  return true;
-}
-
 }  // namespace
-
-std::string owner_of_pod(std::string_view pod) {
-  std::string_view name = pod;
-  const auto is_suffix = [](std::string_view part) { return part.size() == 5 && is_random(part); };
-  const auto is_hash = [](std::string_view part) { return part.size() >= 8 && part.size() <= 10 && is_random(part); };
-  if (take_last(name, is_suffix))
-    take_last(name, is_hash) || take_last(name, is_number);
-  else
-    take_last(name, is_number);
-  return std::string(name);
-}
 
 std::string Workload::group() const {
   if (!job.empty()) return "job " + job;
@@ -125,7 +95,10 @@ std::string Workload::program() const {
 std::string host_of(std::string_view label) {
   const std::size_t colon = label.rfind(':');
   const bool is_address_v6 = label.find(':') != colon && label.find(']') == std::string_view::npos;
-  if (colon != std::string_view::npos && !is_address_v6 && is_number(label.substr(colon + 1)))
+  const auto is_port = [](std::string_view text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+  };
+  if (colon != std::string_view::npos && !is_address_v6 && is_port(label.substr(colon + 1)))
     label = label.substr(0, colon);
   std::string host(label);
   std::replace(host.begin(), host.end(), '/', '_');

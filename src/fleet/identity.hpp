@@ -54,8 +54,4 @@ std::optional<Identity> identify(const Labels& labels, const Exporter& exporter,
 /// "node1:9400" as "node1"; a '/' becomes '_': hosts never hold one.
 std::string host_of(std::string_view label);
 
-/// The owner that Kubernetes made a pod's name of: "train-7c9d8b6f5-x2x4z" (a Deployment's) and "train-x2x4z" (a Job's
-/// or a DaemonSet's) are of "train", "train-worker-3" (a StatefulSet's, or an operator's) is of "train-worker".
-std::string owner_of_pod(std::string_view pod);
-
 }  // namespace vramtrack::fleet

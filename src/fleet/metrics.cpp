@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/pod_name.hpp"
 #include "fleet/status.hpp"
 #include "report/metric_family.hpp"
 
@@ -15,20 +16,31 @@ double seconds_of(Timestamp time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-Labels labels_of(const GpuVerdict& gpu) {
-  return {{"UUID", gpu.device.id},
-          {"gpu", gpu.device.index ? std::to_string(*gpu.device.index) : std::string()},
-          {"Hostname", gpu.device.host}};
-}
-
 /// "x-0,y-0" of those who share a GPU. In one series: rules join it to others by the GPU.
-std::string all_of(const std::vector<const Workload*>& users, std::string Workload::*what) {
+template <class What>
+std::string all_of(const std::vector<const Workload*>& users, What what) {
   std::set<std::string> values;
   for (const Workload* user : users)
-    if (!(user->*what).empty()) values.insert(user->*what);
+    if (const std::string value = what(*user); !value.empty()) values.insert(value);
   std::string out;
   for (const std::string& value : values) out += (out.empty() ? "" : ",") + value;
   return out;
+}
+
+/// The GPU, and who used it when its leak began. They stay the same as long as the leak does, and so do the alerts on
+/// it.
+Labels labels_of(const GpuVerdict& gpu, const Alert& leak) {
+  const std::vector<const Workload*> users = gpu.users_at(leak.raised);
+  return {{"UUID", gpu.device.id},
+          {"gpu", gpu.device.index ? std::to_string(*gpu.device.index) : std::string()},
+          {"Hostname", gpu.device.host},
+          {"user", all_of(users, [](const Workload& w) { return w.user; })},
+          {"slurm_job_id", all_of(users, [](const Workload& w) { return w.job; })},
+          {"namespace", all_of(users, [](const Workload& w) { return w.name_space; })},
+          {"pod", all_of(users, [](const Workload& w) { return w.pod; })},
+          {"container", all_of(users, [](const Workload& w) { return w.container; })},
+          {"deployment", all_of(users, [](const Workload& w) { return owner_of_pod(w.pod); })},
+          {"image", all_of(users, [](const Workload& w) { return w.image; })}};
 }
 
 void add_verdicts(Families& out, const Scan& scan) {
@@ -40,13 +52,13 @@ void add_verdicts(Families& out, const Scan& scan) {
   Family low(out, "vramtrack_oom_eta_low_seconds", "Time until memory runs out: 10th percentile.");
   Family high(out, "vramtrack_oom_eta_high_seconds", "Time until memory runs out: 90th percentile.");
   Family used(out, "vramtrack_fleet_leaking_used_bytes", "Memory in use on a device that leaks.");
-  Family info(out, "vramtrack_fleet_leak_info", "Who used the device when it began to leak, as labels; always 1.");
+  Family paged(out, "vramtrack_device_leak_paged", "1 while an alert of a leak of the device is active.");
   for (const MachineVerdict& machine : scan.machines)
     for (const GpuVerdict& gpu : machine.gpus) {
       const Alert* leak = gpu.leak();
       if (leak == nullptr || gpu.is_by_agent) continue;
       const Finding& finding = gpu.verdict.finding;
-      const Labels device = labels_of(gpu);
+      const Labels device = labels_of(gpu, *leak);
       const Labels detector = {{"detector", finding.detector}};
       verdict.add(1.0, device,
                   {{"detector", finding.detector}, {"pattern", std::string(to_string(leak->finding.pattern))}});
@@ -59,14 +71,7 @@ void add_verdicts(Families& out, const Scan& scan) {
         high.add(finding.oom_in_s->high, device, detector);
       }
       used.add(gpu.used_bytes, device);
-      const std::vector<const Workload*> users = gpu.users_at(leak->raised);
-      info.add(1.0, device,
-               {{"slurm_job_id", all_of(users, &Workload::job)},
-                {"user", all_of(users, &Workload::user)},
-                {"namespace", all_of(users, &Workload::name_space)},
-                {"pod", all_of(users, &Workload::pod)},
-                {"container", all_of(users, &Workload::container)},
-                {"image", all_of(users, &Workload::image)}});
+      paged.add(1.0, device, detector);
     }
 }
 
@@ -95,6 +100,8 @@ std::string fleet_metrics(const Scan& scan, const FleetFindings& found, const Pa
   one("vramtrack_fleet_unread_machines", "Machines that the last pass could not read.", static_cast<double>(unread));
   one("vramtrack_fleet_pass_timestamp_seconds", "When the last pass began.", seconds_of(status.time));
   one("vramtrack_fleet_pass_duration_seconds", "How long the last pass took.", status.took_s);
+  one("vramtrack_fleet_pass_interval_seconds", "Time between the beginnings of two passes, as configured.",
+      status.every_s);
   one("vramtrack_fleet_passes_total", "Passes so far.", static_cast<double>(status.passes), metrics::kCounter);
   one("vramtrack_fleet_failed_passes_total", "Passes that could not query the server.",
       static_cast<double>(status.failed_passes), metrics::kCounter);

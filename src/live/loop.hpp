@@ -53,10 +53,9 @@ class Loop {
   [[nodiscard]] SteadyTime next() const { return next_; }
   /// Polls every source once, passes on what they have, and sets next().
   void tick();
-  /// Processes for which `is_held` is true are held by a policy: their rest is not a sign of a stall. Called in tick().
-  void mark_held(std::function<bool(std::uint32_t pid, std::uint64_t start_ticks)> is_held) {
-    progress_.mark_held(std::move(is_held));
-  }
+  /// `held`: the processes that a policy keeps from running or growing. Their rest is neither a sign of a stall nor the
+  /// end of a leak. Called in tick().
+  void mark_held(std::function<HeldProcesses()> held) { progress_.mark_held(std::move(held)); }
   /// Writes what has not been written yet.
   void finish() { pipeline_.flush(); }
 

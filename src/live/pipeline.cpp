@@ -74,6 +74,10 @@ bool Pipeline::resume(const std::string& path, Timestamp now) {
   const auto any = read_end(
       **reader, catalog_, now, [this] { new_engine(); }, [this](const Batch& batch) { engine_->ingest(batch); });
   engine_->finish();
+  // What the earlier watch held is told anew, if it still is.
+  Batch over;
+  over.events.push_back(Event{.time = engine_->view()->time, .kind = Event::Kind::watch_started});
+  engine_->ingest(over);
   if (any && *any) {
     if (const auto alerts = (*reader)->alerts(catalog_))
       for (const Alert& alert : *alerts)

@@ -1,5 +1,7 @@
 #include "live/progress_rounds.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -72,8 +74,24 @@ void ProgressRounds::add_read(Catalog& catalog, const ProgressReading& reading, 
     add(Metric::process_clients, listening->clients);
 }
 
+void ProgressRounds::tell_held(Timestamp now, Batch& batch) {
+  if (!held_) return;
+  HeldProcesses held = held_();
+  const auto tell = [&](Event::Kind kind, const Process& process, std::string text) {
+    batch.events.push_back(Event{
+        .time = now, .kind = kind, .pid = process.first, .pid_start_ticks = process.second, .text = std::move(text)});
+  };
+  for (const auto& [process, words] : told_held_)
+    if (!held.contains(process))
+      tell(Event::Kind::let_go, process, fmt::format("pid {} is no longer held by a policy", process.first));
+  for (const auto& [process, words] : held)
+    if (!told_held_.contains(process)) tell(Event::Kind::held, process, words);
+  told_held_ = std::move(held);
+}
+
 bool ProgressRounds::add(Catalog& catalog, Timestamp now, Batch& batch) {
   collect_busy(catalog, batch);
+  tell_held(now, batch);
   // The clock may have been set back.
   if (now < next_ && now >= last_) return false;
   holds_.clear();
@@ -94,7 +112,7 @@ bool ProgressRounds::add(Catalog& catalog, Timestamp now, Batch& batch) {
   reader_.read(asked_, now, readings_);
   add_busy(catalog, now, batch);
   for (ProgressReading& reading : readings_) {
-    if (is_held_) reading.progress.held_by_policy = is_held_(reading.pid, reading.pid_start_ticks);
+    reading.progress.held_by_policy = told_held_.contains({reading.pid, reading.pid_start_ticks});
     add_read(catalog, reading, batch);
   }
   if (config_.minutes > 0)

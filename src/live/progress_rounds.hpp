@@ -15,25 +15,27 @@
 
 namespace vramtrack {
 
+/// By pid and start ticks: what a policy does to a process meanwhile, in words: "pid 42 is frozen by policy P".
+using HeldProcesses = std::map<std::pair<std::uint32_t, std::uint64_t>, std::string>;
+
 /// One per live loop. Not thread-safe.
 class ProgressRounds {
  public:
   ProgressRounds(const StallConfig& config, const SourcesConfig& sources)
       : config_(config), reader_(sources.proc_root, sources.sys_root) {}
 
-  /// Call it with each poll's `batch`. If a round is due (every StallConfig::look_s(), or half a minute where stalls
+  /// Call it with each poll's `batch`. Adds an event for each process that a policy holds from now on, or no longer
+  /// does. If a round is due (every StallConfig::look_s(), or half a minute where stalls
   /// are not looked for), adds the readings of the processes of at least stall.min-memory-mb, and the facts: how much
   /// each of them has read, its clients, and how busy the devices and processes were since the round before. True if a
   /// round was due. Cost: ProgressReader's, else an addition for each reading of the driver.
   bool add(Catalog& catalog, Timestamp now, Batch& batch);
 
-  /// From now on, processes for which `is_held` is true are marked as held by a policy. Called on the loop's thread.
-  void mark_held(std::function<bool(std::uint32_t pid, std::uint64_t start_ticks)> is_held) {
-    is_held_ = std::move(is_held);
-  }
+  /// From now on, `held` names the processes that a policy holds. Called in add(), on the loop's thread.
+  void mark_held(std::function<HeldProcesses()> held) { held_ = std::move(held); }
 
  private:
-  using Process = std::pair<std::uint32_t, std::uint64_t>;  ///< pid and start ticks
+  using Process = HeldProcesses::key_type;
   struct Holding {
     std::uint64_t bytes = 0;
     std::string device_id;  ///< one that it holds memory on
@@ -45,13 +47,15 @@ class ProgressRounds {
   };
 
   [[nodiscard]] double pace_s() const;
+  void tell_held(Timestamp now, Batch& batch);
   void collect_busy(const Catalog& catalog, const Batch& batch);
   void add_busy(Catalog& catalog, Timestamp now, Batch& batch);
   void add_read(Catalog& catalog, const ProgressReading& reading, Batch& batch);
 
   StallConfig config_;
   ProgressReader reader_;
-  std::function<bool(std::uint32_t, std::uint64_t)> is_held_;
+  std::function<HeldProcesses()> held_;
+  HeldProcesses told_held_;
   Timestamp next_ = Timestamp::min();
   Timestamp last_ = Timestamp::min();
   std::map<std::string, Busy> device_busy_;     ///< by device

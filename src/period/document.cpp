@@ -333,7 +333,9 @@ void acts_section(const PeriodReport& report, std::vector<Block>& blocks) {
     out.rows.push_back({format_moment(a.time, report.clock_is_relative), printable(a.policy), printable(a.action),
                         printable(fmt::format("{}{}: {}", a.event, a.dry_run ? " (dry run)" : "", a.text)),
                         printable(a.subject), printable(a.because)});
-    out.tones.push_back(a.event == "failed" || a.event == "refused" ? Tone::warning : Tone::plain);
+    out.tones.push_back(a.event == "failed" || a.event == "refused" || a.event == "undo_failed" || a.event == "left"
+                            ? Tone::warning
+                            : Tone::plain);
   }
   blocks.emplace_back(std::move(out));
   if (from > 0) blocks.emplace_back(Paragraph{fmt::format("{} earlier ones are in the JSON.", from)});

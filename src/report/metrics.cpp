@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/format.hpp"
+#include "core/pod_name.hpp"
 #include "report/health.hpp"
 #include "report/metric_family.hpp"
 #include "report/story.hpp"
@@ -157,9 +158,31 @@ void add_health(Families& out, const std::vector<Device>& devices, Timestamp now
   }
 }
 
-/// The label of the job: the label of its step would make another series of the same job.
-std::string job_of(const ProcessInfo& process) {
-  return process.slurm_job.substr(0, process.slurm_job.find('.'));
+/// Whom a process works for: the same labels on everything that is about one process. Never the command line: a client
+/// that may scrape is not necessarily allowed to read it.
+Labels labels_of_process(std::uint32_t pid, const ProcessInfo& who, const std::string& framework,
+                         const MetricsOptions& options) {
+  PodName name;
+  if (!who.pod.empty() && options.pod_name) name = options.pod_name(who.pod, who.container);
+  // A label with the step in it would make another series of the same job.
+  const std::size_t dot = std::min(who.slurm_job.find('.'), who.slurm_job.size());
+  return {{"pid", std::to_string(pid)},
+          {"comm", who.name},
+          {"framework", framework},
+          {"user", who.user},
+          {"slurm_job_id", who.slurm_job.substr(0, dot)},
+          {"slurm_step_id", who.slurm_job.substr(std::min(dot + 1, who.slurm_job.size()))},
+          {"namespace", name.space},
+          {"pod", name.pod},
+          {"container", name.container},
+          {"deployment", owner_of_pod(name.pod)},
+          {"pod_uid", who.pod},
+          {"container_id", who.container}};
+}
+
+Labels labels_of_process(const SeriesView& process, const MetricsOptions& options) {
+  const ProcessInfo who = process.process.value_or(ProcessInfo{});
+  return labels_of_process(process.key.pid, who, who.framework, options);
 }
 
 /// REQUIRES: d.used.
@@ -172,18 +195,11 @@ Labels labels_of_finding(const Device& d) {
 void add_suspect(Family& suspect, const Device& d, const MetricsOptions& options) {
   const Verdict& v = d.used->verdict;
   if (!v.finding.leak || !v.suspect || v.suspect->pid == 0) return;
-  // Never the command line: a client that may scrape is not necessarily allowed to read it.
   ProcessInfo who;
   for (const SeriesView* p : d.processes)
     if (p->process && p->key.pid == v.suspect->pid && p->key.pid_start_ticks == v.suspect->pid_start_ticks)
       who = *p->process;
-  PodName name;
-  if (!who.pod.empty() && options.pod_name) name = options.pod_name(who.pod, who.container);
-  const Labels more = {
-      {"pid", std::to_string(v.suspect->pid)}, {"comm", who.name},        {"framework", v.framework},
-      {"slurm_job_id", job_of(who)},           {"namespace", name.space}, {"pod", name.pod},
-      {"container", name.container},           {"pod_uid", who.pod},      {"container_id", who.container}};
-  suspect.add(1.0, d.labels, more);
+  suspect.add(1.0, d.labels, labels_of_process(v.suspect->pid, who, v.framework, options));
 }
 
 /// What is concluded of a device as a whole.
@@ -307,7 +323,7 @@ void add_parts(Families& out, const std::vector<Device>& devices) {
 
 /// Only where allocations are seen. A process that holds memory on several devices is shown on the one where it holds
 /// most.
-void add_sites(Families& out, const std::vector<Device>& devices, std::size_t top) {
+void add_sites(Families& out, const std::vector<Device>& devices, const MetricsOptions& options) {
   Family live(out, "vramtrack_site_live_bytes",
               "Memory that a line of a program has allocated since it is traced and still holds (telemetry.enabled).");
   using Process = std::tuple<std::uint32_t, std::uint64_t, std::string>;
@@ -324,15 +340,17 @@ void add_sites(Families& out, const std::vector<Device>& devices, std::size_t to
         for (const SiteLifetimes& site : p->sites) sites.emplace_back(p, &site);
     std::stable_sort(sites.begin(), sites.end(),
                      [](const auto& a, const auto& b) { return a.second->live_bytes > b.second->live_bytes; });
-    if (sites.size() > top) sites.resize(top);
-    for (const auto& [p, site] : sites)
-      live.add(
-          site->live_bytes, d.labels,
-          {{"pid", std::to_string(p->key.pid)}, {"comm", p->process ? p->process->name : ""}, {"site", site->site}});
+    if (sites.size() > options.top_processes) sites.resize(options.top_processes);
+    for (const auto& [p, site] : sites) {
+      Labels more = labels_of_process(*p, options);
+      more.emplace_back("site", site->site);
+      live.add(site->live_bytes, d.labels, more);
+    }
   }
 }
 
-void add_processes(Families& out, const std::vector<Device>& devices, std::size_t top) {
+void add_processes(Families& out, const std::vector<Device>& devices, const MetricsOptions& options) {
+  const std::size_t top = options.top_processes;
   Family used(out, "vramtrack_process_memory_used_bytes",
               "Memory that one process holds: the largest processes and those that grow most (metrics.per-process).");
   Family peak(out, "vramtrack_process_memory_peak_bytes",
@@ -364,7 +382,7 @@ void add_processes(Families& out, const std::vector<Device>& devices, std::size_
         others_bytes += p->used_bytes;
         continue;
       }
-      const Labels more = {{"pid", std::to_string(p->key.pid)}, {"comm", p->process ? p->process->name : ""}};
+      const Labels more = labels_of_process(*p, options);
       used.add(p->used_bytes, d.labels, more);
       if (p->headroom) {
         peak.add(p->headroom->peak_bytes, d.labels, more);
@@ -414,6 +432,10 @@ void add_own(Families& out, const View& view, const OwnCost& own, const MetricsO
   Family(out, "vramtrack_http_refused_connections_total", "Connections refused because too many were open.", kCounter)
       .add(own.refused_connections, {});
   Family(out, "vramtrack_http_streams", "Clients of the live stream.").add(own.streams, {});
+  {
+    Family acts(out, "vramtrack_acts_total", "Steps of policies, by what became of them.", kCounter);
+    for (const auto& [what, count] : own.acts) acts.add(count, {{"action", what.first}, {"outcome", what.second}});
+  }
   Family(out, "process_cpu_seconds_total", "CPU time of the agent.", kCounter).add(own.cpu_s, {});
   Family(out, "process_resident_memory_bytes", "Resident memory of the agent.").add(own.resident_bytes, {});
 }
@@ -429,8 +451,8 @@ std::string prometheus_text(const View& view, const OwnCost& own, const MetricsO
   add_figures(families, devices);
   add_alerts(families, view, devices, options);
   add_parts(families, devices);
-  add_sites(families, devices, options.top_processes);
-  if (options.per_process) add_processes(families, devices, options.top_processes);
+  add_sites(families, devices, options);
+  if (options.per_process) add_processes(families, devices, options);
   add_own(families, view, own, options);
   return metrics::text_of(std::move(families));
 }

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/view.hpp"
@@ -35,6 +37,8 @@ struct OwnCost {
   std::uint64_t requests = 0;
   std::uint64_t refused_connections = 0;
   std::uint64_t streams = 0;
+  /// What became of the steps of policies, by action and outcome, since the start.
+  std::map<std::pair<std::string, std::string>, std::uint64_t> acts;
 };
 
 /// How Kubernetes names a container; empty: not known.

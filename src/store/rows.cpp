@@ -134,6 +134,8 @@ std::uint64_t code_of(const Event& event) {
     case Event::Kind::note:
     case Event::Kind::out_of_memory:
     case Event::Kind::lifetimes:
+    case Event::Kind::held:
+    case Event::Kind::let_go:
       return 0;
   }
   return 0;
@@ -159,6 +161,8 @@ void set_code(Event& event, std::uint64_t code) {
     case Event::Kind::note:
     case Event::Kind::out_of_memory:
     case Event::Kind::lifetimes:
+    case Event::Kind::held:
+    case Event::Kind::let_go:
       return;
   }
 }

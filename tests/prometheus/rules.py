@@ -57,7 +57,7 @@ class Rules(RulesTest):
             self.assertIn(False, mine, f"{rule['alert']} is quiet in no test")
 
     def test_they_ask_for_metrics_there_are(self):
-        known = (ROOT / "docs" / "METRICS.md").read_text()
+        known = "".join((ROOT / "docs" / name).read_text() for name in ("METRICS.md", "fleet.md"))
         recorded = {r["record"] for r in rules_of(FILES[0])}
         for rule in rules_of(FILES[0]) + rules_of(FILES[1]):
             for name in re.findall(r"\bvramtrack[_:][a-z_:]+", rule["expr"]):

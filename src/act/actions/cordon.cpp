@@ -44,6 +44,10 @@ Result<std::string> undo(const ActRequest& request, const std::string& undo) {
   return fmt::format("the node {} accepts pods again", printable(name));
 }
 
+std::string by_hand(const Subject& /*subject*/, const std::string& undo) {
+  return "kubectl uncordon " + printable(undo.substr(0, undo.find('|')));
+}
+
 }  // namespace
 
 extern const ActionInfo cordon_action;
@@ -57,6 +61,8 @@ const ActionInfo cordon_action{
     .plan = plan,
     .perform = perform,
     .undo = undo,
+    .state = "cordoned",
+    .by_hand = by_hand,
 };
 
 }  // namespace vramtrack::act

@@ -79,6 +79,10 @@ Result<std::string> undo(const ActRequest& request, const std::string& undo) {
   return fmt::format("{} accepts jobs again", printable(node));
 }
 
+std::string by_hand(const Subject& /*subject*/, const std::string& undo) {
+  return fmt::format("scontrol update NodeName={} State=RESUME", printable(undo.substr(0, undo.find('|'))));
+}
+
 }  // namespace
 
 extern const ActionInfo drain_action;
@@ -92,6 +96,8 @@ const ActionInfo drain_action{
     .plan = plan,
     .perform = perform,
     .undo = undo,
+    .state = "drained",
+    .by_hand = by_hand,
 };
 
 }  // namespace vramtrack::act

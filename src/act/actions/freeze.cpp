@@ -61,6 +61,13 @@ Result<std::string> undo(const ActRequest& request, const std::string& text) {
   return fmt::format("'{}' was written into {}", value, printable(file));
 }
 
+std::string by_hand(const Subject& subject, const std::string& text) {
+  std::string_view rest = text;
+  const std::string_view how = next_line(rest);
+  if (how == "stop") return fmt::format("kill -CONT {}", subject.process.pid);
+  return fmt::format("echo {} > '{}'", how == "v2" ? "0" : "THAWED", printable(rest));
+}
+
 }  // namespace
 
 extern const ActionInfo freeze_action;
@@ -74,6 +81,8 @@ const ActionInfo freeze_action{
     .plan = plan,
     .perform = perform,
     .undo = undo,
+    .state = "frozen",
+    .by_hand = by_hand,
 };
 
 }  // namespace vramtrack::act

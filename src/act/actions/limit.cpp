@@ -5,6 +5,7 @@
 
 #include "act/proof.hpp"
 #include "core/format.hpp"
+#include "core/option.hpp"
 
 namespace vramtrack::act {
 namespace {
@@ -61,6 +62,10 @@ Result<std::string> undo(const ActRequest& request, const std::string& before) {
   return before == "0" ? "the limit was removed" : "the earlier limit was restored";
 }
 
+std::string by_hand(const Subject& subject, const std::string& before) {
+  return fmt::format("vramtrack control {} {} {}", subject.process.pid, name_of(Option::limit), before);
+}
+
 }  // namespace
 
 extern const ActionInfo limit_action;
@@ -74,6 +79,8 @@ const ActionInfo limit_action{
     .plan = plan,
     .perform = perform,
     .undo = undo,
+    .state = "limited",
+    .by_hand = by_hand,
 };
 
 }  // namespace vramtrack::act

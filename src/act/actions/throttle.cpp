@@ -73,6 +73,12 @@ Result<std::string> undo(const ActRequest& /*request*/, const std::string& text)
   return fmt::format("'{}' was written back", before);
 }
 
+std::string by_hand(const Subject& /*subject*/, const std::string& text) {
+  std::string_view rest = text;
+  const std::string_view file = next_line(rest);
+  return fmt::format("echo '{}' > '{}'", next_line(rest), printable(file));
+}
+
 }  // namespace
 
 extern const ActionInfo throttle_action;
@@ -86,6 +92,8 @@ const ActionInfo throttle_action{
     .plan = plan,
     .perform = perform,
     .undo = undo,
+    .state = "throttled",
+    .by_hand = by_hand,
 };
 
 }  // namespace vramtrack::act

@@ -251,6 +251,38 @@ TEST(Outbox, WhatIsOverTheRateIsCountedAndToldOnce) {
   EXPECT_EQ(o.messages().back().event, "resolved");
 }
 
+Note act(const std::string& id, bool is_always_sent) {
+  Note n = note(AlertNews::raised, process(7));
+  n.act_id = id;
+  n.is_always_sent = is_always_sent;
+  return n;
+}
+
+TEST(Outbox, AnActIsToldOnceHoweverOftenItIsReported) {
+  Outbox box = outbox();
+  box.take(act("freeze", true), at(0));
+  box.settle("webhook", box.messages().front().id, kDelivered, at(1));
+  Outbox next = outbox();
+  ASSERT_TRUE(next.load(box.save(), at(2)));
+  next.take(act("freeze", true), at(3));
+  EXPECT_TRUE(next.messages().empty()) << "an earlier run has delivered it";
+  next.take(act("thaw", true), at(4));
+  EXPECT_EQ(next.messages().size(), 1U);
+}
+
+TEST(Outbox, WhatWasDoneIsNotHeldBack) {
+  OutboxRules rules;
+  rules.max_per_hour = 1;
+  Outbox box = outbox(rules);
+  box.take(act("refused 1", false), at(0));
+  box.take(act("refused 2", false), at(0));
+  box.take(act("done 1", true), at(0));
+  box.take(act("done 2", true), at(0));
+  std::vector<std::string> ids;
+  for (const Message& m : box.messages()) ids.push_back(m.id);
+  EXPECT_THAT(ids, ElementsAre("refused 1", "done 1", "done 2"));
+}
+
 TEST(Outbox, FailuresAreTriedAgainEverLater) {
   OutboxRules rules;
   rules.retry_s = 5;

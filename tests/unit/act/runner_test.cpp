@@ -5,7 +5,10 @@
 
 #include <fstream>
 #include <functional>
+#include <iterator>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "../temp_folder.hpp"
@@ -305,14 +308,125 @@ TEST(Runner, WhatIsFrozenIsHeldUntilItIsThawed) {
   auto runner = Runner::open(options_of(policy_for(victim, R"({ do = "freeze" })"), folder.path()));
   ASSERT_TRUE(runner);
   const ProcessKey process = victim.subject().process;
-  EXPECT_FALSE((*runner)->holds(process.pid, process.start_ticks));
+  EXPECT_TRUE((*runner)->held().empty());
   climb(**runner, victim, 0, 2);
-  EXPECT_TRUE((*runner)->holds(process.pid, process.start_ticks));
-  EXPECT_FALSE((*runner)->holds(process.pid, process.start_ticks + 1)) << "a reused pid is another process";
+  EXPECT_THAT((*runner)->held(), ElementsAre(testing::Pair(testing::Pair(process.pid, process.start_ticks),
+                                                           fmt::format("pid {} is frozen by policy a", process.pid))));
   ASSERT_TRUE((*runner)->switch_off(true, "by alice"));
   climb(**runner, victim, 2, 4);
   EXPECT_TRUE(victim.becomes("S"));
-  EXPECT_FALSE((*runner)->holds(process.pid, process.start_ticks));
+  EXPECT_TRUE((*runner)->held().empty());
+}
+
+/// The texts of the messages that `options` sends, as they come.
+std::shared_ptr<std::vector<std::string>> listen_to(RunnerOptions& options) {
+  auto told = std::make_shared<std::vector<std::string>>();
+  options.tools.tell = [told](const Note& note) { told->push_back(note.text); };
+  return told;
+}
+
+TEST(Runner, EachActIsToldAndCountedWithoutAStepThatDoes) {
+  const TempFolder folder;
+  const Victim victim(true);
+  RunnerOptions options = options_of(policy_for(victim, kRungs), folder.path());
+  const auto told = listen_to(options);
+  auto runner = Runner::open(std::move(options));
+  ASSERT_TRUE(runner);
+  climb(**runner, victim, 0, 6);
+  victim.handles_term();
+  climb(**runner, victim, 6, 15);
+  EXPECT_TRUE(victim.becomes("Z"));
+  EXPECT_THAT(*told, ElementsAre(HasSubstr("POLICY a: checkpoint done: SIGUSR1 was sent; pid"),
+                                 testing::AllOf(HasSubstr("POLICY a: freeze done: "),
+                                                HasSubstr("it will not free its memory by itself; to undo it by hand: "
+                                                          "kill -CONT " +
+                                                          std::to_string(victim.pid()))),
+                                 HasSubstr("POLICY a: terminate done: "), HasSubstr("POLICY a: freeze undone: SIGCONT"),
+                                 HasSubstr("POLICY a: kill done: ")));
+  const auto outcomes = (*runner)->outcomes();
+  EXPECT_EQ(outcomes.at({"freeze", "done"}), 1U);
+  EXPECT_EQ(outcomes.at({"freeze", "undone"}), 1U);
+  EXPECT_FALSE(outcomes.contains({"freeze", "intent"}));
+}
+
+TEST(Runner, WhatCouldNotBeDoneIsToldAndCounted) {
+  const TempFolder folder;
+  const Victim victim(true);
+  RunnerOptions options =
+      options_of("[[policy]]\nname = \"a\"\nwhen = { user = \"alice\" }\nsteps = [{ do = \"kill\" }]\n", folder.path());
+  const auto told = listen_to(options);
+  auto runner = Runner::open(std::move(options));
+  ASSERT_TRUE(runner);
+  Subject claimed = victim.subject();
+  claimed.user = "alice";
+  (*runner)->see(seen(0, {claimed}));
+  ASSERT_TRUE((*runner)->settle(60));
+  EXPECT_THAT(*told, ElementsAre(HasSubstr("POLICY a: kill refused: the process belongs to ")));
+  EXPECT_EQ((*runner)->outcomes().at({"kill", "refused"}), 1U);
+}
+
+TEST(Runner, ADryRunCountsAndTellsNobody) {
+  const TempFolder folder;
+  const Victim victim(true);
+  RunnerOptions options = options_of(policy_for(victim, R"({ do = "freeze" })"), folder.path());
+  options.config.dry_run = true;
+  const auto told = listen_to(options);
+  auto runner = Runner::open(std::move(options));
+  ASSERT_TRUE(runner);
+  climb(**runner, victim, 0, 2);
+  EXPECT_TRUE(told->empty());
+  EXPECT_EQ((*runner)->outcomes().at({"freeze", "would"}), 1U);
+  (*runner)->release(1);
+  EXPECT_THAT(events_of(folder.path()), ElementsAre("begin", "freeze would"));
+}
+
+TEST(Runner, TheEndThawsWhatIsFrozenAndTheNextRunFreezesItAgain) {
+  const TempFolder folder;
+  const Victim victim(true);
+  const std::string policy = policy_for(victim, R"({ do = "freeze" }, { do = "kill", after = "1h" })");
+  {
+    RunnerOptions options = options_of(policy, folder.path());
+    const auto told = listen_to(options);
+    auto runner = Runner::open(std::move(options));
+    ASSERT_TRUE(runner);
+    climb(**runner, victim, 0, 3);
+    EXPECT_TRUE(victim.becomes("T"));
+    (*runner)->release(10);
+    EXPECT_TRUE(victim.becomes("S"));
+    EXPECT_THAT(told->back(), HasSubstr("freeze undone: SIGCONT was sent; vramtrack ends"));
+    EXPECT_THAT(events_of(folder.path()), ElementsAre("begin", "freeze intent", "freeze done", "freeze released"));
+  }
+  auto runner = Runner::open(options_of(policy, folder.path()));
+  ASSERT_TRUE(runner);
+  climb(**runner, victim, 3, 6);
+  EXPECT_TRUE(victim.becomes("T"));
+  const auto events = events_of(folder.path());
+  EXPECT_EQ(std::count(events.begin(), events.end(), "begin"), 1) << "it is the same ladder";
+  EXPECT_EQ(events.back(), "freeze done");
+}
+
+TEST(Runner, WhatTheEndCannotUndoIsLeftAloud) {
+  const TempFolder folder;
+  const Victim victim(true);
+  RunnerOptions options = options_of(policy_for(victim, R"({ do = "limit" })"), folder.path());
+  const auto told = listen_to(options);
+  bool answers = true;
+  options.tools.ask_run = [&answers](std::uint32_t, const std::string&) -> Result<std::string> {
+    if (answers) return "ok limit=7";
+    return fail("the run does not answer");
+  };
+  auto runner = Runner::open(std::move(options));
+  ASSERT_TRUE(runner);
+  climb(**runner, victim, 0, 2);
+  answers = false;
+  static_cast<void>((*runner)->take_messages());
+  (*runner)->release(10);
+  const std::string by_hand = fmt::format("to undo it by hand: vramtrack control {} --limit 7", victim.pid());
+  EXPECT_THAT(told->back(), testing::AllOf(HasSubstr("limit left as it is: vramtrack ends"), HasSubstr(by_hand)));
+  EXPECT_THAT((*runner)->take_messages(),
+              Contains(testing::AllOf(HasSubstr("policy a: limit: left: "), HasSubstr(by_hand))));
+  EXPECT_THAT(events_of(folder.path()),
+              ElementsAre("begin", "limit intent", "limit done", "limit undo_failed", "limit left"));
 }
 
 TEST(Runner, WithoutARecordNothingIsDone) {
@@ -352,16 +466,14 @@ TEST(Runner, AProgramIsRunWithoutAShell) {
   EXPECT_EQ(text, fmt::format("{} $(id); ", victim.pid()));
 }
 
-/// An agent of its own process, which a power cut ends at `point` of step `step`; -1: never. It climbs for `seconds`.
-void agent_until(const Victim& victim, const std::string& folder, std::string_view point, int step, int from_s,
-                 int to_s) {
+/// An agent of its own process, which a power cut ends where `prepare` says. It climbs for `seconds`. Returns how it
+/// ended.
+int agent_with(const Victim& victim, const std::string& folder, const std::function<void(RunnerOptions&)>& prepare,
+               int from_s, int to_s) {
   const pid_t agent = ::fork();
   if (agent == 0) {
     RunnerOptions options = options_of(policy_for(victim, kRungs), folder);
-    options.at_point = [point, step, &victim](std::string_view at, const Order& order) {
-      if (at == "intent" && order.action == "kill") victim.handles_term();
-      if (at == point && static_cast<int>(order.step) == step) ::raise(SIGKILL);
-    };
+    prepare(options);
     auto runner = Runner::open(std::move(options));
     if (!runner) ::_exit(1);
     int t = from_s;
@@ -377,6 +489,19 @@ void agent_until(const Victim& victim, const std::string& folder, std::string_vi
   }
   int status = 0;
   ::waitpid(agent, &status, 0);
+  return status;
+}
+
+/// One that ends at `point` of step `step`; -1: never.
+void agent_until(const Victim& victim, const std::string& folder, std::string_view point, int step, int from_s,
+                 int to_s) {
+  const auto prepare = [&](RunnerOptions& options) {
+    options.at_point = [point, step, &victim](std::string_view at, const Order& order) {
+      if (at == "intent" && order.action == "kill") victim.handles_term();
+      if (at == point && static_cast<int>(order.step) == step) ::raise(SIGKILL);
+    };
+  };
+  const int status = agent_with(victim, folder, prepare, from_s, to_s);
   if (step >= 0)
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         << "the agent was not killed at " << point << ' ' << step;
@@ -406,6 +531,40 @@ TEST(Runner, APowerCutAtAnyMomentRepeatsNothingAndForgetsNothing) {
       EXPECT_EQ(std::count(events.begin(), events.end(), "terminate done"), 1);
       EXPECT_GE(std::count(events.begin(), events.end(), "freeze undone"), 1);
     }
+}
+
+TEST(Runner, APowerCutBetweenTheRecordAndItsMessageLosesNoMessage) {
+  bool was_killed = true;
+  for (int line = 0; was_killed; ++line) {
+    SCOPED_TRACE(fmt::format("killed after line {} of the record", line));
+    const TempFolder folder;
+    const Victim victim(true);
+    const auto until = [&](int last_line) {
+      return [&folder, &victim, last_line](RunnerOptions& options) {
+        options.tools.tell = [&folder](const Note& note) {
+          std::ofstream(folder.path() + "/told", std::ios::app) << note.act_id << '\n';
+        };
+        options.at_point = [&victim](std::string_view at, const Order& order) {
+          if (at == "intent" && order.action == "kill") victim.handles_term();
+        };
+        options.written = [last_line, lines = 0](const AuditEntry&, bool) mutable {
+          if (lines++ == last_line) ::raise(SIGKILL);
+        };
+      };
+    };
+    was_killed = WIFSIGNALED(agent_with(victim, folder.path(), until(line), 0, 12));
+    agent_with(victim, folder.path(), until(-1), 12, 40);
+    EXPECT_TRUE(victim.becomes("Z")) << victim.state();
+    std::ifstream file(folder.path() + "/told");
+    const std::set<std::string> told{std::istream_iterator<std::string>(file), {}};
+    const auto entries = read_audit(folder.path() + "/store.db.acts.jsonl");
+    ASSERT_TRUE(entries);
+    for (const AuditEntry& entry : *entries) {
+      if (!must_be_told(entry)) continue;
+      EXPECT_TRUE(entry.is_for_people);
+      EXPECT_TRUE(told.contains(note_of(entry).act_id)) << entry.action << ' ' << entry.event;
+    }
+  }
 }
 
 TEST(Runner, AFrozenProcessIsThawedByTheNextRunWhenThePolicyIsGone) {

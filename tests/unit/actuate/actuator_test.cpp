@@ -180,7 +180,7 @@ TEST(Actuator, AsksForACheckpointMovesTheJobAndResumesTheNodeWhenItsMemoryIsBack
   EXPECT_TRUE(acting.only_case().is_closed);
   EXPECT_THAT(acting.record().back(), HasSubstr("were freed"));
   EXPECT_THAT(summary_metrics(acting.actuator->summary()),
-              HasSubstr("vramtrack_actuate_acts_total{action=\"requeue\",outcome=\"done\"} 1\n"));
+              HasSubstr("vramtrack_acts_total{action=\"requeue\",outcome=\"done\"} 1\n"));
 }
 
 TEST(Actuator, AsksNoHostThatIsNotListed) {

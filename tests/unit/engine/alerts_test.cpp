@@ -84,6 +84,54 @@ TEST_F(AlertsTest, AnAlertDoesNotOutliveItsGrowthAndIsNotRaisedAnew) {
   EXPECT_LT(seconds_between(at(6 * kHour + growing_s), *over.cleared), kHour);
 }
 
+TEST_F(AlertsTest, AProcessThatAPolicyHoldsKeepsItsAlert) {
+  start();
+  const SeriesId pid_7 = process(7, "train.py");
+  const double growing_s = 1.9 * kHour;
+  const auto tell = [&](Event::Kind kind, double t, const std::string& text) {
+    Batch batch;
+    batch.events.push_back(Event{.time = at(t), .kind = kind, .pid = 7, .pid_start_ticks = 1007, .text = text});
+    engine->ingest(batch);
+  };
+  const auto grow = [&](double& t, double until) {
+    for (; t < until; t += 10) tick(t, grown(t, 120, growing_s) + kGiB, {{pid_7, grown(t, 120, growing_s)}});
+  };
+  double t = 0;
+  grow(t, 6 * kHour + growing_s);
+  ASSERT_EQ(count(AlertNews::raised), 2) << "of the process and of its device";
+  tell(Event::Kind::held, t, "pid 7 is frozen by policy a");
+  grow(t, 30 * kHour);
+  EXPECT_EQ(count(AlertNews::cleared), 0);
+  for (const SeriesId id : {pid_7, device_series}) {
+    const SeriesView& held = seen(id);
+    EXPECT_TRUE(held.verdict.finding.leak);
+    EXPECT_THAT(held.verdict.finding.because,
+                ::testing::StartsWith("pid 7 is frozen by policy a since 1970-01-01T07:54:00Z; it will not free its "
+                                      "memory by itself"));
+  }
+  tell(Event::Kind::let_go, t, {});
+  grow(t, 32 * kHour);
+  EXPECT_EQ(count(AlertNews::cleared), 2) << "it is let go, and does not grow";
+}
+
+TEST_F(AlertsTest, TheEndOfAProcessThatAPolicyHoldsEndsItsAlert) {
+  start();
+  const SeriesId pid_7 = process(7, "train.py");
+  double t = 0;
+  for (; t < 7.9 * kHour; t += 10) tick(t, grown(t, 120, 2 * kHour) + kGiB, {{pid_7, grown(t, 120, 2 * kHour)}});
+  ASSERT_EQ(count(AlertNews::raised), 2);
+  Batch batch;
+  batch.events.push_back(Event{.time = at(t),
+                               .kind = Event::Kind::held,
+                               .pid = 7,
+                               .pid_start_ticks = 1007,
+                               .text = "pid 7 is frozen by policy a"});
+  engine->ingest(batch);
+  end_process(t, 7);
+  for (const double until = t + 600; t < until; t += 10) tick(t, kGiB);
+  EXPECT_EQ(count(AlertNews::cleared), 2);
+}
+
 TEST_F(AlertsTest, NearAFullCardAQuietNightIsNoReason) {
   start();
   // It stops at 23 of 24 GiB for eight hours, then goes on.

@@ -114,6 +114,16 @@ TEST(Paging, AnAlertOutlivesItsGrowthByNoMoreThanHalfOfWhatIsLeft) {
   EXPECT_EQ(decide_page(f).what, Paging::page) << "and two samples";
 }
 
+TEST(Paging, WhatAPolicyHoldsStandsStillByNoDoingOfItsOwn) {
+  PageFacts f = paged(leak(20 * kMinute_s));
+  f.still_s = 10 * kHour_s;
+  EXPECT_EQ(decide_page(f).what, Paging::withdraw);
+  f.held = true;
+  EXPECT_EQ(decide_page(f).what, Paging::page);
+  f.paged = false;
+  EXPECT_NE(decide_page(f).what, Paging::page) << "and is no reason to raise one";
+}
+
 TEST(Paging, NothingIsRaisedThatStandsStill) {
   PageFacts f = leak(20 * kMinute_s);
   f.still_s = 6 * kMinute_s;

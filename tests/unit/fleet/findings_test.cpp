@@ -203,7 +203,15 @@ TEST(Findings, ALeakOnASharedGpuIsOfAllItsPodsOrOfNone) {
   const std::string json = scan_json(scan, found, {});
   EXPECT_NE(json.find(R"("pod":null,"pods":["x-0","y-0"])"), std::string::npos) << json;
   const std::string metrics = fleet_metrics(scan, found, {});
-  EXPECT_NE(metrics.find(R"(namespace="ml",pod="x-0,y-0")"), std::string::npos) << metrics;
+  // Each metric of a leak says whose it is: an alert on any of them can be grouped by job.
+  for (const char* name :
+       {"vramtrack_verdict", "vramtrack_severity", "vramtrack_confidence_ratio", "vramtrack_growth_bytes_per_second",
+        "vramtrack_device_leak_paged", "vramtrack_fleet_leaking_used_bytes"}) {
+    const std::size_t at = metrics.find(std::string("\n") + name + '{');
+    ASSERT_NE(at, std::string::npos) << name << " is not in\n" << metrics;
+    const std::string line = metrics.substr(at + 1, metrics.find('\n', at + 1) - at - 1);
+    EXPECT_NE(line.find(R"(namespace="ml",pod="x-0,y-0",container="",deployment="x,y")"), std::string::npos) << line;
+  }
 }
 
 TEST(Findings, WhoHadAGpuLastIsItsUserAfterwards) {

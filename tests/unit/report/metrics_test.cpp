@@ -38,7 +38,12 @@ std::map<std::string, Described> described(const std::string& text) {
     const std::string inside = open == std::string::npos ? "" : line.substr(open, line.rfind('}') - open);
     for (std::sregex_iterator it(inside.begin(), inside.end(), label), end; it != end; ++it)
       labels += (labels.empty() ? "" : ", ") + (*it)[1].str();
-    out[name].labels = std::regex_replace(labels, std::regex("UUID, gpu, Hostname"), "device");
+    labels = std::regex_replace(labels, std::regex("UUID, gpu, Hostname"), "device");
+    out[name].labels =
+        std::regex_replace(labels,
+                           std::regex("pid, comm, framework, user, slurm_job_id, slurm_step_id, namespace, pod, "
+                                      "container, deployment, pod_uid, container_id"),
+                           "process");
   }
   return out;
 }
@@ -81,6 +86,7 @@ OwnCost full_cost() {
   own.recording = true;
   own.sources = {{"nvml", 10, 1, 0.5}};
   own.polls = 10;
+  own.acts[{"freeze", "done"}] = 2;
   return own;
 }
 
@@ -149,7 +155,8 @@ TEST(Metrics, OfStalledProcesses) {
   std::string text = prometheus_text(view, full_cost(), {"node7", "0.1.0", true, 10});
   EXPECT_THAT(text, HasSubstr("vramtrack_device_processes_stalled" + device + "} 1\n"));
   EXPECT_THAT(text, HasSubstr("vramtrack_device_stalled_memory_bytes" + device + "} 3221225472\n"));
-  EXPECT_THAT(text, HasSubstr("vramtrack_process_stalled_seconds" + device + R"(,pid="4243",comm="python"} 2600)"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_process_stalled_seconds" + device +
+                              R"(,pid="4243",comm="python",framework="",user="alice",)"));
   view.series[1].stall->judgement = StallJudgement::unclear;
   text = prometheus_text(view, full_cost(), {"node7", "0.1.0", true, 10});
   EXPECT_THAT(text, HasSubstr("vramtrack_device_processes_stalled" + device + "} 0\n"));
@@ -194,27 +201,46 @@ TEST(Metrics, TheSuspectHasTheNamesOfItsJob) {
   who.container = "aa11";
   MetricsOptions options{"node7", "0.1.0", true, 10};
   options.pod_name = [](const std::string& uid, const std::string& id) {
-    return uid == "u-1" && id == "aa11" ? PodName{"train", "job-1", "main"} : PodName();
+    return uid == "u-1" && id == "aa11" ? PodName{"train", "job-7c9d8b6f5-x2x4z", "main"} : PodName();
   };
   const std::string text = prometheus_text(view, full_cost(), options);
-  EXPECT_THAT(text, HasSubstr(R"(pid="4243",comm="python",framework="PyTorch",slurm_job_id="77",namespace="train",)"
-                              R"(pod="job-1",container="main",pod_uid="u-1",container_id="aa11"} 1)"));
+  EXPECT_THAT(text, HasSubstr(R"(pid="4243",comm="python",framework="PyTorch",user="alice",slurm_job_id="77",)"
+                              R"(slurm_step_id="batch",namespace="train",pod="job-7c9d8b6f5-x2x4z",container="main",)"
+                              R"(deployment="job",pod_uid="u-1",container_id="aa11"} 1)"));
   options.pod_name = {};
   EXPECT_THAT(prometheus_text(view, full_cost(), options),
-              HasSubstr(R"(namespace="",pod="",container="",pod_uid="u-1",container_id="aa11"} 1)"));
+              HasSubstr(R"(namespace="",pod="",container="",deployment="",pod_uid="u-1",container_id="aa11"} 1)"));
 }
 
-/// Labels that come and go with jobs make a new series of each: they are of the suspect alone.
+TEST(Metrics, EachProcessHasTheNamesOfItsJob) {
+  View view = full_view();
+  ProcessInfo& who = *view.series[1].process;
+  who.slurm_job = "77.0";
+  who.pod = "u-1";
+  MetricsOptions options{"node7", "0.1.0", true, 10};
+  options.pod_name = [](const std::string&, const std::string&) { return PodName{"train", "vllm-0", "main"}; };
+  std::istringstream in(prometheus_text(view, full_cost(), options));
+  int processes = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line.find("pid=\"4243\"") == std::string::npos) continue;
+    ++processes;
+    EXPECT_THAT(line, HasSubstr(R"(user="alice",slurm_job_id="77",slurm_step_id="0",namespace="train",pod="vllm-0",)"
+                                R"(container="main",deployment="vllm",pod_uid="u-1")"));
+  }
+  EXPECT_GE(processes, 4) << "memory, growth, headroom and the suspect";
+}
+
+/// Labels that come and go with jobs make a new series of each: they are of processes alone.
 TEST(Metrics, JobsArePartOfNoOtherSeries) {
   std::istringstream in(prometheus_text(full_view(), full_cost(), {"node7", "0.1.0", true, 10}));
   for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("#") || line.starts_with("vramtrack_suspect_info")) continue;
+    if (line.starts_with("#") || line.starts_with("vramtrack_suspect_info") || line.starts_with("vramtrack_process_") ||
+        line.starts_with("vramtrack_site_"))
+      continue;
     for (const char* label : {"slurm_job_id=", "pod=", "pod_uid=", "namespace=", "container=", "container_id="})
       EXPECT_THAT(line, Not(HasSubstr(label)));
-    if (!line.starts_with("vramtrack_process_") && !line.starts_with("vramtrack_site_")) {
-      EXPECT_THAT(line, Not(HasSubstr("pid=")));
-      EXPECT_THAT(line, Not(HasSubstr("comm=")));
-    }
+    EXPECT_THAT(line, Not(HasSubstr("pid=")));
+    EXPECT_THAT(line, Not(HasSubstr("comm=")));
   }
 }
 

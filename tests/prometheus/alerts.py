@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Leaking jobs of several owners, by a `fleet watch`, by an agent, and by both, up to Alertmanager's webhook. alerts.py BINARY
+
+A real Prometheus with the rules of contrib/prometheus, and a real Alertmanager with its configuration there. Each job must become one group with its
+owner and a link, whoever exports its GPUs; and a watch that is killed must be told.
+"""
+import collections
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import dashboards
+import yaml
+from dashboards import BINARY, MACHINE, Relay, Webhook, fleet_servers
+from running import Agent, Sandbox
+from scan_data import labels as dcgm_labels, leaking, with_capacity
+from servers import Servers, fetch, free_port, needs, quick_alertmanager, quick_config, quick_rules, until
+
+OWNERS = ("ada", "bob", "eve")
+LEAKS = ("GpuMemoryLeak", "GpuOutOfMemorySoon")
+WORK = ("slurm_job_id", "namespace", "deployment")
+
+
+def jobs():
+    """{(slurm_job_id, namespace, deployment): (owner, [labels of each GPU])}: six Slurm jobs, the first on two GPUs, and six Deployments."""
+    out = {}
+    for i in range(12):
+        owner = OWNERS[i % 3]
+        more = {"user": owner, **({"hpc_job": str(700 + i)} if i < 6 else
+                                  {"exported_namespace": f"team-{owner}", "exported_pod": f"serve{i}-7c9d8b6f5-x2x4z", "exported_container": "main"})}
+        key = (str(700 + i), "", "") if i < 6 else ("", f"team-{owner}", f"serve{i}")
+        out[key] = (owner, [dcgm_labels(f"node{i}", gpu, **more) for gpu in range(2 if i == 0 else 1)])
+    return out
+
+
+class Fleet:
+    """Prometheus, Alertmanager and a webhook, with a place for a watch and one for an agent among the targets."""
+
+    def __init__(self, test):
+        folder = tempfile.TemporaryDirectory(prefix="vramtrack-alerts-")
+        test.addCleanup(folder.cleanup)
+        self.test, self.folder = test, pathlib.Path(folder.name)
+        self.hook = Webhook()
+        test.addCleanup(self.hook.close)
+        self.servers = Servers(self.folder)
+        test.addCleanup(self.servers.__exit__)
+        self.relay = Relay()
+        test.addCleanup(self.relay.close)
+        self.watch_port = free_port()
+        quick_rules(self.folder)
+        quick_alertmanager(self.folder, self.hook)
+        alertmanager = self.servers.alertmanager("alertmanager.yml")
+        config = quick_config(self.folder, [self.relay.address], alertmanager, labels={"Hostname": "node1"})
+        # Jobs of Prometheus are called as their users like.
+        config["scrape_configs"][0]["job_name"] = "gpu-agents"
+        config["scrape_configs"].append({"job_name": "central", "honor_labels": True,
+                                         "static_configs": [{"targets": [f"127.0.0.1:{self.watch_port}"]}]})
+        config["storage"] = {"tsdb": {"out_of_order_time_window": "7d"}}
+        (self.folder / "prometheus.yml").write_text(yaml.safe_dump(config))
+        self.prometheus = self.servers.prometheus("prometheus.yml", "--web.enable-remote-write-receiver")
+
+    def write(self, gpus):
+        remote = fleet_servers()
+        writer = remote.Server.__new__(remote.Server)  # one that runs already
+        writer.url = self.prometheus.url
+        writer.write(with_capacity([(gpu, leaking(i, 4, 200)) for i, gpu in enumerate(gpus)]))
+
+    def watch(self):
+        with open(self.folder / "watch.log", "wb") as log:
+            process = subprocess.Popen([BINARY, "fleet", "watch", "--url", self.prometheus.url, "--listen", f"127.0.0.1:{self.watch_port}", "--every", "1s",
+                                        "--history", "5h", "--only", "job=dcgm"], stdout=subprocess.DEVNULL, stderr=log)
+        self.servers.running.append(process)
+        until(lambda: fetch(f"http://127.0.0.1:{self.watch_port}/healthz")[0] == 200, 60, "the watch's first pass")
+        return process
+
+    def agent(self):
+        box = Sandbox(BINARY).__enter__()
+        self.test.addCleanup(box.__exit__)
+        box.write("machine.toml", MACHINE)
+        agent = Agent(box, "--scenario", "machine.toml", "--speed", "100", env={"NODE_NAME": "node1"}, simulate=False).__enter__()
+        self.test.addCleanup(agent.__exit__)
+        self.relay.agent = f"{agent.host}:{agent.port}"
+
+    def groups(self):
+        """{(slurm_job_id, namespace, deployment): [alerts]} of the leaks that are firing, as the webhook was told last."""
+        last = {}
+        for _, message in list(self.hook.heard):
+            if message["groupLabels"].get("alertname") in LEAKS:
+                last[message["groupKey"]] = message
+        out = collections.defaultdict(list)
+        for message in last.values():
+            for alert in message["alerts"]:
+                if alert["status"] == "firing":
+                    out[tuple(message["groupLabels"].get(name, "") for name in WORK)].append(alert)
+        return out
+
+    def until_groups(self, keys, seconds=120):
+        try:
+            return until(lambda: (lambda g: g if set(g) >= set(keys) else None)(self.groups()), seconds, "a group of each job")
+        except AssertionError as late:
+            self.test.fail(f"{late}; groups: {sorted(self.groups())}\n{self.servers.logs()}")
+
+    def until_told(self, name):
+        return until(lambda: self.hook.alerts(name), 90, name)[0]
+
+
+@needs("prometheus", "prometheus-alertmanager")
+@unittest.skipUnless(BINARY, "no binary was given")
+class Alerts(unittest.TestCase):
+    def check_group(self, key, alerts, owner, instance):
+        for alert in alerts:
+            said = alert["annotations"]
+            self.assertEqual(said["owner"], owner, key)
+            self.assertEqual(said["link"], f"http://{instance}/", key)
+            for word in filter(None, key):
+                self.assertIn(word, said["description"])
+
+    def test_a_watch_alone_makes_one_group_of_each_job_and_its_end_is_told(self):
+        fleet = Fleet(self)
+        work = jobs()
+        fleet.write([gpu for _, gpus in work.values() for gpu in gpus])
+        watch = fleet.watch()
+        groups = fleet.until_groups(work)
+        self.assertEqual(set(groups), set(work))
+        for key, (owner, gpus) in work.items():
+            self.check_group(key, groups[key], owner, f"127.0.0.1:{fleet.watch_port}")
+            until(lambda k=key, g=gpus: {a["labels"]["UUID"] for a in fleet.groups()[k]} == {one["UUID"] for one in g}, 60, f"each GPU of {key}")
+        self.assertEqual(fleet.hook.alerts("VramtrackAbsent"), [], "there is a watch")
+        self.assertEqual(fleet.hook.alerts("VramtrackWatchDown"), [])
+        watch.kill()
+        watch.wait()
+        down = fleet.until_told("VramtrackWatchDown")
+        self.assertEqual((down["labels"]["instance"], down["labels"]["severity"]), (f"127.0.0.1:{fleet.watch_port}", "critical"))
+        self.assertIn("look resolved", down["annotations"]["description"])
+
+    def test_of_a_gpu_that_an_agent_and_a_watch_tell_of_the_agent_counts(self):
+        fleet = Fleet(self)
+        fleet.agent()
+        body = until(lambda: (lambda text: text if "vramtrack_device_info" in text else None)(fetch(f"http://{fleet.relay.address}/metrics")[1].decode()), 60,
+                     "the agent's GPUs")
+        uuids = dict(re.findall(r'vramtrack_device_info\{UUID="([^"]+)",gpu="(\d)"', body))
+        fleet.write([dict(dcgm_labels("node1", gpu), UUID=uuid) for uuid, gpu in uuids.items() if gpu in "01"] + [dcgm_labels("node9", 0, hpc_job="709", user="eve")])
+        fleet.watch()
+        until(lambda: len(fleet.prometheus.query('vramtrack_verdict{Hostname="node1"} == 1')) >= 4, 120, "both tell of both GPUs")
+        expected = {("4711", "", ""): "ada", ("", "train", "serve"): "web", ("709", "", ""): "eve"}
+        groups = fleet.until_groups(expected)
+        for key, owner in expected.items():
+            self.check_group(key, groups[key], owner, f"127.0.0.1:{fleet.watch_port}" if key[0] == "709" else fleet.relay.address)
+        leaks = fleet.prometheus.query("count by (UUID) (vramtrack:leak_suspect)")
+        self.assertEqual({one["value"][1] for one in leaks}, {"1"}, "one of each GPU")
+        self.assertEqual(len(leaks), 3)
+
+
+if __name__ == "__main__":
+    del dashboards  # its tests are not these
+    unittest.main(verbosity=1)
