@@ -385,6 +385,17 @@ TEST(Words, AGpuThatIsMentionedIsNoHeading) {
   EXPECT_THAT(r.device("0"), SizeIs(20));
 }
 
+TEST(Words, ATimeOfDayLongBeforeTheLastOneIsOfTheNextDay) {
+  std::string text;
+  for (const std::string_view time : {"20:06:22", "20:15:06", "21:32:20", "10:14:10", "10:40:00", "11:00:01"})
+    text += fmt::format("[{}] VRAM used: 1889.14MB\n", time);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.device("0"), SizeIs(6));
+  EXPECT_EQ(r.device("0")[3].first - r.device("0")[2].first,
+            24 * 3600 - (21 * 3600 + 32 * 60 + 20) + 10 * 3600 + 14 * 60 + 10);
+}
+
 TEST(Words, OneLineWithAUnitDoesNotDecideForManyWithout) {
   std::string text = "mem_mb = torch.tensor([mem / (1024 * 1024)], used 1024 MB\n";
   for (int i = 0; i < 30; ++i)
