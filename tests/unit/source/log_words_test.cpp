@@ -100,6 +100,12 @@ TEST(FindFigures, TheNumberOfAModelIsNoAmount) {
   EXPECT_EQ(figures("GPU memory used on GTX 1060 6GB: 512 MiB"), "used 512M");
 }
 
+TEST(FindFigures, HowBusyTheBusIsIsNotHowFullTheMemoryIs) {
+  EXPECT_EQ(figures("GPU 0 (RTX 4090 D): GPU Utilization: 21% | Memory Utilization: 17%"), "");
+  EXPECT_EQ(figures("GPU 0: GPU Utilization: 21% | Memory Used: 17%"), "0:used 17 %");
+  EXPECT_EQ(figures("GPU memory utilization: 17%"), "used 17 %");
+}
+
 TEST(FindFigures, WhatIsDoneNowIsAChange) {
   EXPECT_EQ(figures("[memory] Reserving 805 MB, device gpu0"), "");
   EXPECT_EQ(figures("[memory] Reserved 805 MB, device gpu0"), "0:reserved 805M");
@@ -348,6 +354,12 @@ TEST(Words, AFewLinesWithFreeMemoryAreNoReadings) {
                 "GPU memory free: 900 MiB\n")
           .error,
       HasSubstr("that give only the free memory, too few"));
+}
+
+TEST(Words, APropertyOfTheHardwareIsNoReading) {
+  std::string text;
+  for (int i = 0; i < 8; ++i) text += "GPU pool allocated granule: 4KB\n";
+  EXPECT_THAT(read_text(text).error, HasSubstr("not even two of them say how much is in use"));
 }
 
 TEST(Words, WhatAStepTakesIsNotWhatIsInUse) {
