@@ -253,6 +253,7 @@ class FigureFinder {
       return;
     }
     const auto [role, role_word] = label.role();
+    gives_busy_ |= n.percent && label.gpu && label.rate && !label.memory && !label.vram;
     const std::uint64_t unit = n.unit_bytes != 0       ? n.unit_bytes
                                : pair                  ? numbers_[i + 1].unit_bytes
                                : label.unit_bytes != 0 ? label.unit_bytes
@@ -305,7 +306,9 @@ class FigureFinder {
   [[nodiscard]] bool is_taken(std::size_t i, const Label& label, Meaning role, std::uint64_t unit, bool pair) const {
     const LineNumber& n = numbers_[i];
     const bool is_memory = label.memory || label.vram;
-    if (n.percent) return is_memory && role != Meaning::total && !label.change;
+    // Beside how busy the GPU is, "Memory Utilization: 17%" is how busy the memory's bus is.
+    const bool is_of_bus = label.rate && role == Meaning::none && gives_busy_;
+    if (n.percent) return is_memory && role != Meaning::total && !label.change && !is_of_bus;
     if (label.rate || label.change) return false;
     const bool has_peak_behind =
         role == Meaning::current && i + 1 < numbers_.size() && read_label(before(i + 1)).role().first == Meaning::peak;
@@ -443,8 +446,9 @@ class FigureFinder {
   LineLabels labels_;
   LineFigures& out_;
   bool in_memory_brackets_ = false;
-  bool of_gpu_ = false;   ///< the line has mentioned the memory of a GPU so far
-  bool of_host_ = false;  ///< or that of the host
+  bool of_gpu_ = false;      ///< the line has mentioned the memory of a GPU so far
+  bool of_host_ = false;     ///< or that of the host
+  bool gives_busy_ = false;  ///< it has said how busy a GPU is
   bool names_gpu_ = false;
   std::size_t index_at_ = SIZE_MAX - 1;  ///< the last number that names a GPU
   int gpu_ = -1;

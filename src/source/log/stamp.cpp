@@ -289,8 +289,10 @@ bool StampReader::read_time_of_day(std::string_view text, Timestamp& out) {
   Civil civil;
   if (!whole_civil(text, order_, civil) || civil.has_date) return false;
   constexpr std::int64_t kDay = 86'400;
-  // After midnight the clock starts again; a smaller step back is due to the clock itself and is reported elsewhere.
-  if (civil.local_s < kDay && last_of_day_s_ - civil.local_s > kDay / 2) day_s_ += kDay;
+  // After midnight the clock starts again, also where a program was started again the next morning; a smaller step back
+  // is due to the clock itself and is reported elsewhere.
+  constexpr std::int64_t kNextDay = kDay / 4;
+  if (civil.local_s < kDay && last_of_day_s_ - civil.local_s > kNextDay) day_s_ += kDay;
   last_of_day_s_ = civil.local_s;
   const std::int64_t local = day_s_ + civil.local_s;
   if (relative_) {

@@ -19,9 +19,10 @@ struct Course {
   [[nodiscard]] bool is_clock() const { return rises > 0 && falls * 10 <= rises; }
 };
 
-/// Times of day that fall, other than at midnight, or never change, are durations: "eta: 0:33:10", "0:00:17 per step".
+/// Times of day that fall, other than to those of the next day, or never change, are durations: "eta: 0:33:10",
+/// "0:00:17 per step".
 void drop_durations(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
-  constexpr std::int64_t kHalfDay_s = 12 * 3600;
+  constexpr std::int64_t kNextDay_s = 6 * 3600;   // before the last one: as StampReader reads them
   std::map<std::string_view, std::int64_t> last;  // by prefix
   Course course;
   const HeadLine* example = nullptr;
@@ -33,8 +34,8 @@ void drop_durations(Head& all, WordPlan& plan, std::vector<std::string>& assumpt
     ++course.values;
     const auto [it, is_new] = last.emplace(line.found.prefix, civil.local_s);
     if (!is_new) {
-      course.rises += civil.local_s > it->second || it->second - civil.local_s > kHalfDay_s ? 1U : 0U;
-      course.falls += civil.local_s < it->second && it->second - civil.local_s <= kHalfDay_s ? 1U : 0U;
+      course.rises += civil.local_s > it->second || it->second - civil.local_s > kNextDay_s ? 1U : 0U;
+      course.falls += civil.local_s < it->second && it->second - civil.local_s <= kNextDay_s ? 1U : 0U;
     }
     it->second = civil.local_s;
   }

@@ -176,8 +176,17 @@ Status settle_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
                          [&](const MemoryFigure& f) { return f.role != role || f.percent || f.number == 0; });
     });
   };
+  // "Alloc Granule: 4KB" is a property: no program uses so little.
+  const auto is_tiny = [&](Meaning role) {
+    return !is_zero(role) && std::all_of(all.lines.begin(), all.lines.end(), [&](const HeadLine& line) {
+      return std::all_of(line.found.figures.begin(), line.found.figures.end(), [&](const MemoryFigure& f) {
+        return f.role != role || f.percent || (f.unit_bytes != 0 && f.bytes(1) < kBytesPerMiB / 8);
+      });
+    });
+  };
   const auto repeats = [&](Meaning role) {
-    return amounts.contains(role) && amounts[role] >= enough && !(role == Meaning::reserved && is_zero(role));
+    return amounts.contains(role) && amounts[role] >= enough && !(role == Meaning::reserved && is_zero(role)) &&
+           !is_tiny(role);
   };
   for (const Meaning role : {Meaning::used, Meaning::allocated, Meaning::reserved, Meaning::free, Meaning::total})
     if (amounts.contains(role) && (role == Meaning::total || repeats(role))) plan.roles.insert(role);

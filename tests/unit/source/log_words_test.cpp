@@ -100,6 +100,17 @@ TEST(FindFigures, TheNumberOfAModelIsNoAmount) {
   EXPECT_EQ(figures("GPU memory used on GTX 1060 6GB: 512 MiB"), "used 512M");
 }
 
+TEST(FindFigures, HowBusyTheBusIsIsNotHowFullTheMemoryIs) {
+  EXPECT_EQ(figures("GPU 0 (RTX 4090 D): GPU Utilization: 21% | Memory Utilization: 17%"), "");
+  EXPECT_EQ(figures("GPU 0: GPU Utilization: 21% | Memory Used: 17%"), "0:used 17 %");
+  EXPECT_EQ(figures("GPU memory utilization: 17%"), "used 17 %");
+}
+
+TEST(FindFigures, AnOrdinalIsNoAmount) {
+  EXPECT_EQ(figures("[VRAM] During text generation (loop#3): 2.00 GB"), "used 2048M");
+  EXPECT_EQ(figures("GPU #1 VRAM used: 98MB"), "1:used 98M");
+}
+
 TEST(FindFigures, WhatIsDoneNowIsAChange) {
   EXPECT_EQ(figures("[memory] Reserving 805 MB, device gpu0"), "");
   EXPECT_EQ(figures("[memory] Reserved 805 MB, device gpu0"), "0:reserved 805M");
@@ -350,6 +361,12 @@ TEST(Words, AFewLinesWithFreeMemoryAreNoReadings) {
       HasSubstr("that give only the free memory, too few"));
 }
 
+TEST(Words, APropertyOfTheHardwareIsNoReading) {
+  std::string text;
+  for (int i = 0; i < 8; ++i) text += "GPU pool allocated granule: 4KB\n";
+  EXPECT_THAT(read_text(text).error, HasSubstr("not even two of them say how much is in use"));
+}
+
 TEST(Words, WhatAStepTakesIsNotWhatIsInUse) {
   std::string text;
   double free_gb = 115.5;
@@ -368,6 +385,18 @@ TEST(Words, WhatAStepTakesIsNotWhatIsInUse) {
   EXPECT_NEAR(r.device("0").back().second, (115.5 - free_gb) * 1024, 1);
 }
 
+TEST(Words, ARankOnNearlyAllLinesIsTheOwner) {
+  std::string text = "[10:00:00] VRAM 0.5 GB\nGPU 2 was found\nGPU 0 was found\n";
+  for (int i = 0; i < 8; ++i)
+    for (int rank = 0; rank < 4; ++rank)
+      text += fmt::format("[10:0{}:0{} DP{} TP{} EP{}] VRAM used {:.2f} GB\n", i, rank, rank, rank, rank,
+                          0.01 * rank + 1 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 4U);
+  EXPECT_EQ(r.memory_samples(), 32U);
+}
+
 TEST(Words, AnAmountIsNoOwner) {
   std::string text;
   for (int i = 0; i < 30; ++i)
@@ -383,6 +412,29 @@ TEST(Words, AGpuThatIsMentionedIsNoHeading) {
   const auto r = read_text(text);
   ASSERT_EQ(r.error, "");
   EXPECT_THAT(r.device("0"), SizeIs(20));
+}
+
+TEST(Words, LinesOfOneProgramAreNotOfOneTimeUnlessTheirTimesAreTheSame) {
+  std::string text;
+  for (int request = 0; request < 6; ++request)
+    for (int i = 0; i < 5 + request % 2; ++i)
+      text += fmt::format("2026-04-10 03:5{}:07,{:03} [VRAM] During generation (loop#{}): 2.{} GB\n", request,
+                          100 + 40 * i, i, 80 + request);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 1U);
+  EXPECT_THAT(r.device("0"), SizeIs(33));
+}
+
+TEST(Words, ATimeOfDayLongBeforeTheLastOneIsOfTheNextDay) {
+  std::string text;
+  for (const std::string_view time : {"20:06:22", "20:15:06", "21:32:20", "10:14:10", "10:40:00", "11:00:01"})
+    text += fmt::format("[{}] VRAM used: 1889.14MB\n", time);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.device("0"), SizeIs(6));
+  EXPECT_EQ(r.device("0")[3].first - r.device("0")[2].first,
+            24 * 3600 - (21 * 3600 + 32 * 60 + 20) + 10 * 3600 + 14 * 60 + 10);
 }
 
 TEST(Words, OneLineWithAUnitDoesNotDecideForManyWithout) {
