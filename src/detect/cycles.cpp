@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -17,10 +18,12 @@ constexpr double kSwingShare = 0.2;
 /// The next cycle has begun when so much of the fall is back.
 constexpr double kBackShare = 0.5;
 
-/// Four rises in a row: of five values in any order, one in 120 rises throughout.
-constexpr std::size_t kLeastInRow = 5;
-/// Steps of what is left behind by the same program resemble each other.
-constexpr double kAlikeSteps = 4;
+/// Of five values in any order, one in 120 rises throughout.
+constexpr std::size_t kLeastLows = 5;
+/// A single step of this share of the climb is a change of what runs, not what each cycle leaves behind.
+constexpr double kMostOfClimb = 0.45;
+/// What each leaves behind goes on: the later half of the cycles adds at least this share of the climb.
+constexpr double kLaterHalf = 0.2;
 /// Shorter ones are steps of one work, and what rises over them is the judge's own matter.
 constexpr double kLeastCycle_s = 8 * kSecondsPerMinute;
 /// A load or a warm-up in stages is over by then.
@@ -41,36 +44,66 @@ constexpr std::size_t kMostMisses = 2;
 constexpr double kGivenBackShare = 0.5;
 constexpr double kTypicalCycles = 2;  ///< the spread of the rest of its life, as a factor
 
-Climb climb_between(const std::vector<Trough>& t, std::size_t from) {
-  Climb c;
-  c.cycles = t.size() - from;
-  const auto steps = static_cast<double>(c.cycles - 1);
-  c.net_bytes = t.back().bytes - t[from].bytes;
-  c.step_bytes = c.net_bytes / steps;
-  c.cycle_s = seconds_between(t[from].time, t.back().time) / steps;
-  c.onset = t[from].time;
-  return c;
+/// Of `n` values in any order, the k-th from the end is below all that follow with the chance 1/k, whatever the others
+/// are (Renyi, "Theorie des elements saillants d'une suite d'observations", 1962). The distribution of how many are,
+/// value by value.
+class LowsByChance {
+ public:
+  void add() {
+    const double p = 1 / static_cast<double>(++values_);
+    for (std::size_t k = values_; k > 0; --k) share_[k] = share_[k] * (1 - p) + share_[k - 1] * p;
+    share_[0] *= 1 - p;
+  }
+  /// The chance of `lows` or more.
+  [[nodiscard]] double at_least(std::size_t lows) const {
+    double sum = 0;
+    for (std::size_t k = lows; k <= values_; ++k) sum += share_[k];
+    return sum;
+  }
+
+ private:
+  std::array<double, Cycles::kMost + 1> share_{1};
+  std::size_t values_ = 0;
+};
+
+/// The positions of the lows from `from` on, the latest first.
+std::vector<std::size_t> lows_since(const std::vector<Trough>& t, std::size_t from, double least_bytes) {
+  std::vector<std::size_t> lows{t.size() - 1};
+  double lowest = t.back().bytes;
+  for (std::size_t i = t.size() - 1; i-- > from;) {
+    if (t[i].bytes <= lowest - least_bytes) lows.push_back(i);
+    lowest = std::min(lowest, t[i].bytes);
+  }
+  return lows;
 }
 
-/// The longest suffix in which each is above the one before by steps that resemble each other.
-std::optional<Climb> climb_in_row(const std::vector<Trough>& t, double least_bytes) {
-  std::size_t from = t.size() - 1;
-  double smallest = 0;
+/// Describes the climb from `from` on; nullopt if it does not go on, or is a single step.
+std::optional<Climb> describe(const std::vector<Trough>& t, std::size_t from, double least_bytes) {
+  const std::vector<std::size_t> lows = lows_since(t, from, least_bytes);
+  Climb c;
+  c.cycles = t.size() - from;
+  c.lows = lows.size();
+  // The last trough is a low whatever it is: of cycles that differ, the lowest of the last few tells where they begin.
+  const std::size_t few = (c.cycles + c.lows - 1) / c.lows;
+  const auto lowest_of = [&](std::size_t end) {
+    double lowest = t[end - 1].bytes;
+    for (std::size_t i = end - few; i < end; ++i) lowest = std::min(lowest, t[i].bytes);
+    return lowest;
+  };
+  c.level_bytes = lowest_of(t.size());
+  c.net_bytes = c.level_bytes - t[from].bytes;
+  const auto steps = static_cast<double>(c.cycles - few);
+  if (!(c.net_bytes > 0) || !(steps > 0)) return std::nullopt;
   double largest = 0;
-  while (from > 0) {
-    const double step = t[from].bytes - t[from - 1].bytes;
-    const double low = from + 1 == t.size() ? step : std::min(smallest, step);
-    const double high = std::max(largest, step);
-    if (step < least_bytes || high > kAlikeSteps * low) break;
-    smallest = low;
-    largest = high;
-    --from;
-  }
-  if (t.size() - from < kLeastInRow) return std::nullopt;
-  Climb c = climb_between(t, from);
-  // In any order of n values the rising one has the chance 1/n!; it may begin at each of the cycles.
-  c.chance = static_cast<double>(from + 1) / std::tgamma(static_cast<double>(c.cycles) + 1);
-  c.probability = 1 / (1 + c.chance + kGrowingLoad / static_cast<double>(c.cycles));
+  for (std::size_t i = 1; i < lows.size(); ++i)
+    largest = std::max(largest, std::min(c.level_bytes, t[lows[i - 1]].bytes) - t[lows[i]].bytes);
+  if (largest > kMostOfClimb * c.net_bytes) return std::nullopt;
+  const double half = lowest_of(std::max(from + few, t.size() - c.cycles / 2));
+  if (c.level_bytes - half < kLaterHalf * c.net_bytes) return std::nullopt;
+  c.step_bytes = c.net_bytes / steps;
+  c.cycle_s = seconds_between(t[from].time, t.back().time) / static_cast<double>(c.cycles - 1);
+  c.low_every_s = c.cycle_s * static_cast<double>(c.cycles) / static_cast<double>(c.lows);
+  c.onset = t[from].time;
   return c;
 }
 
@@ -105,16 +138,33 @@ bool Cycles::observe(Timestamp time, double bytes, double least_bytes) {
   return true;
 }
 
-std::optional<Climb> climb_of(const std::vector<Trough>& troughs, double least_bytes) {
-  if (troughs.size() < kLeastInRow) return std::nullopt;
-  const auto lately = troughs.end() - static_cast<std::ptrdiff_t>(kLeastInRow);
-  if (seconds_between(lately->time, troughs.back().time) < kLeastCycle_s * static_cast<double>(kLeastInRow - 1) ||
+std::optional<Climb> climb_of(const std::vector<Trough>& troughs, double least_bytes, bool in_a_row) {
+  if (troughs.size() < kLeastLows) return std::nullopt;
+  const auto lately = troughs.end() - static_cast<std::ptrdiff_t>(kLeastLows);
+  if (seconds_between(lately->time, troughs.back().time) < kLeastCycle_s * static_cast<double>(kLeastLows - 1) ||
       seconds_between(troughs.front().time, troughs.back().time) < kLeastClimb_s)
     return std::nullopt;
-  auto climb = climb_in_row(troughs, least_bytes);
-  if (!climb || seconds_between(climb->onset, troughs.back().time) < kLeastClimb_s) return std::nullopt;
-  climb->probability = std::min(climb->probability, kMostProbability);
-  return climb;
+  std::optional<Climb> best;
+  LowsByChance by_chance;
+  std::size_t lows = 0;
+  double lowest = 0;
+  for (std::size_t i = troughs.size(); i-- > 0;) {
+    by_chance.add();
+    const bool low = lows == 0 || troughs[i].bytes <= lowest - least_bytes;
+    lowest = lows == 0 ? troughs[i].bytes : std::min(lowest, troughs[i].bytes);
+    if (!low && in_a_row) break;
+    if (!low || ++lows < kLeastLows || seconds_between(troughs[i].time, troughs.back().time) < kLeastClimb_s) continue;
+    // It may begin at each of the cycles.
+    const double chance = static_cast<double>(i + 1) * by_chance.at_least(lows);
+    const double probability = 1 / (1 + chance + kGrowingLoad / static_cast<double>(lows));
+    if (best && probability <= best->probability) continue;
+    auto climb = describe(troughs, i, least_bytes);
+    if (!climb) continue;
+    climb->chance = chance;
+    climb->probability = std::min(probability, kMostProbability);
+    best = climb;
+  }
+  return best;
 }
 
 void CycleJudge::observe(Timestamp time, double used_bytes) {
@@ -123,7 +173,7 @@ void CycleJudge::observe(Timestamp time, double used_bytes) {
   if (cycles_.observe(time, used_bytes, 8 * least_bytes)) decide();
   if (!suspecting_ || !climb_) return;
   peak_bytes_ = std::max(peak_bytes_, used_bytes);
-  if (used_bytes < level_bytes_ - kGivenBackShare * climb_->net_bytes)
+  if (used_bytes < climb_->level_bytes - kGivenBackShare * climb_->net_bytes)
     return end("the program released what earlier cycles had left");
   if (seconds_between(cycles_.troughs().back().time, time) > kPatienceCycles * climb_->cycle_s)
     return end(
@@ -139,10 +189,10 @@ void CycleJudge::decide() {
   }
   climb_ = climb;
   misses_ = 0;
-  level_bytes_ = troughs.back().bytes;
   peak_bytes_ = 0;
   for (std::size_t i = troughs.size() - climb_->cycles + 1; i < troughs.size(); ++i)
-    peak_bytes_ = std::max(peak_bytes_, troughs[i].peak_bytes + climb_->step_bytes);
+    peak_bytes_ =
+        std::max(peak_bytes_, troughs[i].peak_bytes + climb_->step_bytes * static_cast<double>(troughs.size() - i));
   const auto left = cycles_left();
   // Beyond the horizon it ends no run.
   if (left && *left * climb_->cycle_s > config_.horizon_days * kSecondsPerDay) {
@@ -191,16 +241,17 @@ Finding CycleJudge::finding() const {
     else
       f.oom_if_growth_continues_s = mid_s;
   }
-  f.because = fmt::format(
-      "each of the last {} cycles began higher than the one before: {} are left behind by each in the mean, {} in "
-      "{}{}; the "
-      "odds that this is chance: {}",
-      c.cycles, format_bytes(c.step_bytes), format_bytes(c.net_bytes),
-      format_span(seconds_between(c.onset, cycles_.troughs().back().time)),
-      left ? (*left < 1 ? std::string("; the next one does not fit any more")
-                        : fmt::format("; {:.0f} more fit", std::floor(*left)))
-           : std::string(),
-      c.chance > 0.5 ? std::string("even") : fmt::format("1 in {:.0f}", 1 / c.chance));
+  const std::string cycles =
+      c.lows == c.cycles
+          ? fmt::format("each of the last {} cycles began higher than the one before", c.cycles)
+          : fmt::format("of the last {} cycles, {} began lower than all that followed", c.cycles, c.lows);
+  f.because = fmt::format("{}: {} are left behind by each in the mean, {} in {}{}; the odds that this is chance: {}",
+                          cycles, format_bytes(c.step_bytes), format_bytes(c.net_bytes),
+                          format_span(seconds_between(c.onset, cycles_.troughs().back().time)),
+                          left ? (*left < 1 ? std::string("; the next one does not fit any more")
+                                            : fmt::format("; {:.0f} more fit", std::floor(*left)))
+                               : std::string(),
+                          c.chance > 0.5 ? std::string("even") : fmt::format("1 in {:.0f}", 1 / c.chance));
   return f;
 }
 

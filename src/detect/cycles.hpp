@@ -40,20 +40,25 @@ class Cycles {
   Timestamp low_time_{};
 };
 
-/// How the troughs climb.
+/// How the troughs climb. Its lows are those that no later trough falls back to: all of them where the same work is
+/// repeated, some where cycles differ, as models of different sizes do.
 struct Climb {
-  std::size_t cycles = 0;  ///< on which it is based
+  std::size_t cycles = 0;  ///< since it began
+  std::size_t lows = 0;    ///< of them
   double step_bytes = 0;   ///< of a cycle, in the mean
   double cycle_s = 0;      ///< likewise
+  double low_every_s = 0;  ///< in the mean, between two lows
   double net_bytes = 0;
+  double level_bytes = 0;  ///< of the latest low
   Timestamp onset{};
   double chance = 1;       ///< weight of chance, relative to a leak's 1
   double probability = 0;  ///< of a leak
 };
 
-/// The last ones, each above the one before by `least_bytes` or more. nullopt: fewer than five, or cycles of a few
-/// minutes. O(troughs). Pure.
-std::optional<Climb> climb_of(const std::vector<Trough>& troughs, double least_bytes);
+/// The last ones, if more of them than chance explains are lows: each later trough is higher by `least_bytes` or more.
+/// nullopt: fewer than five lows, cycles of a few minutes, or one step that makes up most of it. O(troughs^2). Pure.
+/// `in_a_row`: each must be a low.
+std::optional<Climb> climb_of(const std::vector<Trough>& troughs, double least_bytes, bool in_a_row = false);
 
 /// Judges a series by its troughs. It is confirmed only when little is left: a load that grows looks the same.
 class CycleJudge final : public Detector {
@@ -64,6 +69,7 @@ class CycleJudge final : public Detector {
   void set_limit(std::optional<double> limit_bytes) override { limit_bytes_ = limit_bytes; }
   [[nodiscard]] bool alerting() const override { return alerting_; }
   [[nodiscard]] bool suspecting() const override { return suspecting_; }
+  [[nodiscard]] double cycle_s() const override { return suspecting_ && climb_ ? climb_->low_every_s : 0; }
   [[nodiscard]] Finding finding() const override;
   [[nodiscard]] std::string last_end_reason() const override { return end_reason_; }
 
@@ -76,8 +82,7 @@ class CycleJudge final : public Detector {
   Cycles cycles_;
   std::optional<Climb> climb_;
   std::optional<double> limit_bytes_;
-  double level_bytes_ = 0;  ///< the last trough of the climb
-  double peak_bytes_ = 0;   ///< the highest of the climb's cycles, and what the next one will add
+  double peak_bytes_ = 0;   ///< what the largest of the climb's cycles would reach from where they begin now
   std::size_t misses_ = 0;  ///< cycles since the troughs last climbed
   Timestamp last_{};
   bool suspecting_ = false;

@@ -79,6 +79,9 @@ class Detector {
   /// The series is a recording and has ended: confirms a suspicion that is certain enough. Returns whether it did.
   virtual bool confirm_at_end() { return false; }
 
+  /// Of what it suspects or has confirmed by the lows of cycles: the time from one low to the next; 0: by every sample.
+  [[nodiscard]] virtual double cycle_s() const { return 0; }
+
   /// Whether what rises now is a load, or may be one as far as is known: if memory runs out, the program did not fit.
   [[nodiscard]] virtual bool may_be_loading() const { return false; }
 

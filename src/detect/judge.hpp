@@ -59,6 +59,7 @@ class Judge final : public Detector {
     return suspicion_.stands() || creeping_.suspects() || shifting_.suspects() || cycling_.suspects() ||
            doubling_.suspects();
   }
+  [[nodiscard]] double cycle_s() const override { return spokesman() == &cycling_ ? cycling_.judge().cycle_s() : 0; }
   bool confirm_at_end() override;
   [[nodiscard]] bool may_be_loading() const override;
   [[nodiscard]] Basis basis() const override;

@@ -11,6 +11,8 @@ namespace {
 
 /// An alert ends at once if this share of its growth is given back.
 constexpr double kGivenBackShare = 0.2;
+/// A line that was looked at in windows so much shorter is looked at anew.
+constexpr double kLongerWindow = 1.5;
 
 template <class T>
 void keep_at_most(std::vector<T>& all, std::size_t most) {
@@ -38,7 +40,10 @@ void Engine::Core::decide(SeriesState& s) {
   s.reviewed = tick;
   s.reviewed_for_leak = wants;
   const Verdict v = verdict(s);
-  s.move = move_of(s, v.finding);
+  const Move move = move_of(s, v.finding);
+  // What was high within a cycle says nothing about the lows of cycles.
+  if (move.window_s > kLongerWindow * s.move.window_s && cycle_of(s) > 0) s.standstill = {};
+  s.move = move;
   if (!wants || !v.finding.leak) {
     if (s.leaks()) return clear(s, {AlertEnd::withdrawn, v.finding.because});
     if (v.finding.stage == Stage::none) return drop_suspicion(s, v.finding.because);  // the process set explains it
@@ -48,11 +53,21 @@ void Engine::Core::decide(SeriesState& s) {
   page(s, v);
 }
 
-Move Engine::Core::move_of(const SeriesState& s, const Finding& finding) {
+Move Engine::Core::move_of(const SeriesState& s, const Finding& finding) const {
   const auto used_bytes = static_cast<double>(s.last_bytes);
   return Move::of(s.limit_bytes ? std::optional(*s.limit_bytes - used_bytes) : std::nullopt,
                   finding.growth_bytes_per_s.mid, finding.onset ? seconds_between(*finding.onset, s.last_time) : 0,
-                  finding.oom_in_s);
+                  finding.oom_in_s, cycle_of(s));
+}
+
+/// Detector::cycle_s(); of a device, the longest of those of its leaking parts.
+double Engine::Core::cycle_of(const SeriesState& s) const {
+  double cycle_s = s.detector ? s.detector->cycle_s() : 0;
+  if (s.key.metric != Metric::device_used) return cycle_s;
+  for (const SeriesId id : s.device->leaking)
+    if (const SeriesState* part = series.find(id); part != nullptr && part->detector)
+      cycle_s = std::max(cycle_s, part->detector->cycle_s());
+  return cycle_s;
 }
 
 /// The curve shows no leak any more. Near a full card its alert may stand all the same.
@@ -83,6 +98,7 @@ PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding,
   f.still_s = s.standstill.still_s();
   f.usual_pause_s = s.standstill.usual_s();
   f.period_s = s.period.median_s();
+  f.cycle_s = cycle_of(s);
   f.paged = s.alert() != nullptr;
   f.held = hold_of(s) != nullptr;
   // What ends a part is its device: if that does not fill up, the others give back what the part takes.

@@ -60,7 +60,8 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] PageFacts page_facts(const SeriesState& series, const Finding& finding, bool leak) const;
   [[nodiscard]] Basis basis_of(const SeriesState& series) const;
   [[nodiscard]] std::optional<Band> band(const SeriesState& total, Timestamp onset) const;
-  [[nodiscard]] static Move move_of(const SeriesState& series, const Finding& finding);
+  [[nodiscard]] Move move_of(const SeriesState& series, const Finding& finding) const;
+  [[nodiscard]] double cycle_of(const SeriesState& series) const;
   // facts.cpp
   void take_fact(const Sample& sample, const SeriesKey& key);
   void tell_busy(DeviceState& device, Timestamp time, double ratio) const;

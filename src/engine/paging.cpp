@@ -37,8 +37,10 @@ constexpr double kMostWindow_s = 10 * kSecondsPerMinute;
 
 double patience_s(const PageFacts& f) {
   const double left_s = f.left_s ? f.left_s->mid : kMostPatience_s / kLeftShare;
-  return std::min(kMostPatience_s, std::max({kLeastPatience_s, kLeastPeriods * f.period_s, kLeftShare * left_s,
-                                             kUsualPauses * f.usual_pause_s}));
+  // Between two lows, nothing can be seen to move.
+  const double cycle_s = kUsualPauses * f.cycle_s;
+  return std::max(cycle_s, std::min(kMostPatience_s, std::max({kLeastPatience_s, kLeastPeriods * f.period_s,
+                                                               kLeftShare * left_s, kUsualPauses * f.usual_pause_s})));
 }
 
 std::string basis_words(Basis basis) {
@@ -101,13 +103,13 @@ double needed_s(double lead_s, double grown_s, double left_s) {
 }
 
 Move Move::of(std::optional<double> free_bytes, double growth_bytes_per_s, double grown_s,
-              const std::optional<Interval>& left_s) {
+              const std::optional<Interval>& left_s, double cycle_s) {
   Move move;
   const double of_time = std::max(0.0, growth_bytes_per_s) * kQuantum_s;
   const double of_free = free_bytes ? kQuantumShare * std::max(0.0, *free_bytes) : of_time;
   move.quantum_bytes = of_time > 0 ? std::min(of_free, of_time) : of_free;
   const double span_s = left_s ? std::min(grown_s, left_s->mid) : grown_s;
-  move.window_s = std::clamp(kWindowShare * span_s, 0.0, kMostWindow_s);
+  move.window_s = std::max(cycle_s, std::clamp(kWindowShare * span_s, 0.0, kMostWindow_s));
   return move;
 }
 

@@ -23,10 +23,11 @@ struct Move {
   double quantum_bytes = 0;  ///< a smaller rise is none
   double window_s = 0;       ///< what is higher for a shorter time is a spike, and none either
 
+  /// `cycle_s`: if it is told by the lows of cycles, the time between two, and no less is waited for.
   /// A twentieth of the `free_bytes` that are left, or what grows in five minutes, whichever is less; an eighth of the
   /// time that it has grown or of what is left, whichever is less, and ten minutes at most.
   static Move of(std::optional<double> free_bytes, double growth_bytes_per_s, double grown_s,
-                 const std::optional<Interval>& left_s);
+                 const std::optional<Interval>& left_s, double cycle_s = 0);
 };
 
 /// How long a line has stood still, compared with how it moved before. Fed while a growth is suspected, told as a leak
@@ -71,6 +72,7 @@ struct PageFacts {
   double still_s = 0;              ///< since the line last moved
   double usual_pause_s = 0;        ///< between its moves; 0: not known
   double period_s = 0;             ///< between two samples
+  double cycle_s = 0;              ///< between the lows by which it is told: Detector::cycle_s()
   double full_ratio = 0;           ///< of what ends the memory, how much is in use; 0: not known
   bool given_back = false;         ///< a fifth of the growth or more
   bool of_device = false;          ///< the figures above are the device's: others give back what a process takes

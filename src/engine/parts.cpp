@@ -398,7 +398,7 @@ void Engine::Core::follow_runs(SeriesState& s) {
   if (peaks.empty()) return;
   const auto peak = static_cast<double>(s.peak_bytes);
   peaks.push_back({s.first_time, peak, peak});
-  s.runs_climb = climb_of(peaks, static_cast<double>(least));
+  s.runs_climb = climb_of(peaks, static_cast<double>(least), true);
   if (s.runs_climb && s.runs_climb->probability < config.detection.confidence_threshold) s.runs_climb.reset();
   if (s.runs_climb || s.suspicion() != nullptr) queue(s);
 }

@@ -245,6 +245,25 @@ TEST(Move, ATwentiethOfWhatIsLeftOrFiveMinutesOfGrowth) {
   EXPECT_DOUBLE_EQ(Move::of(20 * kGiB, 0, 10 * kHour_s, {}).window_s, 600);
 }
 
+TEST(Move, OfCyclesNoLessThanTheTimeBetweenTwoLows) {
+  const Interval hour{0, kHour_s, 0};
+  EXPECT_DOUBLE_EQ(Move::of(20 * kGiB, 0, 10 * kHour_s, hour, 40 * kMinute_s).window_s, 40 * kMinute_s);
+  EXPECT_DOUBLE_EQ(Move::of(20 * kGiB, 0, 10 * kHour_s, hour, kMinute_s).window_s, 450);
+}
+
+TEST(Paging, BetweenTwoLowsOfCyclesNothingCanBeSeenToMove) {
+  PageFacts f = leak(20 * kMinute_s);
+  f.still_s = 35 * kMinute_s;
+  EXPECT_EQ(decide_page(f).what, Paging::told);
+  f.cycle_s = 40 * kMinute_s;
+  EXPECT_EQ(decide_page(f).what, Paging::page);
+  f = paged(f);
+  f.still_s = 79 * kMinute_s;
+  EXPECT_EQ(decide_page(f).what, Paging::page);
+  f.still_s = 81 * kMinute_s;
+  EXPECT_EQ(decide_page(f).what, Paging::withdraw);
+}
+
 TEST(Paging, ARiseOfMinutesIsNone) {
   PageFacts f = leak(2 * kMinute_s);
   f.grown_s = 3 * kMinute_s;
