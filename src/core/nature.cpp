@@ -40,7 +40,10 @@ NatureFound nature_of(std::string_view command, std::string_view name, std::stri
 bool is_multiprocessing_helper(std::string_view command, std::string_view name) {
   for (const std::string_view sign : {"multiprocessing.spawn", "multiprocessing.forkserver", "--multiprocessing-fork"})
     if (command.find(sign) != std::string_view::npos) return true;
-  return name.substr(0, 14) == "pt_data_worker";
+  // What they call themselves: PyTorch's DataLoader, vLLM's engine and its workers, Ray's. As a comm, 15 letters.
+  for (const std::string_view title : {"pt_data_worker", "VLLM::EngineCor", "VLLM::Worker", "ray::"})
+    if (name.starts_with(title) || command.starts_with(title)) return true;
+  return false;
 }
 
 bool is_bare_interpreter(std::string_view command) {

@@ -10,6 +10,7 @@
 
 #include "core/nature.hpp"
 #include "core/order.hpp"
+#include "host/orphan.hpp"
 #include "host/process.hpp"
 #include "host/process_tree.hpp"
 #include "host/small_file.hpp"
@@ -71,14 +72,21 @@ std::string parent_words(const ListedProcess* parent, std::uint32_t pid) {
   return parent != nullptr ? fmt::format("pid {} ({})", pid, parent->name) : fmt::format("pid {}", pid);
 }
 
-/// Whoever inherited it is of another session; a job of its own leads its group, and a helper's leader is its parent.
-/// Group 0 is led from outside this pid namespace, where nobody can be seen to have ended. A parent of the same group
-/// started it, even as pid 1 of a container.
-bool is_orphaned(const Processes& all, const ListedProcess& process) {
-  const ListedProcess* parent = find(all, process.parent_pid);
-  if (process.group == 0 || (parent != nullptr && parent->group == process.group)) return false;
-  const bool is_inherited = process.parent_pid == 1 || (parent != nullptr && parent->session != process.session);
-  return is_inherited && process.group != process.pid && find(all, process.group) == nullptr;
+bool is_orphaned(const Processes& all, const ListedProcess& process, bool is_helper) {
+  Parentage known;
+  known.pid = process.pid;
+  known.parent_pid = process.parent_pid;
+  known.group = process.group;
+  known.session = process.session;
+  known.is_helper = is_helper;
+  known.leader_lives = find(all, process.group) != nullptr;
+  if (const ListedProcess* parent = find(all, process.parent_pid); parent != nullptr) {
+    known.parent_is_visible = true;
+    known.parent_group = parent->group;
+    known.parent_session = parent->session;
+    known.parent_name = parent->name;
+  }
+  return has_lost_its_starter(known);
 }
 
 void judge(const Processes& all, const ListedProcess& process, Holder& holder) {
@@ -95,7 +103,7 @@ void judge(const Processes& all, const ListedProcess& process, Holder& holder) {
   } else if (nature.nature == ProcessNature::display || nature.nature == ProcessNature::driver_service) {
     holder.state = HolderState::service;
     holder.why = nature.what;
-  } else if (is_orphaned(all, process)) {
+  } else if (is_orphaned(all, process, holder.is_helper)) {
     holder.state = HolderState::orphaned;
     holder.why = fmt::format("the process that started it has ended; its parent is now {}", above);
   } else {

@@ -34,7 +34,7 @@ struct Holder {
   std::string why;              ///< one clause for people: "its parent has ended; pid 1 (systemd) inherited it"
   std::optional<double> age_s;  ///< since it started; unknown where /proc/uptime cannot be read
   std::uint32_t parent_pid = 0;
-  bool is_helper = false;       ///< a worker that Python's multiprocessing or a DataLoader started
+  bool is_helper = false;       ///< is_multiprocessing_helper()
   std::set<std::string> files;  ///< device files that it has open or mapped: "/dev/nvidia0"
   bool was_inspected = true;    ///< its open files could be read
 };

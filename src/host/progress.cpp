@@ -8,6 +8,7 @@
 #include <array>
 
 #include "core/nature.hpp"
+#include "host/orphan.hpp"
 #include "host/small_file.hpp"
 
 namespace vramtrack {
@@ -134,10 +135,23 @@ void ProgressReader::read_parent(const Entry& process, Before& before, ProcessPr
   if (before.parent_pid != process.parent_pid) before.parent_left = true;
   const Entry* const parent = find(process.parent_pid);
   if (parent != nullptr && parent->group == process.group) into.parent_cpu_s = seconds_of(parent->cpu_ticks);
-  // Whoever inherited it is of another session; a job of its own leads its group, and a helper's leader is its parent.
-  const bool inherited = process.parent_pid == 1 || (parent != nullptr && parent->session != process.session);
-  const bool leaderless = process.group != process.pid && find(process.group) == nullptr;
-  into.orphaned = before.parent_left || (inherited && leaderless);
+  Parentage known;
+  known.pid = process.pid;
+  known.parent_pid = process.parent_pid;
+  known.group = process.group;
+  known.session = process.session;
+  known.is_helper = into.helper;
+  known.leader_lives = find(process.group) != nullptr;
+  if (parent != nullptr) {
+    known.parent_is_visible = true;
+    known.parent_group = parent->group;
+    known.parent_session = parent->session;
+    std::array<char, 64> buffer;
+    if (into.helper)
+      if (const auto name = read_small_file(file(parent->pid, "comm").c_str(), buffer))
+        known.parent_name = trimmed(*name);
+  }
+  into.orphaned = before.parent_left || has_lost_its_starter(known);
 }
 
 /// What is mapped is read without a call: it shows as pages of files that become resident.
@@ -268,12 +282,12 @@ void ProgressReader::read(std::span<const ProcessInfo> processes, Timestamp now,
       p.read_bytes = io->read_bytes;
     }
     read_children(*process, p);
+    p.helper = is_multiprocessing_helper(info.command, info.name);
     read_parent(*process, before, p);
     read_status(info.pid, before, p);
     const NatureFound found = nature_of(info.command, info.name, info.kind);
     p.nature = found.nature;
     p.what = found.what;
-    p.helper = is_multiprocessing_helper(info.command, info.name);
     const double passed_s = is_new ? 0 : seconds_between(before.time, now);
     const bool quiet_cpu = passed_s > 0 && p.cpu_s - before.cpu_s <= kRestingCpu * passed_s;
     const bool quiet_io =

@@ -101,6 +101,49 @@ TEST(Holders, AWorkerWhoseParentLivesAndADaemonAreNoOrphans) {
   for (const Holder& holder : machine.find({30, 31, 32}).holders) EXPECT_EQ(holder.state, HolderState::alive);
 }
 
+const std::string kSpawned =
+    "python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5, pipe_handle=7)";
+
+TEST(Holders, AWorkerWhoseTrainerEndedIsAnOrphanAlthoughAScriptLeadsItsGroup) {
+  struct Case {
+    const char* why;
+    std::string name;
+    std::string command;
+  };
+  const std::vector<Case> workers = {{"forked", "pt_data_worker", "python train.py"},
+                                     {"spawned", "python", kSpawned},
+                                     {"frozen", "app", "app --multiprocessing-fork tracker_fd=5"},
+                                     {"vLLM", "VLLM::EngineCor", "VLLM::EngineCore"},
+                                     {"Ray", "ray::train_fn", "ray::train_fn"}};
+  for (const Case& one : workers) {
+    // A batch script of Slurm, which goes on with the next attempt.
+    Machine batch;
+    batch.add(50, 1, 50, 50, 'S', "slurmstepd");
+    batch.add(51, 50, 51, 51, 'S', "slurm_script");
+    batch.add(52, 51, 51, 51, 'S', "python", "python train.py --resume");
+    batch.add(53, 50, 51, 51, 'S', one.name, one.command);
+    EXPECT_EQ(batch.find({53}).holders.at(0).state, HolderState::orphaned) << one.why;
+    // A retry loop that is pid 1 of a container.
+    Machine container;
+    container.add(1, 0, 1, 1, 'S', "entrypoint.sh");
+    container.add(54, 1, 1, 1, 'S', one.name, one.command);
+    EXPECT_EQ(container.find({54}).holders.at(0).state, HolderState::orphaned) << one.why;
+  }
+}
+
+TEST(Holders, AWorkerThatAScriptsTrainerWaitsForIsNoOrphan) {
+  Machine machine;
+  machine.add(60, 1, 60, 60, 'S', "bash", "bash retry.sh");
+  machine.add(61, 60, 60, 60, 'S', "train: epoch 3", "train: epoch 3");  // it has given itself a title since
+  machine.add(62, 61, 60, 60, 'S', "pt_data_worker", "python train.py");
+  machine.add(63, 61, 60, 60, 'S', "python", kSpawned);
+  machine.add(64, 61, 64, 64, 'S', "python", kSpawned);          // in a session of its own
+  machine.add(65, 60, 60, 60, 'S', "python", "python eval.py");  // the script's own program
+  machine.add(66, 1, 60, 60, 'S', "python", "python left.py");   // left to run by the script, which lives
+  for (const Holder& holder : machine.find({62, 63, 64, 65, 66}).holders)
+    EXPECT_EQ(holder.state, HolderState::alive) << holder.info.pid;
+}
+
 TEST(Holders, AWorkerOfATrainerThatIsPid1IsNoOrphan) {
   // As `unshare --pid --fork` leaves it: the group is led from outside, and shows as 0.
   Machine outside;

@@ -42,6 +42,8 @@ TEST(Nature, IsToldByTheCommand) {
 TEST(Nature, HelpersAndInterpreters) {
   EXPECT_TRUE(is_multiprocessing_helper("python -c from multiprocessing.spawn import spawn_main", "python"));
   EXPECT_TRUE(is_multiprocessing_helper("python train.py", "pt_data_worker"));
+  EXPECT_TRUE(is_multiprocessing_helper("VLLM::EngineCore_DP0", "VLLM::EngineCor"));
+  EXPECT_TRUE(is_multiprocessing_helper("ray::train_fn", "ray::train_fn"));
   EXPECT_FALSE(is_multiprocessing_helper("python train.py", "python"));
   for (const char* bare :
        {"python", "/usr/bin/python3.11", "python -i", "python -u -B", "ipython", "python -i train.py"})
