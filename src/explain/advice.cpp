@@ -5,6 +5,7 @@
 #include "core/units.hpp"
 #include "explain/cause.hpp"
 #include "explain/kv_cache.hpp"
+#include "explain/platform.hpp"
 #include "explain/processes.hpp"
 
 namespace vramtrack::explain {
@@ -49,6 +50,12 @@ std::string_view options_of(const Failure& f) {
   return {};
 }
 
+/// ", or choose another device with CUDA_VISIBLE_DEVICES"
+std::string other_device(const Failure& f) {
+  const std::string_view variable = platform_of(f).devices;
+  return variable.empty() ? "" : fmt::format(", or choose another device with {}", variable);
+}
+
 constexpr std::string_view kLess =
     "a smaller batch, sequence or image, a lower precision, more devices, and in training activation checkpointing";
 
@@ -62,6 +69,8 @@ std::string fault_of(const Failure& f) {
       return "the allocator's: the memory is there, in pieces that are too small";
     case Cause::too_big:
       return "the program's own need, and nobody else's";
+    case Cause::bad_size:
+      return "the program's: no memory is short";
     case Cause::full:
       return "the program's own need, and nobody else's: all that it holds, not this request";
     case Cause::limit:
@@ -72,6 +81,8 @@ std::string fault_of(const Failure& f) {
         return f.others.empty() ? "others', by that table, unless it was made while this program ran"
                                 : fmt::format("others', by that table, unless one of them is this program: {}",
                                               processes_words(f.others));
+      if (platform_of(f).maker == Maker::apple)
+        return "this process's own, outside PyTorch's tensors: Metal counts no other process";
       if (is_own_outside(f)) return "this process's own libraries, outside its allocator (contexts, NCCL, CUDA graphs)";
       return f.others.empty() || f.may_name_itself ? "not this allocator's: other processes, or libraries of this one"
                                                    : fmt::format("others': {}", processes_words(f.others));
@@ -89,14 +100,14 @@ std::string next_step_of(const Failure& f) {
     case Cause::leak:
       return "find the line that keeps it: vramtrack run -- PROGRAM, or vramtrack snapshot leaks on three snapshots";
     case Cause::fragmentation:
-      if (f.wording->program == "PyTorch")
-        return "set PYTORCH_ALLOC_CONF=expandable_segments:True (PYTORCH_CUDA_ALLOC_CONF before 2.9), or make the "
-               "sizes "
-               "repeat (pad batches and sequences)";
+      if (const Platform& p = platform_of(f); f.wording->program == "PyTorch" && !p.allocator.empty())
+        return fmt::format("set {}=expandable_segments:True{}, or make the sizes repeat (pad batches and sequences)",
+                           p.allocator, p.maker == Maker::nvidia ? " (PYTORCH_CUDA_ALLOC_CONF before 2.9)" : "");
       return "make the sizes repeat (pad batches and sequences), or allocate the large blocks first";
+    case Cause::bad_size:
+      return "look for the wrong size in the line that asked, and in what it was computed from: an overflow, a shape, "
+             "indices that were overwritten, a damaged file";
     case Cause::too_big: {
-      if (f.figures.get(Figure::asked).value_or(0) >= kImpossibleBytes)
-        return "look for the wrong size in the line that asked";
       // A layout that pads most of an array away needs another shape, not a smaller one.
       if (!f.largest.empty() && f.largest.front().padding_bytes * 2 > f.largest.front().bytes)
         return fmt::format(
@@ -104,7 +115,7 @@ std::string next_step_of(const Failure& f) {
             "of 8 and 128), and {} of its {} are padding",
             size_words(f.largest.front().padding_bytes), size_words(f.largest.front().bytes));
       if (const auto options = options_of(f); !options.empty()) return std::string(options);
-      if (f.wording->program == "Triton (the compiler)")
+      if (is_on_chip(*f.wording))
         return "launch the kernel with smaller blocks, a smaller num_stages or fewer warps: what is short is the "
                "shared "
                "memory of a multiprocessor, not the memory of the device; in Inductor's max-autotune, the choice is "
@@ -125,15 +136,20 @@ std::string next_step_of(const Failure& f) {
     case Cause::outside:
       if (const auto options = options_of(f); is_own_outside(f) && !options.empty()) return std::string(options);
       if (is_own_outside(f))
-        return "lower what the allocator takes, so that the libraries find room (PYTORCH_ALLOC_CONF=per_process_memory_"
-               "fraction:0.9), or use less: fewer CUDA graphs, NCCL_BUFFSIZE, CUDA_MODULE_LOADING=LAZY";
+        return platform_of(f).maker == Maker::apple
+                   ? std::string(
+                         "free what this process holds beside PyTorch's tensors (torch.mps.empty_cache(), "
+                         "compiled graphs, another framework), or use a smaller model or input; Metal counts "
+                         "this process alone, so ending others gives it nothing")
+                   : "lower what the allocator takes, so that the libraries find room "
+                     "(PYTORCH_ALLOC_CONF=per_process_memory_"
+                     "fraction:0.9), or use less: fewer CUDA graphs, NCCL_BUFFSIZE, CUDA_MODULE_LOADING=LAZY";
       if (f.may_name_itself)
         return "see whose process that is (vramtrack holders): if it is this program's, another library of it holds "
-               "the "
-               "memory (a serving engine, a second framework), else end it, or choose another device with "
-               "CUDA_VISIBLE_DEVICES";
-      return "see who holds the device (vramtrack holders, or watch --once), end what is left over, or choose another "
-             "device with CUDA_VISIBLE_DEVICES";
+               "the memory (a serving engine, a second framework), else end it" +
+               other_device(f);
+      return fmt::format("see who holds the device ({}), end what is left over{}", platform_of(f).tool,
+                         other_device(f));
     case Cause::host:
       if (f.wording->program == "llama.cpp/ggml")
         return "take a shorter context (-c) or a smaller quantization of the model, put more layers on the GPU (-ngl), "
@@ -170,9 +186,16 @@ std::string would_tell_of(const Failure& f) {
   if (options.empty() && has_setting) options = fmt::format("see {}", f.wording->setting);
   if (!options.empty())
     return fmt::format(
-        "what nvidia-smi or vramtrack holders shows before the program starts: if others hold the device "
-        "then, end them; if nobody does, the program itself needs too much: {}",
-        options);
+        "what {} shows before the program starts: if others hold the device then, end them; if nobody does, the "
+        "program itself needs too much: {}",
+        platform_of(f).tool, options);
+  if (f.wording->name == "statement_session")
+    return "how many encoder sessions are open (nvidia-smi, column of ENC; drivers of GeForce cards allow few), "
+           "whether "
+           "the driver supports the card, and what nvidia-smi shows of the device's memory";
+  if (platform_of(f).maker == Maker::apple || platform_of(f).maker == Maker::windows)
+    return fmt::format("what {} shows while the program runs, and whether it fails with a smaller model or input",
+                       platform_of(f).tool);
   return "who held the device when it failed: vramtrack watch beside the program, or vramtrack run -- PROGRAM, or the "
          "whole message with its figures";
 }

@@ -60,6 +60,8 @@ Sums sums_of(const Failure& f) {
   s.allowed = f.figures.get(Figure::allowed);
   s.used = f.figures.get(Figure::used);
   if (!s.reserved && s.allocated && s.cached) s.reserved = *s.allocated + *s.cached;
+  // What all hold and what is free is all there is.
+  if (!s.total && s.used && s.free && f.used_line == 0) s.total = *s.used + *s.free;
   if (!s.cached && s.allocated && s.reserved) s.cached = std::max(0.0, *s.reserved - *s.allocated);
   for (const OtherProcess& other : f.others) s.others += other.bytes;
   return s;
@@ -79,6 +81,9 @@ Answer by_kv_cache(const Failure& f, const Sums&) {
 Answer by_total_need(const Failure& f, const Sums& s) {
   const auto needed = f.figures.get(Figure::needed);
   if (!needed) return std::nullopt;
+  if (!s.total && s.free && *needed > *s.free)
+    return Verdict{Cause::too_big, fmt::format("its own plan before it needed {}, and {} were free",
+                                               size_words(*needed), size_words(*s.free))};
   if (!s.total) {
     if (*needed >= kSmallBytes) return std::nullopt;
     return Verdict{Cause::unknown,
@@ -101,13 +106,28 @@ Answer by_total_need(const Failure& f, const Sums& s) {
 /// The request is more than any machine, or this device, has.
 Answer by_size_of_device(const Failure&, const Sums& s) {
   if (s.asked >= kImpossibleBytes)
-    return Verdict{Cause::too_big, fmt::format("{} were requested, which no machine has: the size itself is wrong (an "
-                                               "overflow, a shape, a damaged file)",
-                                               size_words(s.asked))};
+    return Verdict{Cause::bad_size, fmt::format("{} were requested, which no machine has: the size itself is wrong (an "
+                                                "overflow, a shape, a damaged file)",
+                                                size_words(s.asked))};
   if (s.total && s.asked >= *s.total)
     return Verdict{Cause::too_big, fmt::format("{} were requested, and the device has {} in all", size_words(s.asked),
                                                size_words(*s.total))};
   return std::nullopt;
+}
+
+/// TensorRT-LLM makes its components one after the other, and tells what was free before the one that failed.
+Answer by_component(const Failure& f, const Sums& s) {
+  if (f.wording->name != "trtllm" || !s.total || !s.free || *s.free < *s.total / 10) return std::nullopt;
+  return Verdict{Cause::too_big, fmt::format("the component that could not be created did not fit into the {} of the "
+                                             "device's {} that were free before it: its own size, and nobody else's",
+                                             size_words(*s.free), size_words(*s.total))};
+}
+
+/// The memory on a chip, of which a kernel declares its part.
+Answer by_chip(const Failure& f, const Sums& s) {
+  if (f.wording->name != "statement_scratch" || s.asked <= 0 || !s.allowed) return std::nullopt;
+  return Verdict{Cause::too_big, fmt::format("a kernel needs {} of the memory on the chip, and may have {}",
+                                             size_words(s.asked), size_words(*s.allowed))};
 }
 
 /// The allocator listed its pieces: exact where messages alone can only estimate.
@@ -144,6 +164,8 @@ Answer by_others(const Failure& f, const Sums& s) {
 
 /// The device had the request free, and no limit of the message is near: it does not tell what refused.
 Answer by_room_on_device(const Failure& f, const Sums& s) {
+  // llama.cpp says what is free when it starts; where the text lacks its buffers, that shows nothing of the failure.
+  if (f.wording->program == "llama.cpp/ggml" && buffers_since_start(f) <= 0) return std::nullopt;
   if (s.has_hit_allowed() || !s.has_room_on_device(buffers_since_start(f)) || !s.total || *s.free > *s.total)
     return std::nullopt;
   return Verdict{
@@ -294,6 +316,8 @@ Answer by_start(const Failure& f, const Sums& s) {
   const std::string words = fmt::format("{} were requested; when it started, {} of the device's {} were free{}",
                                         size_words(s.asked), size_words(*s.free), size_words(*s.total),
                                         taken > 0 ? fmt::format(", and it has taken {} since", size_words(taken)) : "");
+  if (taken <= 0 && s.asked <= *s.free)
+    return Verdict{Cause::unknown, words + "; the text does not show what it has taken since"};
   if (used <= ordinary_outside_bytes(*s.total)) return Verdict{filled_by(s.asked, *s.total), words};
   // Without what was in use before, it would fit.
   if (s.asked + taken > *s.total) return Verdict{filled_by(s.asked, *s.total), words};
@@ -329,6 +353,68 @@ Answer by_process(const Failure&, const Sums& s) {
   return Verdict{filled_by(s.asked, *s.total), sizes};
 }
 
+/// More in one piece than cards have, of a program that holds little.
+Answer by_size_of_cards(const Failure&, const Sums& s) {
+  constexpr double kMostCardsBytes = 80 * kGiB;
+  if (s.total || s.free || s.allowed || !s.allocated || s.asked < kMostCardsBytes) return std::nullopt;
+  return Verdict{Cause::too_big,
+                 fmt::format("{} were requested at once while {} were allocated, and few cards have as much",
+                             size_words(s.asked), size_words(*s.allocated))};
+}
+
+/// What others hold is told, and not by whom.
+Answer by_told_others(const Failure& f, const Sums& s) {
+  const auto outside = f.figures.get(Figure::outside);
+  if (!outside || s.allocated || *outside <= ordinary_outside_bytes(s.total.value_or(*outside))) return std::nullopt;
+  if (s.total && s.asked > 0 && *s.total - *outside >= s.asked) return std::nullopt;
+  return Verdict{Cause::outside, fmt::format("others held {}{}{}", size_words(*outside),
+                                             s.total ? fmt::format(" of the device's {}", size_words(*s.total)) : "",
+                                             s.free ? fmt::format(", and {} were free", size_words(*s.free)) : "")};
+}
+
+/// What all hold together is told, at the moment of the failure.
+Answer by_use(const Failure& f, const Sums& s) {
+  if (!s.used || !s.total || f.used_line > 0 || *s.used > *s.total * 1.01) return std::nullopt;
+  const double rest = std::max(0.0, *s.total - *s.used);
+  const bool is_full = rest <= *s.total / 20;
+  if (s.asked > 0 && s.asked * 4 <= rest && *s.used * 2 <= *s.total)
+    return Verdict{
+        Cause::unknown,
+        fmt::format("{} were requested, and only {} of the device's {} were in use: the device had room, and "
+                    "the message does not say what refused it",
+                    size_words(s.asked), size_words(*s.used), size_words(*s.total)),
+        "whether it is a program of 32 bits (its address space ends at 2 to 4 GiB), whether a limit is set, "
+        "and whether another version of the driver does the same"};
+  if (!is_full && s.asked <= rest) return std::nullopt;
+  const std::string words =
+      fmt::format("{} of the device's {} were in use{}", size_words(*s.used), size_words(*s.total),
+                  s.asked > 0 ? fmt::format(" when {} were requested", size_words(s.asked)) : "");
+  if (s.asked > 0 && filled_by(s.asked, *s.total) == Cause::too_big) return Verdict{Cause::too_big, words};
+  return Verdict{Cause::unknown, fmt::format("{}{}; the message does not say who holds them", words,
+                                             is_full ? ": the device was full before" : "")};
+}
+
+/// What is free is all that is told.
+Answer by_free(const Failure& f, const Sums& s) {
+  if (f.wording->otherwise != Cause::unknown || !s.free || s.total || s.allocated || s.asked <= 0) return std::nullopt;
+  const std::string sizes = fmt::format("{} were requested and {} were free", size_words(s.asked), size_words(*s.free));
+  if (s.asked > *s.free) return Verdict{Cause::unknown, sizes + "; the message does not say who holds the rest"};
+  if (!s.has_room_on_device()) return std::nullopt;
+  return Verdict{Cause::unknown, sizes + ": there was room, and the message does not say what refused it",
+                 "how large a piece the driver gives (some give no 4 GiB in one piece), whether a limit is set, and "
+                 "whether another version of the driver does the same"};
+}
+
+/// So little is refused only where nothing is left, or for another reason.
+Answer by_tiny_request(const Failure& f, const Sums& s) {
+  constexpr double kTinyBytes = kMiB;
+  if (s.asked <= 0 || s.asked > kTinyBytes || s.total || s.free || !f.wording->text.empty()) return std::nullopt;
+  return Verdict{Cause::unknown,
+                 fmt::format("only {} were requested: either all was taken before, or the driver refused for another "
+                             "reason (a type of memory that it does not have, a damaged state)",
+                             size_words(s.asked))};
+}
+
 /// A small request on a device that others may fill.
 Answer by_little_room(const Failure& f, const Sums& s) {
   if (!s.total || !s.free || filled_by(s.asked, *s.total) != Cause::full) return std::nullopt;
@@ -343,17 +429,22 @@ Answer by_little_room(const Failure& f, const Sums& s) {
 /// The first that applies decides; docs/explain.md has them in this order, which is that of the questions that the
 /// figures can answer. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_kv_cache,       by_total_need,     by_size_of_device,   // could it ever fit?
+    by_component,      by_chip,           by_kv_cache,        by_total_need,
+    by_size_of_device,                                         // could it ever fit?
     by_pieces,         by_room_on_device, by_cache,            // was there room, on the device or in the cache?
     by_limit,          by_size_of_share,  by_intel_piece,      // did a limit keep it from room that there was?
     by_outside_figure, by_others,         by_what_is_outside,  // whose is the rest?
-    by_own_need,       by_start,          by_table,           by_what_is_told, by_process, by_little_room};
+    by_own_need,       by_start,          by_table,           by_what_is_told,
+    by_process,        by_little_room,    by_told_others,     by_use,
+    by_free,           by_size_of_cards,  by_tiny_request};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
   const Sums sums = sums_of(f);
   for (const auto rule : kDeviceRules) {
-    if (sums.asked <= 0 && rule != by_kv_cache && rule != by_total_need && rule != by_table) continue;
+    const bool is_about_request = rule != by_component && rule != by_chip && rule != by_kv_cache &&
+                                  rule != by_total_need && rule != by_table && rule != by_told_others && rule != by_use;
+    if (sums.asked <= 0 && is_about_request) continue;
     if (Answer answer = rule(f, sums)) {
       f.cause = answer->cause;
       f.because = std::move(answer->because);

@@ -33,13 +33,30 @@ void judge_host(Failure& f) {
         "and which people, time limits and schedulers send too";
     return;
   }
-  f.because = "the memory of the host ran out, not that of a GPU";
+  const bool is_pin = f.wording->name == "statement_pinned" || f.wording->name == "ggml_pinned";
+  if (is_pin && asked == 0) {
+    f.cause = Cause::unknown;
+    f.because =
+        "not even the smallest piece of the host's memory could be pinned: pinning does not work here, and the host's "
+        "memory is not short";
+    f.would_tell =
+        "whether any program pins memory here: the driver and its version, the limit of locked memory (ulimit -l, "
+        "--ulimit memlock=-1 of the container)";
+    return;
+  }
+  f.because = is_pin ? "the driver could not lock that much of the host's memory (pin it)"
+              : f.wording->name == "statement_shm"
+                  ? "the shared memory of the host (/dev/shm) ran out, not that of a GPU"
+                  : "the memory of the host ran out, not that of a GPU";
   if (asked && free)
     f.because += fmt::format(": {} were needed and {} were available", size_words(*asked), size_words(*free));
   else if (asked && limit)
     f.because += fmt::format(": {} were needed and the machine has {}", size_words(*asked), size_words(*limit));
   else if (asked)
     f.because += fmt::format(": {} were requested in one piece", size_words(*asked));
+  else if (f.wording->name == "ray_summary")
+    f.because +=
+        fmt::format(": Ray ended {:.0f} workers because their node ran low", f.figures.get(Figure::count).value_or(0));
   else if (resident && limit)
     f.because += fmt::format(": {} of {} were in use", size_words(*resident), size_words(*limit));
   else if (resident)
@@ -56,7 +73,7 @@ std::string wording_words(const Failure& f) {
   switch (f.cause) {
     case Cause::limit:
       add(fmt::format(
-          "{} refused because of its own limit{}", f.wording->program,
+          "{} refused because of its own limit{}", who(*f.wording),
           f.figures.get(Figure::allowed) ? fmt::format(", {}", size_words(*f.figures.get(Figure::allowed))) : ""));
       break;
     case Cause::too_big:
@@ -66,7 +83,14 @@ std::string wording_words(const Failure& f) {
         add("Metal does not allocate as much in one piece on this machine");
         break;
       }
-      add(fmt::format("{} did not find that much free", f.wording->program));
+      if (is_on_chip(*f.wording)) {
+        add("a kernel needs more of the memory on the chip than there is");
+        break;
+      }
+      add(fmt::format("{} did not find that much free", who(*f.wording)));
+      break;
+    case Cause::bad_size:
+      add("the size that was requested is itself wrong: no machine has as much");
       break;
     case Cause::outside:
       if (const auto slept = f.figures.get(Figure::slept))
@@ -76,18 +100,23 @@ std::string wording_words(const Failure& f) {
       break;
     case Cause::fragmentation:
       add(fmt::format(
-          "{} had {}", f.wording->program,
+          "{} had {}", who(*f.wording),
           free_words(f.figures.get(Figure::free).value_or(0), f.figures.get(Figure::piece).value_or(0), f)));
       break;
     case Cause::full:
-      add(fmt::format("{} had filled the device before", f.wording->program));
+      add(fmt::format("{} had filled the device before", who(*f.wording)));
       if (const auto free = f.figures.get(Figure::free)) out += fmt::format(": {} were free", size_words(*free));
       break;
     default:
       if (const auto needed = f.figures.get(Figure::needed))
         add(fmt::format("the program needs {} in all", size_words(*needed)));
-      add(fmt::format("{} says that memory ran out, but not who holds it", f.wording->program));
-      if (f.figures.get(Figure::used) && f.figures.get(Figure::total)) add(table_use_words(f));
+      if (f.wording->name == "statement_session")
+        add("no encoder session could be opened, for lack of memory or because as many are open as the driver allows");
+      else if (f.wording->name == "statement")
+        add("the message says neither which memory ran out, the host's or a device's, nor who holds it");
+      else
+        add(fmt::format("{} says that memory ran out, but not who holds it", who(*f.wording)));
+      if (f.used_line > 0 && f.figures.get(Figure::used) && f.figures.get(Figure::total)) add(table_use_words(f));
       if (takes_device_at_start(*f.wording))
         add("its own arrays may have filled what it takes of the device when it starts, or others held the device "
             "before");

@@ -56,6 +56,7 @@ class Figures {
  public:
   [[nodiscard]] std::optional<double> get(Figure figure) const { return values_[static_cast<std::size_t>(figure)]; }
   void set(Figure figure, double value) { values_[static_cast<std::size_t>(figure)] = value; }
+  void clear(Figure figure) { values_[static_cast<std::size_t>(figure)].reset(); }
   [[nodiscard]] std::size_t count() const;
   /// No figure has two values that differ by more than `tolerance` of the larger one.
   [[nodiscard]] bool agrees_with(const Figures& other, double tolerance) const;

@@ -14,6 +14,8 @@ namespace {
 
 /// Messages this near to one another may tell of one failure: a traceback lies between them, or a table.
 constexpr std::uint64_t kNearLines = 60;
+/// Further from a failure that the program survived another one is another, not an echo.
+constexpr std::uint64_t kSurvivalLines = 3;
 /// A line of a traceback this near above a message belongs to it.
 constexpr std::uint64_t kTracebackLines = 20;
 
@@ -28,7 +30,17 @@ bool is_library(const Wording& wording) {
   return p == "NCCL" || p == "cuBLAS" || p == "cuDNN" || p == "cuSOLVER" || p == "cuFFT" || p == "cuSPARSE";
 }
 
+/// It says neither whose memory it was nor which program's: whoever failed beside it. `M`: Message or Failure.
+template <typename M>
+bool is_unspecified(const M& message) {
+  return message.wording->name == "statement" && message.figures.count() == 0;
+}
+
 bool is_same_failure(const Failure& failure, const Message& message) {
+  if (is_unspecified(message) || is_unspecified(failure)) return message.line <= end_of(failure) + kNearLines;
+  // What went on is over.
+  if (!failure.went_on.empty() && message.went_on.empty() && message.line > failure.last_line + kSurvivalLines)
+    return false;
   if (failure.wording->role != message.wording->role) return false;
   if (failure.wording->program != message.wording->program &&
       (is_library(*failure.wording) || is_library(*message.wording)))
@@ -42,8 +54,11 @@ bool is_same_failure(const Failure& failure, const Message& message) {
 void merge(Failure& failure, const Message& message) {
   ++failure.messages;
   failure.last_line = message.line;
+  if (message.went_on.empty() && message.line > failure.line) failure.went_on.clear();
+  if (!message.went_on.empty()) failure.went_on = message.went_on;
   const bool tells_cause = failure.wording->otherwise == Cause::unknown && message.wording->otherwise != Cause::unknown;
-  if (message.figures.count() > failure.figures.count() || tells_cause) {
+  if (is_unspecified(failure)) failure.line = message.line;
+  if (message.figures.count() > failure.figures.count() || tells_cause || is_unspecified(failure)) {
     failure.wording = message.wording;
     failure.text = message.text;
     failure.before = message.before;
@@ -115,6 +130,22 @@ void add_contexts(std::vector<Failure>& failures, const std::vector<const Messag
   }
 }
 
+/// Host memory that could not be pinned is asked for again, each time less: the program goes on with what it gets,
+/// unless something else fails behind.
+void retried_with_less(std::vector<Failure>& failures) {
+  std::size_t begin = 0;
+  for (std::size_t i = 1; i <= failures.size(); ++i) {
+    const auto asked = [&failures](std::size_t k) { return failures[k].figures.get(Figure::asked).value_or(0); };
+    if (i < failures.size() && failures[i].wording->role == Role::host && failures[i - 1].wording->role == Role::host &&
+        asked(i) > 0 && asked(i) < asked(i - 1))
+      continue;
+    if (i - begin >= 3)
+      for (std::size_t k = begin; k < i; ++k)
+        if (failures[k].went_on.empty()) failures[k].went_on = "it asked for less, until it got it";
+    begin = i;
+  }
+}
+
 }  // namespace
 
 std::optional<Explanation> explain(std::span<const Message> messages) {
@@ -141,24 +172,29 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
     failure.others = message.others;
     failure.before = message.before;
     failure.batch = message.batch;
+    failure.went_on = message.went_on;
+    failure.held = message.held;
   }
   if (out.failures.empty()) return std::nullopt;
+  retried_with_less(out.failures);
   add_contexts(out.failures, contexts);
   for (Failure& failure : out.failures) {
     find_own_process(failure);
     find_cause(failure);
   }
-  const auto known = std::find_if(out.failures.begin(), out.failures.end(),
-                                  [](const Failure& failure) { return failure.cause != Cause::unknown; });
-  if (known != out.failures.end()) out.decisive = static_cast<std::size_t>(known - out.failures.begin());
+  // What ended the program comes before what it survived, and a cause that is known before one that is not.
+  const auto rank = [](const Failure& f) { return (f.went_on.empty() ? 2 : 0) + (f.cause != Cause::unknown ? 1 : 0); };
+  for (std::size_t i = 1; i < out.failures.size(); ++i)
+    if (rank(out.failures[i]) > rank(out.failures[out.decisive])) out.decisive = i;
   const Growth growth = growth_of(out.failures);
   out.events = events_of(out.failures, messages);
   out.growth = growth.words;
   out.story = story_words(out);
   Failure& decisive = out.failures[out.decisive];
-  if (growth.is_leak && decisive.cause != Cause::host) {
+  const std::string rise = growth.is_leak ? growth.words : rise_words(decisive.held);
+  if (!rise.empty() && decisive.cause != Cause::host) {
     decisive.cause = Cause::leak;
-    decisive.because = fmt::format("{}; {}", growth.words, decisive.because);
+    decisive.because = fmt::format("{}; {}", rise, decisive.because);
   }
   out.cause = decisive.cause;
   out.because = decisive.because;

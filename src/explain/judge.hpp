@@ -31,6 +31,8 @@ struct Failure {
   std::uint64_t table_line = 0;  ///< the last line of the tables beside it; 0: there are none
   std::string_view runs_in;      ///< the program whose code led to it; empty: nothing near shows it
   double batch = 0;              ///< as Message::batch
+  std::string went_on;           ///< as Message::went_on
+  std::vector<double> held;      ///< as Message::held
   bool is_pinned = false;        ///< it happened while host memory was pinned
   Cause cause = Cause::unknown;
   std::string because;

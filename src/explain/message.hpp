@@ -34,6 +34,8 @@ struct Message {
   std::string text;             ///< its first line, at most 300 bytes; foreign bytes: print them through core/printable
   std::string before;           ///< what stands before it on its line, at most 256 bytes: a logger's words
   Figures figures;
+  std::string went_on;               ///< the line by which the program tells that it went on; foreign; empty: none does
+  std::vector<double> held;          ///< what the text said was allocated, in readings before it, at most 64
   double batch = 0;                  ///< the size of the batch that the text named last before it; 0: none
   std::vector<OtherProcess> others;  ///< at most 64
   std::vector<Holding> largest;      ///< of a table: at most 8, the largest first

@@ -71,6 +71,8 @@ void find_own_process(Failure& f) {
 }
 
 bool is_own_outside(const Failure& f) {
+  // Metal counts this process alone.
+  if (f.wording->name == "torch_mps") return true;
   const auto process = f.figures.get(Figure::process);
   const auto total = f.figures.get(Figure::total);
   const auto free = f.figures.get(Figure::free);

@@ -233,21 +233,29 @@ bool addresses_reader(std::string_view line) {
 }
 
 bool is_answered(std::string_view lines) {
-  constexpr std::string_view kMarks = " \t\r*#>_`";
-  bool is_apart = false;
+  constexpr std::string_view kMarks = " \t\r*#>_`-";
+  constexpr int kBlockLines = 8;
+  bool is_apart = false;   // a blank line or a fence stands between
+  bool has_block = false;  // the rest of a block of code does
+  int count = 0;
   // Behind the line of the message.
-  for (std::size_t at = lines.find('\n'); at != std::string_view::npos;) {
+  for (std::size_t at = lines.find('\n'); at != std::string_view::npos && count < kBlockLines; ++count) {
     const std::size_t end = lines.find('\n', at + 1);
     const std::string_view line = trimmed(lines.substr(at + 1, end - at - 1), " \t\r");
-    if (!line.empty() && !line.starts_with("```") && !line.starts_with("~~~")) {
-      const std::string_view label = trimmed(line, kMarks);
-      return (is_apart || line.front() == '*' || line.front() == '#') &&
-             (label.starts_with("fix") || label.starts_with("solut") || label.starts_with("workaround") ||
-              label.starts_with("resolution") || label.starts_with("解决") || label.starts_with("解決") ||
-              label.starts_with("対処"));
-    }
-    is_apart = true;
     at = end;
+    const bool is_fence = line.starts_with("```") || line.starts_with("~~~");
+    if (line.empty() || is_fence) {
+      is_apart = is_apart || is_fence || !has_block;
+      continue;
+    }
+    const std::string_view label = trimmed(line, kMarks);
+    if ((is_apart || line.front() == '*' || line.front() == '#') &&
+        (label.starts_with("fix") || label.starts_with("solut") || label.starts_with("workaround") ||
+         label.starts_with("resolution") || label.starts_with("解决") || label.starts_with("解決") ||
+         label.starts_with("対処")))
+      return true;
+    if (is_apart) return false;
+    has_block = true;
   }
   return false;
 }

@@ -122,11 +122,12 @@ bool is_underlined(std::string_view before, std::string_view message, std::strin
 
 bool is_in_code(std::string_view before, std::string_view message, std::string_view after) {
   const std::string_view code = code_of(before);
-  if (code.starts_with("# ") || code.starts_with("## ") || code.starts_with("###") || code.starts_with("//") ||
-      code.starts_with("/*") || code.starts_with("\"\"\"") || before.find("<!--") != std::string_view::npos ||
-      before.find("  # ") != std::string_view::npos || before.find(":  #") != std::string_view::npos ||
-      before.find(": # ") != std::string_view::npos || before.find(" //") != std::string_view::npos ||
-      before.find("@throw") != std::string_view::npos || before.find("\\throw") != std::string_view::npos)
+  if (code.starts_with("# ") || code.starts_with("## ") || code.starts_with("###") || code.starts_with("% ") ||
+      code.starts_with("//") || code.starts_with("/*") || code.starts_with("\"\"\"") ||
+      before.find("<!--") != std::string_view::npos || before.find("  # ") != std::string_view::npos ||
+      before.find(":  #") != std::string_view::npos || before.find(": # ") != std::string_view::npos ||
+      before.find(" //") != std::string_view::npos || before.find("@throw") != std::string_view::npos ||
+      before.find("\\throw") != std::string_view::npos)
     return true;
   // A template, and a rule for alerts: "summary: X on {{ $labels.instance }}".
   if (before.find("{{") != std::string_view::npos || after.find("{{") != std::string_view::npos) return true;
@@ -160,8 +161,8 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   if (right == "0" && after.starts_with("\"}")) return true;
   if (is_name(message) && is_used_as_name(code, left, after)) return true;
   return left.ends_with("==") || left.ends_with("!=") || left.ends_with("&&") || left.ends_with("||") ||
-         right.starts_with("==") || right.starts_with("> ") || right.starts_with("< ") || right.starts_with("!=") ||
-         right.starts_with("&&") || after.starts_with("&") ||
+         right.starts_with("==") || (right.starts_with("> ") && !left.ends_with("<")) || right.starts_with("< ") ||
+         right.starts_with("!=") || right.starts_with("&&") || after.starts_with("&") ||
          (right.starts_with("= ") && right.size() > 2 && (right[2] == '-' || (right[2] >= '0' && right[2] <= '9')));
 }
 
@@ -231,6 +232,28 @@ bool is_wrapped(std::string_view above, std::string_view after) {
   return is_letter(after.front()) || after.front() == ',';
 }
 
+/// A line of a program, or of a traceback that shows it with its number: "74         if previous_handler is not None:".
+bool is_code_line(std::string_view line) {
+  const std::size_t at = line.find_first_not_of("0123456789-> \t");
+  return at > 0 && at != std::string_view::npos && (is_letter(line[at]) || line[at] == '@') && line.ends_with(':') &&
+         line.front() != '-';
+}
+
+/// A program wrote the line: it begins with a time, with the place in the code, or with a level: "Error: X", "nvenc :
+/// Error on X", "worker.ts:8 X".
+bool is_logged(std::string_view before) {
+  const std::string_view line = trimmed(before, " \t\"'");
+  const std::string_view first = line.substr(0, line.find(' '));
+  for (const std::string_view level : {"error:", "fatal:", "critical:", "[error]", "[e]", "[fatal]", "err:"})
+    if (first == level) return true;
+  const std::size_t mark = line.find(" : error");
+  if (mark != std::string_view::npos && line.find(' ') == mark) return true;
+  const std::size_t colon = first.find(':');
+  const bool has_place = colon != std::string_view::npos && colon + 1 < first.size() && colon > 2 &&
+                         first.substr(0, colon).find('.') != std::string_view::npos;
+  return has_place && first.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
+}
+
 /// Whether the sentence above a message that has its line to itself speaks of it in general: it goes on behind it, or
 /// introduces it by a colon, also above the fence of a block of code.
 bool is_introduced(std::string_view lines_above, std::string_view after) {
@@ -240,7 +263,8 @@ bool is_introduced(std::string_view lines_above, std::string_view after) {
     const std::string_view line = trimmed(lines_above.substr(begin), " \t\r>*");
     const bool is_fence = line.starts_with("```") || line.starts_with("~~~");
     if (!line.empty() && !is_fence)
-      return ((is_next && is_wrapped(line, after)) || line.ends_with(':')) && addresses_reader(line);
+      return ((is_next && is_wrapped(line, after)) || line.ends_with(':')) && !is_code_line(line) &&
+             addresses_reader(line);
     is_next = false;
     lines_above = lines_above.substr(0, begin == 0 ? 0 : begin - 1);
   }
@@ -255,15 +279,24 @@ bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std
   const std::string all_before = plain(text.substr(from, begin - from));
   const std::string all_after = plain(text.substr(end, kAfterBytes));
   const std::string_view after = std::string_view(all_after).substr(0, all_after.find('\n'));
+  const bool has_remedy = is_answered(plain(text.substr(end, kAnswerBytes)));
   const std::size_t line = all_before.rfind('\n') + 1;
   const std::string_view before = std::string_view(all_before).substr(line);
   const std::string_view before_class = before.substr(0, begin_with_classes(before));
   const bool has_class = before_class.size() < before.size();
   const bool begins = trimmed(before_class, " \t>|`*\"'").empty();
-  const Sentence sentence(before, after);
+  // A wrapped line goes on with the sentence of the line above.
+  const std::string_view above = std::string_view(all_before).substr(0, line == 0 ? 0 : line - 1);
+  const std::string_view line_above = trimmed(above.substr(above.rfind('\n') + 1));
+  const std::string_view begin_of_line = trimmed(before);
+  const bool is_rest = !begin_of_line.empty() && is_letter(begin_of_line.front()) && !line_above.empty() &&
+                       is_letter(line_above.back()) && begin_of_line.find(':') == std::string_view::npos;
+  const std::string joined = is_rest ? std::string(line_above) + ' ' + std::string(begin_of_line) : std::string(before);
+  const Sentence sentence(joined, after);
   const std::string message = plain(text.substr(begin, end - begin));
+  if (is_logged(before)) return has_remedy;
   if (is_in_code(before, message, after) || is_entry(before_class, after, has_class) ||
-      is_spoken_of(after, begins && !has_class) || is_answered(all_after) || is_underlined(before, message, all_after))
+      is_spoken_of(after, begins && !has_class) || has_remedy || is_underlined(before, message, all_after))
     return true;
   if (sentence.is_general() || is_general_in_cjk(before, after)) return true;
   if (is_term(before, after, sentence, false) || is_term(before_class, after, sentence, has_class)) return true;

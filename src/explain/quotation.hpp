@@ -10,6 +10,8 @@ namespace vramtrack::explain {
 /// What is needed of the text before a message, and after it.
 inline constexpr std::size_t kBeforeBytes = 256;
 inline constexpr std::size_t kAfterBytes = 160;
+/// To the remedy behind a block of code.
+inline constexpr std::size_t kAnswerBytes = 600;
 
 /// Whether the message at [begin, end) of `text` is only mentioned. It is, if it has less than two figures and one of
 /// these holds:

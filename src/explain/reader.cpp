@@ -4,15 +4,18 @@
 #include <tuple>
 
 #include "core/order.hpp"
-#include "explain/anchors.hpp"
+#include "core/units.hpp"
 #include "explain/quotation.hpp"
+#include "explain/statement.hpp"
 
 namespace vramtrack::explain {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 20;
-/// Kept before what is settled: the begin of a line, for wordings that stand there.
-constexpr std::size_t kBehindBytes = kBeforeBytes;
+/// Kept before what is settled: the begin of a line, for wordings that stand there, and the lines above a statement.
+constexpr std::size_t kBehindBytes = 2 * kStatementBytes;
+/// Readings of what is allocated that are kept.
+constexpr std::size_t kMostHeld = 64;
 constexpr std::size_t kMostMessages = 10'000;
 constexpr std::size_t kMostTextBytes = 300;
 /// To tell a message from a mention takes some microseconds, which a text of nothing else must not multiply.
@@ -35,8 +38,14 @@ struct Compiled {
       wordings.push_back(&wording);
     }
     for (const Pattern& pattern : patterns) anchors.add(pattern.anchor());
+    for (const std::string_view cue : statement_cues()) anchors.add(cue);
+    anchors.add(kHeldCue);
     anchors.build();
   }
+  /// Behind the anchors of the wordings stand the cues of statements, and behind these that of readings.
+  [[nodiscard]] bool is_wording(const Hit& hit) const { return hit.index < patterns.size(); }
+  [[nodiscard]] bool is_held(const Hit& hit) const { return hit.index == patterns.size() + statement_cues().size(); }
+  static constexpr std::string_view kHeldCue = "allocated";
 };
 
 const Compiled& compiled() {
@@ -56,6 +65,13 @@ std::size_t begin_of(std::string_view text, std::size_t end, std::string_view an
     while (at > 0 && normal(text[at - 1]) != anchor[i - 1]) --at;
   }
   return at;
+}
+
+bool is_memory_failure(const Wording& wording) {
+  return wording.role == Role::device || wording.role == Role::host;
+}
+bool is_failure(const Wording& wording) {
+  return is_memory_failure(wording) || wording.role == Role::event;
 }
 
 }  // namespace
@@ -90,23 +106,26 @@ void Reader::scan(bool is_end) {
   // A message that begins later may go on in the next piece.
   const std::size_t until = is_end ? text_.size() : text_.size() - kMessageBytes;
   for (const Hit& hit : hits) {
+    if (!all.is_wording(hit)) continue;
     const std::size_t begin = begin_of(text_, hit.end, all.patterns[hit.index].anchor());
     if (begin >= settled_ && begin < until) starts.push_back({begin, hit.end, hit.index});
   }
   std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) { return a.begin < b.begin; });
   std::vector<GapSearches> searches(all.patterns.size());
   Match match;  // kept for its memory: most beginnings go nowhere
-  Found best;
+  std::vector<Found> founds;
+  // A message may go on behind `until`.
+  std::size_t end = until;
   for (const Start& start : starts) {
     const Pattern& pattern = all.patterns[start.index];
     if (!pattern.match_behind_anchor(text_, start.begin, start.anchor_end, match, searches[start.index])) continue;
     Found found{start.begin, all.wordings[start.index], pattern.anchor().size(), match};
-    if (best.wording == nullptr || start.begin >= best.match.end) {
-      if (best.wording != nullptr) take(best);
-      best = std::move(found);
+    if (founds.empty() || start.begin >= founds.back().match.end) {
+      founds.push_back(std::move(found));
       continue;
     }
     // Of wordings that lie over one another the one that tells most; of equal ones that which leaves less open.
+    Found& best = founds.back();
     const auto rank = [](const Found& f) {
       return std::tuple(f.match.captured.size(), f.match.end - f.begin, f.anchor_size);
     };
@@ -115,8 +134,17 @@ void Reader::scan(bool is_end) {
       best = std::move(found);
     }
   }
-  if (best.wording != nullptr) take(best);
-  settled_ = std::max(until, best.wording == nullptr ? 0 : std::min(best.match.end, text_.size()));
+  if (!founds.empty()) end = std::max(end, std::min(founds.back().match.end, text_.size()));
+  add_statements(hits, until, founds);
+  for (const Hit& hit : hits)
+    if (std::size_t at = hit.end; all.is_held(hit) && at >= settled_ && at < until) {
+      at = std::min(text_.find_first_not_of(" :=", at), text_.size());
+      const auto bytes = at - hit.end < 4 ? read_size(text_, at) : std::nullopt;
+      if (bytes && *bytes >= kMiB) readings_.push_back({hit.end, *bytes});
+    }
+  for (const Found& found : founds) take(found);
+  take_held(text_.size());
+  settled_ = end;
   const std::size_t keep_from = is_end ? text_.size() : std::min(until, settled_) - std::min(until, kBehindBytes);
   const auto from = text_.begin() + static_cast<std::ptrdiff_t>(std::min(counted_, keep_from));
   lines_before_ +=
@@ -125,6 +153,38 @@ void Reader::scan(bool is_end) {
   text_.erase(0, keep_from);
   erased_ += keep_from;
   settled_ -= std::min(settled_, keep_from);
+}
+
+void Reader::add_statements(const std::vector<Hit>& hits, std::size_t until, std::vector<Found>& all) const {
+  const std::size_t known_count = all.size();
+  std::size_t known = 0;
+  std::size_t line_end = settled_;
+  for (const Hit& hit : hits) {
+    if (compiled().is_wording(hit) || compiled().is_held(hit) || hit.end <= line_end || hit.end > until) continue;
+    const auto statement = read_statement(text_, hit.end - 1);
+    const std::string_view rest = std::string_view(text_).substr(hit.end, kStatementBytes);
+    const std::size_t rest_size = std::min(rest.find('\n'), rest.size());
+    line_end = hit.end + std::min(rest_size, kStatementBytes / 4);
+    if (!statement || statement->begin < settled_ || statement->begin >= until) continue;
+    line_end = hit.end + rest_size;
+    // Who knows the program tells more of it: a wording on the same line, or one that goes over it.
+    const std::size_t from = statement->begin - std::min(statement->begin, kStatementBytes);
+    const std::string_view before = std::string_view(text_).substr(from, statement->begin - from);
+    const std::size_t line = from + before.rfind('\n') + 1;
+    while (known < known_count && all[known].match.end <= line) ++known;
+    bool is_known = false;
+    for (std::size_t i = known; i < known_count && all[i].begin < line_end; ++i)
+      is_known = is_known || is_failure(*all[i].wording);
+    if (!is_known) all.push_back({statement->begin, &any_statement(), 0, {statement->end, {}}});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.begin < b.begin; });
+}
+
+void Reader::take_held(std::size_t until) {
+  std::size_t passed = 0;
+  for (; passed < readings_.size() && readings_[passed].at < until; ++passed) held_.push_back(readings_[passed].bytes);
+  readings_.erase(readings_.begin(), readings_.begin() + static_cast<std::ptrdiff_t>(passed));
+  if (held_.size() > kMostHeld) held_.erase(held_.begin(), held_.end() - kMostHeld);
 }
 
 void Reader::take(const Found& found) {
@@ -141,16 +201,25 @@ void Reader::take(const Found& found) {
     batch_ = found.match.captured.empty() ? 0 : found.match.captured.front().value;
     return;
   }
-  const bool is_failure = found.wording->role != Role::context && found.wording->role != Role::frame;
-  const bool may_be_mention = is_failure && figure_count < 2;
+  const bool is_statement = found.wording->text.empty();
+  const bool may_be_mention = is_failure(*found.wording) && figure_count < 2;
   if (messages_.size() >= kMostMessages ||
       (may_be_mention && judged_ >= kJudgedAtOnce + (erased_ + found.begin) / kBytesForOneJudged)) {
     ++dropped_;
     return;
   }
-  if (may_be_mention) {
+  const auto size_count = std::count_if(found.match.captured.begin(), found.match.captured.end(),
+                                        [](const Captured& captured) { return is_size(captured.figure); });
+  const Wording& wording = is_statement ? wording_of(text_, {found.begin, found.match.end}) : *found.wording;
+  Figures beside;
+  std::size_t own_count = 0;
+  // Who kills for the host's memory says what it counts.
+  if ((is_statement || wording.role == Role::device) && size_count < 2)
+    own_count = read_figures(text_, found.begin, found.match.end, beside);
+  if (may_be_mention && (!is_statement || own_count < 2)) {
     ++judged_;
-    if (is_quotation(text_, found.begin, found.match.end, figure_count)) {
+    if ((is_statement && is_row_of_terms(text_, found.begin)) ||
+        is_quotation(text_, found.begin, found.match.end, figure_count)) {
       if (quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
       return;
     }
@@ -161,14 +230,21 @@ void Reader::take(const Found& found) {
     messages_.back().line = lines_before_ + 1;
     return;
   }
+  take_held(found.begin);
   Message& message = messages_.emplace_back();
-  message.wording = found.wording;
+  message.wording = &wording;
+  if (is_memory_failure(wording)) {
+    message.went_on = went_on_words(text_, found.begin, found.match.end).substr(0, kMostTextBytes);
+    message.held = held_;
+  }
   message.line = lines_before_ + 1;
   message.batch = batch_;
-  const std::size_t from = found.begin - std::min(found.begin, kBehindBytes);
+  const std::size_t from = found.begin - std::min(found.begin, kBeforeBytes);
   const std::string_view before = std::string_view(text_).substr(from, found.begin - from);
   message.before = before.substr(before.rfind('\n') + 1);
-  const std::string_view text = std::string_view(text_).substr(found.begin, kMostTextBytes);
+  // The words of a statement are its line's.
+  const std::size_t text_begin = is_statement ? found.begin - message.before.size() : found.begin;
+  const std::string_view text = std::string_view(text_).substr(text_begin, kMostTextBytes);
   message.text = text.substr(0, text.find('\n'));
   double pid = 0;
   double elements = 0;
@@ -185,6 +261,12 @@ void Reader::take(const Found& found) {
       if (figure == Figure::pid) pid = value;
       message.figures.set(figure, value);
     }
+  }
+  message.figures.complete(beside);
+  // What a kernel uses of the chip is what it asks for.
+  if (const auto used = message.figures.get(Figure::used); used && is_on_chip(wording)) {
+    if (!message.figures.get(Figure::asked)) message.figures.set(Figure::asked, *used);
+    message.figures.clear(Figure::used);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "explain/anchors.hpp"
 #include "explain/message.hpp"
 #include "explain/table.hpp"
 
@@ -35,8 +36,16 @@ class Reader {
     std::size_t anchor_size = 0;
     Match match;
   };
+  /// A reading of what is allocated, which is no part of a failure: "mem_allocated: 1698 MB".
+  struct Held {
+    std::size_t at = 0;
+    double bytes = 0;
+  };
   void scan(bool is_end);
+  void add_statements(const std::vector<Hit>& hits, std::size_t until, std::vector<Found>& all) const;
   void take(const Found& found);
+  /// Passes the readings of `readings_` before `until`.
+  void take_held(std::size_t until);
 
   std::string text_;                ///< what is not yet settled, and some before it
   std::size_t settled_ = 0;         ///< offset in text_: messages that begin before it are taken
@@ -44,9 +53,11 @@ class Reader {
   std::size_t counted_ = 0;         ///< offset in text_
   TableReader tables_;
   std::vector<Message> messages_;
-  std::uint64_t erased_ = 0;  ///< bytes that stood before text_
-  std::uint64_t judged_ = 0;  ///< messages that were told from mentions
-  double batch_ = 0;          ///< the size that was named last
+  std::uint64_t erased_ = 0;    ///< bytes that stood before text_
+  std::uint64_t judged_ = 0;    ///< messages that were told from mentions
+  double batch_ = 0;            ///< the size that was named last
+  std::vector<Held> readings_;  ///< not yet passed
+  std::vector<double> held_;    ///< the last of those that were
   std::uint64_t dropped_ = 0;
   std::uint64_t quotation_line_ = 0;
 };

@@ -37,7 +37,7 @@ constexpr Row kRows[] = {
     {Figure::piece, "largest piece", "of what is reserved and not allocated"},
     {Figure::reserved, "reserved", "taken from the driver by the allocator"},
     {Figure::process, "this process", "as the driver counts it"},
-    {Figure::used, "in use", "of the device, by the table of nvidia-smi"},
+    {Figure::used, "in use", "of the device, by all"},
     {Figure::outside, "outside", "held outside this allocator"},
     {Figure::resident, "in use", "of the host's memory"},
     {Figure::free, "free", "then"},
@@ -62,6 +62,8 @@ std::string_view cause_words(Cause cause) {
       return "LEAK SUSPECTED";
     case Cause::fragmentation:
       return "FRAGMENTATION";
+    case Cause::bad_size:
+      return "A WRONG SIZE";
     case Cause::too_big:
       return "TOO BIG";
     case Cause::full:
@@ -123,6 +125,7 @@ std::string explanation_text(const Explanation& e, std::string_view source) {
   out += fmt::format("  whose fault  {}\n", printable(e.fault));
   if (!e.would_tell.empty()) out += fmt::format("  this would tell: {}\n", e.would_tell);
   if (!e.next_step.empty()) out += fmt::format("  do           {}\n", e.next_step);
+  if (!f.went_on.empty()) out += fmt::format("  outcome      the program went on: {}\n", shown(f.went_on));
   out += story_text(e);
   out += '\n';
   for (const Row& each : kRows)
@@ -134,7 +137,9 @@ std::string explanation_text(const Explanation& e, std::string_view source) {
     out += row(f.may_name_itself ? "a process" : "other process", other.bytes,
                fmt::format("pid {:.0f}{}", other.pid, f.may_name_itself ? ", this one or another" : ""));
   out += largest_text(f.largest);
-  out += fmt::format("  message        {} ({}): {}\n", f.wording->program, f.wording->versions, shown(f.text));
+  out += f.wording->text.empty()
+             ? fmt::format("  message        {}\n", shown(f.text))
+             : fmt::format("  message        {} ({}): {}\n", f.wording->program, f.wording->versions, shown(f.text));
   return out;
 }
 
@@ -161,6 +166,7 @@ std::string explanation_json(const Explanation& e, std::string_view source) {
     j.begin_object().field("line", f.line).field("last_line", f.last_line).field("messages", f.messages);
     j.field("program", f.wording->program).field("versions", f.wording->versions).field("wording", f.wording->name);
     j.field("cause", cause_name(f.cause)).field("because", f.because).field("text", f.text);
+    j.field("went_on", f.went_on);
     j.key("figures").begin_object();
     for (std::size_t i = 0; i < kFigureCount; ++i) {
       const auto figure = static_cast<Figure>(i);

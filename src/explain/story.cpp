@@ -81,9 +81,14 @@ struct Series {
 };
 
 std::string what_failed(const Failure& failure) {
-  if (failure.wording->role == Role::device) return fmt::format("{} ran out of GPU memory", failure.wording->program);
+  if (failure.wording->role == Role::device)
+    return fmt::format("{} {}", who(*failure.wording),
+                       is_on_chip(*failure.wording)           ? "ran out of memory on the chip"
+                       : failure.wording->name == "statement" ? "ran out of memory"
+                                                              : "ran out of GPU memory");
   if (failure.cause == Cause::unknown) return "a process was ended by signal 9 (SIGKILL)";
-  return fmt::format("the host's memory ran out ({})", failure.wording->program);
+  return failure.wording->program == "any" ? "the host's memory ran out"
+                                           : fmt::format("the host's memory ran out ({})", failure.wording->program);
 }
 
 }  // namespace
@@ -106,6 +111,17 @@ Growth growth_of(const std::vector<Failure>& failures) {
     if (series.held.size() >= kLeastFailures && series.is_leak()) return {true, series.words()};
   if (first == nullptr || first->held.size() < 2) return {};
   return {false, first->words()};
+}
+
+std::string rise_words(const std::vector<double>& held) {
+  constexpr std::size_t kLeastReadings = 8;
+  constexpr double kRise = 1.5;
+  if (held.size() < kLeastReadings || held.back() < kRise * held.front()) return "";
+  std::size_t rises = 0;
+  for (std::size_t i = 1; i < held.size(); ++i) rises += held[i] > held[i - 1] ? 1U : 0U;
+  if (rises * 10 < (held.size() - 1) * 9) return "";
+  return fmt::format("what the text says was allocated rose in {} of {} readings before it failed, from {} to {}",
+                     rises, held.size() - 1, size_words(held.front()), size_words(held.back()));
 }
 
 std::vector<Event> events_of(const std::vector<Failure>& failures, std::span<const Message> messages) {

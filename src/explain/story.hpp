@@ -15,6 +15,10 @@ struct Growth {
 };
 Growth growth_of(const std::vector<Failure>& failures);
 
+/// That what is allocated rose, by the readings of it that the text has before the failure; empty: it did not, by half
+/// and nearly each time, or there are too few.
+std::string rise_words(const std::vector<double>& held);
+
 /// Each kind of failure, and of the events among `messages`, in the order in which it first happened; empty: there is
 /// one kind only. Failures without messages: the events alone.
 std::vector<Event> events_of(const std::vector<Failure>& failures, std::span<const Message> messages);

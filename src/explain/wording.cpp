@@ -8,6 +8,8 @@ std::string_view cause_name(Cause cause) {
       return "leak";
     case Cause::fragmentation:
       return "fragmentation";
+    case Cause::bad_size:
+      return "bad_size";
     case Cause::too_big:
       return "too_big";
     case Cause::full:
@@ -22,6 +24,14 @@ std::string_view cause_name(Cause cause) {
       break;
   }
   return "unknown";
+}
+
+std::string_view who(const Wording& wording) {
+  return wording.program == "any" ? "the program" : wording.program;
+}
+
+bool is_on_chip(const Wording& wording) {
+  return wording.name == "triton_kernel" || wording.name == "statement_scratch";
 }
 
 std::span<const Wording> wordings() {

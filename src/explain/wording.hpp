@@ -13,6 +13,7 @@ namespace vramtrack::explain {
 enum class Cause : std::uint8_t {
   leak,           ///< what the program holds grew from one failure to the next
   fragmentation,  ///< enough was free, and not in one piece
+  bad_size,       ///< the size of the request is itself wrong: no machine has as much
   too_big,        ///< what the program wanted at once was more than there was
   full,           ///< the program's own memory filled the device, and the request was small
   limit,          ///< there was room, but a limit did not allow it
@@ -43,6 +44,11 @@ struct Wording {
       setting;  ///< of the program, that limits or divides the memory; of an event: what happened; may be empty
   std::string_view text;  ///< as Pattern reads it
 };
+
+/// "PyTorch"; "the program", where no wording knows it.
+std::string_view who(const Wording& wording);
+/// What is short is the memory on a chip, which a kernel declares, not the memory of the device.
+bool is_on_chip(const Wording& wording);
 
 /// All of wordings.def, in its order.
 std::span<const Wording> wordings();

@@ -1,0 +1,211 @@
+// Failed allocations that no wording knows: found by their structure, with the memory, the figures and the outcome that
+// the text tells.
+#include "explain/statement.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/units.hpp"
+#include "explain/judge.hpp"
+#include "explain/render.hpp"
+
+namespace vramtrack::explain {
+namespace {
+
+std::string answer(const std::string& text) {
+  const auto explanation = explain(read_messages(text));
+  return explanation ? explanation_text(*explanation, "") : "";
+}
+std::string_view memory_of(const std::string& text) {
+  const auto messages = read_messages(text);
+  return messages.empty() ? "" : messages.front().wording->name;
+}
+double figure(const std::string& text, Figure which) {
+  const auto messages = read_messages(text);
+  return messages.empty() ? -1 : messages.front().figures.get(which).value_or(0);
+}
+
+TEST(Statement, IsFoundByItsStructure) {
+  for (const std::string text :
+       {"E: Not enough GPU memory to match 1234 features.", "engine: VRAM exhausted",
+        "ArenaOfGpu fail to allocate memory 1048576 bytes!! Result = 2",
+        "GPU 0: cannot allocate big buffer for the table", "gpu allocation of size 4096 failed",
+        "D3D11: Failed to create RenderTexture, error 0x8007000e", "DDERR_OUTOFVIDEOMEMORY",
+        "VkResult: ERROR_OUT_OF_DEVICE_MEMORY", "System is out of GPU and shared host memory",
+        "cuMemAlloc(): out of memory", "显存不足"})
+    EXPECT_EQ(read_messages(text).size(), 1U) << text;
+}
+
+TEST(Statement, NeedsAnAllocation) {
+  for (const std::string text :
+       {"failed to allocate an address for the pod", "device: write failed", "out of the box on every GPU",
+        "the GPU is not enough of a reason", "gpu 0: 12 GiB allocated, 3 GiB free", "error: file not found on device",
+        "| E_OUTOFMEMORY (0x8007000E) | Direct3D could not allocate sufficient memory to complete the call. |"})
+    EXPECT_TRUE(read_messages(text).empty()) << text;
+}
+
+TEST(Statement, NamesTheMemory) {
+  EXPECT_EQ(memory_of("worker: GPU ran out of memory"), "statement_device");
+  EXPECT_EQ(memory_of("worker: ran out of memory"), "statement");
+  EXPECT_EQ(memory_of("using GPU 0\nworker: ran out of memory"), "statement_device");
+  EXPECT_EQ(memory_of("virtual memory exhausted: Cannot allocate memory"), "statement_host");
+  EXPECT_EQ(memory_of("Ran out of memory. Last error: The paging file is too small for this operation"),
+            "statement_host");
+  EXPECT_EQ(memory_of("CUDA error out of memory\nReturn value 2 from cudaMallocHost(&chunk, size)"),
+            "statement_pinned");
+  EXPECT_EQ(memory_of("cannot allocate 4096 bytes of shared memory in /dev/shm"), "statement_shm");
+  EXPECT_EQ(memory_of("ptxas error : Entry function 'f' uses too much shared data (0x10000 bytes, 0xc000 max)"),
+            "statement_scratch");
+  EXPECT_EQ(memory_of("[encoder] OpenEncodeSessionEx failed: out of memory (10)"), "statement_session");
+}
+
+TEST(Statement, ReadsSizesByTheWordsBesideThem) {
+  const std::string words = "gpu pool: Out of memory. Requested 8912 MB; Free 5898.5 MB";
+  EXPECT_EQ(figure(words, Figure::asked), 8912 * kMiB);
+  EXPECT_EQ(figure(words, Figure::free), 5898.5 * kMiB);
+  const std::string behind =
+      "insufficient GPU memory: 2095906816 bytes of memory found < 2667577216 bytes of memory required";
+  EXPECT_EQ(figure(behind, Figure::total), 2095906816);
+  EXPECT_EQ(figure(behind, Figure::asked), 2667577216);
+  const std::string pair = "another job holds 22.6/24.5GB of the GPU: failed to allocate memory";
+  EXPECT_NEAR(figure(pair, Figure::outside), 22.6 * kGiB, 1);
+  EXPECT_NEAR(figure(pair, Figure::total), 24.5 * kGiB, 1);
+  const std::string below =
+      "gpu allocator out of memory\n [requestedSpace: 343146496 B]\n [totalFreeSpace: 81256448 B]\n";
+  EXPECT_EQ(figure(below, Figure::asked), 343146496);
+  EXPECT_EQ(figure(below, Figure::free), 81256448);
+  EXPECT_EQ(figure("out of memory on the 24 576 MiB of the GPU, limit 24 576 MiB", Figure::allowed), 24576 * kMiB);
+}
+
+TEST(Statement, WhatWasFreeBeforeIsNotWhatWasFreeThen) {
+  EXPECT_EQ(figure("GPU 0: 8 GiB memory, 6 GiB free\nfailed to allocate 1 GiB of GPU memory", Figure::free), 0);
+  EXPECT_EQ(figure("GPU 0: 8 GiB memory, 512 MiB free\nfailed to allocate 1 GiB of GPU memory", Figure::free),
+            512 * kMiB);
+}
+
+TEST(Statement, TheMostSpecificProducerOfALineIsMeant) {
+  const auto messages = read_messages(
+      "cupy.cuda.memory.OutOfMemoryError: Out of memory allocating 4,096 bytes (allocated so far: 512 bytes).");
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].wording->program, "CuPy");
+}
+
+TEST(Statement, TellsThatTheProgramWentOn) {
+  const std::string survived =
+      answer("Failed to allocate 75 MiB of CUDA memory, falling back to pinned system memory\n");
+  EXPECT_NE(survived.find("the program went on: Failed to allocate"), std::string::npos) << survived;
+  const std::string ended = answer(
+      "Warning: GPU ran out of memory, retrying with tiles\n\n\n\n\n\n"
+      "cannot allocate 288 MiB of GPU memory: 512 MiB total\n");
+  EXPECT_EQ(ended.find("went on"), std::string::npos) << ended;
+}
+
+TEST(Statement, AnotherReasonIsNoShortage) {
+  for (const std::string text :
+       {"PxgMemoryAllocator fail to allocate memory 675282944 bytes of the GPU!! Result = 700",
+        "failed to allocate pinned system memory: CUDA driver version is insufficient for CUDA runtime version"})
+    EXPECT_EQ(answer(text), "") << text;
+}
+
+TEST(Statement, RoomByWhatIsInUseIsNoShortage) {
+  const std::string words = answer(
+      "err:   DxvkMemoryAllocator: Memory allocation failed\nerr:     Size:      4096000\n"
+      "err:   Heap 0: 328 MB allocated, 230 MB used, 8192 MB total\n");
+  EXPECT_NE(words.find("the device had room"), std::string::npos) << words;
+  EXPECT_NE(words.find("32 bits"), std::string::npos) << words;
+}
+
+TEST(Host, OfPaddleWhatOthersHoldIsNotItsOwn) {
+  EXPECT_TRUE(
+      answer("Out of memory error on GPU 0. Cannot allocate 45.776367MB memory on GPU 0, 44.376709GB memory has been "
+             "allocated(actual using allocated memory 439.451172MB) and available memory is only 15.812500MB.")
+          .starts_with("OTHERS HOLD IT"));
+}
+
+TEST(Statement, AWrongSizeIsNoShortage) {
+  const std::string words = answer("HipAllocator out of memory\n[requestedSpace: 9223372036854775808 B]\n");
+  EXPECT_TRUE(words.starts_with("A WRONG SIZE: ")) << words;
+}
+
+TEST(Statement, ATinyRequestIsNotTheCause) {
+  EXPECT_NE(
+      answer("err: gpu memory allocation failed\nerr:     Size:      65536\n").find("only 64.0 KiB were requested"),
+      std::string::npos);
+}
+
+TEST(Statement, WhatRoseBeforeIsALeak) {
+  std::string text;
+  for (int i = 0; i < 10; ++i)
+    text += "step " + std::to_string(i) + " mem_allocated: " + std::to_string(1000 + 200 * i) + " MB\n";
+  EXPECT_TRUE(answer(text + "GPU out of memory\n").starts_with("LEAK SUSPECTED: "))
+      << answer(text + "GPU out of memory\n");
+  std::string level;
+  for (int i = 0; i < 10; ++i) level += "step mem_allocated: " + std::to_string(1000 + 200 * (i % 2)) + " MB\n";
+  EXPECT_FALSE(answer(level + "GPU out of memory\n").starts_with("LEAK")) << answer(level);
+}
+
+TEST(Statement, IsTheSameHoweverTheTextIsCut) {
+  std::string text(3000, '.');
+  text += "\nGPU 0: total 8 GiB memory\nfailed to allocate 1 GiB of GPU memory\n" + std::string(3000, '.');
+  const auto whole = read_messages(text);
+  ASSERT_EQ(whole.size(), 1U);
+  Reader reader;
+  for (const char c : text) reader.feed({&c, 1});
+  const auto cut = reader.finish();
+  ASSERT_EQ(cut.size(), 1U);
+  EXPECT_EQ(cut[0].figures.get(Figure::total), whole[0].figures.get(Figure::total));
+}
+
+TEST(Plan, BeforeTheFailureDecides) {
+  const std::string fit = answer(
+      "common_params_fit_impl: projected to use 24840 MiB of device memory vs. 22341 MiB of free device memory\n"
+      "common_params_fit_impl: cannot meet free memory target of 1024 MiB, need to reduce device memory by 3523 MiB\n"
+      "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 4532.12 MiB on device 0: cudaMalloc failed: out of "
+      "memory\n");
+  EXPECT_TRUE(fit.starts_with("TOO BIG: its own plan before it needed 24.26 GiB, and 21.82 GiB were free")) << fit;
+  const std::string component = answer(
+      "[TRT-LLM] [RANK 1] [E] Failed to initialize executor on rank 1: Executor creation failed due to insufficient "
+      "GPU memory.\n\n"
+      "The following component could not be created: KV cache\nTotal GPU memory (GiB): 140.06\n"
+      "Free GPU memory before component creation attempt (GiB): 108.86\n");
+  EXPECT_TRUE(component.starts_with("TOO BIG: the component")) << component;
+}
+
+TEST(Host, IsToldAsItWas) {
+  EXPECT_NE(
+      answer("(raylet) node_manager.cc:3277: 3 Workers (tasks / actors) killed due to memory pressure (OOM), 0 Workers "
+             "crashed due to other reasons\n")
+          .find("Ray ended 3 workers"),
+      std::string::npos);
+  const std::string pinned =
+      answer("ggml_cuda_host_malloc: failed to allocate 0.00 MiB of pinned memory: out of memory\n");
+  EXPECT_NE(pinned.find("pinning does not work here"), std::string::npos) << pinned;
+  EXPECT_EQ(pinned.find("0 bytes were requested"), std::string::npos) << pinned;
+}
+
+TEST(Story, RequestsThatFailEachTimeForLessArePinnedInTheEnd) {
+  const std::string words = answer(
+      "could not allocate pinned host memory of size: 8589934592\ncould not allocate pinned host memory of size: "
+      "7730940928\ncould not allocate pinned host memory of size: 6957846528\n");
+  EXPECT_NE(words.find("the program went on: it asked for less"), std::string::npos) << words;
+}
+
+TEST(Advice, IsPossibleOnThatPlatform) {
+  const std::string mac = answer(
+      "RuntimeError: MPS backend out of memory (MPS allocated: 9.60 GiB, other allocations: 17.30 GiB, max allowed: "
+      "27.20 "
+      "GiB). Tried to allocate 310.00 MiB on private pool.\n");
+  EXPECT_TRUE(mac.starts_with("HELD OUTSIDE THE ALLOCATOR")) << mac;
+  EXPECT_EQ(mac.find("CUDA"), std::string::npos) << mac;
+  EXPECT_EQ(mac.find("vramtrack holders"), std::string::npos) << mac;
+  const std::string npu = answer(
+      "RuntimeError: NPU out of memory. Tried to allocate 5.11 GiB (NPU 3; 60.96 GiB total capacity; 49.30 GiB already "
+      "allocated; 49.30 GiB current active; 1.28 GiB free; 57.61 GiB reserved in total by PyTorch)\n");
+  EXPECT_NE(npu.find("PYTORCH_NPU_ALLOC_CONF"), std::string::npos) << npu;
+  EXPECT_EQ(npu.find("CUDA"), std::string::npos) << npu;
+}
+
+}  // namespace
+}  // namespace vramtrack::explain
