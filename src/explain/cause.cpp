@@ -60,6 +60,8 @@ Sums sums_of(const Failure& f) {
   s.allowed = f.figures.get(Figure::allowed);
   s.used = f.figures.get(Figure::used);
   if (!s.reserved && s.allocated && s.cached) s.reserved = *s.allocated + *s.cached;
+  // What all hold and what is free is all there is.
+  if (!s.total && s.used && s.free && f.used_line == 0) s.total = *s.used + *s.free;
   if (!s.cached && s.allocated && s.reserved) s.cached = std::max(0.0, *s.reserved - *s.allocated);
   for (const OtherProcess& other : f.others) s.others += other.bytes;
   return s;
@@ -375,6 +377,14 @@ Answer by_use(const Failure& f, const Sums& s) {
   if (!s.used || !s.total || f.used_line > 0 || *s.used > *s.total * 1.01) return std::nullopt;
   const double rest = std::max(0.0, *s.total - *s.used);
   const bool is_full = rest <= *s.total / 20;
+  if (s.asked > 0 && s.asked * 4 <= rest && *s.used * 2 <= *s.total)
+    return Verdict{
+        Cause::unknown,
+        fmt::format("{} were requested, and only {} of the device's {} were in use: the device had room, and "
+                    "the message does not say what refused it",
+                    size_words(s.asked), size_words(*s.used), size_words(*s.total)),
+        "whether it is a program of 32 bits (its address space ends at 2 to 4 GiB), whether a limit is set, "
+        "and whether another version of the driver does the same"};
   if (!is_full && s.asked <= rest) return std::nullopt;
   const std::string words =
       fmt::format("{} of the device's {} were in use{}", size_words(*s.used), size_words(*s.total),

@@ -122,11 +122,12 @@ bool is_underlined(std::string_view before, std::string_view message, std::strin
 
 bool is_in_code(std::string_view before, std::string_view message, std::string_view after) {
   const std::string_view code = code_of(before);
-  if (code.starts_with("# ") || code.starts_with("## ") || code.starts_with("###") || code.starts_with("//") ||
-      code.starts_with("/*") || code.starts_with("\"\"\"") || before.find("<!--") != std::string_view::npos ||
-      before.find("  # ") != std::string_view::npos || before.find(":  #") != std::string_view::npos ||
-      before.find(": # ") != std::string_view::npos || before.find(" //") != std::string_view::npos ||
-      before.find("@throw") != std::string_view::npos || before.find("\\throw") != std::string_view::npos)
+  if (code.starts_with("# ") || code.starts_with("## ") || code.starts_with("###") || code.starts_with("% ") ||
+      code.starts_with("//") || code.starts_with("/*") || code.starts_with("\"\"\"") ||
+      before.find("<!--") != std::string_view::npos || before.find("  # ") != std::string_view::npos ||
+      before.find(":  #") != std::string_view::npos || before.find(": # ") != std::string_view::npos ||
+      before.find(" //") != std::string_view::npos || before.find("@throw") != std::string_view::npos ||
+      before.find("\\throw") != std::string_view::npos)
     return true;
   // A template, and a rule for alerts: "summary: X on {{ $labels.instance }}".
   if (before.find("{{") != std::string_view::npos || after.find("{{") != std::string_view::npos) return true;
@@ -160,8 +161,8 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   if (right == "0" && after.starts_with("\"}")) return true;
   if (is_name(message) && is_used_as_name(code, left, after)) return true;
   return left.ends_with("==") || left.ends_with("!=") || left.ends_with("&&") || left.ends_with("||") ||
-         right.starts_with("==") || right.starts_with("> ") || right.starts_with("< ") || right.starts_with("!=") ||
-         right.starts_with("&&") || after.starts_with("&") ||
+         right.starts_with("==") || (right.starts_with("> ") && !left.ends_with("<")) || right.starts_with("< ") ||
+         right.starts_with("!=") || right.starts_with("&&") || after.starts_with("&") ||
          (right.starts_with("= ") && right.size() > 2 && (right[2] == '-' || (right[2] >= '0' && right[2] <= '9')));
 }
 

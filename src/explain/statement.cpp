@@ -128,12 +128,49 @@ bool is_code(std::string_view word) {
 }
 
 bool is_of_device(std::string_view words) {
-  static constexpr std::string_view kDevices[] = {
-      "gpu",       "cuda",           "rocm", "vram",   "nvidia",  "amdgpu",  "radeon", "vulkan", "d3d",   "dxgi",
-      "directx",   "opencl",         "sycl", "metal",  "mps ",    "npu",     "xpu",    "tpu",    "hbm",   "device",
-      "video mem", "videomem",       "nvrm", "[drm",   "texture", "cumem",   "hip",    "webgpu", "wgpu",  "opengl",
-      "vkalloc",   "vkresult",       "cl_",  "ze_res", "dxvk",    "geforce", "render", "显存",   "nvenc", "cublas",
-      "cudnn",     "encoder session"};
+  static constexpr std::string_view kDevices[] = {"gpu",
+                                                  "cuda",
+                                                  "rocm",
+                                                  "vram",
+                                                  "nvidia",
+                                                  "amdgpu",
+                                                  "radeon",
+                                                  "vulkan",
+                                                  "d3d",
+                                                  "dxgi",
+                                                  "directx",
+                                                  "opencl",
+                                                  "sycl",
+                                                  "metal",
+                                                  "mps ",
+                                                  "npu",
+                                                  "xpu",
+                                                  "tpu",
+                                                  "hbm",
+                                                  "device",
+                                                  "video mem",
+                                                  "videomem",
+                                                  "nvrm",
+                                                  "[drm",
+                                                  "texture",
+                                                  "cumem",
+                                                  "hip",
+                                                  "webgpu",
+                                                  "wgpu",
+                                                  "opengl",
+                                                  "vkalloc",
+                                                  "vkresult",
+                                                  "cl_",
+                                                  "ze_res",
+                                                  "dxvk",
+                                                  "dml",
+                                                  "geforce",
+                                                  "render",
+                                                  "显存",
+                                                  "nvenc",
+                                                  "cublas",
+                                                  "cudnn",
+                                                  "encoder session"};
   return has_one_of(words, kDevices);
 }
 
@@ -164,8 +201,10 @@ std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
 
 /// "virtual memory exhausted"
 std::optional<Range> exhausted_at(const std::vector<Word>& words, std::size_t i) {
-  if (words[i].text != "exhausted" || i == 0 || !is_memory(words[i - 1].text)) return std::nullopt;
-  return Range{words[i - 1].begin, words[i].end};
+  if (words[i].text != "exhausted" && words[i].text != "insufficient") return std::nullopt;
+  for (std::size_t j = i; j > 0 && i - j < 2 && !words[j - 1].ends_clause; --j)
+    if (is_memory(words[j - 1].text)) return Range{words[j - 1].begin, words[i].end};
+  return std::nullopt;
 }
 
 /// "failed to allocate 339738624 bytes", "memory allocation of size 4096 failed", "cannot allocate big buffer"
@@ -199,10 +238,18 @@ std::optional<Range> excess_at(const std::vector<Word>& words, std::size_t i) {
   bool has_memory = false;
   for (const Word& each : words) {
     has_limit = has_limit || is_one_of(each.text, kLimits);
-    has_memory = has_memory || is_memory(each.text) || each.text == "data";
+    has_memory = has_memory || is_memory(each.text) || each.text == "data" || each.text == "pool";
   }
   if (!has_limit || !has_memory) return std::nullopt;
   return Range{words[i].begin, words[is_much ? i + 1 : i].end};
+}
+
+/// The text gives another reason, on the line or on the next ones: nothing is short.
+bool has_other_reason(std::string_view words) {
+  static constexpr std::string_view kReasons[] = {
+      "driver version is insufficient", "no such file",       "result = 700", "permission denied",
+      "device creation failed",         "no device available"};
+  return has_one_of(words, kReasons);
 }
 
 /// In Chinese and Japanese no blanks part the words.
@@ -430,6 +477,10 @@ std::optional<Figure> role_before(std::string_view text, bool is_next) {
   std::size_t count = 0;
   for (auto word = words.rbegin(); word != words.rend() && count < (is_next ? 1 : 5); ++word, ++count) {
     if (word->ends_clause) return std::nullopt;
+    if (is_next && word->text == "memory") {
+      --count;
+      continue;
+    }
     if (const auto role = role_of(word->text)) return role;
     if (word->text.find("size") != std::string_view::npos || word->text.find("requested") != std::string_view::npos)
       return Figure::asked;
@@ -477,6 +528,7 @@ bool goes_on(std::string_view line) {
   const std::size_t from = std::min(line.find_first_not_of(" \t\r>|"), line.size());
   if (from >= line.size()) return false;
   if (line[from] == '[' || from >= 2) return true;
+  if (line.substr(from).starts_with("- ") && line.find(": ") != std::string_view::npos) return true;
   const std::size_t colon = line.find(':');
   return colon != std::string_view::npos && colon + 3 < line.size() && line.substr(colon + 1, 3) == "   ";
 }
@@ -507,6 +559,8 @@ std::optional<Statement> read_statement(std::string_view text, std::size_t at) {
   const std::string words = lower(text.substr(line.begin, line.end - line.begin));
   auto found = failure_in(words_of(words), words);
   if (!found) return std::nullopt;
+  constexpr std::size_t kReasonBytes = 200;
+  if (has_other_reason(lower(text.substr(line.begin, line.end - line.begin + kReasonBytes)))) return std::nullopt;
   widen_to_span(words, *found);
   return Statement{line.begin + found->begin, line.begin + found->end};
 }
@@ -578,6 +632,9 @@ std::string_view went_on_words(std::string_view text, std::size_t begin, std::si
     if (text[until] == '\n' && ++lines > kLines) break;
   const std::string_view raw = text.substr(line.begin, until - line.begin);
   const std::string words = lower(raw);
+  // What cannot be pinned is only slower, where the program warns of it.
+  const std::string_view own = std::string_view(words).substr(0, line.end - line.begin);
+  if (own.starts_with("warning") && own.find("pinned") != std::string_view::npos) return raw.substr(0, own.size());
   for (const std::string_view each : kWords)
     if (const std::size_t at = words.find(each); at != std::string::npos) {
       const std::size_t from = raw.rfind('\n', at) + 1;

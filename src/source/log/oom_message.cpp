@@ -33,7 +33,8 @@ bool may_be_message(std::string_view line) {
 bool tells_out_of_memory(std::string_view line) {
   if (!may_be_message(line)) return false;
   for (const explain::Message& message : explain::read_messages(line))
-    if (message.wording->role == explain::Role::device) return true;
+    // A line that does not say whose memory it was tells nothing of a GPU.
+    if (message.wording->role == explain::Role::device && message.wording->name != "statement") return true;
   return false;
 }
 

@@ -102,6 +102,28 @@ TEST(Statement, TellsThatTheProgramWentOn) {
   EXPECT_EQ(ended.find("went on"), std::string::npos) << ended;
 }
 
+TEST(Statement, AnotherReasonIsNoShortage) {
+  for (const std::string text :
+       {"PxgMemoryAllocator fail to allocate memory 675282944 bytes of the GPU!! Result = 700",
+        "failed to allocate pinned system memory: CUDA driver version is insufficient for CUDA runtime version"})
+    EXPECT_EQ(answer(text), "") << text;
+}
+
+TEST(Statement, RoomByWhatIsInUseIsNoShortage) {
+  const std::string words = answer(
+      "err:   DxvkMemoryAllocator: Memory allocation failed\nerr:     Size:      4096000\n"
+      "err:   Heap 0: 328 MB allocated, 230 MB used, 8192 MB total\n");
+  EXPECT_NE(words.find("the device had room"), std::string::npos) << words;
+  EXPECT_NE(words.find("32 bits"), std::string::npos) << words;
+}
+
+TEST(Host, OfPaddleWhatOthersHoldIsNotItsOwn) {
+  EXPECT_TRUE(
+      answer("Out of memory error on GPU 0. Cannot allocate 45.776367MB memory on GPU 0, 44.376709GB memory has been "
+             "allocated(actual using allocated memory 439.451172MB) and available memory is only 15.812500MB.")
+          .starts_with("OTHERS HOLD IT"));
+}
+
 TEST(Statement, AWrongSizeIsNoShortage) {
   const std::string words = answer("HipAllocator out of memory\n[requestedSpace: 9223372036854775808 B]\n");
   EXPECT_TRUE(words.starts_with("A WRONG SIZE: ")) << words;
