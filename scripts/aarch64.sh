@@ -97,7 +97,7 @@ mkdir -p build/aarch64 build/roots
 if [ ! -e "$root/complete" ]; then
   echo "aarch64: making build/roots/aarch64, a Debian 12 with the cross compiler and arm64's libraries"
   arm64="libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev libncurses-dev libtomlplusplus-dev libboost-dev libcpp-httplib-dev
-         libssl-dev prometheus-cpp-dev libgtest-dev libgmock-dev librapidcheck-dev libvulkan-dev"
+         libssl-dev prometheus-cpp-dev libre2-dev libsnappy-dev libgtest-dev libgmock-dev librapidcheck-dev libvulkan-dev"
   wanted=$(for package in g++ g++-aarch64-linux-gnu cmake ninja-build pkg-config dpkg-dev file git make python3 ca-certificates \
     qemu-user-static gzip nodejs npm ccache tzdata nlohmann-json3-dev libcli11-dev libexpected-dev opencl-c-headers; do echo $package; done
     for package in $arm64; do echo "$package:arm64"; done)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Fetches the Debian source packages of the two libraries that the portable build compiles itself, because Debian has no archives
-# of them, into build/library-sources: cpp-httplib and prometheus-cpp, in the versions whose headers are installed.
+# Fetches the Debian source packages of the three libraries that the portable build compiles itself into build/library-sources, in the
+# versions whose headers are installed: cpp-httplib and prometheus-cpp, of which Debian has no archives, and re2, whose archive cannot
+# become part of a shared library (the Python extension).
 #
 #   scripts/library_sources.sh
 #
@@ -8,9 +9,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 folder=$PWD/build/library-sources
-# libssl-dev and zlib1g-dev bring archives; of these two there are only shared libraries.
 wanted="cpp-httplib=$(dpkg-query -W -f '${source:Version}' libcpp-httplib-dev) prometheus-cpp=$(
-  dpkg-query -W -f '${source:Version}' prometheus-cpp-dev)"
+  dpkg-query -W -f '${source:Version}' prometheus-cpp-dev) re2=$(dpkg-query -W -f '${source:Version}' libre2-dev)"
 [ "$(cat "$folder/complete" 2>/dev/null)" != "$wanted" ] || exit 0
 
 rm -rf "$folder"
