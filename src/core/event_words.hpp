@@ -11,11 +11,13 @@ inline bool is_for_people(const Event& event) {
   switch (event.kind) {
     case Event::Kind::process_ended:
     case Event::Kind::held:
-    case Event::Kind::let_go: return false;
+    case Event::Kind::let_go:
+      return false;
     case Event::Kind::capacity:
       if (event.pid != 0) return false;
       break;
-    default: break;
+    default:
+      break;
   }
   return !event.text.empty();
 }

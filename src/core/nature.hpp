@@ -17,8 +17,8 @@ struct NatureFound {
 /// made to look like any of these: use the answer only to spare a process, never to act against it.
 NatureFound nature_of(std::string_view command, std::string_view name, std::string_view kind);
 
-/// Whether the command is that of a helper that works only for the program that started it: of Python's multiprocessing,
-/// PyTorch's DataLoader, vLLM or Ray.
+/// Whether the command is that of a helper that works only for the program that started it: of Python's
+/// multiprocessing, PyTorch's DataLoader, vLLM or Ray.
 bool is_multiprocessing_helper(std::string_view command, std::string_view name);
 
 /// Whether the command is an interpreter without a program: what runs is what a person types.

@@ -98,8 +98,8 @@ bool is_undecided(const ReportSite& site) {
 }
 
 /// Lines that grow late and have one keeper gained most of what their ledger gained lately, and no trifle: a share of
-/// what is live, or many blocks, however small they are. What the program loaded before, weights above all, says nothing
-/// about that.
+/// what is live, or many blocks, however small they are. What the program loaded before, weights above all, says
+/// nothing about that.
 bool is_suspected(const Floor& gained, std::int64_t all_gained, std::int64_t live_bytes) {
   constexpr std::int64_t kLeastShareOneIn = 100;
   constexpr std::int64_t kManyBlocks = 24;
