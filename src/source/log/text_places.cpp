@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <tuple>
 #include <utility>
@@ -105,15 +106,29 @@ std::string find_tag(const Head& head, const WordPlan& plan) {
         std::count_if(its.values.begin(), its.values.end(), [](const auto& v) { return v.second.times > 1; });
     return static_cast<std::size_t>(n) * 2 >= its.values.size() || its.values.size() * kManyEach <= its.lines;
   };
+  // A rank has a GPU of its own, even where all of them do the same at the same time.
+  const auto is_rank = [](std::string_view name) {
+    constexpr std::array<std::string_view, 4> kRanks = {"tp", "dp", "pp", "ep"};
+    return std::find(kRanks.begin(), kRanks.end(), name.substr(0, name.size() - 1)) != kRanks.end();
+  };
   std::string best;
   double shortest = way_of_all.sum() / 2;
+  std::size_t most_ranks = 0;
   for (const std::string& name : in_order) {
     const Seen& its = seen[name];
     const bool is_name =
-        its.lines * 20 >= lines * 19 && its.values.size() >= 2 && its.values.size() * kFewestEach <= lines &&
+        its.lines * 20 >= lines * (is_rank(name) ? 16 : 19) && its.values.size() >= 2 &&
+        its.values.size() * kFewestEach <= lines &&
         std::all_of(its.values.begin(), its.values.end(), [](const auto& v) { return v.second.lines >= kFewestEach; });
-    if (!is_name || !comes_back(its) || its.way.sum() >= shortest) continue;
-    shortest = its.way.sum();
+    if (!is_name || !comes_back(its)) continue;
+    if (is_rank(name)) {
+      if (its.values.size() <= most_ranks) continue;
+      most_ranks = its.values.size();
+    } else if (most_ranks > 0 || its.way.sum() >= shortest) {
+      continue;
+    } else {
+      shortest = its.way.sum();
+    }
     best = name;
   }
   return best;

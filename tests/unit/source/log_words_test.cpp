@@ -380,6 +380,18 @@ TEST(Words, WhatAStepTakesIsNotWhatIsInUse) {
   EXPECT_NEAR(r.device("0").back().second, (115.5 - free_gb) * 1024, 1);
 }
 
+TEST(Words, ARankOnNearlyAllLinesIsTheOwner) {
+  std::string text = "[10:00:00] VRAM 0.5 GB\nGPU 2 was found\nGPU 0 was found\n";
+  for (int i = 0; i < 8; ++i)
+    for (int rank = 0; rank < 4; ++rank)
+      text += fmt::format("[10:0{}:0{} DP{} TP{} EP{}] VRAM used {:.2f} GB\n", i, rank, rank, rank, rank,
+                          0.01 * rank + 1 + i);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 4U);
+  EXPECT_EQ(r.memory_samples(), 32U);
+}
+
 TEST(Words, AnAmountIsNoOwner) {
   std::string text;
   for (int i = 0; i < 30; ++i)
