@@ -151,7 +151,7 @@ class NumberNamer {
     }
   }
 
-  /// "HBM3: 40 GB": a part of the word; "RTX 5080", "GTX 1060 6GB": a part of the card's name.
+  /// "HBM3: 40 GB", "loop#3": a part of the word; "RTX 5080", "GTX 1060 6GB": a part of the card's name.
   void drop_generations() {
     constexpr std::string_view kWord = "hbm";
     constexpr std::array<std::string_view, 8> kCards = {"rtx",    "gtx",    "rx",    "geforce",
@@ -162,6 +162,10 @@ class NumberNamer {
       if (before.size() >= kWord.size() && logtext::same_letters(before.substr(before.size() - kWord.size()), kWord))
         return true;
       const std::string_view word = word_right_before(before);
+      const Meaning of = word.empty() ? Meaning::none : meaning_of(word);
+      if (before.ends_with('#') && !word.empty() && word.data() + word.size() + 1 == before.data() + before.size() &&
+          of == Meaning::none)
+        return true;
       const bool touches = !before.empty() && (before.back() == ' ' || before.back() == '-');
       const bool is_model = touches && !word.empty() &&
                             word.data() + word.size() + 1 == before.data() + before.size() && n.unit_bytes == 0 &&

@@ -106,6 +106,11 @@ TEST(FindFigures, HowBusyTheBusIsIsNotHowFullTheMemoryIs) {
   EXPECT_EQ(figures("GPU memory utilization: 17%"), "used 17 %");
 }
 
+TEST(FindFigures, AnOrdinalIsNoAmount) {
+  EXPECT_EQ(figures("[VRAM] During text generation (loop#3): 2.00 GB"), "used 2048M");
+  EXPECT_EQ(figures("GPU #1 VRAM used: 98MB"), "1:used 98M");
+}
+
 TEST(FindFigures, WhatIsDoneNowIsAChange) {
   EXPECT_EQ(figures("[memory] Reserving 805 MB, device gpu0"), "");
   EXPECT_EQ(figures("[memory] Reserved 805 MB, device gpu0"), "0:reserved 805M");
@@ -407,6 +412,18 @@ TEST(Words, AGpuThatIsMentionedIsNoHeading) {
   const auto r = read_text(text);
   ASSERT_EQ(r.error, "");
   EXPECT_THAT(r.device("0"), SizeIs(20));
+}
+
+TEST(Words, LinesOfOneProgramAreNotOfOneTimeUnlessTheirTimesAreTheSame) {
+  std::string text;
+  for (int request = 0; request < 6; ++request)
+    for (int i = 0; i < 5 + request % 2; ++i)
+      text += fmt::format("2026-04-10 03:5{}:07,{:03} [VRAM] During generation (loop#{}): 2.{} GB\n", request,
+                          100 + 40 * i, i, 80 + request);
+  const auto r = read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 1U);
+  EXPECT_THAT(r.device("0"), SizeIs(33));
 }
 
 TEST(Words, ATimeOfDayLongBeforeTheLastOneIsOfTheNextDay) {
