@@ -164,7 +164,7 @@ class NumberNamer {
       const std::string_view word = word_right_before(before);
       const Meaning of = word.empty() ? Meaning::none : meaning_of(word);
       if (before.ends_with('#') && !word.empty() && word.data() + word.size() + 1 == before.data() + before.size() &&
-          of != Meaning::gpu && of != Meaning::rank && of != Meaning::pid && !is_count(of))
+          of == Meaning::none)
         return true;
       const bool touches = !before.empty() && (before.back() == ' ' || before.back() == '-');
       const bool is_model = touches && !word.empty() &&

@@ -108,7 +108,7 @@ std::string find_tag(const Head& head, const WordPlan& plan) {
   };
   // A rank has a GPU of its own, even where all of them do the same at the same time.
   const auto is_rank = [](std::string_view name) {
-    constexpr std::array<std::string_view, 6> kRanks = {"rank", "local_rank", "tp", "dp", "pp", "ep"};
+    constexpr std::array<std::string_view, 4> kRanks = {"tp", "dp", "pp", "ep"};
     return std::find(kRanks.begin(), kRanks.end(), name.substr(0, name.size() - 1)) != kRanks.end();
   };
   std::string best;
