@@ -38,5 +38,7 @@ for package in $wanted; do
   dpkg-source --no-check --extract "$name"_*.dsc "$name" >>"$log" 2>&1
 done
 python3 "$folder/cpp-httplib/split.py" --out "$folder/cpp-httplib/out" >>"$log"
+# Debian leaves these tables out, and makes them from its own package unicode-data.
+make -C re2 REBUILD_TABLES=1 re2/perl_groups.cc re2/unicode_casefold.cc re2/unicode_groups.cc >>"$log"
 rm -rf apt ./*.dsc ./*.tar.*
 echo "$wanted" >complete
