@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "core/pod_name.hpp"
+
 namespace {
 
 using namespace vramtrack;
