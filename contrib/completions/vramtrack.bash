@@ -3,7 +3,7 @@
 _vramtrack() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report fleet actuate simulate snapshot check run control attach trace oom explain test silence holders reclaim policy programs doctor config --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report fleet actuate simulate snapshot check run control attach trace oom explain test silence holders wait reclaim policy fit programs doctor config --help --version" -- "$cur")
     return
   fi
   case $command in
@@ -58,7 +58,7 @@ _vramtrack() {
       ;;
   esac
   case "$command $prev" in
-    *' --agents' | *' --by' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --container' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --job' | *' --junit-inconclusive' | *' --kubernetes' | *' --last-checkpoint' | *' --lead-time' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --port' | *' --reason' | *' --seed' | *' --service-account' | *' --set' | *' --shard' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timezone' | *' --top' | *' --until' | *' --url' | *' --used' | *' --user' | *' --within' | *' -n') return ;;
+    *' --agents' | *' --batch' | *' --by' | *' --cache' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --container' | *' --context' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | *' --free' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --job' | *' --junit-inconclusive' | *' --kubernetes' | *' --last-checkpoint' | *' --lead-time' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --memory' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --port' | *' --reason' | *' --seed' | *' --service-account' | *' --set' | *' --shard' | *' --shards' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timeout' | *' --timezone' | *' --top' | *' --train' | *' --until' | *' --url' | *' --used' | *' --user' | *' --utilization' | *' --weights' | *' --within' | *' -n') return ;;
     *' --unit') mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB" -- "$cur"); return ;;
     *' --fail-on') mapfile -t COMPREPLY < <(compgen -W "critical warning" -- "$cur"); return ;;
     *' --theme') mapfile -t COMPREPLY < <(compgen -W "dark light colour-blind monochrome" -- "$cur"); return ;;
@@ -68,7 +68,7 @@ _vramtrack() {
     *' --read-by') mapfile -t COMPREPLY < <(compgen -W "remote-read export query-range" -- "$cur"); return ;;
     *' --input-format') mapfile -t COMPREPLY < <(compgen -W "table smi-q pmon dmon tegrastats gpustat compute-apps query-gpu csv rocm-smi amd-smi npu-smi nvtop dcgmi-dmon prometheus prometheus-range scalars mlflow gpustat-text text spaced influx smi-xml long-csv" -- "$cur"); return ;;
     'doctor --format') mapfile -t COMPREPLY < <(compgen -W "text json npd" -- "$cur"); return ;;
-    'watch --format' | 'replay --format' | 'analyze --format' | 'fleet scan --format' | 'actuate --format' | 'simulate --format' | 'snapshot summary --format' | 'snapshot leaks --format' | 'snapshot timeline --format' | 'snapshot oom --format' | 'check --format' | 'trace report --format' | 'trace diff --format' | 'oom show --format' | 'explain --format' | 'silence add --format' | 'silence list --format' | 'holders --format' | 'policy test --format' | 'programs --format') mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
+    'watch --format' | 'replay --format' | 'analyze --format' | 'fleet scan --format' | 'actuate --format' | 'simulate --format' | 'snapshot summary --format' | 'snapshot leaks --format' | 'snapshot timeline --format' | 'snapshot oom --format' | 'check --format' | 'trace report --format' | 'trace diff --format' | 'oom show --format' | 'explain --format' | 'silence add --format' | 'silence list --format' | 'holders --format' | 'wait --format' | 'policy test --format' | 'fit --format' | 'programs --format') mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
     'report --format') mapfile -t COMPREPLY < <(compgen -W "text md json html" -- "$cur"); return ;;
     *' --basic-auth-file' | *' --bearer-token-file' | *' --beside' | *' --ca-file' | *' --config' | *' --csv' | *' --exporters' | 'analyze --history' | *' --junit' | *' --kernel-log' | *' --output' | *' --policy' | *' --probe' | *' --process-csv' | *' --replay' | *' --store' | *' --suppressions' | *' --tls-certificate' | *' --tls-key' | *' --token-file' | *' -o') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     *' --scenario') mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur"); return ;;
@@ -106,9 +106,9 @@ _vramtrack() {
     'snapshot export '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'check -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --help" -- "$cur") ;;
     'check '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'run -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --watch --limit --soft-limit --fail-on-leak --exact --quiet --probe --source --config --set --help" -- "$cur") ;;
+    'run -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --watch --limit --soft-limit --fail-on-leak --exact --no-kept --quiet --probe --source --config --set --help" -- "$cur") ;;
     'run '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
-    'control -'*) mapfile -t COMPREPLY < <(compgen -W "--limit --soft-limit --mark --help" -- "$cur") ;;
+    'control -'*) mapfile -t COMPREPLY < <(compgen -W "--limit --soft-limit --mark --kept --help" -- "$cur") ;;
     'control '*)  ;;
     'attach -'*) mapfile -t COMPREPLY < <(compgen -W "--duration -o --output --kept --help" -- "$cur") ;;
     'attach '*)  ;;
@@ -136,13 +136,17 @@ _vramtrack() {
     'silence end -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'silence end '*)  ;;
     'holders -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --gpu --source --config --set --help" -- "$cur") ;;
+    'wait -'*) mapfile -t COMPREPLY < <(compgen -W "--gpu --free --empty --pid --gone --user --container --timeout --interval -n --format --json --source --config --set --help" -- "$cur") ;;
     'reclaim -'*) mapfile -t COMPREPLY < <(compgen -W "--yes --dry-run --user --source --config --set --help" -- "$cur") ;;
     'policy check -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'policy explain -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'policy explain '*)  ;;
     'policy test -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --lead-time --config --set --help" -- "$cur") ;;
     'policy test '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'programs -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --store --forget --config --set --help" -- "$cur") ;;
+    'fit -'*) mapfile -t COMPREPLY < <(compgen -W "--gpu --memory --context --batch --shards --cache --weights --train --utilization --format --json --source --config --set --help" -- "$cur") ;;
+    'fit '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+    'programs -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --store --forget --source --config --set --help" -- "$cur") ;;
+    'programs '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
     'doctor -'*) mapfile -t COMPREPLY < <(compgen -W "--health --format --json --fail-on --kernel-log --no-kernel-log --since --expect-empty --gpu --config --set --help" -- "$cur") ;;
     'config show -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'config path -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
