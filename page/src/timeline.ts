@@ -85,7 +85,7 @@ class Timeline {
   private to = 1;
   private plot: uPlot | null = null;
   private point: number | null = null; // under the cursor
-  private picked: number | null = null; // the layer that is told of
+  private picked: number | null = null; // the layer that is described
 
   private readonly chart = element("div", { class: "chart", tabindex: "0", role: "img", "aria-describedby": "keys" });
   private readonly overview = element("canvas", { class: "overview", "aria-hidden": "true" });
@@ -139,7 +139,7 @@ class Timeline {
     bar.append(button("zoom in", () => this.zoom(0.5)), button("zoom out", () => this.zoom(2)), button("show all", () => this.all()));
     const failure = this.data.marks.find((mark) => mark.failure);
     if (failure) bar.append(button("to the failure", () => this.showFailure(failure)));
-    bar.append(button("to the peak", () => this.tell(this.live.indexOf(Math.max(...this.live)))));
+    bar.append(button("to the peak", () => this.describe(this.live.indexOf(Math.max(...this.live)))));
     return bar;
   }
 
@@ -212,7 +212,7 @@ class Timeline {
     if (at === null) return;
     const [first, last] = this.ends();
     this.show(at - (last - first) / 40, at + (last - first) / 40);
-    this.tell(lastUpTo(this.xs, at));
+    this.describe(lastUpTo(this.xs, at));
   }
 
   private key(event: KeyboardEvent): void {
@@ -220,7 +220,7 @@ class Timeline {
     const at = this.point === null ? this.chosen.findIndex((point) => this.xs[point]! >= this.from) : this.chosen.findIndex((point) => point >= this.point!);
     const move = (to: number): void => {
       const point = this.chosen[Math.min(this.chosen.length - 1, Math.max(0, to))];
-      if (point !== undefined) this.tell(point);
+      if (point !== undefined) this.describe(point);
     };
     const step = event.shiftKey ? 10 : 1;
     const used: Record<string, () => void> = {
@@ -235,11 +235,11 @@ class Timeline {
 
   /** The next layer that holds something at the point. */
   private pick(by: number): void {
-    if (this.point === null) this.tell(this.chosen[0] ?? 0);
+    if (this.point === null) this.describe(this.chosen[0] ?? 0);
     const count = this.layers.length;
     let at = this.picked ?? (by > 0 ? -1 : count);
     do at += by; while (at >= 0 && at < count && this.layers[at]!.bytes[this.point!]! <= 0);
-    if (at >= 0 && at < count) this.tell(this.point!, at);
+    if (at >= 0 && at < count) this.describe(this.point!, at);
   }
 
   // Drawing.
@@ -374,7 +374,7 @@ class Timeline {
       const button = element("button", { type: "button", "aria-pressed": String(this.picked === i) },
         element("span", { class: "swatch", style: `background:${layer.colour}` }), element("span", { class: "bytes" }, bytes > 0 ? size(bytes) : "–"),
         element("span", { class: "name" }, layer.name), element("span", { class: "detail" }, layer.detail));
-      button.addEventListener("click", () => this.tell(point, i));
+      button.addEventListener("click", () => this.describe(point, i));
       return element("li", {}, button);
     }));
   }
@@ -392,10 +392,10 @@ class Timeline {
     const height = u.posToVal(u.cursor.top!, "y");
     let top = 0;
     const layer = this.layers.findIndex((one) => (top += Math.max(0, one.bytes[point]!)) >= height);
-    this.tell(point, layer < 0 ? null : layer);
+    this.describe(point, layer < 0 ? null : layer);
   }
 
-  private tell(point: number, layer: number | null = this.picked): void {
+  private describe(point: number, layer: number | null = this.picked): void {
     if (point < 0) return;
     const isSame = this.point === point && this.picked === layer;
     this.point = point;
@@ -473,8 +473,8 @@ function start(): void {
   const data = JSON.parse(document.getElementById("data")!.textContent!) as { title: string; parts: PartData[] };
   const place = element("div");
   const show = (part: PartData): void => {
-    const told = `${part.events.toLocaleString("en")} allocations and frees${part.marks_left_out > 0 ? `; ${part.marks_left_out.toLocaleString("en")} marks are left out` : ""}`;
-    place.replaceChildren(...(part.has_trace ? [element("p", { class: "hint" }, told)] : []));
+    const summary = `${part.events.toLocaleString("en")} allocations and frees${part.marks_left_out > 0 ? `; ${part.marks_left_out.toLocaleString("en")} marks are left out` : ""}`;
+    place.replaceChildren(...(part.has_trace ? [element("p", { class: "hint" }, summary)] : []));
     if (part.has_trace) place.append(new Timeline(part).element);
     else place.append(element("p", {}, "There is no trace of events: only the end is known."));
     const segments = segmentsOf(part);

@@ -44,6 +44,12 @@ class Pool {
     }
   }
 
+  /// Threads that wait for a job.
+  [[nodiscard]] std::size_t idle() {
+    const std::lock_guard lock(mutex_);
+    return idle_;
+  }
+
  private:
   static constexpr std::chrono::seconds kIdle{10};
 

@@ -138,7 +138,9 @@ class Acting {
     const auto entries = act::read_audit(folder.path() + "/actuate.acts.jsonl");
     if (entries)
       for (const act::AuditEntry& e : *entries)
-        out.push_back(e.action.empty() ? e.event + ": " + e.text : e.action + ' ' + e.event);
+        out.push_back(e.action.empty()     ? e.event + ": " + e.text
+                      : e.event == "waits" ? e.action + " waits: " + e.text
+                                           : e.action + ' ' + e.event);
     return out;
   }
   [[nodiscard]] Case only_case() const { return actuator->summary().cases.at(0); }
