@@ -15,7 +15,9 @@ with open(list_file) as lines:
     left_out = [line.strip() for line in lines if not line.startswith("#")]
 if not linked:
     sys.exit(f"{map_file} names no object of an archive: is it the linker's map?")
-sources = [path.relative_to(source_folder).as_posix() for path in Path(source_folder).rglob("*.cpp")]
+found = list(Path(source_folder).rglob("*.cpp"))
+found += [path.with_name(f"{path.stem}_toml.cpp") for path in Path(source_folder).rglob("*.toml")]  # embedded, see src/CMakeLists.txt
+sources = [path.relative_to(source_folder).as_posix() for path in found]
 listed = {path for path in sources if "/" in path and not path.startswith(("probe/", "cli/main", *left_out))}
 
 

@@ -59,7 +59,7 @@ _vramtrack() {
   esac
   case "$command $prev" in
     *' --agents' | *' --batch' | *' --by' | *' --cache' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --container' | *' --context' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | *' --free' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --job' | *' --junit-inconclusive' | *' --kubernetes' | *' --last-checkpoint' | *' --lead-time' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --memory' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --port' | *' --reason' | *' --seed' | *' --service-account' | *' --set' | *' --shard' | *' --shards' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --threads' | *' --timeout' | *' --timezone' | *' --top' | *' --train' | *' --until' | *' --url' | *' --used' | *' --user' | *' --utilization' | *' --weights' | *' --within' | *' -n') return ;;
-    *' --unit') mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB" -- "$cur"); return ;;
+    *' --unit') mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB megabytes gigabytes" -- "$cur"); return ;;
     *' --fail-on') mapfile -t COMPREPLY < <(compgen -W "critical warning" -- "$cur"); return ;;
     *' --theme') mapfile -t COMPREPLY < <(compgen -W "dark light colour-blind monochrome" -- "$cur"); return ;;
     *' --detector') mapfile -t COMPREPLY < <(compgen -W "judge linear_trend spike composite" -- "$cur"); return ;;

@@ -5,7 +5,7 @@
 
 #include "actuate/evidence.hpp"
 #include "core/config.hpp"
-#include "fleet/mapping.hpp"
+#include "fleet/exporters.hpp"
 #include "fleet/reader.hpp"
 
 namespace vramtrack::actuate {

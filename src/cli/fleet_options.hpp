@@ -7,7 +7,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/config_file.hpp"
-#include "fleet/mapping.hpp"
+#include "fleet/exporters.hpp"
 #include "fleet/plan.hpp"
 #include "fleet/reader.hpp"
 

@@ -25,7 +25,7 @@ constexpr const char* kHowChosen =
     "the "
     "format cannot read is tried as text before it is refused. A log is read as text if --line-pattern is given.";
 
-const std::vector<std::string> kUnits = {"B", "KiB", "MiB", "GiB", "MB", "GB"};
+const std::vector<std::string> kUnits = {"B", "KiB", "MiB", "GiB", "MB", "GB", "megabytes", "gigabytes"};
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void add_log_arguments_without_interval(Arguments& arguments, LogArguments& into
   arguments.option("--start", "TIME", "When the recording began, for logs without times or dates", text(into.start));
   arguments.option("--unit", "UNIT", "Unit of a bare used column: " + joined(kUnits), one_of(kUnits, into.unit))
       .completes(kUnits)
-      .in_manual("MB and GB are powers of ten.");
+      .in_manual("MB is 2^20 bytes, as in logs; megabytes are 10^6 bytes.");
   arguments
       .option("--line-pattern", "REGEX",
               "How to read lines of other text: a regular expression with the group (?<used>...) and others",

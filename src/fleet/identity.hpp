@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/series.hpp"
-#include "fleet/mapping.hpp"
+#include "fleet/exporters.hpp"
 #include "fleet/roster.hpp"
 
 namespace vramtrack::fleet {

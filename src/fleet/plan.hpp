@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fleet/mapping.hpp"
+#include "fleet/exporters.hpp"
 #include "fleet/reader.hpp"
 #include "fleet/roster.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/result.hpp"
-#include "fleet/labels.hpp"
+#include "fleet/exporters.hpp"
 #include "fleet/packed.hpp"
 
 namespace vramtrack::fleet {

@@ -63,7 +63,7 @@ class Thousands(Habits):
         for args in (("--line-pattern", "used (?<used>[0-9.]+ MB)"), ()):
             self.assertIn("nothing shows whether", " ".join(self.analyze(self.lines("used {} MB"), *args).text.split()))
             thousands = self.analyze(self.lines("used {} MB"), "--unit", "GB", *args)
-            self.assert_leak(thousands, 100 * 1e6 / 2**20)
+            self.assert_leak(thousands, 102.4)
             fractions = self.analyze(self.lines("used {} MB"), "--unit", "MB", *args)
             self.assertEqual(fractions.code, 0)
             self.assertIn("7 MiB now", fractions.text)

@@ -40,42 +40,11 @@ bool take_unit(TitleWords& out, std::string_view word) {
   return false;
 }
 
-std::string_view english(Meaning meaning) {
-  switch (meaning) {
-    case Meaning::used:
-      return "used";
-    case Meaning::allocated:
-      return "allocated";
-    case Meaning::reserved:
-      return "reserved";
-    case Meaning::free:
-      return "free";
-    case Meaning::total:
-      return "total";
-    case Meaning::peak:
-      return "peak";
-    case Meaning::memory:
-      return "memory";
-    case Meaning::vram:
-      return "vram";
-    case Meaning::gpu:
-      return "gpu";
-    case Meaning::rate:
-      return "util";
-    case Meaning::other:
-      return "ram";
-    case Meaning::time:
-      return "time";
-    default:
-      return meaning >= Meaning::step && meaning <= Meaning::request ? count_word(meaning) : std::string_view{};
-  }
-}
-
 /// The English for `word`; empty: it is English, or not known.
 std::string_view translation(const Word& word) {
   if (logtext::same_letters(word.text, "mo")) return "mb";
   if (logtext::same_letters(word.text, "go")) return "gb";
-  return is_foreign(word.text) ? english(word.meaning) : std::string_view{};
+  return is_foreign(word.text) ? word_for(word.meaning) : std::string_view{};
 }
 
 /// `title` with the words of other languages in English.
@@ -97,6 +66,23 @@ std::string translated(std::string_view title) {
 }
 
 }  // namespace
+
+std::string TitleWords::text() const {
+  std::string out;
+  for (const std::string& word : words) out += out.empty() ? word : ' ' + word;
+  return out;
+}
+
+Label TitleWords::label() const {
+  std::vector<Word> meant;
+  for (const std::string_view word : words) {
+    Meaning meaning = meaning_of(word);
+    const std::string_view name = word.substr(0, word.find_last_not_of("0123456789") + 1);
+    if (meaning == Meaning::none && !name.empty()) meaning = meaning_of(name);
+    meant.push_back({name.empty() ? word : name, meaning});
+  }
+  return label_of(meant);
+}
 
 TitleWords read_title(std::string_view written) {
   TitleWords out;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "source/log/labels.hpp"
+
 namespace vramtrack {
 
 /// A title cut into lower-case words, with its unit separate.
@@ -22,10 +24,10 @@ struct TitleWords {
       if (std::find(words.begin(), words.end(), w) != words.end()) return true;
     return false;
   }
-  /// Exactly these words in this order.
-  [[nodiscard]] bool is(std::initializer_list<std::string_view> all) const {
-    return std::equal(words.begin(), words.end(), all.begin(), all.end());
-  }
+  /// The words, separated by spaces.
+  [[nodiscard]] std::string text() const;
+  /// What they mean, a number at the end of a word left out. The views of the label are those of `words`.
+  [[nodiscard]] Label label() const;
 };
 
 /// Cuts a title such as "memory.used [MiB]", "gpuMemUsedMb", "Belegt (MB)" or "显存占用(MB)". Pure; microseconds.

@@ -19,116 +19,120 @@ using logtext::is_digit;
 using logtext::lower;
 using logtext::trim;
 
+/// From this rank on, the title of an index is not that of a measure.
+constexpr int kSureIndex = 60;
 /// Rank of a total that may be a peak.
 constexpr int kCapacityOrPeak = 20;
 
-int time_rank(const TitleWords& w) {
-  static constexpr std::array<std::string_view, 5> kDates = {"timestamp", "datetime", "ts", "timestamps", "stamp"};
-  if (w.words.size() == 1 && std::find(kDates.begin(), kDates.end(), w.words[0]) != kDates.end()) return 100;
-  if (w.is({"date", "time"}) || w.is({"time", "stamp"}) || w.is({"timestamp", "utc"}) || w.is({"time", "utc"}))
-    return 98;
-  if (w.is({"time"})) return 95;
-  if (w.is({"unix", "time"}) || w.is({"unixtime"}) || w.is({"epoch"}) || w.is({"wall", "time"}) || w.is({"walltime"}) ||
-      w.is({"created", "at"}) || w.is({"recorded", "at"}) || w.is({"query", "time"}) || w.is({"clock"}) ||
-      w.is({"local", "time"}))
-    return 90;
-  if (w.is({"t"})) return 80;
-  if (!w.words.empty() && (w.words[0] == "elapsed" || w.words.back() == "elapsed" || w.words[0] == "relative"))
-    return 75;
-  if (w.is({"seconds"}) || w.is({"secs"}) || w.is({"sec"}) || w.is({"s"}) || w.is({"ms"})) return 60;
-  if (w.is({"runtime"}) || w.is({"uptime"}) || w.is({"duration"})) return 50;
-  // "iter_time", "time_per_step": how long one takes. "epoch_time" may also be seconds since 1970.
-  if (w.has({"iter", "iteration", "step", "batch", "forward", "backward"})) return 0;
-  if (!w.words.empty() && (w.words.back() == "timestamp" || w.words.back() == "time" || w.words[0] == "timestamp"))
-    return 40;
-  return 0;
+/// A title that means one thing by itself.
+struct KnownTitle {
+  std::string_view title;
+  ColumnRole role;
+  int rank;
+};
+
+constexpr KnownTitle kTitles[] = {
+#define VRAMTRACK_TITLE(title, role, rank) {title, ColumnRole::role, rank},
+#include "source/log/words.def"
+};
+
+const KnownTitle* known_title(const TitleWords& w) {
+  const std::string title = w.text();
+  const auto* const it = std::find_if(std::begin(kTitles), std::end(kTitles),
+                                      [&](const KnownTitle& known) { return known.title == title; });
+  return it == std::end(kTitles) ? nullptr : it;
 }
 
-bool is_step(const TitleWords& w) {
-  return w.is({"sample"}) || w.is({"step"}) || w.is({"iteration"}) || w.is({"iter"}) || w.is({"n"}) || w.is({"tick"}) ||
-         w.is({"row"}) || w.is({"global", "step"}) || w.is({"sample", "id"}) || w.is({"samples"}) || w.is({"batch"}) ||
-         w.is({"request"}) || w.is({"requests"}) || w.is({"epochs"}) || w.is({"global", "steps"}) || w.is({"steps"}) ||
-         w.is({"current", "step"}) || w.is({"current", "steps"});
+/// Of a title that is not known as a whole.
+int time_rank(const TitleWords& w) {
+  if (w.words[0] == "elapsed" || w.words.back() == "elapsed" || w.words[0] == "relative") return 75;
+  // "iter_time", "time_per_step": how long one takes.
+  if (w.has({"forward", "backward"}) || std::any_of(w.words.begin(), w.words.end(), [](const auto& word) {
+        const Meaning meaning = meaning_of(word);
+        return meaning == Meaning::step || meaning == Meaning::iteration || meaning == Meaning::batch;
+      }))
+    return 0;
+  return w.words.back() == "timestamp" || w.words.back() == "time" || w.words[0] == "timestamp" ? 40 : 0;
 }
 
 /// Role and rank of a title about memory; the role is `other` if it is about something else, or about unwanted memory.
-void classify_memory(const TitleWords& w, Column& out) {
-  const bool memory = w.has({"mem", "memory", "vram", "ram", "fb", "framebuffer", "gpumem", "hbm", "rss"});
-  if (w.has({"clock",  "clocks",    "temp", "temperature", "bandwidth",   "bw",         "bar1", "swap",
-             "cached", "protected", "ecc",  "errors",      "power",       "freq",       "mhz",  "speed",
-             "read",   "write",     "copy", "util",        "utilization", "utilisation"}) &&
-      !(w.has({"util", "utilization", "utilisation"}) && memory))
-    return;
-  const auto set = [&out](ColumnRole role, int rank) {
-    out.role = role;
+void classify_memory(const TitleWords& w, const Label& label, Column& out) {
+  const bool memory = label.memory || label.vram || label.ram;
+  const auto [role, role_word] = label.role();
+  const bool is_alone = w.words.size() == 1;
+  const auto set = [&out](ColumnRole column_role, int rank) {
+    out.role = column_role;
     out.rank = rank;
   };
-  // Of several peaks, that of what the program holds says more than that of what its allocator keeps.
-  const bool is_said = w.has({"allocated", "alloc", "used", "usage", "reserved", "active"});
-  if (!w.percent && (w.has({"peak"}) || (w.has({"max"}) && memory && is_said))) {
+  const auto says = [&](Meaning meaning) {
+    return std::find(label.roles.begin(), label.roles.end(), meaning) != label.roles.end();
+  };
+  if (label.measured || label.swap || label.change || label.share || (label.other && !label.is_of_gpu())) return;
+  if (w.has({"min", "avg", "mean"})) return;
+  out.counts_things = !label.things.empty() && w.unit_bytes == 0 && (memory || role != Meaning::none);
+  if (out.counts_things) return;
+  if (role == Meaning::peak && !w.percent) {
+    // "Memory Max" is a capacity or a peak: the values decide (csv_settle.cpp).
+    const bool is_unsure = label.roles.size() == 1 && w.words.size() <= 3 && w.words.back().starts_with("max");
+    if (memory && is_unsure) return set(ColumnRole::total, kCapacityOrPeak);
+    // Of several peaks, that of what the program holds says more than that of what its allocator keeps.
     if (memory)
-      set(ColumnRole::peak, w.has({"allocated", "alloc"}) ? 60
-                            : w.has({"reserved"})         ? 30
-                            : w.has({"active"})           ? 40
-                                                          : 50);
+      set(ColumnRole::peak, says(Meaning::allocated)  ? 60
+                            : says(Meaning::reserved) ? 30
+                            : says(Meaning::current)  ? 40
+                                                      : 50);
     return;
   }
   // nvidia-smi's utilization.memory is how busy the memory bus is, not how full the memory is.
-  if (!w.words.empty() && w.words.front().starts_with("utili")) return;
-  if (memory && (w.percent || w.has({"util", "utilization", "utilisation"}))) return set(ColumnRole::percent, 50);
-  const bool alone = w.words.size() == 1;
+  if (label.rate && meaning_of(w.words.front()) == Meaning::rate) return;
+  if (label.rate && !memory) return;
+  if (memory && (w.percent || label.rate)) return set(ColumnRole::percent, 50);
   // "gpu usage %" is how busy the GPU is; "used" or "allocated" refers to memory.
-  if (w.percent && alone && w.has({"used", "allocated", "occupied"})) return set(ColumnRole::percent, 40);
+  const bool is_use = role == Meaning::used || role == Meaning::allocated;
+  if (w.percent && is_alone && is_use && role_word != "usage") return set(ColumnRole::percent, 40);
   if (w.percent) return;
-  if ((memory || alone || w.has({"gpu"})) && w.has({"free", "available", "avail"})) return set(ColumnRole::free, 50);
-  if ((memory || alone || w.has({"gpu"})) && w.has({"total", "capacity", "limit", "size"}))
-    return set(ColumnRole::total, w.has({"total"}) ? 60 : 50);
-  // "Memory Max" is a capacity or a peak: the values decide (csv_settle.cpp).
-  if (memory && w.words.size() <= 3 && w.words.back() == "max" && !w.has({"used", "usage", "allocated", "reserved"}))
-    return set(ColumnRole::total, kCapacityOrPeak);
-  if (w.has({"max", "min", "avg", "mean", "limit"})) return;
+  const bool is_amount = memory || is_alone || label.gpu;
+  if (is_amount && role == Meaning::free) return set(ColumnRole::free, 50);
+  if (is_amount && (role == Meaning::total || (role == Meaning::none && label.limit)))
+    return set(ColumnRole::total, role_word == "total" ? 60 : 50);
   // wandb's system.gpu.0.memoryAllocated is a percentage; its bytes are memoryAllocatedBytes.
   const std::size_t n = w.words.size();
   if (n >= 5 && w.words[n - 5] == "system" && w.words[n - 4] == "gpu" && w.words[n - 2] == "memory" &&
       w.words[n - 1] == "allocated" && w.unit_bytes == 0)
     return set(ColumnRole::percent, 50);
-  if (memory && w.has({"used", "usage", "use", "inuse", "consumed", "occupied"})) return set(ColumnRole::used, 90);
-  if (alone && w.has({"used"})) return set(ColumnRole::used, 85);
-  if (w.has({"used"}) && (w.has({"gpu"}) || w.unit_bytes != 0)) return set(ColumnRole::used, 80);
-  if (w.has({"vram"})) return set(ColumnRole::used, 70);
+  if (memory && role == Meaning::used) return set(ColumnRole::used, 90);
+  if (role == Meaning::used && role_word == "used" && (is_alone || label.gpu || w.unit_bytes != 0))
+    return set(ColumnRole::used, is_alone ? 85 : 80);
+  if (label.vram && role == Meaning::none) return set(ColumnRole::used, 70);
   // "gpu0_allocated_gb": amounts of a GPU are memory.
-  const bool amount_of_gpu = w.unit_bytes != 0 && std::any_of(w.words.begin(), w.words.end(), [](const auto& word) {
-                               return word.starts_with("gpu") || word.starts_with("cuda");
-                             });
-  if ((memory || amount_of_gpu) && w.has({"allocated", "alloc"})) return set(ColumnRole::used, 66);
-  if ((memory || amount_of_gpu || (alone && w.unit_bytes != 0)) && w.has({"reserved"}))
-    return set(ColumnRole::used, 30);
-  if (w.has({"rss"})) return set(ColumnRole::used, 60);
+  const bool is_of_gpu = memory || (w.unit_bytes != 0 && label.gpu);
+  if (is_of_gpu && role == Meaning::allocated) return set(ColumnRole::used, 66);
+  if ((is_of_gpu || (is_alone && w.unit_bytes != 0)) && role == Meaning::reserved) return set(ColumnRole::used, 30);
+  if (label.ram && w.has({"rss"})) return set(ColumnRole::used, 60);
   if (memory && w.words.size() <= 3) return set(ColumnRole::used, 65);
-  if (alone && w.has({"allocated", "usage"}) && w.unit_bytes != 0) return set(ColumnRole::used, 55);
-  if (alone && w.has({"bytes", "mib", "mb", "gib", "gb"})) return set(ColumnRole::used, 20);
+  if (is_alone && w.unit_bytes != 0 && is_use) return set(ColumnRole::used, 55);
+  if (is_alone && w.words[0].size() > 1 && logtext::unit_bytes(w.words[0]) != 0) return set(ColumnRole::used, 20);
 }
 
 /// "utilization.gpu [%]", "gpu_util_pct", "GPU-Util", wandb's system.gpu.0.gpu: how busy a GPU is. The words of memory,
 /// encoders and the host's processor name other utilisations.
-bool is_busy(const TitleWords& w) {
+bool is_busy(const TitleWords& w, const Label& label) {
   const bool of_gpu = std::any_of(w.words.begin(), w.words.end(),
                                   [](const auto& word) { return word.starts_with("gpu") || word == "sm"; });
-  if (w.has({"mem", "memory", "vram", "ram", "fb", "encoder", "decoder", "enc", "dec", "jpeg", "ofa", "cpu", "max",
-             "min", "peak", "power", "fan", "disk"}))
-    return false;
   const std::size_t n = w.words.size();
-  if (n >= 4 && w.words[n - 4] == "system" && w.words[n - 3] == "gpu" && w.words[n - 1] == "gpu") return true;
-  return of_gpu && (w.has({"util", "utilization", "utilisation"}) || (w.percent && w.has({"usage", "load", "busy"})));
+  const bool is_wandb = n >= 4 && w.words[n - 4] == "system" && w.words[n - 3] == "gpu" && w.words[n - 1] == "gpu";
+  if (is_wandb) return true;
+  if (label.memory || label.vram || label.host || label.measured || label.role().first == Meaning::peak ||
+      w.has({"min", "disk"}))
+    return false;
+  return of_gpu && (label.rate || (w.percent && w.has({"usage", "load", "busy"})));
 }
 
 /// "gpu0", "GPU 1", "cuda:0", "GPU-8f1c...": the name of a GPU and nothing else.
 bool names_gpu(std::string_view title, const TitleWords& w) {
   if (title.starts_with("GPU-") && title.size() >= 12) return true;
   if (w.percent || w.unit_bytes != 0) return false;
-  const auto kind = [](std::string_view word) {
-    return word == "gpu" || word == "cuda" || word == "card" || word == "device";
-  };
+  const auto kind = [](std::string_view word) { return meaning_of(word) == Meaning::gpu; };
   const auto number = [](std::string_view word) { return logtext::whole_number<unsigned>(word).has_value(); };
   if (w.words.size() == 2) return kind(w.words[0]) && number(w.words[1]);
   if (w.words.size() != 1) return false;
@@ -187,10 +191,15 @@ namespace {
 
 /// Whether a title is one of machines, programs or runs.
 bool tells_series_apart(const TitleWords& w) {
-  std::string title;
-  for (const std::string& word : w.words) title += title.empty() ? word : ' ' + word;
+  const std::string title = w.text();
   const OriginWord* found = origin_word([&](std::string_view words) { return words == title; });
   return found != nullptr && found->where == OriginWordIn::titles_and_lines;
+}
+
+/// Whether a title of this role has no unit, since it is no amount.
+bool is_bare(ColumnRole role) {
+  return role == ColumnRole::time || role == ColumnRole::step || role == ColumnRole::index ||
+         role == ColumnRole::device_name;
 }
 
 Column classify_words(std::string_view title) {
@@ -204,44 +213,29 @@ Column classify_words(std::string_view title) {
     return out;
   };
   if (w.words.empty()) return out;
-  if (w.is({"pid"}) || w.is({"process", "id"})) return as(ColumnRole::pid, 50);
-  if (w.is({"process", "name"}) || w.is({"process"}) || w.is({"command"}) || w.is({"cmd"}) || w.is({"comm"}) ||
-      w.is({"cmdline"}) || w.is({"proc", "name"}) || w.is({"app"}))
-    return as(ColumnRole::process_name, 50);
-  if (w.is({"type"}) || w.is({"kind"})) return as(ColumnRole::process_kind, 50);
-  if (w.is({"user"}) || w.is({"username"})) return as(ColumnRole::user, 50);
+  const bool is_plain = !w.percent && w.unit_bytes == 0;
+  if (const KnownTitle* const known = known_title(w); known != nullptr && (is_plain || !is_bare(known->role)))
+    return as(known->role, known->rank);
   if (w.has({"uuid"})) return as(ColumnRole::uuid, 50);
-  if ((w.has({"bus"}) && w.has({"id"})) || w.is({"busid"}) || w.is({"pci"}) || w.is({"bdf"}))
-    return as(ColumnRole::pci, 50);
-  if (w.is({"date"}) || w.is({"day"})) return as(ColumnRole::date, 50);
-  if (!w.percent && w.unit_bytes == 0) {
+  if (w.has({"bus"}) && w.has({"id"})) return as(ColumnRole::pci, 50);
+  if (is_plain) {
     if (const int rank = time_rank(w); rank > 0) return as(ColumnRole::time, rank);
-    if (is_step(w)) return as(ColumnRole::step, 50);
-    if (w.is({"gpu"}) || w.is({"index"}) || w.is({"idx"}) || w.is({"gpu", "id"}) || w.is({"gpu", "index"}) ||
-        w.is({"gpu", "idx"}) || w.is({"device"}) || w.is({"device", "id"}) || w.is({"device", "index"}) ||
-        w.is({"minor", "number"}) || w.is({"card"}) || w.is({"gpu", "number"}))
-      return as(ColumnRole::index, w.is({"gpu"}) || w.is({"device"}) || w.is({"card"}) ? 50 : 60);
     if (tells_series_apart(w)) return as(ColumnRole::series, 50);
-    if (w.is({"name"}) || w.is({"gpu", "name"}) || w.is({"model"}) || w.is({"device", "name"}) ||
-        w.is({"product", "name"}))
-      return as(ColumnRole::device_name, 50);
     if (names_gpu(title, w)) return as(ColumnRole::gpu, 50);
   }
-  if (is_busy(w)) {
+  const Label label = w.label();
+  if (is_busy(w, label)) {
     out.metric = Metric::device_busy;
-    if (w.has({"ratio", "fraction"})) out.unit_bytes = 1;
-    return as(ColumnRole::busy, w.has({"utilization", "utilisation", "util"}) ? 50 : 40);
+    if (label.share) out.unit_bytes = 1;
+    return as(ColumnRole::busy, label.rate ? 50 : 40);
   }
-  classify_memory(w, out);
-  out.says_gpu = std::any_of(w.words.begin(), w.words.end(), [](const auto& word) {
-    return word.starts_with("gpu") || word.starts_with("cuda") || word.starts_with("vram") || word == "hbm" ||
-           word == "fb" || word == "framebuffer" || word == "nvidia" || word == "device" || word == "card";
-  });
-  out.says_host = !out.says_gpu && w.has({"ram", "rss", "host"});
+  classify_memory(w, label, out);
+  out.says_gpu = label.gpu || label.vram;
+  out.says_host = !out.says_gpu && label.host;
   if (out.role == ColumnRole::used && !w.has({"used"}))
-    out.metric = w.has({"allocated", "alloc"}) ? Metric::allocator_allocated
-                 : w.has({"reserved"})         ? Metric::allocator_reserved
-                                               : Metric::device_used;
+    out.metric = label.role().first == Meaning::allocated  ? Metric::allocator_allocated
+                 : label.role().first == Meaning::reserved ? Metric::allocator_reserved
+                                                           : Metric::device_used;
   return out;
 }
 
@@ -262,8 +256,8 @@ bool is_pandas_filler(std::string_view title) {
 
 std::string_view counted_by(std::string_view title) {
   const TitleWords w = read_title(title);
-  const bool is_only_count = is_step(w) || w.is({"epoch"});
-  if (!is_only_count) return {};
+  const KnownTitle* const known = known_title(w);
+  if (known == nullptr || (known->role != ColumnRole::step && known->title != "epoch")) return {};
   for (const std::string& word : w.words)
     if (const Meaning meaning = meaning_of(word); meaning >= Meaning::step && meaning <= Meaning::request)
       return count_word(meaning);
@@ -299,9 +293,11 @@ bool looks_like_header(std::string_view line, char delimiter) {
     if (const std::size_t colon = field.find(": ");
         colon != std::string_view::npos && colon + 2 < field.size() && is_digit(field[colon + 2]))
       return false;  // "GPU memory: 8123 MB" says its value
-    const ColumnRole role = classify_column(field).role;
-    used |=
-        role == ColumnRole::used || role == ColumnRole::percent || role == ColumnRole::free || role == ColumnRole::peak;
+    const Column column = classify_column(field);
+    const ColumnRole role = column.role;
+    used |= role == ColumnRole::used || role == ColumnRole::percent || role == ColumnRole::free ||
+            role == ColumnRole::peak || (role == ColumnRole::total && column.rank == kCapacityOrPeak) ||
+            column.counts_things;
     time |= role == ColumnRole::time || role == ColumnRole::step;
     gpus |= role == ColumnRole::gpu;
   }
@@ -311,7 +307,15 @@ bool looks_like_header(std::string_view line, char delimiter) {
 namespace {
 
 /// Decides by all columns what one title leaves open.
-void settle_metrics(std::vector<Column>& columns) {
+void settle_metrics(std::span<const std::string_view> titles, std::vector<Column>& columns) {
+  // "edge,hotspot,mem" of AMD: temperatures.
+  const bool has_sites = std::any_of(titles.begin(), titles.end(), [](std::string_view title) {
+    const TitleWords w = read_title(title);
+    return w.words.size() == 1 && meaning_of(w.words[0]) == Meaning::site;
+  });
+  for (std::size_t i = 0; has_sites && i < titles.size(); ++i)
+    if (columns[i].role == ColumnRole::used && logtext::same_letters(trim(titles[i]), "mem"))
+      columns[i].role = ColumnRole::other;
   const auto has = [&](const auto& of) { return std::any_of(columns.begin(), columns.end(), of); };
   const auto of_metric = [&](Metric metric) {
     return has([metric](const Column& c) { return c.role == ColumnRole::used && c.metric == metric; });
@@ -351,7 +355,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   columns.reserve(titles.size());
   for (const std::string_view title : titles) columns.push_back(classify_column(title));
 
-  settle_metrics(columns);
+  settle_metrics(titles, columns);
 
   const auto best = [&](ColumnRole role) {
     int at = -1;
@@ -371,12 +375,22 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   }
   if (plan.used < 0 && plan.free < 0) {
     plan.used = best(ColumnRole::peak);
+    for (std::size_t i = 0; i < columns.size() && plan.used < 0; ++i)
+      if (columns[i].role == ColumnRole::total && columns[i].rank == kCapacityOrPeak) plan.used = static_cast<int>(i);
+    if (plan.used == plan.total) plan.total = -1;
     plan.only_peaks = plan.used >= 0;
   }
   if (plan.used < 0 && plan.free < 0) {
     plan.used = best(ColumnRole::gpu);
     plan.unnamed_measure = plan.used >= 0;
   }
+  if (plan.used < 0 && (plan.free < 0 || plan.total < 0))
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      if (columns[i].counts_things)
+        return fail(
+            fmt::format("column {} '{}' does not count bytes, and nothing says how large one of its units is; record "
+                        "the memory in bytes or MiB",
+                        i + 1, logtext::excerpt(titles[i])));
   if (plan.used < 0 && (plan.free < 0 || plan.total < 0))
     return fail(
         fmt::format("no column of used memory among '{}'; expected a title such as memory.used [MiB], "
@@ -403,7 +417,10 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   if (plan.time >= 0) plan.time_title.unit_ns = column(plan.time).unit_ns;
 
   plan.index = best(ColumnRole::index);
-  plan.index_is_unsure = plan.index >= 0 && column(plan.index).rank < 60;
+  plan.index_is_unsure = plan.index >= 0 && column(plan.index).rank < kSureIndex;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (columns[i].role == ColumnRole::index && static_cast<int>(i) != plan.index)
+      plan.other_indexes.push_back(static_cast<int>(i));
   plan.uuid = best(ColumnRole::uuid);
   plan.pci = best(ColumnRole::pci);
   plan.device_name = best(ColumnRole::device_name);

@@ -52,6 +52,8 @@ struct Column {
   Metric metric = Metric::device_used;
   bool says_gpu = false;   ///< of memory: a word says that it is a GPU's
   bool says_host = false;  ///< or the host's: "ram_used_mb"
+  /// It counts pages or blocks of memory, whose size nothing says: not read.
+  bool counts_things = false;
 };
 
 /// Understands one title: "memory.used [MiB]", "vram_gb", "host_mem_util_pct", "t_s", ...
@@ -89,6 +91,7 @@ struct ColumnPlan {
   };
   std::vector<Wide> wide;
   bool unnamed_measure = false;          ///< the titles of `wide` name GPUs but not what is measured
+  std::vector<int> other_indexes;        ///< further columns whose titles are those of an index
   bool index_is_unsure = false;          ///< the index may be a measure: the title "gpu" is used for both
   bool only_peaks = false;               ///< the used column is a peak, for want of others
   bool total_may_be_peak = false;        ///< the title of the total may also mean a peak ("Memory Max")

@@ -18,22 +18,6 @@ std::string_view first_row(std::string_view head) {
   return line;
 }
 
-/// Whether the first line of `head` is the header `plan` with a time, and nearly all others are its rows: text with
-/// tabs in it has no such lines, even if the words of a third of them look like figures of memory.
-bool is_all_rows(std::string_view head, const ColumnPlan& plan) {
-  constexpr std::size_t kLooked = 300;
-  const std::string_view first = logtext::take_line(head);
-  if (plan.time < 0 || logtext::trim(first) != plan.header) return false;
-  std::vector<std::string_view> fields;
-  std::size_t lines = 0;
-  std::size_t rows = 0;
-  for (; lines < kLooked && !head.empty(); ++lines) {
-    split_fields(logtext::take_line(head), plan.delimiter, fields);
-    rows += fields.size() == plan.count ? 1U : 0U;
-  }
-  return rows > 0 && rows * 10 >= lines * 9;
-}
-
 int recognise(std::string_view head) {
   constexpr int kSurerThanText = 55;
   if (const auto header = find_header(head))

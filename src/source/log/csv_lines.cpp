@@ -23,6 +23,12 @@ constexpr std::size_t kLongestRecord = 64 * kBytesPerKiB;
 
 void CsvRows::finish(LogRows& rows) {
   if (!quoted_.empty()) unquote(rows);
+  // The last reading may have been cut, but begins as the others do.
+  if (begun_.size() + held_.size() == positions_)
+    end_reading(rows);
+  else
+    leave_out(begun_, rows);
+  release(std::exchange(held_, {}), rows);
   ended_ = true;
 }
 

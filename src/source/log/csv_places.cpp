@@ -6,6 +6,7 @@
 #include <map>
 
 #include "source/log/csv_clock.hpp"
+#include "source/log/epoch_counter.hpp"
 #include "source/log/interleave.hpp"
 #include "source/log/places.hpp"
 #include "source/log/text.hpp"
@@ -21,9 +22,11 @@ std::string_view cell(const std::vector<std::string_view>& row, int column) {
   return row[static_cast<std::size_t>(column)];
 }
 
+/// The readings by the index of their rows; the steps of an epoch go on from those before.
 std::map<std::string_view, PlaceReadings> readings_of(const Rows& rows, const ColumnPlan& plan, StampReader& stamp,
                                                       bool comma) {
   std::map<std::string_view, PlaceReadings> out;
+  std::map<std::string_view, EpochCounter> counters;
   std::string joined;
   for (const auto& row : rows) {
     Timestamp time;
@@ -35,8 +38,14 @@ std::map<std::string_view, PlaceReadings> readings_of(const Rows& rows, const Co
     logtext::Decimal number;
     if (!stamp.read(text, time)) continue;
     if (!logtext::read_decimal(cell(row, plan.used >= 0 ? plan.used : plan.free), number, comma)) continue;
-    out[plan.index >= 0 ? cell(row, plan.index) : std::string_view{}].add(seconds_between(Timestamp{}, time),
-                                                                          number.value());
+    const std::string_view index = plan.index >= 0 ? cell(row, plan.index) : std::string_view{};
+    double time_s = seconds_between(Timestamp{}, time);
+    if (plan.outer_count >= 0) {
+      const auto step = logtext::whole_number<std::uint64_t>(text);
+      const auto epoch = logtext::whole_number<std::uint64_t>(cell(row, plan.outer_count));
+      if (step && epoch) time_s = static_cast<double>(counters[index].next(*step, *epoch));
+    }
+    out[index].add(time_s, number.value());
   }
   return out;
 }
@@ -83,6 +92,7 @@ Result<std::size_t> settle_places(const Rows& rows, std::string_view head, Stamp
   for (auto& [index, its] : series) {
     PlaceWords words;
     words.record = kRecord;
+    words.may_lack_rows = true;
     words.grain_s = plan.time_title.step ? 1 : grain_of_stamp(cell(rows.front(), plan.time));
     words.of = plan.index >= 0 ? fmt::format("have the index '{}'", logtext::excerpt(index, 24)) : "name no GPU";
     const PlaceOrder order = plan.index < 0       ? plan.date < 0 ? PlaceOrder::may : PlaceOrder::says_nothing

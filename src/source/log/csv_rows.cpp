@@ -139,8 +139,17 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
   if (const char* const why = read_amounts(last_is_whole, row)) return why;
   if (!last_is_whole) return "truncated last line";
 
-  CsvEntry* const e = entry(rows, time);
+  if (positions_ > 1) {
+    hold_row(time, row, rows);
+    return nullptr;
+  }
+  CsvEntry* const e = entry(rows);
   if (e == nullptr) return "no readable identity (gpu, pid)";
+  return add_row(*e, time, row, rows);
+}
+
+const char* CsvRows::add_row(CsvEntry& entry, Timestamp time, RowAmounts& row, LogRows& rows) {
+  CsvEntry* const e = &entry;
   if (plan_.time < 0 && !plan_.clock_lines) {
     // Without a clock, the next reading begins when a GPU appears again.
     if (e->round == round_ + 1) ++round_;
@@ -163,6 +172,54 @@ const char* CsvRows::read_row(LogRows& rows, bool last_is_whole) {
     rows.no_reading(e->device, field(plan_.used));
   if (!e->further.empty()) add_further(time, *e, plan_.further, rows);
   return nullptr;
+}
+
+void CsvRows::hold_row(Timestamp time, const RowAmounts& row, LogRows& rows) {
+  constexpr double kTogether_s = 0.1;
+  const auto is_other_time = [&] {
+    return plan_.time >= 0 && std::abs(seconds_between(held_.back().time, time)) > kTogether_s;
+  };
+  if (!held_.empty() && (begins_reading_ || is_other_time())) end_reading(rows);
+  begins_reading_ = false;
+  HeldRow& held = held_.emplace_back();
+  held.fields.assign(fields_.begin(), fields_.end());
+  held.time = time;
+  held.amounts = row;
+  held.line = rows.line;
+  if (held_.size() == positions_ && begun_.empty()) end_reading(rows);
+}
+
+/// A whole reading is read. One that lacks rows may have been interrupted, and go on in the next one.
+void CsvRows::end_reading(LogRows& rows) {
+  if (held_.size() == positions_) {
+    leave_out(begun_, rows);
+    release(std::exchange(held_, {}), rows);
+  } else if (begun_.size() + held_.size() == positions_) {
+    std::vector<HeldRow> reading = std::exchange(begun_, {});
+    std::move(held_.begin(), held_.end(), std::back_inserter(reading));
+    held_.clear();
+    release(std::move(reading), rows);
+  } else {
+    leave_out(begun_, rows);
+    begun_ = std::exchange(held_, {});
+  }
+}
+
+void CsvRows::release(std::vector<HeldRow> reading, LogRows& rows) {
+  const std::vector<std::string_view> present = fields_;
+  for (position_ = 0; position_ < reading.size() && position_ < positions_; ++position_) {
+    HeldRow& held = reading[position_];
+    fields_.assign(held.fields.begin(), held.fields.end());
+    if (const char* const why = add_row(*entry(rows), held.time, held.amounts, rows)) rows.skip(held.line, why);
+  }
+  fields_ = present;
+}
+
+void CsvRows::leave_out(std::vector<HeldRow>& reading, LogRows& rows) const {
+  for (const HeldRow& held : reading)
+    rows.skip(held.line, fmt::format("a row of a reading of {}, where others have {} and none names its GPU",
+                                     reading.size(), positions_));
+  reading.clear();
 }
 
 /// Of a process, the series of its used memory is left to follow_process().
@@ -335,9 +392,9 @@ void CsvRows::advance_process_clock(Timestamp time, LogRows& rows) {
 }
 
 /// The entry of the cut row; nullptr when its identity cannot be read.
-CsvEntry* CsvRows::entry(LogRows& rows, Timestamp time) {
-  if (positions_ > 1) return make_entry(rows, time);
-  if (key_columns_.empty()) return entries_.empty() ? make_entry(rows, time) : entries_.front().get();
+CsvEntry* CsvRows::entry(LogRows& rows) {
+  if (positions_ > 1) return make_entry(rows);
+  if (key_columns_.empty()) return entries_.empty() ? make_entry(rows) : entries_.front().get();
   if (key_columns_.size() == 1) {
     // The rows of several GPUs repeat in the same order: try the entry after the last one, then the last one itself.
     const std::string_view key = field(key_columns_[0]);
@@ -369,18 +426,13 @@ CsvEntry* CsvRows::entry(LogRows& rows, Timestamp time) {
     last_ = found->second;
     return entries_[last_].get();
   }
-  return make_entry(rows, time);
+  return make_entry(rows);
 }
 
-CsvEntry* CsvRows::make_entry(LogRows& rows, Timestamp time) {
+CsvEntry* CsvRows::make_entry(LogRows& rows) {
   LogDevice device;
   if (positions_ > 1) {
     // Without an id, the GPUs of a reading are identified by their order in it.
-    const bool is_other_time = plan_.time >= 0 && std::abs(seconds_between(position_time_, time)) > 0.1;
-    position_ = is_other_time || begins_reading_ || entries_.empty() ? 0 : position_ + 1;
-    begins_reading_ = false;
-    position_time_ = time;
-    if (position_ >= positions_) return nullptr;
     if (position_ < entries_.size()) return entries_[position_].get();
     position_ = entries_.size();
     device.index = static_cast<int>(position_);

@@ -97,6 +97,7 @@ class CsvRows final : public LogParser {
   const char* read_time(Timestamp& time);
   [[nodiscard]] Timestamp count_on(Timestamp time);
   const char* read_amounts(bool last_is_whole, RowAmounts& row);
+  const char* add_row(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows);
   const char* read_total(CsvEntry& e, Timestamp time, LogRows& rows);
   void apply_percent(const CsvEntry& e, RowAmounts& row) const;
   void apply_free(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows);
@@ -121,8 +122,8 @@ class CsvRows final : public LogParser {
   [[nodiscard]] std::string refuse_rows(std::uint64_t rows, const std::string& first) const;
   /// Whether `used` exceeds `total` by more than rounding explains; false when the total is not known.
   static bool is_above(std::uint64_t used, std::uint64_t total) { return total > 0 && used > total + total / 20; }
-  CsvEntry* entry(LogRows& rows, Timestamp time);
-  CsvEntry* make_entry(LogRows& rows, Timestamp time);
+  CsvEntry* entry(LogRows& rows);
+  CsvEntry* make_entry(LogRows& rows);
   logtext::Amount read_percent(std::string_view text, double& percent) const;
   void begin_series(CsvEntry& e, const std::vector<ColumnPlan::Further>& further, std::uint32_t pid,
                     LogRows& rows) const;
@@ -171,10 +172,23 @@ class CsvRows final : public LogParser {
   bool ended_ = false;
 
   std::vector<std::optional<std::uint64_t>> wide_used_;
+  /// A row of a reading whose rows do not name their GPUs: it counts only where the reading is whole.
+  struct HeldRow {
+    std::vector<std::string> fields;
+    Timestamp time;
+    RowAmounts amounts;
+    std::uint64_t line = 0;
+  };
+  void hold_row(Timestamp time, const RowAmounts& row, LogRows& rows);
+  void end_reading(LogRows& rows);
+  void release(std::vector<HeldRow> reading, LogRows& rows);
+  void leave_out(std::vector<HeldRow>& reading, LogRows& rows) const;
+
   std::size_t positions_ = 0;
-  std::size_t position_ = 0;
+  std::size_t position_ = 0;     ///< of the row that is read
+  std::vector<HeldRow> held_;    ///< the present reading, which may lack rows
+  std::vector<HeldRow> begun_;   ///< the reading before it, if it lacks rows: interrupted, it goes on in this one
   bool begins_reading_ = false;  ///< a line with a time, or a header, stood before the row
-  Timestamp position_time_{};
   std::uint64_t round_ = 0;
   std::size_t value_length_ = 0;  ///< of the last used field, to detect a truncated one
   std::string stamp_buffer_;
@@ -191,6 +205,9 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
 
 /// Columns of the first header among the first lines of `head`; nullopt when there is none.
 std::optional<ColumnPlan> find_header(std::string_view head);
+/// Whether the first line of `head` is the header `plan` with a time, and nearly all others are its rows: text with
+/// tabs in it has no such lines, even if the words of a third of them look like figures of memory.
+bool is_all_rows(std::string_view head, const ColumnPlan& plan);
 
 /// Columns inferred from the values of a head without a header.
 Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::string>& assumptions);

@@ -216,6 +216,20 @@ std::optional<ColumnPlan> find_header(std::string_view head) {
   return std::nullopt;
 }
 
+bool is_all_rows(std::string_view head, const ColumnPlan& plan) {
+  constexpr std::size_t kLooked = 300;
+  const std::string_view first = logtext::take_line(head);
+  if (plan.time < 0 || logtext::trim(first) != plan.header) return false;
+  std::vector<std::string_view> fields;
+  std::size_t lines = 0;
+  std::size_t rows = 0;
+  for (; lines < kLooked && !head.empty(); ++lines) {
+    split_fields(logtext::take_line(head), plan.delimiter, fields);
+    rows += fields.size() == plan.count ? 1U : 0U;
+  }
+  return rows > 0 && rows * 10 >= lines * 9;
+}
+
 Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::string>& assumptions) {
   // Take what most of the first lines have in common: dates, messages and a truncated line may be among them.
   std::string_view rest = head;
@@ -249,6 +263,17 @@ Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::strin
 
 namespace {
 
+/// Whether all fields of a line are words: "mem_0_clk" is, a row of values has a number, a time or an id.
+bool are_titles(std::string_view line, char delimiter) {
+  std::vector<std::string_view> fields;
+  split_fields(line, delimiter, fields);
+  return std::all_of(fields.begin(), fields.end(), [](std::string_view field) {
+    const auto is_of_name = [](char c) { return logtext::is_alpha(c) || logtext::is_digit(c) || c == '_'; };
+    return std::none_of(field.begin(), field.end(), logtext::is_digit) ||
+           (logtext::is_alpha(field.front()) && std::all_of(field.begin(), field.end(), is_of_name));
+  });
+}
+
 /// The columns by the header, or by the values of a log without one.
 Result<ColumnPlan> find_columns(std::string_view head, std::vector<std::string>& assumptions) {
   if (auto header = find_header(head)) return std::move(*header);
@@ -256,7 +281,7 @@ Result<ColumnPlan> find_columns(std::string_view head, std::vector<std::string>&
   std::string_view rest = head;
   const std::string_view first = logtext::take_line(rest);
   const char delimiter = find_delimiter(first);
-  if (delimiter != '\0' && std::none_of(first.begin(), first.end(), logtext::is_digit))
+  if (delimiter != '\0' && are_titles(first, delimiter))
     if (auto refused = plan_header(first, delimiter); !refused) return fail(std::move(refused.error()));
   return infer_from_head(head, assumptions);
 }
@@ -268,16 +293,23 @@ bool differs_within_times(const Rows& rows, int column, int time) {
                      [&](const auto& row) { return seen.emplace(cell(row, time), cell(row, column)).second; });
 }
 
-/// Of several columns titled as an index, the one that differs within a time is the index.
+bool is_constant(const Rows& rows, int column) {
+  return std::all_of(rows.begin(), rows.end(),
+                     [&](const auto& row) { return cell(row, column) == cell(rows.front(), column); });
+}
+
+/// Of several columns titled as an index, the one that differs within a time is the index, or the one that goes round
+/// where the other is the same in every row.
 void choose_index(const Rows& rows, ColumnPlan& plan) {
-  if (!plan.has_header || plan.time < 0 || plan.index < 0 || differs_within_times(rows, plan.index, plan.time)) return;
-  std::vector<std::string_view> titles;
-  split_fields(plan.header, plan.delimiter, titles);
-  for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {
-    const auto column = static_cast<int>(i);
-    if (classify_column(titles[i]).role != ColumnRole::index || !differs_within_times(rows, column, plan.time))
+  if (plan.time < 0 || plan.index < 0 || plan.other_indexes.empty()) return;
+  const bool differs = differs_within_times(rows, plan.index, plan.time);
+  if (differs && !is_constant(rows, plan.index)) return;
+  for (const int other : plan.other_indexes) {
+    if (!differs_within_times(rows, other, plan.time)) continue;
+    if (differs && (is_constant(rows, other) || !behaves_like_index(rows, static_cast<std::size_t>(other), plan.time)))
       continue;
-    plan.index = column;
+    plan.index = other;
+    plan.index_is_unsure = false;
     return;
   }
 }

@@ -142,8 +142,10 @@ void DumpReadings::finish(LogRows& rows) {
 }
 
 void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
-  auto& [used, free, total, busy, received] = gpu.values;
-  if (!used && !free && !total && gpu.processes.empty() && !gpu.lists_all) return;
+  auto& [used, free, total, busy, received, allocated, reserved] = gpu.values;
+  const bool has_allocator = allocated && reserved;
+  if (!used && !has_allocator) used = allocated ? allocated : reserved;
+  if (!used && !free && !total && !has_allocator && gpu.processes.empty() && !gpu.lists_all) return;
   if (gpu.device == SIZE_MAX) gpu.device = rows.device(gpu.named);
   if (!total && used && free) {
     // Rounded values do not always have the same sum: a small difference is not a change of capacity.
@@ -155,6 +157,10 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   if (!used && free && total && *free <= *total) used = *total - *free;
   if (total) rows.total(time, gpu.device, *total);
   if (used) rows.add(time, rows.device_series(gpu.device), *used);
+  if (has_allocator) {
+    rows.add(time, rows.further_series(gpu.device, Metric::allocator_allocated, 0), *allocated);
+    rows.add(time, rows.further_series(gpu.device, Metric::allocator_reserved, 0), *reserved);
+  }
   if (busy) rows.add(time, rows.further_series(gpu.device, Metric::device_busy, 0), *busy);
   if (received) rows.add(time, rows.further_series(gpu.device, Metric::device_received, 0), *received);
   for (const Process& process : gpu.processes) {

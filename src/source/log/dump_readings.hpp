@@ -16,8 +16,9 @@ namespace vramtrack {
 /// Not thread-safe.
 class DumpReadings {
  public:
-  /// `busy`: as Metric::device_busy; `received`: as Metric::device_received.
-  enum class Field : std::uint8_t { used, free, total, busy, received };
+  /// `busy`: as Metric::device_busy; `received`: as Metric::device_received; `allocated` and `reserved`: by a program's
+  /// allocator, if both are given; else what is in use.
+  enum class Field : std::uint8_t { used, free, total, busy, received, allocated, reserved };
 
   explicit DumpReadings(DumpClock clock) : clock_(std::move(clock)) {}
 
@@ -63,7 +64,7 @@ class DumpReadings {
   struct Gpu {
     LogDevice named;
     std::size_t device = SIZE_MAX;  ///< in LogRows
-    std::optional<std::uint64_t> values[5];
+    std::optional<std::uint64_t> values[7];
     std::optional<Timestamp> time;       ///< its own
     std::optional<Timestamp> delivered;  ///< the last such time, if it was delivered before the next was known
     std::uint64_t sum_bytes = 0;         ///< of used and free: serves as the total if none is given

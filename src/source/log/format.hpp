@@ -77,7 +77,8 @@ struct LogFormatInfo {
   /// Whether a record (lines that the parser needs together for one reading) begins with `line`; `before` is the last
   /// line before it that is not blank. nullptr: records cannot be separated, and a log out of order is refused.
   bool (*begins_record)(std::string_view line, std::string_view before) = nullptr;
-  /// Whether a log that make() refuses is tried as text: its figures may have words beside them.
+  /// Whether a log that make() refuses, or in whose head it finds nothing, is tried as text: its figures may have words
+  /// beside them.
   bool may_be_text = true;
   /// For a format that reads much of the head to be certain of little: recognise(), which may answer 0 where it could
   /// not be more certain than `to_beat`. nullptr: recognise() is cheap.

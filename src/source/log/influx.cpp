@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "source/log/format.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -109,17 +110,20 @@ bool read_line(std::string_view line, InfluxLine& out) {
   return std::all_of(out.time.begin(), out.time.end(), is_digit);
 }
 
-/// Whether a measurement is one of GPUs: Telegraf writes those of the host ("mem", "disk") into the same file.
-bool is_of_gpu(std::string_view measurement) {
-  const std::string low = logtext::lowered(measurement);
-  for (const std::string_view word : {"gpu", "nvidia", "rocm", "amd", "cuda", "vram", "dcgm", "xpu"})
-    if (low.find(word) != std::string::npos) return true;
-  return false;
+/// Whether a line is of GPUs, by its measurement or its fields: Telegraf writes those of the host ("mem", "disk") into
+/// the same file.
+bool is_of_gpu(const InfluxLine& line) {
+  const auto says_gpu = [](std::string_view name) {
+    const Label label = read_label(name);
+    return label.gpu || label.vram;
+  };
+  return says_gpu(line.measurement) || line.measurement.starts_with("amd") ||
+         std::any_of(line.fields.begin(), line.fields.end(), [&](const Member& field) { return says_gpu(field.key); });
 }
 
 /// The line as a JSON object on one line; a line that is none of a GPU is empty.
 void append_json(std::string_view line, InfluxLine& read, std::string& out) {
-  if (read_line(line, read) && is_of_gpu(read.measurement) && !read.time.empty()) {
+  if (read_line(line, read) && is_of_gpu(read) && !read.time.empty()) {
     out.append("{\"timestamp\": ").append(read.time);
     for (const Member& tag : read.tags) out.append(", ").append(json_string(tag.key)).append(": ").append(tag.value);
     out.append(", ").append(json_string(read.measurement)).append(": {");
@@ -151,6 +155,7 @@ class Influx final : public LogParser {
   void finish(LogRows& rows) override { objects_->finish(rows); }
   [[nodiscard]] bool clock_is_relative() const override { return objects_->clock_is_relative(); }
   [[nodiscard]] Scale scale() const override { return objects_->scale(); }
+  [[nodiscard]] bool clock_wraps() const override { return objects_->clock_wraps(); }
   [[nodiscard]] bool processes_only() const override { return objects_->processes_only(); }
 
  private:
@@ -185,6 +190,9 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 extern const LogFormatInfo influx_log_format;
 const LogFormatInfo influx_log_format{"influx",
                                       "Telegraf's outputs.file, influxd inspect export-lp: InfluxDB's line protocol",
-                                      recognise, make, each_line_is_a_record};
+                                      recognise,
+                                      make,
+                                      each_line_is_a_record,
+                                      false};
 
 }  // namespace vramtrack

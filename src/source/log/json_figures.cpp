@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "source/log/columns.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/listed.hpp"
 #include "source/log/text.hpp"
 
@@ -21,19 +22,17 @@ constexpr int kSureIndex = 60;
 
 /// Whether a word of `key` says that it is a GPU: "gpus", "gpu_stats", "cuda", "devices".
 bool says_gpu(std::string_view key) {
-  const std::string low = logtext::lowered(key);
-  for (const std::string_view word : {"gpu", "cuda", "vram", "npu", "xpu", "device", "card"})
-    for (std::size_t at = low.find(word); at != std::string::npos; at = low.find(word, at + 1))
-      if (at == 0 || !is_alpha(low[at - 1])) return true;
-  return false;
+  const Label label = read_label(key);
+  return label.gpu || label.vram;
 }
 
-/// Objects whose figures are of something else, whatever their keys are.
+/// Objects whose figures are of something else, whatever their keys are: "utilization", "temperature", "pci", "host".
 bool is_of_something_else(std::string_view key) {
-  const std::string low = logtext::lowered(key);
-  for (const std::string_view word : {"util", "temp", "power", "clock", "bar1", "pci", "fan", "ecc", "host", "cpu"})
-    if (low.starts_with(word)) return true;
-  return false;
+  std::vector<Word> words;
+  cut_words(key, words);
+  if (words.empty()) return false;
+  const Meaning first = words.front().meaning;
+  return first == Meaning::rate || first == Meaning::measured || first == Meaning::host;
 }
 
 /// Takes "0", "GPU-8f1c...", "cuda:1" or "gpu2" for the id of a GPU; false if `text` is none of them.

@@ -55,9 +55,14 @@ bool is_event(std::string_view word) {
 }  // namespace
 
 Label read_label(std::string_view text) {
-  Label out;
   std::vector<Word> words;
   cut_words(text, words);
+  return label_of(words);
+}
+
+Label label_of(std::span<const Word> words) {
+  Label out;
+  std::string_view limit;
   for (const Word& word : words) {
     const bool is_behind_gpu = out.nearest_is_gpu;
     out.nearest_is_gpu = false;
@@ -90,13 +95,38 @@ Label read_label(std::string_view text) {
       case Meaning::change:
         out.change = true;
         break;
-      case Meaning::other:
+      case Meaning::ram:
         if (is_behind_gpu && logtext::same_letters(word.text, "ram")) {  // "GPU RAM"
           out.vram = true;
           out.subject = word.text;
         } else {
-          out.other = true;
+          out.host = out.ram = true;
         }
+        break;
+      case Meaning::swap:
+        out.host = out.swap = true;
+        break;
+      case Meaning::host:
+        out.host = true;
+        break;
+      case Meaning::other:
+        out.other = true;
+        break;
+      case Meaning::measured:
+        out.measured = true;
+        break;
+      case Meaning::share:
+        out.share = true;
+        break;
+      case Meaning::process:
+        out.process = true;
+        break;
+      case Meaning::things:
+        out.things = word.text;
+        break;
+      case Meaning::limit:
+        out.limit = true;
+        limit = word.text;
         break;
       default:
         if (is_event(word.text)) out.change = true;
@@ -104,6 +134,10 @@ Label read_label(std::string_view text) {
           if (const std::uint64_t unit = written_unit(word.text); unit != 0) out.unit_bytes = unit;
         break;
     }
+  }
+  if (out.limit && out.roles.empty() && (out.memory || out.vram)) {
+    out.roles.push_back(Meaning::total);
+    out.role_words.push_back(limit);
   }
   return out;
 }

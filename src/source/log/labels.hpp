@@ -1,6 +1,7 @@
 // What the words next to a number mean together. Private to the reader of free text.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,12 +29,21 @@ struct Label {
   std::vector<Meaning> roles;  ///< in order
   std::vector<std::string_view> role_words;
   bool memory = false, vram = false, gpu = false, rate = false, change = false, other = false;
+  bool host = false;  ///< of the machine: its RAM, its CPU
+  bool ram = false;   ///< memory of the machine
+  bool swap = false, share = false, process = false, measured = false;
+  bool limit = false;       ///< a total, if it is of memory
+  std::string_view things;  ///< "pages": what is counted in place of bytes
   std::string_view subject;
   std::uint64_t unit_bytes = 0;
   bool nearest_is_gpu = false;
 
   [[nodiscard]] bool is_of_gpu() const { return vram || (gpu && memory); }
-  [[nodiscard]] bool says_anything() const { return !roles.empty() || memory || vram || other || rate || change; }
+  /// Whether it is about something else than the memory of a GPU.
+  [[nodiscard]] bool is_of_other() const { return measured || ((other || host) && !is_of_gpu()); }
+  [[nodiscard]] bool says_anything() const {
+    return !roles.empty() || memory || vram || other || host || measured || rate || change;
+  }
   /// The role, and the word that gives it: a peak of allocated memory is a peak.
   [[nodiscard]] std::pair<Meaning, std::string_view> role() const {
     // "total_memory_available" is all that there is.
@@ -47,6 +57,9 @@ struct Label {
   }
 };
 
+/// What `words`, one after another, mean.
+Label label_of(std::span<const Word> words);
+/// The same of the words of `text`.
 Label read_label(std::string_view text);
 
 /// The length of the comma, bracket or the like with which `text` begins, also a full-width one; 0: there is none.

@@ -146,6 +146,8 @@ class FigureFinder {
       said.label.memory |= was.memory && !labels_.follow();
       said.label.vram |= was.vram && !labels_.follow();
       said.label.other |= was.other;  // "RAM: 20 GB used"
+      said.label.host |= was.host;
+      said.label.measured |= was.measured;
       if (said.label.subject.empty()) said.label.subject = was.subject;
     };
     // "4000 MiB used of 24576 MiB"
@@ -159,7 +161,7 @@ class FigureFinder {
     const bool ends = next.size() < after(last).size() || last + 1 >= numbers_.size();
     if ((labels_.follow() || (said.label.roles.empty() && ends)) && (pair || numbers_[i].is_amount())) {
       const Label follows = read_label(next);
-      if (!follows.roles.empty() || (follows.other && labels_.follow())) follow(follows, next);
+      if (!follows.roles.empty() || ((follows.other || follows.host) && labels_.follow())) follow(follows, next);
     }
     return said;
   }
@@ -241,9 +243,9 @@ class FigureFinder {
       context_ = label.subject;
     }
     // "Memory info of CPU: total: 201 GB, available: 190 GB": all of it, until memory of a GPU or of its own is named.
-    of_host_ = !label.is_of_gpu() && (of_host_ || (label.other && label.memory && !of_gpu_));
-    const bool goes_on_about_host = of_host_ && !label.memory && !label.gpu;
-    if ((label.other || goes_on_about_host) && !label.is_of_gpu()) {
+    of_host_ = !label.is_of_gpu() && (of_host_ || ((label.other || label.host) && label.memory && !of_gpu_));
+    const bool goes_on_about_host = of_host_ && !label.memory && !label.is_of_gpu() && !label.gpu;
+    if (label.is_of_other() || goes_on_about_host || is_of_things(i, label)) {
       if (pair) ++i;
       return;
     }
@@ -268,7 +270,7 @@ class FigureFinder {
     const bool is_in_brackets = in_memory_brackets_ && (role == Meaning::used || role == Meaning::allocated ||
                                                         role == Meaning::free || role == Meaning::total);
     const bool is_unclear = !take && unit == 0 && (is_memory || is_bare_use || is_in_brackets) && !pair && !n.percent &&
-                            !label.rate && !label.change && !label.other;
+                            !label.rate && !label.change && !label.other && !label.host;
     if (!take && !is_unclear) return;
 
     MemoryFigure f = figure_of(n);
@@ -321,6 +323,16 @@ class FigureFinder {
     if (is_all_behind_time(i)) return true;
     return role != Meaning::none || is_memory || label.nearest_is_gpu || follows_index ||
            (pair && (of_gpu_ || names_gpu_ || is_bare));
+  }
+
+  /// "768000 pages", "used pages: 768000": nothing says how large a page is.
+  [[nodiscard]] bool is_of_things(std::size_t i, const Label& label) const {
+    if (numbers_[i].unit_bytes != 0 || numbers_[i].percent) return false;
+    if (!label.things.empty()) return true;
+    std::vector<Word> words;
+    cut_words(after(i), words);
+    return !words.empty() && words.front().meaning == Meaning::things &&
+           logtext::trim(after(i)).starts_with(words.front().text);
   }
 
   /// "10:00:00 4000 MiB": nvidia-smi's memory.used behind a time, and nothing else.

@@ -11,7 +11,8 @@ LineLabels::LineLabels(const CutLine& cut) : cut_(cut) {
     const Label own = read_label(before(i));
     const std::string_view text = logtext::trim(cut.before(i));
     // "weights=13 GB gpu_used=20 GB"
-    const bool stands_before = !own.roles.empty() || (own.other && (text.ends_with('=') || text.ends_with(':')));
+    const bool stands_before =
+        !own.roles.empty() || ((own.other || own.host) && (text.ends_with('=') || text.ends_with(':')));
     follow_ = !stands_before && !read_label(behind(i)).roles.empty() && ends_in_label();
     if (stands_before || follow_) break;  // "45%|" of a progress bar shows neither
   }

@@ -33,7 +33,7 @@ bool is_quantity_of(std::string_view text, std::string_view word) {
   const auto begin = static_cast<std::size_t>(word.data() - text.data());
   if (begin + word.size() == text.size() || begin == 0 || text[begin - 1] != '_') return false;
   const Meaning of = meaning_of(word_right_before(text.substr(0, begin)));
-  return of == Meaning::other || of == Meaning::rate;
+  return of == Meaning::other || of == Meaning::rate || of == Meaning::measured;
 }
 
 /// What a label is divided by: "/ 1024**3", "/1024/1024", "/1e9", "/ (1 << 30)".
@@ -265,6 +265,8 @@ class NumberNamer {
   void name_count(std::size_t i, std::string_view text, std::string_view near) {
     LineNumber& n = numbers_[i];
     if (n.number >= 1e15) return;
+    constexpr double kBytesFrom = 4e6;  // "memory after step: 12480000000"
+    if (n.number >= kBytesFrom && read_label(label_before(text)).memory) return;
     const auto count = [&](Meaning meaning, std::string_view word) {
       n.use = NumberUse::count;
       out_.counts.push_back({meaning, static_cast<std::uint64_t>(n.number), n.begin, n.digits_end, word});

@@ -1,6 +1,7 @@
 #include "source/log/memory_words.hpp"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -13,19 +14,16 @@ namespace {
 
 const std::unordered_map<std::string_view, Meaning>& table() {
   static const std::unordered_map<std::string_view, Meaning> words = {
-#define VRAMTRACK_MEMORY_WORD(word, meaning) {word, Meaning::meaning},
-#include "source/log/memory_words.def"
-#undef VRAMTRACK_MEMORY_WORD
+#define VRAMTRACK_WORD(word, meaning) {word, Meaning::meaning},
+#include "source/log/words.def"
   };
   return words;
 }
 
 const std::unordered_set<std::string_view>& german_words() {
   static const std::unordered_set<std::string_view> words = {
-#define VRAMTRACK_MEMORY_WORD(word, meaning)
 #define VRAMTRACK_GERMAN_WORD(word, meaning) word,
-#include "source/log/memory_words.def"
-#undef VRAMTRACK_MEMORY_WORD
+#include "source/log/words.def"
   };
   return words;
 }
@@ -33,11 +31,9 @@ const std::unordered_set<std::string_view>& german_words() {
 /// The words of languages other than English that have ASCII letters only, and others of the same languages.
 const std::unordered_set<std::string_view>& foreign_words() {
   static const std::unordered_set<std::string_view> words = {
-#define VRAMTRACK_MEMORY_WORD(word, meaning)
 #define VRAMTRACK_GERMAN_WORD(word, meaning) word,
 #define VRAMTRACK_FRENCH_WORD(word, meaning) word,
-#include "source/log/memory_words.def"
-#undef VRAMTRACK_MEMORY_WORD
+#include "source/log/words.def"
   };
   return words;
 }
@@ -122,25 +118,28 @@ bool is_title_of_gpu_memory(std::string_view title) {
   return read_label(title).is_of_gpu();
 }
 
+std::string_view word_for(Meaning meaning) {
+  static const auto words = [] {
+    std::array<std::string_view, static_cast<std::size_t>(Meaning::other) + 1> out;
+    const auto add = [&](std::string_view word, Meaning its) {
+      std::string_view& known = out[static_cast<std::size_t>(its)];
+      if (known.empty() && !is_foreign(word)) known = word;
+    };
+#define VRAMTRACK_WORD(word, meaning) add(word, Meaning::meaning);
+#include "source/log/words.def"
+    return out;
+  }();
+  return words[static_cast<std::size_t>(meaning)];
+}
+
 std::string_view count_word(Meaning meaning) {
-  switch (meaning) {
-    case Meaning::iteration:
-      return "iteration";
-    case Meaning::epoch:
-      return "epoch";
-    case Meaning::batch:
-      return "batch";
-    case Meaning::request:
-      return "request";
-    default:
-      return "step";
-  }
+  return word_for(meaning >= Meaning::step && meaning <= Meaning::request ? meaning : Meaning::step);
 }
 
 std::uint64_t written_unit(std::string_view word) {
   // Asked of every word of every line of text: the units begin with these, and are no longer.
   constexpr std::string_view kFirst = "mMgGkKbBtT\xd0";
-  constexpr std::size_t kLongest = 6;
+  constexpr std::size_t kLongest = 9;
   if (word.empty() || word.size() > kLongest || kFirst.find(word.front()) == std::string_view::npos) return 0;
   if (word == "M" || word == "Mi" || logtext::same_letters(word, "mio")) return kBytesPerMiB;
   if (word == "G" || word == "Gi" || word == "Go") return kBytesPerGiB;

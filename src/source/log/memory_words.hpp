@@ -1,5 +1,5 @@
 // What a line of free text says: figures of GPU memory, found by the words and units next to them, which GPU they
-// belong to, and what is counted in place of time. The words are data: memory_words.def.
+// belong to, and what is counted in place of time. The words are data: words.def.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace vramtrack {
 
-/// What a word means in the label of a figure.
+/// What a word means: in the label of a figure, the title of a column, a key or the name of a metric.
 enum class Meaning : std::uint8_t {
   none,
   used,
@@ -33,15 +33,26 @@ enum class Meaning : std::uint8_t {
   epoch,
   batch,
   request,
-  rate,    ///< how busy something is; for memory, in per cent, how full
-  time,    ///< in titles of columns
-  change,  ///< by how much something grew or shrank
-  other,   ///< not the used memory of a GPU
+  rate,      ///< how busy something is; for memory, in per cent, how full
+  time,      ///< in titles of columns
+  change,    ///< by how much something grew or shrank
+  limit,     ///< the total of the memory that it stands beside
+  share,     ///< a part of something, between 0 and 1
+  process,   ///< of one process
+  host,      ///< of the machine, not of a GPU
+  ram,       ///< memory of the machine
+  swap,      ///< likewise, on a disk
+  site,      ///< a place on a card where its temperature is taken
+  things,    ///< counted in place of bytes: pages, blocks
+  measured,  ///< a quantity of its own, even beside words for a GPU's memory: bandwidth, temperature
+  other,     ///< not the used memory of a GPU, unless it is said to be a GPU's
 };
 
 /// The meaning of one word; none when it is not in the table. Case does not matter.
 Meaning meaning_of(std::string_view word);
-/// The word for a meaning from `step` to `request`: "step", "epoch", ...
+/// The first English word of the table with a meaning: "step", "epoch", "used", ... Empty for `none`.
+std::string_view word_for(Meaning meaning);
+/// The word for a meaning from `step` to `request`: "step", "epoch", ... For any other, "step".
 std::string_view count_word(Meaning meaning);
 
 /// One amount of memory.
@@ -106,7 +117,8 @@ bool is_foreign(std::string_view word);
 /// Whether `title` says that a column is the memory of a GPU: "GPU_mem".
 bool is_title_of_gpu_memory(std::string_view title);
 
-/// Bytes of a unit as people write it: "M", "Gi" and "Mb" are units of memory too. 0: not a unit.
+/// Bytes of a unit as people write it: beside those of words.def, "M", "Gi" and "Mb" are units of memory too. 0: not a
+/// unit.
 std::uint64_t written_unit(std::string_view word);
 
 }  // namespace vramtrack

@@ -74,12 +74,44 @@ class PlaceJudge {
  private:
   static std::string from_line(std::uint64_t line) { return line == 0 ? "" : fmt::format(" (from line {})", line); }
 
-  /// The number of readings per time if it is constant, else 1. The last time may be incomplete.
+  /// The number of readings per time if it is constant, else 1. The last time may be incomplete, and a few others if
+  /// the caller can do with that.
   [[nodiscard]] std::size_t constant() const {
     const auto& groups = its_.groups_;
     if (groups.size() < 3 || its_.shortest_gap_s_ < 4 * kTogether_s) return 1;
     const auto end = groups.end() - 1;
-    return std::all_of(groups.begin(), end, [&](std::size_t n) { return n == groups.front(); }) ? groups.front() : 1;
+    if (std::all_of(groups.begin(), end, [&](std::size_t n) { return n == groups.front(); })) return groups.front();
+    return words_.may_lack_rows ? usual() : 1;
+  }
+
+  /// The number of readings that two thirds of the times have, where all others have fewer; else 1.
+  [[nodiscard]] std::size_t usual() const {
+    const auto& groups = its_.groups_;
+    const std::size_t most = *std::max_element(groups.begin(), groups.end());
+    const auto whole = static_cast<std::size_t>(std::count(groups.begin(), groups.end(), most));
+    if (most < 2 || whole < 3 || whole * 3 < groups.size() * 2) return 1;
+    // Two readings of one GPU may fall into one second, and sometimes do not.
+    return its_.shortest_gap_s_ >= kGrainsApart * words_.grain_s || has_fractions() ||
+                   count_interleaved(whole_readings(most)) == most
+               ? most
+               : 1;
+  }
+
+  [[nodiscard]] bool has_fractions() const {
+    return std::any_of(its_.times_s_.begin(), its_.times_s_.end(),
+                       [](double time_s) { return time_s != std::floor(time_s); });
+  }
+
+  /// The used memory of the times that have `n` readings.
+  [[nodiscard]] std::vector<double> whole_readings(std::size_t n) const {
+    std::vector<double> out;
+    auto at = its_.used_.begin();
+    for (const std::size_t group : its_.groups_) {
+      const auto end = at + static_cast<std::ptrdiff_t>(group);
+      if (group == n) out.insert(out.end(), at, end);
+      at = end;
+    }
+    return out;
   }
 
   /// `n` GPUs, unless their order changes.
@@ -95,13 +127,14 @@ class PlaceJudge {
   [[nodiscard]] bool changes_order(std::size_t n) const {
     constexpr std::size_t kFewest = 16;
     constexpr double kSteadier = 8;
-    const std::size_t times = its_.used_.size() / n;
+    const std::vector<double> used = whole_readings(n);
+    const std::size_t times = used.size() / n;
     if (times < kFewest) return false;
     const auto way = [&](bool sorted) {
       double sum = 0;
       std::vector<double> last;
       for (std::size_t i = 0; i < times; ++i) {
-        const auto begin = its_.used_.begin() + static_cast<std::ptrdiff_t>(i * n);
+        const auto begin = used.begin() + static_cast<std::ptrdiff_t>(i * n);
         std::vector<double> now(begin, begin + static_cast<std::ptrdiff_t>(n));
         if (sorted) std::sort(now.begin(), now.end());
         for (std::size_t k = 0; k < last.size(); ++k) sum += std::abs(now[k] - last[k]);

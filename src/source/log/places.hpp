@@ -36,7 +36,9 @@ struct PlaceWords {
   std::string_view rows = "rows";  ///< what a reading is
   std::string of;                  ///< "name no GPU", "have the index '0'"
   std::string record;              ///< what to do: "record index or uuid of each GPU"
-  double grain_s = 1;              ///< grain_of_stamp() of their times
+  /// Readings that lack rows, or were interrupted, are told from the others by the caller: most need to be whole.
+  bool may_lack_rows = false;
+  double grain_s = 1;  ///< grain_of_stamp() of their times
 };
 
 /// What the last whole figure of a time as written stands for, in seconds: 60 for "14:34", 1 for "14:34:05,123" and for

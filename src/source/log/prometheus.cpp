@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "core/option.hpp"
 #include "core/units.hpp"
+#include "source/log/columns.hpp"
 #include "source/log/dump_parser.hpp"
 #include "source/log/dumps.hpp"
 #include "source/log/prometheus_metric.hpp"
@@ -78,10 +80,34 @@ PrometheusLabels read_labels(std::string_view text) {
   }
 }
 
+/// The time behind a value: in ms since 1970, in OpenMetrics in seconds. The size tells which.
+std::optional<Timestamp> read_time(std::string_view text) {
+  constexpr double kFrom_s = 9e8, kTo_s = 4.1e9;
+  logtext::Decimal number;
+  if (!logtext::read_decimal(text, number) || number.length != text.size() || number.negative) return std::nullopt;
+  if (number.value() >= kFrom_s && number.value() < kTo_s)
+    return Timestamp{std::chrono::seconds{number.whole} + std::chrono::nanoseconds{number.nano}};
+  if (number.value() >= kFrom_s * 1e3 && number.value() < kTo_s * 1e3)
+    return Timestamp{std::chrono::milliseconds{number.whole}};
+  return std::nullopt;
+}
+
 class Prometheus final : public DumpParser<LineReader> {
  public:
-  Prometheus(DumpClock clock, std::vector<std::string> assumptions, bool own_times, std::uint64_t unit)
-      : DumpParser(std::move(clock), std::move(assumptions), own_times), unit_(unit) {}
+  /// `unit`: of metrics whose names have none. `peaks`: see gpu_metric().
+  Prometheus(DumpClock clock, std::vector<std::string> assumptions, bool own_times, GuessedUnit unit, bool peaks,
+             const std::vector<std::string>& guesses)
+      : DumpParser(std::move(clock), std::move(assumptions), own_times), unit_(unit), peaks_(peaks) {
+    assumptions_.insert(assumptions_.end(), guesses.begin(), guesses.end());
+  }
+  [[nodiscard]] Scale scale() const override {
+    Scale scale = DumpParser::scale();
+    if (unit_.is_unknown) {
+      scale.has_unit = false;
+      scale.unit_bytes = static_cast<double>(unit_.bytes);
+    }
+    return scale;
+  }
 
  private:
   struct Series {
@@ -110,10 +136,9 @@ class Prometheus final : public DumpParser<LineReader> {
       return rows.skip(rows.line, fmt::format("no amount of memory in '{}'", logtext::excerpt(sample.value)));
     if (series.metric.field == DumpReadings::Field::busy) bytes = settled_busy(bytes);
     if (own_times_) {
-      const auto ms = logtext::whole_number<std::int64_t>(sample.time);
-      if (!ms || *ms < 900'000'000'000 || *ms > 4'100'000'000'000)
-        return rows.skip(rows.line, "no time in ms since 1970 after the value, where other lines have one");
-      return readings_.set_at(Timestamp{std::chrono::milliseconds{*ms}}, series.gpu, series.metric.field, bytes, rows);
+      const auto time = read_time(sample.time);
+      if (!time) return rows.skip(rows.line, "no time since 1970 after the value (in ms; in OpenMetrics, in seconds)");
+      return readings_.set_at(*time, series.gpu, series.metric.field, bytes, rows);
     }
     // A series that this scrape already contains begins the next scrape. A scrape may contain the same GPU several
     // times, once for each pod that shares it.
@@ -130,13 +155,8 @@ class Prometheus final : public DumpParser<LineReader> {
     const auto [name, is_new] = metrics_.try_emplace(std::string(sample.name));
     if (is_new) {
       rows.keeps_text(sample.name.size() + kEntryBytes);
-      name->second = gpu_metric(sample.name);
-      if (name->second && name->second->unit_bytes == 0) {
-        name->second->unit_bytes = unit_ != 0 ? unit_ : kBytesPerMiB;
-        if (unit_ == 0)
-          rows.warn(fmt::format("the metric {} does not name its unit: MiB is assumed; if that is wrong, give {}",
-                                sample.name, name_of(Option::unit)));
-      }
+      name->second = gpu_metric(sample.name, peaks_);
+      if (name->second && name->second->unit_bytes == 0) name->second->unit_bytes = unit_.bytes;
     }
     if (!name->second) return nullptr;
     std::string key(sample.name);
@@ -151,40 +171,76 @@ class Prometheus final : public DumpParser<LineReader> {
     return &it->second;
   }
 
-  std::uint64_t unit_ = 0;
+  GuessedUnit unit_;
+  bool peaks_;
   std::uint64_t scrape_ = 1;
   std::unordered_map<std::string, std::optional<PrometheusMetric>> metrics_;  ///< by name
   std::unordered_map<std::string, Series> series_;                            ///< by name and labels
 };
 
+bool is_memory_in_use(DumpReadings::Field field) {
+  using Field = DumpReadings::Field;
+  return field == Field::used || field == Field::free || field == Field::allocated || field == Field::reserved;
+}
+
+/// The unit of the metrics whose names have none, from their values in the head.
+GuessedUnit unit_of_values(std::string_view head, bool peaks, const LogOptions& options,
+                           std::vector<std::string>& guesses) {
+  BareAmounts amounts;
+  std::string example;
+  std::map<std::string_view, std::optional<PrometheusMetric>> metrics;
+  while (!head.empty()) {
+    Sampled sample;
+    const std::string_view line = trim(logtext::take_line(head));
+    if (line.empty() || line.front() == '#' || !cut_sample(line, sample)) continue;
+    const auto [metric, fresh] = metrics.try_emplace(sample.name);
+    if (fresh) metric->second = gpu_metric(sample.name, peaks);
+    logtext::Decimal number;
+    if (!metric->second || metric->second->unit_bytes != 0 || !logtext::read_decimal(sample.value, number)) continue;
+    if (metric->second->field == DumpReadings::Field::total) {
+      amounts.total = std::max(amounts.total.value_or(0), number.value());
+    } else {
+      if (example.empty()) example = fmt::format("the metric '{}'", sample.name);
+      amounts.most = std::max(amounts.most, number.value());
+      amounts.has_fraction |= number.has_fraction;
+    }
+  }
+  return example.empty() ? GuessedUnit{kBytesPerMiB} : guess_unit(amounts, example, options.capacity_bytes, guesses);
+}
+
 /// The first sample of a GPU's memory, used or free; false when the head has none.
-bool find_memory(std::string_view head, Sampled& out) {
+bool find_memory(std::string_view head, Sampled& out, bool peaks = false) {
   while (!head.empty()) {
     const std::string_view line = trim(logtext::take_line(head));
     if (line.empty() || line.front() == '#' || !cut_sample(line, out)) continue;
-    const auto metric = gpu_metric(out.name);
-    if (metric && (metric->field == DumpReadings::Field::used || metric->field == DumpReadings::Field::free))
-      return true;
+    const auto metric = gpu_metric(out.name, peaks);
+    if (metric && is_memory_in_use(metric->field)) return true;
   }
   return false;
 }
 
 int recognise(std::string_view head) {
   Sampled sample;
-  if (find_memory(head, sample) && (!sample.labels.empty() || head.find("# TYPE ") != std::string_view::npos))
+  if ((find_memory(head, sample) || find_memory(head, sample, true)) &&
+      (!sample.labels.empty() || head.find("# TYPE ") != std::string_view::npos))
     return 91;
   return head.substr(0, 4096).find("# TYPE ") != std::string_view::npos ? 40 : 0;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   Sampled sample;
-  if (!find_memory(head.text, sample))
+  const bool peaks = !find_memory(head.text, sample);
+  if (peaks && !find_memory(head.text, sample, true))
     return fail(
         "no metric of a GPU's used memory at its beginning; expected one such as DCGM_FI_DEV_FB_USED or "
         "nvidia_smi_memory_used_bytes");
   const auto unit = unit_of(*head.options);
   if (!unit) return fail(unit.error());
-  return make_dump_parser<Prometheus>(head, dated_text, !sample.time.empty(), *unit);
+  std::vector<std::string> guesses;
+  const GuessedUnit guessed =
+      *unit != 0 ? GuessedUnit{*unit} : unit_of_values(head.text, peaks, *head.options, guesses);
+  if (peaks) guesses.emplace_back(kOnlyPeaks);
+  return make_dump_parser<Prometheus>(head, dated_text, !sample.time.empty(), guessed, peaks, guesses);
 }
 
 }  // namespace
@@ -192,6 +248,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 extern const LogFormatInfo prometheus_log_format;
 const LogFormatInfo prometheus_log_format{
     "prometheus", "while sleep 15; do date; curl -s node:9400/metrics; done > gpu.prom (dcgm-exporter and others)",
-    recognise, make};
+    recognise,    make,
+    nullptr,      false};
 
 }  // namespace vramtrack

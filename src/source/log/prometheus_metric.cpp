@@ -6,26 +6,32 @@
 #include <array>
 #include <initializer_list>
 
+#include "core/exporters.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
 namespace {
 
 /// The first label of these names that has a value, in the order of the names.
-std::string_view label(const PrometheusLabels& labels, std::initializer_list<std::string_view> names) {
+template <class Names>
+std::string_view label(const PrometheusLabels& labels, const Names& names) {
   for (const std::string_view name : names)
     for (const auto& [key, value] : labels)
       if (!value.empty() && logtext::same_letters(key, name)) return value;
   return {};
 }
 
-bool is_of_gpu(std::string_view name) {
-  for (const std::string_view word : {"gpu", "dcgm", "nvidia", "cuda", "vram", "hbm", "npu_", "accelerator", "rocm",
-                                      "xpu", "vramtrack_device_memory"})
-    if (name.find(word) != std::string_view::npos) return true;
-  return false;
+/// Labels of several exporters, those of the table first.
+std::vector<std::string> labels_of(exporters::Names exporters::Exporter::*list,
+                                   std::initializer_list<std::string_view> others) {
+  std::vector<std::string> out;
+  for (const exporters::Exporter& exporter : exporters::Mapping::known().exporters())
+    out.insert(out.end(), (exporter.*list).begin(), (exporter.*list).end());
+  out.insert(out.end(), others.begin(), others.end());
+  return out;
 }
 
 /// "3", "nvidia3", "card3", "GPU 3"; nullopt for any other name.
@@ -39,31 +45,52 @@ std::optional<int> index_in(std::string_view text) {
   return plain && number && *number < 4096 ? number : std::nullopt;
 }
 
-/// What is read besides memory. The unit makes a value that of the fact's sample.
-constexpr std::array<std::pair<std::string_view, PrometheusMetric>, 7> kFacts = {
-    {{"DCGM_FI_DEV_GPU_UTIL", {DumpReadings::Field::busy, 100}},
-     {"DCGM_FI_PROF_GR_ENGINE_ACTIVE", {DumpReadings::Field::busy, 10'000}},
-     // The names since DCGM 4.5 (dcgmlib/dcgm_fields.h).
-     {"DCGM_FI_DEV_GPU_UTIL_RATIO", {DumpReadings::Field::busy, 10'000}},
-     {"DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO", {DumpReadings::Field::busy, 10'000}},
-     {"nvidia_smi_utilization_gpu_ratio", {DumpReadings::Field::busy, 10'000}},
-     {"vramtrack_device_utilisation_ratio", {DumpReadings::Field::busy, 10'000}},
+constexpr std::uint64_t kOfPercent = 100;
+constexpr std::uint64_t kOfRatio = 10'000;
+
+/// Facts that are not in the table of exporters. The unit makes a value that of the fact's sample.
+constexpr std::array<std::pair<std::string_view, PrometheusMetric>, 3> kFacts = {
+    {{"DCGM_FI_PROF_GR_ENGINE_ACTIVE", {DumpReadings::Field::busy, kOfRatio}},
+     {"DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO", {DumpReadings::Field::busy, kOfRatio}},
      {"DCGM_FI_PROF_PCIE_RX_BYTES", {DumpReadings::Field::received, 1}}}};
+
+std::optional<PrometheusMetric> as_known(const exporters::MetricMeaning& known) {
+  const auto unit = static_cast<std::uint64_t>(known.unit_bytes);
+  switch (known.role) {
+    case exporters::Role::used:
+      return PrometheusMetric{DumpReadings::Field::used, unit};
+    case exporters::Role::free:
+      return PrometheusMetric{DumpReadings::Field::free, unit};
+    case exporters::Role::total:
+      return PrometheusMetric{DumpReadings::Field::total, unit};
+    case exporters::Role::busy:
+      return PrometheusMetric{DumpReadings::Field::busy, known.unit_bytes < 1 ? kOfPercent : kOfRatio};
+    default:
+      return std::nullopt;
+  }
+}
 
 }  // namespace
 
-std::optional<PrometheusMetric> gpu_metric(std::string_view name) {
+std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks) {
   for (const auto& [known, metric] : kFacts)
     if (known == name) return metric;
-  const std::string low = logtext::lowered(name);
-  if (!is_of_gpu(low) || low.find("process") != std::string::npos || low.find("peak") != std::string::npos ||
-      low.find("ratio") != std::string::npos || low.find("bar1") != std::string::npos ||
-      low.find("vgpu") != std::string::npos)
-    return std::nullopt;
+  if (const auto known = exporters::Mapping::known().find(std::string(name))) return as_known(*known);
+  const Label label = read_label(name);
+  const bool is_peak = label.role().first == Meaning::peak;
+  if (!(label.gpu || label.vram) || label.process || label.share || is_peak != peaks) return std::nullopt;
   const Column column = classify_column(name);
   PrometheusMetric out;
   out.unit_bytes = column.unit_bytes;
-  if (column.role == ColumnRole::used && column.rank >= 60)
+  if (is_peak && (column.role == ColumnRole::peak || column.role == ColumnRole::total))
+    out.field = DumpReadings::Field::used;
+  else if (is_peak)
+    return std::nullopt;
+  else if (column.role == ColumnRole::used && column.metric == Metric::allocator_allocated)
+    out.field = DumpReadings::Field::allocated;
+  else if (column.role == ColumnRole::used && column.metric == Metric::allocator_reserved)
+    out.field = DumpReadings::Field::reserved;
+  else if (column.role == ColumnRole::used && column.rank >= 60)
     out.field = DumpReadings::Field::used;
   else if (column.role == ColumnRole::free)
     out.field = DumpReadings::Field::free;
@@ -71,27 +98,37 @@ std::optional<PrometheusMetric> gpu_metric(std::string_view name) {
     out.field = DumpReadings::Field::total;
   else
     return std::nullopt;
-  // DCGM's, AMD's (gpu_used_vram) and Ascend's (npu_chip_info_hbm_used_memory) exporters count MB of 2^20 bytes.
-  if (out.unit_bytes == 0 && (low.starts_with("dcgm_fi_") || low.starts_with("npu_") || low.ends_with("_vram")))
-    out.unit_bytes = kBytesPerMiB;
+  // DCGM and AMD's exporter count MB of 2^20 bytes, also in fields that the table does not have.
+  const std::string low = logtext::lowered(name);
+  if (out.unit_bytes == 0 && (low.starts_with("dcgm_fi_") || low.ends_with("_vram"))) out.unit_bytes = kBytesPerMiB;
   return out;
 }
 
 LogDevice gpu_of_labels(const PrometheusLabels& labels) {
+  using exporters::Exporter;
+  static const std::vector<std::string> index_labels =
+      labels_of(&Exporter::index_labels,
+                {"gpu", "gpu_id", "gpu_index", "minor_number", "minor", "index", "id", "npu", "card", "device"});
+  static const std::vector<std::string> host_labels =
+      labels_of(&Exporter::host_labels, {"kubernetes_node", "node_name", "host", "exported_instance", "instance"});
+  static const std::vector<std::string> partition_labels = labels_of(&Exporter::partition_labels, {"gpu_instance_id"});
+  using Names = std::initializer_list<std::string_view>;
   LogDevice gpu;
-  gpu.uuid = label(labels, {"UUID", "gpu_uuid", "gpuuuid", "acc_id", "vdie_id"});
-  gpu.pci_bus_id = normal_pci(label(labels, {"pci_bus_id", "pci_bus", "bus_id", "pcie_bus_id", "bdf"}));
-  gpu.name = label(labels, {"modelName", "model_name", "gpu_name", "card_model", "model", "name"});
+  gpu.uuid = label(labels, Names{"UUID", "gpu_uuid", "gpuuuid", "acc_id", "vdie_id"});
+  gpu.pci_bus_id = normal_pci(label(labels, Names{"pci_bus_id", "pci_bus", "bus_id", "pcie_bus_id", "bdf"}));
+  gpu.name = label(labels, Names{"modelName", "model_name", "gpu_name", "card_model", "model", "name"});
   std::string_view index_text;
-  for (const std::string_view key :
-       {"gpu", "gpu_id", "gpu_index", "minor_number", "minor", "index", "id", "npu", "card", "device"}) {
-    const std::string_view text = label(labels, {key});
+  for (const std::string& key : index_labels) {
+    const std::string_view text = label(labels, Names{key});
     gpu.index = index_in(text);
     if (index_text.empty()) index_text = text;
     if (gpu.index) break;
   }
-  const std::string_view host =
-      label(labels, {"Hostname", "node", "kubernetes_node", "node_name", "host", "exported_instance", "instance"});
+  // "instance" is what was scraped: any other label says more.
+  std::string_view host;
+  for (const std::string& key : host_labels)
+    if (key != "instance" && host.empty()) host = label(labels, Names{key});
+  if (host.empty()) host = label(labels, Names{"instance"});
   const bool is_unique = !gpu.uuid.empty();
   if (!is_unique) {
     // A bus id or an index is unique only within one machine.
@@ -108,10 +145,10 @@ LogDevice gpu_of_labels(const PrometheusLabels& labels) {
     }
     if (!gpu.text.empty()) gpu.pci_bus_id.clear();
   }
-  const std::string_view instance = label(labels, {"GPU_I_ID", "gpu_instance_id"});
-  if (!instance.empty() && instance != "4294967295") {
+  const std::string_view partition = label(labels, partition_labels);
+  if (!partition.empty() && partition != "4294967295") {  // DCGM's mark of a missing value
     gpu.parent_id = device_id(gpu);
-    gpu.text = fmt::format("{}/gi{}", gpu.parent_id, instance);
+    gpu.text = fmt::format("{}/gi{}", gpu.parent_id, partition);
     gpu.uuid.clear();
     gpu.pci_bus_id.clear();
     gpu.index.reset();

@@ -20,7 +20,8 @@ struct PrometheusMetric {
 
 /// The meaning of a metric by its name; nullopt when it is neither the memory of a GPU nor a fact beside it, or is a
 /// percentage of memory, since it does not say of what.
-std::optional<PrometheusMetric> gpu_metric(std::string_view name);
+/// `peaks`: its peak is taken for the used memory, and other metrics of that are left out.
+std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks = false);
 
 using PrometheusLabels = std::vector<std::pair<std::string, std::string>>;
 

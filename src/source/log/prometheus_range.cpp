@@ -104,6 +104,8 @@ class PrometheusRange final : public JsonParser {
     std::optional<PrometheusMetric> metric;
     if (name != labels.end()) {
       metric = gpu_metric(name->second);
+      if (metric && metric->field == Field::allocated) metric->field = Field::used;
+      if (metric && metric->field == Field::reserved) metric.reset();
       if (!metric && other_.size() < 4 && std::find(other_.begin(), other_.end(), name->second) == other_.end())
         other_.push_back(name->second);
     } else {
@@ -196,6 +198,9 @@ const LogFormatInfo prometheus_range_log_format{
     "prometheus-range",
     "curl -G prometheus:9090/api/v1/query_range -d 'query={__name__=~\"DCGM_FI_DEV_FB_(USED|FREE)\"}' -d "
     "start=... -d end=... -d step=15s",
-    recognise, make};
+    recognise,
+    make,
+    nullptr,
+    false};
 
 }  // namespace vramtrack

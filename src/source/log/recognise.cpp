@@ -323,7 +323,8 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
 
   auto first = std::make_unique<FirstLook>(planned->shown);
   first->look(*found->parser, text);
-  if (first->rows.samples.empty() && options.format.empty() && options.line_pattern.empty())
+  if (first->rows.samples.empty() && options.format.empty() && options.line_pattern.empty() &&
+      found->format->may_be_text)
     if (auto prose = recognise_prose(head, *found->format)) {
       auto again = std::make_unique<FirstLook>(planned->shown);
       again->look(*prose->parser, text);

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <utility>
 
 #include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/text.hpp"
 #include "source/log/unit.hpp"
 
@@ -20,30 +20,32 @@ using logtext::is_digit;
 
 /// The number after a word for GPU ("gpu.1.", "cuda:1", "gpu_id: 1", "device1", "GPU 1"); 0 if there is no number,
 /// nullopt if the name does not mention a GPU. `is_numbered` is set to whether there is one.
-std::optional<int> gpu_in(std::string_view low, bool& is_numbered) {
+std::optional<int> gpu_in(std::string_view name, bool& is_numbered) {
+  std::vector<Word> words;
+  cut_words(name, words);
   is_numbered = true;
-  bool speaks = low.find("vram") != std::string_view::npos;
-  for (const std::string_view word : {"gpu", "cuda", "npu", "xpu", "device", "nvidia"}) {
-    for (std::size_t at = low.find(word); at != std::string_view::npos; at = low.find(word, at + 1)) {
-      if (at > 0 && is_alpha(low[at - 1])) continue;
-      if (word != "device") speaks = true;
-      std::string_view rest = low.substr(at + word.size());
-      for (const std::string_view between : {"_id", "_index", " id", "_idx"})
-        if (rest.starts_with(between)) rest.remove_prefix(between.size());
-      while (!rest.empty() && !is_digit(rest.front()) && !is_alpha(rest.front())) rest.remove_prefix(1);
-      std::size_t digits = 0;
-      while (digits < rest.size() && is_digit(rest[digits])) ++digits;
-      const auto number = logtext::whole_number<int>(rest.substr(0, digits));
-      const bool ends = digits == rest.size() || !is_alpha(rest[digits]);
-      if (number && ends && *number < 4096) return number;
-    }
+  bool speaks = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    speaks |= words[i].meaning == Meaning::vram || words[i].meaning == Meaning::gpu;
+    if (words[i].meaning != Meaning::gpu) continue;
+    const bool is_id = i + 1 < words.size() && (logtext::same_letters(words[i + 1].text, "id") ||
+                                                logtext::same_letters(words[i + 1].text, "idx") ||
+                                                logtext::same_letters(words[i + 1].text, "index"));
+    const std::string_view before = words[is_id ? i + 1 : i].text;
+    std::string_view rest = name.substr(static_cast<std::size_t>(before.data() + before.size() - name.data()));
+    while (!rest.empty() && !is_digit(rest.front()) && !is_alpha(rest.front())) rest.remove_prefix(1);
+    std::size_t digits = 0;
+    while (digits < rest.size() && is_digit(rest[digits])) ++digits;
+    const auto number = logtext::whole_number<int>(rest.substr(0, digits));
+    const bool ends = digits == rest.size() || !is_alpha(rest[digits]);
+    if (number && ends && *number < 4096) return number;
   }
   if (!speaks) return std::nullopt;
   // "gpu_mem_used_gb_1"
   std::size_t digits = 0;
-  while (digits < low.size() && is_digit(low[low.size() - digits - 1])) ++digits;
-  const bool apart = digits > 0 && digits < low.size() && !is_alpha(low[low.size() - digits - 1]);
-  const auto number = logtext::whole_number<int>(low.substr(low.size() - digits));
+  while (digits < name.size() && is_digit(name[name.size() - digits - 1])) ++digits;
+  const bool apart = digits > 0 && digits < name.size() && !is_alpha(name[name.size() - digits - 1]);
+  const auto number = logtext::whole_number<int>(name.substr(name.size() - digits));
   is_numbered = apart && number && *number < 4096;
   return is_numbered ? *number : 0;
 }
@@ -52,7 +54,9 @@ std::optional<int> gpu_in(std::string_view low, bool& is_numbered) {
 bool take_role(const Column& column, ScalarMetric& out) {
   if (out.unit_bytes == 0) out.unit_bytes = static_cast<double>(column.unit_bytes);
   out.rank = column.rank;
+  constexpr int kSureTotal = 50;
   out.is_total = column.role == ColumnRole::total;
+  out.may_be_peak = out.is_total && column.rank < kSureTotal;
   out.is_free = column.role == ColumnRole::free;
   out.is_peak = column.role == ColumnRole::peak;
   out.is_percent = column.role == ColumnRole::percent;
@@ -60,69 +64,41 @@ bool take_role(const Column& column, ScalarMetric& out) {
   return out.is_total || out.is_free || out.is_peak || out.is_percent || column.role == ColumnRole::used;
 }
 
-/// The words of PyTorch's allocator, whose memory is a GPU's even where no word says so.
-bool is_of_allocator(std::string_view low) {
-  if (low.find("mem") == std::string_view::npos) return false;
-  for (const std::string_view word : {"alloc", "active", "reserved"})
-    if (low.find(word) != std::string_view::npos) return true;
-  return false;
-}
-
-bool has_any(std::string_view low, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return low.find(word) != std::string_view::npos; });
-}
-
-/// `name` without the unit that MLflow writes in full (it is memory.used / 1e6), which is put into `out`.
-std::string_view without_long_unit(std::string_view name, ScalarMetric& out) {
-  const std::string low = logtext::lowered(name);
-  for (const std::string_view word : {"_megabytes", "_gigabytes"})
-    if (low.ends_with(word)) {
-      out.unit_bytes = word == "_megabytes" ? 1e6 : 1e9;
-      return name.substr(0, name.size() - word.size());
-    }
-  return name;
-}
-
 }  // namespace
 
 std::optional<ScalarMetric> scalar_metric(std::string_view name) {
-  const std::string low = logtext::lowered(name);
-  // A process's share or a maximum is not what the GPU holds now.
-  if (has_any(low, {"process", "max", "peak", "min_", "cached", "available_host", "fraction", "bandwidth"}))
-    return std::nullopt;
-  ScalarMetric out;
-  const auto gpu = gpu_in(low, out.is_numbered);
-  if (!gpu) return std::nullopt;
-  out.gpu = *gpu;
-  // wandb: memory is how busy the memory is, memoryAllocated a percentage.
-  if (low.ends_with(".memory") || low.ends_with("/memory")) return std::nullopt;
-  if (name.ends_with(".memoryAllocated")) {
-    out.is_percent = true;
-    out.rank = 10;
-    return out;
-  }
-  if (!take_role(classify_column(without_long_unit(name, out)), out)) return std::nullopt;
-  out.is_reserved = low.find("reserved") != std::string::npos;  // or by the driver
-  return out;
+  JsonFigure figure;
+  figure.name = figure.key = name;
+  const auto metric = scalar_metric(figure);
+  return metric && metric->is_peak ? std::nullopt : metric;
 }
 
 std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure) {
   const FigureOwner& owner = figure.owner;
-  const std::string low = logtext::lowered(figure.name);
-  const bool is_flat = !owner.names_gpu() && !owner.is_gpu && !owner.pid && figure.above.empty();
-  if (is_flat && !has_any(low, {"peak", "max"})) return scalar_metric(figure.name);
+  const Label label = read_label(figure.name);
+  // A share of one process is not what the GPU holds.
+  if (label.measured || label.share || (label.process && !owner.pid)) return std::nullopt;
   ScalarMetric out;
-  if (has_any(low, {"cached", "fraction", "bandwidth", "min_"}) || (!owner.pid && has_any(low, {"process"})))
-    return std::nullopt;
-  const auto gpu = gpu_in(low, out.is_numbered);
-  Column column = classify_column(without_long_unit(figure.key, out));
+  const auto gpu = gpu_in(figure.name, out.is_numbered);
+  const bool is_flat = !owner.names_gpu() && !owner.is_gpu && !owner.pid && figure.above.empty();
+  // wandb: memory is how busy the memory is, memoryAllocated a percentage.
+  if (is_flat && (figure.key.ends_with(".memory") || figure.key.ends_with("/memory"))) return std::nullopt;
+  if (is_flat && gpu && figure.key.ends_with(".memoryAllocated")) {
+    out.gpu = *gpu;
+    out.is_percent = true;
+    out.rank = 10;
+    return out;
+  }
+  Column column = classify_column(figure.key);
   // "memory": {"used": ...}; "reserved" is the driver's, or an allocator's.
   if (column.role == ColumnRole::other && !figure.above.empty())
     column = classify_column(figure.above + ' ' + figure.key);
-  if (!take_role(column, out)) return std::nullopt;
-  out.is_reserved = !out.is_peak && has_any(logtext::lowered(figure.key), {"reserved"});
-  if (!gpu && !owner.is_gpu && !(out.is_peak && is_of_allocator(low))) return std::nullopt;
+  if (column.says_host || !take_role(column, out)) return std::nullopt;
+  const Label own = read_label(figure.key);
+  out.is_reserved = !out.is_peak && own.role().first == Meaning::reserved;
+  // The words of PyTorch's allocator, whose memory is a GPU's even where no word says so.
+  const bool is_of_allocator = out.is_peak && own.memory && own.roles.size() > 1;
+  if (!gpu && !owner.is_gpu && !is_of_allocator) return std::nullopt;
   out.gpu = owner.pid ? kProcessAround : owner.names_gpu() ? kGpuAround : gpu.value_or(0);
   return out;
 }
@@ -142,21 +118,29 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     assumptions.push_back(
         fmt::format("the metric '{}' may also be the memory of {}; it is not read", logtext::excerpt(one.name), of));
   };
-  std::map<int, Best> used, total, free, peak, reserved;
+  std::map<int, Best> used, total, free, peak, reserved, unsure;
   for (const ScalarSeen& one : seen) {
     const auto metric = one.metric ? one.metric : scalar_metric(one.name);
     if (!metric) continue;
-    auto& of_kind = metric->is_total      ? total
+    auto& of_kind = metric->may_be_peak   ? unsure
+                    : metric->is_total    ? total
                     : metric->is_free     ? free
                     : metric->is_peak     ? peak
                     : metric->is_reserved ? reserved
                                           : used;
     Best& best = of_kind[metric->gpu];
     const bool is_better = best.seen == nullptr || metric->rank > best.metric.rank;
-    const bool is_read = !metric->is_free && !metric->is_peak && !metric->is_reserved;
+    const bool is_read = !metric->may_be_peak && !metric->is_free && !metric->is_peak && !metric->is_reserved;
     if (is_better && best.seen != nullptr && is_read) tell(*best.seen, best.metric);
     if (!is_better && is_read) tell(one, *metric);
     if (is_better) best = {&one, *metric};
+  }
+  for (const auto& [gpu, best] : unsure) {
+    const auto in_use = used.find(gpu);
+    if (in_use == used.end() && !free.contains(gpu))
+      peak.try_emplace(gpu, best);
+    else if (in_use != used.end() && best.seen->least == best.seen->most && best.seen->most > in_use->second.seen->most)
+      total.try_emplace(gpu, best);
   }
   // A sum or a copy beside the figures of each GPU would be taken for the memory of the first.
   if (used.contains(kGpuAround) && used.contains(0) && !used[0].metric.is_numbered) {
@@ -176,13 +160,13 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
   std::map<std::string, ScalarUse> uses;
   for (const auto& [gpu, best] : total)
     if (used.contains(gpu) && best.metric.unit_bytes > 0)
-      uses[best.seen->name] = {gpu, true, best.metric.unit_bytes, false, {}};
+      uses[best.seen->name] = {gpu, true, best.metric.unit_bytes, false, false, {}};
   for (const auto& [gpu, best] : used) {
-    ScalarUse use{gpu, false, best.metric.unit_bytes, best.metric.is_free, {}};
+    ScalarUse use{gpu, false, best.metric.unit_bytes, best.metric.is_free, false, {}};
     const auto beside = reserved.find(gpu);
     const bool is_of_program = beside != reserved.end() && !best.metric.is_percent &&
                                beside->second.metric.unit_bytes == best.metric.unit_bytes &&
-                               has_any(logtext::lowered(best.seen->name), {"alloc"});
+                               read_label(best.seen->name).role().first == Meaning::allocated;
     if (is_of_program) use.allocator = Metric::allocator_allocated;
     if (only_reserved) use.allocator = Metric::allocator_reserved;
     if (best.metric.is_percent) {
@@ -196,24 +180,21 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     } else if (use.unit_bytes == 0 && unit_bytes != 0) {
       use.unit_bytes = static_cast<double>(unit_bytes);
     } else if (use.unit_bytes == 0) {
-      // As in tables: no GPU has 4 TiB, and nobody records less than 512 MiB in fractions of a MiB.
-      const bool bytes = best.seen->most >= 4e6;
-      const bool gib = best.seen->has_fraction && best.seen->most <= 512;
-      use.unit_bytes = bytes ? 1 : static_cast<double>(gib ? kBytesPerGiB : kBytesPerMiB);
-      assumptions.push_back(fmt::format(
-          "the metric '{}' has no unit: {} are assumed from its values (up to {:.6g}); if that is wrong, give {}",
-          logtext::excerpt(best.seen->name),
-          bytes ? "bytes"
-          : gib ? "GiB"
-                : "MiB",
-          best.seen->most, name_of(Option::unit)));
+      const auto whole = total.find(gpu);
+      const bool has_total = whole != total.end() && whole->second.metric.unit_bytes == 0;
+      const GuessedUnit guessed =
+          guess_unit({best.seen->most, best.seen->has_fraction,
+                      has_total ? std::optional(whole->second.seen->most) : std::nullopt},
+                     fmt::format("the metric '{}'", logtext::excerpt(best.seen->name)), capacity_bytes, assumptions);
+      use.unit_bytes = static_cast<double>(guessed.bytes);
+      use.unit_unknown = guessed.is_unknown;
     }
     uses[best.seen->name] = use;
     // Of two figures without a unit, the total has the unit of the other one.
     const auto whole = total.find(gpu);
     if (whole != total.end() && whole->second.metric.unit_bytes == 0 && best.metric.unit_bytes == 0 &&
         !best.metric.is_percent && whole->second.seen->most >= best.seen->most)
-      uses[whole->second.seen->name] = {gpu, true, use.unit_bytes, false, {}};
+      uses[whole->second.seen->name] = {gpu, true, use.unit_bytes, false, false, {}};
     if (!is_of_program) continue;
     use.allocator = Metric::allocator_reserved;
     uses[beside->second.seen->name] = use;

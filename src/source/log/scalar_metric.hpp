@@ -29,6 +29,7 @@ struct ScalarMetric {
   bool is_total = false;
   bool is_free = false;
   bool is_peak = false;
+  bool may_be_peak = false;  ///< "gpu_mem_max": the capacity, or a peak
   bool is_percent = false;
   bool is_reserved = false;  ///< by the program's allocator, if what it has allocated is given, too
   double unit_bytes = 0;     ///< 0: not said
@@ -46,6 +47,7 @@ struct ScalarSeen {
   std::string name;
   double most = 0;
   bool has_fraction = false;
+  double least = 0;
   std::optional<ScalarMetric> metric{};  ///< unless the name alone says it
 };
 
@@ -55,6 +57,7 @@ struct ScalarUse {
   bool is_total = false;
   double unit_bytes = 1;
   bool is_free = false;
+  bool unit_unknown = false;          ///< `unit_bytes` is a guess: GiB or MiB
   std::optional<Metric> allocator{};  ///< allocated or reserved by the program's allocator
 };
 

@@ -183,11 +183,12 @@ Survey survey(const std::vector<JsonValue>& objects) {
       if (known == out.seen.end()) {
         const auto metric = scalar_metric(figure);
         if (!metric) continue;
-        out.seen[figure.name] = {figure.name, 0, false, metric};
+        out.seen[figure.name] = {figure.name, 0, false, figure.number, metric};
         if (figure.in_bytes) out.seen[figure.name].metric->unit_bytes = 1;
       }
       ScalarSeen& seen = out.seen[figure.name];
       seen.most = std::max(seen.most, figure.number);
+      seen.least = std::min(seen.least, figure.number);
       seen.has_fraction |= figure.number != std::floor(figure.number);
       if (figure.owner.by_place && figure.owner.gpu.index == 1) out.listed = figure.name;
       has_metric = true;
@@ -221,7 +222,15 @@ class Scalars final : public JsonParser {
         std::all_of(uses_.begin(), uses_.end(), [](const auto& use) { return use.second.gpu == kProcessAround; });
   }
   [[nodiscard]] bool clock_is_relative() const override { return stamp_.is_relative(); }
-  [[nodiscard]] Scale scale() const override { return stamp_.scale(); }
+  [[nodiscard]] Scale scale() const override {
+    Scale scale = stamp_.scale();
+    for (const auto& [name, use] : uses_)
+      if (use.unit_unknown) {
+        scale.has_unit = false;
+        scale.unit_bytes = use.unit_bytes;
+      }
+    return scale;
+  }
   [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
   [[nodiscard]] bool processes_only() const override { return only_processes_; }
 
@@ -268,6 +277,14 @@ class Scalars final : public JsonParser {
   struct Device {
     std::size_t at = SIZE_MAX;
     std::uint64_t total_bytes = 0;
+    /// What is free of it, where the total comes after it: each figure may be in an object of its own.
+    struct Waiting {
+      Timestamp time;
+      const ScalarUse* use = nullptr;
+      FigureOwner owner;
+      std::uint64_t bytes = 0;
+    };
+    std::optional<Waiting> waiting{};
   };
 
   Device& device_of(const ScalarUse& use, const FigureOwner& owner, LogRows& rows) {
@@ -282,10 +299,17 @@ class Scalars final : public JsonParser {
     Device& device = device_of(use, owner, rows);
     if (use.is_total) {
       device.total_bytes = bytes;
-      return rows.total(time, device.at, bytes);
+      rows.total(time, device.at, bytes);
+      if (const auto waiting = std::exchange(device.waiting, std::nullopt))
+        add(waiting->time, *waiting->use, waiting->owner, waiting->bytes, rows);
+      return;
     }
     if (use.is_free) {
-      if (device.total_bytes < bytes) return;  // no total yet
+      if (device.total_bytes == 0) {
+        device.waiting = {time, &use, owner, bytes};
+        return;
+      }
+      if (device.total_bytes < bytes) return;
       bytes = device.total_bytes - bytes;
     }
     if (use.allocator)

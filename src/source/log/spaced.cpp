@@ -182,8 +182,12 @@ int recognise(std::string_view head) {
   if (find_delimiter(head.substr(0, head.find('\n'))) != '\0') return 0;
   if (const auto header = find_header(head); header && header->delimiter == '|') return 0;
   bool with_header = false;
-  if (!find_spacing(head, with_header)) return 0;
-  return with_header ? 52 : 20;
+  const auto spacing = find_spacing(head, with_header);
+  if (!spacing) return 0;
+  if (!with_header) return 20;
+  constexpr int kSurerThanText = 55;
+  const std::string tabs = tabbed(head, *spacing);
+  return *spacing == Spacing::gaps && is_all_rows(tabs, *find_header(tabs)) ? kSurerThanText : 52;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {

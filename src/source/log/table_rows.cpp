@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "source/log/memory_words.hpp"
+#include "source/log/stamp.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -20,6 +21,22 @@ bool is_epoch_like(std::string_view cell) {
 bool is_minute_like(std::string_view cell) {
   return (cell.size() == 4 || cell.size() == 5) && cell[cell.size() - 3] == ':' &&
          std::count_if(cell.begin(), cell.end(), logtext::is_digit) + 1 == static_cast<std::ptrdiff_t>(cell.size());
+}
+
+/// The next word of a row; a date and the time behind it are one.
+std::string_view take_cell(std::string_view& rest) {
+  const std::string_view word = logtext::take_word(rest);
+  std::string_view behind = rest;
+  const std::string_view next = logtext::take_word(behind);
+  if (next.empty()) return word;
+  const std::string_view both(word.data(), static_cast<std::size_t>(next.data() + next.size() - word.data()));
+  for (const DateOrder order : {DateOrder::month_first, DateOrder::day_first})
+    if (Civil civil;
+        read_civil(both, order, civil) && civil.has_date && civil.has_time && civil.length == both.size()) {
+      rest = behind;
+      return both;
+    }
+  return word;
 }
 
 void cut(std::string_view text, std::vector<std::string>& cells) {
@@ -110,7 +127,7 @@ std::string_view TableRows::spaced(std::string_view line, std::string_view text)
     std::string_view rest = text;
     cells_.clear();
     while (cells_.size() < spaced_titles_.size()) {
-      const std::string_view word = logtext::take_word(rest);
+      const std::string_view word = take_cell(rest);
       const std::string_view digits = word.substr(word.starts_with('-') ? 1 : 0);
       if (digits.empty() || !logtext::is_digit(digits.front())) break;
       cells_.emplace_back(word);

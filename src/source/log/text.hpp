@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/memory_unit.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack::logtext {
@@ -124,14 +125,9 @@ inline bool read_decimal(std::string_view text, Decimal& out, bool comma = false
   return true;
 }
 
-/// Bytes in one unit as GPU tools write it: MB is 2^20 there, not 10^6. 0 for an unknown word.
+/// Bytes in one unit; 0 for an unknown word.
 inline std::uint64_t unit_bytes(std::string_view word) {
-  if (same_letters(word, "mib") || same_letters(word, "mb") || same_letters(word, "mbytes")) return kBytesPerMiB;
-  if (same_letters(word, "gib") || same_letters(word, "gb")) return kBytesPerGiB;
-  if (same_letters(word, "kib") || same_letters(word, "kb")) return kBytesPerKiB;
-  if (same_letters(word, "b") || same_letters(word, "byte") || same_letters(word, "bytes")) return 1;
-  if (same_letters(word, "tib") || same_letters(word, "tb")) return kBytesPerTiB;
-  return 0;
+  return memory_unit(word);
 }
 
 /// True for the words that mean "no value": N/A, [Not Supported], [Insufficient Permissions], -, nan, ...

@@ -139,7 +139,18 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
   if (f.used) rows.add(time_, rows.process_series(process), *f.used);
 }
 
-Result<std::size_t> count_places(const std::vector<PlacedReading>& readings, StampReader stamp,
+namespace {
+
+/// Whether every `n`th value is the same: what one program goes through in each round.
+bool repeats_exactly(const std::vector<double>& values, std::size_t n) {
+  for (std::size_t i = n; i < values.size(); ++i)
+    if (values[i] != values[i - n]) return false;
+  return true;
+}
+
+}  // namespace
+
+Result<std::size_t> count_places(const std::vector<PlacedReading>& readings, StampReader stamp, bool by_pattern,
                                  std::vector<std::string>& assumptions) {
   const std::string record =
       fmt::format("pass {} with a group gpu that says which, or record the index or uuid of each GPU",
@@ -156,9 +167,17 @@ Result<std::size_t> count_places(const std::vector<PlacedReading>& readings, Sta
   if (!has_times) {
     // The load of one GPU may repeat exactly every few readings, but its name says that it is one.
     const auto unnamed = used.find({});
-    if (unnamed == used.end() || count_interleaved(unnamed->second) == 1) return 1;
+    const std::size_t n = unnamed == used.end() ? 1 : count_interleaved(unnamed->second);
+    if (n == 1) return 1;
+    if (by_pattern && repeats_exactly(unnamed->second, n)) {
+      assumptions.push_back(fmt::format(
+          "the figures go through the same {} values again and again: they are assumed to be of one GPU; if "
+          "they are of several, name them in a group gpu of {}",
+          n, name_of(Option::line_pattern)));
+      return 1;
+    }
     return fail(fmt::format("the lines seem to alternate between {} GPUs, but nothing names them or gives a time; {}",
-                            count_interleaved(unnamed->second), record));
+                            n, record));
   }
   std::size_t places = 1;
   const bool counts = stamp.kind() == StampReader::Kind::step;

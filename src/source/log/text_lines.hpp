@@ -103,8 +103,9 @@ struct PlacedReading {
 };
 
 /// How many GPUs the readings cover that do not name theirs: see judge_places(). An Error as there, also of readings
-/// that name the same GPU. `stamp` reads the times as the parser will.
-Result<std::size_t> count_places(const std::vector<PlacedReading>& readings, StampReader stamp,
+/// that name the same GPU. `stamp` reads the times as the parser will. `by_pattern`: the user has said what a reading
+/// is.
+Result<std::size_t> count_places(const std::vector<PlacedReading>& readings, StampReader stamp, bool by_pattern,
                                  std::vector<std::string>& assumptions);
 
 /// The clock of a head, from the lines in which `of` finds a time.

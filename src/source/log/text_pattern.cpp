@@ -219,7 +219,7 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
   auto stamp = stamp_text.empty() ? Result<StampReader>(StampReader::of_readings(*head.options, assumptions))
                                   : settle_text_clock(head, stamp_of, title, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  const auto places = count_places(readings, *stamp, assumptions);
+  const auto places = count_places(readings, *stamp, true, assumptions);
   if (!places) return fail(places.error());
   auto parser =
       std::make_unique<PatternLines>(std::move(*pattern), unit, numbers, std::move(*stamp), std::move(assumptions));

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/option.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/line_pattern.hpp"
-#include "source/log/memory_words.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -51,17 +51,6 @@ std::vector<Amount> amounts_of(std::string_view line) {
   return found;
 }
 
-bool is_of_host(std::string_view label) {
-  for (const std::string_view word : {"ram", "rss", "swap", "host", "cpu", "rssmb"}) {
-    const std::string lower = logtext::lowered(label);
-    const std::size_t at = lower.rfind(word);
-    if (at == std::string::npos) continue;
-    const auto is_letter = [&](std::size_t i) { return i < lower.size() && lower[i] >= 'a' && lower[i] <= 'z'; };
-    if ((at == 0 || !is_letter(at - 1)) && !is_letter(at + word.size())) return true;
-  }
-  return false;
-}
-
 /// "GPU KV cache usage: 12.3%" of vLLM, "token usage: 0.12" of SGLang.
 bool is_of_cache(std::string_view line) {
   const std::string lower = logtext::lowered(line);
@@ -98,25 +87,16 @@ std::string_view first_word(std::string_view label) {
   return label.substr(0, std::min(label.find_first_of(" \t,;|()[]/:="), label.size()));
 }
 
-/// ", for example ..." with a pattern that reads the first of `amounts` that one can read.
-std::string for_example(std::string_view line, const std::vector<Amount>& amounts) {
-  for (const Amount& a : std::span(amounts).first(std::min(amounts.size(), kMostAmounts))) {
-    const auto begin = static_cast<std::size_t>(a.text.data() - line.data());
-    if (const std::string pattern = example_pattern(line, begin, begin + a.text.size()); !pattern.empty())
-      return fmt::format(", for example '{}'", pattern);
-  }
-  return {};
-}
-
-}  // namespace
-
-std::string example_pattern(std::string_view line, std::size_t begin, std::size_t end) {
+/// Patterns that read the amount from `begin` to `end` of `line`: by the word before it, by the word behind it, and by
+/// where in the line it stands. Numbers beside it are not those of other lines.
+std::vector<std::string> example_patterns(std::string_view line, std::size_t begin, std::size_t end) {
   if (line.size() > LinePattern::kLongestLine) return {};  // no pattern matches it
   const std::string_view amount = line.substr(begin, end - begin);
   const std::size_t digits = std::min(amount.find_first_not_of("0123456789.,"), amount.size());
   const std::string_view unit = trim(amount.substr(digits));
   const std::string value =
       unit.empty() ? std::string("(?<used>[0-9.,]+)") : fmt::format("(?<used>[0-9.,]+ *{})", escaped(unit));
+  const auto has_digit = [](std::string_view word) { return std::any_of(word.begin(), word.end(), logtext::is_digit); };
   const std::size_t last_digit = line.substr(0, begin).find_last_of("0123456789");
   const std::size_t from = last_digit == std::string_view::npos ? 0 : last_digit + 1;
   std::vector<std::string> candidates;
@@ -124,17 +104,58 @@ std::string example_pattern(std::string_view line, std::size_t begin, std::size_
       !word.empty() && word.size() <= kLongestWord)
     candidates.push_back(escaped(word) + "[^0-9]*" + value);
   if (const std::string_view word = first_word(line.substr(end));
-      !word.empty() && word.size() <= kLongestWord && !logtext::is_digit(word.front()))
+      !word.empty() && word.size() <= kLongestWord && !has_digit(word))
     candidates.push_back(value + "[^0-9]*" + escaped(word));
-  for (std::string& pattern : candidates) {
+  if (trim(line.substr(0, begin)).find_first_not_of("0123456789") == std::string_view::npos)
+    candidates.push_back(trim(line.substr(0, begin)).empty() ? "^ *" + value : "^ *[0-9]+ +" + value);
+  std::erase_if(candidates, [&](const std::string& pattern) {
     auto compiled = LinePattern::compile(pattern);
     TextReading read;
-    if (compiled && compiled->read(line, read) && read.used.data() == amount.data()) return std::move(pattern);
+    return !compiled || !compiled->read(line, read) || read.used.data() != amount.data();
+  });
+  return candidates;
+}
+
+/// How many lines of `head` a pattern reads.
+std::size_t count_lines_read(std::string_view head, const std::string& pattern) {
+  auto compiled = LinePattern::compile(pattern);
+  if (!compiled) return 0;
+  std::size_t lines = 0;
+  for (std::size_t i = 0; i < kMostLines && !head.empty(); ++i) {
+    TextReading read;
+    lines += compiled->read(logtext::take_line(head), read) && !read.used.empty() ? 1 : 0;
   }
-  return {};
+  return lines;
+}
+
+/// ", for example ..." with the pattern that reads the most lines of `head`, of those that read one of `amounts`.
+std::string for_example(std::string_view head, std::string_view line, const std::vector<Amount>& amounts) {
+  std::string best;
+  std::size_t most = 0;
+  std::size_t with_amounts = 0;
+  for (std::string_view rest = head; !rest.empty();)
+    with_amounts += amounts_of(logtext::take_line(rest)).empty() ? 0 : 1;
+  for (const Amount& a : std::span(amounts).first(std::min(amounts.size(), kMostAmounts))) {
+    const auto begin = static_cast<std::size_t>(a.text.data() - line.data());
+    for (std::string& pattern : example_patterns(line, begin, begin + a.text.size()))
+      if (const std::size_t lines = count_lines_read(head, pattern); lines > most) {
+        most = lines;
+        best = std::move(pattern);
+      }
+  }
+  if (best.empty()) return {};
+  return fmt::format(", for example '{}', which reads {} of the {} lines with an amount", best, most, with_amounts);
+}
+
+}  // namespace
+
+std::string example_pattern(std::string_view line, std::size_t begin, std::size_t end) {
+  std::vector<std::string> patterns = example_patterns(line, begin, end);
+  return patterns.empty() ? std::string() : std::move(patterns.front());
 }
 
 std::string why_no_text(std::string_view head) {
+  const std::string_view all_of_it = head;
   std::size_t of_host = 0;
   std::size_t unsaid = 0;
   std::size_t numbers = 0;
@@ -163,7 +184,7 @@ std::string why_no_text(std::string_view head) {
           number, excerpt(line, 120));
     const std::vector<Amount> amounts = amounts_of(line);
     if (amounts.empty()) continue;
-    const auto is_hosts = [](const Amount& a) { return is_of_host(a.before); };
+    const auto is_hosts = [](const Amount& a) { return read_label(a.before).host; };
     if (std::all_of(amounts.begin(), amounts.end(), is_hosts)) {
       if (++of_host == 1)
         host = fmt::format(
@@ -171,7 +192,7 @@ std::string why_no_text(std::string_view head) {
             "watch' "
             "or 'nvidia-smi --query-gpu=timestamp,memory.used,memory.total --format=csv -l 1', or, if it is the GPU's, "
             "describe it with {}{}",
-            number, excerpt(line), name_of(Option::line_pattern), for_example(line, amounts));
+            number, excerpt(line), name_of(Option::line_pattern), for_example(all_of_it, line, amounts));
       continue;
     }
     if (++unsaid != 1) continue;
@@ -184,7 +205,7 @@ std::string why_no_text(std::string_view head) {
         "line {} has {}, and no word such as 'used', 'allocated', 'memory' or 'VRAM' says which is memory in use of a "
         "GPU: "
         "'{}'; name it with {}{}",
-        number, all, excerpt(line), name_of(Option::line_pattern), for_example(line, amounts));
+        number, all, excerpt(line), name_of(Option::line_pattern), for_example(all_of_it, line, amounts));
   }
   if (of_cache >= kEnough && unsaid < of_cache) return cache_text;
   if (unsaid >= kEnough) return unsaid_text;

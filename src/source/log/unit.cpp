@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <string_view>
-#include <utility>
 
 #include "core/option.hpp"
 #include "core/series.hpp"
@@ -15,17 +13,17 @@
 #include "source/log/text.hpp"
 
 namespace vramtrack {
+namespace {
+
+constexpr std::string_view kUsedColumn = "the used column";
+
+}  // namespace
 
 Result<std::uint64_t> unit_of(const LogOptions& options) {
-  constexpr std::pair<std::string_view, std::uint64_t> kUnits[] = {
-      {"b", 1}, {"kib", 1024}, {"mib", kBytesPerMiB}, {"gib", kBytesPerGiB}, {"mb", 1'000'000}, {"gb", 1'000'000'000}};
-  std::string unit = options.unit;
-  if (unit.empty()) return 0;
-  std::transform(unit.begin(), unit.end(), unit.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (const auto& [name, bytes] : kUnits)
-    if (name == unit) return bytes;
-  return fail(fmt::format("unit '{}' is not known; use B, KiB, MiB, GiB, MB or GB", options.unit));
+  if (options.unit.empty()) return 0;
+  if (const std::uint64_t bytes = logtext::unit_bytes(options.unit); bytes != 0 && bytes <= kBytesPerGiB) return bytes;
+  return fail(fmt::format("unit '{}' is not known; use B, KiB, MiB, GiB, MB (the same as MiB), GB or megabytes (10^6)",
+                          options.unit));
 }
 
 std::string nominal_scale(std::string_view what) {
@@ -33,45 +31,50 @@ std::string nominal_scale(std::string_view what) {
                      name_of(Option::capacity));
 }
 
-GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
-                       std::optional<std::uint64_t> capacity_bytes, std::optional<double> total,
+GuessedUnit guess_unit(const BareAmounts& amounts, std::string_view what, std::optional<std::uint64_t> capacity_bytes,
                        std::vector<std::string>& assumptions) {
   // No GPU has 4 TiB (4e6 MiB), and none more than 288 GiB (AMD MI355X, NVIDIA B300).
   constexpr double kBytesFrom = 4e6;
   constexpr double kMostGiB = 300;
   // A driver's context alone takes more MiB than this: values that stay below it cannot be used memory in MiB.
   constexpr double kLeastMiB = 64;
-  double most = 0;
-  bool fraction = false;
+  const double room_gib = capacity_bytes ? static_cast<double>(*capacity_bytes) / kGiB : kMostGiB;
+  GuessedUnit out{kBytesPerMiB};
+  std::string_view name = "MiB";
+  if (amounts.most >= kBytesFrom) {
+    name = "bytes";
+    out.bytes = 1;
+  } else if (amounts.has_fraction && std::max(amounts.most, amounts.total.value_or(0)) <= room_gib) {
+    name = "GiB";
+    out.bytes = kBytesPerGiB;
+    out.is_unknown = amounts.most >= kLeastMiB && !capacity_bytes && !amounts.total;
+  }
+  if (out.is_unknown)
+    assumptions.push_back(
+        fmt::format("the unit of {} is unknown: its values (up to {:.6g}) may be MiB or GiB; growth and "
+                    "verdict are in the file's own unit; give {}",
+                    what == kUsedColumn ? "the used memory" : what, amounts.most, name_of(Option::unit)));
+  else
+    assumptions.push_back(
+        fmt::format("{} has no unit: {} are assumed from its values (up to {:.6g}); if that is wrong, give {}", what,
+                    name, amounts.most, name_of(Option::unit)));
+  return out;
+}
+
+GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
+                       std::optional<std::uint64_t> capacity_bytes, std::optional<double> total,
+                       std::vector<std::string>& assumptions) {
+  if (values.empty()) return {kBytesPerMiB};
+  BareAmounts amounts;
+  amounts.total = total;
   for (const std::string_view text : values) {
     logtext::Decimal number;
     if (!logtext::read_decimal(text, number, comma)) continue;
     if (number.length != text.size()) return {kBytesPerMiB};  // the values have units
-    most = std::max(most, number.value());
-    fraction |= number.has_fraction;
+    amounts.most = std::max(amounts.most, number.value());
+    amounts.has_fraction |= number.has_fraction;
   }
-  if (values.empty()) return {kBytesPerMiB};
-  const double room_gib = capacity_bytes ? static_cast<double>(*capacity_bytes) / kGiB : kMostGiB;
-  GuessedUnit out{kBytesPerMiB};
-  std::string_view name = "MiB";
-  if (most >= kBytesFrom) {
-    name = "bytes";
-    out.bytes = 1;
-  } else if (fraction && std::max(most, total.value_or(0)) <= room_gib) {
-    name = "GiB";
-    out.bytes = kBytesPerGiB;
-    out.is_unknown = most >= kLeastMiB && !capacity_bytes && !total;
-  }
-  if (out.is_unknown)
-    assumptions.push_back(
-        fmt::format("the unit of the used memory is unknown: its values (up to {:.6g}) may be MiB or GiB; growth and "
-                    "verdict are in the file's own unit; give {}",
-                    most, name_of(Option::unit)));
-  else
-    assumptions.push_back(fmt::format(
-        "the used column has no unit: {} are assumed from its values (up to {:.6g}); if that is wrong, give {}", name,
-        most, name_of(Option::unit)));
-  return out;
+  return guess_unit(amounts, kUsedColumn, capacity_bytes, assumptions);
 }
 
 std::optional<std::uint64_t> busy_of_percent(std::string_view text) {

@@ -15,8 +15,8 @@ namespace vramtrack {
 
 struct LogOptions;
 
-/// Bytes in the unit of --unit, 0 if it was not given. MB and GB are powers of ten there, since MiB and GiB are
-/// available. An Error names the unknown unit.
+/// Bytes in the unit of --unit, 0 if it was not given. Units mean what they mean in a log. An Error names the unknown
+/// unit.
 Result<std::uint64_t> unit_of(const LogOptions& options);
 
 /// The warning for memory in percent of a card whose size is unknown. `what`: "the used column is a percentage".
@@ -28,9 +28,18 @@ struct GuessedUnit {
   bool is_unknown = false;  ///< two are possible: `bytes` is the larger
 };
 
-/// Guesses the unit of `values`, amounts of used memory, by what a card could have; MiB if they have their own units.
-/// `comma`: decimal commas may occur. `capacity_bytes` (of the device) and `total` (in the unit of the values) are
-/// given if known. Adds to `assumptions` what was guessed.
+/// Amounts of used memory without a unit.
+struct BareAmounts {
+  double most = 0;
+  bool has_fraction = false;
+  std::optional<double> total{};  ///< in the unit of the amounts, if known
+};
+
+/// Guesses the unit of `amounts` by what a card could have. `capacity_bytes` (of the device) is given if known. Adds to
+/// `assumptions` what was guessed; `what` names the amounts: "the used column".
+GuessedUnit guess_unit(const BareAmounts& amounts, std::string_view what, std::optional<std::uint64_t> capacity_bytes,
+                       std::vector<std::string>& assumptions);
+/// The same of `values` as written; MiB if they have their own units. `comma`: decimal commas may occur.
 GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
                        std::optional<std::uint64_t> capacity_bytes, std::optional<double> total,
                        std::vector<std::string>& assumptions);

@@ -477,8 +477,10 @@ TEST(Csv, ReadsUnitsFromTitleValueAndOption) {
   EXPECT_THAT(guessed.warnings(), HasSubstr("bytes are assumed"));
   LogOptions options = utc();
   options.unit = "GB";
-  EXPECT_DOUBLE_EQ(read_text("t,used\n0,3\n", options).device("0")[0].second, 3e9 / 1048576.0);
+  EXPECT_DOUBLE_EQ(read_text("t,used\n0,3\n", options).device("0")[0].second, 3 * 1024.0);
   options.unit = "mb";
+  EXPECT_DOUBLE_EQ(read_text("t,used\n0,3\n", options).device("0")[0].second, 3);
+  options.unit = "megabytes";
   EXPECT_DOUBLE_EQ(read_text("t,used\n0,3\n", options).device("0")[0].second, 3e6 / 1048576.0);
   for (const char* unit : {"parsec", "TB", "TiB"}) {
     options.unit = unit;

@@ -1,4 +1,4 @@
-#include "fleet/mapping.hpp"
+#include "core/exporters.hpp"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
@@ -6,30 +6,22 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdio>
+#include <cstdlib>
 
+#include "core/memory_unit.hpp"
 #include "core/toml_depth.hpp"
 
-namespace vramtrack::fleet {
+namespace vramtrack::exporters {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, double>, 7> kUnits = {{{"bytes", 1},
-                                                                        {"KiB", 1024},
-                                                                        {"MiB", 1024.0 * 1024},
-                                                                        {"GiB", 1024.0 * 1024 * 1024},
-                                                                        {"kB", 1e3},
-                                                                        {"MB", 1e6},
-                                                                        {"GB", 1e9}}};
 
 /// The unit that the name of a metric ends with, whatever the case of its letters: 1 of "..._USED_BYTES" and of
 /// "..._UTIL_RATIO"; nullopt: it does not say.
 std::optional<double> unit_in_name(std::string_view metric) {
   const std::string_view last = metric.substr(metric.find_last_of("_.") + 1);
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-  };
-  for (const auto& [name, bytes] : kUnits)
-    if (std::equal(last.begin(), last.end(), name.begin(), name.end(), same)) return bytes;
+  if (const std::uint64_t bytes = memory_unit(last); bytes != 0 && last.size() > 1) return static_cast<double>(bytes);
   constexpr std::string_view kRatio = "ratio";
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
   if (std::equal(last.begin(), last.end(), kRatio.begin(), kRatio.end(), same)) return 1;
   return std::nullopt;
 }
@@ -65,8 +57,7 @@ class TableReader {
 
   double unit(std::string_view key, const toml::node& node) {
     const std::string name = text(key, node);
-    for (const auto& [known, bytes] : kUnits)
-      if (name == known) return bytes;
+    if (const std::uint64_t bytes = memory_unit(name); bytes != 0) return static_cast<double>(bytes);
     refuse(node, fmt::format("\"{}\" is not a unit; expected bytes, KiB, MiB, GiB, kB, MB or GB", name));
     return 1;
   }
@@ -197,6 +188,18 @@ Result<Mapping> Mapping::read(std::string_view user_toml, std::string_view file)
   return out;
 }
 
+const Mapping& Mapping::known() {
+  static const Mapping known = [] {
+    auto read = Mapping::read();
+    if (!read) {  // the table is part of the program: without it, logs would be read otherwise than they should
+      fmt::print(stderr, "vramtrack: {}\n", read.error().message);
+      std::abort();
+    }
+    return std::move(*read);
+  }();
+  return known;
+}
+
 void Mapping::index_metrics() {
   for (std::size_t i = 0; i < exporters_.size(); ++i) {
     const Exporter& e = exporters_[i];
@@ -224,4 +227,4 @@ std::optional<MetricMeaning> Mapping::find(const std::string& metric) const {
   return MetricMeaning{&exporters_[known.exporter], known.role, known.exporter, known.name_rank, known.unit_bytes};
 }
 
-}  // namespace vramtrack::fleet
+}  // namespace vramtrack::exporters

@@ -1,5 +1,5 @@
-// Mapping: which metrics hold the memory of GPUs, and which labels name the GPU and who uses it. Data, not code:
-// exporters.toml, and a file of the user's own.
+// Mapping: which metrics hold the memory of GPUs, and which labels name the GPU and who uses it, for `fleet` and for
+// scrapes read as logs. Data, not code: exporters.toml, and a file of the user's own.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/metric_labels.hpp"
 #include "core/result.hpp"
-#include "fleet/labels.hpp"
 
-namespace vramtrack::fleet {
+namespace vramtrack::exporters {
 
 using Names = std::vector<std::string>;
 
@@ -61,6 +61,9 @@ class Mapping {
   Mapping(Mapping&&) = default;
   Mapping& operator=(Mapping&&) = default;
 
+  /// The exporters that vramtrack knows; read once. Lives as long as the program; any thread may call it.
+  static const Mapping& known();
+
   [[nodiscard]] const std::vector<Exporter>& exporters() const { return exporters_; }
   [[nodiscard]] const WorkloadLabels& workload() const { return workload_; }
   [[nodiscard]] const ContextMetrics& context() const { return context_; }
@@ -84,4 +87,4 @@ class Mapping {
   std::unordered_map<std::string, Known> metrics_;
 };
 
-}  // namespace vramtrack::fleet
+}  // namespace vramtrack::exporters

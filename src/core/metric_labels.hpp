@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace vramtrack::fleet {
+namespace vramtrack::exporters {
 
 /// Name and value, in the order the server gave them; "__name__" is the metric.
 using Labels = std::vector<std::pair<std::string, std::string>>;
@@ -25,4 +25,4 @@ inline std::string_view first_of(const Labels& labels, const std::vector<std::st
   return {};
 }
 
-}  // namespace vramtrack::fleet
+}  // namespace vramtrack::exporters
