@@ -18,7 +18,7 @@ configure = mkdir -p build; { test -f build/$(1)/build.ninja $(if $(2),&& grep -
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy \
+.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy \
          gate-families gate check lint lint-all format format-check \
         install deb try-deb portable try-portable wheels try-wheel aarch64 manual chart dist container clean
 
@@ -164,6 +164,13 @@ damage-snapshots: ## run the snapshot reader on MUTATIONS (1000000) damaged file
 	@$(call configure,release,tests)
 	@$(call compile,release) --target trace_test
 	@MALLOC_TOP_PAD_=67108864 MALLOC_MMAP_THRESHOLD_=33554432 VRAMTRACK_MUTATIONS=$(MUTATIONS) build/release/trace_test --gtest_brief=1 --gtest_filter='*MutatedFilesNeverBreakIt'
+
+TABLES ?= 20000
+syntaxes: ## write TABLES (20000) tables of readings in every syntax of logs: each must be read alike
+	@scripts/setup.sh build test
+	@$(call configure,release,tests)
+	@$(call compile,release) --target source_test
+	@VRAMTRACK_TEST_SEED=$(SEED) VRAMTRACK_TABLES=$(TABLES) build/release/source_test --gtest_brief=1 --gtest_filter='Syntaxes.OneTable*'
 
 SOAK_SECONDS ?= 3600
 SOAK_DAYS ?= 7

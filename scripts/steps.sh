@@ -80,6 +80,7 @@ case $which in
     echo "check: SEED=$SEED repeats what is drawn at random, for example: make dev SEED=$SEED"
     step deb make deb
     step damaged-snapshots make damage-snapshots
+    step syntaxes make syntaxes
     step lint make lint
     step dev make dev
     step fuzz make fuzz FUZZ_SECONDS=5

@@ -1,0 +1,509 @@
+// One table of readings, written in every syntax that logs have: each is read as the same series, or refused with the
+// reason. What a word, a unit or an owner means must not depend on the signs around it.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <random>
+
+#include "log_testing.hpp"
+
+namespace vramtrack {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kStart_s = 1'772'359'200;  // 2026-03-01 10:00:00 UTC
+
+/// A column of figures: its words, and its unit as a title ends with it and as a line of text writes it.
+struct Figure {
+  std::string words;                ///< "gpu mem used"
+  std::string unit;                 ///< "mib"; empty: none
+  std::vector<std::string> values;  ///< by row
+};
+
+/// One row per GPU and reading.
+struct Table {
+  std::size_t gpus = 1;
+  std::size_t readings = 40;
+  std::int64_t period_s = 10;
+  bool counts = false;  ///< steps, in place of a clock
+  std::vector<Figure> figures;
+
+  [[nodiscard]] std::size_t rows() const { return gpus * readings; }
+  [[nodiscard]] std::size_t gpu(std::size_t row) const { return row % gpus; }
+  [[nodiscard]] std::int64_t time_s(std::size_t row) const {
+    return kStart_s + period_s * static_cast<std::int64_t>(row / gpus);
+  }
+  [[nodiscard]] std::string clock_title() const { return counts ? "step" : "time"; }
+  [[nodiscard]] std::string clock(std::size_t row) const {
+    const std::int64_t reading = static_cast<std::int64_t>(row / gpus);
+    if (counts) return std::to_string(100 * (reading + 1));
+    const std::int64_t of_day = time_s(row) % 86'400;
+    return fmt::format("2026-03-01 {:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60);
+  }
+};
+
+std::string title(const Figure& figure) {
+  std::string out = figure.words;
+  for (char& c : out)
+    if (c == ' ') c = '_';
+  return out + (figure.unit.empty() ? "" : "_" + figure.unit);
+}
+
+/// "4000 MiB": a unit as text has it.
+std::string amount(const Figure& figure, std::size_t row) {
+  static const std::map<std::string, std::string> written = {{"mib", "MiB"}, {"gib", "GiB"},     {"mb", "MB"},
+                                                             {"gb", "GB"},   {"bytes", "bytes"}, {"", ""}};
+  const auto unit = written.find(figure.unit);
+  const std::string name = unit == written.end() ? figure.unit : unit->second;
+  return figure.values[row] + (name.empty() ? "" : " " + name);
+}
+
+/// The titles of a table, and the cells of a row.
+std::vector<std::string> titles(const Table& table) {
+  std::vector<std::string> out{table.clock_title()};
+  if (table.gpus > 1) out.emplace_back("gpu_index");
+  for (const Figure& figure : table.figures) out.push_back(title(figure));
+  return out;
+}
+
+std::vector<std::string> cells(const Table& table, std::size_t row) {
+  std::vector<std::string> out{table.clock(row)};
+  if (table.gpus > 1) out.push_back(std::to_string(table.gpu(row)));
+  for (const Figure& figure : table.figures) out.push_back(figure.values[row]);
+  return out;
+}
+
+std::string separated(const Table& table, std::string_view by) {
+  std::string out = fmt::format("{}\n", fmt::join(titles(table), by));
+  for (std::size_t row = 0; row < table.rows(); ++row) out += fmt::format("{}\n", fmt::join(cells(table, row), by));
+  return out;
+}
+
+std::string csv(const Table& table) {
+  return separated(table, ",");
+}
+std::string tabs(const Table& table) {
+  return separated(table, "\t");
+}
+std::string bars(const Table& table) {
+  return separated(table, "|");
+}
+
+std::string spaces(const Table& table) {
+  std::string out;
+  const auto line = [&](const std::vector<std::string>& parts) {
+    for (const std::string& part : parts) out += fmt::format("{:<22}  ", part);
+    out += '\n';
+  };
+  line(titles(table));
+  for (std::size_t row = 0; row < table.rows(); ++row) line(cells(table, row));
+  return out;
+}
+
+std::string markdown(const Table& table) {
+  const std::vector<std::string> names = titles(table);
+  std::string out = fmt::format("| {} |\n|", fmt::join(names, " | "));
+  for (std::size_t i = 0; i < names.size(); ++i) out += "---|";
+  out += '\n';
+  for (std::size_t row = 0; row < table.rows(); ++row)
+    out += fmt::format("| {} |\n", fmt::join(cells(table, row), " | "));
+  return out;
+}
+
+std::string quoted(const Table& table, const std::string& clock) {
+  return table.counts ? clock : '"' + clock + '"';
+}
+
+std::string json_lines(const Table& table) {
+  std::string out;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    out += fmt::format("{{\"{}\": {}", table.clock_title(), quoted(table, table.clock(row)));
+    if (table.gpus > 1) out += fmt::format(", \"gpu_index\": {}", table.gpu(row));
+    for (const Figure& figure : table.figures) out += fmt::format(", \"{}\": {}", title(figure), figure.values[row]);
+    out += "}\n";
+  }
+  return out;
+}
+
+std::string long_csv(const Table& table) {
+  std::string out = table.clock_title() + (table.gpus > 1 ? ",gpu_index" : "") + ",metric,value\n";
+  for (std::size_t row = 0; row < table.rows(); ++row)
+    for (const Figure& figure : table.figures)
+      out += fmt::format("{},{}{},{}\n", table.clock(row),
+                         table.gpus > 1 ? fmt::format("{},", table.gpu(row)) : std::string(), title(figure),
+                         figure.values[row]);
+  return out;
+}
+
+std::string line_protocol(const Table& table) {
+  std::string out;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    out += "readings" + (table.gpus > 1 ? fmt::format(",gpu_index={}", table.gpu(row)) : std::string());
+    for (const Figure& figure : table.figures)
+      out += fmt::format("{}{}={}", &figure == &table.figures.front() ? " " : ",", title(figure), figure.values[row]);
+    out += fmt::format(" {}000000000\n", table.time_s(row));
+  }
+  return out;
+}
+
+std::string exposition(const Table& table) {
+  std::string out;
+  for (const Figure& figure : table.figures) out += fmt::format("# TYPE {} gauge\n", title(figure));
+  for (std::size_t row = 0; row < table.rows(); ++row)
+    for (const Figure& figure : table.figures)
+      out += fmt::format("{}{{gpu=\"{}\"}} {} {}000\n", title(figure), table.gpu(row), figure.values[row],
+                         table.time_s(row));
+  return out;
+}
+
+std::string key_value(const Table& table) {
+  std::string out;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    out += table.counts ? fmt::format("step={}", table.clock(row)) : table.clock(row);
+    if (table.gpus > 1) out += fmt::format(" gpu={}", table.gpu(row));
+    for (const Figure& figure : table.figures) out += fmt::format(" {}={}", title(figure), figure.values[row]);
+    out += '\n';
+  }
+  return out;
+}
+
+std::string prose(const Table& table) {
+  std::string out;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    out += table.counts ? fmt::format("step {}", table.clock(row)) : table.clock(row);
+    if (table.gpus > 1) out += fmt::format(" GPU {}", table.gpu(row));
+    for (const Figure& figure : table.figures)
+      out += fmt::format("{} {}: {}", &figure == &table.figures.front() ? "" : ",", figure.words, amount(figure, row));
+    out += '\n';
+  }
+  return out;
+}
+
+struct Syntax {
+  std::string_view name;
+  std::string (*write)(const Table&);
+  bool has_clock = false;  ///< of its own: it cannot count steps
+};
+
+constexpr Syntax kSyntaxes[] = {
+    {"CSV", csv},
+    {"tabs", tabs},
+    {"spaces", spaces},
+    {"bars", bars},
+    {"Markdown", markdown},
+    {"JSON lines", json_lines},
+    {"long CSV", long_csv},
+    {"line protocol", line_protocol, true},
+    {"exposition", exposition, true},
+    {"key-value", key_value},
+    {"prose", prose},
+};
+
+/// What was read: what is counted, the capacities, and each series with its times and amounts.
+struct Read {
+  std::string clock;
+  std::map<std::string, std::vector<std::pair<std::int64_t, double>>> series;
+
+  [[nodiscard]] std::string text() const {
+    std::string out = clock;
+    for (const auto& [name, values] : series)
+      out += fmt::format("{}: {} from {:.3f} to {:.3f} MiB, {} to {}; ", name, values.size(), values.front().second,
+                         values.back().second, values.front().first, values.back().first);
+    return out;
+  }
+};
+
+Read read_as(const logtest::Reading& r) {
+  Read out;
+  if (r.notes.scale.counts_steps()) out.clock += "per " + r.notes.scale.step + "; ";
+  if (!r.notes.scale.has_unit) out.clock += "unit unknown; ";
+  // A total may come after the first reading, in a row of its own.
+  std::map<std::string, std::uint64_t> capacities;
+  for (const DeviceInfo& device : r.catalog->devices())
+    if (device.capacity_bytes) capacities[device.id] = *device.capacity_bytes;
+  for (const Event& event : r.events)
+    if (event.kind == Event::Kind::capacity) capacities[event.device_id] = event.capacity_bytes;
+  for (const auto& [device, bytes] : capacities)
+    out.clock += fmt::format("capacity of {}: {}; ", device, (bytes + 2048) >> 20);
+  for (const Sample& s : r.samples) {
+    const SeriesKey& key = r.catalog->key(s.series);
+    if (is_fact(key.metric)) continue;
+    out.series[fmt::format("{} of {}", static_cast<int>(key.metric), key.device_id)].emplace_back(
+        s.time.time_since_epoch().count() / 1'000'000'000, static_cast<double>(s.bytes) / 1048576.0);
+  }
+  return out;
+}
+
+bool are_alike(const Read& a, const Read& b) {
+  constexpr double kRounded_mib = 0.01;
+  if (a.clock != b.clock || a.series.size() != b.series.size()) return false;
+  return std::equal(a.series.begin(), a.series.end(), b.series.begin(), [](const auto& x, const auto& y) {
+    return x.first == y.first && std::equal(x.second.begin(), x.second.end(), y.second.begin(), y.second.end(),
+                                            [](const auto& p, const auto& q) {
+                                              return p.first == q.first && std::abs(p.second - q.second) < kRounded_mib;
+                                            });
+  });
+}
+
+logtest::Reading read(const Syntax& syntax, const Table& table) {
+  return logtest::read_text(syntax.write(table));
+}
+
+Table table_of(std::string words, std::string unit, const std::function<double(std::size_t)>& value, bool has_total) {
+  Table table;
+  Figure figure{std::move(words), unit, {}};
+  Figure total{"gpu mem total", "mib", {}};
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const double v = value(i);
+    figure.values.push_back(v == std::floor(v) ? fmt::format("{:.0f}", v) : fmt::format("{:.2f}", v));
+    total.values.emplace_back("24576");
+  }
+  table.figures.push_back(std::move(figure));
+  if (has_total) table.figures.push_back(std::move(total));
+  return table;
+}
+
+double rising(std::size_t i) {
+  return 4000 + 60 * static_cast<double>(i);
+}
+double falling(std::size_t i) {
+  return 20'000 - 60 * static_cast<double>(i);
+}
+
+/// The series of device 0 in MiB, or why there is none.
+std::string last_of(const logtest::Reading& r) {
+  if (!r.error.empty()) return "refused";
+  const auto used = r.device("0");
+  return used.empty() ? "nothing" : fmt::format("{:.0f} to {:.0f}", used.front().second, used.back().second);
+}
+
+TEST(Syntaxes, MemoryThatIsLeftIsFreeInEach) {
+  for (const char* words : {"gpu mem left", "gpu mem remaining", "vram left", "gpu memory left", "gpu mem available"})
+    for (const Syntax& syntax : kSyntaxes)
+      EXPECT_EQ(last_of(read(syntax, table_of(words, "mib", falling, true))), "4576 to 6916")
+          << words << " as " << syntax.name;
+}
+
+TEST(Syntaxes, MemoryOfTheHostIsNotThatOfAGpuInAny) {
+  for (const char* words : {"cpu mem used", "host mem used", "swap mem used", "system memory used", "ram used"})
+    for (const Syntax& syntax : kSyntaxes) {
+      const auto r = read(syntax, table_of(words, "mib", rising, false));
+      EXPECT_TRUE(!r.error.empty() || r.warnings().find("memory of the host") != std::string::npos)
+          << words << " as " << syntax.name << ": " << last_of(r);
+    }
+}
+
+TEST(Syntaxes, AChangeOfMemoryIsNotReadInAny) {
+  for (const char* words : {"gpu mem delta", "gpu mem growth", "gpu mem increase", "gpu mem freed"})
+    for (const Syntax& syntax : kSyntaxes)
+      EXPECT_NE(read(syntax, table_of(words, "mib", rising, true)).error, "") << words << " as " << syntax.name;
+}
+
+TEST(Syntaxes, ALimitAloneIsNotReadInAny) {
+  for (const char* words : {"gpu mem limit", "gpu mem capacity", "gpu memory size"})
+    for (const Syntax& syntax : kSyntaxes)
+      EXPECT_NE(read(syntax, table_of(words, "mib", rising, false)).error, "") << words << " as " << syntax.name;
+}
+
+TEST(Syntaxes, APeakIsReadWithAWarningInEach) {
+  for (const char* words : {"gpu mem highest", "gpu mem maximum", "gpu mem peak", "gpu mem max"})
+    for (const bool has_total : {false, true})
+      for (const Syntax& syntax : kSyntaxes) {
+        const auto r = read(syntax, table_of(words, "mib", rising, has_total));
+        EXPECT_EQ(last_of(r), "4000 to 6340") << words << " as " << syntax.name << ": " << r.error;
+        EXPECT_THAT(r.warnings(), HasSubstr("only peaks are given")) << words << " as " << syntax.name;
+      }
+}
+
+TEST(Syntaxes, FractionsWithoutAUnitAreGuessedAlike) {
+  const auto from = [](double least) {
+    return [least](std::size_t i) { return least + 0.25 + static_cast<double>(i); };
+  };
+  for (const auto& [least, expected] : {std::pair(400.0, "400 to 439"), {10.0, "10496 to 50432"}})
+    for (const Syntax& syntax : kSyntaxes)
+      EXPECT_EQ(last_of(read(syntax, table_of("gpu mem used", "", from(least), false))), expected) << syntax.name;
+  for (const Syntax& syntax : kSyntaxes) {
+    const auto r = read(syntax, table_of("gpu mem used", "", from(100), false));
+    EXPECT_FALSE(r.notes.scale.has_unit) << syntax.name << ": " << r.error;
+  }
+}
+
+TEST(Syntaxes, AUnitIsTheSameInEach) {
+  for (const auto& [unit, expected] :
+       {std::pair("mib", "4000 to 6340"), {"mb", "4000 to 6340"}, {"megabytes", "3815 to 6046"}})
+    for (const Syntax& syntax : kSyntaxes)
+      EXPECT_EQ(last_of(read(syntax, table_of("gpu memory used", unit, rising, false))), expected)
+          << unit << " as " << syntax.name;
+  LogOptions options = logtest::utc();
+  for (const auto& [unit, expected] :
+       {std::pair("MiB", "4000 to 6340"), {"MB", "4000 to 6340"}, {"megabytes", "3815 to 6046"}}) {
+    options.unit = unit;
+    for (const Syntax& syntax : kSyntaxes)
+      EXPECT_EQ(last_of(logtest::read_text(syntax.write(table_of("gpu memory used", "", rising, false)), options)),
+                expected)
+          << unit << " as " << syntax.name;
+  }
+}
+
+TEST(Syntaxes, PagesAreNoAmountOfMemoryInAny) {
+  for (const char* unit : {"pages", "blocks"})
+    for (const Syntax& syntax : kSyntaxes)
+      EXPECT_NE(read(syntax, table_of("gpu mem used", unit, rising, false)).error, "") << unit << " as " << syntax.name;
+  EXPECT_THAT(read(kSyntaxes[0], table_of("gpu mem used", "pages", rising, false)).error,
+              HasSubstr("nothing says how large one of its units is"));
+}
+
+TEST(Syntaxes, ADateAndATimeAreOneCellOfATable) {
+  Table table = table_of("gpu mem used", "mib", rising, true);
+  table.gpus = 2;
+  table.readings /= 2;
+  for (const char* by : {" ", "  "}) {
+    const auto r = logtest::read_text(separated(table, by));
+    ASSERT_EQ(r.error, "") << by;
+    EXPECT_EQ(last_of(r), "4000 to 6280") << by;
+    EXPECT_EQ(r.device("1").back().second, 6340) << by;
+    EXPECT_EQ(r.device("0").back().first - r.device("0").front().first, 190) << by;
+  }
+}
+
+TEST(Syntaxes, PartitionsOfAnExporterAreDevicesOfTheirOwn) {
+  std::string text = "# TYPE gpu_used_vram gauge\n";
+  for (int i = 0; i < 20; ++i)
+    for (int partition = 0; partition < 2; ++partition)
+      text += fmt::format("gpu_used_vram{{gpu_id=\"0\",gpu_partition_id=\"{}\",hostname=\"n1\"}} {} {}000\n", partition,
+                          partition == 0 ? 1000 + 100 * i : 9000, kStart_s + 10 * i);
+  const auto r = logtest::read_text(text);
+  ASSERT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 2U);
+}
+
+// ---- one table, all syntaxes ----
+
+class Maker {
+ public:
+  explicit Maker(std::uint64_t seed) : random_(seed) {}
+
+  Table make() {
+    Table table;
+    table.gpus = pick(3) == 0 ? 2 + pick(3) : 1;
+    table.readings = 24 + pick(8);
+    table.period_s = 5 + static_cast<std::int64_t>(pick(60));
+    table.counts = pick(4) == 0;
+    constexpr std::string_view kUnits[] = {"mib", "gib", "mb", "gb", "bytes", ""};
+    const std::string unit(kUnits[pick(std::size(kUnits))]);
+    const std::string of = std::array{"gpu mem", "gpu memory", "vram", "cuda memory", "device memory"}[pick(5)];
+    const auto say = [&](std::initializer_list<const char*> words) {
+      return of + ' ' + *(words.begin() + pick(words.size()));
+    };
+    const std::string used = say({"used", "usage", "in use", "consumed", "occupied"});
+    const std::string free = say({"free", "left", "remaining", "available", "avail"});
+    const std::string total = say({"total", "capacity", "limit"});
+    switch (pick(7)) {
+      case 0:
+        add(table, used, unit, Kind::used);
+        break;
+      case 1:
+        add(table, used, unit, Kind::used);
+        add(table, total, unit, Kind::total);
+        break;
+      case 2:
+        add(table, free, unit, Kind::free);
+        add(table, total, unit, Kind::total);
+        break;
+      case 3:
+        add(table, used, unit, Kind::used);
+        add(table, free, unit, Kind::free);
+        add(table, total, unit, Kind::total);
+        break;
+      case 4:
+        add(table, of + " allocated", unit, Kind::used);
+        add(table, of + " reserved", unit, Kind::reserved);
+        break;
+      case 5:
+        add(table, say({"peak", "highest"}), unit, Kind::used);
+        break;
+      default:
+        add(table, used, unit, Kind::used);
+        add(table, std::array{"gpu temperature", "gpu power", "loss", "gpu fan", "learning rate"}[pick(5)], "",
+            Kind::other);
+        break;
+    }
+    return table;
+  }
+
+ private:
+  enum class Kind { used, free, total, reserved, other };
+
+  std::size_t pick(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_); }
+
+  void add(Table& table, const std::string& words, const std::string& unit, Kind kind) {
+    if (growth_mib_ == 0) {
+      growth_mib_ = 1 + static_cast<double>(pick(60));
+      noise_.resize(table.rows());
+      for (double& n : noise_) n = static_cast<double>(pick(9));
+    }
+    Figure figure{words, unit, {}};
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+      const double used = 4000 + 3000 * static_cast<double>(table.gpu(row)) +
+                          growth_mib_ * static_cast<double>(row / table.gpus) + noise_[row];
+      const double mib = kind == Kind::free       ? 24'576 - used
+                         : kind == Kind::total    ? 24'576
+                         : kind == Kind::reserved ? used + 512
+                                                  : used;
+      figure.values.push_back(kind == Kind::other             ? fmt::format("{:.2f}", 40 + noise_[row] / 4)
+                              : unit == "bytes"               ? fmt::format("{:.0f}", mib * 1048576)
+                              : unit == "gib" || unit == "gb" ? fmt::format("{:.3f}", mib / 1024)
+                                                              : fmt::format("{:.0f}", mib));
+    }
+    table.figures.push_back(std::move(figure));
+  }
+
+  std::mt19937_64 random_;
+  double growth_mib_ = 0;
+  std::vector<double> noise_;
+};
+
+TEST(Syntaxes, OneTableIsReadAlikeInAll) {
+  const char* const asked = std::getenv("VRAMTRACK_TABLES");
+  const std::uint64_t tables = asked != nullptr ? std::strtoull(asked, nullptr, 10) : 200;
+  const char* const drawn = std::getenv("VRAMTRACK_TEST_SEED");
+  const std::uint64_t first_seed = 1'000'000 * (drawn != nullptr ? std::strtoull(drawn, nullptr, 10) : 1);
+  std::map<std::string, int> wrong;
+  for (std::uint64_t seed = first_seed; seed < first_seed + tables; ++seed) {
+    const Table table = Maker(seed).make();
+    std::optional<Read> first;
+    std::string_view its_name;
+    for (const Syntax& syntax : kSyntaxes) {
+      if (table.counts && syntax.has_clock) continue;
+      const auto r = read(syntax, table);
+      if (!r.error.empty()) {
+        ++wrong[fmt::format("{} refused", syntax.name)];
+        if (wrong[fmt::format("{} refused", syntax.name)] <= 3)
+          ADD_FAILURE() << "seed " << seed << ": refused as " << syntax.name << ": " << r.error << "\n"
+                        << syntax.write(table).substr(0, 300);
+        continue;
+      }
+      const Read as = read_as(r);
+      if (!first) {
+        first = as;
+        its_name = syntax.name;
+      } else if (!are_alike(as, *first)) {
+        const std::string kind = fmt::format("{} differs from {}", syntax.name, its_name);
+        if (++wrong[kind] <= 3)
+          ADD_FAILURE() << "seed " << seed << ": " << kind << "\n"
+                        << first->text() << "\n"
+                        << as.text() << "\n"
+                        << syntax.write(table).substr(0, 300);
+      }
+    }
+  }
+  for (const auto& [kind, n] : wrong) ADD_FAILURE() << n << " tables: " << kind;
+}
+
+}  // namespace
+}  // namespace vramtrack
