@@ -61,7 +61,8 @@ TEST_F(StrayContextsTest, RanksThatKeepAContextOnGpu0) {
   EXPECT_THAT(told(), ElementsAre("2 processes hold 1.8 GiB on GPU 0 and run nothing there, while they work on another "
                                   "GPU: set the device before the first CUDA call (torch.cuda.set_device(), or "
                                   "CUDA_VISIBLE_DEVICES for each process)"));
-  for (const SeriesView& series : engine->view()->series) EXPECT_THAT(series.alerts, IsEmpty());
+  const auto view = engine->view();
+  for (const SeriesView& series : view->series) EXPECT_THAT(series.alerts, IsEmpty());
 }
 
 TEST_F(StrayContextsTest, AProcessThatWorksOnBothIsNone) {
