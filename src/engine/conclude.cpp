@@ -119,6 +119,14 @@ void Engine::Core::hold_near_full(const SeriesState& s, Verdict& v) const {
                           format_span(s.standstill.still_s()), f.because);
 }
 
+std::optional<MemoryWall> Engine::Core::wall(const SeriesState& process) const {
+  if (process.ended) return std::nullopt;
+  const auto nearest = walls.nearest(process);
+  if (!nearest || !process.limit_bytes || nearest->end_bytes > *process.limit_bytes) return std::nullopt;
+  return MemoryWall{static_cast<std::uint64_t>(nearest->bytes), static_cast<std::uint64_t>(nearest->used_bytes),
+                    static_cast<std::uint32_t>(nearest->sharing.size()), nearest->name};
+}
+
 /// Who limits the process, where that ends it before its device does. What its process alone would fill, all that share
 /// the wall fill together.
 void Engine::Core::tell_of_wall(const SeriesState& process, Verdict& v) const {
@@ -255,6 +263,7 @@ std::shared_ptr<View> Engine::view(bool explain) const {
     view->series.back().verdict = core_->verdict(s);
     tell_of_present_run(view->series.back());
     view->series.back().headroom = core_->headroom(s);
+    view->series.back().wall = core_->wall(s);
     view->series.back().level_bytes = s.level_of(view->series.back().verdict.finding);
     add_other_alerts(s, view->series.back());
   });

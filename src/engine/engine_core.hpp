@@ -103,6 +103,7 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] std::optional<Headroom> headroom(const SeriesState& series) const;
   // conclude.cpp
   void leave_to_band(const SeriesState& series, Verdict& verdict) const;
+  [[nodiscard]] std::optional<MemoryWall> wall(const SeriesState& process) const;
   void tell_of_wall(const SeriesState& process, Verdict& verdict) const;
   void hold_near_full(const SeriesState& series, Verdict& verdict) const;
   void hold_by_policy(const SeriesState& series, Verdict& verdict) const;

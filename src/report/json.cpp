@@ -68,6 +68,7 @@ std::string render(const View& view, const ReportStyle&) {
     row["verdict"] = fields::verdict_line(conclusion, clock);
     row["told"] = told_json(tell(view, s));
     if (s.headroom && s.headroom->is_news()) row["headroom"] = headroom_json(s);
+    if (s.wall) row["wall"] = wall_json(s);
     if (s.stall) row["stall"] = fields::stall_line(*s.stall, clock);
     row["alerts"] = json::array();
     for (const Alert& a : s.alerts) row["alerts"].push_back(told_alert_line(a, clock));

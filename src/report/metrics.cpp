@@ -357,6 +357,11 @@ void add_processes(Families& out, const std::vector<Device>& devices, const Metr
               "The most that one process has held, or that earlier runs of its program are known to have held.");
   Family headroom(out, "vramtrack_process_memory_headroom_bytes",
                   "What would be free on the device if the process came to that again; below 0: so much is missing.");
+  Family wall(
+      out, "vramtrack_process_memory_wall_bytes",
+      "The limit that others have set for the memory of one process, where that ends it before its device does.");
+  Family wall_used(out, "vramtrack_process_memory_wall_used_bytes",
+                   "What all processes that share that limit hold of it.");
   Family growth(out, "vramtrack_process_growth_bytes_per_second",
                 "Growth of the memory of one process: median of the estimate.");
   Family stalled(out, "vramtrack_process_stalled_seconds",
@@ -387,6 +392,10 @@ void add_processes(Families& out, const std::vector<Device>& devices, const Metr
       if (p->headroom) {
         peak.add(p->headroom->peak_bytes, d.labels, more);
         headroom.add(static_cast<double>(p->headroom->left_bytes), d.labels, more);
+      }
+      if (p->wall) {
+        wall.add(p->wall->bytes, d.labels, more);
+        wall_used.add(p->wall->used_bytes, d.labels, more);
       }
       if (p->stall && p->stall->judgement == StallJudgement::stalled)
         stalled.add(p->stall->stalled_for_s, d.labels, more);

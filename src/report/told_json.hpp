@@ -63,6 +63,14 @@ inline nlohmann::ordered_json headroom_json(const SeriesView& s) {
           {"words", headroom_words(h, s.key.pid == 0 ? s.device.capacity_bytes : std::optional<std::uint64_t>())}};
 }
 
+inline nlohmann::ordered_json wall_json(const SeriesView& s) {
+  if (!s.wall) return nullptr;
+  return {{"bytes", s.wall->bytes},
+          {"used_bytes", s.wall->used_bytes},
+          {"processes", s.wall->processes},
+          {"name", s.wall->name}};
+}
+
 inline nlohmann::ordered_json told_json(const ToldAlert& told) {
   nlohmann::ordered_json out = {
       {"what", told.what}, {"severity", told.severity}, {"tone", to_string(told.tone)}, {"state", told.state}};

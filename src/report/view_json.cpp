@@ -193,6 +193,7 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"load", load_json(s.load)},
       {"stall", stall_json(s, told)},
       {"headroom", headroom_json(s)},
+      {"wall", wall_json(s)},
       {"unreleased_bytes", s.unreleased_bytes},
       {"sites", sites_json(s, may_see)},
       {"health", health_json(s.health)},

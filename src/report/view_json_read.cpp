@@ -249,6 +249,15 @@ Headroom read_headroom(const Place& p) {
   return h;
 }
 
+MemoryWall read_wall(const Place& p) {
+  MemoryWall w;
+  p.get("bytes", w.bytes);
+  p.get("used_bytes", w.used_bytes);
+  p.get("processes", w.processes);
+  p.get("name", w.name);
+  return w;
+}
+
 SeriesView read_series(const Place& p) {
   SeriesView s;
   std::uint32_t id = 0;
@@ -280,6 +289,7 @@ SeriesView read_series(const Place& p) {
   p.with("load", [&](const Place& l) { s.load = read_load(l); });
   p.get("stall", s.stall);
   p.with("headroom", [&](const Place& h) { s.headroom = read_headroom(h); });
+  p.with("wall", [&](const Place& w) { s.wall = read_wall(w); });
   p.get("unreleased_bytes", s.unreleased_bytes);
   p.each("sites", [&](const Place& one) { s.sites.push_back(read_site(one)); });
   p.with("health", [&](const Place& h) { s.health = read_health(h); });

@@ -49,6 +49,7 @@ class Walls(unittest.TestCase):
         self.assertIn(self.NOTE, [row.get("text") for row in rows])
         last = [row for row in rows if row["schema"] == "vramtrack.analysis.v1" and row["series"]["pid"] == PID][-1]
         self.assertIn(self.BECAUSE, last["verdict"]["because"])
+        self.assertEqual((last["wall"]["bytes"], last["wall"]["processes"], last["wall"]["name"]), (8 * 2**30, 1, "dmem.max of /kubepods/pod1"))
         replayed = self.box.run("replay", "--format", "json", store)
         again = [json.loads(line) for line in replayed.stdout.splitlines() if b"analysis" in line]
         self.assertIn(self.BECAUSE, [row for row in again if row["series"]["pid"] == PID][-1]["verdict"]["because"])

@@ -61,6 +61,12 @@ TEST_F(WallsTest, TheForecastEndsAtTheNearestOfThree) {
   const std::string because = seen(leaking).verdict.finding.because;
   EXPECT_THAT(because, HasSubstr("its memory ends at 8.0 GiB, by CUDA_MPS_PINNED_DEVICE_MEM_LIMIT of pid 1"));
   EXPECT_THAT(because, Not(HasSubstr("dmem.max")));
+  const auto wall = seen(leaking).wall;
+  ASSERT_TRUE(wall);
+  EXPECT_EQ(wall->bytes, 8 * kGiB);
+  EXPECT_EQ(wall->processes, 1U);
+  EXPECT_EQ(wall->name, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT of pid 1");
+  EXPECT_FALSE(seen(other).wall);
 }
 
 TEST_F(WallsTest, ItFollowsAWallThatMovesOrIsLifted) {

@@ -68,6 +68,7 @@ View full_view() {
   view.series[1].process->name = "python";
   view.series[1].stall = lasting_stall();
   view.series[0].headroom = view.series[1].headroom = Headroom{9 * 1073741824ULL, 5, 3, -1073741824, 0, 88};
+  view.series[1].wall = MemoryWall{12 * 1073741824ULL, 9 * 1073741824ULL, 2, "dmem.max of /pod"};
   view.series[1].sites = {{"train.py:57 step", 3e9, 100, 0, 2, {}}, {"model.py:4 forward", 1e9, 10, 0, 2, {}}};
   SeriesView reserved = view.series[0];
   reserved.key.metric = Metric::device_reserved;
@@ -98,6 +99,7 @@ TEST(Metrics, MemoryThatWasNotReleasedHasItsBytes) {
 TEST(Metrics, HeadroomMayBeMissing) {
   const std::string text = prometheus_text(full_view(), full_cost(), {"node7", "0.1.0", true, 10});
   EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_device_memory_headroom_bytes\\{[^}]*\\} -1073741824\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_memory_wall_bytes\\{[^}]*\\} 12884901888\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_memory_headroom_bytes\\{[^}]*\\} -1073741824\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_memory_peak_bytes\\{[^}]*\\} 9663676416\n"));
 }

@@ -167,7 +167,7 @@ class Draw {
   SeriesView series() {
     SeriesView s;
     auto& [id, key, device, of, samples, first, last, interval_s, used, peak, level, ended, paused, ignored,
-           utilisation, gauges, load, stall, headroom, unreleased, sites, state, xid, judged, paging, alerts,
+           utilisation, gauges, load, stall, headroom, wall, unreleased, sites, state, xid, judged, paging, alerts,
            suspicions, runs, explain] = s;
     paging = text();
     id = SeriesId{static_cast<std::uint32_t>(next())};
@@ -221,6 +221,9 @@ class Draw {
                       static_cast<std::int64_t>(next() - next()),
                       static_cast<std::uint32_t>(next()),
                       static_cast<std::uint32_t>(below(2))};
+    });
+    wall = maybe<MemoryWall>([this] {
+      return MemoryWall{next(), next(), static_cast<std::uint32_t>(below(100)), text()};
     });
     unreleased = next();
     state = maybe<DeviceHealth>([this] { return health(); });
@@ -310,7 +313,7 @@ RC_GTEST_PROP(ViewJson, RoundTrip, (std::uint64_t seed)) {
               a.ended == b.ended);
     RC_ASSERT(a.paused == b.paused && a.ignored == b.ignored && a.utilisation_ratio == b.utilisation_ratio);
     RC_ASSERT(a.gauges == b.gauges && a.load == b.load && a.stall == b.stall && a.sites == b.sites &&
-              a.headroom == b.headroom);
+              a.headroom == b.headroom && a.wall == b.wall);
     RC_ASSERT(a.health == b.health && a.last_xid == b.last_xid);
     RC_ASSERT(same(a.runs, b.runs));
     RC_ASSERT(a.paging == b.paging);
