@@ -34,11 +34,16 @@ std::string_view without_suffix(std::string_view text, std::string_view suffix) 
   return text;
 }
 
+/// The last part of a path.
+std::string_view file_of(std::string_view path) {
+  const std::size_t slash = path.find_last_of("/\\");
+  return slash == std::string_view::npos || slash + 1 == path.size() ? path : path.substr(slash + 1);
+}
+
 /// "/opt/bin/vllm" -> "vllm", "C:\\x\\ollama.exe" -> "ollama", "VLLM::Worker_TP0" -> "VLLM".
 std::string_view program_of(std::string_view word) {
   if (const std::size_t title = word.find("::"); title != std::string_view::npos) return word.substr(0, title);
-  if (const std::size_t slash = word.find_last_of("/\\"); slash != std::string_view::npos)
-    word.remove_prefix(slash + 1);
+  word = file_of(word);
   while (!word.empty() && word.back() == ':') word.remove_suffix(1);
   return without_suffix(without_suffix(word, ".exe"), ".py");
 }
@@ -66,6 +71,25 @@ std::string_view next_word(std::string_view& text) {
   return word;
 }
 
+/// What an interpreter runs; an empty name where that is not said by a file or module (-c, standard input).
+struct Script {
+  std::string_view name;
+  bool is_module = false;
+};
+
+/// Of an interpreter's arguments, only the first that is not an option says what runs. `rest`: behind it afterwards.
+Script script_of(std::string_view& rest) {
+  for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) {
+    if (word == "-m") return {next_word(rest), true};
+    if (word == "-c") break;
+    if (word == "-X" || word == "-W")
+      next_word(rest);
+    else if (word.front() != '-')
+      return {word, false};
+  }
+  return {};
+}
+
 }  // namespace
 
 void WhatRuns::add(std::string_view name) {
@@ -78,24 +102,20 @@ WhatRuns::WhatRuns(std::string_view command, std::string_view name) {
   const std::string_view first = program_of(next_word(rest));
   add(first);
   if (!is_interpreter(first)) return;
-  // Of an interpreter's arguments, only the first that is not an option says what runs.
-  for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) {
-    if (word == "-m") {
-      const std::string_view module = next_word(rest);
-      add(module);
-      add(module.substr(0, module.find('.')));
-      break;
-    }
-    if (word == "-c") break;
-    if (word == "-X" || word == "-W") {
-      next_word(rest);
-      continue;
-    }
-    if (word.front() == '-') continue;
-    add(program_of(word));
-    add(package_of(word));
-    break;
+  const Script script = script_of(rest);
+  add(script.is_module ? script.name : program_of(script.name));
+  add(script.is_module ? script.name.substr(0, script.name.find('.')) : package_of(script.name));
+}
+
+std::string short_command(std::string_view command) {
+  std::string_view rest = command;
+  const std::string_view first = next_word(rest);
+  if (is_interpreter(program_of(first))) {
+    std::string_view after = rest;
+    if (const Script script = script_of(after); !script.name.empty())
+      return std::string(script.is_module ? script.name : file_of(script.name)).append(after);
   }
+  return std::string(file_of(first)).append(rest);
 }
 
 bool WhatRuns::fits(std::string_view patterns) const {

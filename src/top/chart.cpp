@@ -7,14 +7,44 @@
 
 #include "core/format.hpp"
 #include "core/median.hpp"
+#include "core/units.hpp"
 #include "top/rows.hpp"
 
 namespace vramtrack::top {
 namespace {
 
-constexpr int kLabel = 9;                                                ///< columns of the left scale
-constexpr std::array<unsigned, 4> kLeft = {0x40U, 0x04U, 0x02U, 0x01U};  ///< Braille dots from the bottom up
-constexpr std::array<unsigned, 4> kRight = {0x80U, 0x20U, 0x10U, 0x08U};
+constexpr int kLabel = 9;  ///< columns of the left scale
+
+/// Dots of Braille over the cells of a rectangle: two by four a cell, rows counted from the bottom.
+class Dots {
+ public:
+  explicit Dots(const Rect& area)
+      : width_(area.width),
+        height_(area.height),
+        cells_(static_cast<std::size_t>(area.width) * static_cast<std::size_t>(area.height), 0U) {}
+
+  [[nodiscard]] int columns() const { return width_ * 2; }
+  [[nodiscard]] int rows() const { return height_ * 4; }
+  /// The dots from `low` to `high`, both included. REQUIRES: within columns() and rows().
+  void fill(int column, int low, int high) {
+    constexpr std::array<unsigned, 4> kLeft = {0x40U, 0x04U, 0x02U, 0x01U};
+    constexpr std::array<unsigned, 4> kRight = {0x80U, 0x20U, 0x10U, 0x08U};
+    for (int d = low; d <= high; ++d)
+      cells_[index(column / 2, height_ - 1 - d / 4)] |=
+          (column % 2 == 0 ? kLeft : kRight)[static_cast<std::size_t>(d % 4)];
+  }
+  /// The dots of a cell, y from the top; 0: none.
+  [[nodiscard]] unsigned at(int x, int y) const { return cells_[index(x, y)]; }
+
+ private:
+  [[nodiscard]] std::size_t index(int x, int y) const {
+    return static_cast<std::size_t>(y) * static_cast<std::size_t>(width_) + static_cast<std::size_t>(x);
+  }
+
+  int width_;
+  int height_;
+  std::vector<unsigned> cells_;
+};
 
 /// Rows of dots from the bottom, clamped: 0 is the lowest dot.
 int dot_of(double bytes, const Plane& plane, int dots) {
@@ -71,34 +101,81 @@ std::vector<Extreme> columns_of_points(const Plane& plane, const std::vector<Poi
   return out;
 }
 
-void draw_trend(Screen& screen, const Rect& r, const Chart& c) {
-  const TrendLine& t = *c.trend;
-  const double slope_bytes_per_s = (t.to_bytes - t.from_bytes) / seconds_between(t.from, t.to);
-  for (int x = 0; x < r.width; ++x) {
-    const Timestamp time = time_of(x + 0.5, c.plane, r.width);
-    if (time < t.from || time > t.to) continue;
-    const double bytes = t.to_bytes - slope_bytes_per_s * seconds_between(time, t.to);
-    if (bytes < c.plane.low_bytes || bytes > c.plane.high_bytes) continue;
-    screen.over(r.x + x, r.bottom() - 1 - dot_of(bytes, c.plane, r.height), U'•', Role::trend);
+/// The points, from the bottom up if the plane begins there.
+Dots history_dots(const Rect& r, const Plane& plane, const std::vector<Point>& points) {
+  Dots out(r);
+  const bool fill = plane.low_bytes <= 0;
+  const auto columns = columns_of_points(plane, points, out.columns());
+  for (int c = 0; c < out.columns(); ++c) {
+    const Extreme& e = columns[static_cast<std::size_t>(c)];
+    if (!e.any || (fill && e.max <= 0) || e.max < plane.low_bytes) continue;
+    out.fill(c, fill ? 0 : dot_of(e.min, plane, out.rows()), dot_of(e.max, plane, out.rows()));
+  }
+  return out;
+}
+
+/// A line through the dot columns, without gaps where it is steep. `bytes_at`: of a time; nullopt: no line there.
+template <class BytesAt>
+void add_line(Dots& out, const Plane& plane, BytesAt bytes_at) {
+  std::optional<int> last;
+  for (int c = 0; c < out.columns(); ++c) {
+    const std::optional<double> bytes = bytes_at(time_of(c + 0.5, plane, out.columns()));
+    if (!bytes || *bytes < plane.low_bytes || *bytes > plane.high_bytes) {
+      last.reset();
+      continue;
+    }
+    const int row = dot_of(*bytes, plane, out.rows());
+    const int before = last.value_or(row);
+    out.fill(c, std::min(row, before), std::max(row, before));
+    last = row;
   }
 }
 
-void draw_band(Screen& screen, const Rect& r, const Chart& c) {
-  const Band& b = *c.band;
-  const double left = b.limit_bytes - b.used_bytes;
-  if (left <= 0) return;
-  const auto at = [&](double eta_s, double ahead_s) {
-    return eta_s <= 0 ? b.limit_bytes : b.used_bytes + left * std::min(1.0, ahead_s / eta_s);
-  };
-  for (int x = 0; x < r.width; ++x) {
-    const double ahead_s = seconds_between(b.now, time_of(x + 0.5, c.plane, r.width));
-    if (ahead_s <= 0) continue;
-    const int top = dot_of(at(b.eta_s.low, ahead_s), c.plane, r.height);
-    const int bottom = dot_of(at(b.eta_s.high, ahead_s), c.plane, r.height);
-    const int middle = dot_of(at(b.eta_s.mid, ahead_s), c.plane, r.height);
-    for (int y = bottom; y <= top; ++y)
-      screen.over(r.x + x, r.bottom() - 1 - y, y == middle ? U'•' : U'░', y == middle ? Role::trend : Role::band);
+/// The trend up to now, and from now on the middle of the band.
+Dots trend_dots(const Rect& r, const Chart& c) {
+  Dots out(r);
+  if (c.trend) {
+    const TrendLine& t = *c.trend;
+    const double slope_bytes_per_s = (t.to_bytes - t.from_bytes) / seconds_between(t.from, t.to);
+    add_line(out, c.plane, [&](Timestamp time) -> std::optional<double> {
+      if (time < t.from || time > t.to) return std::nullopt;
+      return t.to_bytes - slope_bytes_per_s * seconds_between(time, t.to);
+    });
   }
+  if (c.band)
+    add_line(out, c.plane, [&](Timestamp time) -> std::optional<double> {
+      const double ahead_s = seconds_between(c.band->now, time);
+      return ahead_s > 0 ? std::optional(c.band->bytes_at(c.band->eta_s.mid, ahead_s)) : std::nullopt;
+    });
+  return out;
+}
+
+/// Every other dot between the earliest and the latest end: lighter than memory that was used.
+Dots band_dots(const Rect& r, const Chart& c) {
+  Dots out(r);
+  if (!c.band) return out;
+  for (int x = 0; x < out.columns(); ++x) {
+    const double ahead_s = seconds_between(c.band->now, time_of(x + 0.5, c.plane, out.columns()));
+    if (ahead_s <= 0) continue;
+    const int low = dot_of(c.band->bytes_at(c.band->eta_s.high, ahead_s), c.plane, out.rows());
+    const int high = dot_of(c.band->bytes_at(c.band->eta_s.low, ahead_s), c.plane, out.rows());
+    for (int d = low; d <= high; ++d)
+      if ((x + d) % 2 == 0) out.fill(x, d, d);
+  }
+  return out;
+}
+
+/// A cell has one colour: that of the trend, else of the band, else of the past. The dots of the past stay.
+void put_dots(Screen& screen, const Rect& r, const Dots& past, const Dots& band, const Dots& trend) {
+  for (int y = 0; y < r.height; ++y)
+    for (int x = 0; x < r.width; ++x) {
+      const unsigned line = trend.at(x, y);
+      const unsigned range = line != 0 ? 0 : band.at(x, y);
+      const unsigned bits = past.at(x, y) | range | line;
+      if (bits == 0) continue;
+      const Role role = line != 0 ? Role::trend : range != 0 ? Role::band : Role::history;
+      screen.put(r.x + x, r.y + y, static_cast<char32_t>(0x2800U + bits), role);
+    }
 }
 
 void draw_limit(Screen& screen, const Rect& r, const Chart& c) {
@@ -108,16 +185,39 @@ void draw_limit(Screen& screen, const Rect& r, const Chart& c) {
     if (!screen.at(x, y).written) screen.put(x, y, U'─', Role::faint);
 }
 
+/// The smallest round step that is at least `least`: 1, 2, 4, 5 or 8 of the unit in which `span` is shown, of tens and
+/// hundreds of it, or a half, a quarter or an eighth.
+double round_step(double least, double span) {
+  double unit = kMiB;
+  while (unit * 1024 <= span) unit *= 1024;
+  for (const double parts : {8.0, 4.0, 2.0})
+    if (unit / parts >= least) return unit / parts;
+  for (double decade = unit;; decade *= 10)
+    for (const double of : {1.0, 2.0, 4.0, 5.0, 8.0})
+      if (of * decade >= least) return of * decade;
+}
+
+/// Round amounts from the bottom up, about three rows apart, and the upper end of the plane.
+std::vector<double> ticks(const Plane& plane, int rows) {
+  const double span = plane.high_bytes - plane.low_bytes;
+  std::vector<double> out;
+  if (!(span > 0) || !std::isfinite(span)) return out;
+  const int most = std::max(1, (rows - 1) / 3);
+  const double step = round_step(span / most, span);
+  const double first = std::ceil(plane.low_bytes / step);
+  for (int i = 0; i <= most && (first + i) * step <= plane.high_bytes; ++i) out.push_back((first + i) * step);
+  // The end of memory is always named, and nothing right below it.
+  if (out.empty() || out.back() < plane.high_bytes) {
+    if (!out.empty() && plane.high_bytes - out.back() < 0.6 * span / most) out.pop_back();
+    out.push_back(plane.high_bytes);
+  }
+  return out;
+}
+
 void draw_scale(Screen& screen, const Rect& area, const Rect& r, const Chart& c) {
-  const int steps = r.height >= 9 ? 4 : r.height >= 5 ? 2 : 1;
-  int last = -1;
-  for (int i = 0; i <= steps; ++i) {
-    const int y = r.y + (r.height - 1) * i / steps;
-    if (y == last) continue;
-    last = y;
-    const double share = r.height > 1 ? 1.0 - static_cast<double>(y - r.y) / (r.height - 1) : 0;
-    screen.put_right(r.x - 1, y, kLabel - 1,
-                     format_bytes(c.plane.low_bytes + share * (c.plane.high_bytes - c.plane.low_bytes)), Role::faint);
+  for (const double bytes : ticks(c.plane, r.height)) {
+    const int y = r.bottom() - 1 - dot_of(bytes, c.plane, r.height);
+    screen.put_right(r.x - 1, y, kLabel - 1, format_bytes(bytes), Role::faint);
   }
   const int times = area.bottom() - 1;
   const std::string left = clock_words(c.plane.from, c.now, c.clock_is_relative);
@@ -144,36 +244,15 @@ std::size_t chart_points(int columns) {
 
 void draw_history(Screen& screen, const Rect& r, const Plane& plane, const std::vector<Point>& points) {
   if (r.empty()) return;
-  const auto dots = columns_of_points(plane, points, r.width * 2);
-  const bool fill = plane.low_bytes <= 0;
-  const int rows = r.height * 4;
-  const auto width = static_cast<std::size_t>(r.width);
-  std::vector<unsigned> cells(width * static_cast<std::size_t>(r.height), 0U);
-  const auto cell = [&](int x, int y) -> unsigned& {
-    return cells[static_cast<std::size_t>(y) * width + static_cast<std::size_t>(x)];
-  };
-  for (int c = 0; c < r.width * 2; ++c) {
-    const Extreme& e = dots[static_cast<std::size_t>(c)];
-    if (!e.any || (fill && e.max <= 0) || e.max < plane.low_bytes) continue;
-    const int high = dot_of(e.max, plane, rows);
-    const int low = fill ? 0 : dot_of(e.min, plane, rows);
-    for (int d = low; d <= high; ++d)
-      cell(c / 2, r.height - 1 - d / 4) |= (c % 2 == 0 ? kLeft : kRight)[static_cast<std::size_t>(d % 4)];
-  }
-  for (int y = 0; y < r.height; ++y)
-    for (int x = 0; x < r.width; ++x)
-      if (const unsigned bits = cell(x, y); bits != 0)
-        screen.put(r.x + x, r.y + y, static_cast<char32_t>(0x2800U + bits), Role::history);
+  put_dots(screen, r, history_dots(r, plane, points), Dots(r), Dots(r));
 }
 
 void draw_chart(Screen& screen, const Rect& area, const Chart& chart) {
   if (area.width < 24 || area.height < 4) return;
   const int below = chart.marks.empty() ? 1 : 2;
   const Rect r{area.x + kLabel, area.y, area.width - kLabel, area.height - below};
-  draw_history(screen, r, chart.plane, chart.points);
-  if (chart.band) draw_band(screen, r, chart);
+  put_dots(screen, r, history_dots(r, chart.plane, chart.points), band_dots(r, chart), trend_dots(r, chart));
   if (chart.limit_bytes) draw_limit(screen, r, chart);
-  if (chart.trend) draw_trend(screen, r, chart);
   draw_scale(screen, area, r, chart);
   for (const Mark& mark : chart.marks) {
     const int x = column_of(mark.time, chart.plane, r.width);

@@ -1,6 +1,7 @@
 // Charts of memory over time: two by four dots of Braille a cell, so 80 columns show 160 points.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -30,6 +31,12 @@ struct Band {
   double used_bytes = 0;
   double limit_bytes = 0;
   Interval eta_s;
+
+  /// After `ahead_s`, if the limit is met after `eta_of_limit_s`: no more than the limit.
+  [[nodiscard]] double bytes_at(double eta_of_limit_s, double ahead_s) const {
+    if (eta_of_limit_s <= 0 || used_bytes >= limit_bytes) return limit_bytes;
+    return used_bytes + (limit_bytes - used_bytes) * std::min(1.0, ahead_s / eta_of_limit_s);
+  }
 };
 
 /// An instant worth a sign below the chart.

@@ -230,7 +230,7 @@ void draw_detail(Screen& screen, const Rect& r, const Model& m) {
           screen.put(r.x, r.y, r.width * 2 / 5, s->key.pid == 0 ? device_words(*s) : process_words(*s), Role::title) +
           2;
   const Told told = tell(*m.view, *s);
-  x += put_conclusion(screen, x, r.y, r.right() - x, told);
+  x += put_conclusion(screen, x, r.y, r.right() - x, *s, told);
 
   std::vector<Fact> facts;
   add_identity(facts, m, *s);

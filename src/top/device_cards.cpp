@@ -17,13 +17,30 @@
 namespace vramtrack::top {
 namespace {
 
-constexpr double kSparkSpan_s = 3600;  ///< of the small histories here
 /// From this width on, a one-line row that shows what the device does also has its history.
 constexpr int kSparkBesideGauges = 100;
 
-/// "1h"; "600 steps" where steps are counted.
-std::string spark_span_words() {
-  return scale().counts_steps() ? format_duration(kSparkSpan_s) : "1h";
+/// What the small histories show: as much as is known, in steps up to an hour, so that the first minutes are no sliver.
+double spark_span_s(const Model& m) {
+  constexpr double kMost_s = 3600;
+  if (scale().counts_steps()) return kMost_s;
+  double known_s = 0;
+  for (const SeriesView& s : m.view->series) {
+    if (s.key.pid != 0 || !s.first) continue;
+    Timestamp begin = *s.first;
+    if (m.feed.history_begin) begin = std::min(begin, m.feed.history_begin(s.key).value_or(begin));
+    known_s = std::max(known_s, seconds_between(begin, m.view->time));
+  }
+  for (const double minutes : {2.0, 5.0, 10.0, 15.0, 30.0})
+    if (known_s <= minutes * 60) return minutes * 60;
+  return kMost_s;
+}
+
+/// "1h", "5m"; "600 steps" where steps are counted.
+std::string spark_span_words(const Model& m) {
+  const double span_s = spark_span_s(m);
+  if (scale().counts_steps()) return format_duration(span_s);
+  return span_s < 3600 ? fmt::format("{:.0f}m", span_s / 60) : "1h";
 }
 
 std::string used_words(const DeviceRow& d) {
@@ -47,7 +64,7 @@ void draw_memory_bar(Screen& screen, int x, int y, int width, const DeviceRow& d
 void draw_spark(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d) {
   if (d.used == nullptr || r.empty() || !m.feed.history) return;
   const Timestamp to = m.view->time;
-  const Timestamp from = to - from_seconds(kSparkSpan_s);
+  const Timestamp from = to - from_seconds(spark_span_s(m));
   const auto points = m.feed.history(d.used->key, from, to, chart_points(r.width));
   double high = static_cast<double>(d.used->peak_bytes);
   if (d.any->device.capacity_bytes) high = static_cast<double>(*d.any->device.capacity_bytes);
@@ -68,7 +85,7 @@ int put_condition(Screen& screen, int x, int y, int room, const Model& m, const 
 struct LineColumns {
   int bar, bar_width, used, gauges, spark, spark_width, growth, conclusion;
   explicit LineColumns(const Rect& r, bool told) {
-    const bool beside = !told || r.width >= kSparkBesideGauges;
+    const bool beside = r.width >= (told ? kSparkBesideGauges : 70);
     const int growth_columns = growth_width() + 1;
     spark_width = beside ? std::clamp((r.width - 30 - growth_columns) / 5, 7, 30) : 0;
     bar_width = std::clamp((r.width - 37 - growth_columns - (told ? 14 : 0)) / 4, 6, 30);
@@ -81,22 +98,15 @@ struct LineColumns {
   }
 };
 
-/// Severity and ETA, with its interval if that fits.
-void put_short_conclusion(Screen& screen, int x, int y, int room, const SeriesView& s, const Told& told) {
-  const Finding& f = s.verdict.finding;
-  if (room >= 48 || told.severity.empty() || !f.oom_in_s) {
-    put_conclusion(screen, x, y, room, told);
-    return;
-  }
-  const std::string severity = told.severity + ' ';
-  std::string words = severity + format_eta(*f.oom_in_s);
-  if (columns_of(words) > room) words = severity + format_eta({f.oom_in_s->mid, f.oom_in_s->mid, f.oom_in_s->mid});
-  screen.put(x, y, room, words, role_of(told.tone));
-}
-
 bool any_gauges(const Model& m) {
   return std::any_of(m.view->series.begin(), m.view->series.end(),
                      [](const SeriesView& s) { return s.key.pid == 0 && has_gauges(s); });
+}
+
+/// In a narrow row the verdict goes before what the device does.
+bool line_has_gauges(const Rect& r, const Model& m) {
+  constexpr int kLeastWithGauges = 76;
+  return r.width >= kLeastWithGauges && any_gauges(m);
 }
 
 /// "87 % busy", or "-".
@@ -155,20 +165,23 @@ constexpr int kMeterRows = 6;   ///< of a card: from here on each gauge has a ro
 
 }  // namespace
 
-void draw_device_heads(Screen& screen, const Rect& r) {
-  const LineColumns at(r, true);
+void draw_device_heads(Screen& screen, const Rect& r, const Model& m) {
+  const bool gauges = line_has_gauges(r, m);
+  const LineColumns at(r, gauges);
   screen.put(r.x, r.y, 6, "GPU", Role::faint);
   screen.put_right(at.used + 14, r.y, 14, "MEMORY", Role::faint);
-  screen.put_right(at.gauges + 5, r.y, 4, "GPU%", Role::faint);
-  screen.put_right(at.gauges + 11, r.y, 5, "TEMP", Role::faint);
-  screen.put_right(at.gauges + 18, r.y, 6, "POWER", Role::faint);
-  if (at.spark_width > 0) screen.put(at.spark, r.y, at.spark_width, "LAST " + spark_span_words(), Role::faint);
+  if (gauges) {
+    screen.put_right(at.gauges + 5, r.y, 4, "GPU%", Role::faint);
+    screen.put_right(at.gauges + 11, r.y, 5, "TEMP", Role::faint);
+    screen.put_right(at.gauges + 18, r.y, 6, "POWER", Role::faint);
+  }
+  if (at.spark_width > 0) screen.put(at.spark, r.y, at.spark_width, "LAST " + spark_span_words(m), Role::faint);
   screen.put_right(at.growth + growth_width(), r.y, growth_width(), "GROWTH", Role::faint);
   screen.put(at.conclusion, r.y, r.right() - at.conclusion, "VERDICT", Role::faint);
 }
 
 void draw_device_line(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d) {
-  const bool gauges = any_gauges(m);
+  const bool gauges = line_has_gauges(r, m);
   const LineColumns at(r, gauges);
   const int name = screen.put(r.x, r.y, 7, short_name(d), Role::title);
   put_condition(screen, r.x + name, r.y, std::min(1, 7 - name), m, d);
@@ -186,7 +199,7 @@ void draw_device_line(Screen& screen, const Rect& r, const Model& m, const Devic
     screen.put_right(at.gauges + 18, r.y, 6, power_words(drawn));
   }
   screen.put_right(at.growth + growth_width(), r.y, growth_width(), growth_words(*d.used));
-  put_short_conclusion(screen, at.conclusion, r.y, r.right() - at.conclusion, *d.used, told);
+  put_conclusion(screen, at.conclusion, r.y, r.right() - at.conclusion, *d.used, told);
 }
 
 void draw_device_card(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d, CardStyle style) {
@@ -198,7 +211,7 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
     int x = r.x + name + 2;
     const int sign = put_condition(screen, x, r.y, std::max(1, r.right() - x - kConclusion - 2), m, d);
     if (sign > 0) x += sign + 2;
-    put_conclusion(screen, x, r.y, r.right() - x, told);
+    put_conclusion(screen, x, r.y, r.right() - x, *d.used, told);
   }
   const bool gauges = d.used != nullptr && has_gauges(*d.used);
   const bool labelled = gauges && r.height > 2;
@@ -209,7 +222,8 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
   int x = left + bar + 1;
   x += screen.put(x, r.y + 1, 20, used_words(d)) + 2;
   if (d.used != nullptr) {
-    screen.put(x, r.y + 1, growth_width() + 1, growth_words(*d.used), figure_role(told.growth_tone));
+    screen.put(x, r.y + 1, std::min(growth_width() + 1, r.right() - x), growth_words(*d.used),
+               figure_role(told.growth_tone));
     x += growth_width() + 2;
   }
   const Rect beside{x, r.y + 1, std::min(60, r.right() - x), 1};
@@ -249,7 +263,7 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
     return;
   }
   const Rect history{r.x + 2, r.y + row, r.width - 2, r.height - row};
-  const std::string span = "last " + spark_span_words();
+  const std::string span = "last " + spark_span_words(m);
   const int words = columns_of(span) + 1;
   draw_spark(screen, {history.x, history.y, history.width - words - 2, history.height}, m, d);
   screen.put(history.right() - words, history.bottom() - 1, words, span, Role::faint);

@@ -7,7 +7,7 @@
 namespace vramtrack::top {
 
 /// The column heads above one-line rows.
-void draw_device_heads(Screen& screen, const Rect& row);
+void draw_device_heads(Screen& screen, const Rect& row, const Model& model);
 /// One row: name, bar, used, what it does, history, growth, conclusion.
 void draw_device_line(Screen& screen, const Rect& row, const Model& model, const DeviceRow& device);
 

@@ -164,17 +164,23 @@ std::vector<std::string> wrap(std::string_view text, int width) {
   return lines;
 }
 
-int put_conclusion(Screen& screen, int x, int y, int most, const Told& told) {
+int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series, const Told& told) {
   std::string words = told.headline;
-  if (!told.severity.empty()) {
-    // The severity first, for those who read no further; then until when, which process, and its name, as far as there
-    // is room.
-    words = told.severity;
+  if (told.severity.empty()) {
+    if (!told.forecast.empty()) words += ", " + told.forecast;
+    return screen.put(x, y, most, words, role_of(told.tone));
+  }
+  // The severity first, for those who read no further; then until when, which process, and its name, as far as there is
+  // room.
+  words = told.severity;
+  const auto& oom_in_s = series.verdict.finding.oom_in_s;
+  if (oom_in_s && columns_of(words) + 2 + columns_of(told.forecast) > most) {
+    words += ' ' + format_eta(*oom_in_s);
+    if (columns_of(words) > most)
+      words = told.severity + ' ' + format_eta({oom_in_s->mid, oom_in_s->mid, oom_in_s->mid});
+  } else {
     for (const std::string* part : {&told.forecast, &told.by, &told.pattern})
-      if (!part->empty() && (words == told.severity || columns_of(words) + 2 + columns_of(*part) <= most))
-        words += ", " + *part;
-  } else if (!told.forecast.empty()) {
-    words += ", " + told.forecast;
+      if (!part->empty() && columns_of(words) + 2 + columns_of(*part) <= most) words += ", " + *part;
   }
   return screen.put(x, y, most, words, role_of(told.tone));
 }

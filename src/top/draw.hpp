@@ -8,10 +8,10 @@
 
 namespace vramtrack::top {
 
-inline constexpr int kLeastWidth = 80;
-inline constexpr int kLeastHeight = 24;
+inline constexpr int kLeastWidth = 60;
+inline constexpr int kLeastHeight = 16;
 
-/// The whole screen: head line, page, key line, and what lies above them. Under 80x24 one message instead. Cost:
+/// The whole screen: head line, page, key line, and what lies above them. Under 60x16 one message instead. Cost:
 /// O(series
 /// + cells); about a millisecond with 8 devices and 64 processes.
 void draw(Screen& screen, const Model& model);
@@ -42,8 +42,8 @@ Span detail_extent(const Model& model);
 int first_row(int rows, int selected, int height);
 
 /// "CRITICAL, out of memory in 0h 24m (19m–30m)", or "LEAK (gradual leak)", "steady", ...: the conclusion in at most
-/// `most` columns.
-int put_conclusion(Screen& screen, int x, int y, int most, const Told& told);
+/// `most` columns; where they are few, "CRITICAL 0h 24m".
+int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series, const Told& told);
 
 /// Text in lines of at most `width` columns, broken at blanks.
 std::vector<std::string> wrap(std::string_view text, int width);

@@ -1,4 +1,5 @@
-// Overview: every GPU, and below them their processes. On a large screen, the outlook of the selected GPU is beside.
+// Overview: every GPU, and below them their processes. The outlook of the selected GPU is beside them on a wide screen,
+// and between them on a high one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +18,10 @@ namespace {
 /// From this size on there is room for the outlook beside the list of GPUs.
 constexpr int kWideWidth = 150;
 constexpr int kWideHeight = 34;
-constexpr int kLeastOutlook = 18;  ///< rows in which chart and reasons can be read
+constexpr int kLeastBeside = 18;   ///< rows of it there
+constexpr int kLeastOutlook = 12;  ///< rows in which chart and reasons can be read
+constexpr int kHigh = 30;          ///< rows from which on a part of the processes is enough
+constexpr int kLeastTable = 6;     ///< rows in which the processes can be read, with title and heads
 
 /// How the upper part is divided.
 struct Arrangement {
@@ -45,7 +49,7 @@ int draw_devices(Screen& screen, const Rect& r, const Model& m, const std::vecto
   const auto count = static_cast<int>(all.size());
   const auto chosen = static_cast<int>(selected_device(m, all));
   int y = r.y;
-  if (a.heads) draw_device_heads(screen, {r.x + 1, y++, r.width - 1, 1});
+  if (a.heads) draw_device_heads(screen, {r.x + 1, y++, r.width - 1, 1}, m);
   for (int i = 0; i < a.visible; ++i, y += a.rows) {
     const DeviceRow& d = all[static_cast<std::size_t>(a.first) + static_cast<std::size_t>(i)];
     if (a.first + i == chosen && count > 1) {
@@ -102,11 +106,34 @@ int draw_beside(Screen& screen, const Rect& r, const Model& m, const std::vector
   const int left = r.width * 12 / 25;
   const Arrangement a = arrange(room, 7, all, static_cast<int>(chosen));
   const int listed = draw_devices(screen, {r.x, r.y, left, room}, m, all, a, {});
-  const int taken = std::max({listed, kLeastOutlook, room});
+  const int taken = std::max({listed, kLeastBeside, room});
   draw_lately(screen, {r.x + 1, r.y + listed + 1, left - 1, taken - listed - 1}, m);
   for (int y = r.y; y < r.y + taken; ++y) screen.put(r.x + left + 1, y, U'│', Role::faint);
   draw_outlook(screen, {r.x + left + 3, r.y, r.width - left - 3, taken}, m, all[chosen], false);
   return taken;
+}
+
+int least_outlook(const Rect& r) {
+  return r.height >= kHigh ? r.height * 2 / 5 : kLeastOutlook;
+}
+
+/// Rows for the GPUs on a high screen, so that the outlook and the processes have what they need; 0: there is no room.
+int rows_above_outlook(const Rect& r, int devices, int processes) {
+  int table = std::max(processes + 3, kLeastTable);
+  if (r.height >= kHigh) table = std::min(table, r.height / 3);
+  const int room = r.height - table - least_outlook(r) - 1;
+  return room > devices ? std::min(room, devices * 3) : 0;
+}
+
+/// The upper part of a high screen. Rows taken.
+int draw_above(Screen& screen, const Rect& r, const Model& m, const std::vector<DeviceRow>& all, int room) {
+  const auto chosen = selected_device(m, all);
+  const Arrangement a = arrange(room, 3, all, static_cast<int>(chosen));
+  const int listed = draw_devices(screen, {r.x, r.y, r.width, room}, m, all, a, {.only = all.size() == 1}) + 1;
+  const int table = std::max(static_cast<int>(processes(m).size()) + 4, kLeastTable);
+  const int outlook = std::max(least_outlook(r), r.height - listed - table);
+  draw_outlook(screen, {r.x, r.y + listed, r.width, outlook}, m, all[chosen], false);
+  return listed + outlook;
 }
 
 }  // namespace
@@ -117,6 +144,8 @@ void draw_overview(Screen& screen, const Rect& r, const Model& m) {
   int taken = 0;
   if (r.width >= kWideWidth && r.height >= kWideHeight) {
     taken = draw_beside(screen, r, m, all);
+  } else if (const int above = rows_above_outlook(r, count, static_cast<int>(processes(m).size())); above > 0) {
+    taken = draw_above(screen, r, m, all, above);
   } else {
     // As many rows a device as fit into somewhat more than half of the screen; the table keeps at least eight.
     const int room = std::max(3, std::min(r.height - 8, r.height * 11 / 20));

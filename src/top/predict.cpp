@@ -103,10 +103,9 @@ std::vector<Fact> reasons(const SeriesView& s, const Told& told) {
   std::vector<Fact> lines;
   if (f.state != State::too_short) {
     // The ETA is in the headline and in the table already.
-    lines.push_back({"growth", fmt::format("{}, R² {}, probability of a leak {}", format_rate(f.growth_bytes_per_s),
-                                           format_r_squared(f.r_squared), format_percent(f.confidence))});
-    lines.push_back(
-        {"pattern", fmt::format("{}, by detector {}", told.pattern.empty() ? told.verdict : told.pattern, f.detector)});
+    lines.push_back({"growth", fmt::format("{}, R² {}, probability of a leak {}, {}", format_rate(f.growth_bytes_per_s),
+                                           format_r_squared(f.r_squared), format_percent(f.confidence),
+                                           told.pattern.empty() ? told.verdict : told.pattern)});
   }
   lines.insert(lines.end(), told.facts.begin(), told.facts.end());
   if (!told.next.empty()) lines.push_back({"next", told.next});
@@ -128,7 +127,8 @@ std::vector<Fact> reason_lines(const std::vector<Fact>& reasons, int width, int 
       const auto wrapped = wrap(reason.text, width - kReasonLabel - 1);
       for (std::size_t i = 0; i < wrapped.size() && i < static_cast<std::size_t>(each); ++i) {
         const bool cut = i + 1 == static_cast<std::size_t>(each) && i + 1 < wrapped.size();
-        lines.push_back({i == 0 ? reason.label : std::string(), wrapped[i] + (cut ? "…" : "")});
+        const bool labelled = i == 0 && (k == 0 || reasons[k - 1].label != reason.label);
+        lines.push_back({labelled ? reason.label : std::string(), wrapped[i] + (cut ? "…" : "")});
       }
     }
     if (static_cast<int>(lines.size()) <= most) return lines;
@@ -136,10 +136,12 @@ std::vector<Fact> reason_lines(const std::vector<Fact>& reasons, int width, int 
       --count;
       continue;
     }
-    if (each-- == 1) {
-      lines.resize(static_cast<std::size_t>(std::max(0, most)));
-      return lines;
-    }
+    if (each-- > 1) continue;
+    // One line each is too much, too: growth, because and next are what nobody can do without.
+    for (std::size_t k = lines.size(); k-- > 0 && static_cast<int>(lines.size()) > most;)
+      if (k > 1 && lines[k].label != "next") lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(k));
+    if (static_cast<int>(lines.size()) > most) lines.resize(static_cast<std::size_t>(std::max(0, most)));
+    return lines;
   }
 }
 
@@ -178,7 +180,7 @@ void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRo
 }
 
 void draw_legend(Screen& screen, int x, int y, int most, const Finding& f) {
-  screen.put(x, y, most, fmt::format("•• trend{}  ^ onset  ! alert", f.oom_in_s ? "  ░░ predicted range" : ""),
+  screen.put(x, y, most, fmt::format("⠤⠤ trend{}  ^ onset  ! alert", f.oom_in_s ? "  ⢕⢕ predicted range" : ""),
              Role::faint);
 }
 
@@ -194,7 +196,7 @@ void draw_outlook(Screen& screen, const Rect& r, const Model& m, const DeviceRow
   const Finding& f = d.used->verdict.finding;
   const Told told = tell(*m.view, *d.used);
   int x = r.x + name + 2;
-  if (concludes) x += put_conclusion(screen, x, r.y, std::max(0, r.right() - x), told) + 2;
+  if (concludes) x += put_conclusion(screen, x, r.y, std::max(0, r.right() - x), *d.used, told) + 2;
   // The chart keeps what it needs to be read, the reasons take what they need of the rest.
   const auto lines = reason_lines(reasons(*d.used, told), r.width, r.height - std::max(9, r.height * 11 / 20));
   const auto wanted = static_cast<int>(lines.size());

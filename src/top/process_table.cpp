@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "core/format.hpp"
 #include "core/scale.hpp"
+#include "core/what_runs.hpp"
 #include "report/accounting.hpp"
 #include "report/told.hpp"
 #include "top/draw.hpp"
@@ -93,6 +95,14 @@ std::vector<ColumnInfo> columns_for(const View& view, int width, const std::vect
     if (width >= 120 && c.column == Column::framework) c.width = 13;
     out.push_back(c);
   }
+  // The command tells the programs apart: others make room for it, the least important first.
+  const int least_command = width >= 100 ? 24 : 14;
+  const auto room = [&] {
+    return std::accumulate(out.begin(), out.end(), width - 1,
+                           [](int left, const ColumnInfo& c) { return left - c.width - (c.width > 0 ? 1 : 0); });
+  };
+  for (const Column c : {Column::started, Column::host, Column::place, Column::cpu, Column::gpu, Column::user})
+    if (room() < least_command) std::erase_if(out, [c](const ColumnInfo& one) { return one.column == c; });
   return out;
 }
 
@@ -148,7 +158,8 @@ void draw_cell(Screen& screen, const ColumnInfo& c, int x, int y, int width, con
       return put(place_words(p), Role::faint);
     case Column::command: {
       const std::string place = m.view->clock_is_relative || wide ? "" : place_words(p);
-      return put((place.empty() ? "" : place + ": ") + printable(p.command.empty() ? p.name : p.command));
+      return put((place.empty() ? "" : place + ": ") +
+                 printable(p.command.empty() ? p.name : short_command(p.command)));
     }
   }
 }

@@ -134,7 +134,7 @@ void hold_place(const Screen& screen) {
 }
 
 TEST(Layout, NothingOverlapsAndNothingIsOutside) {
-  EXPECT_TRUE(rc::check("any model at any size from 80x24", [] {
+  EXPECT_TRUE(rc::check("any model at any size from 60x16", [] {
     const Model m = any_model();
     const int width = *inRange(kLeastWidth, 260);
     const int height = *inRange(kLeastHeight, 90);
@@ -152,7 +152,7 @@ TEST(Layout, TooSmallIsSaidAtAnySize) {
                   narrow ? *inRange(0, 100) : *inRange(0, kLeastHeight));
     draw(screen, model_of(one_gpu()));
     RC_ASSERT(screen.outside() == 0);
-    if (screen.width() >= 45 && screen.height() >= 1) RC_ASSERT(screen.text().find("vramtrack top needs 80x24") == 0U);
+    if (screen.width() >= 45 && screen.height() >= 1) RC_ASSERT(screen.text().find("vramtrack top needs 60x16") == 0U);
   }));
 }
 

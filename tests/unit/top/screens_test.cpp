@@ -63,6 +63,12 @@ std::vector<Case> cases() {
          view.series = {device(0, 12.3), device(1, 6), process(0, 100, 10.0), dead, process(1, 200, 7)};
          return on(view, Page::overview);
        }},
+      {"overview_young",
+       [] {
+         View view = eight_gpus();
+         for (SeriesView& series : view.series) series.first = ago(90);
+         return on(std::move(view), Page::overview);
+       }},
       {"predict_one", [] { return on(one_gpu(), Page::predict); }},
       {"predict_eight",
        [] {
@@ -158,7 +164,8 @@ TEST_P(Golden, Screen) {
 
 INSTANTIATE_TEST_SUITE_P(Screens, Golden,
                          testing::Combine(testing::Range<std::size_t>(0, cases().size()),
-                                          testing::Values(std::pair{80, 24}, std::pair{120, 40}, std::pair{200, 50})),
+                                          testing::Values(std::pair{60, 16}, std::pair{80, 24}, std::pair{120, 40},
+                                                          std::pair{200, 50})),
                          [](const auto& golden) {
                            const auto size = std::get<1>(golden.param);
                            return std::string(cases()[std::get<0>(golden.param)].name) + "_" +
@@ -252,8 +259,8 @@ TEST(Screens, WhatMemoryConsistsOfAddsUp) {
 }
 
 TEST(Screens, BelowTheLeastSizeOneMessage) {
-  const std::string text = drawn(on(one_gpu(), Page::overview), 79, 24);
-  EXPECT_EQ(text.substr(0, text.find('\n')), "vramtrack top needs 80x24, this is 79x24");
+  const std::string text = drawn(on(one_gpu(), Page::overview), 59, 24);
+  EXPECT_EQ(text.substr(0, text.find('\n')), "vramtrack top needs 60x16, this is 59x24");
   EXPECT_THAT(text, Not(HasSubstr("GPU 0")));
 }
 
