@@ -12,13 +12,14 @@ export function badge(tone: Tone, words: string): Node_ {
 
 export const verdictBadge = (told: Told): Node_ => badge(told.tone, printable(told.headline));
 
-/** The lines below a verdict: those of one label under one term. */
+/** The lines below a verdict: those of one label under one term; each reason has a line of its own. */
 export function factRows(facts: Fact[] | undefined): [string, string[]][] {
   const rows: [string, string[]][] = [];
   for (const { label, text } of facts ?? []) {
     const last = rows[rows.length - 1];
-    if (last?.[0] === label) last[1].push(inLocalTime(text));
-    else rows.push([label, [inLocalTime(text)]]);
+    const texts = (label === "because" ? text.split("; ") : [text]).map(inLocalTime);
+    if (last?.[0] === label) last[1].push(...texts);
+    else rows.push([label, texts]);
   }
   return rows;
 }

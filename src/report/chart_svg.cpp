@@ -119,6 +119,13 @@ void history(std::string& out, const Plane& plane, const ChartInput& chart) {
   });
 }
 
+/// A line of the chart has its name beside it: a legend would have to be read first.
+std::string name_of_line(double x, double y, std::string_view words) {
+  const bool is_right = x > kWidth * 0.7;
+  return fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
+                     is_right ? x - 4 : x + 4, y, is_right ? "end" : "start", words);
+}
+
 /// The fitted growth up to the predicted end, and the interval of that end.
 void end_to_come(std::string& out, const Plane& plane, const ChartInput& chart) {
   if (!chart.forecast) return;
@@ -136,14 +143,17 @@ void end_to_come(std::string& out, const Plane& plane, const ChartInput& chart) 
   out += fmt::format("<line class=\"trend\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
                      plane.x(chart.last), plane.y(last_bytes), plane.x(from_s + mid_s),
                      plane.y(last_bytes + chart.forecast->growth_bytes_per_s * mid_s));
+  if (from_s + oom_in_s.low < plane.length_s) out += name_of_line(low, kTop + 24, "predicted end");
 }
 
+/// `row`: of the names, from the bottom, so that neighbours do not cover one another.
 void mark(std::string& out, const Plane& plane, const ChartInput& chart, std::string_view kind, std::string_view words,
-          Timestamp time) {
+          Timestamp time, int row) {
   if (time < plane.begin) return;
   out += fmt::format(
       "<line class=\"{0}\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{3:.1f}\"><title>{4} {5}</title></line>\n",
       kind, plane.x(time), kTop, kHeight - kBottom, words, format_moment(time, chart.clock_is_relative));
+  out += name_of_line(plane.x(time), kHeight - kBottom - 6 - 14 * row, words);
 }
 
 Plane plane_of(const ChartInput& chart) {
@@ -191,11 +201,12 @@ std::string chart_svg(const ChartInput& chart, ChartStyle style) {
   axes(out, plane, chart.clock_is_relative);
   if (chart.capacity_bytes)
     out += fmt::format("<line class=\"capacity\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft,
-                       kWidth - kRight, plane.y(*chart.capacity_bytes), plane.y(*chart.capacity_bytes));
+                       kWidth - kRight, plane.y(*chart.capacity_bytes), plane.y(*chart.capacity_bytes)) +
+           name_of_line(kLeft, plane.y(*chart.capacity_bytes) + 13, "capacity");
   end_to_come(out, plane, chart);
   history(out, plane, chart);
-  for (const Timestamp raised : chart.alerts) mark(out, plane, chart, "alert", "alert raised", raised);
-  if (chart.onset) mark(out, plane, chart, "onset", "growing since", *chart.onset);
+  for (const Timestamp raised : chart.alerts) mark(out, plane, chart, "alert", "alert raised", raised, 1);
+  if (chart.onset) mark(out, plane, chart, "onset", "growing since", *chart.onset, 0);
   return out + "</svg>\n";
 }
 

@@ -165,15 +165,18 @@ Dots band_dots(const Rect& r, const Chart& c) {
   return out;
 }
 
-/// A cell has one colour: that of the trend, else of the band, else of the past. The dots of the past stay.
+/// A cell has one colour, and so it shows the trend, else the past, else the band.
 void put_dots(Screen& screen, const Rect& r, const Dots& past, const Dots& band, const Dots& trend) {
   for (int y = 0; y < r.height; ++y)
     for (int x = 0; x < r.width; ++x) {
-      const unsigned line = trend.at(x, y);
-      const unsigned range = line != 0 ? 0 : band.at(x, y);
-      const unsigned bits = past.at(x, y) | range | line;
+      Role role = Role::trend;
+      unsigned bits = trend.at(x, y);
+      for (const auto& [below, other] : {std::pair{&past, Role::history}, std::pair{&band, Role::band}}) {
+        if (bits != 0) break;
+        bits = below->at(x, y);
+        role = other;
+      }
       if (bits == 0) continue;
-      const Role role = line != 0 ? Role::trend : range != 0 ? Role::band : Role::history;
       screen.put(r.x + x, r.y + y, static_cast<char32_t>(0x2800U + bits), role);
     }
 }
@@ -185,16 +188,22 @@ void draw_limit(Screen& screen, const Rect& r, const Chart& c) {
     if (!screen.at(x, y).written) screen.put(x, y, U'─', Role::faint);
 }
 
-/// The smallest round step that is at least `least`: 1, 2, 4, 5 or 8 of the unit in which `span` is shown, of tens and
-/// hundreds of it, or a half, a quarter or an eighth.
+/// A round step of at least `least`: the first that divides `span`, unless it is more than twice as long as the first
+/// of all. Half, a quarter or an eighth of the unit in which `span` is shown, and what memory is sold in.
 double round_step(double least, double span) {
+  constexpr std::array<double, 23> kSteps = {0.125, 0.25, 0.5, 1,  2,  4,   5,   8,   10,  16,  20, 25,
+                                             32,    40,   50,  64, 80, 100, 125, 200, 250, 256, 512};
   double unit = kMiB;
   while (unit * 1024 <= span) unit *= 1024;
-  for (const double parts : {8.0, 4.0, 2.0})
-    if (unit / parts >= least) return unit / parts;
-  for (double decade = unit;; decade *= 10)
-    for (const double of : {1.0, 2.0, 4.0, 5.0, 8.0})
-      if (of * decade >= least) return of * decade;
+  double first = 0;
+  for (const double of : kSteps) {
+    const double step = of * unit;
+    if (step < least) continue;
+    if (first > 0 && step > 2 * first) break;
+    if (std::fmod(span, step) == 0) return step;
+    if (first <= 0) first = step;
+  }
+  return first > 0 ? first : span;
 }
 
 /// Round amounts from the bottom up, about three rows apart, and the upper end of the plane.

@@ -150,7 +150,7 @@ details{{margin-top:16px;overflow-x:auto}}summary{{cursor:pointer}}table{{border
 #say{{min-height:1.5em;overflow-wrap:anywhere;color:var(--fg)}}
 </style></head><body>
 <h1>{title}</h1><p>{subtitle}</p>
-<div class="bar"><input id="find" type="search" placeholder="search a file or function" aria-label="search">
+<div class="bar"><input id="find" type="search" size="24" placeholder="search a file or function" aria-label="search">
 <button id="all" type="button">show all</button>
 <label><input id="only" type="checkbox"> hide allocator and framework frames</label>
 <span class="key"><span class="own"></span>your code<span class="library"></span>libraries<span class="torch"></span>PyTorch<span class="native"></span>native<span class="none"></span>other</span></div>

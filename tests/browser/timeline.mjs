@@ -5,42 +5,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { axeSource, chromiumPath, launch, patience, playwright, root } from "./machine.mjs";
+import { axeSource, chromiumPath, here, launch, patience, playwright } from "./machine.mjs";
 
 const binary = resolve(process.argv[2]);
 playwright();
 chromiumPath();
 
-// A training run that leaks until it runs out of memory, with epochs; and an allocator full of gaps.
-const kSnapshots = `
-import pickle, random, sys
-sys.path.insert(0, sys.argv[1])
-from recorder import FORWARD, MIB, NATIVE, RUN, Recorder, leaking
-r = leaking(300, oom=990 * MIB)
-s = r.snapshot(ring=100_000)
-first, last = r.trace[0]["time_us"], r.time_us
-s["external_annotations"] = [{"device": 0, "time_us": first + (last - first) * i // 6, "name": f"epoch {i}", "stage": "START"} for i in range(6)]
-pickle.dump(s, open("leak.pickle", "wb"))
-random.seed(7)
-r, held = Recorder(), []
-for i in range(2000):
-    if len(held) < 300 and (random.random() < 0.6 or not held):
-        held.append(r.allocate(random.randint(1, 2 * MIB), [NATIVE, {"name": f"f{i % 40}", "filename": "/home/me/project/model.py", "line": i % 40 + 1}, RUN]))
-    else:
-        r.free(held.pop(random.randrange(len(held))))
-for _ in range(150):
-    r.free(held.pop(random.randrange(len(held))))
-pickle.dump(r.snapshot(ring=100_000), open("gaps.pickle", "wb"))
-bare = leaking(20).snapshot()
-bare["device_traces"] = [[]]
-pickle.dump(bare, open("bare.pickle", "wb"))
-`;
-
 let folder;
 let browser;
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "vramtrack-timeline-"));
-  execFileSync("python3", ["-c", kSnapshots, join(root, "tests/cli")], { cwd: folder });
+  execFileSync("python3", [join(here, "snapshots.py"), folder]);
   for (const name of ["leak", "gaps", "bare"]) execFileSync(binary, ["snapshot", "page", "--output", `${name}.html`, `${name}.pickle`], { cwd: folder });
   execFileSync(binary, ["snapshot", "flamegraph", "--output", "flame.html", "gaps.pickle"], { cwd: folder });
   execFileSync(binary, ["snapshot", "flamegraph", "--output", "both.html", "leak.pickle", "gaps.pickle"], { cwd: folder });

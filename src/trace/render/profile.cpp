@@ -22,7 +22,7 @@ std::int64_t total_of(const Profile& profile) {
 Result<NamedProfile> named_profile(const Snapshot& snapshot, Symbols& symbols, std::optional<std::uint32_t> device,
                                    bool at_peak) {
   const std::string of = device ? fmt::format("device {}", *device) : "all devices";
-  if (!at_peak) return NamedProfile{live_profile(snapshot, device), fmt::format("live GPU memory by stack, {}", of)};
+  if (!at_peak) return NamedProfile{live_profile(snapshot, device), fmt::format("Live GPU memory by stack, {}", of)};
   std::optional<Peak> highest;
   std::uint32_t peak_device = 0;
   for (const DeviceTrace& trace : snapshot.traces) {

@@ -10,6 +10,7 @@
 
 #include "paths.hpp"
 #include "top/draw.hpp"
+#include "top/theme.hpp"
 #include "views.hpp"
 
 namespace vramtrack::top {
@@ -62,6 +63,26 @@ std::vector<Case> cases() {
          dead.ended = true;
          view.series = {device(0, 12.3), device(1, 6), process(0, 100, 10.0), dead, process(1, 200, 7)};
          return on(view, Page::overview);
+       }},
+      {"overview_ended",
+       [] {
+         View view;
+         SeriesView gpu = with_gauges(device(0, 0.4, 24, "NVIDIA GeForce RTX 4090"), 0, 41, 0.3);
+         gpu.peak_bytes = static_cast<std::uint64_t>(23.6 * kGiB);
+         SeriesView dead = process(0, 4242, 23.2, "python train.py --config resnet50.yaml");
+         dead.ended = true;
+         End end;
+         end.how = EndKind::out_of_memory;
+         end.time = ago(180);
+         end.pid = 4242;
+         end.command = dead.process->command;
+         end.used_bytes = gpu.peak_bytes;
+         end.growth_bytes_per_s = 2 * kMiB;
+         end.onset = ago(2400);
+         end.confidence = 0.95;
+         gpu.verdict.end = dead.verdict.end = end;
+         view.series = {gpu, dead};
+         return on(std::move(view), Page::overview);
        }},
       {"overview_young",
        [] {
@@ -142,6 +163,24 @@ std::vector<Case> cases() {
   };
 }
 
+/// The cells as tests/browser/pictures.mjs paints them, in the colours of the default theme.
+void write_cells(const std::filesystem::path& path, const Screen& screen) {
+  std::ofstream out(path);
+  out << "{\"columns\":" << screen.width() << ",\"rows\":" << screen.height() << ",\"cells\":[";
+  for (int y = 0; y < screen.height(); ++y)
+    for (int x = 0; x < screen.width(); ++x) {
+      const Cell& cell = screen.at(x, y);
+      const Look& look = themes().front().look(cell.role);
+      std::string text;
+      if (cell.code != 0) append_utf8(text, cell.code);
+      if (text == "\"" || text == "\\") text.insert(0, "\\");
+      out << (x + y == 0 ? "" : ",") << "[\"" << text << "\"," << look.colour << ",\"" << (look.bold ? "b" : "")
+          << (look.dim ? "d" : "") << (look.reverse != cell.selected ? "r" : "") << (look.underline ? "u" : "")
+          << "\"]";
+    }
+  out << "]}";
+}
+
 class Golden : public testing::TestWithParam<std::tuple<std::size_t, std::pair<int, int>>> {};
 
 TEST_P(Golden, Screen) {
@@ -151,6 +190,11 @@ TEST_P(Golden, Screen) {
       std::filesystem::path(tests_dir()) / "golden" / "screens" /
       (std::string(c.name) + "_" + std::to_string(size.first) + "x" + std::to_string(size.second) + ".txt");
   const std::string now = drawn(c.model(), size.first, size.second);
+  if (const char* folder = std::getenv("VRAMTRACK_SCREENS"); folder != nullptr) {
+    Screen screen(size.first, size.second);
+    draw(screen, c.model());
+    write_cells(std::filesystem::path(folder) / (path.stem().string() + ".json"), screen);
+  }
   if (std::getenv("VRAMTRACK_UPDATE") != nullptr) {
     std::ofstream(path) << now;
     return;

@@ -212,10 +212,10 @@ TEST_F(Render, ProfileOfTheEndAndOfThePeak) {
   Snapshot s = traced(model, train);
   const auto end = named_profile(s, symbols, {}, false);
   ASSERT_TRUE(end);
-  EXPECT_EQ(end->title, "live GPU memory by stack, all devices");
+  EXPECT_EQ(end->title, "Live GPU memory by stack, all devices");
   ASSERT_EQ(end->profile.size(), 1U);
   EXPECT_EQ(end->profile[0].stack, model);
-  EXPECT_EQ(named_profile(s, symbols, 0, false)->title, "live GPU memory by stack, device 0");
+  EXPECT_EQ(named_profile(s, symbols, 0, false)->title, "Live GPU memory by stack, device 0");
   const auto peak = named_profile(s, symbols, {}, true);
   ASSERT_TRUE(peak) << peak.error().message;
   EXPECT_EQ(peak->title, "GPU memory by stack at the peak of device 0 (trace entry 3)");

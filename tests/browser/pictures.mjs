@@ -1,0 +1,211 @@
+// What people look at, compared with the pictures in tests/pictures that a person has looked at:
+//
+//   node pictures.mjs VRAMTRACK DASHBOARD SCREENS [--show FOLDER] [NAME...]    the old, the new and the difference of each that has changed
+//   node pictures.mjs VRAMTRACK DASHBOARD SCREENS --update [NAME...]           takes the new ones: look at them before they are committed
+//   node pictures.mjs VRAMTRACK DASHBOARD SCREENS --record                     fetches anew what the page is given, from a simulated machine
+//
+// Everything is given: `top` draws the models of its unit tests (SCREENS, the program that has them), the page reads recorded answers
+// at a fixed time, and the reports and traces are made from fixed data. Letters differ between versions of Chromium: the pictures are
+// compared only where its major version is the one they were made with.
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { extname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { here, launch, openPage, root, skip, startAgent } from "./machine.mjs";
+import { colourOf, pictureOfScreen } from "./paint.mjs";
+
+const kMostDifferent = 0.002; // of a picture's pixels
+const [binary, dashboard, screens] = process.argv.slice(2, 5).map((one) => resolve(one));
+const options = process.argv.slice(5);
+const flag = (name) => options.includes(name) && options.splice(options.indexOf(name), 1).length === 1;
+const [update, record] = [flag("--update"), flag("--record")];
+const show = options.includes("--show") ? resolve(options.splice(options.indexOf("--show"), 2)[1]) : undefined;
+const wanted = (name) => options.length === 0 || options.includes(name);
+const pictures = join(here, "../pictures");
+const require = createRequire(join(root, "page/package.json"));
+
+const kDesktop = { width: 1280, height: 900 };
+const kPhone = { width: 390, height: 844 };
+const kScreens = ["overview_young_80x24", "overview_young_120x40", "overview_one_60x16", "overview_one_80x24", "overview_one_120x40",
+  "overview_one_200x50", "overview_eight_120x40", "overview_eight_200x50", "overview_ended_120x40", "predict_one_120x40", "detail_gpu_120x40",
+  "alerts_120x40"];
+/** Of the page: what it is given, where it is opened, and how. */
+const kPages = {
+  "page-overview": { given: "machine", at: "#/", size: kDesktop, theme: "light" },
+  "page-overview-phone": { given: "machine", at: "#/", size: kPhone, theme: "dark" },
+  "page-gpu-leaks": { given: "machine", gpu: 0, size: kDesktop, theme: "dark" },
+  "page-gpu-leaks-phone": { given: "machine", gpu: 0, size: kPhone, theme: "light" },
+  "page-gpu-steady": { given: "machine", gpu: 1, size: kDesktop, theme: "light" },
+  "page-alerts": { given: "machine", at: "#/alerts", size: kDesktop, theme: "dark" },
+  "page-alerts-phone": { given: "machine", at: "#/alerts", size: kPhone, theme: "light" },
+};
+/** Files that commands write, from a simulated leak and from the snapshots of timeline.mjs. */
+const kFiles = {
+  "report": { command: ["report", "--format", "html", "--output", "report.html", "gpu.csv", "apps.csv"], file: "report.html", size: kDesktop },
+  "report-phone": { command: ["report", "--format", "html", "--output", "report.html", "gpu.csv", "apps.csv"], file: "report.html", size: kPhone },
+  "timeline-leak": { command: ["snapshot", "page", "--output", "leak.html", "leak.pickle"], file: "leak.html", size: kDesktop },
+  "timeline-fragmentation": { command: ["snapshot", "page", "--output", "gaps.html", "gaps.pickle"], file: "gaps.html", size: kDesktop },
+  "timeline-leak-phone": { command: ["snapshot", "page", "--output", "leak.html", "leak.pickle"], file: "leak.html", size: kPhone },
+  "flamegraph": { command: ["snapshot", "flamegraph", "--output", "flame.html", "leak.pickle"], file: "flame.html", size: kDesktop },
+};
+
+const settle = (page) => page.evaluate(() => document.fonts.ready).then(() => page.waitForTimeout(400));
+
+/** What is asked, whatever the time: "/api/v1/history?points=400&series=...". */
+function question(path) {
+  const url = new URL(path, "http://here");
+  for (const time of ["from", "to"]) url.searchParams.delete(time);
+  return url.pathname + url.search;
+}
+
+/** Serves the dashboard, and what was recorded of an agent's answers; its events never end. */
+async function replay(given) {
+  const { answers } = JSON.parse(readFileSync(join(pictures, `${given}.json`), "utf8"));
+  const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+  const server = createServer((request, response) => {
+    const url = new URL(request.url, "http://here");
+    if (url.pathname === "/api/v1/events") return response.writeHead(200, { "Content-Type": "text/event-stream" })
+      .write(["view", "alerts"].map((what) => `event: ${what}\ndata: ${JSON.stringify(answers[`/api/v1/${what}`])}\n\n`).join(""));
+    const answer = answers[question(request.url)];
+    if (answer !== undefined) return response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(answer));
+    const file = join(dashboard, url.pathname === "/" ? "index.html" : url.pathname);
+    if (!existsSync(file)) return response.writeHead(404, { "Content-Type": "application/json" }).end(JSON.stringify({ error: "not recorded" }));
+    response.writeHead(200, { "Content-Type": types[extname(file)] ?? "application/octet-stream" }).end(readFileSync(file));
+  });
+  await new Promise((done) => server.listen(0, "127.0.0.1", done));
+  return { url: `http://127.0.0.1:${server.address().port}`, stop: () => (server.closeAllConnections(), new Promise((done) => server.close(done))) };
+}
+
+async function pictureOfPage(browser, { given, at, gpu, size, theme }) {
+  const agent = await replay(given);
+  const context = await browser.newContext({ viewport: size, timezoneId: "UTC", colorScheme: theme, reducedMotion: "reduce" });
+  try {
+    const page = await context.newPage();
+    let [asked, answered] = [0, 0];
+    const counts = (request) => !request.url().endsWith("/events");
+    page.on("request", (request) => (asked += counts(request)));
+    for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => (answered += counts(request)));
+    await page.clock.setFixedTime(new Date(JSON.parse(readFileSync(join(pictures, `${given}.json`), "utf8")).now));
+    await page.goto(`${agent.url}/${at ?? "#/"}`);
+    if (gpu !== undefined) await page.locator("li.gpu h3 a").nth(gpu).click();
+    // All it asks for is there but the events, which are open for good.
+    for (let quiet = 0; quiet < 5; quiet = asked > answered ? 0 : quiet + 1) await page.waitForTimeout(100);
+    await settle(page);
+    return await page.screenshot({ fullPage: true });
+  } finally {
+    await context.close();
+    await agent.stop();
+  }
+}
+
+async function pictureOfFile(browser, folder, { command, file, size }) {
+  const made = spawnSync(binary, command, { cwd: folder, env: { ...process.env, TZ: "UTC" }, encoding: "utf8" });
+  if (made.status > 1) throw new Error(made.stderr); // 1: there is a leak
+  const context = await browser.newContext({ viewport: size, offline: true, timezoneId: "UTC", reducedMotion: "reduce" });
+  try {
+    const page = await context.newPage();
+    await page.goto(pathToFileURL(join(folder, file)).href);
+    await settle(page);
+    return await page.screenshot({ fullPage: true });
+  } finally {
+    await context.close();
+  }
+}
+
+/** A screen as screens_test writes it: of each cell its character, colour and signs ("b", "d", "r", "u"). */
+function screenOf(file) {
+  const { columns, rows, cells } = JSON.parse(readFileSync(file, "utf8"));
+  const lines = Array.from({ length: rows }, (_, y) => cells.slice(y * columns, (y + 1) * columns).map(([text, colour, signs]) => ({
+    text: text || " ", colour: colour < 0 ? undefined : colourOf(colour), bold: signs.includes("b"), dim: signs.includes("d"), reverse: signs.includes("r"), underline: signs.includes("u"),
+  })));
+  return { columns, rows, lines };
+}
+
+/** Of a machine with a leak among healthy jobs: each answer that the pages of kPages ask for. */
+async function recordMachine(browser) {
+  const agent = await startAgent(binary, { scenario: join(root, "scripts/pictures.toml"), speed: 60 });
+  try {
+    const { page, context } = await openPage(browser, agent.url, { viewport: kDesktop });
+    const answers = {};
+    page.on("response", async (response) => {
+      const path = response.url().slice(agent.url.length);
+      if (!path.startsWith("/api/") || path.startsWith("/api/v1/events")) return;
+      const answer = await response.json().catch(() => undefined); // the page may have gone on
+      if (answer !== undefined) answers[question(path)] = answer;
+    });
+    await page.waitForSelector('h1.headline:has-text("GPU 0 leaks")', { timeout: 240_000 });
+    for (const gpu of [1, 0]) {
+      await page.locator("li.gpu h3 a").nth(gpu).click();
+      await settle(page);
+      await page.goto(`${agent.url}/#/`);
+    }
+    await page.reload();
+    await settle(page);
+    const view = await page.evaluate(() => fetch("/api/v1/view").then((r) => r.json()));
+    answers["/api/v1/view"] = view;
+    for (const path of ["/api/v1/status", "/api/v1/alerts"]) answers[path] = await page.evaluate((at) => fetch(at).then((r) => r.json()), path);
+    await context.close();
+    writeFileSync(join(pictures, "machine.json"), `${JSON.stringify({ now: new Date(view.time).toISOString(), answers })}\n`);
+  } finally {
+    await agent.stop();
+  }
+}
+
+/** Whether `name` is as its picture is. */
+function compare(name, now) {
+  const { PNG } = require("pngjs");
+  const match = require("pixelmatch").default ?? require("pixelmatch");
+  const path = join(pictures, `${name}.png`);
+  if (update) {
+    writeFileSync(path, now);
+    return true;
+  }
+  if (!existsSync(path)) return console.log(`${name}: there is no picture of it yet; --update takes one`), false;
+  const [old, fresh] = [PNG.sync.read(readFileSync(path)), PNG.sync.read(now)];
+  const [width, height] = [Math.max(old.width, fresh.width), Math.max(old.height, fresh.height)];
+  const whole = (picture) => {
+    const out = new PNG({ width, height });
+    PNG.bitblt(picture, out, 0, 0, picture.width, picture.height, 0, 0);
+    return out;
+  };
+  const difference = new PNG({ width, height });
+  const count = match(whole(old).data, whole(fresh).data, difference.data, width, height, { threshold: 0.2 });
+  const alike = old.width === fresh.width && Math.abs(old.height - fresh.height) <= 2 && count <= kMostDifferent * width * height;
+  if (!alike) {
+    console.log(`${name}: ${count} of ${width * height} pixels differ${old.width === fresh.width && old.height === fresh.height ? "" : `, ${old.width}x${old.height} was ${fresh.width}x${fresh.height}`}`);
+    if (show) for (const [what, data] of [["old", PNG.sync.write(old)], ["new", now], ["difference", PNG.sync.write(difference)]]) writeFileSync(join(show, `${name}.${what}.png`), data);
+  }
+  return alike;
+}
+
+const browser = await launch();
+const folder = mkdtempSync(join(tmpdir(), "vramtrack-pictures-"));
+let failed = 0;
+try {
+  const major = browser.version().split(".")[0];
+  const made = join(pictures, "chromium");
+  if (record) await recordMachine(browser);
+  if (update) writeFileSync(made, `${major}\n`);
+  else if (readFileSync(made, "utf8").trim() !== major) skip(`the pictures were made with Chromium ${readFileSync(made, "utf8").trim()}, and this is ${major}`);
+  if (show) mkdirSync(show, { recursive: true });
+  execFileSync(screens, ["--gtest_filter=Screens/Golden.Screen/*"], { env: { ...process.env, VRAMTRACK_SCREENS: folder }, stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync(binary, ["simulate", "leaking_training", "--csv", "gpu.csv", "--process-csv", "apps.csv"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  execFileSync("python3", [join(here, "snapshots.py"), folder]);
+  const all = [
+    ...kScreens.map((name) => [`top-${name}`, () => pictureOfScreen(browser, screenOf(join(folder, `${name}.json`)))]),
+    ...Object.entries(kPages).map(([name, what]) => [name, () => pictureOfPage(browser, what)]),
+    ...Object.entries(kFiles).map(([name, what]) => [name, () => pictureOfFile(browser, folder, what)]),
+  ].filter(([name]) => wanted(name));
+  for (const [name, take] of all) if (!compare(name, await take())) ++failed;
+  const stray = readdirSync(pictures).filter((file) => file.endsWith(".png") && options.length === 0 && !all.some(([name]) => `${name}.png` === file));
+  for (const file of stray) console.log(`tests/pictures/${file}: nothing makes it any more; delete it`);
+  console.log(`${all.length} pictures, ${failed} differ`);
+  if (failed && !show) console.log("the same command with --show FOLDER writes the old, the new and the difference of each");
+  process.exitCode = failed || stray.length ? 1 : 0;
+} finally {
+  await browser.close();
+  rmSync(folder, { recursive: true, force: true });
+}
