@@ -362,6 +362,34 @@ Answer by_size_of_cards(const Failure&, const Sums& s) {
                              size_words(s.asked), size_words(*s.allocated))};
 }
 
+/// The program had set a part of the device aside, and that is what ran out.
+Answer by_pool(const Failure& f, const Sums& s) {
+  if (f.wording->name != "statement_pool" || (s.total && s.asked >= *s.total)) return std::nullopt;
+  return Verdict{Cause::limit, fmt::format("{}what ran out is the pool that the program set aside, not the device{}",
+                                           s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "",
+                                           s.free ? fmt::format(", which had {} free", size_words(*s.free)) : "")};
+}
+
+/// What the text around the failure says of the program's need and of the card; no figure of the failure tells more.
+Answer by_remarks(const Failure& f, const Sums& s) {
+  constexpr double kUsualCardBytes = 32 * kGiB;
+  if (s.free || s.allocated || s.used || f.figures.get(Figure::outside)) return std::nullopt;
+  const double planned =
+      std::max(f.figures.get(Figure::planned).value_or(0),
+               f.figures.get(Figure::weights).value_or(0) + f.figures.get(Figure::kv_cache).value_or(0));
+  // Desktops and drivers take their part.
+  if (s.total && planned > *s.total * 0.9)
+    return Verdict{Cause::too_big, fmt::format("{} were needed in all, as the text says, and the device has {}",
+                                               size_words(planned), size_words(*s.total))};
+  if (!s.total && planned >= kUsualCardBytes)
+    return Verdict{Cause::too_big, fmt::format("{} were needed in all, as the text says, and few cards have as much",
+                                               size_words(planned))};
+  if (s.total && s.asked * 2 >= *s.total)
+    return Verdict{Cause::too_big, fmt::format("{} were requested at once, and the device has {} in all",
+                                               size_words(s.asked), size_words(*s.total))};
+  return std::nullopt;
+}
+
 /// What others hold is told, and not by whom.
 Answer by_told_others(const Failure& f, const Sums& s) {
   const auto outside = f.figures.get(Figure::outside);
@@ -429,21 +457,24 @@ Answer by_little_room(const Failure& f, const Sums& s) {
 /// The first that applies decides; docs/explain.md has them in this order, which is that of the questions that the
 /// figures can answer. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_component,      by_chip,           by_kv_cache,        by_total_need,
+    by_component,      by_chip,           by_pool,
+    by_kv_cache,       by_total_need,
     by_size_of_device,                                         // could it ever fit?
     by_pieces,         by_room_on_device, by_cache,            // was there room, on the device or in the cache?
     by_limit,          by_size_of_share,  by_intel_piece,      // did a limit keep it from room that there was?
     by_outside_figure, by_others,         by_what_is_outside,  // whose is the rest?
-    by_own_need,       by_start,          by_table,           by_what_is_told,
-    by_process,        by_little_room,    by_told_others,     by_use,
+    by_own_need,       by_start,          by_table,
+    by_what_is_told,   by_process,        by_little_room,
+    by_remarks,        by_told_others,    by_use,
     by_free,           by_size_of_cards,  by_tiny_request};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
   const Sums sums = sums_of(f);
   for (const auto rule : kDeviceRules) {
-    const bool is_about_request = rule != by_component && rule != by_chip && rule != by_kv_cache &&
-                                  rule != by_total_need && rule != by_table && rule != by_told_others && rule != by_use;
+    const bool is_about_request = rule != by_component && rule != by_chip && rule != by_pool && rule != by_remarks &&
+                                  rule != by_kv_cache && rule != by_total_need && rule != by_table &&
+                                  rule != by_told_others && rule != by_use;
     if (sums.asked <= 0 && is_about_request) continue;
     if (Answer answer = rule(f, sums)) {
       f.cause = answer->cause;

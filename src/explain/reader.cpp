@@ -6,6 +6,7 @@
 #include "core/order.hpp"
 #include "core/units.hpp"
 #include "explain/quotation.hpp"
+#include "explain/roles.hpp"
 #include "explain/statement.hpp"
 
 namespace vramtrack::explain {
@@ -218,8 +219,8 @@ void Reader::take(const Found& found) {
     own_count = read_figures(text_, found.begin, found.match.end, beside);
   if (may_be_mention && (!is_statement || own_count < 2)) {
     ++judged_;
-    if ((is_statement && is_row_of_terms(text_, found.begin)) ||
-        is_quotation(text_, found.begin, found.match.end, figure_count)) {
+    if ((is_statement && (is_row_of_terms(text_, found.begin) || is_template(text_, found.begin, found.match.end))) ||
+        is_quotation(text_, found.begin, found.match.end, std::max(figure_count, own_count))) {
       if (quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
       return;
     }
@@ -234,7 +235,9 @@ void Reader::take(const Found& found) {
   Message& message = messages_.emplace_back();
   message.wording = &wording;
   if (is_memory_failure(wording)) {
-    message.went_on = went_on_words(text_, found.begin, found.match.end).substr(0, kMostTextBytes);
+    message.went_on = went_on_words(text_, found.begin, found.match.end, is_statement).substr(0, kMostTextBytes);
+    if (wording.role == Role::device && size_count < 2)
+      message.grew = read_remarks(text_, found.begin, found.match.end, beside);
     message.held = held_;
   }
   message.line = lines_before_ + 1;

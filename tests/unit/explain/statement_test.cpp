@@ -158,6 +158,69 @@ TEST(Statement, IsTheSameHoweverTheTextIsCut) {
   EXPECT_EQ(cut[0].figures.get(Figure::total), whole[0].figures.get(Figure::total));
 }
 
+TEST(Statement, TheNumberOfCudaIsACode) {
+  for (const std::string text :
+       {"[h264_nvenc @ 0x7f0b3c07d540] Failed creating CUDA context for NVENC: 0x2",
+        "[memory_saver.cpp] CUresult error  result=2 file=csrc/saver.cpp func=cu_mem_create line=108",
+        "[7f] | GPU | ERROR | 12:00 | Your GPU memory is full. Try less (cuda error 2)", "Unknown error -2147024882"})
+    EXPECT_FALSE(answer(text).empty()) << text;
+  for (const std::string text : {"CUDA error 29 in line 2", "make: *** [all] Error 2", "result = 2 of 3"})
+    EXPECT_EQ(answer(text), "") << text;
+}
+
+TEST(Statement, APlaceholderIsNoMessage) {
+  for (const std::string text : {"OutOfMemoryError: Out of memory allocating A bytes (allocated so far: B bytes).",
+                                 "failed to allocate %zu bytes of device memory"})
+    EXPECT_EQ(answer(text), "") << text;
+}
+
+TEST(Statement, TheReasonMayStandAbove) {
+  EXPECT_EQ(answer("No device available for decoder: device type vaapi needed.\n"
+                   "Device setup failed for decoder on input stream #0:0 : Cannot allocate memory\n"),
+            "");
+}
+
+TEST(Statement, GoesOnWhereTheNextLinesSucceed) {
+  const auto went_on = [](const std::string& text) {
+    return answer(text).find("the program went on") != std::string::npos;
+  };
+  EXPECT_TRUE(went_on("[RMM] [error] [FAILURE maximum pool size exceeded]\n[       OK ] Test.Of (3987 ms)\n"));
+  EXPECT_TRUE(went_on("[warn] could not allocate a 64 MB atlas in video memory, using a smaller one\n"));
+  EXPECT_FALSE(went_on("GPU out of memory\nTraceback (most recent call last)\nJob finished\n"));
+  // Of a warning that it survived once.
+  EXPECT_TRUE(
+      went_on("[W] Tactic Device request: 538MB Available: 168MB. Device memory is insufficient.\n[W] Skipping "
+              "tactic 3\n\n\n\n[W] Tactic Device request: 812MB Available: 190MB. Device memory is "
+              "insufficient.\n"));
+}
+
+TEST(Remark, OfTheCardAndOfTheNeedDecides) {
+  EXPECT_TRUE(answer("On the 6 GB RTX 3050 it fails:\nRESOURCE_EXHAUSTED: Out of memory while trying to allocate "
+                     "51.26GiB.\n")
+                  .starts_with("TOO BIG: 51.26 GiB were requested, and the device has 6.00 GiB in all"));
+  EXPECT_TRUE(answer("cuda-0 GeForce GTX 1650 (Compute 7.5) Memory : 4.00 GB\ncuda-0 Generating DAG + Light : 3.77 "
+                     "GB\ncuda-0 out of memory on CUDA device 01:00.0\n")
+                  .starts_with("TOO BIG: 3.77 GiB were needed in all"));
+  EXPECT_TRUE(answer("Estimated max RAM per process > 293.78 GB\ncall to cuMemAlloc returned error 2: Out of memory\n")
+                  .starts_with("TOO BIG: 293.78 GiB were needed in all"));
+  // Advice, what others hold and shares are no card.
+  for (const std::string line :
+       {"At least 4 GB of VRAM are recommended", "device:GPU:1 with 4096 MB memory", "4 GB of RAM"})
+    EXPECT_EQ(figure(line + "\nGPU: failed to allocate 8 GiB of memory\n", Figure::total), 0) << line;
+}
+
+TEST(Remark, OfALongRunSuspectsALeak) {
+  EXPECT_TRUE(answer("It runs fine, but after about 6 hours:\nCUDA error 2: out of memory\n").starts_with("LEAK"));
+  EXPECT_TRUE(
+      answer("My run is fine for roughly 14 million steps, then stops with:\nGPU out of memory\n").starts_with("LEAK"));
+  EXPECT_FALSE(answer("It fails after 3 steps:\nGPU out of memory\n").starts_with("LEAK"));
+}
+
+TEST(Statement, APoolIsALimit) {
+  const std::string words = answer("Out of CUDA pre-allocated memory.\nConsider init(device_memory_fraction=0.9)\n");
+  EXPECT_TRUE(words.starts_with("A LIMIT: what ran out is the pool")) << words;
+}
+
 TEST(Plan, BeforeTheFailureDecides) {
   const std::string fit = answer(
       "common_params_fit_impl: projected to use 24840 MiB of device memory vs. 22341 MiB of free device memory\n"
