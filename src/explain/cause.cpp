@@ -373,7 +373,7 @@ Answer by_pool(const Failure& f, const Sums& s) {
 /// What the text around the failure says of the program's need and of the card; no figure of the failure tells more.
 Answer by_remarks(const Failure& f, const Sums& s) {
   constexpr double kUsualCardBytes = 32 * kGiB;
-  if (s.free || s.allocated || s.used || f.figures.get(Figure::outside)) return std::nullopt;
+  if (s.allocated || s.used || f.figures.get(Figure::outside)) return std::nullopt;
   const double planned =
       std::max(f.figures.get(Figure::planned).value_or(0),
                f.figures.get(Figure::weights).value_or(0) + f.figures.get(Figure::kv_cache).value_or(0));
@@ -381,10 +381,10 @@ Answer by_remarks(const Failure& f, const Sums& s) {
   if (s.total && planned > *s.total * 0.9)
     return Verdict{Cause::too_big, fmt::format("{} were needed in all, as the text says, and the device has {}",
                                                size_words(planned), size_words(*s.total))};
-  if (!s.total && planned >= kUsualCardBytes)
+  if (!s.total && !s.free && planned >= kUsualCardBytes)
     return Verdict{Cause::too_big, fmt::format("{} were needed in all, as the text says, and few cards have as much",
                                                size_words(planned))};
-  if (s.total && s.asked * 2 >= *s.total)
+  if (s.total && !s.free && s.asked * 2 >= *s.total)
     return Verdict{Cause::too_big, fmt::format("{} were requested at once, and the device has {} in all",
                                                size_words(s.asked), size_words(*s.total))};
   return std::nullopt;

@@ -157,7 +157,7 @@ bool Sentence::could_not() const {
 bool Sentence::is_condition() const {
   if (has_word_of(sentence_, kConditions)) return true;
   if (has_word_of(sentence_, kReader))
-    return has(sentence_, "you") || has(sentence_, "when") || !has_word_of(sentence_, kEvents);
+    return has(sentence_, "you") || has(sentence_, "when") || (!has_word_of(sentence_, kEvents) && !could_not());
   // "fix: X", "- fixed a crash with X": the line of a list of changes.
   const auto first =
       std::find_if(sentence_.begin(), sentence_.end(), [](auto word) { return is_letter(word.front()); });
@@ -177,7 +177,7 @@ bool Sentence::is_general() const {
   if (clause_.empty()) return false;
   const std::string_view last = clause_.back();
   const std::string_view before_last = clause_.size() > 1 ? clause_[clause_.size() - 2] : "";
-  if (last == "when" || last == "upon" || last == "for") return true;
+  if (last == "when" || last == "upon" || (last == "for" && !tells_event())) return true;
   // "could not be loaded because X" denies something else.
   if (last == "because" || (last == "of" && before_last == "because") || (last == "to" && before_last == "due"))
     return has_word_of(clause_, kModals) && !has_word_of(clause_, kDenials);

@@ -247,7 +247,10 @@ bool is_place(std::string_view word) {
 bool is_logged(std::string_view before) {
   const std::string_view line = trimmed(before, " \t\"'#*%/");
   const std::string_view first = line.substr(0, line.find(' '));
-  if (is_any(first, "error:|fatal:|critical:|[error]|[e]|[fatal]|err:|[warn]|[w]") || is_place(first)) return true;
+  const std::string_view second = line.substr(std::min(first.size() + 1, line.size()));
+  constexpr std::string_view kLevels = "error:|fatal:|critical:|[error]|[e]|[fatal]|err:|[warn]|[w]";
+  if (is_any(first, kLevels) || is_place(first)) return true;
+  if (first.ends_with(':') && is_any(second.substr(0, second.find(' ')), kLevels)) return true;
   // The bar of a column cannot stand in a list.
   if (line.find("| error |") != std::string_view::npos || has_any(line, " - error - |][fatal]|][e]|][error]"))
     return true;

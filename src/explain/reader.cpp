@@ -219,7 +219,8 @@ void Reader::take(const Found& found) {
     own_count = read_figures(text_, found.begin, found.match.end, beside);
   if (may_be_mention && (!is_statement || own_count < 2)) {
     ++judged_;
-    if ((is_statement && (is_row_of_terms(text_, found.begin) || is_template(text_, found.begin, found.match.end))) ||
+    if ((figure_count == 0 && is_row_of_terms(text_, found.begin, is_statement)) ||
+        (is_statement && is_template(text_, found.begin, found.match.end)) ||
         is_quotation(text_, found.begin, found.match.end, std::max(figure_count, own_count))) {
       if (quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
       return;

@@ -81,6 +81,14 @@ std::optional<Size> read_joined(std::string_view line, std::size_t at, double nu
     out.end = end;
     return out;
   }
+  // "DAG (5.01) GB"
+  if (line.substr(at).starts_with(") ")) {
+    const std::string one = "1" + std::string(line.substr(at + 1, 8));
+    std::size_t unit_end = 0;
+    const auto unit = read_size(one, unit_end);
+    if (!unit || unit_end < 3) return std::nullopt;
+    return Size{number * *unit, 0, at + unit_end, true};
+  }
   if (at >= line.size() || line[at] != '/') return std::nullopt;
   const auto whole = read_number(line, next);
   std::size_t end = at + 1;
@@ -277,7 +285,7 @@ void read_remark(std::string_view raw, Figures& figures) {
       return is_any(word.text, "ram|host|system|swap|page|disk|cpu|storage|file|model|buffer") ||
              begins_any(word.text, "free|avail|left|remain|used|usage|alloc|takes|about|limit|max|peak|request|amount");
     };
-    const bool is_told = !before.empty() && is_any(before.back().text, "is|takes");
+    const bool is_told = !before.empty() && is_any(before.back().text, "is|are|take|takes|was|were");
     if (any(before, is_plan) || (is_told && !any(before, is_card) && !any(before, is_other))) {
       figures.set(Figure::planned, std::max(sizes[i].bytes, figures.get(Figure::planned).value_or(0)));
     } else if ((any(before, is_card) || any(behind, is_card_behind)) && !any(before, is_other) &&
@@ -367,11 +375,17 @@ std::string read_remarks(std::string_view text, std::size_t begin, std::size_t e
   return grew;
 }
 
-bool is_row_of_terms(std::string_view text, std::size_t begin) {
+bool is_row_of_terms(std::string_view text, std::size_t begin, bool is_statement) {
   const Range line = line_of(text, begin, begin);
   const std::string words = lower(text.substr(line.begin, line.end - line.begin));
   const std::size_t from = words.find_first_not_of(" \t");
   if (from == std::string::npos || words[from] != '|' || std::count(words.begin(), words.end(), '|') < 3) return false;
+  // A wording may stand in a row of a listing: a table of Markdown has a rule under its titles.
+  bool has_rule = is_statement;
+  for_lines_around(text, line, 2 * kStatementLines, [&has_rule](std::string_view each, bool is_above) {
+    has_rule = has_rule || (is_above && each.starts_with("|--"));
+  });
+  if (!has_rule) return false;
   const auto sizes = sizes_of(words);
   return std::count_if(sizes.begin(), sizes.end(), [](const Size& size) { return size.has_unit; }) < 2;
 }

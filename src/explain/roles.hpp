@@ -20,7 +20,8 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
 /// Returns the words by which it had run for long ("after 6 hours"); empty: nothing says so.
 std::string read_remarks(std::string_view text, std::size_t begin, std::size_t end, Figures& figures);
 
-/// Whether `begin` stands in a row of a Markdown table that lists terms: it has less than two sizes of its own.
-bool is_row_of_terms(std::string_view text, std::size_t begin);
+/// Whether `begin` stands in a row of a Markdown table that lists terms: it has less than two sizes of its own, and,
+/// where it is no `is_statement`, a rule above it ("|---|").
+bool is_row_of_terms(std::string_view text, std::size_t begin, bool is_statement);
 
 }  // namespace vramtrack::explain

@@ -10,9 +10,10 @@ namespace vramtrack::explain {
 namespace {
 
 /// Of what memory ran out. The order is that of kWordings.
-enum class Memory : std::uint8_t { device, any, host, pinned, shared, scratch, session, pool, excess };
+enum class Memory : std::uint8_t { device, any, host, pinned, shared, scratch, session, pool, excess, address };
 constexpr std::string_view kShm = "the size of /dev/shm (docker run --shm-size, --ipc=host)";
 constexpr std::string_view kPool = "the size or share that the program sets aside when it starts";
+constexpr std::string_view kAddress = "a program of 64 bits; of Wine, WINE_LARGE_ADDRESS_AWARE=1";
 constexpr Wording kWordings[] = {
     {"statement_device", "any", "any", Role::device, Cause::unknown, "", ""},
     {"statement", "any", "any", Role::device, Cause::unknown, "", ""},
@@ -23,14 +24,16 @@ constexpr Wording kWordings[] = {
     {"statement_session", "any", "any", Role::device, Cause::unknown, "", ""},
     {"statement_pool", "any", "any", Role::device, Cause::limit, kPool, ""},
     {"statement_excess", "any", "any", Role::device, Cause::too_big, "", ""},
+    {"statement_address", "any", "any", Role::host, Cause::host, kAddress, ""},
 };
 
 constexpr std::string_view kCues[] = {
-    "out of",        "outof",    "out_of",     "insufficient", "not enough", "exhaust",   "fail",
-    "cannot alloc",  "can't",    "could not",  "couldn't",     "unable to",  "no_memory", "no memory",
-    "oom",           "8007000e", "2147024882", "exceed",       "too much",   "bad_alloc", "low on",
-    "paging file",   "refused",  "error 2",    "result=2",     "result = 2", "error=2",   "error code 2",
-    "error code: 2", "不足",     "不够",       "不夠",         "太小",       "无法分配",  "無法分配"};
+    "out of",    "outof",        "out_of",     "insufficient", "not enough",   "exhaust",
+    "fail",      "cannot alloc", "can't",      "could not",    "couldn't",     "unable to",
+    "no_memory", "no memory",    "oom",        "out-of-mem",   "8007000e",     "2147024882",
+    "exceed",    "too much",     "bad_alloc",  "low on",       "paging file",  "refused",
+    "error 2",   "result=2",     "result = 2", "error=2",      "error code 2", "error code: 2",
+    "不足",      "不够",         "不夠",       "太小",         "无法分配",     "無法分配"};
 
 /// The codes of a failed allocation, as drivers, systems and languages name it.
 constexpr std::string_view kCodes =
@@ -71,11 +74,16 @@ std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
   if ((words[i].text == "not" || words[i].text == "n't") && next(1) == "enough") from = 2;
   if (words[i].text == "low" && next(1) == "on") from = 2;
   if (words[i].text == "insufficient") from = 1;
+  // "the cgroup out-of-memory handler", "GPU OOM"
+  const bool is_event = words[i].text == "out-of-memory" && is_any(next(1), "handler|killer");
+  if (is_event || (words[i].text == "oom" && i > 0 && is_of_device(words[i - 1].text)))
+    return Range{words[i - (is_event ? 0 : 1)].begin, words[i].end};
   if (from == 0) return std::nullopt;
   for (std::size_t j = i + from; j < words.size() && j < i + from + 5; ++j) {
     // "GPU out of memory"
     const bool has_subject = i > 0 && !words[i - 1].ends_clause && is_of_device(words[i - 1].text);
-    if (is_memory(words[j].text)) return Range{words[has_subject ? i - 1 : i].begin, words[j].end};
+    const bool is_space = words[j].text == "space" && words[j - 1].text == "address";
+    if (is_space || is_memory(words[j].text)) return Range{words[has_subject ? i - 1 : i].begin, words[j].end};
     if (words[j].ends_clause) break;
   }
   return std::nullopt;
@@ -114,11 +122,11 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
 std::optional<Range> excess_at(const std::vector<Word>& words, std::size_t i) {
   const std::string_view word = words[i].text;
   const bool is_much = word == "too" && i + 1 < words.size() && words[i + 1].text == "much";
-  if (!is_much && word != "exceeded" && word != "exceeds" && word != "exceed") return std::nullopt;
+  if (!is_much && !begins_any(word, "exceed")) return std::nullopt;
   bool has_limit = false;
   bool has_memory = false;
   for (const Word& each : words) {
-    has_limit = has_limit || is_any(each.text, "limit|max|capacity|available|maximum");
+    has_limit = has_limit || is_any(each.text, "limit|limits|max|capacity|available|maximum|budget");
     has_memory = has_memory || is_memory(each.text) || is_any(each.text, "data|pool|allocation");
   }
   if (!has_limit || !has_memory) return std::nullopt;
@@ -192,7 +200,10 @@ std::string_view around(std::string_view text, Range line) {
 Memory memory_of(std::string_view line, std::string_view next, std::string_view lines) {
   constexpr std::string_view kPinned = "pinned|page-locked|pagelocked|mallochost|hostalloc|hostregister";
   constexpr std::string_view kSessions = "openencodesession|encode session|encoder session";
-  if (has_any(line, "oom-kill|oom_kill|maxrss|cgroup|memory pressure|system out of memory")) return Memory::host;
+  if (has_any(line, "address space")) return Memory::address;
+  if (has_any(line,
+              "oom-kill|oom_kill|maxrss|cgroup|memory pressure|system out of memory|physical memory|memory budget"))
+    return Memory::host;
   if (has_any(line, kSessions)) return Memory::session;
   if (has_any(line, "shared data| vmem| smem|registers|per-block shared|shared memory per block") ||
       (has_any(line, "shared memory") && has_any(line, "ptxas|triton")))
@@ -205,7 +216,7 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (!is_device && has_any(line,
                             "paging file|page file|页面文件|virtual memory|system memory|on host|host memory|"
                             "cpu buffer|cpu_buffer|out_of_host|defaultcpu|cpu allocator|memory on the node|"
-                            "the node"))
+                            "the node|(ram)"))
     return Memory::host;
   if (is_device && !has_any(next, kPinned)) return Memory::device;
   if (has_any(lines, kPinned)) return Memory::pinned;
