@@ -165,7 +165,7 @@ void Reader::add_statements(const std::vector<Hit>& hits, std::size_t until, std
     const auto statement = read_statement(text_, hit.end - 1);
     const std::string_view rest = std::string_view(text_).substr(hit.end, kStatementBytes);
     const std::size_t rest_size = std::min(rest.find('\n'), rest.size());
-    line_end = hit.end + std::min(rest_size, kStatementBytes / 4);
+    line_end = hit.end + std::min(rest_size, kStatementBytes * 3 / 8);
     if (!statement || statement->begin < settled_ || statement->begin >= until) continue;
     line_end = hit.end + rest_size;
     // Who knows the program tells more of it: a wording on the same line, or one that goes over it.

@@ -109,11 +109,10 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   while (until + 1 < words.size() && until - i < kNear && !words[until].ends_clause) ++until;
   const auto begin = words.begin() + static_cast<std::ptrdiff_t>(from);
   const auto end = words.begin() + static_cast<std::ptrdiff_t>(until) + 1;
-  const auto verb = std::find_if(begin, end, [](const Word& word) { return is_allocation(word.text); });
-  if (verb == end || std::none_of(begin, end, [](const Word& word) { return is_storage(word.text); }))
-    return std::nullopt;
+  const auto verb = std::find_if(begin, end, [](const Word& word) { return word.is_allocation; });
+  if (verb == end || std::none_of(begin, end, [](const Word& word) { return word.is_storage; })) return std::nullopt;
   // "error" alone fails nothing: "allocation error".
-  if (words[i].text == "error" && (i == 0 || !is_allocation(words[i - 1].text))) return std::nullopt;
+  if (words[i].text == "error" && (i == 0 || !words[i - 1].is_allocation)) return std::nullopt;
   return Range{std::min(words[i].begin, verb->begin), std::max(words[i].end, verb->end)};
 }
 
@@ -133,11 +132,12 @@ std::optional<Range> excess_at(const std::vector<Word>& words, std::size_t i) {
   return Range{words[i].begin, words[is_much ? i + 1 : i].end};
 }
 
+constexpr std::string_view kNumbered = "cuda|curesult|cumem|nvenc|hip error|hiperror";
+
 /// The number that CUDA and HIP give to it: "CUDA error 2", "CUresult error result=2", "CUDA context for NVENC: 0x2".
 std::optional<Range> number_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
   const bool is_hex = words[i].text == "0x2";
-  if (i == 0 || (!is_hex && words[i].text != "2") || !has_any(line, "cuda|curesult|cumem|nvenc|hip error|hiperror"))
-    return std::nullopt;
+  if (i == 0 || (!is_hex && words[i].text != "2")) return std::nullopt;
   if (is_hex ? !has_any(line, "fail|error") : !is_any(words[i - 1].text, "error|result|code|status|err|returned"))
     return std::nullopt;
   std::size_t from = i - 1;
@@ -167,8 +167,13 @@ struct Found {
 };
 
 std::optional<Found> failure_in(std::string_view line) {
-  const auto words = words_of(line);
+  auto words = words_of(line);
+  for (Word& word : words) {
+    word.is_allocation = is_allocation(word.text);
+    word.is_storage = is_storage(word.text);
+  }
   const bool has_code = has_any(line, kCodes);
+  const bool has_interface = has_any(line, kNumbered);
   std::optional<Found> code;
   for (std::size_t i = 0; i < words.size(); ++i) {
     for (const auto rule : {lack_at, exhausted_at, failure_at})
@@ -176,7 +181,7 @@ std::optional<Found> failure_in(std::string_view line) {
     if (const auto found = excess_at(words, i)) return Found{*found, true};
     if (code) continue;
     if (has_code && has_any(words[i].text, kCodes)) code = Found{{words[i].begin, words[i].end}};
-    if (const auto number = number_at(words, i, line)) code = Found{*number};
+    if (const auto number = has_interface ? number_at(words, i, line) : std::nullopt) code = Found{*number};
   }
   if (code) return code;
   const auto fixed = fixed_in(line);

@@ -52,7 +52,7 @@ std::vector<Word> words_of(std::string_view line) {
     }
     const std::size_t begin = at;
     while (at < line.size() && is_part(line[at])) ++at;
-    out.push_back({line.substr(begin, at - begin), begin, at, false});
+    out.push_back({line.substr(begin, at - begin), begin, at});
   }
   return out;
 }

@@ -24,7 +24,9 @@ struct Word {
   std::string_view text;
   std::size_t begin = 0;  ///< offset in the line
   std::size_t end = 0;
-  bool ends_clause = false;  ///< a mark that ends a clause stands between it and the next
+  bool ends_clause = false;    ///< a mark that ends a clause stands between it and the next
+  bool is_allocation = false;  ///< for who asks often: false as words_of() gives it
+  bool is_storage = false;
 };
 /// `line` is in lower case, and must outlive them. O(line).
 std::vector<Word> words_of(std::string_view line);
