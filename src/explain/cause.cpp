@@ -436,7 +436,8 @@ Answer by_free(const Failure& f, const Sums& s) {
 /// So little is refused only where nothing is left, or for another reason.
 Answer by_tiny_request(const Failure& f, const Sums& s) {
   constexpr double kTinyBytes = kMiB;
-  if (s.asked <= 0 || s.asked > kTinyBytes || s.total || s.free || !f.wording->text.empty()) return std::nullopt;
+  if (s.asked <= 0 || s.asked > kTinyBytes || is_on_chip(*f.wording) || s.total || s.free || !f.wording->text.empty())
+    return std::nullopt;
   return Verdict{Cause::unknown,
                  fmt::format("only {} were requested: either all was taken before, or the driver refused for another "
                              "reason (a type of memory that it does not have, a damaged state)",

@@ -25,7 +25,7 @@ constexpr std::string_view kModals = "may|might|can|could|would|should|will|retr
 constexpr std::string_view kEvents =
     "failed|failure|crashed|died|raised|threw|got|caught|hit|ran|aborted|terminated|exited|panicked|encountered|"
     "ended|killed|was|were|returned|reported|printed|said|gave|stopped|unable|cannot|finished|went|abgebrochen|"
-    "abgestürzt|brach|wurde|killing|uncaught|unhandled|terminating|failing|gescheitert";
+    "abgestürzt|brach|wurde|killing|uncaught|unhandled|terminating|failing|results|gescheitert";
 /// What programs do again and again, where the sentence goes on with a condition: "prints X when".
 constexpr std::string_view kHabits = "prints|reports|shows|logs|emits|returns|raises|throws|writes|gives|sets|says";
 /// Labels of a failure, where a clause begins with them: "error in worker 3 X".
@@ -107,6 +107,9 @@ Sentence::Sentence(std::string_view before, std::string_view after) : after_(to_
     if (end < before.size() && (before[end] == '=' || before.substr(end).starts_with("  "))) end_clause();
     at = end + 1;
   }
+  // The article of the message itself.
+  for (auto* const words : {&sentence_, &clause_, &part_})
+    if (!words->empty() && is_any(words->back(), "the|a|an")) words->pop_back();
 }
 
 void Sentence::end_clause() {

@@ -141,7 +141,7 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
       (before.size() < 2 || before[before.size() - 2] != '\\'))
     return true;
   // A string in a call, with more arguments before it.
-  if (before.find_first_of("\"'`") != std::string_view::npos && trimmed(after).ends_with(");")) return true;
+  if (before.find_first_of("\"'`") != std::string_view::npos && has_any(after, ");|):")) return true;
   const std::string_view words = without_blanks_at_end(before);
   if (is_any(words.substr(words.find_last_of(" \t(;{") + 1), kStatements)) return true;
   // The help of a program: "--retry  what to do on X".

@@ -27,7 +27,7 @@ constexpr struct {
     {"free|avail|left|remain|rảnh|livre", Figure::free},
     {"used|usage|use|using|occup|held|hold|chiếm", Figure::used},
     {"maxrss", Figure::resident},
-    {"limit|max|capped|threshold|reqmem|ceiling", Figure::allowed},
+    {"allowed|limit|max|capped|threshold|reqmem|ceiling", Figure::allowed},
 };
 constexpr std::string_view kOthers = "other|another|khác|别的|其他";
 /// Cards, and words for them. Their names have digits: "rtx 3050", "a100".

@@ -39,7 +39,7 @@ constexpr std::string_view kCues[] = {
 constexpr std::string_view kCodes =
     "out_of_memory|outofmemory|out_of_device_memory|outofdevicememory|out_of_host_memory|outofhostmemory|"
     "outofvideomemory|alloc_failed|err_no_memory|allocation_failure|bad_alloc|8007000e|2147024882|memory_allocation|"
-    "errormemoryallocation|cl_out_of_resources|oom-kill|oom_kill|vmemoom";
+    "errormemoryallocation|out_of_resources|oom-kill|oom_kill|vmemoom";
 constexpr std::string_view kDevices =
     "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|opencl|sycl|metal|mps |npu|xpu|tpu|hbm|device|"
     "video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|dxvk|dml|"
@@ -109,11 +109,21 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   while (until + 1 < words.size() && until - i < kNear && !words[until].ends_clause) ++until;
   const auto begin = words.begin() + static_cast<std::ptrdiff_t>(from);
   const auto end = words.begin() + static_cast<std::ptrdiff_t>(until) + 1;
-  const auto verb = std::find_if(begin, end, [](const Word& word) { return word.is_allocation; });
+  auto verb = std::find_if(begin, end, [](const Word& word) { return word.is_allocation; });
+  // "failed to create a shared memory segment of 536870912 bytes"
+  const auto has = [begin, end](std::string_view list) {
+    return std::any_of(begin, end, [list](const Word& word) { return is_any(word.text, list); });
+  };
+  if (verb == end && has("memory|vram") && has("bytes|kb|kib|mb|mib|gb|gib"))
+    verb = std::find_if(begin, end,
+                        [](const Word& word) { return begins_any(word.text, "creat|reserv|mmap|commit|map"); });
   if (verb == end || std::none_of(begin, end, [](const Word& word) { return word.is_storage; })) return std::nullopt;
   // "error" alone fails nothing: "allocation error".
   if (words[i].text == "error" && (i == 0 || !words[i - 1].is_allocation)) return std::nullopt;
-  return Range{std::min(words[i].begin, verb->begin), std::max(words[i].end, verb->end)};
+  // "no allocation failed"
+  const auto first = std::min(static_cast<std::size_t>(verb - words.begin()), i);
+  if (first > 0 && is_any(words[first - 1].text, "no|never|without")) return std::nullopt;
+  return Range{words[first].begin, std::max(words[i].end, verb->end)};
 }
 
 /// "uses too much shared data (0x10000 bytes, 0xc000 max)", "Scoped allocation with size 19.85M exceeded scoped vmem
@@ -147,7 +157,8 @@ std::optional<Range> number_at(const std::vector<Word>& words, std::size_t i, st
 
 /// In Chinese and Japanese no blanks part the words.
 constexpr std::string_view kFixed =
-    "paging file is too small|due to memory pressure|memory is full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
+    "paging file is too small|too many concurrent sessions|due to memory pressure|memory is "
+    "full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
     "メモリ不足|无法分配|無法分配|页面文件太小|显存耗尽";
 
 std::optional<Range> fixed_in(std::string_view line) {
@@ -210,7 +221,9 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
               "oom-kill|oom_kill|maxrss|cgroup|memory pressure|system out of memory|physical memory|memory budget"))
     return Memory::host;
   if (has_any(line, kSessions)) return Memory::session;
-  if (has_any(line, "shared data| vmem| smem|registers|per-block shared|shared memory per block") ||
+  if (has_any(line,
+              "shared data|threadgroup memory|local memory|launch_out_of_resources| vmem| smem|registers|per-block "
+              "shared|shared memory per block") ||
       (has_any(line, "shared memory") && has_any(line, "ptxas|triton")))
     return Memory::scratch;
   if (has_any(line, kPinned)) return Memory::pinned;
@@ -227,7 +240,9 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(lines, kPinned)) return Memory::pinned;
   if (has_any(lines, kSessions)) return Memory::session;
   if (has_any(next, "system out of memory")) return Memory::host;
-  return is_of_device(lines) ? Memory::device : Memory::any;
+  if (is_of_device(lines)) return Memory::device;
+  // What the system says of its own (ENOMEM).
+  return has_any(line, "cannot allocate memory") ? Memory::host : Memory::any;
 }
 
 /// In a span of code (`...`) the whole of it is meant: "`call to cuMemAlloc returned error 2: Out of memory`".
@@ -296,7 +311,7 @@ const Wording& any_statement() {
 
 bool is_template(std::string_view text, std::size_t begin, std::size_t end) {
   const std::string line = lower_line(text, line_of(text, begin, end));
-  if (has_any(line, "%zu|%lu|%llu|%d |%u |%s |{} bytes|{0}|<size>|<n>")) return true;
+  if (has_any(line, "%zu|%lu|.* bytes|%llu|%d |%u |%s |{} bytes|{0}|<size>|<n>")) return true;
   const auto words = words_of(line);
   for (std::size_t i = 0; i + 1 < words.size(); ++i)
     if (words[i].text.size() == 1 && !is_digit(words[i].text[0]) && words[i + 1].text == "bytes") return true;
@@ -306,7 +321,7 @@ bool is_template(std::string_view text, std::size_t begin, std::size_t end) {
 std::string_view went_on_words(std::string_view text, std::size_t begin, std::size_t end, bool is_statement) {
   constexpr std::string_view kWords =
       "falling back|fall back to|fallback to|retrying|will retry|skipping|trying again|attempting to free|"
-      "is not a failure|continuing with|using unpinned|using a smaller|继续运行|continues without";
+      "is not a failure|continuing with|using unpinned|using a smaller|skipped|继续运行|continues without";
   constexpr std::string_view kFailures =
       "error|fail|abort|exception|traceback|terminat|killed|crash|fatal|exit|panic|unable|cannot|could not|please|try "
       "|?|out of";
