@@ -10,7 +10,7 @@ namespace vramtrack::explain {
 namespace {
 
 /// Of what memory ran out. The order is that of kWordings.
-enum class Memory : std::uint8_t { device, any, host, pinned, shared, scratch, session, pool, excess, address };
+enum class Memory : std::uint8_t { device, any, host, pinned, shared, scratch, session, pool, excess, address, killed };
 constexpr std::string_view kShm = "the size of /dev/shm (docker run --shm-size, --ipc=host)";
 constexpr std::string_view kPool = "the size or share that the program sets aside when it starts";
 constexpr std::string_view kAddress = "a program of 64 bits; of Wine, WINE_LARGE_ADDRESS_AWARE=1";
@@ -25,15 +25,16 @@ constexpr Wording kWordings[] = {
     {"statement_pool", "any", "any", Role::device, Cause::limit, kPool, ""},
     {"statement_excess", "any", "any", Role::device, Cause::too_big, "", ""},
     {"statement_address", "any", "any", Role::host, Cause::host, kAddress, ""},
+    {"statement_killed", "any", "any", Role::host, Cause::unknown, "", ""},
 };
 
 constexpr std::string_view kCues[] = {
-    "out of",    "outof",        "out_of",     "insufficient", "not enough",   "exhaust",
-    "fail",      "cannot alloc", "can't",      "could not",    "couldn't",     "unable to",
-    "no_memory", "no memory",    "oom",        "out-of-mem",   "8007000e",     "2147024882",
-    "exceed",    "too much",     "bad_alloc",  "low on",       "paging file",  "refused",
-    "error 2",   "result=2",     "result = 2", "error=2",      "error code 2", "error code: 2",
-    "不足",      "不够",         "不夠",       "太小",         "无法分配",     "無法分配"};
+    "out of",       "outof",         "out_of",    "insufficient", "not enough", "exhaust",    "fail",
+    "cannot alloc", "can't",         "could not", "couldn't",     "unable to",  "no_memory",  "no memory",
+    "oom",          "out-of-mem",    "8007000e",  "2147024882",   "exceed",     "too much",   "bad_alloc",
+    "low on",       "paging file",   "refused",   "error 2",      "result=2",   "result = 2", "error=2",
+    "error code 2", "error code: 2", "137",       "sigkill",      "killed",     ": -9",       "= -9",
+    "不足",         "不够",          "不夠",      "太小",         "无法分配",   "無法分配"};
 
 /// The codes of a failed allocation, as drivers, systems and languages name it.
 constexpr std::string_view kCodes =
@@ -155,6 +156,31 @@ std::optional<Range> number_at(const std::vector<Word>& words, std::size_t i, st
   return Range{words[from].begin, words[i].end};
 }
 
+/// The end by signal 9, as shells, launchers and schedulers tell it: "exit code 137", "(exitcode: -9)", "signal
+/// SIGKILL", "train.sh: line 3: 4711 Killed", and "Killed" alone.
+std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
+  const std::string_view word = words[i].text;
+  const auto is_behind = [&words, i](std::string_view list, std::size_t most) {
+    for (std::size_t j = i; j > 0 && i - j < most; --j)
+      if (is_any(words[j - 1].text, list)) return true;
+    return false;
+  };
+  const std::string_view last = i > 0 ? words[i - 1].text : "";
+  bool is_end = (word == "137" || word == "-9") && is_behind("code|status|exitcode", 2);
+  is_end = is_end || (word == "137" && last == "code");
+  is_end = is_end || (word == "sigkill" && is_behind("signal|signals|negsignal|9", 2));
+  const bool has_pid = !last.empty() && last.find_first_not_of("0123456789") == std::string_view::npos;
+  is_end = is_end || (word == "killed" && (words.size() == 1 || (has_pid && has_any(line, ": line ")) ||
+                                           (i + 1 == words.size() && has_any(line, "***"))));
+  if (!is_end) return std::nullopt;
+  // "exited with code 137", "process 4711 exited with code 137"
+  std::size_t from = i;
+  while (from > 0 && i - from < 3 &&
+         is_any(words[from - 1].text, "exit|exited|with|code|status|return|exitcode|signal|signals|9"))
+    --from;
+  return Range{words[from].begin, words[i].end};
+}
+
 /// In Chinese and Japanese no blanks part the words.
 constexpr std::string_view kFixed =
     "paging file is too small|too many concurrent sessions|due to memory pressure|memory is "
@@ -174,7 +200,7 @@ std::optional<Range> fixed_in(std::string_view line) {
 
 struct Found {
   Range range;
-  bool is_excess = false;
+  std::optional<Memory> memory;  ///< where the structure alone tells it
 };
 
 std::optional<Found> failure_in(std::string_view line) {
@@ -189,8 +215,9 @@ std::optional<Found> failure_in(std::string_view line) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     for (const auto rule : {lack_at, exhausted_at, failure_at})
       if (const auto found = rule(words, i)) return Found{*found};
-    if (const auto found = excess_at(words, i)) return Found{*found, true};
+    if (const auto found = excess_at(words, i)) return Found{*found, Memory::excess};
     if (code) continue;
+    if (const auto killed = killed_at(words, i, line)) code = Found{*killed, Memory::killed};
     if (has_code && has_any(words[i].text, kCodes)) code = Found{{words[i].begin, words[i].end}};
     if (const auto number = has_interface ? number_at(words, i, line) : std::nullopt) code = Found{*number};
   }
@@ -299,9 +326,10 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
   const Range line = line_of(text, statement.begin, statement.end);
   const Range next = line_of(text, std::min(line.end + 1, text.size()), std::min(line.end + 1, text.size()));
   const std::string words = lower_line(text, line);
+  const auto found = failure_in(words);
+  if (found && found->memory == Memory::killed) return kWordings[static_cast<std::size_t>(Memory::killed)];
   Memory memory = memory_of(words, lower_line(text, next), lower(around(text, line)));
-  const auto found = memory == Memory::device ? failure_in(words) : std::nullopt;
-  if (found && found->is_excess) memory = Memory::excess;
+  if (memory == Memory::device && found && found->memory) memory = *found->memory;
   return kWordings[static_cast<std::size_t>(memory)];
 }
 

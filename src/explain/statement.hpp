@@ -36,6 +36,7 @@ std::span<const std::string_view> statement_cues();
 ///   - a lack and the memory: "out of GPU memory", "insufficient VRAM", "virtual memory exhausted"; or
 ///   - a failure and an allocation: "failed to allocate 339738624 bytes", "allocation of size 4096 failed"; or
 ///   - the code of one: CUDA_ERROR_OUT_OF_MEMORY, 0x8007000E, "CUresult error result=2"; or
+///   - an end by signal 9: "exit code 137", "(exitcode: -9)"; or
 ///   - an excess over a limit of memory: "uses too much shared data (0x10000 bytes, 0xc000 max)".
 /// Looks at the line alone, at most kStatementBytes of it. O(1).
 std::optional<Statement> read_statement(std::string_view text, std::size_t at);

@@ -168,6 +168,17 @@ TEST(Statement, TheNumberOfCudaIsACode) {
     EXPECT_EQ(answer(text), "") << text;
 }
 
+TEST(Statement, AnEndBySignal9IsOneWhoeverTellsIt) {
+  for (const std::string text :
+       {"runner: task 7 finished with exit status 137", "[launcher] child died (exitcode: -9)",
+        "supervisor: return code = -9", "job.sh: line 12:  4711 Killed                  ./solver",
+        "gmake: *** [run] Killed", "Killed", "worker terminated by signal SIGKILL"})
+    EXPECT_EQ(memory_of(text), "statement_killed") << text;
+  for (const std::string text : {"port 137 is open", "error code 13", "2026-09-01 -9 degrees", "kill -9 4711",
+                                 "sending SIGKILL to process 4711", "137 files, exit code 1", "users killed by time"})
+    EXPECT_EQ(answer(text), "") << text;
+}
+
 TEST(Statement, APlaceholderIsNoMessage) {
   for (const std::string text : {"OutOfMemoryError: Out of memory allocating A bytes (allocated so far: B bytes).",
                                  "failed to allocate %zu bytes of device memory"})
