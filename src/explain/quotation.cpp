@@ -216,6 +216,11 @@ bool is_entry(std::string_view before, std::string_view after, bool has_class) {
                            (mark.back() == '.' || mark.back() == ')');
   const bool is_bullet =
       mark == "-" || mark == "\xe2\x80\xa2" || is_numbered || (mark.empty() && trimmed(before, " \t") == "*");
+  // "* `NOMEM`: out of memory"
+  const std::string_view item = trimmed(before, " \t");
+  if (item.size() > 4 && (item.starts_with("* ") || item.starts_with("- ")) && is_quote_mark(item[2]) &&
+      item.ends_with(':') && is_quote_mark(item[item.size() - 2]))
+    return true;
   if (is_bullet && !has_class && trimmed(rest, " \t\r.").empty()) return true;
   return (is_bullet && explains(rest) && has_words) || mark.ends_with("[ ]") || mark.ends_with("[x]");
 }

@@ -40,7 +40,7 @@ constexpr std::string_view kCues[] = {
 constexpr std::string_view kCodes =
     "out_of_memory|outofmemory|out_of_device_memory|outofdevicememory|out_of_host_memory|outofhostmemory|"
     "outofvideomemory|alloc_failed|err_no_memory|allocation_failure|bad_alloc|8007000e|2147024882|memory_allocation|"
-    "errormemoryallocation|out_of_resources|oom-kill|oom_kill|vmemoom";
+    "errormemoryallocation|out_of_resources|vmemoom";
 constexpr std::string_view kDevices =
     "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|opencl|sycl|metal|mps |npu|xpu|tpu|hbm|device|"
     "video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|dxvk|dml|"
@@ -110,7 +110,11 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   while (until + 1 < words.size() && until - i < kNear && !words[until].ends_clause) ++until;
   const auto begin = words.begin() + static_cast<std::ptrdiff_t>(from);
   const auto end = words.begin() + static_cast<std::ptrdiff_t>(until) + 1;
-  auto verb = std::find_if(begin, end, [](const Word& word) { return word.is_allocation; });
+  // Who cannot does not: "cannot allocate", and not "the allocated size cannot be less".
+  const auto after = is_any(words[i].text, "cannot|can't|couldn't|could|unable")
+                         ? words.begin() + static_cast<std::ptrdiff_t>(i)
+                         : begin;
+  auto verb = std::find_if(after, end, [](const Word& word) { return word.is_allocation; });
   // "failed to create a shared memory segment of 536870912 bytes"
   const auto has = [begin, end](std::string_view list) {
     return std::any_of(begin, end, [list](const Word& word) { return is_any(word.text, list); });
@@ -134,10 +138,10 @@ std::optional<Range> excess_at(const std::vector<Word>& words, std::size_t i) {
   const bool is_much = word == "too" && i + 1 < words.size() && words[i + 1].text == "much";
   if (!is_much && !begins_any(word, "exceed")) return std::nullopt;
   bool has_limit = false;
-  bool has_memory = false;
+  bool has_memory = i > 0 && is_much && i + 3 < words.size() && words[i + 2].text == "shared";
   for (const Word& each : words) {
     has_limit = has_limit || is_any(each.text, "limit|limits|max|capacity|available|maximum|budget");
-    has_memory = has_memory || is_memory(each.text) || is_any(each.text, "data|pool|allocation");
+    has_memory = has_memory || is_memory(each.text) || is_any(each.text, "pool|allocation");
   }
   if (!has_limit || !has_memory) return std::nullopt;
   return Range{words[i].begin, words[is_much ? i + 1 : i].end};
@@ -168,7 +172,8 @@ std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, st
   const std::string_view last = i > 0 ? words[i - 1].text : "";
   bool is_end = (word == "137" || word == "-9") && is_behind("code|status|exitcode", 2);
   is_end = is_end || (word == "137" && last == "code");
-  is_end = is_end || (word == "sigkill" && is_behind("signal|signals|negsignal|9", 2));
+  is_end = is_end || (word == "sigkill" && is_behind("signal|signals|negsignal|9", 2) &&
+                      has_any(line, "terminat|died|receiv|return code|exit|killed by|failed"));
   const bool has_pid = !last.empty() && last.find_first_not_of("0123456789") == std::string_view::npos;
   is_end = is_end || (word == "killed" && (words.size() == 1 || (has_pid && has_any(line, ": line ")) ||
                                            (i + 1 == words.size() && has_any(line, "***"))));
@@ -218,7 +223,9 @@ std::optional<Found> failure_in(std::string_view line) {
     if (const auto found = excess_at(words, i)) return Found{*found, Memory::excess};
     if (code) continue;
     if (const auto killed = killed_at(words, i, line)) code = Found{*killed, Memory::killed};
-    if (has_code && has_any(words[i].text, kCodes)) code = Found{{words[i].begin, words[i].end}};
+    if ((has_code && has_any(words[i].text, kCodes)) || is_any(words[i].text, "oom-kill|oom_kill") ||
+        (words[i].text == "oom-killer" && i > 0 && words[i - 1].text == "invoked"))
+      code = Found{{words[i].begin, words[i].end}};
     if (const auto number = has_interface ? number_at(words, i, line) : std::nullopt) code = Found{*number};
   }
   if (code) return code;

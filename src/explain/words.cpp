@@ -50,9 +50,15 @@ std::vector<Word> words_of(std::string_view line) {
       ++at;
       continue;
     }
+    if (line[at] == '\'') {  // a quotation begins
+      ++at;
+      continue;
+    }
     const std::size_t begin = at;
     while (at < line.size() && is_part(line[at])) ++at;
-    out.push_back({line.substr(begin, at - begin), begin, at});
+    std::size_t end = at;
+    while (line[end - 1] == '\'') --end;
+    out.push_back({line.substr(begin, end - begin), begin, end});
   }
   return out;
 }
