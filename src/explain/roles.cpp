@@ -22,6 +22,8 @@ constexpr struct {
     {"totalfree|total_free", Figure::free},
     {"largest", Figure::piece},
     {"target", Figure::skipped},
+    {"unallocated|cached", Figure::unallocated},
+    {"reserved", Figure::reserved},
     {"request|alloc|tried|need|require|size|asked|creat|chunk", Figure::asked},
     {"total|capac|found|has|ready|显存是", Figure::total},
     {"free|avail|left|remain|rảnh|livre", Figure::free},
@@ -38,8 +40,8 @@ constexpr std::string_view kCardNames =
 constexpr std::string_view kPlans = "estimat|need|requir|project|planned|dag";
 
 std::optional<Figure> role_of(std::string_view word) {
-  // "allocated" is what is held, the other forms what is asked for.
-  if (word == "allocated" || word == "mem_allocated") return Figure::used;
+  // "allocated" is what the program holds, the other forms what is asked for.
+  if (word == "allocated" || word == "mem_allocated") return Figure::allocated;
   if (word.ends_with("-vm")) return std::nullopt;  // the kernel's "total-vm" is an address space
   for (const auto& role : kRoles)
     if (begins_any(word, role.stems)) return role.figure;
@@ -214,11 +216,16 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
     if (role == Figure::free && !last && i > 0 && joint.starts_with(", ") && joint.size() < 3 &&
         sizes[i - 1].has_unit && sizes[i - 1].bytes >= size.bytes && !figures.get(Figure::total))
       figures.set(Figure::total, sizes[i - 1].bytes);
-    if (role == Figure::used &&
+    if (role == Figure::reserved && has_any(behind, "unallocated")) role = Figure::unallocated;
+    if ((role == Figure::used || role == Figure::asked || role == Figure::allocated) &&
         has_any(before.size() < 32 ? std::string(before) + std::string(behind) : before, kOthers))
       role = Figure::outside;
-    // "used by Redshift": by who prints it.
-    if (role == Figure::used && has_any(before, "used by")) role = Figure::process;
+    // "used by Redshift": by who prints it. "Process 4711 has 14 GiB in use": by another.
+    if (role == Figure::used && has_any(before, "used by|this process")) role = Figure::process;
+    if (const std::size_t process = before.rfind("process ");
+        role == Figure::used && process != std::string_view::npos && process + 8 < before.size() &&
+        is_digit(before[process + 8]))
+      role = Figure::outside;
     last = role;
     constexpr double kNoSize = 1e18;
     if (role != Figure::asked && size.bytes >= kNoSize) continue;
@@ -235,7 +242,11 @@ bool goes_on(std::string_view line) {
   if (line[from] == '[' || from >= 2) return true;
   if (line.substr(from).starts_with("- ") && line.find(": ") != std::string_view::npos) return true;
   const std::size_t colon = line.find(':');
-  return colon != std::string_view::npos && colon + 3 < line.size() && line.substr(colon + 1, 3) == "   ";
+  if (colon == std::string_view::npos || colon + 2 >= line.size()) return false;
+  // "Requested : 512.00 KiB"
+  constexpr std::size_t kLongestKey = 48;
+  const bool is_field = colon < kLongestKey && is_digit(line[colon + 2]) && line[colon + 1] == ' ';
+  return is_field || line.substr(colon + 1, 3) == "   ";
 }
 
 /// A line beside a failure that tells of no other one.
