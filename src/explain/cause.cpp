@@ -62,6 +62,8 @@ Sums sums_of(const Failure& f) {
   if (!s.reserved && s.allocated && s.cached) s.reserved = *s.allocated + *s.cached;
   // What all hold and what is free is all there is.
   if (!s.total && s.used && s.free && f.used_line == 0) s.total = *s.used + *s.free;
+  // Of a limit of all that holds memory, others have their part.
+  if (!s.total && s.allowed && f.figures.get(Figure::outside)) std::swap(s.total, s.allowed);
   if (!s.cached && s.allocated && s.reserved) s.cached = std::max(0.0, *s.reserved - *s.allocated);
   for (const OtherProcess& other : f.others) s.others += other.bytes;
   return s;
@@ -402,7 +404,10 @@ Answer by_told_others(const Failure& f, const Sums& s) {
 
 /// What all hold together is told, at the moment of the failure.
 Answer by_use(const Failure& f, const Sums& s) {
-  if (!s.used || !s.total || f.used_line > 0 || *s.used > *s.total * 1.01) return std::nullopt;
+  if (!s.used || !s.total || f.used_line > 0) return std::nullopt;
+  if (*s.used > *s.total * 1.01)
+    return Verdict{Cause::too_big,
+                   fmt::format("{} are needed, but only {} are available", size_words(*s.used), size_words(*s.total))};
   const double rest = std::max(0.0, *s.total - *s.used);
   const bool is_full = rest <= *s.total / 20;
   if (s.asked > 0 && s.asked * 4 <= rest && *s.used * 2 <= *s.total)

@@ -242,7 +242,8 @@ void Reader::take(const Found& found) {
   std::size_t own_count = 0;
   // Who kills for the host's memory says what it counts.
   if ((is_statement || wording.role == Role::device) && size_count < 2)
-    own_count = read_figures(text_, found.begin, found.match.end, beside);
+    // What a program of the table holds stands on the line of its wording, or in its own tables.
+    own_count = read_figures(text_, found.begin, found.match.end, is_statement || size_count == 0, beside);
   if (may_be_mention && (!is_statement || own_count < 2)) {
     ++judged_;
     if ((figure_count == 0 && is_row_of_terms(text_, found.begin, is_statement)) ||

@@ -24,7 +24,7 @@ constexpr struct {
     {"target", Figure::skipped},
     {"unallocated|cached", Figure::unallocated},
     {"reserved", Figure::reserved},
-    {"request|alloc|tried|need|require|size|asked|creat|chunk", Figure::asked},
+    {"request|desired|alloc|tried|need|require|size|asked|creat|chunk", Figure::asked},
     {"total|capac|found|has|ready|显存是", Figure::total},
     {"free|avail|left|remain|rảnh|livre", Figure::free},
     {"used|usage|use|using|occup|held|hold|chiếm", Figure::used},
@@ -199,7 +199,9 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
   std::optional<Figure> last;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const Size& size = sizes[i];
-    const std::size_t from = i == 0 ? 0 : sizes[i - 1].end;
+    std::size_t from = i == 0 ? 0 : sizes[i - 1].end;
+    // The number of a process is no size.
+    if (i > 0 && size.has_unit && !sizes[i - 1].has_unit) from = i == 1 ? 0 : sizes[i - 2].end;
     const std::string_view before = std::string_view(line).substr(from, size.begin - from);
     const std::size_t until = i + 1 < sizes.size() ? sizes[i + 1].begin : line.size();
     const std::string_view behind = std::string_view(line).substr(size.end, until - size.end);
@@ -220,19 +222,36 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
     if ((role == Figure::used || role == Figure::asked || role == Figure::allocated) &&
         has_any(before.size() < 32 ? std::string(before) + std::string(behind) : before, kOthers))
       role = Figure::outside;
-    // "used by Redshift": by who prints it. "Process 4711 has 14 GiB in use": by another.
+    // "used by Redshift": by who prints it. "Process 4711 has 14 GiB in use": which may be this one, so the sum of all
+    // decides.
     if (role == Figure::used && has_any(before, "used by|this process")) role = Figure::process;
     if (const std::size_t process = before.rfind("process ");
         role == Figure::used && process != std::string_view::npos && process + 8 < before.size() &&
         is_digit(before[process + 8]))
-      role = Figure::outside;
+      role = Figure::skipped;
+    // "Device limit: 23.69 GiB"
+    if (role == Figure::allowed && has_any(before, "device limit")) role = Figure::total;
     last = role;
     constexpr double kNoSize = 1e18;
     if (role != Figure::asked && size.bytes >= kNoSize) continue;
-    if (!role || role == Figure::skipped || size.bytes < 1 || (!size.has_unit && size.bytes < 256)) continue;
+    const bool is_none = size.bytes < 1 && !((role == Figure::free || role == Figure::allocated) && size.has_unit);
+    if (!role || role == Figure::skipped || is_none || (!size.has_unit && size.bytes < 256)) continue;
     if (*role == Figure::asked && !takes_asked) continue;
     if (!figures.get(*role)) figures.set(*role, size.bytes);
   }
+}
+
+/// A line of a message that is wrapped: it has sizes with roles, and no time before them.
+bool is_wrapped(std::string_view raw) {
+  const std::string line = lower(raw);
+  if (line.empty() || has_statement(line)) return false;
+  const auto sizes = sizes_of(line);
+  const bool begins_with_size = !sizes.empty() && sizes.front().begin == 0 && sizes.front().has_unit;
+  if (is_digit(line.front()) && !begins_with_size) return false;
+  return std::any_of(sizes.begin(), sizes.end(), [&line](const Size& size) {
+    return size.has_unit && (role_behind(std::string_view(line).substr(size.end)) ||
+                             role_before(std::string_view(line).substr(0, size.begin), false));
+  });
 }
 
 /// A line that goes on with the one above: "[requestedSpace: 343146496 B]", "err:     Size:      65536".
@@ -242,11 +261,11 @@ bool goes_on(std::string_view line) {
   if (line[from] == '[' || from >= 2) return true;
   if (line.substr(from).starts_with("- ") && line.find(": ") != std::string_view::npos) return true;
   const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos || colon + 2 >= line.size()) return false;
+  if (colon == std::string_view::npos || colon + 2 >= line.size()) return is_wrapped(line);
   // "Requested : 512.00 KiB"
   constexpr std::size_t kLongestKey = 48;
   const bool is_field = colon < kLongestKey && is_digit(line[colon + 2]) && line[colon + 1] == ' ';
-  return is_field || line.substr(colon + 1, 3) == "   ";
+  return is_field || line.substr(colon + 1, 3) == "   " || is_wrapped(line);
 }
 
 /// A line beside a failure that tells of no other one.
@@ -347,10 +366,11 @@ void for_lines_around(std::string_view text, Range line, std::size_t lines, Read
 
 }  // namespace
 
-std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t end, Figures& figures) {
+std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t end, bool may_go_on, Figures& figures) {
   const Range line = line_of(text, begin, end);
   read_line(text.substr(line.begin, line.end - line.begin), true, figures);
   const std::size_t own_count = figures.count();
+  const Figures own = figures;
   bool is_same = true;
   Figures above;
   for_lines_around(text, line, kStatementLines, [&](std::string_view words, bool is_above) {
@@ -361,14 +381,18 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
     is_same = is_same && goes_on(words);
     if (is_same || is_beside(words)) read_line(words, is_same, figures);
   });
+  if (!may_go_on)
+    for (const Figure held : {Figure::allocated, Figure::reserved, Figure::unallocated, Figure::process})
+      if (!own.get(held)) figures.clear(held);
   // What was free or in use before the failure shows what was then only where it was too little already.
   const auto total = above.get(Figure::total);
   const auto used = above.get(Figure::used);
   const auto free = above.get(Figure::free);
-  if (total && !figures.get(Figure::total)) figures.set(Figure::total, *total);
+  const double asked = figures.get(Figure::asked).value_or(0);
+  const bool had_room = free && asked > 0 && *free >= asked;
+  if (total && !had_room && !figures.get(Figure::total)) figures.set(Figure::total, *total);
   if (used && total && *used >= 0.95 * *total && !figures.get(Figure::used)) figures.set(Figure::used, *used);
-  if (free && *free < figures.get(Figure::asked).value_or(0) && !figures.get(Figure::free))
-    figures.set(Figure::free, *free);
+  if (free && *free < asked && !figures.get(Figure::free)) figures.set(Figure::free, *free);
   if (const auto others = above.get(Figure::outside); others && !figures.get(Figure::outside))
     figures.set(Figure::outside, *others);
   return own_count;

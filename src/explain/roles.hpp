@@ -13,7 +13,8 @@ namespace vramtrack::explain {
 /// around it: what is asked for on lines that go on with it ("[requestedSpace: 343146496 B]"), what is free, in use and
 /// there in all on each. Roles come from the word beside a size, before it or behind it.
 /// Returns how many the line itself tells.
-std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t end, Figures& figures);
+/// `may_go_on`: what the program holds may stand on the lines around it, too.
+std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t end, bool may_go_on, Figures& figures);
 
 /// Sets what people and plans say around it, where no figure of the failure tells more: the size of the card ("on the 6
 /// GB RTX 3050") and what the program needs in all ("Generating DAG : 3.77 GB").

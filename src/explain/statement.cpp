@@ -29,12 +29,13 @@ constexpr Wording kWordings[] = {
 };
 
 constexpr std::string_view kCues[] = {
-    "out of",       "outof",         "out_of",    "insufficient", "not enough", "exhaust",    "fail",
-    "cannot alloc", "can't",         "could not", "couldn't",     "unable to",  "no_memory",  "no memory",
-    "oom",          "out-of-mem",    "8007000e",  "2147024882",   "exceed",     "too much",   "bad_alloc",
-    "low on",       "paging file",   "refused",   "error 2",      "result=2",   "result = 2", "error=2",
-    "error code 2", "error code: 2", "137",       "sigkill",      "killed",     ": -9",       "= -9",
-    "不足",         "不够",          "不夠",      "太小",         "无法分配",   "無法分配"};
+    "out of",       "outof",         "out_of",       "insufficient", "not enough",   "exhaust",     "fail",
+    "cannot alloc", "can't",         "could not",    "couldn't",     "unable to",    "no_memory",   "no memory",
+    "oom",          "out-of-mem",    "8007000e",     "2147024882",   "exceed",       "too much",    "bad_alloc",
+    "low on",       "enough mem",    "not possible", "less than",    "smaller than", "larger than", "more system",
+    "too large",    "paging file",   "refused",      "error 2",      "result=2",     "result = 2",  "error=2",
+    "error code 2", "error code: 2", "137",          "sigkill",      "killed",       ": -9",        "= -9",
+    "不足",         "不够",          "不夠",         "太小",         "无法分配",     "無法分配"};
 
 /// The codes of a failed allocation, as drivers, systems and languages name it.
 constexpr std::string_view kCodes =
@@ -65,6 +66,13 @@ bool is_storage(std::string_view word) {
                 "mib|gib|mb|gb|size|rendertexture|atlas");
 }
 
+/// Whether one of words [from, until) is in `list`.
+bool has_word(const std::vector<Word>& words, std::size_t from, std::size_t until, std::string_view list) {
+  for (std::size_t i = from; i < std::min(until, words.size()); ++i)
+    if (is_any(words[i].text, list)) return true;
+  return false;
+}
+
 /// "out of GPU memory", "not enough GPU video memory", "System is out of GPU and shared host memory"
 std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
   const auto next = [&words, i](std::size_t n) {
@@ -79,6 +87,10 @@ std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
   const bool is_event = words[i].text == "out-of-memory" && is_any(next(1), "handler|killer");
   if (is_event || (words[i].text == "oom" && i > 0 && is_of_device(words[i - 1].text)))
     return Range{words[i - (is_event ? 0 : 1)].begin, words[i].end};
+  // "OOM when allocating tensor", "unlikely to have enough memory"
+  if (words[i].text == "oom" && i + 2 < words.size() && (words[i + 1].is_allocation || words[i + 2].is_allocation))
+    return Range{words[i].begin, words[i].end};
+  if (words[i].text == "unlikely" && has_word(words, i + 2, i + 4, "enough")) from = 4;
   if (from == 0) return std::nullopt;
   for (std::size_t j = i + from; j < words.size() && j < i + from + 5; ++j) {
     // "GPU out of memory"
@@ -149,6 +161,29 @@ std::optional<Range> excess_at(const std::vector<Word>& words, std::size_t i) {
 
 constexpr std::string_view kNumbered = "cuda|curesult|cumem|nvenc|hip error|hiperror";
 
+/// A size that is compared with what there is: "memory on device (31.4/47.4 GiB) is less than desired (45.0 GiB)",
+/// "requires more system memory (12 GiB) than is available (7 GiB)", "is too large for this system (6.8 GiB)"
+std::optional<Range> comparison_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
+  const std::string_view next = i + 1 < words.size() ? words[i + 1].text : "";
+  const bool compares = (is_any(words[i].text, "less|smaller|larger|greater") && next == "than") ||
+                        (words[i].text == "more" && has_word(words, i + 1, i + 8, "than")) ||
+                        (words[i].text == "too" && next == "large" && has_any(line, "for this"));
+  if (!compares || line.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
+  if (!has_any(line, "memory|vram|gib)|gb)") ||
+      !has_any(line, "available|requested|required|desired|maximum|allowed|for this system|for this device"))
+    return std::nullopt;
+  return Range{words[i].begin, words[std::min(i + 1, words.size() - 1)].end};
+}
+
+/// "Attempting to allocate 196.00M. That was not possible."
+std::optional<Range> impossible_at(const std::vector<Word>& words, std::size_t i) {
+  if (words[i].text != "possible" || i == 0 || words[i - 1].text != "not") return std::nullopt;
+  for (std::size_t j = i; j > 0 && i - j < 14; --j)
+    if (words[j - 1].is_allocation || begins_any(words[j - 1].text, "reserv"))
+      return Range{words[j > 3 ? j - 3 : 0].begin, words[i].end};
+  return std::nullopt;
+}
+
 /// The number that CUDA and HIP give to it: "CUDA error 2", "CUresult error result=2", "CUDA context for NVENC: 0x2".
 std::optional<Range> number_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
   const bool is_hex = words[i].text == "0x2";
@@ -188,7 +223,8 @@ std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, st
 
 /// In Chinese and Japanese no blanks part the words.
 constexpr std::string_view kFixed =
-    "paging file is too small|too many concurrent sessions|due to memory pressure|memory is "
+    "paging file is too small|killed as a result of limit of|too many concurrent sessions|due to memory "
+    "pressure|memory is "
     "full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
     "メモリ不足|无法分配|無法分配|页面文件太小|显存耗尽";
 
@@ -218,12 +254,13 @@ std::optional<Found> failure_in(std::string_view line) {
   const bool has_interface = has_any(line, kNumbered);
   std::optional<Found> code;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    for (const auto rule : {lack_at, exhausted_at, failure_at})
+    for (const auto rule : {lack_at, exhausted_at, failure_at, impossible_at})
       if (const auto found = rule(words, i)) return Found{*found};
     if (const auto found = excess_at(words, i)) return Found{*found, Memory::excess};
+    if (const auto found = comparison_at(words, i, line)) return Found{*found, Memory::excess};
     if (code) continue;
     if (const auto killed = killed_at(words, i, line)) code = Found{*killed, Memory::killed};
-    if ((has_code && has_any(words[i].text, kCodes)) || is_any(words[i].text, "oom-kill|oom_kill") ||
+    if ((has_code && has_any(words[i].text, kCodes)) || is_any(words[i].text, "oom-kill|oom_kill|oomkilled") ||
         (words[i].text == "oom-killer" && i > 0 && words[i - 1].text == "invoked"))
       code = Found{{words[i].begin, words[i].end}};
     if (const auto number = has_interface ? number_at(words, i, line) : std::nullopt) code = Found{*number};
@@ -248,11 +285,13 @@ std::string_view around(std::string_view text, Range line) {
 }
 
 Memory memory_of(std::string_view line, std::string_view next, std::string_view lines) {
-  constexpr std::string_view kPinned = "pinned|page-locked|pagelocked|mallochost|hostalloc|hostregister";
+  line = line.substr(0, line.find(" falling back"));
+  constexpr std::string_view kPinned = "pinned|page-locked|pagelocked|host_bfc|mallochost|hostalloc|hostregister";
   constexpr std::string_view kSessions = "openencodesession|encode session|encoder session";
   if (has_any(line, "address space")) return Memory::address;
   if (has_any(line,
-              "oom-kill|oom_kill|maxrss|cgroup|memory pressure|system out of memory|physical memory|memory budget"))
+              "oom-kill|oom_kill|maxrss|cgroup|memory pressure|system out of memory|physical memory|memory "
+              "budget|being killed|job memory|oomkilled|0:125|state: out_of|this system"))
     return Memory::host;
   if (has_any(line, kSessions)) return Memory::session;
   if (has_any(line,
@@ -276,7 +315,7 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(next, "system out of memory")) return Memory::host;
   if (is_of_device(lines)) return Memory::device;
   // What the system says of its own (ENOMEM).
-  return has_any(line, "cannot allocate memory") ? Memory::host : Memory::any;
+  return has_any(line, "cannot allocate memory|memoryerror") ? Memory::host : Memory::any;
 }
 
 /// In a span of code (`...`) the whole of it is meant: "`call to cuMemAlloc returned error 2: Out of memory`".
@@ -331,7 +370,7 @@ std::optional<Statement> read_statement(std::string_view text, std::size_t at) {
 
 const Wording& wording_of(std::string_view text, const Statement& statement) {
   const Range line = line_of(text, statement.begin, statement.end);
-  const Range next = line_of(text, std::min(line.end + 1, text.size()), std::min(line.end + 1, text.size()));
+  const Range next = line.end + 1 < text.size() ? line_of(text, line.end + 1, line.end + 1) : Range{};
   const std::string words = lower_line(text, line);
   const auto found = failure_in(words);
   if (found && found->memory == Memory::killed) return kWordings[static_cast<std::size_t>(Memory::killed)];

@@ -181,6 +181,46 @@ TEST(Statement, AnEndBySignal9IsOneWhoeverTellsIt) {
     EXPECT_EQ(answer(text), "") << text;
 }
 
+TEST(Statement, WhatIsHeldDecidesForAnyProgram) {
+  EXPECT_TRUE(
+      answer("MLU out of memory. Tried to allocate 96.00 MiB (MLU 0; 22.50 GiB total capacity; 21.60 GiB already "
+             "allocated; 60.00 MiB free; 21.90 GiB reserved)\n")
+          .starts_with("FULL: 21.60 GiB of the device's 22.50 GiB were allocated"));
+  EXPECT_TRUE(
+      answer("gpu pool out of memory: requested 2 GiB, 24 GiB total, 1 GiB free, 6 GiB allocated by this program\n")
+          .starts_with("OTHERS HOLD IT"));
+  EXPECT_TRUE(
+      answer("GPU out of memory. Tried to allocate 1.50 GiB. 24 GiB total, 200 MiB free, 15 GiB is allocated by it, "
+             "and 6.50 GiB is reserved but unallocated\n")
+          .starts_with("FRAGMENTATION"));
+  // On lines of its own, and wrapped.
+  const std::string fields =
+      "Allocator: GPU out of memory\nCurrently allocated : 15.16 GiB\n"
+      "Requested : 512.00 KiB\nDevice limit : 15.99 GiB\nFree : 0 bytes\n";
+  EXPECT_TRUE(answer(fields).starts_with("FULL")) << answer(fields);
+  EXPECT_EQ(figure("gpu allocator: out of memory for 138.00 MiB\nof 15.90 GiB in total, and\n15.32 GiB is allocated\n",
+                   Figure::allocated),
+            15.32 * kGiB);
+  // The number of a process is no size.
+  EXPECT_EQ(figure("GPU out of memory: process 885415 has 22.18 GiB in use", Figure::used), 0);
+}
+
+TEST(Statement, AComparisonWithWhatThereIsIsOne) {
+  for (const std::string text : {"error: model needs more system memory (12.1 GiB) than is available (7.5 GiB)",
+                                 "free memory on device 0 (3.2 GiB) is less than the requested 8 GiB",
+                                 "Attempting to allocate 196.00M on the TPU. That was not possible."})
+    EXPECT_FALSE(answer(text).empty()) << text;
+  EXPECT_TRUE(answer("TPU ran out of memory in memory space hbm. Used 21.90G of 7.48G hbm.").starts_with("TOO BIG"));
+  for (const std::string text :
+       {"memory use is less than yesterday", "larger than life", "it is 3 times smaller than before"})
+    EXPECT_EQ(answer(text), "") << text;
+}
+
+TEST(Statement, WhatItFallsBackToDidNotFail) {
+  EXPECT_EQ(memory_of("Failed to allocate 75 MiB of CUDA memory, falling back to pinned system memory"),
+            "statement_device");
+}
+
 TEST(Statement, APlaceholderIsNoMessage) {
   for (const std::string text : {"OutOfMemoryError: Out of memory allocating A bytes (allocated so far: B bytes).",
                                  "failed to allocate %zu bytes of device memory"})
