@@ -29,11 +29,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return out;
 }
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t from = std::min(text.find_first_not_of(" \t"), text.size());
-  return text.substr(from, text.find_last_not_of(" \t") + 1 - from);
-}
-
 /// The parts of a line between bars, tabs or two blanks.
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> out;

@@ -57,14 +57,6 @@ bool is_remedy(std::string_view word) {
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0xc3;
 }
-bool is_quote_mark(char c) {
-  return c == '"' || c == '\'' || c == '`' || c == '*';
-}
-std::string_view trimmed(std::string_view text, std::string_view marks) {
-  const std::size_t from = std::min(text.find_first_not_of(marks), text.size());
-  return text.substr(from, text.find_last_not_of(marks) + 1 - from);
-}
-
 /// The rest of the sentence behind a message.
 std::string_view to_sentence_end(std::string_view after) {
   for (std::size_t i = 0; i < after.size(); ++i) {

@@ -18,14 +18,7 @@ constexpr std::string_view kStatements = "except|raise|elif|catch|throw|case|ret
 bool is_letter(char c) {
   return c >= 'a' && c <= 'z';
 }
-bool is_quote_mark(char c) {
-  return c == '"' || c == '\'' || c == '`' || c == '*';
-}
 
-std::string_view trimmed(std::string_view text, std::string_view marks = " \t\r\n") {
-  const std::size_t from = std::min(text.find_first_not_of(marks), text.size());
-  return text.substr(from, text.find_last_not_of(marks) + 1 - from);
-}
 std::string_view without_blanks_at_end(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }

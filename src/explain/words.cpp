@@ -1,5 +1,7 @@
 #include "explain/words.hpp"
 
+#include <algorithm>
+
 namespace vramtrack::explain {
 namespace {
 
@@ -28,6 +30,14 @@ bool is_digit(char c) {
 bool is_part(char c) {
   const bool is_letter = (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80;
   return is_letter || is_digit(c) || c == '_' || c == '\'' || c == '-';
+}
+
+std::string_view trimmed(std::string_view text, std::string_view marks) {
+  const std::size_t from = std::min(text.find_first_not_of(marks), text.size());
+  return text.substr(from, text.find_last_not_of(marks) + 1 - from);
+}
+bool is_quote_mark(char c) {
+  return c == '"' || c == '\'' || c == '`' || c == '*';
 }
 
 bool has_any(std::string_view text, std::string_view list) {

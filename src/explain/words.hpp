@@ -14,6 +14,11 @@ bool is_digit(char c);
 /// Of a word: letters, digits, and what joins them.
 bool is_part(char c);
 
+/// Without any of `marks` at its ends.
+std::string_view trimmed(std::string_view text, std::string_view marks = " \t\r\n");
+/// '"', "'", '`' and '*', as Markdown has them.
+bool is_quote_mark(char c);
+
 /// `list` is parted by "|": "gpu|cuda".
 bool has_any(std::string_view text, std::string_view list);
 bool is_any(std::string_view word, std::string_view list);
