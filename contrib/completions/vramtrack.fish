@@ -9,7 +9,7 @@ complete -c vramtrack -n __fish_use_subcommand -f -a report -d "Report on a peri
 complete -c vramtrack -n __fish_use_subcommand -f -a fleet -d "Judge all GPUs that a Prometheus-compatible server knows, without an agent"
 complete -c vramtrack -n __fish_use_subcommand -f -a actuate -d "Receive a fleet's alerts from Alertmanager and act through Slurm or Kubernetes"
 complete -c vramtrack -n __fish_use_subcommand -f -a simulate -d "Watch a simulated machine until the prediction comes true"
-complete -c vramtrack -n __fish_use_subcommand -f -a snapshot -d "Analyse PyTorch memory snapshots: what holds the memory, what grew, what filled it"
+complete -c vramtrack -n __fish_use_subcommand -f -a snapshot -d "Analyse memory snapshots of PyTorch and JAX: what holds the memory, what grew, what filled it"
 complete -c vramtrack -n __fish_use_subcommand -f -a check -d "Find the statements of Python programs that keep GPU memory, before they run"
 complete -c vramtrack -n __fish_use_subcommand -f -a run -d "Run a program and name the lines that keep GPU memory"
 complete -c vramtrack -n __fish_use_subcommand -f -a control -d "Change the limits of a program under 'vramtrack run', or mark a moment in its trace"

@@ -5,12 +5,15 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "cli/commands.hpp"
 #include "cli/progress.hpp"
 #include "core/byte_input.hpp"
 #include "core/format.hpp"
+#include "core/printable.hpp"
 #include "explain/judge.hpp"
+#include "explain/pasted.hpp"
 #include "explain/render.hpp"
 #include "explain/story.hpp"
 
@@ -29,6 +32,7 @@ struct ExplainOptions {
 struct Reading {
   std::vector<explain::Message> messages;
   std::uint64_t quotation_line = 0;  ///< as Reader::quotation_line()
+  std::string head;                  ///< at most explain::kPastedBytes
 };
 
 /// The messages of one file, which is read as a stream.
@@ -36,14 +40,16 @@ Result<Reading> read_file(const std::string& path) {
   auto input = ByteInput::open(path, {"text files", false, 0});
   if (!input) return fail(input.error());
   explain::Reader reader;
+  Reading reading;
   std::array<std::uint8_t, 1 << 16> bytes;
   for (;;) {
     const auto size = input->read(bytes);
     if (!size) return fail(size.error());
     if (*size == 0) break;
-    reader.feed({reinterpret_cast<const char*>(bytes.data()), *size});
+    const std::string_view piece(reinterpret_cast<const char*>(bytes.data()), *size);
+    reader.feed(piece);
+    reading.head += piece.substr(0, explain::kPastedBytes - reading.head.size());
   }
-  Reading reading;
   reading.messages = reader.finish();
   reading.quotation_line = reader.quotation_line();
   return reading;
@@ -52,6 +58,8 @@ Result<Reading> read_file(const std::string& path) {
 /// What is said of a text without a failure to get memory.
 std::string nothing_found(const std::string& name, const Reading& reading) {
   std::string out = fmt::format("{}: no out-of-memory message found", name);
+  if (const explain::Pasted text = explain::pasted(reading.head); !text.what.empty())
+    return out + fmt::format(". It {}{}{}", printable(text.what), text.next_step.empty() ? "" : "; ", text.next_step);
   const auto events = explain::events_of({}, reading.messages);
   if (events.empty() && reading.quotation_line > 0)
     return out + fmt::format(

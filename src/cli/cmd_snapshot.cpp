@@ -131,12 +131,24 @@ constexpr const CommandInfo* kVerbs[] = {&snapshot_summary_verb, &snapshot_leaks
 }  // namespace
 
 void add_snapshot_files(Arguments& arguments, SnapshotOptions& into) {
-  arguments.operands("FILE", "Snapshots, also .gz and .zst; - is standard input", text(into.files)).required().file();
+  arguments
+      .operands("FILE",
+                "Snapshots of PyTorch, heap profiles of JAX (pprof), allocation event logs or exports of Nsight "
+                "Systems, also .gz and .zst; - is standard input",
+                text(into.files))
+      .required()
+      .file();
   add_device_and_output(arguments, into);
 }
 
 void add_snapshot_file(Arguments& arguments, SnapshotOptions& into) {
-  arguments.operand("FILE", "A snapshot, also .gz or .zst; - is standard input", text(into.files)).required().file();
+  arguments
+      .operand("FILE",
+               "A snapshot of PyTorch, a heap profile of JAX (pprof), an allocation event log or an export of Nsight "
+               "Systems, also .gz or .zst; - is standard input",
+               text(into.files))
+      .required()
+      .file();
   add_device_and_output(arguments, into);
 }
 
@@ -155,13 +167,14 @@ Runner snapshot_runner(std::shared_ptr<const SnapshotOptions> options, SnapshotV
   return [options = std::move(options), verb](Console& console) { return run(*options, verb, console); };
 }
 
-const CommandInfo snapshot_command{"snapshot",
-                                   "Analyse PyTorch memory snapshots: what holds the memory, what grew, what filled it",
-                                   "Examples:\n"
-                                   "  vramtrack snapshot summary memory_snapshot.pickle\n"
-                                   "  vramtrack snapshot leaks step100.pickle step200.pickle step300.pickle\n"
-                                   "torch.cuda.memory._dump_snapshot(FILE) makes a snapshot, with stacks after "
-                                   "torch.cuda.memory._record_memory_history().",
-                                   nullptr, kVerbs};
+const CommandInfo snapshot_command{
+    "snapshot", "Analyse memory snapshots of PyTorch and JAX: what holds the memory, what grew, what filled it",
+    "Examples:\n"
+    "  vramtrack snapshot summary memory_snapshot.pickle\n"
+    "  vramtrack snapshot leaks step100.pickle step200.pickle step300.pickle\n"
+    "torch.cuda.memory._dump_snapshot(FILE) makes a snapshot, with stacks after "
+    "torch.cuda.memory._record_memory_history(); in JAX, "
+    "jax.profiler.save_device_memory_profile(FILE).",
+    nullptr, kVerbs};
 
 }  // namespace vramtrack::cli

@@ -15,6 +15,11 @@ constexpr std::size_t kTextPoints = 30;
 constexpr std::size_t kJsonPoints = 500;
 
 std::string no_trace(const SnapshotWork& work) {
+  if (work.snapshots.front().is_heap_profile)
+    return fmt::format(
+        "{} is a heap profile, which shows one moment: 'vramtrack snapshot summary' shows what is live then, and "
+        "'vramtrack snapshot leaks' what grew between two",
+        work.snapshots.front().file);
   return fmt::format(
       "{} has no trace{}: it was recorded without history. Call torch.cuda.memory._record_memory_history() before the "
       "steps; 'vramtrack snapshot summary' needs no trace",

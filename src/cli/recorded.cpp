@@ -8,6 +8,8 @@
 #include <fstream>
 
 #include "cli/moment.hpp"
+#include "core/printable.hpp"
+#include "explain/pasted.hpp"
 #include "live/clock.hpp"
 #include "source/log/format.hpp"
 #include "trace/format.hpp"
@@ -105,10 +107,28 @@ bool is_html(const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+/// What people paste and no log is: a table of one moment.
+Status refuse_pasted(const std::string& path) {
+  std::error_code ec;
+  if (!std::filesystem::is_regular_file(path, ec)) return {};
+  std::string head(explain::kPastedBytes, '\0');
+  std::ifstream file(path);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  const explain::Pasted found = explain::pasted(head);
+  if (found.what.empty() || found.is_for_logs) return {};
+  return fail(fmt::format("{} {}, and no log{}{}", path, printable(found.what), found.next_step.empty() ? "" : "; ",
+                          found.next_step));
+}
+
+}  // namespace
+
 Status refuse_trace(const std::string& path) {
   if (is_html(path)) return fail(path + " is an HTML page, not a log; name the log or the store that it was made from");
   const trace::TraceFormatInfo* const format = trace::recognise_trace_file(path, trace::kSure);
-  if (format == nullptr) return {};
+  if (format == nullptr) return refuse_pasted(path);
   return fail(fmt::format("{}: is an allocation trace ({}: {}); 'vramtrack snapshot summary' reads it", path,
                           format->name, format->help));
 }

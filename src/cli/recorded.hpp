@@ -34,7 +34,8 @@ Result<LogOptions> log_options(const LogArguments& arguments);
 /// The kind of the files named on the command line; without files, the store is meant. Errors: one of them is a
 /// recording for another command.
 Result<const RecordedInfo*> recorded_kind(const std::vector<std::string>& files);
-/// Fails if `path` is an allocation trace, and says which command reads it.
+/// Fails if `path` is an allocation trace, and says which command reads it; or a table of one moment that people paste
+/// (explain/pasted.hpp), and says what it shows.
 Status refuse_trace(const std::string& path);
 
 }  // namespace vramtrack::cli

@@ -7,6 +7,7 @@
 #include "explain/kv_cache.hpp"
 #include "explain/platform.hpp"
 #include "explain/processes.hpp"
+#include "explain/words.hpp"
 
 namespace vramtrack::explain {
 
@@ -58,6 +59,13 @@ std::string other_device(const Failure& f) {
 
 constexpr std::string_view kLess =
     "a smaller batch, sequence or image, a lower precision, more devices, and in training activation checkpointing";
+/// Of programs that no wording knows, where nothing says that they compute with tensors.
+constexpr std::string_view kLessOfAny = "a smaller input, resolution or problem, or more devices";
+
+std::string_view less_of(const Failure& f) {
+  const bool has_tensors = has_any(lower(f.before + f.text), "torch|tensor|model|batch|train|cudnn|jax|layer");
+  return f.wording->text.empty() && f.runs_in.empty() && !has_tensors ? kLessOfAny : kLess;
+}
 
 }  // namespace
 
@@ -122,14 +130,14 @@ std::string next_step_of(const Failure& f) {
                "skipped and another one is taken";
       // PyTorch's settings are limits: they help where there was room.
       const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
-      return fmt::format("use less at once: {}{}", kLess,
+      return fmt::format("use less at once: {}{}", less_of(f),
                          has_setting ? fmt::format("; see also {}", f.wording->setting) : "");
     }
     case Cause::full:
       if (const auto options = options_of(f); !options.empty()) return std::string(options);
       return fmt::format(
           "use less in all: {}; if it ran for a while before, see whether its memory grows (vramtrack run -- PROGRAM)",
-          kLess);
+          less_of(f));
     case Cause::limit:
       return f.wording->setting.empty() ? "find the limit and raise it, or use less below it"
                                         : fmt::format("raise it ({}), or use less below it", f.wording->setting);

@@ -62,6 +62,8 @@ Sums sums_of(const Failure& f) {
   if (!s.reserved && s.allocated && s.cached) s.reserved = *s.allocated + *s.cached;
   // What all hold and what is free is all there is.
   if (!s.total && s.used && s.free && f.used_line == 0) s.total = *s.used + *s.free;
+  // Of a limit of all that holds memory, others have their part.
+  if (!s.total && s.allowed && f.figures.get(Figure::outside)) std::swap(s.total, s.allowed);
   if (!s.cached && s.allocated && s.reserved) s.cached = std::max(0.0, *s.reserved - *s.allocated);
   for (const OtherProcess& other : f.others) s.others += other.bytes;
   return s;
@@ -362,6 +364,34 @@ Answer by_size_of_cards(const Failure&, const Sums& s) {
                              size_words(s.asked), size_words(*s.allocated))};
 }
 
+/// The program had set a part of the device aside, and that is what ran out.
+Answer by_pool(const Failure& f, const Sums& s) {
+  if (f.wording->name != "statement_pool" || (s.total && s.asked >= *s.total)) return std::nullopt;
+  return Verdict{Cause::limit, fmt::format("{}what ran out is the pool that the program set aside, not the device{}",
+                                           s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "",
+                                           s.free ? fmt::format(", which had {} free", size_words(*s.free)) : "")};
+}
+
+/// What the text around the failure says of the program's need and of the card; no figure of the failure tells more.
+Answer by_remarks(const Failure& f, const Sums& s) {
+  constexpr double kUsualCardBytes = 32 * kGiB;
+  if (s.allocated || s.used || f.figures.get(Figure::outside)) return std::nullopt;
+  const double planned =
+      std::max(f.figures.get(Figure::planned).value_or(0),
+               f.figures.get(Figure::weights).value_or(0) + f.figures.get(Figure::kv_cache).value_or(0));
+  // Desktops and drivers take their part.
+  if (s.total && planned > *s.total * 0.9)
+    return Verdict{Cause::too_big, fmt::format("{} were needed in all, as the text says, and the device has {}",
+                                               size_words(planned), size_words(*s.total))};
+  if (!s.total && !s.free && planned >= kUsualCardBytes)
+    return Verdict{Cause::too_big, fmt::format("{} were needed in all, as the text says, and few cards have as much",
+                                               size_words(planned))};
+  if (s.total && !s.free && s.asked * 2 >= *s.total)
+    return Verdict{Cause::too_big, fmt::format("{} were requested at once, and the device has {} in all",
+                                               size_words(s.asked), size_words(*s.total))};
+  return std::nullopt;
+}
+
 /// What others hold is told, and not by whom.
 Answer by_told_others(const Failure& f, const Sums& s) {
   const auto outside = f.figures.get(Figure::outside);
@@ -374,7 +404,10 @@ Answer by_told_others(const Failure& f, const Sums& s) {
 
 /// What all hold together is told, at the moment of the failure.
 Answer by_use(const Failure& f, const Sums& s) {
-  if (!s.used || !s.total || f.used_line > 0 || *s.used > *s.total * 1.01) return std::nullopt;
+  if (!s.used || !s.total || f.used_line > 0) return std::nullopt;
+  if (*s.used > *s.total * 1.01)
+    return Verdict{Cause::too_big,
+                   fmt::format("{} are needed, but only {} are available", size_words(*s.used), size_words(*s.total))};
   const double rest = std::max(0.0, *s.total - *s.used);
   const bool is_full = rest <= *s.total / 20;
   if (s.asked > 0 && s.asked * 4 <= rest && *s.used * 2 <= *s.total)
@@ -408,7 +441,8 @@ Answer by_free(const Failure& f, const Sums& s) {
 /// So little is refused only where nothing is left, or for another reason.
 Answer by_tiny_request(const Failure& f, const Sums& s) {
   constexpr double kTinyBytes = kMiB;
-  if (s.asked <= 0 || s.asked > kTinyBytes || s.total || s.free || !f.wording->text.empty()) return std::nullopt;
+  if (s.asked <= 0 || s.asked > kTinyBytes || is_on_chip(*f.wording) || s.total || s.free || !f.wording->text.empty())
+    return std::nullopt;
   return Verdict{Cause::unknown,
                  fmt::format("only {} were requested: either all was taken before, or the driver refused for another "
                              "reason (a type of memory that it does not have, a damaged state)",
@@ -429,21 +463,24 @@ Answer by_little_room(const Failure& f, const Sums& s) {
 /// The first that applies decides; docs/explain.md has them in this order, which is that of the questions that the
 /// figures can answer. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_component,      by_chip,           by_kv_cache,        by_total_need,
+    by_component,      by_chip,           by_pool,
+    by_kv_cache,       by_total_need,
     by_size_of_device,                                         // could it ever fit?
     by_pieces,         by_room_on_device, by_cache,            // was there room, on the device or in the cache?
     by_limit,          by_size_of_share,  by_intel_piece,      // did a limit keep it from room that there was?
     by_outside_figure, by_others,         by_what_is_outside,  // whose is the rest?
-    by_own_need,       by_start,          by_table,           by_what_is_told,
-    by_process,        by_little_room,    by_told_others,     by_use,
+    by_own_need,       by_start,          by_table,
+    by_what_is_told,   by_process,        by_little_room,
+    by_remarks,        by_told_others,    by_use,
     by_free,           by_size_of_cards,  by_tiny_request};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
   const Sums sums = sums_of(f);
   for (const auto rule : kDeviceRules) {
-    const bool is_about_request = rule != by_component && rule != by_chip && rule != by_kv_cache &&
-                                  rule != by_total_need && rule != by_table && rule != by_told_others && rule != by_use;
+    const bool is_about_request = rule != by_component && rule != by_chip && rule != by_pool && rule != by_remarks &&
+                                  rule != by_kv_cache && rule != by_total_need && rule != by_table &&
+                                  rule != by_told_others && rule != by_use;
     if (sums.asked <= 0 && is_about_request) continue;
     if (Answer answer = rule(f, sums)) {
       f.cause = answer->cause;

@@ -31,6 +31,7 @@ constexpr std::array<Named, kFigureCount> kNames = {{
     {"weights", "weights_bytes"},
     {"kv_cache", "kv_cache_bytes"},
     {"missing", "missing_bytes"},
+    {"planned", "planned_bytes"},
     {"slept", "slept_bytes"},
     {"device", "device"},
     {"pid", "pid"},

@@ -30,6 +30,7 @@ enum class Figure : std::uint8_t {
   weights,      ///< of the model
   kv_cache,     ///< what is left for the key-value cache
   missing,      ///< by what the weights and activations exceed the budget
+  planned,      ///< needed by the program in all, as the text around the failure says
   slept,        ///< given back by a serving engine when it went to sleep
   device,       ///< the device's number
   pid,

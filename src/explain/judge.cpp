@@ -8,6 +8,7 @@
 #include "explain/cause.hpp"
 #include "explain/processes.hpp"
 #include "explain/story.hpp"
+#include "explain/words.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -58,12 +59,14 @@ void merge(Failure& failure, const Message& message) {
   if (!message.went_on.empty()) failure.went_on = message.went_on;
   const bool tells_cause = failure.wording->otherwise == Cause::unknown && message.wording->otherwise != Cause::unknown;
   if (is_unspecified(failure)) failure.line = message.line;
+  if (failure.wording->name == "jetson") failure.runs_in = failure.wording->program;
   if (message.figures.count() > failure.figures.count() || tells_cause || is_unspecified(failure)) {
     failure.wording = message.wording;
     failure.text = message.text;
     failure.before = message.before;
   }
   failure.figures.complete(message.figures);
+  if (failure.grew.empty()) failure.grew = message.grew;
   if (failure.others.empty()) failure.others = message.others;
 }
 
@@ -104,14 +107,19 @@ void add_line(Failure& failure, const Message& line) {
   }
   if (!is_before && line.line > end_of(failure) + kNearLines) return;
   const auto device = line.figures.get(Figure::device);
-  if (device && failure.figures.get(Figure::device) != device) return;
+  const auto own_device = failure.figures.get(Figure::device);
+  // Buffers are of the program that failed; what a table shows may be of another device than the failure.
+  const bool is_buffer = !own_device && (line.figures.get(Figure::weights) || line.figures.get(Figure::kv_cache));
+  if (device && own_device != device && !is_buffer) return;
   if (line.figures.get(Figure::used) && !failure.figures.get(Figure::used)) {
     // What the message itself shows is of the moment of the failure.
     if (failure.figures.get(Figure::free)) return;
     failure.used_line = line.line;
     if (failure.others.empty()) failure.others = line.others;
   }
-  failure.figures.complete(line.figures);
+  Figures figures = line.figures;
+  if (is_buffer) figures.clear(Figure::device);
+  failure.figures.complete(figures);
 }
 
 /// Figures of the program's budget hold for all that comes after; of several, those that were printed last.
@@ -146,6 +154,19 @@ void retried_with_less(std::vector<Failure>& failures) {
   }
 }
 
+/// What the program survived once it survives again, where it only warns of it.
+void survived_before(std::vector<Failure>& failures) {
+  const auto words = [](const Failure& f) {
+    std::string out = lower(f.before + f.text);
+    std::erase_if(out, is_digit);
+    return has_any(out, "[w]|warn") ? out : "";
+  };
+  for (std::size_t i = 1; i < failures.size(); ++i)
+    if (failures[i].went_on.empty() && !failures[i - 1].went_on.empty() && !words(failures[i]).empty() &&
+        words(failures[i]) == words(failures[i - 1]))
+      failures[i].went_on = failures[i - 1].went_on;
+}
+
 }  // namespace
 
 std::optional<Explanation> explain(std::span<const Message> messages) {
@@ -174,9 +195,11 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
     failure.batch = message.batch;
     failure.went_on = message.went_on;
     failure.held = message.held;
+    failure.grew = message.grew;
   }
   if (out.failures.empty()) return std::nullopt;
   retried_with_less(out.failures);
+  survived_before(out.failures);
   add_contexts(out.failures, contexts);
   for (Failure& failure : out.failures) {
     find_own_process(failure);
@@ -191,7 +214,9 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
   out.growth = growth.words;
   out.story = story_words(out);
   Failure& decisive = out.failures[out.decisive];
-  const std::string rise = growth.is_leak ? growth.words : rise_words(decisive.held);
+  std::string rise = growth.is_leak ? growth.words : rise_words(decisive.held);
+  if (rise.empty() && decisive.cause == Cause::unknown && !decisive.grew.empty())
+    rise = fmt::format("it failed {}, and what fits at first and no longer later has grown", decisive.grew);
   if (!rise.empty() && decisive.cause != Cause::host) {
     decisive.cause = Cause::leak;
     decisive.because = fmt::format("{}; {}", rise, decisive.because);

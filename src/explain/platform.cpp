@@ -9,6 +9,7 @@ namespace {
 
 /// The first with a mark in the message is meant: a message of ROCm may say CUDA as well.
 constexpr Platform kPlatforms[] = {
+    {Maker::nvidia, {"jetson"}, "tegrastats (host and GPU share one memory)", "", "PYTORCH_ALLOC_CONF"},
     {Maker::apple, {"mps ", "metal", "mlx", "iogpu"}, "Activity Monitor (Window, GPU History)", "", ""},
     {Maker::ascend, {"npu ", "npu:", "ascend"}, "npu-smi info", "ASCEND_RT_VISIBLE_DEVICES", "PYTORCH_NPU_ALLOC_CONF"},
     {Maker::intel,
@@ -47,7 +48,7 @@ bool has_mark(const Platform& platform, std::string_view text) {
 
 const Platform& platform_of(const Failure& failure) {
   std::string text = failure.before + failure.text + ' ' + std::string(failure.wording->program) + ' ' +
-                     std::string(failure.wording->versions) + ' ';
+                     std::string(failure.wording->versions) + ' ' + std::string(failure.runs_in);
   for (char& c : text)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   for (const Platform& platform : kPlatforms)

@@ -1,8 +1,9 @@
 #include "explain/prose.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <span>
+
+#include "explain/words.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -10,67 +11,52 @@ namespace {
 using Words = std::span<const std::string_view>;
 
 /// A sentence with one of these is about what may happen, wherever in the sentence the message stands.
-constexpr std::string_view kConditions[] = {"if",       "unless", "whenever", "e.g.", "i.e.",  "example",
-                                            "examples", "how",    "faq",      "tip",  "tips",  "wenn",
-                                            "falls",    "sollte", "lorsque",  "si",   "cuando"};
-constexpr std::string_view kReader[] = {"you", "your", "you're", "you'll", "you've"};
-constexpr std::string_view kWriter[] = {"i", "i'm", "i've", "my", "we", "our", "ich", "mein", "meine", "wir"};
+constexpr std::string_view kConditions =
+    "if|unless|whenever|e.g.|i.e.|example|examples|how|faq|tip|tips|wenn|falls|sollte|lorsque|si|cuando";
+constexpr std::string_view kReader = "you|your|you're|you'll|you've";
+constexpr std::string_view kWriter = "i|i'm|i've|my|we|our|ich|mein|meine|wir";
 /// Words for what is done about failures begin with one of these, in all their forms.
-constexpr std::string_view kRemedies[] = {
-    "fix",          "solv",      "solut",   "resol",     "avoid", "prevent", "handl",  "catch",  "mitigat", "workaro",
-    "troubleshoot", "debugging", "vermeid", "verhinder", "beheb", "prone",   "expect", "common", "frequent"};
-constexpr std::string_view kDenials[] = {"no", "not", "never", "without"};
-constexpr std::string_view kModals[] = {"may", "might", "can", "could", "would", "should", "will", "retry", "retries"};
+constexpr std::string_view kRemedies =
+    "fix|solv|solut|resol|avoid|prevent|handl|catch|mitigat|workaro|troubleshoot|debugging|vermeid|verhinder|"
+    "beheb|prone|expect|common|frequent";
+constexpr std::string_view kDenials = "no|not|never|without";
+constexpr std::string_view kModals = "may|might|can|could|would|should|will|retry|retries";
 /// What happened to a program.
-constexpr std::string_view kEvents[] = {
-    "failed",  "failure", "crashed",  "died",       "raised",      "threw",       "got",         "caught",
-    "hit",     "ran",     "aborted",  "terminated", "exited",      "panicked",    "encountered", "ended",
-    "killed",  "was",     "were",     "returned",   "reported",    "printed",     "said",        "gave",
-    "stopped", "unable",  "cannot",   "finished",   "went",        "abgebrochen", "abgestürzt",  "brach",
-    "wurde",   "killing", "uncaught", "unhandled",  "terminating", "failing",     "gescheitert"};
+constexpr std::string_view kEvents =
+    "failed|failure|crashed|died|raised|threw|got|caught|hit|ran|aborted|terminated|exited|panicked|encountered|"
+    "ended|killed|was|were|returned|reported|printed|said|gave|stopped|unable|cannot|finished|went|abgebrochen|"
+    "abgestürzt|brach|wurde|killing|uncaught|unhandled|terminating|failing|results|gescheitert";
 /// What programs do again and again, where the sentence goes on with a condition: "prints X when".
-constexpr std::string_view kHabits[] = {"prints", "reports", "shows",  "logs",  "emits", "returns",
-                                        "raises", "throws",  "writes", "gives", "sets",  "says"};
+constexpr std::string_view kHabits = "prints|reports|shows|logs|emits|returns|raises|throws|writes|gives|sets|says";
 /// Labels of a failure, where a clause begins with them: "error in worker 3 X".
-constexpr std::string_view kLabels[] = {"error", "err", "fatal", "critical", "warning", "warn", "exception", "severe"};
+constexpr std::string_view kLabels = "error|err|fatal|critical|warning|warn|exception|severe";
 /// Words that sentences have and labels have not: articles, prepositions, auxiliaries.
-constexpr std::string_view kFunctionWords[] = {
-    "a",    "an",  "the",  "this", "that",   "these", "of",     "on",    "in",   "for", "to",   "with", "by",
-    "from", "as",  "at",   "into", "is",     "are",   "be",     "do",    "does", "has", "have", "it",   "and",
-    "or",   "see", "like", "such", "during", "after", "before", "while", "when", "der", "die",  "das",  "ein",
-    "eine", "mit", "bei",  "beim", "ist",    "und",   "zu",     "le",    "la",   "une", "avec"};
+constexpr std::string_view kFunctionWords =
+    "a|an|the|this|that|these|of|on|in|for|to|with|by|from|as|at|into|is|are|be|do|does|has|have|it|and|or|see|"
+    "like|such|during|after|before|while|when|der|die|das|ein|eine|mit|bei|beim|ist|und|zu|le|la|une|avec";
 /// Words behind a message that speak of messages in general.
-constexpr std::string_view kGeneralAfter[] = {
-    "errors", "exceptions", "issues",    "problems", "failures", "crashes", "means", "usually",
-    "often",  "typically",  "sometimes", "can",      "may",      "might",   "could", "should",
-    "will",   "if",         "indicates", "happens",  "occurs",   "is",      "are",   "handling"};
+constexpr std::string_view kGeneralAfter =
+    "errors|exceptions|issues|problems|failures|crashes|means|usually|often|typically|sometimes|can|may|might|"
+    "could|should|will|if|indicates|happens|occurs|is|are|handling";
 /// The same, behind a message that begins its line: a program prints its reason, not its condition.
-constexpr std::string_view kGeneralBehindBegin[] = {"when", "whenever", "because", "unless", "during", "with"};
-constexpr std::string_view kConditionsBehind[] = {" when ", " if ", " whenever ", " once "};
+constexpr std::string_view kGeneralBehindBegin = "when|whenever|because|unless|during|with";
+constexpr std::string_view kConditionsBehind = " when | if | whenever | once ";
 /// Nouns between a message and what is said of it.
-constexpr std::string_view kNouns[] = {"error", "exception", "message", "status", "problem", "issue", "zu"};
+constexpr std::string_view kNouns = "error|exception|message|status|problem|issue|zu";
 
 bool has(Words words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
-bool has_any(Words words, Words of) {
-  return std::any_of(words.begin(), words.end(), [of](std::string_view word) { return has(of, word); });
+bool has_word_of(Words words, std::string_view list) {
+  return std::any_of(words.begin(), words.end(), [list](std::string_view word) { return is_any(word, list); });
 }
 bool is_remedy(std::string_view word) {
-  return std::any_of(std::begin(kRemedies), std::end(kRemedies), [word](auto stem) { return word.starts_with(stem); });
+  return begins_any(word, kRemedies);
 }
 
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0xc3;
 }
-bool is_quote_mark(char c) {
-  return c == '"' || c == '\'' || c == '`' || c == '*';
-}
-std::string_view trimmed(std::string_view text, std::string_view marks) {
-  const std::size_t from = std::min(text.find_first_not_of(marks), text.size());
-  return text.substr(from, text.find_last_not_of(marks) + 1 - from);
-}
-
 /// The rest of the sentence behind a message.
 std::string_view to_sentence_end(std::string_view after) {
   for (std::size_t i = 0; i < after.size(); ++i) {
@@ -78,10 +64,6 @@ std::string_view to_sentence_end(std::string_view after) {
     if (ends && (after[i] == '.' || after[i] == '!' || after[i] == '?')) return after.substr(0, i + 1);
   }
   return after;
-}
-
-bool has_text(std::string_view text, Words of) {
-  return std::any_of(of.begin(), of.end(), [text](auto each) { return text.find(each) != std::string_view::npos; });
 }
 
 /// A character of kana, Chinese or Korean in UTF-8.
@@ -97,12 +79,14 @@ bool has_cjk(std::string_view text) {
   return false;
 }
 
-/// Behind the last of `marks` in `text`.
-std::string_view behind_last(std::string_view text, Words marks) {
-  std::size_t from = 0;
-  for (const std::string_view mark : marks)
-    if (const std::size_t at = text.rfind(mark); at != std::string_view::npos) from = std::max(from, at + mark.size());
-  return text.substr(from);
+/// Behind the last of `marks` in `text`, which "|" parts.
+std::string_view behind_last(std::string_view text, std::string_view marks) {
+  while (!text.empty() && has_any(text, marks)) {
+    std::size_t at = 0;
+    while (!has_any(text.substr(0, at + 1), marks)) ++at;
+    text.remove_prefix(at + 1);
+  }
+  return text;
 }
 
 }  // namespace
@@ -115,6 +99,9 @@ Sentence::Sentence(std::string_view before, std::string_view after) : after_(to_
     if (end < before.size() && (before[end] == '=' || before.substr(end).starts_with("  "))) end_clause();
     at = end + 1;
   }
+  // The article of the message itself.
+  for (auto* const words : {&sentence_, &clause_, &part_})
+    if (!words->empty() && is_any(words->back(), "the|a|an")) words->pop_back();
 }
 
 void Sentence::end_clause() {
@@ -146,13 +133,13 @@ void Sentence::add(std::string_view raw) {
 }
 
 bool Sentence::tells_event() const {
-  return has_any(clause_, kEvents) || could_not() || (!clause_.empty() && has(kLabels, clause_.front()));
+  return has_word_of(clause_, kEvents) || could_not() || (!clause_.empty() && is_any(clause_.front(), kLabels));
 }
 
 bool Sentence::is_own_report() const {
   const bool is_told_behind =
       after_.find(" i ") != std::string_view::npos || after_.find(" my ") != std::string_view::npos;
-  return is_told_behind || has_any(sentence_, kWriter);
+  return is_told_behind || has_word_of(sentence_, kWriter);
 }
 
 bool Sentence::could_not() const {
@@ -163,9 +150,9 @@ bool Sentence::could_not() const {
 }
 
 bool Sentence::is_condition() const {
-  if (has_any(sentence_, kConditions)) return true;
-  if (has_any(sentence_, kReader))
-    return has(sentence_, "you") || has(sentence_, "when") || !has_any(sentence_, kEvents);
+  if (has_word_of(sentence_, kConditions)) return true;
+  if (has_word_of(sentence_, kReader))
+    return has(sentence_, "you") || has(sentence_, "when") || (!has_word_of(sentence_, kEvents) && !could_not());
   // "fix: X", "- fixed a crash with X": the line of a list of changes.
   const auto first =
       std::find_if(sentence_.begin(), sentence_.end(), [](auto word) { return is_letter(word.front()); });
@@ -176,25 +163,24 @@ bool Sentence::is_condition() const {
 /// tag or key stands before is a name, and not as long.
 bool Sentence::has_own_words() const {
   constexpr std::size_t kLongestLabel = 2;
-  return (!has_prefix_ && part_.size() > kLongestLabel) || has_any(part_, kFunctionWords);
+  return (!has_prefix_ && part_.size() > kLongestLabel) || has_word_of(part_, kFunctionWords);
 }
 
 bool Sentence::is_general() const {
   if (is_condition() || after_.ends_with('?')) return true;
-  if (has_any(sentence_, kHabits) && has_text(after_, kConditionsBehind)) return true;
+  if (has_word_of(sentence_, kHabits) && has_any(after_, kConditionsBehind)) return true;
   if (clause_.empty()) return false;
   const std::string_view last = clause_.back();
   const std::string_view before_last = clause_.size() > 1 ? clause_[clause_.size() - 2] : "";
-  if (last == "when" || last == "upon" || last == "for") return true;
+  if (last == "when" || last == "upon" || (last == "for" && !tells_event())) return true;
   // "could not be loaded because X" denies something else.
   if (last == "because" || (last == "of" && before_last == "because") || (last == "to" && before_last == "due"))
-    return has_any(clause_, kModals) && !has_any(clause_, kDenials);
-  if (has_any(part_, kDenials) && !could_not()) return true;
+    return has_word_of(clause_, kModals) && !has_word_of(clause_, kDenials);
+  if (has_word_of(part_, kDenials) && !could_not()) return true;
   if (tells_event()) return false;
-  if (std::any_of(clause_.begin(), clause_.end(), is_remedy) || has_any(clause_, kModals)) return true;
+  if (std::any_of(clause_.begin(), clause_.end(), is_remedy) || has_word_of(clause_, kModals)) return true;
   if (is_own_report()) return false;
-  const bool is_told_behind = std::any_of(std::begin(kEvents), std::end(kEvents),
-                                          [this](auto verb) { return after_.find(verb) != std::string_view::npos; });
+  const bool is_told_behind = has_any(after_, kEvents);
   return has_own_words() && !is_told_behind;
 }
 
@@ -207,12 +193,12 @@ bool is_spoken_of(std::string_view after, bool begins) {
     while (end < after.size() && is_letter(after[end])) ++end;
     const std::string_view word = after.substr(at, end - at);
     if (word.empty()) return false;
-    if (has(kGeneralAfter, word) || (begins && has(kGeneralBehindBegin, word))) return true;
+    if (is_any(word, kGeneralAfter) || (begins && is_any(word, kGeneralBehindBegin))) return true;
     // Its writer knows why: "because I stopped it".
     const std::string_view rest = trimmed(after.substr(end), " ");
-    if (word == "because" && has(kWriter, rest.substr(0, rest.find(' ')))) return true;
+    if (word == "because" && is_any(rest.substr(0, rest.find(' ')), kWriter)) return true;
     if (is_remedy(word) && word != "handled") return true;
-    if (!has(kNouns, word)) return false;
+    if (!is_any(word, kNouns)) return false;
     at = end;
   }
   return false;
@@ -225,10 +211,10 @@ bool addresses_reader(std::string_view line) {
     words.push_back(trimmed(line.substr(at, end - at), "\"'`*_,:;!?()[].#>"));
     at = end + 1;
   }
-  if (has_any(words, kWriter)) return false;
+  if (has_word_of(words, kWriter)) return false;
   // "Your log:" introduces what happened.
   std::erase(words, "your");
-  return has_any(words, kReader) || has_any(words, kConditions) || has_any(words, kModals) ||
+  return has_word_of(words, kReader) || has_word_of(words, kConditions) || has_word_of(words, kModals) ||
          std::any_of(words.begin(), words.end(), is_remedy);
 }
 
@@ -261,22 +247,21 @@ bool is_answered(std::string_view lines) {
 }
 
 bool is_general_in_cjk(std::string_view before, std::string_view after) {
-  static constexpr std::string_view kEnds[] = {"。", "！", "？", "；"};
-  static constexpr std::string_view kLabelEnds[] = {"：", ":", "]", ")", "】", "）", "。", "！", "？"};
-  static constexpr std::string_view kConditionTexts[] = {
-      "如果", "若",   "请",   "請",   "避免",     "防止", "解决", "解決",     "怎么", "如何", "可能",
-      "提示", "場合", "たら", "れば", "ください", "防ぐ", "対処", "ことがあ", "경우", "하면", "세요"};
-  static constexpr std::string_view kEventTexts[] = {"了",   "报错",   "報錯", "失败", "失敗", "崩溃",    "出错",
-                                                     "终止", "ました", "した", "落ち", "났",   "했습니다"};
+  constexpr std::string_view kEnds = "。|！|？|；";
+  constexpr std::string_view kLabelEnds = "：|:|]|)|】|）|。|！|？";
+  constexpr std::string_view kConditionTexts =
+      "如果|若|请|請|避免|防止|解决|解決|怎么|如何|可能|提示|場合|たら|れば|"
+      "ください|防ぐ|対処|ことがあ|경우|하면|세요";
+  constexpr std::string_view kEventTexts = "了|报错|報錯|失败|失敗|崩溃|出错|终止|ました|した|落ち|났|했습니다";
   std::size_t end = after.size();
-  for (const std::string_view mark : kEnds) end = std::min(end, after.find(mark));
+  while (end > 0 && has_any(after.substr(0, end), kEnds)) --end;
   const std::string_view right = after.substr(0, end);
   const std::string_view sentence = behind_last(before, kEnds);
   const std::string_view clause = behind_last(sentence, kLabelEnds);
   const bool goes_on = has_cjk(trimmed(right, " \"'`*").substr(0, 3));
-  if (!has_cjk(clause) && !goes_on) return has_cjk(sentence) && has_text(sentence, kConditionTexts);
-  if (has_text(sentence, kConditionTexts) || has_text(right, kConditionTexts)) return true;
-  return !has_text(clause, kEventTexts) && !has_text(right, kEventTexts);
+  if (!has_cjk(clause) && !goes_on) return has_cjk(sentence) && has_any(sentence, kConditionTexts);
+  if (has_any(sentence, kConditionTexts) || has_any(right, kConditionTexts)) return true;
+  return !has_any(clause, kEventTexts) && !has_any(right, kEventTexts);
 }
 
 }  // namespace vramtrack::explain

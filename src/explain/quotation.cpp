@@ -7,29 +7,18 @@
 
 #include "explain/pattern.hpp"
 #include "explain/prose.hpp"
+#include "explain/words.hpp"
 
 namespace vramtrack::explain {
 namespace {
 
 /// Statements that raise, catch or compare errors.
-constexpr std::string_view kStatements[] = {"except", "raise",  "elif",   "catch", "throw",
-                                            "case",   "return", "assert", "grep",  "#define"};
-
-bool has(std::span<const std::string_view> words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
+constexpr std::string_view kStatements = "except|raise|elif|catch|throw|case|return|assert|grep|#define";
 
 bool is_letter(char c) {
   return c >= 'a' && c <= 'z';
 }
-bool is_quote_mark(char c) {
-  return c == '"' || c == '\'' || c == '`' || c == '*';
-}
 
-std::string_view trimmed(std::string_view text, std::string_view marks = " \t\r\n") {
-  const std::size_t from = std::min(text.find_first_not_of(marks), text.size());
-  return text.substr(from, text.find_last_not_of(marks) + 1 - from);
-}
 std::string_view without_blanks_at_end(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
@@ -138,16 +127,16 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
     return true;
   const std::string_view first = code.substr(0, std::min(code.find_first_of(" \t("), code.size()));
   // "case 3: X" is no statement, but the begin of a log line.
-  if (has(kStatements, first) && code.find(": ") == std::string_view::npos) return true;
+  if (is_any(first, kStatements) && code.find(": ") == std::string_view::npos) return true;
   if (const auto function = called_with_string(code); !function.empty() && !is_exception(function)) return true;
   // The end of another name: PodOOMKilled.
   if (is_name(message) && is_letter(message.front()) && !before.empty() && is_letter(before.back()) &&
       (before.size() < 2 || before[before.size() - 2] != '\\'))
     return true;
   // A string in a call, with more arguments before it.
-  if (before.find_first_of("\"'`") != std::string_view::npos && trimmed(after).ends_with(");")) return true;
+  if (before.find_first_of("\"'`") != std::string_view::npos && has_any(after, ");|):")) return true;
   const std::string_view words = without_blanks_at_end(before);
-  if (has(kStatements, words.substr(words.find_last_of(" \t(;{") + 1))) return true;
+  if (is_any(words.substr(words.find_last_of(" \t(;{") + 1), kStatements)) return true;
   // The help of a program: "--retry  what to do on X".
   if (const auto option = trimmed(before); option.size() > 2 && option.starts_with("--") && is_letter(option[2]))
     return true;
@@ -168,9 +157,8 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
 
 /// What stands behind the term of a list: ": lower the batch size".
 bool explains(std::string_view rest) {
-  static constexpr std::string_view kMarks[] = {": ",           "：",           "- ",          "-> ",
-                                                "\xe2\x80\x94", "\xe2\x80\x93", "\xe2\x86\x92"};
-  return std::any_of(std::begin(kMarks), std::end(kMarks), [rest](auto mark) { return rest.starts_with(mark); });
+  constexpr std::string_view kMarks = ": |：|- |-> |\xe2\x80\x94|\xe2\x80\x93|\xe2\x86\x92";
+  return begins_any(rest, kMarks);
 }
 
 /// Whether `before` ends with a mark of quotation that closes in `after`, and what stands around both shows that the
@@ -221,6 +209,11 @@ bool is_entry(std::string_view before, std::string_view after, bool has_class) {
                            (mark.back() == '.' || mark.back() == ')');
   const bool is_bullet =
       mark == "-" || mark == "\xe2\x80\xa2" || is_numbered || (mark.empty() && trimmed(before, " \t") == "*");
+  // "* `NOMEM`: out of memory"
+  const std::string_view item = trimmed(before, " \t");
+  if (item.size() > 4 && (item.starts_with("* ") || item.starts_with("- ")) && is_quote_mark(item[2]) &&
+      item.ends_with(':') && is_quote_mark(item[item.size() - 2]))
+    return true;
   if (is_bullet && !has_class && trimmed(rest, " \t\r.").empty()) return true;
   return (is_bullet && explains(rest) && has_words) || mark.ends_with("[ ]") || mark.ends_with("[x]");
 }
@@ -239,19 +232,41 @@ bool is_code_line(std::string_view line) {
          line.front() != '-';
 }
 
-/// A program wrote the line: it begins with a time, with the place in the code, or with a level: "Error: X", "nvenc :
-/// Error on X", "worker.ts:8 X".
+/// "pair_lj_cut_gpu.cpp:110": the place in the code that prints it.
+bool is_place(std::string_view word) {
+  const std::size_t colon = word.find(':');
+  return colon != std::string_view::npos && colon + 1 < word.size() && colon > 2 &&
+         word.substr(0, colon).find('.') != std::string_view::npos && is_digit(word[colon + 1]) &&
+         word.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
+}
+
+/// A program wrote the line: it begins with a level or with the place in the code, or has a level between marks:
+/// "Error: X", "nvenc : Error on X", "worker.ts:8 X", "| 12:00 | ERROR | X".
 bool is_logged(std::string_view before) {
-  const std::string_view line = trimmed(before, " \t\"'");
+  const std::string_view line = trimmed(before, " \t\"'#*%/");
   const std::string_view first = line.substr(0, line.find(' '));
-  for (const std::string_view level : {"error:", "fatal:", "critical:", "[error]", "[e]", "[fatal]", "err:"})
-    if (first == level) return true;
+  const std::string_view second = line.substr(std::min(first.size() + 1, line.size()));
+  constexpr std::string_view kLevels = "error:|fatal:|critical:|[error]|[e]|[fatal]|err:|[warn]|[w]";
+  if (is_any(first, kLevels) || is_place(first)) return true;
+  if (first.ends_with(':') && is_any(second.substr(0, second.find(' ')), kLevels)) return true;
+  // The bar of a column cannot stand in a list.
+  if (line.find("| error |") != std::string_view::npos || has_any(line, " - error - |][fatal]|][e]|][error]"))
+    return true;
   const std::size_t mark = line.find(" : error");
-  if (mark != std::string_view::npos && line.find(' ') == mark) return true;
-  const std::size_t colon = first.find(':');
-  const bool has_place = colon != std::string_view::npos && colon + 1 < first.size() && colon > 2 &&
-                         first.substr(0, colon).find('.') != std::string_view::npos;
-  return has_place && first.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
+  return mark != std::string_view::npos && line.find(' ') == mark;
+}
+
+/// A span of code in a sentence that is a line of a program, with its level or the place in its code: "yields `ERROR on
+/// proc 0: X (pair.cpp:110)`".
+bool is_logged_span(std::string_view before, std::string_view message, std::string_view after) {
+  const std::size_t open = before.rfind('`');
+  const std::size_t close = after.find('`');
+  if (open == std::string_view::npos || close == std::string_view::npos) return false;
+  const std::string span =
+      std::string(before.substr(open + 1)) + std::string(message) + std::string(after.substr(0, close));
+  if (begins_any(span, "error |error:|fatal|[")) return true;
+  const std::string_view last = trimmed(std::string_view(span).substr(span.find_last_of(" (") + 1), "()");
+  return is_place(last.substr(last.rfind('/') + 1));
 }
 
 /// Whether the sentence above a message that has its line to itself speaks of it in general: it goes on behind it, or
@@ -294,7 +309,11 @@ bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std
   const std::string joined = is_rest ? std::string(line_above) + ' ' + std::string(begin_of_line) : std::string(before);
   const Sentence sentence(joined, after);
   const std::string message = plain(text.substr(begin, end - begin));
-  if (is_logged(before)) return has_remedy;
+  // A commented line of a log tells what happened, where it has a size.
+  const bool is_told = figure_count > 0 && has_class && before_class.find("error") == std::string_view::npos;
+  if (is_logged(before) || is_logged_span(before, message, after) ||
+      (is_told && trimmed(before_class, " #*/%").empty()))
+    return has_remedy;
   if (is_in_code(before, message, after) || is_entry(before_class, after, has_class) ||
       is_spoken_of(after, begins && !has_class) || has_remedy || is_underlined(before, message, all_after))
     return true;

@@ -6,7 +6,9 @@
 #include "core/order.hpp"
 #include "core/units.hpp"
 #include "explain/quotation.hpp"
+#include "explain/roles.hpp"
 #include "explain/statement.hpp"
+#include "explain/words.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -40,12 +42,17 @@ struct Compiled {
     for (const Pattern& pattern : patterns) anchors.add(pattern.anchor());
     for (const std::string_view cue : statement_cues()) anchors.add(cue);
     anchors.add(kHeldCue);
+    anchors.add(kBatchCue);
     anchors.build();
   }
   /// Behind the anchors of the wordings stand the cues of statements, and behind these that of readings.
   [[nodiscard]] bool is_wording(const Hit& hit) const { return hit.index < patterns.size(); }
   [[nodiscard]] bool is_held(const Hit& hit) const { return hit.index == patterns.size() + statement_cues().size(); }
+  [[nodiscard]] bool is_batch(const Hit& hit) const {
+    return hit.index == patterns.size() + statement_cues().size() + 1;
+  }
   static constexpr std::string_view kHeldCue = "allocated";
+  static constexpr std::string_view kBatchCue = "batch";
 };
 
 const Compiled& compiled() {
@@ -65,6 +72,18 @@ std::size_t begin_of(std::string_view text, std::size_t end, std::string_view an
     while (at > 0 && normal(text[at - 1]) != anchor[i - 1]) --at;
   }
   return at;
+}
+
+/// "batch size 16", "--batch-size=16", "batch_size: 16", "batch size of 16"
+std::optional<double> batch_behind(std::string_view text, std::size_t at) {
+  const std::string rest = lower(text.substr(at, 16));
+  const std::size_t size = rest.find("size");
+  if (size > 1) return std::nullopt;
+  const std::size_t number =
+      rest.find_first_not_of(rest.substr(size + 4).starts_with(" of ") ? " of" : " :=", size + 4);
+  if (number == std::string::npos) return std::nullopt;
+  std::size_t end = at + number;
+  return read_number(text, end);
 }
 
 bool is_memory_failure(const Wording& wording) {
@@ -136,12 +155,17 @@ void Reader::scan(bool is_end) {
   }
   if (!founds.empty()) end = std::max(end, std::min(founds.back().match.end, text_.size()));
   add_statements(hits, until, founds);
-  for (const Hit& hit : hits)
-    if (std::size_t at = hit.end; all.is_held(hit) && at >= settled_ && at < until) {
-      at = std::min(text_.find_first_not_of(" :=", at), text_.size());
-      const auto bytes = at - hit.end < 4 ? read_size(text_, at) : std::nullopt;
-      if (bytes && *bytes >= kMiB) readings_.push_back({hit.end, *bytes});
+  for (const Hit& hit : hits) {
+    if (hit.end < settled_ || hit.end >= until) continue;
+    if (all.is_held(hit)) {
+      const std::size_t at = std::min(text_.find_first_not_of(" :=", hit.end), text_.size());
+      std::size_t end = at;
+      const auto bytes = at - hit.end < 4 ? read_size(text_, end) : std::nullopt;
+      if (bytes && *bytes >= kMiB) readings_.push_back({hit.end, *bytes, 0});
+    } else if (all.is_batch(hit)) {
+      if (const auto batch = batch_behind(text_, hit.end)) readings_.push_back({hit.end, 0, *batch});
     }
+  }
   for (const Found& found : founds) take(found);
   take_held(text_.size());
   settled_ = end;
@@ -160,11 +184,13 @@ void Reader::add_statements(const std::vector<Hit>& hits, std::size_t until, std
   std::size_t known = 0;
   std::size_t line_end = settled_;
   for (const Hit& hit : hits) {
-    if (compiled().is_wording(hit) || compiled().is_held(hit) || hit.end <= line_end || hit.end > until) continue;
+    if (hit.index < compiled().patterns.size() || hit.index >= compiled().patterns.size() + statement_cues().size() ||
+        hit.end <= line_end || hit.end > until)
+      continue;
     const auto statement = read_statement(text_, hit.end - 1);
     const std::string_view rest = std::string_view(text_).substr(hit.end, kStatementBytes);
     const std::size_t rest_size = std::min(rest.find('\n'), rest.size());
-    line_end = hit.end + std::min(rest_size, kStatementBytes / 4);
+    line_end = hit.end + std::min(rest_size, kStatementBytes * 3 / 8);
     if (!statement || statement->begin < settled_ || statement->begin >= until) continue;
     line_end = hit.end + rest_size;
     // Who knows the program tells more of it: a wording on the same line, or one that goes over it.
@@ -182,7 +208,12 @@ void Reader::add_statements(const std::vector<Hit>& hits, std::size_t until, std
 
 void Reader::take_held(std::size_t until) {
   std::size_t passed = 0;
-  for (; passed < readings_.size() && readings_[passed].at < until; ++passed) held_.push_back(readings_[passed].bytes);
+  for (; passed < readings_.size() && readings_[passed].at < until; ++passed) {
+    if (readings_[passed].batch > 0)
+      batch_ = readings_[passed].batch;
+    else
+      held_.push_back(readings_[passed].bytes);
+  }
   readings_.erase(readings_.begin(), readings_.begin() + static_cast<std::ptrdiff_t>(passed));
   if (held_.size() > kMostHeld) held_.erase(held_.begin(), held_.end() - kMostHeld);
 }
@@ -197,10 +228,6 @@ void Reader::take(const Found& found) {
   const auto figure_count = static_cast<std::size_t>(
       std::count_if(found.match.captured.begin(), found.match.captured.end(),
                     [](const Captured& captured) { return captured.figure != Figure::skipped; }));
-  if (found.wording->role == Role::batch) {
-    batch_ = found.match.captured.empty() ? 0 : found.match.captured.front().value;
-    return;
-  }
   const bool is_statement = found.wording->text.empty();
   const bool may_be_mention = is_failure(*found.wording) && figure_count < 2;
   if (messages_.size() >= kMostMessages ||
@@ -215,11 +242,13 @@ void Reader::take(const Found& found) {
   std::size_t own_count = 0;
   // Who kills for the host's memory says what it counts.
   if ((is_statement || wording.role == Role::device) && size_count < 2)
-    own_count = read_figures(text_, found.begin, found.match.end, beside);
+    // What a program of the table holds stands on the line of its wording, or in its own tables.
+    own_count = read_figures(text_, found.begin, found.match.end, is_statement || size_count == 0, beside);
   if (may_be_mention && (!is_statement || own_count < 2)) {
     ++judged_;
-    if ((is_statement && is_row_of_terms(text_, found.begin)) ||
-        is_quotation(text_, found.begin, found.match.end, figure_count)) {
+    if ((figure_count == 0 && is_row_of_terms(text_, found.begin, is_statement)) ||
+        (is_statement && is_template(text_, found.begin, found.match.end)) ||
+        is_quotation(text_, found.begin, found.match.end, std::max(figure_count, own_count))) {
       if (quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
       return;
     }
@@ -234,7 +263,9 @@ void Reader::take(const Found& found) {
   Message& message = messages_.emplace_back();
   message.wording = &wording;
   if (is_memory_failure(wording)) {
-    message.went_on = went_on_words(text_, found.begin, found.match.end).substr(0, kMostTextBytes);
+    message.went_on = went_on_words(text_, found.begin, found.match.end, is_statement).substr(0, kMostTextBytes);
+    if (wording.role == Role::device && size_count < 2)
+      message.grew = read_remarks(text_, found.begin, found.match.end, beside);
     message.held = held_;
   }
   message.line = lines_before_ + 1;

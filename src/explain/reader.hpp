@@ -36,10 +36,11 @@ class Reader {
     std::size_t anchor_size = 0;
     Match match;
   };
-  /// A reading of what is allocated, which is no part of a failure: "mem_allocated: 1698 MB".
+  /// What is told between failures: what is allocated, "mem_allocated: 1698 MB", and the size of a batch.
   struct Held {
     std::size_t at = 0;
     double bytes = 0;
+    double batch = 0;  ///< 0: it is the other
   };
   void scan(bool is_end);
   void add_statements(const std::vector<Hit>& hits, std::size_t until, std::vector<Found>& all) const;

@@ -24,6 +24,7 @@ struct Row {
 constexpr Row kRows[] = {
     {Figure::asked, "asked for", "the request that failed"},
     {Figure::needed, "needed", "in all, before it begins"},
+    {Figure::planned, "planned", "in all, as the text around it says"},
     {Figure::total, "total", "of the memory in question"},
     {Figure::allowed, "limit", "what may be taken"},
     {Figure::budget, "budget", "of the device, by the engine's own setting"},

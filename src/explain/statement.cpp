@@ -1,183 +1,77 @@
 #include "explain/statement.hpp"
 
 #include <algorithm>
-#include <array>
-#include <iterator>
 #include <string>
 #include <vector>
 
-#include "core/units.hpp"
-#include "explain/pattern.hpp"
+#include "explain/words.hpp"
 
 namespace vramtrack::explain {
 namespace {
 
-using Names = std::span<const std::string_view>;
-
-/// Of what memory ran out. The order is that of Wordings below.
-enum class Memory : std::uint8_t { device, any, host, pinned, shared, scratch, session };
+/// Of what memory ran out. The order is that of kWordings.
+enum class Memory : std::uint8_t { device, any, host, pinned, shared, scratch, session, pool, excess, address, killed };
+constexpr std::string_view kShm = "the size of /dev/shm (docker run --shm-size, --ipc=host)";
+constexpr std::string_view kPool = "the size or share that the program sets aside when it starts";
+constexpr std::string_view kAddress = "a program of 64 bits; of Wine, WINE_LARGE_ADDRESS_AWARE=1";
 constexpr Wording kWordings[] = {
     {"statement_device", "any", "any", Role::device, Cause::unknown, "", ""},
     {"statement", "any", "any", Role::device, Cause::unknown, "", ""},
     {"statement_host", "any", "any", Role::host, Cause::host, "", ""},
     {"statement_pinned", "any", "any", Role::host, Cause::host, "", ""},
-    {"statement_shm", "any", "any", Role::host, Cause::host, "the size of /dev/shm (docker run --shm-size, --ipc=host)",
-     ""},
+    {"statement_shm", "any", "any", Role::host, Cause::host, kShm, ""},
     {"statement_scratch", "any", "any", Role::device, Cause::too_big, "", ""},
     {"statement_session", "any", "any", Role::device, Cause::unknown, "", ""},
+    {"statement_pool", "any", "any", Role::device, Cause::limit, kPool, ""},
+    {"statement_excess", "any", "any", Role::device, Cause::too_big, "", ""},
+    {"statement_address", "any", "any", Role::host, Cause::host, kAddress, ""},
+    {"statement_killed", "any", "any", Role::host, Cause::unknown, "", ""},
 };
 
 constexpr std::string_view kCues[] = {
-    "out of",       "outof",    "out_of",    "insufficient", "not enough", "exhaust",   "fail",
-    "cannot alloc", "can't",    "could not", "couldn't",     "unable to",  "no_memory", "no memory",
-    "oom",          "8007000e", "exceed",    "too much",     "bad_alloc",  "low on",    "paging file",
-    "refused",      "不足",     "不够",      "不夠",         "太小",       "无法分配",  "無法分配"};
+    "out of",       "outof",         "out_of",       "insufficient", "not enough",   "exhaust",     "fail",
+    "cannot alloc", "can't",         "could not",    "couldn't",     "unable to",    "no_memory",   "no memory",
+    "oom",          "out-of-mem",    "8007000e",     "2147024882",   "exceed",       "too much",    "bad_alloc",
+    "low on",       "enough mem",    "not possible", "less than",    "smaller than", "larger than", "more system",
+    "too large",    "paging file",   "refused",      "error 2",      "result=2",     "result = 2",  "error=2",
+    "error code 2", "error code: 2", "137",          "sigkill",      "killed",       ": -9",        "= -9",
+    "不足",         "不够",          "不夠",         "太小",         "无法分配",     "無法分配"};
 
-/// A word of a line. Its text is in lower case.
-struct Word {
-  std::string_view text;
-  std::size_t begin = 0;  ///< offset in the line
-  std::size_t end = 0;
-  bool ends_clause = false;    ///< a mark that ends a clause stands between it and the next
-  bool is_allocation = false;  ///< as the functions below tell
-  bool is_storage = false;
-};
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80;
-}
-bool is_part(char c) {
-  return is_letter(c) || is_digit(c) || c == '_' || c == '\'' || c == '-';
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
-bool is_one_of(std::string_view word, Names of) {
-  return std::find(of.begin(), of.end(), word) != of.end();
-}
-bool has_one_of(std::string_view text, Names of) {
-  return std::any_of(of.begin(), of.end(), [text](auto each) { return text.find(each) != std::string_view::npos; });
-}
+/// The codes of a failed allocation, as drivers, systems and languages name it.
+constexpr std::string_view kCodes =
+    "out_of_memory|outofmemory|out_of_device_memory|outofdevicememory|out_of_host_memory|outofhostmemory|"
+    "outofvideomemory|alloc_failed|err_no_memory|allocation_failure|bad_alloc|8007000e|2147024882|memory_allocation|"
+    "errormemoryallocation|out_of_resources|vmemoom";
+constexpr std::string_view kDevices =
+    "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|opencl|sycl|metal|mps |npu|xpu|tpu|hbm|device|"
+    "video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|dxvk|dml|"
+    "geforce|render|显存|nvenc|cublas|cudnn|encoder session";
+/// Texts that give another reason than a lack of memory.
+constexpr std::string_view kOtherReasons =
+    "driver version is insufficient|no such file|result = 700|permission denied|device creation failed|"
+    "no device available|no va display";
 
 bool is_memory(std::string_view word) {
-  static constexpr std::string_view kMemory[] = {"memory", "mem", "vram", "ram", "vmem", "smem", "hbm", "memory's"};
-  return is_one_of(word, kMemory) || word.ends_with("-memory") || word.ends_with("_memory");
+  return is_any(word, "memory|mem|vram|ram|vmem|smem|hbm|memory's") || word.ends_with("-memory") ||
+         word.ends_with("_memory");
 }
-
-/// What is allocated, where the verb alone could mean an address or a port.
 bool is_allocation(std::string_view word) {
-  return word.starts_with("alloc") || word.ends_with("alloc") || word.find("malloc") != std::string_view::npos ||
-         word.find("allocat") != std::string_view::npos || word.starts_with("preallocat");
+  return word.starts_with("alloc") || word.ends_with("alloc") || has_any(word, "malloc|allocat|cuctxcreate");
 }
+/// What is allocated, where the verb alone could mean an address or a port.
 bool is_storage(std::string_view word) {
-  static constexpr std::string_view kStorage[] = {"buffer",   "buffers", "tensor",       "tensors", "array", "texture",
-                                                  "textures", "bytes",   "pool",         "heap",    "arena", "block",
-                                                  "vector",   "matrix",  "kib",          "mib",     "gib",   "mb",
-                                                  "gb",       "size",    "rendertexture"};
-  return is_memory(word) || is_one_of(word, kStorage) || word.find("malloc") != std::string_view::npos ||
-         word.find("memory") != std::string_view::npos || word.find("memalloc") != std::string_view::npos;
+  return is_memory(word) || has_any(word, "malloc|memory|memalloc") ||
+         is_any(word,
+                "buffer|buffers|tensor|tensors|array|texture|textures|bytes|pool|heap|arena|block|vector|matrix|kib|"
+                "mib|gib|mb|gb|size|rendertexture|atlas");
 }
 
-std::vector<Word> words_of(std::string_view line) {
-  std::vector<Word> out;
-  for (std::size_t at = 0; at < line.size();) {
-    if (!is_part(line[at])) {
-      const bool is_mark = line[at] == ';' || line[at] == '!' || line[at] == '?' ||
-                           (line[at] == '.' && (at + 1 == line.size() || line[at + 1] == ' '));
-      if (is_mark && !out.empty()) out.back().ends_clause = true;
-      ++at;
-      continue;
-    }
-    const std::size_t begin = at;
-    while (at < line.size() && is_part(line[at])) ++at;
-    const std::string_view word = line.substr(begin, at - begin);
-    out.push_back({word, begin, at, false, is_allocation(word), is_storage(word)});
-  }
-  return out;
+/// Whether one of words [from, until) is in `list`.
+bool has_word(const std::vector<Word>& words, std::size_t from, std::size_t until, std::string_view list) {
+  for (std::size_t i = from; i < std::min(until, words.size()); ++i)
+    if (is_any(words[i].text, list)) return true;
+  return false;
 }
-
-/// The code of a failed allocation, as drivers, systems and languages name it.
-bool is_code(std::string_view word) {
-  static constexpr std::string_view kCodes[] = {"out_of_memory",
-                                                "outofmemory",
-                                                "out_of_device_memory",
-                                                "outofdevicememory",
-                                                "out_of_host_memory",
-                                                "outofhostmemory",
-                                                "outofvideomemory",
-                                                "alloc_failed",
-                                                "err_no_memory",
-                                                "allocation_failure",
-                                                "bad_alloc",
-                                                "8007000e",
-                                                "memory_allocation",
-                                                "errormemoryallocation",
-                                                "cl_out_of_resources",
-                                                "oom-kill",
-                                                "oom_kill",
-                                                "vmemoom"};
-  return has_one_of(word, kCodes);
-}
-
-bool is_of_device(std::string_view words) {
-  static constexpr std::string_view kDevices[] = {"gpu",
-                                                  "cuda",
-                                                  "rocm",
-                                                  "vram",
-                                                  "nvidia",
-                                                  "amdgpu",
-                                                  "radeon",
-                                                  "vulkan",
-                                                  "d3d",
-                                                  "dxgi",
-                                                  "directx",
-                                                  "opencl",
-                                                  "sycl",
-                                                  "metal",
-                                                  "mps ",
-                                                  "npu",
-                                                  "xpu",
-                                                  "tpu",
-                                                  "hbm",
-                                                  "device",
-                                                  "video mem",
-                                                  "videomem",
-                                                  "nvrm",
-                                                  "[drm",
-                                                  "texture",
-                                                  "cumem",
-                                                  "hip",
-                                                  "webgpu",
-                                                  "wgpu",
-                                                  "opengl",
-                                                  "vkalloc",
-                                                  "vkresult",
-                                                  "cl_",
-                                                  "ze_res",
-                                                  "dxvk",
-                                                  "dml",
-                                                  "geforce",
-                                                  "render",
-                                                  "显存",
-                                                  "nvenc",
-                                                  "cublas",
-                                                  "cudnn",
-                                                  "encoder session"};
-  return has_one_of(words, kDevices);
-}
-
-struct Range {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
 
 /// "out of GPU memory", "not enough GPU video memory", "System is out of GPU and shared host memory"
 std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
@@ -189,11 +83,20 @@ std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
   if ((words[i].text == "not" || words[i].text == "n't") && next(1) == "enough") from = 2;
   if (words[i].text == "low" && next(1) == "on") from = 2;
   if (words[i].text == "insufficient") from = 1;
+  // "the cgroup out-of-memory handler", "GPU OOM"
+  const bool is_event = words[i].text == "out-of-memory" && is_any(next(1), "handler|killer");
+  if (is_event || (words[i].text == "oom" && i > 0 && is_of_device(words[i - 1].text)))
+    return Range{words[i - (is_event ? 0 : 1)].begin, words[i].end};
+  // "OOM when allocating tensor", "unlikely to have enough memory"
+  if (words[i].text == "oom" && i + 2 < words.size() && (words[i + 1].is_allocation || words[i + 2].is_allocation))
+    return Range{words[i].begin, words[i].end};
+  if (words[i].text == "unlikely" && has_word(words, i + 2, i + 4, "enough")) from = 4;
   if (from == 0) return std::nullopt;
   for (std::size_t j = i + from; j < words.size() && j < i + from + 5; ++j) {
     // "GPU out of memory"
     const bool has_subject = i > 0 && !words[i - 1].ends_clause && is_of_device(words[i - 1].text);
-    if (is_memory(words[j].text)) return Range{words[has_subject ? i - 1 : i].begin, words[j].end};
+    const bool is_space = words[j].text == "space" && words[j - 1].text == "address";
+    if (is_space || is_memory(words[j].text)) return Range{words[has_subject ? i - 1 : i].begin, words[j].end};
     if (words[j].ends_clause) break;
   }
   return std::nullopt;
@@ -209,9 +112,8 @@ std::optional<Range> exhausted_at(const std::vector<Word>& words, std::size_t i)
 
 /// "failed to allocate 339738624 bytes", "memory allocation of size 4096 failed", "cannot allocate big buffer"
 std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
-  static constexpr std::string_view kFailures[] = {"fail",     "failed", "fails",  "failure", "cannot", "can't",
-                                                   "couldn't", "could",  "unable", "refused", "error"};
-  if (!is_one_of(words[i].text, kFailures)) return std::nullopt;
+  if (!is_any(words[i].text, "fail|failed|fails|failure|cannot|can't|couldn't|could|unable|refused|error"))
+    return std::nullopt;
   if (words[i].text == "could" && (i + 1 >= words.size() || words[i + 1].text != "not")) return std::nullopt;
   constexpr std::size_t kNear = 9;
   std::size_t from = i;
@@ -220,11 +122,25 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   while (until + 1 < words.size() && until - i < kNear && !words[until].ends_clause) ++until;
   const auto begin = words.begin() + static_cast<std::ptrdiff_t>(from);
   const auto end = words.begin() + static_cast<std::ptrdiff_t>(until) + 1;
-  const auto verb = std::find_if(begin, end, [](const Word& word) { return word.is_allocation; });
+  // Who cannot does not: "cannot allocate", and not "the allocated size cannot be less".
+  const auto after = is_any(words[i].text, "cannot|can't|couldn't|could|unable")
+                         ? words.begin() + static_cast<std::ptrdiff_t>(i)
+                         : begin;
+  auto verb = std::find_if(after, end, [](const Word& word) { return word.is_allocation; });
+  // "failed to create a shared memory segment of 536870912 bytes"
+  const auto has = [begin, end](std::string_view list) {
+    return std::any_of(begin, end, [list](const Word& word) { return is_any(word.text, list); });
+  };
+  if (verb == end && has("memory|vram") && has("bytes|kb|kib|mb|mib|gb|gib"))
+    verb = std::find_if(begin, end,
+                        [](const Word& word) { return begins_any(word.text, "creat|reserv|mmap|commit|map"); });
   if (verb == end || std::none_of(begin, end, [](const Word& word) { return word.is_storage; })) return std::nullopt;
   // "error" alone fails nothing: "allocation error".
   if (words[i].text == "error" && (i == 0 || !words[i - 1].is_allocation)) return std::nullopt;
-  return Range{std::min(words[i].begin, verb->begin), std::max(words[i].end, verb->end)};
+  // "no allocation failed"
+  const auto first = std::min(static_cast<std::size_t>(verb - words.begin()), i);
+  if (first > 0 && is_any(words[first - 1].text, "no|never|without")) return std::nullopt;
+  return Range{words[first].begin, std::max(words[i].end, verb->end)};
 }
 
 /// "uses too much shared data (0x10000 bytes, 0xc000 max)", "Scoped allocation with size 19.85M exceeded scoped vmem
@@ -232,54 +148,126 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
 std::optional<Range> excess_at(const std::vector<Word>& words, std::size_t i) {
   const std::string_view word = words[i].text;
   const bool is_much = word == "too" && i + 1 < words.size() && words[i + 1].text == "much";
-  if (!is_much && word != "exceeded" && word != "exceeds" && word != "exceed") return std::nullopt;
-  static constexpr std::string_view kLimits[] = {"limit", "max", "capacity", "available", "maximum"};
+  if (!is_much && !begins_any(word, "exceed")) return std::nullopt;
   bool has_limit = false;
-  bool has_memory = false;
+  bool has_memory = i > 0 && is_much && i + 3 < words.size() && words[i + 2].text == "shared";
   for (const Word& each : words) {
-    has_limit = has_limit || is_one_of(each.text, kLimits);
-    has_memory = has_memory || is_memory(each.text) || each.text == "data" || each.text == "pool";
+    has_limit = has_limit || is_any(each.text, "limit|limits|max|capacity|available|maximum|budget");
+    has_memory = has_memory || is_memory(each.text) || is_any(each.text, "pool|allocation");
   }
   if (!has_limit || !has_memory) return std::nullopt;
   return Range{words[i].begin, words[is_much ? i + 1 : i].end};
 }
 
-/// The text gives another reason, on the line or on the next ones: nothing is short.
-bool has_other_reason(std::string_view words) {
-  static constexpr std::string_view kReasons[] = {
-      "driver version is insufficient", "no such file",       "result = 700", "permission denied",
-      "device creation failed",         "no device available"};
-  return has_one_of(words, kReasons);
+constexpr std::string_view kNumbered = "cuda|curesult|cumem|nvenc|hip error|hiperror";
+
+/// A size that is compared with what there is: "memory on device (31.4/47.4 GiB) is less than desired (45.0 GiB)",
+/// "requires more system memory (12 GiB) than is available (7 GiB)", "is too large for this system (6.8 GiB)"
+std::optional<Range> comparison_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
+  const std::string_view next = i + 1 < words.size() ? words[i + 1].text : "";
+  const bool compares = (is_any(words[i].text, "less|smaller|larger|greater") && next == "than") ||
+                        (words[i].text == "more" && has_word(words, i + 1, i + 8, "than")) ||
+                        (words[i].text == "too" && next == "large" && has_any(line, "for this"));
+  if (!compares || line.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
+  if (!has_any(line, "memory|vram|gib)|gb)") ||
+      !has_any(line, "available|requested|required|desired|maximum|allowed|for this system|for this device"))
+    return std::nullopt;
+  return Range{words[i].begin, words[std::min(i + 1, words.size() - 1)].end};
 }
 
-/// In Chinese and Japanese no blanks part the words.
-std::optional<Range> cjk_lack(std::string_view line) {
-  static constexpr std::string_view kLacks[] = {"显存不足",   "内存不足", "显存不够", "内存不够",     "記憶體不足",
-                                                "メモリ不足", "无法分配", "無法分配", "页面文件太小", "显存耗尽"};
-  for (const std::string_view lack : kLacks)
-    if (const std::size_t at = line.find(lack); at != std::string_view::npos) return Range{at, at + lack.size()};
+/// "Attempting to allocate 196.00M. That was not possible."
+std::optional<Range> impossible_at(const std::vector<Word>& words, std::size_t i) {
+  if (words[i].text != "possible" || i == 0 || words[i - 1].text != "not") return std::nullopt;
+  for (std::size_t j = i; j > 0 && i - j < 14; --j)
+    if (words[j - 1].is_allocation || begins_any(words[j - 1].text, "reserv"))
+      return Range{words[j > 3 ? j - 3 : 0].begin, words[i].end};
   return std::nullopt;
 }
 
-std::optional<Range> failure_in(const std::vector<Word>& words, std::string_view line) {
-  std::optional<Range> code;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    for (const auto rule : {lack_at, exhausted_at, failure_at, excess_at})
-      if (const auto found = rule(words, i)) return found;
-    if (!code && is_code(words[i].text)) code = Range{words[i].begin, words[i].end};
-  }
-  if (code) return code;
-  for (const std::string_view fixed : {"paging file is too small", "due to memory pressure"})
-    if (const std::size_t at = line.find(fixed); at != std::string_view::npos) return Range{at, at + fixed.size()};
-  return cjk_lack(line);
+/// The number that CUDA and HIP give to it: "CUDA error 2", "CUresult error result=2", "CUDA context for NVENC: 0x2".
+std::optional<Range> number_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
+  const bool is_hex = words[i].text == "0x2";
+  if (i == 0 || (!is_hex && words[i].text != "2")) return std::nullopt;
+  if (is_hex ? !has_any(line, "fail|error") : !is_any(words[i - 1].text, "error|result|code|status|err|returned"))
+    return std::nullopt;
+  std::size_t from = i - 1;
+  while (from > 0 && !words[from - 1].ends_clause && !begins_any(words[from].text, "fail|error|cuda|curesult")) --from;
+  return Range{words[from].begin, words[i].end};
 }
 
-/// The line of `at`, no further than kStatementBytes / 2 to each side.
-Range line_of(std::string_view text, std::size_t begin, std::size_t end) {
-  Range line{begin, end};
-  while (line.begin > 0 && text[line.begin - 1] != '\n' && begin - line.begin < kStatementBytes / 2) --line.begin;
-  while (line.end < text.size() && text[line.end] != '\n' && line.end - end < kStatementBytes / 2) ++line.end;
-  return line;
+/// The end by signal 9, as shells, launchers and schedulers tell it: "exit code 137", "(exitcode: -9)", "signal
+/// SIGKILL", "train.sh: line 3: 4711 Killed", and "Killed" alone.
+std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
+  const std::string_view word = words[i].text;
+  const auto is_behind = [&words, i](std::string_view list, std::size_t most) {
+    for (std::size_t j = i; j > 0 && i - j < most; --j)
+      if (is_any(words[j - 1].text, list)) return true;
+    return false;
+  };
+  const std::string_view last = i > 0 ? words[i - 1].text : "";
+  bool is_end = (word == "137" || word == "-9") && is_behind("code|status|exitcode", 2);
+  is_end = is_end || (word == "137" && last == "code");
+  is_end = is_end || (word == "sigkill" && is_behind("signal|signals|negsignal|9", 2) &&
+                      has_any(line, "terminat|died|receiv|return code|exit|killed by|failed"));
+  const bool has_pid = !last.empty() && last.find_first_not_of("0123456789") == std::string_view::npos;
+  is_end = is_end || (word == "killed" && (words.size() == 1 || (has_pid && has_any(line, ": line ")) ||
+                                           (i + 1 == words.size() && has_any(line, "***"))));
+  if (!is_end) return std::nullopt;
+  // "exited with code 137", "process 4711 exited with code 137"
+  std::size_t from = i;
+  while (from > 0 && i - from < 3 &&
+         is_any(words[from - 1].text, "exit|exited|with|code|status|return|exitcode|signal|signals|9"))
+    --from;
+  return Range{words[from].begin, words[i].end};
+}
+
+/// In Chinese and Japanese no blanks part the words.
+constexpr std::string_view kFixed =
+    "paging file is too small|killed as a result of limit of|too many concurrent sessions|due to memory "
+    "pressure|memory is "
+    "full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
+    "メモリ不足|无法分配|無法分配|页面文件太小|显存耗尽";
+
+std::optional<Range> fixed_in(std::string_view line) {
+  for (std::size_t at = 0; at < kFixed.size();) {
+    const std::size_t end = std::min(kFixed.find('|', at), kFixed.size());
+    const std::string_view each = kFixed.substr(at, end - at);
+    if (const std::size_t begin = line.find(each); begin != std::string_view::npos)
+      return Range{begin, begin + each.size()};
+    at = end + 1;
+  }
+  return std::nullopt;
+}
+
+struct Found {
+  Range range;
+  std::optional<Memory> memory;  ///< where the structure alone tells it
+};
+
+std::optional<Found> failure_in(std::string_view line) {
+  auto words = words_of(line);
+  for (Word& word : words) {
+    word.is_allocation = is_allocation(word.text);
+    word.is_storage = is_storage(word.text);
+  }
+  const bool has_code = has_any(line, kCodes);
+  const bool has_interface = has_any(line, kNumbered);
+  std::optional<Found> code;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    for (const auto rule : {lack_at, exhausted_at, failure_at, impossible_at})
+      if (const auto found = rule(words, i)) return Found{*found};
+    if (const auto found = excess_at(words, i)) return Found{*found, Memory::excess};
+    if (const auto found = comparison_at(words, i, line)) return Found{*found, Memory::excess};
+    if (code) continue;
+    if (const auto killed = killed_at(words, i, line)) code = Found{*killed, Memory::killed};
+    if ((has_code && has_any(words[i].text, kCodes)) || is_any(words[i].text, "oom-kill|oom_kill|oomkilled") ||
+        (words[i].text == "oom-killer" && i > 0 && words[i - 1].text == "invoked"))
+      code = Found{{words[i].begin, words[i].end}};
+    if (const auto number = has_interface ? number_at(words, i, line) : std::nullopt) code = Found{*number};
+  }
+  if (code) return code;
+  const auto fixed = fixed_in(line);
+  return fixed ? std::optional(Found{*fixed}) : std::nullopt;
 }
 
 /// The lines around `line`.
@@ -297,240 +285,37 @@ std::string_view around(std::string_view text, Range line) {
 }
 
 Memory memory_of(std::string_view line, std::string_view next, std::string_view lines) {
-  static constexpr std::string_view kSessions[] = {"openencodesession", "encode session", "encoder session"};
-  static constexpr std::string_view kPinned[] = {"pinned",     "page-locked", "pagelocked",
-                                                 "mallochost", "hostalloc",   "hostregister"};
-  static constexpr std::string_view kScratch[] = {
-      "shared data", " vmem", " smem", "registers", "per-block shared", "shared memory per block"};
-  static constexpr std::string_view kShared[] = {"/dev/shm", "shared memory", "shmem"};
-  static constexpr std::string_view kHost[] = {
-      "paging file",   "page file",       "页面文件",      "virtual memory",
-      "system memory", "on host",         "host memory",   "cpu buffer",
-      "cpu_buffer",    "cgroup",          "oom-kill",      "oom_kill",
-      "out_of_host",   "defaultcpu",      "cpu allocator", "memory on the node",
-      "maxrss",        "memory pressure", "the node",      "virtual memory exhausted"};
-  static constexpr std::string_view kKilled[] = {"oom-kill", "oom_kill", "maxrss", "cgroup", "memory pressure"};
-  if (has_one_of(line, kKilled)) return Memory::host;
-  if (has_one_of(line, kSessions)) return Memory::session;
-  if (has_one_of(line, kScratch) || (line.find("shared memory") != std::string_view::npos &&
-                                     has_one_of(line, std::array<std::string_view, 2>{"ptxas", "triton"})))
+  line = line.substr(0, line.find(" falling back"));
+  constexpr std::string_view kPinned = "pinned|page-locked|pagelocked|host_bfc|mallochost|hostalloc|hostregister";
+  constexpr std::string_view kSessions = "openencodesession|encode session|encoder session";
+  if (has_any(line, "address space")) return Memory::address;
+  if (has_any(line,
+              "oom-kill|oom_kill|maxrss|cgroup|memory pressure|system out of memory|physical memory|memory "
+              "budget|being killed|job memory|oomkilled|0:125|state: out_of|this system"))
+    return Memory::host;
+  if (has_any(line, kSessions)) return Memory::session;
+  if (has_any(line,
+              "shared data|threadgroup memory|local memory|launch_out_of_resources| vmem| smem|registers|per-block "
+              "shared|shared memory per block") ||
+      (has_any(line, "shared memory") && has_any(line, "ptxas|triton")))
     return Memory::scratch;
-  if (has_one_of(line, kPinned)) return Memory::pinned;
-  if (has_one_of(line, kShared)) return Memory::shared;
+  if (has_any(line, kPinned)) return Memory::pinned;
+  if (has_any(line, "/dev/shm|shared memory|shmem") && !has_any(line, "gpu and shared")) return Memory::shared;
+  if (has_any(line, "pre-allocated|preallocated|pool size exceeded|out of pool|pool exhausted|maximum pool"))
+    return Memory::pool;
   const bool is_device = is_of_device(line);
-  if (has_one_of(line, kHost) && !is_device) return Memory::host;
-  if (is_device && !has_one_of(next, kPinned)) return Memory::device;
-  if (has_one_of(lines, kPinned)) return Memory::pinned;
-  if (has_one_of(lines, kSessions)) return Memory::session;
-  return is_of_device(lines) ? Memory::device : Memory::any;
-}
-
-// ---- figures by role
-
-constexpr struct {
-  std::string_view stem;
-  Figure figure;
-} kRoles[] = {{"request", Figure::asked},   {"alloc", Figure::asked},    {"tried", Figure::asked},
-              {"need", Figure::asked},      {"required", Figure::asked}, {"requires", Figure::asked},
-              {"size", Figure::asked},      {"asked", Figure::asked},    {"creat", Figure::asked},
-              {"chunk", Figure::asked},     {"target", Figure::skipped}, {"ready", Figure::total},
-              {"free", Figure::free},       {"avail", Figure::free},     {"left", Figure::free},
-              {"remain", Figure::free},     {"total", Figure::total},    {"capac", Figure::total},
-              {"found", Figure::total},     {"has", Figure::total},      {"used", Figure::used},
-              {"usage", Figure::used},      {"use", Figure::used},       {"using", Figure::used},
-              {"maxrss", Figure::resident}, {"reqmem", Figure::allowed}, {"occup", Figure::used},
-              {"held", Figure::used},       {"hold", Figure::used},      {"limit", Figure::allowed},
-              {"max", Figure::allowed},     {"capped", Figure::allowed}, {"threshold", Figure::allowed},
-              {"rảnh", Figure::free},       {"livre", Figure::free},     {"chiếm", Figure::used},
-              {"显存是", Figure::total}};
-
-std::optional<Figure> role_of(std::string_view word) {
-  // "allocated" is what is held, the other forms what is asked for.
-  if (word == "allocated" || word == "mem_allocated") return Figure::used;
-  if (word.starts_with("totalfree") || word.starts_with("total_free")) return Figure::free;
-  if (word.starts_with("largest")) return Figure::piece;
-  if (word.ends_with("-vm")) return std::nullopt;  // the kernel's "total-vm" is an address space
-  for (const auto& role : kRoles)
-    if (word.starts_with(role.stem)) return role.figure;
-  return std::nullopt;
-}
-
-struct Size {
-  double bytes = 0;
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  bool has_unit = false;
-};
-
-std::optional<double> read_hex(std::string_view text, std::size_t& at) {
-  if (!text.substr(at).starts_with("0x")) return std::nullopt;
-  std::size_t end = at + 2;
-  double value = 0;
-  for (; end < text.size() && end - at < 18; ++end) {
-    const char c = text[end];
-    if (!is_digit(c) && !(c >= 'a' && c <= 'f')) break;
-    value = value * 16 + (is_digit(c) ? c - '0' : c - 'a' + 10);
-  }
-  if (end == at + 2) return std::nullopt;
-  at = end;
-  return value;
-}
-
-/// A number that has its unit further on: "24 576 MiB", grouped by blanks, and "22.6/24.5GB", a pair of one unit.
-std::optional<Size> read_joined(std::string_view line, std::size_t at, double number) {
-  Size out;
-  std::size_t next = at + 1;
-  if (at + 3 < line.size() && line[at] == ' ' && number < 1000 && number >= 1) {
-    const auto rest = read_number(line, next);
-    if (!rest || next != at + 4) return std::nullopt;
-    std::size_t end = at + 1;
-    const auto bytes = read_size(line, end);
-    if (!bytes || end == next || *rest <= 0) return std::nullopt;
-    out.bytes = (number * 1000 + *rest) * (*bytes / *rest);
-    out.end = end;
-    return out;
-  }
-  if (at >= line.size() || line[at] != '/') return std::nullopt;
-  const auto whole = read_number(line, next);
-  std::size_t end = at + 1;
-  const auto bytes = whole ? read_size(line, end) : std::nullopt;
-  if (!bytes || end == next || *whole <= 0) return std::nullopt;
-  out.bytes = number * (*bytes / *whole);
-  out.end = at;
-  return out;
-}
-
-/// Numbers with a unit, and whole ones without, in the order of the line.
-std::vector<Size> sizes_of(std::string_view line) {
-  std::vector<Size> out;
-  for (std::size_t at = 0; at < line.size();) {
-    const bool begins =
-        is_digit(line[at]) && (at == 0 || (!is_part(line[at - 1]) && line[at - 1] != '.' && line[at - 1] != '#'));
-    if (!begins) {
-      ++at;
-      continue;
-    }
-    Size size;
-    size.begin = at;
-    std::size_t end = at;
-    if (const auto hex = read_hex(line, end)) {
-      size.bytes = *hex;
-      size.has_unit = line.substr(end).starts_with(" bytes") || line.substr(end).starts_with(" max");
-    } else {
-      std::size_t number_end = at;
-      const auto number = read_number(line, number_end);
-      const auto bytes = read_size(line, end);
-      if (!number || !bytes) {
-        ++at;
-        continue;
-      }
-      size.bytes = *bytes;
-      size.has_unit = end > number_end;
-      if (!size.has_unit)
-        if (const auto joined = read_joined(line, number_end, *number)) {
-          size.bytes = joined->bytes;
-          size.has_unit = true;
-          end = joined->end;
-        }
-      // A fraction, a time, a version, a shape and a part of a name are no bytes.
-      const bool is_whole = number_end == end && *number == static_cast<double>(static_cast<std::uint64_t>(*number)) &&
-                            line.substr(at, number_end - at).find('.') == std::string_view::npos;
-      const bool goes_on =
-          end < line.size() && (is_part(line[end]) || line[end] == ':' || line[end] == '%' || line[end] == '/' ||
-                                (line[end] == '.' && end + 1 < line.size() && is_digit(line[end + 1])));
-      if (!size.has_unit && (!is_whole || goes_on)) {
-        at = std::max(end, at + 1);
-        continue;
-      }
-    }
-    size.end = end;
-    at = end;
-    out.push_back(size);
-  }
-  return out;
-}
-
-/// The role that the words right behind a size give it: "of VRAM are free".
-std::optional<Figure> role_behind(std::string_view text) {
-  static constexpr std::string_view kBetween[] = {"of",      "is",     "are",   "was",   "were", "gpu",
-                                                  "vram",    "memory", "video", "bytes", "in",   "total",
-                                                  "already", "device", "the",   "mem"};
-  for (std::size_t at = 0, count = 0; count < 5; ++count) {
-    while (at < text.size() && text[at] == ' ') ++at;
-    const std::size_t begin = at;
-    while (at < text.size() && is_part(text[at])) ++at;
-    const std::string_view word = text.substr(begin, at - begin);
-    if (word.empty()) return std::nullopt;
-    if (word == "total") return Figure::total;
-    if (word == "max" || word == "maximum") return Figure::allowed;
-    const auto role = role_of(word);
-    // "of" leads to the size of which it is a part, "for" to what is asked for.
-    if (role && word != "size" && word != "has") return role;
-    if (!is_one_of(word, kBetween)) return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-/// The role that the nearest words before a size give it; `is_next`: the nearest alone.
-std::optional<Figure> role_before(std::string_view text, bool is_next) {
-  const auto words = words_of(text);
-  std::size_t count = 0;
-  for (auto word = words.rbegin(); word != words.rend() && count < (is_next ? 1 : 5); ++word, ++count) {
-    if (word->ends_clause) return std::nullopt;
-    if (is_next && word->text == "memory") {
-      --count;
-      continue;
-    }
-    if (const auto role = role_of(word->text)) return role;
-    if (word->text.find("size") != std::string_view::npos || word->text.find("requested") != std::string_view::npos)
-      return Figure::asked;
-  }
-  return std::nullopt;
-}
-
-/// Sets what is missing. `takes_asked`: the line may tell of the request.
-void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
-  const std::string line = lower(raw.substr(0, kStatementBytes));
-  const auto sizes = sizes_of(line);
-  std::optional<Figure> last;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const Size& size = sizes[i];
-    const std::size_t from = i == 0 ? 0 : sizes[i - 1].end;
-    const std::string_view before = std::string_view(line).substr(from, size.begin - from);
-    const std::size_t until = i + 1 < sizes.size() ? sizes[i + 1].begin : line.size();
-    const std::string_view behind = std::string_view(line).substr(size.end, until - size.end);
-    auto role = size.has_unit ? role_behind(behind) : std::nullopt;
-    const std::string_view joint = before.substr(std::min(before.find_first_not_of(' '), before.size()));
-    const bool is_part_of_last =
-        i > 0 && size.has_unit && (joint == "/" || joint == "/ " || joint == "of " || joint == "of which ");
-    if (is_part_of_last && joint[0] == '/' && (!last || *last == Figure::used || *last == Figure::free))
-      role = Figure::total;
-    if (!role) role = role_before(before, !size.has_unit);
-    if (!role && joint == "of ") role = Figure::total;
-    if (!role && is_part_of_last) role = Figure::total;
-    // "(7619 MiB, 6558 MiB free)"
-    if (role == Figure::free && !last && i > 0 && joint.starts_with(", ") && joint.size() < 3 &&
-        sizes[i - 1].has_unit && sizes[i - 1].bytes >= size.bytes && !figures.get(Figure::total))
-      figures.set(Figure::total, sizes[i - 1].bytes);
-    static constexpr std::string_view kOthers[] = {"other", "another", "khác", "别的", "其他"};
-    if (role == Figure::used && has_one_of(before, kOthers)) role = Figure::outside;
-    last = role;
-    constexpr double kNoSize = 1e18;
-    if (role != Figure::asked && size.bytes >= kNoSize) continue;
-    if (!role || role == Figure::skipped || size.bytes < 1 || (!size.has_unit && size.bytes < 256)) continue;
-    if (*role == Figure::asked && !takes_asked) continue;
-    if (!figures.get(*role)) figures.set(*role, size.bytes);
-  }
-}
-
-/// A line that goes on with the one above: "[requestedSpace: 343146496 B]", "err:     Size:      65536".
-bool goes_on(std::string_view line) {
-  const std::size_t from = std::min(line.find_first_not_of(" \t\r>|"), line.size());
-  if (from >= line.size()) return false;
-  if (line[from] == '[' || from >= 2) return true;
-  if (line.substr(from).starts_with("- ") && line.find(": ") != std::string_view::npos) return true;
-  const std::size_t colon = line.find(':');
-  return colon != std::string_view::npos && colon + 3 < line.size() && line.substr(colon + 1, 3) == "   ";
+  if (!is_device && has_any(line,
+                            "paging file|page file|页面文件|virtual memory|system memory|on host|host memory|"
+                            "cpu buffer|cpu_buffer|out_of_host|defaultcpu|cpu allocator|memory on the node|"
+                            "the node|(ram)"))
+    return Memory::host;
+  if (is_device && !has_any(next, kPinned)) return Memory::device;
+  if (has_any(lines, kPinned)) return Memory::pinned;
+  if (has_any(lines, kSessions)) return Memory::session;
+  if (has_any(next, "system out of memory")) return Memory::host;
+  if (is_of_device(lines)) return Memory::device;
+  // What the system says of its own (ENOMEM).
+  return has_any(line, "cannot allocate memory|memoryerror") ? Memory::host : Memory::any;
 }
 
 /// In a span of code (`...`) the whole of it is meant: "`call to cuMemAlloc returned error 2: Out of memory`".
@@ -542,34 +327,55 @@ void widen_to_span(std::string_view line, Range& found) {
   found = {before.rfind('`') + 1, close};
 }
 
-/// A line beside a failure that tells of no other one.
-bool is_beside(std::string_view line) {
-  const std::string words = lower(line);
-  return is_of_device(words) && !failure_in(words_of(words), words);
+std::string lower_line(std::string_view text, Range line) {
+  return lower(text.substr(line.begin, line.end - line.begin));
+}
+Range line_above(std::string_view text, Range line) {
+  return line.begin == 0 ? Range{} : line_of(text, line.begin - 1, line.begin - 1);
 }
 
 }  // namespace
+
+Range line_of(std::string_view text, std::size_t begin, std::size_t end) {
+  Range line{begin, end};
+  while (line.begin > 0 && text[line.begin - 1] != '\n' && begin - line.begin < kStatementBytes / 2) --line.begin;
+  while (line.end < text.size() && text[line.end] != '\n' && line.end - end < kStatementBytes / 2) ++line.end;
+  return line;
+}
 
 std::span<const std::string_view> statement_cues() {
   return kCues;
 }
 
+bool is_of_device(std::string_view words) {
+  return has_any(words, kDevices);
+}
+
+bool has_statement(std::string_view line) {
+  return failure_in(line).has_value();
+}
+
 std::optional<Statement> read_statement(std::string_view text, std::size_t at) {
   const Range line = line_of(text, at, at);
-  const std::string words = lower(text.substr(line.begin, line.end - line.begin));
-  auto found = failure_in(words_of(words), words);
+  const std::string words = lower_line(text, line);
+  auto found = failure_in(words);
   if (!found) return std::nullopt;
   constexpr std::size_t kReasonBytes = 200;
-  if (has_other_reason(lower(text.substr(line.begin, line.end - line.begin + kReasonBytes)))) return std::nullopt;
-  widen_to_span(words, *found);
-  return Statement{line.begin + found->begin, line.begin + found->end};
+  if (has_any(lower(text.substr(line.begin, line.end - line.begin + kReasonBytes)), kOtherReasons) ||
+      has_any(lower_line(text, line_above(text, line)), kOtherReasons))
+    return std::nullopt;
+  widen_to_span(words, found->range);
+  return Statement{line.begin + found->range.begin, line.begin + found->range.end};
 }
 
 const Wording& wording_of(std::string_view text, const Statement& statement) {
   const Range line = line_of(text, statement.begin, statement.end);
-  const Range next = line_of(text, std::min(line.end + 1, text.size()), std::min(line.end + 1, text.size()));
-  const Memory memory = memory_of(lower(text.substr(line.begin, line.end - line.begin)),
-                                  lower(text.substr(next.begin, next.end - next.begin)), lower(around(text, line)));
+  const Range next = line.end + 1 < text.size() ? line_of(text, line.end + 1, line.end + 1) : Range{};
+  const std::string words = lower_line(text, line);
+  const auto found = failure_in(words);
+  if (found && found->memory == Memory::killed) return kWordings[static_cast<std::size_t>(Memory::killed)];
+  Memory memory = memory_of(words, lower_line(text, next), lower(around(text, line)));
+  if (memory == Memory::device && found && found->memory) memory = *found->memory;
   return kWordings[static_cast<std::size_t>(memory)];
 }
 
@@ -577,69 +383,42 @@ const Wording& any_statement() {
   return kWordings[static_cast<std::size_t>(Memory::any)];
 }
 
-std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t end, Figures& figures) {
-  const Range line = line_of(text, begin, end);
-  read_line(text.substr(line.begin, line.end - line.begin), true, figures);
-  const std::size_t own_count = figures.count();
-  bool is_same = true;
-  std::size_t at = line.end;
-  for (std::size_t count = 0; count < kStatementLines && at < text.size() && text[at] == '\n'; ++count) {
-    const Range next = line_of(text, at + 1, at + 1);
-    const std::string_view words = text.substr(next.begin, next.end - next.begin);
-    is_same = is_same && goes_on(words);
-    if (is_same || is_beside(words)) read_line(words, is_same, figures);
-    at = next.end;
-  }
-  Figures above;
-  at = line.begin;
-  for (std::size_t count = 0; count < kStatementLines && at > 0 && text[at - 1] == '\n'; ++count) {
-    const Range line_above = line_of(text, at - 1, at - 1);
-    const std::string_view words = text.substr(line_above.begin, line_above.end - line_above.begin);
-    if (is_beside(words)) read_line(words, false, above);
-    at = line_above.begin;
-  }
-  // What was free or in use before the failure shows what was then only where it was too little already.
-  const auto total = above.get(Figure::total);
-  const auto used = above.get(Figure::used);
-  const auto free = above.get(Figure::free);
-  if (total && !figures.get(Figure::total)) figures.set(Figure::total, *total);
-  if (used && total && *used >= 0.95 * *total && !figures.get(Figure::used)) figures.set(Figure::used, *used);
-  if (free && *free < figures.get(Figure::asked).value_or(0) && !figures.get(Figure::free))
-    figures.set(Figure::free, *free);
-  if (const auto others = above.get(Figure::outside); others && !figures.get(Figure::outside))
-    figures.set(Figure::outside, *others);
-  return own_count;
+bool is_template(std::string_view text, std::size_t begin, std::size_t end) {
+  const std::string line = lower_line(text, line_of(text, begin, end));
+  if (has_any(line, "%zu|%lu|.* bytes|%llu|%d |%u |%s |{} bytes|{0}|<size>|<n>")) return true;
+  const auto words = words_of(line);
+  for (std::size_t i = 0; i + 1 < words.size(); ++i)
+    if (words[i].text.size() == 1 && !is_digit(words[i].text[0]) && words[i + 1].text == "bytes") return true;
+  return false;
 }
 
-bool is_row_of_terms(std::string_view text, std::size_t begin) {
-  const Range line = line_of(text, begin, begin);
-  const std::string words = lower(text.substr(line.begin, line.end - line.begin));
-  const std::size_t from = words.find_first_not_of(" \t");
-  if (from == std::string::npos || words[from] != '|' || std::count(words.begin(), words.end(), '|') < 3) return false;
-  const auto sizes = sizes_of(words);
-  return std::count_if(sizes.begin(), sizes.end(), [](const Size& size) { return size.has_unit; }) < 2;
-}
-
-std::string_view went_on_words(std::string_view text, std::size_t begin, std::size_t end) {
-  static constexpr std::string_view kWords[] = {
-      "falling back",   "fall back to", "fallback to",        "retrying",         "will retry",
-      "skipping",       "trying again", "attempting to free", "is not a failure", "continuing with",
-      "using unpinned", "继续运行",     "continues without"};
-  constexpr std::size_t kLines = 2;
+std::string_view went_on_words(std::string_view text, std::size_t begin, std::size_t end, bool is_statement) {
+  constexpr std::string_view kWords =
+      "falling back|fall back to|fallback to|retrying|will retry|skipping|trying again|attempting to free|"
+      "is not a failure|continuing with|using unpinned|using a smaller|skipped|继续运行|continues without";
+  constexpr std::string_view kFailures =
+      "error|fail|abort|exception|traceback|terminat|killed|crash|fatal|exit|panic|unable|cannot|could not|please|try "
+      "|?|out of";
+  constexpr std::string_view kSuccesses = " ok ]|total time|finished|completed|resumed| again |presented|drawing again";
+  constexpr std::size_t kLines = 6;
   const Range line = line_of(text, begin, end);
-  std::size_t until = line.end;
-  for (std::size_t lines = 0; until < text.size() && until - line.end < kStatementBytes; ++until)
-    if (text[until] == '\n' && ++lines > kLines) break;
-  const std::string_view raw = text.substr(line.begin, until - line.begin);
-  const std::string words = lower(raw);
+  const auto raw = [text](Range each) { return text.substr(each.begin, each.end - each.begin); };
+  const std::string own = lower_line(text, line);
   // What cannot be pinned is only slower, where the program warns of it.
-  const std::string_view own = std::string_view(words).substr(0, line.end - line.begin);
-  if (own.starts_with("warning") && own.find("pinned") != std::string_view::npos) return raw.substr(0, own.size());
-  for (const std::string_view each : kWords)
-    if (const std::size_t at = words.find(each); at != std::string::npos) {
-      const std::size_t from = raw.rfind('\n', at) + 1;
-      return raw.substr(from, raw.find('\n', at) - from);
+  const bool is_pin = own.find("pinned") != std::string::npos;
+  if (is_pin && own.starts_with("warning")) return raw(line);
+  bool may_succeed = is_statement || is_pin;
+  Range each = line;
+  for (std::size_t count = 0; count <= kLines; ++count) {
+    const std::string words = lower_line(text, each);
+    if (count <= 2 && has_any(words, kWords)) return raw(each);
+    if (count > 0 && may_succeed) {
+      if (has_any(words, kSuccesses) && !has_any(words, "error|fatal|abort|?")) return raw(each);
+      may_succeed = !has_any(words, kFailures) || has_statement(words);
     }
+    if (each.end + 1 >= text.size() || text[each.end] != '\n' || each.end - end > kStatementBytes) break;
+    each = line_of(text, each.end + 1, each.end + 1);
+  }
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "core/printable.hpp"
 #include "explain/cause.hpp"
 #include "explain/pattern.hpp"
+#include "explain/words.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -28,12 +29,6 @@ const Wording kBuffers{"xla_buffers", "JAX/XLA", "any", Role::context, Cause::un
 const Wording kTensors{"tf_usage", "TensorFlow", "1.5 and newer", Role::context, Cause::unknown, "", ""};
 
 constexpr std::string_view kLogger = "bfc_allocator.cc:";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 /// What stands behind `key`, blanks left out; nullopt: it is not in `text`.
 std::optional<std::string_view> behind(std::string_view text, std::string_view key) {

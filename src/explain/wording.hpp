@@ -29,7 +29,6 @@ enum class Role : std::uint8_t {
   device,   ///< a failure to get memory of a GPU
   host,     ///< a failure to get memory of the host
   context,  ///< no failure: figures that help to judge one nearby
-  batch,    ///< no failure: the size of a batch, which those that follow have
   frame,    ///< no failure: a line of a traceback that shows in which program it happened
   event,    ///< no failure to get memory: another failure, or a warning, that belongs to the story
 };

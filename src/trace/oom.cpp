@@ -274,6 +274,10 @@ Conclusion own_need(const OomReport& r, const Evidence& e) {
 
 /// The first that explains the failure.
 Conclusion conclude(const OomReport& r, const Evidence& e, const Snapshot& snapshot) {
+  if (snapshot.is_heap_profile)
+    return {Condition::steady, "a heap profile shows what is live, and no out-of-memory",
+            "pass the message of the failure to vramtrack explain; profiles of two moments before it show what grew: "
+            "vramtrack snapshot leaks A B"};
   if (!r.has_oom) return without_failure(r, e);
   if (e.is_much && e.makes_room) return leaked(r, e);
   if (e.pending_bytes >= r.asked_bytes) return waited_for_a_stream(e);

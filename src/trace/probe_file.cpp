@@ -9,6 +9,7 @@
 
 #include "core/out_of_memory.hpp"
 #include "core/printable.hpp"
+#include "trace/format.hpp"
 #include "trace/probe_chunk.hpp"
 
 namespace vramtrack::trace {
@@ -29,17 +30,25 @@ class Reader {
   Reader(ByteInput input, ProbeFileVisit& visit) : input_(std::move(input)), visit_(visit) {}
 
   Result<ProbeFileInfo> run() {
-    const auto head = input_.peek(kProbeFileMagic.size());
-    if (!head) return fail(head.error());
-    const std::string_view magic(reinterpret_cast<const char*>(head->data()), head->size());
+    const auto peeked = input_.peek(kHeadBytes);
+    if (!peeked) return fail(peeked.error());
+    const std::string_view head(reinterpret_cast<const char*>(peeked->data()), peeked->size());
+    const std::string_view magic = head.substr(0, kProbeFileMagic.size());
     if (!is_probe_file(magic))
-      return fail(input_.name() + " is neither a trace of 'vramtrack run' nor a ring of its probe");
+      return fail(input_.name() + " is neither a trace of 'vramtrack run' nor a ring of its probe" + what_it_is(head));
     const Status done = magic == kRingMagicText ? ring() : file();
     if (!done) return fail(done.error());
     return std::move(info_);
   }
 
  private:
+  /// "; it is ..."; empty: nothing that another command reads.
+  [[nodiscard]] std::string what_it_is(std::string_view head) const {
+    const TraceFormatInfo* const format = recognise_trace(head, input_.name(), kSure);
+    if (format == nullptr) return "";
+    return fmt::format("; it is one of {}: 'vramtrack snapshot summary' reads it", format->help);
+  }
+
   /// Fills `into` as far as the input goes.
   Result<std::size_t> fill(void* into, std::size_t most) {
     std::size_t at = 0;

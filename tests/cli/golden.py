@@ -29,6 +29,12 @@ FILES = {
                  "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n",
     "notice.log": "W bfc_allocator.cc:245] Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.10GiB with freed_by_count=0. The caller "
                   "indicates that this is not a failure, but may mean that there could be performance gains if more memory were available.\n",
+    "summary.log": "|                  PyTorch CUDA memory summary, device ID 0                 |\n"
+                   "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n"
+                   "| Allocated memory      |   14520 MiB|   15012 MiB|     812 GiB|     798 GiB|\n"
+                   "| GPU reserved memory   |   22108 MiB|   22108 MiB|   22108 MiB|       0 B  |\n",
+    "ollama.log": "NAME          ID            SIZE      PROCESSOR          UNTIL\n"
+                  "llama3:70b    786f3184aec0  42 GB     48%/52% CPU/GPU    4 minutes from now\n",
     "leak.csv": leak_log(),
     "steady.csv": steady_log(),
     "spike.csv": smi_log(lambda t: None if t > 1200 else 4000 if t < 600 else 9000),
@@ -198,6 +204,8 @@ CASES = {
     "explain_unknown": ["explain", "killed.log"],
     "explain_story": ["explain", "story.log"],
     "explain_notice": ["explain", "notice.log"],
+    "explain_pasted": ["explain", "summary.log", "ollama.log"],
+    "analyze_pasted": ["analyze", "ollama.log"],
     "explain_mentioned": ["explain", "mentioned.log"],
     "explain_nothing": ["explain", "leak.csv", "no-such-file"],
     "check": ["check", f"{FIXTURES}/check/leaks/losses_list.py", f"{FIXTURES}/check/healthy/losses_item.py"],

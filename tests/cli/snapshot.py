@@ -253,6 +253,19 @@ class Snapshot(unittest.TestCase):
         self.assertIn("has no data of this device; it has 0", self.run_it("timeline", "--device", "3", "short.log", code=2))
         self.assertIn(b"is an allocation trace (allocation-events: ", self.box.run("analyze", "short.log").stderr)
 
+    def test_heap_profiles_of_jax(self):
+        first, second = (str(TESTS / "fixtures" / "jax" / name) for name in ("step3.prof", "step8.prof"))
+        summary = self.run_it("summary", first)
+        self.assertIn("device 0: 11.0 MiB are live", summary)
+        self.assertIn("/home/me/train.py:4 layer", summary)
+        self.assertNotIn("empty_cache", summary)
+        self.assertIn("+5.0 MiB     +5 blocks  /home/me/train.py:4 layer", self.run_it("leaks", first, second, code=1))
+        self.assertIn("layer", self.run_it("export", "--format", "folded", first))
+        self.run_it("flamegraph", "--output", "live.html", first)
+        self.assertIn("is a heap profile, which shows one moment", self.run_it("timeline", first, code=2))
+        self.assertIn("a heap profile shows what is live, and no out-of-memory", self.run_it("oom", first))
+        self.assertIn(b"it is one of heap profiles", self.box.run("trace", "report", first).stderr)
+
     def test_outside_the_allocator(self):
         files = [self.write(f"h{n}.pickle", leaking(n, keep=0).snapshot()) for n in (2, 12)]
         self.assertEqual(self.json("leaks", "--used", "2GiB,3GiB", *files)["condition"], "outside")

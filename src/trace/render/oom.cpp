@@ -50,7 +50,9 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
   const std::int64_t first_us = trace == nullptr ? kNoTime : trace->first_time_us;
   out += fmt::format("{}: {}: {}\n", memory_name(snapshot, r.device), verdict_words(r), r.because);
   if (!r.next_step.empty()) out += fmt::format("  do: {}\n", r.next_step);
-  if (!r.has_trace)
+  if (snapshot.is_heap_profile)
+    out += "\n  in the profile\n";
+  else if (!r.has_trace)
     out +=
         "\n  in the snapshot, which has no trace: no history was recorded "
         "(torch.cuda.memory._record_memory_history())\n";

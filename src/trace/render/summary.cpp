@@ -46,7 +46,9 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
   const Assessment assessment = assess(u, snapshot.settings);
   const DeviceTrace* const trace = snapshot.trace_of(device.device);
   out += fmt::format("\n{}: {}\n", memory_name(snapshot, device.device),
-                     is_host ? "pinned host memory" : assessment.because);
+                     is_host                    ? "pinned host memory"
+                     : snapshot.is_heap_profile ? fmt::format("{} are live", format_size(u.requested_bytes))
+                                                : assessment.because);
   if (!is_host && !assessment.next_step.empty())
     out += fmt::format(
         "  {}do: {}\n",
@@ -59,24 +61,28 @@ void device_text(std::string& out, const Snapshot& snapshot, const Symbols& symb
     out += fmt::format("  {:<22} {:>12} {:>6}  {}\n", name, format_size(bytes), percent_of(bytes, u.reserved_bytes),
                        meaning);
   };
-  row("reserved", u.reserved_bytes,
-      fmt::format("{}, {}", is_host ? "pinned" : "taken from the driver", format_count(u.segment_count, "segment")));
-  row("  requested", u.requested_bytes,
-      fmt::format("what the program asked for and holds, {}", format_count(u.live_block_count, "block")));
-  row("  internal", u.internal_bytes(), "rounding up of those (allocated = requested + internal)");
-  row("  pending free", u.pending_free_bytes, "given back, a stream may still use it");
-  row("  releasable", u.releasable_bytes,
-      is_host ? "cached by the host allocator"
-      : u.private_releasable_bytes == 0
-          ? "cached, empty_cache() returns it"
-          : fmt::format("cached, empty_cache() returns it; {} of it only once their graph or pool is deleted",
-                        format_size(u.private_releasable_bytes)));
-  row("  pinned", u.pinned_bytes,
-      fmt::format("free between live blocks, largest piece {}", format_size(u.largest_pinned_bytes)));
-  if (const auto [bytes, count] = private_pools(device); count > 0)
-    row("of it in private pools", bytes,
-        fmt::format("{}: of CUDA graphs (named by their number) and of MemPool()", format_count(count, "pool")));
-  if (u.unaccounted_bytes > 0) row("  unaccounted", u.unaccounted_bytes, "no block of the file covers it");
+  if (snapshot.is_heap_profile) {
+    row("live", u.requested_bytes, fmt::format("in {}, by the profile", format_count(u.live_block_count, "block")));
+  } else {
+    row("reserved", u.reserved_bytes,
+        fmt::format("{}, {}", is_host ? "pinned" : "taken from the driver", format_count(u.segment_count, "segment")));
+    row("  requested", u.requested_bytes,
+        fmt::format("what the program asked for and holds, {}", format_count(u.live_block_count, "block")));
+    row("  internal", u.internal_bytes(), "rounding up of those (allocated = requested + internal)");
+    row("  pending free", u.pending_free_bytes, "given back, a stream may still use it");
+    row("  releasable", u.releasable_bytes,
+        is_host ? "cached by the host allocator"
+        : u.private_releasable_bytes == 0
+            ? "cached, empty_cache() returns it"
+            : fmt::format("cached, empty_cache() returns it; {} of it only once their graph or pool is deleted",
+                          format_size(u.private_releasable_bytes)));
+    row("  pinned", u.pinned_bytes,
+        fmt::format("free between live blocks, largest piece {}", format_size(u.largest_pinned_bytes)));
+    if (const auto [bytes, count] = private_pools(device); count > 0)
+      row("of it in private pools", bytes,
+          fmt::format("{}: of CUDA graphs (named by their number) and of MemPool()", format_count(count, "pool")));
+    if (u.unaccounted_bytes > 0) row("  unaccounted", u.unaccounted_bytes, "no block of the file covers it");
+  }
   // A device that gave everything back has no pool, only its trace; one common pool needs no table.
   if (device.pools.size() > 1 ||
       (device.pools.size() == 1 && (device.pools[0].pool != PoolId{} || device.pools[0].stream != 0))) {

@@ -52,6 +52,14 @@ TEST(Quotation, DoesNotHideTheMessageBesideIt) {
   EXPECT_EQ(messages[0].line, 2U);
 }
 
+TEST(Quotation, ALineOfALogInACommentIsNone) {
+  EXPECT_FALSE(read_messages("# ERROR: LoadError: Out of GPU memory trying to allocate 11.921 GiB").empty());
+  EXPECT_FALSE(
+      read_messages("Higher values yield `ERROR on proc 0: Insufficient memory on accelerator (src/pair.cpp:110)`")
+          .empty());
+  EXPECT_TRUE(read_messages("# RuntimeError: CUDA out of memory").empty());
+}
+
 TEST(Quotation, EscapedLinesAreLines) {
   EXPECT_FALSE(
       read_messages(R"({"exc":"line 3, in f\n    if you:\n      run()\nRuntimeError: CUDA error: out of memory\n"})")

@@ -41,7 +41,9 @@ TEST(Statement, IsFoundByItsStructure) {
 TEST(Statement, NeedsAnAllocation) {
   for (const std::string text :
        {"failed to allocate an address for the pod", "device: write failed", "out of the box on every GPU",
-        "the GPU is not enough of a reason", "gpu 0: 12 GiB allocated, 3 GiB free", "error: file not found on device",
+        "the GPU is not enough of a reason", "gpu 0: 12 GiB allocated, 3 GiB free", "oom_kill_disable=False",
+        "the data exceeds the maximum allowed length", "allocated storage size can't be less than that of the device",
+        "self.kill(signal.SIGKILL)", "error: file not found on device",
         "| E_OUTOFMEMORY (0x8007000E) | Direct3D could not allocate sufficient memory to complete the call. |"})
     EXPECT_TRUE(read_messages(text).empty()) << text;
 }
@@ -156,6 +158,120 @@ TEST(Statement, IsTheSameHoweverTheTextIsCut) {
   const auto cut = reader.finish();
   ASSERT_EQ(cut.size(), 1U);
   EXPECT_EQ(cut[0].figures.get(Figure::total), whole[0].figures.get(Figure::total));
+}
+
+TEST(Statement, TheNumberOfCudaIsACode) {
+  for (const std::string text :
+       {"[h264_nvenc @ 0x7f0b3c07d540] Failed creating CUDA context for NVENC: 0x2",
+        "[memory_saver.cpp] CUresult error  result=2 file=csrc/saver.cpp func=cu_mem_create line=108",
+        "[7f] | GPU | ERROR | 12:00 | Your GPU memory is full. Try less (cuda error 2)", "Unknown error -2147024882"})
+    EXPECT_FALSE(answer(text).empty()) << text;
+  for (const std::string text : {"CUDA error 29 in line 2", "make: *** [all] Error 2", "result = 2 of 3"})
+    EXPECT_EQ(answer(text), "") << text;
+}
+
+TEST(Statement, AnEndBySignal9IsOneWhoeverTellsIt) {
+  for (const std::string text :
+       {"runner: task 7 finished with exit status 137", "[launcher] child died (exitcode: -9)",
+        "supervisor: return code = -9", "job.sh: line 12:  4711 Killed                  ./solver",
+        "gmake: *** [run] Killed", "Killed", "worker terminated by signal SIGKILL"})
+    EXPECT_EQ(memory_of(text), "statement_killed") << text;
+  for (const std::string text : {"port 137 is open", "error code 13", "2026-09-01 -9 degrees", "kill -9 4711",
+                                 "sending SIGKILL to process 4711", "137 files, exit code 1", "users killed by time"})
+    EXPECT_EQ(answer(text), "") << text;
+}
+
+TEST(Statement, WhatIsHeldDecidesForAnyProgram) {
+  EXPECT_TRUE(
+      answer("MLU out of memory. Tried to allocate 96.00 MiB (MLU 0; 22.50 GiB total capacity; 21.60 GiB already "
+             "allocated; 60.00 MiB free; 21.90 GiB reserved)\n")
+          .starts_with("FULL: 21.60 GiB of the device's 22.50 GiB were allocated"));
+  EXPECT_TRUE(
+      answer("gpu pool out of memory: requested 2 GiB, 24 GiB total, 1 GiB free, 6 GiB allocated by this program\n")
+          .starts_with("OTHERS HOLD IT"));
+  EXPECT_TRUE(
+      answer("GPU out of memory. Tried to allocate 1.50 GiB. 24 GiB total, 200 MiB free, 15 GiB is allocated by it, "
+             "and 6.50 GiB is reserved but unallocated\n")
+          .starts_with("FRAGMENTATION"));
+  // On lines of its own, and wrapped.
+  const std::string fields =
+      "Allocator: GPU out of memory\nCurrently allocated : 15.16 GiB\n"
+      "Requested : 512.00 KiB\nDevice limit : 15.99 GiB\nFree : 0 bytes\n";
+  EXPECT_TRUE(answer(fields).starts_with("FULL")) << answer(fields);
+  EXPECT_EQ(figure("gpu allocator: out of memory for 138.00 MiB\nof 15.90 GiB in total, and\n15.32 GiB is allocated\n",
+                   Figure::allocated),
+            15.32 * kGiB);
+  // The number of a process is no size.
+  EXPECT_EQ(figure("GPU out of memory: process 885415 has 22.18 GiB in use", Figure::used), 0);
+}
+
+TEST(Statement, AComparisonWithWhatThereIsIsOne) {
+  for (const std::string text : {"error: model needs more system memory (12.1 GiB) than is available (7.5 GiB)",
+                                 "free memory on device 0 (3.2 GiB) is less than the requested 8 GiB",
+                                 "Attempting to allocate 196.00M on the TPU. That was not possible."})
+    EXPECT_FALSE(answer(text).empty()) << text;
+  EXPECT_TRUE(answer("TPU ran out of memory in memory space hbm. Used 21.90G of 7.48G hbm.").starts_with("TOO BIG"));
+  for (const std::string text :
+       {"memory use is less than yesterday", "larger than life", "it is 3 times smaller than before"})
+    EXPECT_EQ(answer(text), "") << text;
+}
+
+TEST(Statement, WhatItFallsBackToDidNotFail) {
+  EXPECT_EQ(memory_of("Failed to allocate 75 MiB of CUDA memory, falling back to pinned system memory"),
+            "statement_device");
+}
+
+TEST(Statement, APlaceholderIsNoMessage) {
+  for (const std::string text : {"OutOfMemoryError: Out of memory allocating A bytes (allocated so far: B bytes).",
+                                 "failed to allocate %zu bytes of device memory"})
+    EXPECT_EQ(answer(text), "") << text;
+}
+
+TEST(Statement, TheReasonMayStandAbove) {
+  EXPECT_EQ(answer("No device available for decoder: device type vaapi needed.\n"
+                   "Device setup failed for decoder on input stream #0:0 : Cannot allocate memory\n"),
+            "");
+}
+
+TEST(Statement, GoesOnWhereTheNextLinesSucceed) {
+  const auto went_on = [](const std::string& text) {
+    return answer(text).find("the program went on") != std::string::npos;
+  };
+  EXPECT_TRUE(went_on("[RMM] [error] [FAILURE maximum pool size exceeded]\n[       OK ] Test.Of (3987 ms)\n"));
+  EXPECT_TRUE(went_on("[warn] could not allocate a 64 MB atlas in video memory, using a smaller one\n"));
+  EXPECT_FALSE(went_on("GPU out of memory\nTraceback (most recent call last)\nJob finished\n"));
+  // Of a warning that it survived once.
+  EXPECT_TRUE(
+      went_on("[W] Tactic Device request: 538MB Available: 168MB. Device memory is insufficient.\n[W] Skipping "
+              "tactic 3\n\n\n\n[W] Tactic Device request: 812MB Available: 190MB. Device memory is "
+              "insufficient.\n"));
+}
+
+TEST(Remark, OfTheCardAndOfTheNeedDecides) {
+  EXPECT_TRUE(answer("On the 6 GB RTX 3050 it fails:\nRESOURCE_EXHAUSTED: Out of memory while trying to allocate "
+                     "51.26GiB.\n")
+                  .starts_with("TOO BIG: 51.26 GiB were requested, and the device has 6.00 GiB in all"));
+  EXPECT_TRUE(answer("cuda-0 GeForce GTX 1650 (Compute 7.5) Memory : 4.00 GB\ncuda-0 Generating DAG + Light : 3.77 "
+                     "GB\ncuda-0 out of memory on CUDA device 01:00.0\n")
+                  .starts_with("TOO BIG: 3.77 GiB were needed in all"));
+  EXPECT_TRUE(answer("Estimated max RAM per process > 293.78 GB\ncall to cuMemAlloc returned error 2: Out of memory\n")
+                  .starts_with("TOO BIG: 293.78 GiB were needed in all"));
+  // Advice, what others hold and shares are no card.
+  for (const std::string line :
+       {"At least 4 GB of VRAM are recommended", "device:GPU:1 with 4096 MB memory", "4 GB of RAM"})
+    EXPECT_EQ(figure(line + "\nGPU: failed to allocate 8 GiB of memory\n", Figure::total), 0) << line;
+}
+
+TEST(Remark, OfALongRunSuspectsALeak) {
+  EXPECT_TRUE(answer("It runs fine, but after about 6 hours:\nCUDA error 2: out of memory\n").starts_with("LEAK"));
+  EXPECT_TRUE(
+      answer("My run is fine for roughly 14 million steps, then stops with:\nGPU out of memory\n").starts_with("LEAK"));
+  EXPECT_FALSE(answer("It fails after 3 steps:\nGPU out of memory\n").starts_with("LEAK"));
+}
+
+TEST(Statement, APoolIsALimit) {
+  const std::string words = answer("Out of CUDA pre-allocated memory.\nConsider init(device_memory_fraction=0.9)\n");
+  EXPECT_TRUE(words.starts_with("A LIMIT: what ran out is the pool")) << words;
 }
 
 TEST(Plan, BeforeTheFailureDecides) {

@@ -1,0 +1,428 @@
+#include "explain/roles.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/units.hpp"
+#include "explain/pattern.hpp"
+#include "explain/statement.hpp"
+#include "explain/words.hpp"
+
+namespace vramtrack::explain {
+namespace {
+
+/// The roles that words give to the size beside them, by their beginnings. The first that fits is meant: "total_free"
+/// is free, "target" nothing.
+constexpr struct {
+  std::string_view stems;
+  Figure figure;
+} kRoles[] = {
+    {"totalfree|total_free", Figure::free},
+    {"largest", Figure::piece},
+    {"target", Figure::skipped},
+    {"unallocated|cached", Figure::unallocated},
+    {"reserved", Figure::reserved},
+    {"request|desired|alloc|tried|need|require|size|asked|creat|chunk", Figure::asked},
+    {"total|capac|found|has|ready|显存是", Figure::total},
+    {"free|avail|left|remain|rảnh|livre", Figure::free},
+    {"used|usage|use|using|occup|held|hold|chiếm", Figure::used},
+    {"maxrss", Figure::resident},
+    {"allowed|limit|max|capped|threshold|reqmem|ceiling", Figure::allowed},
+};
+constexpr std::string_view kOthers = "other|another|khác|别的|其他";
+/// Cards, and words for them. Their names have digits: "rtx 3050", "a100".
+constexpr std::string_view kCards = "vram|card|cards|geforce|rtx|gtx|tesla|quadro|titan|radeon|rx|arc|karte|显卡";
+constexpr std::string_view kCardNames =
+    "a100|a800|a40|a10|h100|h200|h800|b200|gh200|v100|p100|k80|t4|l4|l40|mi1|mi2|mi3";
+/// What is said before a size that a program needs in all, by its plan or by who runs it.
+constexpr std::string_view kPlans = "estimat|need|requir|project|planned|dag";
+
+std::optional<Figure> role_of(std::string_view word) {
+  // "allocated" is what the program holds, the other forms what is asked for.
+  if (word == "allocated" || word == "mem_allocated") return Figure::allocated;
+  if (word.ends_with("-vm")) return std::nullopt;  // the kernel's "total-vm" is an address space
+  for (const auto& role : kRoles)
+    if (begins_any(word, role.stems)) return role.figure;
+  return std::nullopt;
+}
+
+struct Size {
+  double bytes = 0;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool has_unit = false;
+};
+
+std::optional<double> read_hex(std::string_view text, std::size_t& at) {
+  if (!text.substr(at).starts_with("0x")) return std::nullopt;
+  std::size_t end = at + 2;
+  double value = 0;
+  for (; end < text.size() && end - at < 18; ++end) {
+    const char c = text[end];
+    if (!is_digit(c) && !(c >= 'a' && c <= 'f')) break;
+    value = value * 16 + (is_digit(c) ? c - '0' : c - 'a' + 10);
+  }
+  if (end == at + 2) return std::nullopt;
+  at = end;
+  return value;
+}
+
+/// A number that has its unit further on: "24 576 MiB", grouped by blanks, and "22.6/24.5GB", a pair of one unit.
+std::optional<Size> read_joined(std::string_view line, std::size_t at, double number) {
+  Size out;
+  std::size_t next = at + 1;
+  if (at + 3 < line.size() && line[at] == ' ' && number < 1000 && number >= 1) {
+    const auto rest = read_number(line, next);
+    if (!rest || next != at + 4) return std::nullopt;
+    std::size_t end = at + 1;
+    const auto bytes = read_size(line, end);
+    if (!bytes || end == next || *rest <= 0) return std::nullopt;
+    out.bytes = (number * 1000 + *rest) * (*bytes / *rest);
+    out.end = end;
+    return out;
+  }
+  // "DAG (5.01) GB"
+  if (line.substr(at).starts_with(") ")) {
+    const std::string one = "1" + std::string(line.substr(at + 1, 8));
+    std::size_t unit_end = 0;
+    const auto unit = read_size(one, unit_end);
+    if (!unit || unit_end < 3) return std::nullopt;
+    return Size{number * *unit, 0, at + unit_end, true};
+  }
+  if (at >= line.size() || line[at] != '/') return std::nullopt;
+  const auto whole = read_number(line, next);
+  std::size_t end = at + 1;
+  const auto bytes = whole ? read_size(line, end) : std::nullopt;
+  if (!bytes || end == next || *whole <= 0) return std::nullopt;
+  out.bytes = number * (*bytes / *whole);
+  out.end = at;
+  return out;
+}
+
+/// Numbers with a unit, and whole ones without, in the order of the line.
+std::vector<Size> sizes_of(std::string_view line) {
+  std::vector<Size> out;
+  for (std::size_t at = 0; at < line.size();) {
+    // "A100-80GB"
+    const bool is_suffix = at > 1 && line[at - 1] == '-' && is_part(line[at - 2]);
+    const bool begins = is_digit(line[at]) && (at == 0 || is_suffix ||
+                                               (!is_part(line[at - 1]) && line[at - 1] != '.' && line[at - 1] != '#'));
+    if (!begins) {
+      ++at;
+      continue;
+    }
+    Size size;
+    size.begin = at;
+    std::size_t end = at;
+    if (const auto hex = read_hex(line, end)) {
+      size.bytes = *hex;
+      size.has_unit = line.substr(end).starts_with(" bytes") || line.substr(end).starts_with(" max");
+    } else {
+      std::size_t number_end = at;
+      const auto number = read_number(line, number_end);
+      const auto bytes = read_size(line, end);
+      if (!number || !bytes) {
+        ++at;
+        continue;
+      }
+      size.bytes = *bytes;
+      size.has_unit = end > number_end;
+      if (!size.has_unit)
+        if (const auto joined = read_joined(line, number_end, *number)) {
+          size.bytes = joined->bytes;
+          size.has_unit = true;
+          end = joined->end;
+        }
+      // A fraction, a time, a version, a shape and a part of a name are no bytes.
+      const bool is_whole = number_end == end && *number == static_cast<double>(static_cast<std::uint64_t>(*number)) &&
+                            line.substr(at, number_end - at).find('.') == std::string_view::npos;
+      const bool goes_on =
+          end < line.size() && (is_part(line[end]) || line[end] == ':' || line[end] == '%' || line[end] == '/' ||
+                                (line[end] == '.' && end + 1 < line.size() && is_digit(line[end + 1])));
+      if (!size.has_unit && (!is_whole || goes_on || is_suffix)) {
+        at = std::max(end, at + 1);
+        continue;
+      }
+    }
+    size.end = end;
+    at = end;
+    out.push_back(size);
+  }
+  return out;
+}
+
+/// The role that the words right behind a size give it: "of VRAM are free".
+std::optional<Figure> role_behind(std::string_view text) {
+  for (std::size_t at = 0, count = 0; count < 5; ++count) {
+    while (at < text.size() && text[at] == ' ') ++at;
+    const std::size_t begin = at;
+    while (at < text.size() && is_part(text[at])) ++at;
+    const std::string_view word = text.substr(begin, at - begin);
+    // "request: 538MB Available: 168MB": the label of the next.
+    if (word.empty() || (at < text.size() && (text[at] == ':' || text[at] == '='))) return std::nullopt;
+    if (word == "total") return Figure::total;
+    if (word == "max" || word == "maximum") return Figure::allowed;
+    const auto role = role_of(word);
+    // "of" leads to the size of which it is a part, "for" to what is asked for.
+    if (role && word != "size" && word != "has") return role;
+    if (!is_any(word, "of|is|are|was|were|gpu|vram|memory|video|bytes|in|total|already|device|the|mem"))
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// The role that the nearest words before a size give it; `is_next`: the nearest alone.
+std::optional<Figure> role_before(std::string_view text, bool is_next) {
+  const auto words = words_of(text);
+  std::size_t count = 0;
+  bool asked = false;
+  for (auto word = words.rbegin(); word != words.rend() && count < (is_next ? 1 : 5); ++word) {
+    if (word->ends_clause) break;
+    if (is_next ? word->text == "memory" : is_any(word->text, "of|the|is|memory|gpu")) continue;
+    ++count;
+    // "the maximum allocation size of"
+    if (asked && begins_any(word->text, "max|limit")) return Figure::allowed;
+    if (asked && count > 3) break;
+    const auto role = role_of(word->text);
+    if (role && role != Figure::asked) return asked ? Figure::asked : *role;
+    asked = asked || role || has_any(word->text, "size|requested");
+  }
+  return asked ? std::optional(Figure::asked) : std::nullopt;
+}
+
+/// Sets what is missing. `takes_asked`: the line may tell of the request.
+void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
+  const std::string line = lower(raw.substr(0, kStatementBytes));
+  const auto sizes = sizes_of(line);
+  std::optional<Figure> last;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const Size& size = sizes[i];
+    std::size_t from = i == 0 ? 0 : sizes[i - 1].end;
+    // The number of a process is no size.
+    if (i > 0 && size.has_unit && !sizes[i - 1].has_unit) from = i == 1 ? 0 : sizes[i - 2].end;
+    const std::string_view before = std::string_view(line).substr(from, size.begin - from);
+    const std::size_t until = i + 1 < sizes.size() ? sizes[i + 1].begin : line.size();
+    const std::string_view behind = std::string_view(line).substr(size.end, until - size.end);
+    auto role = size.has_unit ? role_behind(behind) : std::nullopt;
+    const std::string_view joint = before.substr(std::min(before.find_first_not_of(' '), before.size()));
+    const bool is_part_of_last =
+        i > 0 && size.has_unit && (joint == "/" || joint == "/ " || joint == "of " || joint == "of which ");
+    if (is_part_of_last && joint[0] == '/' && (!last || *last == Figure::used || *last == Figure::free))
+      role = Figure::total;
+    if (!role) role = role_before(before, !size.has_unit);
+    if (!role && joint == "of ") role = Figure::total;
+    if (!role && is_part_of_last) role = Figure::total;
+    // "(7619 MiB, 6558 MiB free)"
+    if (role == Figure::free && !last && i > 0 && joint.starts_with(", ") && joint.size() < 3 &&
+        sizes[i - 1].has_unit && sizes[i - 1].bytes >= size.bytes && !figures.get(Figure::total))
+      figures.set(Figure::total, sizes[i - 1].bytes);
+    if (role == Figure::reserved && has_any(behind, "unallocated")) role = Figure::unallocated;
+    if ((role == Figure::used || role == Figure::asked || role == Figure::allocated) &&
+        has_any(before.size() < 32 ? std::string(before) + std::string(behind) : before, kOthers))
+      role = Figure::outside;
+    // "used by Redshift": by who prints it. "Process 4711 has 14 GiB in use": which may be this one, so the sum of all
+    // decides.
+    if (role == Figure::used && has_any(before, "used by|this process")) role = Figure::process;
+    if (const std::size_t process = before.rfind("process ");
+        role == Figure::used && process != std::string_view::npos && process + 8 < before.size() &&
+        is_digit(before[process + 8]))
+      role = Figure::skipped;
+    // "Device limit: 23.69 GiB"
+    if (role == Figure::allowed && has_any(before, "device limit")) role = Figure::total;
+    last = role;
+    constexpr double kNoSize = 1e18;
+    if (role != Figure::asked && size.bytes >= kNoSize) continue;
+    const bool is_none = size.bytes < 1 && !((role == Figure::free || role == Figure::allocated) && size.has_unit);
+    if (!role || role == Figure::skipped || is_none || (!size.has_unit && size.bytes < 256)) continue;
+    if (*role == Figure::asked && !takes_asked) continue;
+    if (!figures.get(*role)) figures.set(*role, size.bytes);
+  }
+}
+
+/// A line of a message that is wrapped: it has sizes with roles, and no time before them.
+bool is_wrapped(std::string_view raw) {
+  const std::string line = lower(raw);
+  if (line.empty() || has_statement(line)) return false;
+  const auto sizes = sizes_of(line);
+  const bool begins_with_size = !sizes.empty() && sizes.front().begin == 0 && sizes.front().has_unit;
+  if (is_digit(line.front()) && !begins_with_size) return false;
+  return std::any_of(sizes.begin(), sizes.end(), [&line](const Size& size) {
+    return size.has_unit && (role_behind(std::string_view(line).substr(size.end)) ||
+                             role_before(std::string_view(line).substr(0, size.begin), false));
+  });
+}
+
+/// A line that goes on with the one above: "[requestedSpace: 343146496 B]", "err:     Size:      65536".
+bool goes_on(std::string_view line) {
+  const std::size_t from = std::min(line.find_first_not_of(" \t\r>|"), line.size());
+  if (from >= line.size()) return false;
+  if (line[from] == '[' || from >= 2) return true;
+  if (line.substr(from).starts_with("- ") && line.find(": ") != std::string_view::npos) return true;
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos || colon + 2 >= line.size()) return is_wrapped(line);
+  // "Requested : 512.00 KiB"
+  constexpr std::size_t kLongestKey = 48;
+  const bool is_field = colon < kLongestKey && is_digit(line[colon + 2]) && line[colon + 1] == ' ';
+  return is_field || line.substr(colon + 1, 3) == "   " || is_wrapped(line);
+}
+
+/// A line beside a failure that tells of no other one.
+bool is_beside(std::string_view line) {
+  const std::string words = lower(line);
+  return is_of_device(words) && !has_statement(words);
+}
+
+/// The words of the clause at the end of `text`, at most `count`.
+std::vector<Word> last_words(std::string_view text, std::size_t count) {
+  auto words = words_of(text);
+  std::size_t from = words.size();
+  while (from > 0 && words.size() - from < count && !words[from - 1].ends_clause) --from;
+  words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(from));
+  return words;
+}
+
+bool is_card(const Word& word) {
+  return is_any(word.text, kCards) || begins_any(word.text, kCardNames);
+}
+/// "8 GB GPU", and not "GPU 1 with 220 MB", which is a share of it.
+bool is_card_behind(const Word& word) {
+  return is_card(word) || is_any(word.text, "gpu|gpus");
+}
+
+/// What a line of prose, or of a plan, says of the device and of what the program needs.
+void read_remark(std::string_view raw, Figures& figures) {
+  constexpr std::size_t kNearWords = 7;
+  const std::string line = lower(raw);
+  // What one could do, or would need, is not what was.
+  if (has_any(line, "if |recommend|at least|minimum|should|try ")) return;
+  auto sizes = sizes_of(line);
+  std::erase_if(sizes, [](const Size& size) { return !size.has_unit; });
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i].bytes < kGiB || sizes[i].bytes > kTiB) continue;
+    const std::size_t from = i == 0 ? 0 : sizes[i - 1].end;
+    const auto before = last_words(std::string_view(line).substr(from, sizes[i].begin - from), kNearWords);
+    const std::size_t until = i + 1 < sizes.size() ? sizes[i + 1].begin : line.size();
+    const std::string_view rest = std::string_view(line).substr(sizes[i].end, until - sizes[i].end);
+    auto behind = words_of(rest.substr(0, rest.find_first_of(",;.(")));
+    behind.resize(std::min<std::size_t>(behind.size(), 3));
+    const auto any = [](const std::vector<Word>& words, auto is) {
+      return std::any_of(words.begin(), words.end(), is);
+    };
+    const auto is_plan = [](const Word& word) { return begins_any(word.text, kPlans); };
+    const auto is_other = [](const Word& word) {
+      return is_any(word.text, "ram|host|system|swap|page|disk|cpu|storage|file|model|buffer") ||
+             begins_any(word.text, "free|avail|left|remain|used|usage|alloc|takes|about|limit|max|peak|request|amount");
+    };
+    const bool is_told = !before.empty() && is_any(before.back().text, "is|are|take|takes|was|were");
+    if (any(before, is_plan) || (is_told && !any(before, is_card) && !any(before, is_other))) {
+      figures.set(Figure::planned, std::max(sizes[i].bytes, figures.get(Figure::planned).value_or(0)));
+    } else if ((any(before, is_card) || any(behind, is_card_behind)) && !any(before, is_other) &&
+               !any(behind, is_other) && !figures.get(Figure::total)) {
+      figures.set(Figure::total, sizes[i].bytes);
+    }
+  }
+}
+
+/// "after 6 hours", "runs fine for roughly 14 million steps, then": what fits at first and not later has grown.
+std::string_view growth_in(std::string_view raw) {
+  const std::string line = lower(raw);
+  const auto words = words_of(line);
+  for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+    const bool is_then = words[i].text == "for" && has_any(line, " then |stops|dies|crashes");
+    if (words[i].text != "after" && !is_then) continue;
+    bool is_many = false;
+    for (std::size_t j = i + 1; j < words.size() && j < i + 5 && !words[j - 1].ends_clause; ++j) {
+      const std::string_view word = words[j].text;
+      std::size_t at = 0;
+      const auto number = read_number(word, at);
+      is_many = is_many || is_any(word, "million|thousand|several|few|some|many|hundreds|thousands") ||
+                (number && *number >= 100);
+      const bool is_long = begins_any(word, "hour|day|epoch|week") && j > i + 1;
+      if (is_long || (is_many && begins_any(word, "step|iteration|frame|minute|run|batch|request|generation")))
+        return raw.substr(words[i].begin, words[j].end - words[i].begin);
+    }
+  }
+  return {};
+}
+
+/// Calls `read` with the lines above and below, the nearest first, while it returns true.
+template <class Read>
+void for_lines_around(std::string_view text, Range line, std::size_t lines, Read read) {
+  std::size_t at = line.end;
+  for (std::size_t count = 0; count < lines && at < text.size() && text[at] == '\n'; ++count) {
+    const Range next = line_of(text, at + 1, at + 1);
+    read(text.substr(next.begin, next.end - next.begin), false);
+    at = next.end;
+  }
+  at = line.begin;
+  for (std::size_t count = 0; count < lines && at > 0 && text[at - 1] == '\n'; ++count) {
+    const Range above = line_of(text, at - 1, at - 1);
+    read(text.substr(above.begin, above.end - above.begin), true);
+    at = above.begin;
+  }
+}
+
+}  // namespace
+
+std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t end, bool may_go_on, Figures& figures) {
+  const Range line = line_of(text, begin, end);
+  read_line(text.substr(line.begin, line.end - line.begin), true, figures);
+  const std::size_t own_count = figures.count();
+  const Figures own = figures;
+  bool is_same = true;
+  Figures above;
+  for_lines_around(text, line, kStatementLines, [&](std::string_view words, bool is_above) {
+    if (is_above) {
+      if (is_beside(words)) read_line(words, false, above);
+      return;
+    }
+    is_same = is_same && goes_on(words);
+    if (is_same || is_beside(words)) read_line(words, is_same, figures);
+  });
+  if (!may_go_on)
+    for (const Figure held : {Figure::allocated, Figure::reserved, Figure::unallocated, Figure::process})
+      if (!own.get(held)) figures.clear(held);
+  // What was free or in use before the failure shows what was then only where it was too little already.
+  const auto total = above.get(Figure::total);
+  const auto used = above.get(Figure::used);
+  const auto free = above.get(Figure::free);
+  const double asked = figures.get(Figure::asked).value_or(0);
+  const bool had_room = free && asked > 0 && *free >= asked;
+  if (total && !had_room && !figures.get(Figure::total)) figures.set(Figure::total, *total);
+  if (used && total && *used >= 0.95 * *total && !figures.get(Figure::used)) figures.set(Figure::used, *used);
+  if (free && *free < asked && !figures.get(Figure::free)) figures.set(Figure::free, *free);
+  if (const auto others = above.get(Figure::outside); others && !figures.get(Figure::outside))
+    figures.set(Figure::outside, *others);
+  return own_count;
+}
+
+std::string read_remarks(std::string_view text, std::size_t begin, std::size_t end, Figures& figures) {
+  const Range line = line_of(text, begin, end);
+  std::string grew;
+  const auto read = [&](std::string_view words, bool) {
+    read_remark(words, figures);
+    if (grew.empty()) grew = growth_in(words);
+  };
+  grew = growth_in(text.substr(line.begin, line.end - line.begin));
+  for_lines_around(text, line, kStatementLines, read);
+  return grew;
+}
+
+bool is_row_of_terms(std::string_view text, std::size_t begin, bool is_statement) {
+  const Range line = line_of(text, begin, begin);
+  const std::string words = lower(text.substr(line.begin, line.end - line.begin));
+  const std::size_t from = words.find_first_not_of(" \t");
+  if (from == std::string::npos || words[from] != '|' || std::count(words.begin(), words.end(), '|') < 3) return false;
+  // A wording may stand in a row of a listing: a table of Markdown has a rule under its titles.
+  bool has_rule = is_statement;
+  for_lines_around(text, line, 2 * kStatementLines, [&has_rule](std::string_view each, bool is_above) {
+    has_rule = has_rule || (is_above && each.starts_with("|--"));
+  });
+  if (!has_rule) return false;
+  const auto sizes = sizes_of(words);
+  return std::count_if(sizes.begin(), sizes.end(), [](const Size& size) { return size.has_unit; }) < 2;
+}
+
+}  // namespace vramtrack::explain

@@ -1,0 +1,28 @@
+// Roles: the sizes around a failure, by the words beside them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "explain/figure.hpp"
+
+namespace vramtrack::explain {
+
+/// Sets those sizes of `figures` that the line of [begin, end) tells and that are missing, then those of the lines
+/// around it: what is asked for on lines that go on with it ("[requestedSpace: 343146496 B]"), what is free, in use and
+/// there in all on each. Roles come from the word beside a size, before it or behind it.
+/// Returns how many the line itself tells.
+/// `may_go_on`: what the program holds may stand on the lines around it, too.
+std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t end, bool may_go_on, Figures& figures);
+
+/// Sets what people and plans say around it, where no figure of the failure tells more: the size of the card ("on the 6
+/// GB RTX 3050") and what the program needs in all ("Generating DAG : 3.77 GB").
+/// Returns the words by which it had run for long ("after 6 hours"); empty: nothing says so.
+std::string read_remarks(std::string_view text, std::size_t begin, std::size_t end, Figures& figures);
+
+/// Whether `begin` stands in a row of a Markdown table that lists terms: it has less than two sizes of its own, and,
+/// where it is no `is_statement`, a rule above it ("|---|").
+bool is_row_of_terms(std::string_view text, std::size_t begin, bool is_statement);
+
+}  // namespace vramtrack::explain

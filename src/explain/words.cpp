@@ -1,0 +1,76 @@
+#include "explain/words.hpp"
+
+#include <algorithm>
+
+namespace vramtrack::explain {
+namespace {
+
+template <class Fits>
+bool any_of(std::string_view list, Fits fits) {
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find('|', at), list.size());
+    if (fits(list.substr(at, end - at))) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_part(char c) {
+  const bool is_letter = (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80;
+  return is_letter || is_digit(c) || c == '_' || c == '\'' || c == '-';
+}
+
+std::string_view trimmed(std::string_view text, std::string_view marks) {
+  const std::size_t from = std::min(text.find_first_not_of(marks), text.size());
+  return text.substr(from, text.find_last_not_of(marks) + 1 - from);
+}
+bool is_quote_mark(char c) {
+  return c == '"' || c == '\'' || c == '`' || c == '*';
+}
+
+bool has_any(std::string_view text, std::string_view list) {
+  return any_of(list, [text](std::string_view each) { return text.find(each) != std::string_view::npos; });
+}
+bool is_any(std::string_view word, std::string_view list) {
+  return any_of(list, [word](std::string_view each) { return word == each; });
+}
+bool begins_any(std::string_view word, std::string_view list) {
+  return any_of(list, [word](std::string_view each) { return word.starts_with(each); });
+}
+
+std::vector<Word> words_of(std::string_view line) {
+  std::vector<Word> out;
+  for (std::size_t at = 0; at < line.size();) {
+    if (!is_part(line[at])) {
+      const bool is_mark = line[at] == ';' || line[at] == '!' || line[at] == '?' ||
+                           (line[at] == '.' && (at + 1 == line.size() || line[at + 1] == ' '));
+      if (is_mark && !out.empty()) out.back().ends_clause = true;
+      ++at;
+      continue;
+    }
+    if (line[at] == '\'') {  // a quotation begins
+      ++at;
+      continue;
+    }
+    const std::size_t begin = at;
+    while (at < line.size() && is_part(line[at])) ++at;
+    std::size_t end = at;
+    while (line[end - 1] == '\'') --end;
+    out.push_back({line.substr(begin, end - begin), begin, end});
+  }
+  return out;
+}
+
+}  // namespace vramtrack::explain

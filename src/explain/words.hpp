@@ -1,0 +1,39 @@
+// Words: the words of a line, and lists of them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vramtrack::explain {
+
+/// In ASCII's lower case.
+std::string lower(std::string_view text);
+bool is_digit(char c);
+/// Of a word: letters, digits, and what joins them.
+bool is_part(char c);
+
+/// Without any of `marks` at its ends.
+std::string_view trimmed(std::string_view text, std::string_view marks = " \t\r\n");
+/// '"', "'", '`' and '*', as Markdown has them.
+bool is_quote_mark(char c);
+
+/// `list` is parted by "|": "gpu|cuda".
+bool has_any(std::string_view text, std::string_view list);
+bool is_any(std::string_view word, std::string_view list);
+bool begins_any(std::string_view word, std::string_view list);
+
+/// A word of a line.
+struct Word {
+  std::string_view text;
+  std::size_t begin = 0;  ///< offset in the line
+  std::size_t end = 0;
+  bool ends_clause = false;    ///< a mark that ends a clause stands between it and the next
+  bool is_allocation = false;  ///< for who asks often: false as words_of() gives it
+  bool is_storage = false;
+};
+/// `line` is in lower case, and must outlive them. O(line).
+std::vector<Word> words_of(std::string_view line);
+
+}  // namespace vramtrack::explain
