@@ -88,6 +88,28 @@ TEST(ProbeTrace, AThreadWithoutOwnCodeIsNamed) {
   EXPECT_NE(trace_report_text(report, names, 5).find("on thread pt_autograd_0"), std::string::npos);
 }
 
+TEST(ProbeTrace, BackwardIsThatOfTheNodeOfTheGraph) {
+  ProbeScript script;
+  script.module("/usr/lib/libtorch_cpu.so", 0x7000, 0x1000);
+  const std::uint32_t engine = script.stack({0x7010, 0x7020}, {});
+  script.put(Record::thread, Call::none, 0, 0, script.text("pt_autograd_0"), 3, 0, 0);
+  script.put(Record::alloc, Call::torch_block, 0, 0, engine, probe::when(1, 3), 0x1000, 10);
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  struct : NativeNames {
+    std::vector<NativeName> look_up(const std::string& /*module*/, std::string_view /*id*/,
+                                    std::uint64_t offset) override {
+      return {
+          {offset == 0x10 ? "at::native::mm" : "torch::autograd::generated::AddmmBackward0::apply(std::vector<at::Te",
+           "", 0}};
+    }
+  } native;
+  Symbols symbols;
+  ProbeNames names(trace, symbols, &native, OwnCode());
+  const TraceReport report = report_of(trace, names);
+  EXPECT_EQ(symbols.name(report.sites.at(0).line.frame), "backward() of AddmmBackward0");
+}
+
 TEST(ProbeTrace, APoolThatHidesItsTensorsIsNamedUnlessSomethingLeaks) {
   for (const bool has_pool : {true, false}) {
     ProbeScript script;
