@@ -140,6 +140,21 @@ class Kept(unittest.TestCase):
             program.wait(LIMIT_S)
             program.stdout.close()
 
+    def test_attach_is_let_in_by_the_probe(self):
+        program = subprocess.Popen(self.command(PROGRAM, "until_its_input_ends"), env=self.environment, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+        try:
+            self.assertEqual(program.stdout.readline(), "at work\n")
+            (child,) = pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
+            done = subprocess.run([BUILD / "vramtrack", "attach", child, "--duration", "0", "--kept"], env=self.environment, capture_output=True, text=True, timeout=LIMIT_S)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"^What keeps tensors:\n  outputs \(list, [\d,]+ items\), local of until_its_input_ends\(\) at kept_ways.py:\d+ keeps ")
+            self.assertEqual(list(self.folder.rglob("attach.*.py")), [])
+        finally:
+            program.stdin.close()
+            program.wait(LIMIT_S)
+            program.stdout.close()
+
 
 def add(name, check, *arguments):
     setattr(Kept, f"test_{name}", lambda self: getattr(self, check)(*arguments))
