@@ -213,7 +213,7 @@ Status ask_debugger(std::uint32_t pid, const std::string& script) {
   if (said.find("vramtrack: 0\n") != std::string::npos) return {};
   if (said.find("not permitted") != std::string::npos) return fail(fmt::format("gdb may not stop it{}", kForbidden));
   if (said.find("No symbol") != std::string::npos)
-    return fail("gdb does not find the functions of its Python: it is stripped of them, or is no CPython");
+    return fail("gdb does not find the functions of its Python: it is stripped, or is not a CPython");
   return fail("gdb could not call its Python; what it said last: " +
               printable(said.substr(std::min(
                   said.size(), said.find_last_of('\n', said.size() - std::min<std::size_t>(said.size(), 2)) + 1))));
@@ -283,10 +283,10 @@ Result<std::string> have_door_opened(const AttachTarget& target, bool with_debug
   const std::vector<ProbedPid> all = probed_processes(::getuid());
   const auto probed = std::find_if(all.begin(), all.end(), [pid](const ProbedPid& each) { return each.pid == pid; });
   if (version.empty() && probed != all.end())
-    return fail(
-        fmt::format("process {0} runs under 'vramtrack run' already, and is no Python program: 'vramtrack control {0}' "
-                    "shows what it holds, and 'vramtrack trace report' names the lines",
-                    pid));
+    return fail(fmt::format(
+        "process {0} runs under 'vramtrack run' already, and is not a Python program: 'vramtrack control {0}' "
+        "shows what it holds, and 'vramtrack trace report' names the lines",
+        pid));
   if (version.empty())
     return fail(
         fmt::format("no Python interpreter was recognized in process {}: only PyTorch's recorder can be switched on "
