@@ -78,6 +78,13 @@ def test_a_list_of_a_module():
     assert "keeps 200 tensors of 200.0 MiB; 200 with the graph of the step (grad_fn)" in str(kept)
 
 
+def test_a_notebooks_variables_are_not_those_of_its_kernels_file(monkeypatch):
+    main = sys.modules["__main__"]
+    monkeypatch.setattr(main, "get_ipython", lambda: None, raising=False)
+    monkeypatch.setattr(main, "cells", [Tensor(1), Tensor(1)], raising=False)
+    assert paths(kept_by(seconds=20)) == ["cells (list, 2 items) in IPython module globals"]
+
+
 def test_containers_within_containers():
     caches["a"] = {"b": [Tensor(2), Tensor(2)]}
     (path,) = paths(kept_by(seconds=20))

@@ -80,7 +80,9 @@ class EpochGrowth(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        return self.low_bytes > 0 and self.chance <= 1 / 8 and self.bytes * self.epochs >= MIB
+        """Growth by the same number of bytes is no chance, however few the epochs."""
+        is_no_chance = self.chance <= 1 / 8 or self.low_bytes == self.high_bytes
+        return self.low_bytes > 0 and is_no_chance and self.bytes * self.epochs >= MIB
 
     def __str__(self) -> str:
         low, high = f"{self.low_bytes / MIB:+,.1f}", f"{self.high_bytes / MIB:+,.1f}"

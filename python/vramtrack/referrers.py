@@ -699,6 +699,8 @@ def _named(name: str, one: Any) -> str:
 
 
 def _module_words(module: Any) -> str:
+    if module.__name__ == "__main__" and "get_ipython" in module.__dict__:  # a notebook's file is that of its kernel
+        return "IPython module globals"
     # Python forgets the name of the program's file at its end.
     file = getattr(module, "__file__", None) or (sys.argv[0] if module.__name__ == "__main__" and sys.argv else None)
     return f"{os.path.basename(str(file)) if file else module.__name__} module globals"

@@ -284,8 +284,8 @@ class Watch:
 
     @property
     def growth_per_epoch(self) -> Optional[EpochGrowth]:
-        """How much memory grows from epoch to epoch, after garbage collection, with its certainty; from the third epoch on. A few epochs of
-        a second each are enough. None: too few, or no growth."""
+        """How much memory grows from epoch to epoch, after garbage collection, with its certainty. The first one is warm-up; four
+        more of a second each are enough. None: too few, or no growth."""
         return self._marks.growth_per_epoch
 
     # ---- what is concluded
