@@ -18,7 +18,7 @@ configure = mkdir -p build; { test -f build/$(1)/build.ninja $(if $(2),&& grep -
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy \
+.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy keepers \
          gate-families gate check lint lint-all format format-check \
         install deb try-deb portable try-portable wheels try-wheel aarch64 manual chart dist container clean
 
@@ -229,6 +229,12 @@ probe-accuracy: ## measure how often `vramtrack run` names the right line: 40 pr
 	@$(call configure,release,tests)
 	@$(call compile,release) --target torch_lane vramtrack probe_library probe_library_cuda probe_driver fake_amdhip64 fake_ze_loader
 	@bench/programs/measure.py --build build/release $(PROBE_ACCURACY_ARGS)
+
+keepers: ## measure how often `vramtrack run` names the variable that keeps memory: 40 programs that leak and 20 healthy ones (bench/keepers)
+	@scripts/setup.sh build test
+	@$(call configure,release,tests)
+	@$(call compile,release) --target vramtrack probe_library probe_library_cuda probe_driver
+	@bench/keepers/measure.py --build build/release $(KEEPERS_ARGS)
 
 GATE_RUNS ?= 200
 # The gate was tuned on GATE_SEED 0; another seed measures it on series that nobody has seen.

@@ -110,7 +110,7 @@ _vramtrack() {
     'run '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
     'control -'*) mapfile -t COMPREPLY < <(compgen -W "--limit --soft-limit --mark --kept --help" -- "$cur") ;;
     'control '*)  ;;
-    'attach -'*) mapfile -t COMPREPLY < <(compgen -W "--duration -o --output --kept --help" -- "$cur") ;;
+    'attach -'*) mapfile -t COMPREPLY < <(compgen -W "--duration -o --output --kept --inject --help" -- "$cur") ;;
     'attach '*)  ;;
     'trace live -'*) mapfile -t COMPREPLY < <(compgen -W "--pid --container --job --user --all --duration -o --output --top --library --own --help" -- "$cur") ;;
     'trace report -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --library --own --format --json --top --suppressions --help" -- "$cur") ;;

@@ -125,6 +125,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from control" -l kept -d "Look 
 complete -c vramtrack -n "__fish_seen_subcommand_from attach" -l duration -x -d "How long to record (default 30s); 0 records nothing, for --kept alone"
 complete -c vramtrack -n "__fish_seen_subcommand_from attach" -s o -l output -r -d "Snapshots are named after it, with -1, -2 and -3 (default vramtrack-attach.PID.pickle)"
 complete -c vramtrack -n "__fish_seen_subcommand_from attach" -l kept -d "Also name the variables and containers that keep more and more tensors"
+complete -c vramtrack -n "__fish_seen_subcommand_from attach" -l inject -d "Before Python 3.14: let gdb stop the program for a moment and call its Python (has a risk)"
 complete -c vramtrack -n "__fish_seen_subcommand_from explain" -l format -x -a "text json" -d "Write as: text (default), json"
 complete -c vramtrack -n "__fish_seen_subcommand_from test" -l limit -x -d "Allowed growth per iteration (default 0.2 MiB/iter)"
 complete -c vramtrack -n "__fish_seen_subcommand_from test" -l error-rate -x -d "Share of healthy programs that may fail, from 1e-6 to 0.05 (default 1e-4)"

@@ -110,3 +110,39 @@ def test_without_the_framework_the_error_says_what_to_install(monkeypatch, modul
     monkeypatch.delitem(sys.modules, module, raising=False)
     with pytest.raises(ImportError, match=words):
         importlib.import_module(module)
+
+
+def test_fabric_calls_by_name(device):
+    from vramtrack.fabric import VramtrackCallback
+
+    told = []
+    callback = VramtrackCallback(before_oom=told.append, source=device, interval_s=60.0)
+    callback.on_after_optimizer_step(strategy=None, optimizer=None)  # before setup(): nothing is watched
+    callback.on_after_setup(fabric=None, module=None)
+    watch = callback.watch
+    callback.on_after_setup(fabric=None, module=None)  # of a second model
+    assert callback.watch is watch and watch is not None
+    for _ in range(3):
+        callback.on_after_optimizer_step(strategy=None, optimizer=None)
+    callback.on_train_epoch_end()
+    assert watch._marks.series["step"].count == 3 and watch._marks.series["epoch"].count == 1
+    callback.on_fit_end()
+    assert callback.watch is None and watch._thread is None
+
+
+def test_fabric_without_a_device_warns_once(monkeypatch):
+    from vramtrack import optional_watch
+    from vramtrack.errors import NoDeviceError
+    from vramtrack.fabric import VramtrackCallback
+
+    def no_device(**options):
+        raise NoDeviceError("no CUDA device")
+
+    monkeypatch.setattr(optional_watch, "Watch", no_device)
+    callback = VramtrackCallback()
+    with pytest.warns(UserWarning, match="vramtrack is not watching: no CUDA device") as warned:
+        callback.on_after_setup()
+        callback.on_after_setup()
+    assert len(warned) == 1
+    callback.on_after_optimizer_step()
+    callback.stop()

@@ -136,6 +136,33 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_checked(tmp_path, capsys, 
     assert "none.py: No such file or directory; give a Python file" in second
 
 
+def notebook(*cells, language="python"):
+    made = [{"cell_type": "markdown", "source": ["# text, no code\n"]}]
+    made += [{"cell_type": "code", "source": text.splitlines(True), "outputs": []} for text in cells]
+    return json.dumps({"cells": made, "metadata": {"kernelspec": {"language": language}}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def test_a_notebook_is_checked_as_one_program(tmp_path, capsys):
+    body = TRAINING.format("losses.append(loss)")
+    train = body[body.index("def train"):]
+    path = tmp_path / "explore.ipynb"
+    path.write_text(notebook("%matplotlib inline\n!pip install torch\nimport torch\nfiles = !ls\ntorch.nn?\nawait ready()", "%%bash\nrm -rf losses.append(loss)", "%%time\n" + train))
+    assert check.main([str(path)]) == 1
+    assert capsys.readouterr().out.startswith(f"{path}:cell 3:9: losses.append(loss)\n")
+    assert check.main(["--json", str(tmp_path)]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (found["cell"], found["line"], found["statement"]) == (3, 9, "losses.append(loss)")
+    path.write_text(notebook("x = (", "import torch"))
+    assert check.main([str(path)]) == 2
+    assert ": cell 1, line " in capsys.readouterr().err
+    path.write_text(notebook("library(torch)\nx <- 1 ->", language="R"))
+    assert check.main([str(path)]) == 0
+    for text in ("{}", "[]", "not JSON", '{"cells": [{"cell_type": "code"}]}'):
+        path.write_text(text)
+        assert check.main([str(path)]) == 2
+        assert "expected a notebook of Jupyter" in capsys.readouterr().err
+
+
 def test_names_that_steer_a_terminal(tmp_path, capsys):
     path = tmp_path / "a\x1b[31m.py"
     path.write_text(TRAINING.format("losses.append(loss)"))

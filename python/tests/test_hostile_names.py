@@ -219,6 +219,12 @@ def test_what_a_source_has(tmp_path, capsys):
         clean("check_command.py sys.stderr.write", told.err, "No such file")
 
 
+def test_what_has_no_name_in_it():
+    from vramtrack.mark_series import growth_of_epochs
+
+    clean("mark_series.py __str__", str(growth_of_epochs([MIB] * 4)), "MiB per epoch")
+
+
 def test_what_keeps_tensors():
     keeper = vramtrack.Keeper(HOSTILE, 1, MIB, 0, made_at=HOSTILE)
     kept = vramtrack.Kept((keeper,), 1, MIB, 0.1, True)

@@ -1,6 +1,11 @@
 """What keeps tensors: on a stand-in for PyTorch's tensors, so that no other object of the process is one."""
+import asyncio
+import collections
+import contextvars
 import functools
 import gc
+import itertools
+import re
 import sys
 import threading
 import time
@@ -73,6 +78,13 @@ def test_a_list_of_a_module():
     assert "keeps 200 tensors of 200.0 MiB; 200 with the graph of the step (grad_fn)" in str(kept)
 
 
+def test_a_notebooks_variables_are_not_those_of_its_kernels_file(monkeypatch):
+    main = sys.modules["__main__"]
+    monkeypatch.setattr(main, "get_ipython", lambda: None, raising=False)
+    monkeypatch.setattr(main, "cells", [Tensor(1), Tensor(1)], raising=False)
+    assert paths(kept_by(seconds=20)) == ["cells (list, 2 items) in IPython module globals"]
+
+
 def test_containers_within_containers():
     caches["a"] = {"b": [Tensor(2), Tensor(2)]}
     (path,) = paths(kept_by(seconds=20))
@@ -142,6 +154,87 @@ def test_what_a_waiting_thread_and_a_generator_hold():
     assert first.startswith("mine (list, 1 items), local of ") and "works() at test_referrers.py:" in first
     assert second.startswith("inside, local of ") and "generates() at test_referrers.py:" in second
     assert ", in generator, local of test_what_a_waiting_thread" in second
+
+
+def test_a_container_of_a_generator_that_waits():
+    def collects():
+        best = []
+        while True:
+            best.append((yield))
+
+    sink = collects()
+    next(sink)
+    for _ in range(50):
+        sink.send(Tensor(1))
+    (path,) = paths(kept_by(seconds=20))
+    assert path.startswith("best (list, 50 items), local of ") and f"collects() at test_referrers.py:{_line(collects, 1)}, in sink, local of" in path
+
+
+class Link:
+    def __init__(self, tensor, before):
+        self.tensor, self.before = tensor, before
+
+
+class Step(Tensor):
+    def __init__(self, *saved):
+        super().__init__(1)
+        self.saved = saved
+
+
+def test_what_keeps_each_other_in_turn_leads_to_where_it_begins():
+    last = None
+    for _ in range(300):
+        last = Link(Tensor(1), last)
+    (most, *_) = kept_by(seconds=20).keepers
+    assert re.match(r"Link.tensor, attribute of a chain of [\w.]*Link \(\d+ items\) that begins at last, local of ", most.path), most
+    assert most.tensors > 290
+    del last
+    total = Step()
+    for _ in range(300):
+        total = Step(total, Step())
+    (most, *_) = kept_by(seconds=20).keepers
+    assert re.match(r"a chain of [\w.]*Step \(\d+ items\) that begins at total, local of ", most.path), most
+
+
+def test_a_circle_ends():
+    first = link = Link(Tensor(1), None)
+    for _ in range(50):
+        link = Link(Tensor(1), link)
+    first.before = link
+    del first, link
+    try:
+        assert kept_by(seconds=20).tensors == 51
+    finally:
+        gc.collect()
+
+
+def test_a_context_variable():
+    seen = contextvars.ContextVar("seen")
+    contextvars.copy_context().run(lambda: None)
+    context = contextvars.copy_context()
+    context.run(seen.set, [Tensor(1) for _ in range(20)])
+    assert paths(kept_by(seconds=20)) == ["seen (list, 20 items), a context variable"]
+
+
+def test_the_results_of_tasks():
+    async def infers():
+        return Tensor(1)
+
+    async def main():
+        tasks = []
+        for _ in range(20):
+            tasks.append(asyncio.ensure_future(infers()))
+            await tasks[-1]
+        return paths(kept_by(seconds=20))
+
+    (path,) = asyncio.run(main())
+    assert "an object of _asyncio.Task within tasks (list, 20 items), local of " in path
+
+
+def test_iterators_lead_to_their_variable():
+    left, right = itertools.tee(Tensor(1) for _ in range(100))
+    collections.deque(right, maxlen=0)
+    assert [path.partition(" at ")[0] for path in paths(kept_by(seconds=20))] == ["left, local of test_iterators_lead_to_their_variable()"]
 
 
 def test_views_share_their_storage():

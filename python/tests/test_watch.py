@@ -10,7 +10,7 @@ import pytest
 
 import vramtrack
 from vramtrack import watch_sample
-from vramtrack.mark_series import MarkSeries
+from vramtrack.mark_series import MarkSeries, growth_of_epochs
 from vramtrack.snapshots import growing_sites
 
 MIB, GIB = 2**20, 2**30
@@ -316,6 +316,32 @@ def test_growth_over_epochs(device):
         device.allocate(512)
         job.watch.epoch()
     assert not job.watch.grows_every_epoch, "of next to nothing"
+
+
+def test_a_short_fit_says_how_much_grows_per_epoch_and_how_sure_that_is(device):
+    job = Job(device)  # five epochs in five seconds
+    job.watch.epoch()
+    for grown in (300, 20, 21, 22):
+        device.allocate(grown * MIB)
+        job.now += 1
+        job.watch.sample()
+        job.watch.epoch()
+    growth = job.watch.growth_per_epoch
+    assert growth == (21 * MIB, 20 * MIB, 22 * MIB, 0.75, 3, 1 / 8) and growth.is_sure
+    words = "memory grows by +21.0 MiB per epoch over 3 epochs (+20.0 to +22.0 MiB with 75 % certainty; by chance in 1 of 8 runs)"
+    verdict = job.watch.verdict()
+    assert not verdict.leak and verdict.because.endswith(words), verdict.because
+    assert str(growth) in job.watch.advice()[0]
+
+
+def test_growth_per_epoch_is_that_of_the_sign_test():
+    assert growth_of_epochs([5]) is None and growth_of_epochs([0, -1, 0]) is None
+    level = growth_of_epochs([MIB] * 10)
+    assert level.chance == 2**-10 and str(level) == "+1.0 MiB per epoch over 10 epochs (the same in each; by chance in 1 of 1,024 runs)"
+    mixed = growth_of_epochs([-1, 5, 3, 4, -2, 6, 7, 8, 9, 10])
+    # Of ten, the second smallest to the second largest: 1 - 2 * 11 / 1024. Eight or more of ten rise by chance: 56 / 1024.
+    assert (mixed.low_bytes, mixed.high_bytes) == (-1, 9) and mixed.certainty == pytest.approx(1 - 22 / 1024)
+    assert mixed.chance == pytest.approx(56 / 1024) and not mixed.is_sure
 
 
 def test_growth_outside_the_allocator_is_seen(device):

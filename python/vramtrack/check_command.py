@@ -20,6 +20,9 @@ NOTHING_FOUND, FOUND, FAILED = 0, 1, 2
 
 _IGNORE = re.compile(r"#\s*vramtrack:\s*ignore\b(?:\[([\w\-, ]*)\])?")
 _NOT_ENTERED = {"__pycache__", "node_modules", "site-packages"}
+#: Cells that begin with one of these are Python all the same.
+_PYTHON_MAGICS = {"time", "timeit", "capture", "prun", "vramtrack", "snakeviz", "memray_flamegraph"}
+_SHELL = re.compile(r"^(\s*)([\w., \[\]]+=\s*)?[%!](?!=)")  # %timeit f(), !pip install x, files = !ls
 
 
 class Read(NamedTuple):
@@ -29,16 +32,20 @@ class Read(NamedTuple):
     findings: List[Finding]
     lines: List[str]
     error: str
+    cells: List[Tuple[int, int]] = []  # of a notebook, for each line of its code: the cell, and the line within it
+
+    def place(self, line: int) -> str:
+        return f"{self.name}:cell {self.cells[line - 1][0]}:{self.cells[line - 1][1]}" if self.cells else f"{self.name}:{line}"
 
 
 def python_files(path: str) -> Iterator[str]:
-    """A file itself; of a folder each *.py below it, but for hidden folders, installed packages and virtual environments."""
+    """A file itself; of a folder each *.py and *.ipynb below it, but for hidden folders, installed packages and virtual environments."""
     if not os.path.isdir(path):
         yield path
         return
     for folder, folders, files in os.walk(path):
         folders[:] = sorted(one for one in folders if not one.startswith(".") and one not in _NOT_ENTERED and not os.path.exists(os.path.join(folder, one, "pyvenv.cfg")))
-        yield from (os.path.join(folder, one) for one in sorted(files) if one.endswith(".py"))
+        yield from (os.path.join(folder, one) for one in sorted(files) if one.endswith((".py", ".ipynb")))
 
 
 def _text(path: str) -> str:
@@ -49,6 +56,36 @@ def _text(path: str) -> str:
             data = file.read()
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     return io.TextIOWrapper(io.BytesIO(data), encoding).read()  # line ends as Python reads them
+
+
+def code_of_notebook(text: str) -> Tuple[str, List[Tuple[int, int]]]:
+    """The code of all cells as one program, without what is IPython's own, and where each line of it stands. ValueError: it is no notebook."""
+    try:
+        book = json.loads(text)
+        cells = [(cell["cell_type"], cell["source"]) for cell in book["cells"]]
+        language = book.get("metadata", {}).get("kernelspec", {}).get("language", "python")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError("expected a notebook of Jupyter (format 4), with cells of code") from None
+    lines: List[str] = []
+    places: List[Tuple[int, int]] = []
+    number = 0
+    for kind, source in cells:
+        if kind != "code":
+            continue
+        number += 1
+        its = ("".join(source) if isinstance(source, list) else str(source)).split("\n")
+        magic = re.match(r"\s*%%(\w+)", its[0])
+        if str(language).lower() != "python" or (magic and magic[1] not in _PYTHON_MAGICS):
+            continue
+        for i, line in enumerate(its):
+            shell = _SHELL.match(line)
+            if shell:
+                line = f"{shell[1]}{shell[2] or ''}None"
+            elif line.rstrip().endswith("?") or (i == 0 and magic):
+                line = ""
+            lines.append(line)
+            places.append((number, i + 1))
+    return "\n".join([*lines, ""]), places
 
 
 def ignored_lines(text: str) -> Dict[int, Optional[Set[str]]]:
@@ -83,8 +120,11 @@ def read(path: str) -> Read:
     """Checks one file. Never raises for what is in it."""
     name = "standard input" if path == "-" else path
     version = ".".join(map(str, sys.version_info[:2]))
+    cells: List[Tuple[int, int]] = []
     try:
         text = _text(path)
+        if path.endswith(".ipynb"):
+            text, cells = code_of_notebook(text)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of an escape in a string, for whoever runs the program
             findings = check(text)
@@ -93,12 +133,13 @@ def read(path: str) -> Read:
         return Read(name, [], [], f"{error.strerror or error}; give a Python file, or a folder that has some")
     except (SyntaxError, tokenize.TokenError) as error:
         line = getattr(error, "lineno", None)
-        return Read(name, [], [], f"{f'line {line}: ' if line else ''}not Python {version}: {getattr(error, 'msg', error)}; check it with the Python that runs it: PYTHON -m vramtrack check")
+        place = f"cell {cells[line - 1][0]}, line {cells[line - 1][1]}: " if line and line <= len(cells) else f"line {line}: " if line else ""
+        return Read(name, [], [], f"{place}not Python {version}: {getattr(error, 'msg', error)}; check it with the Python that runs it: PYTHON -m vramtrack check")
     except (ValueError, LookupError) as error:
         return Read(name, [], [], f"not the text of a Python program: {error}")
     except (RecursionError, MemoryError):
         return Read(name, [], [], "nested too deeply to be read; leave it out")
-    return Read(name, [one for one in findings if not _is_ignored(one, ignored)], text.split("\n"), "")
+    return Read(name, [one for one in findings if not _is_ignored(one, ignored)], text.split("\n"), "", cells)
 
 
 def _printable(text: str) -> str:
@@ -115,7 +156,11 @@ def _statement(one: Finding, lines: List[str]) -> str:
 
 
 def as_json(files: List[Read]) -> str:
-    found = [{"file": _printable(file.name), "line": one.node.lineno, "column": one.node.col_offset + 1, "rule": one.rule, "statement": _printable(_statement(one, file.lines)),  # type: ignore[attr-defined]
+    def line_of(file: Read, one: Finding) -> Dict[str, int]:
+        line: int = one.node.lineno  # type: ignore[attr-defined]
+        return {"cell": file.cells[line - 1][0], "line": file.cells[line - 1][1]} if file.cells else {"line": line}
+
+    found = [{"file": _printable(file.name), **line_of(file, one), "column": one.node.col_offset + 1, "rule": one.rule, "statement": _printable(_statement(one, file.lines)),  # type: ignore[attr-defined]
               "reason": _printable(one.reason), "fix": _printable(one.fix)} for file in files for one in file.findings]
     failed = [{"file": _printable(file.name), "reason": _printable(file.error)} for file in files if file.error]
     return json.dumps({"schema": SCHEMA, "files": len(files), "findings": found, "unread": failed}) + "\n"
@@ -125,7 +170,7 @@ def as_text(files: List[Read]) -> str:
     out: List[str] = []
     for file in files:
         for one in file.findings:
-            place = f"{file.name}:{one.node.lineno}"  # type: ignore[attr-defined]
+            place = file.place(one.node.lineno)  # type: ignore[attr-defined]
             out += [f"{place}: {_statement(one, file.lines)}", f"  why  {one.reason} ({one.rule})", f"  fix  {one.fix}", ""]
     count, number = sum(len(file.findings) for file in files), sum(not file.error for file in files)
     places = f"{number} file{'' if number == 1 else 's'}"
@@ -136,7 +181,7 @@ def as_text(files: List[Read]) -> str:
 def main(arguments: List[str]) -> int:
     parser = argparse.ArgumentParser(prog="vramtrack check", description="Find the statements of Python programs that keep GPU memory, without running them.",
                                      epilog="Exit: 0 nothing found, 1 findings, 2 a file could not be read. docs/check.md lists the patterns.")
-    parser.add_argument("files", metavar="FILE", nargs="+", help="Python files, and folders of them; - is standard input")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="Python files, notebooks (*.ipynb), and folders of them; - is standard input")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="print as: text (default), json")
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     options = parser.parse_args(arguments)
@@ -145,7 +190,7 @@ def main(arguments: List[str]) -> int:
         before = len(files)
         files += map(read, python_files(path))
         if len(files) == before:
-            files.append(Read(path, [], [], "no Python file (*.py) in this folder"))
+            files.append(Read(path, [], [], "no Python file (*.py, *.ipynb) in this folder"))
     for file in files:
         if file.error:
             sys.stderr.write(_printable(f"vramtrack: check: {file.name}: {file.error}") + "\n")

@@ -1,13 +1,14 @@
 """Memory at each mark in a series of bounded size, its growth per mark, and the marks of a Watch by name."""
 from __future__ import annotations
 
+import math
 import threading
 from array import array
 from bisect import bisect_left
-from typing import Callable, Dict, List, Optional
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from vramtrack import _core
-from vramtrack.statistics import linear_fit
+from vramtrack.statistics import linear_fit, median
 from vramtrack.units import MIB
 
 _OFTEN_S = 300.0  # marks that come three times within this time are worth waiting for
@@ -67,6 +68,45 @@ class MarkSeries:
         return slope / self._stride
 
 
+class EpochGrowth(NamedTuple):
+    """Growth from epoch to epoch, after garbage collection and without the first epoch, which is warm-up. str() gives it in words."""
+
+    bytes: float  # the median
+    low_bytes: float  # the median of all epochs to come lies between these ...
+    high_bytes: float
+    certainty: float  # ... with this probability, whatever the distribution
+    epochs: int
+    chance: float  # of at least as many rising epochs, if each rose or fell by chance
+
+    @property
+    def is_sure(self) -> bool:
+        """Growth by the same number of bytes is no chance, however few the epochs."""
+        is_no_chance = self.chance <= 1 / 8 or self.low_bytes == self.high_bytes
+        return self.low_bytes > 0 and is_no_chance and self.bytes * self.epochs >= MIB
+
+    def __str__(self) -> str:
+        low, high = f"{self.low_bytes / MIB:+,.1f}", f"{self.high_bytes / MIB:+,.1f}"
+        words = f"{self.bytes / MIB:+,.1f} MiB per epoch over {self.epochs} epochs"
+        if low == high:
+            words += " (the same in each"
+        else:
+            words += f" ({low} to {high} MiB with {100 * self.certainty:.0f} % certainty"
+        return words + f"; by chance in 1 of {1 / self.chance:,.0f} runs)"
+
+
+def growth_of_epochs(growth: Sequence[float]) -> Optional[EpochGrowth]:
+    """None: fewer than two epochs, or none of them rose. The interval and the chance are those of the sign test (Dixon and Mood, Journal of
+    the American Statistical Association 41, 1946): the interval lies between the k-th smallest and the k-th largest growth."""
+    ordered, n = sorted(growth), len(growth)
+    if n < 2 or ordered[-1] <= 0:
+        return None
+    tails = [math.fsum(math.comb(n, i) for i in range(k)) / 2**n for k in range(n + 1)]  # P(fewer than k of n)
+    k = max([k for k in range(1, (n + 1) // 2 + 1) if 2 * tails[k] <= 0.05], default=1)
+    rising = sum(each > 0 for each in growth)
+    chance = max(1 - tails[rising], 2.0**-n)
+    return EpochGrowth(median(ordered), ordered[k - 1], ordered[n - k], 1 - 2 * tails[k], n, chance)
+
+
 class Marks:
     """The series of each name, and memory at the ends of epochs. Thread-safe."""
 
@@ -109,6 +149,10 @@ class Marks:
         not count."""
         growth = self.epoch_growth[1:][-3:]
         return len(growth) == 3 and min(growth) > 0 and sum(growth) >= MIB
+
+    @property
+    def growth_per_epoch(self) -> Optional[EpochGrowth]:
+        return growth_of_epochs(self.epoch_growth[1:])
 
     def growth_per(self, since_s: Optional[float]) -> Dict[str, float]:
         """Growth in bytes by name, of those with enough marks since then (None: since the beginning)."""

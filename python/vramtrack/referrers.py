@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import _thread
 import collections
+import contextvars
 import dis
 import gc
 import inspect
@@ -23,6 +24,8 @@ _DEPTH = 8
 _WIDTH = 48
 #: of objects that are alike, so many are followed: a question about few objects takes less time
 _ALIKE = 8
+#: links of a chain (the nodes of a linked list, the steps of a graph) that are more than nesting
+_CHAIN = 6
 #: so much of the time is for finding what holds the tensors; the rest is for naming it
 _SEARCH_SHARE = 0.6
 _LRU = "_lru_cache_wrapper"
@@ -30,7 +33,7 @@ _LOCAL = _thread._local
 _GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _UNNAMED = "the autograd graph of other tensors, or other C++ code,"
 #: a path that holds one of these begins at a variable
-_ROOTS = ("module globals", ", local of ", "attribute of the class", "the closure of ", "the default arguments of ")
+_ROOTS = ("module globals", ", local of ", "attribute of the class", "the closure of ", "the default arguments of ", ", a context variable")
 
 
 def _printable(text: str) -> str:
@@ -135,7 +138,8 @@ class _Search:
     """
     tensors --holders_of()--> containers, frames --climb()--> their referrers, level by level --name()--> words
 
-    One level is one question to the garbage collector, which takes about as long as a full collection."""
+    One level is one question to the garbage collector, which takes about as long as a full collection. Objects that keep each other in
+    turn have hundreds of levels: chains() finds where they begin in one more question."""
 
     def __init__(self, objects: Optional[Iterable[Any]], site_of: Callable[[int, int], str], until: float, is_whole: bool = True) -> None:
         self.begun = time.monotonic()
@@ -146,6 +150,8 @@ class _Search:
         self.nodes: Dict[int, Any] = {}  # what keeps, by id
         self.parents: Dict[int, List[Any]] = {}
         self.asked: Any = frozenset()  # of what keeps tensors itself, what was followed
+        self.chains: Dict[int, Tuple[Any, str]] = {}  # of what lies in a chain: where that begins, and the chain in words
+        self.hidden: List[Any] = []  # objects that gc.get_referrers() does not see through
         self.names: Dict[int, str] = {}
         self.steps = 0  # of the name that is being made: of a chain of objects each keeps the next
         self.found: Dict[str, Dict[int, None]] = {}  # path -> ids of tensors
@@ -156,7 +162,7 @@ class _Search:
         self._take(objects, site_of)
 
     def clear(self) -> None:
-        for its in (self.objects, self.facts, self.nodes, self.parents, self.frames, self.running, self.modules):
+        for its in (self.objects, self.facts, self.nodes, self.parents, self.chains, self.hidden, self.frames, self.running, self.modules):
             its.clear()  # type: ignore[attr-defined]
 
     def _take(self, objects: Optional[Iterable[Any]], site_of: Callable[[int, int], str]) -> None:
@@ -167,6 +173,8 @@ class _Search:
             its = type(one)
             if its not in known:
                 known[its] = (kind is not None and issubclass(its, kind)) or _is_device_array(its)
+            if its.__module__ == "_asyncio":  # before Python 3.12 a Task does not say that it keeps its result
+                self.hidden.append(one)
             facts = _facts(one, site_of) if known[its] else None
             if facts is None and objects is not None:
                 facts = (id(one), sys.getsizeof(one, 0), False, "")
@@ -184,6 +192,9 @@ class _Search:
         self.own.update((id(of), id(arguments)))
         found = gc.get_referrers(*arguments)
         self.own.add(id(found))
+        if self.hidden:
+            wanted, seen = set(map(id, of)), set(map(id, found))
+            found += [one for one in self.hidden if id(one) not in seen and not wanted.isdisjoint(map(id, gc.get_referents(one)))]
         return [one for one in found if id(one) not in self.own and not self._is_running(one)]
 
     def _is_running(self, one: Any) -> bool:
@@ -214,17 +225,19 @@ class _Search:
         sample.clear()
         is_complete = not self.is_whole or self._search_all([i for i in left if i not in seen], take)
         groups = self._alike(holders, held)
-        self._climb([one for group in groups for one in group[:_ALIKE]])
+        self._climb([one for group in groups for one in _spread(group, _ALIKE)])
         for group in groups:
             paths: Dict[str, int] = {}
-            for holder in group:
-                is_followed = self._is_root(holder) or id(holder) in self.asked
-                for i in held[id(holder)]:
-                    # Of many that are alike, some are followed: the others are kept where most of these are.
-                    of_this = self._edges(holder, i) if is_followed or not paths else [max(paths, key=lambda path: paths[path])]
-                    for path in of_this:
-                        paths[path] = paths.get(path, 0) + is_followed
-                        self.found.setdefault(path, {})[i] = None
+            for is_followed in (True, False):
+                for holder in group:
+                    if (self._is_root(holder) or id(holder) in self.asked) != is_followed:
+                        continue
+                    for i in held[id(holder)]:
+                        # Of many that are alike, some are followed: the others are kept where most of these are.
+                        of_this = self._edges(holder, i) if is_followed or not paths else [max(paths, key=lambda path: paths[path])]
+                        for path in of_this:
+                            paths[path] = paths.get(path, 0) + is_followed
+                            self.found.setdefault(path, {})[i] = None
         groups.clear()
         for i in self.facts:
             if self.is_whole and is_complete and i not in seen:
@@ -299,9 +312,13 @@ class _Search:
     def _climb(self, level: List[Any]) -> None:
         for one in level:
             self.nodes[id(one)] = one
+        kinds: Dict[type, int] = {}  # at how many levels
+        self.own.add(id(kinds))
         for depth in range(_DEPTH):
+            for kind in set(map(type, level)):
+                kinds[kind] = kinds.get(kind, 0) + 1
             asked = _spread([one for one in level if not self._is_root(one)], _WIDTH)
-            if depth == 0:
+            if depth == 0 and not self.asked:
                 self.asked = {id(one) for one in asked}
             self.own.update((id(level), id(asked)))
             # What a variable refers to has its name: the garbage collector is not asked about it.
@@ -312,6 +329,52 @@ class _Search:
                 return
             level = []
             self._link(self.referrers(asked), asked, {}, level)
+        if not self.chains:
+            self._find_chains([kind for kind, count in kinds.items() if 2 * count >= _DEPTH])
+
+    def _find_chains(self, kinds: List[type]) -> None:
+        """Of what was met and is of these kinds: what keeps it in turn, one after the other, and where that begins."""
+        kept_by: Dict[int, Any] = {}
+        self.own.add(id(kept_by))
+        everything = gc.get_objects() if kinds else []
+        self.own.add(id(everything))
+        for n, one in enumerate(everything):
+            if n % 4096 == 0 and self.is_late():
+                break
+            if type(one) in kinds and id(one) not in self.own and not self._is_root(one):
+                for each in gc.get_referents(one):
+                    if type(each) in kinds:
+                        kept_by.setdefault(id(each), one)
+        everything.clear()
+        begins: Dict[int, Tuple[Any, int, int]] = {}  # of each: where its chain begins, links up to there, and those of that type
+        nodes = [node for node in self.nodes.values() if type(node) in kinds]
+        way: List[Any] = []
+        self.own.update(map(id, (begins, nodes, way)))
+        for at in nodes:
+            while id(at) in kept_by and id(at) not in begins:
+                begins[id(at)] = (at, 0, 1)  # a circle ends here
+                way.append(at)
+                at = kept_by[id(at)]
+            head, links, alike = begins.get(id(at), (at, 0, 1))
+            while way:
+                one = way.pop()
+                links, alike = links + 1, alike + (type(one) is type(head))
+                begins[id(one)] = (head, links, alike)
+        longest: Dict[int, int] = {}
+        for head, _, alike in begins.values():
+            longest[id(head)] = max(longest.get(id(head), 0), alike)
+        heads: Dict[int, Any] = {}
+        for node in nodes:
+            head, links, _ = begins.get(id(node), (None, 0, 0))
+            if links >= _CHAIN:
+                self.chains[id(node)] = (head, f"a chain of {type(head).__module__}.{type(head).__qualname__} ({longest[id(head)]:,} items)")
+                heads[id(head)] = head
+        nodes.clear()
+        kept_by.clear()
+        begins.clear()
+        if heads:
+            self.own.update((id(heads), id(self.chains)))
+            self._climb(list(heads.values()))
 
     def _link(self, parents: List[Any], children: List[Any], linked: Dict[int, None], level: Optional[List[Any]] = None) -> None:
         """Notes which of `parents` refers to which of `children`, and puts those that are new into `level`."""
@@ -342,10 +405,7 @@ class _Search:
         if isinstance(holder, types.FrameType):
             return [f"{_Frame(holder).local(member)}, in {self.name(holder)}"]
         if isinstance(holder, _GENERATORS):
-            frame = next((f for f in (getattr(holder, name, None) for name in ("gi_frame", "cr_frame", "ag_frame")) if f is not None), None)
-            local = _Frame(frame).local(member) if frame is not None else f"a local variable of {_describe(holder)}"
-            where = self.name(holder)
-            return [local if where == _describe(holder) else f"{local}, in {where}"]
+            return [self._suspended(holder, member)]
         if isinstance(holder, types.CellType):
             return [self._closure(None, holder)]
         owner = self._owner(holder)
@@ -354,6 +414,13 @@ class _Search:
         if not _is_container(holder):
             return [self._attribute(holder, name, "") for name in _attribute_names(holder, member)] or [self.name(holder)]
         return [self.name(holder)]
+
+    def _suspended(self, generator: Any, member: int, one: Any = None) -> str:
+        """The local variable of a generator or coroutine that waits."""
+        frame = next((f for f in (getattr(generator, name, None) for name in ("gi_frame", "cr_frame", "ag_frame")) if f is not None), None)
+        local = _Frame(frame).local(member, one) if frame is not None else f"a local variable of {_describe(generator)}"
+        where = self.name(generator)
+        return local if where == _describe(generator) else f"{local}, in {where}"
 
     def _namespace(self, one: Any) -> str:
         """Of a module, or of what was run as one, in words; else empty."""
@@ -376,6 +443,11 @@ class _Search:
     def name(self, one: Any) -> str:
         """What keeps `one`, up to a global, a local variable or a class."""
         known = self.names.get(id(one))
+        if known is None and id(one) in self.chains:
+            head, words = self.chains[id(one)]
+            self.names[id(one)] = words  # a circle ends here
+            where = self.name(head)
+            known = self.names[id(one)] = words if where == _describe(head) else f"{words} that begins at {where}"
         if known is None and self.steps < _DEPTH:
             self.names[id(one)] = _describe(one)  # a circle ends here
             self.steps += 1
@@ -396,6 +468,8 @@ class _Search:
             return f"{_Frame(parent).local(id(one), one)}, in {self.name(parent)}"
         if isinstance(parent, types.TracebackType) or (isinstance(parent, _GENERATORS) and isinstance(one, types.FrameType)):
             return self.name(parent)
+        if isinstance(parent, _GENERATORS):
+            return self._suspended(parent, id(one), one)
         if isinstance(parent, BaseException) and isinstance(one, types.TracebackType):
             return f"the traceback of {self.name(parent)}"
         if isinstance(parent, type):
@@ -417,7 +491,22 @@ class _Search:
             return "".join(f"[{name!r}] ({what or 'object'}) of {self.name(parent)}" for name in _keys(parent, id(one))[:1])
         if _is_container(parent):
             return f"{what or _describe(one)} within {self.name(parent)}"
-        return "".join(self._attribute(parent, name, what) for name in _attribute_names(parent, id(one))[:1])
+        for name in _attribute_names(parent, id(one)):
+            return self._attribute(parent, name, what)
+        variable = self._context_variable(one)
+        if variable:
+            return variable
+        # An iterator, a node of a tree in C: it has no names, and is itself kept.
+        where = self.name(parent)
+        return "" if where == _describe(parent) else f"{what} within {where}" if what else where
+
+    def _context_variable(self, one: Any) -> str:
+        for node in self.nodes.values():
+            if isinstance(node, contextvars.Context):
+                for variable, value in node.items():
+                    if value is one:
+                        return f"{_named(variable.name, one)}, a context variable"
+        return ""
 
     def _closure(self, one: Any, cell: Any) -> str:
         for closure in self.parents.get(id(cell), ()):
@@ -610,6 +699,8 @@ def _named(name: str, one: Any) -> str:
 
 
 def _module_words(module: Any) -> str:
+    if module.__name__ == "__main__" and "get_ipython" in module.__dict__:  # a notebook's file is that of its kernel
+        return "IPython module globals"
     # Python forgets the name of the program's file at its end.
     file = getattr(module, "__file__", None) or (sys.argv[0] if module.__name__ == "__main__" and sys.argv else None)
     return f"{os.path.basename(str(file)) if file else module.__name__} module globals"

@@ -3,6 +3,7 @@ the program, which has no package vramtrack. It gives the names answer() and at_
 from __future__ import annotations
 
 import atexit
+import os
 import time
 from typing import Any, Callable, List
 
@@ -31,8 +32,21 @@ def _line(search: Any, keeper: Keeper) -> str:
     return f"K {int(is_rooted(keeper.path))} {keeper.bytes} {','.join(map(str, some))} {words}"
 
 
+def _let_in() -> None:
+    """`vramtrack attach` has put the script that opens its door beside the rings, in a folder that only this user can enter."""
+    path = os.path.join(os.environ.get("VRAMTRACK_PROBE_DIR", ""), f"attach.{os.getpid()}.py")
+    try:
+        with open(path) as file:
+            source = file.read()
+        os.unlink(path)
+        exec(compile(source, "<vramtrack attach>", "exec"), {})
+    except Exception:
+        pass
+
+
 def look() -> None:
     """One look, and what it found: see take_answer()."""
+    _let_in()
     begun = time.monotonic()
     lines: List[str] = []
     objects, reason = 0, "it was interrupted"

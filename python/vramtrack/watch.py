@@ -18,7 +18,7 @@ from vramtrack.driver import DEFAULT_LIBRARY, DriverMemory
 from vramtrack.evidence import Evidence, write_evidence
 from vramtrack.explanation import print_explanation
 from vramtrack.html_table import table
-from vramtrack.mark_series import Marks
+from vramtrack.mark_series import EpochGrowth, Marks
 from vramtrack.memory_source import MemorySource, Site
 from vramtrack.pinned_series import HOST_PINNED, PinnedSeries
 from vramtrack.ranks import Rank, ranks_of, words
@@ -282,6 +282,12 @@ class Watch:
         not count."""
         return self._marks.grows_every_epoch
 
+    @property
+    def growth_per_epoch(self) -> Optional[EpochGrowth]:
+        """How much memory grows from epoch to epoch, after garbage collection, with its certainty. The first one is warm-up; four
+        more of a second each are enough. None: too few, or no growth."""
+        return self._marks.growth_per_epoch
+
     # ---- what is concluded
 
     def verdict(self, metric: Optional[str] = None, confirm: bool = False) -> Verdict:
@@ -300,6 +306,9 @@ class Watch:
             if outside is not None and outside.leak and is_graver(outside, verdict):
                 verdict = outside
         verdict = verdict.with_growth_per(self._growth_per(verdict))
+        epochs = self.growth_per_epoch
+        if epochs is not None and epochs.is_sure and verdict.metric != HOST_PINNED:
+            verdict = replace(verdict, because=f"{verdict.because}; memory grows by {epochs}")
         if confirm and (verdict.leak or verdict.state == "growing"):
             verdict = self._confirmed(verdict)
         if metric is None:
@@ -388,7 +397,7 @@ class Watch:
         if pinned is not None:
             said.append(pinned)
         if self.grows_every_epoch:
-            said.insert(0, f"{self.epoch_growth[-1] / MIB:+.1f} MiB in the last epoch; memory grows in every epoch, after garbage collection")
+            said.insert(0, f"memory grows in every epoch, after garbage collection: {self.growth_per_epoch}")
         return said
 
     def _repr_html_(self) -> str:

@@ -30,6 +30,7 @@ struct AttachOptions {
   double duration_s = 30;
   std::string output;
   bool kept = false;
+  bool injects = false;
 };
 
 /// "dir/name-2.pickle" of "dir/name.pickle".
@@ -80,7 +81,7 @@ int attach(const AttachOptions& options, Console& console) {
   };
   const auto target = run::AttachTarget::open(options.pid);
   if (!target) return failed(target.error());
-  auto session = run::AttachSession::open(*target);
+  auto session = run::AttachSession::open(*target, options.injects);
   if (!session) return failed(session.error());
   std::vector<std::string> files;
   std::vector<std::string> kept;
@@ -139,6 +140,9 @@ Runner declare(Arguments& arguments) {
               file_to_write(options->output))
       .file();
   arguments.flag("--kept", "Also name the variables and containers that keep more and more tensors", options->kept);
+  arguments.flag("--inject",
+                 "Before Python 3.14: let gdb stop the program for a moment and call its Python (has a risk)",
+                 options->injects);
   return until_interrupted([options](Console& console) { return attach(*options, console); });
 }
 
@@ -149,7 +153,10 @@ const CommandInfo attach_command{
     "Examples:\n"
     "  vramtrack attach 4242                              30 seconds; Ctrl-C ends it sooner\n"
     "  vramtrack attach 4242 --duration 5m --kept\n"
-    "The program must allow it with vramtrack.allow_attach(), or run on Python 3.14 or newer (docs/attach.md).\n"
+    "  vramtrack attach 4242 --inject                     Python 3.8 to 3.13 without vramtrack, by gdb\n"
+    "The program must allow it with vramtrack.allow_attach(), run under 'vramtrack run', or run on Python 3.14 or "
+    "newer;\n"
+    "--inject does without (docs/attach.md).\n"
     "Exit: 0 nothing leaks, 1 a leak (or growth that may be one), 2 failed to attach or compare.",
     declare};
 

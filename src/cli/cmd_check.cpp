@@ -74,7 +74,7 @@ int check(const CheckOptions& options, Console& console) {
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<CheckOptions>();
   arguments
-      .operands("FILE", "Python files, and folders whose *.py are checked; - is standard input", text(options->files))
+      .operands("FILE", "Python files, notebooks (*.ipynb), and folders of them; - is standard input", text(options->files))
       .required()
       .file();
   arguments.format({"text", "json"}, "Print as: text (default), json", text(options->format));
@@ -87,7 +87,7 @@ const CommandInfo check_command{
     "check", "Find the statements of Python programs that keep GPU memory, before they run",
     "Examples:\n"
     "  vramtrack check train.py\n"
-    "  vramtrack check --json src/ scripts/eval.py\n"
+    "  vramtrack check --json src/ scripts/eval.py explore.ipynb\n"
     "Exit: 0 nothing found, 1 findings, 2 a file could not be read or there is no python3. A comment\n"
     "'# vramtrack: ignore' on a line silences it. See docs/check.md.",
     declare};

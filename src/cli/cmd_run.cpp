@@ -95,6 +95,18 @@ std::string nothing_recorded_words(const ProgramEnd& end) {
          "Zero), or the probe could not be loaded into it (static and setuid programs)";
 }
 
+/// "train.py:57 train_step: 1.2 MiB/s, 21.0 MiB in 36 blocks for 18 s, with model.py:20 forward and 2 more lines; it
+/// began 9 min after the start".
+std::string late_rise_words(const run::LateRise& rise) {
+  std::string with;
+  if (!rise.others.empty()) with = ", with " + printable(rise.others.front());
+  if (rise.others.size() > 1) with += fmt::format(" and {} more", format_count(rise.others.size() - 1, "line"));
+  return fmt::format("{}: {}/s, {} in {} for {}{}; it began {} after the start", printable(rise.line),
+                     format_size(static_cast<std::int64_t>(rise.bytes_per_s)), format_size(rise.bytes),
+                     format_count(static_cast<std::uint64_t>(std::max<std::int64_t>(0, rise.blocks)), "block"),
+                     format_span(rise.lasts_s), with, format_span(rise.since_s));
+}
+
 int run_command_with(const RunOptions& options, const LayeredConfig& layers, Console& console) {
   LiveSites sites(sites_of_trace);
   run::RunListener listener;
@@ -110,6 +122,11 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
     for (const std::string& leak : sites.new_leaks()) console.warn("LEAK at " + leak);
   };
   listener.native_names = native_names;
+  listener.late_rise = [&](const run::LateRise& rise) {
+    std::vector<std::string> lines = rise.others;
+    lines.push_back(rise.line);
+    if (!sites.take(lines)) console.warn("SUSPECTED leak at " + late_rise_words(rise));
+  };
   if (options.watches)
     listener.alert = [&](const AlertTold& told) {
       const LocalTimes local = console.local_times();

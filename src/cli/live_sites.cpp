@@ -62,15 +62,23 @@ std::vector<std::string> LiveSites::new_leaks() {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> found;
   if (!newest_) return found;
-  for (const FoundLeak& leak : newest_->leaks) {
-    const bool is_told =
-        std::any_of(leak.lines.begin(), leak.lines.end(), [this](const auto& line) { return told_.contains(line); });
-    // A line that joins a leak that was told is no news.
-    told_.insert(leak.lines.begin(), leak.lines.end());
-    if (!is_told)
+  for (const FoundLeak& leak : newest_->leaks)
+    if (!take_locked(leak.lines))
       found.push_back(fmt::format("{}; it began {} after the start", leak.words, format_span(leak.since_s)));
-  }
   return found;
+}
+
+bool LiveSites::take(const std::vector<std::string>& lines) {
+  const std::lock_guard lock(mutex_);
+  return take_locked(lines);
+}
+
+/// A line that joins a leak that was told is no news.
+bool LiveSites::take_locked(const std::vector<std::string>& lines) {
+  const bool is_told =
+      std::any_of(lines.begin(), lines.end(), [this](const auto& line) { return told_.contains(line); });
+  told_.insert(lines.begin(), lines.end());
+  return is_told;
 }
 
 std::string LiveSites::json() const {

@@ -46,6 +46,8 @@ class LiveSites {
   void look(const std::string& trace);
   /// Leaks of which no line has been taken before, with the time at which they began.
   std::vector<std::string> new_leaks();
+  /// Whether one of the lines of a rise was taken before; from now on they all were.
+  bool take(const std::vector<std::string>& lines);
   /// Of the newest reading; empty before the first.
   [[nodiscard]] std::string json() const;
 
@@ -59,6 +61,7 @@ class LiveSites {
   bool is_reading_ = false;
   Clock::time_point next_{};
   std::optional<SitesSoFar> newest_;
+  bool take_locked(const std::vector<std::string>& lines);
   std::set<std::string> told_;  ///< by line
 };
 

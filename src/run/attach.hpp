@@ -1,6 +1,5 @@
 // A Python program that runs already: PyTorch's own recorder in it, switched on for a while, through the door that the
-// package vramtrack opened in the program (python/vramtrack/door.py), or that Python 3.14 and newer lets in from
-// outside.
+// package vramtrack opened in the program (python/vramtrack/door.py), or that is opened in it from outside.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +40,9 @@ std::string door_path(std::string_view net_unix, const std::vector<std::uint64_t
 /// process is killed, the program switches it off.
 class AttachSession {
  public:
-  /// Through the door that is open, or that can be opened. Errors say why not, and what to do at the next start.
-  static Result<AttachSession> open(const AttachTarget& target);
+  /// Through the door that is open, or that can be opened (attach_ways.hpp). Errors say why not, and what to do at the
+  /// next start.
+  static Result<AttachSession> open(const AttachTarget& target, bool with_debugger);
   AttachSession(AttachSession&& other) noexcept;
   AttachSession& operator=(AttachSession&& other) noexcept;
   ~AttachSession();

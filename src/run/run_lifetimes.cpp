@@ -1,6 +1,7 @@
 #include "run/run_lifetimes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -26,6 +27,9 @@ bool is_of_allocator(const trace::ProcessTrace& process, std::uint32_t stack) {
   });
 }
 
+/// Lines that begin to rise within it have begun at once.
+constexpr double kOneOnset_s = 5;
+
 /// The first block of an allocator lies where the driver's memory begins that it is part of.
 std::uint64_t key_of(const Slot& slot) {
   return slot.address ^ (probe::call_of(slot) == probe::Call::torch_block ? 1ULL << 63U : 0);
@@ -41,6 +45,8 @@ struct RunLifetimes::Process {
   std::uint64_t sampled_bytes = 0;
   bool is_over = false;  ///< or its records were lost
   trace::LifetimesAccount account;
+  trace::RecentGrowth recent;
+  std::vector<double> told_s;  ///< when the rises began that were told
   std::unordered_map<std::uint32_t, trace::SiteNumber> stacks;
 };
 
@@ -52,10 +58,15 @@ trace::SiteNumber RunLifetimes::site_of(Process& process, std::uint32_t stack) {
   const auto [known, is_new] = process.stacks.try_emplace(stack, 0);
   if (!is_new) return known->second;
   const trace::ProcessTrace& texts = *texts_.processes()[process.index];
-  const trace::SiteLine line = names_.line(names_.stack(texts, stack));
+  const trace::StackId id = names_.stack(texts, stack);
+  const trace::SiteLine line = names_.line(id);
   std::string words = line.is_known ? trace::frame_words(symbols_, line.frame) : "(no stack recorded)";
   const auto [number, is_new_line] = numbers_.try_emplace(words, static_cast<trace::SiteNumber>(sites_.size()));
-  if (is_new_line) sites_.push_back(std::move(words));
+  if (is_new_line) {
+    const auto frames = symbols_.stack(id);
+    const auto depth = std::count_if(frames.begin(), frames.end(), [this](auto frame) { return names_.is_own(frame); });
+    sites_.push_back({std::move(words), static_cast<std::size_t>(depth)});
+  }
   return known->second = number->second;
 }
 
@@ -88,12 +99,16 @@ void RunLifetimes::take(const ProbedProcess& probed, std::span<const Slot> recor
         if (!is_counted ||
             (call->level == probe::Level::driver && is_of_allocator(*texts_.processes()[process->index], stack)))
           break;
-        process->account.allocate(key_of(slot), std::max(slot.bytes, process->sampled_bytes), site_of(*process, stack),
-                                  process->now_s);
+        const std::uint64_t bytes = std::max(slot.bytes, process->sampled_bytes);
+        const trace::SiteNumber site = site_of(*process, stack);
+        process->account.allocate(key_of(slot), bytes, site, process->now_s);
+        process->recent.allocate(key_of(slot), bytes, site, process->now_s - process->begin_s);
         break;
       }
       case Record::free:
-        if (is_counted) process->account.free(key_of(slot), process->now_s);
+        if (!is_counted) break;
+        process->account.free(key_of(slot), process->now_s);
+        process->recent.free(key_of(slot), process->now_s - process->begin_s);
         break;
       case Record::sampling:
         process->sampled_bytes = slot.bytes;
@@ -113,10 +128,49 @@ std::vector<trace::ToldProcess> RunLifetimes::tell(double now_s) {
   std::vector<trace::ToldProcess> told;
   for (const auto& [index, process] : processes_) {
     if (process->is_over) continue;
-    if (auto sites = process->account.tell(now_s, [this](trace::SiteNumber site) { return sites_[site]; }))
+    if (auto sites = process->account.tell(now_s, [this](trace::SiteNumber site) { return sites_[site].words; }))
       told.push_back({process->pid, process->start_ticks, std::move(*sites)});
   }
   return told;
+}
+
+std::vector<LateRise> RunLifetimes::late_rises(double now_s) {
+  std::vector<LateRise> out;
+  for (const auto& [index, process] : processes_) {
+    if (process->is_over) continue;
+    std::vector<trace::RecentRise> rises = process->recent.rises(now_s - process->begin_s);
+    // What began with a rise that was told before belongs to it.
+    std::erase_if(rises, [&process = *process](const trace::RecentRise& rise) {
+      return std::any_of(process.told_s.begin(), process.told_s.end(),
+                         [&](double told_s) { return std::abs(rise.since_s - told_s) <= kOneOnset_s; });
+    });
+    std::sort(rises.begin(), rises.end(), [](const auto& a, const auto& b) { return a.since_s < b.since_s; });
+    for (auto begin = rises.begin(); begin != rises.end();) {
+      const auto end = std::find_if(begin, rises.end(),
+                                    [&](const auto& rise) { return rise.since_s - begin->since_s > kOneOnset_s; });
+      process->told_s.push_back(begin->since_s);
+      LateRise& told = out.emplace_back();
+      told.pid = process->pid;
+      told.since_s = begin->since_s;
+      told.lasts_s = now_s - process->begin_s - begin->since_s;
+      // As in the report of a whole run: the last line of a step, if it lies nearer to the loop than another one, else
+      // the one that gained most.
+      const trace::SiteNumber result =
+          std::max_element(begin, end, [](const auto& a, const auto& b) { return a.first_s < b.first_s; })->site;
+      std::sort(begin, end, [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+      const bool is_nearer =
+          std::any_of(begin, end, [&](const auto& rise) { return sites_[rise.site].depth > sites_[result].depth; });
+      const trace::SiteNumber first = is_nearer ? result : begin->site;
+      for (auto rise = begin; rise != end; ++rise) {
+        told.bytes += rise->bytes;
+        told.blocks += rise->blocks;
+        told.bytes_per_s += rise->bytes_per_s;
+        (rise->site == first ? told.line : told.others.emplace_back()) = sites_[rise->site].words;
+      }
+      begin = end;
+    }
+  }
+  return out;
 }
 
 }  // namespace vramtrack::run

@@ -14,12 +14,25 @@
 #include "trace/lifetimes_account.hpp"
 #include "trace/probe_names.hpp"
 #include "trace/probe_trace.hpp"
+#include "trace/recent_growth.hpp"
 
 namespace vramtrack::run {
 
+/// Lines that have begun to rise together: one leak, or a cache that has begun to fill.
+struct LateRise {
+  std::uint32_t pid = 0;
+  std::string line;                 ///< the one that probably keeps: "train.py:57 train_step"
+  std::vector<std::string> others;  ///< the most bytes first
+  double since_s = 0;               ///< after the start of its process
+  double lasts_s = 0;               ///< until now
+  std::int64_t bytes = 0, blocks = 0;
+  double bytes_per_s = 0;
+};
+
 /// Counts device memory, and what a framework takes from the driver to hand out in blocks as these blocks. While the
 /// probe samples, a block counts as all that it stands for. Of a process whose records were lost nothing is told any
-/// more: a free may be among them. Not thread-safe. Memory: some 10 MiB a process, and the names of its code.
+/// more: a free may be among them. Not thread-safe. Memory: some 10 MiB
+/// a process, 40 bytes for each of its live blocks (trace::RecentGrowth), and the names of its code.
 class RunLifetimes {
  public:
   /// `native`: may be null, as in trace::ProbeNames.
@@ -29,9 +42,16 @@ class RunLifetimes {
   void take(const ProbedProcess& process, std::span<const probe::Slot> records);
   /// Of which something is to be told now. `now_s`: seconds since 1970.
   std::vector<trace::ToldProcess> tell(double now_s);
+  /// What has begun to rise since the last call, each once. `now_s`: as in tell().
+  std::vector<LateRise> late_rises(double now_s);
 
  private:
   struct Process;
+  /// A line of the program.
+  struct Site {
+    std::string words;
+    std::size_t depth = 0;  ///< functions of the user's own that lie between the program's begin and it
+  };
   trace::SiteNumber site_of(Process& process, std::uint32_t stack);
 
   trace::Symbols symbols_;
@@ -39,7 +59,7 @@ class RunLifetimes {
   trace::ProbeTrace texts_;  ///< of the records those that name: stacks, texts, modules
   trace::ProbeNames names_;
   std::map<std::size_t, std::unique_ptr<Process>> processes_;  ///< by index
-  std::vector<std::string> sites_;                             ///< their lines
+  std::vector<Site> sites_;
   std::unordered_map<std::string, trace::SiteNumber> numbers_;
 };
 

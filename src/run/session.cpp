@@ -305,6 +305,9 @@ class Session {
   void second() {
     loop_.tick();
     tell_soft_limit();
+    if (lifetimes_ && listener_.late_rise)
+      for (const LateRise& rise : lifetimes_->late_rises(static_cast<double>(realtime_us()) * 1e-6))
+        listener_.late_rise(rise);
     trace_.flush();
     if (listener_.second && !trace_.path().empty()) listener_.second(trace_.path());
   }

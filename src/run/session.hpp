@@ -13,6 +13,7 @@
 #include "live/pipeline.hpp"
 #include "run/collector.hpp"
 #include "run/escapes.hpp"
+#include "run/run_lifetimes.hpp"
 #include "trace/probe_names.hpp"
 
 namespace vramtrack::run {
@@ -46,6 +47,8 @@ struct RunListener {
   std::function<void(const AlertTold& told)> alert;
   /// With alerts: names native frames for what the judge is told of lines; may be empty, or return null.
   std::function<std::unique_ptr<trace::NativeNames>()> native_names;
+  /// With alerts: lines that have begun to rise a short while ago; may be empty.
+  std::function<void(const LateRise& rise)> late_rise;
   /// After each second, once there is a trace file: what is in it so far may be read.
   std::function<void(const std::string& trace)> second;
   /// The sites so far, one line of JSON, for who asks through the control socket; empty: none yet.

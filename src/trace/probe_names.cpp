@@ -39,6 +39,16 @@ bool begins_autograd(std::string_view name) {
          name.find("PythonEngine::thread_init") != std::string_view::npos;
 }
 
+/// "AddmmBackward0", as grad_fn shows it in Python: the node of the graph that a frame evaluates; else empty.
+std::string_view graph_node(std::string_view function) {
+  constexpr std::string_view kNodes = "torch::autograd::generated::", kApply = "::apply";
+  const std::size_t begin = function.find(kNodes);
+  if (begin == std::string_view::npos) return {};
+  function.remove_prefix(begin + kNodes.size());
+  const std::size_t end = function.find(kApply);
+  return end == std::string_view::npos ? std::string_view{} : function.substr(0, end);
+}
+
 }  // namespace
 
 const std::vector<FrameId>& ProbeNames::native_frames(const ProcessTrace& process, std::uint64_t address) {
@@ -106,8 +116,13 @@ StackId ProbeNames::stack(const ProcessTrace& process, std::uint32_t number) {
   frames.insert(frames.end(), python.begin() + static_cast<std::ptrdiff_t>(next), python.end());
   if (is_of_autograd(thread_of(process, number)) || std::any_of(frames.begin(), frames.end(), [this](FrameId frame) {
         return begins_autograd(symbols_->name(frame));
-      }))
-    frames.push_back(symbols_->intern(Frame{symbols_->intern("backward()"), kNoText, 0}));
+      })) {
+    std::string name = "backward()";
+    for (const FrameId frame : frames)
+      if (const std::string_view node = graph_node(symbols_->name(frame)); !node.empty())
+        name = fmt::format("backward() of {}", node);
+    frames.push_back(symbols_->intern(Frame{symbols_->intern(name), kNoText, 0}));
+  }
   return stacks_[&process][number] = symbols_->intern(frames);
 }
 

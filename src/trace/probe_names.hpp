@@ -50,7 +50,7 @@ class ProbeNames {
 
   /// Innermost first. Native frames of the interpreter's loop are replaced by the Python frames that it ran, and those
   /// of the interpreter between Python frames are left out. The stacks of PyTorch's autograd threads end in
-  /// "backward()".
+  /// "backward()", or "backward() of AddmmBackward0" where a frame shows the node of the graph.
   StackId stack(const ProcessTrace& process, std::uint32_t number);
   [[nodiscard]] SiteLine line(StackId stack) const;
   /// Frames of another trace that was read into the same Symbols are known here, too.

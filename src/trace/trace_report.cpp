@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "core/format.hpp"
 #include "core/order.hpp"
+#include "trace/keepers.hpp"
 
 namespace vramtrack::trace {
 namespace {
@@ -37,6 +40,7 @@ struct Line {
   std::size_t group = 0;    ///< of the process: lines with one keeper; 0: it is neither a leak nor suspected
   std::size_t in_step = 0;  ///< its place in the order in which a step of the group allocates
   std::uint64_t steps = 0;  ///< of the group
+  bool is_result = false;   ///< of what a step of the group computes; see find_result()
 };
 
 /// Judges in time a line that rises over the events of a run. A leak must also rise in the second half of the run by
@@ -144,6 +148,76 @@ void group_lines(std::vector<Line>& lines, const ProcessTrace& process, std::siz
   }
 }
 
+/// Lines whose blocks lie in one container are one leak, whatever the order in which they come and go.
+void join_by_keeper(std::vector<Line>& lines) {
+  for (Line& line : lines)
+    for (Line& other : lines) {
+      if (&line == &other || line.group == 0 || other.group == 0 || line.group == other.group ||
+          line.site.ledger != other.site.ledger || !is_keeper(line.site) || !is_keeper(other.site))
+        continue;
+      const std::int64_t blocks = std::min(line.site.live.blocks, other.site.live.blocks);
+      const auto items = static_cast<std::uint64_t>(std::max<std::int64_t>(kLeastSteps, blocks / 2));
+      if (!have_one_container(line.site.keeper->words, other.site.keeper->words, items)) continue;
+      const std::size_t from = other.group;
+      std::vector<Line*> joined;
+      for (Line& each : lines)
+        if (each.group == from || each.group == line.group) joined.push_back(&each);
+      std::stable_sort(joined.begin(), joined.end(),
+                       [](const Line* a, const Line* b) { return a->first_us < b->first_us; });
+      const std::uint64_t steps = std::min(line.steps, other.steps);
+      for (std::size_t i = 0; i < joined.size(); ++i) {
+        joined[i]->group = line.group;
+        joined[i]->in_step = i;
+        joined[i]->steps = steps;
+      }
+    }
+}
+
+/// The user's own functions of a stack, the outermost first.
+std::vector<std::pair<StringId, StringId>> own_functions(const ProbeNames& names, StackId stack) {
+  std::vector<std::pair<StringId, StringId>> out;
+  for (const FrameId frame : names.symbols().stack(stack))
+    if (names.is_own(frame)) out.emplace_back(names.symbols().frame(frame).name, names.symbols().frame(frame).file);
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+/// Of the lines of each group, the one that allocates what its steps compute, as a loss: the last of a step, if it lies
+/// in the function that runs the steps, or in one that calls that of another line of the group. Where all lines lie in
+/// one function which the steps call, as a module's __init__ or forward, none of them is. The function that runs the
+/// steps is the innermost that all have in common of what the threads of these lines allocate as often.
+void find_result(std::vector<Line>& lines, const ProcessTrace& process, ProbeNames& names) {
+  std::map<std::size_t, std::vector<Line*>> groups;
+  for (Line& line : lines)
+    if (line.group != 0) groups[line.group].push_back(&line);
+  for (auto& [number, group] : groups) {
+    std::set<std::uint16_t> threads;
+    for (const Line* line : group)
+      for (const std::size_t member : line->members) threads.insert(process.sites()[member].thread);
+    std::optional<std::vector<std::pair<StringId, StringId>>> common;
+    for (const CallSite& call : process.sites()) {
+      if (!threads.contains(call.thread) || 10 * call.allocations < 9 * group.front()->steps) continue;
+      auto functions = own_functions(names, names.stack(process, call.stack));
+      if (functions.empty()) continue;
+      if (common)
+        functions.erase(std::mismatch(functions.begin(), functions.end(), common->begin(), common->end()).first,
+                        functions.end());
+      common = std::move(functions);
+    }
+    Line* last = nullptr;
+    std::size_t deepest = 0, depth_of_last = 0;
+    for (Line* line : group) {
+      if (!line->site.line.is_own) continue;
+      const std::size_t depth = own_functions(names, line->site.stack).size();
+      deepest = std::max(deepest, depth);
+      if (last != nullptr && line->in_step < last->in_step) continue;
+      last = line;
+      depth_of_last = depth;
+    }
+    if (last != nullptr) last->is_result = depth_of_last < deepest || (common && depth_of_last <= common->size());
+  }
+}
+
 /// Lines of a process, judged. `groups`: the last number of a group so far.
 std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::size_t& groups) {
   std::vector<Line> lines;
@@ -247,6 +321,8 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
             line->group = 0;
         }
       });
+  join_by_keeper(lines);
+  find_result(lines, process, names);
   return lines;
 }
 
@@ -378,6 +454,7 @@ struct Membership {
   std::size_t group = 0;
   std::size_t in_step = 0;
   std::uint64_t steps = 0;
+  bool is_result = false;
 };
 
 std::size_t root_of(std::vector<std::size_t>& joined, std::size_t group) {
@@ -387,8 +464,8 @@ std::size_t root_of(std::vector<std::size_t>& joined, std::size_t group) {
 }
 
 /// The findings, and the sites in their order. The line that keeps a group is the one whose blocks a variable was found
-/// to keep, else the last that a step allocates, of one's own code if any is: the loss comes after the activations that
-/// it holds.
+/// to keep, with the fewest places between; else one's own that allocates what a step computes: the loss comes after
+/// the activations that it holds; else the one that holds most.
 void find_leaks(TraceReport& report, const std::vector<Membership>& members, std::vector<std::size_t>& joined) {
   std::map<std::size_t, Finding> by_group;
   for (std::size_t i = 0; i < report.sites.size(); ++i) {
@@ -408,7 +485,9 @@ void find_leaks(TraceReport& report, const std::vector<Membership>& members, std
     const auto keeps = [&](std::size_t a, std::size_t b) {
       const auto rank = [&](std::size_t i) {
         const ReportSite& site = report.sites[i];
-        return std::tuple(is_keeper(site), site.line.is_own, members[i].in_step);
+        const std::size_t between = is_keeper(site) ? places_between(site.keeper->words) : 0;
+        return std::tuple(is_keeper(site), -static_cast<std::int64_t>(between), site.line.is_own, members[i].is_result,
+                          site.live.bytes, members[i].in_step);
       };
       return rank(a) < rank(b);
     };
@@ -490,7 +569,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
       const auto key = std::tuple(site.ledger, site.line.is_known ? index_of(site.line.frame) : IdTable::kNone,
                                   site.line.is_known ? std::string_view{} : site.call);
       const auto [at, is_new] = place.try_emplace(key, report.sites.size());
-      const Membership its{line.group, line.in_step, line.steps};
+      const Membership its{line.group, line.in_step, line.steps, line.is_result};
       if (is_new) {
         report.sites.push_back(std::move(site));
         members.push_back(its);
@@ -499,7 +578,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
       Membership& before = members[at->second];
       if (before.group != 0 && its.group != 0) joined[root_of(joined, its.group)] = root_of(joined, before.group);
       if (before.group == 0 || its.steps > before.steps)
-        before = {before.group == 0 ? its.group : before.group, its.in_step, its.steps};
+        before = {before.group == 0 ? its.group : before.group, its.in_step, its.steps, its.is_result};
       merge(report.sites[at->second], site);
     }
     note_process(*process, report.notes);

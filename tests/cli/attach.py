@@ -21,6 +21,9 @@ import unittest
 from patience import patience
 from sandbox import TESTS, Sandbox
 
+sys.path.insert(0, str(TESTS / "probe"))
+from python_frames import pythons  # noqa: E402
+
 BINARY = sys.argv.pop(1)
 MODULES = TESTS.parent / "python/vramtrack"
 NEWER = os.environ.get("VRAMTRACK_PYTHON314") or shutil.which("python3.14")
@@ -260,6 +263,25 @@ class Attach(unittest.TestCase):
     def test_python_that_does_not_let_it_in(self):
         program = self.program("plain", NEWER, PYTHON_DISABLE_REMOTE_DEBUG="1")
         self.assertIn("its Python could not be asked to allow this", self.attach(program, code=2))
+        self.assertEqual([path for path in pathlib.Path(self.runtime).rglob("*.py")], [])
+
+    @unittest.skipUnless(shutil.which("gdb"), "no gdb")
+    def test_a_debugger_lets_it_in_where_the_user_asks_for_it(self):
+        older = {version: python for version, python in pythons().items() if 8 <= version < 14}
+        self.assertTrue(older)
+        for version, python in older.items():
+            with self.subTest(version):
+                program = self.program("plain", python)
+                self.assertIn("With --inject, gdb stops it for a moment", self.attach(program, code=2))
+                said = self.attach(program, "--inject", "--duration", "0", "--kept")
+                self.assertIn("What keeps tensors:", said)
+                self.assertEqual(self.recording(program), "None")
+        until(lambda: not list(pathlib.Path(self.runtime, "vramtrack-attach").iterdir()), 10)
+        done = self.box.run("attach", str(program.pid), "--inject", "--duration", "1s", "--kept", "--output", "job.pickle",
+                            env={"XDG_RUNTIME_DIR": self.runtime})  # fmt: skip
+        self.assertEqual(done.returncode, 1, done.stderr.decode())
+        self.assertIn("train.py:88", done.stdout.decode())
+        self.assertEqual(self.recording(program), "None")
         self.assertEqual([path for path in pathlib.Path(self.runtime).rglob("*.py")], [])
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Python programs under the probe that keep the memory of each step: the variable that keeps it is named, by the real binary.
 
-    kept.py BUILD
+    kept.py BUILD [TEST...]
 """
 import json
 import os
@@ -14,6 +14,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import together  # noqa: E402
 from python_frames import home, pythons  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -31,6 +32,7 @@ WAYS = {
     "a_class_attribute": ("Metric.history (list, N items), attribute of the class", ""),
     "a_generator": ("batch, local of batches() at ", "in the generator batches() within iterators (list, N items), local of a_generator()"),
     "a_thread": ("['outputs'] (list, N items) of ", "local, local of "),
+    "no_list_but_a_chain": ("a chain of tensors.T (N items) that begins at last, local of no_list_but_a_chain() at kept_ways.py:", "LINE last = None"),
     "an_extension": ("py_object_Array_400._objects (dict, N items), attribute of slots, local of an_extension()", ""),
 }
 
@@ -75,11 +77,6 @@ class Kept(unittest.TestCase):
             self.assertIn(rest, words)
         return done, report
 
-    def test_the_variable_is_named(self):
-        for way in WAYS:
-            with self.subTest(way):
-                self.check_way(way)
-
     def test_the_run_and_the_text_of_the_report_say_it(self):
         done, _ = self.check_way("a_global_dict")
         self.assertRegex(done.stderr, r"LEAK at \S*kept_ways.py:\d+ a_global_dict: .*, kept by cache \(dict, 400 items\) in kept_ways.py module globals")
@@ -87,26 +84,18 @@ class Kept(unittest.TestCase):
         self.assertIn("kept by cache (dict, 400 items) in kept_ways.py module globals, seen after ", text)
         self.assertIn("next: bound what is in cache (dict, 400 items)", text)
 
-    def test_each_python(self):
-        for python in pythons().values():
-            with self.subTest(python):
-                self.check_way("a_local_list", python)
-                self.check_way("a_thread", python)
-
     def test_switched_off(self):
         _, report = self.run_it(PROGRAM, "a_local_list", options=["--no-kept"])
         self.assertIsNone(report["findings"][0]["kept_by"])
 
-    def test_the_program_is_as_it_was(self):
-        for words, status in ((("healthy",), 0), (("ends_with_an_error",), 1), (("ends_with_a_status",), 7)):
-            with self.subTest(words):
-                alone = subprocess.run([sys.executable, PROGRAM, *words], env=self.environment, capture_output=True, text=True, timeout=LIMIT_S)
-                done, report = self.run_it(PROGRAM, *words)
-                self.assertEqual((alone.returncode, done.returncode, done.stdout), (status, status, alone.stdout))
-                told = [line for line in done.stderr.splitlines() if not line.startswith("vramtrack: ")]
-                self.assertEqual(told, alone.stderr.splitlines())
-                if words == ("healthy",):
-                    self.assertEqual(report["findings"], [])
+    def check_as_it_was(self, words, status):
+        alone = subprocess.run([sys.executable, PROGRAM, words], env=self.environment, capture_output=True, text=True, timeout=LIMIT_S)
+        done, report = self.run_it(PROGRAM, words)
+        self.assertEqual((alone.returncode, done.returncode, done.stdout), (status, status, alone.stdout))
+        told = [line for line in done.stderr.splitlines() if not line.startswith("vramtrack: ")]
+        self.assertEqual(told, alone.stderr.splitlines())
+        if words == "healthy":
+            self.assertEqual(report["findings"], [])
 
     def test_a_limit_names_what_was_kept_when_it_was_reached(self):
         # The function is left by the exception, and its variables with it.
@@ -151,6 +140,33 @@ class Kept(unittest.TestCase):
             program.wait(LIMIT_S)
             program.stdout.close()
 
+    def test_attach_is_let_in_by_the_probe(self):
+        program = subprocess.Popen(self.command(PROGRAM, "until_its_input_ends"), env=self.environment, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)  # fmt: skip
+        try:
+            self.assertEqual(program.stdout.readline(), "at work\n")
+            (child,) = pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
+            done = subprocess.run([BUILD / "vramtrack", "attach", child, "--duration", "0", "--kept"], env=self.environment, capture_output=True, text=True, timeout=LIMIT_S)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"^What keeps tensors:\n  outputs \(list, [\d,]+ items\), local of until_its_input_ends\(\) at kept_ways.py:\d+ keeps ")
+            self.assertEqual(list(self.folder.rglob("attach.*.py")), [])
+        finally:
+            program.stdin.close()
+            program.wait(LIMIT_S)
+            program.stdout.close()
+
+
+def add(name, check, *arguments):
+    setattr(Kept, f"test_{name}", lambda self: getattr(self, check)(*arguments))
+
+
+for way in WAYS:
+    add(f"the_variable_is_named_{way}", "check_way", way)
+for version, python in pythons().items():
+    add(f"python_{version}_a_local_list", "check_way", "a_local_list", python)
+    add(f"python_{version}_a_thread", "check_way", "a_thread", python)
+for words, status in (("healthy", 0), ("ends_with_an_error", 1), ("ends_with_a_status", 7)):
+    add(f"the_program_is_as_it_was_{words}", "check_as_it_was", words, status)
 
 if __name__ == "__main__":
-    unittest.main()
+    together.main(Kept)

@@ -47,6 +47,7 @@ class Probe {
   }
   void put(const Slot& slot) { lifetimes_.take(process_, {&slot, 1}); }
   std::vector<trace::ToldProcess> tell(double at_s) { return lifetimes_.tell(kBegin_s + at_s); }
+  std::vector<LateRise> late_rises(double at_s) { return lifetimes_.late_rises(kBegin_s + at_s); }
 
   static std::uint64_t us(double at_s) { return static_cast<std::uint64_t>(at_s * kSecond_us); }
 
@@ -83,6 +84,45 @@ TEST(RunLifetimes, TellsWhatEachLineKeeps) {
   EXPECT_EQ(told[0].sites[1].live_bytes, 0);
   EXPECT_TRUE(probe.tell(410).empty()) << "every 30 s";
   EXPECT_EQ(probe.tell(500).size(), 1U);
+}
+
+TEST(RunLifetimes, LinesThatBeginToRiseTogetherAreToldOnceWithTheOneThatKeepsFirst) {
+  Probe probe;
+  probe.text(1, "/home/me/train.py");
+  probe.text(2, "train");
+  probe.text(3, "forward");
+  probe.code(1, 1, 2);
+  probe.code(2, 1, 3);
+  probe.stack(1, 1, 7);
+  // forward() in train(): a stack of two frames.
+  for (const std::uint64_t at : {0, 1})
+    probe.put({probe::head_of(Record::frame, Call::none, 0, probe::kPythonFrame | probe::kEntryFrame, 2),
+               at | std::uint64_t{2} << 32U, at == 0 ? 2U : 1U, at == 0 ? 30U : 8U});
+  probe.stack(3, 1, 9);
+  std::vector<LateRise> told;
+  double told_s = 0;
+  for (int i = 0; i < 1200; ++i) {
+    const double at_s = 0.1 * i;
+    const auto address = static_cast<std::uint64_t>(i) * 4096;
+    probe.alloc(at_s, 9'000'000'000, kMib, 1);
+    probe.free(at_s + .005, 9'000'000'000);
+    if (at_s >= 60) {
+      probe.alloc(at_s + .01, 1'000'000'000 + address, 4096, 2);
+      probe.alloc(at_s + .02, 2'000'000'000 + address, 512, 3);
+    }
+    for (LateRise& rise : probe.late_rises(at_s + .06)) {
+      told.push_back(std::move(rise));
+      told_s = at_s;
+    }
+  }
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_LT(told_s, 60 + 30);
+  EXPECT_EQ(told[0].pid, 4711U);
+  EXPECT_EQ(told[0].line, "/home/me/train.py:9 train");
+  EXPECT_EQ(told[0].others, std::vector<std::string>{"/home/me/train.py:30 forward"});
+  EXPECT_NEAR(told[0].since_s, 60, 0.2);
+  EXPECT_NEAR(told[0].lasts_s, told_s - 60, 0.3);
+  EXPECT_NEAR(told[0].bytes_per_s, 10 * (4096 + 512), 1000);
 }
 
 TEST(RunLifetimes, CountsHostMemoryAndBlocksWithinVulkansMemoryNotAtAll) {

@@ -88,6 +88,28 @@ TEST(ProbeTrace, AThreadWithoutOwnCodeIsNamed) {
   EXPECT_NE(trace_report_text(report, names, 5).find("on thread pt_autograd_0"), std::string::npos);
 }
 
+TEST(ProbeTrace, BackwardIsThatOfTheNodeOfTheGraph) {
+  ProbeScript script;
+  script.module("/usr/lib/libtorch_cpu.so", 0x7000, 0x1000);
+  const std::uint32_t engine = script.stack({0x7010, 0x7020}, {});
+  script.put(Record::thread, Call::none, 0, 0, script.text("pt_autograd_0"), 3, 0, 0);
+  script.put(Record::alloc, Call::torch_block, 0, 0, engine, probe::when(1, 3), 0x1000, 10);
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  struct : NativeNames {
+    std::vector<NativeName> look_up(const std::string& /*module*/, std::string_view /*id*/,
+                                    std::uint64_t offset) override {
+      return {
+          {offset == 0x10 ? "at::native::mm" : "torch::autograd::generated::AddmmBackward0::apply(std::vector<at::Te",
+           "", 0}};
+    }
+  } native;
+  Symbols symbols;
+  ProbeNames names(trace, symbols, &native, OwnCode());
+  const TraceReport report = report_of(trace, names);
+  EXPECT_EQ(symbols.name(report.sites.at(0).line.frame), "backward() of AddmmBackward0");
+}
+
 TEST(ProbeTrace, APoolThatHidesItsTensorsIsNamedUnlessSomethingLeaks) {
   for (const bool has_pool : {true, false}) {
     ProbeScript script;
@@ -496,6 +518,73 @@ TEST(TraceReport, WhatKeepsOneBlockOfManyKeepsNoLeak) {
     return note.ends_with("not complete: stopped after 1 s, with tensors left");
   }));
   EXPECT_NE(trace_report_json(read.report, read.names).find(R"("kept_by":null)"), std::string::npos);
+}
+
+/// What the steps of a program allocate: Python stacks, innermost first.
+struct Stacks : ProbeScript {
+  using Frames = std::vector<Python>;
+  void steps(std::initializer_list<std::pair<Frames, std::uint64_t>> kept) {
+    std::vector<std::uint32_t> stacks;
+    for (const auto& [frames, bytes] : kept) stacks.push_back(stack({}, frames));
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      now_us = i * 10'000;
+      std::uint64_t site = 0;
+      for (const auto& [frames, bytes] : kept) {
+        alloc(((site + 1) << 20U) + i * 64, bytes, stacks[site]);
+        ++site;
+        now_us += 100;
+      }
+    }
+  }
+  std::string first_line() const {
+    const ReadSteps read(*this);
+    EXPECT_EQ(read.report.findings.size(), 1U);
+    if (read.report.findings.empty()) return {};
+    return frame_words(read.symbols, read.report.sites[read.report.findings[0].sites.front()].line.frame);
+  }
+};
+
+TEST(TraceReport, OfAKeptGraphTheLossIsNamedFirst) {
+  Stacks script;
+  script.steps({{{{"t.py", "forward", 3}, {"t.py", "train", 12}}, 5000}, {{{"t.py", "train", 13}}, 100}});
+  EXPECT_EQ(script.first_line(), "t.py:13 train");
+  Stacks module;
+  module.steps({{{{"t.py", "<module>", 12}}, 5000}, {{{"t.py", "<module>", 13}}, 100}});
+  EXPECT_EQ(module.first_line(), "t.py:13 <module>") << "the steps run in it";
+}
+
+TEST(TraceReport, OfLinesInOneFunctionThatTheStepsCallTheOneThatHoldsMostIsNamedFirst) {
+  Stacks script;
+  const Stacks::Frames step = {{"t.py", "<module>", 30}};
+  script.steps({{step, 300},
+                {{{"t.py", "__init__", 8}, {"t.py", "<module>", 31}}, 5000},
+                {{{"t.py", "__init__", 9}, {"t.py", "<module>", 31}}, 100}});
+  EXPECT_EQ(script.first_line(), "t.py:8 __init__");
+}
+
+TEST(TraceReport, WhatOneContainerKeepsIsOneLeakHoweverItEnds) {
+  for (const bool has_keeper : {true, false}) {
+    KeptSteps script;
+    script.steps(0, 200);
+    if (has_keeper) {
+      constexpr std::string_view kWords = "losses (list, 200 items) in t.py module globals";
+      for (std::uint64_t i = 0; i < 200; i += 4) {
+        script.kept("T.saved (tuple, 1 items), attribute of an object of m.T within " + std::string(kWords),
+                    KeptSteps::kActivations + i * 64, true);
+        script.kept(kWords, KeptSteps::kLosses + i * 64, true);
+      }
+      script.look_ends("");
+    }
+    // The collector finalizes all of the one, then all of the other.
+    script.put(probe::Record::end, probe::Call::none, 0, 0, 0, probe::when(script.now_us, 0), 0, 0);
+    for (const std::uint64_t all : {KeptSteps::kActivations, KeptSteps::kLosses})
+      for (std::uint64_t i = 0; i < 200; ++i) script.free(all + i * 64);
+    const ReadSteps read(script);
+    ASSERT_EQ(read.report.findings.size(), has_keeper ? 1U : 2U);
+    if (!has_keeper) continue;
+    EXPECT_EQ(read.report.findings[0].steps, 200U);
+    EXPECT_EQ(read.report.sites[read.report.findings[0].sites.front()].live.bytes, 200 * 100) << "the nearer one";
+  }
 }
 
 TEST(TraceReport, ALookThatFindsNothingKeepsWhatAnEarlierOneFound) {

@@ -1,0 +1,19 @@
+// What the words say about two blocks' keepers (FoundKeeper): how far their variable is, and whether it is one.
+// "tuple, 2 items within losses (list, 406 items), local of train() at train.py:16": the innermost place first, then
+// what it lies in, each after " within ", ", attribute of " or ") of ". Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace vramtrack::trace {
+
+/// Places between a block and the variable: 0 for what the variable itself refers to or contains.
+std::size_t places_between(std::string_view keeper);
+
+/// Whether two keepers lie in one container with at least `items` items: what the one keeps of a step, the other keeps
+/// with it. Numbers of items are those of one look or of two.
+bool have_one_container(std::string_view a, std::string_view b, std::uint64_t items);
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,90 @@
+// RecentGrowth: which sites of a running program have begun to grow a short while ago, however long the program has
+// run well before. The judgement of a whole run (site_growth.hpp) cannot say so yet: there, half a minute at the end of
+// an hour is nothing. Pure: no clock, no I/O.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "trace/address_table.hpp"
+#include "trace/survival_ledger.hpp"
+
+namespace vramtrack::trace {
+
+/// A site that has begun to rise.
+struct RecentRise {
+  SiteNumber site = 0;
+  double since_s = 0;  ///< when it began, on the clock of the events
+  std::int64_t bytes = 0, blocks = 0;
+  double bytes_per_s = 0;
+  double first_s = 0;  ///< of its first allocation from then on: of the lines of one step the order
+};
+
+/// Keeps, for each site, the least that it held in each of the last windows of 2.5 s. A site has begun to rise, looked
+/// at in windows of 2.5, 5 or 10 s, if
+///   * the least that it held is above that of the window before in kRises windows, the last ones that are over, in
+///     bytes and blocks, by a third or more of the greatest rise each time, and at its end by three fifths or more of
+///     its beginning: what fills slows down;
+///   * before, it did not rise for as many windows, and gave back less than half of what it has gained;
+///   * what allocated in those windows before still allocates: else the program is in another phase (loading,
+///     evaluation), in which other code keeps other memory for a while;
+///   * it gained kManyBlocks, or a hundredth of what is live.
+/// So a rise is told 18 s after it began, where each 2.5 s bring a block, and a minute after where 10 s do. A cache
+/// that fills at a steady pace for as long looks the same.
+///
+/// Of one process. Not thread-safe. Cost: some 50 ns an event. Memory: 40 bytes a live block, up to kMostBlocks; then
+/// nothing is told any more. 1.4 KiB a site, up to kMostSites; those that come later are not told.
+class RecentGrowth {
+ public:
+  static constexpr double kWindow_s = 2.5;
+  static constexpr std::size_t kWindows = 56;  ///< that are kept: a rise and what was before, at the coarsest scale
+  static constexpr std::size_t kRises = 6;
+  static constexpr std::int64_t kManyBlocks = 24;
+  static constexpr std::size_t kMostBlocks = std::size_t{1} << 20U;
+  static constexpr std::size_t kMostSites = 4096;
+
+  /// Times must not decrease. A block that is live at the address was given back, unseen.
+  void allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s);
+  void free(std::uint64_t address, double time_s);
+
+  /// The sites that have begun to rise by now, at most once in kWindow_s and each of them once.
+  std::vector<RecentRise> rises(double now_s);
+
+ private:
+  struct Block {
+    std::uint64_t address = 0, bytes = 0;
+    SiteNumber site = 0;
+    bool used = false;
+    [[nodiscard]] bool is_used() const { return used; }
+  };
+  struct Window {
+    std::int64_t bytes = 0, blocks = 0;  ///< the least
+    std::uint32_t allocations = 0;
+    float first_s = 0;  ///< of the first of them, since the window began
+  };
+  struct Site {
+    std::array<Window, kWindows> windows;  ///< by number, modulo kWindows
+    std::int64_t bytes = 0, blocks = 0;
+    std::int64_t window = -1;  ///< the last that is filled
+    std::int64_t first = 0;    ///< in which it came
+    bool is_told = false;
+  };
+
+  Window& touch(Site& site, double time_s);
+  static void fill(Site& site, std::int64_t window);
+  void change(SiteNumber site, std::int64_t bytes, int blocks, double time_s);
+  std::optional<RecentRise> rise_of(SiteNumber number, std::size_t joined, std::int64_t last) const;
+  [[nodiscard]] std::vector<Window> joined_windows(const Site& site, std::size_t joined, std::int64_t last) const;
+
+  AddressTable<Block> blocks_;
+  std::vector<Site> sites_;  ///< by number
+  std::int64_t begin_ = -1;  ///< the first window
+  std::int64_t looked_ = -1;
+  std::int64_t live_bytes_ = 0;
+  bool is_over_ = false;  ///< there were too many blocks
+};
+
+}  // namespace vramtrack::trace

@@ -1,0 +1,38 @@
+#include "trace/keepers.hpp"
+
+#include <gtest/gtest.h>
+
+namespace vramtrack::trace {
+namespace {
+
+TEST(Keepers, TheVariableIsSoManyPlacesAway) {
+  EXPECT_EQ(places_between("losses (list, 406 items), local of train() at train.py:16"), 0U);
+  EXPECT_EQ(places_between("tuple, 2 items within losses (list, 406 items), local of train() at train.py:16"), 1U);
+  EXPECT_EQ(
+      places_between("['x'] (list, 4 items) of Server.sessions (dict, 81 items), attribute of server in a.py module "
+                     "globals"),
+      2U);
+}
+
+TEST(Keepers, OneContainerWithItemsEnough) {
+  constexpr std::string_view kLosses = "losses (list, 1,406 items), local of train() at train.py:16";
+  constexpr std::string_view kWithin =
+      "T.saved (tuple, 1 items), attribute of an object of m.T within losses (list, 1,410 items), local of train() at "
+      "train.py:16";
+  EXPECT_TRUE(have_one_container(kLosses, kWithin, 1000));
+  EXPECT_TRUE(have_one_container(kWithin, kLosses, 1406));
+  EXPECT_FALSE(have_one_container(kLosses, kWithin, 1407)) << "it is too small for both";
+  EXPECT_FALSE(have_one_container(kLosses, "inputs (list, 1,406 items), local of train() at train.py:15", 6));
+  EXPECT_TRUE(have_one_container("['1'] (dict, 2 items) of cache (dict, 90 items) in a.py module globals",
+                                 "['7'] (dict, 2 items) of cache (dict, 90 items) in a.py module globals", 50));
+}
+
+TEST(Keepers, WhatTheyLieInMayBeOneObjectWithTwoContainers) {
+  EXPECT_FALSE(have_one_container("Trainer.losses (list, 90 items), attribute of trainer in a.py module globals",
+                                  "Trainer.inputs (list, 90 items), attribute of trainer in a.py module globals", 6));
+  EXPECT_FALSE(have_one_container("weight in a.py module globals", "weight in a.py module globals", 1))
+      << "no container";
+}
+
+}  // namespace
+}  // namespace vramtrack::trace
