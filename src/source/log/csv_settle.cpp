@@ -161,6 +161,14 @@ Status check_measure(const Rows& rows, const ColumnPlan& plan, bool comma) {
                   most, name_of(Option::unit)));
 }
 
+bool has_no_value_twice(const Rows& rows, int column) {
+  std::vector<std::string_view> values;
+  values.reserve(rows.size());
+  for (const auto& row : rows) values.push_back(cell(row, column));
+  std::sort(values.begin(), values.end());
+  return std::adjacent_find(values.begin(), values.end()) == values.end();
+}
+
 /// A column of ids that differs in every row is a row number, not a GPU, if time advances. If the head is too short for
 /// every series to have had its first reading, the ids do not repeat either, but then time does not advance.
 bool is_row_counter(const Rows& rows, int column, int time) {
@@ -170,12 +178,7 @@ bool is_row_counter(const Rows& rows, int column, int time) {
   int readings = 1;
   for (std::size_t i = 1; i < rows.size() && time >= 0 && readings < kReadings; ++i)
     if (cell(rows[i], time) != cell(rows[i - 1], time)) ++readings;
-  if (time >= 0 && readings < kReadings) return false;
-  std::vector<std::string_view> values;
-  values.reserve(rows.size());
-  for (const auto& row : rows) values.push_back(cell(row, column));
-  std::sort(values.begin(), values.end());
-  return std::adjacent_find(values.begin(), values.end()) == values.end();
+  return (time < 0 || readings >= kReadings) && has_no_value_twice(rows, column);
 }
 
 }  // namespace
@@ -350,13 +353,22 @@ std::size_t rounds_of_values(const Rows& rows, std::size_t column) {
 }
 
 /// Rows without a time or a count, beside a column of parameters that begin anew, are of a benchmark: what grows from
-/// row to row is due to the parameters.
+/// row to row is due to the parameters. Where each row is the maximum of another run, nothing follows another.
 Status check_parameters(const Rows& rows, const ColumnPlan& plan) {
   if (!plan.has_header || plan.time >= 0 || plan.clock_lines || plan.pid >= 0) return {};
   std::vector<std::string_view> titles;
   split_fields(plan.header, plan.delimiter, titles);
   for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {
-    if (classify_column(titles[i]).role != ColumnRole::other) continue;
+    const ColumnRole role = classify_column(titles[i]).role;
+    if (plan.only_peaks && role == ColumnRole::series && rows.size() > 1 &&
+        has_no_value_twice(rows, static_cast<int>(i)))
+      return fail(fmt::format(
+          "the rows have neither a time nor a count, and column {} '{}' differs in each: the most that each one used "
+          "says "
+          "nothing about how its memory changed; record the used memory with a time, for example with nvidia-smi "
+          "--query-gpu=timestamp,memory.used,memory.total --format=csv -l 1",
+          i + 1, excerpt(titles[i])));
+    if (role != ColumnRole::other) continue;
     if (const std::size_t n = rounds_of_values(rows, i); n > 0)
       return fail(fmt::format(
           "the rows have neither a time nor a count, and column {} '{}' goes through the same {} values again and "

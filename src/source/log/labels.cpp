@@ -62,7 +62,11 @@ Label read_label(std::string_view text) {
 
 Label label_of(std::span<const Word> words) {
   Label out;
-  std::string_view limit;
+  std::string_view
+      limit;  // that stands right beside a word for memory, as in "--mem-fraction 0.8 --tp-size 16" none does
+  const auto is_memory = [](const Word& word) {
+    return word.meaning == Meaning::memory || word.meaning == Meaning::vram;
+  };
   for (const Word& word : words) {
     const bool is_behind_gpu = out.nearest_is_gpu;
     out.nearest_is_gpu = false;
@@ -126,7 +130,8 @@ Label label_of(std::span<const Word> words) {
         break;
       case Meaning::limit:
         out.limit = true;
-        limit = word.text;
+        if ((&word != &words.front() && is_memory(*(&word - 1))) || (&word != &words.back() && is_memory(*(&word + 1))))
+          limit = word.text;
         break;
       default:
         if (is_event(word.text)) out.change = true;
@@ -135,7 +140,7 @@ Label label_of(std::span<const Word> words) {
         break;
     }
   }
-  if (out.limit && out.roles.empty() && (out.memory || out.vram)) {
+  if (!limit.empty() && out.roles.empty()) {
     out.roles.push_back(Meaning::total);
     out.role_words.push_back(limit);
   }

@@ -227,8 +227,21 @@ class FigureFinder {
     return true;
   }
 
+  /// "(NVIDIA RTX A5000, 22731MiB)": behind the name of a card and before a sign, it is what the card has.
+  bool take_capacity(std::size_t i) {
+    const LineNumber& n = numbers_[i];
+    if (n.unit_bytes == 0 || n.rate || gpu_ < 0) return false;
+    const std::string_view behind = logtext::trim(after(i));
+    const auto is_its_name = [&](const CutLine::Name& name) {
+      return name.end < n.begin && logtext::trim(line_.substr(name.end, n.begin - name.end)) == ",";
+    };
+    if (!behind.starts_with(')') || std::none_of(cut_.names.begin(), cut_.names.end(), is_its_name)) return false;
+    out_.capacities.push_back(figure_of(n));
+    return true;
+  }
+
   void take_amount(std::size_t& i) {
-    if (take_memory_info(i) || take_slashed(i)) return;
+    if (take_capacity(i) || take_memory_info(i) || take_slashed(i)) return;
     const LineNumber& n = numbers_[i];
     const auto between = i + 1 < numbers_.size() ? joins_pair(after(i)) : std::nullopt;
     const bool pair = between && numbers_[i + 1].unit_bytes != 0 && !numbers_[i + 1].rate && !numbers_[i + 1].percent;
@@ -484,6 +497,7 @@ class FigureFinder {
 void find_figures_anew(std::string_view line, LineFigures& out, Grouping open, CutLine& cut, LineStart& start) {
   out.figures.clear();
   out.unclear.clear();
+  out.capacities.clear();
   out.counts.clear();
   out.gpu = -1;
   out.gpu_begin = out.gpu_end = 0;

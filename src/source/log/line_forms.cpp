@@ -58,7 +58,7 @@ void move_views(LineFigures& found, std::string_view from, std::string_view to) 
   for (std::string_view* view :
        {&found.stamp, &found.minute, &found.elapsed.text, &found.gpu_word, &found.pid_word, &found.prefix})
     move(*view);
-  for (auto* const figures : {&found.figures, &found.unclear})
+  for (auto* const figures : {&found.figures, &found.unclear, &found.capacities})
     for (MemoryFigure& f : *figures) move(f.word);
   for (LineCount& count : found.counts) move(count.word);
 }
@@ -122,7 +122,7 @@ void LineForms::fill(const Known& known, std::string_view line, LineFigures& out
   out = known.found;
   move_views(out, known.line, line);
   const auto number = [&](std::size_t from, std::size_t to) { return value_of(line.substr(from, to - from)); };
-  for (auto* const figures : {&out.figures, &out.unclear})
+  for (auto* const figures : {&out.figures, &out.unclear, &out.capacities})
     for (MemoryFigure& f : *figures) f.number = number(f.begin, f.digits_end);
   for (LineCount& count : out.counts) count.value = static_cast<std::uint64_t>(number(count.begin, count.end));
   if (out.pid) out.pid = static_cast<std::uint32_t>(number(out.pid_begin, out.pid_end));
@@ -134,7 +134,8 @@ void LineForms::remember(const CutLine& cut, const LineStart& start, const LineF
   const auto is_figure = [&](const LineNumber& n) {
     const auto is_it = [&](const MemoryFigure& f) { return f.begin == n.begin; };
     return std::any_of(found.figures.begin(), found.figures.end(), is_it) ||
-           std::any_of(found.unclear.begin(), found.unclear.end(), is_it);
+           std::any_of(found.unclear.begin(), found.unclear.end(), is_it) ||
+           std::any_of(found.capacities.begin(), found.capacities.end(), is_it);
   };
   Known known;
   for (const LineNumber& n : cut.numbers) {

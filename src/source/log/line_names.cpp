@@ -115,7 +115,7 @@ class NumberNamer {
 
   void name() {
     take_divisors();
-    drop_generations();
+    drop_names();
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
       LineNumber& n = numbers_[i];
       if (is_argument(i))
@@ -151,32 +151,67 @@ class NumberNamer {
     }
   }
 
-  /// "HBM3: 40 GB", "loop#3": a part of the word; "RTX 5080", "GTX 1060 6GB": a part of the card's name.
-  void drop_generations() {
+  /// "HBM3: 40 GB", "loop#3": a part of the word. "RTX 5080", "A100 80GB PCIe": of the card's name, which is no label.
+  void drop_names() {
     constexpr std::string_view kWord = "hbm";
-    constexpr std::array<std::string_view, 8> kCards = {"rtx",    "gtx",    "rx",    "geforce",
-                                                        "radeon", "quadro", "tesla", "arc"};
-    std::size_t name_end = 0;
+    std::vector<Word> words;
+    cut_words(cut_.line, words);
+    std::size_t end = 0;
+    for (const Word& word : words) {
+      const auto begin = static_cast<std::size_t>(word.text.data() - cut_.line.data());
+      if (begin < end || !is_of_card(word.text)) continue;
+      end = end_of_card(begin);
+      if (end == 0) continue;
+      cut_.names.push_back({begin, end});
+      std::erase_if(numbers_, [&](const LineNumber& n) { return n.begin >= begin && n.begin < end; });
+    }
     std::erase_if(numbers_, [&](const LineNumber& n) {
       const std::string_view before = cut_.line.substr(0, n.begin);
       if (before.size() >= kWord.size() && logtext::same_letters(before.substr(before.size() - kWord.size()), kWord))
         return true;
       const std::string_view word = word_right_before(before);
-      const Meaning of = word.empty() ? Meaning::none : meaning_of(word);
-      if (before.ends_with('#') && !word.empty() && word.data() + word.size() + 1 == before.data() + before.size() &&
-          of == Meaning::none)
-        return true;
-      const bool touches = !before.empty() && (before.back() == ' ' || before.back() == '-');
-      const bool is_model = touches && !word.empty() &&
-                            word.data() + word.size() + 1 == before.data() + before.size() && n.unit_bytes == 0 &&
-                            std::any_of(kCards.begin(), kCards.end(),
-                                        [&](std::string_view card) { return logtext::same_letters(word, card); });
-      const bool is_size =
-          name_end > 0 && n.begin == name_end + 1 && n.whole && n.unit_bytes == kBytesPerGiB &&
-          (n.end == cut_.line.size() || std::string_view(",):").find(cut_.line[n.end]) != std::string_view::npos);
-      if (is_model) name_end = n.digits_end;
-      return is_model || is_size;
+      return before.ends_with('#') && !word.empty() && word.data() + word.size() + 1 == before.data() + before.size() &&
+             meaning_of(word) == Meaning::none;
     });
+  }
+
+  static bool is_of_card(std::string_view word) {
+    constexpr std::array<std::string_view, 11> kWords = {"nvidia", "amd",    "geforce", "rtx",   "gtx", "rx",
+                                                         "radeon", "quadro", "tesla",   "intel", "arc"};
+    return std::any_of(kWords.begin(), kWords.end(),
+                       [&](std::string_view w) { return logtext::same_letters(word, w); });
+  }
+
+  /// Where the name of a card ends that begins at `at`: behind its model and a size that touches its unit, and behind
+  /// the words between that and a sign; 0: it has no model, so that it is no name.
+  [[nodiscard]] std::size_t end_of_card(std::size_t at) const {
+    const std::string_view line = cut_.line;
+    std::size_t model_end = 0;
+    bool is_behind_brand = false;
+    for (bool goes_on = true; goes_on;) {
+      std::size_t stop = at;
+      while (stop < line.size() && (is_letter(line[stop]) || is_digit(line[stop]))) ++stop;
+      const std::string_view word = line.substr(at, stop - at);
+      const std::size_t letters = word.find_first_not_of("0123456789");
+      const std::uint64_t unit = letters == std::string_view::npos ? 0 : written_unit(word.substr(letters));
+      const Meaning of = meaning_of(word);
+      if (word.empty() || (of >= Meaning::used && of <= Meaning::vram) ||
+          (of >= Meaning::rank && of <= Meaning::request))
+        return model_end;
+      if (is_digit(word.front())) {
+        const bool is_size =
+            model_end > 0 && unit == kBytesPerGiB && !logtext::trim(line.substr(stop)).starts_with('/');
+        if (!is_size && (letters != std::string_view::npos || !is_behind_brand)) return model_end;
+      }
+      if (std::any_of(word.begin(), word.end(), is_digit)) model_end = stop;
+      is_behind_brand = is_of_card(word);
+      at = stop;
+      goes_on = at < line.size() && (line[at] == ' ' || line[at] == '-');
+      if (goes_on) ++at;
+    }
+    const bool ends = at == line.size() || std::string_view(",;|)]").find(line[at]) != std::string_view::npos ||
+                      (line[at] == ':' && (at + 1 == line.size() || !is_digit(line[at + 1])));
+    return ends && model_end > 0 ? at : model_end;
   }
 
   /// The letters, signs of names and dots that touch the number from before: "torch.cuda.memory_allocated(", "used_".

@@ -140,6 +140,10 @@ std::string_view CutLine::before(std::size_t i) const {
     const auto time_end = static_cast<std::size_t>(time.data() + time.size() - line.data());
     if (time_end <= numbers[i].begin) from = std::max(from, time_end);
   }
+  for (const Name& name : names)
+    if (name.begin >= from && name.end <= numbers[i].begin &&
+        !read_label(line.substr(from, name.begin - from)).says_anything())
+      from = name.end;
   return line.substr(from, numbers[i].begin - from);
 }
 
@@ -153,6 +157,7 @@ void cut_numbers(CutLine& out, Grouping open) {
   const std::string_view time = out.time;
   std::vector<LineNumber>& numbers = out.numbers;
   numbers.clear();
+  out.names.clear();
   out.pairs.clear();
   out.by_value = false;
   const std::size_t time_begin = time.empty() ? line.size() : static_cast<std::size_t>(time.data() - line.data());

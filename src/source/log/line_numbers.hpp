@@ -41,6 +41,10 @@ struct CutLine {
   std::string_view line;
   std::string_view time;  ///< a part of the line; empty: it has none
   std::vector<LineNumber> numbers;
+  struct Name {
+    std::size_t begin = 0, end = 0;
+  };
+  std::vector<Name> names;  ///< of cards: "NVIDIA A100 80GB PCIe"
   /// How far the values of its digits, and not its form alone, decided what was found: see LineForms.
   struct Pair {
     MemoryFigure used, total;  ///< it was found that used is not above total
@@ -48,7 +52,8 @@ struct CutLine {
   std::vector<Pair> pairs;
   bool by_value = false;  ///< in other ways
 
-  /// The text before number `i`, up to the one before it. What stands before the time is the prefix, not a label.
+  /// The text before number `i`, up to the one before it. What stands before the time is the prefix, not a label, and the
+  /// words of a card's name are none unless a label stands before them.
   [[nodiscard]] std::string_view before(std::size_t i) const;
   /// The text behind number `i` and its unit, up to the next one.
   [[nodiscard]] std::string_view after(std::size_t i) const;

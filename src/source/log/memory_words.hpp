@@ -92,6 +92,8 @@ struct LineFigures {
   std::vector<MemoryFigure> figures;
   /// Numbers beside "memory" without a unit and without a word for a GPU: its memory if nothing else in the log is.
   std::vector<MemoryFigure> unclear;
+  /// What stands beside the name of a card: "CUDA:0 (NVIDIA RTX A5000, 22731MiB)".
+  std::vector<MemoryFigure> capacities;
   std::vector<LineCount> counts;
   int gpu = -1;                            ///< the last index mentioned, with or without figures
   std::size_t gpu_begin = 0, gpu_end = 0;  ///< where it is mentioned first

@@ -115,6 +115,8 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
   const std::size_t device = rows.device(f.gpu);
   std::uint64_t& total = totals_[device];  // the last one; it may have stood before the first time
   if (f.total) total = *f.total;
+  if (const auto known = index_totals_.find(f.gpu.index.value_or(-1)); total == 0 && known != index_totals_.end())
+    total = known->second;
   if (f.free && !f.has_use() && total == 0) total = capacity_bytes_;
   if (!f.has_use() && !(f.free && total > 0)) {
     if (f.total && (stamped_ || stamp_.kind() == StampReader::Kind::none)) rows.total(time_, device, total);

@@ -66,6 +66,8 @@ class TextLines : public LineParser {
  protected:
   /// Takes over the time in `text`, if there is one.
   void read_time(std::string_view text, LogRows& rows);
+  /// The total of GPU `index`, as another line than those of readings gives it.
+  void set_total(int index, std::uint64_t bytes) { index_totals_[index] = bytes; }
   /// Takes in what the line says.
   void take(TextFigures figures, LogRows& rows);
   /// Hands over the incomplete readings with what is known of them.
@@ -81,6 +83,7 @@ class TextLines : public LineParser {
   bool in_blocks_ = false;
   std::vector<TextFigures> pending_;
   std::map<std::size_t, std::uint64_t> totals_;  ///< by device, as last given; 0: not yet
+  std::map<int, std::uint64_t> index_totals_;    ///< by index, of lines without a reading
   double percent_bytes_ = 0;
   std::uint64_t unknown_unit_ = 0;
   std::uint64_t capacity_bytes_ = 0;  ///< 0: not given

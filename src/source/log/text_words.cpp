@@ -65,6 +65,7 @@ class WordLines final : public TextLines {
     plan_.settle_shares(found_);
     if (!plan_.tag.empty()) found_.tag = field_of(line, plan_.tag);
     read_clock(rows);
+    for (const MemoryFigure& f : found_.capacities) set_total(f.gpu, f.bytes(1));
     const bool has_figures = std::any_of(found_.figures.begin(), found_.figures.end(),
                                          [&](const MemoryFigure& f) { return plan_.takes(f); });
     if (!has_figures) {

@@ -31,6 +31,14 @@ TEST(LogCases, AnInterruptedReadingIsJoined) {
   EXPECT_GT(r.device("3").back().second, r.device("3").front().second);
 }
 
+TEST(LogCases, MaximaOfRunsAreNoReadings) {
+  logtest::Files files;
+  const std::string path =
+      files.write("eval.csv", "RUN,MEM_MAX,MEM_AVG\n0,2028.0,2028.0\n1,2028.0,2028.0\n2,2070.0,2061.5\n");
+  const auto r = logtest::read_logs({path}, logtest::utc());
+  EXPECT_THAT(r.error, HasSubstr("column 1 'RUN' differs in each"));
+}
+
 TEST(LogCases, AReadingThatLacksARowIsLeftOutAndCounted) {
   const auto r = read_case("one_row_missing_8gpus.csv");
   ASSERT_EQ(r.error, "");

@@ -98,6 +98,25 @@ TEST(FindFigures, WhatIsMeasuredOfAGpuIsNoIndex) {
 TEST(FindFigures, TheNumberOfAModelIsNoAmount) {
   EXPECT_EQ(figures("VRAM available: NVIDIA GeForce RTX 5080 Laptop GPU"), "");
   EXPECT_EQ(figures("GPU memory used on GTX 1060 6GB: 512 MiB"), "used 512M");
+  EXPECT_EQ(figures("cuda:0 NVIDIA A100 80GB PCIe: 56153 MiB free out of 81050 MiB total, temperature: 74 C"),
+            "0:free 56153M, 0:total 81050M");
+  EXPECT_EQ(figures("NVIDIA A100-SXM4-40GB on cuda:1: 4000 MiB used"), "1:used 4000M");
+  EXPECT_EQ(figures("NVIDIA A100 4000 MiB / 40960 MiB used"), "used 4000M, total 40960M");
+}
+
+TEST(FindFigures, WhatStandsBesideTheNameOfACardIsItsCapacity) {
+  LineFigures found;
+  find_figures("Ultralytics 8.3.0 Python-3.10.12 torch-2.4.0 CUDA:0 (NVIDIA GeForce GTX 1060 6GB, 6075MiB)", found);
+  EXPECT_TRUE(found.figures.empty());
+  ASSERT_EQ(found.capacities.size(), 1U);
+  EXPECT_EQ(found.capacities[0].bytes(1), 6075U << 20U);
+  EXPECT_EQ(found.capacities[0].gpu, 0);
+}
+
+TEST(FindFigures, ALimitStandsRightBesideTheMemoryItLimits) {
+  EXPECT_EQ(figures("command=python3 -m server --mem-fraction-static 0.8 --tp-size 16 --device npu"), "");
+  EXPECT_EQ(figures("GPU memory used: 512 MiB, GPU memory limit: 8192 MiB"), "used 512M, total 8192M");
+  EXPECT_EQ(figures("VRAM size: 8192 MiB"), "total 8192M");
 }
 
 TEST(FindFigures, HowBusyTheBusIsIsNotHowFullTheMemoryIs) {
