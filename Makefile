@@ -18,7 +18,7 @@ configure = mkdir -p build; { test -f build/$(1)/build.ninja $(if $(2),&& grep -
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet containment accuracy probe-accuracy keepers \
+.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet check-kills containment accuracy probe-accuracy keepers \
          gate-families gate check lint lint-all format format-check \
         install deb try-deb portable try-portable wheels try-wheel aarch64 manual chart dist container clean
 
@@ -200,6 +200,12 @@ bench-fleet: ## measure `vramtrack fleet` on real servers: speed, and how often 
 	@$(call compile,bench) --target vramtrack load_fleet
 	@python3 bench/fleet/fleet.py speed build/bench
 	@python3 bench/fleet/fleet.py accuracy build/bench
+
+check-kills: ## kill the agent 200 times while a policy acts on real processes: none is forgotten, no message is missing (some minutes)
+	@scripts/setup.sh build test
+	@$(call configure,release,tests)
+	@$(call compile,release) --target act_test
+	@VRAMTRACK_KILLS=200 build/release/act_test --gtest_filter=Runner.KilledAtAnyTimeItForgetsNothing
 
 check-fleet: ## load 8,000 GPUs into real servers: each way of reading must find every leak and alarm at no other GPU (3 minutes)
 	@scripts/setup.sh build test bench

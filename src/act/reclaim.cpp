@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <csignal>
+#include <optional>
+#include <vector>
 
 #include "act/proof.hpp"
+#include "core/format.hpp"
 #include "core/option.hpp"
 #include "host/process.hpp"
 #include "host/process_tree.hpp"
+#include "host/progress.hpp"
 
 namespace vramtrack::act {
 namespace {
@@ -67,6 +71,35 @@ Result<std::string> climb(const ActRequest& request, const ReclaimTools& tools, 
                   process.pid));
 }
 
+/// What shows that something uses the process, in one clause; empty: nothing does. That it computes shows nothing: a
+/// worker whose program is gone may spin.
+std::string sign_of_life(const Subject& target, const ReclaimTools& tools) {
+  ProcessInfo info;
+  info.pid = target.process.pid;
+  info.start_ticks = target.process.start_ticks;
+  info.command = target.command;
+  ProgressReader reader(tools.act.proc_root, "/sys");
+  std::vector<ProgressReading> seen;
+  reader.read({&info, 1}, Timestamp{}, seen);
+  tools.sleep(tools.watch_s);
+  reader.read({&info, 1}, Timestamp{from_seconds(tools.watch_s)}, seen);
+  if (seen.size() < 2) return {};  // it has ended, or is another one: what comes next finds that out
+  const ProcessProgress& before = seen.front().progress;
+  const ProcessProgress& now = seen.back().progress;
+  const auto moved = [](const std::optional<std::uint64_t>& from, const std::optional<std::uint64_t>& to) {
+    return from && to && *to > *from ? *to - *from : 0;
+  };
+  if (const std::uint64_t bytes = moved(before.io_bytes, now.io_bytes); bytes > 0)
+    return fmt::format("it read or wrote {} in the last {}", format_bytes(static_cast<double>(bytes)),
+                       format_duration(tools.watch_s));
+  if (moved(before.children_io_bytes, now.children_io_bytes) > 0)
+    return fmt::format("its children read or wrote in the last {}", format_duration(tools.watch_s));
+  if (now.listening && now.listening->clients > 0)
+    return fmt::format("{} to it {} open", format_count(now.listening->clients, "connection"),
+                       now.listening->clients == 1 ? "is" : "are");
+  return {};
+}
+
 }  // namespace
 
 std::string why_spared(const Holder& holder, const ReclaimBounds& bounds) {
@@ -103,7 +136,9 @@ Result<std::string> reclaim(const Subject& target, const ReclaimTools& tools, Jo
       fmt::format("reclaim-{}-{}-{}", target.process.pid, target.process.start_ticks, began.time_since_epoch().count());
   if (const Status written = journal.append(entry_of("begin", target, tools, id), true); !written)
     return fail(written.error());
-  auto result = climb({target, none, tools.act, "reclaim", id, began}, tools, journal);
+  const std::string life = sign_of_life(target, tools);
+  auto result = life.empty() ? climb({target, none, tools.act, "reclaim", id, began}, tools, journal)
+                             : Result<std::string>(fail("left alone: " + life + ", so something uses it"));
   AuditEntry end = entry_of("end", target, tools, id);
   end.text = result ? *result : result.error().message;
   if (const Status written = journal.append(end, true); !written) return fail(written.error());

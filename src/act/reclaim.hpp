@@ -35,11 +35,14 @@ struct ReclaimTools {
   std::function<Timestamp()> now;  ///< the time of day
   std::function<void(double seconds)> sleep;
   double patience_s = 10;  ///< how long SIGTERM may take
+  double watch_s = 2;      ///< how long it is watched for signs of life before the first signal
 };
 
-/// Sends SIGTERM to `target` through its pidfd, after comparing its start ticks; after patience_s sends SIGKILL. Each
-/// signal is written to `journal` and synced before it is sent, and its result afterwards. Returns the outcome; an
-/// error says that the process still runs, or why nothing was sent. Blocks for up to twice patience_s. Any thread.
+/// Watches `target` for watch_s: that nobody waits for it is an inference, and something that reads, writes or has
+/// clients is in use whatever became of its parent. Without a sign of that sends SIGTERM through its pidfd, after
+/// comparing its start ticks; after patience_s sends SIGKILL. Each signal is written to `journal` and synced before it
+/// is sent, and its result afterwards. Returns the outcome; an error says that the process still runs, or why nothing
+/// was sent. Blocks for up to watch_s and twice patience_s. Any thread.
 Result<std::string> reclaim(const Subject& target, const ReclaimTools& tools, Journal& journal);
 
 }  // namespace vramtrack::act

@@ -1,7 +1,10 @@
 // What reclaim ends and what it spares, and that each signal is proved and recorded.
 #include "act/reclaim.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+
+#include <functional>
 
 #include "../temp_folder.hpp"
 #include "victim.hpp"
@@ -112,6 +115,57 @@ TEST(Reclaim, AReusedPidIsNeverSignalled) {
   EXPECT_EQ(victim.term(), 0);
   EXPECT_TRUE(victim.becomes("S"));
   EXPECT_THAT(acts.events(), ElementsAre("begin", "terminate intent", "terminate failed", "end"));
+}
+
+/// Runs `work` over and over until the object ends.
+class Busy {
+ public:
+  explicit Busy(const std::function<void()>& work) : pid_(::fork()) {
+    while (pid_ == 0) work();
+    std::string path;
+    target_.process.pid = static_cast<std::uint32_t>(pid_);
+    if (const auto alive = process_alive("/proc", target_.process.pid, path))
+      target_.process.start_ticks = alive->start_ticks;
+  }
+  ~Busy() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  [[nodiscard]] const Subject& subject() const { return target_; }
+  [[nodiscard]] bool is_alive() const { return ::waitpid(pid_, nullptr, WNOHANG) == 0; }
+
+ private:
+  pid_t pid_;
+  Subject target_;
+};
+
+TEST(Reclaim, WhatReadsOrWritesIsInUse) {
+  const int zero = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  const Busy busy([zero] {
+    char byte = 0;
+    if (::read(zero, &byte, 1) != 1) ::_exit(1);
+    ::usleep(1000);
+  });
+  Acts acts;
+  const auto said = acts.run(busy.subject());
+  ASSERT_FALSE(said);
+  EXPECT_THAT(said.error().message, HasSubstr("left alone: it read or wrote"));
+  EXPECT_THAT(acts.events(), ElementsAre("begin", "end"));
+  EXPECT_TRUE(busy.is_alive());
+  ::close(zero);
+}
+
+TEST(Reclaim, WhatOnlySpinsIsNot) {
+  const Busy busy([] {
+    for (volatile int i = 0; i < 1000; i = i + 1) {
+    }
+  });
+  Acts acts;
+  const auto said = acts.run(busy.subject());
+  ASSERT_TRUE(said) << said.error().message;
+  EXPECT_EQ(*said, "it ended after SIGTERM");
 }
 
 }  // namespace

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <iostream>
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <set>
 #include <thread>
 
@@ -466,30 +470,52 @@ TEST(Runner, AProgramIsRunWithoutAShell) {
   EXPECT_EQ(text, fmt::format("{} $(id); ", victim.pid()));
 }
 
-/// An agent of its own process, which a power cut ends where `prepare` says. It climbs for `seconds`. Returns how it
-/// ended.
+/// An agent of its own process. It climbs for `from_s` to `to_s`, and exits with 0.
+pid_t start_agent(const Victim& victim, const std::string& folder, const std::function<void(RunnerOptions&)>& prepare,
+                  int from_s, int to_s) {
+  const pid_t agent = ::fork();
+  if (agent != 0) return agent;
+  RunnerOptions options = options_of(policy_for(victim, kRungs), folder);
+  prepare(options);
+  auto runner = Runner::open(std::move(options));
+  if (!runner) ::_exit(1);
+  int t = from_s;
+  const auto tick = [&] {
+    (*runner)->see(seen_of(victim, t++));
+    (*runner)->settle(60);
+  };
+  while (t < to_s) tick();
+  // The seconds are not real ones: the kernel may still be about to end it.
+  [[maybe_unused]] const bool is_over = victim.becomes("Z");
+  for (int i = 0; i < 3; ++i) tick();
+  ::_exit(0);
+}
+
+/// How it ended, by itself or by a power cut where `prepare` says.
 int agent_with(const Victim& victim, const std::string& folder, const std::function<void(RunnerOptions&)>& prepare,
                int from_s, int to_s) {
-  const pid_t agent = ::fork();
-  if (agent == 0) {
-    RunnerOptions options = options_of(policy_for(victim, kRungs), folder);
-    prepare(options);
-    auto runner = Runner::open(std::move(options));
-    if (!runner) ::_exit(1);
-    int t = from_s;
-    const auto tick = [&] {
-      (*runner)->see(seen_of(victim, t++));
-      (*runner)->settle(60);
-    };
-    while (t < to_s) tick();
-    // The seconds are not real ones: the kernel may still be about to end it.
-    [[maybe_unused]] const bool is_over = victim.becomes("Z");
-    for (int i = 0; i < 3; ++i) tick();
-    ::_exit(0);
-  }
   int status = 0;
-  ::waitpid(agent, &status, 0);
+  ::waitpid(start_agent(victim, folder, prepare, from_s, to_s), &status, 0);
   return status;
+}
+
+/// What it tells goes into the file "told", a message a line.
+void tell_into_file(RunnerOptions& options, const std::string& folder) {
+  options.tools.tell = [folder](const Note& note) {
+    std::ofstream(folder + "/told", std::ios::app) << note.act_id << '\n';
+  };
+}
+
+void expect_all_is_told(const std::string& folder) {
+  std::ifstream file(folder + "/told");
+  const std::set<std::string> told{std::istream_iterator<std::string>(file), {}};
+  const auto entries = read_audit(folder + "/store.db.acts.jsonl");
+  ASSERT_TRUE(entries);
+  for (const AuditEntry& entry : *entries) {
+    if (!must_be_told(entry)) continue;
+    EXPECT_TRUE(entry.is_for_people);
+    EXPECT_TRUE(told.contains(note_of(entry).act_id)) << entry.action << ' ' << entry.event;
+  }
 }
 
 /// One that ends at `point` of step `step`; -1: never.
@@ -541,9 +567,7 @@ TEST(Runner, APowerCutBetweenTheRecordAndItsMessageLosesNoMessage) {
     const Victim victim(true);
     const auto until = [&](int last_line) {
       return [&folder, &victim, last_line](RunnerOptions& options) {
-        options.tools.tell = [&folder](const Note& note) {
-          std::ofstream(folder.path() + "/told", std::ios::app) << note.act_id << '\n';
-        };
+        tell_into_file(options, folder.path());
         options.at_point = [&victim](std::string_view at, const Order& order) {
           if (at == "intent" && order.action == "kill") victim.handles_term();
         };
@@ -555,16 +579,53 @@ TEST(Runner, APowerCutBetweenTheRecordAndItsMessageLosesNoMessage) {
     was_killed = WIFSIGNALED(agent_with(victim, folder.path(), until(line), 0, 12));
     agent_with(victim, folder.path(), until(-1), 12, 40);
     EXPECT_TRUE(victim.becomes("Z")) << victim.state();
-    std::ifstream file(folder.path() + "/told");
-    const std::set<std::string> told{std::istream_iterator<std::string>(file), {}};
-    const auto entries = read_audit(folder.path() + "/store.db.acts.jsonl");
-    ASSERT_TRUE(entries);
-    for (const AuditEntry& entry : *entries) {
-      if (!must_be_told(entry)) continue;
-      EXPECT_TRUE(entry.is_for_people);
-      EXPECT_TRUE(told.contains(note_of(entry).act_id)) << entry.action << ' ' << entry.event;
-    }
+    expect_all_is_told(folder.path());
   }
+}
+
+/// At any time, not only between two steps: so often as VRAMTRACK_KILLS says (`make check-kills`: 200 times).
+TEST(Runner, KilledAtAnyTimeItForgetsNothing) {
+  using Clock = std::chrono::steady_clock;
+  const char* const wish = std::getenv("VRAMTRACK_KILLS");
+  const int kills = wish != nullptr ? std::atoi(wish) : 6;
+  std::mt19937 random(1);
+  std::int64_t whole_us = 0;
+  int killed = 0, at_once = 0, rounds = 0;
+  for (; killed < kills; ++rounds) {
+    SCOPED_TRACE(fmt::format("round {}", rounds + 1));
+    const TempFolder folder;
+    const Victim victim(true);
+    const auto prepare = [&](RunnerOptions& options) {
+      tell_into_file(options, folder.path());
+      options.at_point = [&victim](std::string_view at, const Order& order) {
+        if (at == "intent" && order.action == "kill") victim.handles_term();
+      };
+    };
+    int from_s = 0;
+    // The first round says how long an agent takes that is not killed.
+    for (int cut = rounds == 0 ? 0 : 1 + static_cast<int>(random() % 3); cut > 0; --cut, from_s += 12) {
+      const pid_t agent = start_agent(victim, folder.path(), prepare, from_s, from_s + 12);
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % whole_us));
+      ::kill(agent, SIGKILL);
+      int status = 0;
+      ::waitpid(agent, &status, 0);
+      if (WIFSIGNALED(status)) ++killed;
+    }
+    const auto begun = Clock::now();
+    EXPECT_EQ(agent_with(victim, folder.path(), prepare, from_s, from_s + 40), 0);
+    if (rounds == 0) whole_us = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begun).count();
+    EXPECT_TRUE(victim.becomes("Z")) << victim.state();
+    EXPECT_LE(victim.usr1(), 1);
+    EXPECT_LE(victim.term(), 1);
+    const auto events = events_of(folder.path());
+    EXPECT_EQ(std::count(events.begin(), events.end(), "begin"), 1);
+    EXPECT_EQ(std::count(events.begin(), events.end(), "end"), 1);
+    expect_all_is_told(folder.path());
+    if (std::count(events.begin(), events.end(), "kill done") == 0) ++at_once;
+  }
+  if (wish != nullptr)
+    std::cout << fmt::format("{} kills in {} rounds; in {} the process ended without the last step\n", killed, rounds,
+                             at_once);
 }
 
 TEST(Runner, AFrozenProcessIsThawedByTheNextRunWhenThePolicyIsGone) {
