@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -152,10 +153,34 @@ std::string unknown_command(const CLI::App& app) {
   return left.empty() || left.front().starts_with('-') ? std::string() : left.front();
 }
 
+/// What other programs call what a command of ours does.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kOtherNames = {{{"ps", "holders"},
+                                                                                        {"ls", "holders"},
+                                                                                        {"list", "holders"},
+                                                                                        {"status", "watch --once"},
+                                                                                        {"stat", "watch --once"},
+                                                                                        {"monitor", "watch"},
+                                                                                        {"record", "watch"},
+                                                                                        {"serve", "agent"},
+                                                                                        {"server", "agent"},
+                                                                                        {"dashboard", "agent"},
+                                                                                        {"kill", "reclaim"},
+                                                                                        {"profile", "run"},
+                                                                                        {"plot", "report"}}};
+
 std::string unknown_command_words(const CLI::App& app, const std::string& word) {
   const CLI::App& group = deepest(app);
   const auto known = commands_of(group);
-  if (&group == &app) return fmt::format("unknown command '{}'; {}", word, near_words(word, known));
+  if (&group == &app) {
+    const auto other =
+        std::ranges::find(kOtherNames, std::string_view(word), [](const auto& pair) { return pair.first; });
+    std::string near;
+    if (other != kOtherNames.end())
+      near = fmt::format("; the nearest is '{}'", other->second);
+    else if (!near_name(word, known).empty())
+      near = "; " + near_words(word, known);
+    return fmt::format("unknown command '{}'{}", word, near);
+  }
   return fmt::format("unknown subcommand '{}' of {}; {}", word, group.get_name(), near_words(word, known));
 }
 
@@ -179,7 +204,7 @@ std::string unknown_option_words(const CLI::App& command, const std::string& nam
     if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames().front());
   const std::vector<std::string_view> names(known.begin(), known.end());
   if (!near_name(name, names).empty()) what += "; " + near_words(name, names);
-  if (command.get_name() == "test") what += "; options of the program come after '--'";
+  if (command.get_name() == "test" || command.get_name() == "run") what += "; options of the program come after '--'";
   return what;
 }
 
@@ -211,9 +236,8 @@ Parsed usage_error(const CLI::ParseError& e, const CLI::App& app, int argc, cons
   const std::string option = unknown_option(app, argc, argv);
   const auto verbs = commands_of(command);
   std::string what;
-  if (argc == 1)
-    what = fmt::format("no command; choose one of {}", fmt::join(verbs, ", "));
-  else if (!word.empty())
+  if (argc == 1) return {{}, 2, app.help(), {}};
+  if (!word.empty())
     what = unknown_command_words(app, word);
   else if (!verbs.empty() && &command != &app)
     what = fmt::format("{} needs a subcommand: {}", command.get_name(), fmt::join(verbs, ", "));

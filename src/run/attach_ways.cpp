@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/errno_words.hpp"
+#include "core/option.hpp"
 #include "core/printable.hpp"
 #include "host/process.hpp"
 #include "host/small_file.hpp"
@@ -300,9 +301,9 @@ Result<std::string> have_door_opened(const AttachTarget& target, bool with_debug
   if (minor < kFirstRemoteMinor && !with_debugger)
     return fail(
         fmt::format("process {} runs Python {}, which cannot be attached to from outside before 3.{}, and has no "
-                    "socket from vramtrack.allow_attach(). With --inject, gdb stops it for a moment and calls its "
+                    "socket from vramtrack.allow_attach(). With {}, gdb stops it for a moment and calls its "
                     "Python (docs/attach.md says what the risk is); or {}",
-                    pid, version, kFirstRemoteMinor, kNextTime));
+                    pid, version, kFirstRemoteMinor, name_of(Option::inject), kNextTime));
   auto opened = let_in(target, program, minor < kFirstRemoteMinor);
   if (!opened) return fail(fmt::format("process {}: {}; {}", pid, opened.error().message, kNextTime));
   return opened;

@@ -245,7 +245,8 @@ TEST(CommandLine, AnUnknownNameIsNamedWithTheNearest) {
   EXPECT_EQ(error_of({"prob", "x"}), "unknown command 'prob'; the nearest is 'probe'; see 'vramtrack --help'");
   EXPECT_EQ(error_of({"probe", "x", "--jsn"}),
             "unknown option '--jsn'; the nearest is '--json'; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({"foo"}), "unknown command 'foo'; choose one of probe, group; see 'vramtrack --help'");
+  EXPECT_EQ(error_of({"foo"}), "unknown command 'foo'; see 'vramtrack --help'");
+  EXPECT_EQ(error_of({"ps"}), "unknown command 'ps'; the nearest is 'holders'; see 'vramtrack --help'");
   EXPECT_EQ(error_of({"probe", "x", "--price"}), "unknown option '--price'; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({"probe", "x", "-x"}), "unknown option '-x'; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({"probe", "x", "-j"}),
@@ -257,7 +258,7 @@ TEST(CommandLine, AnUnknownNameIsNamedWithTheNearest) {
             "unknown option '--g'; the nearest is '--gpu'; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({"probe", "x", "--form", "1"}),
             "unknown option '--form'; the nearest is '--format'; see 'vramtrack probe --help'");
-  EXPECT_EQ(error_of({}), "no command; choose one of probe, group; see 'vramtrack --help'");
+  EXPECT_THAT(parse({}).out, HasSubstr("probe"));  // the help
   EXPECT_EQ(error_of({"group"}), "group needs a subcommand: show, hide; see 'vramtrack group --help'");
   EXPECT_EQ(error_of({"group", "sho"}),
             "unknown subcommand 'sho' of group; the nearest is 'show'; see 'vramtrack group --help'");
