@@ -29,13 +29,13 @@ constexpr Wording kWordings[] = {
 };
 
 constexpr std::string_view kCues[] = {
-    "out of",       "outof",         "out_of",       "insufficient", "not enough",   "exhaust",     "fail",
-    "cannot alloc", "can't",         "could not",    "couldn't",     "unable to",    "no_memory",   "no memory",
-    "oom",          "out-of-mem",    "8007000e",     "2147024882",   "exceed",       "too much",    "bad_alloc",
-    "low on",       "enough mem",    "not possible", "less than",    "smaller than", "larger than", "more system",
-    "too large",    "paging file",   "refused",      "error 2",      "result=2",     "result = 2",  "error=2",
-    "error code 2", "error code: 2", "137",          "sigkill",      "killed",       ": -9",        "= -9",
-    "不足",         "不够",          "不夠",         "太小",         "无法分配",     "無法分配"};
+    "out of",       "outof",        "out_of",        "insufficient", "not enough", "exhaust",      "fail",
+    "cannot alloc", "can't",        "could not",     "couldn't",     "unable to",  "no_memory",    "no memory",
+    "memoryalloc",  "oom",          "out-of-mem",    "8007000e",     "2147024882", "exceed",       "too much",
+    "bad_alloc",    "low on",       "enough mem",    "not possible", "less than",  "smaller than", "larger than",
+    "more system",  "too large",    "paging file",   "refused",      "error 2",    "result=2",     "result = 2",
+    "error=2",      "error code 2", "error code: 2", "137",          "sigkill",    "killed",       ": -9",
+    "= -9",         "不足",         "不够",          "不夠",         "太小",       "无法分配",     "無法分配"};
 
 /// The codes of a failed allocation, as drivers, systems and languages name it.
 constexpr std::string_view kCodes =
