@@ -35,7 +35,8 @@ constexpr std::string_view kCues[] = {
     "bad_alloc",    "low on",       "enough mem",    "not possible", "less than",  "smaller than", "larger than",
     "more system",  "too large",    "paging file",   "refused",      "error 2",    "result=2",     "result = 2",
     "error=2",      "error code 2", "error code: 2", "137",          "sigkill",    "killed",       ": -9",
-    "= -9",         "不足",         "不够",          "不夠",         "太小",       "无法分配",     "無法分配"};
+    "= -9",         "不足",         "不够",          "不夠",         "太小",       "无法分配",     "부족",
+    "無法分配"};
 
 /// The codes of a failed allocation, as drivers, systems and languages name it.
 constexpr std::string_view kCodes =
@@ -152,7 +153,7 @@ std::optional<Range> excess_at(const std::vector<Word>& words, std::size_t i) {
   bool has_limit = false;
   bool has_memory = i > 0 && is_much && i + 3 < words.size() && words[i + 2].text == "shared";
   for (const Word& each : words) {
-    has_limit = has_limit || is_any(each.text, "limit|limits|max|capacity|available|maximum|budget");
+    has_limit = has_limit || is_any(each.text, "limit|limits|max|capacity|available|maximum|budget|request");
     has_memory = has_memory || is_memory(each.text) || is_any(each.text, "pool|allocation");
   }
   if (!has_limit || !has_memory) return std::nullopt;
@@ -226,7 +227,7 @@ constexpr std::string_view kFixed =
     "paging file is too small|killed as a result of limit of|too many concurrent sessions|due to memory "
     "pressure|memory is "
     "full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
-    "メモリ不足|无法分配|無法分配|页面文件太小|显存耗尽";
+    "メモリ不足|无法分配|無法分配|页面文件太小|메모리 부족|메모리가 부족|显存耗尽";
 
 std::optional<Range> fixed_in(std::string_view line) {
   for (std::size_t at = 0; at < kFixed.size();) {
@@ -291,7 +292,7 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(line, "address space")) return Memory::address;
   if (has_any(line,
               "oom-kill|oom_kill|maxrss|cgroup|memory pressure|system out of memory|physical memory|memory "
-              "budget|being killed|job memory|oomkilled|0:125|state: out_of|this system"))
+              "budget|being killed|job memory|oomkilled|its memory request|0:125|state: out_of|this system"))
     return Memory::host;
   if (has_any(line, kSessions)) return Memory::session;
   if (has_any(line,
