@@ -29,14 +29,15 @@ constexpr Wording kWordings[] = {
 };
 
 constexpr std::string_view kCues[] = {
-    "out of",       "outof",        "out_of",        "insufficient", "not enough", "exhaust",      "fail",
-    "cannot alloc", "can't",        "could not",     "couldn't",     "unable to",  "no_memory",    "no memory",
-    "memoryalloc",  "oom",          "out-of-mem",    "8007000e",     "2147024882", "exceed",       "too much",
-    "bad_alloc",    "low on",       "enough mem",    "not possible", "less than",  "smaller than", "larger than",
-    "more system",  "too large",    "paging file",   "refused",      "error 2",    "result=2",     "result = 2",
-    "error=2",      "error code 2", "error code: 2", "137",          "sigkill",    "killed",       ": -9",
-    "= -9",         "不足",         "不够",          "不夠",         "太小",       "无法分配",     "부족",
-    "無法分配"};
+    "out of",         "outof",        "out_of",       "insufficient",  "not enough",  "exhaust",
+    "fail",           "cannot alloc", "can't",        "could not",     "couldn't",    "unable to",
+    "allocation err", "no_memory",    "no memory",    "memoryalloc",   "oom",         "out-of-mem",
+    "8007000e",       "2147024882",   "exceed",       "too much",      "bad_alloc",   "low on",
+    "enough mem",     "not possible", "less than",    "smaller than",  "larger than", "greater than",
+    "more system",    "too large",    "paging file",  "refused",       "error 2",     "result=2",
+    "result = 2",     "error=2",      "error code 2", "error code: 2", "137",         "sigkill",
+    "killed",         ": -9",         "= -9",         "不足",          "不够",        "不夠",
+    "太小",           "无法分配",     "부족",         "無法分配"};
 
 /// The codes of a failed allocation, as drivers, systems and languages name it.
 constexpr std::string_view kCodes =
@@ -46,7 +47,7 @@ constexpr std::string_view kCodes =
 constexpr std::string_view kDevices =
     "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|opencl|sycl|metal|mps |npu|xpu|tpu|hbm|device|"
     "video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|dxvk|dml|"
-    "geforce|render|显存|nvenc|cublas|cudnn|encoder session";
+    "geforce|render|kgsl|adreno|mali |显存|nvenc|cublas|cudnn|encoder session";
 /// Texts that give another reason than a lack of memory.
 constexpr std::string_view kOtherReasons =
     "driver version is insufficient|no such file|result = 700|permission denied|device creation failed|"
@@ -170,7 +171,7 @@ std::optional<Range> comparison_at(const std::vector<Word>& words, std::size_t i
                         (words[i].text == "more" && has_word(words, i + 1, i + 8, "than")) ||
                         (words[i].text == "too" && next == "large" && has_any(line, "for this"));
   if (!compares || line.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
-  if (!has_any(line, "memory|vram|gib)|gb)") ||
+  if (!has_any(line, "memory|vram|buffer size|gib)|gb)") ||
       !has_any(line, "available|requested|required|desired|maximum|allowed|for this system|for this device"))
     return std::nullopt;
   return Range{words[i].begin, words[std::min(i + 1, words.size() - 1)].end};
