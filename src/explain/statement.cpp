@@ -174,7 +174,10 @@ std::optional<Range> comparison_at(const std::vector<Word>& words, std::size_t i
   if (!has_any(line, "memory|vram|buffer size|gib)|gb)") ||
       !has_any(line, "available|requested|required|desired|maximum|allowed|for this system|for this device"))
     return std::nullopt;
-  return Range{words[i].begin, words[std::min(i + 1, words.size() - 1)].end};
+  // All that is compared is the statement: "error: the buffer of 4 GiB is greater than ..."
+  const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
+  const std::size_t begin = colon == std::string_view::npos ? words[i].begin : colon + 2;
+  return Range{begin, words[std::min(i + 1, words.size() - 1)].end};
 }
 
 /// "Attempting to allocate 196.00M. That was not possible."
