@@ -173,6 +173,8 @@ bool Sentence::is_general() const {
   const std::string_view last = clause_.back();
   const std::string_view before_last = clause_.size() > 1 ? clause_[clause_.size() - 2] : "";
   if (last == "when" || last == "upon" || (last == "for" && !tells_event())) return true;
+  // "falls back to the CPU when the GPU is X"
+  if (clause_.size() > 1 && has(Words(clause_).subspan(1), "when") && !tells_event()) return true;
   // "could not be loaded because X" denies something else.
   if (last == "because" || (last == "of" && before_last == "because") || (last == "to" && before_last == "due"))
     return has_word_of(clause_, kModals) && !has_word_of(clause_, kDenials);
@@ -252,7 +254,8 @@ bool is_general_in_cjk(std::string_view before, std::string_view after) {
   constexpr std::string_view kConditionTexts =
       "如果|若|请|請|避免|防止|解决|解決|怎么|如何|可能|提示|場合|たら|れば|"
       "ください|防ぐ|対処|ことがあ|경우|하면|세요";
-  constexpr std::string_view kEventTexts = "了|报错|報錯|失败|失敗|崩溃|出错|终止|ました|した|落ち|났|했습니다";
+  constexpr std::string_view kEventTexts =
+      "了|报错|報錯|失败|失敗|崩溃|出错|终止|ました|した|落ち|났|했습니다|실패|부족";
   std::size_t end = after.size();
   while (end > 0 && has_any(after.substr(0, end), kEnds)) --end;
   const std::string_view right = after.substr(0, end);

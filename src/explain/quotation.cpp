@@ -195,7 +195,8 @@ bool is_term(std::string_view before, std::string_view after, const Sentence& se
   if (is_numbered && is_name(after.substr(0, close))) return is_exact;
   if (last == ',' || last == '[' || last == '{') return is_exact && !has_class;
   if (has_blank && (is_letter(last) || last == ')')) return !sentence.tells_event() && !sentence.is_own_report();
-  return trimmed(right, " ").starts_with("in ") || trimmed(right, " ").starts_with("not in ");
+  // "'X' in solver.cu:220" names a place, and no text that has it.
+  return begins_any(trimmed(right, " "), "in str(|in repr(|in text|in line|in msg|in message|in output|in log|not in ");
 }
 
 /// An entry of a list or of a table: of messages alone, or one that says what X is: "- X: lower the batch size",

@@ -273,8 +273,11 @@ void Reader::take(const Found& found) {
   const std::size_t from = found.begin - std::min(found.begin, kBeforeBytes);
   const std::string_view before = std::string_view(text_).substr(from, found.begin - from);
   message.before = before.substr(before.rfind('\n') + 1);
-  // The words of a statement are its line's.
-  const std::size_t text_begin = is_statement ? found.begin - message.before.size() : found.begin;
+  // The words of a statement are its line's; the name of a device before a wording is its own: "HIP out of memory".
+  const std::string_view name =
+      std::string_view(message.before).substr(message.before.rfind(' ', message.before.size() - 2) + 1);
+  const bool has_device = name.size() > 1 && name.ends_with(' ') && is_of_device(lower(name));
+  const std::size_t text_begin = found.begin - (is_statement ? message.before.size() : has_device ? name.size() : 0);
   const std::string_view text = std::string_view(text_).substr(text_begin, kMostTextBytes);
   message.text = text.substr(0, text.find('\n'));
   double pid = 0;

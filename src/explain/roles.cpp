@@ -35,9 +35,10 @@ constexpr std::string_view kOthers = "other|another|khác|别的|其他";
 /// Cards, and words for them. Their names have digits: "rtx 3050", "a100".
 constexpr std::string_view kCards = "vram|card|cards|geforce|rtx|gtx|tesla|quadro|titan|radeon|rx|arc|karte|显卡";
 constexpr std::string_view kCardNames =
-    "a100|a800|a40|a10|h100|h200|h800|b200|gh200|v100|p100|k80|t4|l4|l40|mi1|mi2|mi3";
+    "a100|a800|a40|a10|h100|h200|h800|b200|gh200|v100|p100|k80|t4|l4|l40|mi1|mi2|mi3|3060|3070|3080|3090|4060|4070|"
+    "4080|4090|5060|5070|5080|5090";
 /// What is said before a size that a program needs in all, by its plan or by who runs it.
-constexpr std::string_view kPlans = "estimat|need|requir|project|planned|dag";
+constexpr std::string_view kPlans = "estimat|need|requir|project|planned|dag|load";
 
 std::optional<Figure> role_of(std::string_view word) {
   // "allocated" is what the program holds, the other forms what is asked for.
@@ -298,7 +299,7 @@ void read_remark(std::string_view raw, Figures& figures) {
   // What one could do, or would need, is not what was.
   if (has_any(line, "if |recommend|at least|minimum|should|try ")) return;
   auto sizes = sizes_of(line);
-  std::erase_if(sizes, [](const Size& size) { return !size.has_unit; });
+  std::erase_if(sizes, [](const Size& size) { return !size.has_unit || size.bytes < kMiB; });  // "13B": parameters
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i].bytes < kGiB || sizes[i].bytes > kTiB) continue;
     const std::size_t from = i == 0 ? 0 : sizes[i - 1].end;

@@ -29,13 +29,15 @@ constexpr Wording kWordings[] = {
 };
 
 constexpr std::string_view kCues[] = {
-    "out of",       "outof",         "out_of",       "insufficient", "not enough",   "exhaust",     "fail",
-    "cannot alloc", "can't",         "could not",    "couldn't",     "unable to",    "no_memory",   "no memory",
-    "oom",          "out-of-mem",    "8007000e",     "2147024882",   "exceed",       "too much",    "bad_alloc",
-    "low on",       "enough mem",    "not possible", "less than",    "smaller than", "larger than", "more system",
-    "too large",    "paging file",   "refused",      "error 2",      "result=2",     "result = 2",  "error=2",
-    "error code 2", "error code: 2", "137",          "sigkill",      "killed",       ": -9",        "= -9",
-    "不足",         "不够",          "不夠",         "太小",         "无法分配",     "無法分配"};
+    "out of",         "outof",        "out_of",       "insufficient",  "not enough",  "exhaust",
+    "fail",           "cannot alloc", "can't",        "could not",     "couldn't",    "unable to",
+    "allocation err", "no_memory",    "no memory",    "memoryalloc",   "oom",         "out-of-mem",
+    "8007000e",       "2147024882",   "exceed",       "too much",      "bad_alloc",   "low on",
+    "enough mem",     "not possible", "less than",    "smaller than",  "larger than", "greater than",
+    "more system",    "too large",    "paging file",  "refused",       "error 2",     "result=2",
+    "result = 2",     "error=2",      "error code 2", "error code: 2", "137",         "sigkill",
+    "killed",         ": -9",         "= -9",         "不足",          "不够",        "不夠",
+    "太小",           "无法分配",     "부족",         "無法分配"};
 
 /// The codes of a failed allocation, as drivers, systems and languages name it.
 constexpr std::string_view kCodes =
@@ -45,7 +47,7 @@ constexpr std::string_view kCodes =
 constexpr std::string_view kDevices =
     "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|opencl|sycl|metal|mps |npu|xpu|tpu|hbm|device|"
     "video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|dxvk|dml|"
-    "geforce|render|显存|nvenc|cublas|cudnn|encoder session";
+    "geforce|render|kgsl|adreno|mali |显存|nvenc|cublas|cudnn|encoder session";
 /// Texts that give another reason than a lack of memory.
 constexpr std::string_view kOtherReasons =
     "driver version is insufficient|no such file|result = 700|permission denied|device creation failed|"
@@ -152,7 +154,7 @@ std::optional<Range> excess_at(const std::vector<Word>& words, std::size_t i) {
   bool has_limit = false;
   bool has_memory = i > 0 && is_much && i + 3 < words.size() && words[i + 2].text == "shared";
   for (const Word& each : words) {
-    has_limit = has_limit || is_any(each.text, "limit|limits|max|capacity|available|maximum|budget");
+    has_limit = has_limit || is_any(each.text, "limit|limits|max|capacity|available|maximum|budget|request");
     has_memory = has_memory || is_memory(each.text) || is_any(each.text, "pool|allocation");
   }
   if (!has_limit || !has_memory) return std::nullopt;
@@ -169,10 +171,13 @@ std::optional<Range> comparison_at(const std::vector<Word>& words, std::size_t i
                         (words[i].text == "more" && has_word(words, i + 1, i + 8, "than")) ||
                         (words[i].text == "too" && next == "large" && has_any(line, "for this"));
   if (!compares || line.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
-  if (!has_any(line, "memory|vram|gib)|gb)") ||
+  if (!has_any(line, "memory|vram|buffer size|gib)|gb)") ||
       !has_any(line, "available|requested|required|desired|maximum|allowed|for this system|for this device"))
     return std::nullopt;
-  return Range{words[i].begin, words[std::min(i + 1, words.size() - 1)].end};
+  // All that is compared is the statement: "error: the buffer of 4 GiB is greater than ..."
+  const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
+  const std::size_t begin = colon == std::string_view::npos ? words[i].begin : colon + 2;
+  return Range{begin, words[std::min(i + 1, words.size() - 1)].end};
 }
 
 /// "Attempting to allocate 196.00M. That was not possible."
@@ -226,7 +231,7 @@ constexpr std::string_view kFixed =
     "paging file is too small|killed as a result of limit of|too many concurrent sessions|due to memory "
     "pressure|memory is "
     "full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
-    "メモリ不足|无法分配|無法分配|页面文件太小|显存耗尽";
+    "メモリ不足|无法分配|無法分配|页面文件太小|메모리 부족|메모리가 부족|显存耗尽";
 
 std::optional<Range> fixed_in(std::string_view line) {
   for (std::size_t at = 0; at < kFixed.size();) {
@@ -291,7 +296,7 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(line, "address space")) return Memory::address;
   if (has_any(line,
               "oom-kill|oom_kill|maxrss|cgroup|memory pressure|system out of memory|physical memory|memory "
-              "budget|being killed|job memory|oomkilled|0:125|state: out_of|this system"))
+              "budget|being killed|job memory|oomkilled|its memory request|0:125|state: out_of|this system"))
     return Memory::host;
   if (has_any(line, kSessions)) return Memory::session;
   if (has_any(line,

@@ -15,6 +15,14 @@ bool any_of(std::string_view list, Fits fits) {
   return false;
 }
 
+/// The first byte of a character from U+3000 on, and a byte inside of one.
+bool is_of_cjk(char c) {
+  return static_cast<unsigned char>(c) >= 0xe3 && static_cast<unsigned char>(c) <= 0xef;
+}
+bool is_inside(char c) {
+  return static_cast<unsigned char>(c) >= 0x80 && static_cast<unsigned char>(c) < 0xc0;
+}
+
 }  // namespace
 
 std::string lower(std::string_view text) {
@@ -64,8 +72,12 @@ std::vector<Word> words_of(std::string_view line) {
       ++at;
       continue;
     }
+    // No blank parts Chinese, Japanese and Korean from other words.
     const std::size_t begin = at;
-    while (at < line.size() && is_part(line[at])) ++at;
+    const bool is_cjk = is_of_cjk(line[at]);
+    while (at < line.size() && is_part(line[at]) &&
+           (at == begin || is_inside(line[at]) || is_of_cjk(line[at]) == is_cjk))
+      ++at;
     std::size_t end = at;
     while (line[end - 1] == '\'') --end;
     out.push_back({line.substr(begin, end - begin), begin, end});
