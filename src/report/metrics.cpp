@@ -326,6 +326,8 @@ void add_parts(Families& out, const std::vector<Device>& devices) {
 void add_sites(Families& out, const std::vector<Device>& devices, const MetricsOptions& options) {
   Family live(out, "vramtrack_site_live_bytes",
               "Memory that a line of a program has allocated since it is traced and still holds (telemetry.enabled).");
+  Family categories(out, "vramtrack_category_live_bytes",
+                    "Memory that a process under 'vramtrack run --watch' holds, by what it is for.");
   using Process = std::tuple<std::uint32_t, std::uint64_t, std::string>;
   std::map<Process, const SeriesView*> most;
   for (const Device& d : devices)
@@ -335,9 +337,15 @@ void add_sites(Families& out, const std::vector<Device>& devices, const MetricsO
     }
   for (const Device& d : devices) {
     std::vector<std::pair<const SeriesView*, const SiteLifetimes*>> sites;
-    for (const SeriesView* p : d.processes)
-      if (most[{p->key.pid, p->key.pid_start_ticks, p->key.host}] == p)
-        for (const SiteLifetimes& site : p->sites) sites.emplace_back(p, &site);
+    for (const SeriesView* p : d.processes) {
+      if (most[{p->key.pid, p->key.pid_start_ticks, p->key.host}] != p) continue;
+      for (const SiteLifetimes& site : p->sites) sites.emplace_back(p, &site);
+      for (const auto& [category, bytes] : options.categories ? options.categories(*p) : CategoryBytesByName()) {
+        Labels more = labels_of_process(*p, options);
+        more.emplace_back("category", category);
+        categories.add(bytes, d.labels, more);
+      }
+    }
     std::stable_sort(sites.begin(), sites.end(),
                      [](const auto& a, const auto& b) { return a.second->live_bytes > b.second->live_bytes; });
     if (sites.size() > options.top_processes) sites.resize(options.top_processes);

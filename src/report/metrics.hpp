@@ -48,6 +48,9 @@ struct PodName {
   std::string container;
 };
 
+/// "weights": bytes.
+using CategoryBytesByName = std::vector<std::pair<std::string, double>>;
+
 struct MetricsOptions {
   std::string host;  ///< label Hostname for what belongs to this machine
   std::string version;
@@ -57,11 +60,13 @@ struct MetricsOptions {
   std::function<bool(const View& view, const SeriesView& series)> silenced = {};
   /// The names of a container by its pod's UID and its id; empty: no names are known.
   std::function<PodName(const std::string& pod_uid, const std::string& container_id)> pod_name = {};
+  /// What a process holds by category; empty: nothing is known of any.
+  std::function<CategoryBytesByName(const SeriesView& process)> categories = {};
 };
 
 /// Text format 0.0.4. Series: about 33 per device and 18 more for its health, 10 overall, 1 more while a verdict
 /// stands; with per_process at most 6 * top_processes + 2 more per device; where allocations are seen, top_processes
-/// more. O(series).
+/// more, and 10 more for each process that is watched by category. O(series).
 std::string prometheus_text(const View& view, const OwnCost& own, const MetricsOptions& options);
 
 }  // namespace vramtrack

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kLongestRequest = 1024;
 constexpr std::string_view kRequests =
-    "expected 'limit BYTES', 'soft-limit BYTES', 'mark NAME', 'status', 'report' or 'kept'";
+    "expected 'limit BYTES', 'soft-limit BYTES', 'mark NAME', 'status', 'report', 'categories' or 'kept'";
 
 bool is_ours(int connection) {
   ucred peer{};
@@ -42,6 +42,10 @@ Result<ControlRequest> parse_control(std::string_view line) {
   }
   if (word == "report" && rest.empty()) {
     request.asks_report = true;
+    return request;
+  }
+  if (word == "categories" && rest.empty()) {
+    request.asks_categories = true;
     return request;
   }
   if (word == "kept") {

@@ -1,7 +1,7 @@
 // The control socket of a run: its user, and nobody else, changes limits, sets marks and asks what is held.
 //
 // run/client asks. A connection sends one line and gets one back, "ok ..." or "error: ...":
-//   limit BYTES | soft-limit BYTES | mark NAME | status | report | kept | kept NUMBER
+//   limit BYTES | soft-limit BYTES | mark NAME | status | report | categories | kept | kept NUMBER
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ struct ControlRequest {
   std::optional<std::string> mark;
   bool asks_status = false;
   std::optional<std::uint64_t> kept;  ///< what keeps memory: 0: look for it; else what the look of that number found
+  bool asks_categories = false;       ///< "PID:weights=BYTES,activations=BYTES PID:...", of a run with --watch
   bool asks_report = false;           ///< the sites so far, as `vramtrack trace report --format json` prints them
 };
 Result<ControlRequest> parse_control(std::string_view line);

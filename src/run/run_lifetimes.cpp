@@ -54,7 +54,7 @@ RunLifetimes::RunLifetimes(std::unique_ptr<trace::NativeNames> native)
     : native_(std::move(native)), names_(texts_, symbols_, native_.get(), {}) {}
 RunLifetimes::~RunLifetimes() = default;
 
-trace::SiteNumber RunLifetimes::site_of(Process& process, std::uint32_t stack) {
+trace::SiteNumber RunLifetimes::part_of(Process& process, std::uint32_t stack) {
   const auto [known, is_new] = process.stacks.try_emplace(stack, 0);
   if (!is_new) return known->second;
   const trace::ProcessTrace& texts = *texts_.processes()[process.index];
@@ -67,7 +67,11 @@ trace::SiteNumber RunLifetimes::site_of(Process& process, std::uint32_t stack) {
     const auto depth = std::count_if(frames.begin(), frames.end(), [this](auto frame) { return names_.is_own(frame); });
     sites_.push_back({std::move(words), static_cast<std::size_t>(depth)});
   }
-  return known->second = number->second;
+  const Part part{number->second, stack_categories_.of(id)};
+  const auto [place, is_new_part] =
+      part_numbers_.try_emplace({part.site, part.category}, static_cast<trace::SiteNumber>(parts_.size()));
+  if (is_new_part) parts_.push_back(part);
+  return known->second = place->second;
 }
 
 void RunLifetimes::take(const ProbedProcess& probed, std::span<const Slot> records) {
@@ -100,9 +104,9 @@ void RunLifetimes::take(const ProbedProcess& probed, std::span<const Slot> recor
             (call->level == probe::Level::driver && is_of_allocator(*texts_.processes()[process->index], stack)))
           break;
         const std::uint64_t bytes = std::max(slot.bytes, process->sampled_bytes);
-        const trace::SiteNumber site = site_of(*process, stack);
-        process->account.allocate(key_of(slot), bytes, site, process->now_s);
-        process->recent.allocate(key_of(slot), bytes, site, process->now_s - process->begin_s);
+        const trace::SiteNumber part = part_of(*process, stack);
+        process->account.allocate(key_of(slot), bytes, parts_[part].site, process->now_s);
+        process->recent.allocate(key_of(slot), bytes, part, process->now_s - process->begin_s);
         break;
       }
       case Record::free:
@@ -134,6 +138,21 @@ std::vector<trace::ToldProcess> RunLifetimes::tell(double now_s) {
   return told;
 }
 
+std::vector<ProcessCategories> RunLifetimes::categories() const {
+  std::vector<ProcessCategories> out;
+  for (const auto& [index, process] : processes_) {
+    if (process->is_over) continue;
+    std::map<trace::Category, std::int64_t> bytes;
+    for (trace::SiteNumber part = 0; part < parts_.size(); ++part)
+      bytes[parts_[part].category] += process->recent.live_bytes(part);
+    ProcessCategories& told = out.emplace_back();
+    told.pid = process->pid;
+    for (const auto& [category, held] : bytes)
+      if (held > 0) told.bytes.emplace_back(category, held);
+  }
+  return out;
+}
+
 std::vector<LateRise> RunLifetimes::late_rises(double now_s) {
   std::vector<LateRise> out;
   for (const auto& [index, process] : processes_) {
@@ -155,17 +174,20 @@ std::vector<LateRise> RunLifetimes::late_rises(double now_s) {
       told.lasts_s = now_s - process->begin_s - begin->since_s;
       // As in the report of a whole run: the last line of a step, if it lies nearer to the loop than another one, else
       // the one that gained most.
-      const trace::SiteNumber result =
-          std::max_element(begin, end, [](const auto& a, const auto& b) { return a.first_s < b.first_s; })->site;
+      const auto site_of = [&](const trace::RecentRise& rise) -> const Site& { return sites_[parts_[rise.site].site]; };
+      const trace::RecentRise result =
+          *std::max_element(begin, end, [](const auto& a, const auto& b) { return a.first_s < b.first_s; });
       std::sort(begin, end, [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
       const bool is_nearer =
-          std::any_of(begin, end, [&](const auto& rise) { return sites_[rise.site].depth > sites_[result].depth; });
-      const trace::SiteNumber first = is_nearer ? result : begin->site;
+          std::any_of(begin, end, [&](const auto& rise) { return site_of(rise).depth > site_of(result).depth; });
+      told.line = site_of(is_nearer ? result : *begin).words;
       for (auto rise = begin; rise != end; ++rise) {
         told.bytes += rise->bytes;
         told.blocks += rise->blocks;
         told.bytes_per_s += rise->bytes_per_s;
-        (rise->site == first ? told.line : told.others.emplace_back()) = sites_[rise->site].words;
+        const std::string& words = site_of(*rise).words;
+        if (words != told.line && std::find(told.others.begin(), told.others.end(), words) == told.others.end())
+          told.others.push_back(words);
       }
       begin = end;
     }

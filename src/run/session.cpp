@@ -205,6 +205,7 @@ class Session {
     }
     if (request.mark) mark(*request.mark);
     if (request.kept) return answer_kept(*request.kept);
+    if (request.asks_categories) return answer_categories();
     if (request.asks_report) {
       const std::string report = listener_.report ? listener_.report() : std::string();
       return report.empty() ? "error: there is no report yet: ask again in a few seconds" : "ok " + report;
@@ -218,6 +219,20 @@ class Session {
         held += collector_.held_bytes(process.index, device);
       text += fmt::format("{}{}:{}", separator, process.pid, held);
       separator = ",";
+    }
+    return text;
+  }
+
+  std::string answer_categories() const {
+    if (!lifetimes_) return "error: only a run with --watch sums memory by category";
+    std::string text = "ok";
+    for (const ProcessCategories& process : lifetimes_->categories()) {
+      text += fmt::format(" {}:", process.pid);
+      std::string_view separator;
+      for (const auto& [category, bytes] : process.bytes) {
+        text += fmt::format("{}{}={}", separator, trace::category_name(category), bytes);
+        separator = ",";
+      }
     }
     return text;
   }

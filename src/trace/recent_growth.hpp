@@ -50,6 +50,8 @@ class RecentGrowth {
   void allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s);
   void free(std::uint64_t address, double time_s);
 
+  /// What the site holds; 0 where nothing is told any more.
+  [[nodiscard]] std::int64_t live_bytes(SiteNumber site) const { return site < sites_.size() ? sites_[site].bytes : 0; }
   /// The sites that have begun to rise by now, at most once in kWindow_s and each of them once.
   std::vector<RecentRise> rises(double now_s);
 

@@ -31,9 +31,9 @@ class Sites(unittest.TestCase):
         # The device's own libraries have caches, which lie in the real home.
         return {**os.environ, **self.box.environment(), "XDG_RUNTIME_DIR": str(self.runtime), "HOME": os.environ.get("HOME", "/")}
 
-    def start_run(self):
+    def start_run(self, *options):
         """(run, pid of the program), once it has allocated for a while."""
-        run = subprocess.Popen([BINARY, "run", "--quiet", "--probe", PROBE.parent, "--", sys.executable, PROGRAM], cwd=self.box.work,
+        run = subprocess.Popen([BINARY, "run", "--quiet", *options, "--probe", PROBE.parent, "--", sys.executable, PROGRAM], cwd=self.box.work,
                                env=self.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
         def end():
@@ -103,6 +103,20 @@ class Sites(unittest.TestCase):
         status, _, body = self.ask(agent, pid)
         self.assertEqual((status, body["error"]["code"]), (404, "no_process"))
         self.assertEqual(until(lambda: agent.get("/api/v1/sites", unix=True) == {"processes": []}, 20, "the end of the list"), True)
+
+    def test_the_metrics_say_what_the_memory_of_a_watched_run_is_for(self):
+        _, plain = self.start_run()
+        _, watched = self.start_run("--watch")
+        agent = self.agent(nvml="".join(f"process gpu=0 pid={pid} used=1G\n" for pid in (plain, watched)))
+
+        def told():
+            text = agent.ask("GET", "/metrics", unix=True)[2].decode()
+            return [line for line in text.splitlines() if line.startswith("vramtrack_category_live_bytes{")]
+        until(told, ENOUGH_S, "the metric")
+        (line,) = told()
+        self.assertIn(f'pid="{watched}"', line)
+        self.assertIn('category="unknown"', line)  # a buffer of OpenCL
+        self.assertGreaterEqual(float(line.rpartition(" ")[2]), 4096 * 100)
 
     def test_what_is_no_process_of_a_run(self):
         agent = self.agent()

@@ -336,12 +336,18 @@ Response Api::metrics(const ApiConfig& config) {
   Response out;
   out.content_type = "text/plain; version=0.0.4; charset=utf-8";
   out.body = cache_->get(snapshot->generation, "metrics", [&] {
+    const ProbedSites::Categories categories =
+        config.sites ? config.sites->categories(snapshot->view.get()) : ProbedSites::Categories();
     return prometheus_text(
         *snapshot->view, snapshot->own,
         {config.node, config.version, settings.per_process, static_cast<std::size_t>(settings.top_processes),
          [this](const View& view, const SeriesView& s) { return is_silenced(view, s); },
          [&config](const std::string& pod_uid, const std::string& container_id) {
            return config.pods ? config.pods->find(pod_uid, container_id) : PodName();
+         },
+         [&categories](const SeriesView& process) {
+           const auto known = process.key.host.empty() ? categories.find(process.key.pid) : categories.end();
+           return known == categories.end() ? CategoryBytesByName() : known->second;
          }});
   });
   return out;

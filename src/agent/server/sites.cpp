@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/result.hpp"
+#include "host/small_file.hpp"
 #include "report/sites.hpp"
 #include "run/client/ask.hpp"
 
@@ -67,6 +68,54 @@ ProbedSites::Answer ProbedSites::report(std::uint32_t pid, std::uint32_t uid) {
     if (const auto report = parse_sites_json(std::string_view(*told).substr(3)))
       run->answer = {Answer::State::known, std::make_shared<const std::string>(sites_json(*report))};
   return run->answer;
+}
+
+void ProbedSites::read_categories(std::string_view text, Categories& into) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    std::string_view process = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t colon = process.find(':');
+    const auto pid = parse_unsigned(process.substr(0, colon));
+    if (colon == std::string_view::npos || !pid || *pid > UINT32_MAX) continue;
+    process.remove_prefix(colon + 1);
+    auto& its = into[static_cast<std::uint32_t>(*pid)];
+    while (!process.empty()) {
+      const std::size_t comma = std::min(process.find(','), process.size());
+      const std::string_view one = process.substr(0, comma);
+      process.remove_prefix(std::min(comma + 1, process.size()));
+      const std::size_t equals = one.find('=');
+      if (equals == std::string_view::npos) continue;
+      const std::string_view name = one.substr(0, equals);
+      const auto bytes = parse_unsigned(one.substr(equals + 1));
+      // Another program may answer: a name becomes a label.
+      const bool is_name =
+          !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos;
+      if (bytes && is_name) its.emplace_back(name, static_cast<double>(*bytes));
+    }
+  }
+}
+
+ProbedSites::Categories ProbedSites::categories(const View* view) {
+  const std::lock_guard lock(asking_);
+  const auto now = Clock::now();
+  if (asked_categories_ != Clock::time_point{} && now < asked_categories_ + kAskEvery) return categories_;
+  asked_categories_ = now;
+  Categories found;
+  std::set<std::pair<std::string, std::uint32_t>> runs;
+  std::set<std::uint32_t> pids;
+  for (const std::uint32_t uid : owners(view))
+    for (const run::ProbedPid& one : run::probed_processes(uid)) {
+      runs.emplace(one.folder, uid);
+      pids.insert(one.pid);
+    }
+  for (const auto& [folder, uid] : runs) {
+    const auto told = run::ask_control(folder, "categories", kCategoriesPatience, uid);
+    if (told && told->starts_with("ok ")) read_categories(std::string_view(*told).substr(3), found);
+  }
+  for (auto& [pid, bytes] : categories_)
+    if (pids.contains(pid)) found.try_emplace(pid, std::move(bytes));
+  return categories_ = std::move(found);
 }
 
 }  // namespace vramtrack::agent

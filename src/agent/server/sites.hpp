@@ -4,10 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/view.hpp"
@@ -36,9 +39,18 @@ class ProbedSites {
   /// once in kAskEvery.
   [[nodiscard]] Answer report(std::uint32_t pid, std::uint32_t uid);
 
+  /// What the processes under `vramtrack run --watch` hold by category, by pid. Runs are asked at most once in
+  /// kAskEvery, each for at most kCategoriesPatience; meanwhile, and of one that does not answer, what was known
+  /// before.
+  using Categories = std::map<std::uint32_t, std::vector<std::pair<std::string, double>>>;
+  [[nodiscard]] Categories categories(const View* view);
+  /// Of one run's answer "PID:weights=BYTES,activations=BYTES PID:..."; what is not of this form is left out. Pure.
+  static void read_categories(std::string_view text, Categories& into);
+
   static constexpr std::chrono::seconds kLookEvery{3};
   static constexpr std::chrono::seconds kAskEvery{2};
   static constexpr std::chrono::milliseconds kPatience{1500};
+  static constexpr std::chrono::milliseconds kCategoriesPatience{300};
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -55,6 +67,9 @@ class ProbedSites {
   std::mutex mutex_;  ///< of what follows
   Clock::time_point looked_{};
   std::vector<ProbedProcess> processes_;
+  std::mutex asking_;  ///< of what follows; held while runs are asked
+  Clock::time_point asked_categories_{};
+  Categories categories_;
   std::list<std::shared_ptr<Run>> runs_;  ///< the one that was asked for last comes first
 };
 

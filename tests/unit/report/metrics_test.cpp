@@ -122,7 +122,13 @@ TEST(Metrics, TheLinesThatHoldMostAreShownOnTheDeviceWhereTheirProcessHoldsMost)
 }
 
 TEST(Metrics, AreTheDocumentedOnes) {
-  const std::string text = prometheus_text(full_view(), full_cost(), {"node7", "0.1.0", true, 10});
+  MetricsOptions options{"node7", "0.1.0", true, 10};
+  options.categories = [](const SeriesView& process) {
+    return process.key.pid == 4243 ? CategoryBytesByName{{"weights", 7e9}, {"kv_cache", 2e9}} : CategoryBytesByName{};
+  };
+  const std::string text = prometheus_text(full_view(), full_cost(), options);
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "vramtrack_category_live_bytes\\{[^}]*pid=\"4243\"[^}]*category=\"kv_cache\"\\} 2000000000\n"));
   const auto written = described(text);
   const auto told = documented();
   for (const auto& [name, what] : written) {

@@ -32,6 +32,7 @@ TEST(Control, ReadsItsRequests) {
   EXPECT_EQ(parse_control("mark after warm-up")->mark, "after warm-up");
   EXPECT_TRUE(parse_control("status")->asks_status);
   EXPECT_TRUE(parse_control("report")->asks_report);
+  EXPECT_TRUE(parse_control("categories")->asks_categories);
   EXPECT_EQ(parse_control("kept")->kept, 0U);
   EXPECT_EQ(parse_control("kept 3")->kept, 3U);
   for (const char* wrong : {"", "limit", "limit 20GiB", "limit -1", "mark", "stop", "status now", "kept all"}) {

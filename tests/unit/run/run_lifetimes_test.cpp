@@ -47,6 +47,7 @@ class Probe {
   }
   void put(const Slot& slot) { lifetimes_.take(process_, {&slot, 1}); }
   std::vector<trace::ToldProcess> tell(double at_s) { return lifetimes_.tell(kBegin_s + at_s); }
+  std::vector<ProcessCategories> categories() const { return lifetimes_.categories(); }
   std::vector<LateRise> late_rises(double at_s) { return lifetimes_.late_rises(kBegin_s + at_s); }
 
   static std::uint64_t us(double at_s) { return static_cast<std::uint64_t>(at_s * kSecond_us); }
@@ -95,7 +96,7 @@ TEST(RunLifetimes, LinesThatBeginToRiseTogetherAreToldOnceWithTheOneThatKeepsFir
   probe.code(2, 1, 3);
   probe.stack(1, 1, 7);
   // forward() in train(): a stack of two frames.
-  for (const std::uint64_t at : {0, 1})
+  for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{1}})
     probe.put({probe::head_of(Record::frame, Call::none, 0, probe::kPythonFrame | probe::kEntryFrame, 2),
                at | std::uint64_t{2} << 32U, at == 0 ? 2U : 1U, at == 0 ? 30U : 8U});
   probe.stack(3, 1, 9);
@@ -123,6 +124,35 @@ TEST(RunLifetimes, LinesThatBeginToRiseTogetherAreToldOnceWithTheOneThatKeepsFir
   EXPECT_NEAR(told[0].since_s, 60, 0.2);
   EXPECT_NEAR(told[0].lasts_s, told_s - 60, 0.3);
   EXPECT_NEAR(told[0].bytes_per_s, 10 * (4096 + 512), 1000);
+}
+
+TEST(RunLifetimes, SumsByWhatMemoryIsFor) {
+  Probe probe;
+  probe.text(1, "/usr/lib/python3/site-packages/torch/optim/adam.py");
+  probe.text(2, "_init_group");
+  probe.text(3, "/usr/lib/python3/site-packages/transformers/cache_utils.py");
+  probe.text(4, "update");
+  probe.text(5, "/home/me/serve.py");
+  probe.text(6, "serve");
+  probe.code(1, 1, 2);
+  probe.code(2, 3, 4);
+  probe.code(3, 5, 6);
+  // Both are called by one line of the program's own.
+  for (const std::uint32_t stack : {1U, 2U})
+    for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{1}})
+      probe.put({probe::head_of(Record::frame, Call::none, 0, probe::kPythonFrame | probe::kEntryFrame, stack),
+                 at | std::uint64_t{2} << 32U, at == 0 ? stack : 3U, at == 0 ? 30U : 8U});
+  probe.alloc(1, 0x1000, 3 * kMib, 1);
+  probe.alloc(2, 0x2000, 5 * kMib, 2);
+  probe.alloc(3, 0x3000, 7 * kMib, 2);
+  probe.free(4, 0x3000);
+  const auto told = probe.categories();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].pid, 4711U);
+  using Bytes = std::vector<std::pair<trace::Category, std::int64_t>>;
+  EXPECT_EQ(told[0].bytes,
+            (Bytes{{trace::Category::optimizer_state, 3 * kMib}, {trace::Category::kv_cache, 5 * kMib}}));
+  EXPECT_EQ(probe.tell(5).at(0).sites.size(), 1U) << "it is one line";
 }
 
 TEST(RunLifetimes, CountsHostMemoryAndBlocksWithinVulkansMemoryNotAtAll) {
