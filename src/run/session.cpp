@@ -16,6 +16,7 @@
 
 #include "core/errno_words.hpp"
 #include "core/format.hpp"
+#include "core/option.hpp"
 #include "core/printable.hpp"
 #include "live/loop.hpp"
 #include "run/client/ask.hpp"
@@ -224,7 +225,7 @@ class Session {
   }
 
   std::string answer_categories() const {
-    if (!lifetimes_) return "error: only a run with --watch sums memory by category";
+    if (!lifetimes_) return fmt::format("error: only a run with {} sums memory by category", name_of(Option::watch));
     std::string text = "ok";
     for (const ProcessCategories& process : lifetimes_->categories()) {
       text += fmt::format(" {}:", process.pid);

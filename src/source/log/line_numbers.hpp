@@ -52,8 +52,8 @@ struct CutLine {
   std::vector<Pair> pairs;
   bool by_value = false;  ///< in other ways
 
-  /// The text before number `i`, up to the one before it. What stands before the time is the prefix, not a label, and the
-  /// words of a card's name are none unless a label stands before them.
+  /// The text before number `i`, up to the one before it. What stands before the time is the prefix, not a label, and
+  /// the words of a card's name are none unless a label stands before them.
   [[nodiscard]] std::string_view before(std::size_t i) const;
   /// The text behind number `i` and its unit, up to the next one.
   [[nodiscard]] std::string_view after(std::size_t i) const;

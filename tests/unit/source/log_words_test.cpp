@@ -109,7 +109,7 @@ TEST(FindFigures, WhatStandsBesideTheNameOfACardIsItsCapacity) {
   find_figures("Ultralytics 8.3.0 Python-3.10.12 torch-2.4.0 CUDA:0 (NVIDIA GeForce GTX 1060 6GB, 6075MiB)", found);
   EXPECT_TRUE(found.figures.empty());
   ASSERT_EQ(found.capacities.size(), 1U);
-  EXPECT_EQ(found.capacities[0].bytes(1), 6075U << 20U);
+  EXPECT_EQ(found.capacities[0].bytes(1), 6075ULL << 20U);
   EXPECT_EQ(found.capacities[0].gpu, 0);
 }
 
