@@ -312,7 +312,7 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (!is_device && has_any(line,
                             "paging file|page file|页面文件|virtual memory|system memory|on host|host memory|"
                             "cpu buffer|cpu_buffer|out_of_host|defaultcpu|cpu allocator|memory on the node|"
-                            "the node|(ram)"))
+                            "the node|(ram)|container|pod "))
     return Memory::host;
   if (is_device && !has_any(next, kPinned)) return Memory::device;
   if (has_any(lines, kPinned)) return Memory::pinned;
@@ -320,7 +320,9 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(next, "system out of memory")) return Memory::host;
   if (is_of_device(lines)) return Memory::device;
   // What the system says of its own (ENOMEM).
-  return has_any(line, "cannot allocate memory|memoryerror") ? Memory::host : Memory::any;
+  const bool is_host =
+      has_any(line, "cannot allocate memory|memoryerror") || has_any(lines, "physical memory|main memory");
+  return is_host ? Memory::host : Memory::any;
 }
 
 /// In a span of code (`...`) the whole of it is meant: "`call to cuMemAlloc returned error 2: Out of memory`".
