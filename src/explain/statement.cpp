@@ -124,11 +124,15 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   while (until + 1 < words.size() && until - i < kNear && !words[until].ends_clause) ++until;
   const auto begin = words.begin() + static_cast<std::ptrdiff_t>(from);
   const auto end = words.begin() + static_cast<std::ptrdiff_t>(until) + 1;
+  // "mem_allocated 12 GiB, request failed": what is allocated did not fail, unless it could not be.
+  const bool may_be_past = is_any(words[i].text, "cannot|can't|couldn't|could|unable");
   // Who cannot does not: "cannot allocate", and not "the allocated size cannot be less".
   const auto after = is_any(words[i].text, "cannot|can't|couldn't|could|unable")
                          ? words.begin() + static_cast<std::ptrdiff_t>(i)
                          : begin;
-  auto verb = std::find_if(after, end, [](const Word& word) { return word.is_allocation; });
+  auto verb = std::find_if(after, end, [may_be_past](const Word& word) {
+    return word.is_allocation && (may_be_past || !word.text.ends_with("allocated"));
+  });
   // "failed to create a shared memory segment of 536870912 bytes"
   const auto has = [begin, end](std::string_view list) {
     return std::any_of(begin, end, [list](const Word& word) { return is_any(word.text, list); });
@@ -252,6 +256,7 @@ struct Found {
 std::optional<Found> failure_in(std::string_view line) {
   auto words = words_of(line);
   for (Word& word : words) {
+    if (is_digit(word.text.front())) continue;
     word.is_allocation = is_allocation(word.text);
     word.is_storage = is_storage(word.text);
   }
