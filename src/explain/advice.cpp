@@ -40,6 +40,8 @@ constexpr struct {
     {"llama.cpp/ggml",
      "put fewer layers on the GPU (-ngl), take a shorter context (-c), a smaller batch (-ub), a quantized KV cache "
      "(--cache-type-k q8_0) or a smaller quantization of the model"},
+    {"Blender",
+     "use smaller textures, less geometry (subdivision, hair, volumes) or a lower resolution, or render on the CPU"},
     {"Ollama",
      "take a shorter context (num_ctx), fewer layers on the GPU (num_gpu) or a smaller quantization of the model"},
 };

@@ -216,7 +216,7 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
   Failure& decisive = out.failures[out.decisive];
   std::string rise = growth.is_leak ? growth.words : rise_words(decisive.held);
   if (rise.empty() && decisive.cause == Cause::unknown && !decisive.grew.empty())
-    rise = fmt::format("it failed {}, and what fits at first and no longer later has grown", decisive.grew);
+    rise = fmt::format("it failed only {}, and what fits at first and no longer later has grown", decisive.grew);
   if (!rise.empty() && decisive.cause != Cause::host) {
     decisive.cause = Cause::leak;
     decisive.because = fmt::format("{}; {}", rise, decisive.because);

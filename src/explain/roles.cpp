@@ -327,7 +327,7 @@ void read_remark(std::string_view raw, Figures& figures) {
 }
 
 /// "after 6 hours", "runs fine for roughly 14 million steps, then": what fits at first and not later has grown.
-std::string_view growth_in(std::string_view raw) {
+std::string growth_in(std::string_view raw) {
   const std::string line = lower(raw);
   const auto words = words_of(line);
   for (std::size_t i = 0; i + 2 < words.size(); ++i) {
@@ -342,7 +342,7 @@ std::string_view growth_in(std::string_view raw) {
                 (number && *number >= 100);
       const bool is_long = begins_any(word, "hour|day|epoch|week") && j > i + 1;
       if (is_long || (is_many && begins_any(word, "step|iteration|frame|minute|run|batch|request|generation")))
-        return raw.substr(words[i].begin, words[j].end - words[i].begin);
+        return "after" + std::string(raw.substr(words[i].end, words[j].end - words[i].end));
     }
   }
   return {};

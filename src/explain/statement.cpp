@@ -124,11 +124,15 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   while (until + 1 < words.size() && until - i < kNear && !words[until].ends_clause) ++until;
   const auto begin = words.begin() + static_cast<std::ptrdiff_t>(from);
   const auto end = words.begin() + static_cast<std::ptrdiff_t>(until) + 1;
+  // "mem_allocated 12 GiB, request failed": what is allocated did not fail, unless it could not be.
+  const bool may_be_past = is_any(words[i].text, "cannot|can't|couldn't|could|unable");
   // Who cannot does not: "cannot allocate", and not "the allocated size cannot be less".
   const auto after = is_any(words[i].text, "cannot|can't|couldn't|could|unable")
                          ? words.begin() + static_cast<std::ptrdiff_t>(i)
                          : begin;
-  auto verb = std::find_if(after, end, [](const Word& word) { return word.is_allocation; });
+  auto verb = std::find_if(after, end, [may_be_past](const Word& word) {
+    return word.is_allocation && (may_be_past || !word.text.ends_with("allocated"));
+  });
   // "failed to create a shared memory segment of 536870912 bytes"
   const auto has = [begin, end](std::string_view list) {
     return std::any_of(begin, end, [list](const Word& word) { return is_any(word.text, list); });
@@ -252,6 +256,7 @@ struct Found {
 std::optional<Found> failure_in(std::string_view line) {
   auto words = words_of(line);
   for (Word& word : words) {
+    if (is_digit(word.text.front())) continue;
     word.is_allocation = is_allocation(word.text);
     word.is_storage = is_storage(word.text);
   }
@@ -312,7 +317,7 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (!is_device && has_any(line,
                             "paging file|page file|页面文件|virtual memory|system memory|on host|host memory|"
                             "cpu buffer|cpu_buffer|out_of_host|defaultcpu|cpu allocator|memory on the node|"
-                            "the node|(ram)"))
+                            "the node|(ram)|container|pod "))
     return Memory::host;
   if (is_device && !has_any(next, kPinned)) return Memory::device;
   if (has_any(lines, kPinned)) return Memory::pinned;
@@ -320,7 +325,9 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(next, "system out of memory")) return Memory::host;
   if (is_of_device(lines)) return Memory::device;
   // What the system says of its own (ENOMEM).
-  return has_any(line, "cannot allocate memory|memoryerror") ? Memory::host : Memory::any;
+  const bool is_host =
+      has_any(line, "cannot allocate memory|memoryerror") || has_any(lines, "physical memory|main memory");
+  return is_host ? Memory::host : Memory::any;
 }
 
 /// In a span of code (`...`) the whole of it is meant: "`call to cuMemAlloc returned error 2: Out of memory`".

@@ -52,7 +52,13 @@ bool has_any(std::string_view text, std::string_view list) {
   return any_of(list, [text](std::string_view each) { return text.find(each) != std::string_view::npos; });
 }
 bool is_any(std::string_view word, std::string_view list) {
-  return any_of(list, [word](std::string_view each) { return word == each; });
+  if (word.empty()) return false;
+  // One search of the list: most words are in none.
+  for (std::size_t at = list.find(word); at != std::string_view::npos; at = list.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || list[at - 1] == '|') && (end == list.size() || list[end] == '|')) return true;
+  }
+  return false;
 }
 bool begins_any(std::string_view word, std::string_view list) {
   return any_of(list, [word](std::string_view each) { return word.starts_with(each); });

@@ -42,6 +42,7 @@ TEST(Statement, NeedsAnAllocation) {
   for (const std::string text :
        {"failed to allocate an address for the pod", "device: write failed", "out of the box on every GPU",
         "the GPU is not enough of a reason", "gpu 0: 12 GiB allocated, 3 GiB free", "oom_kill_disable=False",
+        "step 7 gpu 0 mem_allocated 1234 MiB used 3000 MiB, request failed, retries 0",
         "the data exceeds the maximum allowed length", "allocated storage size can't be less than that of the device",
         "self.kill(signal.SIGKILL)", "error: file not found on device",
         "| E_OUTOFMEMORY (0x8007000E) | Direct3D could not allocate sufficient memory to complete the call. |"})
