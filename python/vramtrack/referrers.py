@@ -18,8 +18,9 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tu
 _FILE = sys._getframe().f_code.co_filename
 #: referrers are asked for so many tensors at once; all tensors of a container that one of them names are done with it
 _SAMPLE = 48
-#: steps from a container up to a variable: a list in a dict in an attribute of an object in a global takes four
-_DEPTH = 8
+#: steps from a container up to a variable: a list in a dict in an attribute of an object in a global takes four. Before Python 3.11 an
+#: attribute takes two: its dictionary is an object of its own.
+_DEPTH = 8 if sys.version_info >= (3, 11) else 12
 #: objects that are followed on one step: a question takes longer for more
 _WIDTH = 48
 #: of objects that are alike, so many are followed: a question about few objects takes less time
@@ -210,7 +211,7 @@ class _Search:
         self.own.update((id(left), id(holders), id(held)))
 
         def take(holder: Any) -> None:
-            members = dict.fromkeys(i for i in _members(holder) if i in self.facts)
+            members = dict.fromkeys(filter(self.facts.__contains__, _members(holder)))
             if members and id(holder) not in held and id(holder) not in self.facts and not _is_no_keeper(holder):
                 holders.append(holder)
                 held[id(holder)] = members
@@ -330,7 +331,7 @@ class _Search:
             level = []
             self._link(self.referrers(asked), asked, {}, level)
         if not self.chains:
-            self._find_chains([kind for kind, count in kinds.items() if 2 * count >= _DEPTH])
+            self._find_chains([kind for kind, count in kinds.items() if 4 * count >= _DEPTH])
 
     def _find_chains(self, kinds: List[type]) -> None:
         """Of what was met and is of these kinds: what keeps it in turn, one after the other, and where that begins."""
@@ -604,7 +605,7 @@ def _frames(running: Dict[int, None]) -> List[Any]:
 
 
 def _members(holder: Any) -> List[int]:
-    return list(holder.names) if isinstance(holder, _Frame) else [id(one) for one in gc.get_referents(holder)]
+    return list(holder.names) if isinstance(holder, _Frame) else list(map(id, gc.get_referents(holder)))
 
 
 def _is_of_thread(key: Any) -> bool:
