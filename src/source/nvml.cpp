@@ -198,6 +198,7 @@ class NvmlSource final : public Source {
       DeviceInfo info;
       info.id = unit.uuid;
       info.capacity_bytes = host->total_bytes;
+      info.shares_host_memory = true;
       catalog_.describe(info);
       warnings_.push_back(
           fmt::format("{}: the driver reports no memory of this GPU's own: it shares the host's, and what is shown is "
