@@ -290,6 +290,8 @@ std::shared_ptr<View> Engine::view(bool explain) const {
     tell_of_present_run(view->series.back());
     view->series.back().headroom = core_->headroom(s);
     view->series.back().wall = core_->wall(s);
+    view->series.back().still_holds = core_->still_holding.of(s);
+    view->series.back().mark_growth = core_->marks.growth_of(s, view->series.back().verdict.finding);
     const bool has_host = s.key.metric == Metric::process_used || is_of_host(s.key.metric);
     if (const auto* known = has_host && !s.ended ? core_->hosts.of(process_key(s.key)) : nullptr)
       if (known->holding != HostHolding{}) view->series.back().host = known->holding;

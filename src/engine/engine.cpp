@@ -164,13 +164,16 @@ void Engine::Core::end_process(const Event& event) {
 }
 
 void Engine::Core::end(SeriesState& s, std::optional<EndKind> reported) {
+  std::string left;
   if (s.key.metric == Metric::process_used) {
     remember_run(s);
     walls.forget(s.key);
+    left = still_holding.left_for(s, catalog.clock_is_relative);
   }
   endings.process_ends(s, reported);
   s.ended_at = tick;
   const End& end = *s.final_verdict.end;
+  if (end.how == EndKind::out_of_memory) s.final_verdict.finding.because += left;
   clear(s, with_its_run(end));
   if (Alert* suspicion = s.suspicion()) {
     suspicion->cleared = tick;
@@ -242,13 +245,14 @@ void Engine::Core::apply(const Event& event) {
         state(*id).device->last_xid = LastXid{event.time, event.xid, event.text};
       break;
     case Event::Kind::out_of_memory:
+      still_holding.take(event, series);
       endings.hear_out_of_memory(event);
       break;
     case Event::Kind::host_out_of_memory:
       if (event.pid != 0) hosts.killed({event.pid, event.pid_start_ticks, event.host}, event.time);
       break;
     case Event::Kind::mark:
-      return;
+      return marks.take(event);
     case Event::Kind::note:
       break;
   }
@@ -263,6 +267,8 @@ void Engine::Core::forget_oldest_ended() {
     stalls.forget(oldest);
     unreleased.forget(oldest);
     headrooms.forget(oldest);
+    still_holding.forget(oldest);
+    marks.forget(process_key(catalog.key(oldest)));
     hosts.forget_alerts(oldest);
     hosts.forget(process_key(catalog.key(oldest)));
     retire_facts(catalog.key(oldest));

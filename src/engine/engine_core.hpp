@@ -14,11 +14,13 @@
 #include "engine/engine.hpp"
 #include "engine/headroom.hpp"
 #include "engine/host_memory.hpp"
+#include "engine/marks.hpp"
 #include "engine/programs.hpp"
 #include "engine/run_memory.hpp"
 #include "engine/series_table.hpp"
 #include "engine/sibling_groups.hpp"
 #include "engine/stalls.hpp"
+#include "engine/still_holding.hpp"
 #include "engine/unreleased.hpp"
 #include "engine/walls.hpp"
 
@@ -126,6 +128,8 @@ struct Engine::Core final : EndingsEngine {
   Endings endings{*this, config, catalog, series, tick};
   Walls walls;
   HostMemoryOfProcesses hosts;
+  Marks marks;
+  StillHolding still_holding;
   Programs programs;
   SiblingGroups siblings{catalog, series};
   Stalls stalls{config, catalog, series};
