@@ -50,7 +50,7 @@ export interface Suspect {
 /** How a process, or the run of a device, ended. */
 export interface End {
   // fields: End
-  how: "ended" | "ended_near_limit" | "out_of_memory";
+  how: "ended" | "ended_near_limit" | "out_of_memory" | "host_out_of_memory";
   time: Time;
   pid: number;
   pid_start_ticks: number;
@@ -84,6 +84,8 @@ interface Device {
   name: string;
   parent_id: string;
   capacity_bytes: number | null;
+  /** It has no memory of its own: where the host's ends, the kernel ends a process. */
+  shares_host_memory: boolean;
 }
 
 export interface Process {
@@ -297,8 +299,8 @@ export interface Alert {
   end_reason: string;
   severity: Severity;
   finding: Finding;
-  kind: "leak" | "stall" | "unreleased" | "headroom";
-  end_kind: "ended" | "ended_near_limit" | "out_of_memory" | null;
+  kind: "leak" | "stall" | "unreleased" | "headroom" | "host_out_of_memory";
+  end_kind: "ended" | "ended_near_limit" | "out_of_memory" | "host_out_of_memory" | null;
   paged_because: string;
   // end
   told: ToldAlert;

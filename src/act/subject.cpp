@@ -124,7 +124,9 @@ std::vector<Subject> subjects_of(const View& view) {
     subjects.push_back(std::move(subject));
   };
   for (const SeriesView& series : view.series) {
-    if (is_of_device(series.key.metric) || series.key.pid == 0 || !counts(series)) continue;
+    // What the steps do frees a device's memory.
+    if (is_of_device(series.key.metric) || is_of_host(series.key.metric) || series.key.pid == 0 || !counts(series))
+      continue;
     if (const Alert* leak = standing_alert(series, AlertKind::leak)) {
       explained.insert(device_key(series.key));
       add(subject_of(view, series, *leak));

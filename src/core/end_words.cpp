@@ -36,6 +36,15 @@ EndWords words_of_end(EndKind how) {
               .word = "ran out",
               .alert = "out of memory",
               .is_bad = true};
+    case EndKind::host_out_of_memory:
+      return {.plain = "ended as the host's memory ran out",
+              .verdict = "ended by the kernel: the host's memory ran out",
+              .leaked = "LEAKED until the host's memory ran out",
+              .sentence = "leaked until the host's memory ran out",
+              .reached = "was at",
+              .word = "ran out",
+              .alert = "host out of memory",
+              .is_bad = true};
   }
   return {};
 }
@@ -55,6 +64,8 @@ std::string reason_of_end(const End& end) {
     case EndKind::out_of_memory:
       if (end.while_loading) return fmt::format("memory ran out at {} while {} loaded: it did not fit", level, who);
       return fmt::format("memory ran out at {}, and {} ended", level, who);
+    case EndKind::host_out_of_memory:
+      return fmt::format("the host's memory ran out, and the kernel ended {}", who);
     case EndKind::ended_near_limit:
       return fmt::format("{} ended near the limit, at {}", who, level);
     case EndKind::ended:

@@ -12,6 +12,7 @@ inline bool is_for_people(const Event& event) {
     case Event::Kind::process_ended:
     case Event::Kind::held:
     case Event::Kind::let_go:
+    case Event::Kind::mark:
       return false;
     case Event::Kind::capacity:
       if (event.pid != 0) return false;

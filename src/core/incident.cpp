@@ -23,12 +23,17 @@ int speaking_rank(Metric metric) {
     case Metric::process_busy:
     case Metric::process_read:
     case Metric::process_clients:
+    case Metric::host_resident:
+    case Metric::host_pinned:
+    case Metric::host_available:
+    case Metric::host_anonymous:  // it speaks for itself
       break;
   }
   return 4;
 }
 
 bool speaks_for(const SeriesKey& whole, const SeriesKey& part) {
+  if (is_of_host(whole.metric) || is_of_host(part.metric)) return false;
   if (speaking_rank(whole.metric) >= speaking_rank(part.metric) || device_key(whole) != device_key(part)) return false;
   return whole.metric == Metric::device_used || (!is_of_device(part.metric) && process_key(whole) == process_key(part));
 }

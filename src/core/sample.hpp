@@ -23,6 +23,9 @@ struct Sample {
   std::uint64_t bytes = 0;
 };
 
+/// In place of a device's id, for a capacity of a process: the host's memory.
+inline constexpr std::string_view kHostMemory = "host";
+
 /// Something that happened and is not a measurement.
 struct Event {
   enum class Kind : std::uint8_t {
@@ -32,7 +35,9 @@ struct Event {
     device_resumed,  ///< it answers again
     xid,             ///< NVIDIA XID error: `xid`
     note,            ///< anything a person should read once
-    capacity,        ///< the device's capacity is `capacity_bytes` from here on: changes travel with the samples
+    capacity,        ///< the device's capacity is `capacity_bytes` from here on: changes travel with the samples. With
+                     ///< a `pid`: where memory of that process ends (core/wall.hpp), on `device_id` or in the host
+                     ///< (kHostMemory); 0: no longer. `text` names who set it
     watch_started,   ///< in a store: a watch began here; what it knew of the time before: `went_on`, `knew_runs`
     out_of_memory,   ///< a program reported that an allocation failed on `device_id` (empty: not known which); `text`
                      ///< quotes it
@@ -40,10 +45,13 @@ struct Event {
                      ///< for people
     held,            ///< from here on a policy keeps process `pid` from running or growing; `text` says so
     let_go,          ///< it no longer does
+    host_out_of_memory,  ///< the kernel ended process `pid` because the memory of the host, or of a cgroup, ran out
+    mark,                ///< process `pid` has come to a point that it, or somebody for it, names: `text`
   };
-  static constexpr std::array<std::string_view, 11> kKindNames = {
-      "process_ended", "device_lost",   "device_resumed", "xid",  "note",  "capacity",
-      "watch_started", "out_of_memory", "lifetimes",      "held", "let_go"};
+  static constexpr std::array<std::string_view, 13> kKindNames = {
+      "process_ended", "device_lost",   "device_resumed", "xid",  "note",   "capacity",
+      "watch_started", "out_of_memory", "lifetimes",      "held", "let_go", "host_out_of_memory",
+      "mark"};
 
   Timestamp time;
   Kind kind = Kind::note;
@@ -57,6 +65,7 @@ struct Event {
   std::uint64_t xid = 0;             ///< the number of the error
   std::uint64_t capacity_bytes = 0;  ///< of a capacity
   bool ran_out_of_memory = false;    ///< of a process_ended: its memory ran out, as the source reported
+  bool killed_by_host = false;       ///< of a process_ended: the kernel ended it, since the host's memory ran out
   bool went_on = false;              ///< of a watch_started: it had taken in the samples of the previous watch
   bool knew_runs = false;            ///< of a watch_started: it compared programs with their earlier runs in the store
   std::vector<SiteLifetimes> sites;  ///< of a lifetimes

@@ -5,10 +5,11 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::array<std::string_view, 12> kMetricNames = {
+constexpr std::array<std::string_view, 16> kMetricNames = {
     "device_used",        "device_reserved", "process_used",        "allocator_allocated",
     "allocator_reserved", "probe_live",      "device_unattributed", "device_busy",
-    "device_received",    "process_busy",    "process_read",        "process_clients"};
+    "device_received",    "process_busy",    "process_read",        "process_clients",
+    "host_anonymous",     "host_resident",   "host_pinned",         "host_available"};
 
 std::string key_text(const SeriesKey& key) {
   std::string text = key.device_id;
@@ -93,6 +94,7 @@ bool Catalog::describe(const DeviceInfo& device) {
     changed |= take(known.pci_bus_id, device.pci_bus_id);
     changed |= take(known.parent_id, device.parent_id);
     changed |= take(known.capacity_bytes, device.capacity_bytes);
+    changed |= take(known.shares_host_memory, device.shares_host_memory);
   }
   if (changed) {
     device_revision_ = here.change->revision = ++revision_;

@@ -30,6 +30,11 @@ enum class Metric : std::uint8_t {
   process_busy,     ///< as device_busy, of one process
   process_read,  ///< bytes that a process has read from files since it began, by calls or mapped; on any of its devices
   process_clients,  ///< open connections to the services of a process that listens; likewise
+  // The host's memory of a process that holds device memory, on any of its devices.
+  host_anonymous,  ///< bytes that no file backs: anonymous, shared and swapped out; judged as device memory is
+  host_resident,   ///< bytes in the host's memory, files that it has mapped included; a fact
+  host_pinned,     ///< of these, bytes that may not move, for devices to reach them; a fact
+  host_available,  ///< bytes by which it can still grow in the host, or within its cgroup's limit; a fact
 };
 
 /// A device or process that is busy all the time.
@@ -37,7 +42,12 @@ inline constexpr double kBusyWhole = 10'000;
 
 /// Whether it is no memory, but something that helps to judge memory.
 constexpr bool is_fact(Metric metric) {
-  return metric >= Metric::device_busy;
+  return metric >= Metric::device_busy && metric != Metric::host_anonymous;
+}
+
+/// Whether it is about the host's memory, of which no device has a part.
+constexpr bool is_of_host(Metric metric) {
+  return metric >= Metric::host_anonymous;
 }
 
 /// Whether it is about a device, whoever holds the memory; else it is about a process.
@@ -107,7 +117,8 @@ struct DeviceInfo {
   std::string pci_bus_id;    ///< "00000000:1D:00.0", lower case as the driver prints it
   std::string parent_id;     ///< for a MIG instance: the GPU's id
   std::optional<std::uint64_t> capacity_bytes;
-  std::string host;  ///< as in SeriesKey::host
+  bool shares_host_memory = false;  ///< it has none of its own: where the host's ends, the kernel ends a process
+  std::string host;                 ///< as in SeriesKey::host
   friend bool operator==(const DeviceInfo&, const DeviceInfo&) = default;
 };
 

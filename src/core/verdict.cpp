@@ -11,8 +11,9 @@ constexpr std::array<std::string_view, 3> kOutcomes = {"none", "stabilised", "st
 constexpr std::array<std::string_view, 4> kSeverities = {"ok", "watch", "warning", "critical"};
 constexpr std::array<std::string_view, 4> kStages = {"none", "suspected", "confirmed", "confirmed_at_end"};
 constexpr std::array<std::string_view, 5> kEnds = {"standing", "released", "process_ended", "withdrawn", "resumed"};
-constexpr std::array<std::string_view, 3> kEndKinds = {"ended", "ended_near_limit", "out_of_memory"};
-constexpr std::array<std::string_view, 4> kKinds = {"leak", "stall", "unreleased", "headroom"};
+constexpr std::array<std::string_view, 4> kEndKinds = {"ended", "ended_near_limit", "out_of_memory",
+                                                       "host_out_of_memory"};
+constexpr std::array<std::string_view, 5> kKinds = {"leak", "stall", "unreleased", "headroom", "host_out_of_memory"};
 constexpr std::array<std::string_view, 3> kJudgements = {"unclear", "idle", "stalled"};
 constexpr std::array<std::string_view, 9> kCauses = {"unknown",  "waits",      "stopped",   "uninterruptible", "exited",
                                                      "orphaned", "collective", "busy_loop", "unread_requests"};

@@ -49,15 +49,17 @@ enum class AlertEnd : std::uint8_t { standing, released, process_ended, withdraw
 
 /// What an alert is about. `stall`: a process holds memory but makes no progress; its Finding says since when and why.
 /// `unreleased`: a process ended (its Finding's onset), but memory that it held is still in use. `headroom`: what a
-/// process is known to need does not fit into what is free; only on request (alert.headroom).
-enum class AlertKind : std::uint8_t { leak, stall, unreleased, headroom };
+/// process is known to need does not fit into what is free; only on request (alert.headroom). `host_out_of_memory`: the
+/// kernel ended a process because the host's memory ran out; it is over when it is raised.
+enum class AlertKind : std::uint8_t { leak, stall, unreleased, headroom, host_out_of_memory };
 
 /// What has just happened to an alert. `escalated`: it was standing already, and its severity has gone up.
 enum class AlertNews : std::uint8_t { raised, escalated, cleared };
 
 /// How a run ended. `out_of_memory`: growth met the limit, or the source reported it; `ended_near_limit`: little memory
-/// was free, for whatever reason. In rising order: of two opinions about one end, the greater holds (std::max).
-enum class EndKind : std::uint8_t { ended, ended_near_limit, out_of_memory };
+/// was free, for whatever reason; `host_out_of_memory`: the kernel ended the process because the memory of the host, or
+/// of its cgroup, ran out. In rising order: of two opinions about one end, the greater holds (std::max).
+enum class EndKind : std::uint8_t { ended, ended_near_limit, out_of_memory, host_out_of_memory };
 
 /// The words of one of the enumerations above, in its order.
 template <class E>

@@ -118,6 +118,7 @@ template <>
 inline constexpr auto kFields<End> = std::make_tuple(
     field("how", &End::how, {.end = 1},
           "`out_of_memory`: it grew, and its next samples would have reached the limit, or the source reported it; "
+          "`host_out_of_memory`: the kernel ended it because the host's memory, or its cgroup's, ran out; "
           "`ended_near_limit`: little was free; `ended`"),
     field("time", &End::time, {.end = 2}, "of the last sample before the end"),
     field("pid", &End::pid, {.end = 3}, "of the process that ended; null: not known", {.null_when_none = true}),
@@ -186,9 +187,11 @@ inline constexpr auto kFields<Alert> = std::make_tuple(
         "kind", &Alert::kind, {.alert = 13},
         "`leak`; `stall`: a process that holds memory and makes no progress, since its finding's `onset`; "
         "`unreleased`: a process ended at its finding's `onset`, and memory that it held is still in use; `headroom`: "
-        "what a process is known to need does not fit into what is free (`alert.headroom`)"),
+        "what a process is known to need does not fit into what is free (`alert.headroom`); `host_out_of_memory`: the "
+        "kernel ended a process because the host's memory, or its cgroup's, ran out"),
     field("end_kind", &Alert::end_kind, {.alert = 14},
-          "if it ended with its run (`process_ended`): `ended`; `ended_near_limit`; `out_of_memory`: memory ran out"),
+          "if it ended with its run (`process_ended`): `ended`; `ended_near_limit`; `out_of_memory`: memory ran out; "
+          "`host_out_of_memory`: the host's memory ran out"),
     field("paged_because", &Alert::paged_because, {.alert = 16},
           "why the alert was raised then: \"memory may run out in 58m; lead-time is 1h 00m\"; null for a suspicion and "
           "for other kinds",

@@ -42,7 +42,10 @@ struct SeriesView {
   std::optional<Stall> stall;               ///< of a process, on each of its devices: no progress for stall.minutes
   /// Of a process that lives, and of a device: where the capacity is known.
   std::optional<Headroom> headroom;
-  std::optional<MemoryWall> wall;  ///< of a process that lives
+  std::optional<MemoryWall> wall;         ///< of a process that lives
+  std::optional<HostHolding> host;        ///< of a process that lives
+  std::optional<StillHolds> still_holds;  ///< of a process that lives
+  std::optional<MarkGrowth> mark_growth;  ///< of a process that makes marks
   /// For memory that no process of a device holds: the bytes that were held by processes that have ended; 0: none.
   std::uint64_t unreleased_bytes = 0;
   /// Of a process whose allocations are seen: the lines that hold most or grew most, as told last.

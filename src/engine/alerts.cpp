@@ -103,7 +103,7 @@ PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding,
   f.held = hold_of(s) != nullptr;
   // What ends a part is its device: if that does not fill up, the others give back what the part takes.
   const SeriesState* const device =
-      is_of_device(s.key.metric) && s.key.metric == Metric::device_used ? nullptr : s.device->used;
+      s.key.metric == Metric::device_used || is_of_host(s.key.metric) ? nullptr : s.device->used;
   const SeriesState& total = device != nullptr && device->samples > 0 ? *device : s;
   if (&total != &s && total.standstill.still_s() > f.still_s) {
     f.of_device = true;

@@ -121,10 +121,39 @@ void Engine::Core::hold_near_full(const SeriesState& s, Verdict& v) const {
 
 std::optional<MemoryWall> Engine::Core::wall(const SeriesState& process) const {
   if (process.ended) return std::nullopt;
+  const auto its_growth = [&] { return process.detector ? process.detector->finding() : Finding{}; };
+  if (const auto* const known = is_of_host(process.key.metric) ? hosts.of(process_key(process.key)) : nullptr;
+      known != nullptr && known->limit_bytes > 0 && known->holding.available_bytes) {
+    const Finding its = its_growth();
+    const std::uint64_t left_bytes = std::min(*known->holding.available_bytes, known->limit_bytes);
+    return MemoryWall{known->limit_bytes, known->limit_bytes - left_bytes, 0,
+                      grows(its) ? its.growth_bytes_per_s.mid : 0, known->limit_name};
+  }
   const auto nearest = walls.nearest(process);
   if (!nearest || !process.limit_bytes || nearest->end_bytes > *process.limit_bytes) return std::nullopt;
   return MemoryWall{static_cast<std::uint64_t>(nearest->bytes), static_cast<std::uint64_t>(nearest->used_bytes),
-                    static_cast<std::uint32_t>(nearest->sharing.size()), nearest->name};
+                    static_cast<std::uint32_t>(nearest->sharing.size()), growth_of(*nearest, process, its_growth()),
+                    nearest->name};
+}
+
+/// Of all that share the wall together.
+double Engine::Core::growth_of(const Walls::Nearest& wall, const SeriesState& process, const Finding& its) const {
+  double all_bytes_per_s = grows(its) ? std::max(0.0, its.growth_bytes_per_s.mid) : 0;
+  for (const SeriesState* other : wall.sharing) {
+    if (other->id == process.id || !other->detector) continue;
+    const Finding theirs = other->detector->finding();
+    if (grows(theirs)) all_bytes_per_s += std::max(0.0, theirs.growth_bytes_per_s.mid);
+  }
+  return all_bytes_per_s;
+}
+
+/// Who limits the process's share of the host's memory, once it grows.
+void Engine::Core::tell_of_host(const SeriesState& s, Verdict& v) const {
+  const auto limit = wall(s);
+  if (!limit || !grows(v.finding)) return;
+  v.finding.because += fmt::format("; it is the host's memory, which ends at {}, by {}, and of which {} are in use",
+                                   format_bytes(static_cast<double>(limit->bytes)), limit->name,
+                                   format_bytes(static_cast<double>(limit->used_bytes)));
 }
 
 /// Who limits the process, where that ends it before its device does. What its process alone would fill, all that share
@@ -138,12 +167,7 @@ void Engine::Core::tell_of_wall(const SeriesState& process, Verdict& v) const {
   if (wall->sharing.size() < 2) return;
   f.because += fmt::format(", of which {} processes use {}", wall->sharing.size(), format_bytes(wall->used_bytes));
   if (!f.oom_in_s || !grows(f) || f.growth_bytes_per_s.mid <= 0) return;
-  double all_bytes_per_s = f.growth_bytes_per_s.mid;
-  for (const SeriesState* other : wall->sharing) {
-    if (other->id == process.id || !other->detector) continue;
-    const Finding its = other->detector->finding();
-    if (grows(its)) all_bytes_per_s += std::max(0.0, its.growth_bytes_per_s.mid);
-  }
+  const double all_bytes_per_s = growth_of(*wall, process, f);
   const double share = f.growth_bytes_per_s.mid / all_bytes_per_s;
   if (share > 0.99) return;
   f.oom_in_s = Interval{f.oom_in_s->low * share, f.oom_in_s->mid * share, f.oom_in_s->high * share};
@@ -182,6 +206,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
     tell_of_runs(s, v);
     tell_of_wall(s, v);
   }
+  if (is_of_host(s.key.metric)) tell_of_host(s, v);
   if (s.key.metric == Metric::device_used && knows_parts(s)) {
     judge_by_parts(s, v);
   } else if (s.key.metric == Metric::device_used && grows(v.finding)) {
@@ -236,6 +261,7 @@ bool before(const SeriesView& a, const SeriesView& b) {
   if (a.ended != b.ended) return b.ended;
   if (a.verdict.finding.leak != b.verdict.finding.leak) return a.verdict.finding.leak;
   if (grows(a.verdict.finding) != grows(b.verdict.finding)) return grows(a.verdict.finding);
+  if (is_of_host(a.key.metric) != is_of_host(b.key.metric)) return is_of_host(b.key.metric);
   return a.used_bytes > b.used_bytes;
 }
 
@@ -248,8 +274,8 @@ std::shared_ptr<View> Engine::view(bool explain) const {
       into.unreleased_bytes = static_cast<std::uint64_t>(core_->unreleased.bytes_of(s.id));
     if (s.key.metric != Metric::process_used) return;
     if (const Stall* stall = core_->stalls.of(process_key(s.key)); stall != nullptr && !s.ended) into.stall = *stall;
-    for (const std::vector<Alert>* alerts :
-         std::array{core_->stalls.alerts_of(s.id), core_->unreleased.alerts_of(s.id), core_->headrooms.alerts_of(s.id)})
+    for (const std::vector<Alert>* alerts : std::array{core_->stalls.alerts_of(s.id), core_->unreleased.alerts_of(s.id),
+                                                       core_->headrooms.alerts_of(s.id), core_->hosts.alerts_of(s.id)})
       if (alerts != nullptr) into.alerts.insert(into.alerts.end(), alerts->begin(), alerts->end());
     order(into.alerts, [](const Alert& a, const Alert& b) { return a.raised < b.raised; });
   };
@@ -264,6 +290,11 @@ std::shared_ptr<View> Engine::view(bool explain) const {
     tell_of_present_run(view->series.back());
     view->series.back().headroom = core_->headroom(s);
     view->series.back().wall = core_->wall(s);
+    view->series.back().still_holds = core_->still_holding.of(s);
+    view->series.back().mark_growth = core_->marks.growth_of(s, view->series.back().verdict.finding);
+    const bool has_host = s.key.metric == Metric::process_used || is_of_host(s.key.metric);
+    if (const auto* known = has_host && !s.ended ? core_->hosts.of(process_key(s.key)) : nullptr)
+      if (known->holding != HostHolding{}) view->series.back().host = known->holding;
     view->series.back().level_bytes = s.level_of(view->series.back().verdict.finding);
     add_other_alerts(s, view->series.back());
   });

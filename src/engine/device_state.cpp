@@ -7,7 +7,7 @@ void DeviceState::choose_stand_in() {
   stand_in = nullptr;
   for (const auto& [id, s] : series) {
     if (!is_of_allocator(s->key.metric)) {
-      if (is_of_device(s->key.metric) && s != used) continue;
+      if ((is_of_device(s->key.metric) && s != used) || is_of_host(s->key.metric)) continue;
       stand_in = nullptr;
       break;
     }

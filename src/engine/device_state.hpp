@@ -31,6 +31,7 @@ struct DeviceState {
   SeriesState* stand_in = nullptr;
   std::map<SeriesId, SeriesState*> series;  ///< all series of the device, including its processes'
   std::optional<double> capacity_bytes;
+  bool shares_host_memory = false;  ///< see DeviceInfo
 
   Remainder remainder;               ///< what `unattributed` is made from
   std::optional<Timestamp> derived;  ///< the last tick in which that series was made, or could not be

@@ -132,17 +132,31 @@ void Endings::name(End& end, const SeriesState& process) const {
     end.command = info->command.empty() ? info->name : info->command;
 }
 
-/// From the process's own figures. `ran_out`: the source reported that its memory ran out.
-End Endings::end_of_process(const SeriesState& s, bool ran_out) const {
+/// From the process's own figures, unless it was reported. One memory ran out, not both.
+End Endings::end_of_process(const SeriesState& s, std::optional<EndKind> reported) const {
   End end = end_at(s);
   name(end, s);
   if (s.detector) take_growth(end, s, s.detector->finding());
-  end.how = ran_out ? EndKind::out_of_memory : end_kind(last_figures(s, end));
+  if (!reported)
+    end.how = kind_of(s, last_figures(s, end));
+  else if (!is_of_host(s.key.metric) || *reported == EndKind::host_out_of_memory)
+    end.how = *reported;
   return end;
 }
 
-void Endings::process_ends(SeriesState& s, bool ran_out) {
-  End its = end_of_process(s, ran_out);
+/// Which memory ran out, where one did.
+EndKind Endings::kind_of(const SeriesState& s, const LastFigures& last) {
+  const EndKind how = end_kind(last);
+  const bool is_host = is_of_host(s.key.metric) || s.device->shares_host_memory;
+  return how == EndKind::out_of_memory && is_host ? EndKind::host_out_of_memory : how;
+}
+
+bool Endings::host_ran_out(const SeriesState& s) const {
+  return is_of_host(s.key.metric) && s.detector && !s.ended && end_of_process(s, {}).how == EndKind::host_out_of_memory;
+}
+
+void Endings::process_ends(SeriesState& s, std::optional<EndKind> reported) {
+  End its = end_of_process(s, reported);
   its.while_loading = its.while_loading && its.how == EndKind::out_of_memory;
   SeriesState* const total = table_.device_of(s).used;
   if (total != nullptr && s.key.metric == Metric::process_used) {
@@ -176,7 +190,7 @@ void Endings::end_device_with(SeriesState& total, const SeriesState& process, co
     const Verdict before = engine_.verdict(total);
     if (!process.is(before.suspect)) return;
     take_growth(end, total, before.finding);
-    end.how = std::max(its.how, end_kind(last_figures(total, end)));
+    end.how = std::max(its.how, kind_of(total, last_figures(total, end)));
   } else if (static_cast<double>(process.last_bytes) < kMostOfIt * static_cast<double>(total.last_bytes)) {
     return;
   }

@@ -42,7 +42,7 @@ class EndingsEngine {
   /// The alert of the series is decided anew at the end of the tick.
   virtual void queue(SeriesState& series) = 0;
   /// The process has ended; calls process_ends().
-  virtual void end(SeriesState& process, bool ran_out) = 0;
+  virtual void end(SeriesState& process, std::optional<EndKind> reported) = 0;
   /// Something that people should read once.
   virtual void tell(Notice notice) = 0;
 
@@ -74,8 +74,10 @@ class Endings {
   /// No sample follows: concludes what is not known yet. A device ended there whose process was not listed after a
   /// fall, or whose program reported after its last sample that memory ran out.
   void end_of_recording();
-  /// Marks the series of a process as ended. `ran_out`: the source reported that its memory ran out.
-  void process_ends(SeriesState& series, bool ran_out);
+  /// Marks the series of a process as ended. `reported`: how, if the source or the kernel said so.
+  void process_ends(SeriesState& series, std::optional<EndKind> reported);
+  /// Whether a series of the host's memory grew until that ran out, by its last figures.
+  [[nodiscard]] bool host_ran_out(const SeriesState& series) const;
 
   /// Whether the device's total has fallen and it is not known yet what that means.
   [[nodiscard]] bool is_falling(const SeriesState& total) const;
@@ -125,8 +127,9 @@ class Endings {
   [[nodiscard]] bool began_anew(const Fall& fall, const SeriesState& total) const;
   [[nodiscard]] Means meaning_of(const Fall& fall, const SeriesState& total, End& end) const;
   void end_the_gone(const Fall& fall, const SeriesState& total);
-  [[nodiscard]] End end_of_process(const SeriesState& process, bool ran_out) const;
+  [[nodiscard]] End end_of_process(const SeriesState& process, std::optional<EndKind> reported) const;
   void end_device_with(SeriesState& total, const SeriesState& process, const End& its);
+  [[nodiscard]] static EndKind kind_of(const SeriesState& series, const LastFigures& last);
   [[nodiscard]] LastFigures last_figures(const SeriesState& series, const End& end) const;
   void device_ends(SeriesState& total, End end, std::uint64_t process_bytes, Timestamp gone_at);
   void name(End& end, const SeriesState& process) const;

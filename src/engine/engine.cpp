@@ -22,7 +22,8 @@ void Engine::Core::take(const Sample& sample) {
   SeriesState& known = state(sample.series);
   SeriesState& s = known.ended && sample.time > known.ended_at ? revive(sample.series) : known;
   endings.notice_fall(s, sample);
-  if (s.key.pid != 0 && s.samples > 0 && s.last_bytes != sample.bytes)
+  if (s.key.metric == Metric::host_anonymous) hosts.take(s.key, sample.bytes);
+  if (s.key.pid != 0 && s.samples > 0 && s.last_bytes != sample.bytes && !is_of_host(s.key.metric))
     stalls.memory_changed(process_key(s.key), sample.time);
   if (!s.observe(sample)) return;
   if (runs) runs->observe(s, sample);
@@ -30,6 +31,7 @@ void Engine::Core::take(const Sample& sample) {
   knows_allocators |= is_of_allocator(s.key.metric);
   if (s.key.metric == Metric::device_used) s.device->remainder.read(sample.time, sample.bytes);
   if (s.key.metric == Metric::process_used) s.device->remainder.list(s.id, sample.time, sample.bytes);
+  if (is_of_host(s.key.metric) && s.samples == 1) describe_kind(s);
   if (s.key.metric == Metric::process_used && s.samples == 1) {
     s.device->living.insert(s.id);
     describe_kind(s);
@@ -112,7 +114,7 @@ void Engine::Core::refresh_limits() {
           s->key.metric == Metric::allocator_allocated ? allocator_of(*s).reserved : nullptr;
       const auto wall = walls.nearest(*s);
       s->refresh_limit(reserved != nullptr ? std::optional(reserved->last_bytes) : std::nullopt,
-                       wall ? std::optional(wall->end_bytes) : std::nullopt);
+                       wall ? std::optional(wall->end_bytes) : hosts.end_bytes(*s));
     }
 }
 
@@ -127,14 +129,51 @@ std::optional<Headroom> Engine::Core::headroom(const SeriesState& s) const {
   return headroom_of(s, series, runs ? &*runs : nullptr, config.detection.min_growth_mb * kMiB);
 }
 
-void Engine::Core::end(SeriesState& s, bool ran_out) {
+/// What ends a process ends all of its series; which memory ran out is known before any of them ends.
+void Engine::Core::end_process(const Event& event) {
+  const ProcessKey process{event.pid, event.pid_start_ticks, event.host};
+  held.erase(process);
+  const auto for_ending = [&](auto visit) {
+    series.for_process(process, [&](SeriesState& s) {
+      if (!s.ended && (event.device_id.empty() || s.key.device_id == event.device_id)) visit(s);
+    });
+  };
+  std::optional<EndKind> reported;
+  if (event.ran_out_of_memory) reported = EndKind::out_of_memory;
+  bool by_host = event.killed_by_host || hosts.was_killed(process);
+  bool is_told = false;
+  for_ending([&](const SeriesState& s) {
+    by_host = by_host || (!reported && endings.host_ran_out(s));
+    is_told = is_told || s.alert() != nullptr;  // its end says so
+  });
+  if (by_host) reported = EndKind::host_out_of_memory;
+  for_ending([&](SeriesState& s) {
+    end(s, reported);
+    if (!by_host || is_told || s.ignored || s.key.metric != Metric::process_used) return;
+    is_told = true;
+    const Alert& alert = hosts.raise(s, tick);
+    if (!callback) return;
+    Alert raised = alert;
+    raised.cleared.reset();
+    raised.ended = AlertEnd::standing;
+    callback({raised, AlertNews::raised});
+    callback({alert, AlertNews::cleared});
+  });
+  if (event.device_id.empty()) stalls.end(process, event.time, teller());
+  forget_oldest_ended();
+}
+
+void Engine::Core::end(SeriesState& s, std::optional<EndKind> reported) {
+  std::string left;
   if (s.key.metric == Metric::process_used) {
     remember_run(s);
     walls.forget(s.key);
+    left = still_holding.left_for(s, catalog.clock_is_relative);
   }
-  endings.process_ends(s, ran_out);
+  endings.process_ends(s, reported);
   s.ended_at = tick;
   const End& end = *s.final_verdict.end;
+  if (end.how == EndKind::out_of_memory) s.final_verdict.finding.because += left;
   clear(s, with_its_run(end));
   if (Alert* suspicion = s.suspicion()) {
     suspicion->cleared = tick;
@@ -161,14 +200,7 @@ void Engine::Core::apply(const Event& event) {
   switch (event.kind) {
     case Event::Kind::process_ended:
       if (event.pid == 0) return endings.hear_end(event);
-      held.erase({event.pid, event.pid_start_ticks, event.host});
-      series.for_process({event.pid, event.pid_start_ticks, event.host}, [&](SeriesState& s) {
-        if (!s.ended && (event.device_id.empty() || s.key.device_id == event.device_id))
-          end(s, event.ran_out_of_memory);
-      });
-      if (event.device_id.empty()) stalls.end({event.pid, event.pid_start_ticks, event.host}, event.time, teller());
-      forget_oldest_ended();
-      return;
+      return end_process(event);
     case Event::Kind::device_lost:
     case Event::Kind::device_resumed: {
       const auto pause = [&](SeriesState& s) {
@@ -185,10 +217,7 @@ void Engine::Core::apply(const Event& event) {
       break;
     }
     case Event::Kind::capacity: {
-      if (event.pid != 0) {
-        walls.take(event);
-        return;
-      }
+      if (event.pid != 0) return event.device_id == kHostMemory ? hosts.take_limit(event) : walls.take(event);
       DeviceInfo info;
       info.id = event.device_id;
       info.host = event.host;
@@ -216,8 +245,14 @@ void Engine::Core::apply(const Event& event) {
         state(*id).device->last_xid = LastXid{event.time, event.xid, event.text};
       break;
     case Event::Kind::out_of_memory:
+      still_holding.take(event, series);
       endings.hear_out_of_memory(event);
       break;
+    case Event::Kind::host_out_of_memory:
+      if (event.pid != 0) hosts.killed({event.pid, event.pid_start_ticks, event.host}, event.time);
+      break;
+    case Event::Kind::mark:
+      return marks.take(event);
     case Event::Kind::note:
       break;
   }
@@ -232,6 +267,10 @@ void Engine::Core::forget_oldest_ended() {
     stalls.forget(oldest);
     unreleased.forget(oldest);
     headrooms.forget(oldest);
+    still_holding.forget(oldest);
+    marks.forget(process_key(catalog.key(oldest)));
+    hosts.forget_alerts(oldest);
+    hosts.forget(process_key(catalog.key(oldest)));
     retire_facts(catalog.key(oldest));
     series.forget(oldest);
     catalog.retire(oldest);
@@ -302,6 +341,7 @@ void Engine::adopt(const Alert& alert) {
   if (alert.kind == AlertKind::stall) return core_->stalls.adopt(alert);
   if (alert.kind == AlertKind::unreleased) return core_->unreleased.adopt(alert);
   if (alert.kind == AlertKind::headroom) return core_->headrooms.adopt(alert);
+  if (alert.kind == AlertKind::host_out_of_memory) return;  // it was over when it was raised
   SeriesState* const s = core_->series.find(alert.series);
   if (s == nullptr || !s->leaks()) return;
   if (s->alert() == nullptr) {

@@ -13,11 +13,14 @@
 #include "engine/endings.hpp"
 #include "engine/engine.hpp"
 #include "engine/headroom.hpp"
+#include "engine/host_memory.hpp"
+#include "engine/marks.hpp"
 #include "engine/programs.hpp"
 #include "engine/run_memory.hpp"
 #include "engine/series_table.hpp"
 #include "engine/sibling_groups.hpp"
 #include "engine/stalls.hpp"
+#include "engine/still_holding.hpp"
 #include "engine/unreleased.hpp"
 #include "engine/walls.hpp"
 
@@ -44,7 +47,8 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] Stalls::Tell teller() const;
   void refresh_limits();
   void refresh_catalog();
-  void end(SeriesState& series, bool ran_out) override;
+  void end(SeriesState& series, std::optional<EndKind> reported) override;
+  void end_process(const Event& event);
   void tell(Notice notice) override;
   void forget_oldest_ended();
   // alerts.cpp
@@ -104,7 +108,9 @@ struct Engine::Core final : EndingsEngine {
   // conclude.cpp
   void leave_to_band(const SeriesState& series, Verdict& verdict) const;
   [[nodiscard]] std::optional<MemoryWall> wall(const SeriesState& process) const;
+  [[nodiscard]] double growth_of(const Walls::Nearest& wall, const SeriesState& process, const Finding& its) const;
   void tell_of_wall(const SeriesState& process, Verdict& verdict) const;
+  void tell_of_host(const SeriesState& process, Verdict& verdict) const;
   void hold_near_full(const SeriesState& series, Verdict& verdict) const;
   void hold_by_policy(const SeriesState& series, Verdict& verdict) const;
   void leave_the_past(const SeriesState& device, Verdict& verdict) const;
@@ -121,6 +127,9 @@ struct Engine::Core final : EndingsEngine {
   Timestamp tick{};
   Endings endings{*this, config, catalog, series, tick};
   Walls walls;
+  HostMemoryOfProcesses hosts;
+  Marks marks;
+  StillHolding still_holding;
   Programs programs;
   SiblingGroups siblings{catalog, series};
   Stalls stalls{config, catalog, series};

@@ -39,6 +39,10 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
         if (s.know().kind() == ProgramKind::unknown) s.know().set_kind(ProgramKind::serving);
       });
       return;
+    case Metric::host_resident:
+    case Metric::host_pinned:
+    case Metric::host_available:
+      return hosts.take(key, sample.bytes);
     default:
       return;
   }
@@ -60,7 +64,8 @@ void Engine::Core::tell_busy(DeviceState& device, Timestamp time, double ratio) 
 /// The process whose memory this is will not come back.
 void Engine::Core::retire_facts(const SeriesKey& memory) {
   SeriesKey fact = memory;
-  for (const Metric metric : {Metric::process_busy, Metric::process_read, Metric::process_clients}) {
+  for (const Metric metric : {Metric::process_busy, Metric::process_read, Metric::process_clients,
+                              Metric::host_resident, Metric::host_pinned, Metric::host_available}) {
     fact.metric = metric;
     if (const auto id = catalog.find(fact)) catalog.retire(*id);
   }

@@ -50,7 +50,7 @@ ProgramRun run_of(const SeriesState& s) {
 void Engine::Core::derive_remainders() {
   for (std::size_t i = 0, n = touched.size(); i < n; ++i) {
     const SeriesState* const s = series.find(touched[i]);
-    if (s == nullptr || s->device->derived == tick) continue;
+    if (s == nullptr || s->device->derived == tick || is_of_host(s->key.metric)) continue;
     DeviceState& device = *s->device;
     device.derived = tick;
     const DeviceKey key = device_key(s->key);

@@ -107,7 +107,7 @@ bool SeriesState::observe(const Sample& sample) {
 
 void SeriesState::refresh_limit(std::optional<std::uint64_t> holds, std::optional<double> wall_bytes) {
   std::optional<double> limit = ceiling_bytes;
-  if (device->capacity_bytes) {
+  if (device->capacity_bytes && !is_of_host(key.metric)) {
     const SeriesState* const reserved = device->reserved;
     const SeriesState* const used = device->used;
     double end = *device->capacity_bytes - (reserved != nullptr ? static_cast<double>(reserved->last_bytes) : 0.0);
@@ -216,9 +216,15 @@ void SeriesState::name_framework(Verdict& verdict, const Catalog& catalog) const
     process = catalog.process(process_key(key));
   else if (verdict.suspect && verdict.suspect->pid != 0)
     process = catalog.process({verdict.suspect->pid, verdict.suspect->pid_start_ticks, key.host});
+  if (is_of_host(key.metric) && grows(verdict.finding))
+    verdict.advice = {
+        "the memory is the host's, not the GPU's: 'memray attach' or heaptrack name the lines that allocate it, and "
+        "the "
+        "largest mappings of /proc/PID/smaps show it where a library maps memory by itself"};
   if (process == nullptr || process->framework.empty()) return;
   verdict.framework = process->framework;
   if (!grows(verdict.finding)) return;
+  if (is_of_host(key.metric)) return;
   const ProgramKind kind = program_of(process->command, process->name, process->kind).kind;
   verdict.causes = framework_causes(process->framework, kind);
   verdict.advice = framework_advice(process->framework, kind);

@@ -23,6 +23,7 @@ SeriesState& SeriesTable::get(SeriesId id, const Catalog& catalog, const Config&
   if (is_new) {
     const DeviceInfo* const info = catalog.device(it->first);
     device.capacity_bytes = capacity_of(info);
+    device.shares_host_memory = info != nullptr && info->shares_host_memory;
     if (info != nullptr && !info->parent_id.empty()) parents_.insert({info->parent_id, info->host});
   }
   device.series.emplace(id, &series);
@@ -68,8 +69,10 @@ void SeriesTable::forget(SeriesId id) {
 
 void SeriesTable::refresh(const DeviceInfo& info) {
   if (!info.parent_id.empty()) parents_.insert({info.parent_id, info.host});
-  if (const auto it = devices_.find({info.id, info.host}); it != devices_.end())
-    it->second.capacity_bytes = capacity_of(&info);
+  const auto it = devices_.find({info.id, info.host});
+  if (it == devices_.end()) return;
+  it->second.capacity_bytes = capacity_of(&info);
+  it->second.shares_host_memory = info.shares_host_memory;
 }
 
 }  // namespace vramtrack

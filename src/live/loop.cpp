@@ -42,7 +42,8 @@ Loop::Loop(const Config& config, LoopInput input, Clock clock)
       started_(stamps_.next(clock_.read())),
       now_(started_),
       progress_(config_.stall, config_.sources),
-      walls_(config_.sources) {
+      walls_(config_.sources),
+      host_(config_.stall, config_.sources) {
   make_sources();
   for (const LiveSource& live : input_.sources) cost_.sources.push_back({.name = std::string(live.name)});
 }
@@ -119,6 +120,8 @@ bool Loop::poll_sources() {
   // The processes of a simulation do not exist on this machine.
   if (!input_.again) {
     walls_.add(*input_.catalog, now_, batch_);
+    host_.add(*input_.catalog, now_, batch_);
+    cost_.host_kills = host_.kills();
     const Stopwatch looking;
     if (progress_.add(*input_.catalog, now_, batch_)) {
       ++cost_.looks;

@@ -8,6 +8,7 @@
 #include "core/config.hpp"
 #include "live/clock.hpp"
 #include "live/health_history.hpp"
+#include "live/host_rounds.hpp"
 #include "live/pipeline.hpp"
 #include "live/progress_rounds.hpp"
 #include "live/sources.hpp"
@@ -87,6 +88,7 @@ class Loop {
   Timestamp now_;
   ProgressRounds progress_;
   WallRounds walls_;
+  HostRounds host_;
   HealthHistory health_;
   Batch batch_;
   std::vector<Event> ended_;  ///< processes that ended after the last watch and before the first tick

@@ -195,7 +195,7 @@ void reckon_crashes(const PeriodReport& report, Money& money) {
   std::set<const PeriodSeries*> crashed;
   for (const PeriodSeries& device : report.series)
     for (const Run& run : device.view.runs) {
-      if (!run.end || run.how != EndKind::out_of_memory || (report.first && *run.end < *report.first)) continue;
+      if (!run.end || run.how < EndKind::out_of_memory || (report.first && *run.end < *report.first)) continue;
       const PeriodSeries* process = whose(report, device, run);
       if (process == nullptr || !crashed.contains(process))
         money.crashes.push_back(crash_of(report, device, run, process, money, crashed));

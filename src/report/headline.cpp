@@ -74,6 +74,7 @@ std::string_view ends_of(const Devices& ended) {
 
 /// A leak that no device's total shows, for example where only the processes were recorded.
 std::string part_words(const SeriesView& part) {
+  if (is_of_host(part.key.metric)) return "the host memory of a process leaks";
   return part.key.pid != 0 ? "a process leaks" : "the memory of an allocator leaks";
 }
 

@@ -29,6 +29,7 @@ json series_json(const SeriesView& s) {
   json out = {{"metric", to_string(s.key.metric)}, {"device", s.key.device_id}};
   out["index"] = s.device.index ? json(*s.device.index) : json(nullptr);
   out["name"] = text_or_null(s.device.name);
+  if (s.device.shares_host_memory) out["shares_host_memory"] = true;
   out["pid"] = s.key.pid != 0 ? json(s.key.pid) : json(nullptr);
   out["command"] =
       s.process ? text_or_null(s.process->command.empty() ? s.process->name : s.process->command) : json(nullptr);
@@ -69,6 +70,13 @@ std::string render(const View& view, const ReportStyle&) {
     row["told"] = told_json(tell(view, s));
     if (s.headroom && s.headroom->is_news()) row["headroom"] = headroom_json(s);
     if (s.wall) row["wall"] = wall_json(s);
+    if (s.host) row["host_memory"] = host_json(s);
+    if (s.still_holds) {
+      row["still_holds"] = {{"ran_out", clock.date(s.still_holds->ran_out)}};
+      row["still_holds"]["unused_bytes"] =
+          s.still_holds->unused_bytes ? json(*s.still_holds->unused_bytes) : json(nullptr);
+    }
+    if (s.mark_growth) row["mark_growth"] = mark_growth_json(s);
     if (s.stall) row["stall"] = fields::stall_line(*s.stall, clock);
     row["alerts"] = json::array();
     for (const Alert& a : s.alerts) row["alerts"].push_back(told_alert_line(a, clock));

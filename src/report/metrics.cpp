@@ -32,7 +32,8 @@ struct Device {
   const SeriesView* reserved = nullptr;
   const SeriesView* unattributed = nullptr;
   std::vector<const SeriesView*> processes;
-  std::string host;  ///< as in SeriesKey::host
+  std::vector<const SeriesView*> host_series;  ///< of these processes
+  std::string host;                            ///< as in SeriesKey::host
   Labels labels;
 };
 
@@ -54,6 +55,7 @@ std::vector<Device> devices_of(const View& view, const std::string& host) {
     if (s.key.metric == Metric::device_reserved) of(s).reserved = &s;
     if (s.key.metric == Metric::device_unattributed) of(s).unattributed = &s;
     if (s.key.metric == Metric::process_used && !s.ended) of(s).processes.push_back(&s);
+    if (is_of_host(s.key.metric) && !s.ended) of(s).host_series.push_back(&s);
   }
   return devices;
 }
@@ -65,6 +67,8 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
   Family peak(out, "vramtrack_device_memory_peak_bytes", "Maximum memory in use since the agent started.");
   Family total(out, "vramtrack_device_memory_total_bytes", "Memory capacity of the device, if the driver reports it.");
   Family reserved(out, "vramtrack_device_memory_reserved_bytes", "Memory that the driver reserves for itself.");
+  Family shares(out, "vramtrack_device_shares_host_memory",
+                "1 if the device has no memory of its own but shares the host's, else 0.");
   Family busy(out, "vramtrack_device_utilisation_ratio",
               "Share of time in which a kernel ran, 0 to 1, if the driver reports it.");
   Family memory_busy(out, "vramtrack_device_memory_utilisation_ratio",
@@ -94,6 +98,7 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
     info.add(1.0, d.labels, {{"name", device.name}, {"pci_bus_id", device.pci_bus_id}, {"parent", device.parent_id}});
     up.add(d.used->paused ? 0.0 : 1.0, d.labels);
     if (device.capacity_bytes) total.add(*device.capacity_bytes, d.labels);
+    shares.add(device.shares_host_memory ? 1.0 : 0.0, d.labels);
     peak.add(d.used->peak_bytes, d.labels);
     if (d.used->paused) continue;  // its last figures are out of date: leave them out
     if (d.unattributed != nullptr) rest.add(d.unattributed->used_bytes, d.labels);
@@ -370,6 +375,15 @@ void add_processes(Families& out, const std::vector<Device>& devices, const Metr
       "The limit that others have set for the memory of one process, where that ends it before its device does.");
   Family wall_used(out, "vramtrack_process_memory_wall_used_bytes",
                    "What all processes that share that limit hold of it.");
+  Family wall_growth(out, "vramtrack_process_memory_wall_growth_bytes_per_second",
+                     "Growth of all processes that share that limit together.");
+  Family host(out, "vramtrack_process_host_anonymous_bytes",
+              "Host memory of one process that no file backs: anonymous, shared and swapped out.");
+  Family host_resident(out, "vramtrack_process_host_resident_bytes", "Resident host memory of one process.");
+  Family host_pinned(out, "vramtrack_process_host_pinned_bytes", "Pinned host memory of one process.");
+  Family host_left(out, "vramtrack_process_host_available_bytes",
+                   "By how much the host memory of one process can still grow, in its cgroup and on the machine.");
+  Family host_leak(out, "vramtrack_process_host_leaking", "1 while the host memory of one process leaks, else 0.");
   Family growth(out, "vramtrack_process_growth_bytes_per_second",
                 "Growth of the memory of one process: median of the estimate.");
   Family stalled(out, "vramtrack_process_stalled_seconds",
@@ -404,7 +418,17 @@ void add_processes(Families& out, const std::vector<Device>& devices, const Metr
       if (p->wall) {
         wall.add(p->wall->bytes, d.labels, more);
         wall_used.add(p->wall->used_bytes, d.labels, more);
+        wall_growth.add(p->wall->growth_bytes_per_s, d.labels, more);
       }
+      if (p->host) {
+        host.add(p->host->anonymous_bytes, d.labels, more);
+        if (p->host->resident_bytes) host_resident.add(*p->host->resident_bytes, d.labels, more);
+        if (p->host->pinned_bytes) host_pinned.add(*p->host->pinned_bytes, d.labels, more);
+        if (p->host->available_bytes) host_left.add(*p->host->available_bytes, d.labels, more);
+      }
+      for (const SeriesView* of_host : d.host_series)
+        if (process_key(of_host->key) == process_key(p->key))
+          host_leak.add(of_host->verdict.finding.leak ? 1.0 : 0.0, d.labels, more);
       if (p->stall && p->stall->judgement == StallJudgement::stalled)
         stalled.add(p->stall->stalled_for_s, d.labels, more);
       if (p->verdict.finding.state != State::too_short)
@@ -425,6 +449,14 @@ void add_own(Families& out, const View& view, const OwnCost& own, const MetricsO
   Family(out, "vramtrack_late_polls_total", "Polls that began more than half a period late.", kCounter)
       .add(own.late_polls, {});
   Family(out, "vramtrack_samples_total", "Samples received.", kCounter).add(own.samples, {});
+  {
+    Family kills(out, "vramtrack_host_out_of_memory_total",
+                 "Processes that the kernel ended because memory of the machine or of a cgroup ran out, by which, and "
+                 "by whether they held memory of a GPU.",
+                 kCounter);
+    for (const auto& [what, count] : own.host_kills)
+      kills.add(count, {{"reason", what.first}, {"held_gpu", what.second ? "yes" : "no"}});
+  }
   Family(out, "vramtrack_observe_seconds_total",
          "Time spent on storing samples, computing verdicts and building the view.", kCounter)
       .add(own.observe_s, {});

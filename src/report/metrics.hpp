@@ -37,6 +37,9 @@ struct OwnCost {
   std::uint64_t requests = 0;
   std::uint64_t refused_connections = 0;
   std::uint64_t streams = 0;
+  /// Processes that the kernel ended for want of the host's memory since the start, by "cgroup" or "machine", and by
+  /// whether they held memory of a GPU.
+  std::map<std::pair<std::string, bool>, std::uint64_t> host_kills;
   /// What became of the steps of policies, by action and outcome, since the start.
   std::map<std::pair<std::string, std::string>, std::uint64_t> acts;
 };

@@ -213,6 +213,13 @@ std::string unreleased_lines(const std::string& when, const SeriesView& series, 
       kUnreleasedNextStep);
 }
 
+std::string killed_lines(const std::string& when, const SeriesView& series, const Alert& alert,
+                         const ReportStyle& style) {
+  return fmt::format("{}  {}  {}: the host's memory ran out, and the kernel ended it\n    because  {}\n", when,
+                     toned(tell(alert).severity, Tone::critical, style), series_words(series),
+                     printable(alert.finding.because));
+}
+
 std::string headroom_lines(const std::string& when, const SeriesView& series, const Alert& alert,
                            const ReportStyle& style) {
   return fmt::format("{}  {}  {}: {}\n    next     {}\n", when, toned(tell(alert).severity, Tone::warning, style),
@@ -272,9 +279,14 @@ std::string status_table(const View& view, const ReportStyle& style, std::size_t
     // Some drivers report what processes hold, but not what the device uses.
     if (!has_total) out.add(fit(device_words(*any), kNameWidth) + "  use of the whole device not known");
     process_rows(out, view, id, tells_paging, processes);
-    for (const SeriesView& s : view.series)
-      if (s.key.device_id == id && s.key.metric == Metric::device_unattributed && interesting(s))
-        out.add(row_of("  held by no visible process", s, view));
+    for (const SeriesView& s : view.series) {
+      if (s.key.device_id != id || !interesting(s)) continue;
+      if (s.key.metric == Metric::device_unattributed) out.add(row_of("  held by no visible process", s, view));
+      if (is_of_host(s.key.metric) && !s.ended) {
+        out.add(row_of(fmt::format("  host memory of pid {}", s.key.pid), s, view));
+        paging_row(out, s);
+      }
+    }
   }
   return toned(format_moment(view.time, view.clock_is_relative), Tone::faint, style) + '\n' + out.text();
 }
@@ -300,6 +312,7 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
   if (alert.kind == AlertKind::stall) return stall_lines(when, series, alert, style);
   if (alert.kind == AlertKind::unreleased) return unreleased_lines(when, series, alert, style);
   if (alert.kind == AlertKind::headroom) return headroom_lines(when, series, alert, style);
+  if (alert.kind == AlertKind::host_out_of_memory) return killed_lines(when, series, alert, style);
   SeriesView at_raise = series;  // the advice belongs to what was raised
   at_raise.verdict.finding = f;
   const Told told = tell(view, at_raise);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/end_words.hpp"
 #include "core/format.hpp"
@@ -101,7 +102,15 @@ std::string_view word_of(const SeriesView& s, Timestamp now) {
   return state_word(f.state);
 }
 
-std::string forecast_words(const Finding& f) {
+/// Where the host's memory ends, no allocation fails: the kernel ends a process, and not always the one that grew.
+bool ends_with_the_host(const SeriesView& s) {
+  return is_of_host(s.key.metric) || s.device.shares_host_memory;
+}
+
+std::string forecast_words(const SeriesView& s, const Finding& f) {
+  if (f.oom_in_s && ends_with_the_host(s))
+    return f.oom_in_s->mid < 1 ? "the host's memory ends now: the kernel will end a process"
+                               : "the kernel will end a process in " + format_eta(*f.oom_in_s);
   if (f.oom_in_s) return format_oom(*f.oom_in_s);
   if (!f.oom_if_growth_continues_s) return {};
   return "full in " + format_duration(*f.oom_if_growth_continues_s) + " if the growth continues";
@@ -170,6 +179,9 @@ std::string step_after_end(const End& end) {
     return "make it smaller (fewer weights or a lower precision on each GPU, a smaller cache), or free the memory that "
            "others hold; "
            "'vramtrack explain' reads the message in its log";
+  if (end.how == EndKind::host_out_of_memory)
+    return "find out what took the host's memory before it runs again ('memray' and heaptrack name lines), or give it "
+           "more: a higher memory.max, or fewer programs beside it";
   return fmt::format("find out what grew before it runs again: {}'vramtrack run' names the lines that allocate",
                      end.how == EndKind::out_of_memory ? "'vramtrack explain' reads the message in its log, and " : "");
 }
@@ -246,6 +258,33 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
   return {};
 }
 
+std::string size_words(std::uint64_t bytes) {
+  return format_bytes(static_cast<double>(bytes));
+}
+
+std::string wall_words(const MemoryWall& wall) {
+  std::string out =
+      fmt::format("{}, by {}; {} of it used", size_words(wall.bytes), wall.name, size_words(wall.used_bytes));
+  if (wall.processes > 1) out += fmt::format(" by {} processes", wall.processes);
+  if (wall.growth_bytes_per_s > 0)
+    out += fmt::format(", growing by {}{}", format_scaled_rate(wall.growth_bytes_per_s),
+                       wall.processes > 1 ? " together" : "");
+  return out;
+}
+
+std::string host_words(const HostHolding& host) {
+  std::string out = size_words(host.anonymous_bytes) + " that no file backs";
+  if (host.resident_bytes) out += fmt::format(", {} resident", size_words(*host.resident_bytes));
+  if (host.pinned_bytes) out += fmt::format(", {} pinned", size_words(*host.pinned_bytes));
+  if (host.available_bytes) out += fmt::format("; {} left", size_words(*host.available_bytes));
+  return out;
+}
+
+std::string mark_words(const MarkGrowth& growth) {
+  return fmt::format("{} {}: {}{} from one to the next", growth.name, growth.last,
+                     growth.bytes_per_mark < 0 ? "-" : "+", format_bytes(std::abs(growth.bytes_per_mark)));
+}
+
 /// What a finding explains: the verdict; of a device whose run has ended, what came after; of a process that ended
 /// without a leak, what came before.
 std::string_view label_of_reason(const SeriesView& s) {
@@ -284,6 +323,22 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
   if (s.headroom && s.headroom->is_news() && !s.ended)
     add("headroom",
         headroom_words(*s.headroom, is_device(s) ? s.device.capacity_bytes : std::optional<std::uint64_t>()));
+  if (is_device(s) && s.device.shares_host_memory)
+    add("memory", "it has none of its own: it shares the host's, and where that ends, the kernel ends a process");
+  if (s.wall) add("wall", wall_words(*s.wall));
+  if (s.host) add("host memory", host_words(*s.host));
+  if (s.key.metric == Metric::process_used)
+    for (const SeriesView& of_host : view.series)
+      if (is_of_host(of_host.key.metric) && process_key(of_host.key) == process_key(s.key) && !of_host.ended &&
+          grows(of_host.verdict.finding))
+        add("host memory",
+            fmt::format("{}, {}; {}", verdict_words(of_host), format_rate(of_host.verdict.finding.growth_bytes_per_s),
+                        forecast_words(of_host, of_host.verdict.finding)));
+  if (s.still_holds && !s.ended) {
+    add("ran out", still_holds_words(view, s));
+    add("ran out", "next: " + std::string(kStillHoldsNextStep));
+  }
+  if (s.mark_growth) add("marks", mark_words(*s.mark_growth));
   add("end", told.end);
   for (Fact& fact : run_facts(view, s)) out.push_back(std::move(fact));
   if (f.onset && (f.leak || f.state == State::growing)) add("since", format_moment(*f.onset, view.clock_is_relative));
@@ -421,7 +476,7 @@ Told tell(const View& view, const SeriesView& s, const Audience& audience) {
     out.growth = format_rate(concluded.growth_bytes_per_s);
     out.probability = format_percent(concluded.confidence);
   }
-  if (!s.paused) out.forecast = forecast_words(f);  // what has stopped is not foretold
+  if (!s.paused) out.forecast = forecast_words(s, f);  // what has stopped is not foretold
   out.end = end_story(s, view, audience.may_see);
   if (v.suspect) {
     const Suspect& suspect = *v.suspect;
@@ -459,6 +514,10 @@ ToldAlert tell(const Alert& a) {
     case AlertKind::headroom:
       out.what = "does not fit";
       out.severity = "DOES NOT FIT";
+      break;
+    case AlertKind::host_out_of_memory:
+      out.what = "ended by the kernel";
+      out.severity = "HOST OUT OF MEMORY";
       break;
   }
   const auto add = [&out](const std::string& figure) { out.figures += (out.figures.empty() ? "" : ", ") + figure; };

@@ -68,7 +68,25 @@ inline nlohmann::ordered_json wall_json(const SeriesView& s) {
   return {{"bytes", s.wall->bytes},
           {"used_bytes", s.wall->used_bytes},
           {"processes", s.wall->processes},
+          {"growth_bytes_per_s", s.wall->growth_bytes_per_s},
           {"name", s.wall->name}};
+}
+
+inline nlohmann::ordered_json host_json(const SeriesView& s) {
+  if (!s.host) return nullptr;
+  const auto known = [](const std::optional<std::uint64_t>& bytes) {
+    return bytes ? nlohmann::ordered_json(*bytes) : nlohmann::ordered_json(nullptr);
+  };
+  return {{"anonymous_bytes", s.host->anonymous_bytes},
+          {"resident_bytes", known(s.host->resident_bytes)},
+          {"pinned_bytes", known(s.host->pinned_bytes)},
+          {"available_bytes", known(s.host->available_bytes)}};
+}
+
+inline nlohmann::ordered_json mark_growth_json(const SeriesView& s) {
+  if (!s.mark_growth) return nullptr;
+  return {
+      {"name", s.mark_growth->name}, {"last", s.mark_growth->last}, {"bytes_per_mark", s.mark_growth->bytes_per_mark}};
 }
 
 inline nlohmann::ordered_json told_json(const ToldAlert& told) {

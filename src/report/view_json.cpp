@@ -40,7 +40,13 @@ json device_json(const DeviceInfo& d) {
           {"name", d.name},
           {"pci_bus_id", d.pci_bus_id},
           {"parent_id", d.parent_id},
-          {"capacity_bytes", d.capacity_bytes ? json(*d.capacity_bytes) : json(nullptr)}};
+          {"capacity_bytes", d.capacity_bytes ? json(*d.capacity_bytes) : json(nullptr)},
+          {"shares_host_memory", d.shares_host_memory}};
+}
+
+json still_holds_json(const SeriesView& s) {
+  if (!s.still_holds) return nullptr;
+  return {{"ran_out", exact(s.still_holds->ran_out)}, {"unused_bytes", exact(s.still_holds->unused_bytes)}};
 }
 
 json process_json(const ProcessInfo& p, const MaySeeCommand& may_see) {
@@ -194,6 +200,9 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"stall", stall_json(s, told)},
       {"headroom", headroom_json(s)},
       {"wall", wall_json(s)},
+      {"host_memory", host_json(s)},
+      {"still_holds", still_holds_json(s)},
+      {"mark_growth", mark_growth_json(s)},
       {"unreleased_bytes", s.unreleased_bytes},
       {"sites", sites_json(s, may_see)},
       {"health", health_json(s.health)},

@@ -159,6 +159,7 @@ DeviceInfo read_device(const Place& p) {
   p.get("pci_bus_id", d.pci_bus_id);
   p.get("parent_id", d.parent_id);
   p.get("capacity_bytes", d.capacity_bytes);
+  p.get("shares_host_memory", d.shares_host_memory);
   return d;
 }
 
@@ -254,8 +255,33 @@ MemoryWall read_wall(const Place& p) {
   p.get("bytes", w.bytes);
   p.get("used_bytes", w.used_bytes);
   p.get("processes", w.processes);
+  p.get("growth_bytes_per_s", w.growth_bytes_per_s);
   p.get("name", w.name);
   return w;
+}
+
+HostHolding read_host(const Place& p) {
+  HostHolding h;
+  p.get("anonymous_bytes", h.anonymous_bytes);
+  p.get("resident_bytes", h.resident_bytes);
+  p.get("pinned_bytes", h.pinned_bytes);
+  p.get("available_bytes", h.available_bytes);
+  return h;
+}
+
+StillHolds read_still_holds(const Place& p) {
+  StillHolds h;
+  p.get("ran_out", h.ran_out);
+  p.get("unused_bytes", h.unused_bytes);
+  return h;
+}
+
+MarkGrowth read_mark_growth(const Place& p) {
+  MarkGrowth g;
+  p.get("name", g.name);
+  p.get("last", g.last);
+  p.get("bytes_per_mark", g.bytes_per_mark);
+  return g;
 }
 
 SeriesView read_series(const Place& p) {
@@ -290,6 +316,9 @@ SeriesView read_series(const Place& p) {
   p.get("stall", s.stall);
   p.with("headroom", [&](const Place& h) { s.headroom = read_headroom(h); });
   p.with("wall", [&](const Place& w) { s.wall = read_wall(w); });
+  p.with("host_memory", [&](const Place& h) { s.host = read_host(h); });
+  p.with("still_holds", [&](const Place& h) { s.still_holds = read_still_holds(h); });
+  p.with("mark_growth", [&](const Place& g) { s.mark_growth = read_mark_growth(g); });
   p.get("unreleased_bytes", s.unreleased_bytes);
   p.each("sites", [&](const Place& one) { s.sites.push_back(read_site(one)); });
   p.with("health", [&](const Place& h) { s.health = read_health(h); });

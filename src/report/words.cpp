@@ -68,8 +68,25 @@ std::string_view metric_words(Metric metric) {
       return "bytes read from files";
     case Metric::process_clients:
       return "connections of clients";
+    case Metric::host_anonymous:
+      return "host memory";
+    case Metric::host_resident:
+      return "resident in the host's memory";
+    case Metric::host_pinned:
+      return "pinned in the host's memory";
+    case Metric::host_available:
+      return "host memory that is left";
   }
   return "unknown";
+}
+
+std::string still_holds_words(const View& view, const SeriesView& series) {
+  std::string out = fmt::format("ran out at {} and still holds {}",
+                                format_moment(series.still_holds->ran_out, view.clock_is_relative),
+                                format_bytes(static_cast<double>(series.used_bytes)));
+  if (const auto unused = series.still_holds->unused_bytes)
+    out += fmt::format(", {} of them unused by its allocator", format_bytes(static_cast<double>(*unused)));
+  return out;
 }
 
 std::string stall_words(const Stall& stall) {

@@ -17,6 +17,9 @@ inline constexpr std::string_view kHeadroomNextStep =
     "move one of the programs to another GPU, or make it smaller, before it comes to its peak again";
 
 /// What to do about memory that was not released.
+inline constexpr std::string_view kStillHoldsNextStep =
+    "torch.cuda.empty_cache() in the program, what it has to unload models (ComfyUI: POST /free; A1111: unload the "
+    "checkpoint), a restart of the notebook's kernel, or of the program";
 inline constexpr std::string_view kUnreleasedNextStep =
     "'sudo vramtrack holders' names the processes that have the GPU open; if there is none, a reset of the GPU "
     "(nvidia-smi --gpu-reset) frees the memory";
@@ -24,6 +27,8 @@ inline constexpr std::string_view kUnreleasedNextStep =
 std::string stall_next_step(const Stall& stall, std::uint32_t pid);
 /// "memory in use", "held by the framework's allocator", ...
 std::string_view metric_words(Metric metric);
+/// "ran out at 03:12 and still holds 21.0 GiB, 20.0 GiB of them unused by its allocator". REQUIRES: still_holds.
+std::string still_holds_words(const View& view, const SeriesView& series);
 /// "steady", "warming up", "too short to tell", ...
 std::string state_words(const Finding& finding);
 /// "GPU 0", "GPU GPU-8f…" where it has no index, "node2 GPU 0" where there are several hosts or runs; MIG instances are

@@ -93,6 +93,7 @@ class DrmSource final : public Source {
     info.name = card.name;
     info.pci_bus_id = card.pci_address;
     info.capacity_bytes = capacity_bytes(card);
+    info.shares_host_memory = card.shares_host;
     catalog_.describe(info);
     if (card.tells_used) watched.used = catalog_.intern({Metric::device_used, card.id, 0, 0});
     watched.watched = watch_.device(card.id);

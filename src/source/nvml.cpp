@@ -5,10 +5,15 @@
 //        +---- the library is reopened after the same back-off +
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <set>
+#include <tuple>
 
+#include "core/format.hpp"
 #include "core/xid.hpp"
 #include "host/host_memory.hpp"
 #include "host/pci_address.hpp"
@@ -27,6 +32,7 @@ constexpr std::string_view kDefaultLibrary = "libnvidia-ml.so.1";
 /// An unknown error may be temporary; this many in a row mean that the GPU is lost.
 constexpr int kUnknownErrorsUntilLost = 3;
 constexpr std::chrono::seconds kMigRefresh{30};
+constexpr std::chrono::seconds kLimitsPace{10};
 /// Pauses between attempts double. Without a driver an attempt costs almost nothing; with one, reopening for the
 /// sake of a lost GPU initialises all the others, which can keep the driver busy for a second.
 constexpr std::chrono::seconds kFirstPause{1};
@@ -39,6 +45,7 @@ class NvmlSource final : public Source {
   NvmlSource(const SourcesConfig& config, Catalog& catalog, std::unique_ptr<NvmlLibrary> library)
       : library_path_(library_path(config)),
         proc_root_(config.proc_root),
+        cgroup_root_(config.sys_root + "/fs/cgroup"),
         catalog_(catalog),
         watch_(config.proc_root, catalog) {
     attach(std::move(library));
@@ -68,6 +75,7 @@ class NvmlSource final : public Source {
     for (const Gpu& gpu : gpus_)
       if (gpu.lost) mark_unanswered(gpu);
     watch_.end(out);
+    if (library_ && tells_limits_ && now >= next_limits_) read_limits(out);
     refresh_notes();
     return Progress::more;
   }
@@ -198,6 +206,7 @@ class NvmlSource final : public Source {
       DeviceInfo info;
       info.id = unit.uuid;
       info.capacity_bytes = host->total_bytes;
+      info.shares_host_memory = true;
       catalog_.describe(info);
       warnings_.push_back(
           fmt::format("{}: the driver reports no memory of this GPU's own: it shares the host's, and what is shown is "
@@ -206,6 +215,58 @@ class NvmlSource final : public Source {
     }
     out.samples.push_back({now_, unit.used, host->total_bytes - host->available_bytes});
     return true;
+  }
+
+  /// Limits of cgroups that the driver counts by itself, on kernels without dmem. Where the kernel has it, its files
+  /// tell the same (host/walls.hpp).
+  void read_limits(Batch& out) {
+    next_limits_ = now_ + kLimitsPace;
+    std::map<std::pair<Device, std::string>, std::optional<std::uint64_t>> asked;
+    Limits now_known;
+    for (const Sample& sample : out.samples) {
+      const SeriesKey& key = catalog_.key(sample.series);
+      if (key.metric != Metric::process_used || key.pid_start_ticks == 0) continue;
+      const auto gpu = std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& g) { return g.uuid == key.device_id; });
+      const ProcessInfo* const process = catalog_.process(key.pid, key.pid_start_ticks);
+      if (gpu == gpus_.end() || gpu->lost || process == nullptr) continue;
+      for (const std::string& folder : cgroup_folders(process->cgroup)) {
+        const auto [known, is_new] = asked.try_emplace({gpu->handle, folder});
+        if (is_new) known->second = ask_limit(gpu->handle, cgroup_root_ + folder);
+        if (!tells_limits_) return;
+        if (known->second) now_known[{key.device_id, key.pid, key.pid_start_ticks, folder}] = *known->second;
+      }
+    }
+    std::set<std::pair<std::string, std::string>> noted;  // all that share it are told once
+    const auto tell = [&](const Limits::value_type& one, std::uint64_t bytes) {
+      const auto& [device_id, pid, start_ticks, folder] = one.first;
+      out.events.push_back(Event{.time = now_,
+                                 .kind = Event::Kind::capacity,
+                                 .device_id = device_id,
+                                 .pid = pid,
+                                 .pid_start_ticks = start_ticks,
+                                 .text = "NVIDIA's memory limit of " + (folder.empty() ? "/" : folder),
+                                 .capacity_bytes = bytes});
+      if (!noted.insert({device_id, folder}).second) return;
+      device_event(Event::Kind::note, device_id,
+                   bytes > 0 ? fmt::format("memory of {} now ends at {}: NVIDIA's memory limit of cgroup {}", device_id,
+                                           format_bytes(static_cast<double>(bytes)), folder.empty() ? "/" : folder)
+                             : fmt::format("NVIDIA's memory limit of cgroup {} on {} was lifted",
+                                           folder.empty() ? "/" : folder, device_id),
+                   out);
+    };
+    for (const auto& one : now_known)
+      if (const auto before = limits_.find(one.first); before == limits_.end() || before->second != one.second)
+        tell(one, one.second);
+    for (const auto& one : limits_)
+      if (!now_known.contains(one.first)) tell(one, 0);
+    limits_ = std::move(now_known);
+  }
+
+  std::optional<std::uint64_t> ask_limit(Device device, const std::string& folder) {
+    if (::access((folder + "/dmem.max").c_str(), F_OK) == 0) return std::nullopt;
+    const auto limit = library_->memory_limit(device, folder);
+    if (limit.code == kFunctionNotFound) tells_limits_ = false;
+    return limit ? std::optional(limit.value) : std::nullopt;
   }
 
   /// Reads how busy the GPU is and, occasionally, its gauges and its health.
@@ -366,6 +427,7 @@ class NvmlSource final : public Source {
 
   std::string library_path_;
   std::string proc_root_;
+  std::string cgroup_root_;
   Catalog& catalog_;
   ProcessWatch watch_;
   std::unique_ptr<NvmlLibrary> library_;  ///< null while the driver is away
@@ -374,6 +436,10 @@ class NvmlSource final : public Source {
   Timestamp now_ = Timestamp::min();
   Timestamp next_mig_refresh_ = Timestamp::min();
   Timestamp next_reopen_ = Timestamp::min();
+  using Limits = std::map<std::tuple<std::string, std::uint32_t, std::uint64_t, std::string>, std::uint64_t>;
+  Limits limits_;  ///< in bytes, by device, pid, start ticks and folder of the cgroup
+  Timestamp next_limits_ = Timestamp::min();
+  bool tells_limits_ = true;
   std::chrono::seconds pause_ = kFirstPause;
   std::vector<GpuProcess> processes_;  ///< scratch
   std::vector<GpuProcess> outside_;    ///< scratch

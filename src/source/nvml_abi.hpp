@@ -54,6 +54,16 @@ static_assert(sizeof(MemoryV2) == 40 && offsetof(MemoryV2, total) == 8 && offset
 constexpr std::uint32_t kMemoryV2Version = version_word(sizeof(MemoryV2), 2);
 static_assert(kMemoryV2Version == 0x2000028);
 
+/// nvmlGetMemoryLimits_v1_t, of driver r615 and newer: no version word, and the cgroup is what is asked about. Its soft
+/// limit only ranks processes.
+struct MemoryLimits {
+  const char* cgroup;  ///< full path of its folder
+  std::uint64_t soft, hard, used;
+};
+static_assert(sizeof(MemoryLimits) == 32 && offsetof(MemoryLimits, soft) == 8 && offsetof(MemoryLimits, hard) == 16 &&
+              offsetof(MemoryLimits, used) == 24);
+constexpr std::uint64_t kNoMemoryLimit = ~std::uint64_t{0};  ///< `hard` of a group without one
+
 struct ProcessV1 {  // nvmlProcessInfo_v1_t: what the unsuffixed calls write
   std::uint32_t pid;
   std::uint64_t used;

@@ -82,6 +82,7 @@ struct NvmlLibrary::Symbols {
   int (*pci)(Device, PciInfo*) = nullptr;
   int (*memory_v2)(Device, MemoryV2*) = nullptr;
   int (*memory)(Device, Memory*) = nullptr;
+  int (*memory_limits)(Device, MemoryLimits*) = nullptr;
   int (*utilization)(Device, Utilization*) = nullptr;
   int (*temperature)(Device, int, unsigned*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
@@ -131,6 +132,7 @@ struct NvmlLibrary::Symbols {
     find(handle, pci, {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo"});
     find(handle, memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});
     find(handle, memory, {"nvmlDeviceGetMemoryInfo"});
+    find(handle, memory_limits, {"nvmlDeviceGetMemoryLimits_v1"});
     find(handle, utilization, {"nvmlDeviceGetUtilizationRates"});
     find(handle, temperature, {"nvmlDeviceGetTemperature"});
     find(handle, power, {"nvmlDeviceGetPowerUsage"});
@@ -227,6 +229,13 @@ Answer<std::string> NvmlLibrary::uuid(Device device) {
 }
 Answer<std::string> NvmlLibrary::name(Device device) {
   return ask_text(symbols_->name, device);
+}
+Answer<std::uint64_t> NvmlLibrary::memory_limit(Device device, const std::string& cgroup_folder) {
+  if (symbols_->memory_limits == nullptr) return {kFunctionNotFound, 0};
+  MemoryLimits limits{cgroup_folder.c_str(), 0, kNoMemoryLimit, 0};
+  const int code = symbols_->memory_limits(device, &limits);
+  if (code == kSuccess && (limits.hard == kNoMemoryLimit || limits.hard == 0)) return {kNotFound, 0};
+  return {code, limits.hard};
 }
 Answer<Utilization> NvmlLibrary::utilization(Device device) {
   return ask<Utilization>(symbols_->utilization, device);

@@ -69,6 +69,9 @@ class NvmlLibrary {
   Answer<std::string> pci_bus_id(Device device);
   /// Version 2, or version 1 if 2 is not available; the choice is kept.
   Answer<MemoryReading> memory(Device device);
+  /// Where memory of `device` ends for the processes of a cgroup, in bytes, by the driver's own count (r615 and newer).
+  /// kNotFound: it has no limit. kFunctionNotFound: an older driver. kNotSupported: either, and MIG.
+  Answer<std::uint64_t> memory_limit(Device device, const std::string& cgroup_folder);
   Answer<Utilization> utilization(Device device);
 
   Answer<unsigned> temperature_celsius(Device device);

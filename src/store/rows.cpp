@@ -30,11 +30,12 @@ std::string text_of(const sql::Statement& row, int column) {
 }  // namespace
 
 const std::string_view kPutDevice =
-    "INSERT INTO device VALUES(?,?,?,?,?,?) ON CONFLICT DO UPDATE SET "
+    "INSERT INTO device VALUES(?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET "
     "device_index=coalesce(excluded.device_index,device_index), name=coalesce(nullif(excluded.name,''),name), "
     "pci_bus_id=coalesce(nullif(excluded.pci_bus_id,''),pci_bus_id), "
     "parent_id=coalesce(nullif(excluded.parent_id,''),parent_id), "
-    "capacity_bytes=coalesce(excluded.capacity_bytes,capacity_bytes)";
+    "capacity_bytes=coalesce(excluded.capacity_bytes,capacity_bytes), "
+    "shares_host_memory=max(excluded.shares_host_memory,shares_host_memory)";
 const std::string_view kPutProcess =
     "INSERT INTO process VALUES(?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET "
     "user=coalesce(nullif(excluded.user,''),user), command=coalesce(nullif(excluded.command,''),command), "
@@ -46,7 +47,7 @@ const std::string_view kPutSeries = "INSERT INTO series(id,metric,device_id,pid,
 const std::string_view kPutEvent =
     "INSERT INTO event(time_ns,kind,device_id,pid,pid_start_ticks,code,text,uptime_ns) VALUES(?,?,?,?,?,?,?,?)";
 
-const std::string_view kSelectDevice = "SELECT id,device_index,name,pci_bus_id,parent_id,capacity_bytes FROM device ";
+const std::string_view kSelectDevice = "SELECT * FROM device ";
 const std::string_view kSelectProcess =
     "SELECT pid,start_ticks,user,command,name,kind,cgroup,container,pod,slurm_job,framework,ns_pid FROM process ";
 const std::string_view kSelectSeries = "SELECT id,metric,device_id,pid,pid_start_ticks,first_ns,last_ns FROM series ";
@@ -58,6 +59,7 @@ void bind_device(sql::Statement& to, const DeviceInfo& device) {
   to.bind(3, std::string_view(device.name)).bind(4, std::string_view(device.pci_bus_id));
   to.bind(5, std::string_view(device.parent_id));
   if (device.capacity_bytes) to.bind(6, stored(*device.capacity_bytes));
+  to.bind(7, std::int64_t{device.shares_host_memory ? 1 : 0});
 }
 
 DeviceInfo read_device(const sql::Statement& row) {
@@ -68,6 +70,8 @@ DeviceInfo read_device(const sql::Statement& row) {
   device.pci_bus_id = text_of(row, 3);
   device.parent_id = text_of(row, 4);
   if (!row.is_null(5)) device.capacity_bytes = unsigned_of(row, 5);
+  constexpr int kShares = 6;  // a file of schema 9 or older has no such column
+  device.shares_host_memory = row.columns() > kShares && row.integer(kShares) != 0;
   return device;
 }
 
@@ -116,6 +120,7 @@ namespace {
 constexpr std::uint64_t kWentOn = 1;
 constexpr std::uint64_t kKnewRuns = 2;
 constexpr std::uint64_t kRanOut = 1;
+constexpr std::uint64_t kKilledByHost = 2;
 /// Before it had a code, a process_ended carried this information in this text.
 constexpr std::string_view kOutOfMemory = "out of memory";
 
@@ -128,7 +133,7 @@ std::uint64_t code_of(const Event& event) {
     case Event::Kind::watch_started:
       return (event.went_on ? kWentOn : 0) | (event.knew_runs ? kKnewRuns : 0);
     case Event::Kind::process_ended:
-      return event.ran_out_of_memory ? kRanOut : 0;
+      return (event.ran_out_of_memory ? kRanOut : 0) | (event.killed_by_host ? kKilledByHost : 0);
     case Event::Kind::device_lost:
     case Event::Kind::device_resumed:
     case Event::Kind::note:
@@ -136,6 +141,8 @@ std::uint64_t code_of(const Event& event) {
     case Event::Kind::lifetimes:
     case Event::Kind::held:
     case Event::Kind::let_go:
+    case Event::Kind::host_out_of_memory:
+    case Event::Kind::mark:
       return 0;
   }
   return 0;
@@ -155,6 +162,7 @@ void set_code(Event& event, std::uint64_t code) {
       return;
     case Event::Kind::process_ended:
       event.ran_out_of_memory = (code & kRanOut) != 0 || event.text == kOutOfMemory;
+      event.killed_by_host = (code & kKilledByHost) != 0;
       return;
     case Event::Kind::device_lost:
     case Event::Kind::device_resumed:
@@ -163,6 +171,8 @@ void set_code(Event& event, std::uint64_t code) {
     case Event::Kind::lifetimes:
     case Event::Kind::held:
     case Event::Kind::let_go:
+    case Event::Kind::host_out_of_memory:
+    case Event::Kind::mark:
       return;
   }
 }

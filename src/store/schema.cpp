@@ -90,10 +90,15 @@ ALTER TABLE alert ADD COLUMN paged_because TEXT NOT NULL DEFAULT '';
 /// not know it would take it for the capacity of the device.
 constexpr const char* kAllowWalls = "";
 
+/// From here on there are series of the host's memory, and devices that have no other.
+constexpr const char* kAddHostMemory = R"sql(
+ALTER TABLE device ADD COLUMN shares_host_memory INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 /// Step i upgrades schema i to i + 1; step 0 turns an empty file into a store. Append steps, never change them.
-constexpr std::array<const char*, kSchemaVersion> kSteps = {kCreate,     kAddUtilisation,  kAddUptime,
-                                                            kAddStage,   kAddPrograms,     kAddAlertKind,
-                                                            kAddEndKind, kAddPagedBecause, kAllowWalls};
+constexpr std::array<const char*, kSchemaVersion> kSteps = {
+    kCreate,       kAddUtilisation, kAddUptime,       kAddStage,   kAddPrograms,
+    kAddAlertKind, kAddEndKind,     kAddPagedBecause, kAllowWalls, kAddHostMemory};
 
 Result<int> version_of(sql::Database& database, const std::string& path) {
   const auto id = database.integer("PRAGMA application_id");

@@ -116,13 +116,23 @@ void Processes::start(Run& run) {
     }
     run.holdings.push_back(std::move(holding));
   }
+  run.host = {};
+  run.told_limit = run.told_failure = false;
+  constexpr std::size_t kHostStreams = 1'000'000;
+  for (std::size_t s = 0; s < spec.host_shapes.size(); ++s) {
+    const ShapeSpec& shape = spec.host_shapes[s];
+    if (shape.only_rank >= 0 && static_cast<std::size_t>(shape.only_rank) != run.rank) continue;
+    run.host.parts.push_back(
+        {make_curve(shape, Random{substream(stream, kHostStreams + s)}), shape.multiply, shape.cached});
+  }
 }
 
-void Processes::end(Run& run, double at_s, bool out_of_memory) {
+void Processes::end(Run& run, double at_s, Why why) {
   const ProcessSpec& spec = *run.spec;
-  if (run.seen) endings_.push_back({run.pid, run.start_ticks, out_of_memory});
+  if (run.seen) endings_.push_back({run.pid, run.start_ticks, why == Why::out_of_memory, why == Why::killed_by_host});
   run.alive = false;
   run.holdings.clear();
+  run.host = {};
   const bool again = spec.restart_after_s && run.number <= spec.max_restarts;
   run.next_start_s = again ? at_s + *spec.restart_after_s : kNever_s;
   if (run.next_start_s >= spec.end_s.value_or(kNever_s)) run.next_start_s = kNever_s;
@@ -134,7 +144,42 @@ double Processes::quantised(double bytes) const {
   return std::ceil(bytes / scenario_.quantum_bytes - 1e-6) * scenario_.quantum_bytes;
 }
 
+double Processes::host_used_bytes() const {
+  double used = 0;
+  for (const Run& run : runs_) used += run.host.bytes;
+  return used;
+}
+
+std::optional<double> Processes::host_left_bytes(const Run& run) const {
+  std::optional<double> left;
+  if (run.spec->host_limit_bytes) left = *run.spec->host_limit_bytes - run.host.bytes;
+  if (scenario_.host_memory_bytes) {
+    const double of_host = *scenario_.host_memory_bytes - host_used_bytes();
+    left = std::min(of_host, left.value_or(of_host));
+  }
+  if (left) left = std::max(0.0, *left);
+  return left;
+}
+
+/// The kernel ends what exceeds its own limit, and of a machine that has no memory left what holds most.
+void Processes::fit_host(double t_s) {
+  for (Run& run : runs_)
+    if (run.alive && run.spec->host_limit_bytes && run.host.bytes > *run.spec->host_limit_bytes)
+      end(run, t_s, Why::killed_by_host);
+  while (scenario_.host_memory_bytes && host_used_bytes() > *scenario_.host_memory_bytes) {
+    const auto most = std::max_element(runs_.begin(), runs_.end(),
+                                       [](const Run& a, const Run& b) { return a.host.bytes < b.host.bytes; });
+    end(*most, t_s, Why::killed_by_host);
+  }
+}
+
 void Processes::evaluate(Run& run, double t_s) {
+  run.host.bytes = 0;
+  for (Holding::Part& part : run.host.parts) {
+    const double value = part.curve(t_s - run.started_s);
+    run.host.bytes = part.multiply ? run.host.bytes * value : run.host.bytes + value;
+  }
+  run.host.bytes = std::clamp(run.host.bytes, 0.0, 1e17);
   for (Holding& holding : run.holdings) {
     double used = 0;
     double allocated = 0;
@@ -173,7 +218,9 @@ void Processes::fit(std::size_t device, double t_s) {
       used_bytes_[device] = capacity;
       return;
     }
-    if (asking->spec->on_oom == OnOom::clip) {
+    if (asking->spec->on_oom != OnOom::die) {
+      if (asking->spec->on_oom == OnOom::report && asking->seen && !std::exchange(asking->told_failure, true))
+        failures_.push_back({asking->pid, asking->start_ticks, device});
       const double excess = used_bytes_[device] - capacity;
       const double kept = std::max(asked->used_bytes - excess, 0.0);
       asked->used_bytes = std::floor(kept / scenario_.quantum_bytes) * scenario_.quantum_bytes;
@@ -181,7 +228,7 @@ void Processes::fit(std::size_t device, double t_s) {
       // A process that was clipped is not clipped again in this tick unless no other is left.
       asked->previous_bytes = std::max(asked->previous_bytes, asked->used_bytes);
     } else {
-      end(*asking, t_s, true);
+      end(*asking, t_s, scenario_.devices[device].info.shares_host_memory ? Why::killed_by_host : Why::out_of_memory);
     }
     sum();
   }
@@ -192,7 +239,7 @@ void Processes::advance(double t_s) {
     // Several short runs may fit between two ticks.
     while (true) {
       if (run.alive && run.end_s <= t_s) {
-        end(run, run.end_s, false);
+        end(run, run.end_s, Why::exited);
       } else if (!run.alive && run.next_start_s <= t_s) {
         start(run);
       } else {
@@ -201,8 +248,13 @@ void Processes::advance(double t_s) {
     }
     if (run.alive) evaluate(run, t_s);
   }
+  fit_host(t_s);
   sum();
   for (std::size_t device = 0; device < used_bytes_.size(); ++device) fit(device, t_s);
+}
+
+std::vector<Failure> Processes::take_failures() {
+  return std::exchange(failures_, {});
 }
 
 std::vector<Ending> Processes::take_endings() {

@@ -27,6 +27,12 @@ struct Holding {
   SeriesId allocated_id{};
 };
 
+/// What one run holds of the host's memory.
+struct HostPart {
+  std::vector<Holding::Part> parts;
+  double bytes = 0;
+};
+
 /// One process as the system would see it; a restart is the next run in the same place.
 struct Run {
   const ProcessSpec* spec = nullptr;
@@ -41,15 +47,25 @@ struct Run {
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;
   std::vector<Holding> holdings;
-  double read_bytes = 0;   ///< so far, as emitted
-  double grown_bytes = 0;  ///< what it held when that was last emitted
-  double read_at_s = 0;    ///< when
+  HostPart host;
+  bool told_limit = false;    ///< where its host memory ends
+  bool told_failure = false;  ///< that an allocation failed
+  double read_bytes = 0;      ///< so far, as emitted
+  double grown_bytes = 0;     ///< what it held when that was last emitted
+  double read_at_s = 0;       ///< when
 };
 
 struct Ending {
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;
   bool out_of_memory = false;
+  bool killed_by_host = false;
+};
+
+struct Failure {
+  std::uint32_t pid = 0;
+  std::uint64_t start_ticks = 0;
+  std::size_t device = 0;
 };
 
 /// Not thread-safe. `scenario` must outlive it.
@@ -65,6 +81,10 @@ class Processes {
   std::deque<Run>& runs() { return runs_; }
   /// Baseline plus what all processes hold; at most the capacity.
   [[nodiscard]] double used_bytes(std::size_t device) const { return used_bytes_[device]; }
+  /// By which a run's host memory can still grow; nullopt: without end.
+  [[nodiscard]] std::optional<double> host_left_bytes(const Run& run) const;
+  /// Processes that have reported since the last call that an allocation failed, each once.
+  std::vector<Failure> take_failures();
   /// Seen processes that ended since the last call.
   std::vector<Ending> take_endings();
 
@@ -72,9 +92,12 @@ class Processes {
   void expand_tenants(const TenantsSpec& tenants);
   void add_runs(const ProcessSpec& spec, std::uint32_t pid);
   void start(Run& run);
-  void end(Run& run, double at_s, bool out_of_memory);
+  enum class Why : std::uint8_t { exited, out_of_memory, killed_by_host };
+  void end(Run& run, double at_s, Why why);
   void evaluate(Run& run, double t_s);
   void fit(std::size_t device, double t_s);
+  void fit_host(double t_s);
+  [[nodiscard]] double host_used_bytes() const;
   void sum();
   [[nodiscard]] double quantised(double bytes) const;
   [[nodiscard]] bool admitted(const ProcessSpec& spec, std::size_t rank) const;
@@ -84,6 +107,7 @@ class Processes {
   std::deque<Run> runs_;
   std::vector<double> used_bytes_;
   std::vector<Ending> endings_;
+  std::vector<Failure> failures_;
 };
 
 }  // namespace vramtrack::sim

@@ -96,6 +96,7 @@ DeviceSpec read_device(const toml::table& table, std::size_t position, Mistakes&
   device.capacity_bytes =
       static_cast<std::uint64_t>(reader.number("capacity_bytes", Unit::bytes, kMissing, 1, kMaxBytes));
   device.capacity_known = reader.boolean("capacity_known", true);
+  device.info.shares_host_memory = reader.boolean("shares_host_memory", false);
   device.baseline_bytes = reader.number("baseline_bytes", Unit::bytes, 0, 0, kMaxBytes);
   device.reserved_bytes = reader.maybe_number("reserved_bytes", Unit::bytes, 0, kMaxBytes);
   reader.finish();
@@ -119,15 +120,22 @@ ProcessSpec read_process(const toml::table& table, std::size_t position, const S
   process.pid_reuse = reader.boolean("pid_reuse", false);
   process.visible = reader.boolean("visible", true);
   process.allocator = reader.boolean("allocator", false);
-  process.on_oom = reader.word("on_oom", "die|clip", 0) == 1 ? OnOom::clip : OnOom::die;
+  process.on_oom = static_cast<OnOom>(std::max(reader.word("on_oom", "die|clip|report", 0), 0));
   process.needs_bytes = reader.number("needs_bytes", Unit::bytes, 0, 0, kMaxBytes);
   process.busy = reader.maybe_number("busy", Unit::ratio, 0, 1);
   process.works_after_s = reader.number("works_after_s", Unit::seconds, 0, 0, kMaxTime_s);
   process.read_share = reader.maybe_number("read_share", Unit::ratio, 0, 1e3);
   process.reads_per_s = reader.number("reads_per_s", Unit::bytes_per_s, 0, 0, kMaxBytes);
   process.clients = reader.maybe_number("clients", Unit::count, 0, 1e6);
-  for (const toml::table* shape : reader.tables("shape"))
-    if (auto spec = read_shape(*shape, what, scenario.duration_s, mistakes)) process.shapes.push_back(std::move(*spec));
+  process.host_limit_bytes = reader.maybe_number("host_limit_bytes", Unit::bytes, 1, kMaxBytes);
+  process.host_mapped_bytes = reader.number("host_mapped_bytes", Unit::bytes, 0, 0, kMaxBytes);
+  process.host_pinned = reader.maybe_number("host_pinned", Unit::ratio, 0, 1);
+  const auto read_shapes = [&](std::string_view key, std::vector<ShapeSpec>& into) {
+    for (const toml::table* shape : reader.tables(key))
+      if (auto spec = read_shape(*shape, what, scenario.duration_s, mistakes)) into.push_back(std::move(*spec));
+  };
+  read_shapes("shape", process.shapes);
+  read_shapes("host_shape", process.host_shapes);
   reader.finish();
   return process;
 }
@@ -232,6 +240,7 @@ Scenario read_scenario(const toml::table& table, Mistakes& mistakes) {
   s.stamp_resolution_s = reader.number("stamp_resolution_s", Unit::seconds, 0, 0, 3600);
   s.quantum_bytes = reader.number("quantum_bytes", Unit::bytes, 1, 1, 1e12);
   s.gaps_per_s = reader.number("gaps_per_s", Unit::per_s, 0, 0, 1);
+  s.host_memory_bytes = reader.maybe_number("host_memory_bytes", Unit::bytes, 1, kMaxBytes);
   s.gap_s = reader.number("gap_s", Unit::seconds, 60, 0, kMaxTime_s);
 
   const auto devices = reader.tables("device");

@@ -25,8 +25,9 @@ struct DeviceSpec {
 };
 
 enum class OnOom : std::uint8_t {
-  die,   ///< the process that asked for too much ends, as an uncaught CUDA OOM does
-  clip,  ///< it catches the error and continues with what fits
+  die,     ///< the process that asked for too much ends, as an uncaught CUDA OOM does
+  clip,    ///< it catches the error and continues with what fits
+  report,  ///< likewise, and it says so
 };
 
 /// A process, or one rank per device of a job. Times are seconds since the scenario's start.
@@ -52,6 +53,11 @@ struct ProcessSpec {
   double reads_per_s = 0;            ///< bytes read while it works, with read_share
   std::optional<double> clients;     ///< connections to its services
   std::vector<ShapeSpec> shapes;
+  // What it holds of the host's memory; nothing is emitted without shapes.
+  std::vector<ShapeSpec> host_shapes;
+  std::optional<double> host_limit_bytes;  ///< of its cgroup
+  double host_mapped_bytes = 0;            ///< files that it has mapped and that are resident
+  std::optional<double> host_pinned;       ///< share of its memory that is pinned
 };
 
 /// Processes that come and go at random: the tenants of a shared GPU, the jobs of a cluster.
@@ -99,14 +105,15 @@ struct Scenario {
   std::uint64_t seed = 1;
   double period_s = 1;
   double duration_s = 3600;
-  std::optional<Timestamp> start;  ///< unset: relative time, from zero
-  double jitter = 0;               ///< share of the period: ticks are up to half of it early or late
-  double drop = 0;                 ///< share of ticks that are missing
-  double duplicate = 0;            ///< share of ticks that have the stamp of the previous tick
-  double stamp_resolution_s = 0;   ///< stamps are rounded down to this; 0: exact
-  double quantum_bytes = 1;        ///< allocations are rounded up to this
-  double gaps_per_s = 0;           ///< random sampling gaps
-  double gap_s = 0;                ///< their mean length
+  std::optional<Timestamp> start;           ///< unset: relative time, from zero
+  double jitter = 0;                        ///< share of the period: ticks are up to half of it early or late
+  double drop = 0;                          ///< share of ticks that are missing
+  double duplicate = 0;                     ///< share of ticks that have the stamp of the previous tick
+  double stamp_resolution_s = 0;            ///< stamps are rounded down to this; 0: exact
+  double quantum_bytes = 1;                 ///< allocations are rounded up to this
+  double gaps_per_s = 0;                    ///< random sampling gaps
+  double gap_s = 0;                         ///< their mean length
+  std::optional<double> host_memory_bytes;  ///< of the machine; unset: it does not end
   std::vector<DeviceSpec> devices;
   std::vector<ProcessSpec> processes;
   std::vector<TenantsSpec> tenants;

@@ -111,6 +111,7 @@ class Simulation final : public Source {
       emit_processes(tick.t_s, out);
       emit_instruments(tick.t_s, out);
       emit_facts(tick.t_s, out);
+      emit_failures(out);
     }
     return sampling_.done() ? Progress::end : Progress::more;
   }
@@ -153,10 +154,23 @@ class Simulation final : public Source {
     }
   }
 
+  void emit_failures(Batch& out) {
+    for (const Failure& failure : processes_.take_failures()) {
+      Event failed = event(Event::Kind::out_of_memory, fmt::format("pid {} reports that memory ran out", failure.pid));
+      failed.pid = failure.pid;
+      failed.pid_start_ticks = failure.start_ticks;
+      failed.device_id = scenario_.devices[failure.device].info.id;
+      out.events.push_back(std::move(failed));
+    }
+  }
+
   void emit_endings(Batch& out) {
     for (const Ending& ending : processes_.take_endings()) {
-      Event ended = event(Event::Kind::process_ended, ending.out_of_memory ? "out of memory" : "exited");
+      Event ended = event(Event::Kind::process_ended, ending.out_of_memory    ? "out of memory"
+                                                      : ending.killed_by_host ? "ended by the kernel"
+                                                                              : "exited");
       ended.ran_out_of_memory = ending.out_of_memory;
+      ended.killed_by_host = ending.killed_by_host;
       ended.pid = ending.pid;
       ended.pid_start_ticks = ending.start_ticks;
       out.events.push_back(std::move(ended));
@@ -222,6 +236,7 @@ class Simulation final : public Source {
         const SeriesId id = catalog_.intern({metric, device, run.pid, run.start_ticks});
         out.samples.push_back({time_, id, static_cast<std::uint64_t>(value)});
       };
+      emit_host(run, add, out);
       if (run.spec->read_share) add(Metric::process_read, read_so_far(run, works, t_s));
       if (run.spec->clients) add(Metric::process_clients, *run.spec->clients);
     }
@@ -233,6 +248,28 @@ class Simulation final : public Source {
       out.samples.push_back(
           {time_, id, static_cast<std::uint64_t>(std::llround((1 - rests[i].value_or(1)) * kBusyWhole))});
     }
+  }
+
+  template <class Add>
+  void emit_host(Run& run, const Add& add, Batch& out) {
+    const ProcessSpec& spec = *run.spec;
+    if (run.host.parts.empty()) return;
+    if (const auto limit = spec.host_limit_bytes ? spec.host_limit_bytes : scenario_.host_memory_bytes;
+        limit && !std::exchange(run.told_limit, true)) {
+      Event wall = event(Event::Kind::capacity,
+                         spec.host_limit_bytes
+                             ? "memory.max of " + (spec.info.cgroup.empty() ? "/" + spec.name : spec.info.cgroup)
+                             : std::string("the machine's memory"));
+      wall.device_id = kHostMemory;
+      wall.pid = run.pid;
+      wall.pid_start_ticks = run.start_ticks;
+      wall.capacity_bytes = static_cast<std::uint64_t>(*limit);
+      out.events.push_back(std::move(wall));
+    }
+    if (const auto left = processes_.host_left_bytes(run)) add(Metric::host_available, *left);
+    add(Metric::host_resident, run.host.bytes + spec.host_mapped_bytes);
+    if (spec.host_pinned) add(Metric::host_pinned, *spec.host_pinned * run.host.bytes);
+    add(Metric::host_anonymous, run.host.bytes);
   }
 
   static double read_so_far(Run& run, bool works, double t_s) {

@@ -492,6 +492,28 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void* device, MemoryV2* memory) {
   return kOk;
 }
 
+struct MemoryLimitsV1 {
+  const char* name_space;
+  unsigned long long soft, hard, used;
+};
+static_assert(sizeof(MemoryLimitsV1) == 32);
+
+EXPORT int nvmlDeviceGetMemoryLimits_v1(void* device, MemoryLimitsV1* limits) {
+  if (initialised == 0) return kUninitialised;
+  if (const int code = failure("limits", as_device(device)); code != kOk) return code;
+  const std::string folder = limits->name_space;
+  for (const auto& limit : as_device(device)->limits) {
+    const std::uint64_t hard = limit.hard.at(tick());
+    if (folder.size() < limit.cgroup.size() || folder.substr(folder.size() - limit.cgroup.size()) != limit.cgroup)
+      continue;
+    limits->soft = 0;
+    limits->hard = hard;
+    limits->used = 0;
+    return kOk;
+  }
+  return kAbsent;
+}
+
 EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, void* out) {
   return list_processes<EntryV3>(device, count, out, "compute", "_v3", 1);
 }

@@ -179,6 +179,8 @@ void add(Scenario& scenario, const Line& line) {
       process.compute_instance = static_cast<std::uint32_t>(line.number("ci", 0));
     }
     gpu_of(scenario, line)->processes.push_back(process);
+  } else if (line.verb == "limit") {
+    gpu_of(scenario, line)->limits.push_back({line.text("cgroup", "/"), line.amount("hard")});
   } else if (line.verb == "error") {
     Failure failure;
     failure.call = line.text("call", "any");
@@ -192,7 +194,7 @@ void add(Scenario& scenario, const Line& line) {
   } else if (line.verb == "note") {
     scenario.notes.push_back({line.text("file", ""), line.number("at", 0)});
   } else {
-    stop(line.where, "expected clock, gpu, mig, process, error, xid or note, found: " + line.verb);
+    stop(line.where, "expected clock, gpu, mig, process, limit, error, xid or note, found: " + line.verb);
   }
 }
 

@@ -36,6 +36,12 @@ struct Process {
   std::uint32_t compute_instance = ~std::uint32_t{0};
 };
 
+/// A limit of the driver's own on a cgroup.
+struct Limit {
+  std::string cgroup;  ///< the end of its path
+  Amount hard;
+};
+
 /// A GPU or, with a parent, a MIG instance.
 struct Device {
   unsigned index = 0;
@@ -48,6 +54,7 @@ struct Device {
   std::uint32_t gpu_instance = ~std::uint32_t{0};
   std::uint32_t compute_instance = ~std::uint32_t{0};
   std::vector<Process> processes;  ///< of GPUs
+  std::vector<Limit> limits;       ///< of GPUs
   std::vector<Device*> instances;  ///< MIG, of GPUs
   std::optional<unsigned> live;    ///< the device of the fake driver whose processes it has besides
   std::string holders;             ///< file of the processes that it has besides, read each time

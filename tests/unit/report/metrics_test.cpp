@@ -68,7 +68,13 @@ View full_view() {
   view.series[1].process->name = "python";
   view.series[1].stall = lasting_stall();
   view.series[0].headroom = view.series[1].headroom = Headroom{9 * 1073741824ULL, 5, 3, -1073741824, 0, 88};
-  view.series[1].wall = MemoryWall{12 * 1073741824ULL, 9 * 1073741824ULL, 2, "dmem.max of /pod"};
+  view.series[1].wall = MemoryWall{12 * 1073741824ULL, 9 * 1073741824ULL, 2, 1048576, "dmem.max of /pod"};
+  view.series[1].host = HostHolding{3 * 1073741824ULL, 5 * 1073741824ULL, 1073741824ULL, 7 * 1073741824ULL};
+  SeriesView host = view.series[1];
+  host.key.metric = Metric::host_anonymous;
+  host.alerts.clear();
+  host.suspicions.clear();
+  view.series.push_back(host);
   view.series[1].sites = {{"train.py:57 step", 3e9, 100, 0, 2, {}}, {"model.py:4 forward", 1e9, 10, 0, 2, {}}};
   SeriesView reserved = view.series[0];
   reserved.key.metric = Metric::device_reserved;
@@ -88,6 +94,7 @@ OwnCost full_cost() {
   own.sources = {{"nvml", 10, 1, 0.5}};
   own.polls = 10;
   own.acts[{"freeze", "done"}] = 2;
+  own.host_kills[{"cgroup", true}] = 3;
   return own;
 }
 
@@ -101,6 +108,11 @@ TEST(Metrics, HeadroomMayBeMissing) {
   EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_device_memory_headroom_bytes\\{[^}]*\\} -1073741824\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_memory_wall_bytes\\{[^}]*\\} 12884901888\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_memory_headroom_bytes\\{[^}]*\\} -1073741824\n"));
+  EXPECT_THAT(text,
+              ::testing::ContainsRegex("vramtrack_process_memory_wall_growth_bytes_per_second\\{[^}]*\\} 1048576\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_host_anonymous_bytes\\{[^}]*\\} 3221225472\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_host_available_bytes\\{[^}]*\\} 7516192768\n"));
+  EXPECT_THAT(text, ::testing::HasSubstr("vramtrack_host_out_of_memory_total{reason=\"cgroup\",held_gpu=\"yes\"} 3\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_memory_peak_bytes\\{[^}]*\\} 9663676416\n"));
 }
 
@@ -353,6 +365,9 @@ TEST(Metrics, SeriesPerDeviceAreAsManyAsDocumented) {
     view.series.back().key.pid = 10000 + i;
     view.series.back().verdict.finding.growth_bytes_per_s.mid = i;
     view.series.back().used_bytes = 1000 - i;
+    SeriesView host = view.series.back();
+    host.key.metric = Metric::host_anonymous;
+    view.series.push_back(std::move(host));
   }
   std::map<std::string, std::size_t> sums;
   for (const auto& [name, count] : series_of_device(prometheus_text(view, full_cost(), {"node7", "0.1.0", true, 10}))) {

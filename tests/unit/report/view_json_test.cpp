@@ -167,8 +167,8 @@ class Draw {
   SeriesView series() {
     SeriesView s;
     auto& [id, key, device, of, samples, first, last, interval_s, used, peak, level, ended, paused, ignored,
-           utilisation, gauges, load, stall, headroom, wall, unreleased, sites, state, xid, judged, paging, alerts,
-           suspicions, runs, explain] = s;
+           utilisation, gauges, load, stall, headroom, wall, host, still, marks, unreleased, sites, state, xid, judged,
+           paging, alerts, suspicions, runs, explain] = s;
     paging = text();
     id = SeriesId{static_cast<std::uint32_t>(next())};
     key.metric = static_cast<Metric>(below(6));
@@ -179,7 +179,8 @@ class Draw {
     }
     device = {text(), maybe<int>([this] { return static_cast<int>(below(100)) - 50; }),
               text(), text(),
-              text(), maybe<std::uint64_t>([this] { return next(); })};
+              text(), maybe<std::uint64_t>([this] { return next(); }),
+              flag()};
     of = maybe<ProcessInfo>([this] { return process(); });
     key.host = flag() ? "node" + std::to_string(below(100)) : "";
     device.host = key.host;
@@ -223,8 +224,12 @@ class Draw {
                       static_cast<std::uint32_t>(below(2))};
     });
     wall = maybe<MemoryWall>([this] {
-      return MemoryWall{next(), next(), static_cast<std::uint32_t>(below(100)), text()};
+      return MemoryWall{next(), next(), static_cast<std::uint32_t>(below(100)), figure(), text()};
     });
+    const auto bytes = [this] { return maybe<std::uint64_t>([this] { return next(); }); };
+    host = maybe<HostHolding>([&] { return HostHolding{next(), bytes(), bytes(), bytes()}; });
+    still = maybe<StillHolds>([&] { return StillHolds{time(), bytes()}; });
+    marks = maybe<MarkGrowth>([this] { return MarkGrowth{text(), next(), figure()}; });
     unreleased = next();
     state = maybe<DeviceHealth>([this] { return health(); });
     xid = maybe<LastXid>([this] { return LastXid{time(), next(), text()}; });
@@ -313,7 +318,8 @@ RC_GTEST_PROP(ViewJson, RoundTrip, (std::uint64_t seed)) {
               a.ended == b.ended);
     RC_ASSERT(a.paused == b.paused && a.ignored == b.ignored && a.utilisation_ratio == b.utilisation_ratio);
     RC_ASSERT(a.gauges == b.gauges && a.load == b.load && a.stall == b.stall && a.sites == b.sites &&
-              a.headroom == b.headroom && a.wall == b.wall);
+              a.headroom == b.headroom && a.wall == b.wall && a.host == b.host && a.still_holds == b.still_holds &&
+              a.mark_growth == b.mark_growth);
     RC_ASSERT(a.health == b.health && a.last_xid == b.last_xid);
     RC_ASSERT(same(a.runs, b.runs));
     RC_ASSERT(a.paging == b.paging);

@@ -119,6 +119,7 @@ TEST_F(Drm, AnApuHasWhatItTakesOfTheHost) {
   write(card(0) / "device/mem_info_gtt_used", std::to_string(24 * kGiB) + "\n");
   const Batch batch = poll();
   EXPECT_EQ(catalog_.device(kW7900)->capacity_bytes, 48 * kGiB + 512 * kMiB);
+  EXPECT_TRUE(catalog_.device(kW7900)->shares_host_memory);
   EXPECT_EQ(bytes(batch, kW7900), 24 * kGiB + 400 * kMiB);
   EXPECT_EQ(bytes(batch, kW7900, 2002), 750 * kMiB) << "700 MiB of the carve-out, 50 MiB of the host's";
   EXPECT_THAT(source_->notes().warnings, Contains(HasSubstr("shares the host's memory")));

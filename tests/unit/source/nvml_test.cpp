@@ -1,4 +1,5 @@
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -415,12 +416,27 @@ TEST(Nvml, AGpuWithoutMemoryOfItsOwnHasTheHosts) {
   fake.config.proc_root = folder.file("proc");
   Batch batch = fake.poll();
   EXPECT_EQ(fake.catalog.device("GPU-a")->capacity_bytes, 120 * kGiB);
+  EXPECT_TRUE(fake.catalog.device("GPU-a")->shares_host_memory);
   EXPECT_EQ(fake.used(batch, "GPU-a"), 20 * kGiB);
   EXPECT_EQ(fake.process(batch, "GPU-a", 1001), 5 * kGiB);
   write(90);
   EXPECT_EQ(fake.used(fake.poll(), "GPU-a"), 30 * kGiB);
   ASSERT_THAT(fake.source->notes().warnings, SizeIs(1));
   EXPECT_THAT(fake.source->notes().warnings.front(), HasSubstr("it shares the host's"));
+}
+
+/// A Jetson's driver lists no processes either.
+TEST(Nvml, AJetsonHasTheHostsMemory) {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder.file("proc"));
+  std::ofstream(folder.file("proc/meminfo")) << "MemTotal: 64000000 kB\nMemAvailable: 44000000 kB\n";
+  FakeNvml fake(
+      "gpu 0 uuid=GPU-o name=\"Orin (nvgpu)\"\nerror call=memory gpu=0 code=3\nerror call=compute gpu=0 code=3\n"
+      "error call=graphics gpu=0 code=3\nerror call=mps gpu=0 code=3\n");
+  fake.config.proc_root = folder.file("proc");
+  EXPECT_EQ(fake.used(fake.poll(), "GPU-o"), 20'000'000ULL * 1024);
+  EXPECT_EQ(fake.catalog.device("GPU-o")->capacity_bytes, 64'000'000ULL * 1024);
+  EXPECT_TRUE(fake.catalog.device("GPU-o")->shares_host_memory);
 }
 
 TEST(Nvml, AGpuThatOnceToldItsMemoryHasItsOwn) {
@@ -432,6 +448,63 @@ TEST(Nvml, AGpuThatOnceToldItsMemoryHasItsOwn) {
   fake.config.proc_root = folder.file("proc");
   EXPECT_EQ(fake.used(fake.poll(), "GPU-a"), kGiB);
   EXPECT_EQ(fake.used(fake.poll(), "GPU-a"), std::nullopt);
+}
+
+/// Limits that the driver counts by itself, where the kernel has no dmem: "1001: 8 of /folder" for each event.
+std::vector<std::string> limits_of(const Batch& batch) {
+  std::vector<std::string> out;
+  for (const Event& event : events_of(batch, Event::Kind::capacity))
+    out.push_back(fmt::format("{}: {} {}", event.pid, event.capacity_bytes / kGiB, event.text));
+  return out;
+}
+
+TEST(Nvml, TheDriversOwnLimitsOfCgroupsAreWalls) {
+  const TempFolder folder;
+  FakeNvml fake(
+      two_gpus("process gpu=0 pid=1001 used=100M\nlimit gpu=0 "
+               "cgroup=/system.slice/docker-4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b.scope "
+               "hard=8G,8G,6G,none\n"));
+  fake.config.sys_root = folder.file("sys");
+  EXPECT_THAT(limits_of(fake.poll(10)),
+              testing::ElementsAre(
+                  "1001: 8 NVIDIA's memory limit of "
+                  "/system.slice/docker-4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b.scope"));
+  EXPECT_THAT(limits_of(fake.poll(10)), IsEmpty()) << "it has not moved";
+  Batch batch = fake.poll(10);
+  EXPECT_THAT(limits_of(batch),
+              testing::ElementsAre(
+                  "1001: 6 NVIDIA's memory limit of "
+                  "/system.slice/docker-4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b.scope"));
+  EXPECT_THAT(events_of(batch, Event::Kind::note), SizeIs(1));
+  EXPECT_THAT(limits_of(fake.poll(10)),
+              testing::ElementsAre(
+                  "1001: 0 NVIDIA's memory limit of "
+                  "/system.slice/docker-4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b.scope"));
+}
+
+TEST(Nvml, WhereTheKernelLimitsItsFilesTell) {
+  const TempFolder folder;
+  std::filesystem::create_directories(folder.file(
+      "sys/fs/cgroup//system.slice/docker-4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b.scope"));
+  std::ofstream(
+      folder.file("sys/fs/cgroup//system.slice/"
+                  "docker-4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b.scope/dmem.max"))
+      << "drm/0000:1d:00.0/vram0 max\n";
+  FakeNvml fake(two_gpus(
+      "process gpu=0 pid=1001 used=100M\nlimit gpu=0 "
+      "cgroup=/system.slice/docker-4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b.scope hard=8G\n"));
+  fake.config.sys_root = folder.file("sys");
+  EXPECT_THAT(limits_of(fake.poll(10)), IsEmpty());
+}
+
+TEST(Nvml, AnOlderDriverHasNoLimitsOfItsOwn) {
+  FakeNvml fake(two_gpus("process gpu=0 pid=1001 used=100M\nlimit gpu=0 "
+                         "cgroup=/system.slice/"
+                         "docker-4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b.scope hard=8G\n"),
+                "v2");
+  EXPECT_THAT(limits_of(fake.poll(10)), IsEmpty());
+  FakeNvml refuses(two_gpus("process gpu=0 pid=1001 used=100M\nerror call=limits code=3\n"));
+  EXPECT_THAT(limits_of(refuses.poll(10)), IsEmpty());
 }
 
 // --- the committed scenarios, whose clock counts calls as a watch of the real binary makes them -------------------

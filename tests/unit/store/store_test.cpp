@@ -26,7 +26,8 @@ TEST_F(StoreTest, WhatWasAppendedIsReadBack) {
                               .name = "H200",
                               .pci_bus_id = "0000:01:00.0",
                               .parent_id = "GPU-x",
-                              .capacity_bytes = 141ULL << 30});
+                              .capacity_bytes = 141ULL << 30,
+                              .shares_host_memory = true});
   ProcessInfo info{.pid = 42,
                    .start_ticks = 1042,
                    .user = "ada",
@@ -139,7 +140,7 @@ TEST_F(StoreTest, AnySamplesReturnExactly) {
 
 TEST_F(StoreTest, WhatAKindOfEventHasBesidesItsTextIsKept) {
   Event ended{.time = at_s(1), .kind = Event::Kind::process_ended, .pid = 7, .pid_start_ticks = 8, .text = "gone"};
-  ended.ran_out_of_memory = true;
+  ended.ran_out_of_memory = ended.killed_by_host = true;
   Event grown{.time = at_s(2), .kind = Event::Kind::capacity, .device_id = "GPU-0"};
   grown.capacity_bytes = 24ULL << 30U;
   Event started{.time = at_s(3), .kind = Event::Kind::watch_started};
@@ -159,6 +160,7 @@ TEST_F(StoreTest, WhatAKindOfEventHasBesidesItsTextIsKept) {
   EXPECT_EQ(all.events[4].sites, lines.sites);
   EXPECT_EQ(all.events[4].text, "");
   EXPECT_TRUE(all.events[0].ran_out_of_memory);
+  EXPECT_TRUE(all.events[0].killed_by_host);
   EXPECT_EQ(all.events[1].capacity_bytes, 24ULL << 30U);
   EXPECT_TRUE(all.events[2].went_on);
   EXPECT_FALSE(all.events[2].knew_runs);

@@ -1,0 +1,50 @@
+// What processes hold of the host's memory, beside their devices': how much, how much more they may take and who limits
+// that, and which of them the kernel ended for want of it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/sample.hpp"
+#include "core/view.hpp"
+#include "engine/series_state.hpp"
+
+namespace vramtrack {
+
+/// Not thread-safe. Each call is O(1).
+class HostMemoryOfProcesses {
+ public:
+  struct Known {
+    HostHolding holding;            ///< `anonymous_bytes` is that of its series
+    std::uint64_t limit_bytes = 0;  ///< where the memory of its cgroup, or of the machine, ends; 0: not known
+    std::string limit_name;         ///< who set it: "memory.max of /system.slice/a.service"; untrusted
+    std::optional<Timestamp> killed;
+  };
+
+  /// REQUIRES: is_of_host(key.metric).
+  void take(const SeriesKey& key, std::uint64_t bytes);
+  /// REQUIRES: a capacity of kHostMemory with a pid.
+  void take_limit(const Event& event);
+  /// The kernel has ended it, or will be seen to have.
+  void killed(const ProcessKey& process, Timestamp time) { known_[process].killed = time; }
+  [[nodiscard]] bool was_killed(const ProcessKey& process) const;
+  /// nullptr: nothing is known.
+  [[nodiscard]] const Known* of(const ProcessKey& process) const;
+  /// Where a host_anonymous series ends; nullopt: not known.
+  [[nodiscard]] std::optional<double> end_bytes(const SeriesState& series) const;
+  void forget(const ProcessKey& process) { known_.erase(process); }
+
+  /// An alert of the series of a process that the kernel ended at `time`: raised, and over.
+  const Alert& raise(const SeriesState& process, Timestamp time);
+  /// In order; nullptr: none.
+  [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const;
+  void forget_alerts(SeriesId process) { alerts_.erase(process); }
+
+ private:
+  std::unordered_map<ProcessKey, Known, KeyHash> known_;
+  std::unordered_map<SeriesId, std::vector<Alert>> alerts_;
+};
+
+}  // namespace vramtrack

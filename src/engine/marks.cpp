@@ -1,0 +1,41 @@
+#include "engine/marks.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace vramtrack {
+
+void Marks::take(const Event& event) {
+  const std::size_t equals = event.text.rfind('=');
+  std::optional<std::uint64_t> number;
+  if (equals != std::string::npos) {
+    std::uint64_t value = 0;
+    const char* const end = event.text.data() + event.text.size();
+    const auto [stop, error] = std::from_chars(event.text.data() + equals + 1, end, value);
+    if (error == std::errc{} && stop == end) number = value;
+  }
+  const std::string name = number ? event.text.substr(0, equals) : event.text;
+  auto& names = known_[{event.pid, event.pid_start_ticks, event.host}];
+  if (!names.contains(name) && names.size() >= kMostNames) return;
+  Known& known = names[name];
+  ++known.count;
+  known.last = number.value_or(known.last + 1);
+  known.track.observe(event.time, static_cast<double>(known.last));
+}
+
+std::optional<MarkGrowth> Marks::growth_of(const SeriesState& process, const Finding& finding) const {
+  const auto known = known_.find(process_key(process.key));
+  if (known == known_.end() || process.key.metric != Metric::process_used) return std::nullopt;
+  const auto most = std::max_element(known->second.begin(), known->second.end(),
+                                     [](const auto& a, const auto& b) { return a.second.count < b.second.count; });
+  const auto& [name, marks] = *most;
+  MarkGrowth out{name, marks.last, 0};
+  if (!grows(finding) || !finding.onset) return out;
+  const Timestamp to = std::min(process.last_time, marks.track.last());
+  const auto since = marks.track.increase(*finding.onset, to);
+  if (since && *since > 0)
+    out.bytes_per_mark = finding.growth_bytes_per_s.mid * seconds_between(*finding.onset, to) / *since;
+  return out;
+}
+
+}  // namespace vramtrack

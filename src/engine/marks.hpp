@@ -1,0 +1,38 @@
+// Marks: points that processes come to, as they or others tell: how memory grows from one to the next.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "core/sample.hpp"
+#include "core/wall.hpp"
+#include "detect/facts.hpp"
+#include "engine/series_state.hpp"
+
+namespace vramtrack {
+
+/// Not thread-safe. Memory: a Track for each name, of at most kMostNames for a process.
+class Marks {
+ public:
+  static constexpr std::size_t kMostNames = 16;
+
+  /// A mark "step=1200", or "step", which counts by itself. A number that falls begins anew.
+  void take(const Event& event);
+  /// Of the mark that came most often: the growth that `finding` has, shared among the marks since it began. nullopt:
+  /// the process makes none.
+  [[nodiscard]] std::optional<MarkGrowth> growth_of(const SeriesState& process, const Finding& finding) const;
+  void forget(const ProcessKey& process) { known_.erase(process); }
+
+ private:
+  struct Known {
+    Track track;  ///< its number, or how many came
+    std::uint64_t last = 0;
+    std::uint64_t count = 0;
+  };
+  std::unordered_map<ProcessKey, std::map<std::string, Known>, KeyHash> known_;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,67 @@
+#include "engine/still_holding.hpp"
+
+#include <fmt/format.h>
+
+#include "core/format.hpp"
+#include "engine/device_state.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr double kSettles_s = 60;      ///< a program that ends for it has ended by then
+constexpr double kStillShare = 0.5;    ///< of what it held when it ran out
+constexpr double kMostOfDevice = 0.5;  ///< of what is in use, of a process that no message names
+
+}  // namespace
+
+void StillHolding::take(const Event& event, SeriesTable& table) {
+  const SeriesState* whose = nullptr;
+  const auto look = [&](const SeriesState& s) {
+    if (s.key.metric != Metric::process_used || s.ended || s.samples == 0) return;
+    if (event.pid != 0 ? s.key.pid == event.pid && s.key.pid_start_ticks == event.pid_start_ticks
+                       : whose == nullptr || s.last_bytes > whose->last_bytes)
+      whose = &s;
+  };
+  if (event.device_id.empty())
+    table.for_host(event.host, look);
+  else
+    table.for_device({event.device_id, event.host}, look);
+  if (whose == nullptr) return;
+  const SeriesState* const total = whose->device->used;
+  const double used = total != nullptr ? static_cast<double>(total->last_bytes) : 0;
+  if (event.pid == 0 && static_cast<double>(whose->last_bytes) < kMostOfDevice * used) return;
+  known_[whose->id] = {event.time, whose->last_bytes};
+}
+
+std::optional<StillHolds> StillHolding::of(const SeriesState& process) const {
+  const auto known = known_.find(process.id);
+  if (known == known_.end() || process.ended) return std::nullopt;
+  const Known& then = known->second;
+  if (seconds_between(then.ran_out, process.last_time) < kSettles_s) return std::nullopt;
+  if (static_cast<double>(process.last_bytes) < kStillShare * static_cast<double>(then.held_bytes)) return std::nullopt;
+  StillHolds out{then.ran_out, {}};
+  const SeriesState* allocated = nullptr;
+  const SeriesState* reserved = nullptr;
+  for (const auto& [id, other] : process.device->series) {
+    if (other->ended || process_key(other->key) != process_key(process.key)) continue;
+    if (other->key.metric == Metric::allocator_allocated) allocated = other;
+    if (other->key.metric == Metric::allocator_reserved) reserved = other;
+  }
+  if (allocated != nullptr && reserved != nullptr && reserved->last_bytes >= allocated->last_bytes)
+    out.unused_bytes = reserved->last_bytes - allocated->last_bytes;
+  return out;
+}
+
+std::string StillHolding::left_for(const SeriesState& process, bool is_relative) const {
+  for (const auto& [id, other] : process.device->series) {
+    if (other->key.metric != Metric::process_used || process_key(other->key) == process_key(process.key)) continue;
+    const auto holds = of(*other);
+    if (!holds) continue;
+    return fmt::format("; pid {}, whose memory had run out at {}, still held {} then", other->key.pid,
+                       format_moment(holds->ran_out, is_relative),
+                       format_bytes(static_cast<double>(other->last_bytes)));
+  }
+  return {};
+}
+
+}  // namespace vramtrack

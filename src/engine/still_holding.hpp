@@ -1,0 +1,37 @@
+// Processes whose device memory ran out, which caught that, and which still hold what they had: whoever fails after
+// them fails for that.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "core/sample.hpp"
+#include "core/wall.hpp"
+#include "engine/series_table.hpp"
+
+namespace vramtrack {
+
+/// Not thread-safe.
+class StillHolding {
+ public:
+  /// REQUIRES: an out_of_memory. Where it names no process, it was the one that held most of the device then, if it
+  /// held most of what was in use. O(series of the device).
+  void take(const Event& event, SeriesTable& table);
+  /// Of a process_used series that has not ended, a minute after its memory ran out, while it holds half of what it
+  /// held then, or more. O(series of the device).
+  [[nodiscard]] std::optional<StillHolds> of(const SeriesState& process) const;
+  /// Of a process that ran out itself: ", while pid 42, whose memory had run out at ..., held 21.0 GiB"; empty: no
+  /// other of its device still held. `is_relative`: as Catalog::clock_is_relative.
+  [[nodiscard]] std::string left_for(const SeriesState& process, bool is_relative) const;
+  void forget(SeriesId process) { known_.erase(process); }
+
+ private:
+  struct Known {
+    Timestamp ran_out;
+    std::uint64_t held_bytes = 0;
+  };
+  std::unordered_map<SeriesId, Known> known_;
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,242 @@
+// The host's memory of a program that holds GPU memory: judged as the GPU's is, with its own end, and apart from it.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "report/told.hpp"
+#include "scenario_run.hpp"
+
+namespace vramtrack {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A server that holds 8 GiB of a GPU of 64 GiB, and of the host `host`; `more` goes into its table.
+sim::Scenario server(const std::string& gpu, const std::string& host, const std::string& duration = "80min",
+                     const std::string& more = "") {
+  const auto scenario =
+      sim::parse_scenario(fmt::format("seed = 3\nperiod_s = 10\nduration_s = \"{}\"\nhost_memory_bytes = \"256GiB\"\n"
+                                      "[[device]]\ncapacity_bytes = \"64GiB\"\n"
+                                      "[[process]]\nname = \"serve\"\ncommand = \"python serve.py\"\npid = 42\n{}\n"
+                                      "[[process.shape]]\nkind = \"constant\"\nbytes = \"8GiB\"\n{}\n{}",
+                                      duration, more, gpu, host),
+                          "server.toml");
+  EXPECT_TRUE(scenario) << (scenario ? "" : scenario.error().message);
+  return *scenario;
+}
+
+constexpr const char* kLeak = "kind = \"linear\"\nrate_bytes_per_s = \"400MiB/min\"\nonset_s = \"10min\"\n";
+const std::string kGpuLeak = fmt::format("[[process.shape]]\n{}", kLeak);
+const std::string kHostLeak =
+    fmt::format("[[process.host_shape]]\nkind = \"constant\"\nbytes = \"8GiB\"\n[[process.host_shape]]\n{}", kLeak);
+const std::string kLimit = "host_limit_bytes = \"64GiB\"\ncgroup = \"/pod\"";
+
+const SeriesView* find(const View& view, Metric metric) {
+  for (const SeriesView& s : view.series)
+    if (s.key.metric == metric) return &s;
+  return nullptr;
+}
+
+/// Seconds until a leak of that series was told, with an alert or without; and until its alert.
+struct Found {
+  std::optional<double> leak_s;
+  std::optional<double> alert_s;
+};
+Found found(const ScenarioRun& run, Metric metric) {
+  const SeriesView* s = find(*run.view, metric);
+  Found out;
+  if (s == nullptr) return out;
+  for (const std::vector<Alert>* all : {&s->suspicions, &s->alerts})
+    for (const Alert& alert : *all) {
+      if (!alert.finding.leak) continue;
+      const double s_since = run.seconds(alert.raised) - alert.suspected_for_s.value_or(0);
+      out.leak_s = std::min(out.leak_s.value_or(s_since), s_since);
+      if (all == &s->alerts)
+        out.alert_s = std::min(out.alert_s.value_or(run.seconds(alert.raised)), run.seconds(alert.raised));
+    }
+  return out;
+}
+
+TEST(HostMemoryJudged, ALeakIsNamedWithinTheTimeOfAGpusOfThatRate) {
+  const auto gpu = play(server(kGpuLeak, "", "150min"));
+  const auto host = play(server("", kHostLeak, "150min", kLimit));
+  const Found of_gpu = found(*gpu, Metric::process_used);
+  const Found of_host = found(*host, Metric::host_anonymous);
+  ASSERT_TRUE(of_gpu.leak_s && of_gpu.alert_s);
+  ASSERT_TRUE(of_host.leak_s && of_host.alert_s);
+  EXPECT_LE(*of_host.leak_s, *of_gpu.leak_s + 10);
+  EXPECT_LE(*of_host.alert_s, *of_gpu.alert_s + 10);
+  RecordProperty("gpu_leak_s", std::to_string(*of_gpu.leak_s));
+  RecordProperty("host_leak_s", std::to_string(*of_host.leak_s));
+  const SeriesView& device = *find(*host->view, Metric::device_used);
+  EXPECT_TRUE(device.alerts.empty());
+  EXPECT_TRUE(device.suspicions.empty());
+  EXPECT_FALSE(device.verdict.finding.leak);
+  EXPECT_TRUE(find(*host->view, Metric::process_used)->alerts.empty());
+}
+
+TEST(HostMemoryJudged, TheForecastEndsAtTheLimitOfItsCgroup) {
+  const auto run = play(server("", kHostLeak, "80min", kLimit));
+  const SeriesView& s = *find(*run->view, Metric::host_anonymous);
+  ASSERT_TRUE(s.verdict.finding.oom_in_s) << s.verdict.finding.because;
+  const double left_s = (56.0 * 1024 - 70 * 400) / 400 * 60;
+  EXPECT_NEAR(s.verdict.finding.oom_in_s->mid, left_s, 0.05 * left_s);
+  EXPECT_THAT(s.verdict.finding.because,
+              HasSubstr("it is the host's memory, which ends at 64.0 GiB, by memory.max of /pod"));
+  ASSERT_TRUE(s.wall);
+  EXPECT_EQ(s.wall->name, "memory.max of /pod");
+  EXPECT_EQ(s.wall->bytes, std::uint64_t{64} << 30U);
+  const Told told = tell(*run->view, s);
+  EXPECT_THAT(told.forecast, HasSubstr("the kernel will end a process in"));
+  EXPECT_THAT(told.forecast, Not(HasSubstr("out of memory")));
+  ASSERT_FALSE(s.verdict.advice.empty());
+  EXPECT_THAT(s.verdict.advice.front(), HasSubstr("the memory is the host's"));
+  const SeriesView& gpu = *find(*run->view, Metric::process_used);
+  ASSERT_TRUE(gpu.host);
+  EXPECT_EQ(gpu.host->anonymous_bytes, s.used_bytes);
+  EXPECT_EQ(gpu.host->available_bytes, s.wall->bytes - s.used_bytes);
+}
+
+TEST(HostMemoryJudged, WithoutALimitItEndsWithTheMachine) {
+  const auto run = play(server("", kHostLeak));
+  EXPECT_EQ(find(*run->view, Metric::host_anonymous)->wall->name, "the machine's memory");
+}
+
+TEST(HostMemoryJudged, FilesThatAreMappedAreNoLeak) {
+  const auto run = play(server("", "[[process.host_shape]]\nkind = \"constant\"\nbytes = \"4GiB\"\n", "80min",
+                               "host_mapped_bytes = \"120GiB\""));
+  const SeriesView& s = *find(*run->view, Metric::host_anonymous);
+  EXPECT_FALSE(s.verdict.finding.leak);
+  EXPECT_EQ(s.host->resident_bytes, std::uint64_t{124} << 30U);
+}
+
+/// What the GPU's series say must not depend on what is known of the host.
+TEST(HostMemoryJudged, TheGpusVerdictsAreTheSameWithIt) {
+  const auto without = play(server(kGpuLeak, "", "150min"));
+  const auto with = play(server(kGpuLeak, kHostLeak, "150min", "host_limit_bytes = \"128GiB\""));
+  for (const Metric metric : {Metric::device_used, Metric::process_used, Metric::device_unattributed}) {
+    const SeriesView& a = *find(*without->view, metric);
+    const SeriesView& b = *find(*with->view, metric);
+    EXPECT_EQ(a.verdict.finding.because, b.verdict.finding.because);
+    EXPECT_EQ(a.verdict.finding.confidence, b.verdict.finding.confidence);
+    EXPECT_EQ(a.verdict.finding.oom_in_s, b.verdict.finding.oom_in_s);
+    EXPECT_EQ(a.alerts.size(), b.alerts.size());
+  }
+}
+
+/// The end of a scenario whose host memory runs out: with what the kernel says, or by the figures alone.
+class HostEnd : public testing::TestWithParam<bool> {
+ protected:
+  std::unique_ptr<ScenarioRun> play_to_the_end() {
+    auto run = std::make_unique<ScenarioRun>();
+    run->scenario = server("", kHostLeak, "170min", kLimit);
+    run->engine = std::make_unique<Engine>(Config{}, run->catalog);
+    run->engine->on_alert([r = run.get()](const AlertChange& change) { r->changes.push_back(change); });
+    const auto source = sim::make_simulation(run->scenario, run->catalog);
+    for (bool more = true; more;) {
+      Batch batch;
+      const auto progress = source->poll({}, batch);
+      more = progress && *progress != Progress::end;
+      for (Event& event : batch.events) {
+        killed = killed || event.killed_by_host;
+        event.killed_by_host = event.killed_by_host && GetParam();
+      }
+      run->engine->ingest(batch);
+    }
+    run->engine->finish();
+    run->view = run->engine->view();
+    return run;
+  }
+  bool killed = false;
+};
+
+TEST_P(HostEnd, IsToldApartFromOneByTheGpu) {
+  const auto run = play_to_the_end();
+  EXPECT_TRUE(killed);
+  for (const Metric metric : {Metric::host_anonymous, Metric::process_used, Metric::device_used}) {
+    const SeriesView& s = *find(*run->view, metric);
+    ASSERT_TRUE(s.verdict.end) << to_string(metric);
+    EXPECT_EQ(s.verdict.end->how, EndKind::host_out_of_memory) << to_string(metric);
+  }
+  const SeriesView& host = *find(*run->view, Metric::host_anonymous);
+  ASSERT_EQ(host.alerts.size(), 1U);
+  EXPECT_EQ(host.alerts.front().end_kind, EndKind::host_out_of_memory);
+  EXPECT_EQ(host.alerts.front().end_reason, "the host's memory ran out, and the kernel ended pid 42");
+  EXPECT_TRUE(find(*run->view, Metric::process_used)->alerts.empty()) << "one alert is enough";
+  EXPECT_THAT(tell(*run->view, *find(*run->view, Metric::process_used)).verdict,
+              HasSubstr("the host's memory ran out"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Told, HostEnd, testing::Bool(),
+                         [](const auto& info) { return info.param ? "ByTheKernel" : "ByTheFigures"; });
+
+TEST(HostMemoryJudged, AProcessThatDidNotLeakAndWasChosenIsAnAlert) {
+  ScenarioRun run;
+  run.engine = std::make_unique<Engine>(Config{}, run.catalog);
+  run.engine->on_alert([&](const AlertChange& change) { run.changes.push_back(change); });
+  const auto source = sim::make_simulation(server("", "", "20min"), run.catalog);
+  for (bool more = true; more;) {
+    Batch batch;
+    const auto progress = source->poll({}, batch);
+    more = progress && *progress != Progress::end;
+    run.engine->ingest(batch);
+  }
+  const SeriesKey key = [&] {
+    for (const SeriesView& s : run.engine->view()->series)
+      if (s.key.metric == Metric::process_used) return s.key;
+    return SeriesKey{};
+  }();
+  Batch killed;
+  Event event;
+  event.time = run.engine->view()->time;
+  event.kind = Event::Kind::host_out_of_memory;
+  event.pid = key.pid;
+  event.pid_start_ticks = key.pid_start_ticks;
+  event.text = "the kernel ended pid 42";
+  killed.events.push_back(event);
+  event.kind = Event::Kind::process_ended;
+  event.text.clear();
+  killed.events.push_back(event);
+  run.engine->ingest(killed);
+  ASSERT_EQ(run.changes.size(), 2U);
+  EXPECT_EQ(run.changes[0].news, AlertNews::raised);
+  EXPECT_EQ(run.changes[0].alert.kind, AlertKind::host_out_of_memory);
+  EXPECT_EQ(run.changes[1].news, AlertNews::cleared);
+  EXPECT_EQ(tell(run.changes[1].alert).severity, "HOST OUT OF MEMORY");
+  const auto view = run.engine->view();
+  ASSERT_EQ(find(*view, Metric::process_used)->alerts.size(), 1U);
+  EXPECT_EQ(find(*view, Metric::process_used)->verdict.end->how, EndKind::host_out_of_memory);
+  ASSERT_EQ(view->notices.size(), 1U);
+}
+
+/// GB10, Jetson, an APU: where such a device's memory ends, the kernel ends a process.
+TEST(SharedMemory, TheEndIsTheHosts) {
+  const auto scenario = [](const std::string& duration) {
+    const auto parsed = sim::parse_scenario(
+        fmt::format("seed = 3\nperiod_s = 10\nduration_s = \"{}\"\n[[device]]\nname = \"NVIDIA GB10\"\n"
+                    "capacity_bytes = \"120GiB\"\nshares_host_memory = true\nbaseline_bytes = \"20GiB\"\n"
+                    "[[process]]\nname = \"serve\"\npid = 42\n[[process.shape]]\nkind = \"constant\"\n"
+                    "bytes = \"40GiB\"\n{}",
+                    duration, kGpuLeak),
+        "gb10.toml");
+    EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().message);
+    return *parsed;
+  };
+  const auto run = play(scenario("90min"));
+  const SeriesView& device = *find(*run->view, Metric::device_used);
+  EXPECT_TRUE(device.device.shares_host_memory);
+  ASSERT_TRUE(device.verdict.finding.oom_in_s) << device.verdict.finding.because;
+  const double left_s = (60.0 * 1024 - 80 * 400) / 400 * 60;
+  EXPECT_NEAR(device.verdict.finding.oom_in_s->mid, left_s, 0.05 * left_s);
+  const Told told = tell(*run->view, device);
+  EXPECT_THAT(told.forecast, HasSubstr("the kernel will end a process in"));
+  EXPECT_THAT(told.facts, testing::Contains(testing::Field(&Fact::text, HasSubstr("it shares the host's"))));
+  const auto ended = play(scenario("170min"));
+  EXPECT_EQ(find(*ended->view, Metric::device_used)->verdict.end->how, EndKind::host_out_of_memory);
+  EXPECT_EQ(find(*ended->view, Metric::process_used)->verdict.end->how, EndKind::host_out_of_memory);
+  EXPECT_THAT(tell(*ended->view, *find(*ended->view, Metric::device_used)).verdict,
+              HasSubstr("the host's memory ran out"));
+}
+
+}  // namespace
+}  // namespace vramtrack
