@@ -90,10 +90,15 @@ ALTER TABLE alert ADD COLUMN paged_because TEXT NOT NULL DEFAULT '';
 /// not know it would take it for the capacity of the device.
 constexpr const char* kAllowWalls = "";
 
+/// Earlier alerts named no incident: they are grouped when they are read.
+constexpr const char* kAddIncident = R"sql(
+ALTER TABLE alert ADD COLUMN incident TEXT NOT NULL DEFAULT '';
+)sql";
+
 /// Step i upgrades schema i to i + 1; step 0 turns an empty file into a store. Append steps, never change them.
-constexpr std::array<const char*, kSchemaVersion> kSteps = {kCreate,     kAddUtilisation,  kAddUptime,
-                                                            kAddStage,   kAddPrograms,     kAddAlertKind,
-                                                            kAddEndKind, kAddPagedBecause, kAllowWalls};
+constexpr std::array<const char*, kSchemaVersion> kSteps = {
+    kCreate,       kAddUtilisation, kAddUptime,       kAddStage,   kAddPrograms,
+    kAddAlertKind, kAddEndKind,     kAddPagedBecause, kAllowWalls, kAddIncident};
 
 Result<int> version_of(sql::Database& database, const std::string& path) {
   const auto id = database.integer("PRAGMA application_id");
