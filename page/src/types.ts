@@ -302,6 +302,7 @@ export interface Alert {
   kind: "leak" | "stall" | "unreleased" | "headroom" | "host_out_of_memory";
   end_kind: "ended" | "ended_near_limit" | "out_of_memory" | "host_out_of_memory" | null;
   paged_because: string;
+  incident: string;
   // end
   told: ToldAlert;
   acknowledged: Acknowledgement | null;

@@ -153,6 +153,7 @@ class Alert:
     end_kind: Optional[str]
     suspected_for_s: Optional[float]
     paged_because: Optional[str]
+    incident: Optional[str]
     # end
     told: ToldAlert = ToldAlert()
 

@@ -274,6 +274,7 @@ Note note_of(const AuditEntry& entry) {
                                                   entry.time.time_since_epoch().count(), entry.text)));
   note.is_always_sent =
       entry.event != "refused" && entry.event != "skipped" && entry.event != "waits" && outcome != nullptr;
+  note.incident = subject.incident;
   note.key.device_id = subject.device_id;
   note.key.host = subject.process.host;
   note.key.pid = subject.process.pid;

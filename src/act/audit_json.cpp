@@ -66,6 +66,7 @@ Json object_of(const AuditEntry& e) {
   evidence["held_s"] = s.held_s;
   if (s.unattributed_bytes) evidence["unattributed_bytes"] = *s.unattributed_bytes;
   put(evidence, "because", s.because);
+  put(evidence, "incident", s.incident);
   return out;
 }
 
@@ -140,6 +141,7 @@ Subject subject_in(const Json& in) {
   s.held_s = number_in(evidence, "held_s");
   if (evidence.contains("unattributed_bytes")) s.unattributed_bytes = number_in(evidence, "unattributed_bytes");
   s.because = text_in(evidence, "because");
+  s.incident = text_in(evidence, "incident");
   return s;
 }
 

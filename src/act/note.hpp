@@ -17,8 +17,8 @@ struct Note {
   AlertNews news = AlertNews::raised;
   AlertKind kind = AlertKind::leak;
   SeriesKey key;
-  /// Every series whose alerts are one incident with this one, as report/story.hpp decides; empty: `key` alone.
-  std::vector<SeriesKey> incident;
+  std::string incident;                 ///< the alert's (core/incident.hpp)
+  std::vector<std::string> also;        ///< incidents that have proved to be this one
   bool incident_is_over = true;         ///< for an alert that has ended: no other of its incident stands
   std::uint32_t suspect_pid = 0;        ///< for a device's alert: the process whose growth explains it; 0: none known
   Severity severity = Severity::watch;  ///< as it is now

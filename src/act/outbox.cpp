@@ -3,73 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
-#include "core/incident.hpp"
 #include "core/text_hash.hpp"
 
 namespace vramtrack::act {
 namespace {
 
 constexpr std::size_t kMostHeadlines = 10;
-
-/// Prefix of member names, so that a leak and another problem of one series are two incidents.
-std::string prefix(AlertKind kind) {
-  return kind == AlertKind::leak ? "" : fmt::format("{} ", to_string(kind));
-}
-
-std::string member_name(AlertKind kind, const SeriesKey& key) {
-  return fmt::format("{}{}{}/{}/{}/{}", prefix(kind), to_string(key.metric), key.host.empty() ? "" : '@' + key.host,
-                     key.device_id, key.pid, key.pid_start_ticks);
-}
-
-std::vector<std::string> member_names(const Note& note) {
-  std::vector<std::string> out;
-  for (const SeriesKey& key : note.incident) out.push_back(member_name(note.kind, key));
-  if (out.empty()) out.push_back(member_name(note.kind, note.key));
-  return out;
-}
-
-template <class Number>
-bool read_number(std::string_view text, Number& into) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-/// The series of a leak's member_name(); nullopt for other problems, and for what a file holds instead of a name.
-std::optional<SeriesKey> series_of(std::string_view member) {
-  const std::size_t first = member.find('/');
-  const std::size_t last = member.rfind('/');
-  const std::size_t pid = last == std::string_view::npos || last == 0 ? last : member.rfind('/', last - 1);
-  if (first == std::string_view::npos || pid == std::string_view::npos || first >= pid) return std::nullopt;
-  const std::string_view head = member.substr(0, first);
-  const auto metric = parse_metric(head.substr(0, head.find('@')));
-  SeriesKey key;
-  if (!metric || !read_number(member.substr(pid + 1, last - pid - 1), key.pid) ||
-      !read_number(member.substr(last + 1), key.pid_start_ticks))
-    return std::nullopt;
-  key.metric = *metric;
-  key.device_id = member.substr(first + 1, pid - first - 1);
-  if (const std::size_t at = head.find('@'); at != std::string_view::npos) key.host = head.substr(at + 1);
-  return key;
-}
-
-bool share(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
-}
-
-/// For an incident of an earlier run, whose alerts nobody has grouped with those of this run.
-bool show_one_leak_again(const std::vector<std::string>& earlier, const std::vector<std::string>& now) {
-  const auto same = [](const std::string& a, const std::string& b) {
-    const auto was = series_of(a);
-    const auto is = series_of(b);
-    return was && is && show_one_leak(*was, *is);
-  };
-  return std::any_of(earlier.begin(), earlier.end(), [&](const std::string& a) {
-    return std::any_of(now.begin(), now.end(), [&](const std::string& b) { return same(a, b); });
-  });
-}
 
 }  // namespace
 
@@ -108,17 +49,18 @@ std::vector<std::string> Outbox::take_warnings() {
   return std::exchange(warnings_, {});
 }
 
-/// The incident that shares a series with the note's: which series belong together has been decided before. If two were
-/// reported before something showed that they are one, the first speaks for both.
-std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note, const std::vector<std::string>& members) {
-  const auto first = [&](auto belongs) {
-    const auto told =
-        std::find_if(incidents_.begin(), incidents_.end(), [&](const Incident& i) { return i.told && belongs(i); });
-    return told != incidents_.end() ? told : std::find_if(incidents_.begin(), incidents_.end(), belongs);
-  };
-  const auto known = first([&](const Incident& i) { return share(i.members, members); });
-  if (known != incidents_.end() || note.kind != AlertKind::leak) return known;
-  return first([&](const Incident& i) { return i.unconfirmed && show_one_leak_again(i.members, members); });
+/// Whether the note is about it, under its name or under one that it had before an alert showed that two are one.
+bool Outbox::is_about(const Note& note, const Incident& incident) {
+  return incident.id == note.incident || std::find(note.also.begin(), note.also.end(), incident.id) != note.also.end();
+}
+
+/// Of two that have proved to be one, the first that was told speaks for both.
+std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note) {
+  const auto told = std::find_if(incidents_.begin(), incidents_.end(),
+                                 [&](const Incident& i) { return i.told && is_about(note, i); });
+  return told != incidents_.end()
+             ? told
+             : std::find_if(incidents_.begin(), incidents_.end(), [&](const Incident& i) { return is_about(note, i); });
 }
 
 /// A policy's message does not open an incident. One with an id that is known is the same message: there was a crash.
@@ -136,7 +78,8 @@ void Outbox::announce(const Note& note, Timestamp now) {
     tokens_ -= 1;
   }
   Message m;
-  m.id = m.incident = note.act_id;
+  m.id = note.act_id;
+  m.incident = note.incident.empty() ? note.act_id : note.incident;
   m.event = "act";
   m.severity = note.severity;
   m.queued = now;
@@ -150,18 +93,13 @@ void Outbox::announce(const Note& note, Timestamp now) {
 void Outbox::take(const Note& note, Timestamp now) {
   refill(now);
   if (!note.act_id.empty()) return announce(note, now);
-  std::vector<std::string> members = member_names(note);
   if (note.news == AlertNews::cleared) {
-    if (note.incident_is_over) close(note, members, now);
+    if (note.incident_is_over) close(note, now);
     return;
   }
-  const auto incident = incident_of(note, members);
-  if (incident == incidents_.end()) return open(note, std::move(members), now);
-  std::erase_if(members, [&](const std::string& member) {
-    return std::find(incident->members.begin(), incident->members.end(), member) != incident->members.end();
-  });
-  if (!members.empty() || incident->unconfirmed) ++revision_;
-  incident->members.insert(incident->members.end(), members.begin(), members.end());
+  const auto incident = incident_of(note);
+  if (incident == incidents_.end()) return open(note, now);
+  if (incident->unconfirmed) ++revision_;
   incident->unconfirmed.reset();
   // An escalation under a silence is news when the silence has ended: the severity stays the one last reported.
   if (note.silenced) return;
@@ -178,11 +116,9 @@ void Outbox::take(const Note& note, Timestamp now) {
   if (note.severity >= rules_.min_severity) tell(*incident, incident->told ? "escalated" : "raised", note, now, true);
 }
 
-void Outbox::open(const Note& note, std::vector<std::string> members, Timestamp now) {
+void Outbox::open(const Note& note, Timestamp now) {
   Incident incident;
-  incident.id =
-      text_hash(fmt::format("{}/{}/{}/{}", rules_.host, member_name(note.kind, note.key), iso8601(now), next_));
-  incident.members = std::move(members);
+  incident.id = note.incident;
   incident.device = note.key.device_id;
   incident.pid = note.key.pid != 0 ? note.key.pid : note.suspect_pid;
   incident.severity = note.severity;
@@ -195,9 +131,9 @@ void Outbox::open(const Note& note, std::vector<std::string> members, Timestamp 
   if (incidents_.size() > kMaxIncidents) incidents_.pop_front();
 }
 
-void Outbox::close(const Note& note, const std::vector<std::string>& members, Timestamp now) {
+void Outbox::close(const Note& note, Timestamp now) {
   for (auto it = incidents_.begin(); it != incidents_.end();) {
-    if (!share(it->members, members)) {
+    if (!is_about(note, *it)) {
       ++it;
       continue;
     }
@@ -223,7 +159,8 @@ void Outbox::tell(Incident& incident, std::string_view event, const Note& note, 
   if (costs) tokens_ -= 1;
   incident.told = true;
   Message m;
-  m.id = fmt::format("{}-{}", incident.id, next_++);
+  // An incident that is played again has the same id; a message of it is another one.
+  m.id = fmt::format("{}-{}", text_hash(fmt::format("{}/{}/{}", rules_.host, incident.id, iso8601(now))), next_++);
   m.incident = incident.id;
   m.event = event;
   m.severity = incident.severity;

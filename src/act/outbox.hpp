@@ -98,7 +98,6 @@ class Outbox {
  private:
   struct Incident {
     std::string id;
-    std::vector<std::string> members;  ///< names of the series that have been part of it
     std::string device;
     std::uint32_t pid = 0;  ///< the process concerned; 0: not known
     Severity severity = Severity::watch;
@@ -119,9 +118,10 @@ class Outbox {
   Channel* channel(std::string_view name);
   [[nodiscard]] const Channel* channel(std::string_view name) const;
   [[nodiscard]] const Message* first_of(std::string_view channel) const;
-  std::deque<Incident>::iterator incident_of(const Note& note, const std::vector<std::string>& members);
-  void open(const Note& note, std::vector<std::string> members, Timestamp now);
-  void close(const Note& note, const std::vector<std::string>& members, Timestamp now);
+  [[nodiscard]] static bool is_about(const Note& note, const Incident& incident);
+  std::deque<Incident>::iterator incident_of(const Note& note);
+  void open(const Note& note, Timestamp now);
+  void close(const Note& note, Timestamp now);
   void tell(Incident& incident, std::string_view event, const Note& note, Timestamp now, bool costs);
   void tell_held_back(Timestamp now);
   void put(Message message);

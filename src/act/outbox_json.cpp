@@ -147,7 +147,7 @@ std::string message_json(const Message& m) {
 struct OutboxJson {
   static std::string incident(const Outbox::Incident& i) {
     Object out;
-    out.put("id", i.id).put("members", i.members).put("device", i.device).put("pid", i.pid);
+    out.put("id", i.id).put("device", i.device).put("pid", i.pid);
     out.put("severity", to_string(i.severity)).put("opened_ns", ns(i.opened));
     out.put("headline", i.headline).put("told", i.told);
     if (i.silenced) out.put("silenced", true);
@@ -175,7 +175,6 @@ struct OutboxJson {
   static std::string read_incident(const json& in, Outbox::Incident& i, Timestamp now) {
     Fields f(in, "an incident");
     f.get("id", i.id);
-    f.get("members", i.members);
     f.get("device", i.device);
     f.get("pid", i.pid);
     f.get("severity", i.severity);

@@ -45,6 +45,7 @@ Subject subject_of(const View& view, const SeriesView& series, const Alert& aler
   subject.process.host = series.key.host;
   if (series.process) describe(subject, *series.process);
   label(subject, "host", series.key.host);
+  subject.incident = alert.incident;
   subject.device_id = series.key.device_id;
   subject.device_index = series.device.index;
   subject.device_name = series.device.name;

@@ -47,7 +47,8 @@ struct Subject {
   /// On its device: what no process held when an act that ends the process was due. Any excess afterwards was not
   /// returned.
   std::optional<double> unattributed_bytes;
-  std::string because;  ///< the evidence in words, with its figures
+  std::string because;   ///< the evidence in words, with its figures
+  std::string incident;  ///< of the alert (core/incident.hpp); empty where nobody names it
   friend bool operator==(const Subject&, const Subject&) = default;
 };
 

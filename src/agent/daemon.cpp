@@ -222,11 +222,11 @@ class Agent {
       if (is_for_people(event)) log(Level::notice, printable(event.text));
     };
     listener.alert = [](const AlertTold& told) {
-      if (!told.story) return;
-      const Level level = told.story == AlertNews::cleared            ? Level::notice
+      if (!told.incident.news) return;
+      const Level level = told.incident.news == AlertNews::cleared            ? Level::notice
                           : told.alert.severity == Severity::critical ? Level::error
                                                                       : Level::warning;
-      log(level, alert_lines(told.view, told.series, told.alert, *told.story, {}));
+      log(level, alert_lines(told.view, told.series, told.alert, *told.incident.news, {}));
     };
     loop_->pipeline().listen(std::move(listener));
     return {};

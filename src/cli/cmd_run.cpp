@@ -130,7 +130,7 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
   if (options.watches)
     listener.alert = [&](const AlertTold& told) {
       const LocalTimes local = console.local_times();
-      if (told.story) console.warn(alert_lines(told.view, told.series, told.alert, *told.story, {}));
+      if (told.incident.news) console.warn(alert_lines(told.view, told.series, told.alert, *told.incident.news, {}));
     };
   const auto outcome = run::run_program(options.settings, layers.config(), listener);
   if (!outcome) {

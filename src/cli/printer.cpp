@@ -53,8 +53,8 @@ void Printer::print_alert(const AlertTold& told) {
   const LocalTimes local(is_local_);
   if (json_)
     print(alert_json(told.view, told.series, told.alert, told.news));
-  else if (told.story)
-    print(alert_lines(told.view, told.series, told.alert, *told.story, console_.style()));
+  else if (told.incident.news)
+    print(alert_lines(told.view, told.series, told.alert, *told.incident.news, console_.style()));
 }
 
 std::string Printer::status_text(const View& view) const {

@@ -1,8 +1,19 @@
-// Which series show one leak. The only place that decides it: what a terminal counts as one alert, what `top`, the page
-// and the reports show as one, and what notifications send as one incident follow from this (report/story.hpp).
+// Incident: one problem that people are told of, however many alerts report it. A leak shows in its device, in its
+// process, in the memory that no process holds and in what an allocator reports; each of them raises an alert, and all
+// are one incident. The engine names the incident of each alert as it raises it (Alert::incident); terminals, `top`,
+// the page, reports, metrics, notifications and records group alerts by that name and by nothing else
+// (docs/design/0030-incidents.md).
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "core/series.hpp"
+#include "core/time.hpp"
+#include "core/verdict.hpp"
+#include "core/view.hpp"
 
 namespace vramtrack {
 
@@ -10,12 +21,69 @@ namespace vramtrack {
 /// its allocator reports, and what is allocated for what is reserved. Pure.
 bool speaks_for(const SeriesKey& whole, const SeriesKey& part);
 
-/// How much of a device a series is about: of several that show one leak, the lowest speaks for the others.
-int speaking_rank(Metric metric);
+/// An alert and the series it belongs to. Both must outlive it.
+struct AlertOf {
+  const SeriesKey& key;
+  const Alert& alert;
+};
 
-/// Whether either speaks for the other, or they are the same.
-inline bool show_one_leak(const SeriesKey& a, const SeriesKey& b) {
-  return a == b || speaks_for(a, b) || speaks_for(b, a);
-}
+/// Places are those in the list that it was made from.
+struct Incident {
+  std::string id;  ///< Alert::incident; it lives as long as the incident does
+  AlertKind kind = AlertKind::leak;
+  Severity severity = Severity::watch;  ///< the highest
+  Timestamp begin;
+  std::optional<Timestamp> end;      ///< of its last alert; nullopt: one of them stands
+  std::size_t speaks = 0;            ///< the alert that says most of it; one that stands, if any does
+  std::vector<std::size_t> members;  ///< all its alerts, in the order given
+};
+
+/// The incidents of the alerts, in the order of those that speak. Alerts of before there were incidents are grouped as
+/// they would have been. Pure; O(alerts), times those of their device for those.
+std::vector<Incident> incidents_of(const std::vector<AlertOf>& alerts);
+std::vector<Incident> incidents_of(const std::vector<const SeriesView*>& series);
+/// How many of them stand.
+std::size_t standing(const std::vector<Incident>& incidents);
+
+/// What one change of an alert means for its incident.
+struct IncidentChange {
+  std::string id;
+  /// Names of what were incidents of their own until an alert showed that they are this one.
+  std::vector<std::string> also;
+  /// That the incident began, got worse or is over; nullopt: another of its alerts has said so.
+  std::optional<AlertNews> news;
+};
+
+/// Which incidents stand while alerts change. The id of an incident is that of its first alert, so an engine that
+/// replays the same samples gives the same. Not thread-safe. Each call costs O(incidents that stand).
+class Incidents {
+ public:
+  /// Names the incident of an alert that has just been raised. Returns the other series whose standing alerts belong to
+  /// it from now on, though they had another one.
+  std::vector<SeriesKey> raise(const SeriesKey& key, Alert& alert);
+  /// What the change means. REQUIRES: raise() has had the alert, or adopt(). An incident is forgotten when its last
+  /// alert has ended.
+  IncidentChange tell(const SeriesKey& key, const Alert& alert, AlertNews news);
+  /// `alert` stood in the record of an earlier watch: its incident goes on under its name. `stands`: so does an alert
+  /// of its series here; otherwise what is raised of that leak by `until` belongs to it. Returns as raise() does.
+  /// REQUIRES: the alert names its incident.
+  std::vector<SeriesKey> adopt(const SeriesKey& key, Alert& alert, bool stands, Timestamp until);
+
+ private:
+  struct Open {
+    std::string id;
+    std::vector<std::string> also;
+    AlertKind kind = AlertKind::leak;
+    std::vector<SeriesKey> keys;      ///< of every series that has been a member
+    std::vector<SeriesKey> standing;  ///< those whose alerts stand
+    std::optional<Severity> told;     ///< the highest that tell() has said
+    bool adopted = false;
+    std::optional<Timestamp> until;  ///< of an earlier watch, none of whose alerts stands here
+  };
+  [[nodiscard]] static bool belongs(const Open& open, AlertKind kind, const SeriesKey& key);
+  std::vector<SeriesKey> join(const SeriesKey& key, Alert& alert, Open&& incident);
+
+  std::vector<Open> open_;
+};
 
 }  // namespace vramtrack

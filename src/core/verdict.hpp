@@ -197,6 +197,9 @@ struct Alert {
   std::optional<EndKind> end_kind;  ///< if it ended with its run: how that ended
   /// Why people were notified then, in words; empty for a suspicion, of which nobody was, and for other kinds.
   std::string paged_because;
+  /// The incident (core/incident.hpp): alerts that report one leak have the same. Empty in a suspicion, and in what was
+  /// recorded before there were incidents.
+  std::string incident;
 };
 
 /// Seconds from when an alert was raised to its actual end; nullopt while it stands. Derived: `cleared` minus `raised`.

@@ -195,6 +195,9 @@ inline constexpr auto kFields<Alert> = std::make_tuple(
     field("paged_because", &Alert::paged_because, {.alert = 16},
           "why the alert was raised then: \"memory may run out in 58m; lead-time is 1h 00m\"; null for a suspicion and "
           "for other kinds",
+          {.null_when_none = true}),
+    field("incident", &Alert::incident, {.alert = 17},
+          "the incident: alerts that report the same leak have the same; null for a suspicion",
           {.null_when_none = true}));
 
 template <>

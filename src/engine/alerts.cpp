@@ -1,7 +1,10 @@
 // From verdicts to what people are told: suspicions, leaks that are only shown, alerts (docs/design/0029-paging.md).
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "core/format.hpp"
+#include "core/order.hpp"
 #include "core/units.hpp"
 #include "engine/band.hpp"
 #include "engine/engine_core.hpp"
@@ -164,7 +167,7 @@ void Engine::Core::page(SeriesState& s, const Verdict& v) {
     }
     if (v.severity <= alert->severity) return;
     alert->severity = v.severity;
-    if (callback) callback({*alert, AlertNews::escalated});
+    announce(*alert, AlertNews::escalated);
     return;
   }
   if (decision.what != Paging::page) return;
@@ -176,7 +179,40 @@ void Engine::Core::page(SeriesState& s, const Verdict& v) {
   }
   s.alerts.push_back(std::move(alert));
   keep_at_most(s.alerts, SeriesState::kMaxAlerts);
-  if (callback) callback({s.alerts.back(), AlertNews::raised});
+  announce(s.alerts.back(), AlertNews::raised);
+}
+
+/// The alert of a leak, or one that another part of the engine keeps, has changed.
+void Engine::Core::announce(Alert& alert, AlertNews news) {
+  std::vector<Alert> renamed;
+  if (news == AlertNews::raised) renamed = rename(incidents.raise(catalog.key(alert.series), alert), alert.incident);
+  changes.push_back({alert, news, {}, std::move(renamed)});
+}
+
+/// Only leaks of several series are one incident.
+std::vector<Alert> Engine::Core::rename(const std::vector<SeriesKey>& leaking, const std::string& incident) {
+  std::vector<Alert> out;
+  for (const SeriesKey& key : leaking) {
+    const auto id = catalog.find(key);
+    SeriesState* const s = id ? series.find(*id) : nullptr;
+    if (s == nullptr || s->alert() == nullptr) continue;
+    s->alert()->incident = incident;
+    out.push_back(*s->alert());
+  }
+  return out;
+}
+
+void Engine::Core::tell_changes() {
+  const auto place = [this](const AlertChange& change) {
+    if (catalog.key(change.alert.series).metric != Metric::device_used) return 1;
+    return change.news == AlertNews::cleared ? 2 : 0;
+  };
+  order(changes, [&](const AlertChange& a, const AlertChange& b) { return place(a) < place(b); });
+  for (AlertChange& change : std::exchange(changes, {})) {
+    change.incident = incidents.tell(catalog.key(change.alert.series), change.alert, change.news);
+    change.alert.incident = change.incident.id;
+    if (callback) callback(change);
+  }
 }
 
 void Engine::Core::suspect(SeriesState& s, const Verdict& v) {
@@ -198,7 +234,7 @@ void Engine::Core::take_back(SeriesState& s, WhyOver why) {
   Alert& alert = *s.alert();
   alert.cleared = tick;
   std::move(why).tell(alert);
-  if (callback) callback({alert, AlertNews::cleared});
+  announce(alert, AlertNews::cleared);
 }
 
 void Engine::Core::clear(SeriesState& s, WhyOver why) {

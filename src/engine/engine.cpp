@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/series_text.hpp"
 #include "core/units.hpp"
 #include "engine/engine_core.hpp"
 #include "engine/sibling_summary.hpp"
@@ -60,6 +61,11 @@ void Engine::Core::complete_tick() {
     if (SeriesState* const s = series.find(id); s != nullptr && s->key.metric == Metric::process_used) follow_runs(*s);
   if (config.alert.headroom) watch_headroom();
   touched.clear();
+  decide_all();
+  tell_changes();
+}
+
+void Engine::Core::decide_all() {
   if (undecided.empty()) return;
   deciding.clear();
   deciding.swap(undecided);
@@ -85,10 +91,8 @@ SeriesState& Engine::Core::revive(SeriesId id) {
   return series.begin_anew(id, catalog, config, ignore);
 }
 
-Stalls::Tell Engine::Core::teller() const {
-  return [this](const Alert& alert, AlertNews news) {
-    if (callback) callback({alert, news});
-  };
+Stalls::Tell Engine::Core::teller() {
+  return [this](Alert& alert, AlertNews news) { announce(alert, news); };
 }
 
 /// Takes in what changed in the catalog since the last time, and no more.
@@ -151,15 +155,16 @@ void Engine::Core::end_process(const Event& event) {
     end(s, reported);
     if (!by_host || is_told || s.ignored || s.key.metric != Metric::process_used) return;
     is_told = true;
-    const Alert& alert = hosts.raise(s, tick);
-    if (!callback) return;
+    Alert& alert = hosts.raise(s, tick);
     Alert raised = alert;
     raised.cleared.reset();
     raised.ended = AlertEnd::standing;
-    callback({raised, AlertNews::raised});
-    callback({alert, AlertNews::cleared});
+    announce(raised, AlertNews::raised);
+    alert.incident = raised.incident;
+    announce(alert, AlertNews::cleared);
   });
   if (event.device_id.empty()) stalls.end(process, event.time, teller());
+  tell_changes();  // of series that may be forgotten next
   forget_oldest_ended();
 }
 
@@ -308,6 +313,7 @@ void Engine::ingest(const Batch& batch) {
       s->has_run = s->has_run || reading.load.gpu_ratio.value_or(0) > 0;
     }
   core_->stalls.take(batch, core_->teller());
+  core_->tell_changes();
 }
 
 void Engine::finish() {
@@ -328,6 +334,7 @@ void Engine::end_of_recording() {
     core_->decide(s);
   });
   core_->endings.end_of_recording();
+  core_->tell_changes();
 }
 
 void Engine::remember(ProgramMemory memory) {
@@ -338,23 +345,49 @@ void Engine::remember(ProgramMemory memory) {
 }
 
 void Engine::adopt(const Alert& alert) {
-  if (alert.kind == AlertKind::stall) return core_->stalls.adopt(alert);
-  if (alert.kind == AlertKind::unreleased) return core_->unreleased.adopt(alert);
-  if (alert.kind == AlertKind::headroom) return core_->headrooms.adopt(alert);
-  if (alert.kind == AlertKind::host_out_of_memory) return;  // it was over when it was raised
-  SeriesState* const s = core_->series.find(alert.series);
-  if (s == nullptr || !s->leaks()) return;
+  const Alert named = core_->named(alert);
+  if (core_->adopt(named)) core_->go_on(named, true, {});
+}
+
+void Engine::recall(const Alert& alert, Timestamp until) {
+  core_->go_on(core_->named(alert), false, until);
+}
+
+/// Alerts recorded before there were incidents name none.
+Alert Engine::Core::named(Alert alert) const {
+  if (alert.incident.empty() && catalog.holds(alert.series))
+    alert.incident = alert_id(catalog.key(alert.series), alert.raised);
+  return alert;
+}
+
+void Engine::Core::go_on(Alert alert, bool stands, Timestamp until) {
+  if (!catalog.holds(alert.series)) return;
+  const SeriesKey key = catalog.key(alert.series);
+  std::vector<SeriesKey> leaking = incidents.adopt(key, alert, stands, until);
+  leaking.push_back(key);
+  if (alert.kind == AlertKind::leak) rename(leaking, alert.incident);
+}
+
+/// Whether it stands here.
+bool Engine::Core::adopt(const Alert& alert) {
+  if (alert.kind == AlertKind::stall) return stalls.adopt(alert);
+  if (alert.kind == AlertKind::unreleased) return unreleased.adopt(alert);
+  if (alert.kind == AlertKind::headroom) return headrooms.adopt(alert);
+  if (alert.kind == AlertKind::host_out_of_memory) return false;  // it was over when it was raised
+  SeriesState* const s = series.find(alert.series);
+  if (s == nullptr || !s->leaks()) return false;
   if (s->alert() == nullptr) {
     // It was raised by what the samples that are still recorded do not show.
     if (s->suspicion() != nullptr) s->suspicions.pop_back();
     s->alerts.push_back(alert);
-    return;
+    return true;
   }
   Alert& own = *s->alert();
-  if (alert.raised > own.raised) return;
+  if (alert.raised > own.raised) return true;
   const Severity severity = std::max(own.severity, alert.severity);
   own = alert;
   own.severity = severity;
+  return true;
 }
 
 void Engine::know_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors) {

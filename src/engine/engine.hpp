@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/config.hpp"
+#include "core/incident.hpp"
 #include "core/program.hpp"
 #include "core/sample.hpp"
 #include "core/series.hpp"
@@ -21,6 +22,8 @@ namespace vramtrack {
 struct AlertChange {
   Alert alert;
   AlertNews news = AlertNews::raised;
+  IncidentChange incident;     ///< what people are told: a leak that several alerts report is one
+  std::vector<Alert> renamed;  ///< other standing alerts, whose incident this change showed to be the same
 };
 
 struct SiblingSummary;
@@ -85,10 +88,15 @@ class Engine {
   void know_siblings(const std::vector<SiblingSummary>& theirs);
 
   /// `alert` stands and was raised by an earlier engine, whose samples this engine has been fed, too: if an alert
-  /// stands here, it is that one.
+  /// stands here, it is that one, and its incident goes on.
   void adopt(const Alert& alert);
+  /// What is raised by `until` of the leak (or other problem) that `alert`, of an earlier watch, was about belongs to
+  /// the incident of that alert.
+  void recall(const Alert& alert, Timestamp until);
 
-  /// Called at every raise, escalation and clear, from within ingest().
+  /// Called at every raise, escalation and clear, when its tick is complete. The device knows more about a leak than
+  /// its parts: who causes it and how it ended. Within one tick it therefore reports first that it grows, and last that
+  /// it is over.
   void on_alert(std::function<void(const AlertChange&)> callback);
 
   /// The present state, built on demand: O(series). `explain` fills SeriesView::explain.

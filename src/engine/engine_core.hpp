@@ -42,9 +42,16 @@ struct Engine::Core final : EndingsEngine {
   void take(const Sample& sample);
   void apply(const Event& event);
   void complete_tick();
+  void decide_all();
+  bool adopt(const Alert& alert);
+  [[nodiscard]] Alert named(Alert alert) const;
+  void go_on(Alert alert, bool stands, Timestamp until);
   void queue(SeriesState& series) override;
   SeriesState& revive(SeriesId id);
-  [[nodiscard]] Stalls::Tell teller() const;
+  [[nodiscard]] Stalls::Tell teller();
+  void announce(Alert& alert, AlertNews news);
+  void tell_changes();
+  std::vector<Alert> rename(const std::vector<SeriesKey>& leaking, const std::string& incident);
   void refresh_limits();
   void refresh_catalog();
   void end(SeriesState& series, std::optional<EndKind> reported) override;
@@ -144,6 +151,8 @@ struct Engine::Core final : EndingsEngine {
   std::deque<Notice> notices;
   std::unordered_map<ProcessKey, Hold, KeyHash> held;  ///< processes
   std::optional<RunMemory> runs;                       ///< nullopt: no program is compared with its earlier runs
+  Incidents incidents;
+  std::vector<AlertChange> changes;  ///< not reported yet
   std::function<void(const AlertChange&)> callback;
   bool tick_open = false;
   bool knows_allocators = false;  ///< some series belongs to an allocator

@@ -143,12 +143,16 @@ void HeadroomAlerts::clear(Alert& alert, AlertEnd how, std::string reason, Times
   tell(alert, AlertNews::cleared);
 }
 
-void HeadroomAlerts::adopt(const Alert& alert) {
-  if (alert.cleared) return;
+bool HeadroomAlerts::adopt(const Alert& alert) {
+  if (alert.cleared) return false;
   Known& known = known_[alert.series];
-  if (!known.alerts.empty() && !known.alerts.back().cleared) return;
+  if (!known.alerts.empty() && !known.alerts.back().cleared) {
+    known.alerts.back().incident = alert.incident;
+    return true;
+  }
   known.since = alert.finding.onset.value_or(alert.raised);
   known.alerts.push_back(alert);
+  return true;
 }
 
 const std::vector<Alert>* HeadroomAlerts::alerts_of(SeriesId process) const {

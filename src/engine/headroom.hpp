@@ -23,15 +23,16 @@ std::optional<Headroom> headroom_of(const SeriesState& series, const SeriesTable
 /// The alerts: one a process, while what it needs does not fit. They begin and end here. Causal and deterministic.
 class HeadroomAlerts {
  public:
-  using Tell = std::function<void(const Alert&, AlertNews)>;
+  using Tell = std::function<void(Alert&, AlertNews)>;
 
   /// What is known of the process at `time`. O(1).
   void take(SeriesId process, const std::optional<Headroom>& known, Timestamp time, const Tell& tell);
   /// The process has ended.
   void end(SeriesId process, Timestamp time, const Tell& tell);
   void forget(SeriesId process) { known_.erase(process); }
-  /// An alert that has stood since before this engine began.
-  void adopt(const Alert& alert);
+  /// An alert that has stood since before this engine began. Returns whether
+  /// one stands now.
+  bool adopt(const Alert& alert);
 
   /// The alerts raised for the process, in order; nullptr: none.
   [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const;

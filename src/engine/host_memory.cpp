@@ -38,7 +38,7 @@ std::optional<double> HostMemoryOfProcesses::end_bytes(const SeriesState& series
   return static_cast<double>(series.last_bytes) + static_cast<double>(*known->holding.available_bytes);
 }
 
-const Alert& HostMemoryOfProcesses::raise(const SeriesState& process, Timestamp time) {
+Alert& HostMemoryOfProcesses::raise(const SeriesState& process, Timestamp time) {
   const Known* const known = of(process_key(process.key));
   Alert alert;
   alert.kind = AlertKind::host_out_of_memory;

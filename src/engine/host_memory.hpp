@@ -37,7 +37,7 @@ class HostMemoryOfProcesses {
   void forget(const ProcessKey& process) { known_.erase(process); }
 
   /// An alert of the series of a process that the kernel ended at `time`: raised, and over.
-  const Alert& raise(const SeriesState& process, Timestamp time);
+  Alert& raise(const SeriesState& process, Timestamp time);
   /// In order; nullptr: none.
   [[nodiscard]] const std::vector<Alert>* alerts_of(SeriesId process) const;
   void forget_alerts(SeriesId process) { alerts_.erase(process); }

@@ -293,12 +293,16 @@ void Stalls::end(const ProcessKey& key, Timestamp time, const Tell& tell) {
   processes_.erase(known);
 }
 
-void Stalls::adopt(const Alert& alert) {
-  if (alert.kind != AlertKind::stall || alert.cleared || !catalog_.holds(alert.series)) return;
+bool Stalls::adopt(const Alert& alert) {
+  if (alert.kind != AlertKind::stall || alert.cleared || !catalog_.holds(alert.series)) return false;
   Watched& process = processes_[process_key(catalog_.key(alert.series))];
-  if (process.alert) return;
-  process.alert = alert.series;
-  alerts_[alert.series].push_back(alert);
+  std::vector<Alert>& alerts = alerts_[process.alert.value_or(alert.series)];
+  if (process.alert)
+    alerts.back().incident = alert.incident;
+  else
+    alerts.push_back(alert);
+  if (!process.alert) process.alert = alert.series;
+  return true;
 }
 
 const Stall* Stalls::of(const ProcessKey& process) const {

@@ -27,7 +27,7 @@ namespace vramtrack {
 class Stalls {
  public:
   /// Receives one change of an alert.
-  using Tell = std::function<void(const Alert&, AlertNews)>;
+  using Tell = std::function<void(Alert&, AlertNews)>;
 
   /// All must outlive this object.
   Stalls(const Config& config, const Catalog& catalog, const SeriesTable& table)
@@ -43,7 +43,8 @@ class Stalls {
   /// The series is forgotten.
   void forget(SeriesId series) { alerts_.erase(series); }
   /// An alert that has stood since before this engine began: see Engine::adopt.
-  void adopt(const Alert& alert);
+  /// Returns whether one stands now.
+  bool adopt(const Alert& alert);
 
   /// The conclusion about the process as of the last look; nullptr: it makes progress, or is not looked at.
   [[nodiscard]] const Stall* of(const ProcessKey& process) const;

@@ -78,10 +78,15 @@ void UnreleasedMemory::forget(SeriesId series) {
   std::erase_if(standing_, [&](const Standing& one) { return one.process == series; });
 }
 
-void UnreleasedMemory::adopt(const Alert& alert) {
-  if (alert.cleared || !catalog_.holds(alert.series) || stands(alert.series)) return;
+bool UnreleasedMemory::adopt(const Alert& alert) {
+  if (alert.cleared || !catalog_.holds(alert.series)) return false;
+  if (stands(alert.series)) {
+    alerts_[alert.series].back().incident = alert.incident;
+    return true;
+  }
   alerts_[alert.series].push_back(alert);
   standing_.push_back({alert.series, true, {}});
+  return true;
 }
 
 double UnreleasedMemory::bytes_of(SeriesId rest) const {

@@ -20,7 +20,7 @@ namespace vramtrack {
 class UnreleasedMemory {
  public:
   /// Receives one change of an alert.
-  using Tell = std::function<void(const Alert&, AlertNews)>;
+  using Tell = std::function<void(Alert&, AlertNews)>;
 
   /// All must outlive this object.
   UnreleasedMemory(const Config& config, const Catalog& catalog) : config_(config), catalog_(catalog) {}
@@ -31,7 +31,8 @@ class UnreleasedMemory {
   /// The series is forgotten.
   void forget(SeriesId series);
   /// An alert that has stood since before this engine began: it stands until half of what nobody holds is given back.
-  void adopt(const Alert& alert);
+  /// Returns whether one stands now.
+  bool adopt(const Alert& alert);
 
   /// What has not been released so far on the device whose remainder `rest` shows.
   [[nodiscard]] double bytes_of(SeriesId rest) const;

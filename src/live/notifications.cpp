@@ -52,13 +52,14 @@ std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::st
 }
 
 act::Note note_of(const AlertTold& told, Timestamp now) {
-  const auto& [view, series, alert, news, story, told_with] = told;
+  const auto& [view, series, alert, news, incident] = told;
   act::Note note;
   note.news = news;
   note.kind = alert.kind;
   note.key = series.key;
-  note.incident = told_with;
-  note.incident_is_over = story == AlertNews::cleared;
+  note.incident = incident.id;
+  note.also = incident.also;
+  note.incident_is_over = incident.news == AlertNews::cleared;
   if (series.verdict.suspect) note.suspect_pid = series.verdict.suspect->pid;
   note.severity = alert.severity;
   note.ran_out = alert.end_kind && words_of_end(*alert.end_kind).is_bad;

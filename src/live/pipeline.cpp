@@ -6,13 +6,15 @@
 #include <utility>
 
 #include "act/ladder.hpp"
-#include "core/order.hpp"
 #include "core/units.hpp"
 #include "live/resume.hpp"
 
 namespace vramtrack {
 
 namespace {
+
+/// An incident of an earlier watch of which nothing is raised again for so long is over.
+constexpr std::chrono::hours kForget{1};
 
 /// An alert must come early enough for what the policies do then. (Their mistakes were reported with the
 /// configuration.)
@@ -32,7 +34,6 @@ Pipeline::Pipeline(const Config& config, Catalog& catalog, std::size_t max_ended
 
 void Pipeline::new_engine() {
   changes_.clear();
-  stories_.clear();
   engine_ = std::make_unique<Engine>(config_, catalog_, max_ended_series_);
   view_.reset();
   if (memory_) engine_->remember(*memory_);
@@ -40,12 +41,11 @@ void Pipeline::new_engine() {
 }
 
 void Pipeline::hear(const AlertChange& change) {
-  if (resuming_) {
-    static_cast<void>(stories_.news(catalog_.key(change.alert.series), change.alert, change.news));
-    return;
-  }
+  if (resuming_) return;
   // Immediately: the store needs the alert's series, which may be forgotten next.
   if (store_) check_store(store_->record(change.alert));
+  if (store_)
+    for (const Alert& alert : change.renamed) check_store(store_->record(alert));
   changes_.push_back(change);
 }
 
@@ -78,15 +78,16 @@ bool Pipeline::resume(const std::string& path, Timestamp now) {
   Batch over;
   over.events.push_back(Event{.time = engine_->view()->time, .kind = Event::Kind::watch_started});
   engine_->ingest(over);
-  if (any && *any) {
-    if (const auto alerts = (*reader)->alerts(catalog_))
-      for (const Alert& alert : *alerts)
-        if (!alert.cleared) engine_->adopt(alert);
-    resumed_ = true;
-  }
+  resumed_ = any && *any;
   memory_ = memory;
   resuming_ = false;
   if (!resumed_) new_engine();
+  if (const auto alerts = (*reader)->alerts(catalog_))
+    for (const Alert& alert : *alerts) {
+      if (alert.cleared) continue;
+      if (resumed_) engine_->adopt(alert);
+      engine_->recall(alert, now + kForget);
+    }
   if (memory_) engine_->remember(*memory_);
   return resumed_;
 }
@@ -157,22 +158,14 @@ std::shared_ptr<const View> Pipeline::new_view(bool explain) const {
 
 void Pipeline::tell_changes() {
   const auto view = this->view();
-  // The device knows more about a leak than its parts: who causes it and how it ended. Within one tick, the device
-  // therefore reports first that it grows, and last that it is over.
-  const auto place = [this](const AlertChange& change) {
-    if (catalog_.key(change.alert.series).metric != Metric::device_used) return 1;
-    return change.news == AlertNews::cleared ? 2 : 0;
-  };
-  order(changes_, [&](const AlertChange& a, const AlertChange& b) { return place(a) < place(b); });
   for (const AlertChange& change : changes_) {
     const auto series = std::find_if(view->series.begin(), view->series.end(),
                                      [&](const SeriesView& s) { return s.id == change.alert.series; });
     if (series == view->series.end()) continue;
-    const StoryNews story = stories_.news(series->key, change.alert, change.news);
-    if (story.news == AlertNews::raised) ++counts_.raised;
-    if (story.news == AlertNews::cleared) ++counts_.cleared;
+    if (change.incident.news == AlertNews::raised) ++counts_.raised;
+    if (change.incident.news == AlertNews::cleared) ++counts_.cleared;
     for (const Listener& listener : listeners_)
-      if (listener.alert) listener.alert({*view, *series, change.alert, change.news, story.news, story.series});
+      if (listener.alert) listener.alert({*view, *series, change.alert, change.news, change.incident});
   }
   changes_.clear();
 }

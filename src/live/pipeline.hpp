@@ -12,7 +12,6 @@
 #include "core/view.hpp"
 #include "engine/engine.hpp"
 #include "live/sources.hpp"
-#include "report/story.hpp"
 #include "store/store.hpp"
 
 namespace vramtrack {
@@ -26,9 +25,7 @@ struct AlertTold {
   const SeriesView& series;
   const Alert& alert;
   AlertNews news;
-  /// The same for people, for whom a leak of a device and of its process is one: nullopt if already reported.
-  std::optional<AlertNews> story;
-  const std::vector<SeriesKey>& told_with;  ///< every series that has shown the same leak (StoryNews::series)
+  const IncidentChange& incident;  ///< what people are told, for whom several alerts about one leak are one
 };
 
 /// A listener is told what happens. Printing, drawing, serving, notifying and acting are listeners, and the programs
@@ -47,8 +44,8 @@ class Pipeline {
   struct Counts {
     std::uint64_t ticks = 0;
     std::uint64_t samples = 0;
-    std::uint64_t raised = 0;   ///< as people count them: AlertTold::story
-    std::uint64_t cleared = 0;  ///< likewise
+    std::uint64_t raised = 0;   ///< incidents
+    std::uint64_t cleared = 0;  ///< incidents that are over
   };
 
   /// `catalog` must outlive the pipeline; `config` is copied. `max_ended_series`: as for Engine.
@@ -127,7 +124,6 @@ class Pipeline {
   std::vector<std::string> source_warnings_;
   std::vector<std::string> files_;
   std::vector<AlertChange> changes_;  ///< of this tick
-  Stories stories_;
   std::optional<ProgramMemory> memory_;
   bool resuming_ = false;  ///< what happens has already been recorded and reported
   bool resumed_ = false;

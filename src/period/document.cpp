@@ -6,12 +6,12 @@
 
 #include "core/end_words.hpp"
 #include "core/format.hpp"
+#include "core/incident.hpp"
 #include "core/option.hpp"
 #include "core/order.hpp"
 #include "period/sections.hpp"
 #include "report/headline.hpp"
 #include "report/health.hpp"
-#include "report/story.hpp"
 #include "report/told.hpp"
 #include "report/total.hpp"
 #include "report/words.hpp"
@@ -241,42 +241,43 @@ std::string end_of(const PeriodAlert& a, const ToldAlert& told, bool relative) {
 }
 
 /// An alert, and the processes that report the same leak.
-struct Story {
+struct ToldIncident {
   const PeriodSeries* series;
   const PeriodAlert* alert;
   std::vector<const PeriodSeries*> by;
 };
 
 /// Counts alerts as people do: one leak is one alert, even if a device and its process each raised one.
-std::vector<Story> told_alerts(const PeriodReport& report) {
-  std::vector<Story> all;
+std::vector<ToldIncident> told_alerts(const PeriodReport& report) {
+  std::vector<ToldIncident> all;
   std::vector<AlertOf> alerts;
   for (const PeriodSeries& s : report.series)
     for (const PeriodAlert& a : s.alerts) {
       all.push_back({&s, &a, {}});
       alerts.push_back({s.view.key, a.alert});
     }
-  const std::vector<std::size_t> with = told_with(alerts);
-  std::vector<Story> out;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (with[i] == i) continue;
-    Story& told = all[with[i]];
-    // A process may report one leak in several series: what it holds, and what its allocator holds.
-    const SeriesKey& key = all[i].series->view.key;
-    const bool is_new = std::none_of(told.by.begin(), told.by.end(), [&](const PeriodSeries* s) {
-      return process_key(s->view.key) == process_key(key);
-    });
-    if (key.pid != 0 && is_new) told.by.push_back(all[i].series);
-    // The alert that was raised first says when and how.
-    if (all[i].alert->alert.raised < told.alert->alert.raised) told.alert = all[i].alert;
+  std::vector<ToldIncident> out;
+  for (const Incident& incident : incidents_of(alerts)) {
+    ToldIncident told = all[incident.speaks];
+    for (const std::size_t i : incident.members) {
+      if (i == incident.speaks) continue;
+      // A process may report one leak in several series: what it holds, and what its allocator holds.
+      const SeriesKey& key = all[i].series->view.key;
+      const bool is_new = std::none_of(told.by.begin(), told.by.end(), [&](const PeriodSeries* s) {
+        return process_key(s->view.key) == process_key(key);
+      });
+      if (key.pid != 0 && is_new) told.by.push_back(all[i].series);
+      // The alert that was raised first says when and how.
+      if (all[i].alert->alert.raised < told.alert->alert.raised) told.alert = all[i].alert;
+    }
+    out.push_back(std::move(told));
   }
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (with[i] == i) out.push_back(std::move(all[i]));
-  order(out, [](const Story& a, const Story& b) { return a.alert->alert.raised < b.alert->alert.raised; });
+  order(out,
+        [](const ToldIncident& a, const ToldIncident& b) { return a.alert->alert.raised < b.alert->alert.raised; });
   return out;
 }
 
-std::string whose_words(const Story& told) {
+std::string whose_words(const ToldIncident& told) {
   std::string device = device_words(told.series->view);
   if (!is_device(told.series->view)) return device + ", " + command_of(told.series->view);
   if (told.by.empty()) return device;
@@ -285,7 +286,7 @@ std::string whose_words(const Story& told) {
 }
 
 void alert_section(const PeriodReport& report, std::vector<Block>& blocks) {
-  const std::vector<Story> all = told_alerts(report);
+  const std::vector<ToldIncident> all = told_alerts(report);
   blocks.emplace_back(Heading{2, "Alerts"});
   if (all.empty()) {
     blocks.emplace_back(Paragraph{"No alert was raised or active in this period."});

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "core/format.hpp"
+#include "core/incident.hpp"
 #include "core/pod_name.hpp"
 #include "report/health.hpp"
 #include "report/metric_family.hpp"
-#include "report/story.hpp"
 #include "report/told.hpp"
 
 namespace vramtrack {
@@ -285,9 +285,9 @@ void add_alerts(Families& out, const View& view, const std::vector<Device>& devi
     std::vector<const SeriesView*> all = d.processes;
     for (const SeriesView* s : {d.unattributed, d.used})
       if (s != nullptr) all.push_back(s);
-    standing.add(standing_count(all), d.labels);
+    standing.add(vramtrack::standing(incidents_of(all)), d.labels);
     std::erase_if(all, [&](const SeriesView* s) { return !options.silenced || !options.silenced(view, *s); });
-    silenced.add(standing_count(all), d.labels);
+    silenced.add(vramtrack::standing(incidents_of(all)), d.labels);
   }
 }
 

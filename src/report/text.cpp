@@ -6,9 +6,9 @@
 #include <map>
 
 #include "core/format.hpp"
+#include "core/incident.hpp"
 #include "core/option.hpp"
 #include "core/printable.hpp"
-#include "report/story.hpp"
 #include "report/told.hpp"
 #include "report/words.hpp"
 
@@ -77,7 +77,7 @@ void suspicion_line(std::string& out, const SeriesView& s, bool relative) {
   line(out, "suspected", text);
 }
 
-/// Alerts that report the same leak as the alert of another series, with that series: one leak counts as one alert.
+/// Alerts of incidents for which another alert speaks, with the series of that one.
 using ToldWith = std::map<const Alert*, const SeriesView*>;
 
 ToldWith told_elsewhere(const View& view) {
@@ -88,10 +88,10 @@ ToldWith told_elsewhere(const View& view) {
       all.push_back({s.key, alert});
       whose.push_back(&s);
     }
-  const std::vector<std::size_t> with = told_with(all);
   ToldWith out;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (with[i] != i) out.emplace(&all[i].alert, whose[with[i]]);
+  for (const Incident& incident : incidents_of(all))
+    for (const std::size_t i : incident.members)
+      if (i != incident.speaks) out.emplace(&all[i].alert, whose[incident.speaks]);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/result.hpp"
+#include "core/series_text.hpp"
 #include "core/view.hpp"
 #include "report/told.hpp"
 
@@ -24,13 +25,6 @@ Result<View> parse_view_json(std::string_view text);
 std::string alert_object_json(const SeriesKey& key, const Alert& alert);
 /// The Alert that alert_object_json wrote, or an object with more fields; its series is unknown (0). Errors as above.
 Result<Alert> parse_alert_object_json(std::string_view text);
-
-/// "device_used/GPU-8f…", "process_used/GPU-8f…/4242/987654": a series in URLs and in JSON.
-std::string series_key_text(const SeriesKey& key);
-std::optional<SeriesKey> parse_series_key(std::string_view text);
-
-/// 16 hex digits that identify an alert: the same in every run for the same series and time of raise.
-std::string alert_id(const SeriesKey& key, Timestamp raised);
 
 /// "2026-01-02T03:04:05.123456789Z", without trailing zero decimals; and back. Years 1678 to 2261.
 std::string exact_time(Timestamp time);

@@ -95,10 +95,16 @@ constexpr const char* kAddHostMemory = R"sql(
 ALTER TABLE device ADD COLUMN shares_host_memory INTEGER NOT NULL DEFAULT 0;
 )sql";
 
+/// Earlier alerts named no incident: they are grouped when they are read.
+constexpr const char* kAddIncident = R"sql(
+ALTER TABLE alert ADD COLUMN incident TEXT NOT NULL DEFAULT '';
+)sql";
+
 /// Step i upgrades schema i to i + 1; step 0 turns an empty file into a store. Append steps, never change them.
 constexpr std::array<const char*, kSchemaVersion> kSteps = {
     kCreate,       kAddUtilisation, kAddUptime,       kAddStage,   kAddPrograms,
-    kAddAlertKind, kAddEndKind,     kAddPagedBecause, kAllowWalls, kAddHostMemory};
+    kAddAlertKind, kAddEndKind,     kAddPagedBecause, kAllowWalls, kAddHostMemory,
+    kAddIncident};
 
 Result<int> version_of(sql::Database& database, const std::string& path) {
   const auto id = database.integer("PRAGMA application_id");

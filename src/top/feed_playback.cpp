@@ -199,7 +199,7 @@ class Playback {
     pipeline_ = std::make_unique<Pipeline>(config_, *catalog_);
     Listener listener;
     listener.alert = [this](const AlertTold& told) {
-      if (told.story != AlertNews::raised) return;
+      if (told.incident.news != AlertNews::raised) return;
       ++raised_;
       if (raises_.empty() || told.alert.raised > raises_.back()) raises_.push_back(told.alert.raised);
     };

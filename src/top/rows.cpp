@@ -8,10 +8,10 @@
 #include <sstream>
 
 #include "core/format.hpp"
+#include "core/incident.hpp"
 #include "core/local_time.hpp"
 #include "core/order.hpp"
 #include "core/scale.hpp"
-#include "report/story.hpp"
 #include "report/told.hpp"
 #include "report/total.hpp"
 #include "report/words.hpp"
@@ -176,22 +176,21 @@ void fold(std::vector<AlertRow>& rows) {
   std::vector<AlertOf> all;
   all.reserve(rows.size());
   for (const AlertRow& row : rows) all.push_back({row.key, row.alert});
-  const std::vector<std::size_t> with = told_with(all);
   std::vector<AlertRow> kept;
-  std::vector<bool> named(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (with[i] == i) continue;
-    AlertRow& whole = rows[with[i]];
-    const Metric part = rows[i].key.metric;
-    if (!named[with[i]] && whole.key.metric == Metric::device_used &&
-        (part == Metric::process_used || is_of_device(part))) {
-      whole.who = rows[i].who;
-      named[with[i]] = true;
+  for (const Incident& incident : incidents_of(all)) {
+    AlertRow whole = rows[incident.speaks];
+    bool is_named = whole.key.metric != Metric::device_used;
+    for (const std::size_t i : incident.members) {
+      if (i == incident.speaks) continue;
+      const Metric part = rows[i].key.metric;
+      if (!is_named && (part == Metric::process_used || is_of_device(part))) {
+        whole.who = rows[i].who;
+        is_named = true;
+      }
+      whole.also.push_back({rows[i].key, rows[i].alert.raised});
     }
-    whole.also.push_back({rows[i].key, rows[i].alert.raised});
+    kept.push_back(std::move(whole));
   }
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (with[i] == i) kept.push_back(std::move(rows[i]));
   rows = std::move(kept);
 }
 

@@ -44,7 +44,7 @@ std::string alert_who(const SeriesView& series);
 
 /// All alerts, latest first, those of earlier programs too, each once.
 std::vector<AlertRow> every_alert(const Model& model);
-/// The same, one for each leak: a process's alert is merged with that of its device (report/story.hpp).
+/// The same, one for each leak: a process's alert is merged with that of its device (core/incident.hpp).
 std::vector<AlertRow> alerts(const Model& model);
 std::size_t selected_alert(const Model& model, const std::vector<AlertRow>& rows);
 /// Standing and not acknowledged.

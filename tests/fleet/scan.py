@@ -100,6 +100,9 @@ class OnPrometheus(Scan):
             done = subprocess.run([BINARY, "analyze", "--timezone", "UTC", "--format", "json", file.name], capture_output=True, timeout=120)
         analysed = json.loads(done.stdout.splitlines()[0])
         scanned = next(r for r in self.lines(self.server.url)["analysis"] if (r["series"]["host"], r["series"]["index"]) == ("node2", 1))
+        for row in (scanned, analysed):
+            for alert in row["alerts"]:
+                self.assertRegex(alert.pop("incident"), "^[0-9a-f]{16}$")  # of this GPU, which the log does not name
         for key in ("verdict", "alerts", "samples", "interval_s"):
             self.assertEqual(scanned[key], analysed[key], key)
 

@@ -104,7 +104,7 @@ MAY = {
     "src/report/told.cpp": "it is where they are made",
     "src/report/words.cpp": "names of things",
     "src/report/words.hpp": "names of things",
-    "src/report/story.cpp": "which alerts are one leak",
+    "src/core/incident.cpp": "which alerts are one leak",
     "src/top/detail.cpp": "the pattern of the winning finding, beside its figures",
     "src/top/feed_live.cpp": "an alert whose watch ended",
     "src/cli/cmd_simulate.cpp": "the truth of a scenario",

@@ -256,7 +256,7 @@ std::size_t Api::silenced_count(const View& view) {
   std::vector<const SeriesView*> silenced;
   for (const SeriesView& s : view.series)
     if (is_silenced(view, s)) silenced.push_back(&s);
-  return standing_count(silenced);
+  return standing(incidents_of(silenced));
 }
 
 Response Api::series(const ApiConfig& config) {
@@ -444,12 +444,11 @@ Response Api::acknowledge(const Request& request, const ApiConfig& config) {
   const auto known = all_alerts(snapshot ? snapshot->view.get() : nullptr, config.store_path);
   // One leak is acknowledged once: the alert of its process goes with that of the device.
   std::vector<std::string> ids = {id};
-  const auto with = told_with(alerts_of(known));
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    const KnownAlert& told = known[with[i]];
-    if (with[i] != i && alert_id(told.key, told.alert.raised) == id)
-      ids.push_back(alert_id(known[i].key, known[i].alert.raised));
-  }
+  const auto id_of = [&](std::size_t i) { return alert_id(known[i].key, known[i].alert.raised); };
+  for (const Incident& incident : incidents_of(known))
+    if (id_of(incident.speaks) == id)
+      for (const std::size_t i : incident.members)
+        if (i != incident.speaks) ids.push_back(id_of(i));
   const bool is_known = std::any_of(known.begin(), known.end(),
                                     [&](const KnownAlert& a) { return alert_id(a.key, a.alert.raised) == id; });
   // An alert may be forgotten before its acknowledgement is taken back.

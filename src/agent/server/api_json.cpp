@@ -112,7 +112,7 @@ std::string status_json(const Snapshot* snapshot, const ApiConfig& config, const
     all.push_back(&s);
   }
   out["severity"] = to_string(worst);
-  out["alerts_standing"] = standing_count(all);
+  out["alerts_standing"] = standing(incidents_of(all));
   const OwnCost& own = snapshot->own;
   double poll_s = 0;
   for (const SourceCost& s : own.sources) poll_s += s.poll_s;
@@ -195,20 +195,23 @@ std::string series_json(const std::vector<KnownSeries>& series) {
   return dump({{"series", all}});
 }
 
-std::vector<AlertOf> alerts_of(const std::vector<KnownAlert>& alerts) {
-  std::vector<AlertOf> out;
-  out.reserve(alerts.size());
-  for (const KnownAlert& a : alerts) out.push_back({a.key, a.alert});
-  return out;
+std::vector<Incident> incidents_of(const std::vector<KnownAlert>& alerts) {
+  std::vector<AlertOf> all;
+  all.reserve(alerts.size());
+  for (const KnownAlert& a : alerts) all.push_back({a.key, a.alert});
+  return vramtrack::incidents_of(all);
 }
 
 std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAlert>& alerts,
                         const FindAcknowledgement& acknowledged, const FindSilence& silence) {
   json all = json::array();
-  const auto with = told_with(alerts_of(alerts));
+  std::vector<const Incident*> of(alerts.size());
+  const std::vector<Incident> incidents = incidents_of(alerts);
+  for (const Incident& incident : incidents)
+    for (const std::size_t i : incident.members) of[i] = &incident;
   for (std::size_t i = 0; i < alerts.size(); ++i) {
     const KnownAlert& a = alerts[i];
-    const KnownAlert& told = alerts[with[i]];
+    const KnownAlert& speaks = alerts[of[i]->speaks];
     json one = json::parse(alert_object_json(a.key, a.alert));
     one["key"] = series_key_text(a.key);
     one["device"] = {{"id", a.key.device_id},
@@ -220,7 +223,8 @@ std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAl
     one["acknowledged"] = ack ? acknowledgement_object(*ack) : json(nullptr);
     const auto silenced = a.subject ? silence(*a.subject) : std::nullopt;
     one["silenced"] = silenced ? json::parse(silence_json(*silenced)) : json(nullptr);
-    one["told_with"] = with[i] == i ? json(nullptr) : json(alert_id(told.key, told.alert.raised));
+    one["incident"] = of[i]->id;
+    one["told_with"] = of[i]->speaks == i ? json(nullptr) : json(alert_id(speaks.key, speaks.alert.raised));
     all.push_back(std::move(one));
   }
   return dump({{"time", time ? json(exact_time(*time)) : json(nullptr)}, {"alerts", all}});

@@ -11,8 +11,8 @@
 #include "agent/server/api.hpp"
 #include "agent/server/history.hpp"
 #include "agent/server/published.hpp"
+#include "core/incident.hpp"
 #include "live/silences.hpp"
-#include "report/story.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack::agent {
@@ -49,10 +49,8 @@ struct KnownAlert {
 };
 using FindAcknowledgement = std::function<std::optional<Acknowledgement>(const std::string& id)>;
 using FindSilence = std::function<std::optional<Silence>(const SilenceSubject& subject)>;
+std::vector<Incident> incidents_of(const std::vector<KnownAlert>& alerts);
 /// As given; the caller sorts and cuts.
-/// For told_with().
-std::vector<AlertOf> alerts_of(const std::vector<KnownAlert>& alerts);
-
 std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAlert>& alerts,
                         const FindAcknowledgement& acknowledged, const FindSilence& silence);
 /// What policies do: their ladders and the last acts. A command line and what quotes it is shown to those who may see

@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "core/series_text.hpp"
+
 namespace vramtrack::act {
 namespace {
 
@@ -29,10 +31,16 @@ SeriesKey process(std::uint32_t pid, const std::string& id = "GPU-0") {
   return {Metric::process_used, id, pid, pid * 10ULL};
 }
 
+/// Of a leak that no other series shows.
+std::string incident_of(const SeriesKey& key) {
+  return alert_id(key, kStart);
+}
+
 Note note(AlertNews news, const SeriesKey& key, Severity severity = Severity::watch, std::uint32_t suspect = 0) {
   Note n;
   n.news = news;
   n.key = key;
+  n.incident = incident_of(key);
   n.suspect_pid = suspect;
   n.severity = severity;
   n.time = kStart;
@@ -118,10 +126,11 @@ TEST(Outbox, RaisedEscalatedResolved) {
   EXPECT_EQ(o.incidents(), 0U);
 }
 
-/// The same, told as one with `others`; `is_over`: none of them stands any more.
-Note with(Note n, const std::vector<SeriesKey>& others, bool is_over = true) {
-  n.incident = others;
-  n.incident.push_back(n.key);
+/// The same, of the incident of `first`, which those of `also` have proved to be; `is_over`: no other alert of it
+/// stands.
+Note of(Note n, const SeriesKey& first, const std::vector<SeriesKey>& also = {}, bool is_over = true) {
+  n.incident = incident_of(first);
+  for (const SeriesKey& key : also) n.also.push_back(incident_of(key));
   n.incident_is_over = is_over;
   return n;
 }
@@ -130,13 +139,13 @@ TEST(Outbox, OneLeakIsToldOnceHoweverManySeriesShowIt) {
   Outbox o = outbox();
   o.take(note(AlertNews::raised, process(7)), at(0));
   o.take(note(AlertNews::raised, process(7)), at(1));
-  o.take(with(note(AlertNews::raised, device()), {process(7)}), at(2));
-  o.take(with(note(AlertNews::raised, process(8)), {process(7), device()}), at(2));
+  o.take(of(note(AlertNews::raised, device()), process(7)), at(2));
+  o.take(of(note(AlertNews::raised, process(8)), process(7)), at(2));
   EXPECT_THAT(events(o), ElementsAre("raised"));
-  o.take(with(note(AlertNews::cleared, process(7)), {device(), process(8)}, false), at(3));
-  o.take(with(note(AlertNews::cleared, process(8)), {device(), process(7)}, false), at(3));
+  o.take(of(note(AlertNews::cleared, process(7)), process(7), {}, false), at(3));
+  o.take(of(note(AlertNews::cleared, process(8)), process(7), {}, false), at(3));
   EXPECT_THAT(events(o), ElementsAre("raised"));
-  o.take(with(note(AlertNews::cleared, device()), {process(7), process(8)}), at(4));
+  o.take(of(note(AlertNews::cleared, device()), process(7)), at(4));
   EXPECT_THAT(events(o), ElementsAre("raised", "resolved"));
   EXPECT_EQ(o.incidents(), 0U);
 }
@@ -145,14 +154,14 @@ TEST(Outbox, TwoLeaksThatProveToBeOneAreResolvedTogether) {
   Outbox o = outbox();
   o.take(note(AlertNews::raised, process(7)), at(0));
   o.take(note(AlertNews::raised, process(8)), at(0));
-  const std::vector<SeriesKey> all = {device(), process(7), process(8)};
-  o.take(with(note(AlertNews::raised, device()), all), at(1));
+  const std::vector<SeriesKey> other = {process(8)};
+  o.take(of(note(AlertNews::raised, device()), process(7), other), at(1));
   EXPECT_THAT(events(o), ElementsAre("raised", "raised"));
-  o.take(with(note(AlertNews::escalated, process(8), Severity::critical), all), at(2));
+  o.take(of(note(AlertNews::escalated, process(8), Severity::critical), process(7), other), at(2));
   EXPECT_THAT(events(o), ElementsAre("raised", "raised", "escalated")) << "one of them speaks for both";
   EXPECT_EQ(o.messages()[2].incident, o.messages()[0].incident);
-  o.take(with(note(AlertNews::cleared, process(8)), all, false), at(3));
-  o.take(with(note(AlertNews::cleared, device()), all), at(4));
+  o.take(of(note(AlertNews::cleared, process(8)), process(7), other, false), at(3));
+  o.take(of(note(AlertNews::cleared, device()), process(7), other), at(4));
   EXPECT_THAT(events(o), ElementsAre("raised", "raised", "escalated", "resolved", "resolved"));
   EXPECT_NE(o.messages()[3].incident, o.messages()[4].incident);
   EXPECT_EQ(o.incidents(), 0U);
@@ -176,11 +185,12 @@ TEST(Outbox, ThatAProcessStallsIsNotItsLeak) {
   const auto stall = [](AlertNews news) {
     Note n = note(news, process(7));
     n.kind = AlertKind::stall;
+    n.incident = "stall";
     return n;
   };
   o.take(stall(AlertNews::raised), at(0));
   o.take(note(AlertNews::raised, process(7)), at(1));
-  o.take(with(note(AlertNews::raised, device()), {process(7)}), at(2));
+  o.take(of(note(AlertNews::raised, device()), process(7)), at(2));
   EXPECT_THAT(events(o), ElementsAre("raised", "raised"));
   o.take(stall(AlertNews::cleared), at(3));
   EXPECT_THAT(events(o), ElementsAre("raised", "raised", "resolved"));
@@ -192,6 +202,7 @@ TEST(Outbox, MemoryThatEachProcessLeftIsAnIncidentOfItsOwn) {
   const auto left = [](AlertNews news, std::uint32_t pid) {
     Note n = note(news, process(pid));
     n.kind = AlertKind::unreleased;
+    n.incident += " left";
     return n;
   };
   o.take(left(AlertNews::raised, 7), at(0));
@@ -378,15 +389,15 @@ TEST(Outbox, ARestartLosesNothingAndTellsNothingTwice) {
   EXPECT_EQ(o.messages()[0], before.messages()[0]);
   EXPECT_NE(o.due("webhook", at(10)), nullptr);  // at once
   // The new run raises the same leak again, at another time.
-  o.take(note(AlertNews::raised, process(7)), at(300));
-  o.take(with(note(AlertNews::raised, device(), Severity::watch, 7), {process(7)}), at(301));
+  o.take(of(note(AlertNews::raised, process(7)), device()), at(300));
+  o.take(note(AlertNews::raised, device(), Severity::watch, 7), at(301));
   o.take(note(AlertNews::raised, process(7, "GPU-1")), at(302));
   EXPECT_THAT(events(o), ElementsAre("raised", "raised")) << "what another GPU shows is another leak";
   o.take(note(AlertNews::cleared, process(7, "GPU-1")), at(303));
   o.tick(at(10 + 2 * Outbox::kForget_s));
   EXPECT_EQ(o.incidents(), 1U);
-  o.take(with(note(AlertNews::cleared, process(7)), {device()}, false), at(400));
-  o.take(with(note(AlertNews::cleared, device()), {process(7)}), at(401));
+  o.take(of(note(AlertNews::cleared, process(7)), device(), {}, false), at(400));
+  o.take(note(AlertNews::cleared, device()), at(401));
   EXPECT_THAT(events(o), ElementsAre("raised", "raised", "resolved", "resolved"));
 }
 

@@ -370,10 +370,10 @@ TEST(VerdictFields, EveryMemberIsDeclared) {
                                 last_end] = Verdict{};
   EXPECT_EQ(count(kFields<Verdict>), 10U - 1) << "all but the series, which says whose verdict it is";
   [[maybe_unused]] const auto& [of, raised, cleared, ended, worst, found, suspected_for_s, end_reason, kind, end_kind,
-                                paged_because] = Alert{};
+                                paged_because, incident] = Alert{};
   EXPECT_EQ(count(kFields<Stall>), 8U + 1) << "and its old name of stalled_for_s";
   [[maybe_unused]] const auto& [judgement, cause, quiet_since, stalled_for_s, sure, held, what, evidence] = Stall{};
-  EXPECT_EQ(count(kFields<Alert>), 11U - 1 + 2)
+  EXPECT_EQ(count(kFields<Alert>), 12U - 1 + 2)
       << "all but the series; lead_s, and the old name of suspected_for_s, are derived";
 }
 

@@ -56,6 +56,7 @@ class OutboxFaults : public ::testing::Test {
   static Note note(int device) {
     Note out;
     out.key = {Metric::device_used, "GPU-" + std::to_string(device), 0, 0, {}};
+    out.incident = out.key.device_id;
     out.severity = Severity::critical;
     out.time = Timestamp{std::chrono::hours{500000}};
     out.text = "GPU " + std::to_string(device) + " leaks, in words that no short string holds";

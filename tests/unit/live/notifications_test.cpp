@@ -35,11 +35,14 @@ struct Raised {
   View view = sample_view();
   SeriesView& series = view.series[0];
   Alert& alert = series.alerts[0];
-  std::vector<SeriesKey> together = {series.key};
+  mutable IncidentChange incident = {"0123456789abcdef", {}, {}};
 
   [[nodiscard]] act::Note note(AlertNews news) const { return note_of(told(news), kNow); }
   /// It is told alone.
-  [[nodiscard]] AlertTold told(AlertNews news) const { return {view, series, alert, news, news, together}; }
+  [[nodiscard]] AlertTold told(AlertNews news) const {
+    incident.news = news;
+    return {view, series, alert, news, incident};
+  }
 };
 
 TEST(NoteOf, ARaisedAlertTellsWhoAndSinceWhen) {
@@ -380,7 +383,7 @@ TEST(FinishNotifications, SaysHowManyWereNotDelivered) {
               ElementsAre(HasSubstr("notification to exec failed"), "1 notification was not delivered"));
   act::Note another = Watch::note();
   another.key.device_id = "GPU-2";
-  another.incident = {another.key};
+  another.incident = "another";
   another.suspect_pid = 0;
   notifier->tell(another);
   watch.warnings.clear();

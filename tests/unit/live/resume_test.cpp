@@ -148,6 +148,7 @@ TEST_F(ResumeTest, AnAlertThatStandsIsNotRaisedAgain) {
       if (s.key.metric == Metric::device_unattributed) continue;
       ASSERT_EQ(s.alerts.size(), 1U);
       EXPECT_TRUE(s.verdict.finding.leak);
+      EXPECT_EQ(s.alerts.front().incident, before.front().incident) << "one leak, by one name, over the restart";
     }
     EXPECT_EQ(view->series.front().alerts.front().raised, before.front().raised);
   }
