@@ -20,8 +20,7 @@ std::string report_svg(const PeriodReport& report, const PeriodSeries& s) {
   for (const PeriodAlert& a : s.alerts) chart.alerts.push_back(a.alert.raised);
   const Finding& f = s.view.verdict.finding;
   if (f.leak) chart.onset = f.onset;
-  if (!chart.onset && s.view.verdict.end && s.view.verdict.end->how == EndKind::out_of_memory)
-    chart.onset = s.view.verdict.end->onset;
+  if (!chart.onset && s.view.verdict.end) chart.onset = s.view.verdict.end->onset;
   if (f.leak && f.oom_in_s) chart.forecast = ChartForecast{*f.oom_in_s, f.growth_bytes_per_s.mid};
   return chart_svg(chart, ChartStyle::of_page);
 }

@@ -102,9 +102,8 @@ ALTER TABLE alert ADD COLUMN incident TEXT NOT NULL DEFAULT '';
 
 /// Step i upgrades schema i to i + 1; step 0 turns an empty file into a store. Append steps, never change them.
 constexpr std::array<const char*, kSchemaVersion> kSteps = {
-    kCreate,       kAddUtilisation, kAddUptime,       kAddStage,   kAddPrograms,
-    kAddAlertKind, kAddEndKind,     kAddPagedBecause, kAllowWalls, kAddHostMemory,
-    kAddIncident};
+    kCreate,     kAddUtilisation,  kAddUptime,  kAddStage,      kAddPrograms, kAddAlertKind,
+    kAddEndKind, kAddPagedBecause, kAllowWalls, kAddHostMemory, kAddIncident};
 
 Result<int> version_of(sql::Database& database, const std::string& path) {
   const auto id = database.integer("PRAGMA application_id");

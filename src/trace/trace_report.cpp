@@ -183,9 +183,9 @@ std::vector<std::pair<StringId, StringId>> own_functions(const ProbeNames& names
 }
 
 /// Of the lines of each group, the one that allocates what its steps compute, as a loss: the last of a step, if it lies
-/// in the function that runs the steps, or in one that calls that of another line of the group. Where all lines lie in
-/// one function which the steps call, as a module's __init__ or forward, none of them is. The function that runs the
-/// steps is the innermost that all have in common of what the threads of these lines allocate as often.
+/// in the function that runs the steps, in one that calls that of another line of the group, or in one of its own.
+/// Where it shares a function which the steps call, as a module's __init__ or forward, none of them is. The function
+/// that runs the steps is the innermost that all have in common of what the threads of these lines allocate as often.
 void find_result(std::vector<Line>& lines, const ProcessTrace& process, ProbeNames& names) {
   std::map<std::size_t, std::vector<Line*>> groups;
   for (Line& line : lines)
@@ -214,7 +214,13 @@ void find_result(std::vector<Line>& lines, const ProcessTrace& process, ProbeNam
       last = line;
       depth_of_last = depth;
     }
-    if (last != nullptr) last->is_result = depth_of_last < deepest || (common && depth_of_last <= common->size());
+    if (last == nullptr) continue;
+    const auto innermost = [&](const Line& line) { return own_functions(names, line.site.stack).back(); };
+    const bool has_a_function_alone = std::ranges::none_of(group, [&](const Line* line) {
+      return line != last && line->site.line.is_own && innermost(*line) == innermost(*last);
+    });
+    last->is_result = depth_of_last < deepest || (common && depth_of_last <= common->size()) ||
+                      (group.size() > 1 && has_a_function_alone);
   }
 }
 
