@@ -274,14 +274,16 @@ bool is_logged_span(std::string_view before, std::string_view message, std::stri
 /// introduces it by a colon, also above the fence of a block of code.
 bool is_introduced(std::string_view lines_above, std::string_view after) {
   bool is_next = true;
+  bool is_in_fence = false;
   while (!lines_above.empty()) {
     const std::size_t begin = lines_above.rfind('\n') + 1;
     const std::string_view line = trimmed(lines_above.substr(begin), " \t\r>*");
     const bool is_fence = line.starts_with("```") || line.starts_with("~~~");
     if (!line.empty() && !is_fence)
-      return ((is_next && is_wrapped(line, after)) || line.ends_with(':')) && !is_code_line(line) &&
-             addresses_reader(line);
+      return ((is_next && is_wrapped(line, after)) || (is_in_fence && is_letter(line.back())) || line.ends_with(':')) &&
+             !is_code_line(line) && addresses_reader(line);
     is_next = false;
+    is_in_fence = is_in_fence || is_fence;
     lines_above = lines_above.substr(0, begin == 0 ? 0 : begin - 1);
   }
   return false;
@@ -314,7 +316,8 @@ bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std
   const bool is_told = figure_count > 0 && has_class && before_class.find("error") == std::string_view::npos;
   if (is_logged(before) || is_logged_span(before, message, after) ||
       (is_told && trimmed(before_class, " #*/%").empty()))
-    return has_remedy;
+    return has_remedy || (line >= 2 && all_before.find("```") != std::string::npos &&
+                          is_introduced(std::string_view(all_before).substr(0, line - 1), after));
   if (is_in_code(before, message, after) || is_entry(before_class, after, has_class) ||
       is_spoken_of(after, begins && !has_class) || has_remedy || is_underlined(before, message, all_after))
     return true;

@@ -29,20 +29,19 @@ constexpr Wording kWordings[] = {
 };
 
 constexpr std::string_view kCues[] = {
-    "out of",         "outof",        "out_of",       "insufficient",  "not enough",  "exhaust",
-    "fail",           "cannot alloc", "can't",        "could not",     "couldn't",    "unable to",
-    "allocation err", "no_memory",    "no memory",    "memoryalloc",   "oom",         "out-of-mem",
-    "8007000e",       "2147024882",   "exceed",       "too much",      "bad_alloc",   "low on",
-    "enough mem",     "not possible", "less than",    "smaller than",  "larger than", "greater than",
-    "more system",    "too large",    "paging file",  "refused",       "error 2",     "result=2",
-    "result = 2",     "error=2",      "error code 2", "error code: 2", "137",         "sigkill",
-    "killed",         ": -9",         "= -9",         "不足",          "不够",        "不夠",
-    "太小",           "无法分配",     "부족",         "無法分配"};
+    "out of",       "outof",        "out_of",      "insufficient", "not enough",   "exhaust",        "fail",
+    "cannot alloc", "can't",        "could not",   "couldn't",     "unable to",    "allocation err", "no_memory",
+    "no memory",    "memoryalloc",  "oom",         "out-of-mem",   "8007000e",     "2147024882",     "exceed",
+    "too much",     "bad_alloc",    "low on",      "enough mem",   "not possible", "less than",      "smaller than",
+    "larger than",  "greater than", "more system", "too large",    "but only",     "paging file",    "refused",
+    "error 2",      "result=2",     "result = 2",  "error=2",      "error code 2", "error code: 2",  "137",
+    "sigkill",      "killed",       ": -9",        "= -9",         "不足",         "不够",           "不夠",
+    "太小",         "无法分配",     "부족",        "無法分配"};
 
 /// The codes of a failed allocation, as drivers, systems and languages name it.
 constexpr std::string_view kCodes =
-    "out_of_memory|outofmemory|out_of_device_memory|outofdevicememory|out_of_host_memory|outofhostmemory|"
-    "outofvideomemory|alloc_failed|err_no_memory|allocation_failure|bad_alloc|8007000e|2147024882|memory_allocation|"
+    "outofmemory|outofdevicememory|outofhostmemory|outofvideomemory|alloc_failed|err_no_memory|allocation_failure|bad_"
+    "alloc|8007000e|2147024882|memory_allocation|"
     "errormemoryallocation|out_of_resources|vmemoom";
 constexpr std::string_view kDevices =
     "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|opencl|sycl|metal|mps |npu|xpu|tpu|hbm|device|"
@@ -158,7 +157,7 @@ std::optional<Range> excess_at(const std::vector<Word>& words, std::size_t i) {
   bool has_limit = false;
   bool has_memory = i > 0 && is_much && i + 3 < words.size() && words[i + 2].text == "shared";
   for (const Word& each : words) {
-    has_limit = has_limit || is_any(each.text, "limit|limits|max|capacity|available|maximum|budget|request");
+    has_limit = has_limit || is_any(each.text, "limit|limits|max|capacity|available|maximum|budget|request|requested");
     has_memory = has_memory || is_memory(each.text) || is_any(each.text, "pool|allocation");
   }
   if (!has_limit || !has_memory) return std::nullopt;
@@ -173,10 +172,11 @@ std::optional<Range> comparison_at(const std::vector<Word>& words, std::size_t i
   const std::string_view next = i + 1 < words.size() ? words[i + 1].text : "";
   const bool compares = (is_any(words[i].text, "less|smaller|larger|greater") && next == "than") ||
                         (words[i].text == "more" && has_word(words, i + 1, i + 8, "than")) ||
-                        (words[i].text == "too" && next == "large" && has_any(line, "for this"));
+                        (words[i].text == "too" && next == "large" && has_any(line, "for this")) ||
+                        (words[i].text == "but" && next == "only" && has_any(line, "free|available"));
   if (!compares || line.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
-  if (!has_any(line, "memory|vram|buffer size|gib)|gb)") ||
-      !has_any(line, "available|requested|required|desired|maximum|allowed|for this system|for this device"))
+  if (!(has_any(line, "memory|vram|buffer size|gib)|gb)") || (is_of_device(line) && has_any(line, " gib| gb"))) ||
+      !has_any(line, "available|requested|required|desired|free|maximum|allowed|for this system|for this device"))
     return std::nullopt;
   // All that is compared is the statement: "error: the buffer of 4 GiB is greater than ..."
   const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
@@ -248,6 +248,12 @@ std::optional<Range> fixed_in(std::string_view line) {
   return std::nullopt;
 }
 
+/// "EXCEPTION_OUT_OF_VIDEO_MEMORY"
+bool is_lack_code(std::string_view word) {
+  const std::size_t at = word.find("out_of_");
+  return at != std::string_view::npos && word.find("memory", at) != std::string_view::npos;
+}
+
 struct Found {
   Range range;
   std::optional<Memory> memory;  ///< where the structure alone tells it
@@ -270,7 +276,8 @@ std::optional<Found> failure_in(std::string_view line) {
     if (const auto found = comparison_at(words, i, line)) return Found{*found, Memory::excess};
     if (code) continue;
     if (const auto killed = killed_at(words, i, line)) code = Found{*killed, Memory::killed};
-    if ((has_code && has_any(words[i].text, kCodes)) || is_any(words[i].text, "oom-kill|oom_kill|oomkilled") ||
+    if ((has_code && has_any(words[i].text, kCodes)) || is_lack_code(words[i].text) ||
+        is_any(words[i].text, "oom-kill|oom_kill|oomkilled") ||
         (words[i].text == "oom-killer" && i > 0 && words[i - 1].text == "invoked"))
       code = Found{{words[i].begin, words[i].end}};
     if (const auto number = has_interface ? number_at(words, i, line) : std::nullopt) code = Found{*number};
@@ -317,7 +324,7 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (!is_device && has_any(line,
                             "paging file|page file|页面文件|virtual memory|system memory|on host|host memory|"
                             "cpu buffer|cpu_buffer|out_of_host|defaultcpu|cpu allocator|memory on the node|"
-                            "the node|(ram)|container|pod "))
+                            "the node|(ram)|container|pod |job |system.outofmemory"))
     return Memory::host;
   if (is_device && !has_any(next, kPinned)) return Memory::device;
   if (has_any(lines, kPinned)) return Memory::pinned;
