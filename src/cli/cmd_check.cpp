@@ -74,7 +74,8 @@ int check(const CheckOptions& options, Console& console) {
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<CheckOptions>();
   arguments
-      .operands("FILE", "Python files, notebooks (*.ipynb), and folders of them; - is standard input", text(options->files))
+      .operands("FILE", "Python files, notebooks (*.ipynb), and folders of them; - is standard input",
+                text(options->files))
       .required()
       .file();
   arguments.format({"text", "json"}, "Print as: text (default), json", text(options->format));
