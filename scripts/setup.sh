@@ -17,7 +17,7 @@ set -eu
 build="g++ cmake ninja-build pkg-config libfmt-dev libsqlite3-dev zlib1g-dev libzstd-dev libdw-dev libbz2-dev nlohmann-json3-dev
        libcli11-dev libncurses-dev libexpected-dev libtomlplusplus-dev libboost-dev tzdata
        libre2-dev libbpf-dev clang libcpp-httplib-dev libssl-dev libsnappy-dev prometheus-cpp-dev opencl-c-headers libvulkan-dev"
-test="ccache libgtest-dev libgmock-dev librapidcheck-dev python3 python3-yaml tmux prometheus prometheus-alertmanager victoria-metrics"
+test="ccache libgtest-dev libgmock-dev librapidcheck-dev python3 python3-yaml tmux gdb prometheus prometheus-alertmanager victoria-metrics"
 format="clang-format"
 lint="clang clang-format clang-tidy"
 fuzz="clang libclang-rt-dev"

@@ -32,6 +32,8 @@ _SEARCH_SHARE = 0.6
 _LRU = "_lru_cache_wrapper"
 _LOCAL = _thread._local
 _GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+#: Two searches at once would find each other's lists. Of all copies of this module in the process: `vramtrack run` and `attach` bring theirs.
+_ONE_AT_A_TIME = vars(sys).setdefault("_vramtrack_search", _thread.allocate_lock())
 _UNNAMED = "the autograd graph of other tensors, or other C++ code,"
 #: a path that holds one of these begins at a variable
 _ROOTS = ("module globals", ", local of ", "attribute of the class", "the closure of ", "the default arguments of ", ", a context variable")
@@ -114,6 +116,7 @@ def kept_by(
     site_of   the line that made the storage at (device, address)
 
     It runs in the calling thread, which waits for it: call it between two steps. Afterwards it refers to no object of the program."""
+    is_alone = _ONE_AT_A_TIME.acquire(timeout=seconds)
     begun = time.monotonic()
     search = _Search(objects, site_of or (lambda device, address: ""), begun + seconds)
     try:
@@ -123,6 +126,8 @@ def kept_by(
         return Kept(tuple(keepers[:limit]), len(search.facts), total, time.monotonic() - begun, is_complete)
     finally:
         search.clear()
+        if is_alone:
+            _ONE_AT_A_TIME.release()
 
 
 def _identity(path: str) -> str:

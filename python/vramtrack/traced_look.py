@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any, Callable, List
 
-from vramtrack.referrers import Keeper, _Search, is_rooted
+from vramtrack.referrers import _ONE_AT_A_TIME, Keeper, _Search, is_rooted
 
 #: the program waits for a look for so long at most
 _LOOK_S = 1.0
@@ -51,6 +51,7 @@ def look() -> None:
     lines: List[str] = []
     objects, reason = 0, "it was interrupted"
     search = None
+    is_alone = _ONE_AT_A_TIME.acquire(timeout=_LOOK_S)
     try:
         search = _Search(None, lambda device, address: "", begun + _LOOK_S, is_whole=False)
         reason = "" if search.run() else f"stopped after {_LOOK_S:.0f} s, with tensors left"
@@ -61,6 +62,8 @@ def look() -> None:
     finally:
         if search is not None:
             search.clear()
+        if is_alone:
+            _ONE_AT_A_TIME.release()
         lines.append(f"E {objects} {int(1e6 * (time.monotonic() - begun))} {reason}")
         answer("\n".join(lines).encode("utf-8", "replace").decode())
 

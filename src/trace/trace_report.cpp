@@ -463,6 +463,21 @@ struct Membership {
   bool is_result = false;
 };
 
+std::vector<std::pair<std::string_view, Held>> calls_of(const ProbeTrace& trace) {
+  std::map<std::string_view, Held> by_call;
+  for (const auto& process : trace.processes())
+    for (const CallSite& site : process->sites()) {
+      const probe::CallInfo* const info = probe::info_of(site.call);
+      if (info == nullptr || site.ledger != Ledger::device || site.live.blocks <= 0) continue;
+      by_call[info->name].bytes += site.live.bytes;
+      by_call[info->name].blocks += site.live.blocks;
+    }
+  std::vector<std::pair<std::string_view, Held>> out(by_call.begin(), by_call.end());
+  std::stable_sort(out.begin(), out.end(),
+                   [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+  return out;
+}
+
 std::size_t root_of(std::vector<std::size_t>& joined, std::size_t group) {
   while (joined.size() <= group) joined.push_back(joined.size());
   while (joined[group] != group) group = joined[group] = joined[joined[group]];
@@ -609,6 +624,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   tell_residual(trace, report);
   StackCategories stacks(names.symbols());
   report.categories = categories_of(trace, names, stacks);
+  report.calls = calls_of(trace);
   for (ReportSite& site : report.sites) site.category = stacks.of(site.stack);
   report.suspected = report.suspected && !report.leak;
   report.undecided = !report.leak && !report.suspected && report.can_tell &&

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trace/category.hpp"
@@ -85,7 +86,9 @@ struct TraceReport {
   std::vector<ReportProcess> processes;
   std::array<std::int64_t, kLedgers> live_bytes{};
   std::int64_t cached_bytes = 0;
-  CategoryTotals categories;     ///< of the live bytes of the device ledger
+  CategoryTotals categories;  ///< of the live bytes of the device ledger
+  /// The same by the call that allocated them, the most bytes first: "cuMemAllocManaged", "memory of CUDA graphs".
+  std::vector<std::pair<std::string_view, Held>> calls;
   bool has_native_exit = false;  ///< a program that is not Python's ended in order: what it still held is told
   std::uint64_t suppressed_sites = 0;
   std::vector<std::string> notes;

@@ -148,6 +148,15 @@ void finding_text(std::string& out, const Finding& finding, const TraceReport& r
   stack_text(out, names, keeper);
 }
 
+/// Of a program that allocates in more than one way: managed memory, memory of graphs and of pools are told apart.
+std::string calls_text(const std::vector<std::pair<std::string_view, Held>>& calls) {
+  if (calls.size() < 2) return {};
+  std::string out;
+  for (const auto& [call, held] : calls)
+    out += fmt::format("{}{} {}", out.empty() ? "  by call: " : ", ", call, format_size(held.bytes));
+  return out + '\n';
+}
+
 /// "  weights 12.4 GiB, activations 3.0 GiB, unknown 12.0 MiB"; nothing where all is unknown.
 std::string categories_text(const CategoryTotals& totals) {
   std::string out;
@@ -206,6 +215,7 @@ std::string trace_report_text(const TraceReport& report, const ProbeNames& names
                     format_size(*report.residual_bytes),
                     report.residual_grows ? fmt::format(", growing {}", rate_words(report.residual_bytes_per_s)) : "");
   out += categories_text(report.categories);
+  out += calls_text(report.calls);
   if (report.processes.size() > 1)
     for (const ReportProcess& process : report.processes)
       out += fmt::format(
@@ -278,6 +288,9 @@ std::string trace_report_json(const TraceReport& report, const ProbeNames& names
         .field("bytes", report.categories[category].bytes)
         .field("told_bytes", report.categories[category].told_bytes)
         .end_object();
+  json.end_array().key("calls").begin_array();
+  for (const auto& [call, held] : report.calls)
+    json.begin_object().field("call", call).field("bytes", held.bytes).field("count", held.blocks).end_object();
   json.end_array().key("notes").begin_array();
   for (const std::string& note : report.notes) json.value(note);
   json.end_array().end_object().key("residual_bytes");

@@ -544,6 +544,24 @@ struct Stacks : ProbeScript {
   }
 };
 
+TEST(TraceReport, WaysOfAllocatingAreToldApart) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/a.cu", 3);
+  script.alloc(0x1000, 3 << 20, line);
+  script.alloc(0x1000000, 5 << 20, line, Call::cu_mem_alloc_managed);
+  script.alloc(0x2000000, 1 << 20, line, Call::cu_graph_memory);
+  script.alloc(0x3000000, 1 << 20, line, Call::cu_graph_memory);
+  script.alloc(0x4000000, 9 << 20, line, Call::cu_mem_host_alloc);
+  const ReadSteps read(script);
+  const std::string text = trace_report_text(read.report, read.names, 5);
+  EXPECT_NE(text.find("  by call: cuMemAllocManaged 5.0 MiB, cuMemAlloc 3.0 MiB, memory of CUDA graphs 2.0 MiB\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(
+      trace_report_json(read.report, read.names).find(R"({"call":"memory of CUDA graphs","bytes":2097152,"count":2})"),
+      std::string::npos);
+}
+
 TEST(TraceReport, OfAKeptGraphTheLossIsNamedFirst) {
   Stacks script;
   script.steps({{{{"t.py", "forward", 3}, {"t.py", "train", 12}}, 5000}, {{{"t.py", "train", 13}}, 100}});
