@@ -3,7 +3,7 @@
 _vramtrack() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report fleet actuate simulate snapshot check run control attach trace oom explain test silence holders wait reclaim policy fit programs doctor config --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "watch agent top replay analyze report fleet actuate simulate snapshot check run control attach trace oom explain test mark silence holders wait reclaim policy fit programs doctor config --help --version" -- "$cur")
     return
   fi
   case $command in
@@ -131,6 +131,8 @@ _vramtrack() {
     'explain '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'test -'*) mapfile -t COMPREPLY < <(compgen -W "--limit --error-rate --mark --interval --junit --junit-inconclusive --config --set --help" -- "$cur") ;;
     'test '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
+    'mark -'*) mapfile -t COMPREPLY < <(compgen -W "--pid --config --set --help" -- "$cur") ;;
+    'mark '*)  ;;
     'silence add -'*) mapfile -t COMPREPLY < <(compgen -W "--gpu --command --user --pid --all --for --in --comment --by --format --json --config --set --help" -- "$cur") ;;
     'silence list -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --config --set --help" -- "$cur") ;;
     'silence end -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;

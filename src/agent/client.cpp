@@ -192,6 +192,12 @@ Result<SitesNow> AgentClient::sites(std::uint32_t pid) const {
   return SitesNow{State::known, std::move(*report)};
 }
 
+Status AgentClient::mark(std::uint32_t pid, const std::string& mark) const {
+  const auto answer = ask("/api/v1/marks", json_text(json{{"pid", pid}, {"mark", mark}}));
+  if (!answer) return fail(answer.error());
+  return {};
+}
+
 Result<View> AgentClient::view() const {
   const auto text = ask("/api/v1/view");
   if (!text) return fail(text.error());

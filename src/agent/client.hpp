@@ -74,6 +74,9 @@ class AgentClient {
   /// Of a process under `vramtrack run`. An older agent knows of none.
   [[nodiscard]] Result<SitesNow> sites(std::uint32_t pid) const;
 
+  /// A mark of a process, by its pid as this program sees it: "step=1200".
+  [[nodiscard]] Status mark(std::uint32_t pid, const std::string& mark) const;
+
   [[nodiscard]] Result<std::vector<Silence>> silences() const;
   /// What the agent made of it: with its id and author.
   [[nodiscard]] Result<Silence> silence(const Silence& silence) const;

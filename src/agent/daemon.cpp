@@ -140,6 +140,7 @@ class Agent {
     silences_->configure(config().notify);
     api_.emplace(published_, *acknowledgements_, *silences_, time_of_day);
     store_path_ = recorded;
+    if (simulated_.empty()) loop_->hear([marks = marks_] { return marks->take(); });
     open_pod_names();
     configure(*token);
 
@@ -261,6 +262,7 @@ class Agent {
     api->store_path = store_path_;
     api->sources = loop_->source_names();
     if (simulated_.empty()) api->sites = sites_;
+    if (simulated_.empty()) api->marks = marks_;
     api->pods = pods_;
     api->runner = runner_.get();
     token_ = token;
@@ -413,6 +415,7 @@ class Agent {
   Published published_;
   std::optional<Acknowledgements> acknowledgements_;
   const std::shared_ptr<ProbedSites> sites_ = std::make_shared<ProbedSites>();
+  const std::shared_ptr<MarkBox> marks_ = std::make_shared<MarkBox>();
   std::shared_ptr<PodNames> pods_;
   std::optional<Api> api_;
   std::unique_ptr<HttpServer> server_;  ///< last: its threads use all above

@@ -103,6 +103,11 @@ bool Loop::poll_sources() {
   now_ = stamps_.next(clock_.read());
   batch_.events.insert(batch_.events.end(), ended_.begin(), ended_.end());
   ended_.clear();
+  if (told_)
+    for (Event& event : told_()) {
+      event.time = now_;
+      batch_.events.push_back(std::move(event));
+    }
   if (std::string news = stamps_.take_news(); !news.empty())
     batch_.events.push_back(Event{.time = now_, .kind = Event::Kind::note, .text = std::move(news)});
   bool ended = false;

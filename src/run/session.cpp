@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -18,6 +19,8 @@
 #include "core/format.hpp"
 #include "core/option.hpp"
 #include "core/printable.hpp"
+#include "host/cgroup.hpp"
+#include "host/oom_kills.hpp"
 #include "live/loop.hpp"
 #include "run/client/ask.hpp"
 #include "run/control.hpp"
@@ -105,6 +108,8 @@ class Session {
         start_program(settings_.program, probe_environment(library, folder_, settings_.limits, settings_.exact));
     if (!pid) return fail(pid.error());
     escapes_.follow(static_cast<std::uint32_t>(*pid));
+    oom_.begin();
+    oom_.remember(cgroup_);
     RunOutcome outcome;
     for (std::optional<ProgramEnd> end; !end;) {
       wait();
@@ -117,6 +122,7 @@ class Session {
       tell_memory_outs();
       if (loop_.clock().steady() >= loop_.next()) second();
       if (end) outcome.end = *end;
+      if (end) tell_host_out_of_memory(static_cast<std::uint32_t>(*pid), *end);
     }
     finish(outcome);
     return outcome;
@@ -281,6 +287,17 @@ class Session {
       }
   }
 
+  /// A program that was killed, or that says of one that it started (137), may have met the end of the host's memory,
+  /// which is no error of the GPU's.
+  void tell_host_out_of_memory(std::uint32_t pid, const ProgramEnd& end) {
+    constexpr int kKilled = 128 + SIGKILL;
+    if (end.signal != SIGKILL && end.exit_code.value_or(0) != kKilled) return;
+    if (const auto kill = oom_.ended(pid, cgroup_))
+      listener_.warn(fmt::format("the kernel ended the program because {} ran out: host memory, not the GPU's",
+                                 kill->cgroup.empty() ? std::string("the machine's memory")
+                                                      : "the memory of cgroup " + printable(kill->cgroup)));
+  }
+
   [[nodiscard]] std::string device_words(const ProbedProcess& process, int number) const {
     const auto& devices = facts_[process.index].devices();
     const auto known = devices.find(number);
@@ -366,6 +383,9 @@ class Session {
   Collector collector_;
   std::unique_ptr<RunLifetimes> lifetimes_;  ///< null: nobody is told of alerts
   Escapes escapes_{"/proc"};
+  OomKills oom_{"/proc", "/sys"};
+  const std::string cgroup_ =
+      cgroup_of("/proc", static_cast<std::uint32_t>(::getpid())).value_or(CgroupIdentity{}).path;
   Loop loop_;
   SteadyTime next_escapes_{}, next_whole_look_{};
   std::map<std::size_t, std::uint64_t> looks_before_;  ///< by process, when a look was asked for last

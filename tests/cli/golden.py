@@ -217,7 +217,7 @@ CASES = {
 HELPS = [[], ["watch"], ["agent"], ["top"], ["replay"], ["analyze"], ["report"], ["simulate"], ["snapshot"],
          ["snapshot", "summary"], ["snapshot", "leaks"], ["snapshot", "timeline"], ["snapshot", "oom"],
          ["snapshot", "flamegraph"], ["snapshot", "page"], ["snapshot", "export"], ["trace"], ["trace", "report"],
-         ["trace", "top"], ["trace", "diff"], ["trace", "flamegraph"], ["trace", "page"], ["trace", "export"], ["test"], ["silence"], ["silence", "add"],
+         ["trace", "top"], ["trace", "diff"], ["trace", "flamegraph"], ["trace", "page"], ["trace", "export"], ["test"], ["mark"], ["silence"], ["silence", "add"],
          ["silence", "list"], ["silence", "end"], ["holders"], ["reclaim"], ["wait"], ["fit"], ["policy"], ["policy", "check"], ["policy", "explain"], ["policy", "test"], ["explain"], ["check"], ["programs"], ["doctor"], ["config"], ["config", "show"],
          ["config", "path"], ["config", "init"]]
 CASES |= {"_".join(["help", *command]): [*command, "--help"] for command in HELPS}

@@ -356,6 +356,8 @@ class Hostile(unittest.TestCase):
         self.clean("silence list", "text", run("list").stdout)
         self.clean("silence list", "json", run("list", "--json").stdout, is_json=True)
         self.clean("silence end", "text", run("end", HOSTILE_TEXT).stderr + b"\n")
+        marked = subprocess.run([self.box.binary, "mark", "--pid", "1", HOSTILE_TEXT[:40]], env=agent.env, capture_output=True, timeout=30)
+        self.clean("mark", "text", marked.stderr + b"\n")
 
     def scrape(self, agent):
         """A real Prometheus takes the whole scrape."""

@@ -89,7 +89,8 @@ std::vector<KnownAlert> all_alerts(const View* view, const std::string& store_pa
 constexpr std::string_view kPages =
     "/api/v1/version, /api/v1/status, /api/v1/view, /api/v1/events, /api/v1/series, /api/v1/history, /api/v1/sites, "
     "/api/v1/alerts, "
-    "/api/v1/alerts/{id}/acknowledge, /api/v1/silences, /api/v1/silences/{id}, /api/v1/acts, /api/v1/acts/off, "
+    "/api/v1/alerts/{id}/acknowledge, /api/v1/silences, /api/v1/silences/{id}, /api/v1/marks, /api/v1/acts, "
+    "/api/v1/acts/off, "
     "/api/v1/config, /metrics and /healthz";
 
 constexpr std::string_view kAcknowledge = "/acknowledge";
@@ -97,6 +98,7 @@ constexpr std::string_view kAlerts = "/api/v1/alerts/";
 constexpr std::string_view kSilences = "/api/v1/silences";
 
 constexpr std::string_view kActsOff = "/api/v1/acts/off";
+constexpr std::string_view kMarks = "/api/v1/marks";
 
 bool is_silences(const std::string& path) {
   return path == kSilences || (path.rfind(kSilences, 0) == 0 && path[kSilences.size()] == '/');
@@ -170,9 +172,12 @@ std::optional<Response> Api::admit(const Request& request) const {
   const bool of_alert = request.path.starts_with(kAlerts) && request.path.ends_with(kAcknowledge);
   if (changes && of_alert && alert_of_path(request.path).empty())
     return error(404, "no_alert", "there is no alert with that id; GET /api/v1/alerts lists them");
+  if (request.method == "POST" && request.path == kMarks) return std::nullopt;  // whose process it is decides
   if (changes && !of_alert && !is_silences(request.path) && request.path != kActsOff)
-    return error(request.path.rfind("/api/", 0) == 0 ? 405 : 404, "not_found",
-                 "only /api/v1/alerts/ID/acknowledge, /api/v1/silences and /api/v1/acts/off take POST and DELETE");
+    return error(
+        request.path.rfind("/api/", 0) == 0 ? 405 : 404, "not_found",
+        "only /api/v1/alerts/ID/acknowledge, /api/v1/silences, /api/v1/marks and /api/v1/acts/off take POST and "
+        "DELETE");
   if (changes && !rights(request, *now).change)
     return error(403, "read_only",
                  "only root, the agent's own user and bearers of its token may acknowledge and silence alerts and "
@@ -183,6 +188,7 @@ std::optional<Response> Api::admit(const Request& request) const {
 Rights Api::rights(const Request& request, const ApiConfig& config) const {
   if (!request.over_unix && !config.token.empty() && bears_token(request.authorization, config.token))
     return {true, true, {}};
+  if (request.pid_namespace) return {};
   return rights_of(request.uid, config.own_uid);
 }
 
@@ -197,6 +203,8 @@ Response Api::answer(const Request& request, const ApiConfig& config) {
   const std::string& path = request.path;
   if (auto asset = asset_response(request)) return std::move(*asset);
   if (path == "/healthz") return health(config);
+  if (path == kMarks) return marks(request, config);
+  if (request.pid_namespace) return answer_own(request, config);
   if (path == "/metrics") return metrics(config);
   if (!alert_of_path(path).empty()) return acknowledge(request, config);
   if (is_silences(path)) return silences(request, config);
@@ -218,6 +226,24 @@ Response Api::answer(const Request& request, const ApiConfig& config) {
     return from_store(request, 0, [&] { return series(config); });
   }
   return error(404, "not_found", "there is no such page; the pages are " + std::string(kPages));
+}
+
+/// To a client in another pid namespace, as from a container.
+Response Api::answer_own(const Request& request, const ApiConfig& config) {
+  if (request.path == "/api/v1/version") return json_response(version_json(config));
+  const bool is_view = request.path == "/api/v1/view";
+  if (!is_view && request.path != "/api/v1/alerts")
+    return error(403, "own_processes_only",
+                 "a client in another pid namespace gets its own processes only: /api/v1/view, /api/v1/alerts, "
+                 "/api/v1/version, and POST /api/v1/marks");
+  const auto snapshot = published_.latest();
+  if (!snapshot) return error(503, "no_sample", "nothing has been sampled yet; try again in a second");
+  const View own = own_processes(*snapshot->view, *request.pid_namespace,
+                                 [](const ProcessInfo& p) { return pid_namespace_of(p.pid); });
+  if (is_view) return json_response(view_json(own, {}));
+  return json_response(alerts_json(
+      own.time, all_alerts(&own, {}), [](const std::string&) { return std::nullopt; },
+      [](const SilenceSubject&) { return std::nullopt; }));
 }
 
 Response Api::alerts(const Request& request, const ApiConfig& config) {

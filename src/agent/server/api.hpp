@@ -12,6 +12,8 @@
 #include "act/runner.hpp"
 #include "agent/acknowledgements.hpp"
 #include "agent/server/http.hpp"
+#include "agent/server/mark_box.hpp"
+#include "agent/server/own_processes.hpp"
 #include "agent/server/peer.hpp"
 #include "agent/server/pod_names.hpp"
 #include "agent/server/published.hpp"
@@ -40,6 +42,7 @@ struct ApiConfig {
   std::vector<std::string> sources;
   act::Runner* runner = nullptr;       ///< of the policies; must outlive the server. Null: there are none
   std::shared_ptr<PodNames> pods;      ///< null: this does not run in Kubernetes
+  std::shared_ptr<MarkBox> marks;      ///< null: nothing of this machine runs here
   std::shared_ptr<ProbedSites> sites;  ///< null: nothing of this machine runs here, as in a simulation
 };
 
@@ -100,6 +103,8 @@ class Api {
   [[nodiscard]] static std::vector<ProbedProcess> probed(const Snapshot* snapshot, const Rights& rights,
                                                          const ApiConfig& config);
   [[nodiscard]] Response events(const Request& request, const ApiConfig& config);
+  [[nodiscard]] Response marks(const Request& request, const ApiConfig& config);
+  [[nodiscard]] Response answer_own(const Request& request, const ApiConfig& config);
   [[nodiscard]] Response silences(const Request& request, const ApiConfig& config);
   [[nodiscard]] Response acts(const Request& request, const ApiConfig& config);
   /// Changes when an acknowledgement or a silence does.

@@ -36,8 +36,9 @@ struct Request {
   std::string if_none_match;
   std::string body;
   bool over_unix = false;
-  std::optional<std::uint32_t> uid;  ///< the user at the other end (see peer.hpp)
-  Peer peer;                         ///< whom the connection counts for
+  std::optional<std::uint32_t> uid;            ///< the user at the other end (see peer.hpp)
+  Peer peer;                                   ///< whom the connection counts for
+  std::optional<std::string> pid_namespace{};  ///< the client's, where it is another (see peer.hpp)
 };
 
 /// Writes a piece of a stream; false: the client has gone or took too long.

@@ -81,6 +81,7 @@ class Library::Server : public httplib::Server {
     out.over_unix = t_connection->over_unix;
     out.uid = t_connection->client.uid;
     out.peer = t_connection->client.peer;
+    out.pid_namespace = t_connection->client.pid_namespace;
     return out;
   }
 

@@ -18,6 +18,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "agent/server/own_processes.hpp"
+
 namespace vramtrack::agent {
 namespace {
 
@@ -179,6 +181,20 @@ std::string address_name(const sockaddr_storage& address) {
 
 }  // namespace
 
+namespace {
+
+/// Nullopt for a process of our own pid namespace, for one that is in none below ours (pid 0), and where it may not be
+/// asked.
+std::optional<std::string> foreign_namespace(pid_t pid) {
+  static const std::string own = pid_namespace_of(static_cast<std::uint32_t>(::getpid()));
+  if (pid <= 0 || own.empty()) return std::nullopt;
+  const std::string its = pid_namespace_of(static_cast<std::uint32_t>(pid));
+  if (its.empty()) return errno == ENOENT ? std::optional<std::string>("?") : std::nullopt;
+  return its == own ? std::nullopt : std::optional(its);
+}
+
+}  // namespace
+
 Client client_of(int fd, std::uint32_t own_uid) {
   sockaddr_storage here{};
   sockaddr_storage there{};
@@ -187,18 +203,21 @@ Client client_of(int fd, std::uint32_t own_uid) {
   Client nobody{std::nullopt, {"a client that has gone", false}};
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&here), &here_size) != 0) return nobody;
   std::optional<std::uint32_t> uid;
+  std::optional<std::string> pid_namespace;
   if (here.ss_family == AF_UNIX) {
     ucred credentials{};
     socklen_t size = sizeof credentials;
     if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return nobody;
     uid = credentials.uid;
+    pid_namespace = foreign_namespace(credentials.pid);
   } else {
     if (::getpeername(fd, reinterpret_cast<sockaddr*>(&there), &there_size) != 0) return nobody;
     here = plain(here);
     there = plain(there);
     if (is_loopback(here) && is_loopback(there)) uid = loopback_uid(here, there);
   }
-  if (uid) return {uid, {fmt::format("user {}", *uid), *uid == 0 || *uid == own_uid}};
+  if (uid)
+    return {uid, {fmt::format("user {}", *uid), !pid_namespace && (*uid == 0 || *uid == own_uid)}, pid_namespace};
   return {uid, {address_name(there), false}};
 }
 

@@ -22,6 +22,9 @@ struct Rights {
 struct Client {
   std::optional<std::uint32_t> uid;  ///< nullopt: on another machine, or it cannot be told
   Peer peer;                         ///< whom the connection counts for
+  /// On a Unix socket: the client's pid namespace, where that is another than ours, as a container's is ("?": it is
+  /// gone). Such a client gets its own processes and nothing of others, whoever its user is.
+  std::optional<std::string> pid_namespace{};
 };
 
 /// The client of a connected socket. Its user: SO_PEERCRED of a Unix socket, the owner of the client's socket where

@@ -2,6 +2,8 @@
 #include "agent/client.hpp"
 
 #include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -25,6 +27,7 @@ class ClientTest : public ::testing::Test {
     config->pid = 99;
     config->host = "node7";
     config->version = "1.2.3";
+    config->marks = marks_;
     api_.configure(std::move(config));
     HttpConfig http;
     http.socket = folder_.file("agent.sock");
@@ -42,6 +45,7 @@ class ClientTest : public ::testing::Test {
   Acknowledgements acknowledgements_{""};
   Silences silences_{""};
   Api api_{published_, acknowledgements_, silences_, [] { return at(5000); }};
+  std::shared_ptr<MarkBox> marks_ = std::make_shared<MarkBox>();
   std::unique_ptr<HttpServer> server_;
   std::optional<AgentClient> client_;
 };
@@ -70,6 +74,63 @@ TEST_F(ClientTest, AlertsAreAcknowledged) {
   EXPECT_EQ(alerts->front().note, "known");
   EXPECT_EQ(alerts->front().acknowledged_by, user_name(::geteuid()));
   EXPECT_THAT(client_->acknowledge("0000000000000000", "").error().message, HasSubstr("no alert with that id"));
+}
+
+/// A view with process 4242 of that user.
+std::shared_ptr<const View> with_process(const std::string& user) {
+  View view = sample_view();
+  SeriesView& s = view.series.emplace_back();
+  s.key = {Metric::process_used, "GPU-1", 4242, 7};
+  s.device.id = "GPU-1";
+  s.process.emplace();
+  s.process->pid = 4242;
+  s.process->start_ticks = 7;
+  s.process->user = user;
+  return std::make_shared<const View>(view);
+}
+
+TEST_F(ClientTest, AMarkIsOnItsWayToTheLoop) {
+  published_.publish(with_process("ada"), {});
+  ASSERT_TRUE(client_->mark(4242, "step=12"));
+  const std::vector<Event> marks = marks_->take();
+  ASSERT_EQ(marks.size(), 1U);
+  EXPECT_EQ(marks.front().kind, Event::Kind::mark);
+  EXPECT_EQ(marks.front().pid, 4242U);
+  EXPECT_EQ(marks.front().pid_start_ticks, 7U);
+  EXPECT_EQ(marks.front().text, "step=12");
+  EXPECT_THAT(client_->mark(4243, "step").error().message, HasSubstr("no process of yours"));
+  for (const char* const bad : {"", "=12"})
+    EXPECT_THAT(client_->mark(4242, bad).error().message, HasSubstr("NAME=NUMBER"));
+  EXPECT_THAT(client_->mark(4242, std::string(65, 'x')).error().message, HasSubstr("at most 64 bytes"));
+}
+
+/// What a child in a pid namespace of its own finds, as a program in a container does.
+TEST_F(ClientTest, AClientInAnotherPidNamespaceGetsNothingOfOthers) {
+  published_.publish(with_process(user_name(::geteuid())), {});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWPID) != 0) ::_exit(77);
+    const pid_t inner = ::fork();
+    if (inner == 0) {
+      const auto view = client_->view();
+      if (!view || view->series.empty()) ::_exit(1);
+      for (const SeriesView& s : view->series)
+        if (s.key.pid != 0 || !s.alerts.empty()) ::_exit(2);
+      if (client_->ask("/api/v1/status") || client_->ask("/metrics")) ::_exit(3);
+      if (client_->mark(4242, "step")) ::_exit(4);
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(inner, &status, 0);
+    ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 5);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no right to make a pid namespace";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  ASSERT_TRUE(client_->view());
+  EXPECT_TRUE(client_->mark(4242, "step")) << "who is in the same namespace is answered as before";
 }
 
 TEST_F(ClientTest, WhoAnswers) {

@@ -1,0 +1,60 @@
+// Marks from outside: points that a program comes to, told by whoever watches its work.
+#include <nlohmann/json.hpp>
+
+#include "agent/server/api_parts.hpp"
+#include "core/printable.hpp"
+
+namespace vramtrack::agent {
+namespace {
+
+constexpr std::size_t kMostNameBytes = 64;
+
+struct AskedMark {
+  std::uint32_t pid = 0;
+  std::string text;
+};
+
+std::optional<AskedMark> asked_mark(const std::string& body) {
+  const nlohmann::json value = nlohmann::json::parse(body, nullptr, false);
+  if (!value.is_object() || !value.contains("pid") || !value["pid"].is_number_unsigned() || !value.contains("mark") ||
+      !value["mark"].is_string())
+    return std::nullopt;
+  AskedMark out{value["pid"].get<std::uint32_t>(), value["mark"].get<std::string>()};
+  const std::string name = out.text.substr(0, out.text.rfind('='));
+  if (out.pid == 0 || name.empty() || out.text.size() > kMostNameBytes) return std::nullopt;
+  out.text = printable(out.text);
+  return out;
+}
+
+}  // namespace
+
+Response Api::marks(const Request& request, const ApiConfig& config) {
+  if (request.method != "POST") return error(405, "method", "POST /api/v1/marks with a pid and a mark");
+  const auto asked = asked_mark(request.body);
+  if (!asked)
+    return error(400, "bad_body",
+                 R"(send {"pid": 4242, "mark": "step=1200"}: a name of at most 64 bytes, or NAME=NUMBER)");
+  const auto snapshot = published_.latest();
+  const auto process = snapshot ? process_of_client(*snapshot->view, asked->pid, request.pid_namespace.value_or(""),
+                                                    [](const ProcessInfo& p) { return pid_namespace_of(p.pid); })
+                                : std::nullopt;
+  const Rights its = rights(request, config);
+  const bool may = request.pid_namespace || its.change || (process && !its.user.empty() && process->user == its.user);
+  // Whoever may not mark it does not learn whether it is there.
+  if (!process || !may)
+    return error(404, "no_process", "no process of yours with that pid holds memory of a GPU that the agent watches");
+  Event mark;
+  mark.time = now_();
+  mark.kind = Event::Kind::mark;
+  mark.pid = process->pid;
+  mark.pid_start_ticks = process->start_ticks;
+  mark.text = asked->text;
+  if (!config.marks || !config.marks->put(std::move(mark)))
+    return refused(503, "busy", "too many marks since the last sample; mark every so many steps");
+  Response out;
+  out.status = 204;
+  out.body = std::make_shared<const std::string>();
+  return out;
+}
+
+}  // namespace vramtrack::agent
