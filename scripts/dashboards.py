@@ -15,7 +15,7 @@ OF_JOB = 'cluster=~"$cluster",slurm_job_id=~"$job",pod=~"$pod"'
 GPU = "{{Hostname}} {{gpu}}"
 JOIN = "* on (cluster, Hostname, UUID) group_left"
 WHO = "(pattern, pid, comm, framework, slurm_job_id, namespace, pod)"
-DASHBOARDS = {"fleet": "GPU fleet", "node": "GPU node", "gpu": "GPU", "job": "GPU job"}
+DASHBOARDS = {"fleet": "GPU fleet", "node": "GPU node", "gpu": "GPU", "job": "GPU job", "watch": "GPU fleet watch"}
 
 RED_ABOVE_0 = [("green", None), ("red", 1)]
 RED_BELOW_1_H = [("red", None), ("orange", 3600), ("green", 6 * 3600)]
@@ -257,13 +257,48 @@ def job():
     ]
 
 
+def watch():
+    of = 'cluster=~"$cluster"'
+
+    def of_leak(metric):
+        # An agent exports the same metrics of its own GPUs.
+        return f"max without (detector) ({metric}{{{of}}}) and on (cluster, Hostname, UUID) vramtrack_fleet_leaking_used_bytes{{{of}}}"
+    return [
+        stat("GPUs", f"sum(vramtrack_fleet_gpus{{{of}}})"),
+        stat("Machines", f"sum(vramtrack_fleet_machines{{{of}}})"),
+        stat("GPUs that leak", f"sum(vramtrack_fleet_leaking_gpus{{{of}}})", steps=RED_ABOVE_0),
+        stat("Jobs that leak", f"sum(vramtrack_fleet_leaking_jobs{{{of}}})", steps=RED_ABOVE_0),
+        stat("Suspected GPUs", f"sum(vramtrack_fleet_suspected_gpus{{{of}}})", steps=[("green", None), ("yellow", 1)],
+             description="No alert is active for them."),
+        stat("Work at risk", f"sum(vramtrack_fleet_at_risk_gpu_seconds{{{of}}})", "s", description="GPU time that a crash of the leaking jobs would lose."),
+        stat("Machines not read", f"sum(vramtrack_fleet_unread_machines{{{of}}})", steps=RED_ABOVE_0,
+             description="In the last pass: see VramtrackWatchBlind."),
+        stat("Age of the last pass", f"max(time() - vramtrack_fleet_pass_timestamp_seconds{{{of}}})", "s", [("green", None), ("orange", 120), ("red", 600)],
+             description="See VramtrackWatchLate."),
+        stat("Failed passes", f"sum(increase(vramtrack_fleet_failed_passes_total{{{of}}}[1h]))", steps=[("green", None), ("orange", 1)],
+             description="In the last hour: the server could not be asked."),
+        table("Leaks", [
+            ("growth", of_leak("vramtrack_growth_bytes_per_second"), "Bps"),
+            ("used", f"vramtrack_fleet_leaking_used_bytes{{{of}}}", "bytes"),
+            ("probability", of_leak("vramtrack_confidence_ratio"), "percentunit"),
+            ("out of memory in", of_leak("vramtrack_oom_eta_seconds"), "s")],
+            description="One row per GPU that the watch says leaks, and who used it when the leak began. GPUs with an agent are on the fleet dashboard.",
+            hidden=("gpu",), links=(("slurm_job_id", to("job", job="slurm_job_id")), ("pod", to("job", pod="pod")))),
+        graph("GPUs that leak", (f"vramtrack_fleet_leaking_gpus{{{of}}}", "leak {{instance}}"), (f"vramtrack_fleet_suspected_gpus{{{of}}}", "suspected {{instance}}")),
+        graph("Time of a pass", (f"vramtrack_fleet_pass_duration_seconds{{{of}}}", "took {{instance}}"),
+              (f"vramtrack_fleet_pass_interval_seconds{{{of}}}", "every {{instance}}"), unit="s"),
+        graph("Samples read a second", (f"rate(vramtrack_fleet_samples_total{{{of}}}[$__rate_interval])", "{{instance}}")),
+        graph("Machines", (f"vramtrack_fleet_machines{{{of}}}", "judged {{instance}}"), (f"vramtrack_fleet_unread_machines{{{of}}}", "not read {{instance}}")),
+    ]
+
+
 def variable(name, label, query):
     return {"name": name, "label": label, "type": "query", "datasource": SOURCE, "query": {"query": query, "refId": "variable"},
             "multi": True, "includeAll": True, "allValue": ".*", "refresh": 2, "sort": 1, "current": {"text": ["All"], "value": ["$__all"]}}
 
 
 VARIABLES = {
-    "cluster": variable("cluster", "Cluster", "label_values(vramtrack_device_up, cluster)"),
+    "cluster": variable("cluster", "Cluster", 'label_values({__name__=~"vramtrack_device_up|vramtrack_fleet_gpus"}, cluster)'),
     "host": variable("host", "Node", 'label_values(vramtrack_device_up{cluster=~"$cluster"}, Hostname)'),
     "gpu": variable("gpu", "GPU", f"label_values(vramtrack_device_up{{{OF_HOST}}}, UUID)"),
     "job": variable("job", "Slurm job", 'label_values(vramtrack:leak_suspect{cluster=~"$cluster"}, slurm_job_id)'),
@@ -303,6 +338,7 @@ def all_files():
         "fleet": dashboard("fleet", fleet(), ["cluster"], "Which GPUs of the fleet leak, whose they are, and which nodes need a hand."),
         "node": dashboard("node", node(), ["cluster", "host"], "The GPUs, the health and the agent of one node."),
         "gpu": dashboard("gpu", gpu(), ["cluster", "host", "gpu"], "One GPU: its verdict, who holds its memory, its health."),
+        "watch": dashboard("watch", watch(), ["cluster"], "What a fleet watch finds on machines without an agent, and whether it can see them."),
         "job": dashboard("job", job(), ["cluster", "job", "pod"], "The GPUs of a Slurm job or a pod while a verdict stands on one of them."),
     }
     return {FOLDER / f"{name}.json": json.dumps(one, indent=1, ensure_ascii=False) + "\n" for name, one in made.items()}

@@ -277,7 +277,8 @@ class OnServers(unittest.TestCase):
         remote = fleet_servers()
         writer = remote.Server.__new__(remote.Server)  # one that runs already
         writer.url = cls.prometheus.url
-        writer.write(with_capacity([(dcgm_labels("dcgm1", 0, cluster="test"), leaking(1, 4, 200))]))
+        work = {"hpc_job": "4712", "exported_namespace": "train", "exported_pod": "serve-8"}
+        writer.write(with_capacity([(dcgm_labels("dcgm1", 0, cluster="test", **work), leaking(1, 4, 200))]))
         with open(cls.folder / "watch.log", "wb") as log:
             watch = subprocess.Popen([BINARY, "fleet", "watch", "--url", cls.prometheus.url, "--listen", f"127.0.0.1:{port}", "--every", "1s", "--history",
                                       "5h", "--only", "job=dcgm"], stdout=subprocess.DEVNULL, stderr=log)
@@ -331,7 +332,7 @@ class OnServers(unittest.TestCase):
     def test_on_victoria_metrics_with_vmalert(self):
         self.check(self.victoria, EMPTY_WITH_VMALERT)
         self.check_rules(self.victoria)
-        alert = until(lambda: [a for a in self.hook.alerts("GpuMemoryLeak") if a["labels"].get("pod")], 60, "the alert at the webhook")[0]
+        alert = until(lambda: [a for a in self.hook.alerts("GpuMemoryLeak") if a["labels"].get("pod") == "serve-7"], 60, "the alert at the webhook")[0]
         self.assertEqual((alert["labels"]["Hostname"], alert["labels"]["pod"], alert["labels"]["namespace"]), ("node1", "serve-7", "train"))
         self.assertIn("of pod train/serve-7", alert["annotations"]["description"])
 
