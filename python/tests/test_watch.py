@@ -381,7 +381,11 @@ def test_a_watchs_verdict_is_that_of_its_samples(device, metric):
     times, used = [s.time_s for s in samples], beside.pop(metric)
     same = vramtrack.detect(times, used, 24 * GIB, metric=metric, beside=beside)
     verdict = job.watch.verdict(metric)
-    assert verdict.leak and (verdict.to_json(), verdict.series) == (same.to_json(), same.series)
+    # An incident has the name of its first alert, which may be of another of the figures that the watch judges.
+    found, expected = (json.loads(v.to_json()) for v in (verdict, same))
+    for alert in found["alerts"] + expected["alerts"]:
+        alert.pop("incident")
+    assert verdict.leak and (found, verdict.series) == (expected, same.series)
 
 
 def test_a_verdict_costs_the_same_however_long_the_watch_lasts(device):

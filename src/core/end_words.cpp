@@ -43,7 +43,7 @@ EndWords words_of_end(EndKind how) {
               .sentence = "leaked until the host's memory ran out",
               .reached = "was at",
               .word = "ran out",
-              .alert = "host out of memory",
+              .alert = "host memory",
               .is_bad = true};
   }
   return {};

@@ -137,32 +137,31 @@ std::optional<Headroom> Engine::Core::headroom(const SeriesState& s) const {
 void Engine::Core::end_process(const Event& event) {
   const ProcessKey process{event.pid, event.pid_start_ticks, event.host};
   held.erase(process);
-  const auto for_ending = [&](auto visit) {
-    series.for_process(process, [&](SeriesState& s) {
-      if (!s.ended && (event.device_id.empty() || s.key.device_id == event.device_id)) visit(s);
-    });
-  };
+  std::vector<SeriesState*> ending;
+  series.for_process(process, [&](SeriesState& s) {
+    if (!s.ended && (event.device_id.empty() || s.key.device_id == event.device_id)) ending.push_back(&s);
+  });
   std::optional<EndKind> reported;
   if (event.ran_out_of_memory) reported = EndKind::out_of_memory;
   bool by_host = event.killed_by_host || hosts.was_killed(process);
   bool is_told = false;
-  for_ending([&](const SeriesState& s) {
-    by_host = by_host || (!reported && endings.host_ran_out(s));
-    is_told = is_told || s.alert() != nullptr;  // its end says so
-  });
+  for (const SeriesState* const s : ending) {
+    by_host = by_host || (!reported && endings.host_ran_out(*s));
+    is_told = is_told || s->alert() != nullptr;  // its end says so
+  }
   if (by_host) reported = EndKind::host_out_of_memory;
-  for_ending([&](SeriesState& s) {
-    end(s, reported);
-    if (!by_host || is_told || s.ignored || s.key.metric != Metric::process_used) return;
+  for (SeriesState* const s : ending) {
+    end(*s, reported);
+    if (!by_host || is_told || s->ignored || s->key.metric != Metric::process_used) continue;
     is_told = true;
-    Alert& alert = hosts.raise(s, tick);
+    Alert& alert = hosts.raise(*s, tick);
     Alert raised = alert;
     raised.cleared.reset();
     raised.ended = AlertEnd::standing;
     announce(raised, AlertNews::raised);
     alert.incident = raised.incident;
     announce(alert, AlertNews::cleared);
-  });
+  }
   if (event.device_id.empty()) stalls.end(process, event.time, teller());
   tell_changes();  // of series that may be forgotten next
   forget_oldest_ended();

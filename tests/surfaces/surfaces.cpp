@@ -155,8 +155,8 @@ json render(const Situation& situation) {
   out["API alerts"] = alerts_of_api(view);
   if (situation.news) {
     const SeriesView& device = view.series.front();
-    const std::vector<SeriesKey> together = {device.key};
-    const AlertTold told{view, device, device.alerts.back(), *situation.news, *situation.news, together};
+    const IncidentChange incident{.id = device.alerts.back().incident, .also = {}, .news = situation.news};
+    const AlertTold told{view, device, device.alerts.back(), *situation.news, incident};
     const act::Note note = note_of(told, view.time);
     out["notification"] = note.text;
     out["notification json"] = note.json;
