@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -10,7 +11,6 @@ from sandbox import FIXTURES, Sandbox
 
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
-PID = 1001
 
 LEAK = """
 name = "host_leak"
@@ -60,22 +60,29 @@ class Live(unittest.TestCase):
     def setUp(self):
         self.box = Sandbox(BINARY).__enter__()
         self.addCleanup(self.box.__exit__)
-        shutil.copytree(FIXTURES / "proc", self.box.work / "proc", symlinks=True)
+        # The fake driver lists a process of its file while it lives; what /proc shows of it is the fixture's.
+        self.holder = subprocess.Popen(["sleep", "600"])
+        self.addCleanup(self.holder.wait)
+        self.addCleanup(self.holder.kill)
+        pid = self.pid = self.holder.pid
+        shutil.copytree(FIXTURES / "proc" / "1001", self.box.work / "proc" / str(pid), symlinks=True)
         self.box.write("proc/meminfo", "MemTotal: 67108864 kB\nMemAvailable: 33554432 kB\nSwapFree: 0 kB\n")
-        self.box.write(f"proc/{PID}/status", "Name:\tpython\nVmPin:\t1024 kB\nVmRSS:\t5242880 kB\nRssAnon:\t3145728 kB\n")
-        self.box.write(f"proc/{PID}/cgroup", "0::/pod\n")
+        self.box.write(f"proc/{pid}/status", "Name:\tpython\nVmPin:\t1024 kB\nVmRSS:\t5242880 kB\nRssAnon:\t3145728 kB\n")
+        self.box.write(f"proc/{pid}/cgroup", "0::/pod\n")
         self.box.write("sys/fs/cgroup/pod/memory.max", f"{16 * 2**30}\n")
         self.box.write("sys/fs/cgroup/pod/memory.current", f"{4 * 2**30}\n")
         self.box.write("sys/fs/cgroup/pod/memory.events", "oom 0\noom_kill 0\n")
-        self.box.write("holders", f"{PID} {2**30} 0\n")
+        self.box.write("holders", f"{pid} {2**30} 0\n")
         self.box.write("nvml.txt", f"gpu 0 uuid=GPU-0 name=Fake total=80G used=1G holders={self.box.work}/holders\n")
 
     def test_what_it_holds_and_that_the_kernel_ended_it(self):
-        os.environ["VRAMTRACK_FAKE_NVML"] = str(self.box.work / "nvml.txt")
+        pid = self.pid
         store = str(self.box.work / "s.db")
-        watch = self.box.start("watch", "--interval", "0.1s", "--every", "0.2s", "--json", "--source", "nvml", "--set", f"sources.nvml-library={FAKE}",
-                               "--set", f"sources.proc-root={self.box.work}/proc", "--set", f"sources.sys-root={self.box.work}/sys",
-                               "--set", f"store.path={store}", "--set", "store.flush-seconds=0")
+        watch = subprocess.Popen([BINARY, "watch", "--interval", "0.1s", "--every", "1s", "--json", "--source", "nvml", "--set", f"sources.nvml-library={FAKE}",
+                                  "--set", f"sources.proc-root={self.box.work}/proc", "--set", f"sources.sys-root={self.box.work}/sys",
+                                  "--set", f"store.path={store}", "--set", "store.flush-seconds=0"], cwd=self.box.work,
+                                 env=self.box.environment({"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")}), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(watch.wait)
         self.addCleanup(watch.stdout.close)
         self.addCleanup(watch.stderr.close)
         self.addCleanup(watch.kill)
@@ -92,18 +99,19 @@ class Live(unittest.TestCase):
         host = row(lambda r: r.get("series", {}).get("metric") == "host_anonymous")
         self.assertEqual((host["wall"]["bytes"], host["wall"]["name"]), (16 * 2**30, "memory.max of /pod"))
         self.box.write("sys/fs/cgroup/pod/memory.events", "oom 1\noom_kill 1\n")
-        shutil.rmtree(self.box.work / "proc" / str(PID))
-        self.box.write("holders", "")
+        shutil.rmtree(self.box.work / "proc" / str(pid))
+        self.holder.kill()
+        self.holder.wait()
         told = row(lambda r: r.get("event") == "host_out_of_memory")
-        self.assertRegex(told["text"], rf"the kernel ended pid {PID} \(.*\): the memory of cgroup /pod ran out; it held 1.0 GiB of GPU 0 and 3.0 GiB of the host")
+        self.assertRegex(told["text"], rf"the kernel ended pid {pid} \(.*\): the memory of cgroup /pod ran out; it held 1.0 GiB of GPU 0 and 3.0 GiB of the host")
         alert = row(lambda r: r.get("alert", {}).get("kind") == "host_out_of_memory")
-        self.assertEqual(alert["series"]["pid"], PID)
-        ended = row(lambda r: r.get("series", {}).get("pid") == PID and r.get("verdict", {}).get("end"))
+        self.assertEqual(alert["series"]["pid"], pid)
+        ended = row(lambda r: r.get("series", {}).get("pid") == pid and r.get("verdict", {}).get("end"))
         self.assertEqual(ended["verdict"]["end"]["how"], "host_out_of_memory")
         watch.terminate()
         watch.wait(patience(30))
         replayed = self.box.run("replay", "--format", "json", store)
-        ends = [json.loads(line)["verdict"]["end"] for line in replayed.stdout.splitlines() if b"analysis" in line and b'"pid":%d' % PID in line]
+        ends = [json.loads(line)["verdict"]["end"] for line in replayed.stdout.splitlines() if b"analysis" in line and b'"pid":%d' % pid in line]
         self.assertIn("host_out_of_memory", [end["how"] for end in ends if end], replayed.stderr)
 
 

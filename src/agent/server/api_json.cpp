@@ -267,4 +267,17 @@ std::string acknowledgement_json(const Acknowledgement& acknowledgement) {
   return dump(acknowledgement_object(acknowledgement));
 }
 
+std::optional<AskedMark> asked_mark(const std::string& body) {
+  constexpr std::size_t kMostMarkBytes = 64;
+  const nlohmann::json value = nlohmann::json::parse(body, nullptr, false);
+  if (!value.is_object() || !value.contains("pid") || !value["pid"].is_number_unsigned() || !value.contains("mark") ||
+      !value["mark"].is_string())
+    return std::nullopt;
+  const auto pid = value["pid"].get<std::uint64_t>();
+  const std::string text = value["mark"].get<std::string>();
+  const std::string name = text.substr(0, text.rfind('='));
+  if (pid == 0 || pid > UINT32_MAX || name.empty() || text.size() > kMostMarkBytes) return std::nullopt;
+  return AskedMark{static_cast<std::uint32_t>(pid), printable(text)};
+}
+
 }  // namespace vramtrack::agent

@@ -53,6 +53,13 @@ std::vector<Incident> incidents_of(const std::vector<KnownAlert>& alerts);
 /// As given; the caller sorts and cuts.
 std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAlert>& alerts,
                         const FindAcknowledgement& acknowledged, const FindSilence& silence);
+/// What POST /api/v1/marks asks for: {"pid": 4242, "mark": "step=1200"}; nullopt: it is not that.
+struct AskedMark {
+  std::uint32_t pid = 0;  ///< as the client sees it
+  std::string text;       ///< printable, at most 64 bytes, with a name
+};
+std::optional<AskedMark> asked_mark(const std::string& body);
+
 /// What policies do: their ladders and the last acts. A command line and what quotes it is shown to those who may see
 /// it.
 std::string acts_json(const act::ActsState& state, const Rights& rights);

@@ -1,32 +1,7 @@
 // Marks from outside: points that a program comes to, told by whoever watches its work.
-#include <nlohmann/json.hpp>
-
 #include "agent/server/api_parts.hpp"
-#include "core/printable.hpp"
 
 namespace vramtrack::agent {
-namespace {
-
-constexpr std::size_t kMostNameBytes = 64;
-
-struct AskedMark {
-  std::uint32_t pid = 0;
-  std::string text;
-};
-
-std::optional<AskedMark> asked_mark(const std::string& body) {
-  const nlohmann::json value = nlohmann::json::parse(body, nullptr, false);
-  if (!value.is_object() || !value.contains("pid") || !value["pid"].is_number_unsigned() || !value.contains("mark") ||
-      !value["mark"].is_string())
-    return std::nullopt;
-  AskedMark out{value["pid"].get<std::uint32_t>(), value["mark"].get<std::string>()};
-  const std::string name = out.text.substr(0, out.text.rfind('='));
-  if (out.pid == 0 || name.empty() || out.text.size() > kMostNameBytes) return std::nullopt;
-  out.text = printable(out.text);
-  return out;
-}
-
-}  // namespace
 
 Response Api::marks(const Request& request, const ApiConfig& config) {
   if (request.method != "POST") return error(405, "method", "POST /api/v1/marks with a pid and a mark");
@@ -50,7 +25,9 @@ Response Api::marks(const Request& request, const ApiConfig& config) {
   mark.pid_start_ticks = process->start_ticks;
   mark.text = asked->text;
   if (!config.marks || !config.marks->put(std::move(mark)))
-    return refused(503, "busy", "too many marks since the last sample; mark every so many steps");
+    return refused(
+        503, "busy",
+        "4096 marks have come since the last sample, and that is the most; mark every tenth step, or every hundredth");
   Response out;
   out.status = 204;
   out.body = std::make_shared<const std::string>();
