@@ -56,7 +56,7 @@ Result<Witness> rescan(const fleet::Reader& reader, const RescanOptions& options
   asked.plan.end_ms = ms_of(now);
   asked.plan.start_ms = ms_of(now - from_seconds(options.since_s));
   const auto scanned = fleet::scan(reader, *options.mapping, asked, [](std::size_t, std::size_t, std::uint64_t) {});
-  const std::string server = reader.server().origin();
+  const std::string server = reader.origin();
   if (!scanned) return fail(fmt::format("{}: {}", server, printable(scanned.error().why)));
   if (!scanned->unread.empty()) return fail(fmt::format("{}: {}", server, printable(scanned->unread.front().why)));
   Witness witness;

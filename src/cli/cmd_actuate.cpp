@@ -42,17 +42,18 @@ agent::AgentClient client_of(const LayeredConfig& layers) {
 
 /// Empty without --url. The server is asked how it is read when it is needed: it may be down at the start.
 Result<actuate::Rescan> rescan_of(const ActuateOptions& o, const Config& config) {
-  if (o.server.url.empty()) return actuate::Rescan();
-  auto server = server_of(o.server);
-  if (!server) return fail(server.error());
-  server->silence_timeout_s = kSilence_s;
-  server->timeout_s = kWhole_s;
+  if (o.server.urls.empty()) return actuate::Rescan();
+  const auto servers = servers_of(o.server);
+  if (!servers) return fail(servers.error());
+  fleet::ServerAddress server = servers->front();
+  server.silence_timeout_s = kSilence_s;
+  server.timeout_s = kWhole_s;
   auto mapping = mapping_of(o.server);
   if (!mapping) return fail(mapping.error());
   actuate::RescanOptions options;
   options.mapping = std::make_shared<const fleet::Mapping>(std::move(*mapping));
   options.config = config;
-  return actuate::Rescan([server = *server, options](const actuate::Labels& labels) -> Result<actuate::Witness> {
+  return actuate::Rescan([server, options](const actuate::Labels& labels) -> Result<actuate::Witness> {
     const auto path = fleet::Reader::ask(server);
     if (!path) return fail(fmt::format("no agent answers, and {}: {}", server.origin(), printable(path.error().why)));
     return actuate::rescan(fleet::Reader(server, *path), options, labels, time_of_day());
@@ -145,7 +146,7 @@ Runner declare(Arguments& arguments) {
   FleetOptions& server = options->server;
   arguments
       .option("--url", "URL", "If no agent answers, judge the GPU by its series on this Prometheus-compatible server",
-              text(server.url))
+              [&server](const std::string& url) -> Status { return server.urls = {url}, Status(); })
       .in_manual("The server knows no processes, so only steps that concern the node are taken then.");
   arguments
       .option("--exporters", "FILE", "With --url: metrics and labels of other exporters (TOML)",

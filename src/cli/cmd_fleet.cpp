@@ -49,13 +49,13 @@ Result<fleet::PlanOptions> timed_plan_of(const FleetScanOptions& o) {
 }
 
 int failed(Console& console, const std::string& why) {
-  console.error("cannot scan: " + printable(why));
+  console.error("cannot scan: " + printable_lines(why));
   return kFailed;
 }
 
 int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& console) {
-  const auto server = server_of(o);
-  if (!server) return failed(console, server.error().message);
+  auto reader = reader_of(o);
+  if (!reader) return failed(console, reader.error().message);
   const auto mapping = mapping_of(o);
   if (!mapping) return failed(console, mapping.error().message);
   fleet::ScanOptions options;
@@ -67,38 +67,38 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
   options.json = o.format == "json";
   options.is_cancelled = Interrupt::requested;
   const auto begun = std::chrono::steady_clock::now();
-  std::optional<Progress> progress(std::in_place, console, "scanning " + server->origin());
-  const auto path = path_of(o, *server);
-  if (!path) return failed(console, path.error().why);
-  const fleet::Reader reader(*server, *path, o.step_s);
-  const auto scanned =
-      fleet::scan(reader, *mapping, options, [&](std::size_t judged, std::size_t machines, std::uint64_t samples) {
+  std::optional<Progress> progress(std::in_place, console, "scanning " + reader->origin());
+  fleet::Scan asked;
+  const auto here = fleet::answering_persistently(*reader, options, asked);
+  if (!here) return failed(console, here.error().why);
+  auto scanned =
+      fleet::scan(*here, *mapping, options, [&](std::size_t judged, std::size_t machines, std::uint64_t samples) {
         progress->tell(fmt::format("{} of {} machines judged, {} samples", format_number(judged),
                                    format_number(machines), format_number(samples)));
       });
   progress.reset();
   if (!scanned) return failed(console, scanned.error().why);
+  scanned->unread.insert(scanned->unread.end(), asked.unread.begin(), asked.unread.end());
+  if (!scanned->was_cancelled) scanned->unknown = fleet::unknown_metrics(*here, *mapping, options.plan);
   if (scanned->machines.empty() && scanned->was_cancelled)
     return failed(console, "it was interrupted before anything was read");
   if (scanned->machines.empty() && scanned->unread.empty())
     return failed(console, fmt::format("{} has no GPU memory metric of a known exporter in this period; "
                                        "`vramtrack fleet exporters` lists them, and --exporters adds others",
-                                       server->origin()));
+                                       here->origin()) +
+                               (scanned->unknown.empty() ? "" : '\n' + unknown_metrics_text(scanned->unknown)));
   fleet::FleetFindings found = fleet::find(*scanned);
-  if (!scanned->was_cancelled) fleet::add_caches(reader, *mapping, options.plan.end_ms, found);
+  if (!scanned->was_cancelled) fleet::add_caches(*here, *mapping, options.plan.end_ms, found);
   fleet::ScanWords words;
-  words.server = server->origin();
+  words.server = here->origin();
   words.length = format_span(static_cast<double>(options.plan.end_ms - options.plan.start_ms) / 1000);
-  words.path = to_string(*path);
+  words.path = here->paths();
   words.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   words.usd_per_gpu_hour = layers.config().cost.usd_per_gpu_hour;
   words.most_jobs = o.limit;
   console.write(options.json ? scan_json(*scanned, found, words) : scan_text(*scanned, found, words));
   for (const fleet::Unread& unread : scanned->unread)
-    console.error(
-        fmt::format("{} could not be read: {}",
-                    unread.hosts.empty() ? "series without a host" : format_count(unread.hosts.size(), "machine"),
-                    printable(unread.why)));
+    console.error(fmt::format("{} could not be read: {}", printable(words_of(unread)), printable(unread.why)));
   if (!scanned->unread.empty() || scanned->was_cancelled) return kFailed;
   for (const fleet::MachineVerdict& machine : scanned->machines)
     for (const fleet::GpuVerdict& gpu : machine.gpus)

@@ -95,7 +95,7 @@ class Lines {
   std::map<std::string, std::string> leaking_;
 };
 
-/// One watch over a server.
+/// One watch over one server or several.
 class Watching {
  public:
   Watching(const FleetWatchOptions& o, const Config& config, Console& console)
@@ -104,8 +104,8 @@ class Watching {
   }
 
   int run() {
-    const auto server = server_of(o_);
-    if (!server) return failed(console_, server.error().message);
+    auto reader = reader_of(o_);
+    if (!reader) return failed(console_, reader.error().message);
     const auto mapping = mapping_of(o_);
     if (!mapping) return failed(console_, mapping.error().message);
     const auto plan = plan_of(o_);
@@ -122,37 +122,27 @@ class Watching {
     if (!listening) return failed(console_, listening.error().message);
     const std::string url = (*tls ? "https://" : "http://") + (*listening)->address();
     console_.error(fmt::format("the fleet is on {}/, and its metrics on {}/metrics", url, url));
-    words_.server = server->origin();
+    words_.server = reader->origin();
     words_.usd_per_gpu_hour = config_.cost.usd_per_gpu_hour;
     words_.length = format_span(o_.history_s);
-    std::optional<fleet::Reader> reader;
-    std::optional<fleet::FleetWatch> watch;
+    fleet::FleetWatch watch(std::move(*reader), *mapping, options(*plan));
     for (auto next = std::chrono::steady_clock::now();; next += std::chrono::milliseconds(ms_every())) {
       if (!Interrupt::sleep_until(next)) return 0;
       next = std::max(next, std::chrono::steady_clock::now() - std::chrono::milliseconds(ms_every()));
       const auto begun = std::chrono::steady_clock::now();
       status_.time = now();
-      if (!reader) {
-        if (const auto path = path_of(o_, *server)) {
-          reader.emplace(*server, *path, o_.step_s);
-          words_.path = to_string(*path);
-          watch.emplace(*reader, *mapping, options(*plan));
-        } else {
-          trouble(path.error().why);
-        }
-      }
-      if (watch) {
-        if (const auto passed = watch->pass(ms_of(status_.time)); !passed)
-          trouble(passed.error().why);
-        else
-          passed_well(watch->latest());
-      }
+      if (const auto passed = watch.pass(ms_of(status_.time)); !passed)
+        trouble(passed.error().why);
+      else
+        passed_well(watch.latest());
       if (Interrupt::requested()) return 0;
       status_.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-      const fleet::Scan& seen = watch ? watch->latest() : nothing_;
-      fleet::FleetFindings found = fleet::find(seen);
-      if (reader) fleet::add_caches(*reader, *mapping, ms_of(status_.time), found);
-      publish(site, seen, found);
+      fleet::FleetFindings found = fleet::find(watch.latest());
+      if (const fleet::Reader* here = watch.here()) {
+        words_.path = here->paths();
+        fleet::add_caches(*here, *mapping, ms_of(status_.time), found);
+      }
+      publish(site, watch.latest(), found);
     }
   }
 
@@ -178,12 +168,12 @@ class Watching {
   }
 
   void passed_well(const fleet::Scan& scan) {
+    if (status_.passes == 0 && !scan.unknown.empty()) console_.error(unknown_metrics_text(scan.unknown));
     ++status_.passes;
     status_.samples += scan.samples;
     std::string why;
     for (const fleet::Unread& unread : scan.unread)
-      if (why.empty())
-        why = fmt::format("{} could not be read: {}", format_count(unread.hosts.size(), "machine"), unread.why);
+      if (why.empty()) why = fmt::format("{} could not be read: {}", words_of(unread), unread.why);
     if (!why.empty() && why != status_.trouble) console_.error(printable(why) + "; trying again");
     status_.trouble = why;
   }
@@ -194,7 +184,6 @@ class Watching {
     lines_.tell(found, status_.time);  // a reader of a line can look up what it refers to
   }
 
-  const fleet::Scan nothing_{};
   const FleetWatchOptions& o_;
   const Config& config_;
   Console& console_;

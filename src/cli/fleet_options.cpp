@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "act/http_post.hpp"
 #include "cli/shared_arguments.hpp"
@@ -33,10 +35,45 @@ Status read_secret(const std::string& path, const char* option, std::string& int
   return {};
 }
 
+/// The server at `address`, with what is sent to each.
+Result<fleet::ServerAddress> server_of(const FleetOptions& o, const std::string& address) {
+  const auto url = act::parse_url(address);
+  if (!url) return fail(url.error().during("--url"));
+  fleet::ServerAddress server;
+  server.https = url->https;
+  server.host = url->host;
+  server.port = url->port;
+  server.path = url->path;
+  while (server.path.ends_with('/')) server.path.pop_back();
+  for (const std::string& header : o.headers) {
+    const std::size_t colon = header.find(':');
+    const std::size_t value = header.find_first_not_of(' ', colon == std::string::npos ? colon : colon + 1);
+    if (colon == std::string::npos || colon == 0 || value == std::string::npos ||
+        header.find_first_of("\r\n") != std::string::npos)
+      return fail(fmt::format("--header: \"{}\" is not a header; expected NAME: VALUE", header));
+    server.headers.emplace_back(header.substr(0, colon), header.substr(value));
+  }
+  if (const Status read = read_secret(o.bearer_token_file, "--bearer-token-file", server.bearer_token); !read)
+    return fail(read.error());
+  if (const Status read = read_secret(o.basic_auth_file, "--basic-auth-file", server.user_and_password); !read)
+    return fail(read.error());
+  if (!server.user_and_password.empty() && server.user_and_password.find(':') == std::string::npos)
+    return fail(fmt::format("--basic-auth-file: {} must hold USER:PASSWORD", o.basic_auth_file));
+  server.ca_file = o.ca_file;
+  return server;
+}
+
 }  // namespace
 
 void add_fleet_options(Arguments& arguments, FleetOptions& o) {
-  arguments.option("--url", "URL", "Address of the server, for example http://prometheus:9090", text(o.url)).required();
+  arguments
+      .repeated("--url", "URL", "Address of a server, for example http://prometheus:9090; several are read as one",
+                text(o.urls))
+      .required()
+      .in_manual(
+          "A server that does not answer is reported, and the machines of the others are judged. A GPU that several "
+          "servers have is one GPU.");
+  arguments.repeated("--tenant", "ID", "Read this tenant of Mimir or Cortex (header X-Scope-OrgID)", text(o.tenants));
   arguments.repeated("--only", "LABEL=VALUE", "Read only series with this label; LABEL=~REGEX for several values",
                      text(o.only));
   arguments.option("--shard", "I/N", "Judge one of N parts of the fleet, for example 2/8", text(o.shard))
@@ -66,31 +103,32 @@ void add_fleet_options(Arguments& arguments, FleetOptions& o) {
   add_config(arguments, o.config);
 }
 
-Result<fleet::ServerAddress> server_of(const FleetOptions& o) {
-  const auto url = act::parse_url(o.url);
-  if (!url) return fail(url.error().during("--url"));
-  fleet::ServerAddress server;
-  server.https = url->https;
-  server.host = url->host;
-  server.port = url->port;
-  server.path = url->path;
-  while (server.path.ends_with('/')) server.path.pop_back();
-  for (const std::string& header : o.headers) {
-    const std::size_t colon = header.find(':');
-    const std::size_t value = header.find_first_not_of(' ', colon == std::string::npos ? colon : colon + 1);
-    if (colon == std::string::npos || colon == 0 || value == std::string::npos ||
-        header.find_first_of("\r\n") != std::string::npos)
-      return fail(fmt::format("--header: \"{}\" is not a header; expected NAME: VALUE", header));
-    server.headers.emplace_back(header.substr(0, colon), header.substr(value));
+Result<std::vector<fleet::ServerAddress>> servers_of(const FleetOptions& o) {
+  std::vector<fleet::ServerAddress> out;
+  for (const std::string& url : o.urls) {
+    const auto server = server_of(o, url);
+    if (!server) return fail(server.error());
+    if (o.tenants.empty()) out.push_back(*server);
+    for (const std::string& tenant : o.tenants) {
+      if (tenant.empty() || tenant.find_first_of("\r\n") != std::string::npos)
+        return fail("--tenant: expected the id of a tenant, for example team-a");
+      out.push_back(*server);
+      out.back().headers.emplace_back("X-Scope-OrgID", tenant);
+    }
   }
-  if (const Status read = read_secret(o.bearer_token_file, "--bearer-token-file", server.bearer_token); !read)
-    return fail(read.error());
-  if (const Status read = read_secret(o.basic_auth_file, "--basic-auth-file", server.user_and_password); !read)
-    return fail(read.error());
-  if (!server.user_and_password.empty() && server.user_and_password.find(':') == std::string::npos)
-    return fail(fmt::format("--basic-auth-file: {} must hold USER:PASSWORD", o.basic_auth_file));
-  server.ca_file = o.ca_file;
-  return server;
+  return out;
+}
+
+Result<fleet::Reader> reader_of(const FleetOptions& o) {
+  const auto servers = servers_of(o);
+  if (!servers) return fail(servers.error());
+  std::optional<fleet::ReadPath> chosen;
+  for (const fleet::ReadPath path :
+       {fleet::ReadPath::remote_read, fleet::ReadPath::export_lines, fleet::ReadPath::query_range})
+    if (to_string(path) == o.read_by) chosen = path;
+  std::vector<fleet::ServerToRead> out;
+  for (const fleet::ServerAddress& server : *servers) out.push_back({server, chosen});
+  return fleet::Reader(std::move(out), o.step_s);
 }
 
 Result<fleet::Mapping> mapping_of(const FleetOptions& o) {
@@ -123,13 +161,6 @@ Result<fleet::PlanOptions> plan_of(const FleetOptions& o) {
 
 unsigned threads_of(const FleetOptions& o) {
   return o.threads > 0 ? static_cast<unsigned>(o.threads) : std::max(std::thread::hardware_concurrency(), 1U);
-}
-
-tl::expected<fleet::ReadPath, fleet::HttpFailure> path_of(const FleetOptions& o, const fleet::ServerAddress& server) {
-  for (const fleet::ReadPath path :
-       {fleet::ReadPath::remote_read, fleet::ReadPath::export_lines, fleet::ReadPath::query_range})
-    if (to_string(path) == o.read_by) return path;
-  return fleet::Reader::ask(server);
 }
 
 }  // namespace vramtrack::cli

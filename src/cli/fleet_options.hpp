@@ -15,7 +15,8 @@ namespace vramtrack::cli {
 
 struct FleetOptions {
   ConfigRequest config;
-  std::string url;
+  std::vector<std::string> urls;
+  std::vector<std::string> tenants;
   std::string exporters_file;
   std::string read_by;
   std::string shard;
@@ -31,13 +32,13 @@ struct FleetOptions {
 /// Declares them; `options` must outlive the parsing.
 void add_fleet_options(Arguments& arguments, FleetOptions& options);
 
-Result<fleet::ServerAddress> server_of(const FleetOptions& options);
+/// The servers, each once for each tenant.
+Result<std::vector<fleet::ServerAddress>> servers_of(const FleetOptions& options);
+/// Reads them by the path that the user chose, else each by the one that it supports best.
+Result<fleet::Reader> reader_of(const FleetOptions& options);
 Result<fleet::Mapping> mapping_of(const FleetOptions& options);
 /// The shard and the labels; not the time.
 Result<fleet::PlanOptions> plan_of(const FleetOptions& options);
 unsigned threads_of(const FleetOptions& options);
-/// The path that the user chose, else the one that `server` supports best.
-tl::expected<fleet::ReadPath, fleet::HttpFailure> path_of(const FleetOptions& options,
-                                                          const fleet::ServerAddress& server);
 
 }  // namespace vramtrack::cli

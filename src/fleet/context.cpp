@@ -17,12 +17,12 @@ bool lacks_image(const Workload& workload) {
 
 }  // namespace
 
-void Images::complete(Scan& scan, std::int64_t start_ms, std::int64_t end_ms) {
+void Images::complete(const Reader& reader, Scan& scan, std::int64_t start_ms, std::int64_t end_ms) {
   if (mapping_.context().pods.empty()) return;
   std::vector<Pod> unknown;
   std::size_t characters = 0;
   const auto ask_all = [&] {
-    if (!unknown.empty()) ask(unknown, start_ms, end_ms);
+    if (!unknown.empty()) ask(reader, unknown, start_ms, end_ms);
     unknown.clear();
     characters = 0;
   };
@@ -53,14 +53,14 @@ void Images::forget_unknown() {
   std::erase_if(images_, [](const auto& pod) { return pod.second.empty(); });
 }
 
-void Images::ask(const std::vector<Pod>& pods, std::int64_t start_ms, std::int64_t end_ms) {
+void Images::ask(const Reader& reader, const std::vector<Pod>& pods, std::int64_t start_ms, std::int64_t end_ms) {
   std::vector<std::string> names;
   for (const Pod& pod : pods) names.push_back(pod.second);
   Query query;
   query.matchers = {{"__name__", alternation_of(mapping_.context().pods), true}, {"pod", alternation_of(names), true}};
   query.start_ms = start_ms;
   query.end_ms = end_ms;
-  const auto series = reader_.series(query);
+  const auto series = reader.series(query);
   if (!series) return;
   const WorkloadLabels& labels = mapping_.workload();
   for (const Labels& one : *series) {

@@ -16,21 +16,20 @@ namespace vramtrack::fleet {
 /// thread.
 class Images {
  public:
-  /// `reader` and `mapping` must outlive it.
-  Images(const Reader& reader, const Mapping& mapping) : reader_(reader), mapping_(mapping) {}
+  /// `mapping` must outlive it.
+  explicit Images(const Mapping& mapping) : mapping_(mapping) {}
 
   /// Fills in the images of workloads that have a pod and no image. Pods that were asked for before, and were not
   /// known, are asked for again only after forget_unknown(). A server that cannot answer leaves them empty: an image is
   /// a hint.
-  void complete(Scan& scan, std::int64_t start_ms, std::int64_t end_ms);
+  void complete(const Reader& reader, Scan& scan, std::int64_t start_ms, std::int64_t end_ms);
   void forget_unknown();
 
  private:
   /// Namespace and pod, then container.
   using Pod = std::pair<std::string, std::string>;
-  void ask(const std::vector<Pod>& pods, std::int64_t start_ms, std::int64_t end_ms);
+  void ask(const Reader& reader, const std::vector<Pod>& pods, std::int64_t start_ms, std::int64_t end_ms);
 
-  const Reader& reader_;
   const Mapping& mapping_;
   std::map<Pod, std::map<std::string, std::string>> images_;  ///< empty: not known
 };

@@ -307,6 +307,23 @@ void keep_one_scrape(const Gpu& gpu, std::vector<Tracked>& all) {
   });
 }
 
+/// Where one series of a time names no user and others do, it is what the whole GPU uses, beside each user's share of
+/// it. `all` in the order of time.
+void keep_whole(const Gpu& gpu, std::vector<Tracked>& all) {
+  const auto is_whole = [&](const Tracked& one) {
+    const Workload& work = gpu.tracks[one.track].workload;
+    return work.group().empty() && work.user.empty();
+  };
+  std::vector<Tracked> kept;
+  each_time(all, [&](std::size_t begin, std::size_t end) {
+    bool has_whole = false;
+    for (std::size_t i = begin; i < end; ++i) has_whole |= is_whole(all[i]);
+    for (std::size_t i = begin; i < end; ++i)
+      if (!has_whole || is_whole(all[i])) kept.push_back(all[i]);
+  });
+  all = std::move(kept);
+}
+
 }  // namespace
 
 UsedMemory used_memory(const Gpu& gpu) {
@@ -331,6 +348,7 @@ UsedMemory used_memory(const Gpu& gpu) {
   std::stable_sort(all.begin(), all.end(), earlier);
   keep_one_scrape(gpu, all);
   keep_preferred_names(all);
+  keep_whole(gpu, all);
   each_time(all, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin + 1; i < end && !out.is_shared; ++i)
       out.is_shared = all[i].track != all[begin].track && all[i].reading.bytes != all[begin].reading.bytes &&

@@ -111,7 +111,8 @@ class Gpus {
 /// The memory in use of one GPU, in order of time. One exporter's series are used, the preferred one's; of several
 /// scrapes of it, one at a time: another one where that has none for some minutes. Where series of a scrape overlap,
 /// equal values at one time are copies (dcgm-exporter repeats a GPU for each pod that shares it) and count once; values
-/// that differ are shares of different users and are added up. Where an exporter has the memory under two names at one
+/// that differ are shares of different users and are added up, unless one of them is of no user: that is the whole GPU.
+/// Where an exporter has the memory under two names at one
 /// time, in another unit for example, the preferred name counts.
 struct UsedMemory {
   std::vector<Reading> readings;

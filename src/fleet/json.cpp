@@ -105,9 +105,15 @@ json scan_line(const Scan& scan, const FleetFindings& found, const ScanWords& wo
   out["blank_values"] = scan.blank_values;
   out["unnamed_series"] = scan.unnamed_series;
   out["retried_requests"] = scan.retried_requests;
+  out["unknown_metrics"] = json::array();
+  for (const UnknownMetric& metric : scan.unknown)
+    out["unknown_metrics"].push_back({{"name", metric.name}, {"exporter", metric.exporter_lines}});
   out["is_complete"] = scan.unread.empty() && !scan.was_cancelled;
   out["unread"] = json::array();
-  for (const Unread& unread : scan.unread) out["unread"].push_back({{"hosts", unread.hosts}, {"why", unread.why}});
+  for (const Unread& unread : scan.unread) {
+    out["unread"].push_back({{"hosts", unread.hosts}, {"why", unread.why}});
+    if (!unread.server.empty()) out["unread"].back()["server"] = unread.server;
+  }
   return out;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <utility>
 
 #include "fleet/json_series.hpp"
 
@@ -60,6 +62,72 @@ HttpRequest export_request(const Query& query) {
           {}};
 }
 
+Answer<void> read_remotely(const ServerAddress& server, const Query& query, const SeriesSink& sink) {
+  ChunkedAnswer chunks(query, sink);
+  std::string sampled;
+  bool is_sampled = false;
+  const auto sent =
+      send_request(server, read_request(query), [&](std::string_view bytes, const std::string& type) -> Status {
+        // "application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse", or a plain message
+        if (type.find("x-streamed-protobuf") != std::string::npos) return chunks.take(bytes);
+        if (type.find("protobuf") == std::string::npos)
+          return fail(fmt::format("the server answered remote read with \"{}\"", type.substr(0, 80)));
+        is_sampled = true;
+        sampled += bytes;
+        return {};
+      });
+  if (!sent) return sent;
+  const Status read = is_sampled ? read_sampled_answer(sampled, query, sink) : chunks.end();
+  if (!read) return unusable(server, read.error());
+  return {};
+}
+
+Answer<void> read_export(const ServerAddress& server, const Query& query, const SeriesSink& sink) {
+  ExportAnswer lines(query, sink);
+  const auto sent = send_request(server, export_request(query),
+                                 [&](std::string_view bytes, const std::string&) { return lines.take(bytes); });
+  if (!sent) return sent;
+  if (const Status read = lines.end(); !read) return unusable(server, read.error());
+  return {};
+}
+
+Answer<void> read_ranges(const ServerAddress& server, double step_s, const Query& query, const SeriesSink& sink) {
+  const auto step_ms = std::max<std::int64_t>(1000, static_cast<std::int64_t>(step_s * 1000));
+  for (std::int64_t start = query.start_ms; start <= query.end_ms; start += kMostSteps * step_ms) {
+    const std::int64_t end = std::min(query.end_ms, start + (kMostSteps - 1) * step_ms);
+    const HttpRequest request{"/api/v1/query_range",
+                              fmt::format("query={}&start={}&end={}&step={}", percent_encoded(selector_of(query)),
+                                          seconds_of(start), seconds_of(end), seconds_of(step_ms)),
+                              kForm,
+                              {}};
+    const Answer<std::string> body = whole_answer(server, request, kMostSamples);
+    if (!body) return tl::unexpected(body.error());
+    if (const Status read = read_matrix(*body, query, sink); !read) return unusable(server, read.error());
+  }
+  return {};
+}
+
+Answer<void> read_one(const ServerAddress& server, ReadPath path, double step_s, const Query& query,
+                      const SeriesSink& sink) {
+  switch (path) {
+    case ReadPath::remote_read:
+      return read_remotely(server, query, sink);
+    case ReadPath::export_lines:
+      return read_export(server, query, sink);
+    case ReadPath::query_range:
+      break;
+  }
+  return read_ranges(server, step_s, query, sink);
+}
+
+/// A metric that nobody has: the answer is empty, and shows whether the server knows the request.
+Answer<void> read_nothing(const ServerAddress& server, ReadPath path) {
+  const Query nothing{{{"__name__", "vramtrack_no_such_metric", false}}, 1000, 2000};
+  ServerAddress asked = server;
+  asked.timeout_s = std::min(asked.timeout_s, kAsked_s);
+  return read_one(asked, path, 30, nothing, [](const Labels&, const std::vector<Point>&) {});
+}
+
 }  // namespace
 
 std::string_view to_string(ReadPath path) {
@@ -97,14 +165,9 @@ std::string alternation_of(const std::vector<std::string>& values) {
 }
 
 Answer<ReadPath> Reader::ask(const ServerAddress& server) {
-  // A metric that nobody has: the answer is empty, and shows whether the server knows the request.
-  const Query nothing{{{"__name__", "vramtrack_no_such_metric", false}}, 1000, 2000};
-  const SeriesSink ignored = [](const Labels&, const std::vector<Point>&) {};
-  ServerAddress asked = server;
-  asked.timeout_s = std::min(asked.timeout_s, kAsked_s);
   std::string why;
   for (const ReadPath path : {ReadPath::remote_read, ReadPath::export_lines, ReadPath::query_range}) {
-    const auto answered = Reader(asked, path).read(nothing, ignored);
+    const auto answered = read_nothing(server, path);
     if (answered) return path;
     if (!why.empty()) why += "; ";
     why += answered.error().why;
@@ -117,77 +180,51 @@ Answer<ReadPath> Reader::ask(const ServerAddress& server) {
   return tl::unexpected<Failure>({Failure::Kind::permanent, std::move(why)});
 }
 
-Answer<void> Reader::read(const Query& query, const SeriesSink& sink) const {
-  switch (path_) {
-    case ReadPath::remote_read:
-      return read_remotely(query, sink);
-    case ReadPath::export_lines:
-      return read_export(query, sink);
-    case ReadPath::query_range:
-      break;
+Reader Reader::answering(std::vector<AwayServer>& away) {
+  std::vector<ServerToRead> here;
+  for (ServerToRead& server : servers_) {
+    std::optional<Failure> failure;
+    if (!server.path) {
+      if (const auto path = ask(server.address))
+        server.path = *path;
+      else
+        failure = path.error();
+    } else if (servers_.size() > 1) {
+      if (const auto answered = read_nothing(server.address, *server.path); !answered) failure = answered.error();
+    }
+    if (failure)
+      away.push_back({server.address.origin(), std::move(*failure)});
+    else
+      here.push_back(server);
   }
-  return read_ranges(query, sink);
+  return {std::move(here), step_s_};
 }
 
-Answer<void> Reader::read_remotely(const Query& query, const SeriesSink& sink) const {
-  ChunkedAnswer chunks(query, sink);
-  std::string sampled;
-  bool is_sampled = false;
-  const auto sent =
-      send_request(server_, read_request(query), [&](std::string_view bytes, const std::string& type) -> Status {
-        // "application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse", or a plain message
-        if (type.find("x-streamed-protobuf") != std::string::npos) return chunks.take(bytes);
-        if (type.find("protobuf") == std::string::npos)
-          return fail(fmt::format("the server answered remote read with \"{}\"", type.substr(0, 80)));
-        is_sampled = true;
-        sampled += bytes;
-        return {};
-      });
-  if (!sent) return sent;
-  const Status read = is_sampled ? read_sampled_answer(sampled, query, sink) : chunks.end();
-  if (!read) return unusable(server_, read.error());
-  return {};
-}
-
-Answer<void> Reader::read_export(const Query& query, const SeriesSink& sink) const {
-  ExportAnswer lines(query, sink);
-  const auto sent = send_request(server_, export_request(query),
-                                 [&](std::string_view bytes, const std::string&) { return lines.take(bytes); });
-  if (!sent) return sent;
-  if (const Status read = lines.end(); !read) return unusable(server_, read.error());
-  return {};
-}
-
-Answer<void> Reader::read_ranges(const Query& query, const SeriesSink& sink) const {
-  const auto step_ms = std::max<std::int64_t>(1000, static_cast<std::int64_t>(step_s_ * 1000));
-  for (std::int64_t start = query.start_ms; start <= query.end_ms; start += kMostSteps * step_ms) {
-    const std::int64_t end = std::min(query.end_ms, start + (kMostSteps - 1) * step_ms);
-    const HttpRequest request{"/api/v1/query_range",
-                              fmt::format("query={}&start={}&end={}&step={}", percent_encoded(selector_of(query)),
-                                          seconds_of(start), seconds_of(end), seconds_of(step_ms)),
-                              kForm,
-                              {}};
-    const Answer<std::string> body = whole_answer(server_, request, kMostSamples);
-    if (!body) return tl::unexpected(body.error());
-    if (const Status read = read_matrix(*body, query, sink); !read) return unusable(server_, read.error());
+Answer<void> Reader::read(const Query& query, const SeriesSink& sink) const {
+  for (const ServerToRead& server : servers_) {
+    if (!server.path)
+      return tl::unexpected<Failure>({Failure::Kind::passing, server.address.origin() + " has not answered yet"});
+    if (const auto read = read_one(server.address, *server.path, step_s_, query, sink); !read) return read;
   }
   return {};
 }
 
 Answer<std::vector<Labels>> Reader::series(const Query& query) const {
+  std::vector<Labels> out;
   // As a form: the names of a hundred pods are longer than an address may be.
-  const Answer<std::string> body =
-      whole_answer(server_,
-                   {"/api/v1/series",
-                    fmt::format("match%5B%5D={}&start={}&end={}", percent_encoded(selector_of(query)),
-                                seconds_of(query.start_ms), seconds_of(query.end_ms)),
-                    kForm,
-                    {}},
-                   kMostNames);
-  if (!body) return tl::unexpected(body.error());
-  Result<std::vector<Labels>> series = read_series(*body);
-  if (!series) return unusable(server_, series.error());
-  return std::move(*series);
+  const HttpRequest request{"/api/v1/series",
+                            fmt::format("match%5B%5D={}&start={}&end={}", percent_encoded(selector_of(query)),
+                                        seconds_of(query.start_ms), seconds_of(query.end_ms)),
+                            kForm,
+                            {}};
+  for (const auto& [server, path] : servers_) {
+    const Answer<std::string> body = whole_answer(server, request, kMostNames);
+    if (!body) return tl::unexpected(body.error());
+    Result<std::vector<Labels>> series = read_series(*body);
+    if (!series) return unusable(server, series.error());
+    std::move(series->begin(), series->end(), std::back_inserter(out));
+  }
+  return out;
 }
 
 Answer<std::vector<std::string>> Reader::label_values(const std::string& name, const Query& query) const {
@@ -197,11 +234,35 @@ Answer<std::vector<std::string>> Reader::label_values(const std::string& name, c
       {},
       {},
       {}};
-  const Answer<std::string> body = whole_answer(server_, request, kMostNames);
-  if (!body) return tl::unexpected(body.error());
-  Result<std::vector<std::string>> names = read_names(*body);
-  if (!names) return unusable(server_, names.error());
-  return std::move(*names);
+  std::vector<std::string> out;
+  for (const auto& [server, path] : servers_) {
+    const Answer<std::string> body = whole_answer(server, request, kMostNames);
+    if (!body) return tl::unexpected(body.error());
+    Result<std::vector<std::string>> names = read_names(*body);
+    if (!names) return unusable(server, names.error());
+    std::move(names->begin(), names->end(), std::back_inserter(out));
+  }
+  if (servers_.size() > 1) {
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+  }
+  return out;
+}
+
+std::string Reader::origin() const {
+  std::string out;
+  for (const ServerToRead& server : servers_) out += (out.empty() ? "" : ", ") + server.address.origin();
+  return out;
+}
+
+std::string Reader::paths() const {
+  std::string out;
+  for (const ServerToRead& server : servers_) {
+    if (!server.path) continue;
+    const std::string path(to_string(*server.path));
+    if (out.find(path) == std::string::npos) out += (out.empty() ? "" : ", ") + path;
+  }
+  return out;
 }
 
 }  // namespace vramtrack::fleet

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,15 +20,33 @@ enum class ReadPath : std::uint8_t {
 };
 std::string_view to_string(ReadPath path);
 
-/// One server. Immutable; its functions block, may be called by several threads, and try nothing twice.
+/// One server, and how it is read; nullopt: it has not answered yet.
+struct ServerToRead {
+  ServerAddress address;
+  std::optional<ReadPath> path;
+};
+
+/// A server that does not answer now.
+struct AwayServer {
+  std::string origin;
+  HttpFailure failure;
+};
+
+/// One server or several, which are read as if they were one. Its functions block, may be called by several threads,
+/// and try nothing twice.
 class Reader {
  public:
   /// `step_s`: of query_range, the time between two values; others give what is stored.
   Reader(ServerAddress server, ReadPath path, double step_s = 30)
-      : server_(std::move(server)), path_(path), step_s_(step_s) {}
+      : servers_({{std::move(server), path}}), step_s_(step_s) {}
+  Reader(std::vector<ServerToRead> servers, double step_s) : servers_(std::move(servers)), step_s_(step_s) {}
 
   /// Asks `server` which of the ways it answers. Costs up to three small requests.
   static tl::expected<ReadPath, HttpFailure> ask(const ServerAddress& server);
+
+  /// Those of its servers that answer now; `away` gets the others. One server whose path is known is not asked. Costs a
+  /// small request for each server, up to three where the path is not known yet. Not while another function runs.
+  Reader answering(std::vector<AwayServer>& away);
 
   /// All series of `query`, to `sink`. After a failure, what came before it is a part.
   [[nodiscard]] tl::expected<void, HttpFailure> read(const Query& query, const SeriesSink& sink) const;
@@ -38,16 +57,14 @@ class Reader {
   /// The labels of the series that match: no samples.
   [[nodiscard]] tl::expected<std::vector<Labels>, HttpFailure> series(const Query& query) const;
 
-  [[nodiscard]] const ServerAddress& server() const { return server_; }
-  [[nodiscard]] ReadPath path() const { return path_; }
+  /// Of all servers, for messages.
+  [[nodiscard]] std::string origin() const;
+  /// The paths by which they are read, for messages.
+  [[nodiscard]] std::string paths() const;
+  [[nodiscard]] std::size_t servers() const { return servers_.size(); }
 
  private:
-  [[nodiscard]] tl::expected<void, HttpFailure> read_remotely(const Query& query, const SeriesSink& sink) const;
-  [[nodiscard]] tl::expected<void, HttpFailure> read_export(const Query& query, const SeriesSink& sink) const;
-  [[nodiscard]] tl::expected<void, HttpFailure> read_ranges(const Query& query, const SeriesSink& sink) const;
-
-  ServerAddress server_;
-  ReadPath path_;
+  std::vector<ServerToRead> servers_;
   double step_s_;
 };
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <mutex>
 
+#include "core/format.hpp"
 #include "core/order.hpp"
 #include "fleet/context.hpp"
 #include "fleet/work.hpp"
@@ -113,6 +114,32 @@ tl::expected<Plan, Failure> plan_persistently(const Reader& reader, const Mappin
   return persistently(options, retried, [&] { return make_plan(reader, mapping, options.plan, roster); });
 }
 
+tl::expected<Reader, Failure> answering_persistently(Reader& reader, const ScanOptions& options, Scan& into) {
+  std::vector<AwayServer> away;
+  auto here = persistently(options, into.retried_requests, [&]() -> tl::expected<Reader, Failure> {
+    away.clear();
+    Reader answering = reader.answering(away);
+    const auto in_passing = std::find_if(away.begin(), away.end(), [](const AwayServer& server) {
+      return server.failure.kind == Failure::Kind::passing;
+    });
+    if (in_passing != away.end()) return tl::unexpected(in_passing->failure);
+    return answering;
+  });
+  if (!here) here = reader.answering(away = {});
+  if (here->servers() == 0) return tl::unexpected(away.front().failure);
+  for (AwayServer& server : away) into.unread.push_back({{}, std::move(server.failure.why), std::move(server.origin)});
+  return here;
+}
+
+std::vector<UnknownMetric> unknown_metrics(const Reader& reader, const Mapping& mapping, const PlanOptions& plan) {
+  return unknown_metrics(reader, mapping, Query{plan.only, plan.start_ms, plan.end_ms});
+}
+
+std::string words_of(const Unread& unread) {
+  if (!unread.server.empty()) return "the server " + unread.server;
+  return unread.hosts.empty() ? "series without a host" : format_count(unread.hosts.size(), "machine");
+}
+
 std::set<std::string> hosts_of(const Scan& scan) {
   std::set<std::string> out;
   for (const MachineVerdict& machine : scan.machines)
@@ -131,7 +158,7 @@ tl::expected<Scan, Failure> scan(const Reader& reader, const Mapping& mapping, c
   for (const Page& page : plan->pages) most_hosts = std::max(most_hosts, page.hosts.size());
   std::mutex results;
   std::uint64_t samples = 0;
-  const std::string from = reader.server().origin();
+  const std::string from = reader.origin();
   Work work(options.threads, most_hosts, [&](const Machine& machine) {
     MachineVerdict verdict = judge(machine, options, from);
     const std::scoped_lock lock(results);
@@ -147,7 +174,7 @@ tl::expected<Scan, Failure> scan(const Reader& reader, const Mapping& mapping, c
   }
   work.finish();
   out.was_cancelled = options.is_cancelled();
-  if (!out.was_cancelled) Images(reader, mapping).complete(out, options.plan.start_ms, options.plan.end_ms);
+  if (!out.was_cancelled) Images(mapping).complete(reader, out, options.plan.start_ms, options.plan.end_ms);
   order(out.machines, [](const MachineVerdict& a, const MachineVerdict& b) { return a.host < b.host; });
   out.unread = std::move(read.unread);
   out.samples = read.samples;

@@ -10,6 +10,7 @@
 #include "core/config.hpp"
 #include "fleet/judge.hpp"
 #include "fleet/plan.hpp"
+#include "fleet/unknown_metrics.hpp"
 
 namespace vramtrack::fleet {
 
@@ -30,16 +31,20 @@ struct MachineVerdict {
   std::string json;  ///< vramtrack.analysis.v1
 };
 
-/// Machines whose samples could not be read, and why.
+/// Machines whose samples could not be read, or a server that did not answer, and why.
 struct Unread {
   std::vector<std::string> hosts;
   std::string why;
+  std::string server;  ///< empty: these machines
 };
+/// "3 machines", "the server http://…", "series without a host".
+std::string words_of(const Unread& unread);
 
 struct Scan {
   std::vector<MachineVerdict> machines;  ///< by host
   std::vector<Unread> unread;
   std::vector<std::string> exporters;  ///< whose series were read
+  std::vector<UnknownMetric> unknown;  ///< what looks like memory of GPUs and was not read
   std::uint64_t samples = 0;
   std::uint64_t blank_values = 0;
   std::uint64_t unnamed_series = 0;
@@ -55,6 +60,7 @@ using ScanProgress = std::function<void(std::size_t machines_judged, std::size_t
 
 /// Blocks until all is judged. Memory: two pages, about 3 bytes a sample, and the engines of as many machines as there
 /// are threads. The result does not depend on their number.
+/// REQUIRES: the reader's servers answer (answering_persistently()).
 tl::expected<Scan, HttpFailure> scan(const Reader& reader, const Mapping& mapping, const ScanOptions& options,
                                      const ScanProgress& progress);
 
@@ -69,6 +75,10 @@ struct PageRequest {
 /// tried three times in all; what cannot be read goes into `unread`.
 std::vector<Machine> read_page(const Reader& reader, const Mapping& mapping, const Plan& plan, PageRequest request,
                                const ScanOptions& options, Roster& roster, Scan& into);
+/// What the server has in that time that looks like memory of GPUs and is not read.
+std::vector<UnknownMetric> unknown_metrics(const Reader& reader, const Mapping& mapping, const PlanOptions& plan);
+/// Reader::answering(), likewise; the others go into `unread`. A failure: none answers.
+tl::expected<Reader, HttpFailure> answering_persistently(Reader& reader, const ScanOptions& options, Scan& into);
 /// make_plan(), likewise.
 tl::expected<Plan, HttpFailure> plan_persistently(const Reader& reader, const Mapping& mapping,
                                                   const ScanOptions& options, Roster& roster, std::uint64_t& retried);

@@ -88,9 +88,8 @@ std::string what_is_missing(const Scan& scan, const FleetFindings& found) {
   std::string out;
   for (const Unread& unread : scan.unread)
     out += fmt::format("Not read: {}: {}\n",
-                       unread.hosts.empty() ? "series without a host"
-                                            : fmt::format("{} of {}", format_count(unread.hosts.size(), "machine"),
-                                                          first_hosts(unread.hosts)),
+                       unread.hosts.empty() ? printable(words_of(unread))
+                                            : fmt::format("{} of {}", words_of(unread), first_hosts(unread.hosts)),
                        printable(unread.why));
   if (scan.was_cancelled)
     out += scan.machines.empty() ? "The scan was interrupted.\n"
@@ -116,7 +115,7 @@ std::string what_is_missing(const Scan& scan, const FleetFindings& found) {
   if (scan.unnamed_series > 0)
     out += fmt::format("{} skipped: no label names a GPU. `vramtrack fleet exporters` shows which labels are read.\n",
                        format_count(scan.unnamed_series, "series"));
-  return out;
+  return out + unknown_metrics_text(scan.unknown);
 }
 
 /// Where a job leaks on one of its nodes, that may well be chance: of many such findings only their number is said.

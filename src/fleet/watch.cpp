@@ -23,8 +23,8 @@ struct FleetWatch::Watched {
   std::int64_t last_ms = 0;                   ///< of its samples
 };
 
-FleetWatch::FleetWatch(const Reader& reader, const Mapping& mapping, WatchOptions options)
-    : reader_(reader), mapping_(mapping), options_(std::move(options)), images_(reader, mapping) {}
+FleetWatch::FleetWatch(Reader reader, const Mapping& mapping, WatchOptions options)
+    : reader_(std::move(reader)), mapping_(mapping), options_(std::move(options)), images_(mapping) {}
 FleetWatch::~FleetWatch() = default;
 
 void FleetWatch::judge(const Machine& machine) {
@@ -44,8 +44,12 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
   ScanOptions asking = options_.scan;
   asking.plan.end_ms = now_ms;
   asking.plan.start_ms = now_ms - std::max(options_.late_ms, passes_ == 0 ? options_.history_ms : std::int64_t{0});
-  const auto plan = plan_persistently(reader_, mapping_, asking, roster_, read.retried_requests);
+  auto here = answering_persistently(reader_, asking, read);
+  if (!here) return tl::unexpected(here.error());
+  here_ = std::move(*here);
+  const auto plan = plan_persistently(*here_, mapping_, asking, roster_, read.retried_requests);
   if (!plan) return tl::unexpected(plan.error());
+  read.unknown = passes_ == 0 ? unknown_metrics(*here_, mapping_, asking.plan) : std::move(latest_.unknown);
   join();
   // Every machine has its place before the judges begin. Those of no name may come in any page.
   std::size_t most_hosts = 1;
@@ -80,7 +84,7 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
           return !watched.read_until_ms || (passes_ % kCapacityEvery == 0 && !watched.judge.knows_capacities());
         });
         const std::size_t failures = read.unread.size();
-        for (Machine& machine : read_page(reader_, mapping_, *plan, std::move(request), options_.scan, roster_, read))
+        for (Machine& machine : read_page(*here_, mapping_, *plan, std::move(request), options_.scan, roster_, read))
           work.put(std::move(machine));
         std::vector<std::string> failed;
         for (std::size_t i = failures; i < read.unread.size(); ++i)
@@ -99,7 +103,7 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
   read.was_cancelled = options_.scan.is_cancelled();
   latest_ = std::move(read);
   if (passes_ % kCapacityEvery == 0) images_.forget_unknown();
-  images_.complete(latest_, now_ms - options_.history_ms, now_ms);
+  images_.complete(*here_, latest_, now_ms - options_.history_ms, now_ms);
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "fleet/context.hpp"
@@ -24,18 +25,21 @@ struct WatchOptions {
 /// Used from one thread.
 class FleetWatch {
  public:
-  /// `reader` and `mapping` must outlive it.
-  FleetWatch(const Reader& reader, const Mapping& mapping, WatchOptions options);
+  /// `mapping` must outlive it. Servers of `reader` that do not answer are asked anew in each pass.
+  FleetWatch(Reader reader, const Mapping& mapping, WatchOptions options);
   ~FleetWatch();
   FleetWatch(const FleetWatch&) = delete;
   FleetWatch& operator=(const FleetWatch&) = delete;
 
-  /// Reads up to `now_ms` and judges. Machines that could not be read are in `unread` and are read from where they were
-  /// left in the next pass. A failure: nothing could be asked; what latest() gives stays.
+  /// Reads up to `now_ms` and judges. Machines that could not be read are in `unread`, as are servers that do not
+  /// answer, and are read from where they were left in the next pass. A failure: nothing could be asked; what latest()
+  /// gives stays.
   tl::expected<void, HttpFailure> pass(std::int64_t now_ms);
 
   /// All machines, with their newest verdicts. `samples` and the like count the last pass.
   [[nodiscard]] const Scan& latest() const { return latest_; }
+  /// The servers that answered in the last pass; null: none ever did.
+  [[nodiscard]] const Reader* here() const { return here_ ? &*here_ : nullptr; }
 
  private:
   struct Watched;
@@ -46,7 +50,8 @@ class FleetWatch {
   /// Takes the machines of which nothing came for longer than the history.
   void forget(std::int64_t now_ms);
 
-  const Reader& reader_;
+  Reader reader_;
+  std::optional<Reader> here_;
   const Mapping& mapping_;
   WatchOptions options_;
   Roster roster_;

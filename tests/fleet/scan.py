@@ -242,6 +242,40 @@ class NamesOfDcgmExporter49(Scan):
             self.assertEqual(verdicts[host], verdicts["old"], host)
 
 
+@installed(Prometheus)
+@installed(VictoriaMetrics)
+class SeveralServers(Scan):
+    def test_they_are_read_as_one_and_one_that_is_away_hides_nothing(self):
+        fleet = small_fleet()
+        first = self.serve(Prometheus, with_capacity(fleet[:4]))
+        second = self.serve(VictoriaMetrics, with_capacity(fleet[4:]))
+        both = ("--url", second.url, "--tenant", "gpu")
+        rows = self.lines(first.url, *both, code=1)
+        self.assertEqual(self.leaks(rows), {("node2", 1)})
+        self.assertEqual({r["series"]["host"] for r in rows["analysis"]}, {"node0", "node1", "node2", "node3"})
+        self.assertEqual(rows["fleet_scan"][0]["read_by"], "remote-read, export")
+        self.assertTrue(rows["fleet_scan"][0]["is_complete"])
+        first.close()
+        self.servers.remove(first)
+        rows = self.lines(first.url, *both, code=2)
+        self.assertEqual(self.leaks(rows), {("node2", 1)})
+        self.assertEqual({r["series"]["host"] for r in rows["analysis"]}, {"node2", "node3"})
+        self.assertEqual([u["server"] for u in rows["fleet_scan"][0]["unread"]], [first.url])
+
+    def test_a_metric_that_is_not_read_is_named_with_the_lines_that_read_it(self):
+        own = [({"__name__": "acme_gpu_memory_used_mib", "gpu": "1", "node": "node9"}, leaking(9))]
+        server = self.serve(VictoriaMetrics, with_capacity(small_fleet()) + own)
+        row = self.lines(server.url, code=1)["fleet_scan"][0]
+        self.assertEqual([m["name"] for m in row["unknown_metrics"]], ["acme_gpu_memory_used_mib"])
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(row["unknown_metrics"][0]["exporter"])
+            file.flush()
+            rows = self.lines(server.url, "--exporters", file.name, code=1)
+        self.assertEqual(self.leaks(rows), {("node2", 1), ("node9", 1)})
+        self.assertEqual(rows["fleet_scan"][0]["unknown_metrics"], [])
+        self.assertIn(b"Not read: acme_gpu_memory_used_mib looks like memory of GPUs", self.scan(server.url, code=1).stdout)
+
+
 @installed(VictoriaMetrics)
 class OnVictoriaMetrics(Scan):
     def test_its_export_is_read(self):

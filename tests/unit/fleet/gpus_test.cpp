@@ -12,6 +12,7 @@ using namespace vramtrack;
 using namespace vramtrack::fleet;
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr const char* kUuid = "GPU-0f3a6c1e-52b1-4c5d-9f10-8a7b6c5d4e3f";
 
 const Mapping& mapping() {
   static const Mapping known = Mapping::read().value();
@@ -57,6 +58,130 @@ TEST(Gpus, AnExportersUnitAndLabels) {
   EXPECT_EQ(gpu.device.index, 3);
   EXPECT_EQ(gpu.device.name, "H100");
   EXPECT_EQ(mib(used_memory(gpu)), (std::vector<std::uint64_t>{100, 200}));
+}
+
+/// A scrape of each exporter, as its documents and sources show it, through a Prometheus.
+struct Scrape {
+  const char* exporter;
+  Labels labels;
+  double value;
+  const char* host;
+  const char* device;
+  double mib;
+};
+
+TEST(Gpus, EachExporterIsReadAsItIsScraped) {
+  const std::vector<Scrape> scrapes = {
+      {"Ray",
+       {{"GpuDeviceName", "NVIDIA H100"}, {"GpuIndex", "1"}, {"__name__", "ray_node_gram_used"}, {"ip", "10.0.0.7"}},
+       40960,
+       "10.0.0.7",
+       "1",
+       40960},
+      {"HAMi",
+       {{"__name__", "hami_host_gpu_memory_used_bytes"},
+        {"device_index", "0"},
+        {"device_type", "NVIDIA-A100"},
+        {"device_uuid", kUuid},
+        {"instance", "10.0.0.7:9394"}},
+       1073741824,
+       "10.0.0.7",
+       kUuid,
+       1024},
+      {"HAMi",
+       {{"__name__", "HostGPUMemoryUsage"},
+        {"deviceidx", "0"},
+        {"deviceuuid", kUuid},
+        {"instance", "10.0.0.7:9394"},
+        {"zone", "vGPU"}},
+       1073741824,
+       "10.0.0.7",
+       kUuid,
+       1024},
+      {"node_exporter (drm)",
+       {{"__name__", "node_drm_memory_vram_used_bytes"}, {"card", "card1"}, {"instance", "gpu7:9100"}},
+       1073741824,
+       "gpu7",
+       "card1",
+       1024},
+      {"XPU Manager 1",
+       {{"__name__", "xpum_memory_used_bytes"},
+        {"dev_file", "card0"},
+        {"dev_name", "Intel(R) Data Center GPU Max 1550"},
+        {"node", "gpu7"},
+        {"sub_dev", "1"},
+        {"uuid", "01000000-0000-0000-0000-000000290000"}},
+       1073741824,
+       "gpu7",
+       "GPU-01000000-0000-0000-0000-000000290000/gi1",
+       1024},
+      {"Ascend npu-exporter",
+       {{"__name__", "npu_chip_info_used_memory"},
+        {"id", "0"},
+        {"instance", "npu7:8082"},
+        {"model_name", "310P3-Ascend-V1"},
+        {"vdie_id", "6B5C-1"}},
+       1775,
+       "npu7",
+       "6B5C-1",
+       1775},
+      {"Telegraf (nvidia_smi)",
+       {{"__name__", "nvidia_smi_memory_used"},
+        {"host", "gpu7"},
+        {"index", "0"},
+        {"name", "NVIDIA GeForce RTX 3060"},
+        {"uuid", kUuid}},
+       2048,
+       "gpu7",
+       kUuid,
+       2048},
+      {"nvidia_gpu_prometheus_exporter",
+       {{"__name__", "nvidia_gpu_memory_used_bytes"},
+        {"instance", "gpu7:9445"},
+        {"minor_number", "0"},
+        {"name", "Tesla V100"},
+        {"uuid", kUuid}},
+       1073741824,
+       "gpu7",
+       kUuid,
+       1024},
+      {"cAdvisor",
+       {{"__name__", "container_accelerator_memory_used_bytes"},
+        {"acc_id", kUuid},
+        {"container", "trainer"},
+        {"instance", "gpu7:10250"},
+        {"make", "nvidia"},
+        {"model", "Tesla V100"},
+        {"namespace", "research"},
+        {"pod", "trainer-0"}},
+       1073741824,
+       "gpu7",
+       kUuid,
+       1024}};
+  for (const Scrape& scrape : scrapes) {
+    const std::string metric(value_of(scrape.labels, "__name__"));
+    const auto meaning = mapping().find(metric);
+    ASSERT_TRUE(meaning) << metric;
+    EXPECT_EQ(meaning->exporter->name, scrape.exporter) << metric;
+    Roster roster;
+    Gpus gpus(mapping(), roster);
+    gpus.add(scrape.labels, points({scrape.value}));
+    const Gpu gpu = only_gpu(gpus);
+    EXPECT_EQ(gpu.device.host, scrape.host) << metric;
+    EXPECT_EQ(gpu.device.id, scrape.device) << metric;
+    EXPECT_EQ(used_memory(gpu).readings.at(0).bytes, static_cast<std::uint64_t>(scrape.mib * kMiB)) << metric;
+  }
+}
+
+TEST(Gpus, ASeriesOfNoPodBesideThoseOfPodsIsTheWholeGpu) {
+  Roster roster;
+  Gpus gpus(mapping(), roster);
+  gpus.add(dcgm("USED"), points({100, 150, 200}));
+  gpus.add(dcgm("USED", {{"pod", "a"}}), points({10, 10, 10}));
+  gpus.add(dcgm("USED", {{"pod", "b"}}), points({10, 50, 90}));
+  const UsedMemory used = used_memory(only_gpu(gpus));
+  EXPECT_FALSE(used.is_shared);
+  EXPECT_EQ(mib(used), (std::vector<std::uint64_t>{100, 150, 200})) << "dcgm-exporter with the memory of each pod";
 }
 
 TEST(Gpus, HowBusyAGpuIsIsToldOnceForAllItsUsers) {
@@ -245,8 +370,6 @@ TEST(Gpus, ASeriesThatNamesNoGpuIsCounted) {
 }
 
 // One GPU under several names of its machine, as Prometheus returns its series.
-
-constexpr const char* kUuid = "GPU-0f3a6c1e-52b1-4c5d-9f10-8a7b6c5d4e3f";
 
 /// As Prometheus' operator has a DaemonSet of dcgm-exporter scraped.
 Labels scraped(std::string hostname, std::string exporter_pod, Labels more = {}, const char* uuid = kUuid,

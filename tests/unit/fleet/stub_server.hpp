@@ -92,6 +92,13 @@ class StubServer {
     address.port = static_cast<std::uint16_t>(port_);
     return {address, ReadPath::export_lines};
   }
+  /// As one of several.
+  [[nodiscard]] ServerToRead to_read() const {
+    ServerAddress address;
+    address.host = "127.0.0.1";
+    address.port = static_cast<std::uint16_t>(port_);
+    return {address, ReadPath::export_lines};
+  }
 
   std::atomic<int> exports = 0;
 

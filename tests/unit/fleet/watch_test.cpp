@@ -200,4 +200,42 @@ TEST(FleetWatch, AMachineThatIsGoneIsForgotten) {
   EXPECT_EQ(watch.latest().machines[0].host, "stays");
 }
 
+TEST(FleetWatch, SeveralServersAreReadAsOne) {
+  StubServer first, second;
+  put(first, "host1", 4, 160);
+  put(second, "host2", 4, 0);
+  // Both have host3, half of it each: a GPU that moved from one to the other.
+  put(first, "host3", 2, 160);
+  for (int i = 240; i < 480; ++i) second.put("host3", kBeginMs + i * 30'000, 20'000 + 160 * i / 2);
+  WatchOptions watched;
+  watched.scan = options();
+  FleetWatch watch(Reader({first.to_read(), second.to_read()}, 30), mapping(), watched);
+  ASSERT_TRUE(watch.pass(kBeginMs + 4 * kHourMs));
+  EXPECT_TRUE(watch.latest().unread.empty());
+  EXPECT_EQ(watch.latest().machines.size(), 3U);
+  EXPECT_EQ(leaking(watch.latest()), (std::vector<std::string>{"host1", "host3"}));
+  EXPECT_EQ(gpu_of(watch.latest(), "host3").samples, 480U);
+}
+
+TEST(FleetWatch, AServerThatDoesNotAnswerHidesNoMachineOfTheOthers) {
+  StubServer first, second;
+  put(first, "host1", 4, 160);
+  put(second, "host2", 4, 160);
+  second.set_failing(true);
+  WatchOptions watched;
+  watched.scan = options();
+  FleetWatch watch(Reader({first.to_read(), second.to_read()}, 30), mapping(), watched);
+  ASSERT_TRUE(watch.pass(kBeginMs + 4 * kHourMs));
+  EXPECT_EQ(leaking(watch.latest()), (std::vector<std::string>{"host1"}));
+  ASSERT_EQ(watch.latest().unread.size(), 1U);
+  EXPECT_NE(words_of(watch.latest().unread.front()).find("the server http://127.0.0.1:"), std::string::npos);
+  second.set_failing(false);
+  ASSERT_TRUE(watch.pass(kBeginMs + 4 * kHourMs + kMinuteMs));
+  EXPECT_TRUE(watch.latest().unread.empty());
+  EXPECT_EQ(leaking(watch.latest()), (std::vector<std::string>{"host1", "host2"})) << "read from where it was left";
+  first.set_failing(true);
+  second.set_failing(true);
+  EXPECT_FALSE(watch.pass(kBeginMs + 4 * kHourMs + 2 * kMinuteMs)) << "nobody answers";
+}
+
 }  // namespace
