@@ -247,7 +247,8 @@ std::optional<ColumnPlan> find_header(std::string_view head) {
     auto plan = plan_header(line, cut);
     if (!plan) continue;
     if (has_rows(head, *plan)) return std::move(*plan);
-    if (!first) first = std::move(*plan);
+    const bool is_of_free = plan->used < 0 && plan->total < 0;  // which sentences mention, too
+    if (!first && !is_of_free) first = std::move(*plan);
   }
   return first;
 }
