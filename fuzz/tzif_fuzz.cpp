@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "source/log/tzif.hpp"
+#include "core/tzif.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto zone = vramtrack::TimeZone::parse({reinterpret_cast<const char*>(data), size});

@@ -15,8 +15,8 @@
 #include <algorithm>
 
 #include "source/log/columns.hpp"
-#include "source/log/dump_parser.hpp"
-#include "source/log/json_parser.hpp"
+#include "source/log/dump_readings.hpp"
+#include "source/log/json.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {

@@ -163,13 +163,19 @@ bool read_time(Cursor& c, Civil& out, bool elapsed) {
     if (!read_named_minutes(c, out, m, s)) return false;
   } else if (!elapsed && c.take('h')) {
     if (!read_minutes_behind_h(c, out, m, s)) return false;
-  } else if (!c.take(':') || c.number(2, m) != 2 || m > 59) {
+  } else if (!c.take(':')) {
     return false;
-  } else if (c.peek() == ':' && is_digit(c.peek(1))) {
-    ++c.at;
-    if (c.number(2, s) != 2 || s > 60) return false;
-    out.has_seconds = true;
-    read_fraction(c, out);
+  } else {
+    // "21:0:43.720" of HWiNFO: the fraction says that it is a time.
+    const bool is_padded = c.number(2, m) == 2;
+    if (m > 59 || (!is_padded && (c.peek() != ':' || !is_digit(c.peek(1))))) return false;
+    if (c.peek() == ':' && is_digit(c.peek(1))) {
+      ++c.at;
+      const bool are_padded = c.number(2, s) == 2 && is_padded;
+      if (s > 60 || (!are_padded && !(c.peek() == '.' && is_digit(c.peek(1)) && is_digit(c.peek(2))))) return false;
+      out.has_seconds = true;
+      read_fraction(c, out);
+    }
   }
   if (before_hour != HalfDay::none && h <= 12) h = h % 12 + (before_hour == HalfDay::afternoon ? 12 : 0);
   const std::size_t before = c.at;

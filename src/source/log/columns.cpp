@@ -68,7 +68,12 @@ void classify_memory(const TitleWords& w, const Label& label, Column& out) {
     return std::find(label.roles.begin(), label.roles.end(), meaning) != label.roles.end();
   };
   if (label.measured || label.swap || label.change || label.share || (label.other && !label.is_of_gpu())) return;
-  if (w.has({"min", "avg", "mean"})) return;
+  if (w.has({"min"})) return;
+  constexpr int kMean = 10;  // of an interval: for want of the readings themselves
+  if (w.has({"avg", "mean", "average"}) && memory && !w.percent && role != Meaning::free && role != Meaning::total &&
+      role != Meaning::peak)
+    set(ColumnRole::used, kMean);
+  if (w.has({"avg", "mean", "average"})) return;
   out.counts_things = !label.things.empty() && w.unit_bytes == 0 && (memory || role != Meaning::none);
   if (out.counts_things) return;
   if (role == Meaning::peak && !w.percent) {
@@ -105,11 +110,16 @@ void classify_memory(const TitleWords& w, const Label& label, Column& out) {
     return set(ColumnRole::used, is_alone ? 85 : 80);
   if (label.vram && role == Meaning::none) return set(ColumnRole::used, 70);
   // "gpu0_allocated_gb": amounts of a GPU are memory.
-  const bool is_of_gpu = memory || (w.unit_bytes != 0 && label.gpu);
+  const bool is_of_gpu = memory || (w.unit_bytes != 0 && (label.gpu || w.has({"torch"})));
   if (is_of_gpu && role == Meaning::allocated) return set(ColumnRole::used, 66);
   if ((is_of_gpu || (is_alone && w.unit_bytes != 0)) && role == Meaning::reserved) return set(ColumnRole::used, 30);
   if (label.ram && w.has({"rss"})) return set(ColumnRole::used, 60);
   if (memory && w.words.size() <= 3) return set(ColumnRole::used, 65);
+  // "nvidia_smi_mb", "gpu_gb": an amount of a GPU and nothing else.
+  const bool is_bare_gpu = label.gpu && std::all_of(w.words.begin(), w.words.end(), [](const std::string& word) {
+                             return meaning_of(word) == Meaning::gpu || word == "smi";
+                           });
+  if (w.unit_bytes != 0 && is_bare_gpu) return set(ColumnRole::used, 67);
   if (is_alone && w.unit_bytes != 0 && is_use) return set(ColumnRole::used, 55);
   if (is_alone && w.words[0].size() > 1 && logtext::unit_bytes(w.words[0]) != 0) return set(ColumnRole::used, 20);
 }
@@ -282,6 +292,7 @@ bool is_value(std::string_view cell) {
 }  // namespace
 
 bool looks_like_header(std::string_view line, char delimiter) {
+  if (trim(line).starts_with('"') && line.find("\":") != std::string_view::npos) return false;  // a member of JSON
   std::vector<std::string_view> fields;
   split_fields(line, delimiter, fields);
   bool used = false;
@@ -384,19 +395,21 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
     plan.used = best(ColumnRole::gpu);
     plan.unnamed_measure = plan.used >= 0;
   }
-  if (plan.used < 0 && (plan.free < 0 || plan.total < 0))
+  if (plan.used < 0 && plan.free < 0)
     for (std::size_t i = 0; i < columns.size(); ++i)
       if (columns[i].counts_things)
         return fail(
             fmt::format("column {} '{}' does not count bytes, and nothing says how large one of its units is; record "
                         "the memory in bytes or MiB",
                         i + 1, logtext::excerpt(titles[i])));
-  if (plan.used < 0 && (plan.free < 0 || plan.total < 0))
+  if (plan.used < 0 && plan.free < 0)
     return fail(
         fmt::format("no column of used memory among '{}'; expected a title such as memory.used [MiB], "
                     "mem_used_mib, used_bytes or vram_gb",
                     logtext::excerpt(line, 160)));
   if (plan.used >= 0 && column(plan.used).says_host) plan.host_title = titles[static_cast<std::size_t>(plan.used)];
+  if (plan.used >= 0)
+    plan.of_process = read_title(titles[static_cast<std::size_t>(plan.used)]).text() == "used gpu memory";
   if (plan.used >= 0) plan.used_unit = column(plan.used).unit_bytes;
   if (plan.used >= 0) plan.metric = column(plan.used).metric;
   if (plan.free >= 0) plan.free_unit = column(plan.free).unit_bytes;

@@ -100,8 +100,11 @@ struct ColumnPlan {
   StampReader::Title time_title;
   std::uint64_t used_unit = 0, free_unit = 0, total_unit = 0;  ///< 0: not said
   bool percent = false;                                        ///< the used column is a percentage
+  bool pair = false;                                           ///< the used column holds "used/total"
+  bool of_process = false;                                     ///< its title is that of what one process holds
   bool has_header = true;
-  std::string header;  ///< the line that was read; empty when inferred
+  std::string header;          ///< the line that was read; empty when inferred
+  std::string written_header;  ///< as in the file, if `header` has titles for more fields
 };
 
 /// Takes the next record off `rest`, without its "\n" or "\r\n": a line, or several lines if a quoted field has line
@@ -134,6 +137,10 @@ void find_wide(std::span<const std::string_view> titles, std::span<const Column>
 /// Whether a column of whole numbers identifies GPUs: it counts through them in each reading, or lists one GPU after
 /// another, or is constant where a reading has one row. A measure (utilization, temperature) does none of these.
 bool behaves_like_index(std::span<const std::vector<std::string_view>> rows, std::size_t column, int time);
+
+/// Reads "11283/62841MB", "8.1 GB / 24 GB": the unit behind the second is that of both, `default_unit` if there is
+/// none.
+bool read_amount_pair(std::string_view text, std::uint64_t default_unit, std::uint64_t& used, std::uint64_t& total);
 
 /// "time in column 1 'timestamp', used memory in column 3 'memory.used [MiB]'": what was understood, for messages.
 std::string describe(const ColumnPlan& plan);

@@ -1,66 +1,104 @@
-// Any CSV (comma, semicolon, tab; bars below a header) with a recognisable time and used column.
-#include <functional>
+// The tables: any CSV (comma, semicolon, tab; bars below a header) with a recognisable time and used column, and those
+// of nvidia-smi --query-gpu=... and --query-compute-apps=..., whose numbers without a unit are MiB.
+#include <algorithm>
+#include <map>
+#include <optional>
 
 #include "source/log/csv_clock.hpp"
 #include "source/log/csv_rows.hpp"
-#include "source/log/thousands.hpp"
+#include "source/log/rewritten.hpp"
+#include "source/log/cells.hpp"
 
 namespace vramtrack {
 namespace {
+
+using logtext::trim;
 
 /// The first line that is not just a date, or that has a delimiter.
 std::string_view first_row(std::string_view head) {
   std::string_view line;
   while (!head.empty()) {
     line = logtext::take_line(head);
-    if (find_delimiter(line) != '\0' || (!logtext::trim(line).empty() && clock_lines(line).empty())) break;
+    if (find_delimiter(line) != '\0' || (!trim(line).empty() && clock_lines(line).empty())) break;
   }
   return line;
 }
 
-int recognise(std::string_view head) {
-  constexpr int kSurerThanText = 55;
-  if (const auto header = find_header(head))
-    return header->delimiter == '\t' && is_all_rows(head, *header) ? kSurerThanText : 50;
-  std::vector<std::string> ignored;
-  if (infer_from_head(head, ignored)) return 30;
-  // A weak match, so that the user of a table with other columns is told what it lacks.
-  return find_delimiter(first_row(head)) != '\0' ? 5 : 0;
+/// Rows of several types, by a code in the first cell, as MSI Afterburner writes them:
+///
+///   02, 19-06-2025 15:17:16, GPU usage ,Memory usage
+///   03, 19-06-2025 15:17:16, 1 ,MB ,0.000 ,8192.000          the unit of title 1, and the limits of its chart
+///   80, 19-06-2025 15:17:17, 5.000 ,950.211
+struct TypedRows {
+  std::string titles, values;  ///< the codes of the rows that are read
+  std::string header;
+};
+
+/// Takes the code off `row`; empty: it has none.
+std::string_view take_code(std::string_view& row) {
+  const std::string_view code = row.substr(0, row.find(','));
+  if (row.size() < 3 || code.size() != 2 || !std::all_of(code.begin(), code.end(), logtext::is_digit)) return {};
+  row.remove_prefix(3);
+  return code;
 }
 
-/// How lines are written without what stands between thousands, and what is said of that; none: nothing does.
-struct Ungrouping {
-  std::function<std::string(std::string_view)> lines;
-  std::string said;
-};
-
-/// Rows whose numbers have commas, or dots, between thousands.
-class GroupedRows final : public LogParser {
- public:
-  GroupedRows(std::unique_ptr<LogParser> rows, Ungrouping grouped)
-      : rows_(std::move(rows)), grouped_(std::move(grouped)) {
-    assumptions_ = rows_->assumptions();
-    if (!grouped_.said.empty()) assumptions_.push_back(grouped_.said);
+std::optional<TypedRows> find_typed_rows(std::string_view head) {
+  TypedRows out;
+  std::vector<std::string_view> titles;
+  std::vector<std::string_view> cells;
+  std::map<std::string_view, std::size_t> rows;
+  std::map<std::size_t, std::string_view> units;
+  while (!head.empty()) {
+    std::string_view row = logtext::take_line(head);
+    if (trim(row).empty()) continue;
+    const std::string_view code = take_code(row);
+    if (code.empty()) return std::nullopt;
+    split_fields(row, ',', cells);
+    Civil civil;
+    if (!read_civil(cells.front(), DateOrder::day_first, civil) &&
+        !read_civil(cells.front(), DateOrder::month_first, civil))
+      return std::nullopt;
+    const std::string_view rest = row.substr(std::min(row.find(','), row.size() - 1) + 1);
+    if (titles.empty() && looks_like_header(rest, ',')) {
+      out.titles = code;
+      titles.assign(cells.begin() + 1, cells.end());
+    } else if (!titles.empty()) {
+      ++rows[code];
+      const auto number = cells.size() > 2 ? logtext::whole_number<std::size_t>(cells[1]) : std::nullopt;
+      if (number && !cells[2].empty() && !logtext::is_digit(cells[2].front())) units.emplace(*number, cells[2]);
+    }
   }
-
-  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) override {
-    return rows_->parse(grouped_.lines(lines), first_line, complete, rows);
+  if (titles.empty() || rows.empty()) return std::nullopt;
+  out.values = std::max_element(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+                 return a.second < b.second;
+               })->first;
+  out.header = "time";
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    out.header += ',' + std::string(titles[i]);
+    if (const auto unit = units.find(i); unit != units.end()) out.header += " [" + std::string(unit->second) + ']';
   }
-  void finish(LogRows& rows) override { rows_->finish(rows); }
-  [[nodiscard]] std::optional<std::string> misfit() const override { return rows_->misfit(); }
-  [[nodiscard]] bool clock_is_relative() const override { return rows_->clock_is_relative(); }
-  [[nodiscard]] bool clock_wraps() const override { return rows_->clock_wraps(); }
-  [[nodiscard]] Scale scale() const override { return rows_->scale(); }
-  [[nodiscard]] std::string_view needs_file_order() const override { return rows_->needs_file_order(); }
-  [[nodiscard]] bool processes_only() const override { return rows_->processes_only(); }
+  return out;
+}
 
- private:
-  std::unique_ptr<LogParser> rows_;
-  Ungrouping grouped_;
-};
+/// The rows of values below one header; other lines are empty.
+std::string without_types(std::string_view lines, const TypedRows& typed) {
+  std::string out;
+  while (!lines.empty()) {
+    const bool ends = lines.find('\n') != std::string_view::npos;
+    std::string_view row = logtext::take_line(lines);
+    const std::string_view code = take_code(row);
+    if (code == typed.titles) out += typed.header;
+    if (code == typed.values) out += row;
+    if (ends) out += '\n';
+  }
+  return out;
+}
 
-Ungrouping ungrouping(std::string_view head) {
-  if (has_thousands(head)) return {without_thousands, {}};
+/// How lines are rewritten before they are read; without `lines`: they are not.
+Rewriting find_rewriting(std::string_view head) {
+  if (has_thousands(head)) return {without_thousands};
+  if (auto typed = find_typed_rows(head))
+    return {[typed = std::move(*typed)](std::string_view lines) { return without_types(lines, typed); }};
   const auto header = find_header(head);
   if (!header) return {};
   std::vector<int> columns = dotted_columns(head, *header);
@@ -71,15 +109,46 @@ Ungrouping ungrouping(std::string_view head) {
           "the dots of its amounts of memory stand between thousands"};
 }
 
-Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  Ungrouping grouped = ungrouping(head.text);
-  if (!grouped.lines) return make_csv_parser(head, false);
-  const std::string text = grouped.lines(head.text);
-  LogHead plain = head;
-  plain.text = text;
-  auto rows = make_csv_parser(plain, false);
-  if (!rows) return fail(std::move(rows.error()));
-  return std::make_unique<GroupedRows>(std::move(*rows), std::move(grouped));
+int recognise_csv(std::string_view head) {
+  constexpr int kSurerThanText = 55;
+  if (const auto header = find_header(head))
+    return header->delimiter == '\t' && is_all_rows(head, *header) ? kSurerThanText : 50;
+  std::vector<std::string> ignored;
+  if (infer_from_head(head, ignored)) return 30;
+  // A weak match, so that the user of a table with other columns is told what it lacks.
+  return find_delimiter(first_row(head)) != '\0' ? 5 : 0;
+}
+
+Result<std::unique_ptr<LogParser>> make_csv(const LogHead& head) {
+  const auto make = [](const LogHead& its) { return make_csv_parser(its, false); };
+  Rewriting rewriting = find_rewriting(head.text);
+  return rewriting.lines ? make_rewritten(head, std::move(rewriting), make) : make(head);
+}
+
+int recognise_query_gpu(std::string_view head) {
+  const std::string_view start = head.substr(0, 4096);
+  if (const auto plan = find_header(head))  // nvidia-smi's own titles have a dot: memory.used, memory.free
+    return plan->pid < 0 && start.find("memory.") != std::string_view::npos ? 90 : 0;
+  std::vector<std::string> ignored;
+  const bool sized = start.find(" MiB") != std::string_view::npos;
+  const auto plan = infer_from_head(head, ignored);
+  if (!plan) return sized ? 20 : 0;
+  if (plan->pid >= 0) return 0;
+  return sized ? 60 : plan->uuid >= 0 || plan->pci >= 0 ? 40 : 0;
+}
+
+int recognise_compute_apps(std::string_view head) {
+  const std::string_view start = head.substr(0, 4096);
+  const auto has = [&](std::string_view title) { return start.find(title) != std::string_view::npos; };
+  if (const auto plan = find_header(head))
+    return plan->pid >= 0 && (has("used_gpu_memory") || has("used_memory")) ? 92 : 0;
+  std::vector<std::string> ignored;
+  const auto plan = infer_from_head(head, ignored);
+  return plan && plan->pid >= 0 ? 61 : 0;
+}
+
+Result<std::unique_ptr<LogParser>> make_of_nvidia_smi(const LogHead& head) {
+  return make_csv_parser(head, true);
 }
 
 }  // namespace
@@ -87,6 +156,17 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
 extern const LogFormatInfo csv_log_format;
 const LogFormatInfo csv_log_format{"csv",
                                    "any table with a time column and a used-memory column, see docs/formats/logs.md",
-                                   recognise, make, each_line_is_a_record};
+                                   recognise_csv, make_csv, each_line_is_a_record};
+
+extern const LogFormatInfo query_gpu_log_format;
+const LogFormatInfo query_gpu_log_format{
+    "query-gpu", "nvidia-smi --query-gpu=timestamp,index,uuid,memory.used,memory.total --format=csv -l 1",
+    recognise_query_gpu, make_of_nvidia_smi, each_line_is_a_record};
+
+extern const LogFormatInfo compute_apps_log_format;
+const LogFormatInfo compute_apps_log_format{
+    "compute-apps",
+    "nvidia-smi --query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_gpu_memory --format=csv -l 1",
+    recognise_compute_apps, make_of_nvidia_smi, each_line_is_a_record};
 
 }  // namespace vramtrack

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "source/log/stamp.hpp"
-#include "source/log/stamp_search.hpp"
+#include "source/log/line_start.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {

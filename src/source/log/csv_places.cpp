@@ -7,7 +7,6 @@
 
 #include "source/log/csv_clock.hpp"
 #include "source/log/epoch_counter.hpp"
-#include "source/log/interleave.hpp"
 #include "source/log/places.hpp"
 #include "source/log/text.hpp"
 

@@ -157,6 +157,10 @@ const char* CsvRows::add_row(CsvEntry& entry, Timestamp time, RowAmounts& row, L
     time = stamp_.at_round(round_);
   }
   if (const char* const why = read_total(*e, time, rows)) return why;
+  if (row.total_bytes != 0 && row.total_bytes != e->total_bytes) {
+    e->total_bytes = row.total_bytes;
+    rows.total(time, e->device, row.total_bytes);
+  }
   if (plan_.percent)
     apply_percent(*e, row);
   else if (row.free == Amount::read)
@@ -293,6 +297,11 @@ const char* CsvRows::read_amounts(bool last_is_whole, RowAmounts& row) {
   if (plan_.percent) {
     row.used = read_percent(field(plan_.used), row.percent);
     if (row.used == Amount::bad) return "no readable percentage";
+  } else if (plan_.pair) {
+    row.used = read_amount_pair(field(plan_.used), used_unit_, row.used_bytes, row.total_bytes) ? Amount::read
+               : logtext::is_missing(field(plan_.used))                                         ? Amount::missing
+                                                                                                : Amount::bad;
+    if (row.used == Amount::bad) return "no readable pair of used and total memory";
   } else if (plan_.used >= 0) {
     row.used = logtext::read_amount(field(plan_.used), used_unit_, row.used_bytes, comma_);
     if (row.used == Amount::bad) return "no readable amount of used memory";
@@ -331,8 +340,9 @@ void CsvRows::apply_percent(const CsvEntry& e, RowAmounts& row) const {
 /// The used memory from free and total, or the total from used and free.
 void CsvRows::apply_free(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows) {
   if (plan_.used < 0) {
-    if (e.total_bytes < row.free_bytes || e.total_bytes == 0) return;
-    row.used_bytes = e.total_bytes - row.free_bytes;
+    const std::uint64_t total = most_free_ != 0 ? std::max(most_free_, row.free_bytes) : e.total_bytes;
+    if (total < row.free_bytes || total == 0) return;
+    row.used_bytes = total - row.free_bytes;
     row.used = Amount::read;
   } else if (row.used == Amount::read) {
     // Each is rounded to its unit, so their sum may vary by a unit although the device's total does not change.

@@ -50,6 +50,8 @@ class CsvRows final : public LogParser {
   }
   /// The log does not give the unit of its amounts: the one passed to set_units() is a guess.
   void set_unit_unknown() { unit_unknown_ = true; }
+  /// Only the free memory is given: what is used is counted from `bytes`, the most that was free, or the capacity.
+  void set_most_free(std::uint64_t bytes) { most_free_ = bytes; }
   /// The `n` GPUs of a reading are identified by the position of their rows in it.
   void set_positions(std::size_t n) { positions_ = n; }
 
@@ -90,7 +92,8 @@ class CsvRows final : public LogParser {
     logtext::Amount free = logtext::Amount::missing;
     std::uint64_t used_bytes = 0;
     std::uint64_t free_bytes = 0;
-    double percent = 0;  ///< used memory of a log of percentages
+    std::uint64_t total_bytes = 0;  ///< of a pair of used and total memory
+    double percent = 0;             ///< used memory of a log of percentages
   };
   // The steps of read_row() return as it does.
   const char* read_row(LogRows& rows, bool last_is_whole);
@@ -139,6 +142,7 @@ class CsvRows final : public LogParser {
   double percent_bytes_ = static_cast<double>(kBytesPerGiB);
   std::uint64_t used_unit_ = 0, free_unit_ = 0, total_unit_ = 0;
   bool unit_unknown_ = false;
+  std::uint64_t most_free_ = 0;  ///< 0: the log has more than the free memory
   bool comma_ = false;           ///< decimal commas may occur
   bool columns_change_ = false;  ///< a later header had other columns
 
@@ -208,6 +212,9 @@ std::optional<ColumnPlan> find_header(std::string_view head);
 /// Whether the first line of `head` is the header `plan` with a time, and nearly all others are its rows: text with
 /// tabs in it has no such lines, even if the words of a third of them look like figures of memory.
 bool is_all_rows(std::string_view head, const ColumnPlan& plan);
+
+/// Whether the rows of a head without a header have a column of amounts of memory, with their units.
+bool has_column_of_amounts(std::string_view head);
 
 /// Columns inferred from the values of a head without a header.
 Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::string>& assumptions);

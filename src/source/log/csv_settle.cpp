@@ -2,16 +2,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "core/option.hpp"
 #include "core/units.hpp"
+#include "source/log/cells.hpp"
+#include "source/log/column_title.hpp"
 #include "source/log/csv_clock.hpp"
 #include "source/log/csv_places.hpp"
 #include "source/log/csv_rows.hpp"
-#include "source/log/listed.hpp"
+#include "source/log/labels.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/unit.hpp"
 
@@ -186,37 +189,68 @@ bool is_row_counter(const Rows& rows, int column, int time) {
 namespace {
 
 /// The columns of a header separated by '|', as in "time|gpu|used_mb". Screens are drawn with it, too: the header must
-/// name a time and used memory, and the row after it must have as many fields. Markdown's tables are read as text.
+/// name used memory, and a time unless the rows after it are three, and those must have as many fields. Markdown's
+/// tables are read as text.
 std::optional<ColumnPlan> find_barred_header(std::string_view line, std::string_view rest) {
+  constexpr std::size_t kSureRows = 3;
   const auto bars = [](std::string_view text) { return std::count(text.begin(), text.end(), '|'); };
   if (bars(line) == 0 || !looks_like_header(line, '|')) return std::nullopt;
   if (trim(rest).starts_with("|-")) return std::nullopt;
-  std::string_view row;
-  while (!rest.empty() && (trim(row).empty() || is_drawn(row))) row = logtext::take_line(rest);
-  if (bars(row) != bars(line) || looks_like_header(row, '|')) return std::nullopt;
+  std::size_t rows = 0;
+  for (std::string_view row; !rest.empty() && rows < kSureRows; rows += trim(row).empty() || is_drawn(row) ? 0U : 1U) {
+    row = logtext::take_line(rest);
+    if (trim(row).empty() || is_drawn(row)) continue;
+    if (bars(row) != bars(line) || looks_like_header(row, '|')) break;
+  }
   auto plan = plan_header(line, '|');
-  if (!plan || plan->time < 0) return std::nullopt;
+  if (!plan || rows == 0 || (plan->time < 0 && (rows < kSureRows || trim(line).starts_with('|')))) return std::nullopt;
   return std::move(*plan);
 }
 
 }  // namespace
 
+namespace {
+
+/// Whether the lines after a header are its rows: two of the next three that are not blank, or all if there are fewer.
+bool has_rows(std::string_view rest, const ColumnPlan& plan) {
+  constexpr std::size_t kLooked = 3;
+  std::size_t lines = 0;
+  std::size_t rows = 0;
+  std::vector<std::string_view> fields;
+  while (!rest.empty() && lines < kLooked) {
+    const std::string_view line = take_record(rest, plan.delimiter);
+    if (trim(line).empty()) continue;
+    split_fields(line, plan.delimiter, fields);
+    ++lines;
+    rows += fields.size() == plan.count ? 1U : 0U;
+  }
+  return rows * 2 > lines;
+}
+
+}  // namespace
+
 std::optional<ColumnPlan> find_header(std::string_view head) {
+  // A line of words for something else may look like a header: of several, the first with rows below it is one.
+  std::optional<ColumnPlan> first;
   for (std::size_t i = 0; i < kHeaderLines && !head.empty(); ++i) {
-    const std::string_view first = head.substr(0, head.find('\n'));
-    std::string_view line = take_record(head, find_delimiter(first) == '\0' ? ',' : find_delimiter(first));
+    const std::string_view text = head.substr(0, head.find('\n'));
+    std::string_view line = take_record(head, find_delimiter(text) == '\0' ? ',' : find_delimiter(text));
     // "# timestamp, memory.used": a commented header.
     while (!line.empty() && (line.front() == '#' || line.front() == ' ')) line.remove_prefix(1);
     const char delimiter = find_delimiter(line);
     const char cut = delimiter == '\0' ? ',' : delimiter;
-    if (std::count(line.begin(), line.end(), '|') > std::count(line.begin(), line.end(), cut))
+    if (std::count(line.begin(), line.end(), '|') >= std::count(line.begin(), line.end(), cut))
       if (auto plan = find_barred_header(line, head)) return plan;
     if (line.size() > 65'536 || !looks_like_header(line, cut)) continue;
-    // A single word ("memory") is a header only if it has a unit in brackets.
-    if (delimiter == '\0' && line.find('[') == std::string_view::npos) continue;
-    if (auto plan = plan_header(line, cut)) return std::move(*plan);
+    // A single word ("memory") is a header only if it ends in a unit in brackets.
+    if (delimiter == '\0' && !trim(line).ends_with(']')) continue;
+    auto plan = plan_header(line, cut);
+    if (!plan) continue;
+    if (has_rows(head, *plan)) return std::move(*plan);
+    const bool is_of_free = plan->used < 0 && plan->total < 0;  // which sentences mention, too
+    if (!first && !is_of_free) first = std::move(*plan);
   }
-  return std::nullopt;
+  return first;
 }
 
 bool is_all_rows(std::string_view head, const ColumnPlan& plan) {
@@ -233,8 +267,16 @@ bool is_all_rows(std::string_view head, const ColumnPlan& plan) {
   return rows > 0 && rows * 10 >= lines * 9;
 }
 
-Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::string>& assumptions) {
-  // Take what most of the first lines have in common: dates, messages and a truncated line may be among them.
+namespace {
+
+/// What most of the first lines have in common: dates, messages and a truncated line may be among them.
+struct AlikeRows {
+  char delimiter = ',';
+  Rows rows;
+  std::size_t lines = 0;  ///< of the head, at least so many
+};
+
+AlikeRows alike_rows(std::string_view head) {
   std::string_view rest = head;
   std::map<std::pair<char, std::size_t>, std::size_t> kinds;
   for (std::size_t tried = 0; !rest.empty() && tried < kHeaderLines;) {
@@ -254,14 +296,37 @@ Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::strin
       delimiter = kind.first;
       width = kind.second;
     }
-  const char cut = delimiter == '\0' ? ',' : delimiter;
-  auto rows = head_rows(head, cut, width + 1);
+  AlikeRows out;
+  if (delimiter != '\0') out.delimiter = delimiter;
+  out.rows = head_rows(head, out.delimiter, width + 1);
   // Where rows are single words too, remove the dates on lines of their own.
-  if (width == 0) std::erase_if(rows, [](const auto& row) { return !clock_lines(row.front()).empty(); });
-  keep_alike(rows);
-  if (rows.empty()) return fail("there is no header line and no row of values");
-  if (rows.front().size() > kMaxFields) return fail("more than 512 columns: not a log of memory");
-  return infer_columns(rows, cut, !clock_lines(head).empty(), assumptions);
+  if (width == 0) std::erase_if(out.rows, [](const auto& row) { return !clock_lines(row.front()).empty(); });
+  keep_alike(out.rows);
+  while (!head.empty() && out.lines <= kSurveyRows) out.lines += trim(logtext::take_line(head)).empty() ? 0U : 1U;
+  return out;
+}
+
+}  // namespace
+
+bool has_column_of_amounts(std::string_view head) {
+  const Rows rows = alike_rows(head).rows;
+  const auto is_amount = [](std::string_view text) {
+    std::uint64_t bytes = 0;
+    bool has_unit = false;
+    return logtext::read_amount(text, 1, bytes, false, &has_unit) == logtext::Amount::read && has_unit;
+  };
+  for (std::size_t i = 0; !rows.empty() && i < rows.front().size(); ++i)
+    if (std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return is_amount(row[i]); })) return true;
+  return false;
+}
+
+Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::string>& assumptions) {
+  const AlikeRows alike = alike_rows(head);
+  constexpr std::size_t kFewestOf = 8;  // a few lines of text may look like rows
+  if (alike.rows.empty() || alike.rows.size() * kFewestOf < alike.lines)
+    return fail("there is no header line and no row of values");
+  if (alike.rows.front().size() > kMaxFields) return fail("more than 512 columns: not a log of memory");
+  return infer_columns(alike.rows, alike.delimiter, !clock_lines(head).empty(), assumptions);
 }
 
 namespace {
@@ -287,6 +352,135 @@ Result<ColumnPlan> find_columns(std::string_view head, std::vector<std::string>&
   if (delimiter != '\0' && are_titles(first, delimiter))
     if (auto refused = plan_header(first, delimiter); !refused) return fail(std::move(refused.error()));
   return infer_from_head(head, assumptions);
+}
+
+/// The fields of most lines behind the header; 0: of none.
+std::size_t usual_width(std::string_view head, const ColumnPlan& plan) {
+  constexpr std::size_t kLooked = 300;
+  std::map<std::size_t, std::size_t> widths;
+  std::vector<std::string_view> fields;
+  bool is_behind = false;
+  std::size_t rows = 0;
+  while (!head.empty() && rows < kLooked) {
+    const std::string_view line = take_record(head, plan.delimiter);
+    if (!is_behind || trim(line).empty()) {
+      is_behind |= trim(line) == plan.header;
+      continue;
+    }
+    split_fields(line, plan.delimiter, fields);
+    while (fields.size() > plan.count && fields.back().empty()) fields.pop_back();
+    ++widths[fields.size()];
+    ++rows;
+  }
+  const auto most =
+      std::max_element(widths.begin(), widths.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most != widths.end() && most->second * 10 >= rows * 9 ? most->first : 0;
+}
+
+/// Whether the values of the columns that are read are what the titles say.
+bool values_fit(const Rows& rows, const ColumnPlan& plan) {
+  const auto is_amount = [](std::string_view text) {
+    std::uint64_t bytes = 0;
+    return logtext::read_amount(text, 1, bytes, true) != logtext::Amount::bad;
+  };
+  const auto is_time = [](std::string_view text) {
+    Civil civil;
+    logtext::Decimal number;
+    return read_civil(text, DateOrder::month_first, civil) || read_civil(text, DateOrder::day_first, civil) ||
+           (logtext::read_decimal(text, number) && number.length == text.size());
+  };
+  const auto has_letter = [](std::string_view text) {
+    return text.empty() || std::any_of(text.begin(), text.end(), logtext::is_alpha);
+  };
+  return std::all_of(rows.begin(), rows.end(), [&](const auto& row) {
+    for (const int column : {plan.used, plan.free, plan.total})
+      if (column >= 0 && !is_amount(cell(row, column))) return false;
+    if (plan.index >= 0 && !logtext::whole_number<unsigned>(cell(row, plan.index))) return false;
+    if (plan.device_name >= 0 && !has_letter(cell(row, plan.device_name))) return false;
+    return plan.time < 0 || is_time(cell(row, plan.time));
+  });
+}
+
+/// Where all rows have more fields than the header has titles, by as many: the titles as the values fit them, if they
+/// do in one way only.
+void align_titles(std::string_view head, ColumnPlan& plan, std::vector<std::string>& assumptions) {
+  constexpr std::size_t kMostMore = 3;
+  if (!plan.has_header || plan.used < 0 || !plan.wide.empty()) return;
+  const std::size_t width = usual_width(head, plan);
+  if (width <= plan.count || width - plan.count > kMostMore) return;
+  std::vector<std::string_view> titles;
+  split_fields(plan.header, plan.delimiter, titles);
+  titles.resize(plan.count);
+  const Rows rows = head_rows(head, plan.delimiter, width);
+  std::optional<ColumnPlan> found;
+  std::size_t at = 0;
+  for (std::size_t place = 0; place <= plan.count; ++place) {
+    std::string header;
+    for (std::size_t i = 0; i < width; ++i) {
+      const std::size_t title = i < place ? i : i - (width - plan.count);
+      const bool is_extra = i >= place && i < place + (width - plan.count);
+      if (i > 0) header += plan.delimiter;
+      header += is_extra ? std::string("extra") : '"' + std::string(titles[title]) + '"';
+    }
+    auto tried = plan_header(header, plan.delimiter);
+    if (!tried || tried->count != width || !values_fit(rows, *tried)) continue;
+    if (found && (found->used != tried->used || found->total != tried->total || found->index != tried->index)) return;
+    if (!found) at = place;
+    found = std::move(*tried);
+  }
+  if (!found) return;
+  assumptions.push_back(fmt::format(
+      "the rows have {} fields and the header has {}: field {} is assumed to have no title, since the values fit the "
+      "titles then; if that is wrong, correct the header",
+      width, plan.count, at + 1));
+  found->written_header = plan.header;
+  plan = std::move(*found);
+}
+
+/// "11283/62841MB" in all rows: the used column has the total, too.
+void settle_pairs(const Rows& rows, ColumnPlan& plan) {
+  if (rows.empty() || plan.used < 0 || plan.total >= 0 || plan.percent || !plan.wide.empty()) return;
+  plan.pair = std::all_of(rows.begin(), rows.end(), [&](const auto& row) {
+    std::uint64_t used = 0;
+    std::uint64_t total = 0;
+    return read_amount_pair(cell(row, plan.used), plan.used_unit != 0 ? plan.used_unit : kBytesPerMiB, used, total) &&
+           used <= total;
+  });
+}
+
+/// "601.358336" MB of the title: all are whole numbers of allocations, of 512 bytes, if MB are 10^6 bytes, and none are
+/// if they are 2^20.
+void settle_decimal_unit(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
+  constexpr std::uint64_t kAllocation = 512;
+  constexpr std::size_t kFewest = 3;
+  const bool is_mb = plan.used_unit == kBytesPerMiB;
+  const std::string title = logtext::lowered(plan.header);
+  if (plan.pair || !plan.wide.empty() || (!is_mb && plan.used_unit != kBytesPerGiB) ||
+      title.find(is_mb ? "mib" : "gib") != std::string::npos)
+    return;
+  std::set<std::string_view> values;
+  for (const auto& row : rows) {
+    const std::string_view text = cell(row, plan.used);
+    logtext::Decimal number;
+    if (!logtext::read_decimal(text, number) || number.length != text.size()) {
+      if (!logtext::is_missing(text)) return;
+      continue;
+    }
+    if (number.nano == 0) continue;
+    const std::uint64_t nano_bytes = is_mb ? number.nano / 1000 : number.nano;
+    if ((is_mb && number.nano % 1000 != 0) ||
+        (number.whole * (is_mb ? 1'000'000 : 1'000'000'000) + nano_bytes) % kAllocation != 0)
+      return;
+    const double binary = number.value() * static_cast<double>(plan.used_unit);
+    if (std::abs(std::remainder(binary, kAllocation)) > 1) values.insert(text);
+  }
+  if (values.size() < kFewest) return;
+  plan.used_unit = is_mb ? 1'000'000 : 1'000'000'000;
+  if (plan.total_unit != 0) plan.total_unit = plan.used_unit;
+  if (plan.free_unit != 0) plan.free_unit = plan.used_unit;
+  assumptions.push_back(
+      fmt::format("{} is read as 10^{} bytes, since only then are values such as '{}' whole numbers of allocations",
+                  is_mb ? "MB" : "GB", is_mb ? 6 : 9, excerpt(*values.begin())));
 }
 
 /// Whether no index comes twice at one time.
@@ -352,6 +546,21 @@ std::size_t rounds_of_values(const Rows& rows, std::size_t column) {
   return n;
 }
 
+/// Whether the first cells are texts, each another one, and none of them counts: "layer_7", "llama-13b", but not "step
+/// 7".
+bool are_names(const Rows& rows) {
+  const auto is_name = [](std::string_view text) {
+    std::vector<Word> words;
+    cut_words(text, words);
+    return !words.empty() && !logtext::is_digit(text.front()) && text.find(':') == std::string_view::npos &&
+           !logtext::is_missing(text) && std::none_of(words.begin(), words.end(), [](const Word& word) {
+             return word.meaning >= Meaning::step && word.meaning <= Meaning::request;
+           });
+  };
+  return rows.size() > 2 && has_no_value_twice(rows, 0) &&
+         std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return is_name(row[0]); });
+}
+
 /// Rows without a time or a count, beside a column of parameters that begin anew, are of a benchmark: what grows from
 /// row to row is due to the parameters. Where each row is the maximum of another run, nothing follows another.
 Status check_parameters(const Rows& rows, const ColumnPlan& plan) {
@@ -360,12 +569,22 @@ Status check_parameters(const Rows& rows, const ColumnPlan& plan) {
   split_fields(plan.header, plan.delimiter, titles);
   for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {
     const ColumnRole role = classify_column(titles[i]).role;
-    if (plan.only_peaks && role == ColumnRole::series && rows.size() > 1 &&
+    const bool names_gpu = plan.index >= 0 || plan.uuid >= 0 || plan.pci >= 0 || !plan.series.empty();
+    if (i == 0 && !names_gpu && (role == ColumnRole::other || role == ColumnRole::device_name) && are_names(rows))
+      return fail(
+          fmt::format("the rows have neither a time nor a count, and column 1 '{}' names another thing in each, from "
+                      "'{}' to '{}': they "
+                      "are not readings one after another; if they are, add a column 'timestamp' or 'step'",
+                      excerpt(titles[0]), excerpt(rows.front()[0]), excerpt(rows.back()[0])));
+    const bool are_statistics =
+        plan.only_peaks ||
+        (plan.used >= 0 && read_title(titles[static_cast<std::size_t>(plan.used)]).has({"avg", "mean", "average"}));
+    if (are_statistics && role == ColumnRole::series && rows.size() > 1 &&
         has_no_value_twice(rows, static_cast<int>(i)))
       return fail(fmt::format(
-          "the rows have neither a time nor a count, and column {} '{}' differs in each: the most that each one used "
-          "says "
-          "nothing about how its memory changed; record the used memory with a time, for example with nvidia-smi "
+          "the rows have neither a time nor a count, and column {} '{}' differs in each: what each one used at most, "
+          "or on average, says nothing about how its memory changed; record the used memory with a time, for example "
+          "with nvidia-smi "
           "--query-gpu=timestamp,memory.used,memory.total --format=csv -l 1",
           i + 1, excerpt(titles[i])));
     if (role != ColumnRole::other) continue;
@@ -421,12 +640,18 @@ Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnP
   if (Status ok = settle_lists(rows, plan, assumptions); !ok) return ok;
   if (Status ok = check_reported(rows, plan); !ok) return ok;
   settle_percent(rows, comma, plan);
+  settle_pairs(rows, plan);
+  settle_decimal_unit(rows, plan, assumptions);
   if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
     if (Status ok = check_measure(rows, plan, comma); !ok) return ok;
   if (Status ok = settle_clock_column(rows, plan); !ok) return ok;
   if (!plan.host_title.empty())
     assumptions.push_back(fmt::format("the column '{}' is the memory of the host, which is judged like that of a GPU",
                                       logtext::excerpt(plan.host_title)));
+  if (plan.of_process && plan.pid < 0)
+    assumptions.emplace_back(
+        "used_gpu_memory is what one process holds, not what the GPU holds, and no column has its pid: record it with "
+        "nvidia-smi --query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_gpu_memory --format=csv -l 1");
   const int clock = plan.time;
   if (rows.size() > 1) settle_count_column(rows, plan);
   if (plan.time != clock && plan.outer_count < 0)
@@ -478,12 +703,14 @@ Result<GuessedUnit> settle_unit(const LogHead& head, const Rows& rows, bool comm
     if (!given) return fail(given.error());
     return GuessedUnit{*given};
   }
-  if (strict || plan.percent || plan.used < 0 || plan.used_unit != 0) return GuessedUnit{kBytesPerMiB};
+  const int column = plan.used >= 0 ? plan.used : plan.free;
+  if (strict || plan.percent || (plan.used >= 0 ? plan.used_unit : plan.free_unit) != 0)
+    return GuessedUnit{kBytesPerMiB};
   std::vector<std::string_view> values;
   for (const auto& row : rows) {
-    const auto parts = parts_of_list(cell(row, plan.used));
+    const auto parts = parts_of_list(cell(row, column));
     values.insert(values.end(), parts.begin(), parts.end());
-    if (parts.empty()) values.push_back(cell(row, plan.used));
+    if (parts.empty()) values.push_back(cell(row, column));
   }
   std::optional<double> total;
   for (const auto& row : rows)
@@ -501,6 +728,27 @@ double settle_percent_bytes(const LogHead& head, const ColumnPlan& plan, std::ve
   return static_cast<double>(kBytesPerGiB);
 }
 
+/// Where only the free memory is given, the most that is free, or the capacity; 0: more is given.
+Result<std::uint64_t> settle_free(const LogHead& head, const Rows& rows, bool comma, std::uint64_t unit,
+                                  const ColumnPlan& plan, std::vector<std::string>& assumptions) {
+  constexpr std::size_t kFewest = 5;
+  if (plan.used >= 0 || plan.total >= 0) return 0;
+  if (head.options->capacity_bytes) return *head.options->capacity_bytes;
+  if (rows.size() < kFewest)
+    return fail(fmt::format(
+        "only the free memory is given, in {} row{}, too few to show how it changes; give the total with {}",
+        rows.size(), rows.size() == 1 ? "" : "s", name_of(Option::capacity)));
+  std::uint64_t most = 0;
+  for (const auto& row : rows) {
+    std::uint64_t bytes = 0;
+    if (logtext::read_amount(cell(row, plan.free), plan.free_unit != 0 ? plan.free_unit : unit, bytes, comma) ==
+        logtext::Amount::read)
+      most = std::max(most, bytes);
+  }
+  assumptions.push_back(only_free(most));
+  return most;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool strict) {
@@ -508,6 +756,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   auto plan = find_columns(head.text, assumptions);
   if (!plan) return fail(std::move(plan.error()));
   if (plan->count > kMaxFields) return fail("more than 512 columns: not a log of memory");
+  align_titles(head.text, *plan, assumptions);
 
   const Rows rows = head_rows(head.text, plan->delimiter, plan->count);
   const bool comma = plan->delimiter != ',';
@@ -516,6 +765,8 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   if (!stamp) return fail(std::move(stamp.error()));
   const auto unit = settle_unit(head, rows, comma, strict, *plan, assumptions);
   if (!unit) return fail(unit.error());
+  const auto most_free = settle_free(head, rows, comma, unit->bytes, *plan, assumptions);
+  if (!most_free) return fail(most_free.error());
   const double percent_bytes = settle_percent_bytes(head, *plan, assumptions);
   if (plan->only_peaks) assumptions.emplace_back(kOnlyPeaks);
   for (const std::string& title : plan->passed_over)
@@ -528,6 +779,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   parser->set_units(unit->bytes, percent_bytes);
   if (unit->is_unknown) parser->set_unit_unknown();
   parser->set_positions(*positions);
+  parser->set_most_free(*most_free);
   return parser;
 }
 

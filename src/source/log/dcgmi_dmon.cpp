@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "core/units.hpp"
-#include "source/log/dump_parser.hpp"
+#include "source/log/dump_readings.hpp"
 #include "source/log/dumps.hpp"
 
 namespace vramtrack {

@@ -1,17 +1,55 @@
-// What a tool's dumps say about each GPU. A dump gives used, free and total memory in any order, on one line or
-// several, so its values are gathered until it is complete.
+// What the parsers of dumps have in common (rocm-smi, amd-smi, npu-smi, dcgmi dmon, nvidia-smi -q, Prometheus's text):
+// when a dump was made, and what it says about each GPU, in any order, on one line or several.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "source/log/dump_clock.hpp"
+#include "core/result.hpp"
+#include "source/log/format.hpp"
 #include "source/log/rows.hpp"
+#include "source/log/stamp.hpp"
 
 namespace vramtrack {
+
+/// The time in a line that has little else: "==== Sun May 4 04:27:32 AM EDT 2025 ====", "Date: 2026-03-01 10:00:00",
+/// "# 1772359200" (seconds since 1970). Empty when there is none.
+std::string_view dated_text(std::string_view line);
+
+/// Not thread-safe.
+class DumpClock {
+ public:
+  using Find = std::function<std::string_view(std::string_view line)>;
+
+  /// Determines from the lines of the head how times are written. `find` finds the time in a line.
+  static Result<DumpClock> detect(const LogHead& head, std::vector<std::string>& assumptions,
+                                  const Find& find = dated_text);
+
+  /// True when `text` is a time: the dump that follows was made then.
+  bool take(std::string_view text);
+  /// The time of the dump that begins. If the log has dates, each dump needs its own: nullopt when there was none since
+  /// the previous dump.
+  std::optional<Timestamp> next();
+  /// Reads a time that is in the rows themselves.
+  bool read(std::string_view text, Timestamp& time) { return stamp_.read(text, time); }
+
+  [[nodiscard]] bool is_relative() const { return stamp_.is_relative(); }
+  /// What counts() counts, if there is no time.
+  [[nodiscard]] Scale scale() const { return stamp_.scale(); }
+  [[nodiscard]] bool counts() const { return stamp_.kind() == StampReader::Kind::none; }
+
+ private:
+  StampReader stamp_;
+  std::optional<Timestamp> time_;
+  std::uint64_t round_ = 0;
+};
 
 /// Not thread-safe.
 class DumpReadings {
@@ -86,5 +124,38 @@ class DumpReadings {
   std::uint64_t dump_ = 0;
   Timestamp newest_ = LogRows::kNever;  ///< of the values that have times of their own
 };
+
+/// `Reader` cuts the text: LineReader or JsonParser.
+template <class Reader>
+class DumpParser : public Reader {
+ public:
+  /// `own_times`: the values have times of their own, which are dates; the clock of the dumps is not needed.
+  DumpParser(DumpClock clock, std::vector<std::string> assumptions, bool own_times = false)
+      : readings_(std::move(clock)), own_times_(own_times) {
+    if (own_times) assumptions.clear();
+    this->assumptions_ = std::move(assumptions);
+  }
+
+  void finish(LogRows& rows) override {
+    Reader::finish(rows);
+    readings_.finish(rows);
+  }
+  [[nodiscard]] bool clock_is_relative() const override { return !own_times_ && readings_.clock().is_relative(); }
+  [[nodiscard]] Scale scale() const override { return own_times_ ? Scale{} : readings_.clock().scale(); }
+
+ protected:
+  using Field = DumpReadings::Field;
+  DumpReadings readings_;
+  bool own_times_ = false;
+};
+
+/// A `Parser` with the clock of the head and `more` arguments. `find` finds the time in a line.
+template <class Parser, class... More>
+Result<std::unique_ptr<LogParser>> make_dump_parser(const LogHead& head, const DumpClock::Find& find, More&&... more) {
+  std::vector<std::string> assumptions;
+  auto clock = DumpClock::detect(head, assumptions, find);
+  if (!clock) return fail(std::move(clock.error()));
+  return std::make_unique<Parser>(std::move(*clock), std::move(assumptions), std::forward<More>(more)...);
+}
 
 }  // namespace vramtrack

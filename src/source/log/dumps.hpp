@@ -4,10 +4,8 @@
 #include <functional>
 #include <string_view>
 
-#include "source/log/end_message.hpp"
+#include "source/log/messages.hpp"
 #include "source/log/format.hpp"
-#include "source/log/lost_message.hpp"
-#include "source/log/oom_message.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/rows.hpp"
 #include "source/log/stamp.hpp"

@@ -93,6 +93,18 @@ char find_delimiter(std::string_view line) {
   return best;
 }
 
+bool read_amount_pair(std::string_view text, std::uint64_t default_unit, std::uint64_t& used, std::uint64_t& total) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return false;
+  const std::string_view second = trim(text.substr(slash + 1));
+  logtext::Decimal number;
+  if (!logtext::read_decimal(second, number)) return false;
+  const std::uint64_t unit = logtext::unit_bytes(trim(second.substr(number.length)));
+  return logtext::read_amount(second, default_unit, total) == logtext::Amount::read &&
+         logtext::read_amount(trim(text.substr(0, slash)), unit != 0 ? unit : default_unit, used) ==
+             logtext::Amount::read;
+}
+
 bool is_drawn(std::string_view line) {
   line = trim(line);
   if (line.find_first_not_of("-+|=: ") == std::string_view::npos) return line.find("--") != std::string_view::npos;

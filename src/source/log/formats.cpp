@@ -1,5 +1,6 @@
 #include <array>
 
+#include "source/log/recognise.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"
 
@@ -16,6 +17,16 @@ std::span<const LogFormatInfo* const> log_formats() {
 #undef VRAMTRACK_LOG_FORMAT
   };
   return formats;
+}
+
+std::span<const LogFormatInfo* const> screen_formats() {
+  static const std::array screens = {
+#define VRAMTRACK_LOG_FORMAT(name)
+#define VRAMTRACK_LOG_SCREEN(name) &name##_log_format,
+#include "source/log/formats.def"
+#undef VRAMTRACK_LOG_FORMAT
+  };
+  return screens;
 }
 
 const LogFormatInfo* find_log_format(std::string_view name) {

@@ -3,7 +3,7 @@
 
 #include "core/units.hpp"
 #include "source/log/dumps.hpp"
-#include "source/log/json_parser.hpp"
+#include "source/log/json.hpp"
 
 namespace vramtrack {
 namespace {

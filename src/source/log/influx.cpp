@@ -9,8 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "source/log/format.hpp"
+#include "source/log/json.hpp"
 #include "source/log/labels.hpp"
+#include "source/log/rewritten.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -32,15 +33,6 @@ struct InfluxLine {
   std::vector<Member> fields;
   std::string_view time;  ///< digits; empty: none
 };
-
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out + '"';
-}
 
 /// Takes a name or a tag's value from `rest`, up to one of `ends` that no backslash stands before.
 std::string take_name(std::string_view& rest, std::string_view ends) {
@@ -144,24 +136,6 @@ std::string as_json(std::string_view text) {
   return out;
 }
 
-class Influx final : public LogParser {
- public:
-  explicit Influx(std::unique_ptr<LogParser> objects) : objects_(std::move(objects)) {
-    assumptions_ = objects_->assumptions();
-  }
-  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) override {
-    return objects_->parse(as_json(lines), first_line, complete, rows);
-  }
-  void finish(LogRows& rows) override { objects_->finish(rows); }
-  [[nodiscard]] bool clock_is_relative() const override { return objects_->clock_is_relative(); }
-  [[nodiscard]] Scale scale() const override { return objects_->scale(); }
-  [[nodiscard]] bool clock_wraps() const override { return objects_->clock_wraps(); }
-  [[nodiscard]] bool processes_only() const override { return objects_->processes_only(); }
-
- private:
-  std::unique_ptr<LogParser> objects_;
-};
-
 int recognise(std::string_view head) {
   constexpr int kLooked = 50;
   InfluxLine read;
@@ -177,12 +151,7 @@ int recognise(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  const std::string text = as_json(head.text);
-  LogHead objects = head;
-  objects.text = text;
-  auto parser = scalars_log_format.make(objects);
-  if (!parser) return fail(std::move(parser.error()));
-  return std::make_unique<Influx>(std::move(*parser));
+  return make_rewritten(head, {as_json}, scalars_log_format.make);
 }
 
 }  // namespace

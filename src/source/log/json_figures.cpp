@@ -6,7 +6,7 @@
 
 #include "source/log/columns.hpp"
 #include "source/log/labels.hpp"
-#include "source/log/listed.hpp"
+#include "source/log/cells.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
@@ -71,9 +71,10 @@ class FigureReader::Walk {
  public:
   explicit Walk(FigureReader& reader) : keys_(reader.keys_), out_(reader.found_), columns_(reader.columns_) {}
 
-  void begin(const JsonValue& object) {
+  void begin(const JsonValue& object, std::string_view of) {
     FigureOwner owner;
     identify(object, {}, false, owner);
+    if (!of.empty()) owner.gpu.text = of;
     // Telegraf: {"name": "nvidia_smi", "tags": {"index": "0"}, "fields": {"memory_used": 4000}}
     if (const JsonValue* const tags = object.find("tags"); tags != nullptr && tags->is_object()) {
       identify(*tags, {}, false, owner);
@@ -181,6 +182,12 @@ class FigureReader::Walk {
           owner.gpu.text = gpu.name;
         }
       }
+      // The host, job or run around the list; a UUID needs none.
+      if (!above.gpu.text.empty() && owner.gpu.uuid.empty() && owner.gpu.text != above.gpu.text) {
+        const bool is_only = owner.by_place && owners.size() == 1;
+        owner.gpu.text = above.gpu.text + (is_only ? std::string() : '/' + device_id(owner.gpu));
+        owner.gpu.pci_bus_id.clear();
+      }
       const JsonValue& element = list.members()[i].second;
       element.is_object() ? members(element, name, owner) : value(element, name, {}, owner);
     }
@@ -261,9 +268,9 @@ class FigureReader::Walk {
   std::string list_above_, list_key_;  ///< the keys of the list whose numbers are read
 };
 
-const std::vector<JsonFigure>& FigureReader::read(const JsonValue& object) {
+const std::vector<JsonFigure>& FigureReader::read(const JsonValue& object, std::string_view of) {
   found_.clear();
-  Walk(*this).begin(object);
+  Walk(*this).begin(object, of);
   return found_;
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "source/log/columns.hpp"
-#include "source/log/json_value.hpp"
+#include "source/log/json.hpp"
 #include "source/log/roster.hpp"
 
 namespace vramtrack {
@@ -59,7 +59,8 @@ class FigureReader {
   /// The figures of `object`, in order, valid until the next call. Each element of a list of objects is an owner of its
   /// own, and so is each number of a list of numbers (also written as text: "[9000, 3997]", "9000;3997"). A figure that
   /// has no value (null, "N/A") is left out.
-  const std::vector<JsonFigure>& read(const JsonValue& object);
+  /// `of`: what tells the object apart from others; empty: nothing.
+  const std::vector<JsonFigure>& read(const JsonValue& object, std::string_view of = {});
 
  private:
   class Walk;

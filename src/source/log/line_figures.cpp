@@ -9,7 +9,7 @@
 #include "source/log/labels.hpp"
 #include "source/log/line_forms.hpp"
 #include "source/log/line_labels.hpp"
-#include "source/log/line_names.hpp"
+#include "source/log/line_numbers.hpp"
 #include "source/log/line_start.hpp"
 #include "source/log/memory_words.hpp"
 #include "source/log/text.hpp"

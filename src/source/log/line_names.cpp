@@ -1,5 +1,3 @@
-#include "source/log/line_names.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,6 +6,7 @@
 
 #include "core/units.hpp"
 #include "source/log/labels.hpp"
+#include "source/log/line_numbers.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {

@@ -65,4 +65,9 @@ void cut_numbers(CutLine& out, Grouping open);
 /// `digits` without the spaces and apostrophes between thousands: "4 012" and "4'012" are "4012".
 std::string plain_digits(std::string_view digits);
 
+/// Sets LineNumber::use of all numbers of `cut`. Takes out the divisors: the amount behind "memory_allocated() /
+/// 1024**3" gets the unit GiB; of "[9000, 4000] MB", both have one. `out` gets the counts, the pid, and the first
+/// index. O(bytes).
+void name_numbers(CutLine& cut, LineFigures& out);
+
 }  // namespace vramtrack

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "source/log/stamp_search.hpp"
+#include "source/log/line_start.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {

@@ -1,11 +1,25 @@
-// The time of a line of free text, and what a logger put before its message. Private to the reader of free text.
+// The time of a line of free text, wherever it stands, and what a logger put before its message.
 #pragma once
 
 #include <string_view>
 
-#include "source/log/elapsed.hpp"
-
 namespace vramtrack {
+
+/// The part of `line` that is a date with a time of day ("host  Sat Jun 23 20:36:39 2018  driver",
+/// "[2026-03-01 10:00:00,370] INFO"), as StampReader reads it; else its first time of day with seconds; else the
+/// seconds since 1970 with which it begins, or that a word names as a time ("ts=1772359200.25"). Empty: there is none.
+/// Sets `by_value` if the values of the digits decide, and not only where digits stand and which are 0 or 1.
+std::string_view find_stamp(std::string_view line, bool* by_value = nullptr);
+
+/// A duration with its unit.
+struct Elapsed {
+  std::string_view text;  ///< the digits alone if it is in seconds, else with its units; empty: there is none
+  double seconds = 0;
+};
+
+/// "[12.5s]", "+30000ms" or "[0d 00h 05m 30s]" with which `line` begins, "t=120s", "elapsed: 0.5 min", and the
+/// "[  120.123456]" of the kernel.
+Elapsed find_elapsed(std::string_view line);
 
 /// Views into the line; empty: it has none.
 struct LineStart {

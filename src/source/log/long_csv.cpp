@@ -13,7 +13,8 @@
 #include <optional>
 
 #include "source/log/columns.hpp"
-#include "source/log/format.hpp"
+#include "source/log/json.hpp"
+#include "source/log/rewritten.hpp"
 #include "source/log/rows.hpp"
 #include "source/log/scalar_metric.hpp"
 #include "source/log/text.hpp"
@@ -96,15 +97,6 @@ bool is_number(std::string_view text) {
          text.front() != '.' && text.back() != '.';
 }
 
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out + '"';
-}
-
 /// The row as a JSON object; nothing if it has no time or name.
 void append_json(const std::vector<std::string_view>& row, const LongPlan& plan, std::string& out) {
   const std::string_view time = row[plan.time];
@@ -120,7 +112,9 @@ void append_json(const std::vector<std::string_view>& row, const LongPlan& plan,
 /// What would make the rows of several GPUs or tables look like those of one.
 class Doubts {
  public:
-  explicit Doubts(const LongPlan& plan) : plan_(plan) {}
+  explicit Doubts(LongPlan plan) : plan_(std::move(plan)) {}
+
+  [[nodiscard]] const LongPlan& plan() const { return plan_; }
 
   void look_at_other(std::string_view line) {
     if (why_.empty() && read_header(line))
@@ -154,13 +148,14 @@ class Doubts {
     return is;
   }
 
-  const LongPlan& plan_;
+  LongPlan plan_;
   std::map<std::string, bool, std::less<>> is_of_one_;
   std::map<std::size_t, std::string> first_;  ///< value of an unknown label
   std::string why_;
 };
 
-std::string as_json(std::string_view text, const LongPlan& plan, Doubts& doubts) {
+std::string as_json(std::string_view text, Doubts& doubts) {
+  const LongPlan& plan = doubts.plan();
   std::string out;
   std::vector<std::string_view> row;
   while (!text.empty()) {
@@ -179,30 +174,6 @@ std::string as_json(std::string_view text, const LongPlan& plan, Doubts& doubts)
   return out;
 }
 
-class LongRows final : public LogParser {
- public:
-  LongRows(LongPlan plan, std::unique_ptr<LogParser> objects) : plan_(std::move(plan)), objects_(std::move(objects)) {
-    assumptions_ = objects_->assumptions();
-  }
-  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) override {
-    return objects_->parse(as_json(lines, plan_, doubts_), first_line, complete, rows);
-  }
-  void finish(LogRows& rows) override { objects_->finish(rows); }
-  [[nodiscard]] bool clock_is_relative() const override { return objects_->clock_is_relative(); }
-  [[nodiscard]] bool clock_wraps() const override { return objects_->clock_wraps(); }
-  [[nodiscard]] Scale scale() const override { return objects_->scale(); }
-  [[nodiscard]] bool processes_only() const override { return objects_->processes_only(); }
-  [[nodiscard]] std::string_view needs_file_order() const override { return objects_->needs_file_order(); }
-  [[nodiscard]] std::optional<std::string> misfit() const override {
-    return doubts_.why().empty() ? objects_->misfit() : std::optional(doubts_.why());
-  }
-
- private:
-  LongPlan plan_;
-  Doubts doubts_{plan_};
-  std::unique_ptr<LogParser> objects_;
-};
-
 int recognise(std::string_view head) {
   return find_plan(head) ? 60 : 0;
 }
@@ -213,14 +184,11 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
     return fail(
         "the first line names no columns of a time, a name and a value, such as '_time,_field,_value' or "
         "'key,value,timestamp'");
-  Doubts doubts(*plan);
-  const std::string text = as_json(head.text, *plan, doubts);
-  if (!doubts.why().empty()) return fail(doubts.why());
-  LogHead objects = head;
-  objects.text = text;
-  auto parser = scalars_log_format.make(objects);
-  if (!parser) return fail(std::move(parser.error()));
-  return std::make_unique<LongRows>(std::move(*plan), std::move(*parser));
+  const auto doubts = std::make_shared<Doubts>(std::move(*plan));
+  return make_rewritten(
+      head,
+      {[doubts](std::string_view lines) { return as_json(lines, *doubts); }, {}, [doubts] { return doubts->why(); }},
+      scalars_log_format.make);
 }
 
 }  // namespace

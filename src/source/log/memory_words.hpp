@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "source/log/elapsed.hpp"
+#include "source/log/line_start.hpp"
 #include "source/log/grouping.hpp"
 
 namespace vramtrack {

@@ -52,6 +52,8 @@ bool read_header(std::string_view line, MonitorColumns& columns) {
   for (std::string_view word = take(line); !word.empty(); word = take(line)) {
     const int at = static_cast<int>(found.count++);
     const std::string name = logtext::lowered(word);
+    // Titles are in small letters, but for those of the time: a heading "# GPU usage of ..." is none.
+    if (name != word && name != "date" && name != "time") return false;
     if (name == "gpu" && found.gpu < 0)
       found.gpu = at;
     else if (name == "date")

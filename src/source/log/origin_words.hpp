@@ -71,6 +71,8 @@ inline constexpr std::array kOriginWords = std::to_array<OriginWord>({
     {"job name"},
     {"job id"},
     {"trial"},
+    {"session"},
+    {"session id"},
     {"experiment"},
     // GPUs
     {"gpu", OriginWordIn::lines},

@@ -12,7 +12,7 @@
 #include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
-#include "source/log/dump_parser.hpp"
+#include "source/log/dump_readings.hpp"
 #include "source/log/dumps.hpp"
 #include "source/log/prometheus_metric.hpp"
 #include "source/log/recording.hpp"

@@ -15,7 +15,7 @@
 
 #include "core/option.hpp"
 #include "core/units.hpp"
-#include "source/log/json_parser.hpp"
+#include "source/log/json.hpp"
 #include "source/log/prometheus_metric.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"

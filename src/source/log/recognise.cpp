@@ -7,12 +7,42 @@
 
 #include "core/option.hpp"
 #include "source/log/csv_rows.hpp"
-#include "source/log/no_processes.hpp"
 #include "source/log/text.hpp"
 #include "source/log/text_refusal.hpp"
 
 namespace vramtrack {
 namespace {
+
+// nvidia-smi --query-compute-apps=... where no process is visible: each line says so. Not a format to choose.
+class NoProcesses final : public LogParser {
+ public:
+  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool /*complete*/, LogRows& /*rows*/) override {
+    return first_line + static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
+  }
+  [[nodiscard]] bool clock_is_relative() const override { return false; }
+  [[nodiscard]] bool processes_only() const override { return true; }
+};
+
+/// Every line says so; `head` has at least one that is not blank.
+int recognise_no_processes(std::string_view head) {
+  bool says_so = false;
+  while (!head.empty()) {
+    const std::string_view line = logtext::trim(logtext::take_line(head));
+    if (line.empty()) continue;
+    if (line.find("No running") == std::string_view::npos || line.find("processes found") == std::string_view::npos)
+      return 0;
+    says_so = true;
+  }
+  return says_so ? 100 : 0;
+}
+
+Result<std::unique_ptr<LogParser>> make_no_processes(const LogHead& /*head*/) {
+  return std::make_unique<NoProcesses>();
+}
+
+const LogFormatInfo no_processes_log_format{"no-processes",
+                                            "nvidia-smi --query-compute-apps=... where no process is visible",
+                                            recognise_no_processes, make_no_processes, each_line_is_a_record};
 
 constexpr std::string_view kPatternFormat = "text";
 
@@ -58,19 +88,16 @@ Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo&
   return out;
 }
 
-/// Screens of tools, which may stand between the lines of other programs.
-constexpr std::string_view kScreens[] = {"table", "smi-q", "gpustat-text", "rocm-smi", "nvtop"};
-
-/// The first of them that recognises `head`; nullptr: none.
+/// The first format of screens that recognises `head`; nullptr: none.
 const LogFormatInfo* screen_in(std::string_view head) {
-  for (const std::string_view name : kScreens)
-    if (const LogFormatInfo* const format = find_log_format(name); format != nullptr && format->recognise(head) > 0)
-      return format;
+  for (const LogFormatInfo* const format : screen_formats())
+    if (format->recognise(head) > 0) return format;
   return nullptr;
 }
 
 bool is_screen(const LogFormatInfo& format) {
-  return std::find(std::begin(kScreens), std::end(kScreens), format.name) != std::end(kScreens);
+  const auto screens = screen_formats();
+  return std::find(screens.begin(), screens.end(), &format) != screens.end();
 }
 
 /// What is read from the head of a log.
@@ -150,7 +177,33 @@ bool is_readable_again(const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+/// Of text and of rows among it that can both be read, those with many more readings are meant. `rows`: the format that
+/// comes closest to that of text; nullptr: none.
+Result<RecognisedText> recognise_rows(const LogHead& head, RecognisedText& text, const LogFormatInfo* rows) {
+  constexpr std::size_t kManyMore = 10;
+  if (rows == nullptr || text.format->name != kPatternFormat) return fail("no rows");
+  auto parser = rows->make(head);
+  if (!parser) return fail(std::move(parser.error()));
+  const std::size_t of_text = count_readings(*text.parser, head);
+  const bool are_more = count_readings(**parser, head) > kManyMore * of_text;
+  // The parsers that have read are not those that will.
+  auto unread = (are_more ? rows : text.format)->make(head);
+  if (!unread) return fail(std::move(unread.error()));
+  text.parser = std::move(*unread);
+  if (!are_more) return fail("no more rows");
+  RecognisedText out;
+  out.format = rows;
+  out.parser = std::move(text.parser);
+  return out;
+}
+
+}  // namespace
+
 Result<RecognisedText> recognise_text(const LogHead& head) {
+  constexpr int kByValues = 30;         // the columns of rows without titles
+  const LogFormatInfo* rows = nullptr;  // the format before the surest one
   RecognisedText out;
   // A line pattern applies only to the text format.
   const std::string_view named = head.options->line_pattern.empty() ? head.options->format : kPatternFormat;
@@ -164,6 +217,7 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
     for (const LogFormatInfo* format : log_formats()) {
       const int sure = format->certainty_above(head.text, best);
       if (sure == 0) continue;
+      if (best >= kByValues) rows = out.format;
       best = sure;
       out.format = format;
     }
@@ -190,7 +244,8 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
       if (out.format != prose && prose->certainty_above(head.text, kMostlyText - 1) > 0)
         return fail(fmt::format("as a text log: {}", text.error().message));
       // Without a header, any line with commas or numbers may pass for a row.
-      if (parser.error().message.find("no header line") != std::string::npos)
+      if (out.format != prose && out.format->begins_record == each_line_is_a_record && !find_header(head.text) &&
+          !has_column_of_amounts(head.text))
         if (std::string reason = why_no_text(head.text); !reason.empty()) return fail(std::move(reason));
     }
     if (named.empty() && why.message.find("--") == std::string::npos)
@@ -199,8 +254,10 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
     return fail(std::move(why));
   }
   out.parser = std::move(*parser);
-  if (named.empty())
+  if (named.empty()) {
     if (auto around = recognise_around(head, *out.format)) return std::move(*around);
+    if (auto more = recognise_rows(head, out, rows)) return std::move(*more);
+  }
   return out;
 }
 
@@ -221,17 +278,18 @@ Result<RecognisedText> recognise_behind_prefix(const LogHead& head, std::optiona
   if (readings == 0) return fail("no reading behind a prefix");
   if (auto as_is = screens->format->make(head); as_is && count_readings(**as_is, head) >= readings)
     return fail("the lines are read as they are");
-  // The table of nvidia-smi and gpustat print the date themselves, in the machine's own zone.
-  if (found->has_time() && (screens->format->name == "rocm-smi" || screens->format->name == "nvtop")) {
+  auto unread = screens->format->make(stripped);
+  // Screens without a time of their own have that of the prefix, where it stands alone, or are read as lines with it.
+  if (unread && found->has_time() && (*unread)->clock_is_relative()) {
     found->keep_times();
     text = found->strip_lines(head.text);
     stripped.text = text;
+    unread = screens->format->make(stripped);
+    if (unread && (*unread)->clock_is_relative())
+      if (auto lines = recognise_prose(head, *screens->format); lines && !lines->parser->clock_is_relative())
+        return fail("the prefix is the clock");
   }
-  auto unread = screens->format->make(stripped);
   if (!unread) return fail(std::move(unread.error()));
-  // Without its first line, a screen of gpustat has no time, but lines of text behind one do.
-  if (found->has_time() && screens->format->name == "gpustat-text" && (*unread)->clock_is_relative())
-    return fail("the prefix is the clock");
   screens->parser = std::move(*unread);
   prefix = std::move(found);
   return screens;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "core/result.hpp"
@@ -11,6 +12,9 @@
 #include "source/log/zone.hpp"
 
 namespace vramtrack {
+
+/// The formats whose screens may stand between the lines of other programs, in the order of formats.def.
+std::span<const LogFormatInfo* const> screen_formats();
 
 /// A file that was recognised, and everything needed to open it again.
 struct PlannedFile {

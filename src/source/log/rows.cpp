@@ -10,8 +10,7 @@
 #include "core/framework.hpp"
 #include "core/option.hpp"
 #include "explain/reader.hpp"
-#include "source/log/lost_message.hpp"
-#include "source/log/oom_message.hpp"
+#include "source/log/messages.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {

@@ -1,24 +1,305 @@
 #include "source/log/run_file.hpp"
 
 #include <fmt/format.h>
+#include <zlib.h>
 
-#include "source/log/run_file_records.hpp"
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/protobuf.hpp"
+#include "core/units.hpp"
+#include "source/log/json.hpp"
 #include "source/log/scalar_metric.hpp"
 
 namespace vramtrack {
+namespace {
 
-void runfile::put_mark(std::string_view kind, std::string& lines) {
+constexpr std::size_t kMostRecordBytes = 16 * kBytesPerMiB;
+
+std::uint64_t little_endian(std::string_view bytes, std::size_t at, std::size_t size) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < size; ++i) value |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
+  return value;
+}
+
+/// Appends the line that gives the kind of the file.
+void put_mark(std::string_view kind, std::string& lines) {
   lines += fmt::format("{}\"{}\"}}\n", kRunFileMark, kind);
 }
 
+// TensorBoard's event files: TFRecord (tensorflow/core/lib/io/record_writer.h) of Event
+// (tensorflow/core/util/event.proto).
+//
+//   length: uint64 | masked CRC-32C of it | Event | masked CRC-32C of it
+
+/// CRC-32C (Castagnoli), which zlib does not have.
+std::uint32_t crc32c(std::string_view bytes) {
+  static const auto table = [] {
+    std::array<std::uint32_t, 256> out{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value >> 1U) ^ ((value & 1U) != 0 ? 0x82f63b78U : 0);
+      out[i] = value;
+    }
+    return out;
+  }();
+  std::uint32_t crc = 0xffffffffU;
+  for (const char c : bytes) crc = table[(crc ^ static_cast<unsigned char>(c)) & 0xffU] ^ (crc >> 8U);
+  return ~crc;
+}
+
+/// The one number of a TensorProto (tensorflow/core/framework/tensor.proto); nullopt when it has none or several.
+std::optional<double> scalar_of(std::string_view tensor) {
+  std::uint64_t type = 0;
+  std::optional<double> number;
+  std::string_view content;
+  int count = 0;
+  const auto take = [&](double value) {
+    number = value;
+    ++count;
+  };
+  for (ProtoFields field(tensor); field.next();) switch (field.number()) {
+      case 1:
+        type = field.value();
+        break;
+      case 4:
+        content = field.bytes();
+        break;
+      case 5:  // float_val, packed or one by one
+        if (!field.is_bytes()) take(field.as_float());
+        for (std::size_t at = 0; at + 4 <= field.bytes().size(); at += 4)
+          take(std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(field.bytes(), at, 4))));
+        break;
+      case 6:  // double_val
+        if (!field.is_bytes()) take(field.as_double());
+        for (std::size_t at = 0; at + 8 <= field.bytes().size(); at += 8)
+          take(std::bit_cast<double>(little_endian(field.bytes(), at, 8)));
+        break;
+      default:
+        break;
+    }
+  constexpr std::uint64_t kFloat = 1, kDouble = 2, kInt32 = 3, kInt64 = 9;
+  if (type == kFloat && content.size() == 4)
+    take(std::bit_cast<float>(static_cast<std::uint32_t>(little_endian(content, 0, 4))));
+  if (type == kDouble && content.size() == 8) take(std::bit_cast<double>(little_endian(content, 0, 8)));
+  if (type == kInt32 && content.size() == 4) take(static_cast<std::int32_t>(little_endian(content, 0, 4)));
+  if (type == kInt64 && content.size() == 8)
+    take(static_cast<double>(static_cast<std::int64_t>(little_endian(content, 0, 8))));
+  return count == 1 ? number : std::nullopt;
+}
+
+class EventFile final : public RunFile {
+ public:
+  static constexpr std::size_t kHeader = 12;
+
+  /// Length, and its checksum.
+  static bool begins_record(std::string_view bytes) {
+    if (bytes.size() < kHeader) return false;
+    return matches(bytes.substr(0, 8), little_endian(bytes, 8, 4)) && little_endian(bytes, 0, 8) <= kMostRecordBytes;
+  }
+
+ private:
+  static bool matches(std::string_view bytes, std::uint64_t masked) {
+    const std::uint32_t crc = crc32c(bytes);
+    return static_cast<std::uint32_t>(((crc >> 15U) | (crc << 17U)) + 0xa282ead8U) == masked;
+  }
+
+  std::size_t take(std::string_view bytes, std::string& lines) override {
+    if (!marked_) put_mark("tensorboard", lines);
+    marked_ = true;
+    if (bytes.size() < kHeader) return 0;
+    if (!begins_record(bytes)) {
+      damaged();
+      give_up();
+      return bytes.size();
+    }
+    const auto size = static_cast<std::size_t>(little_endian(bytes, 0, 8));
+    if (bytes.size() < kHeader + size + 4) return 0;
+    const std::string_view event = bytes.substr(kHeader, size);
+    if (matches(event, little_endian(bytes, kHeader + size, 4)))
+      read_event(event, lines);
+    else
+      damaged();
+    return kHeader + size + 4;
+  }
+
+  static void read_event(std::string_view event, std::string& lines) {
+    double wall_time = 0;
+    std::uint64_t step = 0;
+    std::map<std::string, double> values;
+    for (ProtoFields field(event); field.next();) {
+      if (field.number() == 1) wall_time = field.as_double();
+      if (field.number() == 2) step = field.value();
+      if (field.number() == 5)
+        for (ProtoFields value(field.bytes()); value.next();)
+          if (value.number() == 1) read_value(value.bytes(), values);
+    }
+    if (values.empty() || !std::isfinite(wall_time)) return;
+    values["wall_time"] = wall_time;
+    values["step"] = static_cast<double>(step);
+    lines += json_line(values);
+  }
+
+  static void read_value(std::string_view summary, std::map<std::string, double>& values) {
+    std::string_view tag;
+    std::optional<double> number;
+    for (ProtoFields field(summary); field.next();) {
+      if (field.number() == 1) tag = field.bytes();
+      if (field.number() == 2 && !field.is_bytes()) number = field.as_float();
+      if (field.number() == 8) number = scalar_of(field.bytes());
+    }
+    if (!tag.empty() && number && std::isfinite(*number)) values[std::string(tag)] = *number;
+  }
+
+  bool marked_ = false;
+};
+
+bool is_event_file(std::string_view start) {
+  return EventFile::begins_record(start);
+}
+
+std::unique_ptr<RunFile> open_event_file() {
+  return std::make_unique<EventFile>();
+}
+
+// W&B's .wandb files: LevelDB's log format (leveldb/doc/log_format.md) with zlib's CRC-32, of Record
+// (wandb/proto/wandb_internal.proto).
+//
+//   ":W&B" | 0xbee1 | version: uint8, then in blocks of 32 KiB:  CRC-32: uint32 | size: uint16 | type: uint8 | data
+
+class WandbFile final : public RunFile {
+ public:
+  static constexpr std::string_view kMagic{":W&B\xe1\xbe", 6};
+
+ private:
+  static constexpr std::size_t kFileHeader = 7, kRecordHeader = 7, kBlock = 32 * 1024;
+
+  std::size_t take(std::string_view bytes, std::string& lines) override {
+    const std::size_t taken = take_piece(bytes, lines);
+    offset_ += taken;
+    return taken;
+  }
+
+  std::size_t take_piece(std::string_view bytes, std::string& lines) {
+    if (offset_ == 0) {
+      if (bytes.size() < kFileHeader) return 0;
+      put_mark("wandb", lines);
+      return kFileHeader;
+    }
+    if (skip_ > 0) {
+      const std::size_t taken = std::min(skip_, bytes.size());
+      skip_ -= taken;
+      return taken;
+    }
+    const std::size_t left = kBlock - static_cast<std::size_t>(offset_ % kBlock);
+    if (left < kRecordHeader) return skip_rest(left, bytes, lines);  // padding: no header fits
+    if (bytes.size() < kRecordHeader) return 0;
+    const auto size = static_cast<std::size_t>(little_endian(bytes, 4, 2));
+    const auto type = static_cast<unsigned char>(bytes[6]);
+    if (type == 0 && size == 0) return skip_rest(left, bytes, lines);  // preallocated
+    if (kRecordHeader + size > left || type < 1 || type > 4) {
+      // The next block starts with a record again.
+      damaged();
+      record_.clear();
+      return skip_rest(left, bytes, lines);
+    }
+    if (bytes.size() < kRecordHeader + size) return 0;
+    const std::string_view typed = bytes.substr(6, size + 1);
+    if (::crc32(0, reinterpret_cast<const Bytef*>(typed.data()), static_cast<uInt>(typed.size())) !=
+        little_endian(bytes, 0, 4)) {
+      damaged();
+      record_.clear();
+      return kRecordHeader + size;
+    }
+    constexpr unsigned kFull = 1, kFirst = 2, kLast = 4;
+    if (type == kFull || type == kFirst) record_.clear();
+    if (record_.size() + size <= kMostRecordBytes) record_ += typed.substr(1);
+    if (type == kFull || type == kLast) {
+      read_record(record_, lines);
+      record_.clear();
+    }
+    return kRecordHeader + size;
+  }
+
+  /// The rest of the block contains no record.
+  std::size_t skip_rest(std::size_t left, std::string_view bytes, std::string& lines) {
+    skip_ = left;
+    return take_piece(bytes, lines);
+  }
+
+  static void read_record(std::string_view record, std::string& lines) {
+    for (ProtoFields field(record); field.next();) {
+      if (field.number() == 7) read_items(field.bytes(), 3, lines);  // StatsRecord
+      if (field.number() == 2) read_items(field.bytes(), 1, lines);  // HistoryRecord
+    }
+  }
+
+  /// Items of key and JSON value; a StatsRecord has its time in field 2, a HistoryRecord in the item _timestamp.
+  static void read_items(std::string_view message, std::uint32_t item_number, std::string& lines) {
+    std::map<std::string, double> values;
+    for (ProtoFields field(message); field.next();) {
+      if (field.number() == item_number) read_item(field.bytes(), values);
+      if (field.number() == 2 && item_number == 3) {
+        double seconds = 0;
+        for (ProtoFields part(field.bytes()); part.next();) {
+          if (part.number() == 1) seconds += static_cast<double>(part.value());
+          if (part.number() == 2) seconds += static_cast<double>(part.value()) * 1e-9;
+        }
+        values["_timestamp"] = seconds;
+      }
+    }
+    if (values.size() > 1) lines += json_line(values);
+  }
+
+  static void read_item(std::string_view item, std::map<std::string, double>& values) {
+    std::string key;
+    std::string_view text;
+    for (ProtoFields field(item); field.next();) {
+      if (field.number() == 1 || field.number() == 2) key += (key.empty() ? "" : ".") + std::string(field.bytes());
+      if (field.number() == 16) text = field.bytes();
+    }
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (!key.empty() && error == std::errc{} && end == text.data() + text.size() && std::isfinite(number))
+      values[key] = number;
+  }
+
+  std::uint64_t offset_ = 0;
+  std::size_t skip_ = 0;  ///< bytes to the next block
+  std::string record_;    ///< pieces of one that spans blocks
+};
+
+bool is_wandb_file(std::string_view start) {
+  return start.starts_with(WandbFile::kMagic);
+}
+
+int wandb_version(std::string_view start) {
+  return start.size() > WandbFile::kMagic.size() ? static_cast<unsigned char>(start[WandbFile::kMagic.size()]) : 0;
+}
+
+std::unique_ptr<RunFile> open_wandb_file() {
+  return std::make_unique<WandbFile>();
+}
+
+}  // namespace
+
 Result<std::unique_ptr<RunFile>> RunFile::recognise(std::string_view start) {
-  if (runfile::is_event_file(start)) return runfile::open_event_file();
-  if (!runfile::is_wandb_file(start)) return nullptr;
-  if (const int version = runfile::wandb_version(start); version != 0)
+  if (is_event_file(start)) return open_event_file();
+  if (!is_wandb_file(start)) return nullptr;
+  if (const int version = wandb_version(start); version != 0)
     return fail(fmt::format(
         "a .wandb file of version {}, but only version 0 is supported; export the run's system metrics as CSV",
         version));
-  return runfile::open_wandb_file();
+  return open_wandb_file();
 }
 
 void RunFile::feed(std::string_view bytes, std::string& lines) {

@@ -15,11 +15,10 @@
 
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
-#include "source/log/end_message.hpp"
+#include "source/log/messages.hpp"
 #include "source/log/epoch_counter.hpp"
 #include "source/log/json_figures.hpp"
-#include "source/log/json_parser.hpp"
-#include "source/log/oom_message.hpp"
+#include "source/log/json.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/scalar_metric.hpp"
 #include "source/log/stamp.hpp"
@@ -43,6 +42,38 @@ struct Survey {
   std::string listed;                      ///< a metric whose values are told apart only by their place in a list
 };
 
+/// Whether an object says when it was written.
+bool has_time(const JsonValue& object) {
+  constexpr int kSureTime = 40;
+  return std::any_of(object.members().begin(), object.members().end(), [](const auto& member) {
+    const Column column = classify_column(member.first);
+    return column.role == ColumnRole::time && column.rank >= kSureTime && !member.second.text().empty();
+  });
+}
+
+/// Lists of objects with a time below the keys of a document, by key: {"job 17": [{"timestamp": ...}, ...], ...}.
+void lists_below(const JsonValue& document, int depth, std::vector<std::pair<std::string, const JsonValue*>>& lists) {
+  constexpr int kDeepest = 3;
+  for (const auto& [key, member] : document.members()) {
+    const auto& inner = member.members();
+    if (member.is_array() && !inner.empty() && inner.front().second.is_object() && has_time(inner.front().second))
+      lists.emplace_back(key, &member);
+    else if (member.is_object() && depth < kDeepest)
+      lists_below(member, depth + 1, lists);
+  }
+}
+
+/// Calls `read` with each object of `document` that has a time, and what tells it apart: the key of its list, if there
+/// are several.
+template <class Read>
+void each_timed(const JsonValue& document, Read read) {
+  std::vector<std::pair<std::string, const JsonValue*>> lists;
+  if (!has_time(document)) lists_below(document, 0, lists);
+  if (lists.empty()) return read(document, std::string());
+  for (const auto& [key, list] : lists)
+    for (const auto& [ignored, object] : list->members()) read(object, lists.size() > 1 ? key : std::string());
+}
+
 /// Collects the objects of a text.
 class Objects final : public JsonParser {
  public:
@@ -51,7 +82,9 @@ class Objects final : public JsonParser {
 
  private:
   void read_object(const JsonValue& object, std::uint64_t /*line*/, LogRows& /*rows*/) override {
-    if (found.size() < kSurveyed) found.push_back(object);
+    each_timed(object, [&](const JsonValue& timed, const std::string& /*of*/) {
+      if (found.size() < kSurveyed) found.push_back(timed);
+    });
   }
 };
 
@@ -236,8 +269,28 @@ class Scalars final : public JsonParser {
 
  private:
   void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {
+    if (object.find(survey_.time_key) != nullptr) return read_timed(object, {}, line, rows);
+    // Lists follow one another, each in order of time.
+    std::vector<Timed> all;
+    StampReader stamp = stamp_;
+    each_timed(object, [&](const JsonValue& timed, const std::string& of) {
+      Timed& its = all.emplace_back(Timed{{}, &timed, of});
+      if (const JsonValue* const at = timed.find(survey_.time_key)) stamp.read(at->text(), its.time);
+    });
+    std::stable_sort(all.begin(), all.end(), [](const Timed& a, const Timed& b) { return a.time < b.time; });
+    for (const Timed& timed : all) read_timed(*timed.object, timed.of, line, rows);
+  }
+
+  /// An object of a document, and what tells it apart.
+  struct Timed {
+    Timestamp time;
+    const JsonValue* object = nullptr;
+    std::string of;
+  };
+
+  void read_timed(const JsonValue& object, const std::string& of, std::uint64_t line, LogRows& rows) {
     read_messages(object, rows);
-    const std::vector<JsonFigure>& figures = reader_.read(object);
+    const std::vector<JsonFigure>& figures = reader_.read(object, of);
     tell_of_late_metrics(figures, line, rows);
     Timestamp time;
     bool has_time = false;

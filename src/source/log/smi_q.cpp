@@ -10,7 +10,7 @@
 //       Processes
 //           Process ID                        : 1234
 #include "core/units.hpp"
-#include "source/log/dump_parser.hpp"
+#include "source/log/dump_readings.hpp"
 #include "source/log/dumps.hpp"
 #include "source/log/text.hpp"
 

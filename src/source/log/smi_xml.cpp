@@ -12,7 +12,7 @@
 #include <array>
 
 #include "core/units.hpp"
-#include "source/log/dump_parser.hpp"
+#include "source/log/dump_readings.hpp"
 #include "source/log/dumps.hpp"
 #include "source/log/text.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "source/log/csv_rows.hpp"
 #include "source/log/labels.hpp"
+#include "source/log/rewritten.hpp"
 
 namespace vramtrack {
 namespace {
@@ -153,28 +154,6 @@ std::optional<Spacing> find_spacing(std::string_view head, bool& with_header) {
   return std::nullopt;
 }
 
-class SpacedRows final : public LogParser {
- public:
-  SpacedRows(Spacing spacing, std::unique_ptr<LogParser> rows) : spacing_(spacing), rows_(std::move(rows)) {
-    assumptions_ = rows_->assumptions();
-  }
-
-  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) override {
-    return rows_->parse(tabbed(lines, spacing_), first_line, complete, rows);
-  }
-  void finish(LogRows& rows) override { rows_->finish(rows); }
-  [[nodiscard]] std::optional<std::string> misfit() const override { return rows_->misfit(); }
-  [[nodiscard]] bool clock_is_relative() const override { return rows_->clock_is_relative(); }
-  [[nodiscard]] bool clock_wraps() const override { return rows_->clock_wraps(); }
-  [[nodiscard]] Scale scale() const override { return rows_->scale(); }
-  [[nodiscard]] std::string_view needs_file_order() const override { return rows_->needs_file_order(); }
-  [[nodiscard]] bool processes_only() const override { return rows_->processes_only(); }
-
- private:
-  Spacing spacing_;
-  std::unique_ptr<LogParser> rows_;
-};
-
 int recognise(std::string_view head) {
   constexpr std::size_t kLooked = 16 * kBytesPerKiB;
   head = head.substr(0, head.substr(0, kLooked).rfind('\n') + 1);
@@ -197,12 +176,8 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
     return fail(
         "no lines of words separated by spaces with a time and a used-memory column; the first line should name the "
         "columns, for example 'time gpu used_mib total_mib'");
-  const std::string text = tabbed(head.text, *spacing);
-  LogHead tabs = head;
-  tabs.text = text;
-  auto rows = make_csv_parser(tabs, false);
-  if (!rows) return fail(std::move(rows.error()));
-  return std::make_unique<SpacedRows>(*spacing, std::move(*rows));
+  return make_rewritten(head, {[its = *spacing](std::string_view lines) { return tabbed(lines, its); }},
+                        [](const LogHead& tabs) { return make_csv_parser(tabs, false); });
 }
 
 }  // namespace

@@ -150,6 +150,34 @@ StampReader StampReader::of_readings(const LogOptions& options, std::vector<std:
   return reader;
 }
 
+namespace {
+
+/// The unit of times since the start that are too far apart for seconds: nobody reads memory every eleven days.
+std::int64_t unit_of_steps(std::span<const std::string_view> samples, std::vector<std::string>& warnings) {
+  constexpr double kTooLong = 1e6;
+  constexpr double kOfNanoseconds = 1e8;
+  std::vector<double> steps;
+  std::optional<double> last;
+  for (const std::string_view text : samples) {
+    Decimal number;
+    if (!whole_number_text(text, number)) continue;
+    if (last && number.value() > *last) steps.push_back(number.value() - *last);
+    last = number.value();
+  }
+  if (steps.empty()) return kSecond;
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end());
+  if (*middle < kTooLong) return kSecond;
+  const bool is_nano = *middle >= kOfNanoseconds;
+  warnings.push_back(fmt::format(
+      "times such as '{}' are too far apart for seconds: they are assumed to be {}seconds since the start; if that is "
+      "wrong, title the column with its unit, for example elapsed_ms",
+      logtext::excerpt(samples.back()), is_nano ? "nano" : "micro"));
+  return is_nano ? 1 : 1'000;
+}
+
+}  // namespace
+
 Result<StampReader> StampReader::detect(std::span<const std::string_view> samples, Title title,
                                         const LogOptions& options, const Zone& zone, std::vector<std::string>& warnings,
                                         std::optional<DateOrder> order) {
@@ -210,7 +238,7 @@ Result<StampReader> StampReader::detect(std::span<const std::string_view> sample
       }
     } else {
       reader.kind_ = Kind::relative;
-      reader.unit_ns_ = title.unit_ns > 0 ? title.unit_ns : kSecond;
+      reader.unit_ns_ = title.unit_ns > 0 ? title.unit_ns : unit_of_steps(samples, warnings);
       reader.relative_ = !options.start;
     }
   }

@@ -12,7 +12,7 @@
 
 #include "core/units.hpp"
 #include "source/log/dumps.hpp"
-#include "source/log/stamp_search.hpp"
+#include "source/log/line_start.hpp"
 
 namespace vramtrack {
 namespace {

@@ -90,7 +90,10 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
     else
       samples.push_back(before);
   }
-  std::vector<std::string> assumptions;
+  std::vector<std::string> assumptions{
+      "a Tegra's GPU shares the memory of the machine: it is the RAM that all programs together use, and its growth "
+      "may be "
+      "that of any of them"};
   if (samples.size() <= bare) samples.clear();
   // tegrastats always writes the month first.
   auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions, DateOrder::month_first);

@@ -6,7 +6,7 @@
 #include "core/format.hpp"
 #include "source/log/line_fields.hpp"
 #include "source/log/line_pattern.hpp"
-#include "source/log/stamp_search.hpp"
+#include "source/log/line_start.hpp"
 #include "source/log/text_plan.hpp"
 
 namespace vramtrack {

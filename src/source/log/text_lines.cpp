@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/option.hpp"
-#include "source/log/interleave.hpp"
 #include "source/log/places.hpp"
 
 namespace vramtrack {

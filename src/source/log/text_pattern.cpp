@@ -7,7 +7,7 @@
 #include "core/option.hpp"
 #include "core/units.hpp"
 #include "source/log/line_pattern.hpp"
-#include "source/log/stamp_search.hpp"
+#include "source/log/line_start.hpp"
 #include "source/log/text_lines.hpp"
 #include "source/log/unit.hpp"
 

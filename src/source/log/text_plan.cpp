@@ -398,11 +398,7 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std:
   if (Status ok = settle_phases(all, plan, *places); !ok) return fail(std::move(ok.error()));
   if (plan.percents && !head.options->capacity_bytes && !plan.roles.contains(Meaning::total))
     assumptions.push_back(nominal_scale("the used memory is a percentage"));
-  if (plan.free_only)
-    assumptions.push_back(
-        fmt::format("only the free memory is given: what is used is counted from the most that was free, {}; if the "
-                    "total is known, give it with {}",
-                    format_size(most_free_bytes(all, plan)), name_of(Option::capacity)));
+  if (plan.free_only) assumptions.push_back(only_free(most_free_bytes(all, plan)));
   // A pattern calls a count a step: several readings of one epoch are of one GPU, and those of one step of several.
   const bool share_epochs = plan.counted == Meaning::epoch && *places == 1 &&
                             std::adjacent_find(readings.begin(), readings.end(), [](const auto& a, const auto& b) {

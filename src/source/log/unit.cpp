@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "core/format.hpp"
 #include "core/option.hpp"
 #include "core/series.hpp"
 #include "core/units.hpp"
@@ -29,6 +30,14 @@ Result<std::uint64_t> unit_of(const LogOptions& options) {
 std::string nominal_scale(std::string_view what) {
   return fmt::format("{}: 1 % is shown as 1 GiB, a nominal scale; give {} for true sizes", what,
                      name_of(Option::capacity));
+}
+
+std::string only_free(std::uint64_t most_bytes) {
+  return fmt::format(
+      "only the free memory is given: what is used is counted from the most that was free, {}; if the total is known, "
+      "give "
+      "it with {}",
+      format_size(most_bytes), name_of(Option::capacity));
 }
 
 GuessedUnit guess_unit(const BareAmounts& amounts, std::string_view what, std::optional<std::uint64_t> capacity_bytes,

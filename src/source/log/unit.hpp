@@ -22,6 +22,9 @@ Result<std::uint64_t> unit_of(const LogOptions& options);
 /// The warning for memory in percent of a card whose size is unknown. `what`: "the used column is a percentage".
 std::string nominal_scale(std::string_view what);
 
+/// The warning for a log that gives only the free memory, of which `most_bytes` is the most.
+std::string only_free(std::uint64_t most_bytes);
+
 /// The unit of amounts that have none.
 struct GuessedUnit {
   std::uint64_t bytes = 0;

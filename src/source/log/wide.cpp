@@ -147,7 +147,7 @@ void find_wide(std::span<const std::string_view> titles, std::span<const Column>
     wide.push_back(std::move(column));
   }
   for (const std::size_t i : others)
-    if (!taken.contains(i)) plan.passed_over.emplace_back(titles[i]);
+    if (!taken.contains(i) && columns[i].says_host == used.says_host) plan.passed_over.emplace_back(titles[i]);
   const bool one_row_a_gpu =
       plan.index >= 0 || plan.uuid >= 0 || plan.pci >= 0 || plan.pid >= 0 || !plan.series.empty();
   const bool distinct = wide.size() > 1 || plan.unnamed_measure;

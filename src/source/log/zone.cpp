@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "source/log/tzif.hpp"
+#include "core/tzif.hpp"
 
 namespace vramtrack {
 

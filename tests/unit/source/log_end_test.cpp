@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"
-#include "source/log/end_message.hpp"
+#include "source/log/messages.hpp"
 
 namespace vramtrack {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "log_testing.hpp"
 #include "source/log/memory_words.hpp"
-#include "source/log/stamp_search.hpp"
+#include "source/log/line_start.hpp"
 
 namespace vramtrack {
 namespace {

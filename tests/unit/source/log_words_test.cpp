@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"
-#include "source/log/interleave.hpp"
+#include "source/log/places.hpp"
 #include "source/log/memory_words.hpp"
 
 namespace vramtrack {

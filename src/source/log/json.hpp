@@ -1,17 +1,60 @@
-// What the formats based on JSON have in common: a log is a stream of JSON objects, one per line, pretty-printed, in
-// an array or as several documents one after another, perhaps with lines of plain text between them.
+// JSON in logs: values as trees of our own, since the JSON library costs seconds of compile time in each file, and what
+// the formats based on it have in common: a log is a stream of objects, one per line, pretty-printed, in an array or as
+// several documents one after another, perhaps with lines of plain text between them.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/units.hpp"
 #include "source/log/format.hpp"
-#include "source/log/json_value.hpp"
 #include "source/log/rows.hpp"
 
 namespace vramtrack {
+
+/// Read as a whole and never changed.
+class JsonValue {
+ public:
+  enum class Kind : std::uint8_t { null, boolean, number, string, array, object };
+
+  /// nullopt when `text` is not JSON, or is nested more than 64 deep.
+  static std::optional<JsonValue> parse(std::string_view text);
+
+  [[nodiscard]] bool is_null() const { return kind_ == Kind::null; }
+  [[nodiscard]] bool is_number() const { return kind_ == Kind::number; }
+  [[nodiscard]] bool is_string() const { return kind_ == Kind::string; }
+  [[nodiscard]] bool is_array() const { return kind_ == Kind::array; }
+  [[nodiscard]] bool is_object() const { return kind_ == Kind::object; }
+  /// 0 when it is not a number.
+  [[nodiscard]] double number() const { return number_; }
+  /// The characters of a string, the digits of a number (six places after the point); empty for others.
+  [[nodiscard]] const std::string& text() const { return text_; }
+  /// The number if it is whole and written without a point.
+  [[nodiscard]] std::optional<std::int64_t> whole() const;
+  /// The members of an object (by key) or array (in order); the keys of an array are empty.
+  [[nodiscard]] const std::vector<std::pair<std::string, JsonValue>>& members() const { return members_; }
+  /// The member of an object; nullptr when it has none of this name.
+  [[nodiscard]] const JsonValue* find(std::string_view key) const;
+
+ private:
+  struct Reader;
+
+  Kind kind_ = Kind::null;
+  double number_ = 0;
+  std::string text_;
+  std::vector<std::pair<std::string, JsonValue>> members_;
+};
+
+/// `text` in quotes; control characters become spaces.
+std::string json_string(std::string_view text);
+
+/// An object of numbers, written on one line with its newline.
+std::string json_line(const std::map<std::string, double>& numbers);
 
 /// Hands over one object after another, whatever lines it spans, so that a log of any size takes only the memory of
 /// its largest object: at most 16 MiB.

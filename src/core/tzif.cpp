@@ -1,4 +1,4 @@
-#include "source/log/tzif.hpp"
+#include "core/tzif.hpp"
 
 #include <fmt/format.h>
 

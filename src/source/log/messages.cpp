@@ -1,13 +1,15 @@
-#include "source/log/end_message.hpp"
+#include "source/log/messages.hpp"
 
 #include <algorithm>
 #include <array>
-#include <string>
+#include <charconv>
 
-#include "source/log/first_pairs.hpp"
+#include "explain/judge.hpp"
+#include "explain/render.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
+
 namespace {
 
 /// Each message has one of these in this spelling, so that most lines are ruled out quickly.
@@ -92,6 +94,71 @@ bool tells_end(std::string_view line) {
   };
   return std::any_of(kPhrases.begin(), kPhrases.end(), is_there) ||
          std::any_of(kStatuses.begin(), kStatuses.end(), has_status) || is_of_slurm(text) || is_of_shell(line);
+}
+
+namespace {
+
+/// Each message has one of these, so that most other lines are ruled out quickly.
+constexpr std::string_view kMemory = "memory";  // behind "of "
+constexpr std::array<std::string_view, 8> kMarks = {kMemory,
+                                                    "OfMemory",
+                                                    "OF_MEMORY",
+                                                    "MemoryAllocation",
+                                                    "ALLOC_FAILED",
+                                                    "No available memory",
+                                                    "Not enough memory",
+                                                    "Device memory allocation"};
+
+bool may_be_message(std::string_view line) {
+  static const FirstPairs marks(kMarks);
+  return marks.any_of(line, [&](std::string_view mark, std::size_t at) {
+    return mark != kMemory || (at >= 3 && line[at - 3] == 'o' && line[at - 2] == 'f');
+  });
+}
+
+}  // namespace
+
+bool tells_out_of_memory(std::string_view line) {
+  if (!may_be_message(line)) return false;
+  for (const explain::Message& message : explain::read_messages(line))
+    // A line that does not say whose memory it was tells nothing of a GPU.
+    if (message.wording->role == explain::Role::device && message.wording->name != "statement") return true;
+  return false;
+}
+
+std::string why_out_of_memory(std::string_view line) {
+  const auto explanation = explain::explain(explain::read_messages(line));
+  if (!explanation || explanation->cause == explain::Cause::unknown) return "";
+  // Whether what was too big had grown shows in the readings, not in the message alone.
+  const bool is_own_need = explanation->cause == explain::Cause::too_big || explanation->cause == explain::Cause::full;
+  return is_own_need ? explanation->because : explain::headline(*explanation, "");
+}
+
+std::optional<int> gpu_of_message(std::string_view line) {
+  constexpr std::string_view kGpu = "GPU ";
+  for (std::size_t at = line.find(kGpu); at != std::string_view::npos; at = line.find(kGpu, at + 1)) {
+    const std::string_view rest = line.substr(at + kGpu.size());
+    int index = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), index);
+    if (error == std::errc{} && index >= 0) return index;
+  }
+  return std::nullopt;
+}
+
+bool tells_lost_gpu(std::string_view line) {
+  if (line.find("GPU") == std::string_view::npos) return false;
+  constexpr std::array<std::string_view, 3> kMessages = {"Unable to determine the device handle for ", "GPU is lost",
+                                                         "fallen off the bus"};
+  return std::any_of(kMessages.begin(), kMessages.end(),
+                     [&](std::string_view message) { return line.find(message) != std::string_view::npos; });
+}
+
+CellError cell_error(std::string_view cell) {
+  if (cell.size() > 1 && cell.front() == '[' && cell.back() == ']') cell = cell.substr(1, cell.size() - 2);
+  if (cell.empty() || logtext::is_digit(cell.front())) return CellError::none;
+  const auto is = [&](std::string_view words) { return logtext::same_letters(cell, words); };
+  if (is("GPU is lost") || is("GPU requires reset") || is("Reset required")) return CellError::gpu_lost;
+  return is("Unknown Error") || is("ERR!") || is("Insufficient Permissions") ? CellError::failed : CellError::none;
 }
 
 }  // namespace vramtrack

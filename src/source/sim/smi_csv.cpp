@@ -1,4 +1,4 @@
-#include "source/log/smi_csv.hpp"
+#include "source/sim/smi_csv.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
-// Numbers with a comma, or a dot, after each group of three digits, as spreadsheets write them into a CSV: "3,233 MiB",
-// "3.233".
+// Cells that hold more than a number: lists of amounts ("[9000, 3997]"), and numbers with a comma, or a dot, after each
+// group of three digits, as spreadsheets write them ("3,233 MiB", "3.233").
 #pragma once
 
 #include <string>
@@ -7,6 +7,10 @@
 #include <vector>
 
 namespace vramtrack {
+
+/// The parts of a list that is written as one text: "[9000, 3997]", "9000;3997"; empty if `text` is not a list of
+/// amounts: of at least two, or of any number in brackets.
+std::vector<std::string_view> parts_of_list(std::string_view text);
 
 struct ColumnPlan;
 

@@ -1,0 +1,74 @@
+// What lines and cells of a log say besides readings: that a GPU ran out of memory, that one was lost, that a program
+// ended.
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace vramtrack {
+
+class FirstPairs {
+ public:
+  /// REQUIRES: each word has two characters.
+  explicit FirstPairs(std::span<const std::string_view> words) : words_(words) {
+    for (const std::string_view word : words) begins_.set(pair_at(word, 0));
+  }
+
+  /// Whether one of the words stands in `line`, and `is_it(word, at)`.
+  template <class IsIt>
+  bool any_of(std::string_view line, IsIt is_it) const {
+    for (std::size_t at = 0; at + 1 < line.size(); ++at) {
+      if (!begins_.test(pair_at(line, at))) continue;
+      for (const std::string_view word : words_)
+        if (word[0] == line[at] && word[1] == line[at + 1] && line.substr(at).starts_with(word) && is_it(word, at))
+          return true;
+    }
+    return false;
+  }
+
+ private:
+  static std::size_t pair_at(std::string_view text, std::size_t at) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(text[at])) << 8U |
+           static_cast<unsigned char>(text[at + 1]);
+  }
+
+  std::span<const std::string_view> words_;
+  std::bitset<65536> begins_;
+};
+
+/// Whether `line` reports that a program ended and did not do so by itself: "worker died with signal 9, restarting",
+/// "Main process exited, code=killed", "exited with code 137", "train.sh: line 3: 4711 Killed". A status of zero does
+/// not count: helpers end so all the time. It need not be the program that holds the memory, so this is evidence of an
+/// end only together with a fall. A line without such a message costs about a hundred nanoseconds.
+bool tells_end(std::string_view line);
+
+/// Whether `line` has such a message, according to the wordings of `explain` (explain/wordings.def). A line without
+/// one costs a few dozen nanoseconds.
+bool tells_out_of_memory(std::string_view line);
+
+/// The reason, from the figures of the message: "1.12 GiB were requested while ...", "FRAGMENTATION: ..."; empty when
+/// it gives none.
+std::string why_out_of_memory(std::string_view line);
+
+/// The index of the GPU that the message names ("GPU 0 has a total capacity of"), as the program counts its GPUs.
+std::optional<int> gpu_of_message(std::string_view line);
+
+/// "Unable to determine the device handle for GPU0000:01:00.0: Unknown Error", "GPU is lost. Reboot the system to
+/// recover this GPU", "GPU has fallen off the bus". Pure; quick for other lines.
+bool tells_lost_gpu(std::string_view line);
+
+enum class CellError : std::uint8_t {
+  none,      ///< a reading, or a value that this GPU or driver does not have: "[N/A]", "[Not Supported]"
+  failed,    ///< "[Unknown Error]", "ERR!", "[Insufficient Permissions]"
+  gpu_lost,  ///< "[GPU is lost]", "[GPU requires reset]"
+};
+
+/// What the cell of a table says in place of a reading. Pure.
+CellError cell_error(std::string_view cell);
+
+}  // namespace vramtrack
