@@ -69,6 +69,19 @@ class Level {
     return ring_[head_ + i < kCapacity ? head_ + i : head_ + i - kCapacity];
   }
   [[nodiscard]] const Bucket& back() const { return (*this)[size_ - 1]; }
+  /// All of them, from the oldest on, and from the newest back: without a look at each where the ring begins.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    const std::size_t to_end = std::min(size_, ring_.size() - head_);
+    for (std::size_t i = 0; i < to_end; ++i) visit(ring_[head_ + i]);
+    for (std::size_t i = 0; i < size_ - to_end; ++i) visit(ring_[i]);
+  }
+  template <class Visit>
+  void for_each_back(Visit visit) const {
+    const std::size_t to_end = std::min(size_, ring_.size() - head_);
+    for (std::size_t i = size_ - to_end; i-- > 0;) visit(ring_[i]);
+    for (std::size_t i = to_end; i-- > 0;) visit(ring_[head_ + i]);
+  }
 
   /// Highest floor of buckets of the present regime that have left the ring.
   [[nodiscard]] float forgotten_floor() const { return forgotten_floor_; }
