@@ -347,11 +347,12 @@ void Judge::on_finest() {
 }
 
 void Judge::restart(bool keep_highs) {
-  const float now = last_bytes_;
-  if (!keep_highs) program_first_ = last_;
-  life_ = last_;
-  life_bytes_ = now;
   scales_.restart(keep_highs);
+  // What showed it is the beginning of the new life.
+  const Bucket& first = scales_.level(0).back();
+  life_ = scales_.start_of(0, first.slot);
+  life_bytes_ = first.floor_bytes;
+  if (!keep_highs) program_first_ = life_;
   if (creeping_.alerts() || doubling_.alerts() || (!keep_highs && cycling_.alerts())) {
     end_ = AlertEnd::released;
     end_reason_ = kAllReleased;
@@ -362,8 +363,8 @@ void Judge::restart(bool keep_highs) {
   if (!keep_highs) cycling_.clear();
   distributions_.clear();
   shifting_.clear();
-  scales_.observe(last_, now);
-  epoch_first_ = epoch_high_ = now;
+  epoch_first_ = first.floor_bytes;
+  epoch_high_ = first.peak_bytes;
   probability_.fill(0);
   loads_.fill(false);
   loaded_until_.reset();

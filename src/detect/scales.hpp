@@ -115,8 +115,9 @@ class Scales {
   /// The last sample turned out to be `bytes`. REQUIRES: an observe() before it.
   void replace_last(float bytes);
 
-  /// Starts a new epoch at the next sample. `keep_highs`: earlier levels still count as seen before (memory
-  /// that came back by itself may do so again); false after an end that was not the program's own doing.
+  /// Starts a new epoch, whose first bucket is the last closed one. REQUIRES: one has closed. `keep_highs`: earlier
+  /// levels still count as seen before (memory that came back by itself may do so again); false after an end that was
+  /// not the program's own doing.
   void restart(bool keep_highs);
 
   [[nodiscard]] const Level& level(std::size_t k) const { return levels_[k]; }
@@ -138,6 +139,7 @@ class Scales {
   [[nodiscard]] double quiet_before_s(std::size_t k, Timestamp time, double low_bytes, double high_bytes) const;
 
  private:
+  void close_before(std::int32_t slot, std::uint32_t& mask, std::size_t finest);
   void close(std::size_t k, std::uint32_t& mask, bool weighs);
 
   Timestamp first_{};

@@ -215,10 +215,10 @@ TEST(Judge, ALeakThatTurnsRoundIsWithdrawnAndForetellsNothing) {
 }
 
 TEST(Judge, WhatStillGrowsAfterAJumpHasARate) {
-  // Two runs of one program, which loads a model within a minute and then grows by 177 MiB/min.
+  // Two runs of one program, which loads a model in two steps and then grows by 177 MiB/min.
   const Shape shape = [](double t) {
     const double of_run = std::fmod(t, 3420);
-    return of_run < 30 ? 1152 * kMiB : of_run < 60 ? 5801 * kMiB : (11'600 + 177 * (of_run - 60) / 60) * kMiB;
+    return of_run < 30 ? 1152 * kMiB : of_run < 120 ? 5801 * kMiB : (11'600 + 177 * (of_run - 120) / 60) * kMiB;
   };
   const Outcome o = watch(shape, 2 * 3420 - 60, 30, std::nullopt);
   EXPECT_EQ(o.last.spike, SpikeOutcome::still_growing);
