@@ -194,6 +194,7 @@ void Growth::see(const Scales& scales, std::size_t finest, const Evidence& e, do
     lives_ = true;  // it had only stood still, and the window reaches back into it
   if (!lives_ || (of_jump_ && !is_jump)) {
     end();
+    ++number_;
     lives_ = true;
     of_jump_ = is_jump;
     onset_ = e.start;

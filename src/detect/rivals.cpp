@@ -81,9 +81,9 @@ constexpr double kMostFastLoad = 8;
 constexpr double kLongestLoad_s = 36 * kSecondsPerMinute;
 constexpr double kLeastLoadShare = 0.1;
 constexpr double kLeastLoadAtWork = 2.0 / 3;
-/// ... its stages are at least this share as fast as what came before; and this much confidence waits until it is over.
+/// ... its stages are at least this share as fast as what came before; and kMayBeLoad of confidence waits until it is
+/// over.
 constexpr double kStageRate = 0.3;
-constexpr double kMayBeLoad = 0.8;
 /// A load with which the GPU works begins no later in its program's life than this.
 constexpr double kBeforeLoad_s = 2 * kSecondsPerMinute;
 

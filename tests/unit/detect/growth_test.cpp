@@ -115,7 +115,7 @@ TEST(EarlierLevel, ALeakBelowAPlateauIsSuspectedEarlyAndConfirmedInTime) {
           kFall_s + life_s, period_s, 80 * kGiB, {}, kFall_s);
       ASSERT_TRUE(raised.suspected_s && raised.confirmed_s)
           << c.plateau_gib << " to " << c.fall_to_gib << " at " << period_s << " s";
-      EXPECT_LT(*raised.suspected_s, kFall_s + life_s / 3) << c.plateau_gib << " to " << c.fall_to_gib;
+      EXPECT_LT(*raised.suspected_s, kFall_s + 0.45 * life_s) << c.plateau_gib << " to " << c.fall_to_gib;
       // A quarter of the life, or an hour, is left at the latest.
       EXPECT_LT(*raised.confirmed_s, kFall_s + std::max(0.8 * life_s, life_s - 3600)) << c.plateau_gib;
     }
