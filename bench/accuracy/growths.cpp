@@ -163,7 +163,24 @@ GrowthSums sums_of(const std::vector<Told>& told, double onset_s, std::optional<
   return sums;
 }
 
-GrowthSums follow_growth(const Trace& trace, const Config& config) {
+std::string moves_of(const std::vector<Told>& told) {
+  std::string out;
+  for (std::size_t i = 1; i < told.size(); ++i) {
+    const Told& was = told[i - 1];
+    const Told& is = told[i];
+    if (was.rises != is.rises || (is.rises && std::abs(is.onset_s - was.onset_s) > kHeldLeast_s))
+      out += fmt::format("  {:7.0f} min: {}\n", is.at_s / kCut_s,
+                         is.rises
+                             ? fmt::format("since {:.0f} min, probability {:.2f}", is.onset_s / kCut_s, is.probability)
+                             : std::string("nothing rises"));
+    else if (is.rises && is.probability < was.probability - kMostSunk)
+      out += fmt::format("  {:7.0f} min: probability {:.2f} after {:.2f}\n", is.at_s / kCut_s, is.probability,
+                         was.probability);
+  }
+  return out;
+}
+
+GrowthSums follow_growth(const Trace& trace, const Config& config, std::string* moves) {
   std::optional<double> end_s;
   std::vector<Told> told;
   if (trace.points.empty()) {
@@ -172,6 +189,7 @@ GrowthSums follow_growth(const Trace& trace, const Config& config) {
     told = look_at_points(trace, config);
     if (trace.label.life_s == 0) end_s = trace.points.back().t_s;
   }
+  if (moves != nullptr) *moves = moves_of(told);
   return sums_of(told, trace.label.onset_s, end_s);
 }
 
@@ -206,9 +224,11 @@ std::vector<Trace> leaking_scenarios(const std::string& folder) {
   return traces;
 }
 
-std::string growths_table(const std::vector<Trace>& traces, const Config& config, unsigned jobs) {
+std::string growths_table(const std::vector<Trace>& traces, const Config& config, unsigned jobs, bool examples) {
   std::vector<GrowthSums> of(traces.size());
-  in_parallel(traces.size(), jobs, [&](std::size_t i) { of[i] = follow_growth(traces[i], config); });
+  std::vector<std::string> moves(examples ? traces.size() : 0);
+  in_parallel(traces.size(), jobs,
+              [&](std::size_t i) { of[i] = follow_growth(traces[i], config, examples ? &moves[i] : nullptr); });
   std::map<std::string, std::pair<std::size_t, GrowthSums>> families;
   std::pair<std::size_t, GrowthSums> all;
   for (std::size_t i = 0; i < traces.size(); ++i)
@@ -231,6 +251,10 @@ std::string growths_table(const std::vector<Trace>& traces, const Config& config
   };
   for (const auto& [name, sums] : families) row(name, sums.first, sums.second);
   row("**all**", all.first, all.second);
+  for (std::size_t i = 0; i < moves.size(); ++i)
+    out += fmt::format("\n{} {}: true onset {:.0f} min; {} of {} cuts held, {} right\n{}", traces[i].family,
+                       traces[i].source, traces[i].label.onset_s / kCut_s, of[i].onset_held, of[i].cuts,
+                       of[i].onset_right, moves[i]);
   return out;
 }
 

@@ -39,15 +39,19 @@ struct GrowthSums {
 /// `end_s`: when memory ran out; nullopt: not known.
 GrowthSums sums_of(const std::vector<Told>& told, double onset_s, std::optional<double> end_s);
 
+/// A line for each move of the onset by more than two minutes, and each fall of the probability by more than .05.
+std::string moves_of(const std::vector<Told>& told);
+
 /// Plays a leaking trace and looks at it each minute, or at each sample where those are rarer.
-GrowthSums follow_growth(const Trace& trace, const Config& config);
+/// `moves`, if not null, gets its moves_of().
+GrowthSums follow_growth(const Trace& trace, const Config& config, std::string* moves = nullptr);
 
 /// `each` traces of every leaking family of the usual ones.
 std::vector<Trace> growing_traces(Split split, std::uint64_t seed, std::uint64_t each);
 /// The scenarios of a folder whose truth is a leak with an onset.
 std::vector<Trace> leaking_scenarios(const std::string& folder);
 
-/// Follows all of them; a row for each family, and their sum.
-std::string growths_table(const std::vector<Trace>& traces, const Config& config, unsigned jobs);
+/// Follows all of them; a row for each family, and their sum; with `examples` what moved in each.
+std::string growths_table(const std::vector<Trace>& traces, const Config& config, unsigned jobs, bool examples);
 
 }  // namespace vramtrack::accuracy

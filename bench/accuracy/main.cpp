@@ -34,7 +34,7 @@ constexpr const char* kUsage =
   --parts N             scenes of several programs a family (67)
   --loads N             loads of models a family (200)
   --runs N              recordings of several runs of each kind (200)
-  --examples            with those, a line for each that is told wrongly
+  --examples            with those, a line for each that is told wrongly; with growths, what moves in each
   --growths N           leaks a family, looked at each minute (12)
   --scenarios FOLDER    scenario files, of which the leaks are looked at each minute, too
   --ends N              leaks of each class, for the forecast of their ends (400)
@@ -260,7 +260,7 @@ void growths(const Options& o) {
     for (const Split split : {Split::tune, Split::test})
       for (Trace& trace : own_recordings(o.recordings, split))
         if (trace.label.leak) traces.push_back(std::move(trace));
-  print("One growth, looked at each minute", growths_table(traces, o.config, o.jobs));
+  print("One growth, looked at each minute", growths_table(traces, o.config, o.jobs, o.examples));
 }
 
 void several_programs(const Options& o, Everything& all) {

@@ -32,6 +32,13 @@ struct Precedent {
 /// What has decided that a growth is a leak, besides its curve. In rising order: std::max is what says most.
 enum class Basis : std::uint8_t { curve, siblings, runs, lifetimes, allocator };
 
+/// The growth that is followed now, whatever explains it.
+struct FollowedRise {
+  std::uint32_t number = 0;  ///< counts the growths of a series: another number, another growth
+  Timestamp since{};
+  double from_bytes = 0;
+};
+
 /// One instance per series; memory bounded whatever the length of the series. Not thread-safe.
 class Detector {
  public:
@@ -72,6 +79,9 @@ class Detector {
 
   /// Whether it suspects a leak that it may not have confirmed yet: finding().stage. Cheap as well.
   [[nodiscard]] virtual bool suspecting() const { return alerting(); }
+
+  /// nullopt: nothing rises, or the detector does not follow what does. Cheap: called for every sample.
+  [[nodiscard]] virtual std::optional<FollowedRise> rise() const { return std::nullopt; }
 
   /// What its finding rests on. May cost microseconds.
   [[nodiscard]] virtual Basis basis() const { return Basis::curve; }

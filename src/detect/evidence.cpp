@@ -112,18 +112,22 @@ void measure(const Window& w, Evidence& e) {
   double weighted = 0;
   double successive = 0;
   double previous = 0;
-  double high = w.floor_at(w.first);
+  double floor = w.floor_at(w.first);
+  double high = floor;
+  double before = 0;
   double high_at = 0;
   double largest = 0;
   for (std::size_t i = w.first + 1; i <= w.last; ++i) {
-    const double x = w.floor_at(i) - w.floor_at(i - 1);
+    const double x = w.floor_at(i) - floor;
     const double t = w.time_at(i);
-    weighted += x * 0.5 * (t + w.time_at(i - 1)) * inv_d;
+    floor = w.floor_at(i);
+    weighted += x * 0.5 * (t + before) * inv_d;
+    before = t;
     if (i > w.first + 1) successive += (x - previous) * (x - previous);
     previous = x;
     largest = std::max(largest, x);
-    if (w.floor_at(i) > high) {
-      high = w.floor_at(i);
+    if (floor > high) {
+      high = floor;
       e.longest_gap_s = std::max(e.longest_gap_s, t - high_at);
       high_at = t;
       ++e.rises;
@@ -160,8 +164,7 @@ void compare_peaks(const Window& w, Evidence& e) {
 double seen_before(const Window& w, const Evidence& e) {
   const Regimes& regimes = w.level.regimes();
   double seen = std::max(static_cast<double>(w.level.forgotten_floor()), regimes.held_against(e.buckets));
-  for (std::size_t i = 0; i < w.first; ++i)
-    if (w.level[i].slot >= regimes.begins()) seen = std::max(seen, w.floor_at(i));
+  for (std::size_t i = w.floors.regime; i < w.first; ++i) seen = std::max(seen, w.floor_at(i));
   return seen;
 }
 
@@ -197,7 +200,7 @@ std::optional<Evidence> shape_of(const Window& w, const EvidenceContext& context
   const Regimes& regimes = w.level.regimes();
   const double seen = seen_before(w, e);
   // A window in which the floor fell by a fifth does not hold a single rise.
-  const bool fell = w.level.regimes().begins() > w.level[w.first].slot;
+  const bool fell = w.first < w.floors.regime;
   e.new_high = !fell && seen <= e.start_bytes + kSeenShare * e.net_bytes;
   e.stopped = e.since_high_s > kStoppedGaps * std::max(e.longest_gap_s, Scales::width_s(w.k));
   if (e.new_high && !e.stopped)
@@ -233,7 +236,7 @@ std::optional<Evidence> shape_of(const Window& w, const EvidenceContext& context
     e.warm_up /= std::sqrt(e.clockwork);
     if (largest_fall_before(w) > kChurnFall * e.net_bytes)
       e.churn = kChurnWeight;
-    else if (w.level[0].slot < regimes.begins())
+    else if (w.floors.regime > 0)
       e.churn = kChurnWeight * regimes.chance_of_no_fall(w.level[w.first].slot, static_cast<double>(e.buckets));
     if (life_s) e.day = day_weight(e, *life_s);
   }
@@ -272,7 +275,8 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
   // Bets mostly agree on the start: what they see there is looked at once.
   std::optional<Evidence> shape;
   std::size_t shaped = level.size();
-  Starts starts = starts_of(level);
+  const Floors floors(scales, k);
+  Starts starts = starts_of(level, floors);
   if (context.regime)
     if (const auto first = bucket_at(scales, k, *context.regime)) {
       const std::array<double, kBets> nats = nats_since(level, *first);
@@ -282,12 +286,12 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
     const double nats = std::max(0.0, start.nats - kMixed);
     if (noise_weight(nats, 0) > kHopelessNoise) continue;
     Start from = start;
-    from.first = without_flat_beginning(level, start.first);
+    from.first = without_flat_beginning(floors, start.first);
     const auto same = [&](const Start& s) { return s.first == from.first && s.bet == from.bet; };
     if (last - from.first < kMinIncrements || std::any_of(seen.begin(), seen.end(), same)) continue;
     seen.push_back(from);
     const auto moves = static_cast<double>(level.moves(from.bet));
-    const Window w{scales, level, k, from.first, last, nats, moves};
+    const Window w{scales, level, floors, k, from.first, last, nats, moves};
     if (from.first != shaped) shape = shape_of(w, context);
     shaped = from.first;
     if (!shape) continue;
@@ -306,7 +310,8 @@ std::optional<Evidence> weigh_from(const Scales& scales, std::size_t k, Timestam
   const std::array<double, kBets> by_bet = nats_since(level, *first);
   const auto bet = static_cast<std::size_t>(std::max_element(by_bet.begin(), by_bet.end()) - by_bet.begin());
   const double nats = std::max(0.0, by_bet[bet] - kMixed);
-  const Window w{scales, level, k, *first, level.size() - 1, nats, static_cast<double>(level.moves(bet))};
+  const Floors floors(scales, k);
+  const Window w{scales, level, floors, k, *first, level.size() - 1, nats, static_cast<double>(level.moves(bet))};
   auto e = shape_of(w, context);
   if (e) weigh_chance(w, context, *e);
   return e;

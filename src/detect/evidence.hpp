@@ -56,8 +56,9 @@ struct Evidence {
   bool co_moving = false;               ///< peaks rise with the floors
   bool new_high = false;                ///< above what this level has seen before the window
   bool stopped = false;                 ///< no new high for a multiple of the longest gap
-  bool loads = false;   ///< facts show that the program loads: no leak, whatever the window shows (Judge)
-  bool denied = false;  ///< the same, or lifetimes show that it is no leak (Judge)
+  bool loads = false;    ///< facts show that the program loads: no leak, whatever the window shows (Judge)
+  bool decided = false;  ///< more than the curve shows that it is a leak: earlier runs or lifetimes (Judge)
+  bool denied = false;   ///< the same, or lifetimes show that it is no leak (Judge)
 
   /// All gates are passed and the growth goes on.
   [[nodiscard]] bool admissible() const { return co_moving && new_high && !stopped; }

@@ -78,6 +78,11 @@ Floors floors_since(const Scales& scales, std::size_t k, Timestamp since) {
   return out;
 }
 
+/// Without the bucket in which `onset` lies: it holds what was before, too, such as a load, however coarse it is.
+Floors floors_from(const Scales& scales, std::size_t k, Timestamp onset) {
+  return floors_since(scales, k, onset + from_seconds(Scales::width_s(k)) - Duration{1});
+}
+
 double squares_around(const Fit& line, const Floors& floors) {
   double squares = 0;
   for (std::size_t i = 0; i < floors.t.size(); ++i) {
@@ -164,6 +169,18 @@ std::optional<Onset> earlier_part(const Floors& floors, Timestamp onset, double 
   return Onset{floors.at(floors.t[i]), floors.bytes[i], floors.width_s};
 }
 
+/// Whether the floors tell that the growth began at `other` and not at `onset`: what moves an onset is evidence, and
+/// not that the best place is another one each time.
+bool refutes(const Floors& floors, Timestamp onset, Timestamp other) {
+  const auto squares = [&](Timestamp knot) {
+    return squares_with_knot(floors.t, floors.bytes, seconds_between(floors.from, knot));
+  };
+  const double rounding = kRoundingShare * floors.rise();
+  const auto n = static_cast<double>(floors.t.size());
+  return explains_better(squares(other), squares(onset), n * rounding * rounding, floors.t.size(),
+                         kKinkParameters - kParabolaParameters);
+}
+
 }  // namespace
 
 std::size_t Growth::level(const Scales& scales, std::size_t finest) const {
@@ -177,6 +194,7 @@ void Growth::see(const Scales& scales, std::size_t finest, const Evidence& e, do
     lives_ = true;  // it had only stood still, and the window reaches back into it
   if (!lives_ || (of_jump_ && !is_jump)) {
     end();
+    ++number_;
     lives_ = true;
     of_jump_ = is_jump;
     onset_ = e.start;
@@ -197,7 +215,7 @@ void Growth::review(const Scales& scales, std::size_t finest, Timestamp now) {
   const bool first = reviewed_age_s_ == 0;
   reviewed_age_s_ = seconds_between(onset_, now);
   if (changes_regime(scales, finest, now)) return;
-  const Floors own = floors_since(scales, level(scales, finest), onset_);
+  const Floors own = floors_from(scales, level(scales, finest), onset_);
   if (const std::size_t loaded = own.t.size() < kLeastPoints ? 0 : end_of_load(own); loaded > 0) {
     onset_ = own.at(own.t[loaded]);
     onset_bytes_ = own.bytes[loaded];
@@ -213,6 +231,7 @@ void Growth::review(const Scales& scales, std::size_t finest, Timestamp now) {
   if (!onset) return;
   const double moves_s = std::abs(seconds_between(onset_, onset->time));
   if (!first && moves_s <= std::max(kResolution * onset->resolution_s, kOnsetShare * reviewed_age_s_)) return;
+  if (!first && !refutes(floors, onset_, onset->time)) return;
   onset_ = onset->time;
   onset_bytes_ = onset->bytes;
   reviewed_age_s_ = std::max(1.0, seconds_between(onset_, now));
@@ -222,8 +241,7 @@ void Growth::review(const Scales& scales, std::size_t finest, Timestamp now) {
 /// settles bends all the way.
 bool Growth::changes_regime(const Scales& scales, std::size_t finest, Timestamp now) {
   const std::size_t k = level(scales, finest);
-  // Without the bucket in which it began, which holds what was before, too.
-  const Floors floors = floors_since(scales, k, onset_ + from_seconds(Scales::width_s(k)));
+  const Floors floors = floors_from(scales, k, onset_);
   const std::size_t n = floors.t.size();
   if (n < 2 * kLeastPoints || !(floors.rise() > 0)) return false;
   const auto kink = broken_line(floors.t, floors.bytes);

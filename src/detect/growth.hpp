@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "core/time.hpp"
@@ -23,11 +24,17 @@ class Growth {
   /// that `stands` is decided where those are. What stood still goes on as the same growth if a window reaches back
   /// into it. O(1) while the growth is seen.
   void check(const Scales& scales, std::size_t finest, bool stands, Timestamp now);
-  void end() { *this = Growth{}; }
+  void end() {
+    const std::uint32_t number = number_;
+    *this = Growth{};
+    number_ = number;
+  }
   /// Something else explains it: what was held against that does not count any more.
   void doubt() { confidence_ = 0; }
 
   [[nodiscard]] bool lives() const { return lives_; }
+  /// How many the series has had, with this one.
+  [[nodiscard]] std::uint32_t number() const { return number_; }
   /// REQUIRES for all of these: lives().
   [[nodiscard]] Timestamp onset() const { return onset_; }
   [[nodiscard]] double onset_bytes() const { return onset_bytes_; }
@@ -54,6 +61,7 @@ class Growth {
   void review(const Scales& scales, std::size_t finest, Timestamp now);
   [[nodiscard]] bool changes_regime(const Scales& scales, std::size_t finest, Timestamp now);
 
+  std::uint32_t number_ = 0;
   bool lives_ = false;
   bool follows_ = false;
   bool of_jump_ = false;  ///< all windows so far were jumps and their aftermath

@@ -27,6 +27,9 @@ constexpr double kLateLeft_s = kSecondsPerHour;
 constexpr double kLateLifeShare = 0.25;
 /// If a rise's siblings stand still and give it these odds, it is not part of a daily load; three siblings are enough.
 constexpr double kNoDayOdds = 2;
+/// While there is time, nothing is suspected of which more than one in ten is healthy: with more evidence, half of what
+/// would be suspected at confidence-threshold is not.
+constexpr double kEarlyNews = 0.9;
 /// A growth begins with this share of min-growth-mb.
 constexpr double kGrowthShare = 0.125;
 /// A growth goes on unchanged if, since its evidence was strongest, it has risen at no less than this share of its rate
@@ -107,10 +110,24 @@ bool Judge::beyond_horizon(const Evidence& e) const {
   return e.oom_in_s && *e.oom_in_s > config_.horizon_days * kSecondsPerDay;
 }
 
+/// Little of its life is left: what is likelier than not is then worth being told.
+bool Judge::is_late(const Evidence& e) const {
+  if (!e.oom_in_s) return false;
+  const double life_s = e.duration_s + *e.oom_in_s;
+  return *e.oom_in_s <= std::max({kLateLeft_s, config_.lead_time_minutes * kSecondsPerMinute, kLateLifeShare * life_s});
+}
+
+/// Whether a growth is news: it is if it is likely enough, and while there is time, that takes more. A rise that may be
+/// a load is none before that can be ruled out.
+bool Judge::is_news(const Evidence& e) const {
+  if (e.most_confidence <= kMayBeLoad) return false;
+  const bool has_time = e.oom_in_s && !e.decided && !is_late(e);
+  return confidence_in(e) >= std::max(config_.confidence_threshold, has_time ? kEarlyNews : 0);
+}
+
 /// Evidence held from before does not help a window that shows none itself: such a window is of another, steeper rise.
 bool Judge::suspects(const Evidence& e) const {
-  return e.probability >= kKeepProbability && e.material && e.admissible() && !beyond_horizon(e) &&
-         confidence_in(e) >= config_.confidence_threshold &&
+  return e.probability >= kKeepProbability && e.material && e.admissible() && !beyond_horizon(e) && is_news(e) &&
          samples_ >= static_cast<std::uint64_t>(config_.minimum_samples);
 }
 
@@ -121,9 +138,7 @@ bool Judge::confirms(const Evidence& e) const {
   if (of_ == Of::shift || e.largest_step >= kJumpShare || !suspects(e)) return false;
   const double confidence = confidence_in(e);
   if (confidence >= kConfirmed) return true;
-  if (!e.oom_in_s || confidence < kConfirmedLate) return false;
-  const double life_s = e.duration_s + *e.oom_in_s;
-  return *e.oom_in_s <= std::max({kLateLeft_s, config_.lead_time_minutes * kSecondsPerMinute, kLateLifeShare * life_s});
+  return confidence >= kConfirmedLate && is_late(e);
 }
 
 bool Judge::confirm_at_end() {
@@ -347,11 +362,12 @@ void Judge::on_finest() {
 }
 
 void Judge::restart(bool keep_highs) {
-  const float now = last_bytes_;
-  if (!keep_highs) program_first_ = last_;
-  life_ = last_;
-  life_bytes_ = now;
   scales_.restart(keep_highs);
+  // What showed it is the beginning of the new life.
+  const Bucket& first = scales_.level(0).back();
+  life_ = scales_.start_of(0, first.slot);
+  life_bytes_ = first.floor_bytes;
+  if (!keep_highs) program_first_ = life_;
   if (creeping_.alerts() || doubling_.alerts() || (!keep_highs && cycling_.alerts())) {
     end_ = AlertEnd::released;
     end_reason_ = kAllReleased;
@@ -362,8 +378,8 @@ void Judge::restart(bool keep_highs) {
   if (!keep_highs) cycling_.clear();
   distributions_.clear();
   shifting_.clear();
-  scales_.observe(last_, now);
-  epoch_first_ = epoch_high_ = now;
+  epoch_first_ = first.floor_bytes;
+  epoch_high_ = first.peak_bytes;
   probability_.fill(0);
   loads_.fill(false);
   loaded_until_.reset();
@@ -422,6 +438,7 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   if (const double odds = std::max(precedent_odds(*e), lifetimes.odds()); odds > 0) {
     e->probability = std::max(e->probability, 1 / (1 + e->noise + 1 / odds));
     e->most_confidence = 1;
+    e->decided = true;
   }
   return e;
 }

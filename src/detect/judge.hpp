@@ -60,6 +60,10 @@ class Judge final : public Detector {
            doubling_.suspects();
   }
   [[nodiscard]] double cycle_s() const override { return spokesman() == &cycling_ ? cycling_.judge().cycle_s() : 0; }
+  [[nodiscard]] std::optional<FollowedRise> rise() const override {
+    if (!growth_.lives()) return std::nullopt;
+    return FollowedRise{growth_.number(), growth_.onset(), growth_.onset_bytes()};
+  }
   bool confirm_at_end() override;
   [[nodiscard]] bool may_be_loading() const override;
   [[nodiscard]] Basis basis() const override;
@@ -97,6 +101,8 @@ class Judge final : public Detector {
   [[nodiscard]] bool is_held();
   [[nodiscard]] bool finds_held() const;
   [[nodiscard]] EvidenceContext context() const;
+  [[nodiscard]] bool is_late(const Evidence& e) const;
+  [[nodiscard]] bool is_news(const Evidence& e) const;
   [[nodiscard]] bool suspects(const Evidence& e) const;
   [[nodiscard]] bool confirms(const Evidence& e) const;
   [[nodiscard]] double confidence_in(const Evidence& e) const;

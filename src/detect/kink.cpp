@@ -11,34 +11,55 @@ namespace {
 /// Points of each of the two lines; fewer do not make a line.
 constexpr std::size_t kLeastPoints = 3;
 
+/// y = a + b t + c hinge: c from what the line leaves of y and of hinge (Frisch & Waugh, Econometrica 1, 1933).
+class BrokenLines {
+ public:
+  BrokenLines(const std::vector<double>& t, const std::vector<double>& y)
+      : t_(t), y_(y), line_(fit_slope(moments_of(t, y))), hinge_(t.size()) {
+    for (std::size_t i = 0; i < t.size(); ++i) line_squares_ += line_.residual(t[i], y[i]) * line_.residual(t[i], y[i]);
+  }
+
+  /// The best one whose lines meet at `knot_s`; `Kink::at` is left to the caller.
+  Kink at(double knot_s) {
+    for (std::size_t i = 0; i < t_.size(); ++i) hinge_[i] = std::max(0.0, t_[i] - knot_s);
+    const Fit hinge_line = fit_slope(moments_of(t_, hinge_));
+    double along = 0;
+    double size = 0;
+    for (std::size_t i = 0; i < t_.size(); ++i) {
+      const double h = hinge_line.residual(t_[i], hinge_[i]);
+      along += h * line_.residual(t_[i], y_[i]);
+      size += h * h;
+    }
+    const double c = size > 0 ? along / size : 0;
+    const double early = line_.slope_per_s - c * hinge_line.slope_per_s;
+    return {0, early, early + c, std::max(0.0, line_squares_ - c * along)};
+  }
+
+ private:
+  const std::vector<double>& t_;
+  const std::vector<double>& y_;
+  Fit line_;
+  double line_squares_ = 0;
+  std::vector<double> hinge_;
+};
+
 }  // namespace
 
 std::optional<Kink> broken_line(const std::vector<double>& t, const std::vector<double>& y) {
   const std::size_t n = t.size();
-  const Fit line = fit_slope(moments_of(t, y));
-  double line_squares = 0;
-  for (std::size_t i = 0; i < n; ++i) line_squares += line.residual(t[i], y[i]) * line.residual(t[i], y[i]);
+  BrokenLines lines(t, y);
   std::optional<Kink> best;
-  std::vector<double> hinge(n);
   for (std::size_t knot = kLeastPoints - 1; knot + kLeastPoints <= n; ++knot) {
-    // y = a + b t + c hinge: c from what the line leaves of y and of hinge (Frisch & Waugh, Econometrica 1, 1933).
-    for (std::size_t i = 0; i < n; ++i) hinge[i] = std::max(0.0, t[i] - t[knot]);
-    const Fit hinge_line = fit_slope(moments_of(t, hinge));
-    double along = 0;
-    double size = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const double h = hinge_line.residual(t[i], hinge[i]);
-      along += h * line.residual(t[i], y[i]);
-      size += h * h;
-    }
-    if (!(size > 0)) continue;
-    const double c = along / size;
-    const double squares = std::max(0.0, line_squares - c * along);
-    if (best && squares >= best->squares) continue;
-    const double early = line.slope_per_s - c * hinge_line.slope_per_s;
-    best = Kink{knot, early, early + c, squares};
+    Kink kink = lines.at(t[knot]);
+    if (best && kink.squares >= best->squares) continue;
+    kink.at = knot;
+    best = kink;
   }
   return best;
+}
+
+double squares_with_knot(const std::vector<double>& t, const std::vector<double>& y, double knot_s) {
+  return BrokenLines(t, y).at(knot_s).squares;
 }
 
 bool explains_better(double squares, double other_squares, double least_squares, std::size_t n, int more) {

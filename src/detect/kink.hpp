@@ -31,6 +31,9 @@ struct Kink {
 /// knot included; nullopt if there are too few points. REQUIRES: t rises. O(n^2), n <= 48: some 10 us.
 std::optional<Kink> broken_line(const std::vector<double>& t, const std::vector<double>& y);
 
+/// Of the best broken line whose lines meet at `knot_s`, the sum of the squared residuals. REQUIRES: t rises. O(n).
+double squares_with_knot(const std::vector<double>& t, const std::vector<double>& y, double knot_s);
+
 /// Whether a model with `more` additional parameters explains n points better than another, by the Bayesian information
 /// criterion: n ln(squares) + parameters ln(n) (Schwarz, Annals of Statistics 6, 1978). Sums below `least_squares` are
 /// rounding, whatever the model.

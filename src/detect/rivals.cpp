@@ -81,9 +81,9 @@ constexpr double kMostFastLoad = 8;
 constexpr double kLongestLoad_s = 36 * kSecondsPerMinute;
 constexpr double kLeastLoadShare = 0.1;
 constexpr double kLeastLoadAtWork = 2.0 / 3;
-/// ... its stages are at least this share as fast as what came before; and this much confidence waits until it is over.
+/// ... its stages are at least this share as fast as what came before; and kMayBeLoad of confidence waits until it is
+/// over.
 constexpr double kStageRate = 0.3;
-constexpr double kMayBeLoad = 0.8;
 /// A load with which the GPU works begins no later in its program's life than this.
 constexpr double kBeforeLoad_s = 2 * kSecondsPerMinute;
 
@@ -137,8 +137,8 @@ double order_by_chance(const Window& w) {
   double s = 0;
   for (std::size_t i = w.first; i < w.last; ++i)
     for (std::size_t j = i + 1; j <= w.last; ++j) {
-      const float a = w.level[i].floor_bytes;
-      const float b = w.level[j].floor_bytes;
+      const double a = w.floor_at(i);
+      const double b = w.floor_at(j);
       s += a < b ? 1 : a > b ? -1 : 0;
     }
   if (s <= 0) return kNoOrder;
@@ -205,15 +205,15 @@ double ramp_weight(double duration_s, std::optional<double> life_s, double quiet
   }
   const double at_such_a_time = std::max(kLeastRate, 1 / (1 + quiet_s / kQuietScale_s));
   const double likely = kRampWeight + (young ? kYoungRampWeight * std::exp(-quiet_s / kQuietScale_s) : 0);
-  const double ramps = likely * at_such_a_time * share * std::pow(fast, std::pow(at_such_a_time, kFastFades));
+  const double faster = fast > 1 ? std::pow(fast, std::pow(at_such_a_time, kFastFades)) : 1;
+  const double ramps = likely * at_such_a_time * share * faster;
   const double loads = kLoadWeight * longer(duration_s, kLoadMedian_s, kLoadSigma) * free_share;
   return ramps + loads * std::min(fast, kMostFastLoad);
 }
 
 double largest_fall_before(const Window& w) {
   double fall = 0;
-  for (std::size_t i = 1; i <= w.first; ++i)
-    if (w.level[i - 1].slot >= w.level.regimes().begins()) fall = std::max(fall, w.floor_at(i - 1) - w.floor_at(i));
+  for (std::size_t i = w.floors.regime + 1; i <= w.first; ++i) fall = std::max(fall, w.floor_at(i - 1) - w.floor_at(i));
   return fall;
 }
 

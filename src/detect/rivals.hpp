@@ -55,7 +55,10 @@ struct YoungLife {
   bool works = false;  ///< it is known to have worked during the rise
 };
 
-/// The highest confidence in a rise that may be a load, by its curve alone; 1 if it cannot be. A program that is no
+/// The highest confidence in a rise that may be a load.
+inline constexpr double kMayBeLoad = 0.8;
+
+/// kMayBeLoad for a rise that may be a load, by its curve alone; 1 if it cannot be. A program that is no
 /// more than 36 minutes old loads, at once or in stages, at rates that fill a tenth of the memory in that time; if it
 /// works meanwhile, because it converts what it loads, two thirds, from the first minutes of its life on. A leak that
 /// follows a load is slower than the load was.

@@ -118,10 +118,7 @@ std::uint32_t Scales::observe(Timestamp time, float bytes, std::size_t finest) {
     return 0;
   }
   const auto slot = static_cast<std::int32_t>((time - first_) / kFinest);
-  for (std::size_t k = 0; k < kLevels; ++k) {
-    if (!has_open_[k] || open_[k].slot == slot >> k) break;
-    close(k, mask, k >= finest);
-  }
+  close_before(slot, mask, finest);
   open_[0] = {slot, bytes, bytes, {}};
   alone_ = true;
   has_open_[0] = true;
@@ -133,6 +130,13 @@ void Scales::replace_last(float bytes) {
   Bucket& open = open_[0];
   open.floor_bytes = alone_ ? bytes : std::min(before_last_.floor_bytes, bytes);
   open.peak_bytes = alone_ ? bytes : std::max(before_last_.peak_bytes, bytes);
+}
+
+void Scales::close_before(std::int32_t slot, std::uint32_t& mask, std::size_t finest) {
+  for (std::size_t k = 0; k < kLevels; ++k) {
+    if (!has_open_[k] || open_[k].slot == slot >> k) break;
+    close(k, mask, k >= finest);
+  }
 }
 
 void Scales::close(std::size_t k, std::uint32_t& mask, bool weighs) {
@@ -152,9 +156,16 @@ void Scales::close(std::size_t k, std::uint32_t& mask, bool weighs) {
 }
 
 void Scales::restart(bool keep_highs) {
+  const Bucket first = levels_[0].back();
+  const Bucket open = open_[0];
   for (Level& level : levels_) level.clear(keep_highs);
   has_open_.fill(false);
-  started_ = false;
+  open_[0] = first;
+  has_open_[0] = true;
+  std::uint32_t mask = 0;
+  close_before(open.slot, mask, 0);
+  open_[0] = open;
+  has_open_[0] = true;
 }
 
 double Scales::floor_at(Timestamp time) const {

@@ -69,6 +69,19 @@ class Level {
     return ring_[head_ + i < kCapacity ? head_ + i : head_ + i - kCapacity];
   }
   [[nodiscard]] const Bucket& back() const { return (*this)[size_ - 1]; }
+  /// All of them, from the oldest on, and from the newest back: without a look at each where the ring begins.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    const std::size_t to_end = std::min(size_, ring_.size() - head_);
+    for (std::size_t i = 0; i < to_end; ++i) visit(ring_[head_ + i]);
+    for (std::size_t i = 0; i < size_ - to_end; ++i) visit(ring_[i]);
+  }
+  template <class Visit>
+  void for_each_back(Visit visit) const {
+    const std::size_t to_end = std::min(size_, ring_.size() - head_);
+    for (std::size_t i = size_ - to_end; i-- > 0;) visit(ring_[i]);
+    for (std::size_t i = to_end; i-- > 0;) visit(ring_[head_ + i]);
+  }
 
   /// Highest floor of buckets of the present regime that have left the ring.
   [[nodiscard]] float forgotten_floor() const { return forgotten_floor_; }
@@ -102,8 +115,9 @@ class Scales {
   /// The last sample turned out to be `bytes`. REQUIRES: an observe() before it.
   void replace_last(float bytes);
 
-  /// Starts a new epoch at the next sample. `keep_highs`: earlier levels still count as seen before (memory
-  /// that came back by itself may do so again); false after an end that was not the program's own doing.
+  /// Starts a new epoch, whose first bucket is the last closed one. REQUIRES: one has closed. `keep_highs`: earlier
+  /// levels still count as seen before (memory that came back by itself may do so again); false after an end that was
+  /// not the program's own doing.
   void restart(bool keep_highs);
 
   [[nodiscard]] const Level& level(std::size_t k) const { return levels_[k]; }
@@ -125,6 +139,7 @@ class Scales {
   [[nodiscard]] double quiet_before_s(std::size_t k, Timestamp time, double low_bytes, double high_bytes) const;
 
  private:
+  void close_before(std::int32_t slot, std::uint32_t& mask, std::size_t finest);
   void close(std::size_t k, std::uint32_t& mask, bool weighs);
 
   Timestamp first_{};

@@ -1,5 +1,7 @@
 #include "detect/window.hpp"
 
+#include <algorithm>
+
 namespace vramtrack {
 namespace {
 
@@ -8,13 +10,25 @@ constexpr double kJumpShare = 0.3;
 /// Buckets count as flat up to this share of the rise above the base.
 constexpr double kFlatShare = 0.02;
 
-double rise_at(const Level& level, std::size_t i) {
-  return static_cast<double>(level[i].floor_bytes) - static_cast<double>(level[i - 1].floor_bytes);
+double rise_at(const Floors& floors, std::size_t i) {
+  return floors.bytes[i] - floors.bytes[i - 1];
 }
 
 }  // namespace
 
-Starts starts_of(const Level& level) {
+Floors::Floors(const Scales& scales, std::size_t k) {
+  const Level& level = scales.level(k);
+  const double width_s = Scales::width_s(k);
+  const std::int32_t begins = level.regimes().begins();
+  level.for_each([&](const Bucket& bucket) {
+    bytes[size] = static_cast<double>(bucket.floor_bytes);
+    time_s[size] = static_cast<double>(bucket.slot) * width_s;
+    regime += bucket.slot < begins ? 1U : 0U;
+    ++size;
+  });
+}
+
+Starts starts_of(const Level& level, const Floors& floors) {
   Starts starts;
   const std::size_t last = level.size() - 1;
   // The bets in one pass, since this runs for each bucket that closes; by name, so that they stay in registers.
@@ -25,24 +39,29 @@ Starts starts_of(const Level& level) {
   double sum_a = 0;
   double sum_b = 0;
   double sum_c = 0;
-  for (std::size_t i = last; i > 0; --i) {
-    const Bucket& bucket = level[i];
+  std::size_t at = level.size();
+  level.for_each_back([&](const Bucket& bucket) {
+    if (--at == 0) return;  // the base of all
     sum_a += static_cast<double>(bucket.gain_nats[0]);
     sum_b += static_cast<double>(bucket.gain_nats[1]);
     sum_c += static_cast<double>(bucket.gain_nats[2]);
-    if (sum_a > a.nats) a = {i - 1, 0, sum_a};
-    if (sum_b > b.nats) b = {i - 1, 1, sum_b};
-    if (sum_c > c.nats) c = {i - 1, 2, sum_c};
-  }
+    if (sum_a > a.nats) a = {at - 1, 0, sum_a};
+    if (sum_b > b.nats) b = {at - 1, 1, sum_b};
+    if (sum_c > c.nats) c = {at - 1, 2, sum_c};
+  });
   for (const Start& start : {a, b, c})
     if (last - start.first >= kMinIncrements) starts.push_back(start);
   if (!starts.empty()) {
     const std::size_t from = starts.begin()->first;
     std::size_t jump = from + 1;
-    for (std::size_t i = from + 1; i <= last; ++i)
-      if (rise_at(level, i) > rise_at(level, jump)) jump = i;
+    double largest = rise_at(floors, jump);
+    for (std::size_t i = from + 2; i <= last; ++i) {
+      const double rise = rise_at(floors, i);
+      if (rise > largest) jump = i;
+      largest = std::max(largest, rise);
+    }
     const double net = static_cast<double>(level[last].floor_bytes - level[from].floor_bytes);
-    if (rise_at(level, jump) > kJumpShare * net && last - jump >= kMinIncrements) {
+    if (largest > kJumpShare * net && last - jump >= kMinIncrements) {
       const std::array<double, kBets> nats = nats_since(level, jump);
       for (std::size_t bet = 0; bet < kBets; ++bet) starts.push_back({jump, bet, nats[bet]});
     }
@@ -59,11 +78,11 @@ std::array<double, kBets> nats_since(const Level& level, std::size_t first) {
   return sums;
 }
 
-std::size_t without_flat_beginning(const Level& level, std::size_t first) {
-  const auto base = static_cast<double>(level[first].floor_bytes);
-  const double rise = static_cast<double>(level.back().floor_bytes) - base;
-  for (std::size_t i = level.size() - 1; i > first; --i)
-    if (static_cast<double>(level[i].floor_bytes) <= base + kFlatShare * rise) return i;
+std::size_t without_flat_beginning(const Floors& floors, std::size_t first) {
+  const double base = floors.bytes[first];
+  const double flat = base + kFlatShare * (floors.bytes[floors.size - 1] - base);
+  for (std::size_t i = floors.size - 1; i > first; --i)
+    if (floors.bytes[i] <= flat) return i;
   return first;
 }
 

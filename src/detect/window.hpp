@@ -11,20 +11,29 @@ namespace vramtrack {
 inline constexpr std::size_t kBets = DriftEvidence::kBets;
 inline constexpr std::size_t kMinIncrements = 4;  ///< fewer do not make a trend
 
+/// The floors of a level in a row. The level keeps them in a ring, and a look at it reads each of them many times.
+struct Floors {
+  explicit Floors(const Scales& scales, std::size_t k);
+
+  std::array<double, Level::kCapacity> bytes;
+  std::array<double, Level::kCapacity> time_s;  ///< since the series began
+  std::size_t size = 0;
+  std::size_t regime = 0;  ///< the first one of the present regime
+};
+
 /// Buckets `first` (its base) to `last` of level `k`, with the evidence that its floor drifts.
 struct Window {
   const Scales& scales;
   const Level& level;
+  const Floors& floors;
   std::size_t k;
   std::size_t first;  ///< index of the base bucket
   std::size_t last;
   double nats;
   double starts;  ///< at which evidence of this bet could have begun
 
-  [[nodiscard]] double floor_at(std::size_t i) const { return static_cast<double>(level[i].floor_bytes); }
-  [[nodiscard]] double time_at(std::size_t i) const {
-    return static_cast<double>(level[i].slot - level[first].slot) * Scales::width_s(k);
-  }
+  [[nodiscard]] double floor_at(std::size_t i) const { return floors.bytes[i]; }
+  [[nodiscard]] double time_at(std::size_t i) const { return floors.time_s[i] - floors.time_s[first]; }
 };
 
 /// Where a window may begin.
@@ -50,12 +59,12 @@ class Starts {
 /// For each bet, the suffix with the largest evidence, and what came after one large jump (a model load), which would
 /// hide it. O(48).
 /// REQUIRES: more than kMinIncrements buckets.
-Starts starts_of(const Level& level);
+Starts starts_of(const Level& level, const Floors& floors);
 
 /// The evidence of the buckets after `first`, by each bet.
 std::array<double, kBets> nats_since(const Level& level, std::size_t first);
 
 /// Flat buckets before the growth began are not part of it: the last bucket that is about as low as `first`.
-std::size_t without_flat_beginning(const Level& level, std::size_t first);
+std::size_t without_flat_beginning(const Floors& floors, std::size_t first);
 
 }  // namespace vramtrack

@@ -17,6 +17,11 @@ constexpr double kGivenBackShare = 0.2;
 /// A line that was looked at in windows so much shorter is looked at anew.
 constexpr double kLongerWindow = 1.5;
 
+/// Whether its standstill is that of now: see Engine::Core::follow_standstill().
+bool is_followed(const SeriesState& s) {
+  return s.leaks() || s.alert() != nullptr || s.suspicion() != nullptr || (s.detector && s.detector->rise());
+}
+
 template <class T>
 void keep_at_most(std::vector<T>& all, std::size_t most) {
   if (all.size() > most) all.erase(all.begin());
@@ -26,8 +31,6 @@ void keep_at_most(std::vector<T>& all, std::size_t most) {
 
 void Engine::Core::decide(SeriesState& s) {
   if (!s.detector || s.ended) return;
-  if (s.leaks() || s.alert() != nullptr || s.suspicion() != nullptr)
-    s.standstill.observe(s.last_time, static_cast<double>(s.last_bytes), s.move);
   review_pile(s);
   const bool wants = wants_leak(s);
   if ((s.leaks() || s.alert() != nullptr) && !wants) {
@@ -54,6 +57,30 @@ void Engine::Core::decide(SeriesState& s) {
   }
   if (!s.leaks()) leak_is_found(s, v);
   page(s, v);
+}
+
+/// How a growth pauses is learned from its beginning on, so that it is known when a suspicion or an alert depends on
+/// it.
+void Engine::Core::follow_standstill(SeriesState& s) {
+  if (!s.detector || s.ended) return;
+  const auto bytes = static_cast<double>(s.last_bytes);
+  if (s.leaks() || s.alert() != nullptr || s.suspicion() != nullptr) {
+    s.standstill.observe(s.last_time, bytes, s.move);
+    return;
+  }
+  const auto rise = s.detector->rise();
+  if (!rise) return;
+  if (rise->number != s.rise_number) s.standstill = {};
+  s.rise_number = rise->number;
+  const double grown_s = seconds_between(rise->since, s.last_time);
+  const double rate_bytes_per_s = grown_s > 0 ? std::max(0.0, bytes - rise->from_bytes) / grown_s : 0;
+  std::optional<double> free_bytes;
+  std::optional<Interval> left_s;
+  if (s.limit_bytes) {
+    free_bytes = std::max(0.0, *s.limit_bytes - bytes);
+    if (rate_bytes_per_s > 0) left_s = Interval{0, *free_bytes / rate_bytes_per_s, 0};
+  }
+  s.standstill.observe(s.last_time, bytes, Move::of(free_bytes, rate_bytes_per_s, grown_s, left_s));
 }
 
 Move Engine::Core::move_of(const SeriesState& s, const Finding& finding) const {
@@ -108,7 +135,7 @@ PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding,
   const SeriesState* const device =
       s.key.metric == Metric::device_used || is_of_host(s.key.metric) ? nullptr : s.device->used;
   const SeriesState& total = device != nullptr && device->samples > 0 ? *device : s;
-  if (&total != &s && total.standstill.still_s() > f.still_s) {
+  if (&total != &s && is_followed(total) && total.standstill.still_s() > f.still_s) {
     f.of_device = true;
     f.still_s = total.standstill.still_s();
     f.usual_pause_s = total.standstill.usual_s();
@@ -217,6 +244,7 @@ void Engine::Core::tell_changes() {
 
 void Engine::Core::suspect(SeriesState& s, const Verdict& v) {
   if (s.suspicion() != nullptr || s.alert() != nullptr) return;
+  if (!s.leaks() && !s.detector->rise()) s.standstill = {};  // it was of an earlier growth
   s.suspicions.push_back(Alert{s.id, tick, {}, AlertEnd::standing, Severity::ok, v.finding, {}, {}});
   keep_at_most(s.suspicions, SeriesState::kMaxSuspicions);
   part_changes(s);
@@ -225,7 +253,6 @@ void Engine::Core::suspect(SeriesState& s, const Verdict& v) {
 void Engine::Core::drop_suspicion(SeriesState& s, std::string reason) {
   Alert* const suspicion = s.suspicion();
   if (suspicion == nullptr) return;
-  s.standstill = {};
   suspicion->cleared = tick;
   WhyOver{AlertEnd::withdrawn, std::move(reason)}.tell(*suspicion);
 }
@@ -242,7 +269,6 @@ void Engine::Core::clear(SeriesState& s, WhyOver why) {
   s.leaks_since.reset();
   s.reviewed.reset();
   s.paging.clear();
-  s.standstill = {};
   part_changes(s);
   // On a device, what looks like a program giving memory back is a program that has just ended.
   const auto has_just_ended = [&](const std::optional<Timestamp>& when) {

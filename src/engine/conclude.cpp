@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
 
 #include "core/format.hpp"
 #include "core/order.hpp"
@@ -256,6 +257,22 @@ void tell_of_present_run(SeriesView& s) {
   run.onset = f.onset;
 }
 
+/// A device's growth and that of its suspect are one, with one beginning.
+void tell_one_growth(View& view) {
+  std::unordered_map<DeviceKey, const SeriesView*, KeyHash> devices;
+  for (const SeriesView& s : view.series)
+    if (s.key.metric == Metric::device_used && s.verdict.suspect && s.verdict.finding.onset)
+      devices[device_key(s.key)] = &s;
+  for (SeriesView& s : view.series) {
+    if (s.key.metric != Metric::process_used || s.ended) continue;
+    const auto device = devices.find(device_key(s.key));
+    if (device == devices.end()) continue;
+    const Suspect& suspect = *device->second->verdict.suspect;
+    if (s.key.pid == suspect.pid && s.key.pid_start_ticks == suspect.pid_start_ticks)
+      take_what_the_total_shows(device->second->verdict.finding, view.time, s.verdict.finding);
+  }
+}
+
 /// Order of a device's processes: living before ended, then leaking before others, then growing ones, then the larger.
 bool before(const SeriesView& a, const SeriesView& b) {
   if (a.ended != b.ended) return b.ended;
@@ -283,21 +300,28 @@ std::shared_ptr<View> Engine::view(bool explain) const {
   view->clock_is_relative = core_->catalog.clock_is_relative;
   view->notices.assign(core_->notices.begin(), core_->notices.end());
   view->warnings = stray_contexts(core_->series, core_->catalog);
+  std::vector<const SeriesState*> states;
   core_->series.for_each([&](const SeriesState& s) {
     if (s.samples == 0) return;
+    states.push_back(&s);
     view->series.push_back(s.view(core_->catalog, explain));
     view->series.back().verdict = core_->verdict(s);
-    tell_of_present_run(view->series.back());
-    view->series.back().headroom = core_->headroom(s);
-    view->series.back().wall = core_->wall(s);
-    view->series.back().still_holds = core_->still_holding.of(s);
-    view->series.back().mark_growth = core_->marks.growth_of(s, view->series.back().verdict.finding);
+  });
+  tell_one_growth(*view);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const SeriesState& s = *states[i];
+    SeriesView& told = view->series[i];
+    tell_of_present_run(told);
+    told.headroom = core_->headroom(s);
+    told.wall = core_->wall(s);
+    told.still_holds = core_->still_holding.of(s);
+    told.mark_growth = core_->marks.growth_of(s, told.verdict.finding);
     const bool has_host = s.key.metric == Metric::process_used || is_of_host(s.key.metric);
     if (const auto* known = has_host && !s.ended ? core_->hosts.of(process_key(s.key)) : nullptr)
-      if (known->holding != HostHolding{}) view->series.back().host = known->holding;
-    view->series.back().level_bytes = s.level_of(view->series.back().verdict.finding);
-    add_other_alerts(s, view->series.back());
-  });
+      if (known->holding != HostHolding{}) told.host = known->holding;
+    told.level_bytes = s.level_of(told.verdict.finding);
+    add_other_alerts(s, told);
+  }
   order(view->series, [](const SeriesView& a, const SeriesView& b) {
     if ((a.key.pid != 0) != (b.key.pid != 0)) return a.key.pid == 0;
     if (a.key.host != b.key.host) return a.key.host < b.key.host;

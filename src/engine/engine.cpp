@@ -60,6 +60,8 @@ void Engine::Core::complete_tick() {
   for (const SeriesId id : touched)
     if (SeriesState* const s = series.find(id); s != nullptr && s->key.metric == Metric::process_used) follow_runs(*s);
   if (config.alert.headroom) watch_headroom();
+  for (const SeriesId id : touched)
+    if (SeriesState* const s = series.find(id); s != nullptr) follow_standstill(*s);
   touched.clear();
   decide_all();
   tell_changes();

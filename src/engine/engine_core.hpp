@@ -26,6 +26,10 @@
 
 namespace vramtrack {
 
+/// One growth that shows in the device's total and in its part: what either of them shows is known. A beginning is seen
+/// late rather than early.
+void take_what_the_total_shows(const Finding& total, Timestamp now, Finding& part);
+
 /// One tick, the samples of one instant, is taken in whole before any alert is decided, so that the order of devices
 /// and processes within it does not matter.
 struct Engine::Core final : EndingsEngine {
@@ -71,6 +75,7 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] PageFacts page_facts(const SeriesState& series, const Finding& finding, bool leak) const;
   [[nodiscard]] Basis basis_of(const SeriesState& series) const;
   [[nodiscard]] std::optional<Band> band(const SeriesState& total, Timestamp onset) const;
+  void follow_standstill(SeriesState& s);
   [[nodiscard]] Move move_of(const SeriesState& series, const Finding& finding) const;
   [[nodiscard]] double cycle_of(const SeriesState& series) const;
   // facts.cpp
@@ -90,7 +95,6 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] WhyOver why_over(const SeriesState& series) const;
   [[nodiscard]] std::vector<const SeriesState*> leaking_parts(const SeriesState& device) const;
   void judge_by_parts(const SeriesState& device, Verdict& verdict) const;
-  void take_what_the_total_shows(const Finding& total, const SeriesState& device, Finding& part) const;
   void take_figures_of_parts(const std::vector<const SeriesState*>& parts, const SeriesState& device,
                              Verdict& verdict) const;
   [[nodiscard]] bool is_past(const SeriesState& device, const SeriesState& process, const Finding& finding) const;

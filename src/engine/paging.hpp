@@ -30,9 +30,8 @@ struct Move {
                  const std::optional<Interval>& left_s, double cycle_s = 0);
 };
 
-/// How long a line has stood still, compared with how it moved before. Fed while a growth is suspected, told as a leak
-/// or paged. It looks at the lowest level of the last one to two windows, which rises with a leak and not with a spike.
-/// Pure; 100 bytes.
+/// How long a line has stood still, compared with how it moved before. Fed from when a growth is first seen. It looks
+/// at the lowest level of the last one to two windows, which rises with a leak and not with a spike. Pure; 100 bytes.
 class Standstill {
  public:
   /// Times must not decrease. O(1).

@@ -276,11 +276,9 @@ const SeriesState* Engine::Core::fastest_grower(const SeriesState& device) const
   return found;
 }
 
-/// One growth that shows in the device's total and in its part: what either of them shows is known. A beginning is seen
-/// late rather than early.
-void Engine::Core::take_what_the_total_shows(const Finding& total, const SeriesState& device, Finding& part) const {
-  if (!grows(total) || !total.onset || !part.onset) return;
-  const double age_s = seconds_between(std::min(*total.onset, *part.onset), device.last_time);
+void take_what_the_total_shows(const Finding& total, Timestamp now, Finding& part) {
+  if (!grows(total) || !grows(part) || !total.onset || !part.onset) return;
+  const double age_s = seconds_between(std::min(*total.onset, *part.onset), now);
   if (std::abs(seconds_between(*total.onset, *part.onset)) > std::max(kSameOnset_s, kSameOnsetShare * age_s)) return;
   part.onset = std::min(*total.onset, *part.onset);
   part.confidence = std::max(part.confidence, total.confidence);
@@ -290,15 +288,19 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
                                          Verdict& v) const {
   const SeriesState& worst = *parts.front();
   Finding f = worst.ignored ? worst.detector->finding() : verdict(worst).finding;
-  take_what_the_total_shows(v.finding, device, f);
-  // Suspected processes fill the memory, too; if one grows faster than the confirmed ones, it is the one to look into.
+  take_what_the_total_shows(v.finding, device.last_time, f);
+  // What is suspected fills the memory, too, and so does what would be, were it not young enough to be loading; if one
+  // grows faster than the confirmed ones, it is the one to look into.
   std::vector<const SeriesState*> growers = parts;
   const SeriesState* named = &worst;
   double fastest = worst.detector->finding().growth_bytes_per_s.mid;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
-    if (s.key.metric != Metric::process_used || s.ended || s.ignored || !s.detector || !s.is_suspected()) return;
+    if (s.key.metric != Metric::process_used || s.ended || s.ignored || !s.detector || s.leaks()) return;
+    if (!s.is_suspected() && !s.detector->rise()) return;
+    const Finding its = s.detector->finding();
+    if (!s.is_suspected() && (!grows(its) || its.confidence < config.detection.confidence_threshold)) return;
     growers.push_back(&s);
-    const double rate = s.detector->finding().growth_bytes_per_s.mid;
+    const double rate = its.growth_bytes_per_s.mid;
     if (rate <= fastest) return;
     fastest = rate;
     named = &s;
@@ -325,7 +327,9 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
     f.because = (worst.key.pid == 0 ? std::string("the memory that no visible process holds grows: ")
                                     : fmt::format("pid {} grows: ", worst.key.pid)) +
                 f.because;
-  if (named != &worst) f.because += fmt::format("; pid {} grows faster, and is suspected", named->key.pid);
+  if (named != &worst)
+    f.because += fmt::format("; pid {} grows faster, and {}", named->key.pid,
+                             named->is_suspected() ? "is suspected" : "is not suspected yet");
   if (named->key.pid == 0) {
     v.suspect = Suspect{0, 0, "no visible process", share};
   } else {

@@ -53,6 +53,8 @@ void SeriesState::make_detectors(const DetectionConfig& config) {
 
 void SeriesState::judge_anew(const DetectionConfig& config) {
   make_detectors(config);
+  standstill = {};
+  rise_number = 0;
   if (!detector) return;
   detector->set_experience(experience_);
   detector->set_facts(facts.get());

@@ -126,7 +126,8 @@ struct SeriesState {
   std::uint64_t top_bytes = 0;  ///< at `top_time`
   std::uint64_t peak_bytes = 0;
   std::optional<Timestamp> leaks_since;  ///< told as a leak since then; nullopt: it is not
-  Standstill standstill;                 ///< since it was suspected
+  Standstill standstill;                 ///< of what grows, since the detector follows it
+  std::uint32_t rise_number = 0;         ///< of `standstill`: FollowedRise::number
   Move move;                             ///< of `standstill`, as of the last review
   std::string paging;                    ///< why nobody is notified of the leak yet, as of the last review
   std::optional<Climb> runs_climb;       ///< of a process: each run of its program, up to this one, peaks higher

@@ -30,6 +30,15 @@ TEST(Growths, AreCountedAsInTheExample) {
   EXPECT_EQ(sums_of(all, 1260, {}).cuts, 2U) << "what was said before the leak is not counted";
 }
 
+TEST(Growths, TheirMovesAreListed) {
+  const std::vector<Told> all{
+      told(600, 300, 0.8), told(660, 310, 0.8), told(720, 500, 0.8), told(780, 500, 0.7), {840, false, 0, 0.1, {}}};
+  EXPECT_EQ(moves_of(all),
+            "       12 min: since 8 min, probability 0.80\n"
+            "       13 min: probability 0.70 after 0.80\n"
+            "       14 min: nothing rises\n");
+}
+
 // The level that is reached on steady leaks; `accuracy --sections growths` has all of them.
 TEST(Growths, OfSteadyLeaksAreOneStory) {
   GrowthSums all;

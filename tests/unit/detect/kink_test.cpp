@@ -31,6 +31,17 @@ TEST(BrokenLine, OfAKinkedLineIsThatLine) {
   EXPECT_NEAR(kink->squares, 0, 1e-9);
 }
 
+TEST(BrokenLine, WithAnotherKnotLeavesMore) {
+  const auto t = times(20);
+  std::vector<double> y;
+  for (const double s : t) y.push_back(5 + 3 * std::max(0.0, s - 95));
+  EXPECT_NEAR(squares_with_knot(t, y, 95), 0, 1e-9) << "between two points";
+  const auto kink = broken_line(t, y);
+  ASSERT_TRUE(kink);
+  EXPECT_NEAR(squares_with_knot(t, y, t[kink->at]), kink->squares, 1e-9);
+  EXPECT_GT(squares_with_knot(t, y, 50), 10 * kink->squares);
+}
+
 TEST(BrokenLine, NeedsThreePointsOnEachSide) {
   EXPECT_FALSE(broken_line(times(4), {0, 0, 1, 2}));
   EXPECT_TRUE(broken_line(times(5), {0, 0, 0, 1, 2}));

@@ -20,9 +20,17 @@ Scales watch(int seconds, const std::function<double(double)>& bytes) {
   return scales;
 }
 
-Window whole(const Scales& scales, std::size_t k) {
-  return {scales, scales.level(k), k, 0, scales.level(k).size() - 1, 0, 0};
-}
+/// All of a level.
+class Whole {
+ public:
+  Whole(const Scales& scales, std::size_t k)
+      : floors_(scales, k), window_{scales, scales.level(k), floors_, k, 0, scales.level(k).size() - 1, 0, 0} {}
+  operator const Window&() const { return window_; }
+
+ private:
+  Floors floors_;
+  Window window_;
+};
 
 TEST(Rivals, ChanceIsTheNumberOfStartsOverTheEvidence) {
   EXPECT_NEAR(noise_weight(5.65, 10), 0.0352, 1e-3);  // docs/detectors/judge.md
@@ -32,15 +40,15 @@ TEST(Rivals, ChanceIsTheNumberOfStartsOverTheEvidence) {
 TEST(Rivals, FiveRisingFloorsAreInOrderByChanceOnceIn120) {
   const Scales scales = watch(50, [](double t) { return kGiB + t * kMiB; });
   ASSERT_EQ(scales.level(0).size(), 5U);
-  EXPECT_NEAR(order_by_chance(whole(scales, 0)), 1.0 / 120, 1e-9);
+  EXPECT_NEAR(order_by_chance(Whole(scales, 0)), 1.0 / 120, 1e-9);
   const Scales falling = watch(50, [](double t) { return kGiB - t * kMiB; });
-  EXPECT_DOUBLE_EQ(order_by_chance(whole(falling, 0)), 0.5);
+  EXPECT_DOUBLE_EQ(order_by_chance(Whole(falling, 0)), 0.5);
 }
 
 TEST(Rivals, MannKendallOfTenRisesIsTheTablesZ) {
   // S = 45, variance 10 * 9 * 25 / 18 = 125, z = 44 / 11.18 = 3.935: p = 4.15e-5.
   const Scales scales = watch(100, [](double t) { return kGiB + t * kMiB; });
-  EXPECT_NEAR(order_by_chance(whole(scales, 0)), 4.15e-5, 2e-6);
+  EXPECT_NEAR(order_by_chance(Whole(scales, 0)), 4.15e-5, 2e-6);
 }
 
 TEST(Rivals, StepsThatKeepTimeAreNoChance) {
@@ -53,10 +61,10 @@ TEST(Rivals, StepsThatKeepTimeAreNoChance) {
   };
   const Scales regular = stairs({50, 130, 210, 290, 370});
   const Scales random = stairs({50, 70, 90, 300, 370});
-  EXPECT_GT(keeps_time(whole(regular, 0), 32 * kMiB), 10);
-  EXPECT_DOUBLE_EQ(keeps_time(whole(random, 0), 32 * kMiB), 1);
-  EXPECT_DOUBLE_EQ(keeps_time(whole(regular, 0), 1024 * kMiB), 1) << "smaller steps are how allocators count";
-  EXPECT_DOUBLE_EQ(keeps_time(whole(stairs({50, 130, 210}), 0), 32 * kMiB), 1) << "three are too few";
+  EXPECT_GT(keeps_time(Whole(regular, 0), 32 * kMiB), 10);
+  EXPECT_DOUBLE_EQ(keeps_time(Whole(random, 0), 32 * kMiB), 1);
+  EXPECT_DOUBLE_EQ(keeps_time(Whole(regular, 0), 1024 * kMiB), 1) << "smaller steps are how allocators count";
+  EXPECT_DOUBLE_EQ(keeps_time(Whole(stairs({50, 130, 210}), 0), 32 * kMiB), 1) << "three are too few";
 }
 
 TEST(Rivals, ASteadyRiseGoesOnAndASlowingOneSettles) {

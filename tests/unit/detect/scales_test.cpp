@@ -122,6 +122,32 @@ TEST(Scales, WhatLeavesTheRingIsStillSeenBefore) {
   EXPECT_EQ(scales.level(0).forgotten_floor(), 710) << "what was before the fall is of another regime";
   scales.restart(false);
   EXPECT_EQ(scales.level(0).forgotten_floor(), 0);
+  ASSERT_EQ(scales.level(0).size(), 1U);
+  EXPECT_EQ(scales.level(0)[0].floor_bytes, 710);
+}
+
+// What a series shows after it fell is what a series shows that begins there.
+TEST(Scales, TheBucketThatShowsARestartIsTheFirstOfTheNewEpoch) {
+  Scales scales;
+  Scales fresh;
+  for (int s = 0; s < 1280; s += 10) scales.observe(at(s), 900);
+  std::uint32_t mask = 0;
+  for (int s = 1280; s < 1900; s += 10) {
+    const auto bytes = static_cast<float>(100 + s % 70);
+    mask = scales.observe(at(s), bytes);
+    const std::uint32_t of_fresh = fresh.observe(at(s), bytes);
+    if (s == 1290) scales.restart(false);
+    if (s > 1290) {
+      EXPECT_EQ(mask, of_fresh) << s;
+    }
+  }
+  for (std::size_t k = 0; k < 5; ++k) {
+    ASSERT_EQ(scales.level(k).size(), fresh.level(k).size()) << k;
+    for (std::size_t i = 0; i < fresh.level(k).size(); ++i) {
+      EXPECT_EQ(scales.level(k)[i].floor_bytes, fresh.level(k)[i].floor_bytes) << k << ' ' << i;
+      EXPECT_EQ(scales.level(k)[i].peak_bytes, fresh.level(k)[i].peak_bytes) << k << ' ' << i;
+    }
+  }
 }
 
 TEST(Scales, StateIsUnderTwentyKibibytes) {

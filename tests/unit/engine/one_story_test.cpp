@@ -93,6 +93,36 @@ TEST(OneStory, TheListOfProcessesMakesNoAnswerWorse) {
   }
 }
 
+TEST(OneStory, ADeviceAndItsSuspectHaveOneBeginning) {
+  auto scenario = sim::parse_scenario(sim::builtin_scenarios().front().toml, "demo");
+  scenario->start.reset();
+  Catalog catalog;
+  Engine engine(Config{}, catalog);
+  const auto source = sim::make_simulation(*scenario, catalog);
+  int told = 0;
+  double next_s = 60;
+  for (bool more = true; more;) {
+    Batch batch;
+    const auto progress = source->poll({}, batch);
+    more = progress && *progress != Progress::end;
+    for (const Event& e : batch.events) more = more && !e.ran_out_of_memory;
+    engine.ingest(batch);
+    if (batch.samples.empty() || seconds_between(Timestamp{}, batch.samples.back().time) < next_s) continue;
+    next_s += 60;
+    const auto view = engine.view();
+    const SeriesView* device = nullptr;
+    for (const SeriesView& s : view->series)
+      if (s.key.metric == Metric::device_used && s.verdict.finding.leak && s.verdict.suspect) device = &s;
+    if (device == nullptr) continue;
+    for (const SeriesView& s : view->series) {
+      if (s.key.metric != Metric::process_used || s.key.pid != device->verdict.suspect->pid) continue;
+      ++told;
+      EXPECT_EQ(s.verdict.finding.onset, device->verdict.finding.onset) << next_s;
+    }
+  }
+  EXPECT_GE(told, 20);
+}
+
 constexpr const char* kTooLarge = R"(name = "too_large"
 seed = 5
 period_s = 2
