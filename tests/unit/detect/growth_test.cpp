@@ -213,22 +213,6 @@ TEST(OneGrowth, ALeakThatFollowsALoadHasItsOwnOnset) {
   }
 }
 
-// A coarse bucket that holds the beginning of a growth holds what was before it, too: the load is no part of the
-// growth, whatever scale it is told by.
-TEST(OneGrowth, KeepsItsOnsetWhenCoarserScalesTellOfIt) {
-  const auto used = [](double t) {
-    return std::floor(400 + 9000 * std::clamp((t - 60) / 60, 0.0, 1.0) + 40.0 / 60 * std::max(0.0, t - 480)) * kMiB;
-  };
-  double next_s = 3600;
-  feed(used, 22 * 3600, 10, 80 * kGiB, [&](double t, const Detector& judge) {
-    if (t < next_s) return;
-    next_s += 600;
-    const Finding f = judge.finding();
-    ASSERT_TRUE(f.onset) << t;
-    EXPECT_NEAR(seconds_between(Timestamp{from_seconds(1.7e9)}, *f.onset), 480, 120) << t << " s";
-  });
-}
-
 // What settles bends all the way: its tail is no growth of its own.
 TEST(OneGrowth, TheTailOfASettlingRiseIsNoLeak) {
   const std::vector<std::pair<const char*, Shape>> settling = {
