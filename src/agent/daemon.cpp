@@ -224,7 +224,7 @@ class Agent {
     };
     listener.alert = [](const AlertTold& told) {
       if (!told.incident.news) return;
-      const Level level = told.incident.news == AlertNews::cleared            ? Level::notice
+      const Level level = told.incident.news == AlertNews::cleared    ? Level::notice
                           : told.alert.severity == Severity::critical ? Level::error
                                                                       : Level::warning;
       log(level, alert_lines(told.view, told.series, told.alert, *told.incident.news, {}));

@@ -32,9 +32,7 @@ int mark(const MarkOptions& options, const LayeredConfig& layers, Console& conso
 
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<MarkOptions>();
-  arguments
-      .operand("MARK", "What it has come to: NAME, which counts by itself, or NAME=NUMBER",
-               text(options->mark))
+  arguments.operand("MARK", "What it has come to: NAME, which counts by itself, or NAME=NUMBER", text(options->mark))
       .required();
   arguments
       .option(

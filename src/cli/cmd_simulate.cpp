@@ -18,9 +18,9 @@
 #include "report/conclusion.hpp"
 #include "report/told.hpp"
 #include "report/words.hpp"
-#include "source/sim/smi_csv.hpp"
 #include "source/sim/find_scenario.hpp"
 #include "source/sim/sim.hpp"
+#include "source/sim/smi_csv.hpp"
 #include "source/tick_reader.hpp"
 
 namespace vramtrack::cli {

@@ -4,10 +4,10 @@
 #include <map>
 #include <optional>
 
+#include "source/log/cells.hpp"
 #include "source/log/csv_clock.hpp"
 #include "source/log/csv_rows.hpp"
 #include "source/log/rewritten.hpp"
-#include "source/log/cells.hpp"
 
 namespace vramtrack {
 namespace {

@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "source/log/stamp.hpp"
 #include "source/log/line_start.hpp"
+#include "source/log/stamp.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {

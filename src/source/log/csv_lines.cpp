@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "core/option.hpp"
+#include "source/log/cells.hpp"
 #include "source/log/csv_rows.hpp"
 #include "source/log/messages.hpp"
-#include "source/log/cells.hpp"
 
 namespace vramtrack {
 namespace {

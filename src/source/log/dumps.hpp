@@ -4,8 +4,8 @@
 #include <functional>
 #include <string_view>
 
-#include "source/log/messages.hpp"
 #include "source/log/format.hpp"
+#include "source/log/messages.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/rows.hpp"
 #include "source/log/stamp.hpp"

@@ -4,9 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "source/log/cells.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/labels.hpp"
-#include "source/log/cells.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {

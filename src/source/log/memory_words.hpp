@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "source/log/line_start.hpp"
 #include "source/log/grouping.hpp"
+#include "source/log/line_start.hpp"
 
 namespace vramtrack {
 

@@ -15,10 +15,10 @@
 
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
-#include "source/log/messages.hpp"
 #include "source/log/epoch_counter.hpp"
-#include "source/log/json_figures.hpp"
 #include "source/log/json.hpp"
+#include "source/log/json_figures.hpp"
+#include "source/log/messages.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/scalar_metric.hpp"
 #include "source/log/stamp.hpp"

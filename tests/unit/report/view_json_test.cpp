@@ -119,8 +119,8 @@ class Draw {
   }
   Alert alert(SeriesId id) {
     Alert a;
-    auto& [series, raised, cleared, ended, severity, found, suspected_for_s, end_reason, kind, end_kind,
-           paged_because, incident] = a;
+    auto& [series, raised, cleared, ended, severity, found, suspected_for_s, end_reason, kind, end_kind, paged_because,
+           incident] = a;
     paged_because = text();
     incident = text();
     kind = static_cast<AlertKind>(below(2));

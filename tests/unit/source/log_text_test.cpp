@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "log_testing.hpp"
-#include "source/log/memory_words.hpp"
 #include "source/log/line_start.hpp"
+#include "source/log/memory_words.hpp"
 
 namespace vramtrack {
 namespace {
