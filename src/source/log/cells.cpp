@@ -172,8 +172,7 @@ std::string without_thousands(std::string_view text) {
 std::vector<int> dotted_columns(std::string_view head, const ColumnPlan& plan) {
   if (plan.delimiter == ',' || plan.percent) return {};
   const std::vector<AmountColumn> columns = amount_columns(plan);
-  std::vector<std::string_view> titles;
-  split_fields(plan.header, plan.delimiter, titles);
+  const std::vector<std::string_view> titles = titles_of(plan);
   std::vector<WrittenAmount> amounts;
   std::vector<std::string_view> fields;
   while (!head.empty()) {

@@ -458,6 +458,13 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   return plan;
 }
 
+std::vector<std::string_view> titles_of(const ColumnPlan& plan) {
+  std::vector<std::string_view> titles;
+  split_fields(plan.header, plan.delimiter, titles);
+  titles.resize(plan.count);
+  return titles;
+}
+
 std::string describe(const ColumnPlan& plan) {
   std::vector<std::string_view> titles;
   if (plan.has_header) split_fields(plan.header, plan.delimiter, titles);

@@ -116,6 +116,8 @@ bool ends_in_quotes(std::string_view line, char delimiter);
 
 /// Splits a line at `delimiter` into trimmed fields; a field in double quotes may contain it.
 void split_fields(std::string_view line, char delimiter, std::vector<std::string_view>& fields);
+/// The title of each column; empty where the header, cut at the delimiter, has fewer. They refer to the plan.
+std::vector<std::string_view> titles_of(const ColumnPlan& plan);
 
 /// The delimiter of a line: the most frequent of comma, semicolon and tab; '\0' when it has none.
 char find_delimiter(std::string_view line);

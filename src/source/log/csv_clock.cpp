@@ -140,8 +140,7 @@ bool is_duration(const Rows& rows, std::size_t column, std::size_t count, const 
 
 void settle_count_column(const Rows& rows, ColumnPlan& plan) {
   if (!plan.has_header || plan.time < 0) return;
-  std::vector<std::string_view> titles;
-  split_fields(plan.header, plan.delimiter, titles);
+  const std::vector<std::string_view> titles = titles_of(plan);
   const auto at = static_cast<std::size_t>(plan.time);
   const bool counts = plan.time_title.step || !counted_by(titles[at]).empty();
   const int count = finest_count(rows, titles, plan, counts ? -1 : plan.time);
@@ -160,8 +159,7 @@ void settle_count_column(const Rows& rows, ColumnPlan& plan) {
 Status settle_clock_column(const Rows& rows, ColumnPlan& plan) {
   const bool counts_samples = plan.time >= 0 && plan.time_title.step;
   if (!plan.has_header || (plan.time >= 0 && !counts_samples)) return {};
-  std::vector<std::string_view> titles;
-  split_fields(plan.header, plan.delimiter, titles);
+  const std::vector<std::string_view> titles = titles_of(plan);
   std::vector<std::size_t> found;
   Clock best = Clock::none;
   for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {

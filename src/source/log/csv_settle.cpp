@@ -408,9 +408,7 @@ void align_titles(std::string_view head, ColumnPlan& plan, std::vector<std::stri
   if (!plan.has_header || plan.used < 0 || !plan.wide.empty()) return;
   const std::size_t width = usual_width(head, plan);
   if (width <= plan.count || width - plan.count > kMostMore) return;
-  std::vector<std::string_view> titles;
-  split_fields(plan.header, plan.delimiter, titles);
-  titles.resize(plan.count);
+  const std::vector<std::string_view> titles = titles_of(plan);
   const Rows rows = head_rows(head, plan.delimiter, width);
   std::optional<ColumnPlan> found;
   std::size_t at = 0;
@@ -565,9 +563,8 @@ bool are_names(const Rows& rows) {
 /// row to row is due to the parameters. Where each row is the maximum of another run, nothing follows another.
 Status check_parameters(const Rows& rows, const ColumnPlan& plan) {
   if (!plan.has_header || plan.time >= 0 || plan.clock_lines || plan.pid >= 0) return {};
-  std::vector<std::string_view> titles;
-  split_fields(plan.header, plan.delimiter, titles);
-  for (std::size_t i = 0; i < plan.count && i < titles.size(); ++i) {
+  const std::vector<std::string_view> titles = titles_of(plan);
+  for (std::size_t i = 0; i < plan.count; ++i) {
     const ColumnRole role = classify_column(titles[i]).role;
     const bool names_gpu = plan.index >= 0 || plan.uuid >= 0 || plan.pci >= 0 || !plan.series.empty();
     if (i == 0 && !names_gpu && (role == ColumnRole::other || role == ColumnRole::device_name) && are_names(rows))

@@ -40,6 +40,23 @@ TEST(LogCases, MaximaOfRunsAreNoReadings) {
   EXPECT_THAT(r.error, HasSubstr("column 1 'RUN' differs in each"));
 }
 
+// A job's log: rows of blanks look like columns, but the line above them has fewer titles.
+TEST(LogCases, FewerTitlesThanColumnsAreReadWithoutThem) {
+  logtest::Files files;
+  const std::string path =
+      files.write("job.log",
+                  "000 (1.000.000) 2026-02-01 14:06:19 Job submitted from host: <10.0.0.1:9618>\n...\n"
+                  "006 (1.000.000) 2026-02-01 14:08:55 Image size of job updated: 1252116\n"
+                  "\t0  -  MemoryUsage of job (MB)\n\t0  -  ResidentSetSize of job (KB)\n...\n"
+                  "005 (1.000.000) 2026-02-01 14:08:55 Job terminated.\n"
+                  "\t(1) Normal termination (return value 1)\n"
+                  "\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Remote Usage\n"
+                  "\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Run Local Usage\n"
+                  "\t\tUsr 0 00:00:00, Sys 0 00:00:00  -  Total Remote Usage\n");
+  const auto r = logtest::read_logs({path}, logtest::utc());
+  EXPECT_NE(r.error, "");
+}
+
 TEST(LogCases, AReadingThatLacksARowIsLeftOutAndCounted) {
   const auto r = read_case("one_row_missing_8gpus.csv");
   ASSERT_EQ(r.error, "");
