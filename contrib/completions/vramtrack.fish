@@ -153,7 +153,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l memory -x -d "Comp
 complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l context -x -d "Length of each sequence: 8192, 32k (default: 8192, or what it was trained for)"
 complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l batch -x -d "Sequences at a time (default 1)"
 complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l shards -x -d "GPUs among which each tensor is divided (default 1)"
-complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l cache -x -d "Type of the cache: f16 (default), fp8, q8_0, q4_0"
+complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l cache -x -d "Type of the cache: f16 (default; f32 if the weights have it), fp8, q8_0, q4_0"
 complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l weights -x -d "As if the weights were bf16, int8, q4 (default: as they are in the files)"
 complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l train -x -d "To train it: optimizer, precision, checkpoints, lora: adamw,bf16"
 complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l utilization -x -d "Share of the memory that a server takes (default: vLLM 0.92, SGLang 0.88)"

@@ -147,7 +147,7 @@ Runner declare(Arguments& arguments) {
   arguments.option("--batch", "COUNT", "Sequences at a time (default 1)", count(request.sequences, 1e6));
   arguments.option("--shards", "COUNT", "GPUs among which each tensor is divided (default 1)",
                    count(request.shards, 1024));
-  arguments.option("--cache", "TYPE", "Type of the cache: f16 (default), fp8, q8_0, q4_0",
+  arguments.option("--cache", "TYPE", "Type of the cache: f16 (default; f32 if the weights have it), fp8, q8_0, q4_0",
                    [&request](const std::string& word) -> Status {
                      const auto bytes = sizing::cache_type_bytes(word);
                      if (!bytes) return tl::unexpected(bytes.error());

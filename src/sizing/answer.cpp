@@ -94,7 +94,7 @@ class Changes {
     if (sequences >= 1) add(fmt::format("a batch of {:.0f} instead of {:.0f}", sequences, request_.sequences), other);
   }
   void add_serving() {
-    if (request_.cache_element_bytes > 1.1) {
+    if (cache_bytes_per_element(model_, request_) > 1.1) {
       Request other = request_;
       other.cache_element_bytes = model_.is_gguf ? 34.0 / 32 : 1;
       add(model_.is_gguf ? "a cache of 8 bits (q8_0)" : "a cache of 8 bits (fp8)", other);
@@ -154,7 +154,7 @@ StartRule llama_rule(const ModelFacts& model, const Request& request, const Need
   out.cache_bytes = std::max(0.0, room.free_bytes - kLlamaMargin - weights - working);
   const double most = model.trained_context > 0 ? model.trained_context * request.sequences : 1e7;
   out.tokens = largest(most, kLlamaStep, [&](double tokens) {
-    return cache_bytes(model, tokens / request.sequences, request.sequences, request.cache_element_bytes,
+    return cache_bytes(model, tokens / request.sequences, request.sequences, cache_bytes_per_element(model, request),
                        request.shards) <= out.cache_bytes;
   });
   out.starts = weights + working + kLlamaMargin < room.free_bytes;
@@ -170,7 +170,7 @@ StartRule vllm_rule(const ModelFacts& model, const Request& request, const Need&
   const double total = room.total_bytes.value_or(room.free_bytes);
   const double weights = weights_on_gpu_bytes(model, request);
   const double rest = high_of(need, "working memory") + kLlamaMargin / 4;
-  const double cell = cache_bytes_per_token(model, request.cache_element_bytes, request.shards);
+  const double cell = cache_bytes_per_token(model, cache_bytes_per_element(model, request), request.shards);
   out.cache_bytes = std::max(0.0, share * total - weights - rest);
   out.tokens = cell > 0 ? floor_to(out.cache_bytes / cell, kBlock) : 0;
   out.starts = share * total <= room.free_bytes && out.tokens >= request.context_tokens;
@@ -187,7 +187,7 @@ StartRule vllm_rule(const ModelFacts& model, const Request& request, const Need&
 StartRule sglang_rule(const ModelFacts& model, const Request& request, const Room& room, double share) {
   StartRule out{.server = "SGLang", .formula = {}};
   const double weights = weights_on_gpu_bytes(model, request);
-  const double cell = cache_bytes_per_token(model, request.cache_element_bytes, request.shards);
+  const double cell = cache_bytes_per_token(model, cache_bytes_per_element(model, request), request.shards);
   out.cache_bytes = std::max(0.0, room.free_bytes - weights - room.free_bytes * (1 - share));
   out.tokens = cell > 0 ? floor_to(out.cache_bytes / cell, 1) : 0;
   out.starts = out.tokens > 0;

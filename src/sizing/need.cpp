@@ -20,16 +20,18 @@ constexpr double kManyTokens = 8192;
 /// What a process takes before it allocates anything: the driver's context and the kernels of libraries.
 constexpr double kLeastContext = 0.25 * kGiB;
 constexpr double kMostContext = 0.7 * kGiB;
+/// Activations that some programs keep, by what has to be kept.
+constexpr double kMostKept = 1.6;
 /// LoRA's matrices, as a share of the weights: rank 8 at the attention's query and value, up to rank 64 everywhere.
 constexpr double kLeastLora = 0.0005;
 constexpr double kMostLora = 0.03;
 
-constexpr auto kOptimizers = std::to_array<Optimizer>({{"adamw", 2, 4, "two moments of 32 bits"},
-                                                       {"adam", 2, 4, "two moments of 32 bits"},
-                                                       {"adamw8bit", 2, 1, "two moments of 8 bits"},
-                                                       {"lion", 1, 4, "one moment of 32 bits"},
+constexpr auto kOptimizers = std::to_array<Optimizer>({{"adamw", 2, 4, "two moments", true},
+                                                       {"adam", 2, 4, "two moments", true},
+                                                       {"adamw8bit", 2, 1, "two moments"},
+                                                       {"lion", 1, 4, "one moment"},
                                                        {"sgd", 0, 0, "no state"},
-                                                       {"momentum", 1, 4, "one moment of 32 bits"},
+                                                       {"momentum", 1, 4, "one moment"},
                                                        {"adafactor", 0, 0, "rows and columns of a moment, under 1 %"}});
 
 struct Named {
@@ -80,6 +82,11 @@ double stored_bits(const ModelFacts& model) {
   return model.parameters > 0 ? 8 * model.weights_bytes / model.parameters : 16;
 }
 
+/// Of 16 bits are the results of all other weights, quantized ones, too; llama.cpp's formulas have their own types.
+bool computes_in_32_bits(const ModelFacts& model, const Request& request) {
+  return !model.is_gguf && request.weight_bits.value_or(stored_bits(model)) > 24;
+}
+
 std::string shards_words(const Request& request) {
   return request.shards > 1 ? fmt::format(" / {:.0f} GPUs", request.shards) : std::string();
 }
@@ -89,8 +96,8 @@ Part exact(std::string name, double bytes, std::string formula) {
 }
 
 Part cache_part(const ModelFacts& model, const Request& request) {
-  const double bytes =
-      cache_bytes(model, request.context_tokens, request.sequences, request.cache_element_bytes, request.shards);
+  const double element = cache_bytes_per_element(model, request);
+  const double bytes = cache_bytes(model, request.context_tokens, request.sequences, element, request.shards);
   double elements = 0;
   std::size_t with_window = 0;
   double window = 0;
@@ -101,10 +108,9 @@ Part cache_part(const ModelFacts& model, const Request& request) {
       window = layer.window_tokens;
     }
   }
-  std::string formula =
-      fmt::format("{:.0f} numbers a token in {} layers x {:.4g} bytes x {:.0f} tokens x {:.0f} {}{}", elements,
-                  model.cache.size(), request.cache_element_bytes, request.context_tokens, request.sequences,
-                  request.sequences == 1 ? "sequence" : "sequences", shards_words(request));
+  std::string formula = fmt::format("{:.0f} numbers a token in {} layers x {:.4g} bytes x {:.0f} tokens x {:.0f} {}{}",
+                                    elements, model.cache.size(), element, request.context_tokens, request.sequences,
+                                    request.sequences == 1 ? "sequence" : "sequences", shards_words(request));
   if (with_window > 0) formula += fmt::format("; {} of the layers keep {:.0f} tokens at most", with_window, window);
   return exact("cache of keys and values", bytes, std::move(formula));
 }
@@ -119,7 +125,8 @@ Part working_part(const ModelFacts& model, const Request& request) {
                 kMicroBatch, model.vocabulary, model.hidden)};
   }
   const double tokens = request.context_tokens * request.sequences;
-  const double per_token = 2 * (4 * model.hidden + (model.is_gated ? 3 : 2) * model.feed_forward) / request.shards;
+  const double width = computes_in_32_bits(model, request) ? 4 : 2;
+  const double per_token = width * (4 * model.hidden + (model.is_gated ? 3 : 2) * model.feed_forward) / request.shards;
   const double scores = request.sequences * model.vocabulary * 4;
   return {"working memory", std::min(tokens, kFewTokens) * per_token + scores,
           std::min(tokens, kManyTokens) * per_token + 2 * scores,
@@ -142,12 +149,17 @@ Part activations_part(const ModelFacts& model, const Request& request, const Tra
       width * (6 * model.hidden + 2 * model.kv_heads * dim + (model.is_gated ? 4 : 2) * model.feed_forward);
   const double tokens = request.context_tokens * request.sequences;
   const auto layers = static_cast<double>(model.layers);
-  const double kept = training.has_checkpoints ? layers * width * model.hidden + per_layer : layers * per_layer;
+  const double checkpoints = training.has_checkpoints ? layers * width * model.hidden : 0;
+  const double kept = training.has_checkpoints ? per_layer : layers * per_layer;
   // The loss is computed in 32 bits from scores of 16: scores, their copy, and its gradient.
   const double scores = model.vocabulary * (width + 8);
+  // A layer is computed again only when the scores are no longer needed.
+  const double least = checkpoints + (training.has_checkpoints ? std::max(kept, scores) : kept + scores);
+  // Norms that are computed in 32 bits, and keys and values that are repeated for each head, as transformers has them.
+  const double most = kMostKept * (checkpoints + kept) + 1.5 * scores;
   return {
-      "activations", tokens * (kept + scores) / request.shards, tokens * (1.4 * kept + 1.5 * scores) / request.shards,
-      fmt::format("{:.0f} tokens x ({} {} + {} of the vocabulary){}", tokens, format_size(whole(kept)),
+      "activations", tokens * least / request.shards, tokens * most / request.shards,
+      fmt::format("{:.0f} tokens x ({} {} + {} of the vocabulary){}", tokens, format_size(whole(checkpoints + kept)),
                   training.has_checkpoints ? "of checkpoints and one layer" : fmt::format("of {} layers", model.layers),
                   format_size(whole(scores)), shards_words(request))};
 }
@@ -164,11 +176,17 @@ void add_training(const ModelFacts& model, const Request& request, const Trainin
         {"LoRA's matrices, gradients and optimizer", kLeastLora * n * each, kMostLora * n * each,
          fmt::format("{:.2g} to {:.2g} % of the weights x {:.0f} bytes, by rank and by which layers have them",
                      100 * kLeastLora, 100 * kMostLora, each)});
+    out.parts.push_back(activations_part(model, request, training));
     return;
   }
   const bool is_mixed = training.precision == Training::Precision::mixed;
   out.parts.push_back(exact("weights", n * width, fmt::format("{} x {:.0f} bytes", of, width)));
-  out.parts.push_back(exact("gradients", n * width, fmt::format("{} x {:.0f} bytes", of, width)));
+  // The backward pass makes gradients while it gives back activations. Only when they are kept from one micro-batch to
+  // the next is there a moment with all of both.
+  Part activations = activations_part(model, request, training);
+  out.parts.push_back(
+      {"gradients", std::max(0.0, n * width - activations.low_bytes), n * width,
+       fmt::format("{} x {:.0f} bytes; the least if they take the room that activations give back", of, width)});
   if (is_mixed)
     out.parts.push_back(
         exact("weights in 32 bits", n * 4, fmt::format("{} x 4 bytes, from which the 16 bits are made", of)));
@@ -178,6 +196,12 @@ void add_training(const ModelFacts& model, const Request& request, const Trainin
   out.parts.push_back(
       exact(fmt::format("state of {}", optimizer.name), n * optimizer.states * state_width,
             fmt::format("{} x {:.0f} x {:.0f} bytes: {}", of, optimizer.states, state_width, optimizer.what)));
+  const double scratch = optimizer.has_scratch ? n * (is_mixed ? 4 : width) : 0;
+  if (scratch > activations.high_bytes) {
+    activations.high_bytes = scratch;
+    activations.formula += fmt::format("; later up to {} for the optimizer's step", format_bytes(scratch));
+  }
+  out.parts.push_back(std::move(activations));
 }
 
 }  // namespace
@@ -236,6 +260,10 @@ Result<double> weight_type_bits(std::string_view name) {
   return value_of(kWeightTypes, name, "type of weights");
 }
 
+double cache_bytes_per_element(const ModelFacts& model, const Request& request) {
+  return request.cache_element_bytes.value_or(computes_in_32_bits(model, request) ? 4 : 2);
+}
+
 double Need::low_bytes() const {
   double sum = 0;
   for (const Part& part : parts) sum += part.low_bytes;
@@ -264,7 +292,6 @@ Need need_of(const ModelFacts& model, const Request& request) {
   Need out;
   if (request.training) {
     add_training(model, request, *request.training, out);
-    out.parts.push_back(activations_part(model, request, *request.training));
   } else {
     const double bits = request.weight_bits.value_or(stored_bits(model));
     out.parts.push_back(exact(

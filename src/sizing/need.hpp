@@ -15,9 +15,10 @@ namespace vramtrack::sizing {
 /// Optimizers that are known by name, with the state that each keeps for every weight.
 struct Optimizer {
   std::string_view name;
-  double states;          ///< numbers that it keeps for each trained weight
-  double state_bytes;     ///< of each of them; 0: as wide as the weights that are trained
-  std::string_view what;  ///< for people
+  double states;             ///< numbers that it keeps for each trained weight
+  double state_bytes;        ///< of each of them; 0: as wide as the weights that are trained
+  std::string_view what;     ///< for people
+  bool has_scratch = false;  ///< PyTorch's own takes another number for each weight while it steps, unless it is fused
 };
 /// nullptr: not known.
 const Optimizer* find_optimizer(std::string_view name);
@@ -34,16 +35,18 @@ struct Training {
 Result<Training> parse_training(std::string_view text);
 
 struct Request {
-  double context_tokens = 0;  ///< of each sequence
-  double sequences = 1;       ///< at a time
-  double shards = 1;          ///< GPUs among which tensors are divided
-  double cache_element_bytes = 2;
-  std::optional<double> weight_bits;  ///< per weight, instead of how the weights lie in the files
+  double context_tokens = 0;                  ///< of each sequence
+  double sequences = 1;                       ///< at a time
+  double shards = 1;                          ///< GPUs among which tensors are divided
+  std::optional<double> cache_element_bytes;  ///< none: cache_bytes_per_element() says
+  std::optional<double> weight_bits;          ///< per weight, instead of how the weights lie in the files
   std::optional<Training> training;
 };
 
 /// Bytes per element of a type of cache, by the names of llama.cpp (--cache-type-k) and vLLM (--kv-cache-dtype).
 Result<double> cache_type_bytes(std::string_view name);
+/// As the request says; if it says nothing, 4 for a model that computes in 32 bits, else 2.
+double cache_bytes_per_element(const ModelFacts& model, const Request& request);
 /// Bits per weight of a quantization by its name: "int8", "q4", "fp8", "bf16".
 Result<double> weight_type_bits(std::string_view name);
 

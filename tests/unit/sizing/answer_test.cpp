@@ -73,18 +73,69 @@ TEST(Answer, TrainingTakesSixteenBytesAWeightInMixedPrecision) {
   const ModelFacts model = llama_8b();
   double states = 0;
   for (const Part& part : need_of(model, request).parts)
-    if (part.name != "activations" && part.name != "driver's context and libraries") states += part.low_bytes;
+    if (part.name != "activations" && part.name != "driver's context and libraries") states += part.high_bytes;
   EXPECT_NEAR(states / model.parameters, 16, 1e-9);  // ZeRO, section 3.1
   request.training = parse_training("adamw,pure-bf16").value();
   states = 0;
   for (const Part& part : need_of(model, request).parts)
-    if (part.name != "activations" && part.name != "driver's context and libraries") states += part.low_bytes;
+    if (part.name != "activations" && part.name != "driver's context and libraries") states += part.high_bytes;
   EXPECT_NEAR(states / model.parameters, 8, 1e-9);
   request.training = parse_training("adamw,bf16").value();
   const Answer no = answer(model, request, room(80));
   EXPECT_EQ(no.fits, Fits::no);
   EXPECT_THAT(no.changes, Contains(Field(&Change::what, HasSubstr("LoRA"))));
   EXPECT_THAT(no.rules, IsEmpty());
+}
+
+const Part& part_of(const Need& need, std::string_view name) {
+  return *std::find_if(need.parts.begin(), need.parts.end(), [name](const Part& part) { return part.name == name; });
+}
+
+TEST(Answer, GradientsTakeTheRoomThatActivationsLeave) {
+  Request request;
+  request.training = parse_training("adamw,fp32").value();
+  const ModelFacts model = llama_8b();
+  for (const double tokens : {512, 32768}) {
+    request.context_tokens = tokens;
+    const Need need = need_of(model, request);
+    const double gradients = 4 * model.parameters;
+    const double activations = part_of(need, "activations").low_bytes;
+    EXPECT_NEAR(part_of(need, "gradients").low_bytes + activations, std::max(gradients, activations), 1);
+    EXPECT_NEAR(part_of(need, "gradients").high_bytes, gradients, 1);
+  }
+}
+
+TEST(Answer, TheStepOfAdamTakesAnotherNumberForEachWeightWhenActivationsAreGone) {
+  Request request;
+  request.context_tokens = 128;
+  const ModelFacts model = llama_8b();
+  const auto activations = [&](std::string_view how) {
+    request.training = parse_training(how).value();
+    return part_of(need_of(model, request), "activations");
+  };
+  EXPECT_NEAR(activations("adamw,bf16").high_bytes, 4 * model.parameters, 1);
+  EXPECT_THAT(activations("adamw,bf16").formula, HasSubstr("for the optimizer's step"));
+  EXPECT_NEAR(activations("adam,pure-bf16").high_bytes, 2 * model.parameters, 1);
+  EXPECT_LT(activations("sgd,pure-bf16").high_bytes, 2 * model.parameters);
+}
+
+TEST(Answer, AModelOf32BitsComputesAndCachesIn32Bits) {
+  ModelFacts model = llama_8b();
+  Request request;
+  request.context_tokens = 1024;
+  const Need half = need_of(model, request);
+  model.weights_bytes = 4 * model.parameters;
+  const Need full = need_of(model, request);
+  EXPECT_EQ(part_of(full, "cache of keys and values").low_bytes,
+            2 * part_of(half, "cache of keys and values").low_bytes);
+  EXPECT_GT(part_of(full, "working memory").low_bytes, 1.9 * part_of(half, "working memory").low_bytes);
+  request.cache_element_bytes = cache_type_bytes("f16").value();
+  EXPECT_EQ(part_of(need_of(model, request), "cache of keys and values").low_bytes,
+            part_of(half, "cache of keys and values").low_bytes);
+  request.cache_element_bytes.reset();
+  model.is_gguf = true;
+  EXPECT_EQ(part_of(need_of(model, request), "cache of keys and values").low_bytes,
+            part_of(half, "cache of keys and values").low_bytes);
 }
 
 TEST(Answer, CheckpointsKeepLess) {

@@ -31,9 +31,10 @@ double estimate(const Json& row) {
   if (what == "parameters") return model.parameters;
   if (what == "weights") return weights_on_gpu_bytes(model, request);
   if (what == "cache")
-    return cache_bytes(model, request.context_tokens, 1, request.cache_element_bytes, request.shards);
+    return cache_bytes(model, request.context_tokens, 1, cache_bytes_per_element(model, request), request.shards);
   if (what == "tokens")
-    return asked["bytes"].get<double>() / cache_bytes_per_token(model, request.cache_element_bytes, request.shards);
+    return asked["bytes"].get<double>() /
+           cache_bytes_per_token(model, cache_bytes_per_element(model, request), request.shards);
   model.is_gguf = true;  // as llama.cpp does
   if (what == "weights on GPU of llama.cpp") return weights_on_gpu_bytes(model, request);
   for (const Part& part : need_of(model, request).parts)
