@@ -247,6 +247,7 @@ std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, st
 
 /// In Chinese and Japanese no blanks part the words.
 constexpr std::string_view kFixed =
+    "your gpu memory is full|"
     "paging file is too small|killed as a result of limit of|too many concurrent sessions|due to memory "
     "pressure|memory is "
     "full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
