@@ -62,11 +62,41 @@ std::string other_device(const Failure& f) {
 constexpr std::string_view kLess =
     "a smaller batch, sequence or image, a lower precision, more devices, and in training activation checkpointing";
 /// Of programs that no wording knows, where nothing says that they compute with tensors.
+constexpr std::string_view kLessOfRenderer = "smaller textures, less geometry or a lower resolution";
+constexpr std::string_view kRenderers = "blender|cycles|redshift|octane|arnold|optix|render|texture|shader|scene";
+constexpr std::string_view kOfTensors =
+    "torch|tensor|model|batch|train|cudnn|jax|layer|vllm|sglang|onnx|triton|paddle|mindspore|mxnet|deepspeed|llama|"
+    "diffusion|transformers|keras|comfyui|nccl|cublas";
 constexpr std::string_view kLessOfAny = "a smaller input, resolution or problem, or more devices";
 
 std::string_view less_of(const Failure& f) {
-  const bool has_tensors = has_any(lower(f.before + f.text), "torch|tensor|model|batch|train|cudnn|jax|layer");
-  return f.wording->text.empty() && f.runs_in.empty() && !has_tensors ? kLessOfAny : kLess;
+  const std::string text = lower(f.before + f.text + std::string(f.wording->program) + std::string(f.runs_in));
+  if (has_any(text, kRenderers)) return kLessOfRenderer;
+  return has_any(text, kOfTensors) ? kLess : kLessOfAny;
+}
+
+/// Shows how memory grows, where vramtrack runs.
+std::string growth_tool(const Failure& f) {
+  const Platform& platform = platform_of(f);
+  return platform.has_vramtrack ? "vramtrack run -- PROGRAM" : std::string(platform.tool);
+}
+
+/// What the figures of a failure say of others, where the program's own need is the cause.
+std::string own_need_words(const Failure& f) {
+  const auto total = f.figures.get(Figure::total);
+  const auto free = f.figures.get(Figure::free);
+  const auto held =
+      f.figures.get(Figure::reserved) ? f.figures.get(Figure::reserved) : f.figures.get(Figure::allocated);
+  if (total && free && held)
+    if (const double outside = *total - *free - *held - f.figures.get(Figure::unallocated).value_or(0);
+        outside > ordinary_outside_bytes(*total))
+      return fmt::format("the program's own need, for the most part; {} are held outside its allocator",
+                         size_words(outside));
+  if (is_on_chip(*f.wording)) return "the program's own need, and nobody else's";
+  for (const Figure figure : {Figure::total, Figure::free, Figure::allowed, Figure::allocated, Figure::reserved,
+                              Figure::needed, Figure::planned, Figure::asked})
+    if (f.figures.get(figure)) return "the program's own need, and nobody else's";
+  return "the program's own need, as far as its words tell: no figure shows what others held";
 }
 
 }  // namespace
@@ -78,15 +108,16 @@ std::string fault_of(const Failure& f) {
     case Cause::fragmentation:
       return "the allocator's: the memory is there, in pieces that are too small";
     case Cause::too_big:
-      return "the program's own need, and nobody else's";
+      return own_need_words(f);
     case Cause::bad_size:
       return "the program's: no memory is short";
     case Cause::full:
-      return "the program's own need, and nobody else's: all that it holds, not this request";
+      return own_need_words(f) + ": all that it holds, not this request";
     case Cause::limit:
       return f.wording->setting.empty() ? "a limit that was set, not the device"
                                         : fmt::format("a limit that was set, not the device: {}", f.wording->setting);
     case Cause::outside:
+      if (!f.shared.empty() && f.others.empty()) return "others', as the text tells: " + f.shared;
       if (f.used_line > 0)
         return f.others.empty() ? "others', by that table, unless it was made while this program ran"
                                 : fmt::format("others', by that table, unless one of them is this program: {}",
@@ -108,6 +139,8 @@ std::string next_step_of(const Failure& f) {
   if (std::string step = kv_cache_step(f); !step.empty()) return step;
   switch (f.cause) {
     case Cause::leak:
+      if (!platform_of(f).has_vramtrack)
+        return fmt::format("find what keeps it: see by {} what grows, step by step", platform_of(f).tool);
       return "find the line that keeps it: vramtrack run -- PROGRAM, or vramtrack snapshot leaks on three snapshots";
     case Cause::fragmentation:
       if (const Platform& p = platform_of(f); f.wording->program == "PyTorch" && !p.allocator.empty())
@@ -137,9 +170,8 @@ std::string next_step_of(const Failure& f) {
     }
     case Cause::full:
       if (const auto options = options_of(f); !options.empty()) return std::string(options);
-      return fmt::format(
-          "use less in all: {}; if it ran for a while before, see whether its memory grows (vramtrack run -- PROGRAM)",
-          less_of(f));
+      return fmt::format("use less in all: {}; if it ran for a while before, see whether its memory grows ({})",
+                         less_of(f), growth_tool(f));
     case Cause::limit:
       return f.wording->setting.empty() ? "find the limit and raise it, or use less below it"
                                         : fmt::format("raise it ({}), or use less below it", f.wording->setting);
@@ -154,6 +186,9 @@ std::string next_step_of(const Failure& f) {
                    : "lower what the allocator takes, so that the libraries find room "
                      "(PYTORCH_ALLOC_CONF=per_process_memory_"
                      "fraction:0.9), or use less: fewer CUDA graphs, NCCL_BUFFSIZE, CUDA_MODULE_LOADING=LAZY";
+      if (!f.shared.empty() && f.others.empty())
+        return fmt::format("end what else uses the device, or run one process on each device (see {}){}",
+                           platform_of(f).tool, other_device(f));
       if (f.may_name_itself)
         return "see whose process that is (vramtrack holders): if it is this program's, another library of it holds "
                "the memory (a serving engine, a second framework), else end it" +
@@ -203,7 +238,7 @@ std::string would_tell_of(const Failure& f) {
     return "how many encoder sessions are open (nvidia-smi, column of ENC; drivers of GeForce cards allow few), "
            "whether "
            "the driver supports the card, and what nvidia-smi shows of the device's memory";
-  if (platform_of(f).maker == Maker::apple || platform_of(f).maker == Maker::windows)
+  if (!platform_of(f).has_vramtrack)
     return fmt::format("what {} shows while the program runs, and whether it fails with a smaller model or input",
                        platform_of(f).tool);
   return "who held the device when it failed: vramtrack watch beside the program, or vramtrack run -- PROGRAM, or the "

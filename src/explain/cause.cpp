@@ -291,8 +291,10 @@ Answer by_own_need(const Failure& f, const Sums& s) {
                     is_more_than_device ? "" : fmt::format(" of the device's {}", size_words(*s.total)), moved,
                     size_words(*s.free), size_words(s.asked), rest)};
   return Verdict{Cause::too_big,
-                 fmt::format("{} were requested while {} were allocated{}, and only {} were free{}",
-                             size_words(s.asked), size_words(*s.allocated), moved, size_words(*s.free), rest)};
+                 fmt::format("{} were requested while {} were allocated{}, and {} were free{}{}", size_words(s.asked),
+                             size_words(*s.allocated), moved,
+                             s.asked > *s.free ? "only " + size_words(*s.free) : size_words(*s.free), rest,
+                             s.asked > *s.free ? "" : ": hardly more, of which drivers keep some back")};
 }
 
 /// A table beside the message shows the device at another moment: of others that fill it, or with nobody in it. Between
@@ -355,10 +357,16 @@ Answer by_process(const Failure&, const Sums& s) {
   return Verdict{filled_by(s.asked, *s.total), sizes};
 }
 
-/// More in one piece than cards have, of a program that holds little.
-Answer by_size_of_cards(const Failure&, const Sums& s) {
+/// More in one piece than cards have.
+Answer by_size_of_cards(const Failure& f, const Sums& s) {
   constexpr double kMostCardsBytes = 80 * kGiB;
-  if (s.total || s.free || s.allowed || !s.allocated || s.asked < kMostCardsBytes) return std::nullopt;
+  if (s.total || s.free || s.allowed || s.asked < kMostCardsBytes) return std::nullopt;
+  if (!s.allocated && f.wording->otherwise != Cause::unknown) return std::nullopt;
+  if (!s.allocated)
+    return Verdict{Cause::unknown,
+                   fmt::format("{} were requested at once, which few cards have in all; the message does "
+                               "not say what this device has",
+                               size_words(s.asked))};
   return Verdict{Cause::too_big,
                  fmt::format("{} were requested at once while {} were allocated, and few cards have as much",
                              size_words(s.asked), size_words(*s.allocated))};
@@ -397,9 +405,12 @@ Answer by_told_others(const Failure& f, const Sums& s) {
   const auto outside = f.figures.get(Figure::outside);
   if (!outside || s.allocated || *outside <= ordinary_outside_bytes(s.total.value_or(*outside))) return std::nullopt;
   if (s.total && s.asked > 0 && *s.total - *outside >= s.asked) return std::nullopt;
-  return Verdict{Cause::outside, fmt::format("others held {}{}{}", size_words(*outside),
-                                             s.total ? fmt::format(" of the device's {}", size_words(*s.total)) : "",
-                                             s.free ? fmt::format(", and {} were free", size_words(*s.free)) : "")};
+  return Verdict{
+      Cause::outside,
+      fmt::format("{}others held {}{}{}{}", s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "",
+                  size_words(*outside), f.others.empty() ? "" : fmt::format(" ({})", processes_words(f.others)),
+                  s.total ? fmt::format(" of the device's {}", size_words(*s.total)) : "",
+                  s.free ? fmt::format(", and {} were free", size_words(*s.free)) : "")};
 }
 
 /// What all hold together is told, at the moment of the failure.
@@ -516,10 +527,20 @@ void find_cause(Failure& failure) {
     failure.because = "it failed while host memory was being pinned: the driver could not lock that much of the host's";
     return;
   }
+  if (is_host_code(failure)) return judge_host_code(failure);
   if (failure.wording->role == Role::host) return judge_host(failure);
   if (!judge_device(failure)) {
     failure.cause = failure.wording->otherwise;
+    // What a device can hold may be too big only beside what else is there, which no figure shows.
+    const auto asked = failure.figures.get(Figure::asked);
+    const auto total = failure.figures.get(Figure::total);
+    if (failure.wording->text.empty() && failure.cause == Cause::too_big && asked && total && *asked * 2 < *total)
+      failure.cause = Cause::unknown;
     failure.because = wording_words(failure);
+    if (failure.cause == Cause::unknown && !failure.shared.empty()) {
+      failure.cause = Cause::outside;
+      failure.because += fmt::format(", and the text tells that others use the device: \"{}\"", failure.shared);
+    }
   }
   if (!failure.largest.empty()) failure.because += "; " + holdings_words(failure.largest);
 }

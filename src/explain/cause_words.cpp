@@ -2,10 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "core/units.hpp"
 #include "explain/cause.hpp"
 #include "explain/processes.hpp"
+#include "explain/words.hpp"
 
 namespace vramtrack::explain {
+
+namespace {
+/// The kernel ends who is left, where what fills the memory belongs to nobody it may end.
+constexpr double kSmallVictimBytes = 64 * kMiB;
+}  // namespace
 
 std::string free_words(double free, double piece, const Failure& f) {
   if (free <= 0) return "nothing free";
@@ -15,10 +22,29 @@ std::string free_words(double free, double piece, const Failure& f) {
 }
 
 std::string table_use_words(const Failure& f) {
+  const double used = f.figures.get(Figure::used).value_or(0);
+  const bool is_nobodys = f.others.empty() && used > ordinary_outside_bytes(f.figures.get(Figure::total).value_or(0));
   return fmt::format("{} of the device's {} were in use by the table of nvidia-smi in line {}{}{}",
                      size_words(f.figures.get(Figure::used).value_or(0)),
                      size_words(f.figures.get(Figure::total).value_or(0)), f.used_line, f.others.empty() ? "" : ": ",
-                     processes_words(f.others));
+                     is_nobodys ? ", which lists no process: of one that has ended and left it, of another container "
+                                  "or user (fuser -v /dev/nvidia* as root)"
+                                : processes_words(f.others));
+}
+
+bool is_host_code(const Failure& f) {
+  return !f.figures.get(Figure::asked) && !f.figures.get(Figure::resident) &&
+         has_any(lower(f.text), "out_of_host_memory|outofhostmemory");
+}
+
+void judge_host_code(Failure& f) {
+  f.cause = Cause::unknown;
+  f.because = "the driver gives its code for the host's memory, which it also gives for other failures, and no figure";
+  f.would_tell =
+      "what of the host's memory was free when it failed (free -m); if there was room, another version of the driver, "
+      "or "
+      "another device, tells whether the driver is at fault";
+  f.figures.clear(Figure::total);  // of the device
 }
 
 void judge_host(Failure& f) {
@@ -31,6 +57,11 @@ void judge_host(Failure& f) {
     f.because =
         "the process was ended by signal 9 (SIGKILL), which the kernel sends when the host's memory runs out, "
         "and which people, time limits and schedulers send too";
+    return;
+  }
+  if (f.cause == Cause::limit) {
+    f.because = fmt::format("the memory that {} lets its program have ran out, not that of the host or of a GPU",
+                            who(*f.wording));
     return;
   }
   const bool is_pin = f.wording->name == "statement_pinned" || f.wording->name == "ggml_pinned";
@@ -62,7 +93,9 @@ void judge_host(Failure& f) {
   else if (resident && limit)
     f.because += fmt::format(": {} of {} were in use", size_words(*resident), size_words(*limit));
   else if (resident)
-    f.because += fmt::format(": the process that was ended held {}", size_words(*resident));
+    f.because +=
+        fmt::format(": the process that was ended held {}{}", size_words(*resident),
+                    *resident < kSmallVictimBytes ? ", which fills no host: others, or the kernel, hold the rest" : "");
 }
 
 std::string wording_words(const Failure& f) {

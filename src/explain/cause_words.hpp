@@ -15,6 +15,9 @@ std::string free_words(double free, double piece, const Failure& f);
 std::string table_use_words(const Failure& f);
 
 /// Sets the cause of a failure to get memory of the host, and its words.
+/// Whether a driver gave its code for the host's memory, and no figure of it.
+bool is_host_code(const Failure& f);
+void judge_host_code(Failure& f);
 void judge_host(Failure& f);
 
 /// What is said where no figures decide, and the wording itself does. Requires the cause.

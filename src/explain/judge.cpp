@@ -37,6 +37,14 @@ bool is_unspecified(const M& message) {
   return message.wording->name == "statement" && message.figures.count() == 0;
 }
 
+/// An object of the driver, which has no bytes to speak of.
+bool is_handle(const Failure& f) {
+  return f.figures.get(Figure::asked).value_or(0) <= 0 &&
+         has_any(lower(f.text),
+                 "textureobject|surfaceobject|createstream|streamcreate|createevent|eventcreate|createfence|"
+                 "createsemaphore|descriptorset|createcontext|ctxcreate|createsampler");
+}
+
 bool is_same_failure(const Failure& failure, const Message& message) {
   if (is_unspecified(message) || is_unspecified(failure)) return message.line <= end_of(failure) + kNearLines;
   // What went on is over.
@@ -52,6 +60,16 @@ bool is_same_failure(const Failure& failure, const Message& message) {
   return message.line <= end_of(failure) + kNearLines;
 }
 
+/// A sentence that somebody wrote, and no line of a log: it begins with a word of a sentence, and a full stop or a word
+/// of its writer follows. `M`: Message or Failure.
+template <typename M>
+bool is_prose(const M& message) {
+  if (!message.wording->text.empty()) return false;
+  const std::string line = lower(message.text);
+  return begins_any(line, "the |when |while |after |during |i |we |my |this |it |as |in |if |even |then |there ") &&
+         line.find(": ") == std::string::npos;
+}
+
 void merge(Failure& failure, const Message& message) {
   ++failure.messages;
   failure.last_line = message.line;
@@ -60,13 +78,18 @@ void merge(Failure& failure, const Message& message) {
   const bool tells_cause = failure.wording->otherwise == Cause::unknown && message.wording->otherwise != Cause::unknown;
   if (is_unspecified(failure)) failure.line = message.line;
   if (failure.wording->name == "jetson") failure.runs_in = failure.wording->program;
-  if (message.figures.count() > failure.figures.count() || tells_cause || is_unspecified(failure)) {
+  // Who tells of it, before or behind the log, may be short.
+  const bool is_told = is_prose(failure) && !is_prose(message);
+  if (message.figures.count() > failure.figures.count() || tells_cause || is_unspecified(failure) || is_told) {
+    if (is_told) failure.line = message.line;
     failure.wording = message.wording;
     failure.text = message.text;
     failure.before = message.before;
   }
   failure.figures.complete(message.figures);
   if (failure.grew.empty()) failure.grew = message.grew;
+  if (failure.shared.empty()) failure.shared = message.shared;
+  if (failure.system == System::any) failure.system = message.system;
   if (failure.others.empty()) failure.others = message.others;
 }
 
@@ -111,7 +134,7 @@ void add_line(Failure& failure, const Message& line) {
   // Buffers are of the program that failed; what a table shows may be of another device than the failure.
   const bool is_buffer = !own_device && (line.figures.get(Figure::weights) || line.figures.get(Figure::kv_cache));
   if (device && own_device != device && !is_buffer) return;
-  if (line.figures.get(Figure::used) && !failure.figures.get(Figure::used)) {
+  if ((line.figures.get(Figure::used) && !failure.figures.get(Figure::used)) || line.figures.get(Figure::outside)) {
     // What the message itself shows is of the moment of the failure.
     if (failure.figures.get(Figure::free)) return;
     failure.used_line = line.line;
@@ -196,6 +219,8 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
     failure.went_on = message.went_on;
     failure.held = message.held;
     failure.grew = message.grew;
+    failure.shared = message.shared;
+    failure.system = message.system;
   }
   if (out.failures.empty()) return std::nullopt;
   retried_with_less(out.failures);
@@ -219,7 +244,11 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
     rise = fmt::format("it failed only {}, and what fits at first and no longer later has grown", decisive.grew);
   if (!rise.empty() && decisive.cause != Cause::host) {
     decisive.cause = Cause::leak;
-    decisive.because = fmt::format("{}; {}", rise, decisive.because);
+    decisive.because = fmt::format("{}; {}", rise,
+                                   is_handle(decisive) ? "it asked for an object that takes hardly any "
+                                                         "memory: what runs out are such objects, which "
+                                                         "are created again and again and not destroyed"
+                                                       : decisive.because);
   }
   out.cause = decisive.cause;
   out.because = decisive.because;

@@ -33,6 +33,8 @@ struct Failure {
   double batch = 0;              ///< as Message::batch
   std::string went_on;           ///< as Message::went_on
   std::string grew;              ///< as Message::grew
+  std::string shared;            ///< as Message::shared
+  System system = System::any;   ///< as Message::system
   std::vector<double> held;      ///< as Message::held
   bool is_pinned = false;        ///< it happened while host memory was pinned
   Cause cause = Cause::unknown;

@@ -12,8 +12,9 @@ namespace vramtrack::explain {
 
 /// A process that a message names beside the one that failed.
 struct OtherProcess {
-  double pid = 0;
+  double pid = 0;  ///< 0: not told
   double bytes = 0;
+  std::string name;  ///< foreign; empty: not told
 };
 
 /// What one array, or one operation, holds. Its texts are foreign: print them through core/printable.
@@ -26,6 +27,9 @@ struct Holding {
   double padding_bytes = 0;  ///< of the bytes, what the layout adds
 };
 
+/// Where the program ran, as the text tells, if vramtrack does not run there.
+enum class System : std::uint8_t { any, windows, apple, browser, phone };
+
 /// One message.
 struct Message {
   const Wording* wording = nullptr;
@@ -34,8 +38,10 @@ struct Message {
   std::string text;             ///< its first line, at most 300 bytes; foreign bytes: print them through core/printable
   std::string before;           ///< what stands before it on its line, at most 256 bytes: a logger's words
   Figures figures;
-  std::string went_on;               ///< the line by which the program tells that it went on; foreign; empty: none does
-  std::string grew;                  ///< the words by which it had run for long before: "after 6 hours"; empty: none
+  std::string went_on;  ///< the line by which the program tells that it went on; foreign; empty: none does
+  std::string grew;     ///< the words by which it had run for long before: "after 6 hours"; empty: none
+  std::string shared;   ///< the words by which others use the device: "when gaming"; empty: none
+  System system = System::any;
   std::vector<double> held;          ///< what the text said was allocated, in readings before it, at most 64
   double batch = 0;                  ///< the size of the batch that the text named last before it; 0: none
   std::vector<OtherProcess> others;  ///< at most 64

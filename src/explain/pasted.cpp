@@ -11,7 +11,10 @@
 #include "core/printable.hpp"
 #include "core/units.hpp"
 #include "explain/cause.hpp"
+#include "explain/judge.hpp"
 #include "explain/pattern.hpp"
+#include "explain/processes.hpp"
+#include "explain/smi_table.hpp"
 #include "explain/words.hpp"
 
 namespace vramtrack::explain {
@@ -168,13 +171,44 @@ Pasted before_and_after(const std::vector<std::string_view>& lines, const std::s
           true};
 }
 
+/// A table of nvidia-smi or gpustat beside no message.
+Pasted device_table(const std::vector<std::string_view>& lines, const std::string&) {
+  SmiTable table;
+  std::uint64_t number = 0;
+  for (const std::string_view line : lines) table.take(line, ++number);
+  std::vector<Message> devices;
+  table.end(devices);
+  std::string words;
+  bool is_nobodys = false;
+  for (const Message& device : devices) {
+    const auto used = device.figures.get(Figure::used);
+    const auto total = device.figures.get(Figure::total);
+    if (!used || !total) continue;
+    const bool has_no_owner = device.others.empty() && *used > ordinary_outside_bytes(*total);
+    is_nobodys = is_nobodys || has_no_owner;
+    words += fmt::format("{}{} of {} are in use and {} free{}", words.empty() ? "" : "; ", size_words(*used),
+                         size_words(*total), size_words(*total - *used),
+                         has_no_owner            ? ", and no process is listed that holds them"
+                         : device.others.empty() ? ""
+                                                 : ", held by " + processes_words(device.others));
+  }
+  if (words.empty()) return {};
+  return {"is a table of nvidia-smi: " + words,
+          is_nobodys
+              ? "a process of another container or user, or one that has ended and left it, holds the memory: look "
+                "as root and outside the container (fuser -v /dev/nvidia*); a reset of the GPU by its "
+                "administrator is the last means"
+              : "vramtrack holders shows the same with what each process is, and vramtrack watch how it changes",
+          true};
+}
+
 }  // namespace
 
 Pasted pasted(std::string_view text) {
   if (text.size() >= kPastedBytes) return {};
   const auto lines = lines_of(text);
   const std::string words = lower(text);
-  for (const auto read : {memory_summary, ollama, browser_tasks, browser_page, before_and_after})
+  for (const auto read : {memory_summary, ollama, browser_tasks, browser_page, device_table, before_and_after})
     if (Pasted found = read(lines, words); !found.what.empty()) return found;
   return {};
 }

@@ -4,14 +4,25 @@
 #include <iterator>
 #include <string>
 
+#include "explain/words.hpp"
+
 namespace vramtrack::explain {
 namespace {
+
+constexpr std::string_view kTaskManager = "the Task Manager (Details, column Dedicated GPU memory)";
 
 /// The first with a mark in the message is meant: a message of ROCm may say CUDA as well.
 constexpr Platform kPlatforms[] = {
     {Maker::nvidia, {"jetson"}, "tegrastats (host and GPU share one memory)", "", "PYTORCH_ALLOC_CONF"},
-    {Maker::apple, {"mps ", "metal", "mlx", "iogpu"}, "Activity Monitor (Window, GPU History)", "", ""},
-    {Maker::ascend, {"npu ", "npu:", "ascend"}, "npu-smi info", "ASCEND_RT_VISIBLE_DEVICES", "PYTORCH_NPU_ALLOC_CONF"},
+    {Maker::apple, {"mps ", "metal", "mlx", "iogpu"}, "Activity Monitor (Window, GPU History)", "", "", false},
+    {Maker::ascend,
+     {"npu ", "npu:", "ascend"},
+     "npu-smi info",
+     "ASCEND_RT_VISIBLE_DEVICES",
+     "PYTORCH_NPU_ALLOC_CONF",
+     false},
+    {Maker::habana, {"hpu", "habana", "pt_devmem"}, "hl-smi", "HABANA_VISIBLE_MODULES", "", false},
+    {Maker::sophgo, {"bmlib", "bm_alloc", "sophon"}, "bm-smi", "", "", false},
     {Maker::intel,
      {"xpu", "level zero", "ze_result", "sycl", "ur_result", "openvino", "i915"},
      "xpu-smi or vramtrack holders",
@@ -24,15 +35,25 @@ constexpr Platform kPlatforms[] = {
      "PYTORCH_ALLOC_CONF"},
     {Maker::windows,
      {"dml", "d3d", "directx", "dxgi", "directml", "0x8007000e", "ddraw", "dderr"},
-     "the Task Manager (Details, column Dedicated GPU memory)",
+     kTaskManager,
      "",
-     ""},
+     "",
+     false},
     {Maker::nvidia,
      {"cuda", "nvidia", "nccl", "cublas", "cudnn", "cumem", "nvml", "nvrm", "nvenc"},
      "nvidia-smi or vramtrack holders",
      "CUDA_VISIBLE_DEVICES",
      "PYTORCH_ALLOC_CONF"},
 };
+/// Of a system, where the message names no maker but NVIDIA.
+constexpr Platform kNvidiaOnWindows{
+    Maker::nvidia, {}, "nvidia-smi or the Task Manager", "CUDA_VISIBLE_DEVICES", "PYTORCH_ALLOC_CONF", false};
+constexpr Platform kWindows{Maker::windows, {}, kTaskManager, "", "", false};
+constexpr Platform kApple{Maker::apple, {}, "Activity Monitor (Window, GPU History)", "", "", false};
+constexpr Platform kBrowser{Maker::browser, {}, "the browser's task manager (Shift+Esc, column GPU memory)", "", "",
+                            false};
+constexpr Platform kPhone{
+    Maker::phone, {}, "the profiler of the phone (Xcode's Instruments, adb shell dumpsys meminfo)", "", "", false};
 constexpr Platform kOther{Maker::other, {}, "vramtrack holders", "", "PYTORCH_ALLOC_CONF"};
 /// Programs whose messages name no device, and that run on one maker's devices unless they do.
 constexpr std::string_view kOfNvidia[] = {"PyTorch", "TensorRT", "CuPy", "RMM",    "Faiss",  "Numba",
@@ -46,18 +67,44 @@ bool has_mark(const Platform& platform, std::string_view text) {
 
 }  // namespace
 
+System system_of(std::string_view raw) {
+  const std::string text = lower(raw);
+  if (has_any(text, "webgl|chrome/|firefox/|user agent|user-agent|.wasm")) return System::browser;
+  if (has_any(text, "android|iphone|ipad|com.apple.coreml|mach_vm_map")) return System::phone;
+  const bool is_unix = has_any(text, "/home/|/usr/|/opt/|wsl|linux|ubuntu");
+  if (!is_unix && has_any(text,
+                          "windows 10|windows 11|windows 7|windows 8|windows version|windows server|win32|win64|win10|"
+                          "win11|.exe|c:\\|d:\\|e:\\"))
+    return System::windows;
+  if (!is_unix && has_any(text, "macos|mac os|darwin|apple gpu|apple m1|apple m2|apple m3|apple m4"))
+    return System::apple;
+  return System::any;
+}
+
 const Platform& platform_of(const Failure& failure) {
-  std::string text = failure.before + failure.text + ' ' + std::string(failure.wording->program) + ' ' +
-                     std::string(failure.wording->versions) + ' ' + std::string(failure.runs_in);
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  for (const Platform& platform : kPlatforms)
-    if (has_mark(platform, text)) return platform;
+  const std::string text = lower(failure.before + failure.text + ' ' + std::string(failure.wording->program) + ' ' +
+                                 std::string(failure.wording->versions) + ' ' + std::string(failure.runs_in));
   const std::string_view program = failure.wording->program;
+  const Platform* found = &kOther;
   if (std::any_of(std::begin(kOfNvidia), std::end(kOfNvidia),
                   [program](auto each) { return program.starts_with(each); }))
-    return kPlatforms[std::size(kPlatforms) - 1];
-  return kOther;
+    found = &kPlatforms[std::size(kPlatforms) - 1];
+  for (auto each = std::rbegin(kPlatforms); each != std::rend(kPlatforms); ++each)
+    if (has_mark(*each, text)) found = &*each;
+  if (!found->has_vramtrack) return *found;
+  switch (failure.system) {
+    case System::windows:
+      return found->maker == Maker::nvidia ? kNvidiaOnWindows : kWindows;
+    case System::apple:
+      return kApple;
+    case System::browser:
+      return kBrowser;
+    case System::phone:
+      return kPhone;
+    case System::any:
+      break;
+  }
+  return *found;
 }
 
 }  // namespace vramtrack::explain

@@ -8,7 +8,7 @@
 
 namespace vramtrack::explain {
 
-enum class Maker : std::uint8_t { nvidia, amd, intel, apple, ascend, windows, other };
+enum class Maker : std::uint8_t { nvidia, amd, intel, apple, ascend, habana, sophgo, windows, browser, phone, other };
 
 struct Platform {
   Maker maker = Maker::other;
@@ -16,7 +16,11 @@ struct Platform {
   std::string_view tool;       ///< shows who holds the device
   std::string_view devices;    ///< the variable that chooses devices; empty: there is none
   std::string_view allocator;  ///< the variable of PyTorch's allocator; empty: it has no segments that expand
+  bool has_vramtrack = true;   ///< false: it does not run there
 };
+
+/// Which of the systems without vramtrack `text` names.
+System system_of(std::string_view text);
 
 /// By the message, its line and its program; Maker::other where they tell nothing.
 const Platform& platform_of(const Failure& failure);

@@ -89,11 +89,17 @@ std::string_view speaker_of(std::string_view before) {
   return {};
 }
 
+std::string process_name(const OtherProcess& process) {
+  if (process.pid <= 0) return process.name;
+  return fmt::format("{:.0f}{}{}", process.pid, process.name.empty() ? "" : " ", process.name);
+}
+
 std::string processes_words(std::vector<OtherProcess> processes) {
   order(processes, [](const OtherProcess& a, const OtherProcess& b) { return a.bytes > b.bytes; });
   std::string out;
   for (std::size_t i = 0; i < processes.size() && i < 3; ++i)
-    out += fmt::format("{}process {:.0f} ({})", i == 0 ? "" : ", ", processes[i].pid, size_words(processes[i].bytes));
+    out += fmt::format("{}process {} ({})", i == 0 ? "" : ", ", process_name(processes[i]),
+                       size_words(processes[i].bytes));
   if (processes.size() > 3) out += fmt::format(" and {} more", processes.size() - 3);
   return out;
 }

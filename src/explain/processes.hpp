@@ -21,6 +21,8 @@ bool is_own_outside(const Failure& failure);
 std::string_view speaker_of(std::string_view before);
 
 /// "process 450 (7.69 GiB), process 453 (1.28 GiB) and 5 more": the largest first.
+/// "4711 python"
+std::string process_name(const OtherProcess& process);
 std::string processes_words(std::vector<OtherProcess> processes);
 
 }  // namespace vramtrack::explain

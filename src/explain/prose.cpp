@@ -119,7 +119,9 @@ void Sentence::add(std::string_view raw) {
   } else if (is_quote_mark(last)) {
     return;
   }
-  const bool is_class = word.size() > 5 && (word.ends_with("error") || word.ends_with("exception"));
+  // "again:RuntimeError:" has its label before it.
+  const bool is_class = word.size() > 5 && word.find(':') == std::string_view::npos &&
+                        (word.ends_with("error") || word.ends_with("exception"));
   if ((last == '.' && word != "e.g." && word != "i.e.") || last == '!' || last == '?' || last == ';') {
     sentence_.clear();
     end_clause();
@@ -133,6 +135,11 @@ void Sentence::add(std::string_view raw) {
 }
 
 bool Sentence::tells_event() const {
+  // "loading it shows the error message X": what one program showed.
+  const std::size_t count = clause_.size();
+  if (count > 2 && clause_[count - 1] == "message" && clause_[count - 2] == "error" &&
+      has_any(clause_[count - 3], "shows|showed|displays|displayed|gives|gave"))
+    return true;
   return has_word_of(clause_, kEvents) || could_not() || (!clause_.empty() && is_any(clause_.front(), kLabels));
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/order.hpp"
 #include "core/units.hpp"
+#include "explain/platform.hpp"
 #include "explain/quotation.hpp"
 #include "explain/roles.hpp"
 #include "explain/statement.hpp"
@@ -218,6 +219,17 @@ void Reader::take_held(std::size_t until) {
   if (held_.size() > kMostHeld) held_.erase(held_.begin(), held_.end() - kMostHeld);
 }
 
+System Reader::system_at(std::size_t begin) {
+  constexpr std::size_t kAroundBytes = 2048;
+  constexpr std::size_t kMostLooked = 64;
+  if (system_ != System::any || messages_.size() > kMostLooked) return system_;
+  const std::string_view text = text_;
+  if (erased_ == 0) system_ = system_of(text.substr(0, kAroundBytes));
+  const std::size_t from = begin - std::min(begin, kAroundBytes);
+  if (system_ == System::any) system_ = system_of(text.substr(from, begin - from + kAroundBytes));
+  return system_;
+}
+
 void Reader::take(const Found& found) {
   if (found.begin > counted_) {
     lines_before_ +=
@@ -237,7 +249,9 @@ void Reader::take(const Found& found) {
   }
   const auto size_count = std::count_if(found.match.captured.begin(), found.match.captured.end(),
                                         [](const Captured& captured) { return is_size(captured.figure); });
-  const Wording& wording = is_statement ? wording_of(text_, {found.begin, found.match.end}) : *found.wording;
+  const Statement range{found.begin, found.match.end};
+  const bool is_elsewhere = found.wording->role == Role::device && is_on_host(text_, range);
+  const Wording& wording = is_statement || is_elsewhere ? wording_of(text_, range) : *found.wording;
   Figures beside;
   std::size_t own_count = 0;
   // Who kills for the host's memory says what it counts.
@@ -265,9 +279,10 @@ void Reader::take(const Found& found) {
   if (is_memory_failure(wording)) {
     message.went_on = went_on_words(text_, found.begin, found.match.end, is_statement).substr(0, kMostTextBytes);
     if (wording.role == Role::device && size_count < 2)
-      message.grew = read_remarks(text_, found.begin, found.match.end, beside);
+      std::tie(message.grew, message.shared) = read_remarks(text_, found.begin, found.match.end, beside);
     message.held = held_;
   }
+  message.system = system_at(found.begin);
   message.line = lines_before_ + 1;
   message.batch = batch_;
   const std::size_t from = found.begin - std::min(found.begin, kBeforeBytes);

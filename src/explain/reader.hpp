@@ -45,6 +45,8 @@ class Reader {
   void scan(bool is_end);
   void add_statements(const std::vector<Hit>& hits, std::size_t until, std::vector<Found>& all) const;
   void take(const Found& found);
+  /// The system that the text names at its begin or around `begin`: the first that was found.
+  System system_at(std::size_t begin);
   /// Passes the readings of `readings_` before `until`.
   void take_held(std::size_t until);
 
@@ -53,6 +55,7 @@ class Reader {
   std::uint64_t lines_before_ = 0;  ///< line feeds before counted_
   std::size_t counted_ = 0;         ///< offset in text_
   TableReader tables_;
+  System system_ = System::any;
   std::vector<Message> messages_;
   std::uint64_t erased_ = 0;    ///< bytes that stood before text_
   std::uint64_t judged_ = 0;    ///< messages that were told from mentions

@@ -135,8 +135,9 @@ std::string explanation_text(const Explanation& e, std::string_view source) {
                  each.figure == Figure::process && f.own_pid > 0 ? fmt::format("pid {:.0f}", f.own_pid)
                                                                  : std::string(each.meaning));
   for (const OtherProcess& other : f.others)
-    out += row(f.may_name_itself ? "a process" : "other process", other.bytes,
-               fmt::format("pid {:.0f}{}", other.pid, f.may_name_itself ? ", this one or another" : ""));
+    out +=
+        row(f.may_name_itself ? "a process" : "other process", other.bytes,
+            fmt::format("pid {}{}", printable(process_name(other)), f.may_name_itself ? ", this one or another" : ""));
   out += largest_text(f.largest);
   out += f.wording->text.empty()
              ? fmt::format("  message        {}\n", shown(f.text))

@@ -19,6 +19,7 @@ constexpr struct {
   std::string_view stems;
   Figure figure;
 } kRoles[] = {
+    {"freed", Figure::skipped},
     {"totalfree|total_free", Figure::free},
     {"largest", Figure::piece},
     {"target", Figure::skipped},
@@ -34,6 +35,8 @@ constexpr struct {
 constexpr std::string_view kOthers = "other|another|khác|别的|其他";
 /// Cards, and words for them. Their names have digits: "rtx 3050", "a100".
 constexpr std::string_view kCards = "vram|card|cards|geforce|rtx|gtx|tesla|quadro|titan|radeon|rx|arc|karte|显卡";
+/// What stands before the number of a card's model.
+constexpr std::string_view kModels = "hd|geforce|gtx|rtx|gt|mx|radeon|rx|quadro|tesla|firepro|arc|iris";
 constexpr std::string_view kCardNames =
     "a100|a800|a40|a10|h100|h200|h800|b200|gh200|v100|p100|k80|t4|l4|l40|mi1|mi2|mi3|3060|3070|3080|3090|4060|4070|"
     "4080|4090|5060|5070|5080|5090";
@@ -102,6 +105,14 @@ std::optional<Size> read_joined(std::string_view line, std::size_t at, double nu
   return out;
 }
 
+/// The word before `at`, with a blank between.
+std::string_view word_before(std::string_view line, std::size_t at) {
+  if (at == 0 || line[at - 1] != ' ') return {};
+  std::size_t begin = at - 1;
+  while (begin > 0 && is_part(line[begin - 1])) --begin;
+  return line.substr(begin, at - 1 - begin);
+}
+
 /// Numbers with a unit, and whole ones without, in the order of the line.
 std::vector<Size> sizes_of(std::string_view line) {
   std::vector<Size> out;
@@ -136,6 +147,13 @@ std::vector<Size> sizes_of(std::string_view line) {
           size.has_unit = true;
           end = joined->end;
         }
+      // A part of a name: "qwen3-4b", "HD 8670M".
+      const bool is_letter = end == number_end + 1;
+      if (size.has_unit &&
+          ((is_suffix && size.bytes < kMiB) || (is_letter && begins_any(word_before(line, at), kModels)))) {
+        at = end;
+        continue;
+      }
       // A fraction, a time, a version, a shape and a part of a name are no bytes.
       const bool is_whole = number_end == end && *number == static_cast<double>(static_cast<std::uint64_t>(*number)) &&
                             line.substr(at, number_end - at).find('.') == std::string_view::npos;
@@ -232,6 +250,8 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
       role = Figure::skipped;
     // "Device limit: 23.69 GiB"
     if (role == Figure::allowed && has_any(before, "device limit")) role = Figure::total;
+    // "file descriptors: 303, soft limit: 8192"
+    if (!size.has_unit && has_any(line, "descriptor")) role.reset();
     last = role;
     constexpr double kNoSize = 1e18;
     if (role != Figure::asked && size.bytes >= kNoSize) continue;
@@ -340,11 +360,37 @@ std::string growth_in(std::string_view raw) {
       const auto number = read_number(word, at);
       is_many = is_many || is_any(word, "million|thousand|several|few|some|many|hundreds|thousands") ||
                 (number && *number >= 100);
-      const bool is_long = begins_any(word, "hour|day|epoch|week") && j > i + 1;
+      const bool is_long = (begins_any(word, "hour|day|epoch|week") && j > i + 1) ||
+                           (is_any(word, "time|while") && words[j - 1].text == "long");
       if (is_long || (is_many && begins_any(word, "step|iteration|frame|minute|run|batch|request|generation")))
         return "after" + std::string(raw.substr(words[i].end, words[j].end - words[i].end));
     }
   }
+  return {};
+}
+
+/// The words by which `raw` tells that others use the device: "when gaming", "more MPI processes than the number of
+/// GPUs". What may be, or should be looked at, is no sign.
+std::string sharing_in(std::string_view raw) {
+  constexpr std::string_view kSharing[] = {"when gaming",
+                                           "while gaming",
+                                           "while playing",
+                                           "game is running",
+                                           "game running",
+                                           "is also running",
+                                           "running in the background",
+                                           "another instance",
+                                           "a second instance",
+                                           "on the same gpu",
+                                           "more mpi processes than the number of gpus",
+                                           "ranks per gpu",
+                                           "processes per gpu",
+                                           "workers per gpu"};
+  const std::string line = lower(raw);
+  if (has_any(line, "?|if |make sure|check|try |no other|not |may ")) return {};
+  for (const std::string_view each : kSharing)
+    if (const std::size_t at = line.find(each); at != std::string::npos)
+      return std::string(raw.substr(at, each.size()));
   return {};
 }
 
@@ -399,16 +445,20 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
   return own_count;
 }
 
-std::string read_remarks(std::string_view text, std::size_t begin, std::size_t end, Figures& figures) {
+std::pair<std::string, std::string> read_remarks(std::string_view text, std::size_t begin, std::size_t end,
+                                                 Figures& figures) {
   const Range line = line_of(text, begin, end);
   std::string grew;
+  std::string shared;
   const auto read = [&](std::string_view words, bool) {
     read_remark(words, figures);
     if (grew.empty()) grew = growth_in(words);
+    if (shared.empty()) shared = sharing_in(words);
   };
   grew = growth_in(text.substr(line.begin, line.end - line.begin));
+  shared = sharing_in(text.substr(line.begin, line.end - line.begin));
   for_lines_around(text, line, kStatementLines, read);
-  return grew;
+  return {grew, shared};
 }
 
 bool is_row_of_terms(std::string_view text, std::size_t begin, bool is_statement) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "explain/figure.hpp"
 
@@ -18,8 +19,10 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
 
 /// Sets what people and plans say around it, where no figure of the failure tells more: the size of the card ("on the 6
 /// GB RTX 3050") and what the program needs in all ("Generating DAG : 3.77 GB").
-/// Returns the words by which it had run for long ("after 6 hours"); empty: nothing says so.
-std::string read_remarks(std::string_view text, std::size_t begin, std::size_t end, Figures& figures);
+/// Returns the words by which it had run for long ("after 6 hours"), and those by which others use the device ("when
+/// gaming"); empty: nothing says so.
+std::pair<std::string, std::string> read_remarks(std::string_view text, std::size_t begin, std::size_t end,
+                                                 Figures& figures);
 
 /// Whether `begin` stands in a row of a Markdown table that lists terms: it has less than two sizes of its own, and,
 /// where it is no `is_statement`, a rule above it ("|---|").

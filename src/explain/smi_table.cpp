@@ -5,6 +5,7 @@
 
 #include "core/units.hpp"
 #include "explain/pattern.hpp"
+#include "explain/words.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -15,7 +16,7 @@ constexpr std::size_t kMostProcesses = 64;
 const Wording kSmi{"nvidia_smi", "NVIDIA driver", "any", Role::context, Cause::unknown, "", ""};
 
 /// The words of a row, without its bars.
-std::vector<std::string_view> words_of(std::string_view row) {
+std::vector<std::string_view> row_words(std::string_view row) {
   std::vector<std::string_view> out;
   for (std::size_t at = 0; at < row.size() && out.size() < 64;) {
     at = std::min(row.find_first_not_of(" \t\r|", at), row.size());
@@ -38,17 +39,57 @@ std::optional<double> mib_of(std::string_view word) {
   return word.ends_with("MiB") ? number_of(word.substr(0, word.size() - 3)) : std::nullopt;
 }
 
+bool is_type(std::string_view word) {
+  return word == "C" || word == "G" || word == "C+G" || word == "M+C";
+}
+
+/// The program of a path: "...rs/kit/kit" is "kit".
+std::string name_of(std::string_view path) {
+  return std::string(path.substr(path.find_last_of("/\\") + 1));
+}
+
+/// "alice(8123M)", "alice:python/4711(8123M)", as gpustat lists processes.
+std::optional<OtherProcess> gpustat_process(std::string_view word) {
+  const std::size_t open = word.find('(');
+  if (open == std::string_view::npos || open == 0 || !word.ends_with("M)")) return std::nullopt;
+  const auto mib = number_of(word.substr(open + 1, word.size() - open - 3));
+  if (!mib) return std::nullopt;
+  const std::string_view name = word.substr(0, open);
+  const std::size_t slash = name.rfind('/');
+  const auto pid = slash == std::string_view::npos ? std::nullopt : number_of(name.substr(slash + 1));
+  return OtherProcess{pid.value_or(0), *mib * kMiB, std::string(pid ? name.substr(0, slash) : name)};
+}
+
 }  // namespace
+
+bool SmiTable::take_row_alone(std::string_view line, std::uint64_t number) {
+  const auto words = row_words(line);
+  if (words.size() < 4 || !is_type(words[1])) return false;
+  const auto pid = number_of(words[0]);
+  const auto bytes = mib_of(words.back());
+  if (!pid || !bytes || rows_.others.size() >= kMostProcesses) return false;
+  rows_.wording = &kSmi;
+  rows_.line = number;
+  rows_.others.push_back({*pid, *bytes * kMiB, name_of(words[words.size() - 2])});
+  rows_.figures.set(Figure::outside, rows_.figures.get(Figure::outside).value_or(0) + *bytes * kMiB);
+  return true;
+}
 
 bool SmiTable::take(std::string_view line, std::uint64_t number) {
   const std::size_t bar = line.find('|');
-  if (bar == std::string_view::npos || line.find('|', bar + 1) == std::string_view::npos) return false;
-  const auto words = words_of(line.substr(bar));
+  if (bar == std::string_view::npos || line.find('|', bar + 1) == std::string_view::npos)
+    return trimmed(line).ends_with("MiB") && take_row_alone(line, number);
+  // "[6] NVIDIA A100 80GB PCIe | 52'C, 100 % | 10151 / 81920 MB | alice(8123M)", as gpustat has it.
+  const std::size_t open = line.find('[');
+  const auto stat = open < bar ? number_of(line.substr(open + 1, line.find(']') - open - 1)) : std::nullopt;
+  if (stat) next_ = *stat;
+  const auto words = row_words(line.substr(bar));
   if (words.size() < 3) return false;
   for (std::size_t i = 0; i + 2 < words.size(); ++i) {
     if (words[i + 1] != "/") continue;
-    const auto used = mib_of(words[i]);
-    const auto total = mib_of(words[i + 2]);
+    const bool is_stat = stat && i + 3 < words.size() && words[i + 3] == "MB";
+    const auto used = is_stat ? number_of(words[i]) : mib_of(words[i]);
+    const auto total = is_stat ? number_of(words[i + 2]) : mib_of(words[i + 2]);
     if (!used || !total || *total <= 0 || *used > *total) continue;
     if (devices_.size() >= kMostDevices) return true;
     Message& device = devices_[next_];
@@ -56,6 +97,8 @@ bool SmiTable::take(std::string_view line, std::uint64_t number) {
     device.line = number;
     device.figures.set(Figure::total, *total * kMiB);
     device.figures.set(Figure::used, *used * kMiB);
+    for (std::size_t k = i + 4; is_stat && k < words.size(); ++k)
+      if (auto process = gpustat_process(words[k])) device.others.push_back(std::move(*process));
     return true;
   }
   const auto index = number_of(words[0]);
@@ -68,9 +111,9 @@ bool SmiTable::take(std::string_view line, std::uint64_t number) {
   const auto device = devices_.find(*index);
   if (device == devices_.end() || device->second.others.size() >= kMostProcesses) return false;
   for (std::size_t i = 2; i < words.size(); ++i)
-    if (words[i] == "C" || words[i] == "G" || words[i] == "C+G" || words[i] == "M+C") {
+    if (is_type(words[i])) {
       const auto pid = number_of(words[i - 1]);
-      if (pid) device->second.others.push_back({*pid, *bytes * kMiB});
+      if (pid) device->second.others.push_back({*pid, *bytes * kMiB, name_of(words[words.size() - 2])});
       return pid.has_value();
     }
   return false;
@@ -81,6 +124,8 @@ void SmiTable::end(std::vector<Message>& out) {
     if (devices_.size() > 1) device.figures.set(Figure::device, index);
     out.push_back(std::move(device));
   }
+  if (rows_.wording != nullptr) out.push_back(std::move(rows_));
+  rows_ = {};
   devices_.clear();
   next_ = 0;
 }

@@ -1,4 +1,5 @@
-// SmiTable: what a table of nvidia-smi in a text shows of each device: what is in use, and by whom.
+// SmiTable: what a table of nvidia-smi in a text shows of each device: what is in use, and by
+// whom.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,10 @@ namespace vramtrack::explain {
 ///   |   0  NVIDIA GeForce RTX 4090        Off |   00000000:01:00.0 Off |                  Off |
 ///   |  0%   41C    P8             16W /  450W |   22528MiB /  23028MiB |      0%      Default |
 ///   |    0   N/A  N/A      4711      C   python serve.py                            22500MiB |
+///   14992    C+G   .../kit/kit                  6817MiB
+///   [6] NVIDIA A100 80GB PCIe | 52'C, 100 % | 10151 / 81920 MB | alice(8123M)
+///
+/// A row of a process without its table is told by Figure::outside. The last form is gpustat's.
 class SmiTable {
  public:
   /// False: the line is none of such a table, or its first.
@@ -24,7 +29,10 @@ class SmiTable {
   void end(std::vector<Message>& out);
 
  private:
+  bool take_row_alone(std::string_view line, std::uint64_t number);
+
   std::map<double, Message> devices_;  ///< by index
+  Message rows_;                       ///< the processes without a table
   double next_ = 0;                    ///< the index whose memory comes next
 };
 

@@ -10,9 +10,23 @@ namespace vramtrack::explain {
 namespace {
 
 /// Of what memory ran out. The order is that of kWordings.
-enum class Memory : std::uint8_t { device, any, host, pinned, shared, scratch, session, pool, excess, address, killed };
+enum class Memory : std::uint8_t {
+  device,
+  any,
+  host,
+  pinned,
+  shared,
+  scratch,
+  session,
+  pool,
+  excess,
+  address,
+  killed,
+  piece
+};
 constexpr std::string_view kShm = "the size of /dev/shm (docker run --shm-size, --ipc=host)";
 constexpr std::string_view kPool = "the size or share that the program sets aside when it starts";
+constexpr std::string_view kPiece = "the most that the driver gives in one piece: divide what is asked for";
 constexpr std::string_view kAddress = "a program of 64 bits; of Wine, WINE_LARGE_ADDRESS_AWARE=1";
 constexpr Wording kWordings[] = {
     {"statement_device", "any", "any", Role::device, Cause::unknown, "", ""},
@@ -26,6 +40,7 @@ constexpr Wording kWordings[] = {
     {"statement_excess", "any", "any", Role::device, Cause::too_big, "", ""},
     {"statement_address", "any", "any", Role::host, Cause::host, kAddress, ""},
     {"statement_killed", "any", "any", Role::host, Cause::unknown, "", ""},
+    {"statement_piece", "any", "any", Role::device, Cause::limit, kPiece, ""},
 };
 
 constexpr std::string_view kCues[] = {
@@ -36,7 +51,7 @@ constexpr std::string_view kCues[] = {
     "larger than",  "greater than", "more system", "too large",    "but only",     "paging file",    "refused",
     "error 2",      "result=2",     "result = 2",  "error=2",      "error code 2", "error code: 2",  "137",
     "sigkill",      "killed",       ": -9",        "= -9",         "不足",         "不够",           "不夠",
-    "太小",         "无法分配",     "부족",        "無法分配"};
+    "is full",      "太小",         "无法分配",    "부족",         "無法分配"};
 
 /// The codes of a failed allocation, as drivers, systems and languages name it.
 constexpr std::string_view kCodes =
@@ -46,7 +61,7 @@ constexpr std::string_view kCodes =
 constexpr std::string_view kDevices =
     "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|opencl|sycl|metal|mps |npu|xpu|tpu|hbm|device|"
     "video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|dxvk|dml|"
-    "geforce|render|kgsl|adreno|mali |显存|nvenc|cublas|cudnn|encoder session";
+    "geforce|hpu|habana|devmem|_gmem|render|kgsl|adreno|mali |显存|nvenc|cublas|cudnn|encoder session";
 /// Texts that give another reason than a lack of memory.
 constexpr std::string_view kOtherReasons =
     "driver version is insufficient|no such file|result = 700|permission denied|device creation failed|"
@@ -57,11 +72,11 @@ bool is_memory(std::string_view word) {
          word.ends_with("_memory");
 }
 bool is_allocation(std::string_view word) {
-  return word.starts_with("alloc") || word.ends_with("alloc") || has_any(word, "malloc|allocat|cuctxcreate");
+  return word.starts_with("alloc") || word.ends_with("alloc") || has_any(word, "malloc|allocat|_alloc_|cuctxcreate");
 }
 /// What is allocated, where the verb alone could mean an address or a port.
 bool is_storage(std::string_view word) {
-  return is_memory(word) || has_any(word, "malloc|memory|memalloc") ||
+  return is_memory(word) || has_any(word, "malloc|memory|memalloc|_gmem|devmem") ||
          is_any(word,
                 "buffer|buffers|tensor|tensors|array|texture|textures|bytes|pool|heap|arena|block|vector|matrix|kib|"
                 "mib|gib|mb|gb|size|rendertexture|atlas");
@@ -232,6 +247,7 @@ std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, st
 
 /// In Chinese and Japanese no blanks part the words.
 constexpr std::string_view kFixed =
+    "your gpu memory is full|"
     "paging file is too small|killed as a result of limit of|too many concurrent sessions|due to memory "
     "pressure|memory is "
     "full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
@@ -301,21 +317,33 @@ std::string_view around(std::string_view text, Range line) {
   return text.substr(from, until - from);
 }
 
+/// Words that name the host's memory, whatever else the line and those around it name.
+constexpr std::string_view kOnHost =
+    "[host]|mach_vm_map|system out of memory|paging file is too small|页面文件太小|_nchwc|killed signal terminated "
+    "program";
+/// The most that is given in one piece, which is no figure of what is free.
+constexpr std::string_view kMostInOnePiece =
+    "max alloc|max_alloc|maximum alloc|max mem alloc|max_mem_alloc|max size of memory object|max buffer size|maximum "
+    "buffer "
+    "size|maxbuffer|max single alloc|maximum single|maxstoragebuffer|maxmemoryallocation";
+
 Memory memory_of(std::string_view line, std::string_view next, std::string_view lines) {
   line = line.substr(0, line.find(" falling back"));
   constexpr std::string_view kPinned = "pinned|page-locked|pagelocked|host_bfc|mallochost|hostalloc|hostregister";
   constexpr std::string_view kSessions = "openencodesession|encode session|encoder session";
   if (has_any(line, "address space")) return Memory::address;
+  if (has_any(line, kOnHost)) return Memory::host;
   if (has_any(line,
-              "oom-kill|oom_kill|maxrss|cgroup|memory pressure|system out of memory|physical memory|memory "
-              "budget|being killed|job memory|oomkilled|its memory request|0:125|state: out_of|this system"))
+              "oom-kill|oom_kill|maxrss|cgroup|memory pressure|physical memory|memory budget|being killed|job "
+              "memory|oomkilled|its memory request|0:125|state: out_of|this system"))
     return Memory::host;
   if (has_any(line, kSessions)) return Memory::session;
   if (has_any(line,
               "shared data|threadgroup memory|local memory|launch_out_of_resources| vmem| smem|registers|per-block "
               "shared|shared memory per block") ||
-      (has_any(line, "shared memory") && has_any(line, "ptxas|triton")))
+      (has_any(line, "shared memory") && has_any(line, "ptxas|triton|kernel")))
     return Memory::scratch;
+  if (has_any(line, kMostInOnePiece)) return Memory::piece;
   if (has_any(line, kPinned)) return Memory::pinned;
   if (has_any(line, "/dev/shm|shared memory|shmem") && !has_any(line, "gpu and shared")) return Memory::shared;
   if (has_any(line, "pre-allocated|preallocated|pool size exceeded|out of pool|pool exhausted|maximum pool"))
@@ -329,7 +357,7 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (is_device && !has_any(next, kPinned)) return Memory::device;
   if (has_any(lines, kPinned)) return Memory::pinned;
   if (has_any(lines, kSessions)) return Memory::session;
-  if (has_any(next, "system out of memory")) return Memory::host;
+  if (has_any(next, kOnHost) || has_any(lines, "mach_vm_map")) return Memory::host;
   if (is_of_device(lines)) return Memory::device;
   // What the system says of its own (ENOMEM).
   const bool is_host =
@@ -396,6 +424,10 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
   Memory memory = memory_of(words, lower_line(text, next), lower(around(text, line)));
   if (memory == Memory::device && found && found->memory) memory = *found->memory;
   return kWordings[static_cast<std::size_t>(memory)];
+}
+
+bool is_on_host(std::string_view text, const Statement& statement) {
+  return has_any(lower_line(text, line_of(text, statement.begin, statement.end)), kOnHost);
 }
 
 const Wording& any_statement() {

@@ -46,6 +46,9 @@ bool has_statement(std::string_view line);
 /// Whether `words`, in lower case, name a device or its interface.
 bool is_of_device(std::string_view words);
 
+/// Whether its line names the host's memory, whatever its program asks for elsewhere.
+bool is_on_host(std::string_view text, const Statement& statement);
+
 /// The wording of a statement: one of a few that no program owns, by the memory that ran out. The words of the line
 /// tell it, else those of the lines around it.
 const Wording& wording_of(std::string_view text, const Statement& statement);

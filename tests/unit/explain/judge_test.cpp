@@ -259,12 +259,68 @@ TEST(Table, OfNvidiaSmiShowsWhoHeldTheDevice) {
           held.because.find("22.98 GiB of the device's 24.00 GiB were in use by the table of nvidia-smi in line "),
           std::string::npos)
           << held.because;
-      EXPECT_NE(held.because.find(": process 4711 (22.95 GiB)"), std::string::npos) << held.because;
-      EXPECT_EQ(held.fault, "others', by that table, unless one of them is this program: process 4711 (22.95 GiB)");
+      EXPECT_NE(held.because.find(": process 4711 serve.py (22.95 GiB)"), std::string::npos) << held.because;
+      EXPECT_EQ(held.fault,
+                "others', by that table, unless one of them is this program: process 4711 serve.py (22.95 GiB)");
     }
     EXPECT_EQ(cause_of(std::string(text) + smi(23528)), Cause::outside) << "a container lists no processes";
     EXPECT_NE(cause_of(std::string(text) + smi(528)), Cause::outside) << text;
   }
+}
+
+TEST(Table, ARowOfAProcessWithoutItsTableShowsWhoHeldTheDevice) {
+  const auto held = explained(
+      "BufferMgr.cpp:416 ALLOCATION failed to find 2452160512B throwing out of memory GPU_MGR:0\n\n"
+      "15021 C+G ...g/render-2024.1/kit/kit 7120MiB\n");
+  EXPECT_EQ(held.cause, Cause::outside);
+  EXPECT_NE(held.fault.find("process 15021 kit (6.95 GiB)"), std::string::npos) << held.fault;
+}
+
+TEST(Table, OfGpustatIsOneToo) {
+  const std::string row = "[6] NVIDIA A100 80GB PCIe | 52'C, 100 % | 10151 / 81920 MB | ";
+  const auto named = explained("CUDA error: out of memory\n" + row + "alice(8123M) bob:python/77(1900M)\n");
+  ASSERT_EQ(named.failure().others.size(), 2U);
+  EXPECT_EQ(named.failure().others[0].name, "alice");
+  EXPECT_EQ(named.failure().others[1].pid, 77);
+  const auto nobodys = explained("CUDA error: out of memory\n" + row + "(null)\n");
+  EXPECT_NE(nobodys.because.find("which lists no process"), std::string::npos) << nobodys.because;
+}
+
+TEST(Remark, ThatOthersUseTheDeviceDecidesWhereNoFigureDoes) {
+  EXPECT_EQ(
+      cause_of("it only throws this when gaming:\n[h264_nvenc @ 0x6090380] InitializeEncoder failed: out of memory "
+               "(10):\n"),
+      Cause::outside);
+  EXPECT_EQ(cause_of("There are more MPI processes than the number of GPUs.\nCUDA error 2 in file A.cpp line 1: out of "
+                     "memory\n"),
+            Cause::outside);
+  EXPECT_EQ(cause_of("make sure that no game is running\nCUDA error 2 in file A.cpp line 1: out of memory\n"),
+            Cause::unknown);
+}
+
+TEST(Advice, NamesNoToolThatDoesNotRunThere) {
+  const std::string message = "RuntimeError: CUDA error: out of memory\n";
+  EXPECT_NE(explained(message).would_tell.find("vramtrack"), std::string::npos);
+  for (const std::string& place : {std::string("Platform: Windows 10 2004\n"), std::string("Renderer: WebGL 2.0\n"),
+                                   std::string("Android 14, Adreno 740\n")})
+    EXPECT_EQ(explained(place + message).would_tell.find("vramtrack"), std::string::npos) << place;
+  EXPECT_NE(explained("RuntimeError: FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::56836702208\n")
+                .would_tell.find("hl-smi"),
+            std::string::npos);
+}
+
+TEST(Advice, ARendererHasNoBatches) {
+  const auto scene = explained("System is out of GPU and shared host memory\n");
+  EXPECT_EQ(scene.next_step.find("batch"), std::string::npos) << scene.next_step;
+  EXPECT_EQ(scene.fault.find("nobody else"), std::string::npos) << "no figure shows it: " << scene.fault;
+}
+
+TEST(Leak, OfObjectsWithoutBytes) {
+  const auto leak = explained(
+      "After a long time (1 million timesteps+) it crashes:\n"
+      "cudaCreateTextureObject( & tex_obj ) error( cudaErrorMemoryAllocation): out of memory\n");
+  EXPECT_EQ(leak.cause, Cause::leak);
+  EXPECT_NE(leak.because.find("not destroyed"), std::string::npos) << leak.because;
 }
 
 TEST(Table, OfNvidiaSmiWithNobodyInItShowsTheProgramsOwnNeed) {

@@ -49,6 +49,16 @@ TEST(Pasted, ABrowsersTables) {
             std::string::npos);
 }
 
+TEST(Pasted, ATableOfDevicesShowsWhatIsFreeAndWhoHoldsTheRest) {
+  const Pasted table = pasted(
+      "|   0  Tesla P100-SXM2...  Off  | 00000000:05:00.0 Off |                    0 |\n"
+      "| N/A   36C    P0    41W / 300W |  12799MiB / 16280MiB |      0%      Default |\n");
+  EXPECT_EQ(
+      table.what,
+      "is a table of nvidia-smi: 12.50 GiB of 15.90 GiB are in use and 3.40 GiB free, and no process is listed that "
+      "holds them");
+}
+
 TEST(Pasted, BeforeAndAfterIsADifference) {
   const Pasted lines = pasted("Before loading: 512 MiB GPU memory used\nAfter loading: 9216 MiB GPU memory used\n");
   EXPECT_EQ(lines.what, "shows 512.0 MiB before and 9.00 GiB after: 8.50 GiB more");

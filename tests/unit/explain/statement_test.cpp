@@ -270,6 +270,50 @@ TEST(Remark, OfALongRunSuspectsALeak) {
   EXPECT_FALSE(answer("It fails after 3 steps:\nGPU out of memory\n").starts_with("LEAK"));
 }
 
+TEST(Statement, TheMostInOnePieceIsALimit) {
+  EXPECT_EQ(
+      memory_of("[GPU] Exceeded max size of memory object allocation: requested 5368709120 bytes, but max alloc size "
+                "supported by device is 4294959104 bytes.\n"),
+      "statement_piece");
+}
+
+TEST(Statement, WordsOfTheHostDecideAgainstTheDevice) {
+  for (const std::string text :
+       {"RuntimeException: Can't allocate [HOST] memory: 998662; threadId: 35\n\tat CudaDirectProvider.malloc\n",
+        "app(19477) malloc: can't allocate region\n:*** mach_vm_map(size=1448378368, flags: 100) failed (error "
+        "code=3)\n",
+        "Conv node. Name:'347_nchwc' BFCArena::AllocateRawInternal Failed to allocate memory for requested buffer of "
+        "size "
+        "285081600\n"})
+    EXPECT_EQ(memory_of(text), "statement_host") << text;
+  EXPECT_EQ(memory_of("FATAL ERROR: CudaTileListKernel::build, maximum shared memory allocation exceeded\n"),
+            "statement_scratch");
+  EXPECT_NE(answer("VkCreateFence failed with ERROR_OUT_OF_HOST_MEMORY (file descriptors: 303, soft limit: 8192)\n")
+                .find("CANNOT TELL"),
+            std::string::npos);
+}
+
+TEST(Statement, ARuntimesOwnLimitIsOne) {
+  for (const std::string text :
+       {"FATAL ERROR: Ineffective mark-compacts near heap limit Allocation failed - JavaScript heap out of memory\n",
+        "distributed.nanny - WARNING - Worker exceeded 95% memory budget. Restarting\n",
+        "java.lang.OutOfMemoryError: Physical memory usage is too high: physicalBytes = 8G\n",
+        "EnforceNotMet: enforce allocating <= available failed, 10513462067 > 1369702144\n"})
+    EXPECT_NE(answer(text).find("A LIMIT"), std::string::npos) << text;
+}
+
+TEST(Statement, AFigureCountsByTheWordsBesideIt) {
+  EXPECT_EQ(figure("CUDA error: out of memory, (freed 0 bytes)\n", Figure::free), 0);
+  EXPECT_EQ(figure("VkResult: ERROR_OUT_OF_DEVICE_MEMORY (file descriptors: 303, soft limit: 8192)\n", Figure::allowed),
+            0);
+  EXPECT_EQ(figure("GPU out of memory, using qwen3-4b\n", Figure::used), 0);
+  EXPECT_EQ(figure("OpenCL out of memory, total of AMD Radeon HD 8670M\n", Figure::total), 0);
+  EXPECT_EQ(figure("kernel: Killed process 11726, UID 498, (mysqld) total-vm:7823732kB, anon-rss:2539268kB, "
+                   "file-rss:768kB\n",
+                   Figure::resident),
+            2539268.0 * 1024);
+}
+
 TEST(Statement, APoolIsALimit) {
   const std::string words = answer("Out of CUDA pre-allocated memory.\nConsider init(device_memory_fraction=0.9)\n");
   EXPECT_TRUE(words.starts_with("A LIMIT: what ran out is the pool")) << words;
