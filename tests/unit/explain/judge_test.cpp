@@ -304,6 +304,8 @@ TEST(Advice, NamesNoToolThatDoesNotRunThere) {
   for (const std::string& place : {std::string("Platform: Windows 10 2004\n"), std::string("Renderer: WebGL 2.0\n"),
                                    std::string("Android 14, Adreno 740\n")})
     EXPECT_EQ(explained(place + message).would_tell.find("vramtrack"), std::string::npos) << place;
+  EXPECT_NE(explained("concurrent.futures.executor: callback failed\n" + message).would_tell.find("vramtrack"),
+            std::string::npos);
   EXPECT_NE(explained("RuntimeError: FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::56836702208\n")
                 .would_tell.find("hl-smi"),
             std::string::npos);
