@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string>
 
+#include "core/what_runs.hpp"
 #include "explain/words.hpp"
 
 namespace vramtrack::explain {
@@ -65,18 +66,36 @@ bool has_mark(const Platform& platform, std::string_view text) {
   });
 }
 
+bool is_letter(char c) {
+  return c >= 'a' && c <= 'z';
+}
+
+/// Whether `text` has one of the '|'-separated names by itself: "ipad" is no part of "ipadapter", "iphone" is of
+/// "iphone12,1". Both in small letters.
+bool names_any(std::string_view text, std::string_view names) {
+  return any_part(names, [text](std::string_view name) {
+    for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+      const std::size_t end = at + name.size();
+      const bool begins = at == 0 || !is_letter(name.front()) || !is_letter(text[at - 1]);
+      if (begins && (end == text.size() || !is_letter(name.back()) || !is_letter(text[end]))) return true;
+    }
+    return false;
+  });
+}
+
 }  // namespace
 
 System system_of(std::string_view raw) {
   const std::string text = lower(raw);
-  if (has_any(text, "webgl|chrome/|firefox/|user agent|user-agent|.wasm")) return System::browser;
-  if (has_any(text, "android|iphone|ipad|com.apple.coreml|mach_vm_map")) return System::phone;
-  const bool is_unix = has_any(text, "/home/|/usr/|/opt/|wsl|linux|ubuntu");
-  if (!is_unix && has_any(text,
-                          "windows 10|windows 11|windows 7|windows 8|windows version|windows server|win32|win64|win10|"
-                          "win11|.exe |.exe`|.exe:|.exe'|c:\\|d:\\|e:\\"))
+  if (names_any(text, "webgl|chrome/|firefox/|user agent|user-agent|.wasm")) return System::browser;
+  if (names_any(text, "android|iphone|ipad|com.apple.coreml|mach_vm_map")) return System::phone;
+  const bool is_unix = names_any(text, "/home/|/usr/|/opt/|wsl|linux|ubuntu");
+  if (!is_unix &&
+      names_any(text,
+                "windows 10|windows 11|windows 7|windows 8|windows version|windows server|win32|win64|win10|"
+                "win11|.exe |.exe`|.exe:|.exe'|c:\\|d:\\|e:\\"))
     return System::windows;
-  if (!is_unix && has_any(text, "macos|mac os|darwin|apple gpu|apple m1|apple m2|apple m3|apple m4"))
+  if (!is_unix && names_any(text, "macos|macosx|mac os|darwin|apple gpu|apple m1|apple m2|apple m3|apple m4"))
     return System::apple;
   return System::any;
 }
