@@ -18,7 +18,7 @@ void Marks::take(const Event& event) {
   auto& names = known_[{event.pid, event.pid_start_ticks, event.host}];
   if (!names.contains(name) && names.size() >= kMostNames) return;
   Known& known = names[name];
-  ++known.count;
+  if (known.count++ == 0) known.first = event.time;
   known.last = number.value_or(known.last + 1);
   known.track.observe(event.time, static_cast<double>(known.last));
 }
@@ -32,9 +32,11 @@ std::optional<MarkGrowth> Marks::growth_of(const SeriesState& process, const Fin
   MarkGrowth out{name, marks.last, 0};
   if (!grows(finding) || !finding.onset) return out;
   const Timestamp to = std::min(process.last_time, marks.track.last());
-  const auto since = marks.track.increase(*finding.onset, to);
-  if (since && *since > 0)
-    out.bytes_per_mark = finding.growth_bytes_per_s.mid * seconds_between(*finding.onset, to) / *since;
+  // Marks may begin long after the growth: its rate is shared among those that there were.
+  const Timestamp from = std::max(*finding.onset, marks.first);
+  const auto since = marks.track.increase(from, to);
+  if (!since || *since <= 0) return std::nullopt;
+  out.bytes_per_mark = finding.growth_bytes_per_s.mid * seconds_between(from, to) / *since;
   return out;
 }
 

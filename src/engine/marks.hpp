@@ -29,6 +29,7 @@ class Marks {
  private:
   struct Known {
     Track track;  ///< its number, or how many came
+    Timestamp first;
     std::uint64_t last = 0;
     std::uint64_t count = 0;
   };

@@ -122,6 +122,20 @@ TEST_F(MarksTest, GrowthFromOneToTheNext) {
   EXPECT_NEAR(growth->bytes_per_mark, 5.0 * kMiB, 0.1 * kMiB);
 }
 
+TEST_F(MarksTest, MarksThatBeginLongAfterTheGrowthAreMeasuredAlone) {
+  const SeriesId server = process(1, "llama-server");
+  start();
+  for (double t = 0; t < 7200; t += 10) {
+    const std::uint64_t used = 2 * kGiB + static_cast<std::uint64_t>(t) * kMiB;
+    tick(t, used + kGiB, {{server, used}});
+    if (t == 7000) EXPECT_FALSE(seen(server).mark_growth);
+    if (t >= 7000) mark(t, "step=" + std::to_string(static_cast<int>(t / 10)));  // 10 MiB each
+  }
+  const auto growth = seen(server).mark_growth;
+  ASSERT_TRUE(growth);
+  EXPECT_NEAR(growth->bytes_per_mark, 10.0 * kMiB, 0.5 * kMiB);
+}
+
 TEST_F(MarksTest, AProcessThatDoesNotGrowGrowsByNothing) {
   const SeriesId server = process(1, "llama-server");
   start();
