@@ -143,15 +143,16 @@ class Simulation {
   }
 
   void notice_oom(const Event& event) {
-    if (oom_ || event.kind != Event::Kind::process_ended || !event.ran_out_of_memory) return;
+    if (oom_ || event.kind != Event::Kind::process_ended || !(event.ran_out_of_memory || event.killed_by_host)) return;
     oom_ = event.time;
     if (options_.json) return;
     const ProcessInfo* process = catalog_.process({event.pid, event.pid_start_ticks, event.host});
     const LocalTimes local = console_.local_times();
-    printer_.print(fmt::format("{}  {}  pid {} {}: the simulated process ran out of memory and ended\n",
-                               format_moment(event.time, catalog_.clock_is_relative),
+    printer_.print(fmt::format("{}  {}  pid {} {}: {}\n", format_moment(event.time, catalog_.clock_is_relative),
                                toned("OOM", Tone::warning, console_.style()), event.pid,
-                               process == nullptr ? "" : printable(process->command)));
+                               process == nullptr ? "" : printable(process->command),
+                               event.killed_by_host ? "the host's memory ran out, and the kernel ended the process"
+                                                    : "the simulated process ran out of memory and ended"));
   }
 
   void show_progress(Timestamp time) {

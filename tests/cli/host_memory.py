@@ -53,6 +53,7 @@ class Scenarios(unittest.TestCase):
         self.assertIn("the memory is the host's, not the GPU's", said)
         self.assertIn("the host's memory ran out, and the kernel ended pid 4242", said)
         self.assertIn("1 alert raised, 1 cleared", said)
+        self.assertRegex(said, r"predicted .*\n +happened +after .*: within the predicted interval")
 
 
 @unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
