@@ -182,7 +182,8 @@ TEST(HostMemoryJudged, AProcessThatDidNotLeakAndWasChosenIsAnAlert) {
     run.engine->ingest(batch);
   }
   const SeriesKey key = [&] {
-    for (const SeriesView& s : run.engine->view()->series)
+    const auto view = run.engine->view();
+    for (const SeriesView& s : view->series)
       if (s.key.metric == Metric::process_used) return s.key;
     return SeriesKey{};
   }();
