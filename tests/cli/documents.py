@@ -51,6 +51,11 @@ class Documents(unittest.TestCase):
         for command, text in self.helps.items():
             self.assertRegex(text, r"Examples?:\n +.*vramtrack", f"vramtrack {' '.join(command)} --help")
 
+    def test_a_decision_has_its_status_and_its_date(self):
+        for path in sorted((ROOT / "docs" / "design").glob("[0-9]*.md")):
+            with self.subTest(path.name):
+                self.assertRegex(path.read_text(), r"(?m)^Status: (proposed|built|replaced by \[.*\]), decided 20\d\d-\d\d-\d\d\b")
+
     def test_the_man_page_has_every_command_and_option(self):
         page = read("docs/man/vramtrack.1").replace("\\-", "-")
         for word in self.words | self.options:
