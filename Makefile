@@ -306,7 +306,7 @@ wheels: ## build dist/*.whl of the Python package for every Python found, and te
 	@scripts/setup.sh wheel wheels
 	@JOBS=$(JOBS) scripts/wheels.sh
 
-try-wheel: ## install the wheel and run install.sh in a bare Debian without compiler or network (needs root, and dist/ as `make dist` leaves it)
+try-wheel: ## install the wheel and run install.sh in bare systems without compiler or network (needs root, and dist/ as `make dist` leaves it)
 	@scripts/setup.sh chroot
 	@scripts/try_wheel.sh --bare dist
 

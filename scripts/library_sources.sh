@@ -8,6 +8,8 @@
 # apt verifies what it fetches. The package sources of this machine serve, with their deb lines read as deb-src lines.
 set -eu
 cd "$(dirname "$0")/.."
+# The sources' own scripts need Debian's Python packages: Debian's python3, not that of a virtual environment or of pyenv.
+PATH=/usr/bin:/bin:$PATH
 folder=$PWD/build/library-sources
 wanted="cpp-httplib=$(dpkg-query -W -f '${source:Version}' libcpp-httplib-dev) prometheus-cpp=$(
   dpkg-query -W -f '${source:Version}' prometheus-cpp-dev) re2=$(dpkg-query -W -f '${source:Version}' libre2-dev)"

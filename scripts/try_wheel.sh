@@ -2,7 +2,8 @@
 # Installs the wheel and the portable archive of a folder, without the sources, a compiler or the network, and tries what came with them.
 #
 #   scripts/try_wheel.sh DIST [NAMED_LINE]       here; NAMED_LINE: a folder that tests/packages/named_line.sh has made
-#   scripts/try_wheel.sh --bare DIST             in a bare Debian 12 with Python (root and mmdebstrap; kept in build/roots)
+#   scripts/try_wheel.sh --bare DIST [SUITE...]  in bare systems with Python: Debian 12, and Ubuntu 22.04 and 24.04 where the keys of its archive
+#                                                are in /usr/share/keyrings (root and mmdebstrap; the systems are kept in build/roots)
 set -eu
 if [ "$1" = --bare ]; then
   cd "$(dirname "$0")/.."
@@ -10,19 +11,32 @@ if [ "$1" = --bare ]; then
     echo "try_wheel: needs root, for a chroot: run sudo $0 $*" >&2
     exit 1
   fi
-  base=$PWD/build/roots/bare-python.tar
-  root=$PWD/build/roots/try-wheel
-  if [ ! -s "$base" ]; then
-    mkdir -p build/roots
-    mmdebstrap --quiet --format=tar --variant=minbase --include=python3-venv bookworm "$base.new"
-    mv "$base.new" "$base"
-  fi
   if [ "${TRY_WHEEL_NAMESPACE:-}" = "" ]; then
-    TRY_WHEEL_NAMESPACE=1 exec unshare --mount --pid --net --fork --kill-child "$0" "$@"
+    dist=$2
+    shift 2
+    if [ $# = 0 ]; then
+      set -- bookworm
+      if [ -e /usr/share/keyrings/ubuntu-archive-keyring.gpg ]; then
+        set -- bookworm jammy noble
+      else
+        echo "try_wheel: not tried on Ubuntu: the keys of its archive are not here (/usr/share/keyrings/ubuntu-archive-keyring.gpg)"
+      fi
+    fi
+    for suite in "$@"; do
+      base=build/roots/bare-python-$suite.tar
+      if [ ! -s "$base" ]; then
+        mkdir -p build/roots
+        mmdebstrap --quiet --format=tar --variant=minbase --components=main,universe --include=python3-venv "$suite" "$base.new"
+        mv "$base.new" "$base"
+      fi
+      TRY_WHEEL_NAMESPACE=1 unshare --mount --pid --net --fork --kill-child "$0" --bare "$dist" "$base"
+    done
+    exit 0
   fi
+  root=$PWD/build/roots/try-wheel
   rm -rf "$root"
   mkdir -p "$root"
-  tar -xf "$base" -C "$root"
+  tar -xf "$3" -C "$root"
   cp -R "$2" "$root/opt/dist"
   cp "$0" "$root/opt/try_wheel.sh"
   tests/packages/named_line.sh make "$root/opt/named_line"

@@ -216,6 +216,17 @@ class Workflows(unittest.TestCase):
                 if isinstance(container, dict) and "--privileged" in container.get("options", "") and "pull_request" in flow[True]:
                     self.assertEqual(job.get("if"), "github.event_name != 'pull_request'", f"{path.name}: {name}")
 
+    def test_wheels_are_built_for_more_than_debians_python(self):
+        """Debian 12 has 3.11 alone; the release's wheels are tried on Ubuntu 22.04 and 24.04, too."""
+        for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+            for name, job in yaml.safe_load(path.read_text())["jobs"].items():
+                steps = job["steps"]
+                for index, step in enumerate(steps):
+                    if re.search(r"make (wheels|dist\b(?!.*DIST=)|dist.*\bwheels\b)", step.get("run", "")):
+                        folder = step["env"]["VRAMTRACK_PYTHONS"]
+                        brought = [before.get("run") for before in steps[:index]]
+                        self.assertIn(f"scripts/pythons.sh {folder}", brought, f"{path.name}: {name}")
+
     def test_packages_of_python_are_named_by_hash(self):
         for path in [*(ROOT / "python").glob("requirements*.txt"), ROOT / "scripts" / "requirements-site.txt"]:
             named = re.findall(r"^[\w-]+==.*(?:\n +--hash=sha256:[0-9a-f]{64}.*)*", path.read_text(), re.MULTILINE)
