@@ -57,7 +57,10 @@ try_program() {
   "$1" analyze gpu.csv apps.csv >analysis || status=$?
   [ $status = 1 ] && grep -q LEAK analysis
   pass "$2: analyze finds the simulated leak"
-  if [ -n "$named_line" ]; then pass "$2: $("$named_line/named_line.sh" run "$named_line" "$1")"; fi
+  if [ -n "$named_line" ]; then
+    line=$("$named_line/named_line.sh" run "$named_line" "$1") # outside pass: a failure is to end the trial
+    pass "$2: $line"
+  fi
 }
 named_line=${2:-}
 

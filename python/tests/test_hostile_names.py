@@ -177,7 +177,7 @@ def test_the_module_as_a_program(monkeypatch, capsys):
     with vramtrack.use_source(vramtrack.SimulatedDevice(name=HOSTILE)):
         module.main([])
     clean("__main__.py print", capsys.readouterr().out)
-    monkeypatch.setattr(module.shutil, "which", lambda name: None)
+    monkeypatch.setattr(module, "program", lambda: None)  # an installed package has one, which would take this process's place
     module.main([HOSTILE])
     clean("__main__.py sys.stderr.write", capsys.readouterr().err, "not in PATH")  # it repeats no argument
 

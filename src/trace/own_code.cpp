@@ -55,6 +55,19 @@ bool is_in_system_folder(std::string_view path) {
                      [path](std::string_view folder) { return path.starts_with(folder); });
 }
 
+/// Not a shared library, by its name: a program, which a person installed or was given to run.
+bool is_program(std::string_view module) {
+  const std::string_view name = base_name(module);
+  return !name.ends_with(".so") && name.find(".so."sv) == std::string_view::npos;
+}
+
+/// Programs are installed in /opt, and built in /usr/src by many an image: only headers there are a library's.
+bool is_header_of_library(std::string_view file) {
+  if (file.starts_with("/opt/"sv) || file.starts_with("/usr/src/"sv))
+    return file.find("/include/"sv) != std::string_view::npos;
+  return is_in_system_folder(file);
+}
+
 }  // namespace
 
 bool is_cpython(std::string_view module) {
@@ -78,6 +91,7 @@ bool OwnCode::is_own_native(std::string_view module, std::string_view file) cons
   if (std::any_of(std::begin(kLibraries), std::end(kLibraries),
                   [name](std::string_view library) { return name.starts_with(library); }))
     return false;
+  if (is_program(module)) return !is_header_of_library(file);
   return !is_in_system_folder(module) && !is_in_system_folder(file);
 }
 

@@ -401,6 +401,17 @@ TEST(OwnCode, LibrariesAreKnown) {
     EXPECT_FALSE(own.is_own_native(module, "")) << module;
 }
 
+TEST(OwnCode, AProgramIsTheUsersWhereverItIsInstalled) {
+  const OwnCode own;
+  EXPECT_TRUE(own.is_own_native("/opt/app/bin/server", ""));
+  EXPECT_TRUE(own.is_own_native("/opt/app/bin/server", "/home/me/server.cpp"));
+  EXPECT_TRUE(own.is_own_native("/usr/local/lib/app/server", "/usr/src/app/server.cpp"));
+  EXPECT_FALSE(own.is_own_native("/opt/app/bin/server", "/opt/cuda/include/thrust/vector.h"));
+  EXPECT_FALSE(own.is_own_native("/opt/app/bin/server", "/usr/include/c++/12/bits/stl_vector.h"));
+  EXPECT_FALSE(own.is_own_native("/opt/app/lib/libengine.so.2", ""));
+  EXPECT_FALSE(own.is_own_native("/opt/conda/bin/python3.11", ""));
+}
+
 TEST(TraceReport, JsonHasTheFieldsThatAreDocumented) {
   ProbeScript script;
   const std::uint32_t leak = script.line("/home/me/train.py", 42), kept = script.line("/home/me/model.py", 7);
