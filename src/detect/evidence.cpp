@@ -175,11 +175,12 @@ double quiet_before(const Window& w, const Evidence& e) {
   return std::max(0.0, seen_s - kSeemingQuiet * e.duration_s);
 }
 
-/// The bucket that holds `time`, the first one if all are later; nullopt if too few follow for a window.
-std::optional<std::size_t> bucket_at(const Scales& scales, std::size_t k, Timestamp time) {
+/// The first bucket that begins no earlier than at `time`: the one that holds it holds what was before, too, such as a
+/// load. nullopt if too few follow for a window.
+std::optional<std::size_t> bucket_from(const Scales& scales, std::size_t k, Timestamp time) {
   const Level& level = scales.level(k);
   std::size_t first = 0;
-  while (first + 1 < level.size() && scales.end_of(k, level[first].slot) <= time) ++first;
+  while (first < level.size() && scales.start_of(k, level[first].slot) < time) ++first;
   if (first + kMinIncrements >= level.size()) return std::nullopt;
   return first;
 }
@@ -278,7 +279,7 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
   const Floors floors(scales, k);
   Starts starts = starts_of(level, floors);
   if (context.regime)
-    if (const auto first = bucket_at(scales, k, *context.regime)) {
+    if (const auto first = bucket_from(scales, k, *context.regime)) {
       const std::array<double, kBets> nats = nats_since(level, *first);
       for (std::size_t bet = 0; bet < kBets; ++bet) starts.push_back({*first, bet, nats[bet]});
     }
@@ -305,7 +306,7 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
 std::optional<Evidence> weigh_from(const Scales& scales, std::size_t k, Timestamp start,
                                    const EvidenceContext& context) {
   const Level& level = scales.level(k);
-  const auto first = bucket_at(scales, k, start);
+  const auto first = bucket_from(scales, k, start);
   if (!first) return std::nullopt;
   const std::array<double, kBets> by_bet = nats_since(level, *first);
   const auto bet = static_cast<std::size_t>(std::max_element(by_bet.begin(), by_bet.end()) - by_bet.begin());

@@ -78,6 +78,12 @@ Floors floors_since(const Scales& scales, std::size_t k, Timestamp since) {
   return out;
 }
 
+/// Of the buckets that begin no earlier than at `onset`: the one that holds it holds what was before, too, such as a
+/// load, however coarse it is.
+Floors floors_from(const Scales& scales, std::size_t k, Timestamp onset) {
+  return floors_since(scales, k, onset + from_seconds(Scales::width_s(k)) - Duration{1});
+}
+
 double squares_around(const Fit& line, const Floors& floors) {
   double squares = 0;
   for (std::size_t i = 0; i < floors.t.size(); ++i) {
@@ -210,7 +216,7 @@ void Growth::review(const Scales& scales, std::size_t finest, Timestamp now) {
   const bool first = reviewed_age_s_ == 0;
   reviewed_age_s_ = seconds_between(onset_, now);
   if (changes_regime(scales, finest, now)) return;
-  const Floors own = floors_since(scales, level(scales, finest), onset_);
+  const Floors own = floors_from(scales, level(scales, finest), onset_);
   if (const std::size_t loaded = own.t.size() < kLeastPoints ? 0 : end_of_load(own); loaded > 0) {
     onset_ = own.at(own.t[loaded]);
     onset_bytes_ = own.bytes[loaded];
@@ -236,8 +242,7 @@ void Growth::review(const Scales& scales, std::size_t finest, Timestamp now) {
 /// settles bends all the way.
 bool Growth::changes_regime(const Scales& scales, std::size_t finest, Timestamp now) {
   const std::size_t k = level(scales, finest);
-  // Without the bucket in which it began, which holds what was before, too.
-  const Floors floors = floors_since(scales, k, onset_ + from_seconds(Scales::width_s(k)));
+  const Floors floors = floors_from(scales, k, onset_);
   const std::size_t n = floors.t.size();
   if (n < 2 * kLeastPoints || !(floors.rise() > 0)) return false;
   const auto kink = broken_line(floors.t, floors.bytes);

@@ -214,6 +214,21 @@ TEST(OneGrowth, ALeakThatFollowsALoadHasItsOwnOnset) {
 }
 
 // What settles bends all the way: its tail is no growth of its own.
+// A coarser scale's bucket in which a growth began holds the load before it, too.
+TEST(OneGrowth, TheLoadBeforeItIsNoPartOfItsRateAtAnyScale) {
+  constexpr double kRate = 86 * kMiB / kSecondsPerMinute;
+  const auto with_load = [](double t) { return (t < 16 ? 1 + 22 * t / 8 : 60) * kGiB + kRate * t; };
+  int told = 0;
+  feed(with_load, 20 * kSecondsPerHour, 8, 192 * kGiB, [&](double t, const Detector& judge) {
+    if (t < 15 * kSecondsPerMinute || std::fmod(t, 40) != 0) return;
+    const Finding f = judge.finding();
+    ASSERT_TRUE(grows(f)) << t << " s: " << f.because;
+    EXPECT_NEAR(f.growth_bytes_per_s.mid, kRate, 0.05 * kRate) << t << " s: " << f.because;
+    ++told;
+  });
+  EXPECT_GT(told, 1000);
+}
+
 TEST(OneGrowth, TheTailOfASettlingRiseIsNoLeak) {
   const std::vector<std::pair<const char*, Shape>> settling = {
       {"logarithm", [](double t) { return 4 * kGiB + 3 * kGiB * std::log1p(t / 60); }},
