@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/units.hpp"
 #include "explain/cause.hpp"
 #include "explain/processes.hpp"
@@ -59,6 +62,15 @@ void judge_host(Failure& f) {
         "and which people, time limits and schedulers send too";
     return;
   }
+  const double held = f.figures.get(Figure::allocated).value_or(0) + asked.value_or(0);
+  if (const auto allowed = f.figures.get(Figure::allowed); allowed && held > *allowed && held > asked.value_or(0)) {
+    f.cause = Cause::limit;
+    f.because = fmt::format(
+        "{} were requested and {} held, and {} lets its program have {}: its own limit, not the host's "
+        "memory",
+        size_words(asked.value_or(0)), size_words(held - asked.value_or(0)), who(*f.wording), size_words(*allowed));
+    return;
+  }
   if (f.cause == Cause::limit) {
     f.because = fmt::format("the memory that {} lets its program have ran out, not that of the host or of a GPU",
                             who(*f.wording));
@@ -96,6 +108,44 @@ void judge_host(Failure& f) {
     f.because +=
         fmt::format(": the process that was ended held {}{}", size_words(*resident),
                     *resident < kSmallVictimBytes ? ", which fills no host: others, or the kernel, hold the rest" : "");
+}
+
+std::string balance_words(const Failure& f) {
+  const auto get = [&f](Figure figure) { return f.figures.get(figure).value_or(0); };
+  const auto total = f.figures.get(Figure::total);
+  const auto free = f.figures.get(Figure::free);
+  const auto allowed = f.figures.get(Figure::allowed);
+  const bool counts_use = allowed && get(Figure::used) > *allowed;
+  const double held = std::max(
+      {get(Figure::reserved), get(Figure::allocated) + get(Figure::unallocated), counts_use ? get(Figure::used) : 0.0});
+  const double asked = std::max(get(Figure::asked), get(Figure::needed));
+  std::string sum;
+  double rest = 0;  // for what is asked for
+  const auto add = [&sum](double bytes, std::string_view what) {
+    if (bytes >= kMiB) sum += fmt::format("{}{} {}", sum.empty() ? "" : " + ", size_words(bytes), what);
+  };
+  if (const double most = std::min(allowed.value_or(0), total.value_or(allowed.value_or(0)));
+      most > 0 && (held > 0 || asked > most) && (!free || *free >= asked)) {
+    rest = most - held;
+    add(held, "held");
+    sum = fmt::format("{} allowed{}{}", size_words(most), sum.empty() ? "" : " - ", sum);
+    if (asked <= 0 && held > most) sum += fmt::format(": {} too much", size_words(held - most));
+  } else if (total && (free || f.figures.get(Figure::used))) {
+    rest = free.value_or(*total - get(Figure::used));
+    const double own = std::max(held, get(Figure::process));
+    add(get(Figure::allocated), "allocated");
+    add(held - get(Figure::allocated), "cached");
+    add(own - held, held > 0 ? "of this process beside its allocator" : "of this process");
+    add(*total - rest - own, own > 0 ? "held outside" : "in use");
+    add(std::max(rest, 0.0), "free");
+    sum = fmt::format("{} = {}", size_words(*total), sum);
+  } else if (free && asked > 0) {
+    rest = *free;
+    sum = fmt::format("{} free", size_words(rest));
+  }
+  if (sum.empty() || asked <= 0) return sum;
+  return fmt::format("{}; {} asked for: {} {}", sum, size_words(asked), size_words(std::abs(asked - rest)),
+                     asked > rest ? "short" : "to spare");
 }
 
 std::string wording_words(const Failure& f) {

@@ -20,6 +20,10 @@ bool is_host_code(const Failure& f);
 void judge_host_code(Failure& f);
 void judge_host(Failure& f);
 
+/// The figures as a sum: "24.00 GiB = 20.00 GiB allocated + 1.00 GiB cached + 2.50 GiB others + 512.0 MiB free; 2.00
+/// GiB asked for: 1.50 GiB short"; empty: there are too few for one.
+std::string balance_words(const Failure& f);
+
 /// What is said where no figures decide, and the wording itself does. Requires the cause.
 std::string wording_words(const Failure& f);
 

@@ -8,6 +8,7 @@
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
 #include "explain/cause.hpp"
+#include "explain/cause_words.hpp"
 #include "explain/processes.hpp"
 #include "explain/story.hpp"
 #include "explain/table.hpp"
@@ -138,6 +139,8 @@ std::string explanation_text(const Explanation& e, std::string_view source) {
     out +=
         row(f.may_name_itself ? "a process" : "other process", other.bytes,
             fmt::format("pid {}{}", printable(process_name(other)), f.may_name_itself ? ", this one or another" : ""));
+  if (const std::string balance = balance_words(f); !balance.empty())
+    out += fmt::format("  {:<14} {}\n", "balance", balance);
   out += largest_text(f.largest);
   out += f.wording->text.empty()
              ? fmt::format("  message        {}\n", shown(f.text))
@@ -168,7 +171,7 @@ std::string explanation_json(const Explanation& e, std::string_view source) {
     j.begin_object().field("line", f.line).field("last_line", f.last_line).field("messages", f.messages);
     j.field("program", f.wording->program).field("versions", f.wording->versions).field("wording", f.wording->name);
     j.field("cause", cause_name(f.cause)).field("because", f.because).field("text", f.text);
-    j.field("went_on", f.went_on);
+    j.field("went_on", f.went_on).field("balance", balance_words(f));
     j.key("figures").begin_object();
     for (std::size_t i = 0; i < kFigureCount; ++i) {
       const auto figure = static_cast<Figure>(i);
