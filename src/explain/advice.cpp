@@ -42,6 +42,10 @@ constexpr struct {
      "(--cache-type-k q8_0) or a smaller quantization of the model"},
     {"Blender",
      "use smaller textures, less geometry (subdivision, hair, volumes) or a lower resolution, or render on the CPU"},
+    {"LM Studio",
+     "shorten the context first (the KV cache grows with it) or take a smaller quantization; relax the guardrails of "
+     "model "
+     "loading only where the machine has as much"},
     {"Ollama",
      "take a shorter context (num_ctx), fewer layers on the GPU (num_gpu) or a smaller quantization of the model"},
 };
@@ -73,6 +77,19 @@ std::string_view less_of(const Failure& f) {
   const std::string text = lower(f.before + f.text + std::string(f.wording->program) + std::string(f.runs_in));
   if (has_any(text, kRenderers)) return kLessOfRenderer;
   return has_any(text, kOfTensors) ? kLess : kLessOfAny;
+}
+
+/// Of a largest size that no setting of the program moves.
+constexpr std::string_view kInPieces =
+    "divide what is asked for into pieces that are small enough (tiles, smaller batches, several buffers); where the "
+    "bound is a default of the interface (WebGPU: requiredLimits), ask for the device's own when it is opened";
+
+/// What is asked for by a failure that names no size.
+constexpr double kAnyPieceBytes = 256 * kMiB;
+
+/// What the program advises where it failed.
+std::string own_advice(const Failure& f) {
+  return fmt::format("what the message itself advises: {}", f.remarks.advised);
 }
 
 /// Shows how memory grows, where vramtrack runs.
@@ -117,7 +134,7 @@ std::string fault_of(const Failure& f) {
       return f.wording->setting.empty() ? "a limit that was set, not the device"
                                         : fmt::format("a limit that was set, not the device: {}", f.wording->setting);
     case Cause::outside:
-      if (!f.shared.empty() && f.others.empty()) return "others', as the text tells: " + f.shared;
+      if (!f.remarks.shared.empty() && f.others.empty()) return "others', as the text tells: " + f.remarks.shared;
       if (f.used_line > 0)
         return f.others.empty() ? "others', by that table, unless it was made while this program ran"
                                 : fmt::format("others', by that table, unless one of them is this program: {}",
@@ -134,6 +151,43 @@ std::string fault_of(const Failure& f) {
   }
   return "cannot be told from this message";
 }
+
+namespace {
+std::string decider_of(const Failure& f) {
+  if (!f.would_tell.empty()) return f.would_tell;
+  if (f.wording->role == Role::host)
+    return "the kernel's log (dmesg -T | grep -i -e oom -e killed), kubectl describe pod, or sacct -o State,MaxRSS of "
+           "the job";
+  if (takes_device_at_start(*f.wording))
+    return "what the program prints around the message: how much it may take (Created device, Stats: Limit), how much "
+           "of "
+           "that was in use (InUse), and what holds most (Peak buffers, Bin, Current usage); or who else held the "
+           "device: "
+           "vramtrack watch beside the program";
+  // PyTorch's settings are limits.
+  const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
+  std::string options(options_of(f));
+  constexpr double kFewCardsBytes = 80 * kGiB;
+  if (f.figures.get(Figure::asked).value_or(0) >= kFewCardsBytes && !f.figures.get(Figure::total))
+    return fmt::format("whether the device has as much at all ({} shows it); if not: {}", platform_of(f).tool,
+                       options.empty() ? less_of(f) : options);
+  if (options.empty() && has_setting) options = fmt::format("see {}", f.wording->setting);
+  if (!options.empty())
+    return fmt::format(
+        "what {} shows before the program starts: if others hold the device then, end them; if nobody does, the "
+        "program itself needs too much: {}",
+        platform_of(f).tool, options);
+  if (f.wording->name == "statement_session")
+    return "how many encoder sessions are open (nvidia-smi, column of ENC; drivers of GeForce cards allow few), "
+           "whether "
+           "the driver supports the card, and what nvidia-smi shows of the device's memory";
+  if (!platform_of(f).has_vramtrack)
+    return fmt::format("what {} shows while the program runs, and whether it fails with a smaller model or input",
+                       platform_of(f).tool);
+  return "who held the device when it failed: vramtrack watch beside the program, or vramtrack run -- PROGRAM, or the "
+         "whole message with its figures";
+}
+}  // namespace
 
 std::string next_step_of(const Failure& f) {
   if (std::string step = kv_cache_step(f); !step.empty()) return step;
@@ -159,22 +213,42 @@ std::string next_step_of(const Failure& f) {
             size_words(f.largest.front().padding_bytes), size_words(f.largest.front().bytes));
       if (const auto options = options_of(f); !options.empty()) return std::string(options);
       if (is_on_chip(*f.wording))
-        return "launch the kernel with smaller blocks, a smaller num_stages or fewer warps: what is short is the "
-               "shared "
-               "memory of a multiprocessor, not the memory of the device; in Inductor's max-autotune, the choice is "
-               "skipped and another one is taken";
+        return fmt::format(
+            "launch the kernel with smaller blocks{}: what is short is the memory on the chip that the parts of a "
+            "kernel "
+            "share, not the memory of the device",
+            has_any(lower(f.before + f.text + std::string(f.wording->program)),
+                    "triton|inductor|num_stages|torch|resource")
+                ? ", a smaller num_stages or fewer warps (Inductor's max-autotune skips such a choice and takes "
+                  "another)"
+                : "");
       // PyTorch's settings are limits: they help where there was room.
       const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
+      if (!f.remarks.advised.empty()) return own_advice(f);
       return fmt::format("use less at once: {}{}", less_of(f),
                          has_setting ? fmt::format("; see also {}", f.wording->setting) : "");
     }
     case Cause::full:
       if (const auto options = options_of(f); !options.empty()) return std::string(options);
+      if (!f.remarks.advised.empty()) return own_advice(f);
       return fmt::format("use less in all: {}; if it ran for a while before, see whether its memory grows ({})",
                          less_of(f), growth_tool(f));
-    case Cause::limit:
+    case Cause::limit: {
+      if (!f.remarks.advised.empty()) return own_advice(f);
+      if (f.wording->name == "statement_piece") return std::string(kInPieces);
+      if (f.wording->name == "lm_studio") return std::string(options_of(f));
+      // No higher limit gives what the device does not have.
+      if (const auto free = f.figures.get(Figure::free);
+          free && f.figures.get(Figure::asked).value_or(kAnyPieceBytes) > *free)
+        return fmt::format(
+            "ask for less at once: {} were free, so that a higher limit gives no more{}", size_words(*free),
+            f.wording->setting.empty()
+                ? ""
+                : fmt::format("; a lower one ({}) lets the program grow in smaller pieces, and leaves room",
+                              f.wording->setting));
       return f.wording->setting.empty() ? "find the limit and raise it, or use less below it"
                                         : fmt::format("raise it ({}), or use less below it", f.wording->setting);
+    }
     case Cause::outside:
       if (const auto options = options_of(f); is_own_outside(f) && !options.empty()) return std::string(options);
       if (is_own_outside(f))
@@ -186,7 +260,7 @@ std::string next_step_of(const Failure& f) {
                    : "lower what the allocator takes, so that the libraries find room "
                      "(PYTORCH_ALLOC_CONF=per_process_memory_"
                      "fraction:0.9), or use less: fewer CUDA graphs, NCCL_BUFFSIZE, CUDA_MODULE_LOADING=LAZY";
-      if (!f.shared.empty() && f.others.empty())
+      if (!f.remarks.shared.empty() && f.others.empty())
         return fmt::format("end what else uses the device, or run one process on each device (see {}){}",
                            platform_of(f).tool, other_device(f));
       if (f.may_name_itself)
@@ -204,6 +278,16 @@ std::string next_step_of(const Failure& f) {
         return "run fewer tasks at a time on a node (num_cpus or memory= of each task), read less at once, or give the "
                "node more memory; RAY_memory_usage_threshold only moves the share at which Ray ends tasks, before the "
                "kernel does";
+      switch (platform_of(f).maker) {
+        case Maker::phone:
+          return "use a smaller or quantized model or input; on iOS, ask for the entitlements for more memory and a "
+                 "larger "
+                 "address space";
+        case Maker::browser:
+          return "use a smaller model or input, and close other tabs: a page has an address space of 2 to 4 GiB";
+        default:
+          break;
+      }
       return f.wording->setting.empty() || f.is_pinned
                  ? "give the host, the container or the job more memory, or load less at once (fewer workers, no "
                    "pinning, no offloading)"
@@ -215,34 +299,8 @@ std::string next_step_of(const Failure& f) {
 }
 
 std::string would_tell_of(const Failure& f) {
-  if (!f.would_tell.empty()) return f.would_tell;
-  if (f.wording->role == Role::host)
-    return "the kernel's log (dmesg -T | grep -i -e oom -e killed), kubectl describe pod, or sacct -o State,MaxRSS of "
-           "the job";
-  if (takes_device_at_start(*f.wording))
-    return "what the program prints around the message: how much it may take (Created device, Stats: Limit), how much "
-           "of "
-           "that was in use (InUse), and what holds most (Peak buffers, Bin, Current usage); or who else held the "
-           "device: "
-           "vramtrack watch beside the program";
-  // PyTorch's settings are limits.
-  const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
-  std::string options(options_of(f));
-  if (options.empty() && has_setting) options = fmt::format("see {}", f.wording->setting);
-  if (!options.empty())
-    return fmt::format(
-        "what {} shows before the program starts: if others hold the device then, end them; if nobody does, the "
-        "program itself needs too much: {}",
-        platform_of(f).tool, options);
-  if (f.wording->name == "statement_session")
-    return "how many encoder sessions are open (nvidia-smi, column of ENC; drivers of GeForce cards allow few), "
-           "whether "
-           "the driver supports the card, and what nvidia-smi shows of the device's memory";
-  if (!platform_of(f).has_vramtrack)
-    return fmt::format("what {} shows while the program runs, and whether it fails with a smaller model or input",
-                       platform_of(f).tool);
-  return "who held the device when it failed: vramtrack watch beside the program, or vramtrack run -- PROGRAM, or the "
-         "whole message with its figures";
+  if (f.remarks.advised.empty()) return decider_of(f);
+  return fmt::format("{}; meanwhile, {}", decider_of(f), own_advice(f));
 }
 
 }  // namespace vramtrack::explain

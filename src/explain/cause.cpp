@@ -135,7 +135,11 @@ Answer by_chip(const Failure& f, const Sums& s) {
 /// The allocator listed its pieces: exact where messages alone can only estimate.
 Answer by_pieces(const Failure& f, const Sums& s) {
   const auto piece = f.figures.get(Figure::piece);
-  if (!piece || !s.allocated || *piece >= s.asked) return std::nullopt;
+  if (!piece || *piece >= s.asked) return std::nullopt;
+  if (!s.allocated && s.free && *s.free >= s.asked)
+    return Verdict{Cause::fragmentation, fmt::format("{} were requested, and {}: enough, but not in one piece",
+                                                     size_words(s.asked), free_words(*s.free, *piece, f))};
+  if (!s.allocated) return std::nullopt;
   const double free = s.cached.value_or(0);
   const std::string sizes = fmt::format("{} were requested; the allocator had {} in use and {}", size_words(s.asked),
                                         size_words(*s.allocated), free_words(free, *piece, f));
@@ -348,10 +352,10 @@ Answer by_what_is_told(const Failure& f, const Sums& s) {
 }
 
 Answer by_process(const Failure&, const Sums& s) {
-  if (!s.total || !s.free || !s.process) return std::nullopt;
-  const std::string sizes =
-      fmt::format("this process had {} of the device's {}, and {} were free when {} were requested",
-                  size_words(*s.process), size_words(*s.total), size_words(*s.free), size_words(s.asked));
+  if (!s.total || !s.free || !s.process || (s.asked <= 0 && *s.free >= *s.total / 10)) return std::nullopt;
+  const std::string sizes = fmt::format("this process had {} of the device's {}, and {} were free{}",
+                                        size_words(*s.process), size_words(*s.total), size_words(*s.free),
+                                        s.asked > 0 ? fmt::format(" when {} were requested", size_words(s.asked)) : "");
   const double others = *s.total - *s.free - *s.process;
   if (others > ordinary_outside_bytes(*s.total) && others >= s.asked) return Verdict{Cause::outside, sizes};
   return Verdict{filled_by(s.asked, *s.total), sizes};
@@ -370,6 +374,18 @@ Answer by_size_of_cards(const Failure& f, const Sums& s) {
   return Verdict{Cause::too_big,
                  fmt::format("{} were requested at once while {} were allocated, and few cards have as much",
                              size_words(s.asked), size_words(*s.allocated))};
+}
+
+/// What is counted exceeds a bound that somebody set for a part of the device, or for one piece.
+Answer by_bound(const Failure& f, const Sums& s) {
+  if (!f.wording->text.empty() || !s.allowed || is_on_chip(*f.wording)) return std::nullopt;
+  if (f.wording->name == "statement_piece" && s.asked > *s.allowed)
+    return Verdict{Cause::limit, fmt::format("{} were requested in one piece, and no piece may have more than {}",
+                                             size_words(s.asked), size_words(*s.allowed))};
+  if (!s.used || *s.used <= *s.allowed) return std::nullopt;
+  return Verdict{Cause::limit, fmt::format("{} would be in use, and {} are allowed to this program: its own limit, not "
+                                           "the device's",
+                                           size_words(*s.used), size_words(*s.allowed))};
 }
 
 /// The program had set a part of the device aside, and that is what ran out.
@@ -474,16 +490,15 @@ Answer by_little_room(const Failure& f, const Sums& s) {
 /// The first that applies decides; docs/explain.md has them in this order, which is that of the questions that the
 /// figures can answer. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_component,      by_chip,           by_pool,
-    by_kv_cache,       by_total_need,
+    by_component,      by_chip,           by_bound,           by_pool,         by_kv_cache,
+    by_total_need,
     by_size_of_device,                                         // could it ever fit?
     by_pieces,         by_room_on_device, by_cache,            // was there room, on the device or in the cache?
     by_limit,          by_size_of_share,  by_intel_piece,      // did a limit keep it from room that there was?
     by_outside_figure, by_others,         by_what_is_outside,  // whose is the rest?
-    by_own_need,       by_start,          by_table,
-    by_what_is_told,   by_process,        by_little_room,
-    by_remarks,        by_told_others,    by_use,
-    by_free,           by_size_of_cards,  by_tiny_request};
+    by_own_need,       by_start,          by_table,           by_what_is_told, by_process,
+    by_little_room,    by_remarks,        by_told_others,     by_use,          by_free,
+    by_size_of_cards,  by_tiny_request};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
@@ -491,7 +506,7 @@ bool judge_device(Failure& f) {
   for (const auto rule : kDeviceRules) {
     const bool is_about_request = rule != by_component && rule != by_chip && rule != by_pool && rule != by_remarks &&
                                   rule != by_kv_cache && rule != by_total_need && rule != by_table &&
-                                  rule != by_told_others && rule != by_use;
+                                  rule != by_bound && rule != by_process && rule != by_told_others && rule != by_use;
     if (sums.asked <= 0 && is_about_request) continue;
     if (Answer answer = rule(f, sums)) {
       f.cause = answer->cause;
@@ -537,9 +552,9 @@ void find_cause(Failure& failure) {
     if (failure.wording->text.empty() && failure.cause == Cause::too_big && asked && total && *asked * 2 < *total)
       failure.cause = Cause::unknown;
     failure.because = wording_words(failure);
-    if (failure.cause == Cause::unknown && !failure.shared.empty()) {
+    if (failure.cause == Cause::unknown && !failure.remarks.shared.empty()) {
       failure.cause = Cause::outside;
-      failure.because += fmt::format(", and the text tells that others use the device: \"{}\"", failure.shared);
+      failure.because += fmt::format(", and the text tells that others use the device: \"{}\"", failure.remarks.shared);
     }
   }
   if (!failure.largest.empty()) failure.because += "; " + holdings_words(failure.largest);

@@ -51,6 +51,10 @@ bool is_same_failure(const Failure& failure, const Message& message) {
   if (!failure.went_on.empty() && message.went_on.empty() && message.line > failure.last_line + kSurvivalLines)
     return false;
   if (failure.wording->role != message.wording->role) return false;
+  // The kernel tells of one kill on several lines, the last of which names whom it ended.
+  if (failure.wording->program == "Linux" && message.wording->program == "Linux" &&
+      !failure.figures.get(Figure::resident) && message.line <= failure.last_line + 1)
+    return true;
   if (failure.wording->program != message.wording->program &&
       (is_library(*failure.wording) || is_library(*message.wording)))
     return false;
@@ -87,8 +91,9 @@ void merge(Failure& failure, const Message& message) {
     failure.before = message.before;
   }
   failure.figures.complete(message.figures);
-  if (failure.grew.empty()) failure.grew = message.grew;
-  if (failure.shared.empty()) failure.shared = message.shared;
+  if (failure.remarks.grew.empty()) failure.remarks.grew = message.remarks.grew;
+  if (failure.remarks.shared.empty()) failure.remarks.shared = message.remarks.shared;
+  if (failure.remarks.advised.empty()) failure.remarks.advised = message.remarks.advised;
   if (failure.system == System::any) failure.system = message.system;
   if (failure.others.empty()) failure.others = message.others;
 }
@@ -218,8 +223,7 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
     failure.batch = message.batch;
     failure.went_on = message.went_on;
     failure.held = message.held;
-    failure.grew = message.grew;
-    failure.shared = message.shared;
+    failure.remarks = message.remarks;
     failure.system = message.system;
   }
   if (out.failures.empty()) return std::nullopt;
@@ -240,8 +244,11 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
   out.story = story_words(out);
   Failure& decisive = out.failures[out.decisive];
   std::string rise = growth.is_leak ? growth.words : rise_words(decisive.held);
-  if (rise.empty() && decisive.cause == Cause::unknown && !decisive.grew.empty())
-    rise = fmt::format("it failed only {}, and what fits at first and no longer later has grown", decisive.grew);
+  if (const std::string& grew = decisive.remarks.grew;
+      rise.empty() && decisive.cause == Cause::unknown && !grew.empty())
+    rise = grew.starts_with("after")
+               ? fmt::format("it failed only {}, and what fits at first and no longer later has grown", grew)
+               : fmt::format("the text tells that what it holds grows: \"{}\"", grew);
   if (!rise.empty() && decisive.cause != Cause::host) {
     decisive.cause = Cause::leak;
     decisive.because = fmt::format("{}; {}", rise,

@@ -32,8 +32,7 @@ struct Failure {
   std::string_view runs_in;      ///< the program whose code led to it; empty: nothing near shows it
   double batch = 0;              ///< as Message::batch
   std::string went_on;           ///< as Message::went_on
-  std::string grew;              ///< as Message::grew
-  std::string shared;            ///< as Message::shared
+  Remarks remarks;               ///< as Message::remarks
   System system = System::any;   ///< as Message::system
   std::vector<double> held;      ///< as Message::held
   bool is_pinned = false;        ///< it happened while host memory was pinned

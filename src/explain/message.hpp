@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "explain/roles.hpp"
 #include "explain/wording.hpp"
 
 namespace vramtrack::explain {
@@ -39,8 +40,7 @@ struct Message {
   std::string before;           ///< what stands before it on its line, at most 256 bytes: a logger's words
   Figures figures;
   std::string went_on;  ///< the line by which the program tells that it went on; foreign; empty: none does
-  std::string grew;     ///< the words by which it had run for long before: "after 6 hours"; empty: none
-  std::string shared;   ///< the words by which others use the device: "when gaming"; empty: none
+  Remarks remarks;      ///< foreign
   System system = System::any;
   std::vector<double> held;          ///< what the text said was allocated, in readings before it, at most 64
   double batch = 0;                  ///< the size of the batch that the text named last before it; 0: none

@@ -47,8 +47,8 @@ constexpr Platform kPlatforms[] = {
      "PYTORCH_ALLOC_CONF"},
 };
 /// Of a system, where the message names no maker but NVIDIA.
-constexpr Platform kNvidiaOnWindows{
-    Maker::nvidia, {}, "nvidia-smi or the Task Manager", "CUDA_VISIBLE_DEVICES", "PYTORCH_ALLOC_CONF", false};
+constexpr Platform kNvidiaOnWindows{Maker::nvidia,          {}, "nvidia-smi or the Task Manager",
+                                    "CUDA_VISIBLE_DEVICES", "", false};
 constexpr Platform kWindows{Maker::windows, {}, kTaskManager, "", "", false};
 constexpr Platform kApple{Maker::apple, {}, "Activity Monitor (Window, GPU History)", "", "", false};
 constexpr Platform kBrowser{Maker::browser, {}, "the browser's task manager (Shift+Esc, column GPU memory)", "", "",

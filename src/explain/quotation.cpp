@@ -241,6 +241,12 @@ bool is_place(std::string_view word) {
          word.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
 }
 
+/// "00:31:12.904", with which a line of a log begins.
+bool is_clock(std::string_view word) {
+  return word.size() >= 8 && word[2] == ':' && word[5] == ':' &&
+         word.find_first_not_of("0123456789:.,") == std::string_view::npos;
+}
+
 /// A program wrote the line: it begins with a level or with the place in the code, or has a level between marks:
 /// "Error: X", "nvenc : Error on X", "worker.ts:8 X", "| 12:00 | ERROR | X".
 bool is_logged(std::string_view before) {
@@ -248,7 +254,7 @@ bool is_logged(std::string_view before) {
   const std::string_view first = line.substr(0, line.find(' '));
   const std::string_view second = line.substr(std::min(first.size() + 1, line.size()));
   constexpr std::string_view kLevels = "error:|fatal:|critical:|[error]|[e]|[fatal]|err:|[warn]|[w]";
-  if (is_any(first, kLevels) || is_place(first)) return true;
+  if (is_any(first, kLevels) || is_place(first) || is_clock(first)) return true;
   if (first.ends_with(':') && is_any(second.substr(0, second.find(' ')), kLevels)) return true;
   // The bar of a column cannot stand in a list.
   if (line.find("| error |") != std::string_view::npos || has_any(line, " - error - |][fatal]|][e]|][error]"))

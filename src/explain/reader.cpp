@@ -279,7 +279,7 @@ void Reader::take(const Found& found) {
   if (is_memory_failure(wording)) {
     message.went_on = went_on_words(text_, found.begin, found.match.end, is_statement).substr(0, kMostTextBytes);
     if (wording.role == Role::device && size_count < 2)
-      std::tie(message.grew, message.shared) = read_remarks(text_, found.begin, found.match.end, beside);
+      message.remarks = read_remarks(text_, found.begin, found.match.end, beside);
     message.held = held_;
   }
   message.system = system_at(found.begin);

@@ -49,7 +49,8 @@ std::optional<Figure> role_of(std::string_view word) {
   if (word.ends_with("-vm")) return std::nullopt;  // the kernel's "total-vm" is an address space
   for (const auto& role : kRoles)
     if (begins_any(word, role.stems)) return role.figure;
-  return std::nullopt;
+  // "CL_DEVICE_MAX_MEM_ALLOC_SIZE"
+  return has_any(word, "_max_|_limit") ? std::optional(Figure::allowed) : std::nullopt;
 }
 
 struct Size {
@@ -158,6 +159,7 @@ std::vector<Size> sizes_of(std::string_view line) {
       const bool is_whole = number_end == end && *number == static_cast<double>(static_cast<std::uint64_t>(*number)) &&
                             line.substr(at, number_end - at).find('.') == std::string_view::npos;
       const bool goes_on =
+          begins_any(line.substr(end), " token| element| pixel| thread| page| block") ||
           end < line.size() && (is_part(line[end]) || line[end] == ':' || line[end] == '%' || line[end] == '/' ||
                                 (line[end] == '.' && end + 1 < line.size() && is_digit(line[end + 1])));
       if (!size.has_unit && (!is_whole || goes_on || is_suffix)) {
@@ -199,7 +201,7 @@ std::optional<Figure> role_before(std::string_view text, bool is_next) {
   bool asked = false;
   for (auto word = words.rbegin(); word != words.rend() && count < (is_next ? 1 : 5); ++word) {
     if (word->ends_clause) break;
-    if (is_next ? word->text == "memory" : is_any(word->text, "of|the|is|memory|gpu")) continue;
+    if (is_any(word->text, is_next ? "memory|is" : "of|the|is|memory|gpu")) continue;
     ++count;
     // "the maximum allocation size of"
     if (asked && begins_any(word->text, "max|limit")) return Figure::allowed;
@@ -210,6 +212,9 @@ std::optional<Figure> role_before(std::string_view text, bool is_next) {
   }
   return asked ? std::optional(Figure::asked) : std::nullopt;
 }
+
+/// More than any memory has: a count that has wrapped.
+constexpr double kNoSize = 1e18;
 
 /// Sets what is missing. `takes_asked`: the line may tell of the request.
 void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
@@ -231,6 +236,17 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
     if (is_part_of_last && joint[0] == '/' && (!last || *last == Figure::used || *last == Figure::free))
       role = Figure::total;
     if (!role) role = role_before(before, !size.has_unit);
+    // "Buffer size 640000000 is greater than the maximum buffer size (268435456)", "Device 0 OOM 31 / 30"
+    const bool is_over =
+        i > 0 && (has_any(before, "exceed|greater than|larger than|bigger than|longer than| > ") ||
+                  (joint == "/ " && sizes[i - 1].begin > 4 && line.substr(sizes[i - 1].begin - 4, 3) == "oom"));
+    if (is_over && (!role || role == Figure::asked || role == Figure::total)) {
+      role = Figure::allowed;
+      // What is held already with the request counts as in use: no limit is shorter than a count that has wrapped.
+      const Figure over = joint == "/ " && sizes[i - 1].bytes < kNoSize ? Figure::used : Figure::asked;
+      if (!last && sizes[i - 1].bytes >= 256 && !figures.get(over) && takes_asked)
+        figures.set(over, sizes[i - 1].bytes);
+    }
     if (!role && joint == "of ") role = Figure::total;
     if (!role && is_part_of_last) role = Figure::total;
     // "(7619 MiB, 6558 MiB free)"
@@ -248,12 +264,13 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
         role == Figure::used && process != std::string_view::npos && process + 8 < before.size() &&
         is_digit(before[process + 8]))
       role = Figure::skipped;
+    // "cannot operate with less than 128MB of free VRAM"
+    if (role == Figure::free && trimmed(before).ends_with("less than")) role = Figure::asked;
     // "Device limit: 23.69 GiB"
     if (role == Figure::allowed && has_any(before, "device limit")) role = Figure::total;
     // "file descriptors: 303, soft limit: 8192"
     if (!size.has_unit && has_any(line, "descriptor")) role.reset();
     last = role;
-    constexpr double kNoSize = 1e18;
     if (role != Figure::asked && size.bytes >= kNoSize) continue;
     const bool is_none = size.bytes < 1 && !((role == Figure::free || role == Figure::allocated) && size.has_unit);
     if (!role || role == Figure::skipped || is_none || (!size.has_unit && size.bytes < 256)) continue;
@@ -289,10 +306,13 @@ bool goes_on(std::string_view line) {
   return is_field || line.substr(colon + 1, 3) == "   " || is_wrapped(line);
 }
 
-/// A line beside a failure that tells of no other one.
+/// A line beside a failure that tells of no other one: of a device, or of what is free of a total.
 bool is_beside(std::string_view line) {
   const std::string words = lower(line);
-  return is_of_device(words) && !has_statement(words);
+  const auto names = [&words](std::string_view role) {
+    return has_any(words, std::string(role) + "=|" + std::string(role) + ": ");
+  };
+  return (is_of_device(words) || (names("free") && names("total"))) && !has_statement(words);
 }
 
 /// The words of the clause at the end of `text`, at most `count`.
@@ -346,13 +366,24 @@ void read_remark(std::string_view raw, Figures& figures) {
   }
 }
 
-/// "after 6 hours", "runs fine for roughly 14 million steps, then": what fits at first and not later has grown.
+/// "after 6 hours", "runs fine for roughly 14 million steps, then", "until 1 hour of playing": what fits at first and
+/// not later has grown. "vram usage is always growing" says so itself.
 std::string growth_in(std::string_view raw) {
   const std::string line = lower(raw);
   const auto words = words_of(line);
-  for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+  const auto said = [&](std::size_t from, std::size_t to) {
+    return std::string(raw.substr(words[from].begin, words[to].end - words[from].begin));
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool is_rise = begins_any(words[i].text, "grow|increas|climb|rises|rising|creep") ||
+                         (words[i].text == "runs" && i > 0 && words[i - 1].text == "rapidly");
+    for (std::size_t j = i - std::min<std::size_t>(i, 3); is_rise && j < std::min(i + 4, words.size()); ++j)
+      if (has_any(line, "memory|vram|ram usage") && !has_any(line, "no longer|not grow|n't grow") &&
+          is_any(words[j].text,
+                 "always|keeps|kept|keep|steadily|constantly|continuously|slowly|gradually|rapidly|until"))
+        return said(std::min(i, j), std::max(words[i].text == "runs" ? std::min(i + 3, words.size() - 1) : i, j));
     const bool is_then = words[i].text == "for" && has_any(line, " then |stops|dies|crashes");
-    if (words[i].text != "after" && !is_then) continue;
+    if (!is_any(words[i].text, "after|until") && !is_then) continue;
     bool is_many = false;
     for (std::size_t j = i + 1; j < words.size() && j < i + 5 && !words[j - 1].ends_clause; ++j) {
       const std::string_view word = words[j].text;
@@ -360,37 +391,81 @@ std::string growth_in(std::string_view raw) {
       const auto number = read_number(word, at);
       is_many = is_many || is_any(word, "million|thousand|several|few|some|many|hundreds|thousands") ||
                 (number && *number >= 100);
-      const bool is_long = (begins_any(word, "hour|day|epoch|week") && j > i + 1) ||
-                           (is_any(word, "time|while") && words[j - 1].text == "long");
-      if (is_long || (is_many && begins_any(word, "step|iteration|frame|minute|run|batch|request|generation")))
+      const bool is_long =
+          (begins_any(word, "hour|day|epoch|week") || word == "1hour") && (j > i + 1 || is_digit(word[0]));
+      const bool is_while = is_any(word, "time|while") && words[j - 1].text == "long";
+      if (is_long || is_while ||
+          (is_many && begins_any(word, "step|iteration|frame|minute|run|batch|request|generation")))
         return "after" + std::string(raw.substr(words[i].end, words[j].end - words[i].end));
     }
   }
   return {};
 }
 
-/// The words by which `raw` tells that others use the device: "when gaming", "more MPI processes than the number of
-/// GPUs". What may be, or should be looked at, is no sign.
+/// The words by which `raw` tells that others use the device: who keeps company ("another instance", "also", "on the
+/// same card", "when X is") beside a word for running. What may be, or should be looked at, is no sign.
 std::string sharing_in(std::string_view raw) {
-  constexpr std::string_view kSharing[] = {"when gaming",
-                                           "while gaming",
-                                           "while playing",
-                                           "game is running",
-                                           "game running",
-                                           "is also running",
-                                           "running in the background",
-                                           "another instance",
-                                           "a second instance",
-                                           "on the same gpu",
-                                           "more mpi processes than the number of gpus",
-                                           "ranks per gpu",
-                                           "processes per gpu",
-                                           "workers per gpu"};
+  constexpr std::size_t kNearWords = 7;
+  constexpr std::string_view kProgram =
+      "instance|process|program|job|application|app|container|game|copy|session|user|service|notebook|kernel|training";
   const std::string line = lower(raw);
-  if (has_any(line, "?|if |make sure|check|try |no other|not |may ")) return {};
-  for (const std::string_view each : kSharing)
-    if (const std::size_t at = line.find(each); at != std::string::npos)
-      return std::string(raw.substr(at, each.size()));
+  if (has_any(line, "?|if you|if another|if other|if there|make sure|check|try |no other|not |may |instead")) return {};
+  const auto words = words_of(line);
+  const auto text = [&words](std::size_t i) { return i < words.size() ? words[i].text : std::string_view(); };
+  const auto runs = [](std::string_view word) {
+    return begins_any(word, "run|start|launch|open|play|gaming|use|using|active|process|instance|ranks|workers");
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    // "only when Wallpaper Engine is open"; not "when it is running", "when running".
+    const bool is_named = is_any(text(i), "when|while") && i + 3 < words.size() &&
+                          !is_any(text(i + 1), "it|i|we|the|this|my|training|inference|running|model|using");
+    std::size_t company = 0;
+    if (text(i) == "same" && is_any(text(i + 1), "gpu|card|device")) company = i + 1;
+    if (is_any(text(i), "another|second|other") && is_any(text(i + 1), kProgram)) company = i + 1;
+    const bool is_beside = text(i) == "also" && begins_any(text(i + 1), "run|start|launch|open|play");
+    if (is_beside || (text(i) == "background" && i > 2 && runs(text(i - 3)))) company = i;
+    if (is_any(text(i), "when|while") && is_any(text(i + 1), "gaming|playing"))
+      return std::string(raw.substr(words[i].begin, words[i + 1].end - words[i].begin));
+    if (text(i) == "per" && text(i + 1) == "gpu" && i > 0 && runs(text(i - 1))) company = i + 1;
+    // "more MPI processes than the number of GPUs"
+    if (text(i) == "more" && has_any(line, "than the number of gpus"))
+      company = static_cast<std::size_t>(
+          std::find_if(words.begin(), words.end(), [](const Word& word) { return word.text == "gpus"; }) -
+          words.begin());
+    if (company > 0 || is_named)
+      for (std::size_t j = i - std::min(i, kNearWords); j < std::min(i + kNearWords, words.size()); ++j) {
+        const bool is_open =
+            is_named && j > i && is_any(text(j - 1), "is|are") && is_any(text(j), "running|open|active|started");
+        if (is_open || (company > 0 && runs(text(j)))) {
+          const std::size_t from = std::min(i, j);
+          const std::size_t to = std::max(company, j);
+          return std::string(raw.substr(words[from].begin, words[to].end - words[from].begin));
+        }
+      }
+  }
+  return {};
+}
+
+/// What the program itself advises on `raw`, in its words: "try reducing the timeline resolution", "raise
+/// --scene-cache-mb", "..., which can be specified in requiredLimits"; empty: nothing.
+std::string advice_in(std::string_view raw) {
+  constexpr std::string_view kVerbs =
+      "try|reduce|lower|decrease|increase|raise|shorten|consider|close|adjust|use|set|enable|free|please";
+  const std::string line = lower(raw);
+  if (has_any(line, "?|http|i |my ")) return {};
+  std::size_t from = 0;
+  while (from < line.size()) {
+    const std::size_t end =
+        std::min({line.find(". ", from), line.find("; ", from), line.find(" - ", from), line.find(" | ", from),
+                  line.find("! ", from), line.find(", ", from), line.size()});
+    const std::string_view clause = trimmed(std::string_view(line).substr(from, end - from), " .\"'`*()>");
+    const std::string_view first = clause.substr(0, clause.find(' '));
+    const bool is_asked =
+        is_any(first, kVerbs) && clause.size() > first.size() + 4 && has_any(clause.substr(first.size()), " ");
+    if (is_asked || has_any(clause, "can be specified|can be raised|can be increased|can be set|can be changed"))
+      return std::string(trimmed(raw.substr(from, std::min(line.find(". ", from), line.size()) - from), " .\"'`*>\r"));
+    from = end + 2;
+  }
   return {};
 }
 
@@ -439,26 +514,39 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
   const bool had_room = free && asked > 0 && *free >= asked;
   if (total && !had_room && !figures.get(Figure::total)) figures.set(Figure::total, *total);
   if (used && total && *used >= 0.95 * *total && !figures.get(Figure::used)) figures.set(Figure::used, *used);
+  // What is in use is this process's, where more than that is not free.
+  if (used && total && free && *free < *total / 10 && 2 * *used < *total - *free && !figures.get(Figure::free)) {
+    figures.set(Figure::process, *used);
+    figures.set(Figure::free, *free);
+  }
   if (free && *free < asked && !figures.get(Figure::free)) figures.set(Figure::free, *free);
   if (const auto others = above.get(Figure::outside); others && !figures.get(Figure::outside))
     figures.set(Figure::outside, *others);
   return own_count;
 }
 
-std::pair<std::string, std::string> read_remarks(std::string_view text, std::size_t begin, std::size_t end,
-                                                 Figures& figures) {
+Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, Figures& figures) {
+  constexpr std::size_t kAdvisedLines = 2;
   const Range line = line_of(text, begin, end);
-  std::string grew;
-  std::string shared;
-  const auto read = [&](std::string_view words, bool) {
-    read_remark(words, figures);
-    if (grew.empty()) grew = growth_in(words);
-    if (shared.empty()) shared = sharing_in(words);
+  Remarks out;
+  const auto read = [&](std::string_view words) {
+    if (out.grew.empty()) out.grew = growth_in(words);
+    if (out.shared.empty()) out.shared = sharing_in(words);
   };
-  grew = growth_in(text.substr(line.begin, line.end - line.begin));
-  shared = sharing_in(text.substr(line.begin, line.end - line.begin));
-  for_lines_around(text, line, kStatementLines, read);
-  return {grew, shared};
+  read(text.substr(line.begin, line.end - line.begin));
+  out.advised = advice_in(text.substr(begin, line.end - begin));
+  std::size_t below = 0;
+  for_lines_around(text, line, kStatementLines, [&](std::string_view words, bool is_above) {
+    read_remark(words, figures);
+    read(words);
+    if (is_above || ++below > kAdvisedLines) return;
+    if (out.advised.empty())
+      out.advised = advice_in(words);
+    else if (below == kAdvisedLines && !words.empty() && words[0] >= 'a' && words[0] <= 'z' &&
+             out.advised.back() != ')')
+      out.advised += ' ' + std::string(trimmed(words, " .\r"));  // it is wrapped
+  });
+  return out;
 }
 
 bool is_row_of_terms(std::string_view text, std::size_t begin, bool is_statement) {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "explain/figure.hpp"
 
@@ -17,12 +16,15 @@ namespace vramtrack::explain {
 /// `may_go_on`: what the program holds may stand on the lines around it, too.
 std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t end, bool may_go_on, Figures& figures);
 
-/// Sets what people and plans say around it, where no figure of the failure tells more: the size of the card ("on the 6
-/// GB RTX 3050") and what the program needs in all ("Generating DAG : 3.77 GB").
-/// Returns the words by which it had run for long ("after 6 hours"), and those by which others use the device ("when
-/// gaming"); empty: nothing says so.
-std::pair<std::string, std::string> read_remarks(std::string_view text, std::size_t begin, std::size_t end,
-                                                 Figures& figures);
+/// What the text around a failure says of it; each may be empty.
+struct Remarks {
+  std::string grew;    ///< by which words it had run for long, or what it holds grew: "after 6 hours", "always growing"
+  std::string shared;  ///< by which words others use the device: "when gaming"
+  std::string advised;  ///< what the program itself advises: "try reducing the timeline resolution"
+};
+/// Reads them, and sets what people and plans say, where no figure of the failure tells more: the size of the card ("on
+/// the 6 GB RTX 3050") and what the program needs in all ("Generating DAG : 3.77 GB").
+Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, Figures& figures);
 
 /// Whether `begin` stands in a row of a Markdown table that lists terms: it has less than two sizes of its own, and,
 /// where it is no `is_statement`, a rule above it ("|---|").

@@ -44,20 +44,21 @@ constexpr Wording kWordings[] = {
 };
 
 constexpr std::string_view kCues[] = {
-    "out of",       "outof",        "out_of",      "insufficient", "not enough",   "exhaust",        "fail",
-    "cannot alloc", "can't",        "could not",   "couldn't",     "unable to",    "allocation err", "no_memory",
-    "no memory",    "memoryalloc",  "oom",         "out-of-mem",   "8007000e",     "2147024882",     "exceed",
-    "too much",     "bad_alloc",    "low on",      "enough mem",   "not possible", "less than",      "smaller than",
-    "larger than",  "greater than", "more system", "too large",    "but only",     "paging file",    "refused",
-    "error 2",      "result=2",     "result = 2",  "error=2",      "error code 2", "error code: 2",  "137",
-    "sigkill",      "killed",       ": -9",        "= -9",         "不足",         "不够",           "不夠",
-    "is full",      "太小",         "无法分配",    "부족",         "無法分配"};
+    "out of",         "outof",        "reject",       "denied",       "reached",     "too long",     "too big",
+    "bigger than",    "longer than",  "> 2**",        "buffer_size",  "out_of",      "insufficient", "not enough",
+    "exhaust",        "fail",         "cannot alloc", "can't",        "could not",   "couldn't",     "unable to",
+    "allocation err", "no_memory",    "no memory",    "memoryalloc",  "oom",         "out-of-mem",   "8007000e",
+    "2147024882",     "exceed",       "too much",     "bad_alloc",    "low on",      "enough mem",   "not possible",
+    "less than",      "smaller than", "larger than",  "greater than", "more system", "too large",    "but only",
+    "paging file",    "refused",      "error 2",      "result=2",     "result = 2",  "error=2",      "error code 2",
+    "error code: 2",  "137",          "sigkill",      "killed",       ": -9",        "= -9",         "不足",
+    "不够",           "不夠",         "is full",      "太小",         "无法分配",    "부족",         "無法分配"};
 
 /// The codes of a failed allocation, as drivers, systems and languages name it.
 constexpr std::string_view kCodes =
     "outofmemory|outofdevicememory|outofhostmemory|outofvideomemory|alloc_failed|err_no_memory|allocation_failure|bad_"
     "alloc|8007000e|2147024882|memory_allocation|"
-    "errormemoryallocation|out_of_resources|vmemoom";
+    "errormemoryallocation|out_of_resources|vmemoom|invalid_buffer_size";
 constexpr std::string_view kDevices =
     "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|opencl|sycl|metal|mps |npu|xpu|tpu|hbm|device|"
     "video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|dxvk|dml|"
@@ -72,14 +73,21 @@ bool is_memory(std::string_view word) {
          word.ends_with("_memory");
 }
 bool is_allocation(std::string_view word) {
-  return word.starts_with("alloc") || word.ends_with("alloc") || has_any(word, "malloc|allocat|_alloc_|cuctxcreate");
+  return word.starts_with("alloc") || word.ends_with("alloc") ||
+         has_any(word, "malloc|allocat|_alloc_|cuctxcreate|memalign|mmap|encodesession");
 }
 /// What is allocated, where the verb alone could mean an address or a port.
 bool is_storage(std::string_view word) {
-  return is_memory(word) || has_any(word, "malloc|memory|memalloc|_gmem|devmem") ||
+  return is_memory(word) || has_any(word, "malloc|memory|memalloc|memalign|_gmem|devmem|encodesession") ||
          is_any(word,
                 "buffer|buffers|tensor|tensors|array|texture|textures|bytes|pool|heap|arena|block|vector|matrix|kib|"
                 "mib|gib|mb|gb|size|rendertexture|atlas");
+}
+
+/// "412 mb", "5mb": what a number of bytes ends with.
+bool is_unit(std::string_view word) {
+  const std::size_t at = std::min(word.find_first_not_of("0123456789"), word.size());
+  return is_any(word.substr(at), "bytes|kb|kib|mb|mib|gb|gib");
 }
 
 /// Whether one of words [from, until) is in `list`.
@@ -103,6 +111,10 @@ std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
   const bool is_event = words[i].text == "out-of-memory" && is_any(next(1), "handler|killer");
   if (is_event || (words[i].text == "oom" && i > 0 && is_of_device(words[i - 1].text)))
     return Range{words[i - (is_event ? 0 : 1)].begin, words[i].end};
+  // "Device 0 OOM 3171158016 / 3145728000"
+  if (words[i].text == "oom" && i > 1 && !next(1).empty() && is_digit(next(1).front()) &&
+      is_of_device(words[i - 2].text))
+    return Range{words[i - 2].begin, words[i].end};
   // "OOM when allocating tensor", "unlikely to have enough memory"
   if (words[i].text == "oom" && i + 2 < words.size() && (words[i + 1].is_allocation || words[i + 2].is_allocation))
     return Range{words[i].begin, words[i].end};
@@ -128,7 +140,8 @@ std::optional<Range> exhausted_at(const std::vector<Word>& words, std::size_t i)
 
 /// "failed to allocate 339738624 bytes", "memory allocation of size 4096 failed", "cannot allocate big buffer"
 std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
-  if (!is_any(words[i].text, "fail|failed|fails|failure|cannot|can't|couldn't|could|unable|refused|error"))
+  if (!is_any(words[i].text,
+              "fail|failed|fails|failure|cannot|can't|couldn't|could|unable|refused|rejected|denied|error"))
     return std::nullopt;
   if (words[i].text == "could" && (i + 1 >= words.size() || words[i + 1].text != "not")) return std::nullopt;
   constexpr std::size_t kNear = 9;
@@ -151,10 +164,13 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   const auto has = [begin, end](std::string_view list) {
     return std::any_of(begin, end, [list](const Word& word) { return is_any(word.text, list); });
   };
-  if (verb == end && has("memory|vram") && has("bytes|kb|kib|mb|mib|gb|gib"))
-    verb = std::find_if(begin, end,
-                        [](const Word& word) { return begins_any(word.text, "creat|reserv|mmap|commit|map"); });
-  if (verb == end || std::none_of(begin, end, [](const Word& word) { return word.is_storage; })) return std::nullopt;
+  const bool has_bytes = std::any_of(begin, end, [](const Word& word) { return is_unit(word.text); });
+  if (verb == end && has("memory|vram|pool|heap|arena|device") && has_bytes)
+    verb = std::find_if(begin, end, [](const Word& word) {
+      return begins_any(word.text, "creat|reserv|commit|map|plac|fit|satisf|grow|expand|obtain|request");
+    });
+  if (verb == end || std::none_of(begin, end, [](const Word& word) { return word.is_storage || is_unit(word.text); }))
+    return std::nullopt;
   // "error" alone fails nothing: "allocation error".
   if (words[i].text == "error" && (i == 0 || !words[i - 1].is_allocation)) return std::nullopt;
   // "no allocation failed"
@@ -163,41 +179,82 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   return Range{words[first].begin, std::max(words[i].end, verb->end)};
 }
 
-/// "uses too much shared data (0x10000 bytes, 0xc000 max)", "Scoped allocation with size 19.85M exceeded scoped vmem
-/// limit", "MaxRSS 255.97G"
-std::optional<Range> excess_at(const std::vector<Word>& words, std::size_t i) {
+/// What may have a largest size of its own, and what is a part of the memory that somebody set aside.
+constexpr std::string_view kPieces =
+    "buffer|buffers|binding|texture|textures|image|tensor|tensors|ndarray|array|matrix|block|object|dimension|"
+    "dimensions|width|height|allocation|newbufferwith";
+constexpr std::string_view kPools = "pool|budget|quota|cache|arena|kv|kvcache|limit|vgpu";
+/// What a number of bytes, of elements or of pixels looks like: "640000000", "0xc000", "412 mb", "5mb", "23040x23040".
+bool is_amount(const std::vector<Word>& words, std::size_t i) {
+  constexpr std::size_t kManyDigits = 6;
   const std::string_view word = words[i].text;
-  const bool is_much = word == "too" && i + 1 < words.size() && words[i + 1].text == "much";
-  if (!is_much && !begins_any(word, "exceed")) return std::nullopt;
-  bool has_limit = false;
-  bool has_memory = i > 0 && is_much && i + 3 < words.size() && words[i + 2].text == "shared";
-  for (const Word& each : words) {
-    has_limit = has_limit || is_any(each.text, "limit|limits|max|capacity|available|maximum|budget|request|requested");
-    has_memory = has_memory || is_memory(each.text) || is_any(each.text, "pool|allocation");
-  }
-  if (!has_limit || !has_memory) return std::nullopt;
-  return Range{words[i].begin, words[is_much ? i + 1 : i].end};
+  if (!is_digit(word.front())) return false;
+  const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
+  return digits >= kManyDigits || word.starts_with("0x") || is_unit(word) ||
+         (digits < word.size() && word[digits] == 'x' && is_digit(word.back())) ||
+         (i + 1 < words.size() && is_unit(words[i + 1].text) && !is_digit(words[i + 1].text.front()));
 }
 
-constexpr std::string_view kNumbered = "cuda|curesult|cumem|nvenc|hip error|hiperror";
+struct Found {
+  Range range;
+  std::optional<Memory> memory;  ///< where the structure alone tells it
+};
 
-/// A size that is compared with what there is: "memory on device (31.4/47.4 GiB) is less than desired (45.0 GiB)",
-/// "requires more system memory (12 GiB) than is available (7 GiB)", "is too large for this system (6.8 GiB)"
-std::optional<Range> comparison_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
+/// An amount beside a bound that it exceeds. The noun of the bound tells what is bound:
+///   the device   "memory on device (31.4/47.4 GiB) is less than desired (45.0 GiB)", "requires more system memory (12
+///                GiB) than is available (7 GiB)", "uses too much shared data (0x10000 bytes, 0xc000 max)"
+///   one piece    "Buffer size 640000000 is greater than the maximum buffer size (268435456)", "must not exceed 8
+///   bytes" a part       "KV cache is full", "pool budget of 6144 MB reached", "16535 tokens > 8221 maximum"
+std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
+  const std::string_view word = words[i].text;
   const std::string_view next = i + 1 < words.size() ? words[i + 1].text : "";
-  const bool compares = (is_any(words[i].text, "less|smaller|larger|greater") && next == "than") ||
-                        (words[i].text == "more" && has_word(words, i + 1, i + 8, "than")) ||
-                        (words[i].text == "too" && next == "large" && has_any(line, "for this")) ||
-                        (words[i].text == "but" && next == "only" && has_any(line, "free|available"));
+  const bool is_more = begins_any(word, "exceed") || (is_any(word, "larger|greater|bigger|longer") && next == "than");
+  const bool is_too = word == "too" && is_any(next, "much|large|big|long");
+  const bool is_sign = line.substr(words[i].end, 3) == " > " && is_digit(next.empty() ? ' ' : next.front());
+  const bool is_end = is_any(word, "full|reached|exhausted");
+  const bool is_less = (is_any(word, "less|smaller") && next == "than") ||
+                       (word == "more" && has_word(words, i + 1, i + 8, "than")) ||
+                       (word == "but" && next == "only" && has_any(line, "free|available"));
+  if (!is_more && !is_too && !is_sign && !is_end && !is_less) return std::nullopt;
+  std::size_t amounts = 0;
+  bool has_limit = false, has_memory = false, has_piece = false, is_what_is_free = false, has_part = false;
+  for (std::size_t j = 0; j < words.size(); ++j) {
+    const std::string_view each = words[j].text;
+    amounts += is_amount(words, j) ? 1 : 0;
+    has_limit = has_limit || begins_any(each, "limit|max") || is_any(each, "allowed|supported|int_max");
+    is_what_is_free = is_what_is_free || begins_any(each, "free|avail|capacity|request|require|desired|budget");
+    has_memory = has_memory || is_memory(each) || is_any(each, "pool|allocation");
+    has_piece = has_piece || is_any(each, kPieces);
+    has_part = has_part || (j < i && i - j <= 5 && is_any(each, kPools)) || is_any(each, "kv|kvcache");
+  }
+  // All that is compared is the statement: "error: the buffer of 4 GiB is greater than ..."
+  const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
+  const std::size_t from = colon == std::string_view::npos ? words.front().begin : colon + 2;
+  const Range range{from, words[std::min(i + 1, words.size() - 1)].end};
+  const bool is_kept = is_any(word, "exceed|exceeds|exceeded") && i > 0 && words[i - 1].text == "not";
+  // A library of anything may say as much of a buffer, unless it is a large one.
+  const bool has_power = has_any(line, "2**3|2^3|int_max") && has_any(line, "tensor|ndarray|texture|gpu");
+  if ((is_more || is_sign) && has_piece && (has_limit || is_kept || has_power) && (amounts > 0 || has_power) &&
+      !has_any(line, "pool"))
+    return Found{range, Memory::piece};
+  const bool is_of_cache = has_any(line, "kv cache|kv-cache|kvcache|kv size|kv_cache");
+  const bool is_in_memory = amounts > 0 || is_of_cache || (has_memory && !has_any(line, "pool") && is_of_device(line));
+  if ((is_end && has_part && is_in_memory) || (is_of_cache && (is_too || is_sign))) return Found{range, Memory::pool};
+  if ((is_too && next == "much") || begins_any(word, "exceed")) {
+    has_limit = has_limit || is_what_is_free;
+    has_memory = has_memory || (is_too && i + 2 < words.size() && words[i + 2].text == "shared");
+    if (!has_limit || !has_memory) return std::nullopt;
+    return Found{{words[i].begin, words[is_too ? i + 1 : i].end}, Memory::excess};
+  }
+  const bool compares = is_less || is_more || (is_too && next == "large" && has_any(line, "for this"));
   if (!compares || line.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
   if (!(has_any(line, "memory|vram|buffer size|gib)|gb)") || (is_of_device(line) && has_any(line, " gib| gb"))) ||
       !has_any(line, "available|requested|required|desired|free|maximum|allowed|for this system|for this device"))
     return std::nullopt;
-  // All that is compared is the statement: "error: the buffer of 4 GiB is greater than ..."
-  const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
-  const std::size_t begin = colon == std::string_view::npos ? words[i].begin : colon + 2;
-  return Range{begin, words[std::min(i + 1, words.size() - 1)].end};
+  return Found{{colon == std::string_view::npos ? words[i].begin : from, range.end}, Memory::excess};
 }
+
+constexpr std::string_view kNumbered = "cuda|curesult|cumem|nvenc|hip error|hiperror";
 
 /// "Attempting to allocate 196.00M. That was not possible."
 std::optional<Range> impossible_at(const std::vector<Word>& words, std::size_t i) {
@@ -270,11 +327,6 @@ bool is_lack_code(std::string_view word) {
   return at != std::string_view::npos && word.find("memory", at) != std::string_view::npos;
 }
 
-struct Found {
-  Range range;
-  std::optional<Memory> memory;  ///< where the structure alone tells it
-};
-
 std::optional<Found> failure_in(std::string_view line) {
   auto words = words_of(line);
   for (Word& word : words) {
@@ -288,8 +340,7 @@ std::optional<Found> failure_in(std::string_view line) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     for (const auto rule : {lack_at, exhausted_at, failure_at, impossible_at})
       if (const auto found = rule(words, i)) return Found{*found};
-    if (const auto found = excess_at(words, i)) return Found{*found, Memory::excess};
-    if (const auto found = comparison_at(words, i, line)) return Found{*found, Memory::excess};
+    if (const auto found = excess_at(words, i, line)) return found;
     if (code) continue;
     if (const auto killed = killed_at(words, i, line)) code = Found{*killed, Memory::killed};
     if ((has_code && has_any(words[i].text, kCodes)) || is_lack_code(words[i].text) ||
@@ -319,7 +370,8 @@ std::string_view around(std::string_view text, Range line) {
 
 /// Words that name the host's memory, whatever else the line and those around it name.
 constexpr std::string_view kOnHost =
-    "[host]|mach_vm_map|system out of memory|paging file is too small|页面文件太小|_nchwc|killed signal terminated "
+    "[host]|mach_vm_map|ulimit -v|cpuallocator|system out of memory|paging file is too "
+    "small|页面文件太小|_nchwc|killed signal terminated "
     "program";
 /// The most that is given in one piece, which is no figure of what is free.
 constexpr std::string_view kMostInOnePiece =
@@ -330,7 +382,7 @@ constexpr std::string_view kMostInOnePiece =
 Memory memory_of(std::string_view line, std::string_view next, std::string_view lines) {
   line = line.substr(0, line.find(" falling back"));
   constexpr std::string_view kPinned = "pinned|page-locked|pagelocked|host_bfc|mallochost|hostalloc|hostregister";
-  constexpr std::string_view kSessions = "openencodesession|encode session|encoder session";
+  constexpr std::string_view kSessions = "encodesession|encode session|encoder session";
   if (has_any(line, "address space")) return Memory::address;
   if (has_any(line, kOnHost)) return Memory::host;
   if (has_any(line,
@@ -339,20 +391,22 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
     return Memory::host;
   if (has_any(line, kSessions)) return Memory::session;
   if (has_any(line,
-              "shared data|threadgroup memory|local memory|launch_out_of_resources| vmem| smem|registers|per-block "
+              "shared data|threadgroup memory| local memory|launch_out_of_resources| vmem| smem|registers|per-block "
               "shared|shared memory per block") ||
       (has_any(line, "shared memory") && has_any(line, "ptxas|triton|kernel")))
     return Memory::scratch;
   if (has_any(line, kMostInOnePiece)) return Memory::piece;
   if (has_any(line, kPinned)) return Memory::pinned;
   if (has_any(line, "/dev/shm|shared memory|shmem") && !has_any(line, "gpu and shared")) return Memory::shared;
-  if (has_any(line, "pre-allocated|preallocated|pool size exceeded|out of pool|pool exhausted|maximum pool"))
+  if (has_any(line,
+              "pre-allocated|preallocated|pool size exceeded|out of pool|out_of_pool|pool exhausted|maximum pool"))
     return Memory::pool;
   const bool is_device = is_of_device(line);
-  if (!is_device && has_any(line,
-                            "paging file|page file|页面文件|virtual memory|system memory|on host|host memory|"
-                            "cpu buffer|cpu_buffer|out_of_host|defaultcpu|cpu allocator|memory on the node|"
-                            "the node|(ram)|container|pod |job |system.outofmemory"))
+  if (!is_device &&
+      has_any(line,
+              "paging file|page file|页面文件|virtual memory|system memory|on host|host memory|"
+              "cpu buffer|cpu_buffer|out_of_host|defaultcpu|cpu allocator|cpuallocator|memory on the node|webassembly|"
+              "the node|(ram)|container|pod |job |system.outofmemory"))
     return Memory::host;
   if (is_device && !has_any(next, kPinned)) return Memory::device;
   if (has_any(lines, kPinned)) return Memory::pinned;
@@ -422,7 +476,9 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
   const auto found = failure_in(words);
   if (found && found->memory == Memory::killed) return kWordings[static_cast<std::size_t>(Memory::killed)];
   Memory memory = memory_of(words, lower_line(text, next), lower(around(text, line)));
-  if (memory == Memory::device && found && found->memory) memory = *found->memory;
+  const bool is_part = found && (found->memory == Memory::piece || found->memory == Memory::pool);
+  if (found && found->memory && (memory == Memory::device || (memory == Memory::any && is_part)))
+    memory = *found->memory;
   return kWordings[static_cast<std::size_t>(memory)];
 }
 

@@ -277,6 +277,127 @@ TEST(Statement, TheMostInOnePieceIsALimit) {
       "statement_piece");
 }
 
+TEST(Statement, AnAmountBesideItsBoundIsOneByTheNounOfTheBound) {
+  for (const std::string text :
+       {"    Buffer size 640000000 is greater than the maximum buffer size (268435456)",
+        "WebGPU error: Binding size (146847752) of [Buffer \"tiles\"] is larger than the maximum binding size "
+        "(134217728).",
+        "Error: Requested texture size [23040x23040] greater than WebGL maximum on this browser / GPU [16384x16384].",
+        "failed assertion `Buffer Validation newBufferWith*:length 0x1e2b2c000 must not exceed 3758096384 bytes'",
+        "failed assertion `error: Error: total bytes of NDArray > 2**32'",
+        "clCreateBuffer failed: CL_INVALID_BUFFER_SIZE (-61): requested 3221225472 bytes, CL_DEVICE_MAX_MEM_ALLOC_SIZE "
+        "is "
+        "2147483648"})
+    EXPECT_EQ(memory_of(text), "statement_piece") << text;
+  for (const std::string text :
+       {"ERR [batch] failed to decode the batch: KV cache is full - try increasing it via the context size",
+        "prompt is too long: 16535 tokens > 8221 maximum (prompt + generation); shorten the prompt or increase the KV "
+        "cache "
+        "budget",
+        "[scene-cache] pool budget of 6144 MB reached: cannot place 412 MB (used 5998 MB)",
+        "vkAllocateDescriptorSets failed: VK_ERROR_OUT_OF_POOL_MEMORY"})
+    EXPECT_EQ(memory_of(text), "statement_pool") << text;
+  for (const std::string text :
+       {"size of the provided `buffer` must not be larger than `2**31 - 1`.",
+        "Pool reached maximum size and no more connections are allowed.", "error: memory usage limit was reached.",
+        "Header size 40 exceeds the maximum buffer size of 32"})
+    EXPECT_TRUE(read_messages(text).empty()) << text;
+}
+
+TEST(Statement, TheRelationGivesTheAmountsTheirRoles) {
+  const std::string piece = "Buffer size 640000000 is greater than the maximum buffer size (268435456)";
+  EXPECT_EQ(figure(piece, Figure::asked), 640000000);
+  EXPECT_EQ(figure(piece, Figure::allowed), 268435456);
+  EXPECT_NE(answer(piece).find("no piece may have more than 256.0 MiB"), std::string::npos) << answer(piece);
+  EXPECT_NE(answer(piece).find("divide what is asked for"), std::string::npos);
+  EXPECT_EQ(answer(piece).find("raise it"), std::string::npos);
+  const std::string quota = "[vgpu-core ERROR (pid:30 allocator.c:53)]: Device 0 OOM 3171158016 / 3145728000";
+  EXPECT_NE(answer(quota).find("A LIMIT: 2.95 GiB would be in use, and 2.93 GiB are allowed"), std::string::npos)
+      << answer(quota);
+  const std::string wrapped = "[vgpu-core ERROR (allocator.c:53)]: Device 0 OOM 18446744073707737660 / 24146608128";
+  EXPECT_NE(answer(wrapped).find("A WRONG SIZE"), std::string::npos) << answer(wrapped);
+  // What is in use is this process's, where far more is not free.
+  const std::string own =
+      answer("orig free=358350848 total=4227727360 limit=4294967296 usage=8520704\ncuMemoryAllocate failed res=2\n");
+  EXPECT_NE(own.find("OTHERS HOLD IT"), std::string::npos) << own;
+  EXPECT_NE(own.find("3.94 GiB = 8.1 MiB of this process + 3.60 GiB held outside + 341.8 MiB free"), std::string::npos)
+      << own;
+}
+
+TEST(Statement, FreeInPiecesIsFragmentationForAnyProgram) {
+  const std::string out = answer(
+      "heap[0]: 9.8 GiB free in 4120 blocks, largest block 512 MiB: unable to satisfy request for 2.25 GiB of device "
+      "memory");
+  EXPECT_NE(out.find("FRAGMENTATION"), std::string::npos) << out;
+}
+
+TEST(Statement, AnAllocationThatIsRejectedIsOne) {
+  const std::string out = answer(
+      "gpu allocator: request of 3.0 GiB rejected, 23.7 GiB capacity, 20.9 GiB held by other tenants, 1.1 GiB "
+      "available");
+  EXPECT_NE(out.find("OTHERS HOLD IT"), std::string::npos) << out;
+  EXPECT_NE(out.find("23.70 GiB = 22.60 GiB in use + 1.10 GiB free; 3.00 GiB asked for: 1.90 GiB short"),
+            std::string::npos)
+      << out;
+  EXPECT_EQ(memory_of("[enforce fail at CPUAllocator.cpp:56] posix_memalign(&data, gAlignment, nbytes) == 0. 12 vs 0"),
+            "statement_host");
+  EXPECT_EQ(memory_of("mmap of 549755813888 bytes failed: ulimit -v is 67108864 kB"), "statement_host");
+}
+
+TEST(Remark, WhatTheProgramAdvisesIsTheAdvice) {
+  const std::string limit = answer(
+      "Buffer size (870585948) exceeds the max buffer size limit (536870912). This adapter supports a higher "
+      "maxBufferSize "
+      "of 4294967296, which can be specified in requiredLimits when calling requestDevice().");
+  EXPECT_NE(limit.find("can be specified in requiredLimits"), std::string::npos) << limit;
+  const std::string wrapped =
+      answer("Your GPU memory is full.\nTry reducing the timeline resolution\nor the number of correctors.\n");
+  EXPECT_NE(wrapped.find("itself advises: Try reducing the timeline resolution or the number of correctors"),
+            std::string::npos)
+      << wrapped;
+  EXPECT_EQ(answer("gpu: out of memory\nI will try it again tomorrow\n").find("itself advises"), std::string::npos);
+}
+
+TEST(Remark, GrowthAndOthersAreFoundByTheirWordsAndNotByPhrases) {
+  for (const std::string text :
+       {"Even when I repeat the same stage, vram usage is always growing until it crashes:\n"
+        "00:31:12.904 |E| GPU.MainThread : Unexpected API error \"ErrorOutOfDeviceMemory\".",
+        "It rapidly runs out of memory:\nD3D11: Failed to create RenderTexture, error 0x8007000e",
+        "Everything is normal until 2 hours of playing, then\nOUT OF VIDEO MEMORY! ( vmaAllocateMemory )"})
+    EXPECT_NE(answer(text).find("LEAK SUSPECTED"), std::string::npos) << text << answer(text);
+  for (const std::string text :
+       {"Now if I also run deployment A on the same card, A crashes with:\ncudaMalloc: out of memory",
+        "It happens while Wallpaper Engine is open.\n[e] d3d11: out of video memory",
+        "I had a second process on this GPU using it.\ncudaMalloc: out of memory"})
+    EXPECT_NE(answer(text).find("OTHERS HOLD IT"), std::string::npos) << text << answer(text);
+  for (const std::string text : {"It also uses the CPU.\ncudaMalloc: out of memory",
+                                 "It fails when running the other model.\ncudaMalloc: out of memory",
+                                 "Memory does not grow.\ncudaMalloc: out of memory"})
+    EXPECT_NE(answer(text).find("CANNOT TELL"), std::string::npos) << text << answer(text);
+}
+
+TEST(Advice, AHigherLimitGivesNothingThatTheDeviceDoesNotHave) {
+  const std::string out = answer("EnforceNotMet: enforce allocating <= available failed, 10513462067 > 1369702144");
+  EXPECT_EQ(out.find("raise it"), std::string::npos) << out;
+  EXPECT_NE(out.find("a lower one (FLAGS_fraction_of_gpu_memory_to_use)"), std::string::npos) << out;
+}
+
+TEST(Host, OneKillIsOneFailure) {
+  const auto out =
+      explain(read_messages("Memory cgroup out of memory: Kill process 24572 (java) score 0 or sacrifice child\n"
+                            "Killed process 28438 (java) total-vm:20255636kB, anon-rss:466160kB\n"));
+  ASSERT_TRUE(out);
+  EXPECT_EQ(out->failures.size(), 1U);
+}
+
+TEST(Host, ALimitOfTheRuntimeIsNotTheHosts) {
+  const std::string out = answer(
+      "java.lang.OutOfMemoryError: Cannot reserve 65536 bytes of direct buffer memory (allocated: 8589934592, limit: "
+      "8589934592)");
+  EXPECT_NE(out.find("A LIMIT"), std::string::npos) << out;
+  EXPECT_NE(out.find("-XX:MaxDirectMemorySize"), std::string::npos) << out;
+}
+
 TEST(Statement, WordsOfTheHostDecideAgainstTheDevice) {
   for (const std::string text :
        {"RuntimeException: Can't allocate [HOST] memory: 998662; threadId: 35\n\tat CudaDirectProvider.malloc\n",
