@@ -84,7 +84,10 @@ void merge(Failure& failure, const Message& message) {
   if (failure.wording->name == "jetson") failure.runs_in = failure.wording->program;
   // Who tells of it, before or behind the log, may be short.
   const bool is_told = is_prose(failure) && !is_prose(message);
-  if (message.figures.count() > failure.figures.count() || tells_cause || is_unspecified(failure) || is_told) {
+  const bool loses_setting = failure.wording->program == message.wording->program &&
+                             !failure.wording->setting.empty() && message.wording->setting.empty();
+  if ((message.figures.count() > failure.figures.count() && !loses_setting) || tells_cause || is_unspecified(failure) ||
+      is_told) {
     if (is_told) failure.line = message.line;
     failure.wording = message.wording;
     failure.text = message.text;

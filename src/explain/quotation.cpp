@@ -250,7 +250,7 @@ bool is_clock(std::string_view word) {
 /// A program wrote the line: it begins with a level or with the place in the code, or has a level between marks:
 /// "Error: X", "nvenc : Error on X", "worker.ts:8 X", "| 12:00 | ERROR | X".
 bool is_logged(std::string_view before) {
-  const std::string_view line = trimmed(before, " \t\"'#*%/");
+  const std::string_view line = trimmed(before, " \t\"'#*%/|");
   const std::string_view first = line.substr(0, line.find(' '));
   const std::string_view second = line.substr(std::min(first.size() + 1, line.size()));
   constexpr std::string_view kLevels = "error:|fatal:|critical:|[error]|[e]|[fatal]|err:|[warn]|[w]";

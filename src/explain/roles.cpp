@@ -235,6 +235,12 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
         i > 0 && size.has_unit && (joint == "/" || joint == "/ " || joint == "of " || joint == "of which ");
     if (is_part_of_last && joint[0] == '/' && (!last || *last == Figure::used || *last == Figure::free))
       role = Figure::total;
+    // "would use a total of 11573 MB / 4095 MB"
+    if (is_part_of_last && joint[0] == '/' && last == Figure::total && sizes[i - 1].bytes > size.bytes) {
+      role = Figure::total;
+      figures.set(Figure::needed, sizes[i - 1].bytes);
+      figures.clear(Figure::total);
+    }
     if (!role) role = role_before(before, !size.has_unit);
     // "Buffer size 640000000 is greater than the maximum buffer size (268435456)", "Device 0 OOM 31 / 30"
     const bool is_over =
@@ -255,6 +261,7 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
       figures.set(Figure::total, sizes[i - 1].bytes);
     if (role == Figure::reserved && has_any(behind, "unallocated")) role = Figure::unallocated;
     if ((role == Figure::used || role == Figure::asked || role == Figure::allocated) &&
+        !trimmed(before).ends_with("another") &&
         has_any(before.size() < 32 ? std::string(before) + std::string(behind) : before, kOthers))
       role = Figure::outside;
     // "used by Redshift": by who prints it. "Process 4711 has 14 GiB in use": which may be this one, so the sum of all

@@ -44,21 +44,24 @@ constexpr Wording kWordings[] = {
 };
 
 constexpr std::string_view kCues[] = {
-    "out of",         "outof",        "reject",       "denied",       "reached",     "too long",     "too big",
-    "bigger than",    "longer than",  "> 2**",        "buffer_size",  "out_of",      "insufficient", "not enough",
-    "exhaust",        "fail",         "cannot alloc", "can't",        "could not",   "couldn't",     "unable to",
-    "allocation err", "no_memory",    "no memory",    "memoryalloc",  "oom",         "out-of-mem",   "8007000e",
-    "2147024882",     "exceed",       "too much",     "bad_alloc",    "low on",      "enough mem",   "not possible",
-    "less than",      "smaller than", "larger than",  "greater than", "more system", "too large",    "but only",
-    "paging file",    "refused",      "error 2",      "result=2",     "result = 2",  "error=2",      "error code 2",
-    "error code: 2",  "137",          "sigkill",      "killed",       ": -9",        "= -9",         "不足",
-    "不够",           "不夠",         "is full",      "太小",         "无法分配",    "부족",         "無法分配"};
+    "out of",         "outof",        "reject",        "denied",       "reached",     "too long",
+    "too big",        "bigger than",  "longer than",   "> 2**",        "buffer_size", "image_size",
+    "all available",  "all the",      "out_of",        "insufficient", "exhaust",     "fail",
+    "cannot alloc",   "can't",        "could not",     "couldn't",     "unable to",   "allocation err",
+    "no_memory",      "no memory",    "memoryalloc",   "oom",          "out-of-mem",  "8007000e",
+    "2147024882",     "exceed",       "too much",      "bad_alloc",    "low on",      "not possible",
+    "less than",      "smaller than", "larger than",   "greater than", "more system", "too large",
+    "but only",       "paging file",  "refused",       "error 2",      "result=2",    "result = 2",
+    "error=2",        "error code 2", "error code: 2", "137",          "sigkill",     "killed",
+    "bad allocation", "error when",   "error alloc",   ": -9",         "= -9",        "不足",
+    "不够",           "不夠",         "is full",       "太小",         "无法分配",    "부족",
+    "無法分配",       "enough"};
 
 /// The codes of a failed allocation, as drivers, systems and languages name it.
 constexpr std::string_view kCodes =
     "outofmemory|outofdevicememory|outofhostmemory|outofvideomemory|alloc_failed|err_no_memory|allocation_failure|bad_"
     "alloc|8007000e|2147024882|memory_allocation|"
-    "errormemoryallocation|out_of_resources|vmemoom|invalid_buffer_size";
+    "errormemoryallocation|out_of_resources|vmemoom|invalid_buffer_size|invalid_image_size";
 constexpr std::string_view kDevices =
     "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|opencl|sycl|metal|mps |npu|xpu|tpu|hbm|device|"
     "video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|dxvk|dml|"
@@ -69,8 +72,8 @@ constexpr std::string_view kOtherReasons =
     "no device available|no va display";
 
 bool is_memory(std::string_view word) {
-  return is_any(word, "memory|mem|vram|ram|vmem|smem|hbm|memory's") || word.ends_with("-memory") ||
-         word.ends_with("_memory");
+  return is_any(word, "memory|mem|vram|ram|vmem|smem|hbm|memory's|memoryerror") || word.ends_with("-memory") ||
+         word.ends_with("_memory") || word.ends_with("-mem");
 }
 bool is_allocation(std::string_view word) {
   return word.starts_with("alloc") || word.ends_with("alloc") ||
@@ -130,8 +133,11 @@ std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
   return std::nullopt;
 }
 
-/// "virtual memory exhausted"
+/// "virtual memory exhausted", "after using all available RAM"
 std::optional<Range> exhausted_at(const std::vector<Word>& words, std::size_t i) {
+  if (words[i].text == "all" && i > 0 && begins_any(words[i - 1].text, "us|consum|exhaust|fill"))
+    for (std::size_t j = i + 1; j < std::min(i + 4, words.size()); ++j)
+      if (is_memory(words[j].text)) return Range{words[i - 1].begin, words[j].end};
   if (words[i].text != "exhausted" && words[i].text != "insufficient") return std::nullopt;
   for (std::size_t j = i; j > 0 && i - j < 2 && !words[j - 1].ends_clause; --j)
     if (is_memory(words[j - 1].text)) return Range{words[j - 1].begin, words[i].end};
@@ -171,8 +177,9 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
     });
   if (verb == end || std::none_of(begin, end, [](const Word& word) { return word.is_storage || is_unit(word.text); }))
     return std::nullopt;
-  // "error" alone fails nothing: "allocation error".
-  if (words[i].text == "error" && (i == 0 || !words[i - 1].is_allocation)) return std::nullopt;
+  // "error" alone fails nothing: "allocation error", "error when allocating".
+  const auto allocates = [&words](std::size_t k) { return k < words.size() && words[k].is_allocation; };
+  if (words[i].text == "error" && !allocates(i - 1) && !allocates(i + 1)) return std::nullopt;
   // "no allocation failed"
   const auto first = std::min(static_cast<std::size_t>(verb - words.begin()), i);
   if (first > 0 && is_any(words[first - 1].text, "no|never|without")) return std::nullopt;
@@ -192,6 +199,7 @@ bool is_amount(const std::vector<Word>& words, std::size_t i) {
   const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
   return digits >= kManyDigits || word.starts_with("0x") || is_unit(word) ||
          (digits < word.size() && word[digits] == 'x' && is_digit(word.back())) ||
+         (i + 2 < words.size() && words[i + 1].text == "x" && is_digit(words[i + 2].text.front())) ||
          (i + 1 < words.size() && is_unit(words[i + 1].text) && !is_digit(words[i + 1].text.front()));
 }
 
@@ -211,7 +219,8 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
   const bool is_more = begins_any(word, "exceed") || (is_any(word, "larger|greater|bigger|longer") && next == "than");
   const bool is_too = word == "too" && is_any(next, "much|large|big|long");
   const bool is_sign = line.substr(words[i].end, 3) == " > " && is_digit(next.empty() ? ' ' : next.front());
-  const bool is_end = is_any(word, "full|reached|exhausted");
+  const bool is_end = is_any(word, "full|reached|exhausted") ||
+                      (is_any(word, "exceeded|exceeds|over") && is_any(next, "quota|budget|pool"));
   const bool is_less = (is_any(word, "less|smaller") && next == "than") ||
                        (word == "more" && has_word(words, i + 1, i + 8, "than")) ||
                        (word == "but" && next == "only" && has_any(line, "free|available"));
@@ -224,8 +233,9 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
     has_limit = has_limit || begins_any(each, "limit|max") || is_any(each, "allowed|supported|int_max");
     is_what_is_free = is_what_is_free || begins_any(each, "free|avail|capacity|request|require|desired|budget");
     has_memory = has_memory || is_memory(each) || is_any(each, "pool|allocation");
-    has_piece = has_piece || is_any(each, kPieces);
-    has_part = has_part || (j < i && i - j <= 5 && is_any(each, kPools)) || is_any(each, "kv|kvcache");
+    has_piece = has_piece || is_any(each, kPieces) || has_any(each, "_buffer|_image|_texture");
+    const std::size_t distance = std::max(i, j) - std::min(i, j);
+    has_part = has_part || (distance <= 5 && is_any(each, kPools)) || is_any(each, "kv|kvcache");
   }
   // All that is compared is the statement: "error: the buffer of 4 GiB is greater than ..."
   const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
@@ -304,7 +314,7 @@ std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, st
 
 /// In Chinese and Japanese no blanks part the words.
 constexpr std::string_view kFixed =
-    "your gpu memory is full|"
+    "your gpu memory is full|bad allocation|"
     "paging file is too small|killed as a result of limit of|too many concurrent sessions|due to memory "
     "pressure|memory is "
     "full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
@@ -327,8 +337,23 @@ bool is_lack_code(std::string_view word) {
   return at != std::string_view::npos && word.find("memory", at) != std::string_view::npos;
 }
 
+/// Without the words that say nothing of a failure: "does not have enough free memory" is "not enough memory".
+void drop_fillers(std::vector<Word>& words) {
+  constexpr std::string_view kFillers =
+      "a|an|the|has|have|had|been|is|was|were|are|be|does|do|did|when|while|during|any|your|its|this|that|free";
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!is_any(words[i].text, kFillers))
+      words[kept++] = words[i];
+    else if (kept > 0 && words[i].ends_clause)
+      words[kept - 1].ends_clause = true;
+  }
+  words.resize(kept);
+}
+
 std::optional<Found> failure_in(std::string_view line) {
   auto words = words_of(line);
+  drop_fillers(words);
   for (Word& word : words) {
     if (is_digit(word.text.front())) continue;
     word.is_allocation = is_allocation(word.text);
@@ -370,7 +395,7 @@ std::string_view around(std::string_view text, Range line) {
 
 /// Words that name the host's memory, whatever else the line and those around it name.
 constexpr std::string_view kOnHost =
-    "[host]|mach_vm_map|ulimit -v|cpuallocator|system out of memory|paging file is too "
+    "[host]|mach_vm_map|ulimit -v|bad allocation|cpuallocator|system out of memory|paging file is too "
     "small|页面文件太小|_nchwc|killed signal terminated "
     "program";
 /// The most that is given in one piece, which is no figure of what is free.
@@ -408,6 +433,8 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
               "cpu buffer|cpu_buffer|out_of_host|defaultcpu|cpu allocator|cpuallocator|memory on the node|webassembly|"
               "the node|(ram)|container|pod |job |system.outofmemory"))
     return Memory::host;
+  const auto words = words_of(line);
+  if (!is_device && has_word(words, 0, words.size(), "ram")) return Memory::host;
   if (is_device && !has_any(next, kPinned)) return Memory::device;
   if (has_any(lines, kPinned)) return Memory::pinned;
   if (has_any(lines, kSessions)) return Memory::session;

@@ -304,6 +304,24 @@ TEST(Statement, AnAmountBesideItsBoundIsOneByTheNounOfTheBound) {
     EXPECT_TRUE(read_messages(text).empty()) << text;
 }
 
+TEST(Statement, WordsThatSayNothingDoNotHideIt) {
+  for (const std::string text :
+       {"Device does not have enough free memory to hold the DAG. Required: 5.08 GB, free: 5.02 GB.",
+        "GPU 1: error when allocating memory or building the graph. Disabling card.",
+        "Video memory has been exhausted (612.500 MB over budget).",
+        "Your session crashed after using all available RAM.", "delegate: Out of host memoryError: Program not built!",
+        "clCreateImage (-40) CL_INVALID_IMAGE_SIZE: 20480 x 20480 larger than CL_DEVICE_IMAGE2D_MAX_WIDTH 16384",
+        "pods \"trainer-7\" is forbidden: exceeded quota: gpu-mem, requested: gpumem=24000, limited: gpumem=80000"})
+    EXPECT_EQ(read_messages(text).size(), 1U) << text;
+  EXPECT_EQ(memory_of("ERROR:std::exception: bad allocation"), "statement_host");
+  EXPECT_EQ(memory_of("Your session crashed after using all available RAM."), "statement_host");
+  const std::string need = answer(
+      "| Error: Device \"GTX 1050 Ti\" does not have enough memory. |\n|  Allocating another 8680 MB would use a total "
+      "of 11573 "
+      "MB / 4095 MB. |");
+  EXPECT_NE(need.find("TOO BIG"), std::string::npos) << need;
+}
+
 TEST(Statement, TheRelationGivesTheAmountsTheirRoles) {
   const std::string piece = "Buffer size 640000000 is greater than the maximum buffer size (268435456)";
   EXPECT_EQ(figure(piece, Figure::asked), 640000000);
@@ -388,6 +406,7 @@ TEST(Host, OneKillIsOneFailure) {
                             "Killed process 28438 (java) total-vm:20255636kB, anon-rss:466160kB\n"));
   ASSERT_TRUE(out);
   EXPECT_EQ(out->failures.size(), 1U);
+  EXPECT_NE(out->next_step.find("control group"), std::string::npos) << out->next_step;
 }
 
 TEST(Host, ALimitOfTheRuntimeIsNotTheHosts) {
