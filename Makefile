@@ -18,7 +18,7 @@ configure = mkdir -p build; { test -f build/$(1)/build.ninja $(if $(2),&& grep -
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet check-kills containment accuracy probe-accuracy keepers \
+.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-python314 test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet check-kills containment accuracy probe-accuracy keepers \
          gate-families gate check lint lint-all format format-check \
         install deb try-deb portable try-portable wheels try-wheel aarch64 manual chart dist container clean
 
@@ -95,6 +95,13 @@ test-apis: ## run pyopencl and wgpu under the probe, on devices of the processor
 	@$(call configure,release,tests)
 	@$(call compile,release) --target probe_library
 	@tests/probe/apis/third_party.py --build build/release || test $$? = 77
+
+test-python314: ## run what depends on the Python that runs with CPython 3.14, too: Debian's, of unstable, brought into build/python3.14 (33 MB)
+	@scripts/setup.sh build test python314
+	@$(call configure,release,tests)
+	@$(call compile,release)
+	@scripts/python314.sh || test $$? = 77
+	@cd build/release && ctest --output-on-failure -R '^(probe.python_frames|probe_kept|cli_attach|telemetry_live)$$'
 
 KUBERNETES ?=
 KUBERNETES_ARGS ?=

@@ -2,13 +2,13 @@
 # Installs what a build needs and this machine lacks, with apt, on Debian 12 or newer and Ubuntu 24.04 or newer.
 #
 #   scripts/setup.sh [build] [test] [format] [lint] [fuzz] [bench] [package] [chroot] [ci] [wheel] [wheels] [web] [browser] [python] [anywhere]
-#                    [devices] [slurm] [kubernetes]                                                  (default: build)
+#                    [devices] [slurm] [kubernetes] [python314]                                                  (default: build)
 #
 # web (what the dashboard is built with), browser (what it is tested with), python (what the Python package is built and
 # tested with, in the virtual environment build/python), devices (OpenCL and Vulkan on the processor, which the probe is
-# tested with), slurm (what the actions for Slurm are tested with) and kubernetes (what scripts/kubernetes/build.sh needs) are
-# optional: it goes on without them. wheel is what `pip install .` needs of the system, wheels what scripts/wheels.sh needs
-# besides.
+# tested with), slurm (what the actions for Slurm are tested with), kubernetes (what scripts/kubernetes/build.sh needs) and
+# python314 (what scripts/python314.sh needs) are optional: it goes on without them. wheel is what `pip install .` needs of
+# the system, wheels what scripts/wheels.sh needs besides.
 #
 # Nothing to install: says nothing and takes some hundredths of a second. Never asks a question. Set
 # VRAMTRACK_SETUP=0 to skip it, where the libraries come from somewhere else than Debian packages.
@@ -34,6 +34,7 @@ browser="chromium"
 devices="pocl-opencl-icd ocl-icd-opencl-dev mesa-vulkan-drivers"
 slurm="slurm-wlm munge"
 kubernetes="golang-go dpkg-dev make openssl python3"
+python314="dpkg patchelf"
 
 [ "${VRAMTRACK_SETUP:-1}" = 0 ] && exit 0
 
@@ -50,11 +51,11 @@ wanted=
 optional= # what a build and its tests can do without
 for group in "${@:-build}"; do
   case $group in
-    web | browser | python | devices | slurm | kubernetes) eval "optional=\"\$optional \$$group\"" ;;
+    web | browser | python | devices | slurm | kubernetes | python314) eval "optional=\"\$optional \$$group\"" ;;
     build | test | format | lint | fuzz | bench | package | chroot | ci | wheel | wheels | anywhere) eval "wanted=\"\$wanted \$$group\"" ;;
     *)
       echo "setup: unknown group '$group'; expected build, test, format, lint, fuzz, bench, package, chroot, ci, wheel, wheels, web, browser,
-python, anywhere, devices, slurm or kubernetes" >&2
+python, anywhere, devices, slurm, kubernetes or python314" >&2
       exit 2
       ;;
   esac

@@ -26,10 +26,10 @@ def home():
 
 
 def pythons():
-    """One of each version: `python3.N` of the path, and what pyenv has."""
+    """One of each version: `python3.N` of the path, what pyenv has, and what scripts/python314.sh brought."""
     found = {}
     for minor in range(8, 15):
-        paths = sorted(home().glob(f".pyenv/versions/3.{minor}.*/bin/python3.{minor}"))
+        paths = [*sorted(home().glob(f".pyenv/versions/3.{minor}.*/bin/python3.{minor}")), *HERE.parents[1].glob(f"build/python3.{minor}/usr/bin/python3.{minor}")]
         on_path = shutil.which(f"python3.{minor}")
         if on_path and subprocess.run([on_path, "-c", ""], capture_output=True).returncode != 0:
             on_path = None  # pyenv puts a name on the path also for a version that is not chosen

@@ -154,10 +154,11 @@ def main(binary):
 
 
 def pythons():
-    """The interpreters that are here whose frames are walked, by version: the system's, and those of pyenv."""
+    """The interpreters that are here whose frames are walked, by version: the system's, those of pyenv, and that of scripts/python314.sh."""
     root = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"))
     found = {}
-    for path in ("/usr/bin/python3", *sorted(map(str, root.glob("versions/3.*/bin/python3")))):
+    fetched = HERE.parents[1].glob("build/python3.14/usr/bin/python3.14")
+    for path in ("/usr/bin/python3", *sorted(map(str, root.glob("versions/3.*/bin/python3"))), *map(str, fetched)):
         tell = "import sys; print(*sys.version_info[:2])"
         told = subprocess.run([path, "-c", tell], capture_output=True, text=True) if os.path.exists(path) else None
         if told and told.returncode == 0 and (3, 8) <= (version := tuple(map(int, told.stdout.split()))) <= (3, 14):
