@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 
 #include "trace/pickle_machine.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kMostDevices = 4096;  ///< far more than a machine has; each costs some 100 bytes
 
-constexpr std::array<std::string_view, 19> kRoleNames = {"value",
+constexpr std::array<std::string_view, 20> kRoleNames = {"value",
                                                          "snapshot",
                                                          "list of segments",
                                                          "segment",
@@ -22,6 +23,7 @@ constexpr std::array<std::string_view, 19> kRoleNames = {"value",
                                                          "history item",
                                                          "list of frames",
                                                          "frame",
+                                                         "traceback of the forward pass",
                                                          "list of traces",
                                                          "trace",
                                                          "trace entry",
@@ -46,7 +48,7 @@ constexpr std::array<std::string_view, 19> kRoleNames = {"value",
   X(free_requested) X(free_completed) X(segment_alloc) X(segment_free) X(segment_map) X(segment_unmap) \
   X(snapshot) X(oom) X(annotate) X(user_defined) X(END) X(START) X(user_metadata) X(internal_metadata) X(compile_context) \
   X(pool_id) X(vramtrack_oom) X(asked_bytes) X(device_free_bytes) X(device_total_bytes) X(allowed_bytes) \
-  X(vramtrack_categories) X(category)
+  X(vramtrack_categories) X(category) X(forward_frames)
 // clang-format on
 
 enum SnapshotSchema::Word : std::uint8_t {
@@ -70,10 +72,23 @@ namespace segment {
 enum : std::uint8_t { device, address, total, stream, type, pool, expandable, frames, blocks };
 }
 namespace block {
-enum : std::uint8_t { address, size, requested, state, frames, history };
+enum : std::uint8_t { address, size, requested, state, frames, history, forward };
 }
 namespace event {
-enum : std::uint8_t { action, address, device_free, size, stream, time_us, frames, metadata, internal, compile, pool };
+enum : std::uint8_t {
+  action,
+  address,
+  device_free,
+  size,
+  stream,
+  time_us,
+  frames,
+  metadata,
+  internal,
+  compile,
+  pool,
+  forward
+};
 }
 namespace item {
 enum : std::uint8_t { address, real_size, frames };
@@ -125,6 +140,7 @@ SnapshotSchema::SnapshotSchema(Snapshot& snapshot, Symbols& symbols, const ReadO
   field(kBlock, k_state, Kind::string, block::state);
   field(kBlock, k_frames, Kind::stack, block::frames);
   field(kBlock, k_history, Kind::item, block::history);
+  field(kBlock, k_forward_frames, Kind::stack, block::forward);
   field(kHistoryItem, k_addr, Kind::integer, item::address);
   field(kHistoryItem, k_real_size, Kind::integer, item::real_size);
   field(kHistoryItem, k_frames, Kind::stack, item::frames);
@@ -135,6 +151,7 @@ SnapshotSchema::SnapshotSchema(Snapshot& snapshot, Symbols& symbols, const ReadO
   field(kEvent, k_stream, Kind::integer, event::stream, true);
   field(kEvent, k_time_us, Kind::integer, event::time_us, true);
   field(kEvent, k_frames, Kind::stack, event::frames);
+  field(kEvent, k_forward_frames, Kind::stack, event::forward);
   field(kEvent, k_user_metadata, Kind::label, event::metadata);
   field(kEvent, k_internal_metadata, Kind::label, event::internal);
   field(kEvent, k_compile_context, Kind::label, event::compile);
@@ -207,9 +224,12 @@ std::uint8_t SnapshotSchema::role_of(const Slot& parent, StringId key, bool is_d
     case kSegment:
       return word(key) == k_blocks ? kBlocks : word(key) == k_frames ? kFrames : kNone;
     case kBlock:
-      return word(key) == k_history ? kHistory : word(key) == k_frames ? kFrames : kNone;
-    case kHistoryItem:
+      if (word(key) == k_history) return kHistory;
+      [[fallthrough]];
     case kEvent:
+      if (word(key) == k_forward_frames) return kForward;
+      [[fallthrough]];
+    case kHistoryItem:
       return word(key) == k_frames ? kFrames : kNone;
     default:
       return kNone;
@@ -224,6 +244,7 @@ void SnapshotSchema::opened(Slot& child, const Slot* parent, StringId key, std::
   child.index = parent != nullptr ? parent->index : 0;
   switch (child.role) {
     case kFrames:
+    case kForward:
       child.frames.clear();
       break;
     case kSegments:
@@ -319,6 +340,13 @@ bool SnapshotSchema::append(Slot& slot, Value value) {
     slot.frames.push_back(static_cast<FrameId>(value.bits));
     return true;
   }
+  if (slot.role == kForward) {
+    // What has another form is left out: these lines are words for a person.
+    if (value.tag == Tag::string)
+      if (const auto frame = traceback_frame(symbols_.text(static_cast<StringId>(value.bits))))
+        slot.frames.push_back(*frame);
+    return true;
+  }
   if (slot.role == kHistory) {
     if (value.tag != Tag::item) return bad(fmt::format("a history holds {}", tag_words(value.tag)));
     // The first is the latest: the block's own, the others are of what lay there before.
@@ -346,6 +374,9 @@ bool SnapshotSchema::seal(Slot& slot, Value& out) {
                  (slot.negative >> frame::line & 1U) != 0 ? 0U : static_cast<std::uint32_t>(slot.get(frame::line))})),
              Tag::frame};
       return true;
+    case kForward:
+      std::reverse(slot.frames.begin(), slot.frames.end());  // a traceback ends with the innermost
+      [[fallthrough]];
     case kFrames:
       out = {index_of(symbols_.intern(slot.frames)), Tag::stack};
       return true;
@@ -388,6 +419,34 @@ bool SnapshotSchema::seal(Slot& slot, Value& out) {
     default:
       return true;
   }
+}
+
+std::optional<FrameId> SnapshotSchema::traceback_frame(std::string_view text) {
+  constexpr std::string_view kFile = "File \"", kLine = "\", line ", kName = ", in ";
+  const std::size_t file = text.find(kFile);
+  if (file == std::string_view::npos) return std::nullopt;
+  const std::size_t line = text.find(kLine, file + kFile.size());
+  if (line == std::string_view::npos) return std::nullopt;
+  std::uint32_t number = 0;
+  const char* const digits = text.data() + line + kLine.size();
+  const char* const after = std::from_chars(digits, text.data() + text.size(), number).ptr;
+  if (after == digits || !text.substr(static_cast<std::size_t>(after - text.data())).starts_with(kName))
+    return std::nullopt;
+  std::string_view name = text.substr(static_cast<std::size_t>(after - text.data()) + kName.size());
+  // Its line of source follows, behind what was a line feed before the text was made printable.
+  name = name.substr(0, name.find_first_of("?\n "));
+  const std::string_view path = text.substr(file + kFile.size(), line - file - kFile.size());
+  // Its line holds memory of its own as well, which is another site.
+  return symbols_.intern(Frame{symbols_.intern(fmt::format("backward() of {}", name)), symbols_.intern(path), number});
+}
+
+StackId SnapshotSchema::stack_of(const Slot& slot, unsigned frames, unsigned forward) {
+  const auto own = static_cast<StackId>(slot.get(frames, index_of(kNoStack)));
+  const auto built = static_cast<StackId>(slot.get(forward, index_of(kNoStack)));
+  if (built == kNoStack) return own;
+  std::vector<FrameId> all(symbols_.stack(own).begin(), symbols_.stack(own).end());
+  all.insert(all.end(), symbols_.stack(built).begin(), symbols_.stack(built).end());
+  return symbols_.intern(all);
 }
 
 DeviceTrace& SnapshotSchema::trace_at(bool is_host, std::uint32_t index) {
@@ -433,7 +492,7 @@ bool SnapshotSchema::seal_event(Slot& slot) {
   if (event.action == Action::oom) event.address = slot.get(event::device_free);
   event.size_bytes = slot.get(event::size);
   event.time_us = static_cast<std::int64_t>(slot.get(event::time_us, static_cast<std::uint64_t>(kNoTime)));
-  event.stack = static_cast<StackId>(slot.get(event::frames, index_of(kNoStack)));
+  event.stack = stack_of(slot, event::frames, event::forward);
   const Origin origin = origin_of(slot);
   if (keep_events_ || origin.is_labelled()) event.origin = snapshot_.origins.intern(origin) & kOriginMask;
   // Before annotations had a list of their own (2.4), spans were entries whose only frame is the name.
@@ -471,7 +530,7 @@ bool SnapshotSchema::seal_block(Slot& slot) {
   Block block;
   block.address = slot.get(block::address);
   block.size_bytes = slot.get(block::size);
-  block.stack = static_cast<StackId>(slot.get(block::frames, index_of(kNoStack)));
+  block.stack = stack_of(slot, block::frames, block::forward);
   const std::uint8_t state = slot.has(block::state) ? word(static_cast<StringId>(slot.fields[block::state])) : 0U;
   if (state == k_active_allocated) {
     block.state = BlockState::active;

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/byte_input.hpp"
@@ -28,6 +30,7 @@ class SnapshotSchema {
     kHistoryItem,
     kFrames,
     kFrame,
+    kForward,
     kTraces,
     kTrace,
     kEvent,
@@ -54,7 +57,7 @@ class SnapshotSchema {
     std::size_t at = 0;
     std::size_t first_block = 0;  ///< of a segment and its list of blocks
     std::array<std::uint64_t, kMostFields> fields{};
-    std::vector<FrameId> frames;  ///< of a list of frames
+    std::vector<FrameId> frames;  ///< of a list of frames, and of the lines of a forward pass
 
     [[nodiscard]] bool has(unsigned field) const { return ((present >> field) & 1U) != 0; }
     [[nodiscard]] std::uint64_t get(unsigned field, std::uint64_t otherwise = 0) const {
@@ -101,6 +104,11 @@ class SnapshotSchema {
   void seal_settings(const Slot& slot);
   void seal_oom_note(const Slot& slot);
   Origin origin_of(const Slot& slot) const;
+  /// "backward() of forward" of "File "train.py", line 12, in forward", as Python's traceback writes it; nullopt:
+  /// something else.
+  std::optional<FrameId> traceback_frame(std::string_view text);
+  /// Of an allocation of the backward pass: its own frames, and below them those that built its part of the graph.
+  StackId stack_of(const Slot& slot, unsigned frames, unsigned forward);
   void annotate_spans(const AllocEvent& event, std::uint32_t device);
   void label_blocks();
   void tell_blocks();

@@ -75,6 +75,44 @@ TEST(TorchSnapshot, ReadsOneOfEverything) {
       "annotation Optimizer.step 1700000000000005\n");
 }
 
+/// PyTorch 2.15 with anomaly detection: where the operation was called whose gradient is computed.
+TEST(TorchSnapshot, MemoryOfTheBackwardPassHasTheLinesOfTheForwardPass) {
+  const Py forward = py(List{py("  File \"/home/me/train.py\", line 9, in <module>\n    loss = model(w, x)\n"),
+                             py("  File \"/home/me/a, in b.py\", line 4, in model\n    h = x @ w\n"), py("no frame"),
+                             py("  File \"/home/me/train.py\", line x, in model\n"), py(7)});
+  const auto block = [&](std::uint64_t at, const Py& frames) {
+    return py(Dict{{"address", py(at)},
+                   {"size", py(512)},
+                   {"state", py("active_allocated")},
+                   {"frames", frames},
+                   {"forward_frames", forward}});
+  };
+  const Py apply = py(List{frame("apply", "/home/me/function.py", 3)});
+  const Py segment = py(Dict{{"address", py(4096)},
+                             {"total_size", py(1024)},
+                             {"blocks", py(List{block(4096, py(List{})), block(4608, apply)})}});
+  const Py event = py(Dict{{"action", py("alloc")},
+                           {"addr", py(4096)},
+                           {"size", py(512)},
+                           {"frames", py(List{})},
+                           {"forward_frames", forward}});
+  Symbols symbols;
+  const auto s = read(
+      Writer(4).dump(py(Dict{{"segments", py(List{segment})}, {"device_traces", py(List{py(List{event})})}})), symbols);
+  ASSERT_TRUE(s) << s.error().message;
+  const auto words = [&](StackId stack) {
+    std::vector<std::string> out;
+    for (const FrameId each : symbols.stack(stack)) out.push_back(frame_words(symbols, each));
+    return out;
+  };
+  const std::string inner = "/home/me/a, in b.py:4 backward() of model",
+                    outer = "/home/me/train.py:9 backward() of <module>";
+  EXPECT_THAT(words(s->blocks[0].stack), ::testing::ElementsAre(inner, outer));
+  EXPECT_THAT(words(s->blocks[1].stack), ::testing::ElementsAre("/home/me/function.py:3 apply", inner, outer));
+  EXPECT_THAT(words(s->traces[0].events[0].stack), ::testing::ElementsAre(inner, outer));
+  EXPECT_EQ(site_words(symbols, s->blocks[0].stack), inner);
+}
+
 TEST(TorchSnapshot, ReadsTheSameOfEveryProtocolAndCompression) {
   for (const Era era : {Era::bare_list, Era::v20, Era::v21, Era::v25, Era::v212}) {
     std::string first;
