@@ -18,7 +18,7 @@ configure = mkdir -p build; { test -f build/$(1)/build.ninja $(if $(2),&& grep -
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-python314 test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet check-kills containment accuracy probe-accuracy keepers \
+.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-trainers test-python314 test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet check-kills containment accuracy probe-accuracy keepers \
          gate-families gate check lint lint-all format format-check \
         install deb try-deb portable try-portable wheels try-wheel aarch64 manual chart dist container clean
 
@@ -95,6 +95,10 @@ test-apis: ## run pyopencl and wgpu under the probe, on devices of the processor
 	@$(call configure,release,tests)
 	@$(call compile,release) --target probe_library
 	@tests/probe/apis/third_party.py --build build/release || test $$? = 77
+
+test-trainers: ## run the hooks for TRL, Ray Train, verl, vLLM and SGLang in the real ones, without a GPU: installs them into build/trainers (2 GB)
+	$(build_lane)
+	@tests/trainers/trainers.py || test $$? = 77
 
 test-python314: ## run what depends on the Python that runs with CPython 3.14, too: Debian's, of unstable, brought into build/python3.14 (33 MB)
 	@scripts/setup.sh build test python314
