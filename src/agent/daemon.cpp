@@ -262,6 +262,7 @@ class Agent {
     api->store_path = store_path_;
     api->sources = loop_->source_names();
     if (simulated_.empty()) api->sites = sites_;
+    if (simulated_.empty()) api->traced_categories = options_.traced_categories;
     if (simulated_.empty()) api->marks = marks_;
     api->pods = pods_;
     api->runner = runner_.get();

@@ -9,6 +9,7 @@
 
 #include "core/result.hpp"
 #include "core/settings.hpp"
+#include "core/traced_categories.hpp"
 #include "source/source.hpp"
 
 namespace vramtrack::agent {
@@ -23,6 +24,8 @@ struct AgentOptions {
   double speed = 0;  ///< simulated seconds a second; 0: 60
   /// Makes the source of the allocations of running programs, for telemetry.enabled.
   std::function<std::unique_ptr<Source>()> telemetry;
+  /// Where that source puts what each process holds by what it is for; may be null.
+  std::shared_ptr<TracedCategories> traced_categories;
   bool or_simulate = false;  ///< where there is no GPU, simulate a training job that leaks
 };
 

@@ -17,7 +17,8 @@ int agent(const AgentCommandOptions& options, const LayeredConfig& layers, Conso
   agent.layers = layers;
   agent.reload = [&options] { return load_config(options.config); };
   agent.version = VRAMTRACK_VERSION;
-  agent.telemetry = open_telemetry;
+  agent.traced_categories = std::make_shared<TracedCategories>();
+  agent.telemetry = [into = agent.traced_categories] { return open_telemetry(into); };
   return agent::run_agent(std::move(agent));
 }
 

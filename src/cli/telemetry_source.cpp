@@ -8,8 +8,8 @@ namespace vramtrack::cli {
 
 #ifdef VRAMTRACK_HAS_TELEMETRY
 
-std::unique_ptr<Source> open_telemetry() {
-  return std::make_unique<telemetry::LifetimesSource>();
+std::unique_ptr<Source> open_telemetry(std::shared_ptr<TracedCategories> categories) {
+  return std::make_unique<telemetry::LifetimesSource>(std::move(categories));
 }
 
 #else
@@ -31,7 +31,7 @@ class NoTelemetry final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_telemetry() {
+std::unique_ptr<Source> open_telemetry(std::shared_ptr<TracedCategories>) {
   return std::make_unique<NoTelemetry>();
 }
 

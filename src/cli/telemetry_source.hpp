@@ -3,11 +3,13 @@
 
 #include <memory>
 
+#include "core/traced_categories.hpp"
 #include "source/source.hpp"
 
 namespace vramtrack::cli {
 
-/// What hinders it is the error of each of its polls; so is that this build has none.
-std::unique_ptr<Source> open_telemetry();
+/// What hinders it is the error of each of its polls; so is that this build has none. `categories`, if not null: where
+/// it puts what each process holds by what it is for.
+std::unique_ptr<Source> open_telemetry(std::shared_ptr<TracedCategories> categories = nullptr);
 
 }  // namespace vramtrack::cli

@@ -332,7 +332,8 @@ void add_sites(Families& out, const std::vector<Device>& devices, const MetricsO
   Family live(out, "vramtrack_site_live_bytes",
               "Memory that a line of a program has allocated since it is traced and still holds (telemetry.enabled).");
   Family categories(out, "vramtrack_category_live_bytes",
-                    "Memory that a process under 'vramtrack run --watch' holds, by what it is for.");
+                    "Memory that a process under 'vramtrack run --watch', or a traced one (telemetry.enabled), holds, "
+                    "by what it is for.");
   using Process = std::tuple<std::uint32_t, std::uint64_t, std::string>;
   std::map<Process, const SeriesView*> most;
   for (const Device& d : devices)

@@ -33,4 +33,12 @@ std::vector<trace::ToldProcess> Accounts::tell() {
   return told;
 }
 
+TracedCategories::ByProcess Accounts::categories() const {
+  TracedCategories::ByProcess out;
+  for (const auto& [pid, process] : follower_->running())
+    if (const auto known = accounts_.find(process->number); known != accounts_.end())
+      if (auto held = known->second.categories(); !held.empty()) out.emplace(pid, std::move(held));
+  return out;
+}
+
 }  // namespace vramtrack::telemetry

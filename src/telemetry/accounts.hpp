@@ -9,6 +9,7 @@
 
 #include "core/lifetimes.hpp"
 #include "core/result.hpp"
+#include "core/traced_categories.hpp"
 #include "telemetry/follower.hpp"
 #include "telemetry/process_account.hpp"
 
@@ -28,6 +29,8 @@ class Accounts {
   void wait(int timeout_ms) const { follower_->wait(timeout_ms); }
   /// Those living processes of which something is to be told now (ProcessAccount::tell).
   std::vector<trace::ToldProcess> tell();
+  /// What each living process holds now, by what it is for.
+  [[nodiscard]] TracedCategories::ByProcess categories() const;
 
   [[nodiscard]] std::uint64_t lost() const { return follower_->lost(); }
   std::vector<std::string> take_warnings() { return follower_->take_warnings(); }

@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds kGather{100};
 
 }  // namespace
 
-LifetimesSource::LifetimesSource() {
+LifetimesSource::LifetimesSource(std::shared_ptr<TracedCategories> categories) : categories_(std::move(categories)) {
   auto accounts =
       Accounts::open([self = static_cast<std::uint32_t>(::getpid())](std::uint32_t pid) { return pid != self; });
   if (!accounts) {
@@ -39,6 +39,7 @@ LifetimesSource::~LifetimesSource() {
     is_ending_ = true;
   }
   if (thread_.joinable()) thread_.join();
+  if (categories_) categories_->set({});
 }
 
 /// Waits without the lock; what has come then waits a little for more, so that a busy program costs few wake-ups: the
@@ -73,6 +74,7 @@ Result<Progress> LifetimesSource::poll(Timestamp now, Batch& out) {
     if (std::find(notes_.warnings.begin(), notes_.warnings.end(), warning) == notes_.warnings.end())
       notes_.warnings.push_back(std::move(warning));
   warnings_.clear();
+  if (categories_) categories_->set(accounts_->categories());
   for (trace::ToldProcess& process : accounts_->tell()) out.events.push_back(trace::event_of(std::move(process), now));
   if (const std::uint64_t lost = accounts_->lost(); lost > told_lost_) {
     Event note;

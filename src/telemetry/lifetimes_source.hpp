@@ -17,8 +17,9 @@ namespace vramtrack::telemetry {
 /// poll() waits for that thread for as long as a look at all processes takes, a few milliseconds.
 class LifetimesSource final : public Source {
  public:
-  /// Follows every program but this one. What hinders it is the error of each poll().
-  LifetimesSource();
+  /// Follows every program but this one. What hinders it is the error of each poll(). `categories`, if not null: takes
+  /// what each process holds by what it is for, at each poll; emptied at the end.
+  explicit LifetimesSource(std::shared_ptr<TracedCategories> categories = nullptr);
   ~LifetimesSource() override;
 
   Result<Progress> poll(Timestamp now, Batch& out) override;
@@ -27,6 +28,7 @@ class LifetimesSource final : public Source {
  private:
   void run();
 
+  const std::shared_ptr<TracedCategories> categories_;
   std::unique_ptr<Accounts> accounts_;  ///< null: it could not be opened
   std::mutex mutex_;                    ///< guards accounts_ and what follows
   Status failed_;

@@ -22,15 +22,26 @@ void ProcessAccount::allocated(FollowedProcess& process, const telemetry_event& 
   const probe::CallInfo* const call = probe::info_of(static_cast<probe::Call>(event.call));
   if (call == nullptr || trace::ledger_of(call->memory) != trace::Ledger::device) return;
   if (call->level == probe::Level::driver && is_of_traced_allocator(process.unwinder->files(), stack.native)) return;
-  account_.allocate(key_of(event), event.bytes, names_.number_of(process, stack), time_s(event));
+  const SiteNames::Place place = names_.place_of(process, stack);
+  account_.allocate(key_of(event), event.bytes, place.number, time_s(event));
+  by_category_.allocate(key_of(event), event.bytes, static_cast<trace::SiteNumber>(place.category), time_s(event));
 }
 
 void ProcessAccount::freed(const telemetry_event& event) {
   account_.free(key_of(event), time_s(event));
+  by_category_.free(key_of(event));
 }
 
 std::optional<std::vector<SiteLifetimes>> ProcessAccount::tell(double now_s) {
   return account_.tell(now_s, [this](trace::SiteNumber site) { return names_.name(site); });
+}
+
+std::vector<std::pair<std::string, double>> ProcessAccount::categories() const {
+  std::vector<std::pair<std::string, double>> out;
+  for (const trace::SiteAccount& one : by_category_.accounts())
+    if (one.live_bytes > 0)
+      out.emplace_back(trace::category_name(static_cast<trace::Category>(one.site)), one.live_bytes);
+  return out;
 }
 
 }  // namespace vramtrack::telemetry

@@ -6,6 +6,7 @@
 
 #include "core/printable.hpp"
 #include "symbolize/debug_names.hpp"
+#include "trace/category.hpp"
 #include "trace/profile.hpp"
 #include "trace/symbols.hpp"
 
@@ -32,11 +33,23 @@ std::uint64_t hash_of(const FollowedStack& stack) {
   return hash;
 }
 
-std::string frame_text(std::string_view function, std::string_view file, std::uint32_t line) {
-  trace::Symbols symbols;
-  const trace::FrameId frame = symbols.intern(trace::Frame{symbols.intern(function), symbols.intern(file), line});
-  return trace::frame_words(symbols, frame);
-}
+/// Frames by name, as the rules of categories want them.
+class Frames {
+ public:
+  trace::FrameId add(std::string_view function, std::string_view file, std::uint32_t line) {
+    frames_.push_back(symbols_.intern(trace::Frame{symbols_.intern(function), symbols_.intern(file), line}));
+    return frames_.back();
+  }
+  [[nodiscard]] std::string words(trace::FrameId frame) const { return trace::frame_words(symbols_, frame); }
+  [[nodiscard]] trace::Category category() {
+    const trace::StackId stack = symbols_.intern(frames_);
+    return trace::StackCategories(symbols_).of(stack);
+  }
+
+ private:
+  trace::Symbols symbols_;
+  std::vector<trace::FrameId> frames_;
+};
 
 }  // namespace
 
@@ -47,50 +60,61 @@ bool is_of_traced_allocator(const std::vector<MappedFile>& files, const std::vec
   });
 }
 
-/// The innermost frame of the program's own code; else the outermost that has a name.
-std::string SiteNames::native_words(const FollowedProcess& process, const std::vector<std::uint64_t>& addresses) {
+/// Its words: the innermost frame of the program's own code; else the outermost that has a name.
+SiteNames::Seen SiteNames::look_at_native(const FollowedProcess& process, const std::vector<std::uint64_t>& addresses) {
   if (!native_) native_ = std::make_unique<symbolize::DebugNames>();
-  std::string outermost;
+  Frames frames;
+  std::string own, outermost;
   for (const std::uint64_t address : addresses) {
     const MappedFile* const file = file_at(process.unwinder->files(), address);
     if (file == nullptr) continue;
     const std::uint64_t offset = address - file->begin + file->file_offset;
     const auto names = native_->look_up(reach(process.known.pid, *file), {}, offset);
     if (names.empty()) {
-      const std::string words = fmt::format("{}+{:#x}", base_name(file->path), offset);
-      if (own_.is_own_native(file->path, {})) return words;
-      outermost = words;
+      frames.add({}, file->path, 0);
+      outermost = fmt::format("{}+{:#x}", base_name(file->path), offset);
+      if (own.empty() && own_.is_own_native(file->path, {})) own = outermost;
     }
     for (const trace::NativeName& name : names) {
-      std::string words = frame_text(name.function, name.file, name.line);
-      if (own_.is_own_native(file->path, name.file)) return words;
-      outermost = std::move(words);
+      outermost = frames.words(frames.add(name.function, name.file.empty() ? file->path : name.file, name.line));
+      if (own.empty() && own_.is_own_native(file->path, name.file)) own = outermost;
     }
   }
-  return outermost.empty() ? "(no stack)" : outermost;
+  return {!own.empty() ? own : !outermost.empty() ? outermost : "(no stack)", frames.category()};
 }
 
-/// A Python line says more than the native code below it.
-std::string SiteNames::words_of(FollowedProcess& process, const FollowedStack& stack) {
-  std::vector<PythonFrame> frames;
-  if (process.python && stack.python_count > 0) frames = process.python->frames(stack.python, stack.python_count);
-  if (frames.empty()) return native_words(process, stack.native);
-  const auto own =
-      std::find_if(frames.begin(), frames.end(), [&](const PythonFrame& f) { return own_.is_own_python(f.file); });
-  const PythonFrame& frame = own == frames.end() ? frames.front() : *own;
-  return frame_text(frame.name, frame.file, frame.line);
+/// A Python line says more than the native code below it, of which only the libraries are looked at.
+SiteNames::Seen SiteNames::look_at(FollowedProcess& process, const FollowedStack& stack) {
+  std::vector<PythonFrame> python;
+  if (process.python && stack.python_count > 0) python = process.python->frames(stack.python, stack.python_count);
+  if (python.empty()) return look_at_native(process, stack.native);
+  Frames frames;
+  for (const std::uint64_t address : stack.native)
+    if (const MappedFile* const file = file_at(process.unwinder->files(), address)) frames.add({}, file->path, 0);
+  std::string own, innermost;
+  for (const PythonFrame& frame : python) {
+    const std::string words = frames.words(frames.add(frame.name, frame.file, frame.line));
+    if (innermost.empty()) innermost = words;
+    if (own.empty() && own_.is_own_python(frame.file)) own = words;
+  }
+  return {own.empty() ? innermost : own, frames.category()};
 }
 
-std::uint32_t SiteNames::number_of(FollowedProcess& process, const FollowedStack& stack) {
+SiteNames::Place SiteNames::place_of(FollowedProcess& process, const FollowedStack& stack) {
   if (stacks_.size() >= kMostStacks) stacks_.clear();
-  const auto [known, is_new] = stacks_.try_emplace(hash_of(stack), 0);
+  const auto [known, is_new] = stacks_.try_emplace(hash_of(stack));
   if (!is_new) return known->second;
-  const std::string name = std::string(printable(words_of(process, stack))).substr(0, kMostNameBytes);
-  const auto number = numbers_.find(name);
-  if (number != numbers_.end()) return known->second = number->second;
-  if (names_.size() > kMostNames) return 0;
-  names_.push_back(name);
-  return known->second = numbers_[name] = static_cast<std::uint32_t>(names_.size() - 1);
+  Place& place = known->second;
+  const Seen seen = look_at(process, stack);
+  place.category = seen.category;
+  const std::string name = std::string(printable(seen.words)).substr(0, kMostNameBytes);
+  if (const auto number = numbers_.find(name); number != numbers_.end()) {
+    place.number = number->second;
+  } else if (names_.size() <= kMostNames) {
+    names_.push_back(name);
+    place.number = numbers_[name] = static_cast<std::uint32_t>(names_.size() - 1);
+  }
+  return place;
 }
 
 }  // namespace vramtrack::telemetry

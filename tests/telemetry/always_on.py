@@ -4,6 +4,7 @@ Needs the right to load BPF programs (root), and the fake NVML library; is skipp
 """
 import os
 import pathlib
+import re
 import sqlite3
 import subprocess
 import sys
@@ -79,6 +80,14 @@ class AlwaysOn(unittest.TestCase):
         site = self.lines(agent, program)["sites"][0]
         self.assertRegex(site["site"], rf"keeper\.py:{line_of('keeper.py', 'forward')} Model\.forward")
         self.assertEqual(site["live_bytes"], 20 * MIB)
+        program.do("o5")
+        until(lambda: self.held_for(agent, program) == {"unknown": 20 * MIB, "optimizer_state": 5 * MIB}, 30, "what the memory is for")
+
+    def held_for(self, agent, program):
+        """By category, as /metrics has it."""
+        metrics = agent.ask("GET", "/metrics")[2].decode()
+        found = re.findall(rf'vramtrack_category_live_bytes{{UUID="GPU-one",.*pid="{program.process.pid}".*category="(\w+)"}} (\S+)', metrics)
+        return {name: int(float(number)) for name, number in found}
 
     def test_is_off_unless_it_is_asked_for(self):
         program = self.start(KEEPER)

@@ -362,8 +362,10 @@ Response Api::metrics(const ApiConfig& config) {
   Response out;
   out.content_type = "text/plain; version=0.0.4; charset=utf-8";
   out.body = cache_->get(snapshot->generation, "metrics", [&] {
-    const ProbedSites::Categories categories =
+    ProbedSites::Categories categories =
         config.sites ? config.sites->categories(snapshot->view.get()) : ProbedSites::Categories();
+    // What is told from within a process says more than what is seen from outside.
+    if (config.traced_categories) categories.merge(config.traced_categories->get());
     return prometheus_text(
         *snapshot->view, snapshot->own,
         {config.node, config.version, settings.per_process, static_cast<std::size_t>(settings.top_processes),

@@ -20,6 +20,7 @@
 #include "agent/server/quota.hpp"
 #include "agent/server/sites.hpp"
 #include "core/settings.hpp"
+#include "core/traced_categories.hpp"
 #include "live/silences.hpp"
 #include "report/metrics.hpp"
 
@@ -44,6 +45,7 @@ struct ApiConfig {
   std::shared_ptr<PodNames> pods;      ///< null: this does not run in Kubernetes
   std::shared_ptr<MarkBox> marks;      ///< null: nothing of this machine runs here
   std::shared_ptr<ProbedSites> sites;  ///< null: nothing of this machine runs here, as in a simulation
+  std::shared_ptr<const TracedCategories> traced_categories;  ///< null: no process is traced from outside
 };
 
 class Api {

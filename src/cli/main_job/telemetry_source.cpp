@@ -18,7 +18,7 @@ class NoTelemetry final : public Source {
 
 }  // namespace
 
-std::unique_ptr<Source> open_telemetry() {
+std::unique_ptr<Source> open_telemetry(std::shared_ptr<TracedCategories>) {
   return std::make_unique<NoTelemetry>();
 }
 

@@ -1,10 +1,15 @@
 #include "telemetry/process_account.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "probe/wire.hpp"
+
+/// Something of llama.cpp's name.
+extern "C" __attribute__((noinline, used)) int llama_kv_cache_of_a_test(int of) {
+  return of + 1;
+}
 
 namespace vramtrack::telemetry {
 namespace {
@@ -80,6 +85,23 @@ TEST(ProcessAccount, ABlockIsNotTheMemoryOfTheDriverThatItLiesIn) {
   EXPECT_EQ(traced.account.tell(40)->front().live_bytes, 20.0 * kMib);
 }
 
+/// By the stack: that of a function of this program, whose name is one that a rule knows, and none.
+TEST(ProcessAccount, SumsByWhatMemoryIsFor) {
+  Traced traced;
+  const auto taken = std::make_unique<telemetry_stack_event>();
+  taken->registers[16] = reinterpret_cast<std::uint64_t>(&llama_kv_cache_of_a_test) + 1;
+  const std::vector<std::uint64_t> cache = {traced.process.unwinder->unwind(*taken, false).front()};
+  const auto event = Traced::event(1, 7, 5 * kMib, probe::Call::cu_mem_alloc);
+  traced.account.allocated(traced.process, event, {cache});
+  traced.account.allocated(traced.process, Traced::event(1, 8, 2 * kMib, probe::Call::cu_mem_alloc), {cache});
+  traced.allocate(1, 9, kMib);
+  using ::testing::ElementsAre, ::testing::Pair;
+  EXPECT_THAT(traced.account.categories(), ElementsAre(Pair("kv_cache", 7.0 * kMib), Pair("unknown", 1.0 * kMib)));
+  traced.free(2, 7);
+  traced.free(2, 9);
+  EXPECT_THAT(traced.account.categories(), ElementsAre(Pair("kv_cache", 2.0 * kMib)));
+}
+
 TEST(SiteNames, KnowTheAllocatorsThatAreTracedThemselves) {
   const std::vector<MappedFile> files = {{"/venv/torch/lib/libc10_cuda.so", 0x1000, 0x1000, 0},
                                          {"/usr/lib/libcuda.so.1", 0x8000, 0x1000, 0}};
@@ -93,7 +115,7 @@ TEST(SiteNames, AreBounded) {
   SiteNames names;
   for (std::uint64_t i = 0; i < 3 * SiteNames::kMostStacks; ++i) {
     const std::vector<std::uint64_t> stack = {i + 1};
-    EXPECT_EQ(names.number_of(traced.process, {stack}), 1U);
+    EXPECT_EQ(names.place_of(traced.process, {stack}).number, 1U);
   }
   EXPECT_EQ(names.name(1), "(no stack)");
   EXPECT_EQ(names.name(0), "(other lines)");
