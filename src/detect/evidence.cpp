@@ -185,8 +185,8 @@ std::optional<std::size_t> bucket_from(const Scales& scales, std::size_t k, Time
   return first;
 }
 
-/// What a window shows, but for the evidence of a bet that it drifts: it is the same for each bet.
-std::optional<Evidence> shape_of(const Window& w, const EvidenceContext& context) {
+/// Where a window rises, and whether it passes the gates; nullopt: it does not rise.
+std::optional<Evidence> rise_of(const Window& w) {
   Evidence e;
   e.level = w.k;
   e.start_bytes = w.floor_at(w.first);
@@ -198,7 +198,6 @@ std::optional<Evidence> shape_of(const Window& w, const EvidenceContext& context
   e.buckets = static_cast<int>(w.last - w.first);
   measure(w, e);
 
-  const Regimes& regimes = w.level.regimes();
   const double seen = seen_before(w, e);
   // A window in which the floor fell by a fifth does not hold a single rise.
   const bool fell = w.first < w.floors.regime;
@@ -208,7 +207,11 @@ std::optional<Evidence> shape_of(const Window& w, const EvidenceContext& context
     compare_peaks(w, e);
   else
     e.highest_bytes = static_cast<double>(w.level[w.last].peak_bytes);
+  return e;
+}
 
+/// What else may explain the rise `e`, but for chance: it is the same for each bet.
+void weigh_rivals(const Window& w, const EvidenceContext& context, Evidence& e) {
   const double rate = e.net_bytes / e.duration_s;
   if (context.limit_bytes) e.oom_in_s = std::max(0.0, *context.limit_bytes - e.highest_bytes) / rate;
   // Aitken: if three equal spans rise by d1, d2, d3 geometrically, they settle at m + d3 r / (1 - r), r = d3 / d2.
@@ -238,7 +241,8 @@ std::optional<Evidence> shape_of(const Window& w, const EvidenceContext& context
     if (largest_fall_before(w) > kChurnFall * e.net_bytes)
       e.churn = kChurnWeight;
     else if (w.floors.regime > 0)
-      e.churn = kChurnWeight * regimes.chance_of_no_fall(w.level[w.first].slot, static_cast<double>(e.buckets));
+      e.churn =
+          kChurnWeight * w.level.regimes().chance_of_no_fall(w.level[w.first].slot, static_cast<double>(e.buckets));
     if (life_s) e.day = day_weight(e, *life_s);
   }
   const double wait_s =
@@ -248,10 +252,15 @@ std::optional<Evidence> shape_of(const Window& w, const EvidenceContext& context
   const double least = std::max(context.min_growth_bytes,
                                 std::min(kMaterialShare * free_bytes, kMaterialMost * context.min_growth_bytes));
   e.material = e.duration_s >= wait_s && e.net_bytes >= least;
-  return e;
 }
 
-/// The evidence of the window's bet, against what else may explain its shape `e`.
+/// The probability of a leak beside rivals of these weights, as far as the gates let it count.
+double probability_beside(double rivals, const EvidenceContext& context, const Evidence& e) {
+  const double probability = 1 / (1 + rivals * (kNeutralPrior / std::max(context.leak_prior, kLeastPrior)));
+  return e.admissible() ? probability : std::min(probability, kMostInadmissible);
+}
+
+/// The evidence of the window's bet, against what else may explain `e`.
 void weigh_chance(const Window& w, const EvidenceContext& context, Evidence& e) {
   e.nats = w.nats;
   e.noise = noise_weight(e.nats, w.starts);
@@ -259,23 +268,21 @@ void weigh_chance(const Window& w, const EvidenceContext& context, Evidence& e) 
     e.noise = std::clamp(kLevelChanges * std::max(order_by_chance(w), 1 / std::tgamma(e.rises + 1)),
                          e.noise / kMostByOrder, e.noise);
   e.noise /= e.clockwork;
-  const double rivals =
-      (e.noise + e.warm_up + e.cycle + e.churn + e.day) * (kNeutralPrior / std::max(context.leak_prior, kLeastPrior));
-  e.probability = 1 / (1 + rivals);
-  if (!e.admissible()) e.probability = std::min(e.probability, kMostInadmissible);
+  e.probability = probability_beside(e.noise + e.warm_up + e.cycle + e.churn + e.day, context, e);
 }
 
 }  // namespace
 
 std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const EvidenceContext& context) {
   const Level& level = scales.level(k);
-  if (level.size() < kMinIncrements + 1) return std::nullopt;
+  if (level.size() < kMinIncrements + 1 || level.is_flat()) return std::nullopt;
   const std::size_t last = level.size() - 1;
   std::optional<Evidence> result;
   Starts seen;
   // Bets mostly agree on the start: what they see there is looked at once.
-  std::optional<Evidence> shape;
-  std::size_t shaped = level.size();
+  std::optional<Evidence> rise;
+  std::size_t risen = level.size();
+  bool is_weighed = false;
   const Floors floors(scales, k);
   Starts starts = starts_of(level, floors);
   if (context.regime)
@@ -283,22 +290,35 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
       const std::array<double, kBets> nats = nats_since(level, *first);
       for (std::size_t bet = 0; bet < kBets; ++bet) starts.push_back({*first, bet, nats[bet]});
     }
+  std::size_t begins = level.size();
+  std::size_t rises = begins;
   for (const Start& start : starts) {
     const double nats = std::max(0.0, start.nats - kMixed);
     if (noise_weight(nats, 0) > kHopelessNoise) continue;
+    if (start.first != begins) rises = without_flat_beginning(floors, start.first);
+    begins = start.first;
     Start from = start;
-    from.first = without_flat_beginning(floors, start.first);
+    from.first = rises;
     const auto same = [&](const Start& s) { return s.first == from.first && s.bet == from.bet; };
     if (last - from.first < kMinIncrements || std::any_of(seen.begin(), seen.end(), same)) continue;
     seen.push_back(from);
     const auto moves = static_cast<double>(level.moves(from.bet));
     const Window w{scales, level, floors, k, from.first, last, nats, moves};
-    if (from.first != shaped) shape = shape_of(w, context);
-    shaped = from.first;
-    if (!shape) continue;
-    weigh_chance(w, context, *shape);
+    if (from.first != risen) {
+      rise = rise_of(w);
+      is_weighed = false;
+    }
+    risen = from.first;
+    // Whatever its rivals weigh, it is no better.
+    if (!rise || (result && !rise->admissible() &&
+                  (result->admissible() ||
+                   result->probability >= probability_beside(noise_weight(nats, moves), context, *rise))))
+      continue;
+    if (!is_weighed) weigh_rivals(w, context, *rise);
+    is_weighed = true;
+    weigh_chance(w, context, *rise);
     const auto rank = [](const Evidence& of) { return std::pair(of.admissible(), of.probability); };
-    if (!result || rank(*shape) > rank(*result)) result = shape;
+    if (!result || rank(*rise) > rank(*result)) result = rise;
   }
   return result;
 }
@@ -313,8 +333,10 @@ std::optional<Evidence> weigh_from(const Scales& scales, std::size_t k, Timestam
   const double nats = std::max(0.0, by_bet[bet] - kMixed);
   const Floors floors(scales, k);
   const Window w{scales, level, floors, k, *first, level.size() - 1, nats, static_cast<double>(level.moves(bet))};
-  auto e = shape_of(w, context);
-  if (e) weigh_chance(w, context, *e);
+  auto e = rise_of(w);
+  if (!e) return e;
+  weigh_rivals(w, context, *e);
+  weigh_chance(w, context, *e);
   return e;
 }
 

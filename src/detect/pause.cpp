@@ -54,34 +54,28 @@ Pause pause_of(const Scales& scales, std::size_t finest, Timestamp start, double
   const Level& level = scales.level(k);
   Pause pause;
   if (level.size() == 0) return pause;
+  std::size_t first = 0;
+  while (first < level.size() && scales.end_of(k, level[first].slot) < start) ++first;
   float highest = 0;
-  for (std::size_t i = 0; i < level.size(); ++i)
-    if (scales.end_of(k, level[i].slot) >= start) highest = std::max(highest, level[i].floor_bytes);
+  for (std::size_t i = first; i < level.size(); ++i) highest = std::max(highest, level[i].floor_bytes);
   const auto near_bytes = static_cast<float>(kNewHighShare * net_bytes);
   int highs = 0;
-  bool any = false;
-  float high = 0;
   Timestamp high_at = start;
-  for (std::size_t i = 0; i < level.size(); ++i) {
-    if (scales.end_of(k, level[i].slot) < start) continue;
-    // A whole bucket is at least as high as its floor, so the rise came before it.
-    const Timestamp at = std::max(start, scales.start_of(k, level[i].slot));
-    if (!any) {
-      any = true;
-      high = level[i].floor_bytes;
-      continue;
-    }
+  float high = first < level.size() ? level[first].floor_bytes : 0;
+  for (std::size_t i = first + 1; i < level.size(); ++i) {
     if (level[i].floor_bytes <= high + near_bytes) continue;
     high = level[i].floor_bytes;
     ++highs;
-    high_at = at;
+    // A whole bucket is at least as high as its floor, so the rise came before it.
+    high_at = std::max(start, scales.start_of(k, level[i].slot));
     if (high >= highest - near_bytes) break;
   }
   pause.rose_s = std::max(0.0, seconds_between(start, high_at));
   if (highs > 1) pause.usual_s = pause.rose_s / highs;
-  // A window may hold only a burst of steps, so how often the series made steps of this size before counts, too.
-  pause.usual_s = std::max(pause.usual_s, median_gap_s(scales, k, near_bytes));
   const double still_s = std::max(0.0, seconds_between(high_at, now));
+  // A window may hold only a burst of steps, so how often the series made steps of this size before counts, too. What
+  // is no long pause without that is none with it.
+  if (still_s > pause.longest_s() / 2) pause.usual_s = std::max(pause.usual_s, median_gap_s(scales, k, near_bytes));
   const Timestamp late = now - from_seconds(kLatePart * still_s);
   float late_high = 0;
   for (std::size_t i = level.size(); i-- > 0 && (i + 1 == level.size() || scales.end_of(k, level[i].slot) > late);)

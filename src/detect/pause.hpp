@@ -10,7 +10,7 @@ namespace vramtrack {
 /// Of a rise from its beginning to now.
 struct Pause {
   double still_s = 0;  ///< since the floor came near its highest level; 0 if it has left it since
-  double usual_s = 0;  ///< the usual time between new highs before that; 0: too few
+  double usual_s = 0;  ///< the usual time between new highs before that, if it makes a difference; 0: too few
   double rose_s = 0;   ///< from the beginning to where the floor came near its highest level
 
   /// How long it may stand still before it counts as ended: twice the usual pause between its steps, half of the time

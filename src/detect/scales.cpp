@@ -63,6 +63,7 @@ std::array<float, DriftEvidence::kBets> DriftEvidence::observe(float increment_b
 
 void Level::push(Bucket bucket, bool weighs) {
   bucket.gain_nats = {};
+  const bool same = size_ > 0 && bucket.floor_bytes == back().floor_bytes;
   if (regimes_.push(bucket.slot, bucket.floor_bytes)) forgotten_floor_ = 0;
   if (size_ > 0 && weighs) {
     bucket.gain_nats = drift_.observe(bucket.floor_bytes - back().floor_bytes);
@@ -83,6 +84,7 @@ void Level::push(Bucket bucket, bool weighs) {
     }
     ++size_;
   }
+  same_ = same ? std::min(same_ + 1, kCapacity) : 1;
 }
 
 void Level::clear(bool keep_highs) {
@@ -91,7 +93,7 @@ void Level::clear(bool keep_highs) {
   else
     regimes_.clear();
   forgotten_floor_ = 0;
-  head_ = size_ = 0;
+  head_ = size_ = same_ = 0;
   moves_ = {};
   drift_ = DriftEvidence{};
 }

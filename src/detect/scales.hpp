@@ -90,11 +90,14 @@ class Level {
   /// start at an increment that hardly counts is the same as one after it).
   [[nodiscard]] std::uint32_t moves(std::size_t i) const { return moves_[i]; }
   [[nodiscard]] const DriftEvidence& drift() const { return drift_; }
+  /// Whether all floors kept are the same: then no window rises, whatever the evidence from before is.
+  [[nodiscard]] bool is_flat() const { return same_ >= size_; }
 
  private:
   std::vector<Bucket> ring_;  ///< grows with its content: most programs are younger than the coarse levels
   std::size_t head_ = 0;
   std::size_t size_ = 0;
+  std::size_t same_ = 0;  ///< buckets since the floor last moved, up to the ones kept
   std::array<std::uint32_t, DriftEvidence::kBets> moves_{};
   float forgotten_floor_ = 0;
   DriftEvidence drift_;

@@ -127,6 +127,25 @@ TEST(Scales, WhatLeavesTheRingIsStillSeenBefore) {
 }
 
 // What a series shows after it fell is what a series shows that begins there.
+TEST(Scales, IsFlatOnceAllThatIsKeptIsTheSame) {
+  Scales scales;
+  int bucket = 0;
+  const auto close = [&](float bytes) { scales.observe(at(10.0 * bucket++), bytes); };
+  close(kMiB);
+  for (int i = 0; i < 60; ++i) close(2 * kMiB);
+  const Level& level = scales.level(0);
+  EXPECT_TRUE(level.is_flat());
+  close(3 * kMiB);
+  for (std::size_t i = 1; i < Level::kCapacity; ++i) {
+    close(3 * kMiB);
+    ASSERT_FALSE(level.is_flat()) << i << " buckets after a step";
+  }
+  close(3 * kMiB);
+  EXPECT_TRUE(level.is_flat());
+  EXPECT_GE(level.drift().nats(), 0.5F) << "what was seen before is not forgotten";
+  EXPECT_FALSE(weigh(scales, 0, {}));
+}
+
 TEST(Scales, TheBucketThatShowsARestartIsTheFirstOfTheNewEpoch) {
   Scales scales;
   Scales fresh;
