@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -88,6 +89,17 @@ telemetry_function function_of(const Traced& traced) {
   function.kind = where.kind;
   function.mask = where.mask;
   return function;
+}
+
+/// Whether a file of this name is the library ("libOpenCL.so"): with any version, and with the digest that tools which
+/// repair Python's wheels put into the name of a library that they bundle ("libOpenCL-3f4ac1b2.so.1.0.0").
+bool is_file_of(std::string_view name, std::string_view library) {
+  constexpr std::string_view kSuffix = ".so";
+  library.remove_suffix(kSuffix.size());
+  if (!name.starts_with(library)) return false;
+  name.remove_prefix(library.size());
+  if (name.starts_with('-')) name.remove_prefix(std::min(name.find_first_not_of("0123456789abcdef", 1), name.size()));
+  return name.starts_with(kSuffix);
 }
 
 /// Whether something is known only when the function returns.
@@ -173,13 +185,13 @@ int print_nothing(enum libbpf_print_level, const char*, va_list) {
 
 bool is_traced_library(std::string_view name) {
   for (const Traced& traced : kTraced)
-    if (traced.act != TELEMETRY_LOADED && name.starts_with(traced.library)) return true;
+    if (traced.act != TELEMETRY_LOADED && is_file_of(name, traced.library)) return true;
   return false;
 }
 
 bool is_loader(std::string_view name) {
   for (const Traced& traced : kTraced)
-    if (traced.act == TELEMETRY_LOADED && name.starts_with(traced.library)) return true;
+    if (traced.act == TELEMETRY_LOADED && is_file_of(name, traced.library)) return true;
   return false;
 }
 
@@ -298,12 +310,12 @@ Result<std::size_t> Tracer::attach(std::string_view name, const std::string& pat
   const bool needs_devices = !has_one_gpu();
   std::set<std::string_view> wanted;
   for (const Traced& traced : kTraced)
-    if (name.starts_with(traced.library) && (needs_devices || !is_about_device(traced.act))) wanted.insert(traced.name);
+    if (is_file_of(name, traced.library) && (needs_devices || !is_about_device(traced.act))) wanted.insert(traced.name);
   const auto offsets = function_offsets(path, wanted);
   if (!offsets) return fail(offsets.error());
   std::vector<Place> places;
   for (std::uint32_t i = 0; i < std::size(kTraced); ++i)
-    if (const auto at = offsets->find(kTraced[i].name); name.starts_with(kTraced[i].library) && at != offsets->end())
+    if (const auto at = offsets->find(kTraced[i].name); is_file_of(name, kTraced[i].library) && at != offsets->end())
       places.push_back({i, at->second});
   if (const Status done = probe(path, places); !done) return fail(done.error());
   return places.size();
