@@ -16,7 +16,7 @@ Result<std::unique_ptr<Accounts>> Accounts::open(Follower::Select select) {
   };
   listener.failed = [](FollowedProcess&, const telemetry_event&) {};
   listener.ended = [&by_number](FollowedProcess& from, const telemetry_event&) { by_number.erase(from.number); };
-  auto follower = Follower::open(std::move(select), std::move(listener));
+  auto follower = Follower::open(std::move(select), std::move(listener), kBlocksPerSecond);
   if (!follower) return fail(follower.error());
   accounts->follower_ = std::move(*follower);
   return accounts;

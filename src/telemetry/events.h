@@ -121,6 +121,8 @@ struct telemetry_event {
   telemetry_u32 result; /* of TELEMETRY_EVENT_FAILED: the API's error; of TELEMETRY_EVENT_ALLOC: telemetry_shape */
   telemetry_u16 device; /* type (c10::DeviceType; 0: not known) | index << 8 */
   telemetry_u16 frames; /* of Python */
+  /* Of TELEMETRY_EVENT_ALLOC: smaller blocks were reported with probability bytes / threshold. 0: each is. */
+  telemetry_u64 threshold;
 };
 
 struct telemetry_python_event {

@@ -39,10 +39,11 @@ std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-Result<std::unique_ptr<Follower>> Follower::open(Select select, Listener listener) {
+Result<std::unique_ptr<Follower>> Follower::open(Select select, Listener listener, std::uint64_t blocks_per_s) {
   std::unique_ptr<Follower> follower(new Follower(std::move(select), std::move(listener)));
   auto tracer = Tracer::open(
-      [self = follower.get()](const telemetry_event& event, std::size_t bytes) { self->take(event, bytes); });
+      [self = follower.get()](const telemetry_event& event, std::size_t bytes) { self->take(event, bytes); },
+      blocks_per_s);
   if (!tracer) return fail(tracer.error());
   follower->tracer_.emplace(std::move(*tracer));
   return follower;

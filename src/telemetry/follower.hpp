@@ -56,8 +56,8 @@ class Follower {
     std::function<void(FollowedProcess&, const telemetry_event&)> ended;   ///< or is replaced by exec
   };
 
-  /// Errors: those of Tracer::open().
-  static Result<std::unique_ptr<Follower>> open(Select select, Listener listener);
+  /// `blocks_per_s` and errors: those of Tracer::open().
+  static Result<std::unique_ptr<Follower>> open(Select select, Listener listener, std::uint64_t blocks_per_s = 0);
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 

@@ -23,8 +23,9 @@ void ProcessAccount::allocated(FollowedProcess& process, const telemetry_event& 
   if (call == nullptr || trace::ledger_of(call->memory) != trace::Ledger::device) return;
   if (call->level == probe::Level::driver && is_of_traced_allocator(process.unwinder->files(), stack.native)) return;
   const SiteNames::Place place = names_.place_of(process, stack);
-  account_.allocate(key_of(event), event.bytes, place.number, time_s(event));
-  by_category_.allocate(key_of(event), event.bytes, static_cast<trace::SiteNumber>(place.category), time_s(event));
+  account_.allocate(key_of(event), event.bytes, place.number, time_s(event), event.threshold);
+  by_category_.allocate(key_of(event), event.bytes, static_cast<trace::SiteNumber>(place.category), time_s(event),
+                        event.threshold);
 }
 
 void ProcessAccount::freed(const telemetry_event& event) {

@@ -106,6 +106,24 @@ struct {
   __type(key, __u32);
   __type(value, __u64);
 } lost SEC(".maps");
+// How many blocks of an allocator may be reported of a process in a second; 0: all.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, __u64);
+} budget SEC(".maps");
+// What a process has allocated since a time, and what follows from the stretch before that.
+struct pace {
+  __u64 begin_ns, calls, bytes;
+  __u64 threshold;
+};
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 4096);
+  __type(key, __u32);
+  __type(value, struct pace);
+} paces SEC(".maps");
 
 static __always_inline void count_lost(void) {
   __u32 key = 0;
@@ -171,6 +189,7 @@ static __always_inline void describe(struct telemetry_event* e, __u32 kind, __u6
   e->result = 0;
   e->device = 0;
   e->frames = 0;
+  e->threshold = 0;
 }
 
 static __always_inline __u64 thread_pointer(void) {
@@ -222,8 +241,8 @@ static __always_inline __u32 walk(const struct telemetry_python* python, __u64 f
 }
 
 static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_python* python, __u64 id, __u32 call,
-                                      __u64 address, __u64 bytes, __u16 device, __u64 frame, const struct start* s,
-                                      __u32 kind_of_shape) {
+                                      __u64 address, __u64 bytes, __u64 threshold, __u16 device, __u64 frame,
+                                      const struct start* s, __u32 kind_of_shape) {
   struct telemetry_stack_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
   if (!e) {
     count_lost();
@@ -233,6 +252,7 @@ static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_
   e->head.call = call;
   e->head.address = address;
   e->head.bytes = bytes;
+  e->head.threshold = threshold;
   e->head.device = device;
   e->head.frames = walk(python, frame, e->frames);
   __u64 registers[TELEMETRY_REGISTERS] = {c->rax, c->rdx, c->rcx, c->rbx, c->rsi, c->rdi, c->rbp, c->rsp, c->r8,
@@ -287,15 +307,54 @@ static __always_inline int tell_news(__u32 kind, __u64 id) {
   return 0;
 }
 
+#define SECOND_NS 1000000000ULL
+#define HIGHEST_THRESHOLD 0xffffffffULL
+
+// Which blocks are reported for sure. Of a program that allocates faster than the budget allows, the expected number of
+// the others is what is allowed: all bytes of a second / threshold. A second is sampled by what the one before it was,
+// and by what it is so far itself.
+static __always_inline __u64 threshold_of(__u32 tgid, __u64 bytes) {
+  __u32 only = 0;
+  __u64* most = bpf_map_lookup_elem(&budget, &only);
+  if (!most || !*most) return 0;
+  const __u64 now_ns = bpf_ktime_get_ns();
+  struct pace* pace = bpf_map_lookup_elem(&paces, &tgid);
+  if (!pace) {
+    struct pace first = {.begin_ns = now_ns};
+    bpf_map_update_elem(&paces, &tgid, &first, BPF_NOEXIST);
+    pace = bpf_map_lookup_elem(&paces, &tgid);
+    if (!pace) return 0;
+  }
+  if (now_ns - pace->begin_ns >= SECOND_NS) {
+    const __u64 allowed = *most * ((now_ns - pace->begin_ns) / 1000000) / 1000;
+    __u64 threshold = pace->calls > allowed && allowed ? pace->bytes / allowed : 0;
+    pace->threshold = threshold < HIGHEST_THRESHOLD ? threshold : HIGHEST_THRESHOLD;
+    pace->begin_ns = now_ns;
+    pace->calls = pace->bytes = 0;
+  }
+  __sync_fetch_and_add(&pace->calls, 1);
+  __sync_fetch_and_add(&pace->bytes, bytes);
+  if (pace->calls <= *most) return pace->threshold;
+  __u64 so_far = pace->bytes / *most;
+  if (so_far > HIGHEST_THRESHOLD) so_far = HIGHEST_THRESHOLD;
+  return pace->threshold > so_far ? pace->threshold : so_far;
+}
+
+static __always_inline int is_sampled(__u64 bytes, __u64 threshold) {
+  return bytes >= threshold || threshold * bpf_get_prandom_u32() < bytes << 32;
+}
+
 static __always_inline int report(struct pt_regs* c, struct telemetry_python* python, __u64 id, __u32 call) {
   __u64 address = PT_REGS_PARM1(c);
   __s64 bytes = PT_REGS_PARM2(c);
   __u16 device = PT_REGS_PARM5(c);
   if ((device & 0xff) == 0) return 0;  // c10::DeviceType::CPU
   if (bytes <= 0) return bare(TELEMETRY_EVENT_FREE, id, call, address, -bytes, 0, device);
+  const __u64 threshold = threshold_of(id >> 32, bytes);
+  if (!is_sampled(bytes, threshold)) return 0;
   __u64 frame = innermost(python);
   // C++ threads and programs without Python have their native stack alone.
-  if (!frame) return with_stack(c, python, id, call, address, bytes, device, 0, 0, TELEMETRY_NO_SHAPE);
+  if (!frame) return with_stack(c, python, id, call, address, bytes, threshold, device, 0, 0, TELEMETRY_NO_SHAPE);
   struct telemetry_python_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
   if (!e) {
     count_lost();
@@ -305,6 +364,7 @@ static __always_inline int report(struct pt_regs* c, struct telemetry_python* py
   e->head.call = call;
   e->head.address = address;
   e->head.bytes = bytes;
+  e->head.threshold = threshold;
   e->head.device = device;
   e->head.frames = walk(python, frame, e->frames);
   bpf_ringbuf_submit(e, 0);
@@ -523,7 +583,7 @@ SEC("uretprobe") int leave(struct pt_regs* c) {
   }
   if (function->rows) bytes = result ? 0 : load(s.size) * s.rows;
   if (result) return bare(TELEMETRY_EVENT_FAILED, id, s.call, 0, bytes, result, s.device);
-  return with_stack(c, python, id, s.call, address, bytes, s.device, innermost(python), &s, function->kind_of_shape);
+  return with_stack(c, python, id, s.call, address, bytes, 0, s.device, innermost(python), &s, function->kind_of_shape);
 }
 
 // A child of a traced process is traced from its first instruction: its memory is a copy, probes and all.

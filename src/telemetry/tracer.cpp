@@ -227,7 +227,7 @@ Tracer::Tracer(Tracer&&) noexcept = default;
 Tracer& Tracer::operator=(Tracer&&) noexcept = default;
 Tracer::~Tracer() = default;
 
-Result<Tracer> Tracer::open(Take take) {
+Result<Tracer> Tracer::open(Take take, std::uint64_t blocks_per_s) {
   libbpf_set_print(print_nothing);
   // It would be loaded, and name processes by numbers that are others here.
   if (!TracingRights::of_this_process().is_first_pid_namespace)
@@ -265,6 +265,8 @@ Result<Tracer> Tracer::open(Take take) {
         bpf_map_update_elem(names, name, &i, BPF_ANY) != 0)
       return fail(kernel_error("cannot name the functions to the tracer", errno));
   }
+  if (const std::uint32_t only = 0; bpf_map_update_elem(map("budget"), &only, &blocks_per_s, BPF_ANY) != 0)
+    return fail(kernel_error("cannot set the tracer's budget", errno));
   for (const char* const name : {"forked", "executed", "ended"}) {
     bpf_link* const link = bpf_program__attach(program(name));
     if (link == nullptr) return fail(kernel_error("cannot follow processes", errno));

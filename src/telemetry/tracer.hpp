@@ -26,8 +26,10 @@ class Tracer {
   /// `event`: its head; what follows it depends on `bytes`, the size of the whole event (events.h). Valid in the call.
   using Take = std::function<void(const telemetry_event& event, std::size_t bytes)>;
 
+  /// `blocks_per_s`: of an allocator that hands out blocks (PyTorch's), by process; where there are more, they are
+  /// sampled by their bytes (telemetry_event::threshold). All that is given back is reported. 0: each block is.
   /// Errors: the right that is missing and how to grant it, or what the kernel lacks (5.15 or newer, BTF).
-  static Result<Tracer> open(Take take);
+  static Result<Tracer> open(Take take, std::uint64_t blocks_per_s = 0);
   Tracer(Tracer&&) noexcept;
   Tracer& operator=(Tracer&&) noexcept;
   ~Tracer();

@@ -22,9 +22,10 @@ Event event_of(ToldProcess process, Timestamp time) {
   return event;
 }
 
-void LifetimesAccount::allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s) {
+void LifetimesAccount::allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s,
+                                std::uint64_t sampled_below) {
   changed_s_ = time_s;
-  ledger_.allocate(address, bytes, site, time_s);
+  ledger_.allocate(address, bytes, site, time_s, sampled_below);
 }
 
 void LifetimesAccount::free(std::uint64_t address, double time_s) {

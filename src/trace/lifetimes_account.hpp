@@ -27,7 +27,8 @@ Event event_of(ToldProcess process, Timestamp time);
 class LifetimesAccount {
  public:
   /// As in SurvivalLedger.
-  void allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s);
+  void allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s,
+                std::uint64_t sampled_below = 0);
   void free(std::uint64_t address, double time_s);
 
   /// What is to be told now, if anything: the lines that hold most, and those that allocated most lately of what is

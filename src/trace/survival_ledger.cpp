@@ -132,23 +132,28 @@ std::uint32_t SurvivalLedger::place_of(SiteNumber site) {
   return place;
 }
 
-void SurvivalLedger::allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s) {
+void SurvivalLedger::allocate(std::uint64_t address, std::uint64_t bytes, SiteNumber site, double time_s,
+                              std::uint64_t sampled_below) {
   free(address);
   if (static_cast<double>(blocks_.size()) < kRoomy * static_cast<double>(limits_.blocks))
     top_threshold_ = threshold_ = 0;
   const std::uint32_t place = place_of(site);
   Account& account = accounts_[place];
   const auto window = static_cast<std::uint32_t>(std::max(0.0, time_s) / kWindow_s);
-  account.allocated_bytes += static_cast<double>(bytes);
+  const double stands_for = static_cast<double>(std::max(bytes, sampled_below));
+  account.allocated_bytes += stands_for;
   account.last_s = time_s;
-  windows_at(account, window).allocated_bytes += static_cast<double>(bytes);
+  windows_at(account, window).allocated_bytes += stands_for;
+  // What has passed a threshold drew a number below bytes / threshold: it is thinned further as one that was drawn
+  // here.
+  const double passed = stands_for > 0 ? static_cast<double>(bytes) / stands_for : 1;
   Block block{address,
               bytes,
               window,
               account.serial,
               place,
-              static_cast<float>(draw(address)),
-              account.is_top ? top_threshold_ : threshold_};
+              static_cast<float>(draw(address) * passed),
+              std::max(static_cast<float>(sampled_below), account.is_top ? top_threshold_ : threshold_)};
   if (block.threshold * block.draw > static_cast<float>(bytes)) return;
   blocks_.put(block);
   count(block, 1);

@@ -11,7 +11,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "agent"))
-from programs import HERE, Program, another_traces, is_probed, line_of, pythons, stays_probed, why_not  # noqa: E402
+from programs import HERE, Program, another_traces, is_probed, is_probed_at, line_of, pythons, stays_probed, why_not  # noqa: E402
 from running import Agent, Sandbox, until  # noqa: E402
 
 BINARY, KEEPER, LIBRARY = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
@@ -88,6 +88,33 @@ class AlwaysOn(unittest.TestCase):
         metrics = agent.ask("GET", "/metrics")[2].decode()
         found = re.findall(rf'vramtrack_category_live_bytes{{UUID="GPU-one",.*pid="{program.process.pid}".*category="(\w+)"}} (\S+)', metrics)
         return {name: int(float(number)) for name, number in found}
+
+    def test_tensors_are_sampled_by_their_bytes_within_a_budget(self):
+        """12 GiB are kept, beside 960 GiB that come and go within seconds."""
+        _, python = max(pythons().items())
+        program = self.start(python, HERE / "tensor_keeper.py", LIBRARY.with_name("libc10.so"))
+        agent = self.agent("--telemetry")
+        until(lambda: self.is_reported(program), 30, "the probe")
+        for _ in range(12):
+            program.do("m1000")
+
+        def sampled():
+            series = next(one for one in agent.get("/api/v1/view", unix=True)["series"] if one["pid"] == program.process.pid)
+            lines = {one["site"].rpartition(":")[2]: one for one in series["sites"]}
+            kept = lines.get(f"{line_of('tensor_keeper.py', 'keep')} keep")
+            return (kept, lines) if kept and kept["live_bytes"] > 6000 * MIB else None
+        kept, lines = until(sampled, 60, "what is told after 30 s")
+        self.assertGreater(kept["error_bytes"], 0)
+        self.assertLess(kept["error_bytes"], 3000 * MIB)
+        self.assertLess(abs(kept["live_bytes"] - 12000 * MIB), 5 * kept["error_bytes"])
+        self.assertEqual(sum(one["live_bytes"] for one in lines.values()), kept["live_bytes"])  # what was given back, sampled or not, is gone
+
+    def is_reported(self, program):
+        library = LIBRARY.with_name("libc10.so")
+        symbols = subprocess.run(["readelf", "-W", "--dyn-syms", library], capture_output=True, text=True, check=True).stdout
+        offset = next(int(line.split()[1], 16) for line in symbols.splitlines() if "reportMemoryUsageToProfiler" in line)
+        maps = pathlib.Path(f"/proc/{program.pid}/maps").read_text()
+        return is_probed_at(program, offset + next(int(line.split("-")[0], 16) for line in maps.splitlines() if line.endswith(str(library))))
 
     def test_is_off_unless_it_is_asked_for(self):
         program = self.start(KEEPER)

@@ -164,6 +164,44 @@ TEST(SurvivalLedger, TheErrorOfASampleIsTheOneThatIsTold) {
   EXPECT_GE(within, kTries * 9 / 10);
 }
 
+/// Blocks that were sampled before are estimated as those that are sampled here, also where both happens.
+TEST(SurvivalLedger, WhatIsToldAsASampleIsEstimatedFromIt) {
+  for (const std::size_t room : {std::size_t{1} << 16U, std::size_t{512}}) {
+    int within = 0;
+    constexpr int kTries = 100;
+    constexpr std::uint64_t kThreshold = 8000;
+    for (int i = 0; i < kTries; ++i) {
+      std::mt19937_64 random(static_cast<std::uint64_t>(i) + 1);
+      SurvivalLedger ledger({room, 4, 4});
+      double truth = 0;
+      for (std::uint64_t n = 1; n <= 6000; ++n) {
+        const std::uint64_t bytes = 1 + random() % 10000;
+        truth += static_cast<double>(bytes);
+        if (bytes >= kThreshold || random() % kThreshold < bytes) ledger.allocate(n, bytes, 1, 0, kThreshold);
+      }
+      const SiteAccount account = of(ledger, 1);
+      EXPECT_GT(account.error_bytes, 0);
+      EXPECT_LT(account.error_bytes, truth / 10);
+      EXPECT_NEAR(account.allocated_bytes, truth, truth / 20);
+      within += std::abs(account.live_bytes - truth) <= 2 * account.error_bytes ? 1 : 0;
+    }
+    EXPECT_GE(within, kTries * 9 / 10) << room;
+  }
+}
+
+TEST(SurvivalLedger, ASampledBlockIsGivenBackAsAllThatItStandsFor) {
+  SurvivalLedger ledger;
+  ledger.allocate(1, 100, 7, 0, 1000);
+  ledger.allocate(2, 2000, 7, 0, 1000);
+  EXPECT_EQ(ledger.live_bytes(), 3000);
+  EXPECT_EQ(of(ledger, 7).live_blocks, 11);
+  ledger.free(1);
+  EXPECT_EQ(ledger.live_bytes(), 2000);
+  EXPECT_EQ(of(ledger, 7).error_bytes, 0);
+  ledger.free(3);  // was not in the sample
+  EXPECT_EQ(ledger.live_bytes(), 2000);
+}
+
 TEST(SurvivalLedger, WhatMadeRoomIsStillCounted) {
   SurvivalLedger ledger({1024, 4, 2});
   for (SiteNumber site = 0; site < 50; ++site) ledger.allocate(site + 1, kMib * (site + 1), site, site * 40.0);
