@@ -2,10 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
+#include "agent/client.hpp"
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"
 #include "live/ledger_reader.hpp"
+#include "top/sites_watch.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -15,6 +19,22 @@ struct HoldersOptions {
   std::string format = "text";
   std::optional<int> gpu;
 };
+
+constexpr std::size_t kMostSites = 3;
+constexpr double kPatience_s = 2;
+
+/// What its lines hold: as an agent that runs knows it, or the program's own `vramtrack run`.
+std::vector<LedgerSite> sites_of(const std::optional<std::string>& agent, std::uint32_t pid) {
+  auto told = agent ? agent::AgentClient(*agent, kPatience_s).sites(pid) : top::sites_of_run(pid);
+  if (!told || told->state != SitesNow::State::known) return {};
+  std::vector<MemorySite>& all = told->report.sites;
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.live_bytes > b.live_bytes; });
+  std::vector<LedgerSite> sites;
+  for (const MemorySite& site : all)
+    if (site.live_bytes > 0 && sites.size() < kMostSites)
+      sites.push_back({site.site, static_cast<std::uint64_t>(site.live_bytes)});
+  return sites;
+}
 
 int holders(const HoldersOptions& options, const LayeredConfig& layers, Console& console) {
   LedgerReader reader(layers.config().sources, [&console](const std::string& text) { console.warn(text); });
@@ -31,6 +51,9 @@ int holders(const HoldersOptions& options, const LayeredConfig& layers, Console&
       return 2;
     }
   }
+  const std::optional<std::string> agent = agent::find_agent(layers.config().agent);
+  for (DeviceLedger& one : ledger.devices)
+    for (LedgerLine& line : one.lines) line.sites = sites_of(agent, line.holder.info.pid);
   console.write(options.format == "json" ? ledger_json(ledger) : ledger_text(ledger));
   return 0;
 }

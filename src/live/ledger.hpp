@@ -15,11 +15,18 @@
 
 namespace vramtrack {
 
+/// What a line of a program's code holds, of what it allocated since somebody keeps account of that.
+struct LedgerSite {
+  std::string site;  ///< "train.py:57 train_step"
+  std::uint64_t bytes = 0;
+};
+
 /// A process that the driver lists on one GPU.
 struct LedgerLine {
   Holder holder;
   std::optional<std::uint64_t> bytes;  ///< empty: the driver does not report how much it holds
   std::vector<Wall> walls;             ///< limits on its memory of this GPU that others have set
+  std::vector<LedgerSite> sites;       ///< of the whole process, the most first; empty: nobody keeps account
 };
 
 /// One GPU. used_bytes = process_bytes + driver_bytes + unattributed_bytes, unless processes share memory: then they

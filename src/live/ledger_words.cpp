@@ -82,6 +82,8 @@ std::string device_text(const DeviceLedger& one) {
                                         [](const Wall& a, const Wall& b) { return a.bytes < b.bytes; });
     if (least != line.walls.end())
       out += fmt::format("           its memory ends at {}: {}\n", bytes_words(least->bytes), least->name);
+    for (const LedgerSite& site : line.sites)
+      out += fmt::format("           {:>9}  allocated by {}\n", bytes_words(site.bytes), site.site);
   }
   if (!one.not_listed.empty())
     out += "\n  These processes have the GPU open, but the driver does not list them:\n" + heading();
@@ -130,6 +132,8 @@ Json device_object(const DeviceLedger& one) {
     object["bytes"] = line.bytes ? Json(*line.bytes) : Json();
     object["walls"] = Json::array();
     for (const Wall& wall : line.walls) object["walls"].push_back({{"bytes", wall.bytes}, {"name", wall.name}});
+    object["sites"] = Json::array();
+    for (const LedgerSite& site : line.sites) object["sites"].push_back({{"site", site.site}, {"bytes", site.bytes}});
     out["processes"].push_back(std::move(object));
   }
   out["not_listed"] = holder_list(one.not_listed);

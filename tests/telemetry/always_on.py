@@ -60,6 +60,10 @@ class AlwaysOn(unittest.TestCase):
         self.assertEqual([one["pid"] for one in agent.get("/api/v1/sites", unix=True)["processes"]], [program.process.pid])
         series = next(one for one in agent.get("/api/v1/view", unix=True)["series"] if one["pid"] == program.process.pid)
         self.assertEqual([(one["site"], one["live_bytes"]) for one in series["sites"]][:1], [(site["site"], 10 * MIB)])
+        options, env = self.nvml()
+        held = subprocess.run([BINARY, "holders", *options], cwd=self.box.work, env={**os.environ, **self.box.environment(), **env, "XDG_RUNTIME_DIR": str(agent.runtime)},
+                              capture_output=True, text=True, timeout=60)  # fmt: skip
+        self.assertRegex(held.stdout, r"\n +10 MiB  allocated by \S*keeper\.cpp:\d+ allocate\n", held.stderr)
         metrics = agent.ask("GET", "/metrics")[2].decode()
         self.assertRegex(metrics, rf'vramtrack_site_live_bytes{{UUID="GPU-one",.*pid="{program.process.pid}".*site=".*keeper\.cpp:.*"}} {10 * MIB}')
         self.assertRegex(metrics, r'vramtrack_source_polls_total{source="telemetry"}')

@@ -66,6 +66,15 @@ TEST(Ledger, DividesWhatIsInUse) {
   EXPECT_THAT(text, HasSubstr("3 processes of other users could not be inspected; run as root to see them"));
 }
 
+TEST(Ledger, ShowsWhatTheLinesOfAProcessHold) {
+  const Machine machine(10000 * kMi, 4000 * kMi);
+  Ledger ledger = machine.ledger({{holder(10)}, 0});
+  EXPECT_THAT(ledger_text(ledger), Not(HasSubstr("allocated by")));
+  ledger.devices.front().lines.front().sites = {{"train.py:57 train_step", 3000 * kMi}};
+  EXPECT_THAT(ledger_text(ledger), HasSubstr("2.9 GiB  allocated by train.py:57 train_step\n"));
+  EXPECT_THAT(ledger_json(ledger), HasSubstr(R"("sites":[{"site":"train.py:57 train_step","bytes":3145728000}])"));
+}
+
 TEST(Ledger, MemoryThatProcessesShareMakesNothingNegative) {
   const Machine machine(1000 * kMi, 4000 * kMi);
   const Ledger ledger = machine.ledger({{holder(10)}, 0});
