@@ -112,7 +112,7 @@ _vramtrack() {
     'control '*)  ;;
     'attach -'*) mapfile -t COMPREPLY < <(compgen -W "--duration -o --output --kept --inject --help" -- "$cur") ;;
     'attach '*)  ;;
-    'trace live -'*) mapfile -t COMPREPLY < <(compgen -W "--pid --container --job --user --all --duration -o --output --top --library --own --help" -- "$cur") ;;
+    'trace live -'*) mapfile -t COMPREPLY < <(compgen -W "--pid --container --job --user --all --nvidia-ioctls --duration -o --output --top --library --own --help" -- "$cur") ;;
     'trace report -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --library --own --format --json --top --suppressions --help" -- "$cur") ;;
     'trace report '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'trace top -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --library --own --top --suppressions --help" -- "$cur") ;;

@@ -239,6 +239,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_sub
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -l job -x -d "The processes of a Slurm job, or of one of its steps"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -l user -x -d "The processes of a user"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -l all -d "All processes that use a GPU library"
+complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -l nvidia-ioctls -d "Experiment: count what NVIDIA's kernel module gives, too, and show what no library was asked for"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -l duration -x -d "End after this time (default: at Ctrl-C, or when the process ends)"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -s o -l output -r -d "The trace file; %p is the id of this process (default vramtrack.live.%p.trace)"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -l top -x -d "How many lines to show (default 10)"

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <system_error>
 
 #include "cli/cmd_trace.hpp"
@@ -17,6 +18,7 @@
 #include "host/process.hpp"
 #include "trace/profile.hpp"
 #ifdef VRAMTRACK_HAS_TELEMETRY
+#include "telemetry/kernel_memory.hpp"
 #include "telemetry/recording.hpp"
 #endif
 
@@ -26,7 +28,7 @@ namespace {
 struct LiveOptions {
   std::vector<std::string> pids;
   std::string container, job, user;
-  bool all = false;
+  bool all = false, nvidia_ioctls = false;
   std::optional<double> seconds;
   TraceOptions trace;
 };
@@ -155,6 +157,46 @@ class LiveTable {
   double first_s_ = 0;
 };
 
+/// What the traced processes hold that no library was asked for.
+class BelowLibraries {
+ public:
+  explicit BelowLibraries(telemetry::KernelMemory kernel) : kernel_(std::move(kernel)) {}
+
+  /// Every second: a process can be asked for as long as it lives.
+  void look(const telemetry::Recording& recording) {
+    for (const std::uint32_t pid : recording.pids()) {
+      const auto held = kernel_.held(pid);
+      if (!held) continue;
+      // What a framework has taken from the driver counts once, with its cache.
+      std::int64_t seen_bytes = 0;
+      for (const auto& process : recording.live().processes())
+        if (process->process().pid == pid && !process->has_exit())
+          seen_bytes += process->live_bytes(trace::Ledger::device) + process->cached_bytes();
+      below_[pid] = {telemetry::below_the_libraries(*held, seen_bytes), *held, kernel_.given(pid).objects};
+    }
+  }
+  /// A line for each process that holds such memory.
+  [[nodiscard]] std::string text() const {
+    std::string out;
+    for (const auto& [pid, below] : below_)
+      if (below.bytes > 0)
+        out += fmt::format("pid {}: {} below the libraries: by {} it holds {} more than when the tracing began{}\n",
+                           pid, format_bytes(static_cast<double>(below.bytes)), below.held.by,
+                           format_bytes(static_cast<double>(below.held.bytes)),
+                           below.objects > 0 ? fmt::format(", and was given {} objects", below.objects) : "");
+    return out;
+  }
+
+ private:
+  struct Below {
+    std::int64_t bytes = 0;
+    telemetry::KernelHeld held;
+    std::uint64_t objects = 0;
+  };
+  telemetry::KernelMemory kernel_;
+  std::map<std::uint32_t, Below> below_;  ///< by pid
+};
+
 int run_live(const LiveOptions& options, Console& console) {
   const auto pids = pids_of(options);
   if (!pids) return trace_failed(console, pids.error());
@@ -166,6 +208,13 @@ int run_live(const LiveOptions& options, Console& console) {
   auto recording = telemetry::Recording::begin(output.draft(), "programs that ran already",
                                                [&](std::uint32_t pid) { return is_selected(options, *pids, pid); });
   if (!recording) return trace_failed(console, recording.error());
+  telemetry::KernelMemory::Options below_options;
+  below_options.nvidia_ioctls = options.nvidia_ioctls;
+  auto kernel = telemetry::KernelMemory::open(std::move(below_options));
+  if (!kernel && options.nvidia_ioctls) return trace_failed(console, kernel.error());
+  if (!kernel) console.warn(kernel.error().message);
+  std::optional<BelowLibraries> below;
+  if (kernel) below.emplace(std::move(*kernel));
   Block block(console);
   LiveTable table(**recording, options.trace);
   const auto begun = std::chrono::steady_clock::now();
@@ -180,6 +229,7 @@ int run_live(const LiveOptions& options, Console& console) {
       look = now + kLookEvery;
       if (Status found = (*recording)->find_targets(); !found) return trace_failed(console, found.error());
       if (Status written = (*recording)->flush(); !written) return trace_failed(console, written.error());
+      if (below) below->look(**recording);
       block.erase();
       for (const std::string& warning : (*recording)->take_warnings()) console.warn(warning);
       if (is_first && !(*recording)->has_target())
@@ -198,11 +248,12 @@ int run_live(const LiveOptions& options, Console& console) {
     }
     if (console.is_terminal() && now >= show) {
       show = now + kShowEvery;
-      block.draw(table.text(elapsed_s()));
+      block.draw(table.text(elapsed_s()) + (below ? below->text() : ""));
     }
     if (Status polled = (*recording)->poll(100); !polled) return trace_failed(console, polled.error());
   }
   block.erase();
+  if (below) below->look(**recording);
   if (Status written = (*recording)->finish(); !written) return trace_failed(console, written.error());
   if (!(*recording)->has_target())
     return trace_failed(console, {"no process that was named uses a GPU library that can be traced (CUDA's driver, "
@@ -217,6 +268,7 @@ int run_live(const LiveOptions& options, Console& console) {
     console.warn(fmt::format(
         "{} allocations or frees are not in the trace: their processes ended before they could be looked at", unknown));
   if (Status kept = output.keep(); !kept) return trace_failed(console, kept.error());
+  if (below) console.write(below->text());
   console.write(fmt::format("wrote {}\n", printable(output.path())));
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(output.path(), ignored))
@@ -244,6 +296,9 @@ Runner declare_live(Arguments& arguments) {
   arguments.option("--job", "ID", "The processes of a Slurm job, or of one of its steps", text(options->job));
   arguments.option("--user", "NAME", "The processes of a user", text(options->user));
   arguments.flag("--all", "All processes that use a GPU library", options->all);
+  arguments.flag("--nvidia-ioctls",
+                 "Experiment: count what NVIDIA's kernel module gives, too, and show what no library was asked for",
+                 options->nvidia_ioctls);
   arguments.option("--duration", "DURATION", "End after this time (default: at Ctrl-C, or when the process ends)",
                    duration(options->seconds));
   arguments

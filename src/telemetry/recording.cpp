@@ -195,6 +195,12 @@ Status Recording::poll(int timeout_ms) {
   return failed_;
 }
 
+std::vector<std::uint32_t> Recording::pids() const {
+  std::vector<std::uint32_t> pids;
+  for (const auto& [pid, process] : follower_->running()) pids.push_back(pid);
+  return pids;
+}
+
 Status Recording::flush() {
   check(file_->flush());
   return failed_;

@@ -72,7 +72,7 @@ const std::vector<Confined>& confined_headers() {
       {"CLI/", {"cli"}, true, 1},
       {"boost/", {"detect"}, true, 1},
       {"elfutils/", {"symbolize", "telemetry"}, true, 2},
-      {"bpf/", {"telemetry"}, true, 1},
+      {"bpf/", {"telemetry"}, true, 2},
       {"snappy.h", {"fleet"}, true, 1},
       {"toml++/", {"core", "source", "act", "cli", "fleet"}, true, 6},
   };
