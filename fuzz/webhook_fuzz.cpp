@@ -1,11 +1,11 @@
-// Any bytes as what Alertmanager posts: an error that says what is wrong, or alerts that make cases which come back
-// from the state as they were, and names of nodes that are one node each. Likewise as the state, the summary and a
-// reset.
+// Any bytes as what Alertmanager posts: an error that says what is wrong, or alerts whose claims come back from the
+// record as they were, and names of nodes that are one node each. Likewise as the summary and a reset.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
+#include "act/audit.hpp"
 #include "actuate/documents.hpp"
 #include "actuate/template.hpp"
 #include "actuate/webhook.hpp"
@@ -18,26 +18,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto summary = parse_summary(text)) {
     if (summary_words(*summary).empty() || summary_metrics(*summary).empty()) std::abort();
   }
-  if (const auto state = parse_state(text)) {
-    const std::string written = state_json(*state);
-    if (const auto again = parse_state(written); !again || state_json(*again) != written) std::abort();
-  }
   const auto webhook = parse_webhook(text);
   if (!webhook) {
     if (webhook.error().message.empty()) std::abort();
     return 0;
   }
-  State state;
   for (const WebhookAlert& alert : webhook->alerts) {
-    Case one;
-    one.fingerprint = alert.fingerprint;
-    one.starts_at = alert.starts_at;
-    one.labels = alert.labels;
-    state.cases[one.key()] = one;
+    vramtrack::act::AuditEntry entry;
+    entry.event = "claim";
+    entry.claim = vramtrack::act::Claim{alert.fingerprint, alert.starts_at, alert.labels, {}, {}};
+    entry.climb = entry.claim->id();
+    const auto again = vramtrack::act::parse_audit(vramtrack::act::audit_json(entry));
+    if (!again || !again->claim || again->claim->id() != entry.climb || again->claim->labels != alert.labels)
+      std::abort();
     const auto node = node_name("{Hostname}", alert.labels);
     if (node && node->find_first_of("[],") != std::string::npos) std::abort();
   }
-  if (const auto again = parse_state(state_json(state)); !again || again->cases.size() != state.cases.size())
-    std::abort();
   return 0;
 }

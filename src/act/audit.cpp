@@ -21,7 +21,8 @@
 namespace vramtrack::act {
 namespace {
 
-constexpr std::size_t kMostRead = 16U << 20U;
+/// A whole file, and the line with which it was full.
+constexpr std::size_t kMostRead = Journal::kFullBytes + (1U << 20U);
 
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -43,6 +44,12 @@ struct Told {
   Subject last;
   bool stands = false;
   bool ended_process = false;
+  std::optional<Claim> claim;
+  bool has_begun = false;
+  bool is_over = false;
+  std::string refusal;
+  std::string why;
+  std::string with;
 };
 
 void take_result(Told& told, const AuditEntry& e) {
@@ -293,44 +300,112 @@ Note note_of(const AuditEntry& entry) {
   return note;
 }
 
+namespace {
+
+/// A claim that has no ladder: it waits for one, or it had one that counts.
+Climb claimed(const std::string& id, const Told& told) {
+  Climb climb;
+  climb.id = id;
+  climb.phase = told.is_over ? Climb::Phase::over : Climb::Phase::claimed;
+  climb.claim = told.claim;
+  if (told.has_begun) {
+    climb.policy = told.begin.policy;
+    climb.subject = told.last;
+    climb.dry_run = told.begin.dry_run;
+  }
+  for (const auto& [name, value] : told.claim->labels) climb.subject.labels.emplace(name, value);
+  climb.refusal = told.refusal;
+  climb.why = told.why;
+  climb.with = told.with;
+  return climb;
+}
+
+/// What limits count, and the breaker.
+void take_limits(const AuditEntry& e, Timestamp now, Limits& limits) {
+  const ActionInfo* info = find_action(e.action);
+  const bool is_act = e.event == "intent" || e.event == "would";
+  const double age_s = seconds_between(e.time, now);
+  if (is_act && info != nullptr && !info->traits.is_free && age_s < limits.longest_window_s())
+    limits.count_act(e.time, e.subject.node);
+  if (e.event == "done" && !e.workload.empty() && age_s < Ladder::kRetryWindow_s)
+    limits.count_restart(e.time, e.workload);
+  if (e.event == "breaker_opened") limits.open_breaker({e.time, e.text});
+  if (e.event == "breaker_closed") limits.close_breaker();
+}
+
+}  // namespace
+
 std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const std::string& boot, Timestamp now,
                                 Ladder& ladder) {
   std::map<std::string, Told> climbs;
   std::vector<std::string> order;
+  const auto begin_anew = [&](const std::string& id) -> Told& {
+    const auto [at, is_new] = climbs.try_emplace(id);
+    if (is_new) order.push_back(id);
+    Told told;
+    told.claim = std::move(at->second.claim);
+    return at->second = std::move(told);
+  };
   for (const AuditEntry& e : entries) {
-    const ActionInfo* info = find_action(e.action);
-    if (e.event == "intent" && info != nullptr && !info->traits.is_free && seconds_between(e.time, now) < 3600)
-      ladder.restore_act(e.time);
-    if (e.event == "done" && !e.workload.empty() && seconds_between(e.time, now) < Ladder::kRetryWindow_s)
-      ladder.restore_retry(e.workload, e.time);
+    // What a dry run did is not of a run that acts.
+    const bool counts = !e.dry_run || ladder.config().dry_run;
+    if (counts) take_limits(e, now, ladder.restored_limits());
     if (e.event == "begin") {
-      Told& told = climbs[e.climb];
+      Told& told = begin_anew(e.climb);
       told.begin = e;
       told.boot = e.boot;
       told.last = e.subject;
       told.step_since = e.time;
-      order.push_back(e.climb);
+      told.has_begun = true;
+      continue;
+    }
+    if (e.event == "claim" && e.claim) {
+      Told& told = climbs.contains(e.climb) ? climbs.at(e.climb) : begin_anew(e.climb);
+      told.claim = e.claim;
+      told.is_over = told.is_over || (counts && e.claim->is_over);
       continue;
     }
     const auto at = climbs.find(e.climb);
     if (at == climbs.end()) continue;
-    if (e.event == "end")
+    Told& told = at->second;
+    if (e.event == "end" && !told.claim) {
       climbs.erase(at);
-    else
-      take(at->second, e);
+    } else if (e.event == "end") {
+      told.is_over = counts;
+      if (!counts) begin_anew(e.climb);
+    } else if (e.event == "joined") {
+      if (counts) told.with = e.text;
+    } else if (!e.reason.empty()) {
+      if (counts) told.refusal = e.reason, told.why = e.text;
+    } else {
+      take(told, e);
+    }
   }
   std::vector<AuditEntry> notes;
   for (const std::string& id : order) {
     const auto at = climbs.find(id);
     if (at == climbs.end()) continue;
     Told& told = at->second;
+    if (!told.with.empty()) {
+      const auto other = climbs.find(told.with);
+      told.is_over = told.is_over || other == climbs.end() || other->second.is_over;
+    }
+    if (!told.has_begun || told.is_over) {
+      ladder.restore(claimed(id, told));
+      continue;
+    }
     if (told.boot != boot || told.begin.dry_run) {
       notes.push_back(entry_of(told, "end", now, boot,
                                told.begin.dry_run ? "vramtrack was restarted" : "the machine was restarted"));
+      if (!told.claim) continue;
+      told.is_over = !told.begin.dry_run || ladder.config().dry_run;
+      told.has_begun = told.is_over;
+      ladder.restore(claimed(id, told));
       continue;
     }
     Climb climb;
     climb.id = id;
+    climb.claim = told.claim;
     climb.policy = told.begin.policy;
     climb.rule = ladder.rule(told.begin.policy, told.begin.policy_text);
     climb.subject = told.last;
@@ -354,7 +429,7 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
         done.step = open.step;
         done.action = open.action;
         done.workload = open.workload;
-        if (!open.workload.empty()) ladder.restore_retry(open.workload, open.time);
+        if (!open.workload.empty()) ladder.restored_limits().count_restart(open.time, open.workload);
         take_result(told, done);
         notes.push_back(std::move(done));
       }

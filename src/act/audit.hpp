@@ -16,7 +16,8 @@
 namespace vramtrack::act {
 
 /// One line. `event`: "begin", "intent", "done", "failed", "refused", "skipped", "waits", "would" (a dry run),
-/// "undone", "released", "left", "would_undo", "undo_failed", "say", "end" (docs/formats/acts.md).
+/// "undone", "released", "left", "would_undo", "undo_failed", "say", "end", "claim", "joined", "breaker_opened",
+/// "breaker_closed" (docs/formats/acts.md).
 struct AuditEntry {
   std::string event;
   Timestamp time;     ///< by the samples' clock
@@ -32,7 +33,9 @@ struct AuditEntry {
   std::string workload;  ///< for acts that start work again
   bool dry_run = false;
   bool is_for_people = false;
-  Subject subject;  ///< with the evidence of the moment
+  std::string reason;          ///< of say: why nothing confirms a claim, in one word
+  std::optional<Claim> claim;  ///< of claim
+  Subject subject;             ///< with the evidence of the moment
 };
 
 /// One line without its newline. Printable.
@@ -77,6 +80,8 @@ class Journal {
 
   /// Appends one line; `synced`: it is on the disk when this returns.
   Status append(const AuditEntry& entry, bool synced);
+  /// The next line begins a new file.
+  [[nodiscard]] bool is_full() const { return !path_.empty() && size_ >= kFullBytes; }
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
@@ -90,10 +95,11 @@ class Journal {
   std::uint64_t size_ = 0;  ///< of the file
 };
 
-/// Gives `ladder` what earlier runs left: climbs that have not ended, acts of the last hour, and work that was started
+/// Gives `ladder` what earlier runs left: climbs that have not ended, acts that still count, and work that was started
 /// again. An intent without a result counts as done if doing it twice differs from doing it once; else its step is due
-/// again, with the recorded plan. Climbs of another boot have ended with their processes. Returns the entries that
-/// say so, to be appended. REQUIRES: ladder.advance() has not been called yet.
+/// again, with the recorded plan. Climbs of another boot have ended with their processes. Claims are remembered, and
+/// the breaker stays open; but what a dry run did is not of a run that acts. Returns the entries that say so, to be
+/// appended. REQUIRES: ladder.advance() has not been called yet.
 std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const std::string& boot, Timestamp now,
                                 Ladder& ladder);
 

@@ -39,6 +39,14 @@ Json object_of(const AuditEntry& e) {
   put(out, "workload", e.workload);
   out["dry_run"] = e.dry_run;
   if (e.is_for_people) out["for_people"] = true;
+  put(out, "reason", e.reason);
+  if (e.claim)
+    out["claim"] = {{"fingerprint", e.claim->fingerprint},
+                    {"starts_at_ns", ns(e.claim->starts_at)},
+                    {"first_seen_ns", ns(e.claim->first_seen)},
+                    {"resolved", e.claim->is_resolved},
+                    {"over", e.claim->is_over},
+                    {"labels", e.claim->labels}};
   const Subject& s = e.subject;
   Json& process = out["process"];
   process["pid"] = s.process.pid;
@@ -104,6 +112,21 @@ E word_in(const Json& in, const char* name, std::span<const std::string_view> wo
   for (std::size_t i = 0; i < words.size(); ++i)
     if (words[i] == word) return static_cast<E>(i);
   return E{};
+}
+
+std::optional<Claim> claim_in(const Json& in) {
+  const auto at = in.find("claim");
+  if (at == in.end() || !at->is_object()) return std::nullopt;
+  Claim claim;
+  claim.fingerprint = text_in(*at, "fingerprint");
+  claim.starts_at = time_in(*at, "starts_at_ns");
+  claim.first_seen = time_in(*at, "first_seen_ns");
+  claim.is_resolved = flag_in(*at, "resolved");
+  claim.is_over = flag_in(*at, "over");
+  if (const auto labels = at->find("labels"); labels != at->end() && labels->is_object())
+    for (const auto& [name, value] : labels->items())
+      if (value.is_string()) claim.labels[name] = value.get<std::string>();
+  return claim;
 }
 
 Subject subject_in(const Json& in) {
@@ -177,6 +200,8 @@ Result<AuditEntry> parse_audit(std::string_view line) {
   e.workload = text_in(in, "workload");
   e.dry_run = flag_in(in, "dry_run");
   e.is_for_people = flag_in(in, "for_people");
+  e.reason = text_in(in, "reason");
+  e.claim = claim_in(in);
   e.subject = subject_in(in);
   return e;
 }

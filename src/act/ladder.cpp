@@ -27,6 +27,10 @@ bool stops_growth(const Climb& climb) {
 
 }  // namespace
 
+std::string Claim::id() const {
+  return text_hash(fingerprint + '/' + std::to_string(starts_at.time_since_epoch().count()));
+}
+
 std::string Order::act_id() const {
   return fmt::format("{}-{}", climb, step + 1);
 }
@@ -84,6 +88,10 @@ void Ladder::use(Policies policies, ActConfig config) {
   const bool other_mode = config.dry_run != config_.dry_run;
   policies_ = std::move(policies);
   config_ = std::move(config);
+  limits_.use({
+      {Limit::Of::restarts, Limit::Then::refuse, config_.max_retries, kRetryWindow_s, "act.max-retries"},
+      {Limit::Of::acts, Limit::Then::wait, config_.max_acts_per_hour, kSecondsPerHour, "act.max-acts-per-hour"},
+  });
   rules_.clear();
   for (const Policy& policy : policies_.rules) rules_[policy.name] = std::make_shared<const Policy>(policy);
   for (Climb& climb : climbs_) {
@@ -106,6 +114,16 @@ void Ladder::restore(Climb climb) {
   climb.waiting = false;
   if (!climb.rule) wind_down(climb, "the policy was changed");
   climbs_.push_back(std::move(climb));
+}
+
+/// The breaker belongs to no climb.
+Order breaker_order(Timestamp now, std::string_view event, std::string text) {
+  Order order;
+  order.climb = "breaker";
+  order.event = event;
+  order.text = std::move(text);
+  order.time = now;
+  return order;
 }
 
 Climb* Ladder::find(const std::string& id) {
@@ -141,28 +159,59 @@ void Ladder::leave(const Climb& climb, const Step& step, Timestamp now, Orders& 
 }
 
 void Ladder::wind_down(Climb& climb, std::string why) {
-  if (climb.phase == Climb::Phase::ending) return;
+  if (climb.phase == Climb::Phase::ending || !climb.has_subject()) return;
   climb.phase = Climb::Phase::ending;
   climb.unwind = true;
   climb.end_reason = std::move(why);
 }
 
-void Ladder::forget_old(Timestamp now) {
-  while (!acts_.empty() && seconds_between(acts_.front(), now) >= kSecondsPerHour) acts_.pop_front();
-  for (auto at = retries_.begin(); at != retries_.end();) {
-    auto& times = at->second;
-    while (!times.empty() && seconds_between(times.front(), now) >= kRetryWindow_s) times.pop_front();
-    at = times.empty() ? retries_.erase(at) : std::next(at);
+void Ladder::take(const Claim& claim) {
+  if (Climb* known = find(claim.id())) {
+    if (!known->claim) return;
+    known->claim->last_seen = claim.last_seen;
+    known->claim->is_resolved = claim.is_resolved;
+    return;
   }
+  if (claim.is_resolved) return;
+  Climb climb;
+  climb.id = claim.id();
+  climb.phase = Climb::Phase::claimed;
+  climb.claim = claim;
+  climb.subject.labels = claim.labels;
+  climbs_.push_back(std::move(climb));
+  const auto is_claim = [](const Climb& c) { return !c.has_subject(); };
+  if (std::count_if(climbs_.begin(), climbs_.end(), is_claim) <= static_cast<std::ptrdiff_t>(kMostClaims)) return;
+  climbs_.erase(std::min_element(climbs_.begin(), climbs_.end(), [&](const Climb& a, const Climb& b) {
+    if (is_claim(a) != is_claim(b)) return is_claim(a);
+    if (a.phase != b.phase) return a.phase == Climb::Phase::over;
+    return is_claim(a) && a.claim->last_seen < b.claim->last_seen;
+  }));
+}
+
+/// Once for each reason of a claim.
+void Ladder::refuse(Climb& climb, Timestamp now, Orders& orders, const std::string& reason, std::string why) const {
+  if (climb.phase != Climb::Phase::claimed || !climb.with.empty() || climb.refusal == reason) return;
+  climb.refusal = reason;
+  climb.why = why;
+  const auto name = climb.claim->labels.find("alertname");
+  say(climb, now, orders,
+      fmt::format("refused ({}): alert {} of {}: {}", reason,
+                  name == climb.claim->labels.end() ? "?" : printable(name->second), iso8601(climb.claim->starts_at),
+                  why));
+  orders.back().reason = reason;
+  orders.back().dry_run = config_.dry_run;
 }
 
 std::vector<Order> Ladder::advance(const Observation& seen) {
   Orders orders;
-  forget_old(seen.time);
+  limits_.forget_old(seen.time);
   const bool acts = config_.enabled && !off_;
   if (!acts)
     for (Climb& climb : climbs_) wind_down(climb, off_ ? off_why_ : "act.enabled was set to false");
+  for (const Observation::Unproven& unproven : seen.unproven)
+    if (Climb* climb = find(unproven.claim)) refuse(*climb, seen.time, orders, unproven.reason, unproven.why);
   for (Climb& climb : climbs_) {
+    if (!climb.has_subject()) continue;
     if (climb.phase != Climb::Phase::ending && seen.is_silent(climb.subject.process.host)) {
       climb.evidence_holds = false;
       continue;
@@ -172,28 +221,63 @@ std::vector<Order> Ladder::advance(const Observation& seen) {
     if (climbs) climb.end_reason.clear();
     if (!climb.waiting) step_forward(climb, seen, orders);
   }
-  const auto drop_ended = [this] {
-    std::erase_if(climbs_,
-                  [](const Climb& c) { return c.phase == Climb::Phase::ending && !c.waiting && c.held.empty(); });
-  };
-  drop_ended();
+  drop_ended(seen.time, orders);
   if (!acts) return orders;
-  for (const Subject& subject : seen.subjects) {
-    const std::string key = subject_key(subject);
-    const auto is_climbing = [&key](const Climb& c) { return subject_key(c.subject) == key; };
-    if (std::any_of(climbs_.begin(), climbs_.end(), is_climbing)) continue;
-    const Policy* policy = first_match(policies_, config_, subject);
-    if (policy == nullptr) continue;
-    begin(subject, *policy, seen.time, orders);
-    step_forward(climbs_.back(), seen, orders);
-  }
-  drop_ended();
+  for (const Subject& subject : seen.subjects) see(subject, seen, orders);
+  drop_ended(seen.time, orders);
   return orders;
 }
 
-void Ladder::begin(const Subject& subject, const Policy& policy, Timestamp now, Orders& orders) {
+/// Those that have ended; of a claim it is remembered. Claims about the same subject have had their ladder, too.
+void Ladder::drop_ended(Timestamp now, Orders& orders) {
+  for (std::size_t i = 0; i < climbs_.size(); ++i) {
+    Climb& climb = climbs_[i];
+    if (climb.phase != Climb::Phase::ending || climb.waiting || !climb.held.empty()) continue;
+    for (Climb& other : climbs_) {
+      if (other.phase != Climb::Phase::claimed || other.with != climb.id) continue;
+      other.phase = Climb::Phase::over;
+      orders.push_back(order(Order::Kind::end, other, now, "the ladder of another alert of it has ended"));
+      orders.back().dry_run = climb.dry_run;
+    }
+    if (!climb.claim) continue;
+    climb.phase = Climb::Phase::over;
+    climb.rule.reset();
+  }
+  std::erase_if(climbs_,
+                [](const Climb& c) { return c.phase == Climb::Phase::ending && !c.waiting && c.held.empty(); });
+}
+
+void Ladder::see(const Subject& subject, const Observation& seen, Orders& orders) {
+  Climb* claimed = subject.claim.empty() ? nullptr : find(subject.claim);
+  if (!subject.claim.empty() && (claimed == nullptr || claimed->phase == Climb::Phase::over)) return;
+  const bool may_begin = claimed == nullptr || claimed->phase == Climb::Phase::claimed;
+  const std::string key = subject_key(subject);
+  const auto at = std::find_if(climbs_.begin(), climbs_.end(),
+                               [&key](const Climb& c) { return c.has_subject() && subject_key(c.subject) == key; });
+  if (claimed != nullptr && may_begin && at != climbs_.end() && claimed->with.empty()) {
+    claimed->with = at->id;
+    claimed->refusal = claimed->why = {};
+    say(*claimed, seen.time, orders, at->id);
+    orders.back().event = "joined";
+    orders.back().dry_run = at->dry_run;
+  }
+  if (at != climbs_.end() || !may_begin) return;
+  const Policy* policy = first_match(policies_, config_, subject);
+  if (policy == nullptr && claimed != nullptr) {
+    std::string why = "no policy applies to it";
+    if (policies_.rules.size() == 1) why += ": " + why_not(policies_.rules.front(), config_, subject);
+    refuse(*claimed, seen.time, orders, "no_policy", fmt::format("{} ({})", why, subject_words(subject)));
+  }
+  if (policy != nullptr) step_forward(begin(claimed, subject, *policy, seen.time, orders), seen, orders);
+}
+
+Climb& Ladder::begin(Climb* claimed, const Subject& subject, const Policy& policy, Timestamp now, Orders& orders) {
   Climb climb;
   climb.id = text_hash(subject_key(subject) + '/' + std::to_string(now.time_since_epoch().count()));
+  if (claimed != nullptr) {
+    climb.id = claimed->id;
+    climb.claim = claimed->claim;
+  }
   climb.policy = policy.name;
   climb.rule = rules_.at(policy.name);
   climb.subject = subject;
@@ -201,7 +285,9 @@ void Ladder::begin(const Subject& subject, const Policy& policy, Timestamp now, 
   climb.dry_run = config_.dry_run;
   orders.push_back(order(Order::Kind::begin, climb, now, subject.because));
   orders.back().policy_text = text_hash(policy.text);
-  climbs_.push_back(std::move(climb));
+  if (claimed == nullptr) return climbs_.emplace_back(std::move(climb));
+  *claimed = std::move(climb);
+  return *claimed;
 }
 
 Order Ladder::undo_of(const Climb& climb, const Climb::Held& held, Timestamp now, std::string why) {
@@ -322,29 +408,20 @@ bool Ladder::may_step(Climb& climb, const Step& step, Timestamp now, Orders& ord
       return false;
     }
   }
-  if (traits.counts_as_retry && step.action->workload != nullptr) {
-    const std::string workload = step.action->workload(climb.subject, step.arguments);
-    const auto at = retries_.find(workload);
-    const std::size_t done = at == retries_.end() ? 0 : at->second.size();
-    if (done >= static_cast<std::size_t>(std::max<std::int64_t>(0, config_.max_retries))) {
-      leave(climb, step, now, orders, "refused",
-            fmt::format("giving up: {} was started again {} times within 24 hours and leaks again (act.max-retries)",
-                        printable(workload), done));
-      climb.phase = Climb::Phase::standing;
-      return false;
-    }
+  if (traits.is_free) return true;
+  ActAhead act{climb.subject.node, {}};
+  if (traits.counts_as_retry && step.action->workload != nullptr)
+    act.work = step.action->workload(climb.subject, step.arguments);
+  const Limits::Answer answer = limits_.ask(act, now);
+  if (answer.why.empty()) return true;
+  if (answer.opens) {
+    orders.push_back(breaker_order(now, "breaker_opened", limits_.breaker()->why));
+    orders.back().dry_run = climb.dry_run;
   }
-  if (!traits.is_free &&
-      acts_.size() >= static_cast<std::size_t>(std::max<std::int64_t>(0, config_.max_acts_per_hour))) {
-    if (!climb.told_limit)
-      leave(climb, step, now, orders, "waits",
-            fmt::format("{} actions were taken within the last hour (act.max-acts-per-hour)", acts_.size()));
-    climb.told_limit = true;
-    return false;
-  }
-  const std::string why = traits.is_free || !limit_ ? std::string() : limit_(climb.subject, step, now);
-  if (why.empty()) return true;
-  if (!std::exchange(climb.told_limit, true)) leave(climb, step, now, orders, "waits", why);
+  const bool is_refused = answer.then == Limit::Then::refuse;
+  if (is_refused) climb.phase = Climb::Phase::standing;
+  if (is_refused || !std::exchange(climb.told_limit, true))
+    leave(climb, step, now, orders, is_refused ? "refused" : "waits", answer.why);
   return false;
 }
 
@@ -391,7 +468,7 @@ void Ladder::climb_on(Climb& climb, const Observation& seen, Orders& orders) {
   }
   if (!may_step(climb, step, seen.time, orders)) return;
   climb.told_limit = false;
-  if (!step.action->traits.is_free) acts_.push_back(seen.time);
+  if (!step.action->traits.is_free) limits_.count_act(seen.time, climb.subject.node);
   if (step.action->traits.ends_process && climb.subject.process.pid != 0) {
     const auto* device = seen.device({climb.subject.device_id, climb.subject.process.host});
     if (device != nullptr) climb.unattributed_bytes = device->used_bytes - device->by_processes_bytes;
@@ -465,7 +542,7 @@ void Ladder::settle(const Order& order, const Settled& settled) {
   if (settled.kind != Settled::Kind::done) return;
   if (info->traits.ends_process) climb->ended_process = true;
   if (info->traits.counts_as_retry && info->workload != nullptr)
-    retries_[info->workload(climb->subject, order.arguments)].push_back(climb->step_since);
+    limits_.count_restart(climb->step_since, info->workload(climb->subject, order.arguments));
   if (info->traits.needs_running && !climb->held.empty()) climb->unwind = true;
 }
 

@@ -8,17 +8,20 @@
 //                        '-------> what was frozen or throttled is undone -----> end <---- its memory is watched
 //
 // One climb per process. While an order is out, its climb waits, so nothing overtakes it.
+//
+// The climb of a claim (an alert of a fleet) is there before its subject: it begins when evidence confirms the claim
+// and a policy matches, and it is remembered when it is over, so that a claim begins one ladder at most.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "act/claim.hpp"
+#include "act/limit.hpp"
 #include "act/policy.hpp"
 #include "act/subject.hpp"
 #include "core/text_hash.hpp"
@@ -41,6 +44,13 @@ struct Observation {
   std::vector<Subject> subjects;
   std::vector<Process> processes;
   std::vector<Device> devices;
+  /// Why nothing confirms a claim now.
+  struct Unproven {
+    std::string claim;
+    std::string reason;  ///< one word, for the metrics
+    std::string why;     ///< the same for people
+  };
+  std::vector<Unproven> unproven;
   /// Nothing is known now about what runs on these: their climbs stay where they are. Names as in ProcessKey::host.
   std::vector<std::string> silent_hosts;
 
@@ -54,10 +64,12 @@ Observation observe(const View& view);
 /// The progress of one process (or device) on the ladder.
 struct Climb {
   enum class Phase : std::uint8_t {
+    claimed,  ///< of a claim that nothing has confirmed, or whose subject another climb has (`with`)
     climbing,
     standing,   ///< no further step; it stays until the evidence ends, so that it does not start over
     returning,  ///< its process has ended after an act: is the memory back?
     ending,
+    over,  ///< of a claim, which is remembered
   };
   /// An act that has to be undone.
   struct Held {
@@ -91,6 +103,12 @@ struct Climb {
   bool told_limit = false;
   bool told_still_runs = false;
   std::string end_reason;
+  std::optional<Claim> claim;
+  std::string with;     ///< of a claimed one: the climb that its subject has
+  std::string refusal;  ///< of a claimed one: Unproven::reason; empty: none was told
+  std::string why;      ///< and why, for people
+
+  [[nodiscard]] bool has_subject() const { return phase != Phase::claimed && phase != Phase::over; }
 };
 
 /// Something to be done or written down.
@@ -110,7 +128,8 @@ struct Order {
   Subject subject;
   std::size_t step = 0;
   std::string action;      ///< for act, undo and not_done
-  std::string_view event;  ///< for not_done: of its entry in the record
+  std::string_view event;  ///< for not_done: of its entry in the record; for say, unless it is "say"
+  std::string reason;      ///< for say: Unproven::reason
   StepArguments arguments;
   std::optional<ActPlan> plan;  ///< for undo; for an act that an earlier run began
   std::string text;
@@ -122,6 +141,9 @@ struct Order {
 
   [[nodiscard]] std::string act_id() const;  ///< of act and undo
 };
+
+/// That the breaker has opened ("breaker_opened") or was closed ("breaker_closed").
+Order breaker_order(Timestamp now, std::string_view event, std::string text);
 
 /// The result of an act.
 struct Settled {
@@ -135,9 +157,6 @@ struct Settled {
   std::string undo;  ///< for done: what is needed to undo it; empty: nothing to undo
   Timestamp time;
 };
-
-/// What else a step that is due must wait for, in words; empty: nothing, and then the step counts as done.
-using StepLimit = std::function<std::string(const Subject& subject, const Step& step, Timestamp now)>;
 
 /// Not thread-safe; copies are independent.
 class Ladder {
@@ -175,13 +194,19 @@ class Ladder {
   /// While off, nothing is done and held acts are undone; `why` is for the record.
   void switch_off(bool off, std::string why = {});
   [[nodiscard]] bool is_off() const { return off_; }
-  /// The limit is checked last, right before a step that changes something is ordered; a waiting step is checked again.
-  void limit_by(StepLimit limit) { limit_ = std::move(limit); }
+  /// The limits of a fleet, besides those of the configuration. Limits are asked last, right before a step that changes
+  /// something is ordered; a waiting step asks again.
+  void limit_by(std::vector<Limit> limits) { limits_.add(std::move(limits)); }
+  [[nodiscard]] const Limits& limits() const { return limits_; }
+  void close_breaker() { limits_.close_breaker(); }
+  /// Takes in a claim that fires, or what is new of a known one. At most kMostClaims are remembered: those that are
+  /// over go first, the one last heard of longest ago before others.
+  static constexpr std::size_t kMostClaims = 4096;
+  void take(const Claim& claim);
 
   // From an earlier run. REQUIRES: advance() has not been called yet.
   void restore(Climb climb);
-  void restore_act(Timestamp time) { acts_.push_back(time); }
-  void restore_retry(const std::string& workload, Timestamp time) { retries_[workload].push_back(time); }
+  [[nodiscard]] Limits& restored_limits() { return limits_; }
 
   [[nodiscard]] const std::vector<Climb>& climbs() const { return climbs_; }
   [[nodiscard]] const Policies& policies() const { return policies_; }
@@ -199,7 +224,10 @@ class Ladder {
   Evidence judge(Climb& climb, const Observation& seen);
   bool is_due(const Climb& climb, const Step& step, Timestamp now) const;
   bool may_step(Climb& climb, const Step& step, Timestamp now, Orders& orders);
-  void begin(const Subject& subject, const Policy& policy, Timestamp now, Orders& orders);
+  Climb& begin(Climb* claimed, const Subject& subject, const Policy& policy, Timestamp now, Orders& orders);
+  void see(const Subject& subject, const Observation& seen, Orders& orders);
+  void refuse(Climb& climb, Timestamp now, Orders& orders, const std::string& reason, std::string why) const;
+  void drop_ended(Timestamp now, Orders& orders);
   void wind_down(Climb& climb, std::string why);
   static std::string leave_node(Climb& climb);
   Climb* find(const std::string& id);
@@ -209,16 +237,13 @@ class Ladder {
   void say(const Climb& climb, Timestamp now, Orders& orders, std::string text, bool is_for_people = false) const;
   void leave(const Climb& climb, const Step& step, Timestamp now, Orders& orders, std::string_view event,
              std::string text) const;
-  void forget_old(Timestamp now);
 
   Policies policies_;
   ActConfig config_;
   std::string own_user_;
   std::map<std::string, std::shared_ptr<const Policy>> rules_;
   std::vector<Climb> climbs_;
-  std::deque<Timestamp> acts_;
-  std::map<std::string, std::deque<Timestamp>> retries_;
-  StepLimit limit_;
+  Limits limits_;
   bool off_ = false;
   std::string off_why_;
 };

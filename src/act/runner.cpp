@@ -49,7 +49,22 @@ AuditEntry entry_of(const Order& order, const char* event, const RunnerOptions& 
   e.text = order.text;
   e.dry_run = order.dry_run;
   e.is_for_people = order.is_for_people;
+  e.reason = order.reason;
   e.subject = order.subject;
+  return e;
+}
+
+AuditEntry entry_of(const Claim& claim, bool dry_run, const RunnerOptions& options) {
+  AuditEntry e;
+  e.event = "claim";
+  e.time = e.written = options.now();
+  e.boot = options.boot_id;
+  e.climb = claim.id();
+  e.dry_run = dry_run;
+  const auto name = claim.labels.find("alertname");
+  e.text = fmt::format("alert {} of {} {}", name == claim.labels.end() ? "?" : printable(name->second),
+                       iso8601(claim.starts_at), claim.is_resolved ? "is resolved" : "fires");
+  e.claim = claim;
   return e;
 }
 
@@ -57,7 +72,8 @@ AuditEntry entry_of(const Order& order, const char* event, const RunnerOptions& 
 /// and what is only said is its own text.
 std::string entry_words(const AuditEntry& entry) {
   std::string what = entry.action;
-  for (const std::string& part : {entry.event == "say" ? std::string() : entry.event, entry.text})
+  const bool is_text = entry.event == "say" || entry.event.starts_with("breaker_");
+  for (const std::string& part : {is_text ? std::string() : entry.event, entry.text})
     if (!part.empty()) what += (what.empty() ? "" : ": ") + part;
   const std::string subject = subject_words(entry.subject);
   if (const ActionInfo* info = find_action(entry.action);
@@ -77,6 +93,9 @@ std::string phase_word(Climb::Phase phase) {
       return "returning";
     case Climb::Phase::ending:
       return "ending";
+    case Climb::Phase::claimed:
+    case Climb::Phase::over:
+      break;
   }
   return {};
 }
@@ -99,8 +118,10 @@ struct Carried {
 
 struct Runner::Core {
   RunnerOptions options;
-  Journal journal;  ///< used only by the thread
   std::atomic<bool> stop{false};
+
+  std::mutex journal_mutex;  ///< taken before `mutex`
+  Journal journal;
 
   mutable std::mutex mutex;  ///< guards what follows; never held during an act or file access
   std::condition_variable changed;
@@ -111,6 +132,8 @@ struct Runner::Core {
   std::deque<AuditEntry> recent;
   std::vector<std::string> messages;
   std::map<std::pair<std::string, std::string>, std::uint64_t> counts;  ///< outcomes()
+  std::map<std::string, std::uint64_t> refused;                         ///< as in ActsState
+  std::uint64_t record_failures = 0;
   std::uint64_t revision = 1;
   bool busy = false;
   bool off_here = false;  ///< switched off, but the file could not be written
@@ -140,17 +163,45 @@ struct Runner::Core {
   /// Records the entry, publishes it, counts it, and tells people what they must know. The one way to do any of these.
   Status write(AuditEntry entry, bool synced) {
     entry.is_for_people = entry.is_for_people || must_be_told(entry);
-    Status written = journal.append(entry, synced);
-    if (options.written) options.written(entry, written.has_value());
+    Status written = append(entry, synced);
+    point("written", {});
     tell(entry);
     const std::scoped_lock lock(mutex);
     if (is_outcome(entry)) ++counts[{entry.action, entry.event}];
+    if (!entry.reason.empty()) ++refused[entry.reason];
+    if (!written) ++record_failures;
+    // What is only taken in is nothing that was done.
+    if (entry.claim && written) return written;
     message(entry_words(entry));
     if (!written) message("the audit record cannot be written, so nothing is done: " + written.error().message);
     recent.push_back(std::move(entry));
     if (recent.size() > kMostRecent) recent.pop_front();
     ++revision;
     return written;
+  }
+
+  Status append(const AuditEntry& entry, bool synced) {
+    const std::scoped_lock lock(journal_mutex);
+    if (journal.is_full())
+      for (const AuditEntry& known : remembered())
+        if (Status written = journal.append(known, false); !written) return written;
+    return journal.append(entry, synced);
+  }
+
+  /// What the next run must know however long ago it was: it reads the end of the record.
+  std::vector<AuditEntry> remembered() {
+    std::vector<AuditEntry> out;
+    const std::scoped_lock lock(mutex);
+    for (const Climb& climb : ladder.climbs()) {
+      if (!climb.claim) continue;
+      out.push_back(entry_of(*climb.claim, climb.dry_run, options));
+      out.back().claim->is_over = climb.phase == Climb::Phase::over;
+    }
+    if (const auto& breaker = ladder.limits().breaker()) {
+      out.push_back(entry_of(breaker_order(breaker->since, "breaker_opened", breaker->why), "breaker_opened", options));
+      out.back().dry_run = ladder.config().dry_run;
+    }
+    return out;
   }
 
   void point(std::string_view name, const Order& order) const {
@@ -306,12 +357,12 @@ struct Runner::Core {
         outcome.undo_failure = do_undo(order);
         break;
       default: {
-        const std::string event(order.kind == Order::Kind::begin      ? "begin"
-                                : order.kind == Order::Kind::end      ? "end"
-                                : order.kind == Order::Kind::not_done ? order.event
-                                                                      : "say");
+        const std::string event(order.kind == Order::Kind::begin ? "begin"
+                                : order.kind == Order::Kind::end ? "end"
+                                : !order.event.empty()           ? order.event
+                                                                 : "say");
         if (order.kind == Order::Kind::begin) point("begin", order);
-        static_cast<void>(write(entry_of(order, event.c_str(), options), order.kind != Order::Kind::say));
+        static_cast<void>(write(entry_of(order, event.c_str(), options), event != "say"));
         return;
       }
     }
@@ -390,12 +441,12 @@ Result<std::unique_ptr<Runner>> Runner::open(RunnerOptions options) {
   auto entries = options.audit_path.empty() ? std::vector<AuditEntry>() : read_audit(options.audit_path);
   if (!entries) return fail(entries.error());
   Ladder ladder(options.policies, options.config, options.own_user);
+  ladder.limit_by(options.limits);
   const auto notes = recover(*entries, options.boot_id, options.now(), ladder);
-  ladder.limit_by(options.limit);
   options.tools.timeout_s = options.config.timeout_seconds;
   auto core = std::make_unique<Core>(std::move(options), std::move(*journal), std::move(ladder));
-  const std::size_t known = std::min(entries->size(), kMostRecent);
-  core->recent.assign(entries->end() - static_cast<std::ptrdiff_t>(known), entries->end());
+  for (auto entry = entries->rbegin(); entry != entries->rend() && core->recent.size() < kMostRecent; ++entry)
+    if (!entry->claim) core->recent.push_front(*entry);
   for (const AuditEntry& note : notes)
     if (const Status written = core->write(note, true); !written) return fail(written.error());
   core->tell_again(*entries);
@@ -430,19 +481,64 @@ void Runner::see(const Observation& seen) {
   c.changed.notify_all();
 }
 
-void Runner::say(const std::string& id, const Subject& subject, const std::string& text, bool is_for_people) {
-  Order order;
-  order.climb = id;
-  order.subject = subject;
-  order.text = text;
-  order.is_for_people = is_for_people;
-  order.time = core_->options.now();
+Result<std::size_t> Runner::take(const std::vector<Claim>& claims) {
+  Core& c = *core_;
+  std::vector<AuditEntry> news;
+  std::size_t added = 0;
   {
-    const std::scoped_lock lock(core_->mutex);
-    order.dry_run = core_->ladder.config().dry_run;
-    core_->orders.push_back(std::move(order));
+    const std::scoped_lock lock(c.mutex);
+    std::map<std::string_view, bool> known;  // whether it is resolved
+    for (const Climb& climb : c.ladder.climbs())
+      if (climb.claim) known[climb.id] = climb.claim->is_resolved;
+    for (const Claim& claim : claims) {
+      const auto at = known.find(claim.id());
+      if (at == known.end() ? claim.is_resolved : at->second == claim.is_resolved) continue;
+      added += at == known.end() ? 1 : 0;
+      news.push_back(entry_of(claim, c.ladder.config().dry_run, c.options));
+    }
   }
-  core_->changed.notify_all();
+  for (std::size_t i = 0; i < news.size(); ++i)
+    if (const Status written = c.write(news[i], i + 1 == news.size()); !written) return fail(written.error());
+  const std::scoped_lock lock(c.mutex);
+  for (const Claim& claim : claims) c.ladder.take(claim);
+  ++c.revision;
+  return added;
+}
+
+std::vector<Climb> Runner::claims() const {
+  const std::scoped_lock lock(core_->mutex);
+  std::vector<Climb> out;
+  for (const Climb& climb : core_->ladder.climbs())
+    if (climb.claim) out.push_back(climb);
+  return out;
+}
+
+std::optional<Claim> Runner::claim(const std::string& id) const {
+  const std::scoped_lock lock(core_->mutex);
+  for (const Climb& climb : core_->ladder.climbs())
+    if (climb.id == id && climb.phase != Climb::Phase::over) return climb.claim;
+  return std::nullopt;
+}
+
+Result<bool> Runner::close_breaker(const std::string& by) {
+  Core& c = *core_;
+  AuditEntry closed;
+  {
+    const std::scoped_lock lock(c.mutex);
+    const auto breaker = c.ladder.limits().breaker();
+    if (!breaker) return false;
+    closed = entry_of(breaker_order(c.options.now(), "breaker_closed",
+                                    fmt::format("the circuit breaker that opened at {} ({}) was closed by {}",
+                                                iso8601(breaker->since), breaker->why, by)),
+                      "breaker_closed", c.options);
+    closed.dry_run = c.ladder.config().dry_run;
+  }
+  closed.is_for_people = true;
+  if (const Status written = c.write(std::move(closed), true); !written) return fail(written.error());
+  const std::scoped_lock lock(c.mutex);
+  c.ladder.close_breaker();
+  ++c.revision;
+  return true;
 }
 
 void Runner::use(Policies policies, ActConfig config) {
@@ -490,6 +586,7 @@ ActsState Runner::state() const {
   out.off = !out.off_why.empty();
   for (const Policy& policy : ladder.policies().rules) out.policies.push_back(policy.name);
   for (const Climb& climb : ladder.climbs()) {
+    if (!climb.has_subject()) continue;
     ActsState::Standing one;
     one.id = climb.id;
     one.policy = climb.policy;
@@ -505,6 +602,13 @@ ActsState Runner::state() const {
     out.climbs.push_back(std::move(one));
   }
   out.acts.assign(core_->recent.begin(), core_->recent.end());
+  out.breaker = ladder.limits().breaker();
+  if (const Limit* limit = ladder.limits().breaker_limit()) {
+    out.nodes_allowed = limit->most;
+    out.nodes_acted_on = ladder.limits().nodes_acted_on(core_->options.now());
+  }
+  out.refused = core_->refused;
+  out.record_failures = core_->record_failures;
   out.revision = core_->revision;
   return out;
 }

@@ -28,11 +28,9 @@ struct RunnerOptions {
   bool simulated = false;          ///< the processes are not real: always a dry run
   Tools tools;                     ///< `run` may be empty: programs are then run by act/run_program
   std::function<Timestamp()> now;  ///< the time of day; from the runner's thread
-  StepLimit limit;                 ///< empty: none besides those of `config`; called in see()
-  /// Called with each line of the record, once it is written or could not be. On the runner's thread.
-  std::function<void(const AuditEntry& entry, bool is_on_record)> written;
+  std::vector<Limit> limits;       ///< of a fleet, besides those of `config`
   /// For crash tests: called on the runner's thread at "begin" (it is not on disk yet), "intent" (it is), "performed"
-  /// and "done".
+  /// and "done"; and, with no order, at "written": after each line of the record, before people are told of it.
   std::function<void(std::string_view point, const Order& order)> at_point;
 };
 
@@ -57,7 +55,12 @@ struct ActsState {
   std::vector<std::string> policies;
   std::vector<Standing> climbs;
   std::vector<AuditEntry> acts;  ///< the last 256, oldest first
-  std::uint64_t revision = 0;    ///< changes with each change of the above
+  std::optional<Breaker> breaker;
+  std::size_t nodes_acted_on = 0;                ///< within the breaker's window
+  std::int64_t nodes_allowed = 0;                ///< 0: there is no such limit
+  std::map<std::string, std::uint64_t> refused;  ///< claims that nothing confirmed, by reason
+  std::uint64_t record_failures = 0;             ///< lines that could not be written
+  std::uint64_t revision = 0;                    ///< changes with each change of the above
 };
 
 class Runner {
@@ -84,8 +87,16 @@ class Runner {
   /// The same, with an observation of a View.
   void see(const Observation& seen);
 
-  /// Records something that is not about a step: an event "say" of the climb `id`, which need not exist.
-  void say(const std::string& id, const Subject& subject, const std::string& text, bool is_for_people = false);
+  /// Takes in what is new of these: they are on the disk when it returns. How many were not known. Any thread. Errors:
+  /// the record cannot be written, and then nothing was taken in.
+  Result<std::size_t> take(const std::vector<Claim>& claims);
+  /// The climbs of claims, with those that wait for evidence and those that are over. Any thread.
+  [[nodiscard]] std::vector<Climb> claims() const;
+  /// A claim that is not over; nullopt: there is none. Any thread, and within Tools::prove.
+  [[nodiscard]] std::optional<Claim> claim(const std::string& id) const;
+  /// A person closes the breaker, and `by` says who. False: it was not open. Any thread. Errors: the record cannot be
+  /// written; it stays open then.
+  Result<bool> close_breaker(const std::string& by);
 
   /// Uses these from now on, as after a reload.
   void use(Policies policies, ActConfig config);

@@ -49,6 +49,7 @@ struct Subject {
   std::optional<double> unattributed_bytes;
   std::string because;   ///< the evidence in words, with its figures
   std::string incident;  ///< of the alert (core/incident.hpp); empty where nobody names it
+  std::string claim;     ///< that it confirms: Claim::id(); empty: it is seen without one
   friend bool operator==(const Subject&, const Subject&) = default;
 };
 

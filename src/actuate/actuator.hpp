@@ -1,7 +1,9 @@
 // Actuator: alerts in, acts out. Knows no HTTP server: somebody hands it webhooks, and calls tick().
 //
-//   take(webhook) ─> State on disk           any thread
-//   tick()        ─> agents asked ─> evidence ─> act::Runner (its own thread: proof, intent, act, result)
+//   take(webhook) ─> claims ─> act::Runner: on the record       any thread
+//   tick()        ─> agents asked ─> evidence of the claims ─> act::Runner (its own thread: proof, intent, act, result)
+//
+// It keeps nothing itself: the ladder and its record do.
 //
 // docs/design/0022-actuate.md
 #pragma once
@@ -14,7 +16,6 @@
 #include "actuate/agent_hosts.hpp"
 #include "actuate/documents.hpp"
 #include "actuate/evidence.hpp"
-#include "actuate/state.hpp"
 #include "actuate/webhook.hpp"
 
 namespace vramtrack::actuate {
@@ -28,10 +29,10 @@ struct ActuatorOptions {
   std::string agents = "http://{instance}";  ///< template of the agents' addresses
   AgentHosts hosts;                          ///< which of them are agents
   std::string node = "{Hostname}";           ///< template of the names of nodes
-  Limits limits;
-  ActConfig act;  ///< `enabled` is not looked at: this is the program that acts
+  std::vector<act::Limit> limits;            ///< fleet_limits()
+  ActConfig act;                             ///< `enabled` is not looked at: this is the program that acts
   act::Policies policies;
-  std::string folder;  ///< of the state and the record
+  std::string folder;  ///< of the record
   std::string own_user;
   AskAgent ask;
   Rescan rescan;
@@ -41,6 +42,9 @@ struct ActuatorOptions {
   /// For tests of crashes: as RunnerOptions::at_point.
   std::function<void(std::string_view point, const act::Order& order)> at_point;
 };
+
+/// How much may be done to a fleet.
+std::vector<act::Limit> fleet_limits(const ActuateConfig& config);
 
 class Actuator {
  public:
@@ -54,7 +58,7 @@ class Actuator {
   Actuator(const Actuator&) = delete;
   Actuator& operator=(const Actuator&) = delete;
 
-  /// How many alerts of it are new. Errors: the state cannot be written, and then nothing was taken in. Any thread.
+  /// How many alerts of it are new. Errors: the record cannot be written, and then nothing was taken in. Any thread.
   Result<std::size_t> take(const Webhook& webhook);
   /// Counts one that could not be read.
   void count_bad_webhook();
@@ -62,7 +66,7 @@ class Actuator {
   /// One round. One thread. Blocks as long as the agents take to answer.
   void tick();
 
-  /// A person closes the breaker; the record says who. False: it was not open. Errors: the state cannot be written; it
+  /// A person closes the breaker; the record says who. False: it was not open. Errors: the record cannot be written; it
   /// stays open then. Any thread.
   Result<bool> reset(const ResetRequest& request);
 

@@ -53,11 +53,6 @@ Result<std::string> token_for(const ActuateConfig& config) {
       config.listen));
 }
 
-Limits limits_of(const ActuateConfig& config) {
-  return {config.breaker_nodes, config.breaker_share, config.fleet_nodes, config.breaker_window_minutes * 60,
-          config.max_acts_per_node_per_hour};
-}
-
 /// Rounds wait for their time, or for a webhook.
 class Waiting {
  public:
@@ -126,7 +121,7 @@ int run_actuator(const DaemonOptions& options) {
   made.agents = config.actuate.agents;
   made.hosts = std::move(*hosts);
   made.node = config.actuate.node;
-  made.limits = limits_of(config.actuate);
+  made.limits = fleet_limits(config.actuate);
   made.act = config.act;
   made.policies = std::move(*policies);
   made.folder = options.folder;

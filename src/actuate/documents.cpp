@@ -12,7 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kStateSchema = "vramtrack.actuate.state.v1";
 constexpr std::string_view kSummarySchema = "vramtrack.actuate.v1";
 constexpr std::size_t kLongestName = 200;
 constexpr std::size_t kLongestReason = 1000;
@@ -31,48 +30,55 @@ std::optional<Timestamp> time_if(const Json& in, const char* name) {
   return in.contains(name) && in.at(name).is_string() ? std::optional(time_at(in, name)) : std::nullopt;
 }
 
-Json breaker_json(const std::optional<OpenBreaker>& breaker) {
+Json breaker_json(const std::optional<act::Breaker>& breaker) {
   return breaker ? Json{{"since", exact_time(breaker->since)}, {"why", breaker->why}} : Json(nullptr);
 }
 
-std::optional<OpenBreaker> breaker_in(const Json& in) {
+std::optional<act::Breaker> breaker_in(const Json& in) {
   if (!in.contains("breaker") || in.at("breaker").is_null()) return std::nullopt;
   const Json& breaker = in.at("breaker");
-  return OpenBreaker{time_at(breaker, "since"), breaker.at("why").get<std::string>()};
+  return act::Breaker{time_at(breaker, "since"), breaker.at("why").get<std::string>()};
 }
 
-Json case_json(const Case& one) {
+using Phase = act::Climb::Phase;
+
+/// The subject of a claim once it has one.
+bool is_bound(const act::Climb& one) {
+  return one.phase != Phase::claimed && !one.subject.device_id.empty();
+}
+
+Json alert_json(const act::Climb& one) {
+  const ProcessKey process = is_bound(one) ? one.subject.process : ProcessKey{};
   Json out;
-  out["fingerprint"] = one.fingerprint;
-  out["starts_at"] = exact_time(one.starts_at);
-  out["labels"] = one.labels;
-  out["first_seen"] = exact_time(one.first_seen);
-  out["last_seen"] = exact_time(one.last_seen);
-  out["resolved"] = one.is_resolved;
-  out["subject"] = one.subject;
-  out["process"] = {{"host", one.process.host}, {"pid", one.process.pid}, {"start_ticks", one.process.start_ticks}};
-  out["begun"] = one.has_begun;
-  out["closed"] = one.is_closed;
+  out["fingerprint"] = one.claim->fingerprint;
+  out["starts_at"] = exact_time(one.claim->starts_at);
+  out["labels"] = one.claim->labels;
+  out["first_seen"] = exact_time(one.claim->first_seen);
+  out["last_seen"] = exact_time(one.claim->last_seen);
+  out["resolved"] = one.claim->is_resolved;
+  out["subject"] = is_bound(one) ? act::subject_key(one.subject) : "";
+  out["process"] = {{"host", process.host}, {"pid", process.pid}, {"start_ticks", process.start_ticks}};
+  out["begun"] = one.phase != Phase::claimed;
+  out["closed"] = one.phase == Phase::over;
   out["refusal"] = one.refusal;
   out["why"] = one.why;
   return out;
 }
 
-Case case_in(const Json& in) {
-  Case one;
-  one.fingerprint = in.at("fingerprint").get<std::string>();
-  one.starts_at = time_at(in, "starts_at");
-  one.labels = in.at("labels").get<Labels>();
-  one.first_seen = time_at(in, "first_seen");
-  one.last_seen = time_at(in, "last_seen");
-  one.is_resolved = in.at("resolved").get<bool>();
-  one.subject = in.at("subject").get<std::string>();
+act::Climb alert_in(const Json& in) {
+  act::Climb one;
+  one.claim = act::Claim{in.at("fingerprint").get<std::string>(),
+                         time_at(in, "starts_at"),
+                         in.at("labels").get<std::map<std::string, std::string>>(),
+                         time_at(in, "first_seen"),
+                         time_at(in, "last_seen"),
+                         in.at("resolved").get<bool>()};
+  one.id = one.claim->id();
   const Json& process = in.at("process");
-  one.process.host = process.at("host").get<std::string>();
-  one.process.pid = process.at("pid").get<std::uint32_t>();
-  one.process.start_ticks = process.at("start_ticks").get<std::uint64_t>();
-  one.has_begun = in.at("begun").get<bool>();
-  one.is_closed = in.at("closed").get<bool>();
+  one.subject.process.host = process.at("host").get<std::string>();
+  one.subject.process.pid = process.at("pid").get<std::uint32_t>();
+  one.subject.process.start_ticks = process.at("start_ticks").get<std::uint64_t>();
+  one.phase = in.at("closed").get<bool>() ? Phase::over : in.at("begun").get<bool>() ? Phase::climbing : Phase::claimed;
   one.refusal = in.at("refusal").get<std::string>();
   one.why = in.at("why").get<std::string>();
   return one;
@@ -96,47 +102,18 @@ std::string text_in(const Json& in, const char* name) {
   return at != in.end() && at->is_string() ? at->get<std::string>() : std::string();
 }
 
-const char* phase_of(const Case& one) {
-  if (one.is_closed) return "closed";
-  if (one.has_begun) return "acting";
-  return one.is_resolved ? "resolved" : "open";
+const char* phase_of(const act::Climb& one) {
+  if (one.phase == Phase::over) return "closed";
+  if (one.has_subject()) return "acting";
+  return one.claim->is_resolved ? "resolved" : "open";
 }
 
-std::string label_of(const Case& one, const char* name) {
-  const auto at = one.labels.find(name);
-  return at == one.labels.end() ? "?" : printable(at->second);
+std::string label_of(const act::Climb& one, const char* name) {
+  const auto at = one.claim->labels.find(name);
+  return at == one.claim->labels.end() ? "?" : printable(at->second);
 }
 
 }  // namespace
-
-std::string state_json(const State& state) {
-  Json out;
-  out["schema"] = kStateSchema;
-  out["dry_run"] = state.dry_run;
-  out["last_webhook"] = time_or_null(state.last_webhook);
-  out["breaker"] = breaker_json(state.breaker);
-  out["acts"] = Json::array();
-  for (const NodeAct& act : state.acts) out["acts"].push_back({{"time", exact_time(act.time)}, {"node", act.node}});
-  out["cases"] = Json::array();
-  for (const auto& [key, one] : state.cases) out["cases"].push_back(case_json(one));
-  return json_text(out, 1);
-}
-
-Result<State> parse_state(std::string_view text) {
-  return parsed<State>(text, kStateSchema, [](const Json& in) {
-    State state;
-    state.dry_run = in.at("dry_run").get<bool>();
-    state.last_webhook = time_if(in, "last_webhook");
-    state.breaker = breaker_in(in);
-    for (const Json& act : in.at("acts"))
-      state.acts.push_back({time_at(act, "time"), act.at("node").get<std::string>()});
-    for (const Json& one : in.at("cases")) {
-      Case read = case_in(one);
-      state.cases[read.key()] = std::move(read);
-    }
-    return state;
-  });
-}
 
 std::string summary_json(const Summary& summary, std::size_t most) {
   Json out;
@@ -149,8 +126,8 @@ std::string summary_json(const Summary& summary, std::size_t most) {
   out["climbing"] = summary.climbing;
   out["last_webhook"] = time_or_null(summary.last_webhook);
   out["cases"] = Json::array();
-  for (std::size_t i = 0; i < summary.cases.size() && i < most; ++i)
-    out["cases"].push_back(case_json(summary.cases[i]));
+  for (std::size_t i = 0; i < summary.alerts_known.size() && i < most; ++i)
+    out["cases"].push_back(alert_json(summary.alerts_known[i]));
   return json_text(out);
 }
 
@@ -164,7 +141,7 @@ Result<Summary> parse_summary(std::string_view text) {
     out.nodes_allowed = in.at("nodes_allowed").get<std::int64_t>();
     out.climbing = in.at("climbing").get<std::size_t>();
     out.last_webhook = time_if(in, "last_webhook");
-    for (const Json& one : in.at("cases")) out.cases.push_back(case_in(one));
+    for (const Json& one : in.at("cases")) out.alerts_known.push_back(alert_in(one));
     return out;
   });
 }
@@ -178,11 +155,13 @@ std::string summary_words(const Summary& summary) {
     out += fmt::format("circuit breaker: closed; {} of {} nodes acted on\n", summary.nodes_acted_on,
                        summary.nodes_allowed);
   out += fmt::format("last webhook: {}\n", summary.last_webhook ? iso8601(*summary.last_webhook) : "none yet");
-  for (const Case& one : summary.cases)
-    out += fmt::format("{}  {:8}  {} {}{}{}{}\n", iso8601(one.starts_at), phase_of(one), label_of(one, "alertname"),
-                       one.process.host.empty() ? label_of(one, "Hostname") : one.process.host,
-                       one.process.pid != 0 ? fmt::format(" pid {}", one.process.pid) : "", one.why.empty() ? "" : ": ",
-                       one.why);
+  for (const act::Climb& one : summary.alerts_known) {
+    const ProcessKey& process = one.subject.process;
+    out +=
+        fmt::format("{}  {:8}  {} {}{}{}{}\n", iso8601(one.claim->starts_at), phase_of(one), label_of(one, "alertname"),
+                    process.host.empty() ? label_of(one, "Hostname") : process.host,
+                    process.pid != 0 ? fmt::format(" pid {}", process.pid) : "", one.why.empty() ? "" : ": ", one.why);
+  }
   return printable_lines(out);
 }
 

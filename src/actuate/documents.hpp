@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "actuate/state.hpp"
+#include "act/ladder.hpp"
 #include "core/result.hpp"
 
 namespace vramtrack::actuate {
@@ -16,21 +16,21 @@ namespace vramtrack::actuate {
 struct Summary {
   bool dry_run = true;
   std::vector<std::string> policies;
-  std::optional<OpenBreaker> breaker;
+  std::optional<act::Breaker> breaker;
   std::size_t nodes_acted_on = 0;
   std::int64_t nodes_allowed = 0;
   std::size_t climbing = 0;
   std::optional<Timestamp> last_webhook;
-  std::vector<Case> cases;  ///< the last heard of first
+  std::vector<act::Climb> alerts_known;  ///< climbs of claims, the last heard of first
   std::uint64_t webhooks = 0;
   std::uint64_t bad_webhooks = 0;
   std::uint64_t alerts = 0;
-  std::uint64_t state_failures = 0;
+  std::uint64_t record_failures = 0;
   std::map<std::pair<std::string, std::string>, std::uint64_t> acts;  ///< by action and outcome
   std::map<std::string, std::uint64_t> refused;                       ///< by reason
 };
 
-/// "vramtrack.actuate.v1", with the first `most` cases.
+/// "vramtrack.actuate.v1", with the first `most` alerts.
 std::string summary_json(const Summary& summary, std::size_t most = 256);
 /// Errors name what is wrong.
 Result<Summary> parse_summary(std::string_view text);

@@ -83,9 +83,10 @@ Evidence refused(Refusal refusal, std::string why) {
   return {std::nullopt, refusal, std::move(why)};
 }
 
-Evidence with_labels(act::Subject subject, const Case& one, const std::string& node) {
+Evidence with_labels(act::Subject subject, const act::Climb& one, const std::string& node) {
   subject.node = node;
-  for (const auto& [name, value] : one.labels) subject.labels.emplace(name, value);
+  subject.claim = one.id;
+  for (const auto& [name, value] : one.claim->labels) subject.labels.emplace(name, value);
   return {std::move(subject), {}, {}};
 }
 
@@ -131,30 +132,30 @@ act::Observation observation_of(Witness witness, const std::string& node) {
   return act::observe(witness.view);
 }
 
-Evidence evidence_of(const Case& one, const std::string& node, const std::string& witness_host,
+Evidence evidence_of(const act::Climb& one, const std::string& node, const std::string& witness_host,
                      const act::Observation& seen) {
-  const std::string host = label_of(one.labels, {"Hostname", "hostname"});
+  const std::string host = label_of(one.claim->labels, {"Hostname", "hostname"});
   if (!host.empty() && !witness_host.empty() && !is_same_host(host, witness_host))
     return refused(Refusal::mismatch, fmt::format("the alert is about host {}, but the agent that was asked is on {}",
                                                   printable(host), printable(witness_host)));
-  if (one.is_bound()) {
+  if (one.has_subject()) {
     for (const act::Subject& subject : seen.subjects)
-      if (act::subject_key(subject) == one.subject) return with_labels(subject, one, node);
+      if (act::subject_key(subject) == act::subject_key(one.subject)) return with_labels(subject, one, node);
     return refused(Refusal::no_evidence,
-                   fmt::format("no alert about pid {} is active on {} any more", one.process.pid, node));
+                   fmt::format("no alert about pid {} is active on {} any more", one.subject.process.pid, node));
   }
   const act::Subject* best = nullptr;
   std::string different;
   for (const act::Subject& subject : seen.subjects) {
-    if (!is_on_device(one.labels, subject)) continue;
-    if (std::string why = difference(one.labels, subject); !why.empty())
+    if (!is_on_device(one.claim->labels, subject)) continue;
+    if (std::string why = difference(one.claim->labels, subject); !why.empty())
       different = std::move(why);
     else if (best == nullptr || is_worse(subject, *best))
       best = &subject;
   }
   if (best != nullptr) return with_labels(*best, one, node);
   if (!different.empty()) return refused(Refusal::mismatch, different);
-  const std::string device = device_words(one.labels);
+  const std::string device = device_words(one.claim->labels);
   return refused(Refusal::no_evidence, fmt::format("no alert is active on {}{}", node,
                                                    device.empty() ? std::string() : " of GPU " + printable(device)));
 }

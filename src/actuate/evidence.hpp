@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "act/ladder.hpp"
-#include "actuate/state.hpp"
 #include "actuate/webhook.hpp"
 #include "core/result.hpp"
 #include "core/view.hpp"
@@ -51,11 +50,11 @@ struct Evidence {
   std::string why;                         ///< likewise, in words
 };
 
-/// The subject of `seen` that the alert of `one` is about: its GPU by the labels UUID, uuid or gpu_uuid, else gpu; its
+/// The subject of `seen` that the claim of `one` is about: its GPU by the labels UUID, uuid or gpu_uuid, else gpu; its
 /// process by pid and pid_start_ticks; its job by slurm_job_id or hpc_job; its host by Hostname or hostname. What the
-/// alert does not name is not compared. Of several the worst. A case that is bound gets the process it is bound to, or
-/// none. The alert's labels become labels of the subject, but for those that the agent itself gave.
-Evidence evidence_of(const Case& one, const std::string& node, const std::string& witness_host,
+/// alert does not name is not compared. Of several the worst. A climb that has its subject gets this one, or none. The
+/// alert's labels become labels of the subject, but for those that the agent itself gave.
+Evidence evidence_of(const act::Climb& one, const std::string& node, const std::string& witness_host,
                      const act::Observation& seen);
 
 /// The process of `subject`, as it is now. Errors: its alert does not stand any more, or user or job have

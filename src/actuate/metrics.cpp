@@ -29,15 +29,16 @@ std::string summary_metrics(const Summary& summary) {
              summary.nodes_allowed);
   out += one("vramtrack_actuate_ladders", "gauge", "Ladders in progress.", summary.climbing);
   std::size_t open = 0;
-  for (const Case& c : summary.cases) open += c.is_closed || c.is_resolved ? 0 : 1;
+  for (const act::Climb& one : summary.alerts_known)
+    open += one.phase == act::Climb::Phase::over || one.claim->is_resolved ? 0 : 1;
   out += one("vramtrack_actuate_alerts_open", "gauge", "Firing alerts that are not closed yet.", open);
   out += one("vramtrack_actuate_webhooks_total", "counter", "Webhooks received.", summary.webhooks);
   out +=
       one("vramtrack_actuate_bad_webhooks_total", "counter", "Webhooks that could not be read.", summary.bad_webhooks);
   out +=
       one("vramtrack_actuate_alerts_total", "counter", "Alerts in these webhooks, repeats included.", summary.alerts);
-  out += one("vramtrack_actuate_state_failures_total", "counter", "Times that the state could not be written.",
-             summary.state_failures);
+  out += one("vramtrack_actuate_record_failures_total", "counter", "Lines of the record that could not be written.",
+             summary.record_failures);
   if (summary.last_webhook)
     out += one("vramtrack_actuate_last_webhook_timestamp_seconds", "gauge", "Time when the last webhook was received.",
                fmt::format("{:.3f}", static_cast<double>(summary.last_webhook->time_since_epoch().count()) * 1e-9));

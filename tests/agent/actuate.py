@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -252,12 +253,13 @@ class FromOutside(unittest.TestCase):
             self.assertEqual(sum("scontrol requeue" in line for line in told), 1, told)
             self.assertLessEqual(sum("--signal=USR1" in line for line in told), 1, told)
 
-    def test_a_state_that_cannot_be_written_makes_alertmanager_repeat(self):
+    def test_a_record_that_cannot_be_written_makes_alertmanager_repeat(self):
         with Actuator("--enforce") as a:
-            (a.state / "actuate.json.new").mkdir()
+            unlimited = resource.prlimit(a.process.pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(a.process.pid, resource.RLIMIT_FSIZE, (0, unlimited[1]))
             self.assertEqual(a.post(a.alert())[0], 500)
             self.assertEqual(a.told(), [])
-            (a.state / "actuate.json.new").rmdir()
+            resource.prlimit(a.process.pid, resource.RLIMIT_FSIZE, unlimited)
             self.assertEqual(a.post(a.alert())[0], 200)
             until(a.told, 20, "the first step")
 

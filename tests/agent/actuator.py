@@ -102,7 +102,7 @@ class RunningActuator:
         self.process = subprocess.Popen([self.binary, "actuate", "--policy", "fleet.toml", "--listen", "127.0.0.1:0", "--state", self.state, "--node",
                                          "{Hostname}", "--agents", "http://{instance}", "--set", f"actuate.agent-hosts={json.dumps(self.hosts)}",
                                          "--set", "actuate.poll-seconds=0.1", *self.args, *more],
-                                        cwd=self.box.work, env=self.env, stdout=subprocess.DEVNULL, stderr=log)  # fmt: skip
+                                        cwd=self.box.work, env=self.env, stdout=subprocess.DEVNULL, stderr=log, restore_signals=False)  # fmt: skip
         log.close()
         def listens():
             return re.search(r"receives alerts on http://127.0.0.1:(\d+)", self.log()[self.begun:])

@@ -279,22 +279,62 @@ TEST(Ladder, ADrainedNodeStaysSoWhenTheMemoryDoesNotComeBack) {
   }
 }
 
-TEST(Ladder, AStepWaitsForWhoeverLimitsItAndIsAskedForAgain) {
+TEST(Ladder, AStepWaitsForTheLimitsOfAFleetAndAsksAgain) {
   Climbing c(
       "[[policy]]\nname = \"a\"\nwhen = { user = \"alice\" }\nsteps = [{ do = \"notify\" }, { do = \"kill\" }]\n");
-  std::string why = "the breaker is open";
-  int asked = 0;
-  c.ladder.limit_by([&](const Subject&, const Step& step, Timestamp) {
-    EXPECT_EQ(step.action->name, "kill");
-    ++asked;
-    return why;
-  });
+  c.ladder.limit_by({{Limit::Of::nodes, Limit::Then::open_breaker, 0, 60, "actuate.breaker-nodes"}});
   EXPECT_THAT(c.see(seen(0, {leaking()})), ElementsAre("begin a", "act notify"));
-  EXPECT_THAT(c.see(seen(1, {leaking()})), ElementsAre("kill waits: the breaker is open"));
+  EXPECT_THAT(c.see(seen(1, {leaking()})), ElementsAre(HasSubstr("say: "), HasSubstr("kill waits: the circuit breaker "
+                                                                                     "opens")));
   EXPECT_THAT(c.see(seen(2, {leaking()})), IsEmpty());
-  why.clear();
-  EXPECT_THAT(c.see(seen(3, {leaking()})), ElementsAre("act kill"));
-  EXPECT_EQ(asked, 3);
+  c.ladder.limit_by({});
+  EXPECT_THAT(c.see(seen(3, {leaking()})), IsEmpty()) << "a person must close it";
+  c.ladder.close_breaker();
+  EXPECT_THAT(c.see(seen(4, {leaking()})), ElementsAre("act kill"));
+}
+
+TEST(Ladder, AClaimBeginsOneLadderOnceItIsConfirmed) {
+  Climbing c(kLadder);
+  Claim claim{"ab", at(0), {{"alertname", "Leak"}}, at(0), at(0)};
+  c.ladder.take(claim);
+  EXPECT_THAT(c.see(seen(0, {})), IsEmpty());
+  Observation nothing = seen(1, {});
+  nothing.unproven = {{claim.id(), "no_agent", "gn1: the connection failed"}};
+  EXPECT_THAT(c.see(nothing), ElementsAre(HasSubstr("refused (no_agent): alert Leak of")));
+  EXPECT_THAT(c.see(nothing), IsEmpty()) << "once";
+  Subject subject = leaking();
+  subject.claim = claim.id();
+  EXPECT_THAT(c.see(seen(2, {subject})), ElementsAre("begin a", "act notify"));
+  EXPECT_EQ(c.ladder.climbs().size(), 1U);
+  EXPECT_EQ(c.ladder.climbs().front().id, claim.id());
+  EXPECT_THAT(c.see(seen(3, {})), ElementsAre(HasSubstr("end: ")));
+  ASSERT_EQ(c.ladder.climbs().size(), 1U) << "it is remembered";
+  EXPECT_EQ(c.ladder.climbs().front().phase, Climb::Phase::over);
+  c.ladder.take(claim);
+  EXPECT_THAT(c.see(seen(4, {subject})), IsEmpty());
+  subject.claim = "another";
+  EXPECT_THAT(c.see(seen(5, {subject})), IsEmpty()) << "nobody claimed it";
+}
+
+TEST(Ladder, ClaimsThatAreOverMakeRoomBeforeThoseThatWait) {
+  Ladder ladder(policies_of(kLadder), acting(), "root");
+  const auto climb = [](std::size_t i) {
+    Climb one;
+    one.claim = Claim{"ab", at(static_cast<double>(i)), {}, at(0), at(static_cast<double>(i))};
+    one.id = one.claim->id();
+    one.phase = i % 2 == 1 ? Climb::Phase::over : Climb::Phase::claimed;
+    return one;
+  };
+  for (std::size_t i = 0; i < Ladder::kMostClaims; ++i) ladder.restore(climb(i));
+  for (std::size_t i = 0; i < 2; ++i) ladder.take(*climb(10000 + i).claim);
+  EXPECT_EQ(ladder.climbs().size(), Ladder::kMostClaims);
+  const auto is_known = [&](std::size_t i) {
+    return std::any_of(ladder.climbs().begin(), ladder.climbs().end(),
+                       [id = climb(i).id](const Climb& one) { return one.id == id; });
+  };
+  EXPECT_TRUE(is_known(0)) << "waiting, though the oldest";
+  EXPECT_FALSE(is_known(1));
+  EXPECT_FALSE(is_known(3));
 }
 
 TEST(Ladder, OnAMachineOfWhichNothingIsKnownNothingIsDoneOrUndone) {

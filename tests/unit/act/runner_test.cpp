@@ -76,15 +76,28 @@ void climb(Runner& runner, const Victim& victim, int from_s, int to_s) {
   }
 }
 
-TEST(Runner, WhatNoPolicyCausedIsSaidWithoutAName) {
+TEST(Runner, APersonClosesTheBreakerAndTheRecordSaysWho) {
   const TempFolder folder;
   RunnerOptions options = options_of("", folder.path());
   options.config.dry_run = true;
+  {
+    auto journal = Journal::open(options.audit_path);
+    AuditEntry opened;
+    opened.event = "breaker_opened";
+    opened.climb = "breaker";
+    opened.time = opened.written = at(0);
+    opened.text = "5 nodes at once";
+    ASSERT_TRUE(journal && journal->append(opened, true));
+  }
   auto runner = Runner::open(std::move(options));
   ASSERT_TRUE(runner) << runner.error().message;
-  (*runner)->say("breaker", {}, "5 nodes at once: nothing is done");
-  ASSERT_TRUE((*runner)->settle(60));
-  EXPECT_THAT((*runner)->take_messages(), testing::Contains("policies (dry run): 5 nodes at once: nothing is done"));
+  EXPECT_EQ((*runner)->state().breaker->why, "5 nodes at once");
+  const auto closed = (*runner)->close_breaker("alice: looked");
+  EXPECT_TRUE(closed && *closed);
+  EXPECT_FALSE((*runner)->state().breaker);
+  EXPECT_FALSE(*(*runner)->close_breaker("alice")) << "it was not open";
+  EXPECT_THAT((*runner)->take_messages(),
+              testing::Contains(testing::HasSubstr("(5 nodes at once) was closed by alice: looked")));
 }
 
 TEST(Runner, ClimbsFromACheckpointToAKillOnARealProcess) {
@@ -568,11 +581,9 @@ TEST(Runner, APowerCutBetweenTheRecordAndItsMessageLosesNoMessage) {
     const auto until = [&](int last_line) {
       return [&folder, &victim, last_line](RunnerOptions& options) {
         tell_into_file(options, folder.path());
-        options.at_point = [&victim](std::string_view at, const Order& order) {
+        options.at_point = [&victim, last_line, lines = 0](std::string_view at, const Order& order) mutable {
           if (at == "intent" && order.action == "kill") victim.handles_term();
-        };
-        options.written = [last_line, lines = 0](const AuditEntry&, bool) mutable {
-          if (lines++ == last_line) ::raise(SIGKILL);
+          if (at == "written" && lines++ == last_line) ::raise(SIGKILL);
         };
       };
     };

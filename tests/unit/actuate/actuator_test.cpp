@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -102,7 +103,7 @@ class Acting {
     options.act.dry_run = dry_run;
     options.act.max_acts_per_hour = 100;
     options.hosts = *AgentHosts::parse({"gn*"});
-    options.limits = limits;
+    options.limits = fleet_limits(limits);
     options.folder = folder.path();
     options.own_user = "slurm";
     options.ask = [this](const std::string& url) { return fleet.ask(url); };
@@ -117,7 +118,7 @@ class Acting {
   }
 
   std::size_t hear(const std::string& node, bool is_firing = true, const std::string& fingerprint = "ab") {
-    const Case one = alert_of(node, fingerprint);
+    const act::Claim one = alert_of(node, fingerprint);
     Webhook webhook;
     webhook.alerts.push_back({is_firing, one.fingerprint, one.starts_at, one.labels, {}});
     const auto taken = actuator->take(webhook);
@@ -138,18 +139,20 @@ class Acting {
     const auto entries = act::read_audit(folder.path() + "/actuate.acts.jsonl");
     if (entries)
       for (const act::AuditEntry& e : *entries)
-        out.push_back(e.action.empty()     ? e.event + ": " + e.text
-                      : e.event == "waits" ? e.action + " waits: " + e.text
-                                           : e.action + ' ' + e.event);
+        if (e.event != "claim")
+          out.push_back(e.action.empty()     ? e.event + ": " + e.text
+                        : e.event == "waits" ? e.action + " waits: " + e.text
+                                             : e.action + ' ' + e.event);
     return out;
   }
-  [[nodiscard]] Case only_case() const { return actuator->summary().cases.at(0); }
+  [[nodiscard]] act::Climb only_alert() const { return actuator->summary().alerts_known.at(0); }
+  [[nodiscard]] bool is_over() const { return only_alert().phase == act::Climb::Phase::over; }
 
   Fleet& fleet;
   const TempFolder folder;
   std::string toml_;
   bool dry_run = false;
-  Limits limits;
+  ActuateConfig limits;
   Rescan rescan;
   std::function<void(std::string_view, const act::Order&)> at_point;
   std::vector<std::string> logged;
@@ -179,7 +182,7 @@ TEST(Actuator, AsksForACheckpointMovesTheJobAndResumesTheNodeWhenItsMemoryIsBack
   EXPECT_THAT(fleet.drained["gn1"], HasSubstr("policy leaks, pid 4242, job 7.batch"));
   acting.until(60);
   expect_commands(fleet, kWhole);
-  EXPECT_TRUE(acting.only_case().is_closed);
+  EXPECT_TRUE(acting.is_over());
   EXPECT_THAT(acting.record().back(), HasSubstr("were freed"));
   EXPECT_THAT(summary_metrics(acting.actuator->summary()),
               HasSubstr("vramtrack_acts_total{action=\"requeue\",outcome=\"done\"} 1\n"));
@@ -190,25 +193,25 @@ TEST(Actuator, AsksNoHostThatIsNotListed) {
   fleet.leak_on("gn1");
   fleet.agents["http://evil.example:9474"] = {"gn1", leaking_view()};
   Acting acting(fleet);
-  Case one = alert_of("gn1");
+  act::Claim one = alert_of("gn1");
   one.labels["instance"] = "evil.example:9474";
   ASSERT_TRUE(acting.actuator->take({{}, {}, 0, {{true, one.fingerprint, one.starts_at, one.labels, {}}}}));
   acting.until(60);
   EXPECT_THAT(fleet.commands, IsEmpty());
   EXPECT_THAT(fleet.asked, Not(Contains("http://evil.example:9474")));
-  EXPECT_EQ(acting.only_case().refusal, "not_listed");
+  EXPECT_EQ(acting.only_alert().refusal, "not_listed");
 }
 
 TEST(Actuator, AnAgentOfAnotherNodeIsNoWitness) {
   Fleet fleet;
   fleet.leak_on("gn5");
   Acting acting(fleet);
-  Case one = alert_of("gn1");
+  act::Claim one = alert_of("gn1");
   one.labels["instance"] = "gn5:9474";  // which is listed, and leaks
   ASSERT_TRUE(acting.actuator->take({{}, {}, 0, {{true, one.fingerprint, one.starts_at, one.labels, {}}}}));
   acting.until(30);
   EXPECT_THAT(fleet.commands, IsEmpty());
-  EXPECT_EQ(acting.only_case().refusal, "mismatch");
+  EXPECT_EQ(acting.only_alert().refusal, "mismatch");
 }
 
 TEST(Actuator, WhatAnAgentSaidLongAgoOrMakesUpIsNoEvidence) {
@@ -224,7 +227,7 @@ TEST(Actuator, WhatAnAgentSaidLongAgoOrMakesUpIsNoEvidence) {
     acting.until(fleet.now_s + 60);
     EXPECT_THAT(fleet.commands, IsEmpty());
     EXPECT_FALSE(is_rescanned) << "its metrics are no better";
-    return acting.only_case().refusal;
+    return acting.only_alert().refusal;
   };
   for (const double age_s : {3600.0, -3600.0}) {
     Fleet fleet;
@@ -263,7 +266,7 @@ TEST(Actuator, ANodeWhoseMemoryDoesNotComeBackStaysDrained) {
   EXPECT_EQ(fleet.commands.size(), 4U);
   EXPECT_TRUE(fleet.drained.contains("gn1"));
   EXPECT_THAT(acting.record(), Contains(HasSubstr("were not freed within")));
-  EXPECT_TRUE(acting.only_case().is_closed);
+  EXPECT_TRUE(acting.is_over());
 }
 
 TEST(Actuator, ADryRunSaysExactlyWhatItWouldDoAndDoesNothing) {
@@ -283,7 +286,7 @@ TEST(Actuator, ADryRunSaysExactlyWhatItWouldDoAndDoesNothing) {
   acting.until(70);
   const auto record = acting.record();
   EXPECT_EQ(std::count(record.begin(), record.end(), "requeue would"), 1) << "a restart is no reason to say it again";
-  EXPECT_TRUE(acting.only_case().is_closed);
+  EXPECT_TRUE(acting.is_over());
   acting.dry_run = false;
   acting.open();
   acting.until(140);
@@ -310,24 +313,59 @@ TEST(Actuator, RepeatsOfAnAlertAreNothingNewEvenAfterItsLadder) {
   EXPECT_EQ(fleet.commands.size(), kWhole.size());
 }
 
-TEST(Actuator, WhatTheStateDoesNotKnowOfALadderTheRecordDoes) {
+TEST(Actuator, TwoAlertsOfOneProcessAreOneLadder) {
   Fleet fleet;
   fleet.leak_on("gn1");
   Acting acting(fleet);
-  acting.hear("gn1");
+  acting.hear("gn1", true, "a1");
+  acting.hear("gn1", true, "a2");
+  acting.until(10);
+  EXPECT_EQ(fleet.commands.size(), 2U);
+  // One of the two rules stops firing: the other still says so.
+  acting.hear("gn1", false, "a1");
   acting.until(60);
-  ASSERT_EQ(fleet.commands.size(), kWhole.size());
-  acting.actuator.reset();
-  // As if it had been killed before it wrote that the ladder had begun; and the evidence is there again.
-  State state = *load_state(acting.folder.path());
-  state.cases.begin()->second.has_begun = state.cases.begin()->second.is_closed = false;
-  ASSERT_TRUE(save_state(state, acting.folder.path()));
+  expect_commands(fleet, kWhole);
+  // The evidence comes again: both have had their ladder, after a restart, too.
   fleet.leak_on("gn1");
   fleet.job_state = "RUNNING";
-  acting.open();
-  acting.until(120);
+  for (int i = 0; i < 2; ++i) {
+    acting.open();
+    acting.hear("gn1", true, "a1");
+    acting.until(120 + 60 * i);
+  }
   EXPECT_EQ(fleet.commands.size(), kWhole.size());
-  EXPECT_TRUE(acting.only_case().is_closed);
+  for (const act::Climb& one : acting.actuator->summary().alerts_known) EXPECT_EQ(one.phase, act::Climb::Phase::over);
+}
+
+TEST(Actuator, WhatFillsTheRecordDoesNotMakeItForgetAnAlertOrTheBreaker) {
+  Fleet fleet;
+  for (const char* node : {"gn1", "gn2"}) fleet.leak_on(node);
+  Acting acting(fleet,
+                "[[policy]]\nname = \"a\"\nwhen.user = \"alice\"\nwhen.job = \".*\"\n"
+                "steps = [{ do = \"signal-job\" }]\n");
+  acting.limits.breaker_nodes = 1;
+  acting.open();
+  acting.hear("gn1", true, "a1");
+  acting.until(5);
+  acting.hear("gn1", false, "a1");
+  acting.until(10);
+  acting.hear("gn2", true, "a2");
+  acting.until(15);
+  ASSERT_TRUE(acting.actuator->summary().breaker);
+  const std::string path = acting.folder.path() + "/actuate.acts.jsonl";
+  for (int i = 0; i < 2; ++i) {
+    acting.actuator.reset();
+    const std::string filler(act::Journal::kFullBytes - std::filesystem::file_size(path), ' ');
+    std::ofstream(path, std::ios::app) << filler << '\n';
+    acting.open();
+    acting.hear("gn1", true, fmt::format("b{}", i));  // the first line of the next file
+    acting.until(20 + i);
+  }
+  acting.open();
+  EXPECT_TRUE(acting.actuator->summary().breaker);
+  EXPECT_EQ(acting.hear("gn1", true, "a1"), 0U);
+  acting.until(40);
+  EXPECT_EQ(fleet.commands.size(), 1U);
 }
 
 TEST(Actuator, WithoutEvidenceNothingIsDoneAndTheRecordSaysWhy) {
@@ -356,9 +394,13 @@ TEST(Actuator, WithoutEvidenceNothingIsDoneAndTheRecordSaysWhy) {
     acting.hear("gn1");
     acting.until(60);
     EXPECT_THAT(fleet.commands, IsEmpty()) << situation.refusal;
-    EXPECT_EQ(acting.only_case().refusal, situation.refusal);
-    EXPECT_THAT(acting.record(), ElementsAre(AllOf(HasSubstr("refused"), HasSubstr(situation.why))));
     EXPECT_EQ(acting.actuator->summary().refused.at(situation.refusal), 1U) << "once, not in every round";
+    EXPECT_EQ(acting.only_alert().refusal, situation.refusal);
+    EXPECT_THAT(acting.record(), ElementsAre(AllOf(HasSubstr("refused"), HasSubstr(situation.why))));
+    acting.open();
+    acting.until(70);
+    EXPECT_EQ(acting.record().size(), 1U) << "not again after a restart";
+    EXPECT_EQ(acting.only_alert().refusal, situation.refusal);
   }
 }
 
@@ -366,11 +408,11 @@ TEST(Actuator, ALabelThatNamesManyNodesIsRefused) {
   Fleet fleet;
   fleet.leak_on("gn1");
   Acting acting(fleet);
-  Case one = alert_of("gn1");
+  act::Claim one = alert_of("gn1");
   one.labels["Hostname"] = "gn[1-4]";
   ASSERT_TRUE(acting.actuator->take({{}, {}, 0, {{true, one.fingerprint, one.starts_at, one.labels, {}}}}));
   acting.until(10);
-  EXPECT_EQ(acting.only_case().refusal, "bad_label");
+  EXPECT_EQ(acting.only_alert().refusal, "bad_label");
   EXPECT_THAT(fleet.commands, IsEmpty());
 }
 
@@ -384,7 +426,7 @@ TEST(Actuator, EvidenceThatEndsBetweenTwoStepsEndsTheLadder) {
   acting.until(60);
   EXPECT_THAT(fleet.commands.back(), HasSubstr("State=RESUME"));
   EXPECT_THAT(fleet.commands, Not(Contains(HasSubstr("requeue"))));
-  EXPECT_TRUE(acting.only_case().is_closed);
+  EXPECT_TRUE(acting.is_over());
 }
 
 TEST(Actuator, AJobThatTellsOfItsCheckpointIsNotLeftWaiting) {
@@ -411,7 +453,7 @@ TEST(Actuator, AResolvedAlertEndsTheLadder) {
   acting.hear("gn1", false);
   acting.until(60);
   EXPECT_THAT(fleet.commands, Not(Contains(HasSubstr("requeue"))));
-  EXPECT_TRUE(acting.only_case().is_closed);
+  EXPECT_TRUE(acting.is_over());
 }
 
 TEST(Actuator, AJobThatSlurmRunsElsewhereIsNotTouched) {
@@ -454,7 +496,7 @@ TEST(Actuator, WhereNoAgentAnswersARescanMay) {
     return Witness{"", scanned};
   };
   acting.open();
-  Case one = alert_of("gn1");
+  act::Claim one = alert_of("gn1");
   for (const char* name : {"pid", "slurm_job_id"}) one.labels.erase(name);
   ASSERT_TRUE(acting.actuator->take({{}, {}, 0, {{true, one.fingerprint, one.starts_at, one.labels, {}}}}));
   acting.until(5);
@@ -468,7 +510,7 @@ TEST(Actuator, TheBreakerOpensForTheFleetAndAPersonClosesIt) {
   Acting acting(fleet,
                 "[[policy]]\nname = \"a\"\nwhen.user = \"alice\"\nwhen.job = \".*\"\n"
                 "steps = [{ do = \"signal-job\" }, { do = \"signal-job\", after = \"20s\" }]\n");
-  acting.limits.nodes = 2;
+  acting.limits.breaker_nodes = 2;
   acting.open();
   acting.hear("gn1", true, "a1");
   acting.hear("gn2", true, "a2");
@@ -482,7 +524,7 @@ TEST(Actuator, TheBreakerOpensForTheFleetAndAPersonClosesIt) {
   acting.until(60);
   EXPECT_EQ(fleet.commands.size(), 2U) << "the second steps wait, too";
   EXPECT_THAT(acting.record(), Contains(HasSubstr("gn3 would be node number 3")));
-  acting.limits.nodes = 3;
+  acting.limits.breaker_nodes = 3;
   acting.open();
   const auto closed = acting.actuator->reset({"alice", "looked at it"});
   ASSERT_TRUE(closed && *closed);
@@ -549,7 +591,7 @@ void killed_at(const std::string& point, const std::string& action) {
   EXPECT_LE(times("--signal=USR1"), 1);
   EXPECT_EQ(times("State=RESUME"), 1);
   EXPECT_TRUE(fleet.drained.empty());
-  EXPECT_TRUE(acting.only_case().is_closed);
+  EXPECT_TRUE(acting.is_over());
 }
 
 TEST(Actuator, KilledAtAnyMomentItNeitherRepeatsNorForgets) {

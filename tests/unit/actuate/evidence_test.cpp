@@ -9,8 +9,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Evidence look(const Case& one, const View& view, const std::string& host = "gn1") {
+Evidence look(const act::Climb& one, const View& view, const std::string& host = "gn1") {
   return evidence_of(one, "gn1", host, observation_of({host, view}, "gn1"));
+}
+Evidence look(const act::Claim& claim, const View& view, const std::string& host = "gn1") {
+  return look(climb_of(claim), view, host);
 }
 
 TEST(Evidence, IsTheProcessThatTheAlertNames) {
@@ -26,7 +29,7 @@ TEST(Evidence, IsTheProcessThatTheAlertNames) {
 
 TEST(Evidence, WhatTheAlertNamesMustAgree) {
   const auto with = [](const char* name, const char* value) {
-    Case one = alert_of("gn1");
+    act::Claim one = alert_of("gn1");
     one.labels[name] = value;
     return look(one, leaking_view());
   };
@@ -50,13 +53,14 @@ TEST(Evidence, AnAlertThatStandsNoMoreIsNone) {
   EXPECT_EQ(gone.refusal, Refusal::no_evidence);
 }
 
-TEST(Evidence, ABoundCaseIsOfItsProcessAlone) {
-  Case one = alert_of("gn1");
-  one.labels.erase("pid");
-  one.process = {4242, 776, "gn1"};
-  one.subject = "process/gn1/4242/776";
+TEST(Evidence, AClimbIsOfItsProcessAlone) {
+  act::Claim claim = alert_of("gn1");
+  claim.labels.erase("pid");
+  act::Climb one = climb_of(claim);
+  one.phase = act::Climb::Phase::climbing;
+  one.subject.process = {4242, 776, "gn1"};
   EXPECT_EQ(look(one, leaking_view()).refusal, Refusal::no_evidence) << "the pid was reused";
-  one.subject = "process/gn1/4242/777";
+  one.subject.process.start_ticks = 777;
   EXPECT_TRUE(look(one, leaking_view()).subject);
 }
 
@@ -98,7 +102,7 @@ TEST(Evidence, AProcessThatIsNoLongerSampledIsNone) {
   Witness witness{"gn1", leaking_view(), {}};
   witness.view.series[1].last = at(-60);  // its device goes on
   ASSERT_TRUE(check_current(witness, at(0)));
-  EXPECT_FALSE(evidence_of(alert_of("gn1"), "gn1", "gn1", observation_of(witness, "gn1")).subject);
+  EXPECT_FALSE(evidence_of(climb_of(alert_of("gn1")), "gn1", "gn1", observation_of(witness, "gn1")).subject);
   EXPECT_FALSE(same_process(*look(alert_of("gn1"), leaking_view()).subject, witness.view));
 }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "actuate/state.hpp"
+#include "act/ladder.hpp"
 #include "core/view.hpp"
 
 namespace vramtrack::actuate {
@@ -12,8 +12,8 @@ inline Timestamp at(double seconds) {
   return Timestamp{} + std::chrono::hours(24 * 365) + from_seconds(seconds);
 }
 
-inline Case alert_of(const std::string& node, const std::string& fingerprint = "ab") {
-  Case one;
+inline act::Claim alert_of(const std::string& node, const std::string& fingerprint = "ab") {
+  act::Claim one;
   one.fingerprint = fingerprint;
   one.starts_at = at(0);
   one.labels = {{"alertname", "GpuMemoryLeak"},
@@ -24,6 +24,15 @@ inline Case alert_of(const std::string& node, const std::string& fingerprint = "
                 {"slurm_job_id", "7"},
                 {"framework", "the alert's"}};
   return one;
+}
+
+/// Its climb, before anything confirms it.
+inline act::Climb climb_of(const act::Claim& claim) {
+  act::Climb climb;
+  climb.id = claim.id();
+  climb.phase = act::Climb::Phase::claimed;
+  climb.claim = claim;
+  return climb;
 }
 
 /// As the agent of that machine gives it: its series have no host. Device first.

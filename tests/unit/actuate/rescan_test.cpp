@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "../fleet/stub_server.hpp"
+#include "fleet_views.hpp"
 
 namespace vramtrack::actuate {
 namespace {
@@ -42,9 +43,9 @@ TEST_F(Rescans, ALeakStandsInTheViewOfItsMachine) {
   ASSERT_EQ(seen.subjects.size(), 1U);
   EXPECT_EQ(seen.subjects[0].device_id, "GPU-leaks");
   EXPECT_EQ(seen.subjects[0].process.pid, 0U) << "no process is known";
-  Case one;
-  one.labels = {{"Hostname", "leaks"}, {"UUID", "GPU-leaks"}};
-  EXPECT_TRUE(evidence_of(one, "gn1", witness->host, seen).subject);
+  act::Claim claim;
+  claim.labels = {{"Hostname", "leaks"}, {"UUID", "GPU-leaks"}};
+  EXPECT_TRUE(evidence_of(climb_of(claim), "gn1", witness->host, seen).subject);
 }
 
 TEST_F(Rescans, AHealthyMachineIsNoEvidence) {
