@@ -80,6 +80,7 @@ std::uint32_t looked_modules = 0;
 enum class Claim : int { none, waiting, stands, taken, given_up };
 std::atomic<Claim> claim{Claim::none};
 std::atomic<bool> is_busy{false};  ///< a thread of ours lives
+std::atomic<bool> is_over{false};  ///< the interpreter is about to end: changed and read with its lock held
 
 std::atomic<std::int64_t> blocks{0};
 std::atomic<std::int64_t> looked_blocks{0};
@@ -211,15 +212,30 @@ void look() {
   spent_us.fetch_add(ring().now_us() - begin, std::memory_order_relaxed);
 }
 
+void sleep_some(long ns) {
+  const timespec some{0, ns};
+  nanosleep(&some, nullptr);
+}
+
 bool has_grown() {
   const std::int64_t before = looked_blocks.load(std::memory_order_relaxed);
   return blocks.load(std::memory_order_relaxed) >= before + kMoreBlocks + before / kMoreOneIn;
 }
 
-/// at_end(): by Python's atexit, when the program has run to its end and all its variables are there.
+/// at_end(): by Python's atexit, when the program has run to its end and all its variables are there. A thread that
+/// wants the lock of an interpreter that ends is ended by it, whatever it is in: where that is a function of C++ that
+/// may not throw, such as PyTorch's, the whole program is. So ours is the last look, and another is waited for.
 void* take_end(void* self, void* /*argument*/) {
+  is_over.store(true, std::memory_order_relaxed);
   Claim expected = Claim::waiting;
-  claim.compare_exchange_strong(expected, Claim::given_up);  // ours is the last one
+  claim.compare_exchange_strong(expected, Claim::given_up);
+  if (expected == Claim::taken) {
+    const std::uint64_t begin = ring().now_us();
+    void* thread = python.let_go();
+    while (claim.load(std::memory_order_acquire) == Claim::taken && ring().now_us() - begin < kLockUs)
+      sleep_some(1'000'000);
+    python.go_on(thread);
+  }
   if (blocks.load(std::memory_order_relaxed) >= kMoreBlocks && look_function != nullptr) look();
   python.hold(self);
   return self;
@@ -249,11 +265,6 @@ bool prepare() {
     if (each != nullptr) python.drop(each);
   if (look_function == nullptr) refuse("the search could not be loaded into the program");
   return look_function != nullptr;
-}
-
-void sleep_some(long ns) {
-  const timespec some{0, ns};
-  nanosleep(&some, nullptr);
 }
 
 /// In the main thread, between two bytecodes: it stands still there while the thread of the look searches, in which no
@@ -294,7 +305,8 @@ void run_thread() {
   if (is_ending()) return claim.store(Claim::none, std::memory_order_release);
   const int lock = python.take_lock();
   Claim now = Claim::waiting;
-  if (claim.compare_exchange_strong(now, Claim::taken) || now == Claim::stands)
+  if (!is_over.load(std::memory_order_relaxed) &&
+      (claim.compare_exchange_strong(now, Claim::taken) || now == Claim::stands))
     if (prepare() && wants_search.load(std::memory_order_relaxed)) look();
   claim.store(Claim::none, std::memory_order_release);
   python.give_lock(lock);
@@ -365,6 +377,7 @@ void forget_looks() {
   looked_modules = 0;
   claim.store(Claim::none, std::memory_order_relaxed);
   is_busy.store(false, std::memory_order_relaxed);
+  is_over.store(false, std::memory_order_relaxed);
   for (auto* each : {&next_us, &first_us, &asked_us, &memory_out_us, &requests_seen, &spent_us, &last_us})
     each->store(0, std::memory_order_relaxed);
   has_begun.store(false, std::memory_order_relaxed);

@@ -103,6 +103,11 @@ class Kept(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("outputs (list, ", report["findings"][0]["kept_by"]["words"])
 
+    def test_a_program_that_ends_amid_a_search_waits_for_it(self):
+        # The interpreter would end its thread within a function that may not throw, and with it the program.
+        done, _ = self.run_it(PROGRAM, "ends_while_it_is_searched", BUILD / "probe/libprobe_holds.so")
+        self.assertEqual((done.returncode, done.stdout), (0, "True\n"), done.stderr)
+
     def test_what_a_handler_of_signals_raises_is_the_programs(self):
         done, _ = self.run_it(PROGRAM, "stopped_by_signals")
         self.assertEqual((done.returncode, done.stdout), (0, "all caught\n"), done.stderr)

@@ -231,4 +231,41 @@ def until_its_input_ends():
         outputs.append(T(1 << 12))
 
 
+class Slow(T):
+    """Whoever asks it first waits longer than a search waits for another one."""
+
+    begun = threading.Event()
+    holds = None
+
+    @property
+    def __cuda_array_interface__(self):
+        if threading.current_thread().name.startswith("Dummy") and not Slow.begun.is_set():
+            Slow.begun.set()
+            Slow.holds(3000)
+        return super().__cuda_array_interface__
+
+
+class Lingers:
+    def __del__(self):
+        time.sleep(1)
+
+
+def ends_while_it_is_searched():
+    global lingers
+    Slow.holds = ctypes.PyDLL(sys.argv[2]).holds
+    outputs = cache["outputs"] = [Slow(1 << 12)]
+    lingers = Lingers()  # until the end of the interpreter, which it makes longer
+
+    def work():
+        assert cuda.cuCtxSetCurrent(context) == 0
+        while not Slow.begun.is_set():
+            outputs.append(T(1 << 12))
+            time.sleep(0.005)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    print(Slow.begun.wait(60))  # in which the main thread does not stand still for the search
+    worker.join()
+
+
 globals()[sys.argv[1]]()
