@@ -58,8 +58,8 @@ def main():
     build = options.build.resolve()
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update(XDG_RUNTIME_DIR=folder)
-        run = [build / "vramtrack", "run", "--quiet", "--probe", build / "probe", "--output", f"{folder}/trace", "--"]
-        modes = {"bare": [], "`vramtrack run`": run, **dict.fromkeys(HISTORY, [])}
+        run = [build / "vramtrack", "run", "--quiet", "--probe", build / "probe", "--output", f"{folder}/trace"]
+        modes = {"bare": [], "`vramtrack run`": [*run, "--"], "`vramtrack run --no-kept`": [*run, "--no-kept", "--"], **dict.fromkeys(HISTORY, [])}
         ns = {mode: [] for mode in modes}
         for _ in range(options.rounds):
             for mode, command in modes.items():
