@@ -104,6 +104,14 @@ def test_a_verdict_and_the_evidence_of_an_end(device, tmp_path):
         assert not BAD.search(one.replace("\n", ""))
 
 
+def test_the_warning_of_a_worker(capsys):
+    from vramtrack.workers import _say
+
+    verdict = type("Verdict", (), {"because": HOSTILE})()
+    _say(0)(verdict)
+    clean("workers.py print", capsys.readouterr().err, "cuda:0")
+
+
 def test_a_gate_that_fails(device):
     with pytest.raises(vramtrack.LeakError) as failed:
         vramtrack.gate.check(lambda: device.allocate(2 * MIB), limit=f"0.2 MiB/{HOSTILE}", source=device)
