@@ -8,8 +8,8 @@
 namespace vramtrack::trace {
 
 /// Not the user's own: what lies in site-packages or dist-packages, Python's standard library and frozen modules;
-/// native code of the driver, of the frameworks, of the C and C++ libraries and of the interpreter, libraries in /usr and
-/// /opt, and what was inlined from headers there. A program is the user's own wherever it is installed.
+/// native code of the driver, of the frameworks, of the C and C++ libraries and of the interpreter, libraries in /usr
+/// and /opt, and what was inlined from headers there. A program is the user's own wherever it is installed.
 class OwnCode {
  public:
   OwnCode() = default;
