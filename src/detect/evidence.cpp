@@ -290,11 +290,12 @@ std::optional<Evidence> weigh(const Scales& scales, std::size_t k, const Evidenc
       const std::array<double, kBets> nats = nats_since(level, *first);
       for (std::size_t bet = 0; bet < kBets; ++bet) starts.push_back({*first, bet, nats[bet]});
     }
+  static const double kHopelessNats = std::log(noise_weight(0, 0) / kHopelessNoise);
   std::size_t begins = level.size();
   std::size_t rises = begins;
   for (const Start& start : starts) {
     const double nats = std::max(0.0, start.nats - kMixed);
-    if (noise_weight(nats, 0) > kHopelessNoise) continue;
+    if (nats < kHopelessNats) continue;
     if (start.first != begins) rises = without_flat_beginning(floors, start.first);
     begins = start.first;
     Start from = start;

@@ -80,8 +80,10 @@ constexpr double kOwnQuiet = 0.5;
 constexpr double kJumpShare = 0.4;
 /// From this probability on, an alarm may be near, and a level is weighed at every close.
 constexpr double kNearAlarm = 0.3;
-/// Otherwise size / kSizePerSkip closes are skipped: a full level (48 buckets) is weighed at every fifth close.
+/// Otherwise size / kSizePerSkip closes are skipped: a full level (48 buckets) is weighed at every fifth close, and at
+/// every ninth while its window does not pass the gates and nothing stands that it could hold.
 constexpr std::size_t kSizePerSkip = 12;
+constexpr std::size_t kSizePerLongSkip = 6;
 /// Windows whose probability is within this of the highest count as about equally probable.
 constexpr double kAboutAsProbable = 0.03;
 
@@ -548,8 +550,9 @@ void Judge::weigh_level(std::size_t k) {
     const bool near = !alert_.stands() && e->probability >= kNearAlarm && !beyond_horizon(*e);
     // A growth that waits for a morning to be over waits for hours: every other close is soon enough.
     const bool waits = near && suspicion_.stands() && e->most_confidence < kConfirmed;
-    skip_[k] =
-        near ? static_cast<std::uint8_t>(waits) : static_cast<std::uint8_t>(scales_.level(k).size() / kSizePerSkip);
+    const std::size_t skipped =
+        scales_.level(k).size() / (suspicion_.stands() || e->admissible() ? kSizePerSkip : kSizePerLongSkip);
+    skip_[k] = near ? static_cast<std::uint8_t>(waits) : static_cast<std::uint8_t>(skipped);
   }
   if (e && e->material && e->admissible() && beyond_horizon(*e) && confidence_in(*e) >= config_.confidence_threshold)
     was_slow_ = true;

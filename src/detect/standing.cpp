@@ -9,7 +9,7 @@ namespace {
 
 /// Raised after this many looks in a row at one level, or at this many levels at once.
 constexpr int kLooksInARow = 2;
-constexpr std::ptrdiff_t kLevelsAtOnce = 2;
+constexpr int kLevelsAtOnce = 2;
 /// Looks in a row are counted up to here; more add nothing, and the counter is a byte.
 constexpr int kMostLooks = 200;
 /// Without support from any level, it stands for this share of the growth's duration, within bounds.
@@ -36,8 +36,13 @@ void Standing::look(std::size_t k, const Evidence* speaks) {
 }
 
 bool Standing::wanted() const {
-  const bool again = std::any_of(streak_.begin(), streak_.end(), [](std::uint8_t s) { return s >= kLooksInARow; });
-  return again || std::count_if(streak_.begin(), streak_.end(), [](std::uint8_t s) { return s >= 1; }) >= kLevelsAtOnce;
+  int most = 0;
+  int levels = 0;
+  for (const std::uint8_t looks : streak_) {
+    most = std::max<int>(most, looks);
+    levels += looks > 0 ? 1 : 0;
+  }
+  return most >= kLooksInARow || levels >= kLevelsAtOnce;
 }
 
 void Standing::raise(Timestamp now, const Evidence& best) {
