@@ -5,6 +5,8 @@ A real Prometheus with the rules of contrib/prometheus, and a real Alertmanager 
 owner and a link, whoever exports its GPUs; and a watch that is killed must be told.
 """
 import collections
+import datetime
+import json
 import pathlib
 import re
 import subprocess
@@ -52,6 +54,7 @@ class Fleet:
         quick_rules(self.folder)
         quick_alertmanager(self.folder, self.hook)
         alertmanager = self.servers.alertmanager("alertmanager.yml")
+        self.alertmanager = f"http://127.0.0.1:{alertmanager}/api/v2"
         config = quick_config(self.folder, [self.relay.address], alertmanager, labels={"Hostname": "node1"})
         # Jobs of Prometheus are called as their users like.
         config["scrape_configs"][0]["job_name"] = "gpu-agents"
@@ -102,6 +105,17 @@ class Fleet:
         except AssertionError as late:
             self.test.fail(f"{late}; groups: {sorted(self.groups())}\n{self.servers.logs()}")
 
+    def silence(self, **matchers):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        body = {"matchers": [{"name": name, "value": value, "isRegex": False, "isEqual": True} for name, value in matchers.items()],
+                "startsAt": now.isoformat(), "endsAt": (now + datetime.timedelta(hours=2)).isoformat(), "createdBy": "ada", "comment": "known"}
+        status, answer = fetch(f"{self.alertmanager}/silences", body)
+        self.test.assertEqual(status, 200, answer)
+
+    def held_back(self, state):
+        """The alerts that Alertmanager holds back, by "silencedBy" or "inhibitedBy"."""
+        return [alert for alert in json.loads(fetch(f"{self.alertmanager}/alerts")[1]) if alert["status"][state]]
+
     def until_told(self, name):
         return until(lambda: self.hook.alerts(name), 90, name)[0]
 
@@ -134,6 +148,29 @@ class Alerts(unittest.TestCase):
         down = fleet.until_told("VramtrackWatchDown")
         self.assertEqual((down["labels"]["instance"], down["labels"]["severity"]), (f"127.0.0.1:{fleet.watch_port}", "critical"))
         self.assertIn("look resolved", down["annotations"]["description"])
+
+    def test_silences_and_inhibition_hold_for_what_a_watch_says(self):
+        fleet = Fleet(self)
+        work = jobs()
+        fleet.write([gpu for _, gpus in work.values() for gpu in gpus])
+        fleet.silence(slurm_job_id="703")
+        fleet.silence(namespace="team-ada", deployment="serve6")
+        silenced = {("703", "", ""), ("", "team-ada", "serve6")}
+        watch = fleet.watch()
+        groups = fleet.until_groups(set(work) - silenced)
+        until(lambda: {tuple(a["labels"].get(name, "") for name in WORK) for a in fleet.held_back("silencedBy")} == silenced, 90, "both are silenced")
+        self.assertEqual(set(groups) & silenced, set(), "nobody was told of them")
+        # As the rules say of a watch that is down: told once, not three times.
+        now = datetime.datetime.now(datetime.timezone.utc).isoformat()
+        place = {"instance": "watch:9837", "scope": "fleet", "job": "central"}
+        down = [{"labels": {"alertname": name, "severity": severity, **place}, "startsAt": now}
+                for name, severity in (("VramtrackWatchDown", "critical"), ("VramtrackWatchLate", "warning"), ("VramtrackWatchBlind", "warning"))]
+        self.assertEqual(fetch(f"{fleet.alertmanager}/alerts", down)[0], 200)
+        fleet.until_told("VramtrackWatchDown")
+        until(lambda: {a["labels"]["alertname"] for a in fleet.held_back("inhibitedBy")} >= {"VramtrackWatchLate", "VramtrackWatchBlind"}, 60, "inhibition")
+        self.assertEqual(fleet.hook.alerts("VramtrackWatchLate") + fleet.hook.alerts("VramtrackWatchBlind"), [])
+        watch.kill()
+        watch.wait()
 
     def test_of_a_gpu_that_an_agent_and_a_watch_tell_of_the_agent_counts(self):
         fleet = Fleet(self)
