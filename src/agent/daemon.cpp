@@ -14,6 +14,7 @@
 #include "agent/acknowledgements.hpp"
 #include "agent/client.hpp"
 #include "agent/input.hpp"
+#include "agent/otlp.hpp"
 #include "agent/own_cost.hpp"
 #include "agent/server/api.hpp"
 #include "agent/server/guard.hpp"
@@ -156,6 +157,11 @@ class Agent {
     auto server = HttpServer::start(http, api_->site());
     if (!server) return failed(server.error().message);
     server_ = std::move(*server);
+    auto otlp = open_otlp(
+        {{}, "vramtrack-agent", options_.version, node_name(), started_}, [this] { return api_->metrics_text(); },
+        warn);
+    if (!otlp) return failed(otlp.error().message);
+    otlp_ = std::move(*otlp);
     log(Level::notice,
         fmt::format("agent {} answers on {}{}{}{}", options_.version,
                     server_->address().empty() ? "" : (*tls ? "https://" : "http://") + server_->address(),
@@ -178,6 +184,7 @@ class Agent {
     }
     if (notifier_) finish_notifications(*notifier_, simulated_.empty() && !recorded.empty(), warn);
     published_.close();
+    otlp_.reset();
     server_.reset();
     runner_.reset();
     loop_->finish();
@@ -419,7 +426,8 @@ class Agent {
   const std::shared_ptr<MarkBox> marks_ = std::make_shared<MarkBox>();
   std::shared_ptr<PodNames> pods_;
   std::optional<Api> api_;
-  std::unique_ptr<HttpServer> server_;  ///< last: its threads use all above
+  std::unique_ptr<act::OtlpPush> otlp_;  ///< its thread uses all above, as those of the server do
+  std::unique_ptr<HttpServer> server_;   ///< last
   Timestamp started_;
 };
 

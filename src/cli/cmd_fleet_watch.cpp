@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "agent/otlp.hpp"
 #include "agent/server/guard.hpp"
 #include "agent/server/listen.hpp"
 #include "cli/cmd_fleet.hpp"
@@ -121,6 +122,10 @@ class Watching {
     const auto listening = agent::HttpServer::start(http, site.site());
     if (!listening) return failed(console_, listening.error().message);
     const std::string url = (*tls ? "https://" : "http://") + (*listening)->address();
+    const auto otlp = agent::open_otlp(
+        {{}, "vramtrack-fleet", VRAMTRACK_VERSION, host_name(), now()}, [&site] { return site.metrics(); },
+        [this](const std::string& text) { console_.error(printable(text)); });
+    if (!otlp) return failed(console_, otlp.error().message);
     console_.error(fmt::format("the fleet is on {}/, and its metrics on {}/metrics", url, url));
     words_.server = reader->origin();
     words_.usd_per_gpu_hour = config_.cost.usd_per_gpu_hour;

@@ -115,6 +115,13 @@ def main():
             assert mounted == {volume["name"] for volume in deployment["template"]["spec"]["volumes"]}, mounted
             assert "vramtrack-token/token" in accepted(sys.argv[1], container, folder)
         assert servers["Deployment gpus-fleet"]["spec"]["template"]["spec"]["automountServiceAccountToken"] is False
+    pushing = rendered(helm, "--set", "fleet.enabled=true", "--set", "fleet.url=http://p:9090", "--set", "fleet.tokenSecret=ft",
+                       "--set", "otlp.endpoint=http://collector:4318")  # fmt: skip
+    for name in ("DaemonSet", "Deployment gpus-fleet"):
+        container, = pushing[name]["spec"]["template"]["spec"]["containers"]
+        assert {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4318"} in container["env"], container["env"]
+        assert all(isinstance(one.get("value", ""), str) for one in container["env"])
+    assert "OTEL" not in str(plain)
     print("ok   the chart")
     return 0
 

@@ -354,14 +354,13 @@ Api::Text Api::alerts_text(const Snapshot* snapshot, const ApiConfig& config) {
   return cache_->get(snapshot->generation, "alerts " + alerts_state(), make);
 }
 
-Response Api::metrics(const ApiConfig& config) {
-  const MetricsConfig& settings = config.layers.config().metrics;
-  if (!settings.enabled) return error(404, "no_metrics", "metrics.enabled is false");
+std::shared_ptr<const std::string> Api::metrics_text() {
+  const auto shared = config();
   const auto snapshot = published_.latest();
-  if (!snapshot) return error(503, "no_sample", "nothing has been sampled yet");
-  Response out;
-  out.content_type = "text/plain; version=0.0.4; charset=utf-8";
-  out.body = cache_->get(snapshot->generation, "metrics", [&] {
+  if (!snapshot) return nullptr;
+  const ApiConfig& config = *shared;
+  const MetricsConfig& settings = config.layers.config().metrics;
+  return cache_->get(snapshot->generation, "metrics", [&] {
     ProbedSites::Categories categories =
         config.sites ? config.sites->categories(snapshot->view.get()) : ProbedSites::Categories();
     // What is told from within a process says more than what is seen from outside.
@@ -378,6 +377,14 @@ Response Api::metrics(const ApiConfig& config) {
            return known == categories.end() ? CategoryBytesByName() : known->second;
          }});
   });
+}
+
+Response Api::metrics(const ApiConfig& config) {
+  if (!config.layers.config().metrics.enabled) return error(404, "no_metrics", "metrics.enabled is false");
+  Response out;
+  out.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  out.body = metrics_text();
+  if (!out.body) return error(503, "no_sample", "nothing has been sampled yet");
   return out;
 }
 

@@ -68,6 +68,9 @@ class Api {
 
   [[nodiscard]] std::size_t streams() const { return streams_.taken(); }
 
+  /// As /metrics gives them, whether or not that is answered; null before the first sample. Any thread.
+  [[nodiscard]] std::shared_ptr<const std::string> metrics_text();
+
   // What one answer costs, and so how many there may be at once (docs/design/0010-server-limits.md).
   /// A history of kMostPoints takes some 30 MB while it is made and half a second of a processor; other questions to
   /// the store take less.

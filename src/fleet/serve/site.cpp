@@ -45,6 +45,11 @@ void FleetSite::publish(FleetDocuments documents) {
   std::swap(published_, next);
 }
 
+std::shared_ptr<const std::string> FleetSite::metrics() const {
+  const std::lock_guard lock(mutex_);
+  return published_.metrics;
+}
+
 agent::Site FleetSite::site() {
   return {[this](const Request& request) { return admit(request); },
           [this](const Request& request) {

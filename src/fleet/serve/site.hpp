@@ -30,6 +30,8 @@ class FleetSite {
   void publish(FleetDocuments documents);
   /// For HttpServer::start(); this must outlive the server.
   agent::Site site();
+  /// The metrics of the last pass; null: there was none. Any thread.
+  [[nodiscard]] std::shared_ptr<const std::string> metrics() const;
 
  private:
   [[nodiscard]] std::optional<agent::Response> admit(const agent::Request& request) const;
