@@ -54,8 +54,9 @@ def free_ports(count):
 
 
 class Cluster:
-    def __init__(self, prepare, by_cgroup=False):
-        """`prepare(folder)` writes what the nodes need, `epilog` at least. by_cgroup: a job's processes are in a cgroup of their own."""
+    def __init__(self, prepare, by_cgroup=False, settings=""):
+        """`prepare(folder)` writes what the nodes need, `epilog` at least. by_cgroup: a job's processes are in a cgroup of their own. `settings`: more
+        of slurm.conf, with {root} for the folder."""
         self.root = Path(tempfile.mkdtemp(prefix="vramtrack-slurm-", dir="/tmp"))
         os.chmod(self.root, 0o755)
         self.started = []
@@ -66,6 +67,7 @@ class Cluster:
             (self.root / name).mkdir(mode=0o755)
         nodes = "\n".join(f"NodeName={n} NodeHostname={host} NodeAddr=127.0.0.1 Port={p} CPUs=2 RealMemory=1000 State=UNKNOWN"
                           for n, p in zip(NODES, ports[1:]))
+        settings = settings.format(root=self.root)
         self.conf = self.root / "slurm.conf"
         self.conf.write_text(f"""ClusterName=vramtrack
 SlurmctldHost={host}(127.0.0.1)
@@ -95,6 +97,7 @@ SlurmdSpoolDir={self.root}/%n/spool
 SlurmdPidFile={self.root}/%n/pid
 SlurmdLogFile={self.root}/%n/log
 Epilog={self.root}/epilog
+{settings}
 {nodes}
 PartitionName=gpu Nodes=gn[1-4] Default=YES MaxTime=INFINITE State=UP
 """)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 CONTRIB = Path(__file__).resolve().parents[2] / "contrib" / "slurm"
 sys.path.insert(0, str(Path(__file__).parent))
-from cluster import Cluster, until, why_not  # noqa: E402
+from cluster import NODES, Cluster, until, why_not  # noqa: E402
 
 # It works until the file `end` exists. What it has done is in `checkpoint`, which only the signal writes.
 JOB = """#!/bin/bash
@@ -170,7 +170,48 @@ def epilog_drains(cluster, _program):
     (root / "said").write_text("healthy: 1 GPU\n")
 
 
+# As contrib/slurm/README.md says, but more often. It looks at nothing until the test wants it.
+HEALTH_CHECK = """HealthCheckProgram={root}/health_check
+HealthCheckInterval=1
+HealthCheckNodeState=ANY"""
+RUN_HEALTH_CHECK = """#!/bin/sh
+[ -e {folder}/check ] || exit 0
+export VRAMTRACK_SLURM_SETTINGS={folder}/settings SLURM_CONF={folder}/slurm.conf
+{script}
+code=$?
+echo $code >>{folder}/checked
+exit $code
+"""
+
+
+def health_check_drains(cluster, _program):
+    root = cluster.root
+    state = lambda node: cluster.ask("sinfo", "-h", "-N", "-n", node, "-o", "%T|%E").strip()
+    until("idle nodes", lambda: all(state(node) == "idle|none" for node in NODES))
+    checked = lambda: len((root / "checked").read_text().split()) if (root / "checked").exists() else 0
+    (root / "check").touch()
+    until("checks of healthy nodes", lambda: checked() >= 2 * len(NODES))
+    assert all(state(node) == "idle|none" for node in NODES), "a healthy node is left alone"
+    # A person's drain keeps its reason.
+    cluster.ask("scontrol", "update", "NodeName=gn2", "State=DRAIN", "Reason=fan")
+    (root / "said").write_text("unhealthy: GPU 3: XID 79: it has fallen off the bus\n")
+    for node in ("gn1", "gn3", "gn4"):
+        until(f"{node} is drained", lambda: state(node).startswith("drain"))
+        assert state(node).endswith("|vramtrack health: GPU 3: XID 79: it has fallen off the bus"), state(node)
+    before = checked()
+    until("another round", lambda: checked() >= before + 2 * len(NODES))
+    assert state("gn2").endswith("|fan"), state("gn2")
+    assert set((root / "checked").read_text().split()) == {"0"}, "Slurm would drain a node whose program fails"
+    assert (root / "asked").read_text() == "--format npd\n"
+    (root / "check").unlink()
+    (root / "said").write_text("healthy: 1 GPU\n")
+    for node in NODES:
+        cluster.ask("scontrol", "update", f"NodeName={node}", "State=RESUME")
+
+
 def prepare(root):
+    (root / "health_check").write_text(RUN_HEALTH_CHECK.format(folder=root, script=CONTRIB / "health.sh"))
+    (root / "health_check").chmod(0o755)
     (root / "used").write_text("3, 12\n")
     (root / "said").write_text("healthy: 1 GPU\n")
     (root / "health").write_text(f'#!/bin/sh\necho "$@" >{root}/asked\ncat {root}/said\n')
@@ -187,9 +228,9 @@ def main():
     if reason:
         print(f"slurm: SKIPPED: {reason}")
         return 77
-    with Cluster(prepare) as cluster:
+    with Cluster(prepare, settings=HEALTH_CHECK) as cluster:
         try:
-            for test in (leaking_job_moves, others_are_left_alone, array_task_alone, neighbours_are_moved, epilog_drains):
+            for test in (leaking_job_moves, others_are_left_alone, array_task_alone, neighbours_are_moved, epilog_drains, health_check_drains):
                 test(cluster, program)
                 print(f"ok   {test.__name__}")
         except BaseException:
