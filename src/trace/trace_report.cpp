@@ -463,19 +463,46 @@ struct Membership {
   bool is_result = false;
 };
 
-std::vector<std::pair<std::string_view, Held>> calls_of(const ProbeTrace& trace) {
-  std::map<std::string_view, Held> by_call;
+/// The driver and its runtime, and what Python calls them by.
+bool is_of_driver(std::string_view library) {
+  constexpr std::string_view kBegins[] = {"libcuda.",  "libcudart", "libamdhip64", "libhsa-",      "libOpenCL",
+                                          "libvulkan", "libze_",    "libffi",      "_ctypes.cpyt", "libvramtrack"};
+  return std::any_of(std::begin(kBegins), std::end(kBegins),
+                     [&](std::string_view b) { return library.starts_with(b); });
+}
+
+/// Whose code asked the driver: the innermost native frame that is neither the driver's nor the interpreter's.
+std::string_view library_of(const ProcessTrace& process, const CallSite& site) {
+  for (const RawFrame& frame : process.stack(site.stack)) {
+    const MappedModule* const module = frame.is_python ? nullptr : process.module_at(frame.address);
+    if (module == nullptr || is_interpreter(module->path)) continue;
+    const std::string_view name = std::string_view(module->path).substr(module->path.rfind('/') + 1);
+    if (!is_of_driver(name)) return name;
+  }
+  return "Python";
+}
+
+/// The live bytes of the device by what `key` says of a process's site, the most first. An empty key is left out.
+template <class Key>
+std::vector<std::pair<std::string_view, Held>> held_by(const ProbeTrace& trace, Key key) {
+  std::map<std::string_view, Held> by_key;
   for (const auto& process : trace.processes())
     for (const CallSite& site : process->sites()) {
-      const probe::CallInfo* const info = probe::info_of(site.call);
-      if (info == nullptr || site.ledger != Ledger::device || site.live.blocks <= 0) continue;
-      by_call[info->name].bytes += site.live.bytes;
-      by_call[info->name].blocks += site.live.blocks;
+      if (site.ledger != Ledger::device || site.live.blocks <= 0) continue;
+      const std::string_view name = key(*process, site);
+      if (name.empty()) continue;
+      by_key[name].bytes += site.live.bytes;
+      by_key[name].blocks += site.live.blocks;
     }
-  std::vector<std::pair<std::string_view, Held>> out(by_call.begin(), by_call.end());
+  std::vector<std::pair<std::string_view, Held>> out(by_key.begin(), by_key.end());
   std::stable_sort(out.begin(), out.end(),
                    [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
   return out;
+}
+
+std::string_view call_of(const ProcessTrace&, const CallSite& site) {
+  const probe::CallInfo* const info = probe::info_of(site.call);
+  return info == nullptr ? std::string_view{} : info->name;
 }
 
 std::size_t root_of(std::vector<std::size_t>& joined, std::size_t group) {
@@ -624,7 +651,8 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   tell_residual(trace, report);
   StackCategories stacks(names.symbols());
   report.categories = categories_of(trace, names, stacks);
-  report.calls = calls_of(trace);
+  report.calls = held_by(trace, call_of);
+  report.libraries = held_by(trace, library_of);
   for (ReportSite& site : report.sites) site.category = stacks.of(site.stack);
   report.suspected = report.suspected && !report.leak;
   report.undecided = !report.leak && !report.suspected && report.can_tell &&

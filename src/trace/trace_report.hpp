@@ -89,6 +89,8 @@ struct TraceReport {
   CategoryTotals categories;  ///< of the live bytes of the device ledger
   /// The same by the call that allocated them, the most bytes first: "cuMemAllocManaged", "memory of CUDA graphs".
   std::vector<std::pair<std::string_view, Held>> calls;
+  /// The same by the library, or the program, that made the call: "libggml-cuda.so".
+  std::vector<std::pair<std::string_view, Held>> libraries;
   bool has_native_exit = false;  ///< a program that is not Python's ended in order: what it still held is told
   std::uint64_t suppressed_sites = 0;
   std::vector<std::string> notes;

@@ -148,12 +148,13 @@ void finding_text(std::string& out, const Finding& finding, const TraceReport& r
   stack_text(out, names, keeper);
 }
 
-/// Of a program that allocates in more than one way: managed memory, memory of graphs and of pools are told apart.
-std::string calls_text(const std::vector<std::pair<std::string_view, Held>>& calls) {
-  if (calls.size() < 2) return {};
+/// Of a program that allocates in more than one way, or from more than one library; `by`: "call".
+std::string held_by_text(std::string_view by, const std::vector<std::pair<std::string_view, Held>>& all) {
+  if (all.size() < 2) return {};
   std::string out;
-  for (const auto& [call, held] : calls)
-    out += fmt::format("{}{} {}", out.empty() ? "  by call: " : ", ", call, format_size(held.bytes));
+  for (const auto& [name, held] : all)
+    out += fmt::format("{} {} {}", out.empty() ? fmt::format("  by {}:", by) : ",", printable(name),
+                       format_size(held.bytes));
   return out + '\n';
 }
 
@@ -215,7 +216,8 @@ std::string trace_report_text(const TraceReport& report, const ProbeNames& names
                     format_size(*report.residual_bytes),
                     report.residual_grows ? fmt::format(", growing {}", rate_words(report.residual_bytes_per_s)) : "");
   out += categories_text(report.categories);
-  out += calls_text(report.calls);
+  out += held_by_text("call", report.calls);
+  out += held_by_text("library", report.libraries);
   if (report.processes.size() > 1)
     for (const ReportProcess& process : report.processes)
       out += fmt::format(
@@ -291,6 +293,9 @@ std::string trace_report_json(const TraceReport& report, const ProbeNames& names
   json.end_array().key("calls").begin_array();
   for (const auto& [call, held] : report.calls)
     json.begin_object().field("call", call).field("bytes", held.bytes).field("count", held.blocks).end_object();
+  json.end_array().key("libraries").begin_array();
+  for (const auto& [library, held] : report.libraries)
+    json.begin_object().field("library", library).field("bytes", held.bytes).field("count", held.blocks).end_object();
   json.end_array().key("notes").begin_array();
   for (const std::string& note : report.notes) json.value(note);
   json.end_array().end_object().key("residual_bytes");

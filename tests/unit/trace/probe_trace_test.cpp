@@ -555,6 +555,24 @@ struct Stacks : ProbeScript {
   }
 };
 
+/// The innermost library that is not the driver's; of a stack without one, Python.
+TEST(TraceReport, LibrariesThatAllocateAreToldApart) {
+  ProbeScript script;
+  script.module("/usr/lib/libcudart.so.12", 0x10000, 0x1000);
+  script.module("/opt/llama/libggml-cuda.so", 0x20000, 0x1000);
+  script.module("/opt/llama/server", 0x30000, 0x1000);
+  script.alloc(0x1000, 3 << 20, script.stack({0x10010, 0x30010}, {}));
+  script.alloc(0x1000000, 5 << 20, script.stack({0x10010, 0x20010, 0x30010}, {}));
+  script.alloc(0x2000000, 1 << 20, script.line("/home/me/a.py", 3));
+  script.alloc(0x3000000, 9 << 20, script.stack({0x20010}, {}), Call::cu_mem_host_alloc);
+  const ReadSteps read(script);
+  const std::string text = trace_report_text(read.report, read.names, 5);
+  EXPECT_NE(text.find("  by library: libggml-cuda.so 5.0 MiB, server 3.0 MiB, Python 1.0 MiB\n"), std::string::npos)
+      << text;
+  EXPECT_NE(trace_report_json(read.report, read.names).find(R"({"library":"server","bytes":3145728,"count":1})"),
+            std::string::npos);
+}
+
 TEST(TraceReport, WaysOfAllocatingAreToldApart) {
   ProbeScript script;
   const std::uint32_t line = script.line("/home/me/a.cu", 3);
