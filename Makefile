@@ -96,7 +96,7 @@ test-apis: ## run pyopencl and wgpu under the probe, on devices of the processor
 	@$(call compile,release) --target probe_library
 	@tests/probe/apis/third_party.py --build build/release || test $$? = 77
 
-test-trainers: ## run the hooks for TRL, Ray Train, verl, vLLM and SGLang in the real ones, without a GPU: installs them into build/trainers (2 GB)
+test-trainers: ## run the hooks for Lightning, TRL, Ray Train, verl, vLLM and SGLang in the real ones, without a GPU: installs them into build/trainers (2 GB)
 	$(build_lane)
 	@tests/trainers/trainers.py || test $$? = 77
 

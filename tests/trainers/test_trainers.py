@@ -97,3 +97,52 @@ def test_trl(tmp_path):
     trainer.train()
     watch = callback.watch
     assert watch._marks.series["step"].count == 6 and watch.samples[-1].allocator_allocated == 100 * MIB
+
+
+def test_lightning_fabric():
+    import torch
+    from lightning.fabric import Fabric
+
+    from vramtrack.fabric import VramtrackCallback
+
+    callback = VramtrackCallback()
+    fabric = Fabric(accelerator="cuda", devices=1, callbacks=[callback])
+    fabric.launch()
+    model = torch.nn.Linear(64, 64)
+    model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), 0.1))
+    for _ in range(2):
+        for _ in range(3):
+            fabric.backward(model(torch.ones(4, 64, device=fabric.device)).sum())
+            optimizer.step()
+            optimizer.zero_grad()
+        fabric.call("on_train_epoch_end")
+    watch = callback.watch
+    assert (watch._marks.series["step"].count, watch._marks.series["epoch"].count) == (6, 2)
+    fabric.call("on_fit_end")
+    assert callback.watch is None and watch._thread is None
+
+
+def test_lightning():
+    import lightning
+    import torch
+
+    import vramtrack.lightning
+
+    class Model(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(64, 64)
+
+        def training_step(self, batch, index):
+            return self.layer(batch[0]).sum()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(12, 64)), batch_size=4)
+    callback = vramtrack.lightning.VramtrackCallback()
+    trainer = lightning.Trainer(accelerator="gpu", devices=1, max_epochs=2, logger=False, enable_checkpointing=False,
+                                enable_progress_bar=False, enable_model_summary=False, callbacks=[callback])  # fmt: skip
+    trainer.fit(Model(), data)
+    series = callback.watch._marks.series
+    assert (series["step"].count, series["epoch"].count) == (6, 2) and callback.watch.samples[-1].allocator_allocated > 0

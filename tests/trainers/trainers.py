@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The hooks of vramtrack in the real TRL, Ray Train, verl, vLLM and SGLang: on the PyTorch of the lane (tests/torch), in a virtual
+"""The hooks of vramtrack in the real Lightning, TRL, Ray Train, verl, vLLM and SGLang: on the PyTorch of the lane (tests/torch), in a virtual
 environment of their own in build/trainers.
 
     trainers.py [--build BUILD] [PYTEST_ARGUMENT...]
