@@ -295,7 +295,11 @@ std::string trace_report_json(const TraceReport& report, const ProbeNames& names
     json.begin_object().field("call", call).field("bytes", held.bytes).field("count", held.blocks).end_object();
   json.end_array().key("libraries").begin_array();
   for (const auto& [library, held] : report.libraries)
-    json.begin_object().field("library", library).field("bytes", held.bytes).field("count", held.blocks).end_object();
+    json.begin_object()
+        .field("library", printable(library))
+        .field("bytes", held.bytes)
+        .field("count", held.blocks)
+        .end_object();
   json.end_array().key("notes").begin_array();
   for (const std::string& note : report.notes) json.value(note);
   json.end_array().end_object().key("residual_bytes");
