@@ -234,7 +234,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from trace; and not __fish_seen
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and not __fish_seen_subcommand_from live report top diff flamegraph page export" -f -a flamegraph -d "A flame graph of the live bytes, or of growth, as one HTML file"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and not __fish_seen_subcommand_from live report top diff flamegraph page export" -f -a page -d "A timeline of the live bytes, by line and category, as one HTML file"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and not __fish_seen_subcommand_from live report top diff flamegraph page export" -f -a export -d "For other tools: pprof, speedscope, folded, chrome, csv"
-complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -l pid -x -d "Processes to trace; their children are followed"
+complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -l pid -x -d "Processes to trace, with their children"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -l container -x -d "The processes of the container whose id begins so"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -l job -x -d "The processes of a Slurm job, or of one of its steps"
 complete -c vramtrack -n "__fish_seen_subcommand_from trace; and __fish_seen_subcommand_from live" -l user -x -d "The processes of a user"

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <system_error>
 
@@ -53,9 +55,23 @@ Result<std::vector<std::uint32_t>> pids_of(const LiveOptions& options) {
   return pids;
 }
 
+/// Whether the process is one of these, or was started by one or by what that has started.
+bool is_of(std::uint32_t pid, const std::vector<std::uint32_t>& pids) {
+  constexpr int kDeepest = 32;
+  for (int depth = 0; pid > 1 && depth < kDeepest; ++depth) {
+    if (std::find(pids.begin(), pids.end(), pid) != pids.end()) return true;
+    std::ifstream in(fmt::format("/proc/{}/stat", pid));
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const auto stat = parse_stat(text);
+    if (!stat) return false;
+    pid = stat->parent_pid;
+  }
+  return false;
+}
+
 /// "4f2a9c" is the container whose id begins so; a Slurm job is "1234" with all its steps, or "1234.0".
 bool is_selected(const LiveOptions& options, const std::vector<std::uint32_t>& pids, std::uint32_t pid) {
-  if (options.all || std::find(pids.begin(), pids.end(), pid) != pids.end()) return true;
+  if (options.all || (!pids.empty() && is_of(pid, pids))) return true;
   if (options.container.empty() && options.job.empty() && options.user.empty()) return false;
   const auto info = read_process("/proc", pid);
   if (!info) return false;
@@ -291,7 +307,7 @@ int run_live(const LiveOptions&, Console& console) {
 
 Runner declare_live(Arguments& arguments) {
   const auto options = std::make_shared<LiveOptions>();
-  arguments.list("--pid", "PIDS", "Processes to trace; their children are followed", text(options->pids));
+  arguments.list("--pid", "PIDS", "Processes to trace, with their children", text(options->pids));
   arguments.option("--container", "ID", "The processes of the container whose id begins so", text(options->container));
   arguments.option("--job", "ID", "The processes of a Slurm job, or of one of its steps", text(options->job));
   arguments.option("--user", "NAME", "The processes of a user", text(options->user));

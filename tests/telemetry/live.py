@@ -73,6 +73,13 @@ class Live(Traced):
         self.detach(tracer)
         self.assertEqual(self.live_bytes, 5 * MIB)  # of the first image and of the second
 
+    def test_children_that_run_already_are_traced_too(self):
+        """As workers are: the program that was named uses no library itself."""
+        program = self.start("sh", "-c", '"$@"; true', "sh", KEEPER)
+        child = int(pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text())
+        _, _, report = self.traced(program, "k3", "u3")
+        self.assertEqual([(process["pid"], process["live_bytes"]) for process in self.processes], [(child, 3 * MIB)])
+
     def test_names_python_lines(self):
         """Of every interpreter that is here."""
         for version, python in pythons().items():
