@@ -18,7 +18,7 @@ configure = mkdir -p build; { test -f build/$(1)/build.ninja $(if $(2),&& grep -
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-trainers test-python314 test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet check-kills containment accuracy probe-accuracy keepers \
+.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-trainers test-python314 test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet check-kills containment accuracy probe-accuracy attach-accuracy keepers \
          gate-families gate check lint lint-all format format-check \
         install deb try-deb portable try-portable wheels try-wheel aarch64 manual chart dist container clean
 
@@ -246,6 +246,12 @@ probe-accuracy: ## measure how often `vramtrack run` names the right line: 40 pr
 	@$(call configure,release,tests)
 	@$(call compile,release) --target torch_lane vramtrack probe_library probe_library_cuda probe_driver fake_amdhip64 fake_ze_loader
 	@bench/programs/measure.py --build build/release $(PROBE_ACCURACY_ARGS)
+
+attach-accuracy: ## measure how often `vramtrack trace live` names the right line: the same programs, started first and attached ten seconds later (root)
+	@scripts/setup.sh build test web python devices
+	@$(call configure,release,tests)
+	@$(call compile,release) --target torch_lane vramtrack probe_driver fake_amdhip64 fake_ze_loader
+	@bench/programs/measure.py --attach --build build/release $(PROBE_ACCURACY_ARGS)
 
 keepers: ## measure how often `vramtrack run` names the variable that keeps memory: 40 programs that leak and 20 healthy ones (bench/keepers)
 	@scripts/setup.sh build test

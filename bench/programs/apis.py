@@ -30,9 +30,15 @@ def before(folder, name="LD_LIBRARY_PATH"):
 
 def compiled(path, options, libraries, missing=""):
     """The command that runs the program. `missing`: what to say where the API's headers or library are not installed."""
-    target = options.build / "bench_programs" / path.parent.name / path.stem
+    is_paced = getattr(options, "attach", False)
+    target = options.build / "bench_programs" / ("paced" if is_paced else "") / path.parent.name / path.stem
     target.parent.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run([*COMPILERS[path.suffix], *FLAGS, str(path), "-o", str(target), *libraries, "-ldl", "-lpthread"], capture_output=True, text=True)
+    sources, flags = [str(path)], FLAGS
+    if is_paced:
+        pace = target.with_suffix(".pace.o")
+        subprocess.run(["gcc", "-O2", "-c", str(HERE / "pace/pace.c"), "-o", str(pace)], check=True)
+        sources, flags = [*sources, str(pace)], [*FLAGS, "-finstrument-functions", "-finstrument-functions-exclude-file-list=/usr/"]
+    done = subprocess.run([*COMPILERS[path.suffix], *flags, *sources, "-o", str(target), *libraries, "-ldl", "-lpthread"], capture_output=True, text=True)
     if done.returncode and missing and any(words in done.stderr + done.stdout for words in ("cannot find", "No such file")):
         raise Unavailable(missing)
     if done.returncode:

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """How often the right line is named: programs that leak, and healthy ones, under `vramtrack run`.
 
-    measure.py [--build BUILD] [--jobs N] [--torch VERSION] [--keep FOLDER] [PATTERN...]
+    measure.py [--build BUILD] [--jobs N] [--torch VERSION] [--keep FOLDER] [--attach] [PATTERN...]
 
 leaking/ and healthy/ hold a program a file; what comes before the first "_" is its API. The comment LEAK HERE marks the
 line that must be named: the first site of the report is a leak, and its first frame in the program's own file is that
 line. In a healthy program no site may be a leak. --gpu runs those of CUDA and PyTorch on the GPU, the driver and the
-PyTorch of this machine (the latter that of the Python that runs this), and the others not at all. The exit status is 1 only where a program could not be run.
+PyTorch of this machine (the latter that of the Python that runs this), and the others not at all. --attach starts each program first,
+and attaches `trace live` to it ten seconds later (root; attached_run.py). The exit status is 1 only where a program could not be run.
 """
 import argparse
 import concurrent.futures
+import contextlib
 import fnmatch
 import os
 import pathlib
@@ -18,6 +20,7 @@ import tempfile
 import time
 
 from apis import APIS, OWN, Failed, Unavailable
+from attached_run import attached_report_of, counted_together
 from judging import Verdict, expected_line, judge, wilson
 from traced_run import report_of
 
@@ -46,8 +49,14 @@ def measure(path, options, work):
             raise Unavailable("not on this machine's GPU")
         api = OWN[name] if options.gpu else APIS[name]
         command, environment = api.prepared(path, options)
-        report, headline = report_of(command, environment, options, work / f"{path.parent.name}-{path.stem}")
-        return judge(path, report, headline)._replace(seconds=time.monotonic() - begun)
+        folder, goes_on, answered_s = work / f"{path.parent.name}-{path.stem}", True, None
+        if options.attach:
+            report, headline, goes_on, answered_s = attached_report_of(path, command, environment, options, folder)
+        else:
+            report, headline = report_of(command, environment, options, folder)
+        verdict = judge(path, report, headline)
+        why = verdict.why if goes_on else f"{verdict.why} (it ended while it was traced)".strip()
+        return verdict._replace(why=why, seconds=answered_s or time.monotonic() - begun)
     except Unavailable as reason:
         return Verdict("skipped", "", str(reason), 0)
     except Failed as reason:
@@ -68,13 +77,18 @@ def main():
     parser.add_argument("--binary", type=pathlib.Path, help="the vramtrack that runs and reports, if not that of BUILD")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--gpu", action="store_true", help="on this machine's GPU instead of doubles of the drivers")
+    parser.add_argument("--attach", action="store_true", help="start the programs first, and attach `trace live` to each ten seconds later (root)")
     parser.add_argument("--torch", default="2.15.0", help="the version of PyTorch")
     parser.add_argument("--keep", type=pathlib.Path, help="where traces and reports are kept")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN")
     options = parser.parse_args()
     options.build = options.build.resolve()
     options.binary = (options.binary or options.build / "vramtrack").resolve()
-    chosen = programs(options.patterns)
+    chosen, options.events = programs(options.patterns), {}
+    of_torch = [path for path in chosen if api_name(path) == "torch"]
+    if options.attach and of_torch:
+        with contextlib.suppress(Unavailable, Failed):  # each program says so itself
+            options.events = counted_together(options, "torch", *(OWN if options.gpu else APIS)["torch"].prepared(of_torch[0], options), of_torch)
     verdicts = {}
     print(f"{'program':32} {'API':11} {'line':>4}  {'named first':42} verdict")
     with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -84,7 +98,8 @@ def main():
             verdicts[path] = one
             print(f"{path.parent.name + '/' + path.stem:32} {api_name(path):11} {expected_line(path) or '-':>4}  {one.named:42} "
                   f"{one.word}{': ' + one.why if one.why else ''}", flush=True)  # fmt: skip
-    print(f"{os.cpu_count()} cores, {sum(one.seconds for one in verdicts.values()):.0f} s of runs")
+    took = [one.seconds for one in verdicts.values()]
+    print(f"{os.cpu_count()} cores, " + (f"answered after {max(took):.0f} s at most" if options.attach else f"{sum(took):.0f} s of runs"))
     for folder, right in (("leaking", "named"), ("healthy", "quiet")):
         total(folder, right, [one for path, one in verdicts.items() if path.parent.name == folder])
     return 1 if any(one.word == "failed" for one in verdicts.values()) else 0
