@@ -49,14 +49,14 @@ def measure(path, options, work):
             raise Unavailable("not on this machine's GPU")
         api = OWN[name] if options.gpu else APIS[name]
         command, environment = api.prepared(path, options)
-        folder, goes_on, answered_s = work / f"{path.parent.name}-{path.stem}", True, None
+        folder, goes_on = work / f"{path.parent.name}-{path.stem}", True
         if options.attach:
-            report, headline, goes_on, answered_s = attached_report_of(path, command, environment, options, folder)
+            report, headline, goes_on = attached_report_of(path, command, environment, options, folder)
         else:
             report, headline = report_of(command, environment, options, folder)
         verdict = judge(path, report, headline)
         why = verdict.why if goes_on else f"{verdict.why} (it ended while it was traced)".strip()
-        return verdict._replace(why=why, seconds=answered_s or time.monotonic() - begun)
+        return verdict._replace(why=why, seconds=time.monotonic() - begun)
     except Unavailable as reason:
         return Verdict("skipped", "", str(reason), 0)
     except Failed as reason:
@@ -98,8 +98,7 @@ def main():
             verdicts[path] = one
             print(f"{path.parent.name + '/' + path.stem:32} {api_name(path):11} {expected_line(path) or '-':>4}  {one.named:42} "
                   f"{one.word}{': ' + one.why if one.why else ''}", flush=True)  # fmt: skip
-    took = [one.seconds for one in verdicts.values()]
-    print(f"{os.cpu_count()} cores, " + (f"answered after {max(took):.0f} s at most" if options.attach else f"{sum(took):.0f} s of runs"))
+    print(f"{os.cpu_count()} cores, {sum(one.seconds for one in verdicts.values()):.0f} s of runs")
     for folder, right in (("leaking", "named"), ("healthy", "quiet")):
         total(folder, right, [one for path, one in verdicts.items() if path.parent.name == folder])
     return 1 if any(one.word == "failed" for one in verdicts.values()) else 0
