@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 import unittest
 import zipfile
+from unittest import mock
 
 import yaml
 
@@ -28,8 +29,10 @@ def script(name):
 
 dist = script("dist")
 published = script("published")
+sys.modules["published"] = published
 release_notes = script("release_notes")
 sbom = script("sbom")
+site = script("site")
 
 CHANGES = "# Changes\n\n## Unreleased\n\n* New.\n\n## 0.2.0\n\n### Part\n\n* Second.\n\n## 0.1.0 (2026-01-01)\n\n* First.\n"
 
@@ -189,14 +192,40 @@ class Published(unittest.TestCase):
     def test_the_lines_of_a_published_release_are_shown(self):
         text = "a\n<!-- published:\nget URL/VERSION\n-->\nb\n"
         self.assertEqual(published.published(text, "1.2", "https://x"), "a\nget https://x/1.2\nb\n")
-        with self.assertRaises(LookupError):
-            published.published("a\n", "1.2", "https://x")
+        self.assertEqual(published.published("a\n<!-- until published -->\nnone\n<!-- end -->\nb\n", "1.2", "https://x"), "a\nb\n")
 
     def test_ours_have_some(self):
-        for name in ("README.md", "docs/install.md"):
+        ours = {str(path.relative_to(ROOT)) for path in published.documents()}
+        self.assertEqual(ours, {"README.md", "docs/install.md", "docs/python.md"})
+        for name in ours:
             shown = published.published((ROOT / name).read_text(), "1.2", "https://x")
             self.assertIn("pip install vramtrack", shown)
             self.assertNotIn("<!--", shown)
+            self.assertNotIn("No wheel is on PyPI", shown)
+
+    def test_no_document_denies_what_is_published_but_in_such_lines(self):
+        for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+            if path.name != "CHANGELOG.md":
+                self.assertNotRegex(published.published(path.read_text(), "1.2", "https://x"), r"(?i)\bno (wheel|image|release|package)s? (is|are) (on|published)", path)
+
+    def test_the_manual_of_a_release_says_what_is_true_then(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(site, "SOURCE", pathlib.Path(folder) / "site" / "source"):
+            site.stage_all("https://x")
+            staged = (site.SOURCE / "docs" / "python.md").read_text()
+        self.assertIn("pip install vramtrack", staged)
+        self.assertNotIn("No wheel is on PyPI", staged)
+        run = subprocess.run(["make", "-n", "manual", "PUBLISHED=https://x"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        self.assertIn('scripts/site.py --published "https://x"', run)
+        self.assertIn("make dist DIST=\"--released --url ", (ROOT / ".github" / "workflows" / "release.yml").read_text())
+
+    def test_only_a_release_that_has_an_address_makes_such_a_manual(self):
+        asked = []
+        with mock.patch.object(dist, "make", lambda step, *variables: asked.append((step, *variables)) or True), tempfile.TemporaryDirectory() as folder, \
+                mock.patch.object(dist, "DIST", pathlib.Path(folder)), mock.patch.object(dist, "write", lambda name, *_: (dist.DIST / name).touch()):
+            for words in (["manual"], ["--url", "https://x", "manual"], ["--released", "--url", "https://x", "manual"]):
+                with mock.patch.object(sys, "argv", ["dist.py", *words]):
+                    dist.main()
+        self.assertEqual(asked, [("manual",), ("manual",), ("manual", "PUBLISHED=https://x")])
 
 
 class Workflows(unittest.TestCase):
