@@ -3,16 +3,20 @@ name all there is, and no more."""
 import json
 import os
 import pathlib
+import pickle
 import pty
 import re
 import select
 import shutil
 import subprocess
 import sys
+import textwrap
 import time
 import unittest
 
-from sandbox import FIXTURES, TESTS, Sandbox, leak_log
+from patience import patience
+from recorder import leaking
+from sandbox import FIXTURES, MIB, TESTS, Sandbox, leak_log
 from trace_writer import leaking_trace
 
 BINARY = sys.argv.pop(1)
@@ -31,8 +35,8 @@ class Documents(unittest.TestCase):
             cls.helps = {(): box.run("--help").stdout.decode()}
             for command in cls.commands(cls.helps[()]):
                 cls.helps[(command,)] = box.run(command, "--help").stdout.decode()
-            for group in ("config", "fleet", "policy", "silence", "snapshot", "trace"):
-                for verb in cls.commands(cls.helps[(group,)]):
+            for (group,), text in list(cls.helps.items())[1:]:
+                for verb in cls.commands(text):
                     cls.helps[(group, verb)] = box.run(group, verb, "--help").stdout.decode()
             box.write("leak.csv", leak_log())
             cls.row = json.loads(box.run("analyze", "--format", "json", "--explain", "leak.csv").stdout.decode().splitlines()[0])
@@ -41,11 +45,14 @@ class Documents(unittest.TestCase):
 
     @staticmethod
     def commands(text):
-        return re.findall(r"^  ([a-z]+) ", re.search(r"(?:Subcommands|SUBCOMMANDS):\n((?:  .*\n)+)", text)[1], re.MULTILINE)
+        """Those that a help lists; none for a command without verbs."""
+        listed = re.search(r"(?:Subcommands|SUBCOMMANDS):\n((?:  .*\n)+)", text)
+        return re.findall(r"^  ([a-z]+) ", listed[1], re.MULTILINE) if listed else []
 
     def test_help_was_understood(self):
-        self.assertLessEqual({"watch", "replay", "analyze", "simulate", "doctor", "config", "show", "path", "init"}, self.words)
+        self.assertLessEqual({"watch", "replay", "analyze", "simulate", "doctor", "config", "show", "path", "init", "oom"}, self.words)
         self.assertLessEqual({"--help", "--version", "--config", "--set", "--detector", "--format"}, self.options)
+        self.assertIn(("oom", "show"), self.helps)
 
     def test_every_help_has_an_example(self):
         for command, text in self.helps.items():
@@ -62,6 +69,16 @@ class Documents(unittest.TestCase):
             self.assertRegex(page, rf"(?<![\w-]){word}(?![\w-])")
         stale = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page)) - self.options - {"--query-gpu", "--format"}
         self.assertFalse(stale)
+
+    def test_the_man_page_says_what_each_command_does(self):
+        section = re.search(r"^\.SH COMMANDS\n(.*?)^\.SH ", read("docs/man/vramtrack.1"), re.MULTILINE | re.DOTALL)[1]
+        entries = re.findall(r"^\.TP\n\.B (.+)\n(?=[^.\n])", section, re.MULTILINE)
+        self.assertEqual(entries, [" ".join(command) for command in sorted(self.helps, key=self.order) if command])
+
+    def order(self, command):
+        """That of the help: a verb behind its command."""
+        at = [self.commands(self.helps[()]).index(word) for word in command[:1]]
+        return at + [self.commands(self.helps[command[:1]]).index(word) + 1 for word in command[1:]]
 
     @unittest.skipUnless(shutil.which("mandoc") or shutil.which("groff"), "neither mandoc nor groff is installed")
     def test_the_man_page_is_well_formed(self):
@@ -183,6 +200,34 @@ class Manual(unittest.TestCase):
         "vramtrack agent": r"http://127\.0\.0\.1:\d+",
     }
 
+    #: One example of each page that is not in PAGES, by its command, and the exit statuses; they run as they stand on the page.
+    EXAMPLES = {
+        "agent": ("vramtrack agent --scenario leaking_training", {0}),
+        "top": ("vramtrack top --once", {0}),
+        "report": ("vramtrack report gpu.csv apps.csv", {1}),
+        "fleet": ("vramtrack fleet exporters", {0}),
+        "snapshot": ("vramtrack snapshot summary step100.pickle", {0}),
+        "run": ("vramtrack run -- python train.py", {0}),
+        "trace": ("vramtrack trace report trace.vramtrack", {1}),
+        "explain": ("vramtrack explain train.log", {0}),
+        "test": ("vramtrack test --limit 1MiB/iter -- python bench.py", {0}),
+        "mark": ("vramtrack mark --pid 2002 step=1200", {0}),
+        "silence": ("vramtrack silence add --gpu 0 --for 2h --comment 'driver update'", {0}),
+        "holders": ("vramtrack holders", {0}),
+        "wait": ("vramtrack wait --pid 4242 --gone", {0}),
+        "reclaim": ("vramtrack reclaim --dry-run", {0}),
+        "policy": ("vramtrack policy check", {0}),
+        "fit": ("vramtrack fit config.json --memory 80GiB --train adamw,bf16 --batch 4 --context 4096", {0, 1}),
+        "config": ("vramtrack config show", {0}),
+    }
+    NO_EXAMPLE = {
+        "actuate": "needs Alertmanager, and Slurm or Kubernetes: tests/slurm/actuate.py, tests/kubernetes",
+        "attach": "needs a program with PyTorch that runs: tests/cli/attach.py",
+        "control": NOT_RUN["vramtrack control --limit 20GiB"],
+    }
+    #: those that ask an agent: one runs beside them
+    ASK_AN_AGENT = ("mark", "silence")
+
     @staticmethod
     def blocks(text):
         """The language and the lines of each fenced block."""
@@ -190,10 +235,10 @@ class Manual(unittest.TestCase):
                 for m in re.finditer(r"^( *)```(\w*)\n(.*?)^\1```$", text, re.MULTILINE | re.DOTALL)]
 
     @classmethod
-    def commands(cls):
+    def commands(cls, pages=PAGES):
         """What a reader may copy: the lines of the sh blocks, then the commands within sentences and tables."""
         out = []
-        for page in cls.PAGES:
+        for page in pages:
             text = read(page)
             out += [re.sub(r"\s+#.*", "", line) for language, lines in cls.blocks(text) if language == "sh" for line in lines if line]
             if page in cls.WITH_TABLES:
@@ -226,6 +271,12 @@ class Manual(unittest.TestCase):
         trace = leaking_trace()
         trace.put("failed", trace.stack(("/home/me/train.py", 42, "train_step")), trace.now_us, 32 << 20, 64 << 20, call=1)
         (self.box.work / "vramtrack.train.4242.trace").write_bytes(trace.bytes())
+        (self.box.work / "trace.vramtrack").write_bytes(trace.bytes())
+        (self.box.work / "step100.pickle").write_bytes(pickle.dumps(leaking(100, oom=990 * MIB).snapshot()))
+        (self.box.work / "bench.py").write_text("import os\nfor i in range(400): os.write(int(os.environ['VRAMTRACK_MARK_FD']), b'step 1000\\n')\n")
+        (self.box.work / "config.json").write_text(json.dumps({
+            "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
+            "num_hidden_layers": 32, "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 131072, "torch_dtype": "bfloat16"}))
         (tools / "python").symlink_to(sys.executable)
         self.env = self.box.environment({
             "PATH": f"{tools}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": str(self.box.path), "VRAMTRACK_AGENT_LISTEN": "127.0.0.1:0",
@@ -271,6 +322,46 @@ class Manual(unittest.TestCase):
                 if plain.startswith("vramtrack analyze"):
                     self.assertRegex(text, r"LEAK \(gradual leak\)|LEAKED until memory ran out|leaked_until_memory_ran_out|LEAK, |\"leak\":true")
 
+    def write_policies(self):
+        """The configuration that the page on policies begins with."""
+        block = re.search(r"^ {4}.*\n(?:^ {4}.*\n|^\n)*", read("docs/policies.md"), re.MULTILINE)[0]
+        folder = self.box.path / "home" / ".config" / "vramtrack"
+        folder.mkdir(parents=True, mode=0o700)
+        (folder / "config.toml").write_text(textwrap.dedent(block))
+        (folder / "config.toml").chmod(0o600)
+
+    def test_each_page_of_a_command_has_an_example_that_runs(self):
+        pages = Index.pages()
+        own = {command for command, page in pages.items() if f"docs/{page}" in self.PAGES
+               and any(re.match(rf"vramtrack {command}\b", line) for line in self.commands([f"docs/{page}"]) if line not in self.NOT_RUN)}
+        self.assertEqual(sorted([*self.EXAMPLES, *self.NO_EXAMPLE, *(own - set(self.EXAMPLES))]), sorted(pages))
+        for command, (line, statuses) in self.EXAMPLES.items():
+            with self.subTest(line):
+                text = read(f"docs/{pages[command]}")
+                self.assertRegex(text, rf"(?m)(?:^ {{4}}|^|`){re.escape(line)}(?:`| {{2,}}|$)", "it is not on its page")
+                if command == "agent":
+                    status, text = self.run_until(self.UNTIL["vramtrack agent"], line)
+                elif command in self.ASK_AN_AGENT:
+                    status, text = self.run_beside_an_agent(line)
+                else:
+                    if command == "policy":
+                        self.write_policies()
+                    status, text = self.run_to_its_end(line)
+                self.assertIn(status, statuses, text)
+
+    def run_beside_an_agent(self, line):
+        with subprocess.Popen([self.box.binary, "agent"], cwd=self.box.work, env=self.env, stderr=subprocess.PIPE) as agent:
+            try:
+                while b"answers on" not in (said := agent.stderr.readline()):
+                    self.assertTrue(said, "the agent has ended")
+                end = time.monotonic() + patience(30)
+                while "holds memory of a GPU that the agent watches" in (ended := self.run_to_its_end(line))[1] and time.monotonic() < end:
+                    pass  # it has not taken its first sample
+                return ended
+            finally:
+                agent.terminate()
+                agent.stderr.read()
+
     def test_what_is_not_run_is_there(self):
         commands = self.commands()
         self.assertLessEqual(set(self.NOT_RUN) | set(self.UNTIL), set(commands), "no longer in the documents")
@@ -304,8 +395,13 @@ class Manual(unittest.TestCase):
 
 
 class Index(unittest.TestCase):
+    @staticmethod
+    def pages():
+        """{command: page}"""
+        return dict(re.findall(r"^\| `([a-z]+)` \| \[[^\]]+\]\(([^)#]+)(?:#[^)]*)?\) \|$", read("docs/index.md"), re.MULTILINE))
+
     def test_each_command_has_a_page_that_shows_how_to_use_it(self):
-        listed = dict(re.findall(r"^\| `([a-z]+)` \| \[[^\]]+\]\(([^)#]+)(?:#[^)]*)?\) \|$", read("docs/index.md"), re.MULTILINE))
+        listed = self.pages()
         with Sandbox(BINARY) as box:
             self.assertEqual(list(listed), Documents.commands(box.run("--help").stdout.decode()))
         for command, page in listed.items():
