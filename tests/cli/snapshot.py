@@ -407,7 +407,8 @@ class Snapshot(unittest.TestCase):
 
     def test_unreadable_files(self):
         for name, raw, why in (("missing", None, "No such file"), ("empty", b"", "is empty"), ("text", b"hello there", "not a pickle"),
-                               ("zip", b"PK\x03\x04....", "zip archive"), ("bz2", bz2.compress(b"x"), "not a pickle"),
+                               ("zip", b"PK\x03\x04....", "zip archive"), ("bz2", bz2.compress(b"x"), "heap profiles in pprof's format"),
+                               ("t.xplane.pb", b"\n\x10\x08\x01\x12\x0c/host:python\x1a\x00", "save_device_memory_profile"),
                                ("cut", pickle.dumps(leaking(2).snapshot(), 4)[:-1], "cut off"),
                                ("cut.gz", gzip.compress(pickle.dumps(leaking(2).snapshot(), 4))[:-50], "cut off")):
             if raw is not None:
