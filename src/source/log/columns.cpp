@@ -33,7 +33,7 @@ struct KnownTitle {
 
 constexpr KnownTitle kTitles[] = {
 #define VRAMTRACK_TITLE(title, role, rank) {title, ColumnRole::role, rank},
-#include "source/log/words.def"
+#include "core/words.def"
 };
 
 const KnownTitle* known_title(const TitleWords& w) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "core/units.hpp"
@@ -12,18 +11,10 @@
 namespace vramtrack {
 namespace {
 
-const std::unordered_map<std::string_view, Meaning>& table() {
-  static const std::unordered_map<std::string_view, Meaning> words = {
-#define VRAMTRACK_WORD(word, meaning) {word, Meaning::meaning},
-#include "source/log/words.def"
-  };
-  return words;
-}
-
 const std::unordered_set<std::string_view>& german_words() {
   static const std::unordered_set<std::string_view> words = {
 #define VRAMTRACK_GERMAN_WORD(word, meaning) word,
-#include "source/log/words.def"
+#include "core/words.def"
   };
   return words;
 }
@@ -33,7 +24,7 @@ const std::unordered_set<std::string_view>& foreign_words() {
   static const std::unordered_set<std::string_view> words = {
 #define VRAMTRACK_GERMAN_WORD(word, meaning) word,
 #define VRAMTRACK_FRENCH_WORD(word, meaning) word,
-#include "source/log/words.def"
+#include "core/words.def"
   };
   return words;
 }
@@ -42,22 +33,11 @@ const std::unordered_set<std::string_view>& foreign_words() {
 Word wide_word(std::string_view text) {
   constexpr std::size_t kLongest = 24;
   for (std::size_t n = std::min(text.size(), kLongest); n > 2; --n)
-    if (const auto it = table().find(text.substr(0, n)); it != table().end()) return {text.substr(0, n), it->second};
+    if (const Meaning meaning = meaning_of(text.substr(0, n)); meaning != Meaning::none)
+      return {text.substr(0, n), meaning};
   std::size_t n = 1;
   while (n < text.size() && (static_cast<unsigned char>(text[n]) & 0xc0U) == 0x80U) ++n;
   return {text.substr(0, n), Meaning::none};
-}
-
-/// `word` in lower case, ASCII and Cyrillic letters alike.
-std::string lowered_word(std::string_view word) {
-  std::string out = logtext::lowered(word);
-  for (std::size_t i = 0; i + 1 < out.size(); ++i) {
-    const auto letter = static_cast<unsigned char>(out[i + 1]);
-    if (out[i] != '\xd0' || letter < 0x90 || letter > 0xaf) continue;  // from U+0410 to U+042F
-    if (letter >= 0xa0) out[i] = '\xd1';
-    out[i + 1] = static_cast<char>(letter >= 0xa0 ? letter - 0x20 : letter + 0x20);
-  }
-  return out;
 }
 
 }  // namespace
@@ -95,16 +75,6 @@ void cut_words(std::string_view text, std::vector<Word>& words) {
   }
 }
 
-Meaning meaning_of(std::string_view word) {
-  const auto it = table().find(word);
-  if (it != table().end()) return it->second;
-  // Asked of every word of every line of text, and nearly all are in small letters already.
-  const auto may_change = [](char c) { return (c >= 'A' && c <= 'Z') || c == '\xd0'; };
-  if (std::none_of(word.begin(), word.end(), may_change)) return Meaning::none;
-  const auto lower = table().find(lowered_word(word));
-  return lower == table().end() ? Meaning::none : lower->second;
-}
-
 bool is_german(std::string_view text) {
   std::vector<Word> words;
   cut_words(text, words);
@@ -129,7 +99,7 @@ std::string_view word_for(Meaning meaning) {
       if (known.empty() && !is_foreign(word)) known = word;
     };
 #define VRAMTRACK_WORD(word, meaning) add(word, Meaning::meaning);
-#include "source/log/words.def"
+#include "core/words.def"
     return out;
   }();
   return words[static_cast<std::size_t>(meaning)];

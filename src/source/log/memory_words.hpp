@@ -1,5 +1,5 @@
 // What a line of free text says: figures of GPU memory, found by the words and units next to them, which GPU they
-// belong to, and what is counted in place of time. The words are data: words.def.
+// belong to, and what is counted in place of time. The words are data: core/words.def.
 #pragma once
 
 #include <cstdint>
@@ -8,48 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "core/meaning.hpp"
 #include "source/log/grouping.hpp"
 #include "source/log/line_start.hpp"
 
 namespace vramtrack {
 
-/// What a word means: in the label of a figure, the title of a column, a key or the name of a metric.
-enum class Meaning : std::uint8_t {
-  none,
-  used,
-  allocated,  ///< by the program, in live tensors
-  reserved,   ///< by the program's allocator
-  free,
-  total,
-  peak,
-  current,  ///< not the peak: used or allocated, as the rest of its line says
-  memory,   ///< memory of anything
-  vram,     ///< memory of a GPU
-  gpu,
-  rank,  ///< one of several processes, each with its own GPU
-  pid,
-  step,  ///< this and the following: counts of what a program does
-  iteration,
-  epoch,
-  batch,
-  request,
-  rate,      ///< how busy something is; for memory, in per cent, how full
-  time,      ///< in titles of columns
-  change,    ///< by how much something grew or shrank
-  limit,     ///< the total of the memory that it stands beside
-  share,     ///< a part of something, between 0 and 1
-  process,   ///< of one process
-  host,      ///< of the machine, not of a GPU
-  ram,       ///< memory of the machine
-  swap,      ///< likewise, on a disk
-  site,      ///< a place on a card where its temperature is taken
-  things,    ///< counted in place of bytes: pages, blocks
-  measured,  ///< a quantity of its own, even beside words for a GPU's memory: bandwidth, temperature
-  other,     ///< not the used memory of a GPU, unless it is said to be a GPU's
-};
-
-/// The meaning of one word; none when it is not in the table. Case does not matter.
-Meaning meaning_of(std::string_view word);
 /// The first English word of the table with a meaning: "step", "epoch", "used", ... Empty for `none`.
 std::string_view word_for(Meaning meaning);
 /// The word for a meaning from `step` to `request`: "step", "epoch", ... For any other, "step".
