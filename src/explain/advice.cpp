@@ -84,6 +84,11 @@ constexpr std::string_view kInPieces =
     "divide what is asked for into pieces that are small enough (tiles, smaller batches, several buffers); where the "
     "bound is a default of the interface (WebGPU: requiredLimits), ask for the device's own when it is opened";
 
+/// As by_capacity() of cause.cpp decides.
+bool is_kept_from_device(const Failure& f) {
+  return f.remarks.capacity > 1.5 * f.figures.get(Figure::total).value_or(f.remarks.capacity);
+}
+
 /// What is asked for by a failure that names no size.
 constexpr double kAnyPieceBytes = 256 * kMiB;
 
@@ -131,8 +136,9 @@ std::string fault_of(const Failure& f) {
     case Cause::full:
       return own_need_words(f) + ": all that it holds, not this request";
     case Cause::limit:
-      return f.wording->setting.empty() ? "a limit that was set, not the device"
-                                        : fmt::format("a limit that was set, not the device: {}", f.wording->setting);
+      return f.wording->setting.empty() || is_kept_from_device(f)
+                 ? "a limit that was set, not the device"
+                 : fmt::format("a limit that was set, not the device: {}", f.wording->setting);
     case Cause::outside:
       if (!f.remarks.shared.empty() && f.others.empty()) return "others', as the text tells: " + f.remarks.shared;
       if (f.used_line > 0)
@@ -234,6 +240,11 @@ std::string next_step_of(const Failure& f) {
       return fmt::format("use less in all: {}; if it ran for a while before, see whether its memory grows ({})",
                          less_of(f), growth_tool(f));
     case Cause::limit: {
+      if (is_kept_from_device(f))
+        return fmt::format(
+            "find what keeps the program from the rest ({}): a partition (MIG, vGPU), the share that the "
+            "firmware or the kernel gives the GPU (BIOS, GTT), or the version of the driver or runtime",
+            platform_of(f).tool);
       if (!f.remarks.advised.empty()) return own_advice(f);
       if (f.wording->name == "statement_piece") return std::string(kInPieces);
       if (f.wording->name == "lm_studio") return std::string(options_of(f));

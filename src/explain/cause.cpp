@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/format.hpp"
 #include "core/units.hpp"
@@ -376,6 +377,21 @@ Answer by_size_of_cards(const Failure& f, const Sums& s) {
                              size_words(s.asked), size_words(*s.allocated))};
 }
 
+/// The program is shown less than the device has: a partition, or the driver, keeps it from the rest. Several cards are
+/// a multiple of one.
+Answer by_capacity(const Failure& f, const Sums& s) {
+  const double capacity = f.remarks.capacity;
+  if (!s.total || capacity < 1.5 * *s.total || s.asked > capacity || s.asked <= s.free.value_or(*s.total))
+    return std::nullopt;
+  const double times = capacity / *s.total;
+  if (std::abs(times - std::round(times)) < 0.04 * times) return std::nullopt;
+  return Verdict{
+      Cause::limit,
+      fmt::format("{} were requested; the program is shown {} of memory, and the text says that the device has "
+                  "{}: something keeps it from the rest",
+                  size_words(s.asked), size_words(*s.total), size_words(capacity))};
+}
+
 /// What is counted exceeds a bound that somebody set for a part of the device, or for one piece.
 Answer by_bound(const Failure& f, const Sums& s) {
   if (!f.wording->text.empty() || !s.allowed || is_on_chip(*f.wording)) return std::nullopt;
@@ -490,15 +506,17 @@ Answer by_little_room(const Failure& f, const Sums& s) {
 /// The first that applies decides; docs/explain.md has them in this order, which is that of the questions that the
 /// figures can answer. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_component,      by_chip,           by_bound,           by_pool,         by_kv_cache,
+    by_capacity,       by_component,      by_chip,
+    by_bound,          by_pool,           by_kv_cache,
     by_total_need,
     by_size_of_device,                                         // could it ever fit?
     by_pieces,         by_room_on_device, by_cache,            // was there room, on the device or in the cache?
     by_limit,          by_size_of_share,  by_intel_piece,      // did a limit keep it from room that there was?
     by_outside_figure, by_others,         by_what_is_outside,  // whose is the rest?
-    by_own_need,       by_start,          by_table,           by_what_is_told, by_process,
-    by_little_room,    by_remarks,        by_told_others,     by_use,          by_free,
-    by_size_of_cards,  by_tiny_request};
+    by_own_need,       by_start,          by_table,
+    by_what_is_told,   by_process,        by_little_room,
+    by_remarks,        by_told_others,    by_use,
+    by_free,           by_size_of_cards,  by_tiny_request};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
@@ -540,6 +558,12 @@ void find_cause(Failure& failure) {
   if (failure.is_pinned && failure.figures.count() == 0) {
     failure.cause = Cause::host;
     failure.because = "it failed while host memory was being pinned: the driver could not lock that much of the host's";
+    return;
+  }
+  if (const auto planned = failure.figures.get(Figure::planned); planned && *planned >= kImpossibleBytes) {
+    failure.cause = Cause::bad_size;
+    failure.because = fmt::format("{} were needed, as the text says, which no machine has: the size itself is wrong",
+                                  size_words(*planned));
     return;
   }
   if (is_host_code(failure)) return judge_host_code(failure);

@@ -96,6 +96,7 @@ void merge(Failure& failure, const Message& message) {
   failure.figures.complete(message.figures);
   if (failure.remarks.grew.empty()) failure.remarks.grew = message.remarks.grew;
   if (failure.remarks.shared.empty()) failure.remarks.shared = message.remarks.shared;
+  failure.remarks.capacity = std::max(failure.remarks.capacity, message.remarks.capacity);
   if (failure.remarks.advised.empty()) failure.remarks.advised = message.remarks.advised;
   if (failure.system == System::any) failure.system = message.system;
   if (failure.others.empty()) failure.others = message.others;

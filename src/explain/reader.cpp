@@ -5,6 +5,7 @@
 
 #include "core/order.hpp"
 #include "core/units.hpp"
+#include "explain/cause.hpp"
 #include "explain/platform.hpp"
 #include "explain/quotation.hpp"
 #include "explain/roles.hpp"
@@ -278,8 +279,15 @@ void Reader::take(const Found& found) {
   message.wording = &wording;
   if (is_memory_failure(wording)) {
     message.went_on = went_on_words(text_, found.begin, found.match.end, is_statement).substr(0, kMostTextBytes);
-    if (wording.role == Role::device && size_count < 2)
-      message.remarks = read_remarks(text_, found.begin, found.match.end, beside);
+    Figures told;
+    {
+      // Beside a message with figures of its own only what it cannot tell counts.
+      const bool is_of_device = wording.role == Role::device && size_count < 2;
+      message.remarks = read_remarks(text_, found.begin, found.match.end, is_of_device ? beside : told);
+      // Of the host's memory only a size that is wrong counts: what the card has is another's.
+      if (const auto planned = told.get(Figure::planned); planned && *planned >= kImpossibleBytes)
+        beside.set(Figure::planned, *planned);
+    }
     message.held = held_;
   }
   message.system = system_at(found.begin);

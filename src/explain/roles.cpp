@@ -1,10 +1,12 @@
 #include "explain/roles.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/meaning.hpp"
 #include "core/units.hpp"
 #include "explain/pattern.hpp"
 #include "explain/statement.hpp"
@@ -13,24 +15,21 @@
 namespace vramtrack::explain {
 namespace {
 
-/// The roles that words give to the size beside them, by their beginnings. The first that fits is meant: "total_free"
-/// is free, "target" nothing.
+/// The roles that words give to the size beside them, by their beginnings, where core/words.def tells none or where a
+/// message means another than a log. The first that fits is meant: "target" is nothing.
 constexpr struct {
   std::string_view stems;
   Figure figure;
 } kRoles[] = {
-    {"freed", Figure::skipped},
-    {"totalfree|total_free", Figure::free},
+    {"freed|target|peak", Figure::skipped},
     {"largest", Figure::piece},
-    {"target", Figure::skipped},
     {"unallocated|cached", Figure::unallocated},
-    {"reserved", Figure::reserved},
     {"request|desired|alloc|tried|need|require|size|asked|creat|chunk", Figure::asked},
-    {"total|capac|found|has|ready|显存是", Figure::total},
-    {"free|avail|left|remain|rảnh|livre", Figure::free},
-    {"used|usage|use|using|occup|held|hold|chiếm", Figure::used},
     {"maxrss", Figure::resident},
     {"allowed|limit|max|capped|threshold|reqmem|ceiling", Figure::allowed},
+    {"totalfree|avail|remain", Figure::free},
+    {"found|has|ready|total|capac", Figure::total},
+    {"held|hold|occup", Figure::used},
 };
 constexpr std::string_view kOthers = "other|another|khác|别的|其他";
 /// Cards, and words for them. Their names have digits: "rtx 3050", "a100".
@@ -40,6 +39,16 @@ constexpr std::string_view kModels = "hd|geforce|gtx|rtx|gt|mx|radeon|rx|quadro|
 constexpr std::string_view kCardNames =
     "a100|a800|a40|a10|h100|h200|h800|b200|gh200|v100|p100|k80|t4|l4|l40|mi1|mi2|mi3|3060|3070|3080|3090|4060|4070|"
     "4080|4090|5060|5070|5080|5090";
+/// Cards that have one capacity, in GiB, whatever else stands behind their number: "3080" had 10 or 12, "a100" 40
+/// or 80.
+constexpr struct {
+  std::string_view name;
+  std::string_view suffix;
+  double gib;
+} kCapacities[] = {{"1070", "", 8},  {"1080", "ti", 11}, {"2080", "ti", 11}, {"3070", "", 8},  {"3080", "ti", 12},
+                   {"3090", "", 24}, {"4070", "", 12},   {"4080", "", 16},   {"4090", "", 24}, {"5070", "ti", 16},
+                   {"5080", "", 16}, {"5090", "", 32},   {"a10", "", 24},    {"a10g", "", 24}, {"l4", "", 24},
+                   {"l40", "", 48},  {"l40s", "", 48},   {"h100", "", 80},   {"h200", "", 141}};
 /// What is said before a size that a program needs in all, by its plan or by who runs it.
 constexpr std::string_view kPlans = "estimat|need|requir|project|planned|dag|load";
 
@@ -49,6 +58,23 @@ std::optional<Figure> role_of(std::string_view word) {
   if (word.ends_with("-vm")) return std::nullopt;  // the kernel's "total-vm" is an address space
   for (const auto& role : kRoles)
     if (begins_any(word, role.stems)) return role.figure;
+  // "free_bytes", "mem-used": the last part that has a meaning.
+  for (std::string_view rest = word; !rest.empty();) {
+    const std::size_t cut = rest.find_last_of("_-");
+    switch (meaning_of(rest.substr(cut == std::string_view::npos ? 0 : cut + 1))) {
+      case Meaning::used:
+        return Figure::used;
+      case Meaning::reserved:
+        return Figure::reserved;
+      case Meaning::free:
+        return Figure::free;
+      case Meaning::total:
+        return Figure::total;
+      default:
+        break;
+    }
+    rest = rest.substr(0, cut == std::string_view::npos ? 0 : cut);
+  }
   // "CL_DEVICE_MAX_MEM_ALLOC_SIZE"
   return has_any(word, "_max_|_limit") ? std::optional(Figure::allowed) : std::nullopt;
 }
@@ -88,13 +114,21 @@ std::optional<Size> read_joined(std::string_view line, std::size_t at, double nu
     out.end = end;
     return out;
   }
-  // "DAG (5.01) GB"
-  if (line.substr(at).starts_with(") ")) {
-    const std::string one = "1" + std::string(line.substr(at + 1, 8));
+  // "DAG (5.01) GB", "1.71799e+10Gb"
+  double power = 1;
+  std::size_t unit_at = at + 1;
+  if (line.substr(at).starts_with("e+") && at + 2 < line.size() && is_digit(line[at + 2])) {
+    unit_at = at + 2;
+    const auto exponent = read_number(line, unit_at);
+    if (!exponent || *exponent > 20) return std::nullopt;
+    for (double i = 0; i < *exponent; ++i) power *= 10;
+  }
+  if (power > 1 || line.substr(at).starts_with(") ")) {
+    const std::string one = "1" + std::string(line.substr(unit_at, 8));
     std::size_t unit_end = 0;
     const auto unit = read_size(one, unit_end);
     if (!unit || unit_end < 3) return std::nullopt;
-    return Size{number * *unit, 0, at + unit_end, true};
+    return Size{number * power * *unit, 0, unit_at + unit_end - 1, true};
   }
   if (at >= line.size() || line[at] != '/') return std::nullopt;
   const auto whole = read_number(line, next);
@@ -141,7 +175,8 @@ std::vector<Size> sizes_of(std::string_view line) {
         continue;
       }
       size.bytes = *bytes;
-      size.has_unit = end > number_end;
+      size.has_unit = end > number_end && !line.substr(number_end).starts_with("e+");
+      if (!size.has_unit) end = number_end;
       if (!size.has_unit)
         if (const auto joined = read_joined(line, number_end, *number)) {
           size.bytes = joined->bytes;
@@ -213,7 +248,8 @@ std::optional<Figure> role_before(std::string_view text, bool is_next) {
   return asked ? std::optional(Figure::asked) : std::nullopt;
 }
 
-/// More than any memory has: a count that has wrapped.
+/// More than any machine has, and a count that has wrapped.
+constexpr double kNoMachineBytes = 16 * kTiB;
 constexpr double kNoSize = 1e18;
 
 /// Sets what is missing. `takes_asked`: the line may tell of the request.
@@ -286,6 +322,24 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
   }
 }
 
+/// "GPU 1", "device 0", "cuda:2"; nullopt: the line names none, or several.
+std::optional<double> device_in(std::string_view raw) {
+  const std::string line = lower(raw);
+  const auto words = words_of(line);
+  std::optional<double> out;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    std::size_t at = 0;
+    const std::string_view number = words[i + 1].text;
+    const bool is_near = words[i + 1].begin == words[i].end + 1 && number.size() < 3;
+    if (!is_any(words[i].text, "gpu|npu|device|cuda") || !is_near || !is_digit(number.front())) continue;
+    const auto index = read_number(number, at);
+    if (!index || at < number.size() || line.substr(words[i + 1].end).starts_with(".") || (out && *out != *index))
+      return std::nullopt;
+    out = index;
+  }
+  return out;
+}
+
 /// A line of a message that is wrapped: it has sizes with roles, and no time before them.
 bool is_wrapped(std::string_view raw) {
   const std::string line = lower(raw);
@@ -339,6 +393,24 @@ bool is_card_behind(const Word& word) {
   return is_card(word) || is_any(word.text, "gpu|gpus");
 }
 
+/// What the card has that `words` name by its model, without a capacity beside it; nullopt: none, or several.
+std::optional<double> capacity_in(const std::vector<Word>& words) {
+  std::optional<double> out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string_view name = words[i].text;
+    const bool is_named = i > 0 && is_any(words[i - 1].text, "rtx|gtx|geforce|nvidia|tesla|a|an|my|the|on");
+    if (begins_any(name, "rtx|gtx")) name.remove_prefix(3);
+    const std::string_view next = i + 1 < words.size() ? words[i + 1].text : "";
+    for (const auto& card : kCapacities) {
+      if (name != card.name || (!card.suffix.empty() && next != card.suffix) || is_any(next, "laptop|mobile")) continue;
+      if (!is_named && name.size() == words[i].text.size()) continue;
+      if (out && *out != card.gib * kGiB) return std::nullopt;
+      out = card.gib * kGiB;
+    }
+  }
+  return out;
+}
+
 /// What a line of prose, or of a plan, says of the device and of what the program needs.
 void read_remark(std::string_view raw, Figures& figures) {
   constexpr std::size_t kNearWords = 7;
@@ -347,8 +419,15 @@ void read_remark(std::string_view raw, Figures& figures) {
   if (has_any(line, "if |recommend|at least|minimum|should|try ")) return;
   auto sizes = sizes_of(line);
   std::erase_if(sizes, [](const Size& size) { return !size.has_unit || size.bytes < kMiB; });  // "13B": parameters
+  const auto words = words_of(line);
+  const bool names_cards = std::count_if(words.begin(), words.end(), is_card) > 0;
+  if (const auto capacity = names_cards && sizes.empty() ? capacity_in(words) : std::nullopt;
+      capacity && !figures.get(Figure::total))
+    figures.set(Figure::total, *capacity);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i].bytes < kGiB || sizes[i].bytes > kTiB) continue;
+    // "This will require 1.71799e+10Gb of memory": a wrong size.
+    const bool is_wrong = sizes[i].bytes >= kNoMachineBytes;
+    if (sizes[i].bytes < kGiB || (sizes[i].bytes > kTiB && !is_wrong)) continue;
     const std::size_t from = i == 0 ? 0 : sizes[i - 1].end;
     const auto before = last_words(std::string_view(line).substr(from, sizes[i].begin - from), kNearWords);
     const std::size_t until = i + 1 < sizes.size() ? sizes[i + 1].begin : line.size();
@@ -364,11 +443,15 @@ void read_remark(std::string_view raw, Figures& figures) {
              begins_any(word.text, "free|avail|left|remain|used|usage|alloc|takes|about|limit|max|peak|request|amount");
     };
     const bool is_told = !before.empty() && is_any(before.back().text, "is|are|take|takes|was|were");
-    if (any(before, is_plan) || (is_told && !any(before, is_card) && !any(before, is_other))) {
+    if (any(before, is_plan) || (!is_wrong && is_told && !any(before, is_card) && !any(before, is_other))) {
       figures.set(Figure::planned, std::max(sizes[i].bytes, figures.get(Figure::planned).value_or(0)));
-    } else if ((any(before, is_card) || any(behind, is_card_behind)) && !any(before, is_other) &&
-               !any(behind, is_other) && !figures.get(Figure::total)) {
-      figures.set(Figure::total, sizes[i].bytes);
+    } else if (!is_wrong && (any(before, is_card) || any(behind, is_card_behind)) && !any(before, is_other) &&
+               !any(behind, is_other)) {
+      // A second card, which `skipped` tells.
+      if (const auto total = figures.get(Figure::total); total && *total != sizes[i].bytes)
+        figures.set(Figure::skipped, sizes[i].bytes);
+      else
+        figures.set(Figure::total, sizes[i].bytes);
     }
   }
 }
@@ -470,7 +553,7 @@ std::string advice_in(std::string_view raw) {
     const bool is_asked =
         is_any(first, kVerbs) && clause.size() > first.size() + 4 && has_any(clause.substr(first.size()), " ");
     if (is_asked || has_any(clause, "can be specified|can be raised|can be increased|can be set|can be changed"))
-      return std::string(trimmed(raw.substr(from, std::min(line.find(". ", from), line.size()) - from), " .\"'`*>\r"));
+      return std::string(trimmed(raw.substr(from, std::min(line.find(". ", from), line.size()) - from), " .`*>\r"));
     from = end + 2;
   }
   return {};
@@ -499,6 +582,8 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
   const Range line = line_of(text, begin, end);
   read_line(text.substr(line.begin, line.end - line.begin), true, figures);
   const std::size_t own_count = figures.count();
+  if (const auto device = device_in(text.substr(line.begin, line.end - line.begin)))
+    figures.set(Figure::device, *device);
   const Figures own = figures;
   bool is_same = true;
   Figures above;
@@ -534,8 +619,24 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
 
 Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, Figures& figures) {
   constexpr std::size_t kAdvisedLines = 2;
+  constexpr std::size_t kRemarkLines = 12;
   const Range line = line_of(text, begin, end);
   Remarks out;
+  bool has_several = false;
+  const auto read_need = [&](std::string_view words) {
+    Figures here;
+    read_remark(words, here);
+    if (const auto total = here.get(Figure::total)) {
+      has_several = has_several || here.get(Figure::skipped) ||
+                    (out.capacity > 0 && std::abs(out.capacity - *total) > *total / 20);
+      out.capacity = *total;
+    }
+    if (const auto planned = here.get(Figure::planned))
+      figures.set(Figure::planned, std::max(*planned, figures.get(Figure::planned).value_or(0)));
+    here.clear(Figure::planned);
+    here.clear(Figure::skipped);
+    figures.complete(here);
+  };
   const auto read = [&](std::string_view words) {
     if (out.grew.empty()) out.grew = growth_in(words);
     if (out.shared.empty()) out.shared = sharing_in(words);
@@ -543,8 +644,8 @@ Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, 
   read(text.substr(line.begin, line.end - line.begin));
   out.advised = advice_in(text.substr(begin, line.end - begin));
   std::size_t below = 0;
-  for_lines_around(text, line, kStatementLines, [&](std::string_view words, bool is_above) {
-    read_remark(words, figures);
+  for_lines_around(text, line, kRemarkLines, [&](std::string_view words, bool is_above) {
+    read_need(words);
     read(words);
     if (is_above || ++below > kAdvisedLines) return;
     if (out.advised.empty())
@@ -553,6 +654,7 @@ Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, 
              out.advised.back() != ')')
       out.advised += ' ' + std::string(trimmed(words, " .\r"));  // it is wrapped
   });
+  if (has_several) out.capacity = 0;
   return out;
 }
 

@@ -20,6 +20,7 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
 struct Remarks {
   std::string grew;    ///< by which words it had run for long, or what it holds grew: "after 6 hours", "always growing"
   std::string shared;  ///< by which words others use the device: "when gaming"
+  double capacity = 0;  ///< of the device, as people and kernels say it; 0: nobody does, or they differ
   std::string advised;  ///< what the program itself advises: "try reducing the timeline resolution"
 };
 /// Reads them, and sets what people and plans say, where no figure of the failure tells more: the size of the card ("on

@@ -44,18 +44,18 @@ constexpr Wording kWordings[] = {
 };
 
 constexpr std::string_view kCues[] = {
-    "out of",         "outof",        "reject",        "denied",       "reached",     "too long",
-    "too big",        "bigger than",  "longer than",   "> 2**",        "buffer_size", "image_size",
-    "all available",  "all the",      "out_of",        "insufficient", "exhaust",     "fail",
-    "cannot alloc",   "can't",        "could not",     "couldn't",     "unable to",   "allocation err",
-    "no_memory",      "no memory",    "memoryalloc",   "oom",          "out-of-mem",  "8007000e",
-    "2147024882",     "exceed",       "too much",      "bad_alloc",    "low on",      "not possible",
-    "less than",      "smaller than", "larger than",   "greater than", "more system", "too large",
-    "but only",       "paging file",  "refused",       "error 2",      "result=2",    "result = 2",
-    "error=2",        "error code 2", "error code: 2", "137",          "sigkill",     "killed",
-    "bad allocation", "error when",   "error alloc",   ": -9",         "= -9",        "不足",
-    "不够",           "不夠",         "is full",       "太小",         "无法分配",    "부족",
-    "無法分配",       "enough"};
+    "out of",       "outof",       "reject",         "denied",         "reached",      "too long",
+    "over quota",   "over budget", "not fit",        "too big",        "bigger than",  "longer than",
+    "> 2**",        "buffer_size", "image_size",     "all available",  "all the",      "out_of",
+    "insufficient", "exhaust",     "fail",           "cannot alloc",   "can't",        "could not",
+    "couldn't",     "unable to",   "allocation err", "no_memory",      "no memory",    "memoryalloc",
+    "oom",          "out-of-mem",  "8007000e",       "2147024882",     "exceed",       "too much",
+    "bad_alloc",    "low on",      "not possible",   "less than",      "smaller than", "larger than",
+    "greater than", "more system", "too large",      "but only",       "paging file",  "refused",
+    "error 2",      "result=2",    "result = 2",     "error=2",        "error code 2", "error code: 2",
+    "137",          "sigkill",     "killed",         "bad allocation", "error when",   "error alloc",
+    ": -9",         "= -9",        "不足",           "不够",           "不夠",         "is full",
+    "太小",         "无法分配",    "부족",           "無法分配",       "enough"};
 
 /// The codes of a failed allocation, as drivers, systems and languages name it.
 constexpr std::string_view kCodes =
@@ -63,7 +63,8 @@ constexpr std::string_view kCodes =
     "alloc|8007000e|2147024882|memory_allocation|"
     "errormemoryallocation|out_of_resources|vmemoom|invalid_buffer_size|invalid_image_size";
 constexpr std::string_view kDevices =
-    "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|opencl|sycl|metal|mps |npu|xpu|tpu|hbm|device|"
+    "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|vkcreate|opencl|sycl|metal|mps "
+    "|npu|xpu|tpu|hbm|device|"
     "video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|dxvk|dml|"
     "geforce|hpu|habana|devmem|_gmem|render|kgsl|adreno|mali |显存|nvenc|cublas|cudnn|encoder session";
 /// Texts that give another reason than a lack of memory.
@@ -77,7 +78,7 @@ bool is_memory(std::string_view word) {
 }
 bool is_allocation(std::string_view word) {
   return word.starts_with("alloc") || word.ends_with("alloc") ||
-         has_any(word, "malloc|allocat|_alloc_|cuctxcreate|memalign|mmap|encodesession");
+         has_any(word, "malloc|allocat|_alloc_|cuctxcreate|memalign|mmap|encodesession") || word == "pin";
 }
 /// What is allocated, where the verb alone could mean an address or a port.
 bool is_storage(std::string_view word) {
@@ -171,11 +172,15 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
     return std::any_of(begin, end, [list](const Word& word) { return is_any(word.text, list); });
   };
   const bool has_bytes = std::any_of(begin, end, [](const Word& word) { return is_unit(word.text); });
-  if (verb == end && has("memory|vram|pool|heap|arena|device") && has_bytes)
+  if (verb == end && has("memory|vram|pool|heap|arena|device|gpu") && has_bytes)
     verb = std::find_if(begin, end, [](const Word& word) {
-      return begins_any(word.text, "creat|reserv|commit|map|plac|fit|satisf|grow|expand|obtain|request");
+      return begins_any(word.text, "creat|reserv|commit|map|plac|fit|satisf|grow|expand|obtain");
     });
-  if (verb == end || std::none_of(begin, end, [](const Word& word) { return word.is_storage || is_unit(word.text); }))
+  // "39.4 GiB of 40.0 GiB used; allocation refused": what is allocated may stand in another clause.
+  const auto stores = [](const Word& word) { return word.is_storage || is_unit(word.text); };
+  const bool is_noun =
+      verb != end && verb->text == "allocation" && is_any(words[i].text, "refused|rejected|denied|failed");
+  if (verb == end || std::none_of(is_noun ? words.begin() : begin, is_noun ? words.end() : end, stores))
     return std::nullopt;
   // "error" alone fails nothing: "allocation error", "error when allocating".
   const auto allocates = [&words](std::size_t k) { return k < words.size() && words[k].is_allocation; };
@@ -233,7 +238,8 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
     has_limit = has_limit || begins_any(each, "limit|max") || is_any(each, "allowed|supported|int_max");
     is_what_is_free = is_what_is_free || begins_any(each, "free|avail|capacity|request|require|desired|budget");
     has_memory = has_memory || is_memory(each) || is_any(each, "pool|allocation");
-    has_piece = has_piece || is_any(each, kPieces) || has_any(each, "_buffer|_image|_texture");
+    has_piece = has_piece || is_any(each, kPieces) || has_any(each, "_buffer|_image|_texture") ||
+                (each.starts_with("max") && has_any(each, "buffer|image|texture|alloc"));
     const std::size_t distance = std::max(i, j) - std::min(i, j);
     has_part = has_part || (distance <= 5 && is_any(each, kPools)) || is_any(each, "kv|kvcache");
   }
@@ -244,7 +250,8 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
   const bool is_kept = is_any(word, "exceed|exceeds|exceeded") && i > 0 && words[i - 1].text == "not";
   // A library of anything may say as much of a buffer, unless it is a large one.
   const bool has_power = has_any(line, "2**3|2^3|int_max") && has_any(line, "tensor|ndarray|texture|gpu");
-  if ((is_more || is_sign) && has_piece && (has_limit || is_kept || has_power) && (amounts > 0 || has_power) &&
+  const bool is_large = amounts > 1 || (amounts > 0 && is_of_device(line)) || has_power;
+  if ((is_more || is_sign || (is_too && amounts > 1)) && has_piece && (has_limit || is_kept || has_power) && is_large &&
       !has_any(line, "pool"))
     return Found{range, Memory::piece};
   const bool is_of_cache = has_any(line, "kv cache|kv-cache|kvcache|kv size|kv_cache");
@@ -256,10 +263,12 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
     if (!has_limit || !has_memory) return std::nullopt;
     return Found{{words[i].begin, words[is_too ? i + 1 : i].end}, Memory::excess};
   }
-  const bool compares = is_less || is_more || (is_too && next == "large" && has_any(line, "for this"));
+  const bool compares =
+      is_less || is_more || (is_sign && amounts > 1) || (is_too && next == "large" && has_any(line, "for this"));
   if (!compares || line.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
   if (!(has_any(line, "memory|vram|buffer size|gib)|gb)") || (is_of_device(line) && has_any(line, " gib| gb"))) ||
-      !has_any(line, "available|requested|required|desired|free|maximum|allowed|for this system|for this device"))
+      !(is_sign ||
+        has_any(line, "available|requested|required|desired|free|maximum|allowed|for this system|for this device")))
     return std::nullopt;
   return Found{{colon == std::string_view::npos ? words[i].begin : from, range.end}, Memory::excess};
 }
@@ -406,7 +415,8 @@ constexpr std::string_view kMostInOnePiece =
 
 Memory memory_of(std::string_view line, std::string_view next, std::string_view lines) {
   line = line.substr(0, line.find(" falling back"));
-  constexpr std::string_view kPinned = "pinned|page-locked|pagelocked|host_bfc|mallochost|hostalloc|hostregister";
+  constexpr std::string_view kPinned =
+      "pinned|memlock|page-locked|pagelocked|host_bfc|mallochost|hostalloc|hostregister";
   constexpr std::string_view kSessions = "encodesession|encode session|encoder session";
   if (has_any(line, "address space")) return Memory::address;
   if (has_any(line, kOnHost)) return Memory::host;

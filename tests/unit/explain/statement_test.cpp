@@ -300,7 +300,9 @@ TEST(Statement, AnAmountBesideItsBoundIsOneByTheNounOfTheBound) {
   for (const std::string text :
        {"size of the provided `buffer` must not be larger than `2**31 - 1`.",
         "Pool reached maximum size and no more connections are allowed.", "error: memory usage limit was reached.",
-        "Header size 40 exceeds the maximum buffer size of 32"})
+        "Header size 40 exceeds the maximum buffer size of 32",
+        "client intended to send too large body: 10485761 bytes, upstream buffer limit exceeded",
+        "loaded 31.2 GiB of weights, larger than the 24 GiB of the last release"})
     EXPECT_TRUE(read_messages(text).empty()) << text;
 }
 
@@ -313,6 +315,14 @@ TEST(Statement, WordsThatSayNothingDoNotHideIt) {
         "clCreateImage (-40) CL_INVALID_IMAGE_SIZE: 20480 x 20480 larger than CL_DEVICE_IMAGE2D_MAX_WIDTH 16384",
         "pods \"trainer-7\" is forbidden: exceeded quota: gpu-mem, requested: gpumem=24000, limited: gpumem=80000"})
     EXPECT_EQ(read_messages(text).size(), 1U) << text;
+  for (const std::string text : {"Failed to reserve 17179869184 bytes of GPU virtual address space",
+                                 "gpu0: 39.4 GiB of 40.0 GiB used; allocation refused",
+                                 "model does not fit: weights 31.2 GiB + kv 6.0 GiB > 24.0 GiB of GPU memory",
+                                 "error: GPU memory 23.1GiB over quota 20.0GiB for job 771, terminating",
+                                 "vkCreateImage: extent 32768x32768 exceeds maxImageDimension2D 16384"})
+    EXPECT_EQ(read_messages(text).size(), 1U) << text;
+  EXPECT_EQ(memory_of("Could not pin 8589934592 bytes: Resource temporarily unavailable (RLIMIT_MEMLOCK 65536)"),
+            "statement_pinned");
   EXPECT_EQ(memory_of("ERROR:std::exception: bad allocation"), "statement_host");
   EXPECT_EQ(memory_of("Your session crashed after using all available RAM."), "statement_host");
   const std::string need = answer(
@@ -360,6 +370,48 @@ TEST(Statement, AnAllocationThatIsRejectedIsOne) {
   EXPECT_EQ(memory_of("[enforce fail at CPUAllocator.cpp:56] posix_memalign(&data, gAlignment, nbytes) == 0. 12 vs 0"),
             "statement_host");
   EXPECT_EQ(memory_of("mmap of 549755813888 bytes failed: ulimit -v is 67108864 kB"), "statement_host");
+}
+
+TEST(Remark, ACardIsKnownByItsModel) {
+  const std::string out = answer(
+      "XLA: RESOURCE_EXHAUSTED: the program needs 14.44GiB of device memory\nout of memory on the "
+      "GPU\n\nI am running a 3080 Ti GPU.\n");
+  EXPECT_NE(out.find("12.00 GiB"), std::string::npos) << out;
+  // It had 10 or 12, and a laptop's is another one.
+  for (const std::string card : {"I have an RTX 3080.", "I have an RTX 4090 laptop.", "It is line 4090."})
+    EXPECT_EQ(figure("cuMemAlloc: out of memory\n" + card + "\n", Figure::total), 0) << card;
+}
+
+TEST(Remark, LessThanTheDeviceHasIsALimit) {
+  const std::string message =
+      "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 16.00 GiB. GPU 0 has a total capacity of 15.24 GiB "
+      "of "
+      "which 15.09 GiB is free. Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by "
+      "PyTorch "
+      "but unallocated.\n\n";
+  const std::string out = answer(message + "amdgpu 0000:c5:00.0: amdgpu: VRAM: 98304M\n");
+  EXPECT_NE(out.find("A LIMIT: 16.00 GiB were requested; the program is shown 15.24 GiB"), std::string::npos) << out;
+  EXPECT_EQ(out.find("raise it"), std::string::npos) << out;
+  // Two cards, and several of one kind.
+  for (const std::string text : {"I have a card with 24 GB and a card with 96 GB.", "The cards have 30.5 GB of VRAM."})
+    EXPECT_EQ(answer(message + text + "\n").find("A LIMIT"), std::string::npos) << text;
+}
+
+TEST(Remark, ANeedThatNoMachineHasIsAWrongSize) {
+  const std::string out =
+      answer("Allocate: no space left\n\nThis will require 1.71799e+10Gb of memory, whatever is selected\n");
+  EXPECT_NE(out.find("A WRONG SIZE: 16.0 EiB"), std::string::npos) << out;
+  EXPECT_EQ(answer("encoder: cuMemAlloc: out of memory\nIt works with 1080p sources\n").find("WRONG SIZE"),
+            std::string::npos);
+}
+
+TEST(Statement, SharesItsWordsWithTheLogs) {
+  const std::string german =
+      "gpu allocator: out of memory: 3.5 GiB belegt, 0.4 GiB frei, 4.0 GiB gesamt, 1.0 GiB requested";
+  EXPECT_EQ(figure(german, Figure::used), 3.5 * kGiB);
+  EXPECT_EQ(figure(german, Figure::free), 0.4 * kGiB);
+  EXPECT_EQ(figure(german, Figure::total), 4 * kGiB);
+  EXPECT_EQ(figure("gpu 3: out of memory, requested 2.0 GiB", Figure::device), 3);
 }
 
 TEST(Remark, WhatTheProgramAdvisesIsTheAdvice) {
