@@ -124,17 +124,24 @@ std::size_t standing(const std::vector<Incident>& incidents) {
       std::count_if(incidents.begin(), incidents.end(), [](const Incident& i) { return !i.end; }));
 }
 
-/// A device speaks for all its parts; a part speaks for itself until its device does.
-bool Incidents::belongs(const Open& open, AlertKind kind, const SeriesKey& key) {
-  return open.kind == kind && std::any_of(open.keys.begin(), open.keys.end(), [&](const SeriesKey& other) {
-           return other == key || (kind == AlertKind::leak && (speaks_for(other, key) || speaks_for(key, other)));
-         });
+/// A device speaks for all its parts; a part speaks for itself until its device does. The ranks of one job, and its
+/// runs, leak as one.
+bool Incidents::belongs(const Open& open, const Open& news, const SeriesKey& key) {
+  if (open.kind != news.kind) return false;
+  const bool is_leak = news.kind == AlertKind::leak;
+  if (is_leak && std::any_of(news.works.begin(), news.works.end(), [&](const std::string& work) {
+        return std::find(open.works.begin(), open.works.end(), work) != open.works.end();
+      }))
+    return true;
+  return std::any_of(open.keys.begin(), open.keys.end(), [&](const SeriesKey& other) {
+    return other == key || (is_leak && (speaks_for(other, key) || speaks_for(key, other)));
+  });
 }
 
 /// Puts what belongs together into one: into that of an earlier watch, whose name people know, else into the oldest.
 std::vector<SeriesKey> Incidents::join(const SeriesKey& key, Alert& alert, Open&& incident) {
   std::vector<Open> others;
-  const auto belongs_here = [&](const Open& one) { return belongs(one, incident.kind, key); };
+  const auto belongs_here = [&](const Open& one) { return belongs(one, incident, key); };
   std::copy_if(open_.begin(), open_.end(), std::back_inserter(others), belongs_here);
   std::erase_if(open_, belongs_here);
   others.push_back(std::move(incident));
@@ -153,6 +160,8 @@ std::vector<SeriesKey> Incidents::join(const SeriesKey& key, Alert& alert, Open&
     joined.standing.insert(joined.standing.end(), one.standing.begin(), one.standing.end());
     for (const SeriesKey& of_it : one.keys)
       if (std::find(joined.keys.begin(), joined.keys.end(), of_it) == joined.keys.end()) joined.keys.push_back(of_it);
+    for (const std::string& work : one.works)
+      if (std::find(joined.works.begin(), joined.works.end(), work) == joined.works.end()) joined.works.push_back(work);
     if (one.until) joined.until = one.until;
   }
   if (!joined.standing.empty()) joined.until.reset();
@@ -162,9 +171,11 @@ std::vector<SeriesKey> Incidents::join(const SeriesKey& key, Alert& alert, Open&
   return renamed;
 }
 
-std::vector<SeriesKey> Incidents::raise(const SeriesKey& key, Alert& alert) {
+std::vector<SeriesKey> Incidents::raise(const SeriesKey& key, Alert& alert, const std::string& work) {
   std::erase_if(open_, [&](const Open& one) { return one.until && *one.until < alert.raised; });
-  return join(key, alert, {alert_id(key, alert.raised), {}, alert.kind, {key}, {key}, {}, false, {}});
+  Open incident{alert_id(key, alert.raised), {}, alert.kind, {key}, {key}, {}};
+  if (!work.empty()) incident.works = {work};
+  return join(key, alert, std::move(incident));
 }
 
 IncidentChange Incidents::tell(const SeriesKey& key, const Alert& alert, AlertNews news) {
@@ -177,7 +188,15 @@ IncidentChange Incidents::tell(const SeriesKey& key, const Alert& alert, AlertNe
     open->standing.erase(std::find(open->standing.begin(), open->standing.end(), key));
     if (!open->standing.empty()) return out;
     out.news = news;
-    open_.erase(open);
+    if (open->works.empty()) {
+      open_.erase(open);
+      return out;
+    }
+    // What leaks next on its devices is not of it, unless it is the same work.
+    open->keys.clear();
+    open->also.clear();
+    open->told.reset();
+    open->until = alert.cleared.value_or(alert.raised) + from_seconds(kSameWork_s);
     return out;
   }
   if (open->told && alert.severity <= *open->told) return out;
@@ -186,7 +205,8 @@ IncidentChange Incidents::tell(const SeriesKey& key, const Alert& alert, AlertNe
   return out;
 }
 
-std::vector<SeriesKey> Incidents::adopt(const SeriesKey& key, Alert& alert, bool stands, Timestamp until) {
+std::vector<SeriesKey> Incidents::adopt(const SeriesKey& key, Alert& alert, bool stands, Timestamp until,
+                                        const std::string& work) {
   const bool is_member = std::any_of(open_.begin(), open_.end(), [&](const Open& one) {
     return one.kind == alert.kind && std::find(one.standing.begin(), one.standing.end(), key) != one.standing.end();
   });
@@ -197,6 +217,7 @@ std::vector<SeriesKey> Incidents::adopt(const SeriesKey& key, Alert& alert, bool
   if (stands && !is_member) incident.standing = {key};
   if (stands) incident.told = alert.severity;
   incident.adopted = true;
+  if (!work.empty()) incident.works = {work};
   incident.until = until;
   return join(key, alert, std::move(incident));
 }

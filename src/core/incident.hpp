@@ -58,16 +58,21 @@ struct IncidentChange {
 /// replays the same samples gives the same. Not thread-safe. Each call costs O(incidents that stand).
 class Incidents {
  public:
-  /// Names the incident of an alert that has just been raised. Returns the other series whose standing alerts belong to
-  /// it from now on, though they had another one.
-  std::vector<SeriesKey> raise(const SeriesKey& key, Alert& alert);
+  /// For so long after its end, a leak of the same work is the same incident: the work was started again.
+  static constexpr double kSameWork_s = 3600;
+
+  /// Names the incident of an alert that has just been raised. `work`: what leaks there, the same text for all its
+  /// ranks and runs, on whatever devices; empty: not known. Returns the other series whose standing alerts belong to it
+  /// from now on, though they had another one.
+  std::vector<SeriesKey> raise(const SeriesKey& key, Alert& alert, const std::string& work = {});
   /// What the change means. REQUIRES: raise() has had the alert, or adopt(). An incident is forgotten when its last
-  /// alert has ended.
+  /// alert has ended, unless its work is known: that may be started again.
   IncidentChange tell(const SeriesKey& key, const Alert& alert, AlertNews news);
   /// `alert` stood in the record of an earlier watch: its incident goes on under its name. `stands`: so does an alert
   /// of its series here; otherwise what is raised of that leak by `until` belongs to it. Returns as raise() does.
   /// REQUIRES: the alert names its incident.
-  std::vector<SeriesKey> adopt(const SeriesKey& key, Alert& alert, bool stands, Timestamp until);
+  std::vector<SeriesKey> adopt(const SeriesKey& key, Alert& alert, bool stands, Timestamp until,
+                               const std::string& work = {});
 
  private:
   struct Open {
@@ -78,9 +83,10 @@ class Incidents {
     std::vector<SeriesKey> standing;  ///< those whose alerts stand
     std::optional<Severity> told;     ///< the highest that tell() has said
     bool adopted = false;
-    std::optional<Timestamp> until;  ///< of an earlier watch, none of whose alerts stands here
+    std::optional<Timestamp> until = {};  ///< none of its alerts stands here: it is remembered so long
+    std::vector<std::string> works = {};
   };
-  [[nodiscard]] static bool belongs(const Open& open, AlertKind kind, const SeriesKey& key);
+  [[nodiscard]] static bool belongs(const Open& open, const Open& news, const SeriesKey& key);
   std::vector<SeriesKey> join(const SeriesKey& key, Alert& alert, Open&& incident);
 
   std::vector<Open> open_;

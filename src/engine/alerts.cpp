@@ -212,8 +212,30 @@ void Engine::Core::page(SeriesState& s, const Verdict& v) {
 /// The alert of a leak, or one that another part of the engine keeps, has changed.
 void Engine::Core::announce(Alert& alert, AlertNews news) {
   std::vector<Alert> renamed;
-  if (news == AlertNews::raised) renamed = rename(incidents.raise(catalog.key(alert.series), alert), alert.incident);
+  if (news == AlertNews::raised) {
+    const SeriesKey& key = catalog.key(alert.series);
+    renamed = rename(incidents.raise(key, alert, work_of(key, alert)), alert.incident);
+  }
   changes.push_back({alert, news, {}, std::move(renamed)});
+}
+
+/// What leaks: the process, or of a device the first of its processes that do. The same for each rank of a job and for
+/// its next run.
+std::string Engine::Core::work_of(const SeriesKey& key, const Alert& alert) const {
+  if (alert.kind != AlertKind::leak || is_of_host(key.metric)) return {};
+  std::vector<ProcessKey> leaking;
+  if (const SeriesState* const s = series.find(alert.series); key.pid == 0 && s != nullptr) {
+    for (const SeriesId part : s->device->leaking)
+      if (catalog.holds(part)) leaking.push_back(process_key(catalog.key(part)));
+    if (const auto suspect = leaking.empty() && s->detector ? verdict(*s).suspect : std::nullopt)
+      leaking.push_back({suspect->pid, suspect->pid_start_ticks, key.host});
+  } else {
+    leaking.push_back(process_key(key));
+  }
+  for (const ProcessKey& one : leaking)
+    if (const ProcessInfo* const process = one.pid == 0 ? nullptr : catalog.process(one); process != nullptr)
+      if (std::string work = sibling_group(*process); !work.empty()) return work;
+  return {};
 }
 
 /// Only leaks of several series are one incident.

@@ -364,7 +364,7 @@ Alert Engine::Core::named(Alert alert) const {
 void Engine::Core::go_on(Alert alert, bool stands, Timestamp until) {
   if (!catalog.holds(alert.series)) return;
   const SeriesKey key = catalog.key(alert.series);
-  std::vector<SeriesKey> leaking = incidents.adopt(key, alert, stands, until);
+  std::vector<SeriesKey> leaking = incidents.adopt(key, alert, stands, until, work_of(key, alert));
   leaking.push_back(key);
   if (alert.kind == AlertKind::leak) rename(leaking, alert.incident);
 }

@@ -54,6 +54,7 @@ struct Engine::Core final : EndingsEngine {
   SeriesState& revive(SeriesId id);
   [[nodiscard]] Stalls::Tell teller();
   void announce(Alert& alert, AlertNews news);
+  [[nodiscard]] std::string work_of(const SeriesKey& key, const Alert& alert) const;
   void tell_changes();
   std::vector<Alert> rename(const std::vector<SeriesKey>& leaking, const std::string& incident);
   void refresh_limits();

@@ -131,10 +131,11 @@ TEST(IncidentsOf, StandingLeaksAreCountedAsPeopleDo) {
 /// What people are told of the changes of the alerts of one GPU.
 class IncidentsTest : public testing::Test {
  protected:
-  std::optional<AlertNews> told(One one, AlertNews news, Severity severity = Severity::warning) {
+  std::optional<AlertNews> told(One one, AlertNews news, Severity severity = Severity::warning,
+                                const std::string& work = {}) {
     one.alert.severity = severity;
     renamed_.clear();
-    if (news == AlertNews::raised) renamed_ = incidents_.raise(one.key, one.alert);
+    if (news == AlertNews::raised) renamed_ = incidents_.raise(one.key, one.alert, work);
     change_ = incidents_.tell(one.key, one.alert, news);
     return change_.news;
   }
@@ -248,6 +249,47 @@ TEST_F(IncidentsTest, WhatTheAllocatorOfAProcessReportsIsNotToldAgain) {
   EXPECT_EQ(told_of(Metric::allocator_reserved, 42, AlertNews::cleared), std::nullopt);
   EXPECT_EQ(told_of(Metric::process_used, 42, AlertNews::cleared), std::nullopt);
   EXPECT_EQ(told_of(Metric::allocator_allocated, 42, AlertNews::cleared), AlertNews::cleared);
+}
+
+TEST_F(IncidentsTest, TheRanksOfAJobAreOne) {
+  const auto rank = [&](std::uint32_t pid, const std::string& device, AlertNews news, const std::string& work) {
+    return told(One{pid, 100, {}, device}, news, Severity::warning, work);
+  };
+  EXPECT_EQ(rank(1, "GPU-0", AlertNews::raised, "job 7"), AlertNews::raised);
+  const std::string id = change_.id;
+  EXPECT_EQ(rank(2, "GPU-1", AlertNews::raised, "job 7"), std::nullopt);
+  EXPECT_EQ(change_.id, id);
+  EXPECT_EQ(rank(0, "GPU-1", AlertNews::raised, "job 7"), std::nullopt) << "a device of one of them";
+  EXPECT_EQ(rank(3, "GPU-2", AlertNews::raised, "job 8"), AlertNews::raised) << "another job";
+  EXPECT_EQ(rank(4, "GPU-3", AlertNews::raised, ""), AlertNews::raised) << "nobody knows of which";
+  EXPECT_EQ(rank(1, "GPU-0", AlertNews::cleared, ""), std::nullopt);
+  EXPECT_EQ(rank(2, "GPU-1", AlertNews::cleared, ""), std::nullopt);
+  EXPECT_EQ(rank(0, "GPU-1", AlertNews::cleared, ""), AlertNews::cleared);
+  EXPECT_EQ(change_.id, id);
+}
+
+TEST_F(IncidentsTest, WorkThatIsStartedAgainAndLeaksAgainIsTheSameForAnHour) {
+  const auto run = [&](std::uint32_t pid, double raised_s, const std::string& work) {
+    const std::optional<AlertNews> raised = told(One{pid, raised_s}, AlertNews::raised, Severity::warning, work);
+    const std::string id = change_.id;
+    EXPECT_EQ(raised, AlertNews::raised) << "people are told that it leaks again";
+    EXPECT_EQ(told(One{pid, raised_s, raised_s + 100}, AlertNews::cleared), AlertNews::cleared);
+    EXPECT_EQ(change_.id, id);
+    return id;
+  };
+  const std::string id = run(1, 100, "job 7");
+  EXPECT_EQ(run(2, 1000, "job 7"), id);
+  EXPECT_NE(run(3, 2000, "job 8"), id) << "on the same GPU, but it is another job";
+  EXPECT_EQ(run(4, 3000, "job 7"), id);
+  EXPECT_NE(run(5, 3000 + 100 + Incidents::kSameWork_s + 1, "job 7"), id);
+}
+
+TEST_F(IncidentsTest, ARankThatIsRaisedAfterARestartIsOfTheIncidentOfItsJob) {
+  One before{1, 50};
+  before.alert.incident = "known";
+  incidents_.adopt(before.key, before.alert, true, {}, "job 7");
+  told(One{2, 100, {}, "GPU-1"}, AlertNews::raised, Severity::warning, "job 7");
+  EXPECT_EQ(change_.id, "known");
 }
 
 TEST_F(IncidentsTest, AProcessThatLeaksAndStallsIsTwo) {

@@ -173,6 +173,25 @@ TEST(Siblings, ThatAllLeakIsALeakAsAlone) {
       << together.seen(0).verdict.finding.because;
 }
 
+TEST(Siblings, RanksThatLeakAreOneIncidentAndPeopleAreToldOnce) {
+  const auto told_of = [](std::vector<Rank> ranks) {
+    Scene scene(std::move(ranks));
+    scene.run(9000);
+    EXPECT_GE(scene.alerts(), 4U);
+    std::set<std::string> incidents;
+    std::size_t told = 0;
+    for (const auto& telling : *scene.played.told) {
+      incidents.insert(telling.change.incident.id);
+      told += telling.change.incident.news == AlertNews::raised ? 1 : 0;
+    }
+    return std::pair(incidents.size(), told);
+  };
+  EXPECT_EQ(told_of(job(4, [](int i) { return leak(600, i); })), std::pair(std::size_t{1}, std::size_t{1}));
+  std::vector<Rank> strangers = job(4, [](int i) { return leak(600, i); });
+  for (std::size_t i = 0; i < strangers.size(); ++i) strangers[i].user = "user" + std::to_string(i);
+  EXPECT_EQ(told_of(strangers), std::pair(std::size_t{4}, std::size_t{4}));
+}
+
 TEST(Siblings, ARiseThatTheOthersMadeAndEndedIsAWarmUp) {
   Scene alone({{warm_up(), 0}});
   alone.run(3500);
