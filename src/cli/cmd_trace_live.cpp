@@ -9,7 +9,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <system_error>
 
@@ -61,7 +60,8 @@ bool is_of(std::uint32_t pid, const std::vector<std::uint32_t>& pids) {
   for (int depth = 0; pid > 1 && depth < kDeepest; ++depth) {
     if (std::find(pids.begin(), pids.end(), pid) != pids.end()) return true;
     std::ifstream in(fmt::format("/proc/{}/stat", pid));
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    std::string text;
+    std::getline(in, text, '\0');  // it may end meanwhile: reading its file then fails
     const auto stat = parse_stat(text);
     if (!stat) return false;
     pid = stat->parent_pid;

@@ -14,7 +14,6 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -39,9 +38,12 @@ asm(".section .rodata\n"
 namespace vramtrack::telemetry {
 namespace {
 
+/// Empty: it cannot be read, as the file of a process that ends meanwhile. (An iterator over its buffer would throw.)
 std::string read_text(const std::string& path) {
   std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::string text;
+  std::getline(in, text, '\0');
+  return text;
 }
 
 /// The number after `key` in the text.
@@ -189,10 +191,10 @@ Status KernelMemory::State::count(const KernelEvent& event, std::uint32_t index,
   const auto opened = static_cast<int>(::syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC));
   const std::string name = fmt::format("cannot count the tracepoint {}:{}", event.group, event.name);
   if (opened < 0) return fail(refused(name, errno));
-  LIBBPF_OPTS(bpf_perf_event_opts, options);
-  options.bpf_cookie = index;
+  LIBBPF_OPTS(bpf_perf_event_opts, with);
+  with.bpf_cookie = index;
   const bpf_program* const program = bpf_object__find_program_by_name(object, "object_event");
-  bpf_link* const link = bpf_program__attach_perf_event_opts(program, opened, &options);
+  bpf_link* const link = bpf_program__attach_perf_event_opts(program, opened, &with);
   if (link == nullptr) {
     const int error = errno;
     ::close(opened);

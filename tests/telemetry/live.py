@@ -80,6 +80,17 @@ class Live(Traced):
         _, _, report = self.traced(program, "k3", "u3")
         self.assertEqual([(process["pid"], process["live_bytes"]) for process in self.processes], [(child, 3 * MIB)])
 
+    def test_programs_that_end_while_they_are_looked_at_do_no_harm(self):
+        program = self.start(KEEPER)
+        tracer = self.attach("--pid", program.pid)
+        program.do("k2")
+        for _ in range(30):
+            for short in [subprocess.Popen(["/bin/true"]) for _ in range(20)]:
+                short.wait()
+        program.do("k3")
+        code, text, _ = self.detach(tracer)
+        self.assertEqual((code, self.live_bytes), (0, 5 * MIB), text)
+
     def test_names_python_lines(self):
         """Of every interpreter that is here."""
         for version, python in pythons().items():
