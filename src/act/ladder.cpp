@@ -221,24 +221,20 @@ std::vector<Order> Ladder::advance(const Observation& seen) {
     if (climbs) climb.end_reason.clear();
     if (!climb.waiting) step_forward(climb, seen, orders);
   }
-  drop_ended(seen.time, orders);
+  drop_ended();
   if (!acts) return orders;
   for (const Subject& subject : seen.subjects) see(subject, seen, orders);
-  drop_ended(seen.time, orders);
+  drop_ended();
   return orders;
 }
 
 /// Those that have ended; of a claim it is remembered. Claims about the same subject have had their ladder, too.
-void Ladder::drop_ended(Timestamp now, Orders& orders) {
+void Ladder::drop_ended() {
   for (std::size_t i = 0; i < climbs_.size(); ++i) {
     Climb& climb = climbs_[i];
     if (climb.phase != Climb::Phase::ending || climb.waiting || !climb.held.empty()) continue;
-    for (Climb& other : climbs_) {
-      if (other.phase != Climb::Phase::claimed || other.with != climb.id) continue;
-      other.phase = Climb::Phase::over;
-      orders.push_back(order(Order::Kind::end, other, now, "the ladder of another alert of it has ended"));
-      orders.back().dry_run = climb.dry_run;
-    }
+    for (Climb& other : climbs_)
+      if (other.phase == Climb::Phase::claimed && other.with == climb.id) other.phase = Climb::Phase::over;
     if (!climb.claim) continue;
     climb.phase = Climb::Phase::over;
     climb.rule.reset();

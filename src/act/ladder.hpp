@@ -227,7 +227,7 @@ class Ladder {
   Climb& begin(Climb* claimed, const Subject& subject, const Policy& policy, Timestamp now, Orders& orders);
   void see(const Subject& subject, const Observation& seen, Orders& orders);
   void refuse(Climb& climb, Timestamp now, Orders& orders, const std::string& reason, std::string why) const;
-  void drop_ended(Timestamp now, Orders& orders);
+  void drop_ended();
   void wind_down(Climb& climb, std::string why);
   static std::string leave_node(Climb& climb);
   Climb* find(const std::string& id);

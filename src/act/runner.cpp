@@ -171,7 +171,7 @@ struct Runner::Core {
     if (!entry.reason.empty()) ++refused[entry.reason];
     if (!written) ++record_failures;
     // What is only taken in is nothing that was done.
-    if (entry.claim && written) return written;
+    if ((entry.claim || entry.event == "joined") && written) return written;
     message(entry_words(entry));
     if (!written) message("the audit record cannot be written, so nothing is done: " + written.error().message);
     recent.push_back(std::move(entry));
@@ -446,7 +446,7 @@ Result<std::unique_ptr<Runner>> Runner::open(RunnerOptions options) {
   options.tools.timeout_s = options.config.timeout_seconds;
   auto core = std::make_unique<Core>(std::move(options), std::move(*journal), std::move(ladder));
   for (auto entry = entries->rbegin(); entry != entries->rend() && core->recent.size() < kMostRecent; ++entry)
-    if (!entry->claim) core->recent.push_front(*entry);
+    if (!entry->claim && entry->event != "joined") core->recent.push_front(*entry);
   for (const AuditEntry& note : notes)
     if (const Status written = core->write(note, true); !written) return fail(written.error());
   core->tell_again(*entries);
