@@ -62,7 +62,7 @@ class Outputs(unittest.TestCase):
         for name in names:
             verbs = re.findall(r"^  ([a-z]+) {2,}", self.help(name).partition("Subcommands:")[2], re.M)
             for command in [[name, verb] for verb in verbs] or [[name]]:
-                found |= {(" ".join(command), option) for option in re.findall(r"^  (--output|--csv|--process-csv|--junit) ", self.help(*command), re.M)}
+                found |= {(" ".join(command), option) for option in re.findall(r"^  (?:-\w,)?(--output|--csv|--process-csv|--junit) ", self.help(*command), re.M)}
         self.assertEqual(found - set(self.commands()) - NOT_HERE, set(), "add these options to this test")
 
     def test_a_dash_is_standard_output_or_refused_and_never_a_files_name(self):
