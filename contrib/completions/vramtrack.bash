@@ -77,9 +77,9 @@ _vramtrack() {
     'watch -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --once --interval -n --duration --every --no-record --no-experience --telemetry --source --or-simulate --detector --lead-time --config --set --help" -- "$cur") ;;
     'agent -'*) mapfile -t COMPREPLY < <(compgen -W "--listen --port --interval -n --no-record --no-experience --telemetry --source --or-simulate --scenario --speed --seed --detector --lead-time --config --set --help" -- "$cur") ;;
     'top -'*) mapfile -t COMPREPLY < <(compgen -W "--once --interval -n --no-record --source --replay --since --until --scenario --or-simulate --speed --input-format --timezone --capacity --start --unit --line-pattern --theme --no-agent --read-only --user --pid --gpu --no-mouse --detector --lead-time --config --set --help" -- "$cur") ;;
-    'replay -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --speed --every --format --json --explain --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --lead-time --config --set --help" -- "$cur") ;;
+    'replay -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --speed --every --format --json --explain --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --lead-time --config --set -o --output --help" -- "$cur") ;;
     'replay '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'analyze -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --explain --history --since --until --detector --lead-time --input-format --timezone --capacity --start --unit --line-pattern --interval --config --set --help" -- "$cur") ;;
+    'analyze -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --explain --history --since --until --detector --lead-time --input-format --timezone --capacity --start --unit --line-pattern --interval --config --set -o --output --help" -- "$cur") ;;
     'analyze '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'report -'*) mapfile -t COMPREPLY < <(compgen -W "--since --until --gpu --format --json -o --output --checkpoint-every --last-checkpoint --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --lead-time --config --set --help" -- "$cur") ;;
     'report '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
@@ -104,7 +104,7 @@ _vramtrack() {
     'snapshot page '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'snapshot export -'*) mapfile -t COMPREPLY < <(compgen -W "--host --device -o --output --format --peak --help" -- "$cur") ;;
     'snapshot export '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'check -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --help" -- "$cur") ;;
+    'check -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json -o --output --help" -- "$cur") ;;
     'check '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'run -'*) mapfile -t COMPREPLY < <(compgen -W "-o --output --watch --limit --soft-limit --fail-on-leak --exact --no-kept --quiet --probe --source --config --set --help" -- "$cur") ;;
     'run '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
@@ -127,7 +127,7 @@ _vramtrack() {
     'trace export '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'oom show -'*) mapfile -t COMPREPLY < <(compgen -W "--top --format --json -o --output --help" -- "$cur") ;;
     'oom show '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'explain -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --help" -- "$cur") ;;
+    'explain -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json -o --output --help" -- "$cur") ;;
     'explain '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'test -'*) mapfile -t COMPREPLY < <(compgen -W "--limit --error-rate --mark --interval --junit --junit-inconclusive --config --set --help" -- "$cur") ;;
     'test '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
@@ -137,7 +137,7 @@ _vramtrack() {
     'silence list -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --config --set --help" -- "$cur") ;;
     'silence end -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'silence end '*)  ;;
-    'holders -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --gpu --source --config --set --help" -- "$cur") ;;
+    'holders -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --gpu --source --config --set -o --output --help" -- "$cur") ;;
     'wait -'*) mapfile -t COMPREPLY < <(compgen -W "--gpu --free --empty --pid --gone --user --container --timeout --interval -n --format --json --source --config --set --help" -- "$cur") ;;
     'reclaim -'*) mapfile -t COMPREPLY < <(compgen -W "--yes --dry-run --user --source --config --set --help" -- "$cur") ;;
     'policy check -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
@@ -149,7 +149,7 @@ _vramtrack() {
     'fit '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
     'programs -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --store --forget --source --config --set --help" -- "$cur") ;;
     'programs '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
-    'doctor -'*) mapfile -t COMPREPLY < <(compgen -W "--health --format --json --fail-on --kernel-log --no-kernel-log --since --expect-empty --gpu --config --set --help" -- "$cur") ;;
+    'doctor -'*) mapfile -t COMPREPLY < <(compgen -W "--health --format --json --fail-on --kernel-log --no-kernel-log --since --until --expect-empty --gpu --config --set --help" -- "$cur") ;;
     'config show -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'config path -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'config init -'*) mapfile -t COMPREPLY < <(compgen -W "--force --config --set --help" -- "$cur") ;;

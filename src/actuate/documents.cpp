@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/format.hpp"
 #include "core/printable.hpp"
 #include "report/view_json.hpp"
 
@@ -150,16 +151,18 @@ std::string summary_words(const Summary& summary) {
   std::string out = fmt::format("{} with {} polic{}\n", summary.dry_run ? "dry run: nothing is done" : "acting",
                                 summary.policies.size(), summary.policies.size() == 1 ? "y" : "ies");
   if (summary.breaker)
-    out += fmt::format("circuit breaker: OPEN since {}: {}\n", iso8601(summary.breaker->since), summary.breaker->why);
+    out += fmt::format("circuit breaker: OPEN since {}: {}\n", format_moment(summary.breaker->since, false),
+                       summary.breaker->why);
   else
     out += fmt::format("circuit breaker: closed; {} of {} nodes acted on\n", summary.nodes_acted_on,
                        summary.nodes_allowed);
-  out += fmt::format("last webhook: {}\n", summary.last_webhook ? iso8601(*summary.last_webhook) : "none yet");
+  out += fmt::format("last webhook: {}\n",
+                     summary.last_webhook ? format_moment(*summary.last_webhook, false) : "none yet");
   for (const act::Climb& one : summary.alerts_known) {
     const ProcessKey& process = one.subject.process;
     out +=
-        fmt::format("{}  {:8}  {} {}{}{}{}\n", iso8601(one.claim->starts_at), phase_of(one), label_of(one, "alertname"),
-                    process.host.empty() ? label_of(one, "Hostname") : process.host,
+        fmt::format("{}  {:8}  {} {}{}{}{}\n", format_moment(one.claim->starts_at, false), phase_of(one),
+                    label_of(one, "alertname"), process.host.empty() ? label_of(one, "Hostname") : process.host,
                     process.pid != 0 ? fmt::format(" pid {}", process.pid) : "", one.why.empty() ? "" : ": ", one.why);
   }
   return printable_lines(out);

@@ -81,6 +81,7 @@ int status(const ActuateOptions& options, const LayeredConfig& layers, Console& 
     console.error(printable(summary.error().message));
     return 2;
   }
+  const LocalTimes local(!options.json && console.is_terminal());
   console.write(options.json ? *text + '\n' : actuate::summary_words(*summary));
   return summary->breaker ? 1 : 0;
 }

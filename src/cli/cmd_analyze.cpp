@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/moment.hpp"
+#include "cli/output_option.hpp"
 #include "cli/progress.hpp"
 #include "cli/recorded.hpp"
 #include "cli/run_history.hpp"
@@ -86,12 +87,12 @@ class Analysis {
     } else {
       console_.write(form.render(view, console_.style()));
     }
-    if (broken) return failed(files, broken->message + "; the samples before that were analysed");
+    if (broken) return failed(files, broken->message + "; the samples before that were judged");
     return has_leaked(view) ? kLeak : kNoLeak;
   }
 
   int failed(const std::vector<std::string>& files, const std::string& why) {
-    console_.error(fmt::format("cannot analyse {}: {}", joined(files), why));
+    console_.error(fmt::format("cannot read {}: {}", joined(files), why));
     return kFailed;
   }
 
@@ -148,7 +149,7 @@ Result<std::vector<RecordedPart>> plan_readable(const std::vector<std::string>& 
     if (const auto alone = plan({file}); alone)
       readable.push_back(file);
     else
-      console.error("cannot analyse: " + alone.error().message);
+      console.error("cannot read the logs: " + alone.error().message);
   }
   // Each file is readable on its own: the fault is in how they are combined.
   if (readable.size() == files.size()) return all;
@@ -165,10 +166,10 @@ int analyze(const AnalyzeOptions& options, const LayeredConfig& layers, Console&
     return kFailed;
   }
   int exit_code = kNoLeak;
-  const Progress progress(console, "analysing " + joined(options.files), options.files);
+  const Progress progress(console, options.files);
   auto recordings = plan_readable(options.files, {*logs, *range}, console, exit_code);
   if (!recordings) {
-    console.error("cannot analyse: " + recordings.error().message);
+    console.error("cannot read the logs: " + recordings.error().message);
     return kFailed;
   }
   RunHistory history;
@@ -207,13 +208,13 @@ Runner declare(Arguments& arguments) {
   add_lead_time(arguments, options->config);
   add_log_arguments(arguments, options->logs);
   add_config(arguments, options->config);
-  return configured<AnalyzeOptions>(options, analyze);
+  return with_output(arguments, configured<AnalyzeOptions>(options, analyze));
 }
 
 }  // namespace
 
 const CommandInfo analyze_command{
-    "analyze", "Analyse logs: whether memory leaked, how fast, which process leaked and why",
+    "analyze", "Judge logs: whether memory leaked, how fast, which process leaked and why",
     "Examples:\n"
     "  vramtrack analyze gpu.csv                        also: vramtrack gpu.csv\n"
     "  nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total,utilization.gpu --format=csv -l 5 >gpu.csv   "

@@ -8,6 +8,7 @@
 
 #include "cli/check_script.hpp"
 #include "cli/commands.hpp"
+#include "cli/output_option.hpp"
 #include "core/errno_words.hpp"
 #include "host/child_program.hpp"
 
@@ -79,7 +80,7 @@ Runner declare(Arguments& arguments) {
       .required()
       .file();
   arguments.format({"text", "json"}, "Print as: text (default), json", text(options->format));
-  return [options](Console& console) { return check(*options, console); };
+  return with_output(arguments, [options](Console& console) { return check(*options, console); });
 }
 
 }  // namespace

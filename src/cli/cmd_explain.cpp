@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/commands.hpp"
+#include "cli/output_option.hpp"
 #include "cli/progress.hpp"
 #include "core/byte_input.hpp"
 #include "core/format.hpp"
@@ -77,8 +78,7 @@ int explain_files(const ExplainOptions& options, Console& console) {
   const std::vector<std::string> files = options.files.empty() ? std::vector<std::string>{"-"} : options.files;
   // Whose output it reads from a pipe may be writing to this terminal.
   std::optional<Progress> progress;
-  if (std::find(files.begin(), files.end(), "-") == files.end())
-    progress.emplace(console, "reading " + joined(files), files);
+  if (std::find(files.begin(), files.end(), "-") == files.end()) progress.emplace(console, files);
   int exit_code = kExplained;
   bool is_first = true;
   for (const std::string& file : files) {
@@ -114,7 +114,7 @@ Runner declare(Arguments& arguments) {
                 text(options->files))
       .file();
   arguments.format({"text", "json"}, "Write as: text (default), json", text(options->format));
-  return [options](Console& console) { return explain_files(*options, console); };
+  return with_output(arguments, [options](Console& console) { return explain_files(*options, console); });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "agent/client.hpp"
 #include "cli/commands.hpp"
+#include "cli/output_option.hpp"
 #include "cli/shared_arguments.hpp"
 #include "live/ledger_reader.hpp"
 #include "top/sites_watch.hpp"
@@ -67,7 +68,7 @@ Runner declare(Arguments& arguments) {
       whole_number([options = options.get()](std::uint64_t n) { options->gpu = static_cast<int>(n); }, 0, kMostGpus));
   add_sources(arguments, options->config);
   add_config(arguments, options->config);
-  return configured<HoldersOptions>(options, holders);
+  return with_output(arguments, configured<HoldersOptions>(options, holders));
 }
 
 }  // namespace

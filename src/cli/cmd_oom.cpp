@@ -38,7 +38,7 @@ int show(TraceOptions options, Console& console) {
   }
   trace::Symbols symbols;
   const auto native = native_names();
-  const auto run = open_run(options.files, options, symbols, native.get());
+  const auto run = open_run(console, options.files, options, symbols, native.get());
   if (!run) return trace_failed(console, run.error());
   const trace::TraceReport report = trace::report_of((*run)->trace, *(*run)->names);
   const auto oom = trace::oom_of_run((*run)->trace, *(*run)->names, report);

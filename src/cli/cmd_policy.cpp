@@ -6,6 +6,7 @@
 #include "act/audit.hpp"
 #include "act/ladder.hpp"
 #include "cli/commands.hpp"
+#include "cli/progress.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
@@ -184,6 +185,7 @@ int test(const PolicyOptions& options, const LayeredConfig& layers, Console& con
   }
   std::vector<std::string> files = options.files;
   if (files.empty()) files.push_back(store_path(layers.config().store));
+  const Progress progress(console, files);
   auto parts = plan_recorded(**kind, files, {*logs, {}});
   if (!parts) {
     console.error("cannot read the recording: " + parts.error().message);

@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/moment.hpp"
+#include "cli/output_option.hpp"
 #include "cli/printer.hpp"
 #include "cli/progress.hpp"
 #include "cli/recorded.hpp"
@@ -134,11 +135,11 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
     console.error(!range ? range.error().message : logs.error().message);
     return kFailed;
   }
-  std::optional<Progress> progress;
-  if (options.speed == 0) progress.emplace(console, "replaying " + joined(options.files), options.files);
-  Replay replay(options, layers.config(), *range, console);
   std::vector<std::string> files = options.files;
   if (files.empty()) files.push_back(store_path(layers.config().store));
+  std::optional<Progress> progress;
+  if (options.speed == 0) progress.emplace(console, files);
+  Replay replay(options, layers.config(), *range, console);
   const auto kind = recorded_kind(options.files);
   if (!kind) {
     console.error("cannot replay: " + kind.error().message);
@@ -190,10 +191,10 @@ Runner declare(Arguments& arguments) {
   add_config(arguments, options->config);
   // What waits for standard input has shown nothing that a last line would be about: a signal ends it there.
   Runner plain = configured<ReplayOptions>(options, replay);
-  return [options, plain, graceful = until_interrupted(plain)](Console& console) {
+  return with_output(arguments, [options, plain, graceful = until_interrupted(plain)](Console& console) {
     const bool waits = std::find(options->files.begin(), options->files.end(), "-") != options->files.end();
     return waits ? plain(console) : graceful(console);
-  };
+  });
 }
 
 }  // namespace

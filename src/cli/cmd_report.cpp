@@ -151,6 +151,8 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
     console.error("cannot report: " + why);
     return kFailed;
   };
+  const Form& form = form_of(options);
+  const LocalTimes local(options.output.empty() && form.name == "text" && console.is_terminal());
   const Timestamp now = time_of_day();
   const Config& config = layers.config();
   std::vector<std::string> files = options.files;
@@ -168,7 +170,7 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
   const bool from_now = parse_duration_s(options.period.since) || parse_duration_s(options.period.until);
   ReportGatherer gatherer(config, *range,
                           from_now ? "a duration counts back from now, so give --since a time" : "give another period");
-  std::optional<Progress> progress(std::in_place, console, "reading " + joined(files), files);
+  std::optional<Progress> progress(std::in_place, console, files);
   auto gathered = gatherer.gather(**kind, files, *logs);
   if (!gathered) return failed(gathered.error().message);
   const ScaleScope said_by(gathered->scale);
@@ -177,9 +179,6 @@ int report(const ReportOptions& options, const LayeredConfig& layers, Console& c
   if (const Status chosen = choose(*gathered, options.gpus); !chosen) return failed(chosen.error().message);
   reckon(*gathered);
   progress.reset();
-  const Form& form = form_of(options);
-  const bool is_for_people = options.output.empty() && form.name == "text";
-  const LocalTimes local(is_for_people && console.is_terminal());
   const std::string text = render(*gathered, form.name, options.output.empty() && console.style().colour);
   if (options.output.empty()) {
     console.write(text);

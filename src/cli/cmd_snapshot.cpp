@@ -100,7 +100,7 @@ constexpr const trace::TraceFormatInfo* kMoreFormats[] = {&nsys::export_trace_fo
 
 int run(const SnapshotOptions& options, const SnapshotVerb& verb, Console& console) {
   SnapshotWork work{options, console, {}, {}, {}};
-  const Progress progress(console, "reading " + joined(options.files), options.files);
+  const Progress progress(console, options.files);
   for (const std::string& file : options.files) {
     auto input = trace::open_trace(file, kMoreFormats);
     if (!input) return work.fail("cannot read the snapshot: " + input.error().message);
@@ -168,7 +168,7 @@ Runner snapshot_runner(std::shared_ptr<const SnapshotOptions> options, SnapshotV
 }
 
 const CommandInfo snapshot_command{
-    "snapshot", "Analyse memory snapshots of PyTorch and JAX: what holds the memory, what grew, what filled it",
+    "snapshot", "Read memory snapshots of PyTorch and JAX: what holds the memory, what grew, what filled it",
     "Examples:\n"
     "  vramtrack snapshot summary memory_snapshot.pickle\n"
     "  vramtrack snapshot leaks step100.pickle step200.pickle step300.pickle\n"

@@ -7,6 +7,7 @@
 #include "agent/client.hpp"
 #include "cli/commands.hpp"
 #include "cli/moment.hpp"
+#include "cli/progress.hpp"
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
 #include "host/process.hpp"
@@ -113,6 +114,8 @@ int replay_top(const TopOptions& options, const Config& config, Console& console
     if (o.option == "--interval") said.interval_s = config.watch.interval_seconds;
   const auto logs = log_options(said);
   if (!logs) return failed(console, logs.error().message);
+  std::optional<Progress> progress;  // a full screen shows how far it is
+  if (options.once) progress.emplace(console, files);
   const auto kind = recorded_kind(options.files);
   if (!kind) return failed(console, "cannot replay: " + kind.error().message);
   auto part = plan_one_recorded(**kind, files, {*logs, playback.range});

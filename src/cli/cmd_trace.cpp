@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/cmd_snapshot.hpp"
+#include "cli/progress.hpp"
 #include "core/byte_input.hpp"
 #include "core/format.hpp"
 #include "core/printable.hpp"
@@ -60,6 +61,13 @@ Result<std::unique_ptr<OpenTrace>> open_run(const std::vector<std::string>& file
   run->names =
       std::make_unique<trace::ProbeNames>(run->trace, symbols, native, trace::OwnCode(options.libraries, options.own));
   return run;
+}
+
+Result<std::unique_ptr<OpenTrace>> open_run(Console& console, const std::vector<std::string>& files,
+                                            const TraceOptions& options, trace::Symbols& symbols,
+                                            trace::NativeNames* native, trace::ChangeVisit visit) {
+  const Progress progress(console, files);
+  return open_run(files, options, symbols, native, std::move(visit));
 }
 
 void add_trace_files(Arguments& arguments, TraceOptions& into) {

@@ -50,6 +50,10 @@ extern const CommandInfo trace_export_verb;
 Result<std::unique_ptr<OpenTrace>> open_run(const std::vector<std::string>& files, const TraceOptions& options,
                                             trace::Symbols& symbols, trace::NativeNames* native,
                                             trace::ChangeVisit visit = {});
+/// The same for somebody who waits for it: a Progress says what is read.
+Result<std::unique_ptr<OpenTrace>> open_run(Console& console, const std::vector<std::string>& files,
+                                            const TraceOptions& options, trace::Symbols& symbols,
+                                            trace::NativeNames* native, trace::ChangeVisit visit = {});
 /// What looks up native frames in this build; null: this build has none.
 std::unique_ptr<trace::NativeNames> native_names();
 /// Prints the error; returns kTraceFailed.

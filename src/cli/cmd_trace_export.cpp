@@ -18,9 +18,9 @@ void keep_growth(trace::Profile& profile) {
 }
 
 Result<std::string> flamegraph_of(const std::vector<std::string>& files, const TraceOptions& options,
-                                  trace::NativeNames* native) {
+                                  trace::NativeNames* native, Console& console) {
   trace::Symbols symbols;
-  const auto run = open_run(files, options, symbols, native);
+  const auto run = open_run(console, files, options, symbols, native);
   if (!run) return fail(run.error());
   auto chosen = chosen_profile(**run, options);
   if (!chosen) return fail(chosen.error());
@@ -37,10 +37,10 @@ int run_flamegraph(const TraceOptions& options, const std::string& beside, Conso
   if (options.output.empty() && console.is_terminal())
     return trace_failed(console, {"the flame graph is an HTML page: write it to a file with --output"});
   const auto native = native_names();
-  auto page = flamegraph_of(options.files, options, native.get());
+  auto page = flamegraph_of(options.files, options, native.get(), console);
   if (!page) return trace_failed(console, page.error());
   if (!beside.empty()) {
-    const auto other = flamegraph_of({beside}, options, native.get());
+    const auto other = flamegraph_of({beside}, options, native.get(), console);
     if (!other) return trace_failed(console, other.error());
     page = side_by_side(*page, *other);
   }
@@ -58,7 +58,7 @@ int run_events(const TraceOptions& options, Console& console) {
   const trace::Ledger ledger = options.host ? trace::Ledger::host : trace::Ledger::device;
   trace::Symbols symbols;
   const auto native = native_names();
-  const auto run = open_run(options.files, options, symbols, native.get(),
+  const auto run = open_run(console, options.files, options, symbols, native.get(),
                             [&](std::uint32_t process, const trace::CallSite& site, std::uint64_t address,
                                 std::uint64_t time_us, std::int64_t bytes) -> Status {
                               if (site.ledger != ledger) return {};
@@ -109,7 +109,7 @@ int run_export(const TraceOptions& options, Console& console) {
     return trace_failed(console, {"the pprof format is binary: write it to a file with --output"});
   trace::Symbols symbols;
   const auto native = native_names();
-  const auto run = open_run(options.files, options, symbols, native.get());
+  const auto run = open_run(console, options.files, options, symbols, native.get());
   if (!run) return trace_failed(console, run.error());
   auto chosen = chosen_profile(**run, options);
   if (!chosen) return trace_failed(console, chosen.error());

@@ -29,7 +29,7 @@ int run_page(const TraceOptions& options, Console& console) {
   trace::Symbols symbols;
   const auto native = native_names();
   const auto run = open_run(
-      options.files, options, symbols, native.get(),
+      console, options.files, options, symbols, native.get(),
       [&](std::uint32_t process, const trace::CallSite& site, std::uint64_t /*address*/, std::uint64_t time_us,
           std::int64_t bytes) -> Status {
         if (site.ledger == ledger)

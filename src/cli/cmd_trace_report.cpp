@@ -4,7 +4,6 @@
 #include <fstream>
 
 #include "cli/cmd_trace.hpp"
-#include "cli/progress.hpp"
 #include "core/errno_words.hpp"
 #include "core/read_all.hpp"
 #include "trace/render/trace_render.hpp"
@@ -23,10 +22,9 @@ Result<trace::Suppressions> suppressions_of(const TraceOptions& options) {
 int run_report(const TraceOptions& options, Console& console, bool is_top) {
   const auto suppressions = suppressions_of(options);
   if (!suppressions) return trace_failed(console, suppressions.error());
-  const Progress progress(console, "reading " + joined(options.files), options.files);
   trace::Symbols symbols;
   const auto native = native_names();
-  const auto run = open_run(options.files, options, symbols, native.get());
+  const auto run = open_run(console, options.files, options, symbols, native.get());
   if (!run) return trace_failed(console, run.error());
   trace::TraceReport report = trace::report_of((*run)->trace, *(*run)->names, *suppressions);
   if (native != nullptr)
@@ -55,15 +53,14 @@ int run_diff(const TraceOptions& options, Console& console) {
   const bool is_of_two = options.from.empty() && options.to.empty();
   if (is_of_two != (options.files.size() == 2))
     return trace_failed(console, {"name two traces, or one trace and the moments to compare with --since and --until"});
-  const Progress progress(console, "reading " + joined(options.files), options.files);
   trace::Profile change;
   std::unique_ptr<OpenTrace> shown;
   std::string from = options.from, to = options.to.empty() ? "the end" : options.to;
   if (is_of_two) {
     const trace::Ledger ledger = options.host ? trace::Ledger::host : trace::Ledger::device;
-    auto before = open_run({options.files[0]}, options, symbols, native.get());
+    auto before = open_run(console, {options.files[0]}, options, symbols, native.get());
     if (!before) return trace_failed(console, before.error());
-    auto after = open_run({options.files[1]}, options, symbols, native.get());
+    auto after = open_run(console, {options.files[1]}, options, symbols, native.get());
     if (!after) return trace_failed(console, after.error());
     change = trace::difference(trace::profile_of((*before)->trace, *(*before)->names, ledger),
                                trace::profile_of((*after)->trace, *(*after)->names, ledger));
@@ -73,7 +70,7 @@ int run_diff(const TraceOptions& options, Console& console) {
     shown = std::move(*after);
   } else {
     if (options.from.empty()) return trace_failed(console, {"--until needs --since: the moment to compare with"});
-    auto run = open_run(options.files, options, symbols, native.get());
+    auto run = open_run(console, options.files, options, symbols, native.get());
     if (!run) return trace_failed(console, run.error());
     auto chosen = chosen_profile(**run, options);
     if (!chosen) return trace_failed(console, chosen.error());

@@ -153,35 +153,86 @@ std::string unknown_command(const CLI::App& app) {
   return left.empty() || left.front().starts_with('-') ? std::string() : left.front();
 }
 
-/// What other programs call what a command of ours does.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kOtherNames = {{{"ps", "holders"},
-                                                                                        {"ls", "holders"},
-                                                                                        {"list", "holders"},
-                                                                                        {"status", "watch --once"},
-                                                                                        {"stat", "watch --once"},
-                                                                                        {"monitor", "watch"},
-                                                                                        {"record", "watch"},
-                                                                                        {"serve", "agent"},
-                                                                                        {"server", "agent"},
-                                                                                        {"dashboard", "agent"},
-                                                                                        {"kill", "reclaim"},
-                                                                                        {"profile", "run"},
-                                                                                        {"plot", "report"}}};
+/// A name that other programs have, and what is ours for it.
+struct OtherName {
+  std::string_view name;
+  std::string_view ours;    ///< a command or an option; empty: there is none
+  std::string_view advice;  ///< what to do then
+};
 
-std::string unknown_command_words(const CLI::App& app, const std::string& word) {
+constexpr std::string_view kColours = "set NO_COLOR=1 in the environment for output without colours";
+constexpr std::string_view kCompletion =
+    "the packages install the completions of bash, zsh and fish; in a checkout they are in contrib/completions";
+constexpr std::string_view kUpdate = "a new version is installed in the way that this one was (docs/install.md)";
+constexpr std::string_view kQuiet = "add >/dev/null: the exit status gives the result";
+
+constexpr auto kOtherCommands = std::to_array<OtherName>({
+    {"completion", {}, kCompletion}, {"completions", {}, kCompletion},
+    {"dashboard", "agent", {}},      {"exec", "run", {}},
+    {"history", "report", {}},       {"info", "doctor", {}},
+    {"kill", "reclaim", {}},         {"leak", "analyze", {}},
+    {"leaks", "analyze", {}},        {"list", "holders", {}},
+    {"log", "analyze", {}},          {"logs", "analyze", {}},
+    {"ls", "holders", {}},           {"monitor", "watch", {}},
+    {"plot", "report", {}},          {"profile", "run", {}},
+    {"ps", "holders", {}},           {"record", "watch", {}},
+    {"serve", "agent", {}},          {"server", "agent", {}},
+    {"stat", "watch --once", {}},    {"status", "watch --once", {}},
+    {"update", {}, kUpdate},         {"upgrade", {}, kUpdate},
+});
+
+/// An option of ours is offered where the command has it.
+constexpr auto kOtherOptions = std::to_array<OtherName>({
+    {"--batch", "--once", {}},
+    {"--color", {}, kColours},
+    {"--last", "--since", {}},
+    {"--no-color", {}, kColours},
+    {"--no-colour", {}, kColours},
+    {"--quiet", {}, kQuiet},
+    {"--silent", {}, kQuiet},
+    {"-b", "--once", {}},
+    {"-q", {}, kQuiet},
+});
+
+const OtherName* find_other(std::span<const OtherName> names, std::string_view word) {
+  const auto found = std::ranges::find(names, word, &OtherName::name);
+  return found == names.end() ? nullptr : &*found;
+}
+
+std::string other_words(const OtherName& other) {
+  return other.ours.empty() ? std::string(other.advice) : fmt::format("the nearest is '{}'", other.ours);
+}
+
+/// "'top', 'report' and 3 others": the first of several.
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 3;
+  if (names.size() <= kMost) return fmt::format("'{}'", fmt::join(names, "', '"));
+  return fmt::format("'{}' and {} more", fmt::join(names.begin(), names.begin() + kMost, "', '"), names.size() - kMost);
+}
+
+/// The commands that have this verb: "trace diff".
+std::vector<std::string> with_verb(std::span<const CommandInfo* const> commands, std::string_view verb) {
+  std::vector<std::string> out;
+  for (const CommandInfo* command : commands)
+    for (const CommandInfo* each : command->verbs)
+      if (each->name == verb) out.push_back(fmt::format("{} {}", command->name, verb));
+  return out;
+}
+
+std::string unknown_command_words(std::span<const CommandInfo* const> commands, const CLI::App& app,
+                                  const std::string& word) {
   const CLI::App& group = deepest(app);
   const auto known = commands_of(group);
-  if (&group == &app) {
-    const auto other =
-        std::ranges::find(kOtherNames, std::string_view(word), [](const auto& pair) { return pair.first; });
-    std::string near;
-    if (other != kOtherNames.end())
-      near = fmt::format("; the nearest is '{}'", other->second);
-    else if (!near_name(word, known).empty())
-      near = "; " + near_words(word, known);
-    return fmt::format("unknown command '{}'{}", word, near);
-  }
-  return fmt::format("unknown subcommand '{}' of {}; {}", word, group.get_name(), near_words(word, known));
+  if (&group != &app)
+    return fmt::format("unknown subcommand '{}' of {}; {}", word, group.get_name(), near_words(word, known));
+  std::string near;
+  if (const OtherName* const other = find_other(kOtherCommands, word); other != nullptr)
+    near = other_words(*other);
+  else if (const auto verbs = with_verb(commands, word); !verbs.empty())
+    near = fmt::format("the nearest {} {}", verbs.size() == 1 ? "is" : "are", some_of(verbs));
+  else if (!near_name(word, known).empty())
+    near = near_words(word, known);
+  return fmt::format("unknown command '{}'{}{}", word, near.empty() ? "" : "; ", near);
 }
 
 /// The first option that the command does not have (the library would name the words after it instead); or empty.
@@ -197,14 +248,69 @@ std::string unknown_option(const CLI::App& app, int argc, const char* const* arg
   return {};
 }
 
-std::string unknown_option_words(const CLI::App& command, const std::string& name) {
-  std::string what = fmt::format("unknown option '{}'", name);
-  std::vector<std::string> known;
+/// Its long name that is shown, for one that is not: --since for --from.
+std::string shown_name(const CLI::App& command, std::string_view name) {
+  const CLI::Option* const option = command.get_option_no_throw(std::string(name));
+  return option == nullptr || option->get_lnames().empty() ? std::string(name) : "--" + option->get_lnames().front();
+}
+
+/// What to write instead of an option that the command does not have; empty if nothing resembles it.
+std::string near_option_words(const CLI::App& command, const std::string& name) {
+  std::vector<std::string> shown;
+  std::vector<std::string> others;
   for (const CLI::Option* option : command.get_options())
-    if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames().front());
-  const std::vector<std::string_view> names(known.begin(), known.end());
-  if (!near_name(name, names).empty()) what += "; " + near_words(name, names);
-  if (command.get_name() == "test" || command.get_name() == "run") what += "; options of the program come after '--'";
+    for (const std::string& each : option->get_lnames())
+      (each == option->get_lnames().front() ? shown : others).push_back("--" + each);
+  const OtherName* const other = find_other(kOtherOptions, name);
+  if (other != nullptr && (other->ours.empty() || std::ranges::find(shown, other->ours) != shown.end()))
+    return other_words(*other);
+  const std::vector<std::string_view> names(shown.begin(), shown.end());
+  if (!near_name(name, names).empty()) return near_words(name, names);
+  const std::vector<std::string_view> other_names(others.begin(), others.end());
+  const std::string_view near = near_name(name, other_names);
+  return near.empty() ? std::string() : fmt::format("the nearest is '{}'", shown_name(command, near));
+}
+
+bool has_option(const DeclaredCommand& command, const std::string& name) {
+  return std::ranges::any_of(command.arguments.all(), [&](const Argument& argument) {
+    const std::vector<std::string> names = argument.names();
+    return std::ranges::find(names, name) != names.end();
+  });
+}
+
+bool takes_a_program(const DeclaredCommand& command) {
+  return std::ranges::any_of(command.arguments.all(),
+                             [](const Argument& a) { return a.is_operand() && a.with == Completes::programs; });
+}
+
+/// The declared command and its verbs, flat.
+void add_all(std::vector<DeclaredCommand>& from, std::vector<DeclaredCommand*>& into) {
+  for (DeclaredCommand& command : from) {
+    into.push_back(&command);
+    add_all(command.verbs, into);
+  }
+}
+
+std::string unknown_option_words(std::span<const CommandInfo* const> commands, const CLI::App& command,
+                                 const std::string& name) {
+  std::vector<DeclaredCommand> declared_commands = declared(commands);
+  std::vector<DeclaredCommand*> all;
+  add_all(declared_commands, all);
+  const auto own = std::ranges::find_if(
+      all, [&](const DeclaredCommand* each) { return "vramtrack " + each->full_name == full_name(command); });
+  const bool has_program = own != all.end() && takes_a_program(**own);
+  std::string what = fmt::format("unknown option '{}'", name);
+  // A short option before a program is one of the program's.
+  const bool is_of_program = has_program && !name.starts_with("--");
+  if (const std::string near = is_of_program ? std::string() : near_option_words(command, name); !near.empty()) {
+    what += "; " + near;
+  } else if (!is_of_program) {
+    std::vector<std::string> others;
+    for (const DeclaredCommand* each : all)
+      if (has_option(*each, name)) others.push_back(each->full_name);
+    if (!others.empty()) what += fmt::format("; {} {} it", some_of(others), others.size() == 1 ? "has" : "have");
+  }
+  if (has_program) what += "; options of the program come after '--'";
   return what;
 }
 
@@ -230,7 +336,8 @@ std::string library_error_words(const CLI::ParseError& e) {
   return what;
 }
 
-Parsed usage_error(const CLI::ParseError& e, const CLI::App& app, int argc, const char* const* argv) {
+Parsed usage_error(std::span<const CommandInfo* const> commands, const CLI::ParseError& e, const CLI::App& app,
+                   int argc, const char* const* argv) {
   const CLI::App& command = deepest(app);
   const std::string word = unknown_command(app);
   const std::string option = unknown_option(app, argc, argv);
@@ -238,11 +345,11 @@ Parsed usage_error(const CLI::ParseError& e, const CLI::App& app, int argc, cons
   std::string what;
   if (argc == 1) return {{}, 2, app.help(), {}};
   if (!word.empty())
-    what = unknown_command_words(app, word);
+    what = unknown_command_words(commands, app, word);
   else if (!verbs.empty() && &command != &app)
     what = fmt::format("{} needs a subcommand: {}", command.get_name(), fmt::join(verbs, ", "));
   else if (!option.empty())
-    what = unknown_option_words(command, option);
+    what = unknown_option_words(commands, command, option);
   else
     what = library_error_words(e);
   return {{}, 2, {}, fmt::format("{}; see '{} --help'", what, full_name(command))};
@@ -329,10 +436,10 @@ Parsed parse_command_line(std::span<const CommandInfo* const> commands, int give
   } catch (const CLI::CallForVersion& e) {
     return {{}, 0, std::string(e.what()) + '\n', {}};
   } catch (const CLI::CallForHelp& e) {
-    if (!unknown_command(app).empty()) return usage_error(e, app, argc, argv);
+    if (!unknown_command(app).empty()) return usage_error(commands, e, app, argc, argv);
     return {{}, 0, app.help(), {}};
   } catch (const CLI::ParseError& e) {
-    return usage_error(e, app, argc, argv);
+    return usage_error(commands, e, app, argc, argv);
   }
   const Declared& command = *parsed_of(declared);
   if (const Status taken = take_standard_input(command); !taken)

@@ -1,9 +1,9 @@
 #include "cli/doctor_health.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "cli/moment.hpp"
 #include "live/clock.hpp"
 
 namespace vramtrack::cli {
@@ -17,6 +17,20 @@ SetWord with_health(HealthOptions& options, std::string name, SetWord set) {
   };
 }
 
+/// What is asked for, with the period as times before now.
+Result<HealthRequest> with_period(const HealthOptions& options) {
+  HealthRequest request = options.request;
+  const Timestamp now = time_of_day();
+  const auto range = time_range(options.period, {}, now);
+  if (!range) return fail(range.error());
+  if (range->from) request.since_s = seconds_between(*range->from, now);
+  if (request.since_s <= 0) return fail("--since must be before now");
+  if (range->to) request.until_s = std::max(0.0, seconds_between(*range->to, now));
+  if (request.until_s >= request.since_s)
+    return fail("--until must be later than --since, which is 24h ago by default");
+  return request;
+}
+
 }  // namespace
 
 void add_health(Arguments& arguments, HealthOptions& into) {
@@ -26,10 +40,17 @@ void add_health(Arguments& arguments, HealthOptions& into) {
           "It reads ECC errors, memory repairs, throttling, lost GPUs, XID errors in the kernel log, and whether the "
           "driver's library matches its kernel module. The exit code is 0 if the GPUs are healthy, 1 if one is "
           "not, and 2 if something could not be checked.");
+  const std::vector<std::string> formats = {"text", "json", "npd"};
   arguments
-      .format({"text", "json", "npd"}, "With --health, print as: text (default), json, npd",
-              with_health(into, "--format", text(into.format)))
+      .option("--format", "NAME", "With --health, print as: text (default), json, npd",
+              with_health(into, "--format", one_of(formats, into.format)))
+      .completes(formats)
       .in_manual("The format npd is one line, for plugins of Kubernetes' node-problem-detector.");
+  // By its own name: who typed --json knows nothing of --format.
+  arguments.flag("--json", "The same as --format json", [&into] {
+    into.format = "json";
+    if (into.first.empty()) into.first = "--json";
+  });
   arguments
       .option("--fail-on", "LEVEL",
               "With --health, the level from which a GPU counts as unhealthy: critical (default), warning",
@@ -45,13 +66,9 @@ void add_health(Arguments& arguments, HealthOptions& into) {
     if (into.first.empty()) into.first = "--no-kernel-log";
   });
   arguments.option("--since", "TIME", "With --health, how far back to read /dev/kmsg: 8h, yesterday (default: 24h)",
-                   with_health(into, "--since", [&into](const std::string& word) -> Status {
-                     const Timestamp now = time_of_day();
-                     const auto since = parse_moment("--since", word, {}, now);
-                     if (!since) return fail(since.error());
-                     into.request.since_s = seconds_between(*since, now);
-                     return into.request.since_s > 0 ? Status() : fail("must be before now");
-                   }));
+                   with_health(into, "--since", text(into.period.since)));
+  arguments.option("--until", "TIME", "With --health, read /dev/kmsg up to this time (default: now)",
+                   with_health(into, "--until", text(into.period.until)));
   arguments
       .flag("--expect-empty", "With --health, memory in use or a process left on a GPU is a critical finding",
             [&into] {
@@ -73,7 +90,12 @@ int doctor_health(const HealthOptions& options, const ConfigRequest& config, Con
     console.error(layers.error().message);
     return kUnknown;
   }
-  const HealthFacts facts = gather_health(layers->config().sources, options.request);
+  const auto request = with_period(options);
+  if (!request) {
+    console.error(request.error().message);
+    return kUnknown;
+  }
+  const HealthFacts facts = gather_health(layers->config().sources, *request);
   const HealthCheckup checkup =
       check_health(facts, options.fail_on == "warning" ? HealthSeverity::warning : HealthSeverity::critical);
   if (options.format == "json")

@@ -6,6 +6,7 @@
 #include "cli/arguments.hpp"
 #include "cli/config_file.hpp"
 #include "cli/console.hpp"
+#include "cli/moment.hpp"
 #include "health/gather.hpp"
 
 namespace vramtrack::cli {
@@ -13,6 +14,7 @@ namespace vramtrack::cli {
 struct HealthOptions {
   bool is_asked_for = false;
   HealthRequest request;
+  PeriodArguments period;
   std::string format;   ///< empty: not given
   std::string fail_on;  ///< likewise
   std::string first;    ///< the first given option that is valid only with --health; empty: none was given

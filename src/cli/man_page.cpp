@@ -49,6 +49,13 @@ void add_synopsis(const DeclaredCommand& command, std::string& out) {
   }
 }
 
+void add_commands(std::span<const DeclaredCommand> commands, std::string& out) {
+  for (const DeclaredCommand& command : commands) {
+    out += fmt::format(".TP\n.B {}\n{}.\n", roff(command.full_name), roff(command.info->help));
+    add_commands(command.verbs, out);
+  }
+}
+
 bool has(const DeclaredCommand& command, Group group) {
   const auto& all = command.arguments.all();
   return std::any_of(all.begin(), all.end(), [&](const Argument& a) { return !a.is_operand() && a.group == group; });
@@ -95,6 +102,12 @@ std::string shared_entries(const std::vector<const DeclaredCommand*>& commands, 
 std::string man_synopsis(std::span<const DeclaredCommand> commands) {
   std::string out;
   for (const DeclaredCommand& command : commands) add_synopsis(command, out);
+  return out;
+}
+
+std::string man_commands(std::span<const DeclaredCommand> commands) {
+  std::string out;
+  add_commands(commands, out);
   return out;
 }
 

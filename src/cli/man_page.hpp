@@ -11,6 +11,8 @@ namespace vramtrack::cli {
 
 /// .SH SYNOPSIS, one line per command.
 std::string man_synopsis(std::span<const DeclaredCommand> commands);
+/// .SH COMMANDS: what each command and each verb does.
+std::string man_commands(std::span<const DeclaredCommand> commands);
 /// One section per command or verb that has its own options; shared options have separate sections.
 std::string man_options(std::span<const DeclaredCommand> commands);
 

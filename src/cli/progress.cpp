@@ -77,6 +77,11 @@ Progress::Progress(Console& console, std::string what, std::vector<std::string> 
   if (::isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { run(); });
 }
 
+Progress::Progress(Console& console, std::string what) : Progress(console, std::move(what), {}) {}
+
+Progress::Progress(Console& console, const std::vector<std::string>& files)
+    : Progress(console, fmt::format("reading {}", fmt::join(files, ", ")), files) {}
+
 Progress::~Progress() {
   {
     const std::lock_guard lock(mutex_);

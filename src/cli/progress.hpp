@@ -17,7 +17,9 @@ namespace vramtrack::cli {
 /// line gives way to whatever the console writes, and is gone at the end. `console` must outlive it.
 class Progress {
  public:
-  Progress(Console& console, std::string what, std::vector<std::string> files = {});
+  Progress(Console& console, std::string what);
+  /// For a command that reads these files.
+  Progress(Console& console, const std::vector<std::string>& files);
   ~Progress();
   /// What has been done, instead of how much of the files was read: "12 of 80 machines judged". Cheap; any thread.
   void tell(std::string done);
@@ -25,6 +27,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
  private:
+  Progress(Console& console, std::string what, std::vector<std::string> files);
   void run();
 
   Console& console_;

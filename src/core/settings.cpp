@@ -169,12 +169,15 @@ std::string_view without_dashes(std::string_view word) {
 std::vector<std::string_view> near_names(std::string_view name, std::span<const std::string_view> known) {
   // Short names that differ in more than every third letter resemble each other only by chance.
   constexpr std::size_t kLettersAnError = 3;
+  // An error seldom hits the first letter, and one letter of a short name makes another word of it: stop is not top.
+  constexpr std::size_t kMostOfAShortName = 4;
   constexpr std::size_t kMost = 3;
   name = name.substr(0, kMostOfAName);
   const std::string_view bare = without_dashes(name);
   std::vector<std::pair<std::size_t, std::string_view>> near;
   for (const std::string_view candidate : known) {
     const std::string_view its = without_dashes(candidate);
+    if (bare.size() <= kMostOfAShortName && bare.substr(0, 1) != its.substr(0, 1)) continue;
     const std::size_t distance = distance_to(name, candidate);
     if (distance * kLettersAnError <= std::max(bare.size(), its.size()))
       near.emplace_back(distance, candidate);

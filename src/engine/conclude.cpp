@@ -190,8 +190,8 @@ void Engine::Core::hold_by_policy(const SeriesState& s, Verdict& v) const {
     f.stage = Stage::confirmed;
     v.severity = s.alert()->severity;
   }
-  f.because = fmt::format("{} since {}; it will not free its memory by itself; {}", hold->words, iso8601(hold->since),
-                          f.because);
+  f.because = fmt::format("{}, for {} now; it will not free its memory by itself; {}", hold->words,
+                          format_duration(seconds_between(hold->since, s.last_time)), f.because);
 }
 
 Verdict Engine::Core::verdict(const SeriesState& s) const {

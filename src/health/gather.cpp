@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
+#include <limits>
 
 #include "core/byte_input.hpp"
 #include "core/descriptor.hpp"
@@ -35,7 +36,8 @@ double uptime_s() {
 }
 
 /// Each read gives one record; EAGAIN is the end, EPIPE a record that was overwritten meanwhile.
-void read_records(const std::string& path, double oldest_s, DriverLogReader& reader, HealthFacts::Log& out) {
+void read_records(const std::string& path, double oldest_s, double newest_s, DriverLogReader& reader,
+                  HealthFacts::Log& out) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (file.get() < 0) {
     out.error = fmt::format("{} cannot be opened: {}", path, errno_words(errno));
@@ -45,7 +47,7 @@ void read_records(const std::string& path, double oldest_s, DriverLogReader& rea
   for (std::size_t i = 0; i < kMostRecords; ++i) {
     const ssize_t got = ::read(file.get(), record.data(), record.size());
     if (got > 0) {
-      reader.kmsg_record(std::string_view(record.data(), static_cast<std::size_t>(got)), oldest_s);
+      reader.kmsg_record(std::string_view(record.data(), static_cast<std::size_t>(got)), oldest_s, newest_s);
     } else if (got == 0 || errno == EAGAIN) {
       return;
     } else if (errno != EPIPE && errno != EINTR) {
@@ -141,7 +143,7 @@ void poll_sources(const SourcesConfig& config, const HealthRequest& request, Hea
 
 }  // namespace
 
-HealthFacts::Log read_kernel_log(const std::string& path, double since_s) {
+HealthFacts::Log read_kernel_log(const std::string& path, double since_s, double until_s) {
   HealthFacts::Log out;
   out.is_named = !path.empty();
   out.name = path.empty() ? kKmsg : path == "-" ? "standard input" : path;
@@ -151,7 +153,9 @@ HealthFacts::Log read_kernel_log(const std::string& path, double since_s) {
     const double covered_s = std::min(since_s, out.uptime_s);
     out.span_words =
         fmt::format("{} of the last {}", path.empty() ? "the kernel log" : path, format_duration(covered_s));
-    read_records(out.name, out.uptime_s - covered_s, reader, out);
+    if (until_s > 0) out.span_words += fmt::format(" without the last {}", format_duration(until_s));
+    const double newest_s = until_s > 0 ? out.uptime_s - until_s : std::numeric_limits<double>::infinity();
+    read_records(out.name, out.uptime_s - covered_s, newest_s, reader, out);
   } else {
     out.span_words = out.name;
     read_lines(path, reader, out);
@@ -178,7 +182,7 @@ HealthFacts gather_health(const SourcesConfig& config, const HealthRequest& requ
   }
   poll_sources(config, request, facts);
   facts.log.is_wanted = request.reads_log && (wants_nvml || !request.log_path.empty());
-  if (facts.log.is_wanted) facts.log = read_kernel_log(request.log_path, request.since_s);
+  if (facts.log.is_wanted) facts.log = read_kernel_log(request.log_path, request.since_s, request.until_s);
   return facts;
 }
 

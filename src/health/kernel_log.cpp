@@ -142,7 +142,7 @@ void DriverLogReader::line(std::string_view line) {
   message(line.substr(at), stamp_of(line.substr(0, at)));
 }
 
-void DriverLogReader::kmsg_record(std::string_view record, double oldest_s) {
+void DriverLogReader::kmsg_record(std::string_view record, double oldest_s, double newest_s) {
   record = record.substr(0, kLineBytes);
   const std::size_t semicolon = record.find(';');
   if (semicolon == std::string_view::npos) return;
@@ -154,7 +154,7 @@ void DriverLogReader::kmsg_record(std::string_view record, double oldest_s) {
   if (const auto sequence = after(header, ","))
     if (const auto stamp = after(*sequence, ","))
       if (const auto micros = leading_number<std::uint64_t>(*stamp)) since_boot_s = static_cast<double>(*micros) * 1e-6;
-  if (since_boot_s && *since_boot_s < oldest_s) return;
+  if (since_boot_s && (*since_boot_s < oldest_s || *since_boot_s > newest_s)) return;
   std::string_view body = record.substr(semicolon + 1);
   body = body.substr(0, body.find('\n'));  // the lines that follow describe the device
   // The kernel writes a line feed within a message as "\x0a".

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,8 +44,9 @@ class DriverLogReader {
   /// program's name that holds such text makes no event. Bytes past the first 4096 are not read. O(length).
   void line(std::string_view line);
   /// One record of /dev/kmsg: "priority,sequence,microseconds,flags;message". Records that programs wrote are left
-  /// out. `oldest_s`: messages written earlier than this after boot are left out.
-  void kmsg_record(std::string_view record, double oldest_s = 0);
+  /// out. `oldest_s` and `newest_s`: messages written earlier or later than this after boot are left out.
+  void kmsg_record(std::string_view record, double oldest_s = 0,
+                   double newest_s = std::numeric_limits<double>::infinity());
   /// Lines of a whole file.
   void lines(std::string_view text);
 

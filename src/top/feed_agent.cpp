@@ -6,6 +6,7 @@
 #include <map>
 
 #include "agent/client.hpp"
+#include "core/format.hpp"
 #include "report/view_json.hpp"
 #include "top/feed.hpp"
 #include "top/rows.hpp"
@@ -44,7 +45,7 @@ class AgentTop {
     auto view = client_.view();
     if (!view) {
       error_ = fmt::format("the agent does not answer: {}; showing data from {}", view.error().message,
-                           iso8601(std::chrono::floor<std::chrono::seconds>(view_->time)));
+                           format_moment(view_->time, false));
       changed = true;
       next_ = now + kRetry;
       return next_;

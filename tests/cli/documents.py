@@ -445,6 +445,7 @@ class Messages(unittest.TestCase):
         (r"\blets? it go on\b|\bif it goes on, memory\b", "write: resumes, continues"),
         (r"\bhas not taken notice\b", "name what it did not do"),
         (r"\bfor ever\b", "write: forever"),
+        (r"\bcannot analyse\b|\b[Aa]nalys(e|ed|ing) (logs|memory snapshots|\{)|\banalysing \b", "the command is analyze: write read, judge"),
     )
 
     @staticmethod

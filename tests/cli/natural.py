@@ -1,4 +1,5 @@
 """What people type without having read --help does what they mean: a table of commands with what each answers, and local times and progress on terminals."""
+import concurrent.futures
 import fcntl
 import json
 import os
@@ -16,6 +17,7 @@ import unittest
 
 from patience import patience
 from sandbox import Sandbox, drm_machine, leak_log, no_gpu, steady_log
+from trace_writer import leaking_trace
 
 BINARY = sys.argv.pop(1)
 LEAK = r"^GPU 0 NVIDIA A10: LEAK"
@@ -28,7 +30,7 @@ TABLE = [
     ("./gpu.csv", 1, LEAK, NOTHING),
     ("--json gpu.csv", 1, SHORT_JSON, NOTHING),
     ("steady.csv gpu.csv", 1, LEAK, NOTHING),
-    ("missing.csv", 2, NOTHING, r"cannot analyse: .*missing\.csv"),
+    ("missing.csv", 2, NOTHING, r"cannot read the logs: .*missing\.csv"),
     ("- {in}", 1, LEAK, NOTHING),
     ("analyze {in}", 1, LEAK, NOTHING),
     ("analyze --json gpu.csv", 1, SHORT_JSON, NOTHING),
@@ -56,16 +58,36 @@ TABLE = [
     ("doctor --health --json --set sources.enabled=drm --set sources.sys-root=no-sys", 2, r'^\{"schema":"vramtrack\.health', r".*"),
     ("version", 0, r"^vramtrack \d", NOTHING),
     ("-v", 0, r"^vramtrack \d", NOTHING),
-    ("help analyze", 0, r"^Analyse logs", NOTHING),
+    ("help analyze", 0, r"^Judge logs", NOTHING),
     ("anlyze gpu.csv", 2, NOTHING, r"unknown command 'anlyze'; the nearest is 'analyze'"),
     ("ps", 2, NOTHING, r"unknown command 'ps'; the nearest is 'holders'"),
     ("status", 2, NOTHING, r"unknown command 'status'; the nearest is 'watch --once'"),
     ("run --output x python3 -c pass", 2, NOTHING, r"unknown option '-c'.*; options of the program come after '--'"),
     ("si", 2, NOTHING, r"unknown command 'si'; the nearest are 'silence', 'simulate'"),
-    ("analyze --out x gpu.csv", 2, NOTHING, r"unknown option '--out'; "),
     ("report --out x gpu.csv", 2, NOTHING, r"unknown option '--out'; the nearest is '--output'"),
     ("snapshot summry x", 2, NOTHING, r"unknown subcommand 'summry' of snapshot; the nearest is 'summary'"),
     ("analyze -j gpu.csv", 2, NOTHING, r"unknown option '-j'; the nearest is '--json'"),
+    ("update", 2, NOTHING, r"unknown command 'update'; a new version is installed in the way that this one was"),
+    ("completion bash", 2, NOTHING, r"unknown command 'completion'; the packages install the completions"),
+    ("logs", 2, NOTHING, r"the nearest is 'analyze'"),
+    ("leak", 2, NOTHING, r"the nearest is 'analyze'"),
+    ("history", 2, NOTHING, r"the nearest is 'report'"),
+    ("info", 2, NOTHING, r"the nearest is 'doctor'"),
+    ("diff a b", 2, NOTHING, r"the nearest is 'trace diff'"),
+    ("stop", 2, NOTHING, r"unknown command 'stop'; see"),
+    ("top -b", 2, NOTHING, r"unknown option '-b'; the nearest is '--once'"),
+    ("report --fro 1h", 2, NOTHING, r"unknown option '--fro'; the nearest is '--since'"),
+    ("report --last 1h", 2, NOTHING, r"unknown option '--last'; the nearest is '--since'"),
+    ("analyze --gpu 0 gpu.csv", 2, NOTHING, r"unknown option '--gpu'; 'top', 'report', '[a-z ]+' and \d+ more have it"),
+    ("analyze --quiet gpu.csv", 2, NOTHING, r"unknown option '--quiet'; add >/dev/null"),
+    ("watch --no-color", 2, NOTHING, r"unknown option '--no-color'; set NO_COLOR=1"),
+    ("run -c pass", 2, NOTHING, r"unknown option '-c'; options of the program come after '--'; see"),
+    ("doctor --json", 2, NOTHING, r"vramtrack: --json needs --health"),
+    ("doctor --until 1h", 2, NOTHING, r"vramtrack: --until needs --health"),
+    ("doctor --health --since 1h --until 2h", 2, NOTHING, r"--since must be before --until"),
+    ("doctor --health --since 2h --until 1h --set sources.enabled=drm --set sources.sys-root=no-sys", 2, r"", r".*"),
+    ("analyze gpu.csv -o analysis.txt", 1, NOTHING, NOTHING),
+    ("explain --json -o explanation.json {in}", 1, NOTHING, r"no out-of-memory message found"),
 ]
 
 
@@ -95,6 +117,8 @@ class Natural(Typed):
                 self.assertRegex(out, re.compile(printed, re.MULTILINE) if printed != NOTHING else NOTHING)
                 self.assertRegex(err, re.compile(said, re.MULTILINE) if said != NOTHING else NOTHING)
         self.assertTrue((self.box.work / "report.html").read_text().lower().startswith("<!doctype html"))
+        self.assertRegex((self.box.work / "analysis.txt").read_text(), re.compile(LEAK, re.MULTILINE))
+        self.assertFalse((self.box.work / "explanation.json").exists(), "nothing was printed")
 
     def test_the_port_of_the_agent(self):
         with socket.socket() as free:
@@ -105,6 +129,19 @@ class Natural(Typed):
             agent.send_signal(signal.SIGTERM)
             agent.communicate(timeout=patience(30))
         self.assertIn(f"answers on http://127.0.0.1:{port}", said)
+
+    def test_an_output_file_is_what_a_pipe_gets(self):
+        """Also from a terminal: no colours, lines of any width, times in UTC."""
+        (self.box.work / "train.py").write_text("losses = []\nfor x in data:\n    losses.append(loss)\n")
+        (self.box.work / "oom.log").write_text("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 15.78 GiB\n")
+        for typed in (["analyze", "gpu.csv"], ["replay", "gpu.csv"], ["explain", "oom.log"], ["check", "train.py"], ["holders", *drm_machine()]):
+            with self.subTest(typed=typed):
+                printed = self.box.run(*typed)
+                shown = self.box.on_terminal(*typed, "-o", "out", env={"TZ": "Asia/Tokyo"}).decode()
+                self.assertTrue(printed.stdout)
+                self.assertNotIn(printed.stdout.decode().splitlines()[0], shown)
+                self.assertEqual(re.sub(r"\d", "", (self.box.work / "out").read_text()), re.sub(r"\d", "", printed.stdout.decode()))
+                (self.box.work / "out").unlink()
 
     def test_a_written_log_needs_no_zone(self):
         for zone in ("UTC", "America/New_York"):
@@ -128,6 +165,9 @@ class Natural(Typed):
         once = self.box.on_terminal("top", "--once", "--replay", "gpu.csv", "--timezone", "UTC", env=tokyo, size=(120, 40)).decode()
         self.assertEqual(once.count("JST"), 1, once)
         self.assertIn("2026-01-02 12:44:05 JST", once)
+        refused = self.box.on_terminal("report", "gpu.csv", "--timezone", "UTC", "--since", "2026-02-01", env=tokyo).decode()
+        self.assertRegex(refused, r"times are local, JST[\s\S]*2026-01-02 12:0\d:\d\d")
+        self.assertNotRegex(refused, r"\d\dZ\b")
 
 
 class Waiting(Typed):
@@ -149,24 +189,38 @@ class Waiting(Typed):
 
 
 class Progress(unittest.TestCase):
+    #: by command: what it reads, and the exit code
+    READERS = {"analyze": ("csv", 1), "replay": ("csv", 1), "report": ("csv", 1), "policy test --config p.toml": ("csv", 0), "top --once --replay": ("csv", 1),
+               "trace report": ("trace", 1), "trace flamegraph -o f.html": ("trace", 0), "trace page -o p.html": ("trace", 0),
+               "trace export --format folded": ("trace", 0), "trace export --format csv": ("trace", 0), "oom show": ("trace", 1)}
+
     def test_a_line_appears_gives_way_and_is_gone(self):
+        with concurrent.futures.ThreadPoolExecutor(len(self.READERS)) as pool:  # each waits for two seconds
+            results = {typed: pool.submit(self.reads, typed.split(), *expected) for typed, expected in self.READERS.items()}
+        for typed, result in results.items():
+            with self.subTest(typed=typed):
+                result.result()
+
+    def reads(self, typed, ending, code):
         with Sandbox(BINARY) as box:
-            os.mkfifo(box.work / "slow.csv")
+            slow = f"slow.{ending}"
+            box.write("p.toml", '[[policy]]\nname = "p"\nsteps = [{ do = "notify" }]\n')
+            os.mkfifo(box.work / slow)
             master, slave = pty.openpty()
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
-            with subprocess.Popen([box.binary, "analyze", "slow.csv"], cwd=box.work, env=box.environment(), stdin=subprocess.DEVNULL,
+            with subprocess.Popen([box.binary, *typed, slow], cwd=box.work, env=box.environment(), stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=slave) as analysis:
                 os.close(slave)
-                log = open(box.work / "slow.csv", "w")  # when the program has opened it, too
+                log = open(box.work / slow, "wb")  # when the program has opened it, too
                 shown, end = b"", time.monotonic() + patience(30)
                 while b"so far" not in shown and time.monotonic() < end:
                     if select.select([master], [], [], 1)[0]:
                         shown += os.read(master, 4096)
-                self.assertRegex(shown.decode(), r"analysing slow\.csv.*, \d+ s so far")
-                log.write(leak_log())
+                self.assertRegex(shown.decode(), rf"reading slow\.{ending}.*, \d+ s so far")
+                log.write(leak_log().encode() if ending == "csv" else leaking_trace().bytes())
                 log.close()
                 out = analysis.stdout.read().decode()
-                self.assertEqual(analysis.wait(timeout=patience(30)), 1)
+                self.assertEqual(analysis.wait(timeout=patience(30)), code)
             while True:
                 try:
                     part = os.read(master, 4096)
@@ -176,8 +230,9 @@ class Progress(unittest.TestCase):
                     break
                 shown += part
             os.close(master)
-            self.assertTrue(shown.endswith(b"\r\x1b[K"), shown)  # nothing of it stays
-            self.assertRegex(out, r"(?m)^GPU 0")
+            if code == 1 and typed[0] != "oom":
+                self.assertTrue(shown.endswith(b"\r\x1b[K"), shown)  # nothing of it stays
+                self.assertTrue(out)
 
     def test_there_is_none_without_a_terminal(self):
         with Sandbox(BINARY) as box:

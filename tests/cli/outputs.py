@@ -11,7 +11,7 @@ import sys
 import unittest
 
 from recorder import leaking
-from sandbox import MIB, Sandbox
+from sandbox import MIB, Sandbox, drm_machine
 from trace_writer import leaking_trace
 
 BINARY = sys.argv.pop(1)
@@ -31,6 +31,8 @@ class Outputs(unittest.TestCase):
         self.shared.mkdir()
         self.shared.chmod(0o1777)
         self.box.run("simulate", "leaking_training", "--csv", "log.csv")
+        self.box.write("oom.log", "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 15.78 GiB\n")
+        self.box.write("kept.py", "losses = []\nfor batch in data:\n    losses.append(loss)\n")
         (self.box.work / "leak").write_bytes(leaking_trace().bytes())
         for i in (20, 40):
             (self.box.work / f"s{i}").write_bytes(pickle.dumps(leaking(i, oom=990 * MIB).snapshot()))
@@ -38,6 +40,11 @@ class Outputs(unittest.TestCase):
     def commands(self):
         """{(command, option): arguments}; OUT is the file."""
         out = {("report", "--output"): ["report", "log.csv", "--output", "OUT"],
+               ("analyze", "--output"): ["analyze", "log.csv", "--output", "OUT"],
+               ("replay", "--output"): ["replay", "log.csv", "--output", "OUT"],
+               ("explain", "--output"): ["explain", "oom.log", "--output", "OUT"],
+               ("check", "--output"): ["check", "kept.py", "--output", "OUT"],
+               ("holders", "--output"): ["holders", *drm_machine(), "--output", "OUT"],
                ("simulate", "--csv"): ["simulate", "leaking_training", "--csv", "OUT"],
                ("simulate", "--process-csv"): ["simulate", "leaking_training", "--process-csv", "OUT"],
                ("test", "--junit"): ["test", "--junit", "OUT", "--", sys.executable, "-c", MARKS],

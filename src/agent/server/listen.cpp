@@ -32,13 +32,13 @@ constexpr int kUnixBacklog = 128;
 
 Result<std::pair<std::string, std::uint16_t>> parse_listen(std::string_view text) {
   const auto wrong = [&] {
-    return fail(
-        fmt::format("agent.listen: '{}' is not an address; write for example 127.0.0.1:9474 or [::1]:9474", text));
+    return fail(fmt::format(
+        "agent.listen: '{}' is not an address; write for example 127.0.0.1:9474, [::1]:9474 or 9474", text));
   };
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return wrong();
-  std::string_view host = text.substr(0, colon);
-  const std::string_view port = text.substr(colon + 1);
+  std::string_view host = text.substr(0, colon == std::string_view::npos ? 0 : colon);
+  const std::string_view port = text.substr(colon == std::string_view::npos ? 0 : colon + 1);
+  if (host.empty()) host = "127.0.0.1";
   if (host.front() == '[') {
     if (host.back() != ']') return wrong();
     host = host.substr(1, host.size() - 2);

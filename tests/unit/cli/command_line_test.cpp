@@ -258,6 +258,10 @@ TEST(CommandLine, AnUnknownNameIsNamedWithTheNearest) {
             "unknown option '--g'; the nearest is '--gpu'; see 'vramtrack probe --help'");
   EXPECT_EQ(error_of({"probe", "x", "--form", "1"}),
             "unknown option '--form'; the nearest is '--format'; see 'vramtrack probe --help'");
+  EXPECT_EQ(error_of({"hide"}), "unknown command 'hide'; the nearest is 'group hide'; see 'vramtrack --help'")
+      << "a verb without its command";
+  EXPECT_EQ(error_of({"group", "show", "--gpu", "1"}),
+            "unknown option '--gpu'; 'probe' has it; see 'vramtrack group show --help'");
   EXPECT_THAT(parse({}).out, HasSubstr("probe"));  // the help
   EXPECT_EQ(error_of({"group"}), "group needs a subcommand: show, hide; see 'vramtrack group --help'");
   EXPECT_EQ(error_of({"group", "sho"}),

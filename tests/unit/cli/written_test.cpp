@@ -74,9 +74,10 @@ TEST(Written, CompletionsForFish) {
   expect_written("contrib/completions/vramtrack.fish", fish_completion(declared(commands())));
 }
 
-TEST(Written, SynopsisAndOptionsOfTheManPage) {
+TEST(Written, SynopsisCommandsAndOptionsOfTheManPage) {
   const auto all = declared(commands());
   std::string text = with_part(content("docs/man/vramtrack.1"), "synopsis", man_synopsis(all));
+  text = with_part(text, "commands", man_commands(all));
   text = with_part(text, "options", man_options(all));
   expect_written("docs/man/vramtrack.1", text);
 }

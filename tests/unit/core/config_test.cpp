@@ -209,6 +209,10 @@ TEST(Config, ANameIsSuggestedOnlyWhereItMayHaveBeenMeant) {
   EXPECT_EQ(near_name("--speed", options), "");
   EXPECT_EQ(near_name("--sicne", options), "--since");
   EXPECT_EQ(near_name("", {}), "");
+  const std::string_view commands[] = {"top", "trace", "report"};
+  EXPECT_EQ(near_name("stop", commands), "");
+  EXPECT_EQ(near_name("tpo", commands), "top");
+  EXPECT_EQ(near_name("eport", commands), "report");
 }
 
 // docs/CONFIG.md holds the tables of config.def, word for word. VRAMTRACK_UPDATE=1 rewrites them.

@@ -148,8 +148,9 @@ TEST(KernelLog, WhatAProgramWroteToKmsgAndWhatIsTooOldIsLeftOut) {
   DriverLogReader reader;
   reader.kmsg_record("11,1234,5678901234,-;" + kXid79);  // facility 1: a user's program
   reader.kmsg_record("3,1234,99000000,-;" + kXid79, 100);
+  reader.kmsg_record("3,1234,201000000,-;" + kXid79, 100, 200);
   EXPECT_THAT(reader.events(), IsEmpty());
-  reader.kmsg_record("3,1234,100000000,-;" + kXid79, 100);
+  reader.kmsg_record("3,1234,100000000,-;" + kXid79, 100, 200);
   EXPECT_THAT(reader.events(), SizeIs(1));
 }
 
