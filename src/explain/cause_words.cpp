@@ -15,6 +15,11 @@ namespace vramtrack::explain {
 namespace {
 /// The kernel ends who is left, where what fills the memory belongs to nobody it may end.
 constexpr double kSmallVictimBytes = 64 * kMiB;
+/// The parts of a balance may exceed their total by this factor, since each of them is rounded.
+constexpr double kAddsUp = 1.005;
+/// No card has as much: a number that overflowed, or "none" written as the greatest one.
+constexpr double kLargestRequest = 0x1p50;
+
 }  // namespace
 
 std::string free_words(double free, double piece, const Failure& f) {
@@ -130,20 +135,23 @@ std::string balance_words(const Failure& f) {
     add(held, "held");
     sum = fmt::format("{} allowed{}{}", size_words(most), sum.empty() ? "" : " - ", sum);
     if (asked <= 0 && held > most) sum += fmt::format(": {} too much", size_words(held - most));
-  } else if (total && (free || f.figures.get(Figure::used))) {
+  } else if (total && (free || (f.figures.get(Figure::used) && f.used_line <= f.last_line))) {
     rest = free.value_or(*total - get(Figure::used));
     const double own = std::max(held, get(Figure::process));
-    add(get(Figure::allocated), "allocated");
-    add(held - get(Figure::allocated), "cached");
+    // Figures of other moments or of other devices do not add up: no sum is better than a false one.
+    if (rest < 0 || own + rest > *total * kAddsUp) return {};
+    const double allocated = get(Figure::allocated);
+    add(allocated, "allocated");
+    add(held - allocated, allocated > 0 ? "cached" : "reserved");
     add(own - held, held > 0 ? "of this process beside its allocator" : "of this process");
     add(*total - rest - own, own > 0 ? "held outside" : "in use");
-    add(std::max(rest, 0.0), "free");
+    add(rest, "free");
     sum = fmt::format("{} = {}", size_words(*total), sum);
   } else if (free && asked > 0) {
     rest = *free;
     sum = fmt::format("{} free", size_words(rest));
   }
-  if (sum.empty() || asked <= 0) return sum;
+  if (sum.empty() || asked <= 0 || asked >= kLargestRequest) return sum;
   return fmt::format("{}; {} asked for: {} {}", sum, size_words(asked), size_words(std::abs(asked - rest)),
                      asked > rest ? "short" : "to spare");
 }

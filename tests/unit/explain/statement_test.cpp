@@ -27,6 +27,20 @@ double figure(const std::string& text, Figure which) {
   return messages.empty() ? -1 : messages.front().figures.get(which).value_or(0);
 }
 
+TEST(Balance, IsShownWhereItAddsUp) {
+  const auto said = [](const char* held) {
+    return answer(std::string("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; "
+                              "8.00 GiB total capacity; ") +
+                  held + ")");
+  };
+  EXPECT_NE(said("5.00 GiB already allocated; 1.50 GiB free; 6.00 GiB reserved in total by PyTorch")
+                .find("8.00 GiB = 5.00 GiB allocated + 1.00 GiB cached + 512.0 MiB held outside + 1.50 GiB free"),
+            std::string::npos);
+  // What lies in the host's memory, too, is no part of the device's.
+  EXPECT_EQ(said("17.20 GiB already allocated; 0 bytes free; 19.15 GiB reserved in total by PyTorch").find("balance"),
+            std::string::npos);
+}
+
 TEST(Statement, IsFoundByItsStructure) {
   for (const std::string text :
        {"E: Not enough GPU memory to match 1234 features.", "engine: VRAM exhausted",
