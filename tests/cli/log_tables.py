@@ -126,6 +126,7 @@ class Columns(Tables):
         self.assertIsNone(c.of().get("capacity_bytes"))
         c = self.csv("ram_used_mb,loss", lambda i: (16000 + i, 0.5))
         self.assertIn("the column 'ram_used_mb' is the memory of the host, which is judged like that of a GPU", " ".join(c.text.split()))
+        self.assert_refused(self.csv("mem_used_mb,cpu_percent", lambda i: (16000 + i, 0.5)), "column 2 'mem_used_mb' is the memory of the host, not of a GPU")
 
     def test_what_lightning_logs_of_the_allocator(self):
         hook = "DeviceStatsMonitor.on_train_batch_start/"

@@ -1,5 +1,7 @@
 #include "source/log/column_title.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "source/log/labels.hpp"
@@ -38,6 +40,16 @@ bool take_unit(TitleWords& out, std::string_view word) {
     return true;
   }
   return false;
+}
+
+/// Whether a title gives its unit in brackets, and it is that of another quantity: "GPU Memory Junction [°C]".
+bool is_other_unit(std::string_view inner) {
+  constexpr std::string_view kUnits[] = {"c",   "f",   "w",   "mw",  "v",  "mv",     "a",   "ma",   "j",   "mj",
+                                         "kwh", "mhz", "ghz", "khz", "hz", "yes/no", "rpm", "gt/s", "fps", "x"};
+  const std::string_view letters = inner.substr(std::min(inner.find_first_of("cfwvajkmghyrx"), inner.size()));
+  const bool is_behind_sign = letters.size() < inner.size() && static_cast<unsigned char>(inner.front()) >= 0x80;
+  return (is_behind_sign && letters.size() == 1) || inner.ends_with("/s") ||
+         std::find(std::begin(kUnits), std::end(kUnits), inner) != std::end(kUnits);
 }
 
 /// The English for `word`; empty: it is English, or not known.
@@ -81,7 +93,10 @@ Label TitleWords::label() const {
     if (meaning == Meaning::none && !name.empty()) meaning = meaning_of(name);
     meant.push_back({name.empty() ? word : name, meaning});
   }
-  return label_of(meant);
+  Label label = label_of(meant);
+  label.measured |= other_unit;
+  label.vram |= of_card;
+  return label;
 }
 
 TitleWords read_title(std::string_view written) {
@@ -101,7 +116,10 @@ TitleWords read_title(std::string_view written) {
       const std::string inner =
           logtext::lowered(trim(title.substr(i + 1, close == std::string_view::npos ? close : close - i - 1)));
       flush();
-      take_unit(out, inner);
+      if (!take_unit(out, inner)) {
+        out.other_unit |= is_other_unit(inner);
+        out.of_card |= meaning_of(inner) == Meaning::vram;
+      }
       if (close == std::string_view::npos) break;
       i = close;
     } else if (c == '%') {

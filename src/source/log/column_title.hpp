@@ -18,6 +18,8 @@ struct TitleWords {
   std::uint64_t unit_bytes = 0;
   std::int64_t unit_ns = 0;
   bool percent = false;
+  bool other_unit = false;  ///< of degrees, watts, a clock
+  bool of_card = false;     ///< "Memory Used (Dedicated)"
 
   [[nodiscard]] bool has(std::initializer_list<std::string_view> any) const {
     for (const std::string_view w : any)

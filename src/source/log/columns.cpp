@@ -68,7 +68,8 @@ void classify_memory(const TitleWords& w, const Label& label, Column& out) {
     return std::find(label.roles.begin(), label.roles.end(), meaning) != label.roles.end();
   };
   if (label.measured || label.swap || label.change || label.share || (label.other && !label.is_of_gpu())) return;
-  if (w.has({"min"})) return;
+  // "vram_start_mib": what a run began with
+  if (w.has({"min", "start", "initial", "baseline"})) return;
   constexpr int kMean = 10;  // of an interval: for want of the readings themselves
   if (w.has({"avg", "mean", "average"}) && memory && !w.percent && role != Meaning::free && role != Meaning::total &&
       role != Meaning::peak)
@@ -81,7 +82,7 @@ void classify_memory(const TitleWords& w, const Label& label, Column& out) {
     const bool is_unsure = label.roles.size() == 1 && w.words.size() <= 3 && w.words.back().starts_with("max");
     if (memory && is_unsure) return set(ColumnRole::total, kCapacityOrPeak);
     // Of several peaks, that of what the program holds says more than that of what its allocator keeps.
-    if (memory)
+    if (memory || (label.gpu && w.unit_bytes != 0))
       set(ColumnRole::peak, says(Meaning::allocated)  ? 60
                             : says(Meaning::reserved) ? 30
                             : says(Meaning::current)  ? 40
@@ -224,8 +225,10 @@ Column classify_words(std::string_view title) {
   };
   if (w.words.empty()) return out;
   const bool is_plain = !w.percent && w.unit_bytes == 0;
-  if (const KnownTitle* const known = known_title(w); known != nullptr && (is_plain || !is_bare(known->role)))
+  if (const KnownTitle* const known = known_title(w); known != nullptr && (is_plain || !is_bare(known->role))) {
+    out.says_gpu = known->role == ColumnRole::used;
     return as(known->role, known->rank);
+  }
   if (w.has({"uuid"})) return as(ColumnRole::uuid, 50);
   if (w.has({"bus"}) && w.has({"id"})) return as(ColumnRole::pci, 50);
   if (is_plain) {
@@ -289,6 +292,25 @@ bool is_value(std::string_view cell) {
          std::none_of(unit.begin(), unit.end(), [](char c) { return c == ' ' || c == '[' || c == '(' || c == '#'; });
 }
 
+/// Whether a cell is a part of a sentence or of a log's line, which gives an amount or a time, or has a bracket of
+/// which the other part is elsewhere: "GPU memory: 8123 MB", "[2026-03-01 10:00:00] avail mem=12.49 GB", "Total VRAM
+/// 4096 MB", "memory_seq_rm [512". A title names what the cells below it hold.
+bool gives_value(std::string_view cell) {
+  if (cell.front() == '[' && cell.size() > 1 && is_digit(cell[1])) return true;
+  const auto count = [&](char c) { return std::count(cell.begin(), cell.end(), c); };
+  if (count('[') != count(']') || count('(') != count(')')) return true;
+  for (std::size_t i = 1; i + 1 < cell.size() && cell[i] != '{'; ++i) {
+    logtext::Decimal number;
+    if ((cell[i] != ' ' && cell[i] != '=') || !logtext::read_decimal(cell.substr(i + 1), number)) continue;
+    if (cell[i] == ' ' && cell[i - 1] == ':') return true;
+    const Label label = read_label(cell.substr(0, i));
+    const bool is_amount =
+        cell[i] == '=' || cell[i - 1] == '=' || written_unit(trim(cell.substr(i + 1 + number.length))) != 0;
+    if (is_amount && (label.memory || label.vram)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool looks_like_header(std::string_view line, char delimiter) {
@@ -300,10 +322,8 @@ bool looks_like_header(std::string_view line, char delimiter) {
   bool gpus = false;
   for (const std::string_view field : fields) {
     if (is_value(field)) return false;
-    if (is_pandas_filler(field)) continue;
-    if (const std::size_t colon = field.find(": ");
-        colon != std::string_view::npos && colon + 2 < field.size() && is_digit(field[colon + 2]))
-      return false;  // "GPU memory: 8123 MB" says its value
+    if (field.empty() || is_pandas_filler(field)) continue;
+    if (gives_value(field)) return false;
     const Column column = classify_column(field);
     const ColumnRole role = column.role;
     used |= role == ColumnRole::used || role == ColumnRole::percent || role == ColumnRole::free ||
@@ -316,6 +336,11 @@ bool looks_like_header(std::string_view line, char delimiter) {
 }
 
 namespace {
+
+bool is_memory_in_use(const Column& c) {
+  return c.role == ColumnRole::used || c.role == ColumnRole::free || c.role == ColumnRole::percent ||
+         c.role == ColumnRole::peak;
+}
 
 /// Decides by all columns what one title leaves open.
 void settle_metrics(std::span<const std::string_view> titles, std::vector<Column>& columns) {
@@ -335,13 +360,16 @@ void settle_metrics(std::span<const std::string_view> titles, std::vector<Column
   if (!of_metric(Metric::allocator_allocated) || !of_metric(Metric::allocator_reserved))
     for (Column& column : columns)
       if (!is_fact(column.metric)) column.metric = Metric::device_used;
-  // Beside a column that is said to be a GPU's, one of just memory is the host's, and so are its total and what is
+  // Beside memory of a GPU, that of the host is not meant, nor is a column of just memory, with its total and what is
   // free.
   const auto is_memory = [](const Column& c) {
     return c.role == ColumnRole::used || c.role == ColumnRole::free || c.role == ColumnRole::total;
   };
   const bool of_gpu = has([](const Column& c) { return c.role == ColumnRole::used && c.says_gpu; });
   const bool of_host = has([](const Column& c) { return c.role == ColumnRole::used && !c.says_gpu; });
+  if (has([](const Column& c) { return is_memory_in_use(c) && c.says_gpu; }))
+    for (Column& column : columns)
+      if (column.says_host) column.role = ColumnRole::other;
   constexpr int kOfGpu = 100;
   if (!of_gpu || !of_host) return;
   for (Column& column : columns) {
@@ -349,6 +377,34 @@ void settle_metrics(std::span<const std::string_view> titles, std::vector<Column
     if (!column.says_gpu && (column.role == ColumnRole::free || column.role == ColumnRole::total))
       column.role = ColumnRole::other;
   }
+}
+
+/// Whose the memory of column `at` is: an error if nothing says that it is a GPU's, and others are the host's. Sets the
+/// titles of the host's memory and of a GPU that has no memory of its own.
+Status settle_owner(std::span<const std::string_view> titles, const std::vector<Column>& columns, std::size_t at,
+                    ColumnPlan& plan) {
+  std::string of_host;
+  bool names_gpu = columns[at].says_gpu;
+  for (std::size_t i = 0; i < titles.size(); ++i) {
+    const TitleWords w = read_title(titles[i]);
+    const Label label = w.label();
+    const bool is_integrated =
+        std::any_of(w.words.begin(), w.words.end(), [](const auto& word) { return word.starts_with("igpu"); });
+    if (is_integrated && !columns[at].says_gpu && plan.shared_title.empty()) plan.shared_title = titles[i];
+    names_gpu |= is_integrated || label.gpu || label.vram || columns[i].says_gpu ||
+                 columns[i].role == ColumnRole::gpu || columns[i].role == ColumnRole::uuid ||
+                 columns[i].role == ColumnRole::pci;
+    const bool is_measure = w.percent || w.unit_bytes != 0 || label.rate || !label.roles.empty();
+    if (of_host.empty() && label.host && is_measure && i != at) of_host = titles[i];
+  }
+  if (columns[at].says_host) plan.shared_title = titles[at];
+  if (columns[at].says_host || names_gpu || of_host.empty()) return {};
+  return fail(
+      fmt::format("column {} '{}' is the memory of the host, not of a GPU, since '{}' is the host's, too, and no title "
+                  "names a GPU; record the GPU's, for example with 'vramtrack watch' or 'nvidia-smi "
+                  "--query-gpu=timestamp,memory.used,memory.total --format=csv -l 1', or, if it is the GPU's, title it "
+                  "gpu_memory_used",
+                  at + 1, logtext::excerpt(titles[at]), logtext::excerpt(of_host)));
 }
 
 }  // namespace
@@ -407,7 +463,9 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
         fmt::format("no column of used memory among '{}'; expected a title such as memory.used [MiB], "
                     "mem_used_mib, used_bytes or vram_gb",
                     logtext::excerpt(line, 160)));
-  if (plan.used >= 0 && column(plan.used).says_host) plan.host_title = titles[static_cast<std::size_t>(plan.used)];
+  if (Status ok = settle_owner(titles, columns, static_cast<std::size_t>(plan.used >= 0 ? plan.used : plan.free), plan);
+      !ok)
+    return fail(std::move(ok.error()));
   if (plan.used >= 0)
     plan.of_process = read_title(titles[static_cast<std::size_t>(plan.used)]).text() == "used gpu memory";
   if (plan.used >= 0) plan.used_unit = column(plan.used).unit_bytes;
@@ -456,6 +514,22 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   // Beside a process it does not say whose work it is.
   if (plan.pid >= 0) std::erase_if(plan.further, [](const auto& one) { return is_fact(one.metric); });
   return plan;
+}
+
+Status check_runs(std::span<const std::string_view> titles) {
+  std::string_view start, end, duration;
+  for (const std::string_view title : titles) {
+    const TitleWords w = read_title(title);
+    const bool is_time = w.unit_bytes == 0 && !w.label().memory && !w.label().vram;
+    if (is_time && w.has({"start", "started", "begin"})) start = title;
+    if (is_time && w.has({"end", "ended", "finish", "finished"})) end = title;
+    if (w.has({"duration", "elapsed", "runtime"})) duration = title;
+  }
+  if (start.empty() || end.empty() || duration.empty()) return {};
+  return fail(fmt::format(
+      "each row is a run of its own, with '{}', '{}' and '{}': what a run used at most says nothing about how memory "
+      "changed within it, and the runs do not continue one another; record the used memory while a run goes on",
+      logtext::excerpt(start), logtext::excerpt(end), logtext::excerpt(duration)));
 }
 
 std::vector<std::string_view> titles_of(const ColumnPlan& plan) {

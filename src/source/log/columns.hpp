@@ -65,9 +65,9 @@ std::string_view counted_by(std::string_view title);
 /// Positions of the columns that are read (-1: there is none) and their units.
 struct ColumnPlan {
   char delimiter = ',';
-  std::size_t count = 0;   ///< fields a line
-  std::string host_title;  ///< of the used column, if it is the host's memory
-  int outer_count = -1;    ///< of epochs, while `time` counts the steps within them
+  std::size_t count = 0;     ///< fields a line
+  std::string shared_title;  ///< of a GPU without memory of its own, or of the host's memory; empty: neither
+  int outer_count = -1;      ///< of epochs, while `time` counts the steps within them
   int time = -1, date = -1, used = -1, free = -1, total = -1;
   int index = -1, uuid = -1, pci = -1, device_name = -1;
   int pid = -1, process_name = -1, process_kind = -1, user = -1;
@@ -116,6 +116,13 @@ bool ends_in_quotes(std::string_view line, char delimiter);
 
 /// Splits a line at `delimiter` into trimmed fields; a field in double quotes may contain it.
 void split_fields(std::string_view line, char delimiter, std::vector<std::string_view>& fields);
+/// The same for a row of `count` fields: surplus ones at its end that have no value are dropped ("1,2,", "1,2,N/A").
+void split_row(std::string_view line, char delimiter, std::size_t count, std::vector<std::string_view>& fields);
+void drop_surplus(std::vector<std::string_view>& fields, std::size_t count);
+/// An error if each row is a run of its own, with a start, an end and a duration: what each run used at most says
+/// nothing about how memory changed within one.
+Status check_runs(std::span<const std::string_view> titles);
+
 /// The title of each column; empty where the header, cut at the delimiter, has fewer. They refer to the plan.
 std::vector<std::string_view> titles_of(const ColumnPlan& plan);
 

@@ -92,7 +92,7 @@ CsvRows::Cut CsvRows::cut_oddly(std::string_view line) {
     all.erase(all.begin() + static_cast<std::ptrdiff_t>(name) + 1,
               all.begin() + static_cast<std::ptrdiff_t>(name + extra) + 1);
   }
-  while (all.size() > plan_.count && all.back().empty()) all.pop_back();  // "1,2,"
+  drop_surplus(all, plan_.count);
   cut_ = all.size();
   if (cut_ < plan_.count) return Cut::short_line;
   if (cut_ > plan_.count) return Cut::long_line;

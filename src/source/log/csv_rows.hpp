@@ -213,6 +213,8 @@ std::optional<ColumnPlan> find_header(std::string_view head);
 /// tabs in it has no such lines, even if the words of a third of them look like figures of memory.
 bool is_all_rows(std::string_view head, const ColumnPlan& plan);
 
+/// Whether the first line of `head` has titles and the next ones have as many fields: a table, whatever it is of.
+bool has_titles(std::string_view head);
 /// Whether the rows of a head without a header have a column of amounts of memory, with their units.
 bool has_column_of_amounts(std::string_view head);
 

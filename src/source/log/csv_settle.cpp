@@ -15,6 +15,7 @@
 #include "source/log/csv_places.hpp"
 #include "source/log/csv_rows.hpp"
 #include "source/log/labels.hpp"
+#include "source/log/messages.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/unit.hpp"
 
@@ -42,8 +43,7 @@ Rows head_rows(std::string_view head, char delimiter, std::size_t count) {
     const std::string_view line = take_record(head, delimiter);
     if (trim(line).empty() || line.front() == '#' || looks_like_header(line, delimiter)) continue;
     if (delimiter == '|' && is_drawn(line)) continue;
-    split_fields(line, delimiter, fields);
-    while (fields.size() > count && fields.back().empty()) fields.pop_back();
+    split_row(line, delimiter, count, fields);
     if (fields.size() == count) rows.push_back(fields);
   }
   return rows;
@@ -220,7 +220,7 @@ bool has_rows(std::string_view rest, const ColumnPlan& plan) {
   while (!rest.empty() && lines < kLooked) {
     const std::string_view line = take_record(rest, plan.delimiter);
     if (trim(line).empty()) continue;
-    split_fields(line, plan.delimiter, fields);
+    split_row(line, plan.delimiter, plan.count, fields);
     ++lines;
     rows += fields.size() == plan.count ? 1U : 0U;
   }
@@ -261,13 +261,24 @@ bool is_all_rows(std::string_view head, const ColumnPlan& plan) {
   std::size_t lines = 0;
   std::size_t rows = 0;
   for (; lines < kLooked && !head.empty(); ++lines) {
-    split_fields(logtext::take_line(head), plan.delimiter, fields);
+    split_row(logtext::take_line(head), plan.delimiter, plan.count, fields);
     rows += fields.size() == plan.count ? 1U : 0U;
   }
   return rows > 0 && rows * 10 >= lines * 9;
 }
 
 namespace {
+
+/// Whether all fields of a line are words: "mem_0_clk" is, a row of values has a number, a time or an id.
+bool are_titles(std::string_view line, char delimiter) {
+  std::vector<std::string_view> fields;
+  split_fields(line, delimiter, fields);
+  return std::all_of(fields.begin(), fields.end(), [](std::string_view field) {
+    const auto is_of_name = [](char c) { return logtext::is_alpha(c) || logtext::is_digit(c) || c == '_'; };
+    return std::none_of(field.begin(), field.end(), logtext::is_digit) ||
+           (logtext::is_alpha(field.front()) && std::all_of(field.begin(), field.end(), is_of_name));
+  });
+}
 
 /// What most of the first lines have in common: dates, messages and a truncated line may be among them.
 struct AlikeRows {
@@ -308,6 +319,15 @@ AlikeRows alike_rows(std::string_view head) {
 
 }  // namespace
 
+bool has_titles(std::string_view head) {
+  const std::string_view first = logtext::take_line(head);
+  ColumnPlan plan;
+  plan.delimiter = find_delimiter(first);
+  if (plan.delimiter == '\0' || !are_titles(first, plan.delimiter)) return false;
+  plan.count = static_cast<std::size_t>(std::count(first.begin(), first.end(), plan.delimiter)) + 1;
+  return has_rows(head, plan);
+}
+
 bool has_column_of_amounts(std::string_view head) {
   const Rows rows = alike_rows(head).rows;
   const auto is_amount = [](std::string_view text) {
@@ -331,26 +351,20 @@ Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::strin
 
 namespace {
 
-/// Whether all fields of a line are words: "mem_0_clk" is, a row of values has a number, a time or an id.
-bool are_titles(std::string_view line, char delimiter) {
-  std::vector<std::string_view> fields;
-  split_fields(line, delimiter, fields);
-  return std::all_of(fields.begin(), fields.end(), [](std::string_view field) {
-    const auto is_of_name = [](char c) { return logtext::is_alpha(c) || logtext::is_digit(c) || c == '_'; };
-    return std::none_of(field.begin(), field.end(), logtext::is_digit) ||
-           (logtext::is_alpha(field.front()) && std::all_of(field.begin(), field.end(), is_of_name));
-  });
+/// Why a first line of titles is no header of a log of memory; nullopt: it is one, or no line of titles.
+std::optional<Error> why_no_header(std::string_view head) {
+  const std::string_view first = logtext::take_line(head);
+  const char delimiter = find_delimiter(first);
+  if (delimiter == '\0' || !are_titles(first, delimiter)) return std::nullopt;
+  auto refused = plan_header(first, delimiter);
+  return refused ? std::nullopt : std::optional(std::move(refused.error()));
 }
 
 /// The columns by the header, or by the values of a log without one.
 Result<ColumnPlan> find_columns(std::string_view head, std::vector<std::string>& assumptions) {
   if (auto header = find_header(head)) return std::move(*header);
   // A first line of words is a header without the column needed: say so rather than infer the columns.
-  std::string_view rest = head;
-  const std::string_view first = logtext::take_line(rest);
-  const char delimiter = find_delimiter(first);
-  if (delimiter != '\0' && are_titles(first, delimiter))
-    if (auto refused = plan_header(first, delimiter); !refused) return fail(std::move(refused.error()));
+  if (auto why = why_no_header(head)) return fail(std::move(*why));
   return infer_from_head(head, assumptions);
 }
 
@@ -367,8 +381,7 @@ std::size_t usual_width(std::string_view head, const ColumnPlan& plan) {
       is_behind |= trim(line) == plan.header;
       continue;
     }
-    split_fields(line, plan.delimiter, fields);
-    while (fields.size() > plan.count && fields.back().empty()) fields.pop_back();
+    split_row(line, plan.delimiter, plan.count, fields);
     ++widths[fields.size()];
     ++rows;
   }
@@ -446,39 +459,24 @@ void settle_pairs(const Rows& rows, ColumnPlan& plan) {
   });
 }
 
-/// "601.358336" MB of the title: all are whole numbers of allocations, of 512 bytes, if MB are 10^6 bytes, and none are
-/// if they are 2^20.
+/// MB or GB of the title that are 10^6 or 10^9 bytes: see decimal_unit().
 void settle_decimal_unit(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
-  constexpr std::uint64_t kAllocation = 512;
-  constexpr std::size_t kFewest = 3;
   const bool is_mb = plan.used_unit == kBytesPerMiB;
-  const std::string title = logtext::lowered(plan.header);
-  if (plan.pair || !plan.wide.empty() || (!is_mb && plan.used_unit != kBytesPerGiB) ||
-      title.find(is_mb ? "mib" : "gib") != std::string::npos)
+  if (plan.pair || plan.used < 0 || !plan.wide.empty() ||
+      logtext::lowered(plan.header).find(is_mb ? "mib" : "gib") != std::string::npos)
     return;
-  std::set<std::string_view> values;
-  for (const auto& row : rows) {
-    const std::string_view text = cell(row, plan.used);
-    logtext::Decimal number;
-    if (!logtext::read_decimal(text, number) || number.length != text.size()) {
-      if (!logtext::is_missing(text)) return;
-      continue;
-    }
-    if (number.nano == 0) continue;
-    const std::uint64_t nano_bytes = is_mb ? number.nano / 1000 : number.nano;
-    if ((is_mb && number.nano % 1000 != 0) ||
-        (number.whole * (is_mb ? 1'000'000 : 1'000'000'000) + nano_bytes) % kAllocation != 0)
-      return;
-    const double binary = number.value() * static_cast<double>(plan.used_unit);
-    if (std::abs(std::remainder(binary, kAllocation)) > 1) values.insert(text);
-  }
-  if (values.size() < kFewest) return;
-  plan.used_unit = is_mb ? 1'000'000 : 1'000'000'000;
-  if (plan.total_unit != 0) plan.total_unit = plan.used_unit;
-  if (plan.free_unit != 0) plan.free_unit = plan.used_unit;
+  std::vector<std::string_view> values;
+  for (const auto& row : rows) values.push_back(cell(row, plan.used));
+  const std::uint64_t unit = decimal_unit(values, plan.used_unit);
+  if (unit == 0) return;
+  plan.used_unit = unit;
+  if (plan.total_unit != 0) plan.total_unit = unit;
+  if (plan.free_unit != 0) plan.free_unit = unit;
+  const auto example = std::find_if(values.begin(), values.end(),
+                                    [](std::string_view text) { return text.find('.') != std::string_view::npos; });
   assumptions.push_back(
       fmt::format("{} is read as 10^{} bytes, since only then are values such as '{}' whole numbers of allocations",
-                  is_mb ? "MB" : "GB", is_mb ? 6 : 9, excerpt(*values.begin())));
+                  is_mb ? "MB" : "GB", is_mb ? 6 : 9, excerpt(*example)));
 }
 
 /// Whether no index comes twice at one time.
@@ -559,6 +557,14 @@ bool are_names(const Rows& rows) {
          std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return is_name(row[0]); });
 }
 
+/// ", and 59 of them ran out of memory"; empty: none says so.
+std::string rows_out_of_memory(const Rows& rows) {
+  const auto n = std::count_if(rows.begin(), rows.end(), [](const auto& row) {
+    return std::any_of(row.begin(), row.end(), [](std::string_view text) { return tells_out_of_memory(text); });
+  });
+  return n == 0 ? std::string() : fmt::format(", and {} of {} ran out of memory", n, rows.size());
+}
+
 /// Rows without a time or a count, beside a column of parameters that begin anew, are of a benchmark: what grows from
 /// row to row is due to the parameters. Where each row is the maximum of another run, nothing follows another.
 Status check_parameters(const Rows& rows, const ColumnPlan& plan) {
@@ -588,10 +594,10 @@ Status check_parameters(const Rows& rows, const ColumnPlan& plan) {
     if (const std::size_t n = rounds_of_values(rows, i); n > 0)
       return fail(fmt::format(
           "the rows have neither a time nor a count, and column {} '{}' goes through the same {} values again and "
-          "again: "
-          "they are measurements with different parameters, not readings one after another; if they are, add a column "
-          "'timestamp' or 'step'",
-          i + 1, excerpt(titles[i]), n));
+          "again: they are measurements with different parameters, not readings one after another{}; if they are, add "
+          "a "
+          "column 'timestamp' or 'step'",
+          i + 1, excerpt(titles[i]), n, rows_out_of_memory(rows)));
   }
   return {};
 }
@@ -642,9 +648,15 @@ Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnP
   if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
     if (Status ok = check_measure(rows, plan, comma); !ok) return ok;
   if (Status ok = settle_clock_column(rows, plan); !ok) return ok;
-  if (!plan.host_title.empty())
-    assumptions.push_back(fmt::format("the column '{}' is the memory of the host, which is judged like that of a GPU",
-                                      logtext::excerpt(plan.host_title)));
+  if (!plan.shared_title.empty())
+    assumptions.push_back(
+        classify_column(plan.shared_title).says_host
+            ? fmt::format("the column '{}' is the memory of the host, which is judged like that of a GPU",
+                          excerpt(plan.shared_title))
+            : fmt::format(
+                  "the GPU of column '{}' shares the memory of the machine: the used memory is the RAM that all "
+                  "programs together use, and its growth may be that of any of them",
+                  excerpt(plan.shared_title)));
   if (plan.of_process && plan.pid < 0)
     assumptions.emplace_back(
         "used_gpu_memory is what one process holds, not what the GPU holds, and no column has its pid: record it with "
@@ -765,7 +777,10 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   const auto most_free = settle_free(head, rows, comma, unit->bytes, *plan, assumptions);
   if (!most_free) return fail(most_free.error());
   const double percent_bytes = settle_percent_bytes(head, *plan, assumptions);
-  if (plan->only_peaks) assumptions.emplace_back(kOnlyPeaks);
+  if (plan->only_peaks) {
+    if (Status ok = check_runs(titles_of(*plan)); !ok) return fail(std::move(ok.error()));
+    assumptions.emplace_back(kOnlyPeaks);
+  }
   for (const std::string& title : plan->passed_over)
     assumptions.push_back(fmt::format(
         "column '{}' also holds used memory and is not read; remove the other columns to read it", excerpt(title)));

@@ -43,6 +43,15 @@ void split_fields(std::string_view line, char delimiter, std::vector<std::string
   }
 }
 
+void drop_surplus(std::vector<std::string_view>& fields, std::size_t count) {
+  while (fields.size() > count && logtext::is_missing(fields.back())) fields.pop_back();
+}
+
+void split_row(std::string_view line, char delimiter, std::size_t count, std::vector<std::string_view>& fields) {
+  split_fields(line, delimiter, fields);
+  drop_surplus(fields, count);
+}
+
 bool ends_in_quotes(std::string_view line, char delimiter) {
   while (true) {
     while (!line.empty() && line.front() == ' ') line.remove_prefix(1);

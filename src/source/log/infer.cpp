@@ -243,6 +243,18 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
                                       kAsk));
   };
   if (!with_units) plan.used_unit = plan.free_unit = plan.total_unit = in_bytes ? 1 : kBytesPerMiB;
+  if (memory.size() == 1 && plan.device_name >= 0 && plan.time < 0 && !dated && plan.pid < 0) {
+    std::map<std::string_view, std::string_view> of_model;
+    const auto name = static_cast<std::size_t>(plan.device_name);
+    const bool is_one_each = std::all_of(rows.begin(), rows.end(), [&](const auto& row) {
+      return of_model.try_emplace(row[name], row[memory[0]]).first->second == row[memory[0]];
+    });
+    if (is_one_each && of_model.size() > 1 && of_model.size() < rows.size())
+      return cannot_tell(rows,
+                         fmt::format("column {} is the same wherever column {} names the same card, and no row has "
+                                     "a time: it is how much memory each card has, not how much is used",
+                                     memory[0] + 1, name + 1));
+  }
   if (memory.size() == 1 && (plan.time >= 0 || dated || with_units)) {
     plan.used = static_cast<int>(memory[0]);
     told(fmt::format("column {} is read as used memory", plan.used + 1));

@@ -267,14 +267,20 @@ class FigureFinder {
       changed_end_ = i + 1;
       return;
     }
-    const auto [role, role_word] = label.role();
+    auto [role, role_word] = label.role();
+    // "can use total_gpu_memory (39.38GiB)": the word that stands nearest.
+    if (role == Meaning::used && label.roles.back() == Meaning::total && said.text.data() < line_.data() + n.begin) {
+      role = Meaning::total;
+      role_word = label.role_words.back();
+    }
     gives_busy_ |= n.percent && label.gpu && label.rate && !label.memory && !label.vram;
     const std::uint64_t unit = n.unit_bytes != 0       ? n.unit_bytes
                                : pair                  ? numbers_[i + 1].unit_bytes
                                : label.unit_bytes != 0 ? label.unit_bytes
                                                        : unit_of_heading(i, role);
     const bool is_memory = label.memory || label.vram;
-    const bool take = is_taken(i, label, role, unit, pair);
+    const bool take = is_taken(i, label, role, unit, pair) &&
+                      !(role == Meaning::none && !label.is_of_gpu() && !label.gpu && is_in_name(label.subject));
     // "12:00:00 used=329.6": the only number of a line with a time.
     const bool is_bare_use = numbers_.size() == 1 && !cut_.time.empty() &&
                              (role == Meaning::used || role == Meaning::allocated || role == Meaning::reserved);
@@ -283,7 +289,7 @@ class FigureFinder {
     const bool is_in_brackets = in_memory_brackets_ && (role == Meaning::used || role == Meaning::allocated ||
                                                         role == Meaning::free || role == Meaning::total);
     const bool is_unclear = !take && unit == 0 && (is_memory || is_bare_use || is_in_brackets) && !pair && !n.percent &&
-                            !label.rate && !label.change && !label.other && !label.host;
+                            !label.rate && !label.change && !label.other && !label.host && !is_in_name(label.subject);
     if (!take && !is_unclear) return;
 
     MemoryFigure f = figure_of(n);
@@ -336,6 +342,21 @@ class FigureFinder {
     if (is_all_behind_time(i)) return true;
     return role != Meaning::none || is_memory || label.nearest_is_gpu || follows_index ||
            (pair && (of_gpu_ || names_gpu_ || is_bare));
+  }
+
+  /// Whether `word` is a part of a name of something else: "memory_seq_rm [26832". It says nothing of a bare number.
+  [[nodiscard]] bool is_in_name(std::string_view word) const {
+    if (word.empty()) return false;
+    const auto is_of_name = [&](std::size_t at) { return is_letter(line_[at]) || line_[at] == '_'; };
+    auto begin = static_cast<std::size_t>(word.data() - line_.data());
+    std::size_t end = begin + word.size();
+    while (begin > 0 && is_of_name(begin - 1)) --begin;
+    while (end < line_.size() && is_of_name(end)) ++end;
+    std::vector<Word> words;
+    cut_words(line_.substr(begin, end - begin), words);
+    return words.size() > 2 && std::count_if(words.begin(), words.end(), [](const Word& part) {
+                                 return part.meaning == Meaning::none && written_unit(part.text) == 0;
+                               }) > 1;
   }
 
   /// "768000 pages", "used pages: 768000": nothing says how large a page is.

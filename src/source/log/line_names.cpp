@@ -169,6 +169,10 @@ class NumberNamer {
       if (before.size() >= kWord.size() && logtext::same_letters(before.substr(before.size() - kWord.size()), kWord))
         return true;
       const std::string_view word = word_right_before(before);
+      // "np.float64(50.96)"
+      if (n.digits_end < cut_.line.size() && cut_.line[n.digits_end] == '(' && !word.empty() &&
+          word.data() + word.size() == before.data() + before.size() && meaning_of(word) == Meaning::none)
+        return true;
       return before.ends_with('#') && !word.empty() && word.data() + word.size() + 1 == before.data() + before.size() &&
              meaning_of(word) == Meaning::none;
     });

@@ -104,6 +104,17 @@ std::size_t word_end(std::string_view line, std::size_t i) {
   return i;
 }
 
+/// The unit of "(MiB)" at `i`; empty: there is none. "GPU 6683 (MiB)" has it, "GPU 0 (MiB): 6683" is an index.
+std::string_view unit_in_brackets(std::string_view line, std::size_t i) {
+  if (i >= line.size() || line[i] != '(') return {};
+  const std::size_t end = word_end(line, i + 1);
+  const std::string_view unit = line.substr(i + 1, end - i - 1);
+  const std::string_view behind = line.substr(std::min(end, line.size()));
+  const bool ends = behind == ")" ||
+                    (behind.size() > 1 && behind[0] == ')' && std::string_view(",;|].").find(behind[1]) != behind.npos);
+  return ends && unit.size() > 1 && written_unit(unit) != 0 ? unit : std::string_view{};
+}
+
 /// The exponent at `i`, behind a fraction: "e+09" of "6.19e+09". `length` 0: there is none.
 struct Exponent {
   std::size_t length = 0;
@@ -199,17 +210,19 @@ void cut_numbers(CutLine& out, Grouping open) {
     std::size_t word = i;
     if (word < line.size() && line[word] == ']') ++word;  // "[9000, 4000] MB"
     while (word < line.size() && line[word] == ' ') ++word;
+    // "GPU 6683 (MiB)"; "GPU 0 (MiB): 6683" is an index.
     const std::size_t end = word_end(line, word);
-    const std::string_view unit = line.substr(word, end - word);
+    const std::string_view in_brackets = unit_in_brackets(line, word);
+    const std::string_view unit = in_brackets.empty() ? line.substr(word, end - word) : in_brackets;
     const bool is_name = end < line.size() && line[end] == '_';  // "cuda:0 bytes_in_use=4194304000"
-    t.unit_bytes = word < end && !is_name ? written_unit(unit) : 0;
+    t.unit_bytes = !unit.empty() && !is_name ? written_unit(unit) : 0;
     t.binary = unit == "MiB" || unit == "GiB";
     // A single letter is a unit only if it touches the number: "8 M" may mean anything. "32K" is hardly memory of a
     // GPU.
     constexpr std::size_t kDigitsOfKilobytes = 5;
     if (unit == "K" && word == i && i - t.begin >= kDigitsOfKilobytes) t.unit_bytes = kBytesPerKiB;
     if (t.unit_bytes != 0 && unit.size() == 1 && word != i) t.unit_bytes = 0;
-    if (t.unit_bytes != 0) {
+    if (t.unit_bytes != 0 && in_brackets.empty()) {
       t.end = end;
       t.rate = end + 1 < line.size() && line[end] == '/' && line[end + 1] == 's';
     } else if (word < line.size() && line[word] == '%') {

@@ -109,7 +109,8 @@ class NpuSmi final : public DumpParser<LineReader> {
     std::string_view first = cells[0];
     const auto number = whole_number<int>(take_word(first));
     if (!number || *number < 0 || *number > 4095) return;  // titles
-    if (cells[1].find(':') == std::string_view::npos) {    // the upper row: "OK", "Warning"
+    // The upper row: "OK", "Warning" where the lower one has a bus id, or "NA".
+    if (cells[1].find(':') == std::string_view::npos && !logtext::is_missing(cells[1])) {
       npu_ = number;
       name_ = trim(first);
       return;

@@ -233,19 +233,26 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
     }
   }
   auto parser = out.format->make(head);
+  // Words in the cells of a table may look like text.
+  if (!parser && named.empty() && out.format->name == kPatternFormat && rows != nullptr && has_titles(head.text)) {
+    out.format = rows;
+    parser = rows->make(head);
+  }
   if (!parser) {
     Error why{fmt::format("as a {} log: {}", out.format->name, parser.error().message)};
     if (named.empty() && out.format->may_be_text) {
       auto text = recognise_prose(head, *out.format);
       if (text) return std::move(*text);
-      // Where most lines are text, what that reader says of them helps.
+      // What the titles of a table lack, or its rows, says more than what their words lack. Where most lines are text,
+      // or none is a row, what the reader of text says of them helps.
       constexpr int kMostlyText = 32;
       const LogFormatInfo* const prose = find_log_format(kPatternFormat);
-      if (out.format != prose && prose->certainty_above(head.text, kMostlyText - 1) > 0)
+      const bool is_table = has_titles(head.text);
+      const bool has_rows = find_header(head.text) || has_column_of_amounts(head.text);
+      if (!is_table && out.format != prose && prose->certainty_above(head.text, has_rows ? kMostlyText - 1 : 0) > 0)
         return fail(fmt::format("as a text log: {}", text.error().message));
       // Without a header, any line with commas or numbers may pass for a row.
-      if (out.format != prose && out.format->begins_record == each_line_is_a_record && !find_header(head.text) &&
-          !has_column_of_amounts(head.text))
+      if (!is_table && !has_rows && out.format != prose && out.format->begins_record == each_line_is_a_record)
         if (std::string reason = why_no_text(head.text); !reason.empty()) return fail(std::move(reason));
     }
     if (named.empty() && why.message.find("--") == std::string::npos)

@@ -20,6 +20,7 @@ std::span<const LogFormatInfo* const> screen_formats();
 struct PlannedFile {
   std::string path;
   std::string shown;  ///< path for messages
+  std::string log;    ///< of the program, beside the recording of its run; empty: there is none
   LogOptions options;
   Zone zone;
   Probe probe;

@@ -8,6 +8,7 @@
 
 #include "core/option.hpp"
 #include "source/log/recognise.hpp"
+#include "source/log/run_folder.hpp"
 
 namespace vramtrack {
 namespace {
@@ -268,9 +269,14 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
     if (std::any_of(paths.begin(), path, [&](const std::string& before) { return is_same_file(before, *path); }))
       return fail(fmt::format("{} is given twice; give each file once", *path));
   for (const std::string& path : paths) {
-    auto planned = recognise_log(path, options, *zone);
-    if (!planned) return fail(std::move(planned.error()));
-    files.push_back(std::move(*planned));
+    auto recordings = recordings_in(path);
+    if (!recordings) return fail(std::move(recordings.error()));
+    for (RunRecording& recording : *recordings) {
+      auto planned = recognise_log(recording.path, options, *zone);
+      if (!planned) return fail(std::move(planned.error()));
+      (*planned)->log = std::move(recording.log);
+      files.push_back(std::move(*planned));
+    }
   }
 
   if (std::all_of(files.begin(), files.end(), [](const auto& file) { return file->is_empty; }))

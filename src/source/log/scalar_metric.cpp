@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/option.hpp"
@@ -64,6 +65,17 @@ bool take_role(const Column& column, ScalarMetric& out) {
   return out.is_total || out.is_free || out.is_peak || out.is_percent || column.role == ColumnRole::used;
 }
 
+/// The capacity of a GPU whose used memory is given in bytes and in per cent: the most of both was read at one time. 0:
+/// the percentage is too coarse to tell.
+std::uint64_t capacity_of(const ScalarSeen& used, const ScalarMetric& metric, const ScalarSeen& percent) {
+  constexpr double kLeastPercent = 0.5;
+  if (metric.is_percent || metric.is_free || metric.unit_bytes <= 0 || !percent.has_fraction ||
+      percent.most < kLeastPercent || percent.most > 100)
+    return 0;
+  const double mib = used.most * metric.unit_bytes / percent.most * 100 / static_cast<double>(kBytesPerMiB);
+  return static_cast<std::uint64_t>(std::llround(mib)) * kBytesPerMiB;
+}
+
 }  // namespace
 
 std::optional<ScalarMetric> scalar_metric(std::string_view name) {
@@ -118,7 +130,7 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     assumptions.push_back(
         fmt::format("the metric '{}' may also be the memory of {}; it is not read", logtext::excerpt(one.name), of));
   };
-  std::map<int, Best> used, total, free, peak, reserved, unsure;
+  std::map<int, Best> used, total, free, peak, reserved, unsure, percent;
   for (const ScalarSeen& one : seen) {
     const auto metric = one.metric ? one.metric : scalar_metric(one.name);
     if (!metric) continue;
@@ -129,6 +141,7 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
                     : metric->is_reserved ? reserved
                                           : used;
     Best& best = of_kind[metric->gpu];
+    if (metric->is_percent) percent.try_emplace(metric->gpu, Best{&one, *metric});
     const bool is_better = best.seen == nullptr || metric->rank > best.metric.rank;
     const bool is_read = !metric->may_be_peak && !metric->is_free && !metric->is_peak && !metric->is_reserved;
     if (is_better && best.seen != nullptr && is_read) tell(*best.seen, best.metric);
@@ -147,6 +160,18 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     tell(*used[0].seen, used[0].metric);
     used.erase(0);
   }
+  // What is called available is all that there is, if the percentage is of it.
+  for (const auto& [gpu, share] : percent) {
+    const auto in_use = used.find(gpu);
+    const auto rest = free.find(gpu);
+    if (in_use == used.end() || rest == free.end() || in_use->second.metric.is_percent || total.contains(gpu)) continue;
+    const double most = in_use->second.seen->most;
+    const auto off = [&](double whole) { return std::abs(100 * most / whole - share.seen->most); };
+    if (off(rest->second.seen->most) * 4 < off(most + rest->second.seen->least)) {
+      total[gpu] = rest->second;
+      free.erase(rest);
+    }
+  }
   for (const auto& [gpu, best] : free)
     if (!used.contains(gpu) && total.contains(gpu)) used[gpu] = best;
   if (used.empty() && !peak.empty()) {
@@ -159,19 +184,21 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
 
   std::map<std::string, ScalarUse> uses;
   for (const auto& [gpu, best] : total)
-    if (used.contains(gpu) && best.metric.unit_bytes > 0)
-      uses[best.seen->name] = {gpu, true, best.metric.unit_bytes, false, false, {}};
+    if (used.contains(gpu) && best.metric.unit_bytes > 0) uses[best.seen->name] = {gpu, true, best.metric.unit_bytes};
   for (const auto& [gpu, best] : used) {
-    ScalarUse use{gpu, false, best.metric.unit_bytes, best.metric.is_free, false, {}};
+    ScalarUse use{gpu, false, best.metric.unit_bytes, best.metric.is_free};
     const auto beside = reserved.find(gpu);
     const bool is_of_program = beside != reserved.end() && !best.metric.is_percent &&
                                beside->second.metric.unit_bytes == best.metric.unit_bytes &&
                                read_label(best.seen->name).role().first == Meaning::allocated;
     if (is_of_program) use.allocator = Metric::allocator_allocated;
+    if (const auto share = percent.find(gpu); share != percent.end() && !total.contains(gpu) && gpu >= 0)
+      use.capacity_bytes = capacity_of(*best.seen, best.metric, *share->second.seen);
     if (only_reserved) use.allocator = Metric::allocator_reserved;
     if (best.metric.is_percent) {
       use.unit_bytes = capacity_bytes ? static_cast<double>(*capacity_bytes) / 100 : static_cast<double>(kBytesPerGiB);
-      // A nominal scale cannot be combined with a true total.
+      // What the percentage is of is 100 %. A nominal scale cannot be combined with a true total.
+      if (!capacity_bytes) use.capacity_bytes = 100 * kBytesPerGiB;
       if (!capacity_bytes)
         std::erase_if(uses, [gpu = gpu](const auto& one) { return one.second.gpu == gpu && one.second.is_total; });
       if (!capacity_bytes)
@@ -194,7 +221,7 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     const auto whole = total.find(gpu);
     if (whole != total.end() && whole->second.metric.unit_bytes == 0 && best.metric.unit_bytes == 0 &&
         !best.metric.is_percent && whole->second.seen->most >= best.seen->most)
-      uses[whole->second.seen->name] = {gpu, true, use.unit_bytes, false, false, {}};
+      uses[whole->second.seen->name] = {gpu, true, use.unit_bytes};
     if (!is_of_program) continue;
     use.allocator = Metric::allocator_reserved;
     uses[beside->second.seen->name] = use;

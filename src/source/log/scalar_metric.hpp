@@ -59,6 +59,7 @@ struct ScalarUse {
   bool is_free = false;
   bool unit_unknown = false;          ///< `unit_bytes` is a guess: GiB or MiB
   std::optional<Metric> allocator{};  ///< allocated or reserved by the program's allocator
+  std::uint64_t capacity_bytes = 0;   ///< of the GPU, if bytes and percentages together give it
 };
 
 /// Chooses one used metric per GPU (two if a program's allocator gives what is allocated and what is reserved), or the

@@ -269,7 +269,7 @@ class Scalars final : public JsonParser {
 
  private:
   void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {
-    if (object.find(survey_.time_key) != nullptr) return read_timed(object, {}, line, rows);
+    if (survey_.time_key.empty() || object.find(survey_.time_key) != nullptr) return read_timed(object, {}, line, rows);
     // Lists follow one another, each in order of time.
     std::vector<Timed> all;
     StampReader stamp = stamp_;
@@ -299,7 +299,10 @@ class Scalars final : public JsonParser {
       for (const JsonFigure& figure : figures) {
         const auto use = uses_.find(figure.name);
         if (use == uses_.end() || use->second.is_total != totals) continue;
-        if (!has_time) {
+        if (!has_time && survey_.time_key.empty()) {
+          time = next_time(figures);
+          has_time = true;
+        } else if (!has_time) {
           const JsonValue* const at = object.find(survey_.time_key);
           if (at == nullptr || !stamp_.read(time_of(object, survey_, counter_), time))
             return rows.skip(line, fmt::format("no readable time under \"{}\"", survey_.time_key));
@@ -313,6 +316,21 @@ class Scalars final : public JsonParser {
         }
         add(time, use->second, figure.owner, static_cast<std::uint64_t>(std::llround(bytes)), rows);
       }
+  }
+
+  /// Without a clock, the next reading begins when a figure of a GPU comes again.
+  Timestamp next_time(const std::vector<JsonFigure>& figures) {
+    std::vector<std::string> ids;
+    for (const JsonFigure& figure : figures)
+      if (uses_.contains(figure.name))
+        ids.push_back(figure.name + ' ' + device_id(figure.owner.gpu) + ' ' +
+                      std::to_string(figure.owner.pid.value_or(0)));
+    if (std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return in_round_.contains(id); })) {
+      ++round_;
+      in_round_.clear();
+    }
+    in_round_.insert(ids.begin(), ids.end());
+    return stamp_.at_round(round_);
   }
 
   /// Warns of metrics that first appear later: the metrics to read were chosen from the beginning of the log.
@@ -357,6 +375,10 @@ class Scalars final : public JsonParser {
         add(waiting->time, *waiting->use, waiting->owner, waiting->bytes, rows);
       return;
     }
+    if (use.capacity_bytes != 0 && device.total_bytes == 0) {
+      device.total_bytes = use.capacity_bytes;
+      rows.total(time, device.at, use.capacity_bytes);
+    }
     if (use.is_free) {
       if (device.total_bytes == 0) {
         device.waiting = {time, &use, owner, bytes};
@@ -379,7 +401,9 @@ class Scalars final : public JsonParser {
   std::map<std::string, ScalarUse> uses_;
   FigureReader reader_;
   bool only_processes_ = false;
-  std::set<std::string> known_;  ///< metrics that were checked
+  std::set<std::string> known_;     ///< metrics that were checked
+  std::set<std::string> in_round_;  ///< without a clock, the figures of the present reading
+  std::uint64_t round_ = 0;
   std::map<std::string, Device> devices_;
 };
 
@@ -391,8 +415,9 @@ bool is_json(std::string_view head) {
 int recognise(std::string_view head) {
   if (!is_json(head)) return 0;
   const Survey found = survey(objects_of(head));
-  if (!found.seen.empty() && !found.time_key.empty()) return 91;  // a table does not begin like this
-  return head.starts_with(kRunFileMark) ? 60 : 6;                 // weak: the user of other JSON is told what it lacks
+  constexpr int kSurerThanText = 55;
+  if (!found.seen.empty()) return found.time_key.empty() ? kSurerThanText : 91;  // a table does not begin like this
+  return head.starts_with(kRunFileMark) ? 60 : 6;  // weak: the user of other JSON is told what it lacks
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
@@ -410,7 +435,6 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
                     "gpu_0_memory_used_mib or gpu0/vram_gb",
                     keys.empty() ? "none are numbers" : keys));
   }
-  if (found.time_key.empty()) return fail("no time in the objects; expected a key such as _timestamp, time or step");
   const auto unit = unit_of(*head.options);
   if (!unit) return fail(unit.error());
   std::vector<ScalarSeen> seen;
@@ -423,9 +447,15 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
         "the metric '{}' is a list whose elements name no GPU: they are assumed to be GPU 0, 1, ... in that "
         "order; if they are not, record the index or uuid of each",
         logtext::excerpt(found.listed)));
+  std::vector<std::string_view> keys;
+  for (const auto& [key, value] : objects.front().members()) keys.emplace_back(key);
+  if (std::find(assumptions.begin(), assumptions.end(), kOnlyPeaks) != assumptions.end())
+    if (Status ok = check_runs(keys); !ok) return fail(std::move(ok.error()));
   const std::vector<std::string_view> times(found.times.begin(), found.times.end());
-  if (times.empty()) return fail(fmt::format("no time under \"{}\" beside the memory", found.time_key));
-  auto stamp = StampReader::detect(times, found.time_title, *head.options, *head.zone, assumptions);
+  if (times.empty() && !found.time_key.empty())
+    return fail(fmt::format("no time under \"{}\" beside the memory", found.time_key));
+  auto stamp = times.empty() ? Result<StampReader>(StampReader::of_readings(*head.options, assumptions))
+                             : StampReader::detect(times, found.time_title, *head.options, *head.zone, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
   return std::make_unique<Scalars>(std::move(*stamp), std::move(found), std::move(*uses), std::move(assumptions));
 }
@@ -439,7 +469,11 @@ bool begins_record(std::string_view line, std::string_view /*before*/) {
 
 extern const LogFormatInfo scalars_log_format;
 const LogFormatInfo scalars_log_format{
-    "scalars", "JSON lines of metrics with a time (wandb's events, your own), .wandb files, TensorBoard event files",
-    recognise, make, begins_record};
+    "scalars",
+    "JSON lines of metrics with a time (wandb's events, your own), .wandb files, TensorBoard event files",
+    recognise,
+    make,
+    begins_record,
+    false};
 
 }  // namespace vramtrack

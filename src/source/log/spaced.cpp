@@ -3,6 +3,7 @@
 //   time                 gpu  used_mib  total_mib
 //   2026-03-01 10:00:00    0      8123      24576
 #include <algorithm>
+#include <optional>
 
 #include "source/log/csv_rows.hpp"
 #include "source/log/labels.hpp"
@@ -75,8 +76,36 @@ void cut_words(std::string_view line, std::vector<std::string_view>& fields) {
   }
 }
 
+/// "12/200": the twelfth of 200; its count alone. Empty: `field` is none.
+std::string_view count_in(std::string_view field) {
+  const std::string_view count = field.substr(0, field.find('/'));
+  if (count.size() == field.size() || !logtext::whole_number<std::uint64_t>(count) ||
+      !logtext::whole_number<std::uint64_t>(field.substr(count.size() + 1)))
+    return {};
+  return count;
+}
+
+/// Whether lines begin with a count of how many there are ("0/199", "1/199"), as those of a training run do.
+bool count_lines(std::string_view head) {
+  constexpr std::size_t kFewest = 3;
+  std::size_t lines = 0;
+  std::optional<std::uint64_t> last;
+  for (; !head.empty() && lines < kFewest; ++lines) {
+    std::string_view line = logtext::take_line(head);
+    const auto count = logtext::whole_number<std::uint64_t>(count_in(logtext::take_word(line)));
+    if (!count || (last && *count != *last + 1)) return false;
+    last = count;
+  }
+  return lines == kFewest;
+}
+
+struct Layout {
+  Spacing spacing = Spacing::gaps;
+  bool counts_lines = false;  ///< see count_lines()
+};
+
 /// `text` with the fields of each line separated by tabs.
-std::string tabbed(std::string_view text, Spacing spacing) {
+std::string tabbed(std::string_view text, Layout layout) {
   std::string out;
   out.reserve(text.size());
   std::vector<std::string_view> fields;
@@ -87,7 +116,9 @@ std::string tabbed(std::string_view text, Spacing spacing) {
       out += '#';
       line = trim(line.substr(1));
     }
-    spacing == Spacing::gaps ? cut_gaps(line, fields) : cut_words(line, fields);
+    layout.spacing == Spacing::gaps ? cut_gaps(line, fields) : cut_words(line, fields);
+    if (layout.counts_lines && !fields.empty())
+      if (const std::string_view count = count_in(fields.front()); !count.empty()) fields.front() = count;
     for (std::size_t i = 0; i < fields.size(); ++i) {
       if (i > 0) out += '\t';
       out += fields[i];
@@ -147,10 +178,11 @@ bool is_table(std::string_view tabs, Spacing spacing, bool& with_header) {
   return rows >= 2 && rows * 2 > lines;
 }
 
-/// The spacing with which `head` is a table; nullopt when it is not a table.
-std::optional<Spacing> find_spacing(std::string_view head, bool& with_header) {
+/// The layout with which `head` is a table; nullopt when it is not a table.
+std::optional<Layout> find_layout(std::string_view head, bool& with_header) {
+  const bool counts_lines = count_lines(head);
   for (const Spacing spacing : {Spacing::gaps, Spacing::words})
-    if (is_table(tabbed(head, spacing), spacing, with_header)) return spacing;
+    if (const Layout layout{spacing, counts_lines}; is_table(tabbed(head, layout), spacing, with_header)) return layout;
   return std::nullopt;
 }
 
@@ -161,22 +193,22 @@ int recognise(std::string_view head) {
   if (find_delimiter(head.substr(0, head.find('\n'))) != '\0') return 0;
   if (const auto header = find_header(head); header && header->delimiter == '|') return 0;
   bool with_header = false;
-  const auto spacing = find_spacing(head, with_header);
-  if (!spacing) return 0;
+  const auto layout = find_layout(head, with_header);
+  if (!layout) return 0;
   if (!with_header) return 20;
   constexpr int kSurerThanText = 55;
-  const std::string tabs = tabbed(head, *spacing);
-  return *spacing == Spacing::gaps && is_all_rows(tabs, *find_header(tabs)) ? kSurerThanText : 52;
+  const std::string tabs = tabbed(head, *layout);
+  return layout->spacing == Spacing::gaps && is_all_rows(tabs, *find_header(tabs)) ? kSurerThanText : 52;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   bool with_header = false;
-  const auto spacing = find_spacing(head.text, with_header);
-  if (!spacing)
+  const auto layout = find_layout(head.text, with_header);
+  if (!layout)
     return fail(
         "no lines of words separated by spaces with a time and a used-memory column; the first line should name the "
         "columns, for example 'time gpu used_mib total_mib'");
-  return make_rewritten(head, {[its = *spacing](std::string_view lines) { return tabbed(lines, its); }},
+  return make_rewritten(head, {[its = *layout](std::string_view lines) { return tabbed(lines, its); }},
                         [](const LogHead& tabs) { return make_csv_parser(tabs, false); });
 }
 

@@ -161,6 +161,7 @@ inline Amount read_amount(std::string_view text, std::uint64_t default_unit, std
       const std::string_view word = trim({p, static_cast<std::size_t>(end - p)});
       if (!word.empty()) {
         unit = unit_bytes(word);
+        if (unit == 0 && end - p == 1) unit = *p == 'G' ? kBytesPerGiB : *p == 'M' ? kBytesPerMiB : 0;  // "3.95G"
         if (unit == 0) return Amount::bad;
       } else if (has_unit != nullptr) {
         *has_unit = false;

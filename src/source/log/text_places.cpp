@@ -230,6 +230,25 @@ Status settle_phases(const Head& all, const WordPlan& plan, std::size_t places) 
       first->number, excerpt(first->text, 80), other->number, excerpt(other->text, 80), how_to_say(*first, {other})));
 }
 
+bool are_events(const Head& all, const WordPlan& plan) {
+  std::set<std::string> of_time;
+  std::set<std::string> shapes;
+  std::string last;
+  std::size_t lines = 0;
+  std::size_t repeats = 0;
+  for (const HeadLine& line : all.lines) {
+    if (first_figure(line, plan) == nullptr) continue;
+    const std::string& time = plan.counted ? line.count : line.stamp;
+    if (time != last) of_time.clear();
+    last = time;
+    const std::string shape = shape_of(line);
+    repeats += of_time.insert(shape).second ? 0U : 1U;
+    shapes.insert(shape);
+    ++lines;
+  }
+  return repeats * 4 < lines && shapes.size() * 2 > lines;
+}
+
 std::vector<PlacedReading> placed_readings(const Head& all, const WordPlan& plan) {
   std::vector<PlacedReading> readings;
   std::optional<Meaning> by;  // in blocks one role is enough to count by: that of the first reading

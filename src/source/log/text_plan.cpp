@@ -393,7 +393,8 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std:
   auto stamp = settle_clock(head, all, plan, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
   const std::vector<PlacedReading> readings = placed_readings(all, plan);
-  const auto places = count_places(readings, *stamp, false, assumptions);
+  auto places = count_places(readings, *stamp, false, assumptions);
+  if (!places && are_events(all, plan)) places = 1;
   if (!places) return fail(places.error());
   if (Status ok = settle_phases(all, plan, *places); !ok) return fail(std::move(ok.error()));
   if (plan.percents && !head.options->capacity_bytes && !plan.roles.contains(Meaning::total))

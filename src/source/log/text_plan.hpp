@@ -127,6 +127,9 @@ void settle_readings(const Head& all, WordPlan& plan);
 /// Whether the lines of one time may be several readings of one GPU, rather than one reading of each of several: they
 /// differ in their words ("train: ... mem 4000 MB", "val: ... mem 4100 MB").
 Status settle_phases(const Head& all, const WordPlan& plan, std::size_t places);
+/// Whether lines of one time seldom have the same words, and most lines have others than those before them: they are
+/// events of one program. GPUs that are read at one time are read by one statement.
+bool are_events(const Head& all, const WordPlan& plan);
 /// The readings, each by the figure of one role.
 std::vector<PlacedReading> placed_readings(const Head& all, const WordPlan& plan);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string_view>
 
 #include "core/format.hpp"
@@ -38,6 +39,27 @@ std::string only_free(std::uint64_t most_bytes) {
       "give "
       "it with {}",
       format_size(most_bytes), name_of(Option::capacity));
+}
+
+std::uint64_t decimal_unit(std::span<const std::string_view> values, std::uint64_t unit_bytes) {
+  constexpr std::uint64_t kAllocation = 512;
+  constexpr std::size_t kFewest = 3;
+  if (unit_bytes != kBytesPerMiB && unit_bytes != kBytesPerGiB) return 0;
+  const std::uint64_t decimal = unit_bytes == kBytesPerMiB ? 1'000'000 : 1'000'000'000;
+  const std::uint64_t nano = 1'000'000'000 / decimal;  // of a decimal that are one byte
+  std::set<std::string_view> decisive;
+  for (const std::string_view text : values) {
+    logtext::Decimal number;
+    if (!logtext::read_decimal(text, number) || number.length != text.size()) {
+      if (!logtext::is_missing(text)) return 0;
+      continue;
+    }
+    if (number.nano == 0) continue;
+    if (number.nano % nano != 0 || (number.whole * decimal + number.nano / nano) % kAllocation != 0) return 0;
+    if (std::abs(std::remainder(number.value() * static_cast<double>(unit_bytes), kAllocation)) > 1)
+      decisive.insert(text);
+  }
+  return decisive.size() < kFewest ? 0 : decimal;
 }
 
 GuessedUnit guess_unit(const BareAmounts& amounts, std::string_view what, std::optional<std::uint64_t> capacity_bytes,
@@ -83,7 +105,15 @@ GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
     amounts.most = std::max(amounts.most, number.value());
     amounts.has_fraction |= number.has_fraction;
   }
-  return guess_unit(amounts, kUsedColumn, capacity_bytes, assumptions);
+  GuessedUnit guessed = guess_unit(amounts, kUsedColumn, capacity_bytes, assumptions);
+  if (const std::uint64_t decimal = decimal_unit(values, guessed.bytes); decimal != 0) {
+    guessed = {decimal};
+    assumptions.back() = fmt::format(
+        "{} has no unit: {} bytes are assumed, since only then are its values whole numbers of allocations; if that is "
+        "wrong, give {}",
+        kUsedColumn, decimal == 1'000'000 ? "10^6" : "10^9", name_of(Option::unit));
+  }
+  return guessed;
 }
 
 std::optional<std::uint64_t> busy_of_percent(std::string_view text) {

@@ -31,6 +31,10 @@ struct GuessedUnit {
   bool is_unknown = false;  ///< two are possible: `bytes` is the larger
 };
 
+/// 10^6 or 10^9, in place of the `unit_bytes` of 2^20 or 2^30, where only that makes `values` whole numbers of
+/// allocations, of 512 bytes: "601.358336" MB. 0: it does not. Missing values are passed over.
+std::uint64_t decimal_unit(std::span<const std::string_view> values, std::uint64_t unit_bytes);
+
 /// Amounts of used memory without a unit.
 struct BareAmounts {
   double most = 0;

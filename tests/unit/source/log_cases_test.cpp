@@ -2,6 +2,10 @@
 // program. GPUs are never merged, and a log is not refused for one bad reading.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "log_testing.hpp"
 #include "source/log/line_pattern.hpp"
@@ -346,6 +350,255 @@ TEST(LogCases, MeansOfAnIntervalAreReadForWantOfReadings) {
   ASSERT_EQ(r.error, "");
   EXPECT_EQ(r.series(), 2U);
   EXPECT_THAT(read_text("RUN,MEM_AVG\n0,2028.0\n1,2028.0\n2,2061.5\n", "a.csv").error, HasSubstr("differs in each"));
+}
+
+// ---- whose memory it is ----
+
+TEST(LogCases, MemoryBesideTitlesOfTheHostIsTheHosts) {
+  const std::string rows = "2026-03-27 20:19:42,41.20,40.00\n2026-03-27 20:19:47,14.60,40.10\n";
+  EXPECT_THAT(read_text("timestamp,cpu_usage,memory_usage\n" + rows, "a.csv").error,
+              HasSubstr("column 3 'memory_usage' is the memory of the host, not of a GPU, since 'cpu_usage'"));
+  EXPECT_THAT(read_text("timestamp,cpu_percent,mem_percent\n" + rows, "a.csv").error,
+              HasSubstr("the memory of the host"));
+  EXPECT_THAT(read_text("timestamp,loss,ram_used_mb\n" + rows, "a.csv").warnings(),
+              HasSubstr("the memory of the host"));
+  EXPECT_EQ(read_text("timestamp,gpu_usage,memory_usage_mb\n" + rows, "a.csv").error, "");
+}
+
+TEST(LogCases, TheMemoryOfTheCardIsReadBesideThatOfTheHost) {
+  std::string text =
+      "Date,Time,\"Physical Memory Used [MB]\",\"Physical Memory Available [MB]\",\"GPU Thermal Limit "
+      "[\u00b0C]\",\"GPU "
+      "D3D Memory Dedicated [MB]\",\"GPU D3D Memory Dynamic [MB]\"\n";
+  for (int i = 0; i < 30; ++i)
+    text += fmt::format("20.2.2026,17:50:{}.168,6{:03},9800,87.0,{},78\n", i, i, 553 + i % 3);
+  const auto r = read_text(text, "a.csv");
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.device("0"), SizeIs(30));
+  EXPECT_EQ(r.device("0").front().second, 553);
+  EXPECT_THAT(r.warnings(), Not(HasSubstr("Dynamic")));
+  ASSERT_EQ(r.catalog->devices().size(), 1U);
+  EXPECT_FALSE(r.catalog->devices().front().capacity_bytes);  // 87 degrees are none
+}
+
+TEST(LogCases, AGpuInTheProcessorSharesItsMemory) {
+  const auto r = read_text(
+      "System-Time,CPU1-CURR_LOAD,MEM-TOTAL_SIZE,MEM-USED_SIZE,MEM-CURR_LOAD,IGPU0-CURR_LOAD\n"
+      "01:22:35,12,54793,38136,70,99\n01:22:36,12,54793,38137,70,99\n01:22:37,12,54793,38137,70,99\n",
+      "a.csv");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.warnings(), HasSubstr("shares the memory of the machine"));
+  EXPECT_THAT(r.warnings(), Not(HasSubstr("MEM-CURR_LOAD")));
+}
+
+// ---- what is no use ----
+
+TEST(LogCases, TheSameAmountOfEachModelIsItsCapacity) {
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    text += fmt::format("node{},{}\n", 1100 + i / 4,
+                        i < 20 ? "NVIDIA TITAN V,12288 MiB" : "NVIDIA GeForce RTX 2080 Ti,11264 MiB");
+  EXPECT_THAT(read_text(text, "a.csv").error, HasSubstr("it is how much memory each card has"));
+}
+
+TEST(LogCases, ATotalThatCanBeUsedIsNotUsed) {
+  std::string text;
+  for (int i = 0; i < 4; ++i)
+    text += fmt::format(
+        "2026-12-19 23:56:{:02},742 INFO worker {} profiled\nthe current instance can use total_gpu_memory (39.38GiB) "
+        "x "
+        "gpu_memory_utilization (0.90)\n",
+        12 + i, i);
+  EXPECT_NE(read_text(text, "a.log").error, "");
+}
+
+TEST(LogCases, EachRowOfARunIsNoReading) {
+  std::string text;
+  for (int i = 0; i < 30; ++i)
+    text += fmt::format(
+        "{{\"start_time\":{0},\"end_time\":{1},\"duration_s\":29.2,\"vram_peak_mib\":{2},\"vram_delta_mib\":100,"
+        "\"vram_start_mib\":155}}\n",
+        1752633826956 + 60000LL * i, 1752633856208 + 60000LL * i, 255 + i);
+  EXPECT_THAT(read_text(text, "a.jsonl").error, HasSubstr("each row is a run of its own"));
+}
+
+TEST(LogCases, RowsOfSettingsSayHowManyRanOut) {
+  std::string text =
+      "hidden,layers,batch_size,status,gpu_peak_memory_torch,gpu_memory_used_system,gpu_total_system,error\n";
+  for (int i = 0; i < 24; ++i)
+    text += i % 4 < 3
+                ? fmt::format("{},2,{},success,{}.5,{}.0,81920.0,\n", 64 << (i / 8), 32 << (i % 4), 2000 + i, 3000 + i)
+                : fmt::format("{},2,{},cuda_oom,N/A,N/A,N/A,\"CUDA out of memory. Tried to allocate 32.00 GiB\"\n",
+                              64 << (i / 8), 32 << (i % 4));
+  EXPECT_THAT(read_text(text, "a.csv").error, HasSubstr("6 of 24 ran out of memory"));
+}
+
+TEST(LogCases, APartOfANameSaysNothingOfABareNumber) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += fmt::format("slot update: n_past = {0}, memory_seq_rm [{0}, end)\n", 512 * i);
+  EXPECT_NE(read_text(text, "a.log").error, "");
+}
+
+// ---- layouts ----
+
+TEST(LogCases, ProseWithCommasIsNoTable) {
+  std::string text;
+  double free = 115.26;
+  for (int i = 0; i < 12; ++i, free -= 3.5) {
+    text += fmt::format("[2026-08-01 21:4{}:26] INFO server_args=(a=1, b='x', mem_fraction=0.8), ready\n", i % 10);
+    text += fmt::format("[2026-08-01 21:4{}:27] {} begin. type=Gemma, avail mem={:.2f} GB\n", i % 10,
+                        i % 2 == 0 ? "Load weight" : "Capture graph", free);
+  }
+  const auto r = read_text(text, "a.log");
+  EXPECT_THAT(r.error, Not(HasSubstr("csv")));
+  EXPECT_THAT(read_text("[TRT][INFO] allocation in the context: CPU +0, GPU +0, now: CPU 0, GPU 6683 (MiB)\n"
+                        "[TRT][INFO] Allocate 69524783104 bytes for k/v cache.\n",
+                        "a.log")
+                  .error,
+              HasSubstr("line 1 is one of 1 with a figure of GPU memory"));
+}
+
+TEST(LogCases, EventsOfOneProgramShareATime) {
+  const auto r = read_text(
+      "[2026-08-01 21:40:26] Load weight begin. avail mem=115.26 GB\n"
+      "[2026-08-01 21:51:14] Load weight end. elapsed=600 s, avail mem=22.10 GB\n"
+      "[2026-08-01 21:51:14] Draft worker ready. avail mem=18.98 GB\n"
+      "[2026-08-01 21:51:16] Memory pool end. avail mem=13.28 GB\n"
+      "[2026-08-01 21:51:16] Second pool end: avail mem=12.49 GB\n"
+      "[2026-08-01 21:51:16] Capture begin, avail mem=11.78 GB\n",
+      "a.log");
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.device("0"), SizeIs(6));
+  EXPECT_NEAR(r.device("0").back().second, (115.26 - 11.78) * 1024, 1);
+}
+
+TEST(LogCases, SurplusFieldsWithoutAValueSpoilNoRow) {
+  const auto r = read_text(
+      "index, utilization.gpu (%), memory.used (MiB), memory.free (MiB)\n2, 0.00, 29028.5, 3627.5\n"
+      "2, 1.01, 29101.2, N/A, N/A, N/A\n2, 11.80, 29099.1, 3556.9\n2, 1.01, 42.2, N/A, N/A, N/A\n",
+      "a.csv");
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.device("2"), SizeIs(4));
+  EXPECT_NEAR(r.device("2").back().second, 42.2, 0.01);
+}
+
+TEST(LogCases, APeakOfAGpuWithItsUnitIsMemory) {
+  std::string text = "epoch,gpu_peak_mb\n";
+  for (int run = 0; run < 2; ++run)
+    for (int i = 1; i <= 30; ++i) text += fmt::format("{},{}.08\n", i, 6424 + 3000 * run);
+  const auto r = read_text(text, "a.csv");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(60));
+  EXPECT_THAT(r.warnings(), HasSubstr("as if another run began"));
+}
+
+TEST(LogCases, ACountOfHowManyBeginsTheRowsOfATable) {
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    text += fmt::format("     {}/199     {}G   0.04799  0.009614         0   0.05761        {}       640\n", i,
+                        i == 0 ? "1.59" : "3.95", 4 + i % 3);
+  const auto r = read_text(text, "results.txt");
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.device("0"), SizeIs(40));
+  EXPECT_NEAR(r.device("0").back().second, 3.95 * 1024, 0.1);
+}
+
+TEST(LogCases, ANumberMayBeWrappedInItsType) {
+  std::string text = "wandb: Detected [openai] in use.\n";
+  for (int i = 1; i <= 12; ++i)
+    text += fmt::format(
+        "step:{} - actor/loss:np.float64(0.027) - perf/max_memory_allocated_gb:np.float64({:.3f}) - "
+        "perf/max_memory_reserved_gb:np.float64(61.607) - perf/cpu_memory_used_gb:np.float64({})\n",
+        i, 50.5 + 0.01 * i, 421 + i);
+  const auto r = read_text(text, "a.log");
+  ASSERT_EQ(r.error, "");
+  const auto allocated = r.of(Metric::allocator_allocated, "0");
+  ASSERT_THAT(allocated, SizeIs(12));
+  EXPECT_NEAR(allocated.back().second, 50.62 * 1024, 0.1);
+  EXPECT_THAT(r.warnings(), HasSubstr("only peaks are given"));
+}
+
+// ---- documents of JSON ----
+
+TEST(LogCases, ADocumentWithoutATimeIsOneReading) {
+  const auto r = read_text(
+      "{\n \"Devices\": [\n  {\n   \"Clocks\": {\"Cores\": 1189, \"Memory\": 3304},\n   \"Memory\": {\"GlobalUsed\": "
+      "9931},\n   \"Processes\": [{\"MemoryUsed\": 9929, \"Name\": \"python\", \"PID\": 6151}],\n   \"Utilization\": "
+      "{\"GPU\": 76, \"Memory\": 6}\n  }\n ]\n}\n",
+      "a.json");
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.device("0"), SizeIs(1));
+  EXPECT_EQ(r.device("0").back().second, 9931);
+  EXPECT_EQ(r.of(Metric::process_used, "0", 6151).back().second, 9929);
+}
+
+TEST(LogCases, WhatThePercentageIsOfIsTheTotal) {
+  const auto r = read_text(
+      "{\n \"card0\": {\n  \"GPU memory use (%)\": \"0.10168946267106549\",\n  \"GPU memory use\": \"17453056\",\n  "
+      "\"GPU memory available\": \"17163091968\",\n  \"Memory Activity\": \"N/A\"\n }\n}\n",
+      "a.json");
+  ASSERT_EQ(r.error, "");
+  ASSERT_EQ(r.samples.size(), 1U);
+  EXPECT_EQ(r.samples.front().bytes, 17453056U);
+  ASSERT_EQ(r.catalog->devices().size(), 1U);
+  EXPECT_EQ(r.catalog->devices().front().capacity_bytes.value_or(0), 17163091968U);
+}
+
+TEST(LogCases, BytesAndPercentTogetherGiveTheCapacity) {
+  constexpr std::uint64_t kCapacity = 24564ULL << 20;
+  std::string text;
+  for (int i = 0; i < 30; ++i) {
+    const std::uint64_t used = (5000ULL + 37 * static_cast<std::uint64_t>(i)) << 20;
+    text += fmt::format(
+        "{{\"_timestamp\": {}.5, \"system.gpu.0.memoryAllocatedBytes\": {}, \"system.gpu.0.memoryAllocated\": "
+        "{:.12f}}}\n",
+        1772359200 + 15 * i, used, 100.0 * static_cast<double>(used) / static_cast<double>(kCapacity));
+  }
+  const auto r = read_text(text, "wandb-events.jsonl");
+  ASSERT_EQ(r.error, "");
+  ASSERT_EQ(r.catalog->devices().size(), 1U);
+  EXPECT_EQ(r.catalog->devices().front().capacity_bytes.value_or(0), kCapacity);
+}
+
+TEST(LogCases, ValuesThatAreWholeAllocationsOnlyByTenAreDecimal) {
+  std::string text;
+  for (int i = 0; i < 6; ++i)
+    text += fmt::format("2026-01-01 10:00:{:02} gpu memory_allocated: {:.9f}\n", i,
+                        static_cast<double>(512ULL * (19'038'775 + 123'457 * static_cast<std::uint64_t>(i))) / 1e9);
+  const auto r = read_text(text, "a.log");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.warnings(), HasSubstr("10^9 bytes are assumed"));
+}
+
+// ---- a run's folder ----
+
+TEST(LogCases, AFolderOfARunIsItsRecordingAndTheLogBesideIt) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("vramtrack_run_{}", ::getpid());
+  std::filesystem::create_directories(folder / "files");
+  std::string events;
+  for (int i = 0; i < 30; ++i)
+    events += fmt::format("{{\"_timestamp\": {}, \"system.gpu.0.memoryAllocatedBytes\": {}}}\n", 1772359200 + 15 * i,
+                          (5000ULL + 37 * static_cast<std::uint64_t>(i)) << 20);
+  std::ofstream(folder / "files" / "wandb-events.jsonl") << events;
+  std::ofstream(folder / "files" / "output.log")
+      << "epoch 1\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n";
+  const auto r = logtest::read_logs({folder.string()});
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(30));
+  ASSERT_FALSE(r.events.empty());
+  EXPECT_EQ(r.events.back().kind, Event::Kind::out_of_memory);
+  EXPECT_THAT(r.events.back().text, HasSubstr("output.log:2"));
+}
+
+TEST(LogCases, AFolderWithoutARunIsRefusedByItsReason) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("vramtrack_none_{}", ::getpid());
+  std::filesystem::create_directories(folder);
+  const auto r = logtest::read_logs({folder.string()});
+  std::filesystem::remove_all(folder);
+  EXPECT_THAT(r.error, HasSubstr("is a directory in which no run was recorded"));
 }
 
 }  // namespace
