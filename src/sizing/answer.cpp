@@ -55,22 +55,29 @@ class Changes {
     else
       add_serving();
     add_numbers();
-    for (const double shards : {2.0, 4.0, 8.0, 16.0}) {
-      if (shards <= request_.shards) continue;
+    const bool is_refused = !allows(request_);
+    for (const double shards : {1.0, 2.0, 4.0, 8.0, 16.0}) {
+      if (shards == request_.shards || (shards < request_.shards && !is_refused)) continue;
       Request other = request_;
       other.shards = shards;
-      if (add(fmt::format("{:.0f} such GPUs, with tensors divided among them", shards), other)) break;
+      if (add(shards == 1 ? "one such GPU" : fmt::format("{:.0f} such GPUs, with tensors divided among them", shards),
+              other))
+        break;
     }
     return std::move(found_);
   }
 
  private:
+  /// llama.cpp gives each GPU whole layers, of which there may be any number.
+  [[nodiscard]] bool allows(const Request& other) const {
+    return model_.is_gguf || refusal(model_, other.shards).empty();
+  }
   [[nodiscard]] bool fits(const Request& other) const {
-    return need_of(model_, other).high_bytes() <= room_.free_bytes;
+    return allows(other) && need_of(model_, other).high_bytes() <= room_.free_bytes;
   }
   bool add(std::string what, const Request& other) {
+    if (!fits(other)) return false;
     const Need need = need_of(model_, other);
-    if (!(need.high_bytes() <= room_.free_bytes)) return false;
     found_.push_back({std::move(what), need.high_bytes()});
     return true;
   }
@@ -205,10 +212,27 @@ std::string_view to_string(Fits fits) {
   return kNames[static_cast<std::size_t>(fits)];
 }
 
+std::string refusal(const ModelFacts& model, double shards) {
+  const auto leaves_rest = [shards](double number) { return std::fmod(number, shards) != 0; };
+  const auto words = [shards](double number, std::string_view what) {
+    return fmt::format("{} {} cannot be divided by {:.0f}", format_number(whole(number)), what, shards);
+  };
+  if (shards <= 1) return {};
+  if (model.heads > 0 && leaves_rest(model.heads)) return words(model.heads, "attention heads");
+  // Fewer heads of keys and values than GPUs are copied, each to as many.
+  if (model.kv_heads > 0 && leaves_rest(model.kv_heads) && std::fmod(shards, model.kv_heads) != 0)
+    return words(model.kv_heads, "heads of keys and values");
+  if (model.experts == 0 && model.feed_forward > 0 && leaves_rest(model.feed_forward))
+    return words(model.feed_forward, "rows of the feed-forward layers");
+  return {};
+}
+
 Answer answer(const ModelFacts& model, const Request& request, const Room& room, std::optional<double> utilization) {
   Answer out;
   out.need = need_of(model, request);
-  out.fits = judge(out.need, room.free_bytes);
+  out.refused = refusal(model, request.shards);
+  const bool is_possible = out.refused.empty() || model.is_gguf;
+  out.fits = is_possible ? judge(out.need, room.free_bytes) : Fits::no;
   if (out.fits != Fits::yes) out.changes = Changes(model, request, room).find();
   if (request.training || model.cache.empty()) return out;
   if (model.is_gguf) {
@@ -216,6 +240,12 @@ Answer answer(const ModelFacts& model, const Request& request, const Room& room,
   } else {
     out.rules.push_back(vllm_rule(model, request, out.need, room, utilization.value_or(kVllmUtilization)));
     out.rules.push_back(sglang_rule(model, request, room, utilization.value_or(kSglangFraction)));
+    if (!is_possible)
+      for (StartRule& rule : out.rules) {
+        rule.starts = false;
+        rule.formula = "it refuses to start, since " + out.refused;
+        rule.tokens = rule.cache_bytes = 0;
+      }
   }
   return out;
 }

@@ -37,6 +37,7 @@ struct StartRule {
 struct Answer {
   Need need;
   Fits fits = Fits::unsure;
+  std::string refused;           ///< why tensors cannot be divided among so many GPUs; empty: they can be
   std::vector<Change> changes;   ///< empty if it fits
   std::vector<StartRule> rules;  ///< empty for training
 };
@@ -44,6 +45,10 @@ struct Answer {
 /// Shares of the memory that vLLM (--gpu-memory-utilization) and SGLang (--mem-fraction-static) take by default.
 inline constexpr double kVllmUtilization = 0.92;
 inline constexpr double kSglangFraction = 0.88;
+
+/// Why the tensors of `model` cannot be divided among `shards` GPUs, as Megatron, vLLM and SGLang check it; empty: they
+/// can be. "32 attention heads cannot be divided by 3".
+std::string refusal(const ModelFacts& model, double shards);
 
 /// `utilization` replaces both shares.
 Answer answer(const ModelFacts& model, const Request& request, const Room& room,

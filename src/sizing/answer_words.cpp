@@ -16,11 +16,15 @@ std::string range_words(double low, double high) {
   return first == last ? first : fmt::format("{} to {}", first, last);
 }
 
-std::string verdict_words(const Answer& answer, const Room& room, const std::string& where) {
+std::string verdict_words(const Answer& answer, const ModelFacts& model, const Request& request, const Room& room,
+                          const std::string& where) {
   const double low = answer.need.low_bytes();
   const double high = answer.need.high_bytes();
   const std::string needs =
       fmt::format("it needs {}, and {} are free on {}", range_words(low, high), format_bytes(room.free_bytes), where);
+  if (!answer.refused.empty() && !model.is_gguf)
+    return fmt::format("no: {}, so tensors cannot be divided among {:.0f} GPUs; on one of them {}", answer.refused,
+                       request.shards, needs);
   switch (answer.fits) {
     case Fits::yes:
       return fmt::format("yes: {}", needs);
@@ -67,10 +71,13 @@ std::vector<std::string> left_out(const ModelFacts& model, const Request& reques
 
 std::string answer_text(const Answer& answer, const ModelFacts& model, const Request& request, const Room& room,
                         const std::string& where) {
-  std::string out = verdict_words(answer, room, where) + "\n\n" + model_words(model) + "\n\n";
+  std::string out = verdict_words(answer, model, request, room, where) + "\n\n" + model_words(model) + "\n\n";
   for (const Part& part : answer.need.parts)
     out += fmt::format("  {}  {}\n      = {}\n", fit(range_words(part.low_bytes, part.high_bytes), 23), part.name,
                        part.formula);
+  if (!answer.refused.empty() && model.is_gguf)
+    out += fmt::format("\nllama.cpp gives each GPU whole layers. Servers that divide tensors refuse {:.0f} GPUs: {}.\n",
+                       request.shards, answer.refused);
   if (answer.fits != Fits::yes) {
     out += answer.changes.empty() ? "\nNo single change makes it fit for sure; combine several, or use more GPUs.\n"
                                   : "\nEach of these alone makes it fit:\n";
@@ -90,6 +97,7 @@ std::string answer_json(const Answer& answer, const ModelFacts& model, const Req
                         const std::string& where) {
   JsonText out;
   out.begin_object().field("schema", "vramtrack.fit.v1").field("fits", to_string(answer.fits)).field("where", where);
+  out.field("refused", answer.refused);
   out.field("free_bytes", whole(room.free_bytes)).field("need_low_bytes", whole(answer.need.low_bytes()));
   out.field("need_high_bytes", whole(answer.need.high_bytes()));
   out.key("model").begin_object().field("name", model.name).field("architecture", model.architecture);

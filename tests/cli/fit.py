@@ -38,6 +38,11 @@ class Fit(unittest.TestCase):
         said = self.fit("llama", "--memory", f"{int(between)}MiB", code=3).stdout.decode()
         self.assertRegex(said, r"\Aunsure: .*; up to .* may be missing\n")
 
+    def test_heads_that_cannot_be_divided_among_the_gpus(self):
+        said = self.fit("llama", "--memory", "80GiB", "--shards", "3", code=1).stdout.decode()
+        self.assertRegex(said, r"\Ano: 32 attention heads cannot be divided by 3, so tensors cannot be divided among 3 GPUs; on one of them it needs ")
+        self.assertIn("it refuses to start, since 32 attention heads cannot be divided by 3", said)
+
     def test_it_says_what_to_change_and_that_this_is_enough(self):
         args = ("--memory", "24GiB", "--batch", "8")
         document = json.loads(self.fit("llama", *args, "--context", "32k", "--json", code=1).stdout)

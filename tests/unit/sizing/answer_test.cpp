@@ -10,6 +10,7 @@ namespace vramtrack::sizing {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -52,6 +53,34 @@ TEST(Answer, EachChangeAloneMakesItFit) {
   for (const Change& change : no.changes) EXPECT_LE(change.need_bytes, 36 * kGiB) << change.what;
   EXPECT_THAT(answer_text(no, model, request, room(36), "GPU 0"), HasSubstr("no: it needs"));
   EXPECT_THAT(answer(model, request, room(1)).changes, IsEmpty());
+}
+
+TEST(Answer, AModelIsNotDividedAmongSoManyGpusThatServersRefuse) {
+  Request request;
+  request.context_tokens = 8192;
+  request.shards = 3;
+  ModelFacts model = llama_8b();
+  const Answer no = answer(model, request, room(80));
+  EXPECT_EQ(no.fits, Fits::no);
+  EXPECT_EQ(no.refused, "32 attention heads cannot be divided by 3");
+  EXPECT_THAT(no.changes, ElementsAre(Field(&Change::what, "one such GPU")));
+  for (const StartRule& rule : no.rules) EXPECT_FALSE(rule.starts) << rule.server;
+  EXPECT_THAT(answer_text(no, model, request, room(80), "GPU 0"),
+              HasSubstr("no: 32 attention heads cannot be divided by 3, so tensors cannot be divided among 3 GPUs"));
+  EXPECT_THAT(answer_json(no, model, request, room(80), "GPU 0"),
+              HasSubstr(R"("refused":"32 attention heads cannot be divided by 3")"));
+  // Heads of keys and values are copied where there are more GPUs than heads, each to as many.
+  for (const double shards : {2.0, 4.0, 8.0, 16.0, 32.0}) EXPECT_EQ(refusal(model, shards), "") << shards;
+  model.heads = 48;
+  EXPECT_EQ(refusal(model, 12), "8 heads of keys and values cannot be divided by 12");
+  model.heads = model.kv_heads = 30;
+  EXPECT_EQ(refusal(model, 3), "14,336 rows of the feed-forward layers cannot be divided by 3");
+  // llama.cpp gives each GPU whole layers.
+  model.is_gguf = true;
+  const Answer yes = answer(model, request, room(80));
+  EXPECT_EQ(yes.fits, Fits::yes);
+  EXPECT_THAT(answer_text(yes, model, request, room(80), "GPU 0"),
+              HasSubstr("Servers that divide tensors refuse 3 GPUs: 14,336 rows"));
 }
 
 TEST(Answer, TheLargestContextIsNamed) {
