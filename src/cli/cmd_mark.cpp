@@ -4,6 +4,7 @@
 #include "agent/client.hpp"
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"
+#include "core/mark.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -32,7 +33,13 @@ int mark(const MarkOptions& options, const LayeredConfig& layers, Console& conso
 
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<MarkOptions>();
-  arguments.operand("MARK", "What it has come to: NAME, which counts by itself, or NAME=NUMBER", text(options->mark))
+  arguments
+      .operand("MARK", "What it has come to: NAME, which counts by itself, or NAME=NUMBER",
+               [options](const std::string& word) -> Status {
+                 if (const auto mark = parse_mark(word); !mark) return tl::unexpected(mark.error());
+                 options->mark = word;
+                 return {};
+               })
       .required();
   arguments
       .option(

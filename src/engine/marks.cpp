@@ -1,20 +1,15 @@
 #include "engine/marks.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "core/mark.hpp"
 
 namespace vramtrack {
 
 void Marks::take(const Event& event) {
-  const std::size_t equals = event.text.rfind('=');
-  std::optional<std::uint64_t> number;
-  if (equals != std::string::npos) {
-    std::uint64_t value = 0;
-    const char* const end = event.text.data() + event.text.size();
-    const auto [stop, error] = std::from_chars(event.text.data() + equals + 1, end, value);
-    if (error == std::errc{} && stop == end) number = value;
-  }
-  const std::string name = number ? event.text.substr(0, equals) : event.text;
+  const auto mark = parse_mark(event.text);
+  if (!mark) return;  // of a store that an older program wrote
+  const auto& [name, number] = *mark;
   auto& names = known_[{event.pid, event.pid_start_ticks, event.host}];
   if (!names.contains(name) && names.size() >= kMostNames) return;
   Known& known = names[name];

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "act/channel.hpp"
+#include "core/mark.hpp"
 #include "core/printable.hpp"
 #include "report/fields_json.hpp"
 #include "report/health.hpp"
@@ -267,16 +268,15 @@ std::string acknowledgement_json(const Acknowledgement& acknowledgement) {
   return dump(acknowledgement_object(acknowledgement));
 }
 
-std::optional<AskedMark> asked_mark(const std::string& body) {
-  constexpr std::size_t kMostMarkBytes = 64;
+Result<AskedMark> asked_mark(const std::string& body) {
   const nlohmann::json value = nlohmann::json::parse(body, nullptr, false);
   if (!value.is_object() || !value.contains("pid") || !value["pid"].is_number_unsigned() || !value.contains("mark") ||
       !value["mark"].is_string())
-    return std::nullopt;
+    return fail(R"(send {"pid": 4242, "mark": "step=1200"})");
   const auto pid = value["pid"].get<std::uint64_t>();
   const std::string text = value["mark"].get<std::string>();
-  const std::string name = text.substr(0, text.rfind('='));
-  if (pid == 0 || pid > UINT32_MAX || name.empty() || text.size() > kMostMarkBytes) return std::nullopt;
+  if (pid == 0 || pid > UINT32_MAX) return fail("there is no such pid");
+  if (const auto mark = parse_mark(text); !mark) return tl::unexpected(mark.error());
   return AskedMark{static_cast<std::uint32_t>(pid), printable(text)};
 }
 

@@ -53,12 +53,12 @@ std::vector<Incident> incidents_of(const std::vector<KnownAlert>& alerts);
 /// As given; the caller sorts and cuts.
 std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAlert>& alerts,
                         const FindAcknowledgement& acknowledged, const FindSilence& silence);
-/// What POST /api/v1/marks asks for: {"pid": 4242, "mark": "step=1200"}; nullopt: it is not that.
+/// What POST /api/v1/marks asks for: {"pid": 4242, "mark": "step=1200"}.
 struct AskedMark {
   std::uint32_t pid = 0;  ///< as the client sees it
-  std::string text;       ///< printable, at most 64 bytes, with a name
+  std::string text;       ///< printable; a mark of core/mark.hpp
 };
-std::optional<AskedMark> asked_mark(const std::string& body);
+Result<AskedMark> asked_mark(const std::string& body);
 
 /// What policies do: their ladders and the last acts. A command line and what quotes it is shown to those who may see
 /// it.

@@ -1,14 +1,13 @@
 // Marks from outside: points that a program comes to, told by whoever watches its work.
 #include "agent/server/api_parts.hpp"
+#include "core/printable.hpp"
 
 namespace vramtrack::agent {
 
 Response Api::marks(const Request& request, const ApiConfig& config) {
   if (request.method != "POST") return error(405, "method", "POST /api/v1/marks with a pid and a mark");
   const auto asked = asked_mark(request.body);
-  if (!asked)
-    return error(400, "bad_body",
-                 R"(send {"pid": 4242, "mark": "step=1200"}: a name of at most 64 bytes, or NAME=NUMBER)");
+  if (!asked) return error(400, "bad_body", printable(asked.error().message));
   const auto snapshot = published_.latest();
   const auto process = snapshot ? process_of_client(*snapshot->view, asked->pid, request.pid_namespace.value_or(""),
                                                     [](const ProcessInfo& p) { return pid_namespace_of(p.pid); })

@@ -99,7 +99,7 @@ TEST_F(ClientTest, AMarkIsOnItsWayToTheLoop) {
   EXPECT_EQ(marks.front().pid_start_ticks, 7U);
   EXPECT_EQ(marks.front().text, "step=12");
   EXPECT_THAT(client_->mark(999999, "step").error().message, HasSubstr("no process of yours"));
-  for (const char* const bad : {"", "=12"})
+  for (const char* const bad : {"", "=12", "step=abc", "step=", "step=-1", "step=1.5"})
     EXPECT_THAT(client_->mark(4242, bad).error().message, HasSubstr("NAME=NUMBER"));
   EXPECT_THAT(client_->mark(4242, std::string(65, 'x')).error().message, HasSubstr("at most 64 bytes"));
 }

@@ -1,0 +1,39 @@
+// Mark: what a program, or somebody for it, calls a point that it has come to: "request", "step=1200".
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/result.hpp"
+
+namespace vramtrack {
+
+struct Mark {
+  std::string name;                     ///< untrusted
+  std::optional<std::uint64_t> number;  ///< nullopt: it counts by itself
+};
+
+/// The most bytes of a mark's text.
+inline constexpr std::size_t kMostMarkBytes = 64;
+
+/// NAME or NAME=NUMBER; the last '=' decides. The error says what is wrong with it.
+inline Result<Mark> parse_mark(std::string_view text) {
+  if (text.size() > kMostMarkBytes) return fail("a mark has at most 64 bytes");
+  const std::size_t equals = text.rfind('=');
+  Mark out{std::string(text.substr(0, equals)), {}};
+  if (out.name.empty()) return fail("a mark needs a name: NAME, which counts by itself, or NAME=NUMBER: step=1200");
+  if (equals == std::string_view::npos) return out;
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + equals + 1, end, number);
+  if (error != std::errc{} || stop != end)
+    return fail("'" + std::string(text.substr(equals + 1)) +
+                "' is not a whole number; write NAME=NUMBER: step=1200, or NAME alone, which counts by itself");
+  out.number = number;
+  return out;
+}
+
+}  // namespace vramtrack
