@@ -42,7 +42,7 @@ std::string complete(WaitFor& what) {
   if (what.free_bytes && what.names_processes() && !what.is_gone && !what.is_empty)
     return "--free is about a whole GPU; leave out --pid, --user and --container, or add --empty or --gone";
   if (!what.free_bytes && !what.is_gone && !what.is_empty)
-    return "nothing to wait for: give --free 20GiB, --empty, --pid N --gone, --user or --container";
+    return "say what to wait for: --free 20GiB, --empty, --pid N --gone, --user or --container";
   for (const std::string& user : what.users)
     if (!user_exists(user))
       return fmt::format("there is no user {} on this machine; 'vramtrack holders' shows the users of processes", user);
@@ -65,9 +65,9 @@ class Teller {
     if (options_.json)
       console_.write(wait_json(look, "waiting", now_s));
     else
-      console_.write(fmt::format("{} for {}{}:\n{}", is_first_ ? "waiting" : "still waiting",
-                                 printable(wait_words(options_.what)),
-                                 is_first_ ? "" : fmt::format(", after {}", format_duration(now_s)), wait_text(look)));
+      console_.write(fmt::format("{} for {}:\n{}",
+                                 is_first_ ? "waiting" : fmt::format("after {}, still waiting", format_duration(now_s)),
+                                 printable(wait_words(options_.what)), wait_text(look)));
     is_first_ = false;
   }
   [[nodiscard]] bool is_first() const { return is_first_; }
@@ -79,11 +79,13 @@ class Teller {
     return kMet;
   }
   int timed_out(const WaitLook& look) {
-    if (options_.json) console_.write(wait_json(look, "timeout", waited_s()));
-    console_.error(
-        fmt::format("{} was not met within {}:\n{}  'vramtrack holders' as root shows more; 'vramtrack "
-                    "reclaim' ends orphaned workers",
-                    printable(wait_words(options_.what)), format_duration(*options_.timeout_s), wait_text(look)));
+    if (options_.json)
+      console_.write(wait_json(look, "timeout", waited_s()));
+    else
+      console_.error(
+          fmt::format("gave up after {} of waiting for {}:\n{}  'vramtrack holders' as root shows more; 'vramtrack "
+                      "reclaim' ends orphaned workers",
+                      format_duration(*options_.timeout_s), printable(wait_words(options_.what)), wait_text(look)));
     return kTimedOut;
   }
 
@@ -92,8 +94,7 @@ class Teller {
     std::string out = is_first_ ? "nothing to wait for" : fmt::format("met after {}", format_duration(waited_s()));
     for (const WaitDevice& one : look.devices)
       if (one.free_bytes)
-        out += fmt::format("{}GPU {} has {} free", &one == &look.devices.front() ? ": " : ", ",
-                           one.device.index ? std::to_string(*one.device.index) : one.device.id,
+        out += fmt::format("{}{} has {} free", &one == &look.devices.front() ? ": " : ", ", device_words(one.device),
                            format_bytes(static_cast<double>(*one.free_bytes)));
     return printable(out) + '\n';
   }

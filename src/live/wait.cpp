@@ -15,11 +15,6 @@ std::string bytes_words(std::uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));
 }
 
-std::string name_of(const DeviceInfo& device) {
-  const std::string number = device.index ? std::to_string(*device.index) : device.id;
-  return fmt::format("{} {}", device.parent_id.empty() ? "GPU" : "MIG instance", number);
-}
-
 std::optional<std::uint64_t> free_of(const DeviceLedger& one) {
   if (!one.used_bytes || !one.device.capacity_bytes) return std::nullopt;
   const std::uint64_t taken = *one.used_bytes + one.reserved_bytes;
@@ -83,9 +78,9 @@ Status Waiting::check(const std::vector<const DeviceLedger*>& devices) const {
       return fail(
           fmt::format("{}: the driver does not report how much memory is free, so waiting for it would not end; wait "
                       "until no process holds any of it instead",
-                      name_of(one->device)));
+                      device_words(one->device)));
     if (what_.free_bytes && *what_.free_bytes > *one->device.capacity_bytes - one->reserved_bytes)
-      return fail(fmt::format("{} has {} in all, so {} will never be free", name_of(one->device),
+      return fail(fmt::format("{} has {} in all, so {} will never be free", device_words(one->device),
                               bytes_words(*one->device.capacity_bytes - one->reserved_bytes),
                               bytes_words(*what_.free_bytes)));
   }
@@ -107,7 +102,7 @@ void Waiting::remember_starts(const Ledger& ledger) {
 void Waiting::add_device(const DeviceLedger& one, WaitLook& out) const {
   out.devices.push_back({one.device, one.used_bytes, free_of(one), is_whole(one) ? one.unattributed_bytes : 0});
   const WaitDevice& device = out.devices.back();
-  const std::string name = name_of(one.device);
+  const std::string name = device_words(one.device);
   const bool lacks = what_.free_bytes && (!device.free_bytes || *device.free_bytes < *what_.free_bytes);
   if (lacks)
     out.unmet.push_back(device.free_bytes
@@ -124,8 +119,8 @@ void Waiting::add_device(const DeviceLedger& one, WaitLook& out) const {
   for (const LedgerLine& line : one.lines) add(line.holder, line.bytes, true);
   for (const Holder& holder : one.not_listed) add(holder, std::nullopt, false);
   if (in_the_way > 0)
-    out.unmet.push_back(fmt::format("{}: {} on it", name,
-                                    in_the_way == 1 ? "1 process is" : fmt::format("{} processes are", in_the_way)));
+    out.unmet.push_back(fmt::format("{}: {} it", name,
+                                    in_the_way == 1 ? "1 process uses" : fmt::format("{} processes use", in_the_way)));
   else if (what_.is_empty && !what_.names_processes() && device.unattributed_bytes > 0)
     out.unmet.push_back(
         fmt::format("{}: {} in use that no process holds", name, bytes_words(device.unattributed_bytes)));
@@ -145,9 +140,9 @@ void Waiting::add_alive(const Ledger& ledger, WaitLook& out) const {
           its = &line.holder;
         }
     if (listed == nullptr && !is_alive) continue;
-    out.unmet.push_back(
-        is_alive ? fmt::format("pid {} has not ended", pid)
-                 : fmt::format("pid {} has ended, but the driver still lists it on {}", pid, name_of(listed->device)));
+    out.unmet.push_back(is_alive ? fmt::format("pid {} has not ended", pid)
+                                 : fmt::format("pid {} has ended, but the driver still lists it on {}", pid,
+                                               device_words(listed->device)));
     const auto is_it = [&, number = pid](const WaitHolder& h) { return h.holder.info.pid == number; };
     if (std::any_of(out.holders.begin(), out.holders.end(), is_it)) continue;
     WaitHolder one;

@@ -83,7 +83,9 @@ class Waiting {
   std::map<std::uint32_t, std::uint64_t> starts_;
 };
 
-/// "20.0 GiB free on GPU 0", "pid 4242 to end": what is waited for, for people.
+/// "GPU 0", "MIG instance 3"; "no GPU" without an id.
+std::string device_words(const DeviceInfo& device);
+/// What is waited for, for people, behind "waiting for": "20.0 GiB free on GPU 0", "pid 4242 to end".
 std::string wait_words(const WaitFor& what);
 /// The state for people: what is not met, and who holds what and whether that is alive; one line each, printable.
 std::string wait_text(const WaitLook& look);

@@ -1,5 +1,8 @@
 // What a wait says: text for people, and JSON.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "core/format.hpp"
 #include "core/json_text.hpp"
@@ -8,22 +11,32 @@
 namespace vramtrack {
 namespace {
 
-std::string device_words(const DeviceInfo& device) {
-  if (device.id.empty()) return "no GPU";
-  const std::string number = device.index ? std::to_string(*device.index) : device.id;
-  return fmt::format("{} {}", device.parent_id.empty() ? "GPU" : "MIG instance", number);
+/// "pid 1", "pids 1, 2 and 3".
+template <class T>
+std::string counted(std::string_view noun, const std::vector<T>& names, std::string_view last = "and") {
+  if (names.size() == 1) return fmt::format("{} {}", noun, names.front());
+  return fmt::format("{}s {} {} {}", noun, fmt::join(names.begin(), names.end() - 1, ", "), last, names.back());
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  return fmt::format("{}", fmt::join(words, ", "));
-}
-
+/// "the processes of user ada in container 0123": those that fit all that is named.
 std::string whose_words(const WaitFor& what) {
-  std::vector<std::string> out;
-  for (const std::uint32_t pid : what.pids) out.push_back(fmt::format("pid {}", pid));
-  for (const std::string& user : what.users) out.push_back("user " + user);
-  for (const std::string& container : what.containers) out.push_back("container " + container);
-  return joined(out);
+  std::string out = what.pids.empty() ? "the processes" : counted("pid", what.pids);
+  if (!what.users.empty()) out += " of " + counted("user", what.users, "or");
+  if (!what.containers.empty()) out += " in " + counted("container", what.containers, "or");
+  return out;
+}
+
+bool is_number(const std::string& gpu) {
+  return gpu.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// "GPUs 0 and 1", "MIG-4a5b"; empty: all of them.
+std::string gpus_words(const std::vector<std::string>& gpus) {
+  if (std::all_of(gpus.begin(), gpus.end(), is_number)) return gpus.empty() ? std::string() : counted("GPU", gpus);
+  std::vector<std::string> each;
+  for (const std::string& gpu : gpus) each.push_back(is_number(gpu) ? "GPU " + gpu : gpu);
+  if (each.size() == 1) return each.front();
+  return fmt::format("{} and {}", fmt::join(each.begin(), each.end() - 1, ", "), each.back());
 }
 
 std::string holder_line(const WaitHolder& one) {
@@ -69,17 +82,24 @@ void add_holder(const WaitHolder& one, JsonText& out) {
 
 }  // namespace
 
+std::string device_words(const DeviceInfo& device) {
+  if (device.id.empty()) return "no GPU";
+  const std::string number = device.index ? std::to_string(*device.index) : device.id;
+  return fmt::format("{} {}", device.parent_id.empty() ? "GPU" : "MIG instance", number);
+}
+
 std::string wait_words(const WaitFor& what) {
-  std::vector<std::string> gpus;
-  for (const std::string& gpu : what.gpus) gpus.push_back("GPU " + gpu);
-  const std::string where = gpus.empty() ? "every GPU" : joined(gpus);
+  const bool are_several = what.gpus.size() > 1;
+  const std::string named = gpus_words(what.gpus);
   std::vector<std::string> out;
   if (what.free_bytes)
-    out.push_back(fmt::format("{} free on {}", format_bytes(static_cast<double>(*what.free_bytes)), where));
-  if (what.is_empty)
-    out.push_back(what.names_processes() ? fmt::format("{} to hold no memory of {}", whose_words(what), where)
-                                         : fmt::format("{} to be empty", where));
-  if (what.is_gone) out.push_back(fmt::format("{} to end", whose_words(what)));
+    out.push_back(fmt::format("{} free on {}{}", format_bytes(static_cast<double>(*what.free_bytes)),
+                              are_several ? "each of " : "", named.empty() ? "every GPU" : named));
+  if (what.is_empty && what.names_processes())
+    out.push_back(fmt::format("{} to hold no memory of {}", whose_words(what), named.empty() ? "any GPU" : named));
+  else if (what.is_empty)
+    out.push_back(fmt::format("{} to be empty", named.empty() ? "every GPU" : named));
+  if (what.is_gone) out.push_back(counted("pid", what.pids) + " to end");
   return fmt::format("{}", fmt::join(out, " and "));
 }
 

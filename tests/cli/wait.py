@@ -100,7 +100,7 @@ class Wait(unittest.TestCase):
             time.sleep(0.01)
         self.machine((child, 70 * GI, 0), (zombie, 2 * GI, 0))
         said = self.wait("--free", "20GiB", "--timeout", "0.3s", code=1)
-        self.assertIn(b"20.0 GiB free on every GPU was not met within 0.3s", said.stderr)
+        self.assertIn(b"gave up after 0.3s of waiting for 20.0 GiB free on every GPU:\n", said.stderr)
         self.assertIn(b"holds 70.0 GiB of GPU 0", said.stderr)
         self.assertRegex(said.stderr.decode(), rf"pid {zombie.pid} true .* holds 2.0 GiB of GPU 0.*: zombie; it has ended, but its parent pid {os.getpid()} ")
 
@@ -180,7 +180,9 @@ class Wait(unittest.TestCase):
     def test_json_lines(self):
         child = self.child()
         self.machine((child, 70 * GI, 0))
-        lines = [json.loads(line) for line in self.wait("--free", "20GiB", "--timeout", "0.2s", "--json", code=1).stdout.splitlines()]
+        result = self.wait("--free", "20GiB", "--timeout", "0.2s", "--json", code=1)
+        self.assertEqual(result.stderr, b"")
+        lines = [json.loads(line) for line in result.stdout.splitlines()]
         self.assertEqual([line["state"] for line in lines], ["waiting", "timeout"])
         self.assertEqual(lines[0]["schema"], "vramtrack.wait.v1")
         self.assertEqual(lines[0]["devices"][0]["free_bytes"], 10 * GI)
@@ -188,10 +190,28 @@ class Wait(unittest.TestCase):
         self.assertEqual((holder["pid"], holder["start_ticks"], holder["bytes"], holder["state"], holder["in_the_way"]),
                          (child.pid, start_ticks(child.pid), 70 * GI, "alive", True))
 
+    def test_what_is_waited_for_is_a_sentence(self):
+        child = self.child()
+        self.machine((child, 70 * GI, 0), more="gpu 1 uuid=GPU-1 name=Fake total=80G\n")
+        own = subprocess.run(["id", "-un"], capture_output=True, check=True).stdout.decode().strip()
+        pid = str(child.pid)
+        for args, words in ((["--empty"], "every GPU to be empty"), (["--empty", "--gpu", "0", "--gpu", "1"], "GPUs 0 and 1 to be empty"),
+                            (["--free", "20GiB", "--gpu", "0", "--gpu", "1"], "20.0 GiB free on each of GPUs 0 and 1"),
+                            (["--free", "20GiB", "--gpu", "GPU-0"], "20.0 GiB free on GPU-0"),
+                            (["--pid", pid], f"pid {pid} to hold no memory of any GPU"),
+                            (["--pid", pid, "--pid", str(os.getpid()), "--gone"], f"pids {pid} and {os.getpid()} to end"),
+                            (["--user", own, "--gpu", "0"], f"the processes of user {own} to hold no memory of GPU 0"),
+                            (["--user", own, "--pid", pid], f"pid {pid} of user {own} to hold no memory of any GPU")):
+            with self.subTest(args):
+                said = self.wait(*args, "--timeout", "0.1s", code=1)
+                self.assertEqual(said.stdout.decode().splitlines()[0], f"waiting for {words}:")
+                self.assertEqual(said.stderr.decode().splitlines()[0], f"vramtrack: gave up after 0.1s of waiting for {words}:")
+        self.assertIn(b"\n  GPU 0: 1 process uses it\n", self.wait("--empty", "--timeout", "0.1s", code=1).stdout)
+
     def test_errors_end_with_2(self):
         self.machine()
         for args, said in ((["--gpu", "7", "--empty"], b"there is no GPU 7 here"), (["--free", "90GiB"], b"90.0 GiB will never be free"),
-                           ([], b"nothing to wait for: give --free"), (["--gone"], b"--gone is about a process"),
+                           ([], b"say what to wait for: --free 20GiB"), (["--gone"], b"--gone is about a process"),
                            (["--free", "1GiB", "--user", "root"], b"--free is about a whole GPU"),
                            (["--user", "no-such-user"], b"there is no user no-such-user"), (["--free", "20"], b"--free")):
             with self.subTest(args):

@@ -172,7 +172,7 @@ TEST(Waiting, AnInstanceIsNamedByItsUuidAndAGpuHasItsProcesses) {
   EXPECT_EQ(look->devices.size(), 1U);
   what.gpus = {"MIG-0"};
   look = Waiting(what, m.starts()).look(m.ledger);
-  EXPECT_THAT(look->unmet, ElementsAre("MIG instance 0: 1 process is on it"));
+  EXPECT_THAT(look->unmet, ElementsAre("MIG instance 0: 1 process uses it"));
 }
 
 TEST(Waiting, SaysInWordsWhatIsWaitedFor) {
@@ -181,7 +181,7 @@ TEST(Waiting, SaysInWordsWhatIsWaitedFor) {
   what.is_gone = true;
   what.gpus = {"0", "1"};
   what.pids = {10, 11};
-  EXPECT_EQ(wait_words(what), "20.0 GiB free on GPU 0, GPU 1 and pid 10, pid 11 to end");
+  EXPECT_EQ(wait_words(what), "20.0 GiB free on each of GPUs 0 and 1 and pids 10 and 11 to end");
 }
 
 TEST(Waiting, NothingIsSaidAnewWhileAFigureMovesALittle) {
