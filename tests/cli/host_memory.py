@@ -148,6 +148,31 @@ class SharedMemory(unittest.TestCase):
             self.assertEqual(result.returncode, 1, result.stderr)
             self.assertIn(b"GPU 0 NVIDIA GB10, pid 4242 python: LEAK (gradual leak), +100 MiB/min", result.stdout)
 
+    def logs(self, box):
+        uuid = "GPU-11111111-1111-1111-1111-111111111111"
+        stamps = [f"2026/01/05 {8 + i // 60:02d}:{i % 60:02d}:00.000" for i in range(120)]
+        box.write("gpu.csv", "timestamp, index, uuid, name, memory.used [MiB], memory.total [MiB]\n" +
+                  "".join(f"{t}, 0, {uuid}, NVIDIA GB10, [N/A], [N/A]\n" for t in stamps))
+        box.write("apps.csv", "timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n" +
+                  "".join(f"{t}, {uuid}, 4242, python, {4000 + 100 * i} MiB\n" for i, t in enumerate(stamps)))
+
+    def test_a_csv_without_figures_says_nothing_beside_the_list_of_its_processes(self):
+        with Sandbox(BINARY) as box:
+            self.logs(box)
+            for files in (("gpu.csv", "apps.csv"), ("apps.csv", "gpu.csv")):
+                result = box.run("analyze", *files)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertEqual(result.stderr, b"")
+                self.assertIn(b"pid 4242 python: LEAK (gradual leak), +100 MiB/min", result.stdout)
+                self.assertIn(b"gpu.csv holds no figure, because the card does not report its memory: what its processes hold is judged", result.stdout)
+
+    def test_alone_it_is_refused(self):
+        with Sandbox(BINARY) as box:
+            self.logs(box)
+            result = box.run("analyze", "gpu.csv")
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(b"gpu.csv: as a query-gpu log: this is a log of the right kind, but the used memory is '[N/A]' in all of its 120 rows", result.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -18,6 +18,7 @@
 #include "source/log/messages.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/unit.hpp"
+#include "source/log/without_figures.hpp"
 
 namespace vramtrack {
 namespace {
@@ -71,8 +72,9 @@ void keep_alike(Rows& rows) {
   });
 }
 
-/// "[N/A]" in every row: the card does not report the figure, and no other log of the kind will have it.
-Status check_reported(const Rows& rows, const ColumnPlan& plan) {
+/// "[N/A]" in every row: the card does not report the figure, and no other log of the kind will have it. Why that is;
+/// nullopt: some row has one.
+std::optional<std::string> not_reported(const Rows& rows, const ColumnPlan& plan) {
   if (rows.empty() || plan.pid >= 0 || plan.used < 0 || !plan.wide.empty()) return {};
   for (const auto& row : rows)
     if (!logtext::is_missing(cell(row, plan.used)) ||
@@ -81,12 +83,12 @@ Status check_reported(const Rows& rows, const ColumnPlan& plan) {
   if (trim(cell(rows.front(), plan.used)).empty()) return {};
   const std::string card =
       plan.device_name >= 0 ? fmt::format(" ({})", excerpt(cell(rows.front(), plan.device_name))) : "";
-  return fail(fmt::format(
+  return fmt::format(
       "this is a log of the right kind, but the used memory is '{}' in all of its {} rows: this card{} does not report "
       "it, because it has no memory of its own or the driver does not count it; record what the processes hold instead "
       "(nvidia-smi --query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_gpu_memory --format=csv -l 1), or the "
       "host's memory, which the card shares",
-      cell(rows.front(), plan.used), rows.size(), card));
+      cell(rows.front(), plan.used), rows.size(), card);
 }
 
 /// Whether every value of a column is a percentage ("10.0%"); false when it has none.
@@ -641,7 +643,6 @@ Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnP
                       std::vector<std::string>& assumptions) {
   if (plan.total_may_be_peak && !is_capacity(rows, plan, comma)) plan.total = -1;
   if (Status ok = settle_lists(rows, plan, assumptions); !ok) return ok;
-  if (Status ok = check_reported(rows, plan); !ok) return ok;
   settle_percent(rows, comma, plan);
   settle_pairs(rows, plan);
   settle_decimal_unit(rows, plan, assumptions);
@@ -769,6 +770,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
 
   const Rows rows = head_rows(head.text, plan->delimiter, plan->count);
   const bool comma = plan->delimiter != ',';
+  if (auto why = not_reported(rows, *plan)) return std::make_unique<RowsWithoutFigures>(std::move(*why));
   if (Status ok = settle_columns(head, rows, comma, *plan, assumptions); !ok) return fail(std::move(ok.error()));
   auto stamp = settle_stamp(head, rows, *plan, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));

@@ -27,6 +27,7 @@ struct Probe {
   Scale scale;            ///< what its figures count
   Duration disorder{};    ///< by how much interleaved series are out of order
   bool has_long_lines = false;
+  std::string not_reported;  ///< why it holds no figure (RowsWithoutFigures), with its name; empty: it may
 };
 
 /// Cuts a file into stretches of whole lines. Lines above 1 MiB are dropped with a note, or cut if that is allowed; NUL

@@ -9,6 +9,7 @@
 #include "source/log/csv_rows.hpp"
 #include "source/log/text.hpp"
 #include "source/log/text_refusal.hpp"
+#include "source/log/without_figures.hpp"
 
 namespace vramtrack {
 namespace {
@@ -386,6 +387,12 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
     }
   if (!found) return fail(fmt::format("{}: {}", planned->shown, found.error().message));
 
+  if (const auto* const silent = dynamic_cast<const RowsWithoutFigures*>(found->parser.get())) {
+    planned->probe.format = found->format;
+    planned->probe.not_reported =
+        fmt::format("{}: as a {} log: {}", planned->shown, found->format->name, silent->why());
+    return planned;
+  }
   auto first = std::make_unique<FirstLook>(planned->shown);
   first->look(*found->parser, text);
   if (first->rows.samples.empty() && options.format.empty() && options.line_pattern.empty() &&

@@ -29,6 +29,7 @@ struct PlannedFile {
   std::optional<Spool> spool;        ///< for a stream out of order: a copy
   std::optional<LinePrefix> prefix;  ///< of each line, where a screen stands behind it
   bool is_empty = false;             ///< has no text at all: a process log beside others may
+  std::string beside;                ///< what is said of logs that it was given beside, and that hold no figure
   std::string later_head;            ///< where the format was recognised only later: that stretch; else empty
 
   [[nodiscard]] bool is_stream() const { return input != nullptr; }

@@ -253,6 +253,25 @@ Result<std::vector<std::size_t>> logs_of(const std::vector<std::unique_ptr<Plann
   return joined;
 }
 
+/// A log in which the card reports no figure says nothing beside a list of the processes, which does.
+Status set_aside(std::vector<std::unique_ptr<PlannedFile>>& files) {
+  const auto has_none = [](const auto& file) { return !file->probe.not_reported.empty(); };
+  const auto silent = std::find_if(files.begin(), files.end(), has_none);
+  if (silent == files.end()) return {};
+  const auto list = std::find_if(files.begin(), files.end(), [](const auto& file) {
+    return file->probe.processes_only && !file->is_empty && !lists_nobody(*file);
+  });
+  if (list == files.end()) return fail((*silent)->probe.not_reported);
+  for (const auto& file : files)
+    if (has_none(file))
+      (*list)->beside = fmt::format(
+          "{} holds no figure, because the card does not report its memory: what its processes "
+          "hold is judged",
+          file->shown);
+  std::erase_if(files, has_none);
+  return {};
+}
+
 }  // namespace
 
 Recording::Recording() = default;
@@ -279,6 +298,7 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
     }
   }
 
+  if (const Status status = set_aside(files); !status) return fail(status.error());
   if (std::all_of(files.begin(), files.end(), [](const auto& file) { return file->is_empty; }))
     return fail(fmt::format("{}: is empty; was the recording started?", files.front()->shown));
 
@@ -353,6 +373,7 @@ Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& cat
           fmt::format("no processes were visible where it was recorded, as in WSL and in containers{}; record it on "
                       "the host to learn which process grows",
                       log.front()->is_empty ? ", or its recording was not started: it is empty" : ""));
+    if (!log.front()->beside.empty()) rows->warn(log.front()->beside);
     auto file = LogFile::open(std::move(log), std::move(rows));
     if (!file) return fail(std::move(file.error()));
     files.push_back(std::move(*file));
