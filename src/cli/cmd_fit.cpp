@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
+#include "core/limit_end.hpp"
 #include "live/ledger_reader.hpp"
 #include "sizing/answer.hpp"
 #include "sizing/model_file.hpp"
@@ -71,11 +72,13 @@ Result<Place> place_here(const FitOptions& options, const SourcesConfig& config,
     const double total = static_cast<double>(*one.device.capacity_bytes);
     double free = std::max(0.0, total - static_cast<double>(*one.used_bytes) - static_cast<double>(one.reserved_bytes));
     std::string limit;
-    for (const Wall& wall : reader.own_walls(one.device.id))
-      if (static_cast<double>(wall.bytes) < free) {
-        free = static_cast<double>(wall.bytes);
-        limit = fmt::format(" (limited by {})", wall.name);
-      }
+    const std::vector<Walled> others = walled_lines(one);
+    for (const Wall& wall : reader.own_walls(one.device.id)) {
+      const double left = end_by_limit(0, static_cast<double>(wall.bytes), used_of(others, wall.name));
+      if (left >= free) continue;
+      free = left;
+      limit = fmt::format(" (limited by {})", wall.name);
+    }
     if (best && best->room.free_bytes >= free) continue;
     const std::string number = one.device.index ? std::to_string(*one.device.index) : one.device.id;
     best = Place{{free, total}, fmt::format("GPU {}{}", number, limit)};

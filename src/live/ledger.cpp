@@ -116,6 +116,12 @@ void add_lines(DeviceLedger& ledger, const Listed& all, const HoldersFound& foun
 
 }  // namespace
 
+std::vector<Walled> walled_lines(const DeviceLedger& one) {
+  std::vector<Walled> out;
+  for (const LedgerLine& line : one.lines) out.push_back({static_cast<double>(line.bytes.value_or(0)), line.walls});
+  return out;
+}
+
 std::set<std::uint32_t> listed_pids(const Batch& batch, const Catalog& catalog) {
   std::set<std::uint32_t> pids;
   for (const auto& [device, processes] : listed(batch, catalog))

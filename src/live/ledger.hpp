@@ -12,6 +12,7 @@
 #include "core/series.hpp"
 #include "host/holders.hpp"
 #include "host/walls.hpp"
+#include "live/known_walls.hpp"
 
 namespace vramtrack {
 
@@ -50,6 +51,9 @@ struct Ledger {
   std::vector<Holder> elsewhere;
   std::size_t not_inspected = 0;  ///< processes of other users that could not be inspected
 };
+
+/// The processes of a GPU that the driver lists, with their walls; in the order of its lines.
+std::vector<Walled> walled_lines(const DeviceLedger& one);
 
 /// The pids of which `batch` (one poll of the live sources) and `catalog` have processes.
 std::set<std::uint32_t> listed_pids(const Batch& batch, const Catalog& catalog);

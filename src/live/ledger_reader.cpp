@@ -13,11 +13,13 @@ LedgerReader::LedgerReader(const SourcesConfig& config, Warn warn)
     : config_(config),
       warn_(std::move(warn)),
       sources_(open_live_sources(config, catalog_, reasons_)),
-      walls_(config.proc_root, config.sys_root) {}
+      walls_(config) {}
 
 Ledger LedgerReader::look() {
   Batch batch;
   for (LiveSource& source : sources_) poll_live(source, time_of_day(), batch, warn_);
+  walls_.look();
+  walls_.take(batch);
   const std::set<std::uint32_t> listed = listed_pids(batch, catalog_);
   HoldersFound found = find_holders(config_.proc_root, listed);
   // Asking the driver opens its files in this process too.
@@ -26,19 +28,13 @@ Ledger LedgerReader::look() {
   Ledger ledger = make_ledger(batch, catalog_, found, config_.proc_root, config_.sys_root);
   for (DeviceLedger& one : ledger.devices)
     for (LedgerLine& line : one.lines)
-      if (line.holder.info.start_ticks != 0) line.walls = walls_of(line.holder.info, one.device.id);
+      if (line.holder.info.start_ticks != 0) line.walls = walls_.of(line.holder.info, devices(), one.device.id);
   return ledger;
 }
 
 std::vector<Wall> LedgerReader::own_walls(const std::string& device_id) {
   const auto self = read_process(config_.proc_root, static_cast<std::uint32_t>(::getpid()));
-  return self ? walls_of(*self, device_id) : std::vector<Wall>();
-}
-
-std::vector<Wall> LedgerReader::walls_of(const ProcessInfo& process, const std::string& device_id) {
-  std::vector<Wall> all = walls_.read(process, {catalog_.devices().begin(), catalog_.devices().end()});
-  std::erase_if(all, [&device_id](const Wall& wall) { return wall.device_id != device_id; });
-  return all;
+  return self ? walls_.of(*self, devices(), device_id) : std::vector<Wall>();
 }
 
 }  // namespace vramtrack

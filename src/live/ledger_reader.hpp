@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/config.hpp"
+#include "live/known_walls.hpp"
 #include "live/ledger.hpp"
 #include "live/sources.hpp"
 
@@ -31,14 +32,16 @@ class LedgerReader {
   [[nodiscard]] const Catalog& catalog() const { return catalog_; }
 
  private:
-  std::vector<Wall> walls_of(const ProcessInfo& process, const std::string& device_id);
+  [[nodiscard]] std::vector<DeviceInfo> devices() const {
+    return {catalog_.devices().begin(), catalog_.devices().end()};
+  }
 
   const SourcesConfig& config_;
   Warn warn_;
   Catalog catalog_;
   std::string reasons_;
   std::vector<LiveSource> sources_;
-  WallReader walls_;
+  KnownWalls walls_;
 };
 
 }  // namespace vramtrack

@@ -76,12 +76,15 @@ std::string device_text(const DeviceLedger& one) {
     out += fmt::format("  {:>9}  unattributed: no listed process holds it\n", bytes_words(one.unattributed_bytes));
   }
   if (!one.lines.empty()) out += '\n' + heading();
-  for (const LedgerLine& line : one.lines) {
+  const std::vector<Walled> walled = walled_lines(one);
+  for (std::size_t i = 0; i < one.lines.size(); ++i) {
+    const LedgerLine& line = one.lines[i];
     out += holder_rows(line.holder, line.bytes ? bytes_words(*line.bytes) : "-", false);
-    const auto least = std::min_element(line.walls.begin(), line.walls.end(),
-                                        [](const Wall& a, const Wall& b) { return a.bytes < b.bytes; });
-    if (least != line.walls.end())
-      out += fmt::format("           its memory ends at {}: {}\n", bytes_words(least->bytes), least->name);
+    if (const Wall* const nearest = nearest_wall(walled[i], walled)) {
+      const double used = used_of(walled, nearest->name);
+      out += fmt::format("           its memory ends at {}: {}{}\n", bytes_words(nearest->bytes), nearest->name,
+                         used > walled[i].bytes ? fmt::format(", of which {} are used", format_bytes(used)) : "");
+    }
     for (const LedgerSite& site : line.sites)
       out += fmt::format("           {:>9}  allocated by {}\n", bytes_words(site.bytes), site.site);
   }
@@ -127,13 +130,17 @@ Json device_object(const DeviceLedger& one) {
   out["driver_bytes"] = one.driver_bytes;
   out["unattributed_bytes"] = one.unattributed_bytes;
   out["processes"] = Json::array();
+  const std::vector<Walled> walled = walled_lines(one);
   for (const LedgerLine& line : one.lines) {
     Json object = holder_object(line.holder);
     object["bytes"] = line.bytes ? Json(*line.bytes) : Json();
     object["walls"] = Json::array();
-    for (const Wall& wall : line.walls) object["walls"].push_back({{"bytes", wall.bytes}, {"name", wall.name}});
-    object["sites"] = Json::array();
-    for (const LedgerSite& site : line.sites) object["sites"].push_back({{"site", site.site}, {"bytes", site.bytes}});
+    for (const Wall& wall : line.walls)
+      object["walls"].push_back({{"bytes", wall.bytes},
+                                 {"used_bytes", static_cast<std::uint64_t>(used_of(walled, wall.name))},
+                                 {"name", wall.name}});
+      object["sites"] = Json::array();
+      for (const LedgerSite& site : line.sites) object["sites"].push_back({{"site", site.site}, {"bytes", site.bytes}});
     out["processes"].push_back(std::move(object));
   }
   out["not_listed"] = holder_list(one.not_listed);

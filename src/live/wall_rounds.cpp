@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
 #include "core/format.hpp"
+#include "core/limit_end.hpp"
 
 namespace vramtrack {
 namespace {
@@ -14,77 +16,141 @@ std::string bytes_words(std::uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));
 }
 
+bool is_wall(const Event& event) {
+  return event.kind == Event::Kind::capacity && event.pid != 0 && event.device_id != kHostMemory && event.host.empty();
+}
+
+/// What is free on a device by the samples of one poll; nullopt: not known.
+std::optional<double> free_bytes(const std::string& device_id, const Catalog& catalog, const Batch& batch) {
+  const DeviceInfo* const device = catalog.device(device_id);
+  if (device == nullptr || !device->capacity_bytes) return std::nullopt;
+  std::optional<double> used;
+  double reserved = 0;
+  for (const Sample& sample : batch.samples) {
+    const SeriesKey& key = catalog.key(sample.series);
+    if (key.device_id != device_id || !key.host.empty()) continue;
+    if (key.metric == Metric::device_used) used = static_cast<double>(sample.bytes);
+    if (key.metric == Metric::device_reserved) reserved = static_cast<double>(sample.bytes);
+  }
+  if (!used) return std::nullopt;
+  return std::max(0.0, static_cast<double>(*device->capacity_bytes) - reserved - *used);
+}
+
 }  // namespace
 
-/// People are told once of a wall that several processes share, and of each time it moves.
-void WallRounds::note(const SeriesKey& key, const std::string& name, std::uint64_t before, std::uint64_t now,
-                      Timestamp time, Batch& batch) {
-  std::uint64_t& told = told_[{key.device_id, name}];
-  if (told == now) return;
-  told = now;
-  const DeviceInfo* device = catalog_->device(key.device_id);
-  const std::string gpu = device != nullptr && device->index ? fmt::format("GPU {}", *device->index) : key.device_id;
-  Event event;
-  event.time = time;
-  event.device_id = key.device_id;
-  event.pid = key.pid;
-  event.pid_start_ticks = key.pid_start_ticks;
-  event.text = now == 0      ? fmt::format("{}: the limit of {} was lifted: {}", gpu, bytes_words(before), name)
-               : before == 0 ? fmt::format("{}: memory of pid {} ends at {}: {}", gpu, key.pid, bytes_words(now), name)
-                             : fmt::format("{}: memory of pid {} now ends at {} instead of {}: {}", gpu, key.pid,
-                                           bytes_words(now), bytes_words(before), name);
-  batch.events.push_back(std::move(event));
-}
-
-void WallRounds::compare(const SeriesKey& key, const ProcessInfo& process, const Limits& now, Timestamp time,
-                         Batch& batch) {
-  Limits& before = known_[{key.device_id, process.pid, process.start_ticks}];
-  const auto tell = [&](const std::string& name, std::uint64_t old, std::uint64_t bytes) {
-    Event event;
-    event.time = time;
-    event.kind = Event::Kind::capacity;
-    event.device_id = key.device_id;
-    event.pid = key.pid;
-    event.pid_start_ticks = key.pid_start_ticks;
-    event.text = name;
-    event.capacity_bytes = bytes;
-    batch.events.push_back(std::move(event));
-    note(key, name, old, bytes, time, batch);
-  };
-  for (const auto& [name, bytes] : now) {
-    const auto old = before.find(name);
-    if (old == before.end() || old->second != bytes) tell(name, old == before.end() ? 0 : old->second, bytes);
-  }
-  for (const auto& [name, bytes] : before)
-    if (!now.contains(name)) tell(name, bytes, 0);
-  before = now;
-}
-
-void WallRounds::add(const Catalog& catalog, Timestamp now, Batch& batch) {
-  // The clock may have been set back.
-  if (now < next_ && now >= last_) return;
-  last_ = now;
-  next_ = now + from_seconds(kPace_s);
-  catalog_ = &catalog;
+/// Reads where the memory of each process that has samples ends, and adds what no source has told yet.
+void WallRounds::look(const Catalog& catalog, Timestamp now, Batch& batch) {
   const std::vector<DeviceInfo> devices(catalog.devices().begin(), catalog.devices().end());
+  std::set<std::pair<Process, std::string>> told;
+  for (const Event& event : batch.events)
+    if (is_wall(event)) told.insert({{event.device_id, event.pid, event.pid_start_ticks}, event.text});
   std::map<std::uint32_t, std::uint64_t> living;
-  std::map<std::uint32_t, std::vector<Wall>> walls;
-  std::set<Process> seen;
+  devices_.clear();
+  walls_.look();
+  std::vector<Event> events;
   for (const Sample& sample : batch.samples) {
     const SeriesKey& key = catalog.key(sample.series);
     if (key.metric != Metric::process_used || key.pid == 0 || key.pid_start_ticks == 0 || !key.host.empty()) continue;
-    const ProcessInfo* process = catalog.process(key.pid, key.pid_start_ticks);
+    const ProcessInfo* const process = catalog.process(key.pid, key.pid_start_ticks);
     if (process == nullptr) continue;
-    if (living.emplace(key.pid, key.pid_start_ticks).second) walls[key.pid] = reader_.read(*process, devices);
-    Limits limits;
-    for (const Wall& wall : walls[key.pid])
-      if (wall.device_id == key.device_id) limits[wall.name] = wall.bytes;
+    living.emplace(key.pid, key.pid_start_ticks);
     const Process which{key.device_id, key.pid, key.pid_start_ticks};
-    seen.insert(which);
-    if (!limits.empty() || known_.contains(which)) compare(key, *process, limits, now, batch);
+    Walled& walled = devices_[key.device_id][which];
+    walled = {static_cast<double>(sample.bytes), walls_.of(*process, devices, key.device_id)};
+    Limits limits;
+    for (const Wall& wall : walled.walls) limits[wall.name] = wall.bytes;
+    const auto known = known_.find(which);
+    const Limits before = known == known_.end() ? Limits() : known->second;
+    const auto tell = [&](const std::string& name, std::uint64_t bytes) {
+      if (told.contains({which, name})) return;
+      events.push_back(Event{.time = now,
+                             .kind = Event::Kind::capacity,
+                             .device_id = key.device_id,
+                             .pid = key.pid,
+                             .pid_start_ticks = key.pid_start_ticks,
+                             .text = name,
+                             .capacity_bytes = bytes});
+    };
+    for (const auto& [name, bytes] : limits)
+      if (const auto old = before.find(name); old == before.end() || old->second != bytes) tell(name, bytes);
+    for (const auto& [name, bytes] : before)
+      if (!limits.contains(name)) tell(name, 0);
+    known_[which] = std::move(limits);
   }
-  std::erase_if(known_, [&seen](const auto& known) { return !seen.contains(known.first); });
-  reader_.keep(living);
+  std::erase_if(known_, [this](const auto& known) {
+    const auto device = devices_.find(std::get<0>(known.first));
+    return device == devices_.end() || !device->second.contains(known.first);
+  });
+  walls_.keep(living);
+  batch.events.insert(batch.events.end(), events.begin(), events.end());
+}
+
+/// People are told once of a wall that several processes share, and of each time it moves: where memory ends by the
+/// nearest, and of the others what they are.
+void WallRounds::note(const Catalog& catalog, Timestamp now, Batch& batch) {
+  struct Note {
+    bool is_nearest = false;
+    Event event;
+  };
+  std::vector<Note> notes;
+  for (const Event& change : batch.events) {
+    if (!is_wall(change)) continue;
+    const auto device = devices_.find(change.device_id);
+    if (device == devices_.end()) continue;
+    const auto at = device->second.find({change.device_id, change.pid, change.pid_start_ticks});
+    if (at == device->second.end()) continue;  // it has ended, and its limits with it
+    std::uint64_t& told = told_[{change.device_id, change.text}];
+    if (told == change.capacity_bytes) continue;
+    const std::uint64_t before = std::exchange(told, change.capacity_bytes);
+    std::vector<Walled> all;
+    for (const auto& [process, walled] : device->second) all.push_back(walled);
+    const Walled& its = at->second;
+    const Wall* nearest = nearest_wall(its, all);
+    const auto free = free_bytes(change.device_id, catalog, batch);
+    if (nearest != nullptr && free &&
+        end_by_limit(its.bytes, static_cast<double>(nearest->bytes), used_of(all, nearest->name)) > its.bytes + *free)
+      nearest = nullptr;  // the GPU ends it
+    const DeviceInfo* const info = catalog.device(change.device_id);
+    const std::string gpu = info != nullptr && info->index ? fmt::format("GPU {}", *info->index) : change.device_id;
+    const bool is_nearest = nearest != nullptr && nearest->name == change.text;
+    const std::string size = bytes_words(change.capacity_bytes);
+    std::string text;
+    if (change.capacity_bytes == 0)
+      text = fmt::format("{}: the limit of {} was lifted: {}", gpu, bytes_words(before), change.text);
+    else if (is_nearest)
+      text = before == 0 ? fmt::format("{}: memory of pid {} ends at {}: {}", gpu, change.pid, size, change.text)
+                         : fmt::format("{}: memory of pid {} now ends at {} instead of {}: {}", gpu, change.pid, size,
+                                       bytes_words(before), change.text);
+    else
+      text = before == 0 ? fmt::format("{}: pid {} has a limit of {}: {}", gpu, change.pid, size, change.text)
+                         : fmt::format("{}: the limit of pid {} is now {} instead of {}: {}", gpu, change.pid, size,
+                                       bytes_words(before), change.text);
+    if (!is_nearest && before != 0)
+      text += nearest != nullptr
+                  ? fmt::format("; its memory ends at {}: {}", bytes_words(nearest->bytes), nearest->name)
+                  : "; its memory ends with the GPU's";
+    else if (!is_nearest && nearest == nullptr)
+      text += "; the GPU's memory ends before it";
+    notes.push_back({is_nearest, Event{.time = now,
+                                       .kind = Event::Kind::note,
+                                       .device_id = change.device_id,
+                                       .pid = change.pid,
+                                       .pid_start_ticks = change.pid_start_ticks,
+                                       .text = std::move(text)}});
+  }
+  std::stable_partition(notes.begin(), notes.end(), [](const Note& one) { return one.is_nearest; });
+  for (Note& one : notes) batch.events.push_back(std::move(one.event));
+}
+
+void WallRounds::add(const Catalog& catalog, Timestamp now, Batch& batch) {
+  walls_.take(batch);
+  const bool is_told = std::any_of(batch.events.begin(), batch.events.end(), is_wall);
+  // The clock may have been set back.
+  if (now < next_ && now >= last_ && !is_told) return;
+  last_ = now;
+  next_ = now + from_seconds(kPace_s);
+  look(catalog, now, batch);
+  note(catalog, now, batch);
 }
 
 }  // namespace vramtrack

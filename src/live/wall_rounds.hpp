@@ -8,7 +8,7 @@
 
 #include "core/config.hpp"
 #include "core/sample.hpp"
-#include "host/walls.hpp"
+#include "live/known_walls.hpp"
 
 namespace vramtrack {
 
@@ -17,27 +17,28 @@ class WallRounds {
  public:
   static constexpr double kPace_s = 10;
 
-  explicit WallRounds(const SourcesConfig& sources) : reader_(sources.proc_root, sources.sys_root) {}
+  explicit WallRounds(const SourcesConfig& sources) : walls_(sources) {}
 
-  /// Call it with each poll's `batch`. If a round is due, adds a capacity of each process that has samples there for
-  /// each wall that is new or has moved, or with 0 bytes for one that was lifted; and once for all that share it, a
-  /// note for people. Cost of a round: WallReader's, for each process that holds memory.
+  /// Call it with each poll's `batch`, which may tell walls that its sources know. If a round is due, adds a capacity
+  /// of each process that has samples there for each other wall that is new or has moved, or with 0 bytes for one that
+  /// was lifted. Adds notes for people: once for all that share a wall, that of the nearest wall first. Cost of a
+  /// round: WallReader's, for each process that holds memory.
   void add(const Catalog& catalog, Timestamp now, Batch& batch);
 
  private:
   using Process = std::tuple<std::string, std::uint32_t, std::uint64_t>;  ///< device id, pid, start ticks
   using Limits = std::map<std::string, std::uint64_t>;                    ///< bytes by the wall's name
+  using Device = std::map<Process, Walled>;                               ///< the processes of one
 
-  void compare(const SeriesKey& key, const ProcessInfo& process, const Limits& now, Timestamp time, Batch& batch);
-  void note(const SeriesKey& key, const std::string& name, std::uint64_t before, std::uint64_t now, Timestamp time,
-            Batch& batch);
+  void look(const Catalog& catalog, Timestamp now, Batch& batch);
+  void note(const Catalog& catalog, Timestamp now, Batch& batch);
 
-  WallReader reader_;
+  KnownWalls walls_;
   Timestamp next_ = Timestamp::min();
   Timestamp last_ = Timestamp::min();
   std::map<Process, Limits> known_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> told_;  ///< bytes by device id and name
-  const Catalog* catalog_ = nullptr;                                   ///< of the round
+  std::map<std::string, Device> devices_;                              ///< as of the last look, by id
 };
 
 }  // namespace vramtrack

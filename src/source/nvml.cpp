@@ -218,7 +218,7 @@ class NvmlSource final : public Source {
   }
 
   /// Limits of cgroups that the driver counts by itself, on kernels without dmem. Where the kernel has it, its files
-  /// tell the same (host/walls.hpp).
+  /// tell the same (host/walls.hpp). People are told by the live loop, which knows the other walls.
   void read_limits(Batch& out) {
     next_limits_ = now_ + kLimitsPace;
     std::map<std::pair<Device, std::string>, std::optional<std::uint64_t>> asked;
@@ -236,7 +236,6 @@ class NvmlSource final : public Source {
         if (known->second) now_known[{key.device_id, key.pid, key.pid_start_ticks, folder}] = *known->second;
       }
     }
-    std::set<std::pair<std::string, std::string>> noted;  // all that share it are told once
     const auto tell = [&](const Limits::value_type& one, std::uint64_t bytes) {
       const auto& [device_id, pid, start_ticks, folder] = one.first;
       out.events.push_back(Event{.time = now_,
@@ -246,13 +245,6 @@ class NvmlSource final : public Source {
                                  .pid_start_ticks = start_ticks,
                                  .text = "NVIDIA's memory limit of " + (folder.empty() ? "/" : folder),
                                  .capacity_bytes = bytes});
-      if (!noted.insert({device_id, folder}).second) return;
-      device_event(Event::Kind::note, device_id,
-                   bytes > 0 ? fmt::format("memory of {} now ends at {}: NVIDIA's memory limit of cgroup {}", device_id,
-                                           format_bytes(static_cast<double>(bytes)), folder.empty() ? "/" : folder)
-                             : fmt::format("NVIDIA's memory limit of cgroup {} on {} was lifted",
-                                           folder.empty() ? "/" : folder, device_id),
-                   out);
     };
     for (const auto& one : now_known)
       if (const auto before = limits_.find(one.first); before == limits_.end() || before->second != one.second)

@@ -14,6 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
+
 Timestamp at(double s) {
   return Timestamp{from_seconds(s)};
 }
@@ -45,7 +47,16 @@ class WallRoundsTest : public testing::Test {
   /// "42=8589934592" for each wall, and the notes.
   std::vector<std::string> poll(double t) {
     Batch batch;
+    if (device_used) batch.samples.push_back({at(t), *device_used, 1000});
     for (const SeriesId id : series) batch.samples.push_back({at(t), id, 1000});
+    if (told)
+      batch.events.push_back(Event{.time = at(t),
+                                   .kind = Event::Kind::capacity,
+                                   .device_id = "GPU-a",
+                                   .pid = 42,
+                                   .pid_start_ticks = 7,
+                                   .text = told->first,
+                                   .capacity_bytes = told->second});
     rounds->add(catalog, at(t), batch);
     std::vector<std::string> out;
     for (const Event& event : batch.events)
@@ -58,6 +69,8 @@ class WallRoundsTest : public testing::Test {
   Catalog catalog;
   SourcesConfig sources;
   std::vector<SeriesId> series;
+  std::optional<SeriesId> device_used;
+  std::optional<std::pair<std::string, std::uint64_t>> told;  ///< by a source, of process 42
   std::optional<WallRounds> rounds;
 };
 
@@ -65,8 +78,8 @@ TEST_F(WallRoundsTest, EachProcessIsToldOfAndPeopleOnce) {
   EXPECT_THAT(poll(0), IsEmpty());
   limit("8589934592");
   EXPECT_THAT(poll(5), IsEmpty()) << "not due";
-  EXPECT_THAT(poll(10), ElementsAre("42=8589934592", "GPU 0: memory of pid 42 ends at 8.0 GiB: dmem.max of /pod",
-                                    "43=8589934592"));
+  EXPECT_THAT(poll(10), ElementsAre("42=8589934592", "43=8589934592",
+                                    "GPU 0: memory of pid 42 ends at 8.0 GiB: dmem.max of /pod"));
   EXPECT_THAT(poll(20), IsEmpty()) << "nothing has changed";
 }
 
@@ -74,12 +87,58 @@ TEST_F(WallRoundsTest, AWallThatMovesIsAnEvent) {
   limit("8589934592");
   poll(0);
   limit("4294967296");
-  EXPECT_THAT(poll(10), ElementsAre("42=4294967296",
-                                    "GPU 0: memory of pid 42 now ends at 4.0 GiB instead of 8.0 GiB: dmem.max of /pod",
-                                    "43=4294967296"));
+  EXPECT_THAT(poll(10),
+              ElementsAre("42=4294967296", "43=4294967296",
+                          "GPU 0: memory of pid 42 now ends at 4.0 GiB instead of 8.0 GiB: dmem.max of /pod"));
   limit("max");
-  EXPECT_THAT(poll(20), ElementsAre("42=0", "GPU 0: the limit of 4.0 GiB was lifted: dmem.max of /pod", "43=0"));
+  EXPECT_THAT(poll(20), ElementsAre("42=0", "43=0",
+                                    "GPU 0: the limit of 4.0 GiB was lifted: dmem.max of /pod; its memory ends with "
+                                    "the GPU's"));
   EXPECT_THAT(poll(30), IsEmpty());
+}
+
+/// Only the nearest is where memory ends.
+TEST_F(WallRoundsTest, TheNearestIsTheEndAndTheOthersAreLimits) {
+  series.pop_back();
+  limit("17179869184");
+  told.emplace("NVIDIA's memory limit of /pod", 8 * kGiB);
+  EXPECT_THAT(poll(0), ElementsAre("42=8589934592", "42=17179869184",
+                                   "GPU 0: memory of pid 42 ends at 8.0 GiB: NVIDIA's memory limit of /pod",
+                                   "GPU 0: pid 42 has a limit of 16.0 GiB: dmem.max of /pod"));
+  told.reset();
+  EXPECT_THAT(poll(10), IsEmpty()) << "what a source has told stands";
+  limit("12884901888");
+  EXPECT_THAT(poll(20), ElementsAre("42=12884901888",
+                                    "GPU 0: the limit of pid 42 is now 12.0 GiB instead of 16.0 GiB: dmem.max of /pod; "
+                                    "its memory ends at 8.0 GiB: NVIDIA's memory limit of /pod"));
+  told.emplace("NVIDIA's memory limit of /pod", 0);
+  EXPECT_THAT(poll(22), ElementsAre("42=0",
+                                    "GPU 0: the limit of 8.0 GiB was lifted: NVIDIA's memory limit of /pod; its memory "
+                                    "ends at 12.0 GiB: dmem.max of /pod"))
+      << "a source tells at once";
+}
+
+TEST_F(WallRoundsTest, ALimitBeyondTheGpuIsNoEnd) {
+  DeviceInfo gpu;
+  gpu.id = "GPU-a";
+  gpu.capacity_bytes = 4 * kGiB;
+  catalog.describe(gpu);
+  device_used = catalog.intern({Metric::device_used, "GPU-a", 0, 0});
+  series.pop_back();
+  limit("8589934592");
+  EXPECT_THAT(poll(0), ElementsAre("42=8589934592",
+                                   "GPU 0: pid 42 has a limit of 8.0 GiB: dmem.max of /pod; the GPU's memory ends "
+                                   "before it"));
+}
+
+/// A wall is the nearer the more of it others hold.
+TEST(NearestWall, CountsWhatTheOthersHold) {
+  const std::vector<Walled> all = {{2e9, {{"GPU-a", 16'000'000'000, "shared"}, {"GPU-a", 8'000'000'000, "own"}}},
+                                   {13e9, {{"GPU-a", 16'000'000'000, "shared"}}}};
+  EXPECT_EQ(used_of(all, "shared"), 15e9);
+  ASSERT_NE(nearest_wall(all[0], all), nullptr);
+  EXPECT_EQ(nearest_wall(all[0], all)->name, "shared") << "1 GB is left of it, and 6 of its own";
+  EXPECT_EQ(nearest_wall({2e9, {}}, all), nullptr);
 }
 
 TEST_F(WallRoundsTest, AClockThatIsSetBackDelaysNothing) {

@@ -1,0 +1,12 @@
+// Where memory ends by a limit that several may share: one rule for the engine, the live commands and every chart.
+#pragma once
+
+namespace vramtrack {
+
+/// Where memory of a process that holds `process_bytes` ends by a limit of `limit_bytes`, as long as the others that
+/// share the limit hold what they hold: `used_bytes`, with the process.
+constexpr double end_by_limit(double process_bytes, double limit_bytes, double used_bytes) {
+  return process_bytes + (limit_bytes > used_bytes ? limit_bytes - used_bytes : 0);
+}
+
+}  // namespace vramtrack

@@ -1,0 +1,49 @@
+// KnownWalls: the limits on processes' memory of GPUs, as the files of this machine and its sources tell them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/config.hpp"
+#include "core/sample.hpp"
+#include "host/walls.hpp"
+
+namespace vramtrack {
+
+/// Not thread-safe.
+class KnownWalls {
+ public:
+  explicit KnownWalls(const SourcesConfig& sources) : reader_(sources.proc_root, sources.sys_root) {}
+
+  /// What the sources tell in `batch`: a driver may limit cgroups by itself. Call it with each poll's.
+  void take(const Batch& batch);
+  /// Those of a process on one of `devices` (this machine's). Cost: WallReader::read() once for each look().
+  std::vector<Wall> of(const ProcessInfo& process, const std::vector<DeviceInfo>& devices,
+                       const std::string& device_id);
+  /// A new look begins: files are read anew.
+  void look() { read_.clear(); }
+  /// Forgets processes that are not in `living` (pid and start ticks).
+  void keep(const std::map<std::uint32_t, std::uint64_t>& living);
+
+ private:
+  using Process = std::tuple<std::string, std::uint32_t, std::uint64_t>;  ///< device id, pid, start ticks
+
+  WallReader reader_;
+  std::map<std::uint32_t, std::vector<Wall>> read_;               ///< of this look, by pid
+  std::map<Process, std::map<std::string, std::uint64_t>> told_;  ///< by sources: bytes by the wall's name
+};
+
+/// A process on one device, and where its memory may end.
+struct Walled {
+  double bytes = 0;
+  std::vector<Wall> walls;
+};
+
+/// What those of `all`, the processes of one device, that share the wall hold together.
+double used_of(const std::vector<Walled>& all, const std::string& wall);
+/// The wall at which `process` ends first, one of `all`; nullptr: it has none.
+const Wall* nearest_wall(const Walled& process, const std::vector<Walled>& all);
+
+}  // namespace vramtrack
