@@ -198,37 +198,50 @@ void Processes::evaluate(Run& run, double t_s) {
 void Processes::sum() {
   for (std::size_t i = 0; i < used_bytes_.size(); ++i) used_bytes_[i] = scenario_.devices[i].baseline_bytes;
   for (const Run& run : runs_)
-    for (const Holding& holding : run.holdings) used_bytes_[holding.device] += holding.used_bytes;
+    for (const Holding& holding : run.holdings) {
+      used_bytes_[holding.device] += holding.used_bytes;
+      if (&holding == &run.holdings.front() && scenario_.devices[holding.device].info.shares_host_memory)
+        used_bytes_[holding.device] += run.host.bytes;
+    }
 }
 
-void Processes::fit(std::size_t device, double t_s) {
-  const auto capacity = static_cast<double>(scenario_.devices[device].capacity_bytes);
-  while (used_bytes_[device] > capacity) {
+void Processes::fit(std::size_t device, const WallSpec* wall, double t_s) {
+  const double limit =
+      wall != nullptr ? wall->bytes_at(t_s) : static_cast<double>(scenario_.devices[device].capacity_bytes);
+  if (wall != nullptr && limit <= 0) return;
+  while (true) {
     Run* asking = nullptr;
     Holding* asked = nullptr;
-    double most = -kNever_s;
+    double walled_bytes = 0;
+    // A wall that has moved takes nothing away: what grows fails.
+    double most = wall != nullptr ? 0 : -kNever_s;
     for (Run& run : runs_)
-      for (Holding& holding : run.holdings)
-        if (holding.device == device && holding.used_bytes > 0 && holding.used_bytes - holding.previous_bytes > most) {
-          most = holding.used_bytes - holding.previous_bytes;
-          asking = &run;
-          asked = &holding;
-        }
-    if (asking == nullptr) {  // the baseline alone exceeds the capacity
-      used_bytes_[device] = capacity;
+      for (Holding& holding : run.holdings) {
+        if (holding.device != device || (wall != nullptr && !wall->limits(*run.spec))) continue;
+        walled_bytes += holding.used_bytes;
+        if (!(holding.used_bytes > 0) || !(holding.used_bytes - holding.previous_bytes > most)) continue;
+        most = holding.used_bytes - holding.previous_bytes;
+        asking = &run;
+        asked = &holding;
+      }
+    const double used_bytes = wall != nullptr ? walled_bytes : used_bytes_[device];
+    if (used_bytes <= limit) return;
+    if (asking == nullptr) {
+      if (wall == nullptr) used_bytes_[device] = limit;  // the baseline alone exceeds the capacity
       return;
     }
     if (asking->spec->on_oom != OnOom::die) {
       if (asking->spec->on_oom == OnOom::report && asking->seen && !std::exchange(asking->told_failure, true))
         failures_.push_back({asking->pid, asking->start_ticks, device});
-      const double excess = used_bytes_[device] - capacity;
-      const double kept = std::max(asked->used_bytes - excess, 0.0);
+      const double kept =
+          std::max(asked->used_bytes - (used_bytes - limit), wall != nullptr ? asked->previous_bytes : 0.0);
       asked->used_bytes = std::floor(kept / scenario_.quantum_bytes) * scenario_.quantum_bytes;
       asked->allocated_bytes = std::min(asked->allocated_bytes, asked->used_bytes);
       // A process that was clipped is not clipped again in this tick unless no other is left.
       asked->previous_bytes = std::max(asked->previous_bytes, asked->used_bytes);
     } else {
-      end(*asking, t_s, scenario_.devices[device].info.shares_host_memory ? Why::killed_by_host : Why::out_of_memory);
+      const bool by_host = wall == nullptr && scenario_.devices[device].info.shares_host_memory;
+      end(*asking, t_s, by_host ? Why::killed_by_host : Why::out_of_memory);
     }
     sum();
   }
@@ -250,7 +263,8 @@ void Processes::advance(double t_s) {
   }
   fit_host(t_s);
   sum();
-  for (std::size_t device = 0; device < used_bytes_.size(); ++device) fit(device, t_s);
+  for (const WallSpec& wall : scenario_.walls) fit(wall.device, &wall, t_s);
+  for (std::size_t device = 0; device < used_bytes_.size(); ++device) fit(device, nullptr, t_s);
 }
 
 std::vector<Failure> Processes::take_failures() {

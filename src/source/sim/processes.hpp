@@ -73,8 +73,8 @@ class Processes {
  public:
   explicit Processes(const Scenario& scenario);
 
-  /// Advances to `t_s` (never back): ends and starts processes, evaluates them, and resolves what does not fit: on
-  /// each device, the allocation of the process that has grown most since the last tick fails.
+  /// Advances to `t_s` (never back): ends and starts processes, evaluates them, and resolves what does not fit: below
+  /// each wall and on each device, the allocation of the process that has grown most since the last tick fails.
   void advance(double t_s);
 
   /// All runs; those not alive hold nothing.
@@ -95,7 +95,7 @@ class Processes {
   enum class Why : std::uint8_t { exited, out_of_memory, killed_by_host };
   void end(Run& run, double at_s, Why why);
   void evaluate(Run& run, double t_s);
-  void fit(std::size_t device, double t_s);
+  void fit(std::size_t device, const WallSpec* wall, double t_s);
   void fit_host(double t_s);
   [[nodiscard]] double host_used_bytes() const;
   void sum();

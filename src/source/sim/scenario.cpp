@@ -140,6 +140,32 @@ ProcessSpec read_process(const toml::table& table, std::size_t position, const S
   return process;
 }
 
+WallSpec read_wall(const toml::table& table, std::size_t position, const Scenario& scenario, Mistakes& mistakes) {
+  const std::string what = title("wall", table, position);
+  TableReader reader(table, what, mistakes);
+  WallSpec wall;
+  wall.name = reader.text("name");
+  if (wall.name.empty()) reader.mistake("name", "is required: who limits it, and where, as in \"dmem.max of /pod\"");
+  wall.device = reader.positions("device", scenario.devices.size()).front();
+  wall.moves.push_back({0, reader.number("bytes", Unit::bytes, kMissing, 0, kMaxBytes)});
+  wall.processes = reader.texts("processes");
+  if (wall.processes.empty())
+    reader.mistake("processes", "is required: the names of the processes that share the limit");
+  for (const std::string& name : wall.processes)
+    if (std::none_of(scenario.processes.begin(), scenario.processes.end(),
+                     [&name](const ProcessSpec& process) { return process.name == name; }))
+      reader.mistake("processes", fmt::format("there is no [[process]] '{}'", name));
+  for (const toml::table* move : reader.tables("move")) {
+    TableReader own(*move, what + " [[wall.move]]", mistakes);
+    const double at_s = own.number("at_s", Unit::seconds, kMissing, 0, kMaxTime_s);
+    if (at_s < wall.moves.back().at_s) own.mistake("at_s", "is before the move in front of it");
+    wall.moves.push_back({at_s, own.number("bytes", Unit::bytes, kMissing, 0, kMaxBytes)});
+    own.finish();
+  }
+  reader.finish();
+  return wall;
+}
+
 TenantsSpec read_tenants(const toml::table& table, std::size_t position, const Scenario& scenario, Mistakes& mistakes) {
   TableReader reader(table, title("tenants", table, position), mistakes);
   TenantsSpec tenants;
@@ -256,6 +282,8 @@ Scenario read_scenario(const toml::table& table, Mistakes& mistakes) {
                    fmt::format("[[device]] {}: id '{}' is taken; ids tell devices apart", i, s.devices[i].info.id));
   const auto processes = reader.tables("process");
   for (std::size_t i = 0; i < processes.size(); ++i) s.processes.push_back(read_process(*processes[i], i, s, mistakes));
+  const auto walls = reader.tables("wall");
+  for (std::size_t i = 0; i < walls.size(); ++i) s.walls.push_back(read_wall(*walls[i], i, s, mistakes));
   const auto tenants = reader.tables("tenants");
   for (std::size_t i = 0; i < tenants.size(); ++i) s.tenants.push_back(read_tenants(*tenants[i], i, s, mistakes));
   const auto faults = reader.tables("fault");
@@ -266,6 +294,17 @@ Scenario read_scenario(const toml::table& table, Mistakes& mistakes) {
 }
 
 }  // namespace
+
+double WallSpec::bytes_at(double t_s) const {
+  double bytes = 0;
+  for (const Move& move : moves)
+    if (move.at_s <= t_s) bytes = move.bytes;
+  return bytes;
+}
+
+bool WallSpec::limits(const ProcessSpec& process) const {
+  return std::find(processes.begin(), processes.end(), process.name) != processes.end();
+}
 
 Result<Scenario> parse_scenario(std::string_view text, std::string_view file_name) {
   if (const Status bounded = check_key_depth(text, file_name); !bounded) return fail(bounded.error());

@@ -60,6 +60,21 @@ struct ProcessSpec {
   std::optional<double> host_pinned;       ///< share of its memory that is pinned
 };
 
+/// A limit that others have set on what processes hold of a device. It may move.
+struct WallSpec {
+  struct Move {
+    double at_s = 0;
+    double bytes = 0;  ///< 0: there is none from then on
+  };
+  std::string name;  ///< who set it, and where: "dmem.max of /pod"
+  std::size_t device = 0;
+  std::vector<std::string> processes;  ///< by name; together they may hold no more
+  std::vector<Move> moves;             ///< in order, the first at 0
+
+  [[nodiscard]] double bytes_at(double t_s) const;
+  [[nodiscard]] bool limits(const ProcessSpec& process) const;
+};
+
 /// Processes that come and go at random: the tenants of a shared GPU, the jobs of a cluster.
 struct TenantsSpec {
   std::string name;
@@ -116,6 +131,7 @@ struct Scenario {
   std::optional<double> host_memory_bytes;  ///< of the machine; unset: it does not end
   std::vector<DeviceSpec> devices;
   std::vector<ProcessSpec> processes;
+  std::vector<WallSpec> walls;
   std::vector<TenantsSpec> tenants;
   std::vector<FaultSpec> faults;
   std::optional<Truth> truth;

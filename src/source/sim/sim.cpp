@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 #include <utility>
 
+#include "core/format.hpp"
 #include "source/sim/instruments.hpp"
 #include "source/sim/processes.hpp"
 #include "source/sim/random.hpp"
@@ -88,7 +91,8 @@ class Simulation final : public Source {
         busy_(scenario_.devices.size(), 0),
         told_busy_(scenario_.devices.size(), false),
         lost_(scenario_.devices.size(), false),
-        told_(scenario_.faults.size(), false) {
+        told_(scenario_.faults.size(), false),
+        told_limits_(scenario_.walls.size(), 0) {
     if (!scenario_.start) catalog_.clock_is_relative = true;
     for (const DeviceSpec& device : scenario_.devices) {
       catalog_.describe(device.info);
@@ -109,6 +113,7 @@ class Simulation final : public Source {
       emit_endings(out);
       emit_devices(tick.t_s, out);
       emit_processes(tick.t_s, out);
+      emit_walls(tick.t_s, out);
       emit_instruments(tick.t_s, out);
       emit_facts(tick.t_s, out);
       emit_failures(out);
@@ -216,6 +221,38 @@ class Simulation final : public Source {
     }
   }
 
+  /// Each wall of each process that is seen, and where it has moved since.
+  void emit_walls(double t_s, Batch& out) {
+    for (std::size_t i = 0; i < scenario_.walls.size(); ++i) {
+      const WallSpec& wall = scenario_.walls[i];
+      const auto bytes = static_cast<std::uint64_t>(wall.bytes_at(t_s));
+      const std::string& device = scenario_.devices[wall.device].info.id;
+      for (const Run& run : processes_.runs()) {
+        const auto holding = std::find_if(run.holdings.begin(), run.holdings.end(),
+                                          [&wall](const Holding& h) { return h.device == wall.device && h.interned; });
+        if (!run.alive || holding == run.holdings.end() || !wall.limits(*run.spec)) continue;
+        std::uint64_t& told = told_walls_[{i, run.pid, run.start_ticks}];
+        if (told == bytes) continue;
+        told = bytes;
+        Event moved = event(Event::Kind::capacity, wall.name);
+        moved.device_id = device;
+        moved.pid = run.pid;
+        moved.pid_start_ticks = run.start_ticks;
+        moved.capacity_bytes = bytes;
+        out.events.push_back(std::move(moved));
+      }
+      const auto before = std::exchange(told_limits_[i], bytes);
+      if (before == bytes || before == 0) continue;
+      const std::string was = format_bytes(static_cast<double>(before));
+      Event note =
+          event(Event::Kind::note, bytes == 0 ? fmt::format("the limit of {} was lifted: {}", was, wall.name)
+                                              : fmt::format("the limit of {} is now {}: {}", was,
+                                                            format_bytes(static_cast<double>(bytes)), wall.name));
+      note.device_id = device;
+      out.events.push_back(std::move(note));
+    }
+  }
+
   void emit_instruments(double t_s, Batch& out) {
     for (std::size_t i = 0; i < scenario_.devices.size(); ++i)
       if (!lost_[i]) out.readings.push_back(instruments_.read(i, busy_[i], t_s, time_));
@@ -310,6 +347,8 @@ class Simulation final : public Source {
   std::vector<SeriesId> device_reserved_;
   std::vector<bool> lost_;
   std::vector<bool> told_;
+  std::map<std::tuple<std::size_t, std::uint32_t, std::uint64_t>, std::uint64_t> told_walls_;  ///< by wall and process
+  std::vector<std::uint64_t> told_limits_;                                                     ///< by wall
   Timestamp time_{};
   SourceNotes notes_;
 };

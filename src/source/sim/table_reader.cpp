@@ -195,6 +195,24 @@ std::vector<std::size_t> TableReader::positions(std::string_view key, std::size_
   return out;
 }
 
+std::vector<std::string> TableReader::texts(std::string_view key) {
+  const toml::node* value = node(key);
+  std::vector<std::string> out;
+  if (value == nullptr) return out;
+  const auto take = [&](const toml::node& item) {
+    if (const auto text = item.value<std::string>())
+      out.push_back(*text);
+    else
+      mistake(key, "expected texts");
+  };
+  if (const auto* list = value->as_array()) {
+    for (const toml::node& item : *list) take(item);
+  } else {
+    take(*value);
+  }
+  return out;
+}
+
 const toml::date_time* TableReader::date_time(std::string_view key) {
   const toml::node* value = node(key);
   if (value == nullptr) return nullptr;

@@ -44,6 +44,8 @@ class TableReader {
   bool boolean(std::string_view key, bool fallback);
   /// The index of the key's value in `words` ("a|b|c").
   int word(std::string_view key, std::string_view words, int fallback);
+  /// Texts of an array, or one; empty when absent.
+  std::vector<std::string> texts(std::string_view key);
   /// A whole number or an array of them, each in [0, count).
   std::vector<std::size_t> positions(std::string_view key, std::size_t count);
   /// An offset date-time as TOML has it.
