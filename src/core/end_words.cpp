@@ -37,8 +37,8 @@ EndWords words_of_end(EndKind how) {
               .alert = "out of memory",
               .is_bad = true};
     case EndKind::host_out_of_memory:
-      return {.plain = "ended as the host's memory ran out",
-              .verdict = "ended by the kernel: the host's memory ran out",
+      return {.plain = "lost its process as the host's memory ran out",
+              .verdict = "the host's memory ran out: the kernel ended the process",
               .leaked = "LEAKED until the host's memory ran out",
               .sentence = "leaked until the host's memory ran out",
               .reached = "was at",

@@ -80,20 +80,6 @@ std::string used_of(const PeriodSeries& s) {
   return format_bytes(used);
 }
 
-/// All series of the report as one View.
-View view_of(const PeriodReport& report) {
-  View view;
-  view.time = report.last.value_or(Timestamp{});
-  view.clock_is_relative = report.clock_is_relative;
-  if (report.is_log) view.files = report.files;  // nobody was notified at that time
-  for (const PeriodSeries& s : report.series) {
-    view.series.push_back(s.view);
-    view.series.back().alerts.clear();
-    for (const PeriodAlert& a : s.alerts) view.series.back().alerts.push_back(a.alert);
-  }
-  return view;
-}
-
 std::vector<ToldSeries> tell_all(const PeriodReport& report) {
   std::vector<Told> told = told_series(report);
   std::vector<ToldSeries> out;
@@ -210,6 +196,14 @@ void device_section(const PeriodReport& report, const std::vector<ToldSeries>& a
   if (report.last)
     for (const HealthProblem& p : judge_health(s.view, *report.last).problems)
       out.rows.emplace_back("health", fmt::format("{}: {}; {}", to_string(p.condition), p.text, p.next));
+  // What is to be known of its processes beside their growth.
+  for (const ToldSeries& process : all) {
+    const SeriesView& view = process.series.view;
+    if (view.key.pid == 0 || device_key(view.key) != device_key(s.view.key) || !process.series.has_verdict) continue;
+    for (const Fact& fact : process.told.facts)
+      if (fact.label == "wall" || fact.label == "ran out")
+        out.rows.emplace_back(fact.label, fmt::format("{}: {}", process_words(view), fact.text));
+  }
   add(one.told.advice);
   for (const Fact& other : one.told.dissent)
     if (s.has_verdict && other.label == "dissent") out.rows.emplace_back(other.label, other.text);
@@ -374,6 +368,19 @@ void drop_empty_columns(Table& table) {
 }
 
 }  // namespace
+
+View view_of(const PeriodReport& report) {
+  View view;
+  view.time = report.last.value_or(Timestamp{});
+  view.clock_is_relative = report.clock_is_relative;
+  if (report.is_log) view.files = report.files;  // nobody was notified at that time
+  for (const PeriodSeries& s : report.series) {
+    view.series.push_back(s.view);
+    view.series.back().alerts.clear();
+    for (const PeriodAlert& a : s.alerts) view.series.back().alerts.push_back(a.alert);
+  }
+  return view;
+}
 
 std::vector<Told> told_series(const PeriodReport& report) {
   const View view = view_of(report);

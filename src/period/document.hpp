@@ -49,6 +49,9 @@ struct Document {
 
 Document report_document(const PeriodReport& report);
 
+/// All series of the report as one View.
+View view_of(const PeriodReport& report);
+
 /// What is said about each of report.series, in their order.
 std::vector<Told> told_series(const PeriodReport& report);
 

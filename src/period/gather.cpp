@@ -46,6 +46,7 @@ void ReportGatherer::begin_anew(Catalog& catalog) {
 void ReportGatherer::keep_views() {
   engine_->finish();
   const auto last = engine_->view();
+  findings_ = last->warnings;
   for (const SeriesView& view : last->series) {
     Known& known = known_[name(view.key)];
     const SeriesView before = std::move(known.view);
@@ -95,6 +96,7 @@ Status ReportGatherer::play(Source& source, Catalog& catalog, bool is_closed) {
   keep_views();
   report_.skipped_lines = source.notes().skipped_lines;
   report_.warnings = warnings_of(source.notes());
+  report_.warnings.insert(report_.warnings.end(), findings_.begin(), findings_.end());
   return read_.broken ? Status(fail(*read_.broken)) : Status();
 }
 

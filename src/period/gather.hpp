@@ -63,6 +63,7 @@ class ReportGatherer {
   std::optional<Timestamp> recording_begin_;
   TicksRead read_;
   std::vector<Notice> notices_;
+  std::vector<std::string> findings_;  ///< of the last watch, beside its series
   bool alerts_are_recorded_ = false;
   PeriodReport report_;
 };

@@ -43,7 +43,7 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:.6re
 tr.told td{border-bottom:0}tr.prose td{max-width:none;padding-top:0;color:var(--faint)}
 .bad{color:var(--bad);font-weight:600}.notice{color:var(--notice)}.ok{color:var(--good)}.faint{color:var(--faint)}
 a{color:var(--mean)}svg{width:100%;height:auto;display:block;margin:.6rem 0}.tick{fill:var(--faint);font-size:11px}@media (max-width:600px){svg{overflow:visible}.tick{font-size:22px}}.grid{stroke:var(--line);stroke-width:.6}
-.mean{fill:none;stroke:var(--mean);stroke-width:1.8}.band{fill:var(--band);stroke:none}.capacity{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:6 4}
+.mean{fill:none;stroke:var(--mean);stroke-width:1.8}.band{fill:var(--band);stroke:none}.capacity{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:6 4}.wall{stroke:var(--bad);stroke-width:1.2;stroke-dasharray:6 4}
 .end{fill:var(--end)}.trend{stroke:var(--bad);stroke-width:1.6;stroke-dasharray:4 3}.alert{stroke:var(--bad);stroke-width:1.4}.onset{stroke:var(--notice);stroke-width:1.4;stroke-dasharray:2 3}
 .legend{color:var(--faint);font-size:.8rem;margin:0}
 @media print{body{margin:0;max-width:none}a{color:inherit}}

@@ -17,6 +17,7 @@ std::string report_svg(const PeriodReport& report, const PeriodSeries& s) {
   chart.clock_is_relative = report.clock_is_relative;
   if (s.view.key.pid == 0 && s.view.device.capacity_bytes.value_or(0) > 0)
     chart.capacity_bytes = static_cast<double>(*s.view.device.capacity_bytes);
+  if (auto end = memory_end(view_of(report), s.view); end && !end->wall.empty()) chart.wall = std::move(end);
   for (const PeriodAlert& a : s.alerts) chart.alerts.push_back(a.alert.raised);
   const Finding& f = s.view.verdict.finding;
   if (f.leak) chart.onset = f.onset;

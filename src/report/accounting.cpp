@@ -13,6 +13,7 @@ namespace vramtrack {
 Accounting account(const View& view, const DeviceKey& device) {
   Accounting a;
   bool any_ended = false;
+  double host_bytes = 0;  ///< of processes, where the device's memory is the host's
   std::optional<std::uint64_t> capacity_bytes;
   for (const SeriesView& s : view.series) {
     const bool here = device_key(s.key) == device;
@@ -23,6 +24,7 @@ Accounting account(const View& view, const DeviceKey& device) {
       capacity_bytes = s.device.capacity_bytes;
     }
     if (here && s.key.pid == 0 && s.key.metric == Metric::device_reserved) a.reserved_bytes = bytes;
+    if (s.key.metric == Metric::host_anonymous && s.device.shares_host_memory && !s.ended) host_bytes += bytes;
     if (s.key.pid == 0 || s.key.metric != Metric::process_used) continue;
     if (s.ended) {
       any_ended = any_ended || s.used_bytes > 0;
@@ -32,6 +34,7 @@ Accounting account(const View& view, const DeviceKey& device) {
     }
   }
   if (!a.used_bytes) return a;
+  if (a.processes_bytes + host_bytes <= *a.used_bytes) a.processes_bytes += host_bytes;  // as in Remainder::also
   const double rest = *a.used_bytes - a.processes_bytes;
   a.rest_bytes = std::max(rest, -rest);
   const double rounding = kMiB * static_cast<double>(a.processes + 1);  // drivers count in MiB

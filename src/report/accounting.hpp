@@ -18,8 +18,8 @@ struct Accounting {
     dead,     ///< the same, and a process that held memory here has ended
     too_much  ///< the processes' sum is above the device's use: shared memory is counted with each of them
   };
-  std::optional<double> used_bytes;  ///< absent if the driver does not report it
-  double processes_bytes = 0;
+  std::optional<double> used_bytes;      ///< absent if the driver does not report it
+  double processes_bytes = 0;            ///< with what they hold of the host's memory, where the device shares that
   std::size_t processes = 0;             ///< living, with memory on this device or on its MIG instances
   std::optional<double> reserved_bytes;  ///< what the driver keeps besides the used memory
   double rest_bytes = 0;                 ///< never negative; for `too_much`: the excess

@@ -8,6 +8,7 @@
 
 #include "core/format.hpp"
 #include "core/markup.hpp"
+#include "core/printable.hpp"
 #include "core/scale.hpp"
 #include "core/units.hpp"
 
@@ -163,7 +164,7 @@ Plane plane_of(const ChartInput& chart) {
   plane.length_s = seen_s;
   // The end is shown if it is not too far beyond what was seen.
   if (chart.forecast) plane.length_s += std::clamp(chart.forecast->oom_in_s.high * 1.03, 0.0, 2.5 * seen_s);
-  double top = chart.capacity_bytes.value_or(0.0);
+  double top = std::max(chart.capacity_bytes.value_or(0.0), chart.wall ? chart.wall->bytes : 0.0);
   for (const ChartPoint& p : chart.points) top = std::max(top, p.max_bytes);
   plane.top_bytes = std::max(1.0, top * 1.05);
   return plane;
@@ -175,7 +176,7 @@ constexpr std::string_view kStyle = R"(<style>
 @media(prefers-color-scheme:dark){.vramtrack-chart{--ink:#e4e8ec;--faint:#9aa5b1;--line:#333c46;--mean:#6cc1ff;--band:#56b4e944;--bad:#ff8a7a;--notice:#f0b93a;--end:#d55e0055}}
 .vramtrack-chart .tick{fill:var(--faint)}.vramtrack-chart .grid{stroke:var(--line);stroke-width:.6}
 .vramtrack-chart .mean{fill:none;stroke:var(--mean);stroke-width:1.8}.vramtrack-chart .band{fill:var(--band);stroke:none}
-.vramtrack-chart .capacity{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:6 4}.vramtrack-chart .end{fill:var(--end)}
+.vramtrack-chart .capacity{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:6 4}.vramtrack-chart .wall{stroke:var(--bad);stroke-width:1.2;stroke-dasharray:6 4}.vramtrack-chart .end{fill:var(--end)}
 .vramtrack-chart .trend{stroke:var(--bad);stroke-width:1.6;stroke-dasharray:4 3}.vramtrack-chart .alert{stroke:var(--bad);stroke-width:1.4}
 .vramtrack-chart .onset{stroke:var(--notice);stroke-width:1.4;stroke-dasharray:2 3}
 </style>
@@ -203,6 +204,10 @@ std::string chart_svg(const ChartInput& chart, ChartStyle style) {
     out += fmt::format("<line class=\"capacity\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft,
                        kWidth - kRight, plane.y(*chart.capacity_bytes), plane.y(*chart.capacity_bytes)) +
            name_of_line(kLeft, plane.y(*chart.capacity_bytes) + 13, "capacity");
+  if (chart.wall)
+    out += fmt::format("<line class=\"wall\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft,
+                       kWidth - kRight, plane.y(chart.wall->bytes), plane.y(chart.wall->bytes)) +
+           name_of_line(kLeft, plane.y(chart.wall->bytes) - 4, escape_markup("ends by " + printable(chart.wall->wall)));
   end_to_come(out, plane, chart);
   history(out, plane, chart);
   for (const Timestamp raised : chart.alerts) mark(out, plane, chart, "alert", "alert raised", raised, 1);

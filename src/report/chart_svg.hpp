@@ -8,6 +8,7 @@
 
 #include "core/time.hpp"
 #include "core/verdict.hpp"
+#include "report/trend.hpp"
 
 namespace vramtrack {
 
@@ -32,6 +33,7 @@ struct ChartInput {
   double step_s = 1;
   bool clock_is_relative = false;        ///< times are offsets from zero, not dates
   std::optional<double> capacity_bytes;  ///< drawn as a line if it is known
+  std::optional<MemoryEnd> wall;         ///< likewise, with its name; the forecast ends there
   std::vector<Timestamp> alerts;         ///< when they were raised
   std::optional<Timestamp> onset;        ///< of the leak
   std::optional<ChartForecast> forecast;

@@ -31,7 +31,7 @@ constexpr std::string_view kGap = "  ";
 
 bool interesting(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
-  return grows(f) || f.state == State::spiked || s.unreleased_bytes > 0 ||
+  return grows(f) || f.state == State::spiked || s.unreleased_bytes > 0 || s.still_holds ||
          (s.stall && s.stall->judgement == StallJudgement::stalled);
 }
 
@@ -231,6 +231,12 @@ void paging_row(Layout& out, const SeriesView& s) {
   if (!s.paging.empty()) out.add("    no alert  " + printable(s.paging));
 }
 
+/// Below the row of a process that ran out and still holds what it had.
+void still_holds_row(Layout& out, const View& view, const SeriesView& s) {
+  if (s.still_holds && !s.ended)
+    out.add(fmt::format("    {}; next: {}", still_holds_words(view, s), kStillHoldsNextStep));
+}
+
 /// The processes of one device, those that deserve a line first. `tells_paging`: the device has not told it.
 void process_rows(Layout& out, const View& view, const std::string& device_id, bool tells_paging, std::size_t at_most) {
   std::vector<const SeriesView*> processes;
@@ -249,6 +255,7 @@ void process_rows(Layout& out, const View& view, const std::string& device_id, b
     }
     out.add(row_of("  " + process_words(*s), *s, view));
     if (tells_paging) paging_row(out, *s);
+    still_holds_row(out, view, *s);
   }
   if (left_out > 0)
     out.add(fmt::format("  and {} more process{} with {}, not growing", left_out, left_out == 1 ? "" : "es",

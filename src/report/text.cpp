@@ -47,8 +47,8 @@ std::string title(const SeriesView& s) {
 bool worth_details(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
   const bool stalls = s.stall && s.stall->judgement != StallJudgement::idle;
-  return (s.key.pid == 0 && !is_rest(s)) || grows(f) || stalls || !s.alerts.empty() || !s.suspicions.empty() ||
-         !s.explain.empty();
+  return (s.key.pid == 0 && !is_rest(s)) || grows(f) || stalls || s.still_holds || !s.alerts.empty() ||
+         !s.suspicions.empty() || !s.explain.empty();
 }
 
 std::string headline(const View& view, const SeriesView& s, const Told& told, const ReportStyle& style) {

@@ -262,6 +262,10 @@ std::string size_words(std::uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));
 }
 
+std::string ends_words(const MemoryWall& wall) {
+  return fmt::format("; its memory ends at {}, by {}", size_words(wall.bytes), wall.name);
+}
+
 std::string wall_words(const MemoryWall& wall) {
   std::string out =
       fmt::format("{}, by {}; {} of it used", size_words(wall.bytes), wall.name, size_words(wall.used_bytes));
@@ -269,6 +273,19 @@ std::string wall_words(const MemoryWall& wall) {
   if (wall.growth_bytes_per_s > 0)
     out += fmt::format(", growing by {}{}", format_scaled_rate(wall.growth_bytes_per_s),
                        wall.processes > 1 ? " together" : "");
+  return out;
+}
+
+/// With the limit against which what a process needs was held, where that is nearer than the device's end.
+std::string headroom_told(const View& view, const SeriesView& s) {
+  std::string out =
+      headroom_words(*s.headroom, is_device(s) ? s.device.capacity_bytes : std::optional<std::uint64_t>());
+  for (const SeriesView& other : view.series) {
+    const bool needs_it = is_device(s) ? other.key.pid != 0 && other.key.pid == s.headroom->pid &&
+                                             device_key(other.key) == device_key(s.key) && !other.ended
+                                       : other.key == s.key;
+    if (needs_it && other.key.metric == Metric::process_used && other.wall) out += ends_words(*other.wall);
+  }
   return out;
 }
 
@@ -320,9 +337,7 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
     for (const std::string& why : s.stall->evidence) add("progress", why);
     if (const std::string next = stall_next_step(*s.stall, s.key.pid); !next.empty()) add("progress", "next: " + next);
   }
-  if (s.headroom && s.headroom->is_news() && !s.ended)
-    add("headroom",
-        headroom_words(*s.headroom, is_device(s) ? s.device.capacity_bytes : std::optional<std::uint64_t>()));
+  if (s.headroom && s.headroom->is_news() && !s.ended) add("headroom", headroom_told(view, s));
   if (is_device(s) && s.device.shares_host_memory)
     add("memory", "it has none of its own: it shares the host's, and where that ends, the kernel ends a process");
   if (s.wall) add("wall", wall_words(*s.wall));
@@ -516,7 +531,7 @@ ToldAlert tell(const Alert& a) {
       out.severity = "DOES NOT FIT";
       break;
     case AlertKind::host_out_of_memory:
-      out.what = "ended by the kernel";
+      out.what = "host out of memory";
       out.severity = "HOST OUT OF MEMORY";
       break;
   }

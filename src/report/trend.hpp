@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "core/view.hpp"
 
@@ -18,8 +19,16 @@ struct TrendLine {
 /// For a series that leaks or grows; nullopt for others, or if onset or level are unknown. Pure.
 std::optional<TrendLine> trend_line(const SeriesView& series);
 
-/// The level at which the memory of a device ends, and so every forecast for it: its capacity minus what the driver
-/// reserves; nullopt for other series, or if the capacity is unknown. Pure; O(series).
-std::optional<double> limit_bytes(const View& view, const SeriesView& device);
+/// Where the memory of a series ends, and so every forecast for it and every chart of that.
+struct MemoryEnd {
+  double bytes = 0;  ///< level of the series
+  std::string wall;  ///< the limit that others have set (MemoryWall::name) which ends it; empty: its device; untrusted
+};
+
+/// Of a device: its capacity minus what the driver reserves, or what is in use when the process that makes its growth
+/// comes to its wall, if that is sooner. Of a process: its wall. Nullopt where neither is known. Pure; O(series).
+std::optional<MemoryEnd> memory_end(const View& view, const SeriesView& series);
+/// The level of memory_end().
+std::optional<double> limit_bytes(const View& view, const SeriesView& series);
 
 }  // namespace vramtrack

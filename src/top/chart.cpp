@@ -1,5 +1,7 @@
 #include "top/chart.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,6 +9,7 @@
 
 #include "core/format.hpp"
 #include "core/median.hpp"
+#include "core/printable.hpp"
 #include "core/units.hpp"
 #include "top/rows.hpp"
 
@@ -182,10 +185,16 @@ void put_dots(Screen& screen, const Rect& r, const Dots& past, const Dots& band,
 }
 
 void draw_limit(Screen& screen, const Rect& r, const Chart& c) {
-  if (*c.limit_bytes < c.plane.low_bytes || *c.limit_bytes > c.plane.high_bytes) return;
-  const int y = r.bottom() - 1 - dot_of(*c.limit_bytes, c.plane, r.height);
+  const double bytes = c.limit->bytes;
+  if (bytes < c.plane.low_bytes || bytes > c.plane.high_bytes) return;
+  const int y = r.bottom() - 1 - dot_of(bytes, c.plane, r.height);
   for (int x = r.x; x < r.right(); ++x)
     if (!screen.at(x, y).written) screen.put(x, y, U'─', Role::faint);
+  if (c.limit->wall.empty()) return;
+  // Beside the line: below it there is the past, in its place the trend that meets it.
+  const int row = y > r.y ? y - 1 : y + 1;
+  screen.put(r.x + 1, row, r.width - 2, fmt::format("{} {}", format_bytes(bytes), printable(c.limit->wall)),
+             Role::mark);
 }
 
 /// A round step of at least `least`: the first that divides `span`, unless it is more than twice as long as the first
@@ -261,7 +270,7 @@ void draw_chart(Screen& screen, const Rect& area, const Chart& chart) {
   const int below = chart.marks.empty() ? 1 : 2;
   const Rect r{area.x + kLabel, area.y, area.width - kLabel, area.height - below};
   put_dots(screen, r, history_dots(r, chart.plane, chart.points), band_dots(r, chart), trend_dots(r, chart));
-  if (chart.limit_bytes) draw_limit(screen, r, chart);
+  if (chart.limit) draw_limit(screen, r, chart);
   draw_scale(screen, area, r, chart);
   for (const Mark& mark : chart.marks) {
     const int x = column_of(mark.time, chart.plane, r.width);

@@ -49,8 +49,8 @@ struct Mark {
 struct Chart {
   Plane plane;
   std::vector<Point> points;
-  std::optional<double> limit_bytes;  ///< drawn as a line where it is within the plane
-  std::optional<TrendLine> trend;     ///< must not have zero length
+  std::optional<MemoryEnd> limit;  ///< drawn as a line where it is within the plane; a wall is named on it
+  std::optional<TrendLine> trend;  ///< must not have zero length
   std::optional<Band> band;
   std::vector<Mark> marks;
   bool clock_is_relative = false;

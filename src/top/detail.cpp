@@ -176,10 +176,14 @@ void draw_detail_chart(Screen& screen, const Rect& r, const Model& m, const Seri
     chart.plane.high_bytes = high + margin;
   } else if (s.key.pid == 0 && s.device.capacity_bytes) {
     chart.plane.high_bytes = static_cast<double>(*s.device.capacity_bytes);
-    chart.limit_bytes = limit_bytes(*m.view, s);
   } else {
     chart.plane.high_bytes = std::max(1.0, high * 1.1);
+    // As far as its wall, if that is not so far away that the past would be flat.
+    constexpr double kFarthest = 10;
+    if (const auto end = memory_end(*m.view, s); end && end->bytes < kFarthest * high)
+      chart.plane.high_bytes = std::max(chart.plane.high_bytes, 1.05 * end->bytes);
   }
+  chart.limit = memory_end(*m.view, s);
   const Finding& f = s.verdict.finding;
   chart.trend = trend_line(s);
   if (f.onset) chart.marks.push_back({*f.onset, U'^', Role::mark});

@@ -169,11 +169,11 @@ void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRo
   const auto used = static_cast<double>(s.used_bytes);
   double high = std::max(1.0, static_cast<double>(s.peak_bytes) * 1.1);
   if (s.device.capacity_bytes) high = std::max(static_cast<double>(*s.device.capacity_bytes), 1.0);
-  chart.limit_bytes = limit_bytes(*m.view, s);
+  chart.limit = memory_end(*m.view, s);
   chart.plane.high_bytes = high;
   if (m.feed.history) chart.points = m.feed.history(s.key, chart.plane.from, now + Duration{1}, chart_points(r.width));
   chart.trend = trend_line(s);
-  if (future_s > 0 && chart.limit_bytes) chart.band = Band{now, used, *chart.limit_bytes, *f.oom_in_s};
+  if (future_s > 0 && chart.limit) chart.band = Band{now, used, chart.limit->bytes, *f.oom_in_s};
   if (f.onset) chart.marks.push_back({*f.onset, U'^', Role::mark});
   for (const Alert& alert : s.alerts) chart.marks.push_back({alert.raised, U'!', Role::bad});
   draw_chart(screen, r, chart);

@@ -59,6 +59,20 @@ TEST(ReportForms, AnAlertCountsTheProcessesThatReportItAndNotTheirSeries) {
   EXPECT_THAT(alerts, Not(HasSubstr("pid 0")));
 }
 
+TEST(ReportForms, TheWallOfAProcessIsALineOfItsDeviceAndOneInItsChart) {
+  PeriodReport r = example_report("train");
+  r.series[2].view.wall = MemoryWall{20 * kGiB, r.series[2].view.used_bytes, 1, 2.0 * 1048576, "dmem.max of <pod>"};
+  const std::string words = "pid 4242 train: 20.0 GiB, by dmem.max of ";
+  EXPECT_THAT(report_text(r, false), HasSubstr(words + "<pod>; "));
+  EXPECT_THAT(report_markdown(r), HasSubstr(words));
+  const std::string page = report_html(r);
+  EXPECT_THAT(page, HasSubstr(words + "&lt;pod&gt;; "));
+  EXPECT_THAT(page, HasSubstr("<line class=\"wall\""));
+  EXPECT_THAT(page, HasSubstr(">ends by dmem.max of &lt;pod&gt;</text>"));
+  r.series[2].view.wall->bytes = 40 * kGiB;
+  EXPECT_THAT(report_html(r), Not(HasSubstr("<line class=\"wall\""))) << "the GPU ends it";
+}
+
 TEST(ReportForms, ColoursAreOnlyWhereAskedFor) {
   EXPECT_THAT(report_text(example_report(), true), HasSubstr("\033[1;31m"));
   EXPECT_THAT(report_text(example_report(), false), Not(HasSubstr("\033")));

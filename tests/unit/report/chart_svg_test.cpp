@@ -66,6 +66,14 @@ TEST(ChartSvg, CapacityAlertsOnsetAndTheEndToCome) {
   EXPECT_EQ(count(svg, "class=\"alert\""), 1U) << "alerts from before the chart begins are left out";
 }
 
+TEST(ChartSvg, AWallIsALineWithItsName) {
+  ChartInput chart = rising();
+  EXPECT_THAT(chart_svg(chart, ChartStyle::standalone), Not(HasSubstr("<line class=\"wall\"")));
+  chart.wall = MemoryEnd{8 * kGiB, "dmem.max of <pod>"};
+  EXPECT_THAT(chart_svg(chart, ChartStyle::standalone),
+              AllOf(HasSubstr("<line class=\"wall\""), HasSubstr(">ends by dmem.max of &lt;pod&gt;</text>")));
+}
+
 TEST(ChartSvg, NothingIsDrawnWhereNothingWasSeen) {
   ChartInput chart = rising();
   chart.points.erase(chart.points.begin() + 4, chart.points.begin() + 8);
