@@ -76,7 +76,7 @@ class Analysis {
     view.files = files;
     view.skipped_lines = notes.skipped_lines;
     view.first_skipped = notes.first_skipped;
-    view.warnings = notes.warnings;
+    view.warnings.insert(view.warnings.begin(), notes.warnings.begin(), notes.warnings.end());
     if (view.series.empty()) return failed(files, broken ? broken->message : nothing_usable(notes, range_));
     if (options_.format == "text" && printed_) console_.write("\n");
     printed_ = true;

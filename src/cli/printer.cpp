@@ -34,6 +34,7 @@ void Printer::print(const std::string& text) {
 }
 
 void Printer::warn(const std::string& text) {
+  told_.insert(text);
   block_.erase();
   console_.warn(text);
 }
@@ -62,8 +63,16 @@ std::string Printer::status_text(const View& view) const {
   return json_ ? find_report("json")->render(view, {}) : status_table(view, console_.style());
 }
 
+/// What the view warns of, and nobody has been told yet: once, above the tables.
+void Printer::tell_new_warnings(const View& view) {
+  if (json_) return;  // each row has them
+  for (const std::string& text : view.warnings)
+    if (told_.insert(text).second) print(fmt::format("warning: {}\n", printable(text)));
+}
+
 void Printer::status() {
   const auto view = pipeline_.view();
+  tell_new_warnings(*view);
   shown_ = status_text(*view);
   shown_time_ = view->time;
   if (in_place_)
@@ -77,6 +86,7 @@ void Printer::last_status(bool explain) {
   const auto view = pipeline_.view(explain);
   const LocalTimes local(is_local_);
   if (explain && !json_) return console_.write_prose(find_report("text")->render(*view, console_.style()));
+  tell_new_warnings(*view);
   const std::string text = status_text(*view);
   if (in_place_ || explain || text != shown_ || view->time != shown_time_) console_.write(text);
 }

@@ -18,6 +18,7 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
       series.for_process(process_key(key), [&](SeriesState& s) {
         if (s.key.device_id != key.device_id || s.ended) return;
         s.tells_busy = true;
+        s.has_run = s.has_run || value > 0;
         s.know().busy(sample.time, value / kBusyWhole);
       });
       return;

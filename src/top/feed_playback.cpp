@@ -162,6 +162,8 @@ class Playback {
     model.source = options_.name;
     model.playback = state_;
     model.warnings = warnings_of(source_->notes());
+    const auto seen = view();
+    model.warnings.insert(model.warnings.end(), seen->warnings.begin(), seen->warnings.end());
     if (!broken_.empty()) model.warnings.push_back(broken_);
   }
 

@@ -65,6 +65,18 @@ TEST_F(StrayContextsTest, RanksThatKeepAContextOnGpu0) {
   for (const SeriesView& series : view->series) EXPECT_THAT(series.alerts, IsEmpty());
 }
 
+/// A recording has how busy processes were as samples.
+TEST_F(StrayContextsTest, AReplayKnowsWhoWorked) {
+  for (double t = 0; t < 100; t += 5) {
+    Batch batch;
+    batch.samples.push_back({at(t), on(0, 10), 900 * kMiB});
+    batch.samples.push_back({at(t), on(1, 10), 30 * kGiB});
+    batch.samples.push_back({at(t), catalog.intern({Metric::process_busy, "GPU-1", 10, 1}), 9'000});
+    engine->ingest(batch);
+  }
+  EXPECT_THAT(told(), testing::SizeIs(1));
+}
+
 TEST_F(StrayContextsTest, AProcessThatWorksOnBothIsNone) {
   run({{on(0, 10), 900 * kMiB}, {on(1, 10), 30 * kGiB}}, {on(0, 10), on(1, 10)});
   EXPECT_THAT(told(), IsEmpty());
