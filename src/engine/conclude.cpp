@@ -35,6 +35,17 @@ Attribution Engine::Core::attribution(const SeriesState& device, const Finding& 
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
     if (s.key.pid != 0 && s.key.metric == Metric::process_used) processes.push_back(s.growth_since(onset, catalog));
   });
+  series.for_device(device_key(device.key), [&](const SeriesState& s) {
+    if (s.key.metric != Metric::host_anonymous || !is_part(s)) return;
+    for (ProcessGrowth& its : processes) {
+      if (its.pid != s.key.pid || its.pid_start_ticks != s.key.pid_start_ticks) continue;
+      const ProcessGrowth more = s.growth_since(onset, catalog);
+      its.at_onset_bytes += more.at_onset_bytes;
+      its.now_bytes += more.now_bytes;
+      its.growing = its.growing || more.growing;
+      its.since_birth_bytes += more.since_birth_bytes;
+    }
+  });
   return attribute(device.rise_since(onset), processes);
 }
 
@@ -137,6 +148,13 @@ std::optional<MemoryWall> Engine::Core::wall(const SeriesState& process) const {
                     nearest->name};
 }
 
+/// "; its memory ends at 8.0 GiB, by dmem.max of /pod"; empty: its device ends it.
+std::string Engine::Core::ends_by(const SeriesState& process) const {
+  const auto its = wall(process);
+  if (!its) return {};
+  return fmt::format("; its memory ends at {}, by {}", format_bytes(static_cast<double>(its->bytes)), its->name);
+}
+
 /// Of all that share the wall together.
 double Engine::Core::growth_of(const Walls::Nearest& wall, const SeriesState& process, const Finding& its) const {
   double all_bytes_per_s = grows(its) ? std::max(0.0, its.growth_bytes_per_s.mid) : 0;
@@ -164,16 +182,45 @@ void Engine::Core::tell_of_wall(const SeriesState& process, Verdict& v) const {
   const auto wall = walls.nearest(process);
   if (!wall || !process.limit_bytes || wall->end_bytes > *process.limit_bytes) return;
   Finding& f = v.finding;
-  f.because += fmt::format("; its memory ends at {}, by {}", format_bytes(wall->bytes), wall->name);
+  f.because += ends_by(process);
   if (wall->sharing.size() < 2) return;
   f.because += fmt::format(", of which {} processes use {}", wall->sharing.size(), format_bytes(wall->used_bytes));
-  if (!f.oom_in_s || !grows(f) || f.growth_bytes_per_s.mid <= 0) return;
+  if ((!f.oom_in_s && !f.oom_if_growth_continues_s) || !grows(f) || f.growth_bytes_per_s.mid <= 0) return;
   const double all_bytes_per_s = growth_of(*wall, process, f);
   const double share = f.growth_bytes_per_s.mid / all_bytes_per_s;
   if (share > 0.99) return;
-  f.oom_in_s = Interval{f.oom_in_s->low * share, f.oom_in_s->mid * share, f.oom_in_s->high * share};
+  if (f.oom_in_s) f.oom_in_s = Interval{f.oom_in_s->low * share, f.oom_in_s->mid * share, f.oom_in_s->high * share};
+  if (f.oom_if_growth_continues_s) *f.oom_if_growth_continues_s *= share;
   v.severity = severity_of(f, config.severity);
   f.because += fmt::format(" and grow by {} together", format_scaled_rate(all_bytes_per_s));
+}
+
+/// A device's growth ends where that of the process that makes it does, if that is sooner: at a wall of the process.
+void Engine::Core::end_with_suspect(const SeriesState& device, Verdict& v) const {
+  Finding& f = v.finding;
+  if (!grows(f) || !v.suspect) return;
+  const auto end_s = [](const Finding& of) -> std::optional<double> {
+    return of.oom_in_s ? std::optional(of.oom_in_s->mid) : of.oom_if_growth_continues_s;
+  };
+  series.for_device(device_key(device.key), [&](const SeriesState& s) {
+    if (!is_part_of(s, v.suspect) || !s.detector || !grows(s.detector->finding())) return;
+    const auto now_s = end_s(f);
+    const Finding its = verdict(s).finding;
+    const auto its_s = end_s(its);
+    if (!its_s || (now_s && *now_s <= *its_s)) return;
+    if (!now_s) {
+      f.oom_if_growth_continues_s = its_s;
+    } else {
+      const double sooner = *its_s / *now_s;
+      if (f.oom_in_s)
+        f.oom_in_s = Interval{f.oom_in_s->low * sooner, f.oom_in_s->mid * sooner, f.oom_in_s->high * sooner};
+      if (f.oom_if_growth_continues_s) *f.oom_if_growth_continues_s *= sooner;
+      v.severity = severity_of(f, config.severity);
+    }
+    if (const auto limit = wall(s); limit && f.because.find(limit->name) == std::string::npos)
+      f.because += fmt::format("; memory of pid {} ends at {}, by {}", s.key.pid,
+                               format_bytes(static_cast<double>(limit->bytes)), limit->name);
+  });
 }
 
 /// The alert of a process that a policy keeps from growing stands, whatever its curve shows meanwhile.
@@ -230,6 +277,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
     if (v.finding.state == State::growing && !a.any_process && !catalog.processes_are_listed)
       v.finding.because += "; the memory of each process would show whether jobs come and stay, or something leaks";
   }
+  if (s.key.metric == Metric::device_used) end_with_suspect(s, v);
   if (s.is_total() && !knows_parts(s)) leave_to_band(s, v);
   hold_near_full(s, v);
   hold_by_policy(s, v);

@@ -23,7 +23,10 @@ void Engine::Core::take(const Sample& sample) {
   SeriesState& known = state(sample.series);
   SeriesState& s = known.ended && sample.time > known.ended_at ? revive(sample.series) : known;
   endings.notice_fall(s, sample);
-  if (s.key.metric == Metric::host_anonymous) hosts.take(s.key, sample.bytes);
+  if (s.key.metric == Metric::host_anonymous) {
+    hosts.take(s.key, sample.bytes);
+    if (s.device->shares_host_memory) s.device->remainder.also(s.id, sample.bytes);
+  }
   if (s.key.pid != 0 && s.samples > 0 && s.last_bytes != sample.bytes && !is_of_host(s.key.metric))
     stalls.memory_changed(process_key(s.key), sample.time);
   if (!s.observe(sample)) return;
@@ -128,11 +131,11 @@ void Engine::Core::watch_headroom() {
   for (const SeriesId id : touched)
     if (const SeriesState* const s = series.find(id);
         s != nullptr && s->key.metric == Metric::process_used && !s->ignored)
-      headrooms.take(id, headroom(*s), tick, teller());
+      headrooms.take(id, headroom(*s), ends_by(*s), tick, teller());
 }
 
 std::optional<Headroom> Engine::Core::headroom(const SeriesState& s) const {
-  return headroom_of(s, series, runs ? &*runs : nullptr, config.detection.min_growth_mb * kMiB);
+  return headroom_of(s, series, walls, runs ? &*runs : nullptr, config.detection.min_growth_mb * kMiB);
 }
 
 /// What ends a process ends all of its series; which memory ran out is known before any of them ends.
@@ -189,6 +192,7 @@ void Engine::Core::end(SeriesState& s, std::optional<EndKind> reported) {
   siblings.leave(s.id);
   if (runs) runs->ended(s);
   ended.push_back(s.id);
+  if (s.key.metric == Metric::host_anonymous) s.device->remainder.also(s.id, 0);
   s.device->process_ended = tick;
   s.device->living.erase(s.id);
   if (s.key.metric == Metric::process_used) s.device->remainder.end(s.id, tick, s.release_s());

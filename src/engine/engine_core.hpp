@@ -87,6 +87,8 @@ struct Engine::Core final : EndingsEngine {
   // parts.cpp
   void derive_remainders();
   void part_changes(SeriesState& part);
+  [[nodiscard]] bool is_part(const SeriesState& series) const;
+  [[nodiscard]] bool is_part_of(const SeriesState& series, const std::optional<Suspect>& suspect) const;
   void review_pile(const SeriesState& device) const;
   [[nodiscard]] bool knows_parts(const SeriesState& device) const;
   [[nodiscard]] bool wants_leak(const SeriesState& series) const override;
@@ -121,7 +123,9 @@ struct Engine::Core final : EndingsEngine {
   void leave_to_band(const SeriesState& series, Verdict& verdict) const;
   [[nodiscard]] std::optional<MemoryWall> wall(const SeriesState& process) const;
   [[nodiscard]] double growth_of(const Walls::Nearest& wall, const SeriesState& process, const Finding& its) const;
+  [[nodiscard]] std::string ends_by(const SeriesState& process) const;
   void tell_of_wall(const SeriesState& process, Verdict& verdict) const;
+  void end_with_suspect(const SeriesState& device, Verdict& verdict) const;
   void tell_of_host(const SeriesState& process, Verdict& verdict) const;
   void hold_near_full(const SeriesState& series, Verdict& verdict) const;
   void hold_by_policy(const SeriesState& series, Verdict& verdict) const;

@@ -63,22 +63,28 @@ Headroom headroom_at(double used_bytes, const Need& need, double free_bytes, dou
 
 }  // namespace
 
-std::optional<Headroom> headroom_of(const SeriesState& s, const SeriesTable& table, const RunMemory* runs,
-                                    double tolerance_bytes) {
+std::optional<Headroom> headroom_of(const SeriesState& s, const SeriesTable& table, const Walls& walls,
+                                    const RunMemory* runs, double tolerance_bytes) {
   const SeriesState* const total = s.device->used;
   if (s.ended || s.paused || total == nullptr || total->samples == 0 || !total->limit_bytes) return std::nullopt;
   const auto used = static_cast<double>(total->last_bytes);
   const double free = std::max(0.0, *total->limit_bytes - used);
   if (s.key.metric == Metric::process_used) {
-    Headroom h = headroom_at(static_cast<double>(s.last_bytes), need_of(s, table, runs), free, tolerance_bytes);
+    const auto holds = static_cast<double>(s.last_bytes);
+    auto wall = walls.nearest(s);
+    if (wall && wall->end_bytes - holds >= free) wall.reset();
+    Headroom h = headroom_at(holds, need_of(s, table, runs), wall ? wall->end_bytes - holds : free, tolerance_bytes);
     if (h.fits()) return h;
     std::uint64_t most = 0;
-    for (const SeriesId id : s.device->living) {
-      const SeriesState* const other = table.find(id);
-      if (other == nullptr || other->key.pid == s.key.pid || other->last_bytes <= most) continue;
+    const auto look = [&](const SeriesState* other) {
+      if (other == nullptr || other->key.pid == s.key.pid || other->last_bytes <= most) return;
       most = other->last_bytes;
       h.beside_pid = other->key.pid;
-    }
+    };
+    if (wall)
+      for (const SeriesState* const other : wall->sharing) look(other);
+    else
+      for (const SeriesId id : s.device->living) look(table.find(id));
     return h;
   }
   if (s.key.metric != Metric::device_used) return std::nullopt;
@@ -90,7 +96,7 @@ std::optional<Headroom> headroom_of(const SeriesState& s, const SeriesTable& tab
   for (const SeriesId id : s.device->living) {
     const SeriesState* const process = table.find(id);
     if (process == nullptr || process->key.metric != Metric::process_used) continue;
-    std::optional<Headroom> its = headroom_of(*process, table, runs, tolerance_bytes);
+    std::optional<Headroom> its = headroom_of(*process, table, walls, runs, tolerance_bytes);
     if (!its || (least && its->left_bytes >= least->left_bytes)) continue;
     its->pid = process->key.pid;
     its->peak_bytes = s.last_bytes + its->more_bytes;
@@ -99,7 +105,8 @@ std::optional<Headroom> headroom_of(const SeriesState& s, const SeriesTable& tab
   return least;
 }
 
-void HeadroomAlerts::take(SeriesId process, const std::optional<Headroom>& headroom, Timestamp time, const Tell& tell) {
+void HeadroomAlerts::take(SeriesId process, const std::optional<Headroom>& headroom, const std::string& ends_by,
+                          Timestamp time, const Tell& tell) {
   if (!headroom) return;
   const auto it = known_.find(process);
   if (headroom->fits()) {
@@ -122,7 +129,7 @@ void HeadroomAlerts::take(SeriesId process, const std::optional<Headroom>& headr
   alert.finding.stage = Stage::confirmed;
   alert.finding.state = State::steady;
   alert.finding.onset = known.since;
-  alert.finding.because = headroom_words(*headroom, {});
+  alert.finding.because = headroom_words(*headroom, {}) + ends_by;
   known.alerts.push_back(std::move(alert));
   if (known.alerts.size() > kMostAlerts) known.alerts.erase(known.alerts.begin());
   tell(known.alerts.back(), AlertNews::raised);

@@ -11,22 +11,25 @@
 #include "engine/run_memory.hpp"
 #include "engine/series_state.hpp"
 #include "engine/series_table.hpp"
+#include "engine/walls.hpp"
 
 namespace vramtrack {
 
-/// Of a process that lives, or of a device's total, whose capacity is known; else nullopt. `runs`: null where no
-/// program is compared with its earlier runs. What is missing by less than `tolerance_bytes` fits. O(processes of the
-/// device) for a device, O(1) for a process whose `beside` is not asked for.
-std::optional<Headroom> headroom_of(const SeriesState& series, const SeriesTable& table, const RunMemory* runs,
-                                    double tolerance_bytes);
+/// Of a process that lives, or of a device's total, whose capacity is known; else nullopt. What a process may need ends
+/// at the nearest of its device and its walls. `runs`: null where no program is compared with its earlier runs. What is
+/// missing by less than `tolerance_bytes` fits. O(processes of the device), and as Walls::nearest.
+std::optional<Headroom> headroom_of(const SeriesState& series, const SeriesTable& table, const Walls& walls,
+                                    const RunMemory* runs, double tolerance_bytes);
 
 /// The alerts: one a process, while what it needs does not fit. They begin and end here. Causal and deterministic.
 class HeadroomAlerts {
  public:
   using Tell = std::function<void(Alert&, AlertNews)>;
 
-  /// What is known of the process at `time`. O(1).
-  void take(SeriesId process, const std::optional<Headroom>& known, Timestamp time, const Tell& tell);
+  /// What is known of the process at `time`. `ends_by`: the wall that ends it, for people; empty: its device does.
+  /// O(1).
+  void take(SeriesId process, const std::optional<Headroom>& known, const std::string& ends_by, Timestamp time,
+            const Tell& tell);
   /// The process has ended.
   void end(SeriesId process, Timestamp time, const Tell& tell);
   void forget(SeriesId process) { known_.erase(process); }

@@ -74,15 +74,26 @@ bool Engine::Core::knows_parts(const SeriesState& device) const {
   return device.device->unattributed != nullptr && device.device->remainder.known(tick);
 }
 
+/// Whether the series is a part of its device's memory: of a process, or of none; and what processes hold of the host's
+/// memory, where that is the device's.
+bool Engine::Core::is_part(const SeriesState& s) const {
+  return s.key.metric == Metric::process_used || s.key.metric == Metric::device_unattributed ||
+         (s.key.metric == Metric::host_anonymous && s.device->remainder.counts_also());
+}
+
+bool Engine::Core::is_part_of(const SeriesState& s, const std::optional<Suspect>& suspect) const {
+  return suspect && suspect->pid != 0 && s.key.pid == suspect->pid &&
+         s.key.pid_start_ticks == suspect->pid_start_ticks && is_part(s);
+}
+
 /// The suspicion or the alert of a part was raised or has ended: decides its device anew.
 void Engine::Core::part_changes(SeriesState& part) {
   DeviceState& device = *part.device;
   if (part.key.metric == Metric::allocator_allocated) allocator_changes(part);
-  if (part.key.metric != Metric::process_used && part.key.metric != Metric::device_unattributed) return;
-  if (part.leaks())
-    device.leaking.insert(part.id);
-  else
-    device.leaking.erase(part.id);
+  // One may have ceased to be a part since.
+  const bool was_leaking = device.leaking.erase(part.id) > 0;
+  if (!is_part(part) && !was_leaking) return;
+  if (part.leaks() && is_part(part)) device.leaking.insert(part.id);
   if (device.used == nullptr) return;
   device.used->reviewed.reset();
   queue(*device.used);
@@ -133,7 +144,7 @@ const SeriesState* Engine::Core::suspected_part(const SeriesState& device) const
   const SeriesState* found = device.device->unattributed;
   if (found != nullptr && (!found->detector || !found->is_suspected())) found = nullptr;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
-    if (s.key.metric == Metric::process_used && s.detector && s.is_suspected()) found = &s;
+    if (s.key.pid != 0 && is_part(s) && s.detector && s.is_suspected()) found = &s;
   });
   return found;
 }
@@ -217,7 +228,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
   const bool rest_grows = rest->detector && grows(rest->detector->finding());
   bool process_grows = false;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
-    if (s.is(a.suspect) && s.detector) process_grows = grows(s.detector->finding());
+    if (is_part_of(s, a.suspect) && s.detector) process_grows = process_grows || grows(s.detector->finding());
   });
   Finding& f = v.finding;
   const bool was_leak = f.leak;
@@ -231,7 +242,8 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
     // The part knows more than the total does, such as how earlier runs of its program ended.
     if (process_grows)
       series.for_device(device_key(device.key), [&](const SeriesState& s) {
-        if (s.is(a.suspect) && s.detector) f.confidence = std::min(f.confidence, verdict(s).finding.confidence);
+        if (is_part_of(s, a.suspect) && s.detector && grows(s.detector->finding()))
+          f.confidence = std::min(f.confidence, verdict(s).finding.confidence);
       });
     if (!was_leak) return;
     f.state = State::growing;
@@ -267,7 +279,7 @@ const SeriesState* Engine::Core::fastest_grower(const SeriesState& device) const
   const SeriesState* found = nullptr;
   double fastest = 0;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
-    if (s.key.metric != Metric::process_used || s.ended || s.ignored || !s.detector) return;
+    if (s.key.pid == 0 || !is_part(s) || s.ended || s.ignored || !s.detector) return;
     const Finding f = s.detector->finding();
     if (!grows(f) || f.growth_bytes_per_s.mid <= fastest || is_past(device, s, f)) return;
     found = &s;
@@ -295,7 +307,7 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
   const SeriesState* named = &worst;
   double fastest = worst.detector->finding().growth_bytes_per_s.mid;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
-    if (s.key.metric != Metric::process_used || s.ended || s.ignored || !s.detector || s.leaks()) return;
+    if (s.key.pid == 0 || !is_part(s) || s.ended || s.ignored || !s.detector || s.leaks()) return;
     if (!s.is_suspected() && !s.detector->rise()) return;
     const Finding its = s.detector->finding();
     if (!s.is_suspected() && (!grows(its) || its.confidence < config.detection.confidence_threshold)) return;
@@ -317,15 +329,22 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
       together.mid += its.growth_bytes_per_s.mid;
       together.high += its.growth_bytes_per_s.high;
     }
-    if (f.oom_in_s && together.mid > 0)
-      f.oom_in_s = scaled(*f.oom_in_s, std::min(1.0, f.growth_bytes_per_s.mid / together.mid));
+    if (f.oom_in_s && together.mid > 0) {
+      double sooner = std::min(1.0, f.growth_bytes_per_s.mid / together.mid);
+      // What ends it at a wall of its own, the others do not fill.
+      if (wall(worst) && device.limit_bytes && f.oom_in_s->mid > 0)
+        sooner = std::min(1.0, std::max(0.0, *device.limit_bytes - static_cast<double>(device.last_bytes)) /
+                                   together.mid / f.oom_in_s->mid);
+      f.oom_in_s = scaled(*f.oom_in_s, sooner);
+    }
     f.growth_bytes_per_s = together;
     // Of that rate: one that was restarted has risen for less time, and what its last run held has fallen.
     if (together.mid > 0) share = std::clamp(fastest / together.mid, 0.0, 1.0);
   }
   if (hold_of(worst) == nullptr)
-    f.because = (worst.key.pid == 0 ? std::string("the memory that no visible process holds grows: ")
-                                    : fmt::format("pid {} grows: ", worst.key.pid)) +
+    f.because = (worst.key.pid == 0             ? std::string("the memory that no visible process holds grows: ")
+                 : is_of_host(worst.key.metric) ? fmt::format("host memory of pid {} grows: ", worst.key.pid)
+                                                : fmt::format("pid {} grows: ", worst.key.pid)) +
                 f.because;
   if (named != &worst)
     f.because += fmt::format("; pid {} grows faster, and {}", named->key.pid,

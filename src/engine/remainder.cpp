@@ -48,6 +48,13 @@ void Remainder::list(SeriesId process, Timestamp time, std::uint64_t bytes) {
     held_[process] = {static_cast<double>(bytes), time};
 }
 
+void Remainder::also(SeriesId series, std::uint64_t bytes) {
+  if (bytes == 0)
+    also_.erase(series);
+  else
+    also_[series] = static_cast<double>(bytes);
+}
+
 void Remainder::end(SeriesId process, Timestamp time, double release_s) {
   const auto it = held_.find(process);
   if (it == held_.end()) return;
@@ -129,6 +136,10 @@ std::optional<std::uint64_t> Remainder::close(Timestamp time) {
 
   double listed_bytes = 0;
   for (const auto& [id, held] : held_) listed_bytes += held.bytes;
+  double also_bytes = 0;
+  for (const auto& [id, bytes] : also_) also_bytes += bytes;
+  counts_also_ = also_bytes > 0 && listed_bytes + also_bytes <= now_->used_bytes;
+  if (counts_also_) listed_bytes += also_bytes;
   // A figure may be as old as the previous one: the device's always, the processes' if they are read separately.
   const double other_used = rests ? least_used_bytes_ : before_ ? before_->used_bytes : now_->used_bytes;
   const double other_listed = read_now ? listed_bytes : listed_before_.value_or(listed_bytes);

@@ -37,6 +37,12 @@ class Remainder {
   void read(Timestamp time, std::uint64_t used_bytes);
   /// A process was listed as holding this many bytes.
   void list(SeriesId process, Timestamp time, std::uint64_t bytes);
+  /// A process holds this many bytes of the device beside what it is listed with: of the host's memory, where the
+  /// device shares that; 0: no longer. It may be read less often. It is left out while more would be held than is in
+  /// use: then the device's figure is not the host's.
+  void also(SeriesId series, std::uint64_t bytes);
+  /// Whether what processes hold beside was counted with them when the remainder was determined last.
+  [[nodiscard]] bool counts_also() const { return counts_also_; }
   /// A process has ended; what it held may appear as in use until `release_s` later.
   void end(SeriesId process, Timestamp time, double release_s);
   /// The process is forgotten.
@@ -85,7 +91,9 @@ class Remainder {
   void settle_releases(double most_bytes);
   void settle_overdue();
 
-  std::map<SeriesId, Held> held_;  ///< the living processes that hold something
+  std::map<SeriesId, Held> held_;    ///< the living processes that hold something
+  std::map<SeriesId, double> also_;  ///< bytes that living processes hold beside
+  bool counts_also_ = false;
   std::vector<Release> releases_;  ///< the oldest first
   std::vector<Overdue> overdue_;   ///< the oldest first
   double base_bytes_ = 0;          ///< of the remainder, excluding what is overdue

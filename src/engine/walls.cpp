@@ -1,7 +1,6 @@
 #include "engine/walls.hpp"
 
-#include <algorithm>
-
+#include "core/limit_end.hpp"
 #include "engine/device_state.hpp"
 
 namespace vramtrack {
@@ -35,7 +34,7 @@ std::optional<Walls::Nearest> Walls::nearest(const SeriesState& process) const {
       one.used_bytes += static_cast<double>(other->last_bytes);
       one.sharing.push_back(other);
     }
-    one.end_bytes = static_cast<double>(process.last_bytes) + std::max(0.0, bytes - one.used_bytes);
+    one.end_bytes = end_by_limit(static_cast<double>(process.last_bytes), bytes, one.used_bytes);
     if (!out || one.end_bytes < out->end_bytes) out = one;
   }
   return out;

@@ -6,7 +6,7 @@ import sys
 import unittest
 
 from patience import patience
-from sandbox import FIXTURES, Sandbox
+from sandbox import FIXTURES, TESTS, Sandbox
 
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
@@ -38,10 +38,28 @@ class Walls(unittest.TestCase):
         said = self.watch("--no-record")
         self.assertEqual(said.count(self.NOTE), 1, said)
 
-    def test_holders_has_it(self):
-        result = self.box.run("holders", "--source", "nvml", "--set", f"sources.nvml-library={FAKE}", "--set", f"sources.proc-root={self.box.work}/proc",
+    def holders(self, *args):
+        result = self.box.run("holders", *args, "--source", "nvml", "--set", f"sources.nvml-library={FAKE}", "--set", f"sources.proc-root={self.box.work}/proc",
                               "--set", f"sources.sys-root={self.box.work}/sys", env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
-        self.assertIn(b"its memory ends at 8.0 GiB: dmem.max of /kubepods/pod1\n", result.stdout, result.stderr)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode()
+
+    def test_holders_has_it(self):
+        self.assertIn("its memory ends at 8.0 GiB: dmem.max of /kubepods/pod1\n", self.holders())
+
+    def test_the_nearest_is_where_memory_ends_and_the_others_are_limits(self):
+        with open(self.box.work / "nvml.txt", "a", encoding="utf-8") as machine:
+            machine.write("limit gpu=0 cgroup=/kubepods/pod1/main hard=4G\n")
+        said = self.watch("--no-record")
+        self.assertIn(f"GPU 0: memory of pid {PID} ends at 4.0 GiB: NVIDIA's memory limit of /kubepods/pod1/main", said)
+        self.assertIn(f"GPU 0: pid {PID} has a limit of 8.0 GiB: dmem.max of /kubepods/pod1", said)
+        self.assertEqual(said.count("memory of pid"), 1, said)
+        # The ledger asks the driver, too.
+        self.assertIn("its memory ends at 4.0 GiB: NVIDIA's memory limit of /kubepods/pod1/main\n", self.holders())
+        process = json.loads(self.holders("--json"))["devices"][0]["processes"][0]
+        self.assertEqual([(wall["bytes"], wall["name"]) for wall in process["walls"]],
+                         [(8 * 2**30, "dmem.max of /kubepods/pod1"), (4 * 2**30, "NVIDIA's memory limit of /kubepods/pod1/main")])
+        self.assertEqual({wall["used_bytes"] for wall in process["walls"]}, {process["bytes"]})
 
     def test_the_verdict_has_it_and_a_replay_too(self):
         store = str(self.box.work / "s.db")
@@ -53,6 +71,45 @@ class Walls(unittest.TestCase):
         replayed = self.box.run("replay", "--format", "json", store)
         again = [json.loads(line) for line in replayed.stdout.splitlines() if b"analysis" in line]
         self.assertIn(self.BECAUSE, [row for row in again if row["series"]["pid"] == PID][-1]["verdict"]["because"])
+        for form in ("text", "md", "html"):
+            report = self.box.run("report", "--format", form, store)
+            self.assertRegex(report.stdout.decode(), rf"pid {PID} [^\n]*: 8\.0 GiB, by dmem\.max of /kubepods/pod1; ", form)
+
+
+class Scenarios(unittest.TestCase):
+    NAME = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT of pid 4242"
+
+    def setUp(self):
+        self.box = Sandbox(BINARY).__enter__()
+        self.addCleanup(self.box.__exit__)
+        text = (TESTS / "scenarios/leak_three_walls.toml").read_text()
+        self.box.write("walls.toml", text.replace('"100min"', '"70min"'))
+        self.box.write("moved.toml", text)
+
+    def run_it(self, *args):
+        result = self.box.run(*args, timeout=patience(60))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.decode()
+
+    def test_simulate_ends_at_the_nearest_and_follows_it(self):
+        said = self.run_it("simulate", "walls.toml", "--explain")
+        self.assertIn(f"its memory ends at 8.0 GiB, by {self.NAME}", said)
+        self.assertIn(f"wall       8.0 GiB, by {self.NAME}; ", said)
+        self.assertNotIn("per_process_memory_fraction", said)
+        said = self.run_it("simulate", "moved.toml", "--explain")
+        self.assertIn("the limit of 16.0 GiB is now 9.0 GiB: dmem.max of /pod", said)
+        self.assertRegex(said, r"its memory ends at 9.0 GiB, by dmem.max of /pod, of which 2 processes use 8\.\d GiB")
+
+    def test_a_wall_that_is_wrong_is_named_with_its_line(self):
+        for change, words in (('processes = ["trainer"]', "there is no [[process]] 'trainr'"), ('name = "dmem.max of /pod"', "is required"),
+                              ('at_s = "80min"', "at_s")):
+            with self.subTest(change):
+                text = (TESTS / "scenarios/leak_three_walls.toml").read_text()
+                self.box.write("bad.toml", text.replace(change, 'processes = ["trainr"]' if "processes" in change else "", 1))
+                result = self.box.run("simulate", "bad.toml")
+                self.assertEqual(result.returncode, 2)
+                self.assertRegex(result.stderr.decode(), r"bad\.toml:\d+")
+                self.assertIn(words, result.stderr.decode())
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "core/end_words.hpp"
+#include "engine/remainder.hpp"
 #include "report/told.hpp"
 #include "scenario_run.hpp"
 
@@ -237,6 +239,61 @@ TEST(SharedMemory, TheEndIsTheHosts) {
   EXPECT_EQ(find(*ended->view, Metric::process_used)->verdict.end->how, EndKind::host_out_of_memory);
   EXPECT_THAT(tell(*ended->view, *find(*ended->view, Metric::device_used)).verdict,
               HasSubstr("the host's memory ran out"));
+}
+
+/// GB10: what a process holds of the host's memory is a part of its device's.
+TEST(SharedMemory, TheHostMemoryOfAProcessExplainsTheDevices) {
+  const auto scenario = sim::parse_scenario(
+      fmt::format("seed = 3\nperiod_s = 10\nduration_s = \"90min\"\nhost_memory_bytes = \"120GiB\"\n[[device]]\n"
+                  "name = \"NVIDIA GB10\"\ncapacity_bytes = \"120GiB\"\nshares_host_memory = true\n"
+                  "baseline_bytes = \"6GiB\"\n[[process]]\nname = \"serve\"\ncommand = \"python serve.py\"\npid = 42\n"
+                  "[[process.shape]]\nkind = \"constant\"\nbytes = \"40GiB\"\n{}",
+                  kHostLeak),
+      "gb10.toml");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  const auto run = play(*scenario);
+  const SeriesView& device = *find(*run->view, Metric::device_used);
+  EXPECT_TRUE(device.verdict.finding.leak) << device.verdict.finding.because;
+  ASSERT_TRUE(device.verdict.suspect) << device.verdict.finding.because;
+  EXPECT_EQ(device.verdict.suspect->pid, 42U);
+  EXPECT_GT(device.verdict.suspect->share, 0.9);
+  EXPECT_THAT(device.verdict.finding.because, HasSubstr("host memory of pid 42 grows"));
+  const SeriesView& rest = *find(*run->view, Metric::device_unattributed);
+  EXPECT_EQ(rest.used_bytes, std::uint64_t{6} << 30U);
+  EXPECT_FALSE(rest.verdict.finding.leak) << rest.verdict.finding.because;
+  const Told told = tell(*run->view, device);
+  EXPECT_THAT(told.suspect, HasSubstr("pid 42 python serve.py"));
+  EXPECT_EQ(told.unattributed, "6.0 GiB held by no visible process") << "what is not of the process";
+}
+
+/// An APU counts what it maps of the host's memory, not what its programs hold of it besides.
+TEST(SharedMemory, WhatDoesNotFitIntoTheDevicesFigureIsNotPartOfIt) {
+  Remainder remainder;
+  const SeriesId process{1}, host{2};
+  for (int i = 0; i < 4; ++i) {
+    const Timestamp time = Timestamp{from_seconds(10 * i)};
+    remainder.read(time, 20);
+    remainder.list(process, time, 15);
+    remainder.also(host, 30);
+    EXPECT_EQ(remainder.close(time), 5U);
+    EXPECT_FALSE(remainder.counts_also());
+  }
+  remainder.also(host, 4);
+  for (int i = 4; i < 8; ++i) {
+    const Timestamp time = Timestamp{from_seconds(10 * i)};
+    remainder.read(time, 20);
+    remainder.list(process, time, 15);
+    remainder.close(time);
+  }
+  EXPECT_TRUE(remainder.counts_also());
+  remainder.also(host, 0);
+  remainder.close(Timestamp{from_seconds(70)});
+}
+
+TEST(EndOfTheHost, IsNoEndOfTheGpu) {
+  const EndWords words = words_of_end(EndKind::host_out_of_memory);
+  EXPECT_EQ(words.verdict, "the host's memory ran out: the kernel ended the process");
+  EXPECT_EQ(words.plain, "lost its process as the host's memory ran out");
 }
 
 }  // namespace

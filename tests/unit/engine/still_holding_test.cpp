@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "one_gpu.hpp"
+#include "report/report.hpp"
+#include "report/status.hpp"
 
 namespace vramtrack {
 namespace {
@@ -57,6 +59,17 @@ TEST_F(StillHoldingTest, WhatItHoldsAndHowMuchOfThatItsAllocatorDoesNotUse) {
   EXPECT_THAT(told.facts, Contains(Field(&Fact::text, HasSubstr("still holds 21.0 GiB, 20.0 GiB of them unused by its "
                                                                 "allocator"))));
   EXPECT_THAT(told.facts, Contains(Field(&Fact::text, HasSubstr("next: torch.cuda.empty_cache()"))));
+}
+
+TEST_F(StillHoldingTest, EveryTextTellsIt) {
+  hold(0, 600, 21 * kGiB);
+  ran_out(595, 1);
+  hold(600, 700, 21 * kGiB);
+  const auto view = engine->view();
+  for (const std::string& text : {find_report("text")->render(*view, {}), status_table(*view, {}, 0)}) {
+    EXPECT_THAT(text, HasSubstr("still holds 21.0 GiB, 20.0 GiB of them unused by its allocator"));
+    EXPECT_THAT(text, HasSubstr("next: torch.cuda.empty_cache()"));
+  }
 }
 
 TEST_F(StillHoldingTest, OneThatNoMessageNamesIsTheOneThatHoldsMost) {

@@ -1,7 +1,11 @@
 // Walls of processes: the forecast ends at the nearest of them, and follows it when it moves.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "one_gpu.hpp"
+#include "paths.hpp"
+#include "report/trend.hpp"
+#include "scenario_run.hpp"
 
 namespace vramtrack {
 namespace {
@@ -118,6 +122,114 @@ TEST_F(WallsTest, TheGpuEndsItWhereThatIsNearer) {
   grow(0, 3600);
   expect_end(3600, 22.0 * kGiB);
   EXPECT_THAT(seen(leaking).verdict.finding.because, Not(HasSubstr("its memory ends at")));
+}
+
+/// What a process may need ends at the nearest wall, too.
+TEST_F(WallsTest, WhatFitsEndsAtTheNearestWall) {
+  wall(0, 1, "dmem.max of /pod", 10 * kGiB);
+  wall(0, 2, "dmem.max of /pod", 10 * kGiB);
+  wall(0, 1, "PyTorch's per_process_memory_fraction of pid 1", 9 * kGiB);
+  // Process 1 peaks at 8 GiB, holds 2, and may need 6 GiB again: of 10 GiB, 5 are left beside the other's 3.
+  tick(0, 11 * kGiB, {{leaking, 8 * kGiB}, {other, 2 * kGiB}});
+  tick(10, 6 * kGiB, {{leaking, 2 * kGiB}, {other, 3 * kGiB}});
+  engine->finish();
+  const Headroom h = seen(leaking).headroom.value();
+  EXPECT_EQ(h.more_bytes, 6 * kGiB);
+  EXPECT_EQ(h.left_bytes, -static_cast<std::int64_t>(kGiB));
+  EXPECT_EQ(h.beside_pid, 2U);
+  EXPECT_EQ(seen(device_series).headroom.value().left_bytes, h.left_bytes) << "the device tells of what leaves least";
+  for (const SeriesId id : {leaking, device_series})
+    EXPECT_THAT(told_of(id).facts, testing::Contains(testing::Field(
+                                       &Fact::text, HasSubstr("does not fit beside pid 2, 1.0 GiB are missing; "
+                                                              "its memory ends at 10.0 GiB, by dmem.max of "
+                                                              "/pod"))))
+        << "series " << index_of(id);
+  EXPECT_TRUE(seen(other).headroom.value().fits());
+}
+
+/// Nobody must read that the device lasts longer than the process that fills it.
+TEST_F(WallsTest, ADeviceEndsWithItsOnlyGrower) {
+  wall(0, 1, "dmem.max of /pod", 8 * kGiB);
+  bool was_undecided = false;
+  for (double t = 0; t < 3600; t += kStep_s) {
+    grow(t, t + kStep_s);
+    const Finding device = seen(device_series).verdict.finding;
+    const Finding process = seen(leaking).verdict.finding;
+    if (!grows(device) || !grows(process)) continue;
+    const auto end_s = [](const Finding& f) {
+      return f.oom_in_s ? f.oom_in_s->mid : f.oom_if_growth_continues_s.value_or(0);
+    };
+    if (end_s(process) <= 0) continue;
+    was_undecided = was_undecided || !device.leak;
+    EXPECT_NEAR(end_s(device), end_s(process), 0.01 * end_s(process)) << t << ": " << device.because;
+  }
+  EXPECT_TRUE(was_undecided);
+  EXPECT_TRUE(seen(device_series).verdict.finding.leak);
+  EXPECT_THAT(seen(device_series).verdict.finding.because, HasSubstr("ends at 8.0 GiB, by dmem.max of /pod"));
+}
+
+/// One that ends at a wall of its own ends there, whatever the others grow by.
+TEST_F(WallsTest, OthersThatGrowDoNotFillAWallThatIsNotTheirs) {
+  wall(0, 1, "dmem.max of /pod", 8 * kGiB);
+  for (double t = 0; t < 3600; t += kStep_s) {
+    const std::uint64_t used = kGiB + kRate * static_cast<std::uint64_t>(t);
+    tick(t, 2 * used, {{leaking, used}, {other, used}});
+  }
+  expect_end(3600, 8.0 * kGiB);
+  const Finding device = seen(device_series).verdict.finding;
+  ASSERT_TRUE(device.oom_in_s) << device.because;
+  EXPECT_NEAR(device.oom_in_s->mid, left_s(3600, 8.0 * kGiB), 0.05 * left_s(3600, 8.0 * kGiB)) << device.because;
+}
+
+/// Charts end where forecasts do.
+TEST_F(WallsTest, ChartsEndAtTheWall) {
+  wall(0, 1, "dmem.max of /pod", 8 * kGiB);
+  grow(0, 3600);
+  const SeriesView& process = seen(leaking);
+  const auto end = memory_end(*views.back(), process);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->bytes, 8.0 * kGiB);
+  EXPECT_EQ(end->wall, "dmem.max of /pod");
+  const auto of_device = memory_end(*views.back(), seen(device_series));
+  ASSERT_TRUE(of_device);
+  EXPECT_EQ(of_device->bytes, 10.0 * kGiB) << "2 GiB are the other's";
+  EXPECT_EQ(of_device->wall, "dmem.max of /pod");
+  EXPECT_FALSE(memory_end(*views.back(), seen(other)));
+}
+
+/// A card with three walls, and the nearest moves: tests/scenarios/leak_three_walls.toml.
+TEST(WallsOfAScenario, TheForecastIsWithinFivePercentBeforeAndAfterTheMove) {
+  auto scenario = sim::load_scenario(tests_dir() + "/scenarios/leak_three_walls.toml");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  const auto look = [&](double minutes, double end_s, const std::string& name) {
+    scenario->duration_s = minutes * 60;
+    const auto run = play(*scenario);
+    for (const SeriesView& s : run->view->series) {
+      if (s.key.pid != 4242 && s.key.metric != Metric::device_used) continue;
+      const auto& oom_in_s = s.verdict.finding.oom_in_s;
+      ASSERT_TRUE(oom_in_s) << s.verdict.finding.because;
+      const double left_s = end_s - scenario->duration_s;
+      EXPECT_NEAR(oom_in_s->mid, left_s, 0.05 * left_s) << minutes << " min: " << s.verdict.finding.because;
+      EXPECT_THAT(s.verdict.finding.because, HasSubstr("by " + name));
+      testing::Test::RecordProperty(fmt::format("error_{}_{}_percent", s.key.pid, minutes),
+                                    fmt::format("{:.2f}", 100 * (oom_in_s->mid / left_s - 1)));
+    }
+  };
+  look(70, 7168, "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT of pid 4242");
+  look(90, 6144, "dmem.max of /pod");
+}
+
+TEST(WallsOfAScenario, WhatGrowsBeyondItFails) {
+  auto scenario = sim::load_scenario(tests_dir() + "/scenarios/leak_three_walls.toml");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  scenario->duration_s = 6300;
+  const auto run = play(*scenario);
+  for (const SeriesView& s : run->view->series) {
+    if (s.key.pid != 4242) continue;
+    ASSERT_TRUE(s.verdict.end);
+    EXPECT_EQ(s.verdict.end->how, EndKind::out_of_memory);
+    EXPECT_NEAR(run->seconds(s.verdict.end->time), 6144, 20);
+  }
 }
 
 TEST_F(WallsTest, AProcessOfTheSamePidIsAnother) {
