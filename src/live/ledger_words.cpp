@@ -139,8 +139,8 @@ Json device_object(const DeviceLedger& one) {
       object["walls"].push_back({{"bytes", wall.bytes},
                                  {"used_bytes", static_cast<std::uint64_t>(used_of(walled, wall.name))},
                                  {"name", wall.name}});
-      object["sites"] = Json::array();
-      for (const LedgerSite& site : line.sites) object["sites"].push_back({{"site", site.site}, {"bytes", site.bytes}});
+    object["sites"] = Json::array();
+    for (const LedgerSite& site : line.sites) object["sites"].push_back({{"site", site.site}, {"bytes", site.bytes}});
     out["processes"].push_back(std::move(object));
   }
   out["not_listed"] = holder_list(one.not_listed);
