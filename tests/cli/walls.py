@@ -83,8 +83,8 @@ class Scenarios(unittest.TestCase):
         self.box = Sandbox(BINARY).__enter__()
         self.addCleanup(self.box.__exit__)
         text = (TESTS / "scenarios/leak_three_walls.toml").read_text()
-        self.box.write("walls.toml", text.replace('"100min"', '"70min"'))
-        self.box.write("moved.toml", text)
+        self.box.write("walls.toml", text.replace('"105min"', '"70min"'))
+        self.box.write("moved.toml", text.replace('"105min"', '"100min"'))
 
     def run_it(self, *args):
         result = self.box.run(*args, timeout=patience(60))

@@ -62,7 +62,7 @@ TEST(ReportForms, AnAlertCountsTheProcessesThatReportItAndNotTheirSeries) {
 TEST(ReportForms, TheWallOfAProcessIsALineOfItsDeviceAndOneInItsChart) {
   PeriodReport r = example_report("train");
   r.series[2].view.wall = MemoryWall{20 * kGiB, r.series[2].view.used_bytes, 1, 2.0 * 1048576, "dmem.max of <pod>"};
-  const std::string words = "pid 4242 train: 20.0 GiB, by dmem.max of ";
+  const std::string words = "pid 4242 train (alice): 20.0 GiB, by dmem.max of ";
   EXPECT_THAT(report_text(r, false), HasSubstr(words + "<pod>; "));
   EXPECT_THAT(report_markdown(r), HasSubstr(words));
   const std::string page = report_html(r);
