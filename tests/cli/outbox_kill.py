@@ -7,6 +7,7 @@ import http.server
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -64,7 +65,8 @@ class Killed(unittest.TestCase):
     def setUp(self):
         self.box = Sandbox(BINARY).__enter__()
         self.addCleanup(self.box.__exit__)
-        self.jobs = [subprocess.Popen(["sleep", "3600"]) for _ in range(GPUS)]
+        # Programs of their own: the ranks of one job would be one incident, and one message.
+        self.jobs = [subprocess.Popen([f"model-{chr(ord('a') + i) * 4}", "3600"], executable=shutil.which("sleep")) for i in range(GPUS)]
         for job in self.jobs:
             self.addCleanup(lambda j=job: (j.kill(), j.wait()))
         self.receiver = Receiver()

@@ -642,7 +642,6 @@ Status settle_lists(const Rows& rows, ColumnPlan& plan, std::vector<std::string>
 Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnPlan& plan,
                       std::vector<std::string>& assumptions) {
   if (plan.total_may_be_peak && !is_capacity(rows, plan, comma)) plan.total = -1;
-  if (Status ok = settle_lists(rows, plan, assumptions); !ok) return ok;
   settle_percent(rows, comma, plan);
   settle_pairs(rows, plan);
   settle_decimal_unit(rows, plan, assumptions);
@@ -770,6 +769,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
 
   const Rows rows = head_rows(head.text, plan->delimiter, plan->count);
   const bool comma = plan->delimiter != ',';
+  if (Status ok = settle_lists(rows, *plan, assumptions); !ok) return fail(std::move(ok.error()));
   if (auto why = not_reported(rows, *plan)) return std::make_unique<RowsWithoutFigures>(std::move(*why));
   if (Status ok = settle_columns(head, rows, comma, *plan, assumptions); !ok) return fail(std::move(ok.error()));
   auto stamp = settle_stamp(head, rows, *plan, assumptions);
