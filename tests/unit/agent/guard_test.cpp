@@ -73,8 +73,8 @@ TEST(Listen, AddressesAreParsed) {
   EXPECT_EQ(parse_listen("[::1]:0").value(), (std::pair<std::string, std::uint16_t>{"::1", 0}));
   for (const char* port : {"9474", ":9474"})
     EXPECT_EQ(parse_listen(port).value(), (std::pair<std::string, std::uint16_t>{"127.0.0.1", 9474})) << port;
-  for (const char* wrong : {"", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
-                            "::1:9474", "[::1:9474", "[]:1"})
+  for (const char* wrong :
+       {"", ":", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "::1:9474", "[::1:9474", "[]:1"})
     EXPECT_FALSE(parse_listen(wrong)) << wrong;
 }
 
