@@ -134,6 +134,7 @@ struct Runner::Core {
   std::map<std::pair<std::string, std::string>, std::uint64_t> counts;  ///< outcomes()
   std::map<std::string, std::uint64_t> refused;                         ///< as in ActsState
   std::uint64_t record_failures = 0;
+  std::optional<Breaker> breaker;  ///< as the record has it: what is shown as open is open after a restart, too
   std::uint64_t revision = 1;
   bool busy = false;
   bool off_here = false;  ///< switched off, but the file could not be written
@@ -141,7 +142,10 @@ struct Runner::Core {
   std::thread thread;
 
   Core(RunnerOptions given, Journal opened, Ladder made)
-      : options(std::move(given)), journal(std::move(opened)), ladder(std::move(made)) {
+      : options(std::move(given)),
+        journal(std::move(opened)),
+        ladder(std::move(made)),
+        breaker(ladder.limits().breaker()) {
     if (!options.tools.run)
       options.tools.run = [this](const std::vector<std::string>& argv, double timeout_s) {
         return run_for_output(argv, timeout_s, stop);
@@ -170,6 +174,8 @@ struct Runner::Core {
     if (is_outcome(entry)) ++counts[{entry.action, entry.event}];
     if (!entry.reason.empty()) ++refused[entry.reason];
     if (!written) ++record_failures;
+    if (entry.event == "breaker_opened") breaker = Breaker{entry.time, entry.text};
+    if (entry.event == "breaker_closed" && written) breaker.reset();
     // What is only taken in is nothing that was done.
     if ((entry.claim || entry.event == "joined") && written) return written;
     message(entry_words(entry));
@@ -602,7 +608,7 @@ ActsState Runner::state() const {
     out.climbs.push_back(std::move(one));
   }
   out.acts.assign(core_->recent.begin(), core_->recent.end());
-  out.breaker = ladder.limits().breaker();
+  out.breaker = core_->breaker;
   if (const Limit* limit = ladder.limits().breaker_limit()) {
     out.nodes_allowed = limit->most;
     out.nodes_acted_on = ladder.limits().nodes_acted_on(core_->options.now());

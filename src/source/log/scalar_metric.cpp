@@ -166,7 +166,9 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     const auto rest = free.find(gpu);
     if (in_use == used.end() || rest == free.end() || in_use->second.metric.is_percent || total.contains(gpu)) continue;
     const double most = in_use->second.seen->most;
-    const auto off = [&](double whole) { return std::abs(100 * most / whole - share.seen->most); };
+    const auto off = [most, percentage = share.seen->most](double whole) {
+      return std::abs(100 * most / whole - percentage);
+    };
     if (off(rest->second.seen->most) * 4 < off(most + rest->second.seen->least)) {
       total[gpu] = rest->second;
       free.erase(rest);
