@@ -101,8 +101,10 @@ class Pushed(unittest.TestCase):
             until(lambda: "metrics are exported to" in agent.log(), 20, "the return")
 
     def test_a_protocol_that_is_not_spoken_is_an_error_at_the_start(self):
-        done = subprocess.run([BINARY, "agent", "--scenario", "leaking_training", "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=60,
-                              env={**os.environ, **environment(1, OTEL_EXPORTER_OTLP_PROTOCOL="grpc")})  # fmt: skip
+        with Sandbox(BINARY) as box:
+            env = {**os.environ, **environment(1, OTEL_EXPORTER_OTLP_PROTOCOL="grpc"), "XDG_RUNTIME_DIR": str(box.path)}
+            done = subprocess.run([BINARY, "agent", "--scenario", "leaking_training", "--listen", "127.0.0.1:0"], capture_output=True, text=True,
+                                  timeout=60, env=env)  # fmt: skip
         self.assertEqual(done.returncode, 2)
         self.assertIn("OTEL_EXPORTER_OTLP_PROTOCOL=grpc: vramtrack sends http/json only", done.stderr)
 
