@@ -138,7 +138,9 @@ void WallReader::add_cgroup(const ProcessInfo& process, const std::vector<Device
   // A path may not lead out of the cgroup file system.
   if (folder.empty() || folder.front() != '/' || folder.find("/../") != std::string::npos || folder.ends_with("/.."))
     return;
-  for (std::size_t i = 0; i < kMostFolders && folder.size() > 1; ++i) {
+  if (folder == "/") folder.clear();
+  // The root, too: within a namespace of cgroups it is the container's own group.
+  for (std::size_t i = 0; i < kMostFolders; ++i) {
     if (const auto text = read_text_file(cgroup_root_ + folder + "/dmem.max", kMostDmemBytes)) {
       for (const auto& [region, bytes] : parse_dmem(*text))
         for (const DeviceInfo& device : devices) {
@@ -146,9 +148,10 @@ void WallReader::add_cgroup(const ProcessInfo& process, const std::vector<Device
           if (address.empty() || !device.parent_id.empty() || region.find(address) == std::string::npos) continue;
           // A GPU's other regions are not its memory: "stolen" is the host's.
           if (region.find("stolen") != std::string::npos) continue;
-          out.push_back({device.id, bytes, "dmem.max of " + folder});
+          out.push_back({device.id, bytes, "dmem.max of " + (folder.empty() ? "/" : folder)});
         }
     }
+    if (folder.empty()) break;
     folder.resize(folder.rfind('/'));
   }
 }

@@ -27,8 +27,14 @@ Ledger LedgerReader::look() {
   if (!listed.contains(self)) std::erase_if(found.holders, [self](const Holder& h) { return h.info.pid == self; });
   Ledger ledger = make_ledger(batch, catalog_, found, config_.proc_root, config_.sys_root);
   for (DeviceLedger& one : ledger.devices)
-    for (LedgerLine& line : one.lines)
-      if (line.holder.info.start_ticks != 0) line.walls = walls_.of(line.holder.info, devices(), one.device.id);
+    for (LedgerLine& line : one.lines) {
+      ProcessInfo info = line.holder.info;
+      if (info.start_ticks == 0) continue;
+      // Whether it is a client of MPS, only the driver knows.
+      if (const ProcessInfo* listed_as = catalog_.process({info.pid, info.start_ticks, {}}))
+        info.kind = listed_as->kind;
+      line.walls = walls_.of(info, devices(), one.device.id);
+    }
   return ledger;
 }
 

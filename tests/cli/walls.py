@@ -47,6 +47,11 @@ class Walls(unittest.TestCase):
     def test_holders_has_it(self):
         self.assertIn("its memory ends at 8.0 GiB: dmem.max of /kubepods/pod1\n", self.holders())
 
+    def test_holders_has_the_limit_of_a_client_of_mps(self):
+        self.box.write(f"proc/{PID}/environ", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=6G\0")
+        self.box.write("nvml.txt", f"gpu 0 uuid=GPU-0 name=Fake pci=00000000:3A:00.0 total=80G used=1G\nprocess gpu=0 pid={PID} list=MPS used=1G+1M\n")
+        self.assertIn(f"its memory ends at 6.0 GiB: CUDA_MPS_PINNED_DEVICE_MEM_LIMIT of pid {PID}\n", self.holders())
+
     def test_the_nearest_is_where_memory_ends_and_the_others_are_limits(self):
         with open(self.box.work / "nvml.txt", "a", encoding="utf-8") as machine:
             machine.write("limit gpu=0 cgroup=/kubepods/pod1/main hard=4G\n")

@@ -73,6 +73,15 @@ TEST(Walls, ALimitThatMovesIsReadAnew) {
   EXPECT_THAT(reader.read(m.process, m.devices), IsEmpty());
 }
 
+TEST(Walls, WithinAContainerTheRootIsItsOwnGroup) {
+  Machine m;
+  m.write("sys/fs/cgroup/dmem.max", "drm/0000:3a:00.0/vram0 8589934592\n");
+  m.process.cgroup = "/";
+  EXPECT_THAT(m.walls(), ElementsAre(Wall{"GPU-0000", 8 * kGi, "dmem.max of /"}));
+  m.process.cgroup = "/worker";
+  EXPECT_THAT(m.walls(), ElementsAre(Wall{"GPU-0000", 8 * kGi, "dmem.max of /"}));
+}
+
 TEST(Walls, APathThatLeadsOutOfTheCgroupsIsNotFollowed) {
   Machine m;
   m.write("sys/fs/dmem.max", "drm/0000:3a:00.0/vram0 1\n");
