@@ -21,6 +21,7 @@ from trace_writer import leaking_trace
 
 BINARY = sys.argv.pop(1)
 ROOT = TESTS.parent
+VERSION = (ROOT / "VERSION").read_text().strip()
 
 
 def read(path):
@@ -180,8 +181,8 @@ class Manual(unittest.TestCase):
         "make manual": "needs a network the first time; `make dist` runs it",
         "make chart": "packs a folder; tests/packages/release_scripts.py",
         "make aarch64": "builds and tests in a chroot of its own",
-        "sudo apt install ./dist/vramtrack_0.1.0_amd64.deb": "make try-deb installs it in a chroot",
-        "pip install dist/vramtrack-0.1.0-cp312-abi3-manylinux_2_34_x86_64.whl": "make wheels installs each and tests it",
+        f"sudo apt install ./dist/vramtrack_{VERSION}_amd64.deb": "make try-deb installs it in a chroot",
+        f"pip install dist/vramtrack-{VERSION}-cp312-abi3-manylinux_2_34_x86_64.whl": "make wheels installs each and tests it",
         "make wheels": "builds for every Python",
         "make container": "needs podman or docker and a network",
         "pip install .": "needs a network",
@@ -470,6 +471,13 @@ class Links(unittest.TestCase):
     @staticmethod
     def anchors(text):
         return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)", text, re.MULTILINE)}
+
+    def test_packages_have_the_version_of_this_program(self):
+        files = [ROOT / "README.md", *ROOT.glob("docs/*.md"), ROOT / "docs/openapi.yaml", ROOT / "contrib/kubernetes/helm/vramtrack/Chart.yaml"]
+        named = [(path.name, version) for path in files for version in
+                 re.findall(r"(?:vramtrack[-_]|leak-gate@v|\b(?:appV|v)ersion: )(\d+\.\d+\.\d+)\b", path.read_text())]
+        self.assertGreater(len(named), 10)
+        self.assertEqual([(name, version) for name, version in named if version != VERSION], [])
 
     def test_every_link_between_the_documents_leads_somewhere(self):
         for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("contrib/**/*.md")]:

@@ -48,7 +48,7 @@ def main():
     pod = plain["DaemonSet"]["spec"]["template"]["spec"]
     agent, = pod["containers"]
     assert pod["automountServiceAccountToken"] is False and agent["args"] == ["agent"] and "ports" not in agent
-    assert agent["image"] == "vramtrack:0.1.0"
+    assert agent["image"] == "vramtrack:" + (CHART.parents[3] / "VERSION").read_text().strip()
     assert agent["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["SYS_PTRACE", "KILL", "DAC_READ_SEARCH"]}
 
     tracing = rendered(helm, "--set", "telemetry.enabled=true")
