@@ -492,5 +492,68 @@ class Links(unittest.TestCase):
                         self.assertIn(anchor, self.anchors(other.read_text()))
 
 
+class Glossary(unittest.TestCase):
+    """The types that the headers of src/ declare, against the glossary of docs/ARCHITECTURE.md."""
+
+    TOKEN = re.compile(r"namespace\s+([\w:]*)\s*\{|(?:class|struct)\s+(?:alignas\([^)]*\)\s*)?([A-Z]\w*)\s*(?:final)?\s*(?::[^:;{][^;{]*)?\{|[{}]")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.types = []  # name, namespace or None of a nested type, header
+        for path in sorted((ROOT / "src").glob("**/*.hpp")):
+            text = re.sub(r"//.*|/\*[\s\S]*?\*/", "", path.read_text())
+            cls.types += [(name, space, str(path.relative_to(ROOT / "src").with_suffix(""))) for name, space in cls.declared(text)]
+        text = read("docs/ARCHITECTURE.md")
+        cls.sections = dict(re.findall(r"^##+ (.+)\n((?:(?!##).*\n)*)", text, re.MULTILINE))
+
+    @classmethod
+    def declared(cls, text):
+        """Each type that is defined there, with its namespace; None: within another type or block."""
+        found, within = [], []
+        for token in cls.TOKEN.finditer(text):
+            space, name = token.groups()
+            if token[0] == "}":
+                del within[-1:]
+            else:
+                if name:
+                    found.append((name, None if None in within else "::".join(within)))
+                within.append(space)  # None: of a type or a block
+        return found
+
+    def rows(self, section):
+        rows = re.findall(r"^\|(.*)\|$", self.sections[section], re.MULTILINE)
+        return [[re.findall(r"`([^`]+)`", cell) for cell in row.split("|")] for row in rows[2:]]
+
+    def test_declarations_are_read(self):
+        self.assertEqual(self.declared("namespace a::b {\nclass X;\nenum class E : int { one };\nstruct Y final : Z<int> {\n  struct In {};\n};\n}\n"),
+                         [("E", "a::b"), ("Y", "a::b"), ("In", None)])
+        self.assertGreater(len(self.types), 900)
+
+    def test_each_concept_has_its_type(self):
+        known = {name for name, _, _ in self.types} | {"Timestamp"}  # an alias
+        named = [name.split("::")[-1] for row in self.rows("Glossary") for name in row[2]]
+        self.assertGreater(len(named), 40)
+        self.assertEqual([name for name in named if name[0].isupper() and name not in known], [])
+
+    def test_no_type_is_made_of_a_refused_word(self):
+        rows = self.rows("Words that type names do not use")
+        words, excepted = {word for row in rows for word in row[0]}, {name for row in rows for name in row[2]}
+        self.assertIn("Manager", words)
+        for name, _, header in self.types:
+            with self.subTest(f"src/{header}.hpp: {name}"):
+                self.assertTrue(name in excepted or not words & set(re.findall("[A-Z][a-z0-9]*", name)), "see the glossary of docs/ARCHITECTURE.md")
+
+    def test_no_new_type_shares_its_name(self):
+        listed = {row[0][0]: row[1] for row in self.rows("Names of several types")}
+        headers = {}
+        for name, space, header in self.types:
+            if space is not None:
+                headers.setdefault(name, {}).setdefault(space, header)
+        for name, by_space in headers.items():
+            if len(by_space) > 1:
+                with self.subTest(name):
+                    self.assertLessEqual(set(by_space.values()), set(listed.get(name, [])), "rename it; see the glossary of docs/ARCHITECTURE.md")
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=1)
