@@ -18,7 +18,7 @@ configure = mkdir -p build; { test -f build/$(1)/build.ninja $(if $(2),&& grep -
 # One line a module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
-.PHONY: help run main-job build quick compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-trainers test-python314 test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet check-kills containment accuracy probe-accuracy attach-accuracy keepers \
+.PHONY: help run main-job build quick rewrite compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-trainers test-python314 test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet check-kills containment accuracy probe-accuracy attach-accuracy keepers \
          gate-families gate check lint lint-all format format-check \
         install deb try-deb portable try-portable wheels try-wheel aarch64 manual chart dist container clean
 
@@ -60,6 +60,12 @@ quick: ## build and run the unit tests of what differs from the main branch, and
 	@scripts/setup.sh build test web python
 	@$(call configure,release,tests)
 	@scripts/quick.py build/release --jobs $(JOBS)
+
+rewrite: ## rewrite what follows from the code: help and goldens, completions, man page, tables of documents; then read the difference
+	@scripts/setup.sh build test
+	@$(call configure,release,tests)
+	@$(call compile,release) --target vramtrack core_test detect_test cli_test top_test period_test engine_test
+	@scripts/rewrite.sh build/release
 
 ANYWHERE ?=
 test-anywhere: ## run the tests at midnight, at clock changes, in another zone and locale, and under load; ANYWHERE: its options

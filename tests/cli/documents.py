@@ -427,6 +427,12 @@ class Contributing(unittest.TestCase):
         to_use_it = {"help", "install", "deb", "portable", "wheels", "manual", "chart", "container", "clean"}  # docs/install.md's, and make's own
         self.assertEqual(targets - named, to_use_it)
 
+    def test_what_tests_rewrite_is_rewritten_by_one_command(self):
+        script = read("scripts/rewrite.sh")
+        programs = {path.relative_to(TESTS / "unit").parts[0] + "_test" for path in TESTS.glob("unit/*/*.cpp") if "getenv(\"VRAMTRACK_UPDATE" in path.read_text()}
+        self.assertEqual(programs, set(re.findall(r"^rewrite (\w+)", script, re.MULTILINE)))
+        self.assertLessEqual(programs, set(re.search(r"^rewrite:.*\n(?:\t.*\n)*", read("Makefile"), re.MULTILINE)[0].split()))
+
 
 class Messages(unittest.TestCase):
     """What the program and the dashboard say keeps clear of phrases that readers stumbled over: each was in a message once."""
