@@ -1,4 +1,6 @@
 """What the tests of logs of people's own programs share: `analyze` by the real binary, and what it says of one log."""
+import functools
+import itertools
 import json
 import unittest
 
@@ -9,16 +11,20 @@ GIB = 2**30
 
 
 class Case:
-    """What `analyze` says of one log."""
+    """What `analyze` says of one log. Its JSON is asked for when a test looks at it: most look at the text alone."""
 
     def __init__(self, sandbox, *args):
+        self.sandbox, self.args = sandbox, args
         text = sandbox.run("analyze", *args)
         self.code = text.returncode
         self.text = text.stdout.decode()
         self.error = " ".join(text.stderr.decode().split())
-        self.rows = []
-        if self.code != 2:
-            self.rows = [json.loads(line) for line in sandbox.run("analyze", "--format", "json", *args).stdout.decode().splitlines()]
+
+    @functools.cached_property
+    def rows(self):
+        if self.code == 2:
+            return []
+        return [json.loads(line) for line in self.sandbox.run("analyze", "--format", "json", *self.args).stdout.decode().splitlines()]
 
     def of(self, metric="device_used", device="0"):
         return next(r for r in self.rows if r["series"]["metric"] == metric and r["series"]["device"] == device)
@@ -28,6 +34,7 @@ class LogTests(unittest.TestCase):
     """`binary` is that of the derived class: a file of tests takes it from its arguments."""
 
     binary = None
+    numbers = itertools.count()
 
     @classmethod
     def setUpClass(cls):
@@ -38,8 +45,9 @@ class LogTests(unittest.TestCase):
         cls.sandbox.__exit__()
 
     def analyze(self, lines, *args):
-        self.sandbox.write("a.log", "".join(line + "\n" for line in lines))
-        return Case(self.sandbox, *args, "a.log")
+        name = f"{next(self.numbers)}.log"
+        self.sandbox.write(name, "".join(line + "\n" for line in lines))
+        return Case(self.sandbox, *args, name)
 
     def assert_leak(self, case, mib_per_min=100, **of):
         self.assertEqual(case.code, 1, case.text + case.error)
