@@ -38,7 +38,7 @@ def test_it_names_the_dataloader_worker_that_this_process_is(device, monkeypatch
     device.allocate(300 * MIB)
     job = Job(device)
     job.run(30)
-    assert "this process is DataLoader worker 2 of 8 and holds 300 MiB on the GPU" in job.watch.advice()[0]
+    assert "this process is DataLoader worker 2 of 8 and holds 300.0 MiB on the GPU" in job.watch.advice()[0]
 
 
 def test_processes_in_words(tmp_path):
@@ -95,7 +95,7 @@ def test_the_watch_of_the_parent_names_the_worker_that_grows(child, library, tor
     for _ in range(20):
         watch.sample()
     (said,) = [line for line in watch.advice() if "has grown by" in line]
-    assert said.startswith(f"DataLoader worker (pid {child}, a child of this process) has grown by 950 MiB on this GPU in 19 min, to ")
+    assert said.startswith(f"DataLoader worker (pid {child}, a child of this process) has grown by 950.0 MiB on this GPU in 19 min, to ")
     assert "return CPU tensors from the dataset" in said
 
 

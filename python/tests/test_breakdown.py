@@ -28,16 +28,16 @@ def test_private_pools_beside_the_common_one(torch, watch):
     assert found.pools == (((0, 2), 1100 * MIB, 400 * MIB), ((1, 0), 1000 * MIB, 200 * MIB)), "of this device"
     assert (found.allocated, found.reserved, found.outside, found.host_pinned) == (1000 * MIB, 3000 * MIB, 20 * GIB - 3000 * MIB, None)
     assert str(found).splitlines() == [
-        "allocated                    1,000 MiB",
-        "reserved, not allocated      2,000 MiB",
-        "outside the allocator       17,480 MiB",
-        "in private pools             2,100 MiB",
-        "  pool 0.2: 1,100 MiB reserved, 400 MiB of it allocated",
-        "  CUDA graph 1: 1,000 MiB reserved, 200 MiB of it allocated",
+        "allocated                   1000.0 MiB",
+        "reserved, not allocated        2.0 GiB",
+        "outside the allocator         17.1 GiB",
+        "in private pools               2.1 GiB",
+        "  pool 0.2: 1.1 GiB reserved, 400.0 MiB of it allocated",
+        "  CUDA graph 1: 1000.0 MiB reserved, 200.0 MiB of it allocated",
     ]
     watch.sample()
     (said,) = [line for line in watch.advice() if "private pools" in line]
-    assert said.startswith("2 private pools (CUDA graphs, MemPool) keep 1,500 MiB of 2,100 MiB unused")
+    assert said.startswith("2 private pools (CUDA graphs, MemPool) keep 1.5 GiB of 2.1 GiB unused")
     del segments[1:4]
     assert not any("private" in line for line in watch.advice())
     segments += [segment((n, 0), 10, 10) for n in range(1, 12)]
@@ -72,7 +72,7 @@ def test_pinned_host_memory_as_a_series(torch, watch):
         stats["active_bytes"] = {"current": MIB, "peak": MIB}
         watch.sample()
     assert [sample.host_pinned for sample in watch.samples] == [None, None, 64 * MIB, 128 * MIB]
-    assert "pinned host memory             128 MiB" in str(watch.breakdown())
+    assert "pinned host memory           128.0 MiB" in str(watch.breakdown())
 
     def refuse():
         raise RuntimeError("not supported")

@@ -170,7 +170,7 @@ def test_the_same_verdict_as_the_command_line(tmp_path):
 
 def test_figures_that_are_no_bytes_are_doubted():
     times = range(100)
-    with pytest.raises(ValueError, match=r"^used_bytes reaches 1 GiB, above capacity_bytes=24; give both in bytes$"):
+    with pytest.raises(ValueError, match=r"^used_bytes reaches 1.0 GiB, above capacity_bytes=24; give both in bytes$"):
         vramtrack.detect(times, [2**30] * 100, capacity_bytes=24)
     assert vramtrack.detect(times, [1.005 * 2**30] * 100, capacity_bytes=2**30).warnings == (), "they do not count quite alike"
     verdict = vramtrack.detect(times, [8.0 + t for t in times])

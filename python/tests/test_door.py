@@ -18,7 +18,7 @@ from vramtrack import door
 
 FOLDER = pathlib.Path(vramtrack.__file__).parent
 #: in the order of cmake/embed_python.cmake
-EMBEDDED = ("recorder", "referrers", "safe_point", "door")
+EMBEDDED = ("recorder", "units", "referrers", "safe_point", "door")
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ def test_the_report(device):
     device.allocate(100 * MIB)
     device.allowed_bytes = 2**30
     text = "\n".join(report())
-    assert f"vramtrack {vramtrack.__version__}" in text and "24,576 MiB, limit 1,024 MiB" in text
-    assert "100 MiB by tensors" in text and "no process figures: the source is not a CUDA device" in text
+    assert f"vramtrack {vramtrack.__version__}" in text and "24.0 GiB, limit 1.0 GiB" in text
+    assert "100.0 MiB by tensors" in text and "no process figures: the source is not a CUDA device" in text
 
 
 @pytest.mark.skipif(program() != shutil.which("vramtrack"), reason="the program came with the package (test_install.py)")
@@ -79,7 +79,7 @@ def test_the_magic(device, capsys):
     assert WORDS in capsys.readouterr().out
     with pytest.raises(ZeroDivisionError):
         shell.magics["vramtrack"]("1 / 0")
-    assert "GPU memory: +0.0 MiB kept" in capsys.readouterr().out
+    assert "GPU memory: 0 bytes kept" in capsys.readouterr().out
 
 
 def test_the_magic_in_ipython(device, capsys):

@@ -53,7 +53,7 @@ def test_a_profiler_shows_its_functions_the_worst_first(profiler, device):
     for function in (passes, keeps, keeps):
         profiler.profile_function(function)
     rows = cells(profiler._repr_html_())
-    assert [row[:4] for row in rows] == [["function", "calls", "kept", "highest peak"], ["keeps", "2", "+60.0 MiB", "30.0 MiB"], ["passes", "1", "+0.0 MiB", "50.0 MiB"]]
+    assert [row[:4] for row in rows] == [["function", "calls", "kept", "highest peak"], ["keeps", "2", "+60.0 MiB", "30.0 MiB"], ["passes", "1", "0 bytes", "50.0 MiB"]]
 
 
 def test_an_analyzer_shows_its_score_and_findings(profiler, device):
@@ -80,7 +80,7 @@ def test_what_keeps_tensors_as_a_table():
 
 def test_categories_as_a_table():
     found = vramtrack.Categories((vramtrack.Label(0, 3 * GIB, "weights", "a", 0), vramtrack.Label(1, 1 * GIB, "kv_cache", "b", 0)), 5 * GIB, 0.1)
-    assert cells(found._repr_html_())[1:] == [["weights", "3,072.0 MiB", "60 %"], ["kv cache", "1,024.0 MiB", "20 %"], ["other", "1,024.0 MiB", "20 %"]]
+    assert cells(found._repr_html_())[1:] == [["weights", "3.0 GiB", "60 %"], ["kv cache", "1.0 GiB", "20 %"], ["other", "1.0 GiB", "20 %"]]
 
 
 class Shell:

@@ -263,7 +263,7 @@ def test_a_simulated_device_runs_out(device):
     device.allocate(23 * 2**30)
     asked = []
     end = device.observe_oom(lambda size, free: asked.append((size, free)))
-    with pytest.raises(vramtrack.SimulatedOutOfMemoryError, match="tried to allocate 2048.00 MiB; 1024.00 of 24576 MiB are free"):
+    with pytest.raises(vramtrack.SimulatedOutOfMemoryError, match="tried to allocate 2.0 GiB; 1.0 GiB of 24.0 GiB are free"):
         device.allocate(2 * 2**30)
     assert asked == [(2 * 2**30, 2**30)]
     end()

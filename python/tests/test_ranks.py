@@ -103,13 +103,13 @@ def test_words():
     far = [rank(0, host="a"), rank(1, 5.5, host="b")]
     assert ranks.words(far, 2) == "rank 1 of 2 (b) grows by 5.5 MiB/min; the other does not grow"
     together = [rank(0), rank(1, 50, NOW), rank(2, 70, NOW + 30), rank(3)]
-    assert ranks.words(together, 4) == "ranks 1 and 2 of 4 grow, most of all rank 2, by 70 MiB/min; the others do not grow"
+    assert ranks.words(together, 4) == "ranks 1 and 2 of 4 grow, most of all rank 2, by 70.0 MiB/min; the others do not grow"
     first = [rank(0), rank(1, 50, NOW), rank(2, 7000, NOW + 90), rank(3)]
     assert ranks.words(first, 4) == (
-        "ranks 1 and 2 of 4 grow, rank 1 first: 50 MiB/min since 2025-06-15 15:06:40 UTC; rank 2 by most: 7,000 MiB/min; the others do not grow"
+        "ranks 1 and 2 of 4 grow, rank 1 first: 50.0 MiB/min since 2025-06-15 15:06:40 UTC; rank 2 by most: 7000 MiB/min; the others do not grow"
     )
     many = [rank(n, 10, NOW - n, 100) for n in range(20)] + [rank(n, size=100) for n in range(20, 100)]
-    assert ranks.words(many, 100).startswith("20 of 100 ranks grow, most of all rank 0, by 10 MiB/min; ")
+    assert ranks.words(many, 100).startswith("20 of 100 ranks grow, most of all rank 0, by 10.0 MiB/min; ")
 
 
 @pytest.mark.parametrize("changed", [
@@ -248,7 +248,7 @@ def test_the_verdict_names_a_silent_rank(device, tmp_path, monkeypatch, clock):
 def test_words_of_several_that_are_gone():
     some = [rank(0), rank(1, status="silent"), rank(2, status="silent", time_s=NOW - 60), rank(3, status="ended")]
     assert ranks.words(some, 4) == "none of the 4 ranks grows; ranks 1 and 2 have been silent since 2025-06-15 15:05:40 UTC: killed or hung; rank 3 ended at 2025-06-15 15:06:40 UTC"
-    assert ranks.words([rank(0, 60), *some[1:]], 4).startswith("rank 0 of 4 grows by 60 MiB/min; ranks 1 and 2 have"), "which grow"
+    assert ranks.words([rank(0, 60), *some[1:]], 4).startswith("rank 0 of 4 grows by 60.0 MiB/min; ranks 1 and 2 have"), "which grow"
 
 
 def test_large_jobs_are_read_in_turns(tmp_path, monkeypatch):
@@ -308,4 +308,4 @@ def test_loggers_and_the_evidence_have_them(device, tmp_path, monkeypatch):
     assert found["vramtrack/ranks_growing"] == 1 and found["vramtrack/first_growing_rank"] == 1
     document = json.load(open(write_evidence(watch, MIB, 0)))
     assert [one["grows"] for one in document["ranks"]] == [False, True]
-    assert "rank 1 of 2 (node) grows by 60 MiB/min" in document["words"]
+    assert "rank 1 of 2 (node) grows by 60.0 MiB/min" in document["words"]

@@ -78,6 +78,14 @@ def test_a_list_of_a_module():
     assert "keeps 200 tensors of 200.0 MiB; 200 with the graph of the step (grad_fn)" in str(kept)
 
 
+def test_small_tensors_have_their_size():
+    losses.extend(Tensor(4 / MIB, graph=True) for _ in range(11))
+    kept = kept_by(seconds=20)
+    assert "keeps 11 tensors of 44 bytes;" in str(kept) and "11 tensors of 44 bytes on GPUs" in kept._repr_html_()
+    losses.extend(Tensor(4 / MIB, graph=True) for _ in range(600))
+    assert "+600 and +2.3 KiB since the first look" in str(kept_by(seconds=20).since(kept))
+
+
 def test_a_notebooks_variables_are_not_those_of_its_kernels_file(monkeypatch):
     main = sys.modules["__main__"]
     monkeypatch.setattr(main, "get_ipython", lambda: None, raising=False)

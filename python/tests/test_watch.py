@@ -254,7 +254,7 @@ def test_confirming_growth_outside_the_allocator(device):
     job = leaking(device, outside, evidence=False)
     verdict = job.watch.verdict(confirm=True)
     assert verdict.metric == "device_used" and verdict.leak
-    assert "confirmed: 12000 of 12000 MiB persist" in verdict.because and device.counters().reserved < 5 * GIB
+    assert "confirmed: 11.7 GiB of 11.7 GiB persist" in verdict.because and device.counters().reserved < 5 * GIB
 
 
 def test_confirming_a_cache_that_grows(device):
@@ -328,7 +328,7 @@ def test_a_short_fit_says_how_much_grows_per_epoch_and_how_sure_that_is(device):
         job.watch.epoch()
     growth = job.watch.growth_per_epoch
     assert growth == (21 * MIB, 20 * MIB, 22 * MIB, 0.75, 3, 1 / 8) and growth.is_sure
-    words = "memory grows by +21.0 MiB per epoch over 3 epochs (+20.0 to +22.0 MiB with 75 % certainty; by chance in 1 of 8 runs)"
+    words = "memory grows by +21.0 MiB per epoch over 3 epochs (+20.0 MiB to +22.0 MiB with 75 % certainty; by chance in 1 of 8 runs)"
     verdict = job.watch.verdict()
     assert not verdict.leak and verdict.because.endswith(words), verdict.because
     assert str(growth) in job.watch.advice()[0]

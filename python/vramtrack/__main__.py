@@ -11,7 +11,7 @@ from vramtrack.driver import DEFAULT_LIBRARY, DriverMemory
 from vramtrack.errors import NoDeviceError
 from vramtrack.printable import printable
 from vramtrack.sources import default_source
-from vramtrack.units import MIB
+from vramtrack.units import format_size
 from vramtrack.version import __version__
 
 _HELP = """python -m vramtrack            show the versions, the device and what is seen of its memory
@@ -20,8 +20,8 @@ python -m vramtrack COMMAND    run the program vramtrack, for example: python -m
 docs/python.md is the manual of the package."""
 
 
-def _mib(bytes_: Optional[int]) -> str:
-    return "not known" if bytes_ is None else f"{bytes_ / MIB:,.0f} MiB"
+def _size(bytes_: Optional[int]) -> str:
+    return "not known" if bytes_ is None else format_size(bytes_)
 
 
 def program() -> Optional[str]:
@@ -47,15 +47,15 @@ def report() -> List[str]:
         lines.append(f"torch:    {torch.__version__}")
     counters = source.counters()
     limit = source.limit_bytes()
-    lines.append(f"device:   {source.device}, {source.name}, {_mib(source.capacity_bytes())}" + (f", limit {_mib(limit)}" if limit else ""))
-    lines.append(f"in use:   {_mib(source.device_used_bytes())} on the device, {_mib(counters.allocated)} by tensors, {_mib(counters.reserved)} reserved")
+    lines.append(f"device:   {source.device}, {source.name}, {_size(source.capacity_bytes())}" + (f", limit {_size(limit)}" if limit else ""))
+    lines.append(f"in use:   {_size(source.device_used_bytes())} on the device, {_size(counters.allocated)} by tensors, {_size(counters.reserved)} reserved")
     pinned = source.host_pinned_bytes()
     if pinned is not None:
-        lines.append(f"host:     {_mib(pinned)} pinned")
+        lines.append(f"host:     {_size(pinned)} pinned")
     driver = DriverMemory(source.identity(), DEFAULT_LIBRARY)
     used = driver.read(0.0, anyway=True)
     own = None if used is None else used.get(os.getpid())
-    lines.append(f"driver:   {_mib(own)} by this process" if not driver.reason else f"driver:   no process figures: {driver.reason}")
+    lines.append(f"driver:   {_size(own)} by this process" if not driver.reason else f"driver:   no process figures: {driver.reason}")
     return lines
 
 

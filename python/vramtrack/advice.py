@@ -8,7 +8,7 @@ from typing import Dict, List, Optional, Sequence
 
 from vramtrack.driver import ProcessMemory
 from vramtrack.memory_source import Counters, MemorySource, Site
-from vramtrack.units import MIB
+from vramtrack.units import MIB, format_size
 from vramtrack.verdict import Verdict
 
 _LEAST_GROWTH_BYTES = 64 * MIB
@@ -65,8 +65,8 @@ def _of_others(others: Sequence[ProcessMemory]) -> List[str]:
     for process in grown:
         who = describe_process(process.pid, workers=workers)
         words = (
-            f"{who} has grown by {process.growth_bytes / MIB:.0f} MiB on this GPU in {process.seconds / 60:.0f} min, to "
-            f"{process.used_bytes / MIB:.0f} MiB"
+            f"{who} has grown by {format_size(process.growth_bytes)} on this GPU in {process.seconds / 60:.0f} min, to "
+            f"{format_size(process.used_bytes)}"
         )
         if who.startswith("DataLoader worker"):
             words += "; return CPU tensors from the dataset and move them in the training loop"
@@ -88,7 +88,7 @@ def advice(
     worker = dataloader_worker()
     if worker and counters.allocated:
         said.append(
-            f"this process is {worker} and holds {counters.allocated / MIB:.0f} MiB on the GPU; return CPU tensors from the dataset and "
+            f"this process is {worker} and holds {format_size(counters.allocated)} on the GPU; return CPU tensors from the dataset and "
             "move them in the training loop"
         )
     said += _of_others(others)
@@ -106,7 +106,7 @@ def advice(
             said.append(f"save a checkpoint within {max(0.0, verdict.oom_in_s.low) / 60:.0f} min")
     unused = counters.reserved - counters.allocated
     if reserved_grows and unused > 0.3 * counters.reserved:
-        said.append(f"{unused / MIB:.0f} MiB are reserved but unused, and their share grows: {_against_fragments(source)}")
+        said.append(f"{format_size(unused)} are reserved but unused, and their share grows: {_against_fragments(source)}")
     return said
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import List, NamedTuple, Optional, Tuple
 
 from vramtrack.memory_source import MemorySource, Pool
-from vramtrack.units import MIB
+from vramtrack.units import format_size
 
 _SHOWN_POOLS = 8
 
@@ -24,9 +24,9 @@ class Breakdown(NamedTuple):
             rows.append(("outside the allocator", self.outside))
         if self.host_pinned is not None:
             rows.append(("pinned host memory", self.host_pinned))
-        lines = [f"{name:<24}{size / MIB:>10,.0f} MiB" for name, size in rows]
+        lines = [f"{name:<24}{format_size(size):>14}" for name, size in rows]
         if self.pools:
-            lines.append(f"{'in private pools':<24}{sum(pool.reserved_bytes for pool in self.pools) / MIB:>10,.0f} MiB")
+            lines.append(f"{'in private pools':<24}{format_size(sum(pool.reserved_bytes for pool in self.pools)):>14}")
         lines += [f"  {pool}" for pool in self.pools[:_SHOWN_POOLS]]
         if len(self.pools) > _SHOWN_POOLS:
             lines.append(f"  and {len(self.pools) - _SHOWN_POOLS} more")
@@ -49,6 +49,6 @@ def advice_on_pools(found: Breakdown, least_bytes: int) -> List[str]:
     count = f"{len(found.pools)} private pools (CUDA graphs, MemPool)" if len(found.pools) > 1 else "a private pool (a CUDA graph's, or a MemPool)"
     keeps = "keep" if len(found.pools) > 1 else "keeps"
     return [
-        f"{count} {keeps} {unused / MIB:,.0f} MiB of {reserved / MIB:,.0f} MiB unused, which only captures into the same pool can use; capture "
+        f"{count} {keeps} {format_size(unused)} of {format_size(reserved)} unused, which only captures into the same pool can use; capture "
         "graphs that do not run at the same time into one pool (pool=), and drop graphs that are no longer replayed"
     ]

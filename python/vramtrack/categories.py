@@ -11,7 +11,7 @@ import weakref
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from vramtrack.html_table import table
-from vramtrack.units import MIB
+from vramtrack.units import format_size
 
 #: src/trace/category_name.hpp
 CATEGORIES = ("weights", "gradients", "optimizer_state", "activations", "kv_cache", "other_cache", "workspaces", "communication", "inputs", "unknown")
@@ -59,12 +59,12 @@ class Categories(NamedTuple):
         return found
 
     def __str__(self) -> str:
-        return "\n".join(f"{name.replace('_', ' '):<24}{size / MIB:>10,.1f} MiB" for name, size in self.by_category.items())
+        return "\n".join(f"{name.replace('_', ' '):<24}{format_size(size):>14}" for name, size in self.by_category.items())
 
     def _repr_html_(self) -> str:
         share = 100 / max(1, self.allocated)
-        rows = [(name.replace("_", " "), f"{size / MIB:,.1f} MiB", f"{size * share:.0f} %") for name, size in self.by_category.items()]
-        return table(f"{self.allocated / MIB:,.1f} MiB allocated on GPUs", ("what it is", "bytes", "share"), rows)
+        rows = [(name.replace("_", " "), format_size(size), f"{size * share:.0f} %") for name, size in self.by_category.items()]
+        return table(f"{format_size(self.allocated)} allocated on GPUs", ("what it is", "bytes", "share"), rows)
 
 
 _lock = threading.Lock()

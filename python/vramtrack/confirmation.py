@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from vramtrack.driver import DriverMemory
 from vramtrack.mark_series import Marks
 from vramtrack.memory_source import MemorySource
-from vramtrack.units import MIB
+from vramtrack.units import format_size
 from vramtrack.verdict import Told, Verdict
 from vramtrack.watch_sample import FIELDS, WatchSample, check_metric
 
@@ -82,7 +82,7 @@ def levels_at_onset(samples: List[WatchSample], marks: Marks, metric: str, onset
 
 def confirmed(verdict: Verdict, found: Confirmation) -> Verdict:
     """The verdict with what was found: no leak if the growth does not persist."""
-    persists = f"{found.persists_bytes / MIB:.0f} of {found.growth_bytes / MIB:.0f} MiB"
+    persists = f"{format_size(found.persists_bytes)} of {format_size(found.growth_bytes)}"
     if found.leak:
         return replace(verdict, because=f"{verdict.because}; confirmed: {persists} persist after garbage collection")
     words = f"{persists} persist after garbage collection and emptying the cache, so this is not a leak"

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Sequence
 
 from vramtrack.findings import GapFinding
 from vramtrack.statistics import linear_fit, mean, stdev
-from vramtrack.units import MIB
+from vramtrack.units import format_rate, format_size
 
 
 def _value(event: Any, *names: str) -> float:
@@ -45,7 +45,7 @@ def analyze_gaps(events: Sequence[Any], thresholds: Dict[str, float]) -> List[Ga
                     "transient_spike",
                     "critical" if z > 4 else "warning",
                     min(1.0, z / 6),
-                    f"memory outside the allocator rose to {max(gaps) / MIB:.0f} MiB for a while",
+                    f"memory outside the allocator rose to {format_size(max(gaps))} for a while",
                     {"max_zscore": z, "max_gap_bytes": max(gaps)},
                     ["Look at what ran at that time: collectives, cuDNN or cuBLAS workspaces, another process"],
                 )
@@ -58,7 +58,7 @@ def analyze_gaps(events: Sequence[Any], thresholds: Dict[str, float]) -> List[Ga
                     "persistent_drift",
                     "critical" if r * r > 0.85 else "warning",
                     r * r,
-                    f"memory outside the allocator grows by {slope * 60 / MIB:.2f} MiB/min",
+                    f"memory outside the allocator grows by {format_rate(slope)}",
                     {"slope_bytes_per_s": slope, "r_squared": r * r},
                     ["Run `vramtrack watch` to see which process grows; a library or another process leaks"],
                 )

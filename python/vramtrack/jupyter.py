@@ -8,7 +8,7 @@ from vramtrack.html_table import table
 from vramtrack.printable import printable
 from vramtrack.profiler import GPUMemoryProfiler, ProfileResult
 from vramtrack.referrers import Keeper, Kept, kept_by
-from vramtrack.units import MIB
+from vramtrack.units import format_change, format_size
 
 _LOOK_S = 1.0  # before a cell and after it, where PyTorch is loaded
 _SHOWN = 8
@@ -21,8 +21,8 @@ class CellMemory:
         self.kept_bytes = result.memory_diff()
         self.keepers: List[Keeper] = list(left.keepers[:_SHOWN]) if left is not None else []
         self._line = (
-            f"GPU memory: {result.memory_diff() / MIB:+.1f} MiB kept, {result.memory_allocated / MIB:.1f} MiB at the peak, "
-            f"{result.memory_after.allocated_memory / MIB:.1f} MiB now; {result.execution_time:.2f} s"
+            f"GPU memory: {format_change(result.memory_diff())} kept, {format_size(result.memory_allocated)} at the peak, "
+            f"{format_size(result.memory_after.allocated_memory)} now; {result.execution_time:.2f} s"
         )
         self._notes: List[str] = []
         if failed and self.kept_bytes > 0:
@@ -35,7 +35,7 @@ class CellMemory:
         return "\n".join([self._line, *left, *(f"  {note}" for note in self._notes)])
 
     def _repr_html_(self) -> str:
-        rows = [(one.path, f"{one.grown_tensors:+,}", f"{one.grown_bytes / MIB:+,.1f} MiB", f"{one.graphs:,}") for one in self.keepers]
+        rows = [(one.path, f"{one.grown_tensors:+,}", format_change(one.grown_bytes), f"{one.graphs:,}") for one in self.keepers]
         return table(self._line, ("left behind in", "tensors", "bytes", "with a graph"), rows, self._notes)
 
 

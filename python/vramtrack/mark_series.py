@@ -9,7 +9,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from vramtrack import _core
 from vramtrack.statistics import linear_fit, median
-from vramtrack.units import MIB
+from vramtrack.units import MIB, format_change
 
 _OFTEN_S = 300.0  # marks that come three times within this time are worth waiting for
 
@@ -85,12 +85,12 @@ class EpochGrowth(NamedTuple):
         return self.low_bytes > 0 and is_no_chance and self.bytes * self.epochs >= MIB
 
     def __str__(self) -> str:
-        low, high = f"{self.low_bytes / MIB:+,.1f}", f"{self.high_bytes / MIB:+,.1f}"
-        words = f"{self.bytes / MIB:+,.1f} MiB per epoch over {self.epochs} epochs"
+        low, high = format_change(self.low_bytes), format_change(self.high_bytes)
+        words = f"{format_change(self.bytes)} per epoch over {self.epochs} epochs"
         if low == high:
             words += " (the same in each"
         else:
-            words += f" ({low} to {high} MiB with {100 * self.certainty:.0f} % certainty"
+            words += f" ({low} to {high} with {100 * self.certainty:.0f} % certainty"
         return words + f"; by chance in 1 of {1 / self.chance:,.0f} runs)"
 
 

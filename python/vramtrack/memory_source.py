@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from vramtrack.driver import DeviceIdentity
 from vramtrack.peaks import OpenCalls
 from vramtrack.printable import printable
-from vramtrack.units import MIB
+from vramtrack.units import format_change, format_size
 
 
 class Counters(NamedTuple):
@@ -31,7 +31,7 @@ class Pool(NamedTuple):
 
     def __str__(self) -> str:
         name = f"CUDA graph {self.id[0]}" if self.id[1] == 0 else f"pool {self.id[0]}.{self.id[1]}"
-        return f"{name}: {self.reserved_bytes / MIB:,.0f} MiB reserved, {self.allocated_bytes / MIB:,.0f} MiB of it allocated"
+        return f"{name}: {format_size(self.reserved_bytes)} reserved, {format_size(self.allocated_bytes)} of it allocated"
 
 
 class Site(NamedTuple):
@@ -46,7 +46,7 @@ class Site(NamedTuple):
 
     def __str__(self) -> str:
         where = printable(f"{self.file}:{self.line} in {self.name}")
-        return f"{where}: {self.growth_bytes / MIB:+.1f} MiB, {self.live_bytes / MIB:.1f} MiB live"
+        return f"{where}: {format_change(self.growth_bytes)}, {format_size(self.live_bytes)} live"
 
 
 class Device(NamedTuple):

@@ -14,7 +14,7 @@ from vramtrack import documented_rules as documented
 from vramtrack.findings import MemoryPattern, PerformanceInsight, spikes_pattern
 from vramtrack.profiler import ProfileResult
 from vramtrack.statistics import mann_kendall_p, mean, median, quantile
-from vramtrack.units import GIB, MIB
+from vramtrack.units import GIB, MIB, format_size
 
 Thresholds = Dict[str, float]
 
@@ -138,7 +138,7 @@ def memory_leaks(results: Sequence[ProfileResult], thresholds: Thresholds) -> Li
     return [
         MemoryPattern(
             "memory_leak",
-            f"Memory grows by {total / MIB:.0f} MiB over {len(changes)} calls {who}: {growth.because}",
+            f"Memory grows by {format_size(total)} over {len(changes)} calls {who}: {growth.because}",
             "critical" if total > GIB else "warning",
             functions,
             {
@@ -214,8 +214,8 @@ def fragmentation(results: Sequence[ProfileResult], thresholds: Thresholds) -> L
     return [
         MemoryPattern(
             "fragmentation",
-            f"Reserved memory grew by {reserved_growth / MIB:.0f} MiB in the last third of the calls, allocated memory by "
-            f"{max(0, used_growth) / MIB:.0f} MiB",
+            f"Reserved memory grew by {format_size(reserved_growth)} in the last third of the calls, allocated memory by "
+            f"{format_size(max(0, used_growth))}",
             "critical" if late > 0.5 else "warning",
             affected,
             {

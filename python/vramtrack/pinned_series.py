@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Dict, Optional
 
 from vramtrack.stream import Stream
-from vramtrack.units import MIB
+from vramtrack.units import format_rate
 from vramtrack.verdict import Verdict
 
 HOST_PINNED = "host_pinned"
@@ -57,6 +57,5 @@ class PinnedSeries:
         verdict = self._stream.verdict()
         if not verdict.leak:
             return None
-        rate = verdict.growth_bytes_per_s.mid * 60 / MIB
-        return (f"pinned host memory grows by {rate:,.0f} MiB/min (Watch.verdict(\"{HOST_PINNED}\")): look for batches that stay pinned after their "
+        return (f"pinned host memory grows by {format_rate(verdict.growth_bytes_per_s.mid)} (Watch.verdict(\"{HOST_PINNED}\")): look for batches that stay pinned after their "
                 "copy to the GPU, and for pinned buffers of ever new sizes, which PyTorch caches")  # fmt: skip

@@ -12,7 +12,7 @@ from vramtrack.html_table import table
 from vramtrack.memory_source import Counters, MemorySource
 from vramtrack.printable import printable
 from vramtrack.sources import default_source
-from vramtrack.units import MIB
+from vramtrack.units import format_change, format_size
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _now = time.time
@@ -353,7 +353,7 @@ class GPUMemoryProfiler:
         """In a notebook: each function's calls, what they kept, and their highest peak; those that kept most first."""
         kept = {name: sum(one.memory_diff() for one in results) for name, results in self.function_stats.items()}
         stats = sorted(self.function_stats.items(), key=lambda item: -kept[item[0]])
-        rows = [(name, f"{len(results):,}", f"{kept[name] / MIB:+,.1f} MiB", f"{max(one.memory_allocated for one in results) / MIB:,.1f} MiB",
+        rows = [(name, f"{len(results):,}", format_change(kept[name]), format_size(max(one.memory_allocated for one in results)),
                  f"{sum(one.execution_time for one in results):,.3f} s") for name, results in stats[:_SHOWN_FUNCTIONS]]
         notes = [f"and {len(stats) - _SHOWN_FUNCTIONS:,} more functions"] if len(stats) > _SHOWN_FUNCTIONS else []
         if self.dropped_results:

@@ -5,7 +5,7 @@ import time
 from typing import List, Optional
 
 from vramtrack.rank_summary import ENDED, RUNNING, SILENT, Rank
-from vramtrack.units import MIB
+from vramtrack.units import format_rate
 
 CLOCKS_DIFFER_S = 60.0  # between the machines of a job; onsets within this time count as one
 _NAMED = 8  # ranks that a sentence lists
@@ -28,7 +28,7 @@ def words(ranks: List[Rank], world_size: int) -> str:
         return (f"none of the {world_size} ranks grows" if unseen == 0 else f"none of the {len(ranks)} ranks seen of {world_size} grows") + tail
     others = f"; the other{'s do' if still > 1 else ' does'} not grow" if still > 0 else ""
     if len(growing) == 1:
-        return f"{named(growing[0], f' of {world_size}')} grows by {_rate(growing[0])}{_since(growing[0])}{others}{tail}"
+        return f"{named(growing[0], f' of {world_size}')} grows by {format_rate(growing[0].growth_bytes_per_s)}{_since(growing[0])}{others}{tail}"
     if len(growing) == world_size:
         who = f"all {world_size} ranks grow"
     else:
@@ -36,11 +36,11 @@ def words(ranks: List[Rank], world_size: int) -> str:
     most = growing[0]
     first = first_of(ranks)
     if first is None:
-        order = f", most of all {named(most)}, by {_rate(most)}"
+        order = f", most of all {named(most)}, by {format_rate(most.growth_bytes_per_s)}"
     elif first.rank == most.rank:
-        order = f", {named(first)} first and by most: {_rate(first)}{_since(first)}"
+        order = f", {named(first)} first and by most: {format_rate(first.growth_bytes_per_s)}{_since(first)}"
     else:
-        order = f", {named(first)} first: {_rate(first)}{_since(first)}; {named(most)} by most: {_rate(most)}"
+        order = f", {named(first)} first: {format_rate(first.growth_bytes_per_s)}{_since(first)}; {named(most)} by most: {format_rate(most.growth_bytes_per_s)}"
     return who + order + others + tail
 
 
@@ -73,11 +73,6 @@ def first_of(ranks: List[Rank]) -> Optional[Rank]:
     if len(onsets) < len(growing) or onsets[1][0] - onsets[0][0] < CLOCKS_DIFFER_S:
         return None
     return onsets[0][2]
-
-
-def _rate(rank: Rank) -> str:
-    mib_per_min = rank.growth_bytes_per_s * 60 / MIB
-    return f"{mib_per_min:,.{0 if mib_per_min >= 10 else 1}f} MiB/min"
 
 
 def _since(rank: Rank) -> str:

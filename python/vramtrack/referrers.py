@@ -15,6 +15,8 @@ import types
 import weakref
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
+from vramtrack.units import format_change, format_size
+
 _FILE = sys._getframe().f_code.co_filename
 #: referrers are asked for so many tensors at once; all tensors of a container that one of them names are done with it
 _SAMPLE = 48
@@ -56,9 +58,9 @@ class Keeper(NamedTuple):
     made_at: str = ""  # the line that made most of them, where PyTorch's recorder knows it
 
     def __str__(self) -> str:
-        words = f"{_printable(self.path)} keeps {self.tensors:,} tensor{'' if self.tensors == 1 else 's'} of {self.bytes / 2**20:,.1f} MiB"
+        words = f"{_printable(self.path)} keeps {self.tensors:,} tensor{'' if self.tensors == 1 else 's'} of {format_size(self.bytes)}"
         if self.grown_tensors or self.grown_bytes:
-            words += f", {self.grown_tensors:+,} and {self.grown_bytes / 2**20:+,.1f} MiB since the first look"
+            words += f", {self.grown_tensors:+,} and {format_change(self.grown_bytes)} since the first look"
         if self.graphs and self.path != _UNNAMED:
             words += f"; {self.graphs:,} with the graph of the step (grad_fn): keep .item() or .detach() instead"
         return words + (f"; made at {_printable(self.made_at)}" if self.made_at else "")
@@ -92,11 +94,11 @@ class Kept(NamedTuple):
     def _repr_html_(self) -> str:
         from vramtrack.html_table import table  # not at the top: `vramtrack attach` takes this file to programs without the package
 
-        rows = [(one.path, f"{one.tensors:,}", f"{one.bytes / 2**20:,.1f} MiB", f"{one.graphs:,}", one.made_at) for one in self.keepers]
+        rows = [(one.path, f"{one.tensors:,}", format_size(one.bytes), f"{one.graphs:,}", one.made_at) for one in self.keepers]
         notes = [] if self.is_complete else [f"stopped after {self.seconds:.1f} s, with tensors left: give it more time"]
         if any(one.graphs for one in self.keepers if one.path != _UNNAMED):
             notes.append("A tensor with a graph keeps its step's activations: keep .item() or .detach() instead")
-        return table(f"{self.tensors:,} tensors of {self.bytes / 2**20:,.1f} MiB on GPUs", ("kept by", "tensors", "bytes", "with a graph", "made at."), rows, notes)
+        return table(f"{self.tensors:,} tensors of {format_size(self.bytes)} on GPUs", ("kept by", "tensors", "bytes", "with a graph", "made at."), rows, notes)
 
     def __str__(self) -> str:
         lines = [str(keeper) for keeper in self.keepers] or ["no tensor on a GPU is known to Python"]

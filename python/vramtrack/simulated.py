@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from vramtrack.errors import SimulatedOutOfMemoryError
 from vramtrack.memory_source import Counters, MemorySource, Site
-from vramtrack.units import MIB
+from vramtrack.units import GIB, MIB, format_size
 
 _Stack = Tuple[Tuple[str, str, int], ...]  # (function, file, line) from the innermost outwards
 
@@ -30,7 +30,7 @@ class SimulatedDevice(MemorySource):
 
     SEGMENT = 2 * MIB
 
-    def __init__(self, capacity_bytes: int = 24 * 2**30, name: str = "simulated device") -> None:
+    def __init__(self, capacity_bytes: int = 24 * GIB, name: str = "simulated device") -> None:
         self.name = name
         self._capacity = capacity_bytes
         self._lock = threading.RLock()
@@ -102,9 +102,9 @@ class SimulatedDevice(MemorySource):
         for observer in list(self._observers):
             observer(size_bytes, free)
         raise SimulatedOutOfMemoryError(
-            f"out of memory: tried to allocate {size_bytes / MIB:.2f} MiB; {free / MIB:.2f} of "
-            f"{self._capacity / MIB:.0f} MiB are free; {self._allocated / MIB:.2f} MiB are allocated, "
-            f"{(self._reserved - self._allocated) / MIB:.2f} MiB are reserved but not allocated"
+            f"out of memory: tried to allocate {format_size(size_bytes)}; {format_size(free)} of "
+            f"{format_size(self._capacity)} are free; {format_size(self._allocated)} are allocated, "
+            f"{format_size(self._reserved - self._allocated)} are reserved but not allocated"
         )
 
     def counters(self) -> Counters:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from vramtrack import _core, chart
 from vramtrack.chart import Series
 from vramtrack.printable import printable
-from vramtrack.units import GIB, KIB, MIB
+from vramtrack.units import MIB, format_change, format_size
 
 
 class Interval(NamedTuple):
@@ -215,7 +215,7 @@ class Verdict:
         words = self.text or f"{self.state}: {self.because}"
         for mark, growth in self.growth_per.items():
             name = printable(mark)
-            words += f"\n  per {name:<8} {growth / MIB:+.1f} MiB per {name}"
+            words += f"\n  per {name:<8} {format_change(growth)} per {name}"
         if self.ranks:
             words += f"\n  ranks        {printable(self.ranks)}"
         return words
@@ -249,7 +249,7 @@ class Verdict:
     def _repr_html_(self) -> str:
         reasons = [self.because]
         if self.growth_per:
-            reasons.append(", ".join(f"{size / MIB:+.1f} MiB per {printable(mark)}" for mark, size in self.growth_per.items()))
+            reasons.append(", ".join(f"{format_change(size)} per {printable(mark)}" for mark, size in self.growth_per.items()))
         if self.ranks:
             reasons.append(printable(self.ranks))
         return chart.html(self.headline, self._repr_svg_(), reasons, self.causes, self.advice)
@@ -380,7 +380,7 @@ def detect(
     most = _core.largest(used)
     if capacity is not None and capacity > 0 and 1.01 * capacity < most < float("inf"):
         # 1 % more is accepted: the driver and the allocator count slightly differently.
-        raise ValueError(f"used_bytes reaches {_words(most)}, above capacity_bytes={capacity:.0f}; give both in bytes")
+        raise ValueError(f"used_bytes reaches {format_size(most)}, above capacity_bytes={capacity:.0f}; give both in bytes")
     if beside:
         analysis = _analyze_beside(times, used, capacity, metric, assignments(settings), explain, device_id, beside)
     else:
@@ -415,13 +415,6 @@ def _analyze_beside(
         for name, values in columns:
             stream.observe_beside(name, time_s, values[n])
     return stream.final_analysis(explain)
-
-
-def _words(size: float) -> str:
-    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
-        if size >= unit:
-            return f"{size / unit:.3g} {name}"
-    return f"{size:.0f} bytes"
 
 
 def assignments(settings: Optional[Dict[str, Any]]) -> List[str]:

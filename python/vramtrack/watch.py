@@ -24,7 +24,7 @@ from vramtrack.pinned_series import HOST_PINNED, PinnedSeries
 from vramtrack.ranks import Rank, ranks_of, words
 from vramtrack.sources import default_source
 from vramtrack.stream import Stream
-from vramtrack.units import MIB
+from vramtrack.units import MIB, format_change, format_size
 from vramtrack.verdict import Verdict, is_graver
 from vramtrack.watch_sample import FIELDS, Samples, WatchSample, check_metric, limit_bytes, metric_of_process, take_sample
 
@@ -404,7 +404,7 @@ class Watch:
         """In a notebook: the verdict with its chart, and the lines that grew."""
         parts = [self.verdict()._repr_html_()]
         if self.sites:
-            rows = [(f"{site.file}:{site.line} in {site.name}", f"{site.growth_bytes / MIB:+,.1f} MiB", f"{site.live_bytes / MIB:,.1f} MiB") for site in self.sites[:_SHOWN_SITES]]
+            rows = [(f"{site.file}:{site.line} in {site.name}", format_change(site.growth_bytes), format_size(site.live_bytes)) for site in self.sites[:_SHOWN_SITES]]
             parts.append(table("Lines that grew", ("line", "growth", "live"), rows))
         return f"<div>{''.join(parts)}</div>"
 
