@@ -201,3 +201,137 @@ def test_nothing_is_run(tmp_path, capsys):
 def test_its_own_sources_are_for_python_3_8():
     for path in (ROOT / "python" / "vramtrack").glob("check*.py"):
         ast.parse(path.read_text(), feature_version=(3, 8))
+
+
+FAILING = """import sys, torch, traceback
+KEPT = []
+def serve(model, x):
+    try:
+        return model(x.cuda())
+    except RuntimeError as error:
+        {}
+"""
+
+
+@pytest.mark.parametrize("body, expected", [
+    ("KEPT.append(error.__traceback__)", ["kept-exception"]),
+    ("KEPT.append((1, error.__traceback__.tb_frame))", ["kept-exception"]),
+    ("KEPT.append(sys.exc_info()[2])", ["kept-exception"]),
+    ("KEPT.append(sys.exc_info()[-1])", ["kept-exception"]),
+    ("KEPT.append(sys.exc_info()[1])", ["kept-exception"]),
+    ("tb = sys.exc_info()[2]; KEPT.append(tb)", ["kept-exception"]),
+    ("kind, value, tb = sys.exc_info(); KEPT.append({'tb': tb})", ["kept-exception"]),
+    ("kept = error; print(error.__traceback__); KEPT.append(kept)", ["kept-exception"]),
+    ("KEPT.append(error.with_traceback(error.__traceback__))", ["kept-exception"]),
+    ("KEPT.append(error.__context__)", ["kept-exception"]),
+    ("for frame, line in traceback.walk_tb(error.__traceback__): KEPT.append(frame)", ["kept-exception"]),
+    ("error.__traceback__ = None; KEPT.append(error)", []),
+    ("KEPT.append(error.with_traceback(None))", []),
+    ("error.with_traceback(None); KEPT.append(error)", []),
+    ("traceback.clear_frames(error.__traceback__); KEPT.append(error)", []),
+    ("tb = error.__traceback__; error.__traceback__ = None; KEPT.append(tb)", ["kept-exception"]),
+    ("KEPT.append(sys.exc_info()[0])", []),
+    ("kind, value, tb = sys.exc_info(); KEPT.append(kind)", []),
+    ("KEPT.append(error.__traceback__.tb_lineno)", []),
+    ("KEPT.append(traceback.format_exc())", []),
+    ("KEPT.append(str(error.__traceback__))", []),
+])  # fmt: skip
+def test_what_refers_to_the_frames_of_a_failed_step(body, expected):
+    assert rules(FAILING.format(body)) == expected
+
+
+HOOKED = """import functools, torch
+KEPT = []
+class Taps:
+    def __init__(self):
+        self.seen, self.last, self.shapes = [], None, []
+    def tap(self, module, inputs, output):
+        self.seen.append(output)
+    def newest(self, module, inputs, output):
+        self.last = output
+    def shape(self, module, inputs, output):
+        self.shapes.append(tuple(output.shape))
+    def __call__(self, module, inputs, output):
+        self.seen.append(output)
+    @staticmethod
+    def fixed(module, inputs, output):
+        KEPT.append(output)
+    def install(self, model):
+        model.fc.register_forward_hook(self.tap)
+def make(store):
+    def hook(module, inputs, output):
+        store.append(output)
+    return hook
+def named(store, name, module, inputs, output):
+    store.append((name, output))
+def train(model, loader, optimizer):
+    kept, taps = [], Taps()
+    {}
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+TAP, NAMED = "self.seen.append(output)", "store.append((name, output))"
+
+
+HERE = "the line itself"
+
+
+@pytest.mark.parametrize("body, expected", [
+    ("model.fc.register_forward_hook(lambda module, inputs, output: KEPT.append(output))", [HERE]),
+    ("model.fc.register_forward_hook(lambda m, i, o: (kept.append(o.detach()), None)[1])", [HERE]),
+    ("tap = lambda m, i, o: kept.append(o); model.fc.register_forward_hook(tap)", [HERE]),
+    ("model.fc.register_forward_hook(make(kept))", ["store.append(output)"]),
+    ("model.fc.register_forward_hook(hook=make(store=KEPT))", ["store.append(output)"]),
+    ("hook = make(KEPT); model.fc.register_forward_hook(hook)", ["store.append(output)"]),
+    ("model.fc.register_forward_hook(functools.partial(named, kept, 'fc'))", [NAMED]),
+    ("model.fc.register_forward_hook(taps)", [TAP]),
+    ("model.fc.register_forward_hook(Taps())", [TAP]),
+    ("model.fc.register_forward_hook(Taps.fixed)", ["KEPT.append(output)"]),
+    ("model.fc.register_full_backward_hook(lambda m, i, o: KEPT.append(i[0]))", [HERE]),
+    ("model.fc.weight.register_hook(KEPT.append)", [HERE]),
+    ("model.fc.weight.register_hook(lambda grad: kept.append(grad))", [HERE]),
+    ("model.fc.register_forward_hook(lambda m, i, o: KEPT.append(o.norm().item()))", []),
+    ("model.fc.register_forward_hook(lambda m, i, o: KEPT.append(o.shape))", []),
+    ("model.fc.register_forward_hook(lambda m, i, o: KEPT.append(str(m)))", []),
+    ("model.fc.register_forward_hook(lambda m, i, o: [].append(o))", []),
+    ("model.fc.register_forward_hook(taps.newest)", []),
+    ("model.fc.register_forward_hook(taps.shape)", []),
+    ("model.fc.register_forward_hook(make([]))", []),
+    ("handle = model.fc.register_forward_hook(make(KEPT)); model(loader); handle.remove()", []),
+    ("model.fc.register_forward_hook(make(kept)); model(loader); kept.clear()", []),
+    ("model.fc.weight.register_hook(lambda grad: KEPT.append(grad.norm().item()))", []),
+])  # fmt: skip
+def test_hooks_are_followed_to_what_runs(body, expected):
+    text = HOOKED.format(body)
+    named = [HERE if body in line else line.strip() for line in text.splitlines()]
+    assert [named[line - 1] for line in lines(text)] == [TAP, *expected], "install() registers a bound method"
+    text = text.replace("self.tap)", "self.newest)")
+    assert [named[line - 1] for line in lines(text)] == expected
+
+
+def test_what_runs_once_in_a_run_does_not_add_up():
+    text = """import torch
+class Average:
+    def __init__(self, device="cuda"):
+        self.device, self.kept = device, []
+    def {}(self, model):
+        for param in model.parameters():
+            self.kept.append(param.detach().clone().to(self.device))
+"""
+    for name, expected in (("on_train_begin", []), ("on_fit_start", []), ("setup", []), ("configure_model", []), ("on_step_end", ["kept-tensor"]), ("on_train_epoch_start", ["kept-tensor"])):
+        assert rules(text.format(name)) == expected, name
+
+
+def test_the_default_of_a_device_says_where_it_is():
+    text = """import torch
+class Average:
+    def __init__(self, device="{}"):
+        self.device, self.kept = device, []
+    def on_step_end(self, value):
+        self.kept.append(value.to(self.device))
+"""
+    assert rules(text.format("cuda")) == ["kept-tensor"]
+    assert rules(text.format("cpu")) == []

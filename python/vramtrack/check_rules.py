@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from vramtrack.check_hooks import Hook, HookKeep, hooks_of, kept_in
 from vramtrack.check_source import FUNCTIONS, LOOPS, Function, Loop, Source, contains_call, last_name, names_in, targets_of, text_of
 from vramtrack.check_values import Holds, Values, contains_state, element_and_container, parameters_of
 
@@ -33,6 +35,8 @@ _COMPILERS = {
     "jax.jit": "jax.jit", "jax.pmap": "jax.pmap", "tensorflow.function": "tf.function",
 }
 _PER_STEP = {"torch.cuda.CUDAGraph": "a CUDA graph", "torch.cuda.Stream": "a stream"}
+#: Methods that run once for each object, or that trainers call once in each run, not in each step or epoch.
+_ONCE = re.compile(r"^(__init__|__new__|__post_init__|setup|build|configure_\w+|prepare_data|on_(train|fit|init|pretrain_routine)_(begin|start|end))$")
 #: What only grows by itself. Of other classes (weak references, caches with a size, queues) nothing is said.
 _GROWING = {"list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Counter"}
 
@@ -80,7 +84,7 @@ class Rules:
         if not text or function is None:
             return False
         if "." in text:
-            return text.startswith(("self.", "cls.")) and function.name not in ("__init__", "__new__", "setup", "__post_init__", "build") or text.partition(".")[0] in self._source.classes
+            return text.startswith(("self.", "cls.")) and not _ONCE.search(function.name) or text.partition(".")[0] in self._source.classes
         if self._source.bindings(text, scope):
             return False
         if self._source.parameter(text, function) is not None:
@@ -98,7 +102,7 @@ class Rules:
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(value, ast.Call) and (
                     last_name(value.func) not in _GROWING or any(one.arg == "maxlen" for one in value.keywords) or last_name(value.func) == "deque" and len(value.args) == 2):
                 return True
-            if scope is None and isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(where, FUNCTIONS) and where.name not in ("__init__", "setup"):
+            if scope is None and isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(where, FUNCTIONS) and not _ONCE.search(where.name):
                 return True  # a method that begins anew
             if isinstance(statement, (ast.Assign, ast.AnnAssign)):
                 starts += 1
@@ -284,9 +288,9 @@ class Rules:
             if handler is None or keep.key is not None and not self._key_is_fresh(keep) and not self._is_long_lived(keep.container):
                 continue
             parts = keep.value.elts if isinstance(keep.value, (ast.Tuple, ast.List)) else keep.value.values if isinstance(keep.value, ast.Dict) else [keep.value]
-            kept = next((one for one in parts if _is_exception(one, handler.name)), None)
+            kept, holds = next(((one, holds) for one in parts for holds in [self._frames_in(one, handler)] if holds), (None, ""))
             attempt = self._source.parent(handler)
-            if kept is None or not isinstance(attempt, ast.Try) or not self._uses_device(attempt.body) or self._without_traceback(handler):
+            if kept is None or not isinstance(attempt, ast.Try) or not self._uses_device(attempt.body) or self._is_cleaned(handler, holds):
                 continue
             scope = self._source.scope_of(keep.statement)
             if self._is_long_lived(keep.container):
@@ -295,8 +299,8 @@ class Rules:
                 grows = self._growing_loop(keep.container, keep.statement) is not None and not self._is_bounded(keep.container, scope)
             if grows:
                 yield Finding("kept-exception", keep.statement,
-                              f"`{ast_text(kept)}` has the traceback, whose frames keep every tensor that was a local variable when the exception was raised",
-                              "keep the text: str(error) or traceback.format_exc(); if the object is needed, call error.with_traceback(None) first")
+                              f"`{ast_text(kept)}` refers to the frames of the failed call, which keep every tensor that was a local variable when the exception was raised",
+                              "keep the text: str(error) or traceback.format_exc()" + ("; if the object is needed, call error.with_traceback(None) first" if holds == "exception" else ""))
 
     def _uses_device(self, body: List[ast.stmt]) -> bool:
         for statement in body:
@@ -305,9 +309,45 @@ class Rules:
                     return True
         return False
 
+    def _frames_in(self, node: ast.AST, handler: ast.ExceptHandler, depth: int = 4) -> str:
+        """How an expression refers to the frames of the failed call: by the "exception", or by its "traceback"; empty if it does not."""
+        if isinstance(node, ast.Attribute):
+            if node.attr in ("__traceback__", "tb_next", "tb_frame", "f_back"):
+                return "traceback" if self._frames_in(node.value, handler, depth) else ""
+            return "exception" if node.attr in ("__cause__", "__context__") and self._frames_in(node.value, handler, depth) else ""
+        if isinstance(node, ast.Subscript) and _is_exc_info(node.value):
+            return _part_of_exc_info(getattr(node.slice, "value", node.slice))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "with_traceback":
+            return self._frames_in(node.func.value, handler, depth) if node.args and not _is_none(node.args[0]) else ""
+        if isinstance(node, ast.Call):
+            return "traceback" if _is_exc_info(node) else ""
+        if not isinstance(node, ast.Name) or depth == 0:
+            return ""
+        if node.id == handler.name:
+            return "exception"
+        for one in self._source.bindings(node.id, self._source.scope_of(node)):
+            if not any(above is handler for above in self._source.above(one)):
+                continue
+            if isinstance(one, (ast.For, ast.AsyncFor)):
+                return "traceback" if isinstance(one.iter, ast.Call) and last_name(one.iter.func) in ("walk_tb", "walk_stack") else ""
+            if isinstance(one, ast.Assign):
+                for target in one.targets:
+                    if isinstance(target, ast.Tuple) and _is_exc_info(one.value):
+                        return next((_part_of_exc_info(n) for n, part in enumerate(target.elts) if text_of(part) == node.id), "")
+                return self._frames_in(one.value, handler, depth - 1)
+        return ""
+
     @staticmethod
-    def _without_traceback(handler: ast.ExceptHandler) -> bool:
-        return contains_call(handler.body, "with_traceback", "clear_frames") or any(isinstance(one, ast.Attribute) and one.attr == "__traceback__" for part in handler.body for one in ast.walk(part))
+    def _is_cleaned(handler: ast.ExceptHandler, holds: str) -> bool:
+        """The frames are emptied, or the exception that is kept is parted from them. A traceback that is kept by itself stays as it is."""
+        for one in (one for part in handler.body for one in ast.walk(part)):
+            if isinstance(one, ast.Call) and last_name(one.func) == "clear_frames":
+                return True
+            if holds == "exception" and isinstance(one, ast.Call) and last_name(one.func) == "with_traceback" and one.args and _is_none(one.args[0]):
+                return True
+            if holds == "exception" and isinstance(one, ast.Assign) and _is_none(one.value) and any(text_of(target).endswith(".__traceback__") for target in one.targets):
+                return True
+        return False
 
     # Hooks.
 
@@ -325,7 +365,7 @@ class Rules:
                               f"each {'round of the loop of line ' + str(many[-1].lineno) if many else 'call of ' + function.name + '()' if function else 'call'} adds another hook, and none is removed: "
                               "the hooks, and what they refer to, add up",
                               "register the hook once before the loop, or keep the handle and call handle.remove()")
-            yield from self._collecting_hook(call)
+            yield from self._collecting_hook(call, name in _MODULE_HOOKS)
 
     def _is_parameter(self, receiver: ast.expr) -> bool:
         return isinstance(receiver, ast.Name) and any(
@@ -336,19 +376,51 @@ class Rules:
         function = self._source.function_of(call)
         return contains_call([function if function is not None else self._source.tree], "remove") or isinstance(self._source.parent(call), (ast.Return, ast.withitem))
 
-    def _collecting_hook(self, call: ast.Call) -> Iterator[Finding]:
-        """A function of this file that is registered and puts the module's output into a container of the module."""
-        for argument in call.args[:1]:
-            hook = next((one for one in self._source.functions if isinstance(argument, ast.Name) and one.name == argument.id), None)
-            names = parameters_of(hook) if hook is not None else []
-            for keep in self._keeps:
-                if hook is None or self._source.function_of(keep.statement) is not hook or keep.key is not None or len(names) < 2:
+    def _collecting_hook(self, call: ast.Call, is_of_module: bool) -> Iterator[Finding]:
+        """What runs as the hook puts what it is given into a container that outlives it."""
+        if self._is_removed(call) or self._source.function_of(call) is None and not self._runs_over_data(self._source.tree):
+            return
+        for argument in [*call.args[:1], *(one.value for one in call.keywords if one.arg == "hook")]:
+            hooks: List[Tuple[Optional[Hook], HookKeep]] = [(hook, keep) for hook in hooks_of(self._source, argument) for keep in kept_in(self._source, hook, int(is_of_module))]
+            if not is_of_module and isinstance(argument, ast.Attribute) and argument.attr in ("append", "appendleft", "add"):  # register_hook(gradients.append)
+                hooks.append((None, HookKeep(self._source.statement_of(call), argument.value, argument, "the gradient")))
+            for hook, keep in hooks:
+                place = self._place(_base(keep.container), hook)
+                if place is None or self._is_bounded(*place) or self._source.drops(text_of(place[0])):
                     continue
-                kept = names_in(keep.value) & set(names[1:])
-                if kept and self._is_long_lived(keep.container) and not self._is_bounded(keep.container, None) and not contains_call([keep.value], "item", "cpu", "numpy", "tolist", "float", "len", "size"):
-                    text = text_of(_base(keep.container))
-                    yield Finding("kept-graph", keep.statement, f"the hook puts `{sorted(kept)[0]}` of each forward pass, with its graph, into `{text}`, which is never emptied",
-                                  f"keep what is needed of it as .detach().cpu(), and empty `{text}` after each step; remove the hook when done")
+                text = text_of(_base(keep.container))
+                has_graph = is_of_module and not contains_call([keep.value], "detach")
+                what = f"`{keep.name}`" if hook is not None else keep.name
+                yield Finding("kept-graph" if has_graph else "kept-tensor", keep.statement,
+                              f"the hook puts {what} of each pass{', with its graph,' if has_graph else ''} into `{text}`, which is never emptied",
+                              f"keep what is needed of it as .detach().cpu(), and empty `{text}` after each step; remove the hook when done")
+
+    def _place(self, base: ast.expr, hook: Optional[Hook]) -> Optional[Tuple[ast.expr, Optional[ast.AST]]]:
+        """Where a container outlives the hook that adds to it, as _is_bounded() takes it. None: it ends with the hook, or nothing is known of it."""
+        text = text_of(base)
+        first, is_attribute = text.partition(".")[0], "." in text
+        if not text:
+            return None
+        scope: ast.AST = hook.code if hook is not None else self._source.scope_of(base)
+        while scope is not self._source.tree:
+            if not isinstance(scope, ast.ClassDef):
+                if self._source.bindings(first, scope):
+                    is_own = hook is not None and scope is hook.code
+                    return (base, scope) if not is_own and self._runs_over_data(scope, text) else None
+                if self._source.parameter(first, scope) is not None:
+                    if is_attribute:  # of the module, of the object whose method it is
+                        return base, None
+                    if hook is not None and first in hook.bound:
+                        return self._place(_base(hook.bound[first]), None)
+                    return (base, None) if isinstance(scope, FUNCTIONS) and isinstance(self._source.default_of(first, scope), (ast.List, ast.Dict, ast.Set)) else None
+            scope = self._source.scope_of(scope)
+        return (base, None) if self._source.bindings(first, scope) or is_attribute else None
+
+    def _runs_over_data(self, scope: ast.AST, text: str = "") -> bool:
+        """A loop over data is in it, in which the name is not made anew."""
+        bindings = self._source.bindings(text, scope) if text else []
+        return any(isinstance(one, LOOPS) and (self._source.is_over_data(one) or self._source.is_trained(one)) and not any(self._source.is_in(each, one) for each in bindings)
+                   for one in ast.walk(scope))
 
     # backward().
 
@@ -494,10 +566,20 @@ def _is_unbounded_cache(decorator: ast.expr) -> bool:
     return text_of(decorator) in ("functools.cache", "cache")
 
 
-def _is_exception(node: ast.AST, name: Optional[str]) -> bool:
-    if isinstance(node, ast.Name):
-        return node.id == name
-    return isinstance(node, ast.Call) and text_of(node.func) == "sys.exc_info"
+def _is_exc_info(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) == "exc_info"
+
+
+def _part_of_exc_info(position: object) -> str:
+    """Of (type, exception, traceback)."""
+    if isinstance(position, ast.UnaryOp):  # [-1]
+        position = -getattr(position.operand, "value", 0)
+    number = getattr(position, "value", position)
+    return "exception" if number in (1, -2) else "traceback" if number in (2, -1) else ""
+
+
+def _is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_true(node: Optional[ast.expr]) -> bool:

@@ -66,6 +66,16 @@ def targets_of(node: ast.AST) -> Iterator[ast.expr]:
             yield one
 
 
+def value_of(statement: ast.AST, name: str) -> Optional[ast.expr]:
+    """What a statement gives to the name: of `a, b = 1, 2`, its own part."""
+    value: Optional[ast.expr] = getattr(statement, "value", None)
+    if isinstance(statement, ast.Assign) and isinstance(value, (ast.Tuple, ast.List)):
+        for target in statement.targets:
+            if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts):
+                return next((right for left, right in zip(target.elts, value.elts) if name in names_in(left)), value)
+    return value
+
+
 def names_in(node: ast.AST) -> Set[str]:
     """Every name and chain of attributes in it."""
     return {text for text in (text_of(one) for one in ast.walk(node) if isinstance(one, (ast.Name, ast.Attribute))) if text}

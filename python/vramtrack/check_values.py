@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import enum
 import re
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Dict, List, Optional, Set, Tuple, Union
 
-from vramtrack.check_source import FUNCTIONS, SCOPES, Function, Source, last_name, names_in, targets_of, text_of
+from vramtrack.check_source import FUNCTIONS, SCOPES, Function, Source, last_name, names_in, targets_of, text_of, value_of
 
 
 class Holds(enum.IntEnum):
@@ -25,7 +25,7 @@ _NETWORK = re.compile(
     r"regressor|student|teacher|embedder|resnet|vit|bert|gpt|llm|nn)(_?\d+)?$")
 _LOSS = re.compile(r"^(.*_)?(criterion|criteria|crit|loss|loss_?(fn|func|function))$", re.IGNORECASE)
 #: Methods and functions whose result has no graph, nor memory worth a word.
-_NUMBERS = {
+NUMBERS = {
     "item", "tolist", "numpy", "numel", "dim", "data_ptr", "element_size", "backward", "float", "int", "bool", "str", "len", "repr", "print", "isinstance", "format", "id",
     "hash", "type", "range", "enumerate", "device_get", "asarray", "is_floating_point", "get_device", "generate", "hasattr", "getattr", "any", "all", "save", "sorted",
 }
@@ -39,15 +39,6 @@ _PLAIN_ATTRIBUTES = {"data", "grad", "dtype", "device", "requires_grad", "is_cud
 _CARRIERS = {"to", "cuda", "half", "float", "bfloat16", "double", "eval", "train", "compile", "DataParallel", "DistributedDataParallel", "DDP", "FSDP",
              "FullyShardedDataParallel", "prepare", "script", "initialize", "setup"}
 _BRINGS = re.compile(r"(^|\.)(from_pretrained|create_model|resnet\d+|vit_\w+)$")
-
-
-def _is_device(node: ast.AST) -> bool:
-    """`"cuda:0"`, `device`, `self.device`, `torch.device("cuda")`; not "cpu"."""
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and node.value.partition(":")[0] in ("cuda", "xpu", "mps", "hip")
-    if isinstance(node, ast.Call):
-        return any(map(_is_device, node.args))
-    return last_name(node).endswith("device")
 
 
 class Values:
@@ -187,7 +178,7 @@ class Values:
     def _may_have_graph(self, value: ast.AST) -> bool:
         """A call or a calculation of which nothing is known: backward() on it says that it has a graph."""
         if isinstance(value, ast.Call):
-            return last_name(value.func) not in _NUMBERS | _WITHOUT_GRAPH
+            return last_name(value.func) not in NUMBERS | _WITHOUT_GRAPH
         return isinstance(value, (ast.BinOp, ast.Attribute, ast.Subscript, ast.UnaryOp))
 
     def _of_binding(self, statement: ast.AST, name: str) -> Holds:
@@ -195,14 +186,8 @@ class Values:
             return self._of_element(statement.iter)
         if isinstance(statement, ast.comprehension):
             return self._of_element(statement.iter)
-        value = getattr(statement, "value", None)
-        if value is None:
-            return Holds.NOTHING
-        if isinstance(statement, ast.Assign) and isinstance(value, (ast.Tuple, ast.List)):
-            for target in statement.targets:  # a, b = 1, 2
-                if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts):
-                    return self.most(*(right for left, right in zip(target.elts, value.elts) if name in names_in(left)))
-        return self.holds(value)
+        value = value_of(statement, name)
+        return Holds.NOTHING if value is None else self.holds(value)
 
     def _of_element(self, over: ast.AST) -> Holds:
         """Of what a loop takes from a container; of enumerate() and zip() nothing is said."""
@@ -234,7 +219,7 @@ class Values:
             return self.holds(node.func.value)
         if name == "deepcopy" and arguments:
             return Holds.DEVICE if self.is_network(arguments[0]) or contains_state(arguments[0]) else self.holds(arguments[0])
-        if name in _NUMBERS:
+        if name in NUMBERS:
             return Holds.NOTHING
         full = self._source.full_name(node.func)
         inputs = self.most(receiver, *arguments)
@@ -242,10 +227,10 @@ class Values:
             return Holds.DEVICE if inputs == Holds.GRAPH else inputs
         if name == "cpu":
             return inputs if inputs == Holds.GRAPH else Holds.NOTHING
-        if name == "cuda" or name == "to" and any(map(_is_device, arguments)):
+        if name == "cuda" or name == "to" and any(map(self._is_device, arguments)):
             return Holds.GRAPH if inputs == Holds.GRAPH else Holds.NOTHING if receiver is None or self.is_network(receiver) else Holds.DEVICE
         if name in _FACTORIES and full.startswith(("torch.", "cupy.")):
-            return Holds.DEVICE if any(one.arg == "device" and _is_device(one.value) for one in node.keywords) else Holds.TENSOR
+            return Holds.DEVICE if any(one.arg == "device" and self._is_device(one.value) for one in node.keywords) else Holds.TENSOR
         if self.is_network(node.func):
             return Holds.GRAPH
         if receiver is not None and name == "forward" and self.is_network(receiver):
@@ -270,6 +255,30 @@ class Values:
         returns = [one for one in ast.walk(found[0]) if isinstance(one, ast.Return) and self._source.function_of(one) is found[0]]
         best = self.most(*(one.value for one in returns))
         return best if best >= Holds.DEVICE else Holds.NOTHING
+
+    # Devices.
+
+    def _is_device(self, node: ast.AST) -> bool:
+        """`"cuda:0"`, `device`, `self.device`, `torch.device("cuda")`; not "cpu", nor a name that is known for it."""
+        if isinstance(node, ast.Constant):
+            return isinstance(node.value, str) and node.value.partition(":")[0] in ("cuda", "xpu", "mps", "hip")
+        if isinstance(node, ast.Call):
+            return any(map(self._is_device, node.args))
+        return last_name(node).endswith("device") and not self._is_processor(node)
+
+    def _is_processor(self, node: ast.AST, depth: int = 4) -> bool:
+        """"cpu", torch.device("cpu"), and a name whose every value in this file is one of them: by assignment, or as the default of a parameter."""
+        if isinstance(node, ast.Constant) or depth == 0:
+            return getattr(node, "value", None) == "cpu"
+        if isinstance(node, ast.Call):
+            return last_name(node.func) == "device" and bool(node.args) and self._is_processor(node.args[0], depth - 1)
+        text = text_of(node)
+        function = self._source.function_of(node)
+        values = self._values_of(node, text) if text else []
+        if function is not None and self._source.parameter(text, function) is not None:
+            default = self._source.default_of(text, function)
+            values = [*values, *([default] if default is not None else [])]
+        return bool(values) and all(self._is_processor(value, depth - 1) for value in values)
 
     # Networks.
 
@@ -313,7 +322,7 @@ class Values:
             scopes: List[ast.AST] = list(source.methods(owner).values()) if owner is not None else []
         else:
             scopes = [source.scope_of(node), source.tree]
-        return [one.value for scope in scopes for one in source.bindings(text, scope) if isinstance(one, (ast.Assign, ast.AnnAssign)) and one.value is not None]
+        return [value for scope in scopes for one in source.bindings(text, scope) for value in [value_of(one, text)] if isinstance(one, (ast.Assign, ast.AnnAssign)) and value is not None]
 
 
 def contains_state(node: ast.AST) -> bool:
@@ -334,7 +343,7 @@ def _is_start(statement: ast.AST) -> bool:
     return isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Constant, ast.List, ast.Tuple, ast.Dict))
 
 
-def parameters_of(function: Function) -> List[str]:
+def parameters_of(function: Union[Function, ast.Lambda]) -> List[str]:
     return [one.arg for one in [*getattr(function.args, "posonlyargs", []), *function.args.args]]
 
 
