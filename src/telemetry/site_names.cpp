@@ -72,8 +72,9 @@ SiteNames::Seen SiteNames::look_at_native(const FollowedProcess& process, const 
     const auto names = native_->look_up(reach(process.known.pid, *file), {}, offset);
     if (names.empty()) {
       frames.add({}, file->path, 0);
-      outermost = fmt::format("{}+{:#x}", base_name(file->path), offset);
-      if (own.empty() && own_.is_own_native(file->path, {})) own = outermost;
+      const bool is_own = own_.is_own_native(file->path, {});
+      outermost = is_own ? fmt::format("{}+{:#x}", base_name(file->path), offset) : std::string(base_name(file->path));
+      if (own.empty() && is_own) own = outermost;
     }
     for (const trace::NativeName& name : names) {
       outermost = frames.words(frames.add(name.function, name.file.empty() ? file->path : name.file, name.line));

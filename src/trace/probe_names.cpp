@@ -30,6 +30,11 @@ bool is_eval_loop(std::string_view function) {
          (function.size() == kName.size() || function[kName.size()] == '.' || function[kName.size()] == ' ');
 }
 
+/// A frame that is known by its library only.
+bool is_library_alone(const Symbols& symbols, FrameId frame) {
+  return symbols.frame(frame).line == 0 && symbols.name(frame) == base_name(symbols.file(frame));
+}
+
 /// The threads that PyTorch's engine runs backward passes on: no frame of the program is above them.
 bool is_of_autograd(std::string_view thread) {
   return thread.starts_with("pt_autograd");
@@ -63,6 +68,9 @@ const std::vector<FrameId>& ProbeNames::native_frames(const ProcessTrace& proces
   const std::uint64_t offset = address - module->begin + module->file_offset;
   std::vector<NativeName> names;
   if (native_ != nullptr) names = native_->look_up(module->path, trace_->build_id(module->path), offset);
+  // Of a library, an address that debug information does not know says nothing more than the library's name.
+  if (names.empty() && native_ != nullptr && !own_.is_own_native(module->path, {}))
+    names.push_back({std::string(base_name(module->path)), module->path, 0});
   if (names.empty()) names.push_back({fmt::format("{}+0x{:x}", base_name(module->path), offset), module->path, 0});
   for (const NativeName& name : names) {
     const std::string& file = name.file.empty() ? module->path : name.file;
@@ -108,7 +116,8 @@ StackId ProbeNames::stack(const ProcessTrace& process, std::uint32_t number) {
       do frames.push_back(python[next]);
       while (!is_entry[next++] && next < python.size());
     } else if (!is_between || !is_cpython(module_path(process, raw[i].address))) {
-      frames.insert(frames.end(), natives.begin(), natives.end());
+      for (const FrameId frame : natives)  // two functions of a library without names are one frame
+        if (frames.empty() || frames.back() != frame || !is_library_alone(*symbols_, frame)) frames.push_back(frame);
     }
   }
   // An interpreter without symbols: its native frames add nothing to the Python ones.

@@ -44,7 +44,8 @@ struct SiteLine {
 /// Each stack is looked up once. Not thread-safe.
 class ProbeNames {
  public:
-  /// `native` may be null: then native frames are "libfoo.so+0x1234". All must outlive this.
+  /// `native` may be null: then native frames are "libfoo.so+0x1234". With it, frames of a library that it has no name
+  /// for are "libfoo.so", and those of the user's own code "program+0x1234". All must outlive this.
   ProbeNames(const ProbeTrace& trace, Symbols& symbols, NativeNames* native, OwnCode own)
       : trace_(&trace), symbols_(&symbols), native_(native), own_(std::move(own)) {}
 

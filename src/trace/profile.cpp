@@ -179,6 +179,7 @@ std::string frame_words(const Symbols& symbols, FrameId frame) {
   if (at != std::string_view::npos && at > 0 && is_python(file)) file.remove_prefix(at + 1);
   const std::uint32_t line = symbols.frame(frame).line;
   if (is_nameless(name, file)) return fmt::format("{}+0x{:x}", file.substr(file.rfind('/') + 1), line);
+  if (line == 0 && name == file.substr(file.rfind('/') + 1)) return std::string(name);
   if (line == 0) return fmt::format("{} {}", file, name);
   return fmt::format("{}:{} {}", file, line, name);
 }

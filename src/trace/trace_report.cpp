@@ -465,17 +465,20 @@ struct Membership {
 
 /// The driver and its runtime, and what Python calls them by.
 bool is_of_driver(std::string_view library) {
-  constexpr std::string_view kBegins[] = {"libcuda.",  "libcudart", "libamdhip64", "libhsa-",      "libOpenCL",
-                                          "libvulkan", "libze_",    "libffi",      "_ctypes.cpyt", "libvramtrack"};
+  constexpr std::string_view kBegins[] = {"libcuda.",  "libcudart", "libamdhip64", "libhsa-",       "libOpenCL",
+                                          "libvulkan", "libze_",    "libffi",      "_cffi_backend", "libvramtrack"};
   return std::any_of(std::begin(kBegins), std::end(kBegins),
                      [&](std::string_view b) { return library.starts_with(b); });
 }
 
-/// Whose code asked the driver: the innermost native frame that is neither the driver's nor the interpreter's.
+/// Whose code asked the driver: the innermost native frame that is not the driver's. The interpreter stands for the
+/// Python code that it ran (ctypes): what is below it began the program.
 std::string_view library_of(const ProcessTrace& process, const CallSite& site) {
   for (const RawFrame& frame : process.stack(site.stack)) {
-    const MappedModule* const module = frame.is_python ? nullptr : process.module_at(frame.address);
-    if (module == nullptr || is_interpreter(module->path)) continue;
+    if (frame.is_python) break;
+    const MappedModule* const module = process.module_at(frame.address);
+    if (module == nullptr) continue;
+    if (is_cpython(module->path)) break;
     const std::string_view name = std::string_view(module->path).substr(module->path.rfind('/') + 1);
     if (!is_of_driver(name)) return name;
   }

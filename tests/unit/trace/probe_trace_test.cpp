@@ -573,6 +573,42 @@ TEST(TraceReport, LibrariesThatAllocateAreToldApart) {
             std::string::npos);
 }
 
+/// What ctypes calls is Python's, whatever began the program; an extension that Python calls is a library.
+TEST(TraceReport, WhatPythonCallsItselfIsItsOwnAndNotOfWhatBeganTheProgram) {
+  ProbeScript script;
+  script.module("/usr/lib/libcudart.so.12", 0x10000, 0x1000);
+  script.module("/usr/lib/libffi.so.8.1.2", 0x20000, 0x1000);
+  script.module("/usr/lib/python3.11/lib-dynload/_ctypes.cpython-311-x86_64-linux-gnu.so", 0x30000, 0x1000);
+  script.module("/usr/bin/python3.11", 0x40000, 0x1000);
+  script.module("/usr/lib/libc.so.6", 0x50000, 0x1000);
+  script.module("/home/me/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so", 0x60000, 0x1000);
+  const std::vector<ProbeScript::Python> python = {{"/home/me/train.py", "step", 7, true}};
+  script.alloc(0x1000, 3 << 20, script.stack({0x10010, 0x20010, 0x30010, 0x40010, 0x50010}, python));
+  script.alloc(0x1000000, 5 << 20, script.stack({0x10010, 0x60010, 0x40010, 0x50010}, python));
+  const ReadSteps read(script);
+  EXPECT_NE(
+      trace_report_text(read.report, read.names, 5).find("  by library: libtorch_cuda.so 5.0 MiB, Python 3.0 MiB\n"),
+      std::string::npos);
+}
+
+/// An address that debug information has no name for: of a library its name, once; of the program its place.
+TEST(ProbeNames, ALibraryWithoutNamesIsNamedByItself) {
+  ProbeScript script;
+  script.module("/usr/lib/libffi.so.8.1.2", 0x20000, 0x1000);
+  script.module("/home/me/server", 0x30000, 0x1000);
+  script.alloc(1, 10, script.stack({0x20010, 0x20030, 0x30010, 0x20010}, {}));
+  struct Nothing : NativeNames {
+    std::vector<NativeName> look_up(const std::string&, std::string_view, std::uint64_t) override { return {}; }
+  } native;
+  ProbeTrace trace;
+  replay(trace, script.slots);
+  Symbols symbols;
+  ProbeNames names(trace, symbols, &native, {});
+  std::string told;
+  for (const FrameId frame : symbols.stack(names.stack(only(trace), 1))) told += frame_words(symbols, frame) + "|";
+  EXPECT_EQ(told, "libffi.so.8.1.2|/home/me/server server+0x10|libffi.so.8.1.2|");
+}
+
 TEST(TraceReport, WaysOfAllocatingAreToldApart) {
   ProbeScript script;
   const std::uint32_t line = script.line("/home/me/a.cu", 3);
