@@ -34,7 +34,7 @@ constexpr std::uint64_t kMemoryOutEveryUs = 10'000'000;
 /// How long the main thread is waited for; how long the interpreter's lock.
 constexpr std::uint64_t kMainThreadUs = 250'000;
 constexpr std::uint64_t kLockUs = 10'000'000;
-constexpr std::string_view kSwitchedOff = "it is switched off, or was refused before";
+constexpr const char* kSwitchedOff = "it is switched off";
 constexpr std::size_t kScriptBytes = std::size_t{1} << 17U;
 
 // What is called of CPython: all but PyUnicode_AsUTF8() in its stable ABI, and there since 3.3.
@@ -74,6 +74,7 @@ struct Method {
 Python python{};
 enum class State : int { unseen, usable, refused };
 std::atomic<State> state{State::unseen};
+std::atomic<const char*> refused_why{kSwitchedOff};  ///< with State::refused
 std::uint32_t looked_modules = 0;
 
 /// Of the look that is wanted: `stands`: the main thread does, until it is over; `taken`: it did not come in time.
@@ -133,6 +134,7 @@ const char* unfit() {
 }
 
 void refuse(const char* why) {
+  refused_why.store(why, std::memory_order_relaxed);
   state.store(State::refused, std::memory_order_release);
   tell_end(why, 0, 0);
 }
@@ -349,8 +351,7 @@ void begin_look(std::uint64_t now_us, bool searches, bool is_requested = false) 
     if (state.load(std::memory_order_relaxed) == State::unseen && is_requested)
       tell_end("no Python runs in this process", 0, 0);
   } else if (!read_script()) {
-    state.store(State::refused, std::memory_order_release);
-    if (is_requested) tell_end(kSwitchedOff, 0, 0);
+    refuse(kSwitchedOff);
   } else if (!is_ending()) {
     if (start_thread()) return;
     refuse("no thread could be started in the program");
@@ -408,7 +409,8 @@ void consider_look(std::uint64_t now_us, std::uint64_t requests) {
   next_us.store(now_us + kCheckEveryUs, std::memory_order_relaxed);
   if (is_requested) {
     requests_seen.store(requests, std::memory_order_relaxed);
-    if (state.load(std::memory_order_acquire) == State::refused) return tell_end(kSwitchedOff, 0, 0);
+    if (state.load(std::memory_order_acquire) == State::refused)
+      return tell_end(refused_why.load(std::memory_order_relaxed), 0, 0);
     return begin_look(now_us, true, true);
   }
   if (state.load(std::memory_order_acquire) == State::refused) return;

@@ -67,6 +67,13 @@ struct FoundKeeper {
   std::uint64_t looked_us = 0;  ///< when
 };
 
+/// The end of a look at what keeps memory.
+struct KeptLook {
+  std::uint64_t time_us = 0;
+  bool was_made = false;  ///< false: it was refused
+  std::string why;        ///< it was refused, or is not complete; empty: it is
+};
+
 /// One stack that allocates by one call on one device.
 struct CallSite {
   std::uint32_t stack = 0;  ///< its number in the process
@@ -218,8 +225,8 @@ class ProcessTrace {
   [[nodiscard]] bool is_python() const { return is_python_; }
   /// By call site: what keeps most of its blocks, by the newest look that found that. An index of sites().
   [[nodiscard]] const std::map<std::uint32_t, FoundKeeper>& keepers() const { return keepers_; }
-  /// Why the newest look was refused or is not complete; empty: it is, or there was none.
-  [[nodiscard]] std::string_view why_not_kept() const { return why_not_kept_; }
+  /// The newest one. Null: none was asked for, or none ended.
+  [[nodiscard]] const std::optional<KeptLook>& last_look() const { return last_look_; }
   /// What each call site holds, block by block: allocated when, and at the exit given back in which order.
   [[nodiscard]] const std::vector<SiteBlocks>& blocks() const { return blocks_; }
   /// The last allocations, of whatever became of them; the call site is an index of sites().
@@ -337,7 +344,7 @@ class ProcessTrace {
 
   std::map<std::pair<std::uint32_t, std::uint32_t>, FoundKeeper> open_look_;  ///< by call site and text
   std::map<std::uint32_t, FoundKeeper> keepers_;
-  std::string why_not_kept_;
+  std::optional<KeptLook> last_look_;
 
   LiveTold live_told_;
   std::vector<LiveTold::Told> told_;

@@ -538,7 +538,7 @@ void ProcessTrace::kept(const probe::Slot& slot) {
   }
   for (auto& [site, keeper] : best) keepers_[site] = std::move(keeper);
   open_look_.clear();
-  why_not_kept_ = printable(text(number));
+  last_look_ = {probe::time_us_of(slot), slot.address != 0 || slot.bytes != 0, std::string(printable(text(number)))};
 }
 
 void ProcessTrace::lacked(const probe::Slot& slot) {

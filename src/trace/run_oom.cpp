@@ -96,8 +96,10 @@ void conclude(RunOom& oom, const TraceReport& report, const Symbols& symbols) {
         std::max_element(report.findings.begin(), report.findings.end(), [](const Finding& a, const Finding& b) {
           return std::pair(a.leak, a.live.bytes) < std::pair(b.leak, b.live.bytes);
         });
-    const ReportSite& keeper = report.sites[worst->sites.front()];
-    oom.next_step = fmt::format("find what keeps the memory of {}", place(keeper.line, keeper.call, symbols));
+    const ReportSite& site = report.sites[worst->sites.front()];
+    oom.next_step = worst->keeper
+                        ? advice_on(*worst)
+                        : fmt::format("find what keeps the memory of {}", place(site.line, site.call, symbols));
   } else if (oom.asked_bytes > 0 &&
              static_cast<std::uint64_t>(std::max<std::int64_t>(0, oom.cached_bytes)) >= oom.asked_bytes) {
     oom.because = fmt::format("the framework had {} cached, but not in one piece", size(oom.cached_bytes));

@@ -581,7 +581,38 @@ std::string findings_words(const TraceReport& report) {
                      format_count(sites, "site"));
 }
 
+/// Of a site of a finding: why no variable is named.
+std::string why_no_keeper(const ProbeTrace& trace, const ReportSite& site) {
+  const auto process = std::find_if(trace.processes().begin(), trace.processes().end(), [&](const auto& each) {
+    return !site.pids.empty() && each->process().pid == site.pids.front();
+  });
+  if (process == trace.processes().end()) return "the trace does not tell the process";
+  const std::optional<KeptLook>& look = (*process)->last_look();
+  if (!look && !(*process)->is_python()) return "no Python runs in the process, and only Python can be asked";
+  if (!look) return "the program ended before Python was asked";
+  const std::string after = format_span(static_cast<double>(look->time_us) * 1e-6);
+  if (!look->was_made) return fmt::format("Python was not asked: {}", look->why);
+  const double oldest_at_s = static_cast<double>((*process)->shown_us()) * 1e-6 - site.oldest_s;
+  if (site.live.blocks > 0 && static_cast<double>(look->time_us) * 1e-6 < oldest_at_s)
+    return fmt::format("it was allocated after Python was last asked, after {}", after);
+  if (!look->why.empty()) return fmt::format("the last search, after {}, is not complete: {}", after, look->why);
+  if (!site.keeper)
+    return fmt::format("nothing that Python sees referred to it after {}: C or C++ code keeps it", after);
+  if (!site.keeper->is_rooted) return fmt::format("no variable leads to {}", site.keeper->words);
+  return fmt::format("{} has one of its blocks only, as what the last step used", site.keeper->words);
+}
+
 }  // namespace
+
+std::string advice_on(const Finding& finding) {
+  std::string out = "look at what keeps the memory that this line allocates: a list, a cache, a graph, a handle";
+  if (finding.keeper)
+    out = fmt::format(
+        "bound what is in {}, or clear it; if it needs numbers only, keep those, not the memory (.item(), .detach())",
+        finding.keeper->words);
+  if (finding.sites.size() > 1) out += "; what it holds of other lines goes with it";
+  return out;
+}
 
 TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppressions& suppressions) {
   TraceReport report;
@@ -646,11 +677,8 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
     report.growth_bytes_per_s += site.growth_bytes_per_s;
   }
   find_leaks(report, members, joined);
-  if (std::any_of(report.findings.begin(), report.findings.end(), [](const Finding& each) { return !each.keeper; }))
-    for (const auto& process : trace.processes())
-      if (!process->why_not_kept().empty())
-        report.notes.push_back(fmt::format("process {}: the last look at what keeps memory was not complete: {}",
-                                           process->process().pid, process->why_not_kept()));
+  for (Finding& finding : report.findings)
+    if (!finding.keeper) finding.why_no_keeper = why_no_keeper(trace, report.sites[finding.sites.front()]);
   tell_residual(trace, report);
   StackCategories stacks(names.symbols());
   report.categories = categories_of(trace, names, stacks);
@@ -665,12 +693,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   if (report.leak) {
     report.because =
         fmt::format("{} kept growing to the end of {}", findings_words(report), format_count(events, "event"));
-    report.next_step = "look at what keeps the memory that this line allocates: a list, a cache, a graph, a handle";
-    if (const auto& keeper = report.findings.front().keeper)
-      report.next_step = fmt::format(
-          "bound what is in {}, or clear it; if it needs numbers only, keep those, not the memory (.item(), .detach())",
-          keeper->words);
-    if (report.findings.front().sites.size() > 1) report.next_step += "; what it holds of other lines goes with it";
+    report.next_step = advice_on(report.findings.front());
   } else if (report.suspected) {
     report.because =
         fmt::format("{} that gained most of the memory of the second half began to grow late in {} and grew to the end",

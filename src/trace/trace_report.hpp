@@ -52,6 +52,7 @@ struct Finding {
   double share = 0;  ///< of the growth of all sites of the ledger
   double oldest_s = 0;
   std::optional<FoundKeeper> keeper;  ///< of its first site: the variable that keeps what it holds
+  std::string why_no_keeper;          ///< where there is none: "Python was not asked: it is switched off"
 };
 
 struct ReportProcess {
@@ -110,6 +111,9 @@ class Suppressions {
 };
 /// '*' matches any text, all else itself.
 bool matches_pattern(std::string_view pattern, std::string_view text);
+
+/// What to do about a leak: what to bound, or, if its keeper is not known, to look for it.
+std::string advice_on(const Finding& finding);
 
 /// REQUIRES: trace.finish().
 TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppressions& suppressions = {});

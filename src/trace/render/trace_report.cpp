@@ -111,10 +111,12 @@ void site_text(std::string& out, const ReportSite& site, const ProbeNames& names
 }
 
 /// "       kept by losses (list, 406 items), local of train() at train.py:16, seen after 12.3 s"
-void keeper_text(std::string& out, const std::optional<FoundKeeper>& keeper) {
-  if (keeper)
-    out += fmt::format("       kept by {}, seen after {}\n", keeper->words,
-                       format_span(static_cast<double>(keeper->looked_us) * 1e-6));
+void keeper_text(std::string& out, const Finding& finding) {
+  if (finding.keeper)
+    out += fmt::format("       kept by {}, seen after {}\n", finding.keeper->words,
+                       format_span(static_cast<double>(finding.keeper->looked_us) * 1e-6));
+  else
+    out += fmt::format("       what keeps it is not known: {}\n", finding.why_no_keeper);
 }
 
 /// "5.6 GiB in 1,218 blocks of 3 lines"
@@ -130,7 +132,7 @@ void finding_text(std::string& out, const Finding& finding, const TraceReport& r
   const ReportSite& keeper = report.sites[finding.sites.front()];
   if (finding.sites.size() == 1) {
     site_text(out, keeper, names, number, true);
-    return keeper_text(out, finding.keeper);
+    return keeper_text(out, finding);
   }
   out += fmt::format("{:>3}. {}{}\n", number, line_of(keeper, names.symbols()), ledger_words(keeper.ledger));
   out += fmt::format("       keeps {}, of each of {}", held_words(finding), format_count(finding.steps, "step"));
@@ -143,7 +145,7 @@ void finding_text(std::string& out, const Finding& finding, const TraceReport& r
                        line_of(site, names.symbols()),
                        site.category == Category::unknown ? "" : fmt::format(", {}", category_words(site.category)));
   }
-  keeper_text(out, finding.keeper);
+  keeper_text(out, finding);
   out += fmt::format("       {}\n", keeper.call);
   stack_text(out, names, keeper);
 }
@@ -324,7 +326,7 @@ std::string trace_report_json(const TraceReport& report, const ProbeNames& names
           .end_object();
     else
       json.null();
-    json.key("sites").begin_array();
+    json.field("no_keeper_because", finding.why_no_keeper).key("sites").begin_array();
     for (const std::size_t site : finding.sites) json.value(site);
     json.end_array().end_object();
   }

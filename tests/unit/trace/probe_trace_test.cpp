@@ -1,6 +1,9 @@
 #include "trace/probe_trace.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <functional>
 
 #include "probe_script.hpp"
 #include "trace/render/trace_render.hpp"
@@ -524,11 +527,52 @@ TEST(TraceReport, WhatKeepsOneBlockOfManyKeepsNoLeak) {
   const ReadSteps read(script);
   ASSERT_EQ(read.report.findings.size(), 1U);
   EXPECT_FALSE(read.report.findings[0].keeper);
-  const auto& notes = read.report.notes;
-  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
-    return note.ends_with("not complete: stopped after 1 s, with tensors left");
-  }));
-  EXPECT_NE(trace_report_json(read.report, read.names).find(R"("kept_by":null)"), std::string::npos);
+  EXPECT_TRUE(read.report.findings[0].why_no_keeper.ends_with("is not complete: stopped after 1 s, with tensors left"));
+  EXPECT_NE(trace_report_json(read.report, read.names).find(R"("kept_by":null,"no_keeper_because":"the last search,)"),
+            std::string::npos);
+}
+
+/// Each way in which no variable is found, in words.
+TEST(TraceReport, WhereNoKeeperIsNamedTheReasonIs) {
+  const auto why = [](const std::function<void(KeptSteps&)>& look) {
+    KeptSteps script;
+    script.steps(0, 100);
+    look(script);
+    script.steps(100, 200);
+    const ReadSteps read(script);
+    EXPECT_EQ(read.report.findings.size(), 1U);
+    if (read.report.findings.empty()) return std::string();
+    EXPECT_FALSE(read.report.findings[0].keeper);
+    const std::string text = trace_report_text(read.report, read.names, 5);
+    EXPECT_NE(text.find("what keeps it is not known: " + read.report.findings[0].why_no_keeper + '\n'),
+              std::string::npos);
+    return read.report.findings[0].why_no_keeper;
+  };
+  EXPECT_EQ(why([](KeptSteps&) {}), "the program ended before Python was asked");
+  EXPECT_EQ(why([](KeptSteps& script) {
+              script.put(probe::Record::kept, probe::Call::none, 0, probe::kLookEnd, script.text("it is switched off"),
+                         probe::when(script.now_us, 0), 0, 0);
+            }),
+            "Python was not asked: it is switched off");
+  EXPECT_THAT(why([](KeptSteps& script) { script.look_ends(""); }),
+              testing::AllOf(testing::StartsWith("nothing that Python sees referred to it after "),
+                             testing::EndsWith(": C or C++ code keeps it")));
+  EXPECT_EQ(why([](KeptSteps& script) {
+              for (std::uint64_t i = 0; i < 100; i += 4)
+                script.kept("an object of C++", KeptSteps::kLosses + i * 64, false);
+              script.look_ends("");
+            }),
+            "no variable leads to an object of C++");
+  ProbeScript native;
+  native.module("/home/me/server", 0x10000, 0x1000);
+  const std::uint32_t stack = native.stack({0x10010}, {});
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    native.now_us = i * 10'000;
+    native.alloc((i + 1) << 20U, 5000, stack);
+  }
+  const ReadSteps read(native);
+  ASSERT_EQ(read.report.findings.size(), 1U);
+  EXPECT_EQ(read.report.findings[0].why_no_keeper, "no Python runs in the process, and only Python can be asked");
 }
 
 /// What the steps of a program allocate: Python stacks, innermost first.

@@ -47,6 +47,22 @@ TEST(RunOom, NoFailureIsNone) {
   EXPECT_FALSE(Failed(script).oom);
 }
 
+TEST(RunOom, WhatKeepsTheLeakIsWhatToBound) {
+  ProbeScript script = on_device();
+  const std::uint32_t leak = script.line("/home/me/serve.py", 7);
+  for (std::uint64_t i = 0; i < 400; ++i) script.alloc(0x2000'0000 + i * 4096, kMiB, leak);
+  const std::uint32_t words = script.text("cache (dict, 400 items) in serve.py module globals");
+  for (std::uint64_t i = 0; i < 400; i += 4)
+    script.put(Record::kept, Call::none, 0, probe::kRootedKeeper, words, probe::when(script.now_us, 0),
+               0x2000'0000 + i * 4096, 100);
+  script.put(Record::kept, Call::none, 0, probe::kLookEnd, 0, probe::when(script.now_us, 0), 400, 3000);
+  fails(script, Record::refused, kMiB, leak, 500 * kMiB);
+  const Failed failed(script);
+  ASSERT_TRUE(failed.oom);
+  EXPECT_EQ(failed.oom->next_step.rfind("bound what is in cache (dict, 400 items) in serve.py module globals", 0), 0U)
+      << failed.oom->next_step;
+}
+
 TEST(RunOom, ALeakIsNamedBeforeTheLimitThatStoppedIt) {
   ProbeScript script = on_device();
   const std::uint32_t model = script.line("/home/me/model.py", 3), leak = script.line("/home/me/serve.py", 7);
