@@ -10,6 +10,29 @@ export function expand(steps: Steps, count: number): Float64Array {
   return values;
 }
 
+/** One sequence of steps from those of pieces that follow each other, each of so many points. */
+export function joined(pieces: { steps: Steps; points: number }[]): Steps {
+  const all: Steps = [];
+  let begin = 0;
+  for (const { steps, points } of pieces) {
+    if (steps[0] !== 0 && all.length > 0 && all[all.length - 1] !== 0) all.push(begin, 0); // a piece that begins with nothing does not say so
+    for (let i = 0; i + 1 < steps.length; i += 2) all.push(begin + steps[i]!, steps[i + 1]!);
+    begin += points;
+  }
+  return all;
+}
+
+/** The finest level of which a few pieces cover the stretch: its index, and its first and last piece. `begins`: of each level's
+ * pieces, the coarsest level first. Null: only the whole trace does. */
+export function finest(begins: number[][], from: number, to: number, most = 3): { level: number; first: number; last: number } | null {
+  for (let level = begins.length - 1; level >= 0; --level) {
+    const first = lastUpTo(begins[level]!, from);
+    const last = lastUpTo(begins[level]!, to);
+    if (last - first < most) return { level, first, last };
+  }
+  return null;
+}
+
 /** The last of the ascending `values` that is not above `value`; 0 if all are. */
 export function lastUpTo(values: ArrayLike<number>, value: number): number {
   let low = 0;

@@ -2,7 +2,7 @@
 // network: its data stands in the page (src/trace/render/page.hpp). Mouse, touch and keyboard do the same.
 import uPlot from "uplot";
 import { duration, size } from "./format";
-import { choose, expand, gapsOf, lastUpTo, rest, stack } from "./levels";
+import { choose, expand, finest, gapsOf, joined, lastUpTo, rest, stack } from "./levels";
 import type { Steps } from "./levels";
 
 interface LayerData {
@@ -22,16 +22,42 @@ interface MarkData {
 /** address, bytes, is large, [offset, bytes, state, layer, ...] */
 type SegmentData = [number, number, boolean, number[]];
 
+interface PointsData {
+  event: number[];
+  us?: number[];
+  live: number[];
+  least: number[];
+  reserved: number[];
+}
+
+/** Of a finer level; `data` is the JSON of a PieceText, read when it is looked at. */
+interface PieceData {
+  event: number;
+  us?: number;
+  data: string;
+}
+
+interface PieceText {
+  points: PointsData;
+  layers: Steps[];
+  categories: Steps[];
+}
+
 interface PartData {
   name: string;
   events: number;
   has_trace: boolean;
   has_times: boolean;
   begin_us: number;
-  points: { event: number[]; us?: number[]; live: number[]; least: number[]; reserved: number[] };
+  first_event: number;
+  last_event: number;
+  last_us?: number;
+  points: PointsData;
   layers: LayerData[];
   others: number;
   categories: { name: string; steps: Steps }[];
+  levels: PieceData[][];
+  levels_left_out: boolean;
   marks: MarkData[];
   marks_left_out: number;
   segments: SegmentData[];
@@ -47,6 +73,28 @@ interface Layer {
 }
 
 type Axis = "time" | "events";
+
+/** Points in a row: of the whole trace, or of some pieces of a finer level. */
+class Stretch {
+  readonly x: Record<Axis, number[]>;
+
+  constructor(readonly key: string, readonly level: number, readonly points: PointsData, readonly sites: Steps[], readonly categories: Steps[]) {
+    this.x = { events: points.event, time: (points.us ?? []).map((us) => us / 1e6) };
+  }
+
+  static ofPieces(key: string, level: number, pieces: PieceText[]): Stretch {
+    const column = (of: (points: PointsData) => number[]): number[] => pieces.flatMap((piece) => of(piece.points));
+    const points: PointsData = { event: column((p) => p.event), live: column((p) => p.live), least: column((p) => p.least), reserved: column((p) => p.reserved) };
+    if (pieces[0]!.points.us) points.us = column((p) => p.us!);
+    const steps = (of: (piece: PieceText) => Steps[]): Steps[] => of(pieces[0]!).map((_, i) => joined(pieces.map((piece) => ({ steps: of(piece)[i]!, points: piece.points.event.length }))));
+    return new Stretch(key, level, points, steps((piece) => piece.layers), steps((piece) => piece.categories));
+  }
+
+  has(value: number, axis: Axis): boolean {
+    const x = this.x[axis];
+    return x.length > 0 && value >= x[0]! && value <= x[x.length - 1]!;
+  }
+}
 
 const kHeight = 380;
 const kPalette = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7a6fd0", "#8c6d5a"];
@@ -75,8 +123,10 @@ const count = (n: number, what: string): string => `${n.toLocaleString("en")} ${
 const css = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
 class Timeline {
-  private readonly live: number[];
-  private readonly x: Record<Axis, number[]>;
+  private readonly whole: Stretch;
+  private shown: Stretch; // what is drawn: `whole`, or more of less
+  private readonly pieces = new Map<string, PieceText>(); // those that were read
+  private hasRest = false;
   private axis: Axis;
   private by: "site" | "category" = "site";
   private layers: Layer[] = [];
@@ -95,8 +145,8 @@ class Timeline {
   readonly element: HTMLElement;
 
   constructor(private readonly data: PartData) {
-    this.live = data.points.live;
-    this.x = { events: data.points.event, time: (data.points.us ?? []).map((us) => us / 1e6) };
+    this.whole = new Stretch("whole", 0, data.points, data.layers.map((one) => one.steps), data.categories.map((one) => one.steps));
+    this.shown = this.whole;
     this.axis = data.has_times ? "time" : "events";
     this.element = element("section", {}, this.bar(), this.chart, this.overview, element("p", { class: "hint", id: "keys" },
       "Drag over the chart to zoom, or use the keys: ← → move, ↑ ↓ choose a layer, + − zoom, Home End, Esc shows all."), this.say, this.stackList, this.legend);
@@ -139,35 +189,82 @@ class Timeline {
     bar.append(button("zoom in", () => this.zoom(0.5)), button("zoom out", () => this.zoom(2)), button("show all", () => this.all()));
     const failure = this.data.marks.find((mark) => mark.failure);
     if (failure) bar.append(button("to the failure", () => this.showFailure(failure)));
-    bar.append(button("to the peak", () => this.describe(this.live.indexOf(Math.max(...this.live)))));
+    bar.append(button("to the peak", () => this.showPeak()));
     return bar;
   }
 
   private get xs(): number[] {
-    return this.x[this.axis];
+    return this.shown.x[this.axis];
+  }
+
+  private get live(): number[] {
+    return this.shown.points.live;
   }
 
   private choose(by: "site" | "category"): void {
     this.by = by;
-    const points = this.live.length;
-    this.layers = by === "site"
-      ? this.data.layers.map((one, i) => ({ name: one.site, detail: one.category, stack: one.stack, bytes: expand(one.steps, points), colour: colourOf(i) }))
-      : this.data.categories.map((one, i) => ({ name: one.name, detail: "", stack: [], bytes: expand(one.steps, points), colour: colourOf(i) }));
-    const left = rest(this.live, this.layers.map((one) => one.bytes));
-    if (left.some((bytes) => bytes > 0))
-      this.layers.push({ name: count(this.data.others, "smaller site"), detail: "", stack: [], bytes: left, colour: kRest });
+    this.hasRest = by === "site" && this.data.others > 0;
+    this.layers = this.layersOf(this.shown);
     this.picked = null;
     this.plot?.destroy();
     this.plot = null;
     this.draw();
   }
 
+  private layersOf(stretch: Stretch): Layer[] {
+    const points = stretch.points.live.length;
+    const layers: Layer[] = this.by === "site"
+      ? this.data.layers.map((one, i) => ({ name: one.site, detail: one.category, stack: one.stack, bytes: expand(stretch.sites[i]!, points), colour: colourOf(i) }))
+      : this.data.categories.map((one, i) => ({ name: one.name, detail: "", stack: [], bytes: expand(stretch.categories[i]!, points), colour: colourOf(i) }));
+    const left = rest(stretch.points.live, layers.map((one) => one.bytes));
+    this.hasRest ||= left.some((bytes) => bytes > 0);
+    if (this.hasRest) layers.push({ name: count(this.data.others, "smaller site"), detail: "", stack: [], bytes: left, colour: kRest });
+    return layers;
+  }
+
+  /** The finest points that a few pieces hold for the view. */
+  private refine(): void {
+    const begins = this.data.levels.map((pieces) => pieces.map((piece) => (this.axis === "events" ? piece.event : (piece.us ?? 0) / 1e6)));
+    const [first, last] = this.ends();
+    const found = this.to - this.from > (last - first) / 2 ? null : finest(begins, this.from, this.to); // the whole has points enough for that
+    const key = found ? `${found.level}:${found.first}-${found.last}` : this.whole.key;
+    if (key === this.shown.key) return;
+    const event = this.point === null ? null : this.shown.points.event[this.point]!;
+    this.shown = found ? Stretch.ofPieces(key, found.level + 1, this.data.levels[found.level]!.slice(found.first, found.last + 1).map((piece, i) => this.read(`${found.level}:${found.first + i}`, piece))) : this.whole;
+    const before = this.layers.length;
+    this.layers = this.layersOf(this.shown);
+    if (this.layers.length !== before) {
+      this.plot?.destroy();
+      this.plot = null;
+    }
+    this.point = event === null ? null : lastUpTo(this.shown.x.events, event);
+  }
+
+  private read(name: string, piece: PieceData): PieceText {
+    let text = this.pieces.get(name);
+    if (!text) this.pieces.set(name, (text = JSON.parse(piece.data) as PieceText));
+    return text;
+  }
+
+  private showPeak(): void {
+    const { live, event } = this.whole.points;
+    const at = live.indexOf(Math.max(...live));
+    const place = this.whole.x[this.axis][at]!;
+    if (place < this.from || place > this.to) this.all();
+    this.describe(lastUpTo(this.shown.x.events, event[at]!));
+  }
+
   // The stretch that is shown.
+
+  private get first(): number {
+    return this.axis === "events" ? this.data.first_event : 0;
+  }
 
   /** From the first point to the last, or to a failure after it. */
   private ends(): [number, number] {
-    const last = Math.max(this.xs[this.xs.length - 1] ?? 0, ...this.data.marks.filter((mark) => mark.failure).map((mark) => this.placeOf(mark) ?? 0));
-    const first = this.xs[0] ?? 0;
+    const first = this.first;
+    const end = this.axis === "events" ? this.data.last_event : (this.data.last_us ?? 0) / 1e6;
+    const last = Math.max(end, ...this.data.marks.filter((mark) => mark.failure).map((mark) => this.placeOf(mark) ?? 0));
     return [first, last > first ? last : first + 1];
   }
 
@@ -176,6 +273,7 @@ class Timeline {
     const width = Math.min(Math.max(to - from, (last - first) / 1e6), last - first);
     this.from = Math.min(Math.max(from, first), last - width);
     this.to = this.from + width;
+    this.refine();
     this.draw();
   }
 
@@ -198,13 +296,17 @@ class Timeline {
   /** On the axis; what happened before the first point is at the first. */
   private placeOf(mark: MarkData): number | null {
     const place = this.rawPlaceOf(mark);
-    return place === null ? null : Math.max(place, this.xs[0] ?? place);
+    return place === null ? null : Math.max(place, this.first);
   }
 
   private rawPlaceOf(mark: MarkData): number | null {
-    if (this.axis === "time") return mark.us === undefined ? (mark.event === undefined ? null : this.xs[lastUpTo(this.x.events, mark.event)] ?? null) : mark.us / 1e6;
+    const other = (value: number, axis: Axis): number | null => {
+      const x = (this.shown.has(value, axis) ? this.shown : this.whole).x;
+      return x[this.axis][lastUpTo(x[axis], value)] ?? null;
+    };
+    if (this.axis === "time") return mark.us === undefined ? (mark.event === undefined ? null : other(mark.event, "events")) : mark.us / 1e6;
     if (mark.event !== undefined) return mark.event;
-    return mark.us === undefined ? null : this.x.events[lastUpTo(this.x.time, mark.us / 1e6)] ?? null;
+    return mark.us === undefined ? null : other(mark.us / 1e6, "time");
   }
 
   private showFailure(mark: MarkData): void {
@@ -259,15 +361,16 @@ class Timeline {
       places.push(end);
     }
     const tops = stack(this.layers.map((one) => one.bytes), this.chosen);
-    const columns: uPlot.AlignedData = [places, ...tops, this.chosen.map((point) => this.data.points.reserved[point] || null)];
+    const columns: uPlot.AlignedData = [places, ...tops, this.chosen.map((point) => this.shown.points.reserved[point] || null)];
     if (!this.plot) this.plot = this.make(width, columns);
     else {
       if (this.plot.width !== width) this.plot.setSize({ width, height: kHeight });
       this.plot.setData(columns);
     }
     this.chart.dataset.points = String(this.chosen.length);
+    this.chart.dataset.level = String(this.shown.level);
     this.chart.dataset.layers = String(this.layers.length);
-    this.chart.setAttribute("aria-label", `Live bytes of ${this.data.name}, up to ${size(Math.max(...this.live))}, stacked ${this.by === "site" ? "by line of code" : "by what it is"}`);
+    this.chart.setAttribute("aria-label", `Live bytes of ${this.data.name}, up to ${size(Math.max(...this.whole.points.live))}, stacked ${this.by === "site" ? "by line of code" : "by what it is"}`);
     this.drawOverview();
     this.drawLegend();
   }
@@ -345,16 +448,18 @@ class Timeline {
     const ctx = this.overview.getContext("2d")!;
     ctx.scale(ratio, ratio);
     const [first, last] = this.ends();
-    const most = Math.max(1, ...this.live);
+    const { live } = this.whole.points;
+    const xs = this.whole.x[this.axis];
+    const most = Math.max(1, ...live);
     const place = (value: number): number => ((value - first) / (last - first)) * width;
     ctx.fillStyle = css("faint");
     ctx.beginPath();
     ctx.moveTo(0, height);
     let before = 0;
-    for (const point of choose(this.xs, this.live, first, last, width)) {
-      const x = place(this.xs[point]!);
+    for (const point of choose(xs, live, first, last, width)) {
+      const x = place(xs[point]!);
       ctx.lineTo(x, height - before * (height - 2));
-      before = this.live[point]! / most;
+      before = live[point]! / most;
       ctx.lineTo(x, height - before * (height - 2));
     }
     ctx.lineTo(width, height - before * (height - 2));
@@ -401,7 +506,7 @@ class Timeline {
     this.point = point;
     this.picked = layer;
     if (isSame) return;
-    const { event, us, live, least, reserved } = this.data.points;
+    const { event, us, live, least, reserved } = this.shown.points;
     const when = us ? `+${(us[point]! / 1e6).toFixed(3)} s, allocation ${(event[point]! + 1).toLocaleString("en")}` : `allocation ${(event[point]! + 1).toLocaleString("en")}`;
     const parts = [`${when}: ${size(live[point]!)} live`];
     if (reserved[point]! > 0) parts.push(`${size(reserved[point]!)} reserved`);
@@ -473,7 +578,7 @@ function start(): void {
   const data = JSON.parse(document.getElementById("data")!.textContent!) as { title: string; parts: PartData[] };
   const place = element("div");
   const show = (part: PartData): void => {
-    const summary = `${part.events.toLocaleString("en")} allocations and frees${part.marks_left_out > 0 ? `; ${part.marks_left_out.toLocaleString("en")} marks are left out` : ""}`;
+    const summary = `${part.events.toLocaleString("en")} allocations and frees${part.marks_left_out > 0 ? `; ${part.marks_left_out.toLocaleString("en")} marks are left out` : ""}${part.levels_left_out ? "; the finest details are left out: the page would be too large" : ""}`;
     place.replaceChildren(...(part.has_trace ? [element("p", { class: "hint" }, summary)] : []));
     if (part.has_trace) place.append(new Timeline(part).element);
     else place.append(element("p", {}, "There is no trace of events: only the end is known."));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { choose, expand, gapsOf, lastUpTo, rest, stack } from "../src/levels";
+import { choose, expand, finest, gapsOf, joined, lastUpTo, rest, stack } from "../src/levels";
 
 test("a value stays until it changes", () => {
   assert.deepEqual([...expand([1, 5, 3, 0], 5)], [0, 5, 5, 0, 0]);
@@ -12,6 +12,21 @@ test("the last that is not above", () => {
   assert.equal(lastUpTo([1, 2, 2, 5], 2), 2);
   assert.equal(lastUpTo([1, 2, 2, 5], 0), 0);
   assert.equal(lastUpTo([1, 2, 2, 5], 9), 3);
+});
+
+test("pieces that follow each other are one", () => {
+  const whole = [0, 5, 1, 7, 3, 0, 5, 2];
+  const pieces = [{ steps: [0, 5, 1, 7], points: 2 }, { steps: [0, 7], points: 1 }, { steps: [], points: 2 }, { steps: [0, 2], points: 2 }];
+  assert.deepEqual([...expand(joined(pieces), 7)], [...expand(whole, 7)]);
+  assert.deepEqual(joined([{ steps: [], points: 3 }, { steps: [1, 4], points: 3 }]), [4, 4]);
+});
+
+test("the finest level of which a few pieces cover the view", () => {
+  const begins = [[0, 100, 200, 300], Array.from({ length: 16 }, (_, i) => i * 25)];
+  assert.equal(finest(begins, 0, 399), null);
+  assert.deepEqual(finest(begins, 110, 290), { level: 0, first: 1, last: 2 });
+  assert.deepEqual(finest(begins, 110, 150), { level: 1, first: 4, last: 6 });
+  assert.equal(finest([], 0, 1), null);
 });
 
 test("few points are all drawn", () => {

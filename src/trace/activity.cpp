@@ -6,49 +6,78 @@
 namespace vramtrack::trace {
 
 void Activity::begin_with(Holder holder, std::int64_t bytes) {
-  begin_[holder] += bytes;
+  begin_.emplace_back(holder, bytes);
   live_bytes_ += bytes;
 }
 
-void Activity::join(Part& first, Part& second) {
+/// What comes to nothing is not kept: in a step, most does.
+void Activity::sum_up(Deltas& deltas) {
+  std::sort(deltas.begin(), deltas.end());
+  std::size_t end = 0;
+  for (const auto& [holder, bytes] : deltas)
+    if (end > 0 && deltas[end - 1].first == holder)
+      deltas[end - 1].second += bytes;
+    else
+      deltas[end++] = {holder, bytes};
+  deltas.resize(end);
+  std::erase_if(deltas, [](const auto& its) { return its.second == 0; });
+  deltas.shrink_to_fit();
+}
+
+void Activity::close(Part& part) {
+  sum_up(part.all);
+  sum_up(part.since_peak);
+}
+
+void Activity::join(Part& first, const Part& second) {
+  const auto add = [](Deltas& sum, const Deltas& more) { sum.insert(sum.end(), more.begin(), more.end()); };
+  const std::int64_t least = std::min(first.peak.least_bytes, second.peak.least_bytes);
   if (second.peak.live_bytes > first.peak.live_bytes) {
-    const std::int64_t least = std::min(first.peak.least_bytes, second.peak.least_bytes);
     first.peak = second.peak;
-    first.peak.least_bytes = least;
-    first.since_peak = std::move(second.since_peak);
+    first.since_peak = second.since_peak;
   } else {
-    first.peak.least_bytes = std::min(first.peak.least_bytes, second.peak.least_bytes);
-    for (const auto& [holder, bytes] : second.all) first.since_peak[holder] += bytes;
+    add(first.since_peak, second.all);
   }
-  for (const auto& [holder, bytes] : second.all) first.all[holder] += bytes;
+  first.peak.least_bytes = least;
+  add(first.all, second.all);
+}
+
+Activity Activity::joined(unsigned times) const {
+  Activity out(most_parts_);
+  out.events_in_part_ = events_in_part_ << times;
+  out.events_ = events_;
+  out.live_bytes_ = live_bytes_;
+  out.begin_ = begin_;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (i % (std::size_t{1} << times) != 0) {
+      join(out.parts_.back(), parts_[i]);
+      continue;
+    }
+    if (i > 0) close(out.parts_.back());
+    out.parts_.push_back(parts_[i]);
+  }
+  if (!out.parts_.empty()) close(out.parts_.back());
+  return out;
 }
 
 void Activity::take(std::int64_t time_us, Holder holder, std::int64_t bytes, std::int64_t reserved_bytes) {
-  if (parts_.empty() || open_events_ == events_in_part_) {
-    if (parts_.size() == most_parts_) {
-      for (std::size_t i = 0; i < parts_.size(); i += 2) {
-        join(parts_[i], parts_[i + 1]);
-        if (i > 0) parts_[i / 2] = std::move(parts_[i]);
-      }
-      parts_.resize(parts_.size() / 2);
-      events_in_part_ *= 2;
-    }
+  const bool begins = parts_.empty() || open_events_ == events_in_part_;
+  if (begins) {
+    if (!parts_.empty()) close(parts_.back());
+    if (parts_.size() == most_parts_) *this = joined(1);
     parts_.emplace_back();
-    parts_.back().peak = {events_, time_us, live_bytes_ + bytes, live_bytes_ + bytes, reserved_bytes};
     open_events_ = 0;
-    live_bytes_ += bytes;
-    parts_.back().all[holder] += bytes;
+  }
+  Part& part = parts_.back();
+  live_bytes_ += bytes;
+  part.all.emplace_back(holder, bytes);
+  const std::int64_t least = begins ? live_bytes_ : std::min(part.peak.least_bytes, live_bytes_);
+  if (begins || live_bytes_ > part.peak.live_bytes) {
+    part.peak = {events_, time_us, live_bytes_, least, reserved_bytes};
+    part.since_peak.clear();
   } else {
-    Part& part = parts_.back();
-    live_bytes_ += bytes;
-    part.all[holder] += bytes;
-    if (live_bytes_ > part.peak.live_bytes) {
-      part.peak = {events_, time_us, live_bytes_, part.peak.least_bytes, reserved_bytes};
-      part.since_peak.clear();
-    } else {
-      part.since_peak[holder] += bytes;
-      part.peak.least_bytes = std::min(part.peak.least_bytes, live_bytes_);
-    }
+    part.since_peak.emplace_back(holder, bytes);
+    part.peak.least_bytes = least;
   }
   ++open_events_;
   ++events_;
@@ -61,42 +90,46 @@ std::vector<Activity::Point> Activity::points() const {
   return points;
 }
 
-std::vector<Activity::Curve> Activity::curves() const {
-  struct Open {
-    std::int64_t at_begin = 0;  ///< of the part
-    Curve curve;
-  };
-  std::map<Holder, Open> open;
-  for (const auto& [holder, bytes] : begin_) open[holder].at_begin = bytes;
-  const auto set = [](Curve& curve, std::uint32_t point, std::int64_t bytes) {
-    curve.peak_bytes = std::max(curve.peak_bytes, bytes);
-    if (!curve.steps.empty() && curve.steps.back().point == point)
-      curve.steps.back().bytes = bytes;
-    else if (curve.steps.empty() ? bytes != 0 : curve.steps.back().bytes != bytes)
-      curve.steps.push_back({point, bytes});
-  };
-  if (!parts_.empty())
-    for (auto& [holder, its] : open) set(its.curve, 0, its.at_begin);
+void Activity::changes(const std::function<void(const Change&)>& see) const {
+  if (parts_.empty()) return;
+  for (const auto& [holder, bytes] : begin_) see({holder, 0, bytes});
   for (std::uint32_t i = 0; i < parts_.size(); ++i) {
-    // Who did not change in a part has at its highest moment what it had at its begin: set below, a part before.
-    for (const auto& [holder, bytes] : parts_[i].all) {
-      Open& its = open[holder];
-      const auto since = parts_[i].since_peak.find(holder);
-      const std::int64_t at_end = its.at_begin + bytes;
-      set(its.curve, i, at_end - (since == parts_[i].since_peak.end() ? 0 : since->second));
-      if (i + 1 < parts_.size()) set(its.curve, i + 1, at_end);
-      its.at_begin = at_end;
+    Part open;
+    if (i + 1 == parts_.size()) close(open = parts_[i]);
+    const Part& part = i + 1 == parts_.size() ? open : parts_[i];
+    // At the highest moment a holder has what the part changed, without what it changed after that.
+    for (const auto& [holder, bytes] : part.all) see({holder, i, bytes});
+    for (const auto& [holder, bytes] : part.since_peak) {
+      see({holder, i, -bytes});
+      if (i + 1 < parts_.size()) see({holder, i + 1, bytes});
     }
   }
-  std::vector<Curve> curves;
-  for (auto& [holder, its] : open) {
-    if (its.curve.steps.empty()) continue;
-    its.curve.holder = holder;
-    curves.push_back(std::move(its.curve));
+}
+
+std::vector<std::pair<Holder, std::int64_t>> Activity::peaks() const {
+  struct Its {
+    std::uint32_t point = 0;
+    std::int64_t bytes = 0, peak_bytes = 0;
+    bool is_ever = false;
+  };
+  std::map<Holder, Its> by_holder;
+  const auto settle = [](Its& its) {
+    its.peak_bytes = std::max(its.peak_bytes, its.bytes);
+    its.is_ever = its.is_ever || its.bytes != 0;
+  };
+  changes([&](const Change& change) {
+    Its& its = by_holder[change.holder];
+    if (its.point != change.point) settle(its);
+    its.point = change.point;
+    its.bytes += change.bytes;
+  });
+  std::vector<std::pair<Holder, std::int64_t>> out;
+  for (auto& [holder, its] : by_holder) {
+    settle(its);
+    if (its.is_ever) out.emplace_back(holder, its.peak_bytes);
   }
-  std::stable_sort(curves.begin(), curves.end(),
-                   [](const Curve& a, const Curve& b) { return a.peak_bytes > b.peak_bytes; });
-  return curves;
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return out;
 }
 
 }  // namespace vramtrack::trace

@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "trace/event.hpp"
@@ -31,30 +32,36 @@ class Activity {
     std::int64_t least_bytes = 0;
     std::int64_t reserved_bytes = 0;
   };
-  /// One value of a holder, from a point on until the next.
-  struct Step {
+  /// From a point on, a holder has so much more than before, or less.
+  struct Change {
+    Holder holder = 0;
     std::uint32_t point = 0;
     std::int64_t bytes = 0;
   };
-  struct Curve {
-    Holder holder = 0;
-    std::int64_t peak_bytes = 0;
-    std::vector<Step> steps;
-  };
   /// The highest moments, in order.
   [[nodiscard]] std::vector<Point> points() const;
-  /// Each holder's bytes at these moments, those with the highest peaks first (then by number).
-  [[nodiscard]] std::vector<Curve> curves() const;
+  /// All changes, of each holder in the order of points; one point may have several of a holder.
+  void changes(const std::function<void(const Change&)>& see) const;
+  /// What each holder had at most at one of the points, the highest first (then by number); none that had never
+  /// anything.
+  [[nodiscard]] std::vector<std::pair<Holder, std::int64_t>> peaks() const;
   [[nodiscard]] std::uint64_t event_count() const { return events_; }
+  [[nodiscard]] std::size_t part_count() const { return parts_.size(); }
+  /// The same in parts of `2^times` of these: a coarser level of detail.
+  [[nodiscard]] Activity joined(unsigned times) const;
 
  private:
-  using Deltas = std::unordered_map<Holder, std::int64_t>;
+  /// By holder, each once, but for zero. Those of the last part, which is open, are as they came.
+  using Deltas = std::vector<std::pair<Holder, std::int64_t>>;
   struct Part {
     Deltas all;         ///< from its begin to its end
     Deltas since_peak;  ///< from its highest moment to its end
     Point peak;
   };
-  static void join(Part& first, Part& second);
+  static void sum_up(Deltas& deltas);
+  static void close(Part& part);
+  /// The first is to be closed then.
+  static void join(Part& first, const Part& second);
 
   std::size_t most_parts_;
   std::uint64_t events_in_part_ = 1;

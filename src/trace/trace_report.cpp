@@ -586,7 +586,7 @@ std::string why_no_keeper(const ProbeTrace& trace, const ReportSite& site) {
   const auto process = std::find_if(trace.processes().begin(), trace.processes().end(), [&](const auto& each) {
     return !site.pids.empty() && each->process().pid == site.pids.front();
   });
-  if (process == trace.processes().end()) return "the trace does not tell the process";
+  if (process == trace.processes().end()) return "the process is not in the trace";
   const std::optional<KeptLook>& look = (*process)->last_look();
   if (!look && !(*process)->is_python()) return "no Python runs in the process, and only Python can be asked";
   if (!look) return "the program ended before Python was asked";

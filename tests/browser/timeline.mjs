@@ -1,7 +1,7 @@
 // The pages of `snapshot page` and `snapshot flamegraph` in a real browser, without a network: node timeline.mjs VRAMTRACK
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -89,7 +89,7 @@ describe("timeline page", () => {
     assert.match(await said(page), /300\.0 MiB of it: me\/project\/train\.py:88 train_step/);
     assert.match(await page.locator(".stack").textContent(), /run\.py:7/);
     await page.keyboard.press("Home");
-    assert.match(await said(page), /^\+0\.000 s, allocation \d+:/);
+    assert.match(await said(page), /^\+0\.00\d s, allocation \d+:/);
     const all = Number((await data(page)).points);
     for (let i = 0; i < 8; ++i) await page.keyboard.press("+");
     assert.ok(Number((await data(page)).points) < all / 2, "zoomed in");
@@ -107,10 +107,37 @@ describe("timeline page", () => {
     await page.mouse.down();
     await at(0.45, 0.5);
     await page.mouse.up();
-    await page.waitForFunction(() => Number(document.querySelector(".chart").dataset.points) < 400);
+    await page.waitForFunction(() => document.querySelector(".chart").dataset.level !== "0");
     await page.click("text=to the failure");
     assert.match(await said(page), /^\+5\.4/);
     assert.ok(Number((await data(page)).marks) <= 2);
+  }));
+
+  it("shows more the deeper it is zoomed into, to each allocation", () => on("leak", async (page) => {
+    await drawn(page);
+    await page.focus(".chart");
+    const allocation = async () => Number(/allocation ([\d,]+)/.exec(await said(page))[1].replaceAll(",", ""));
+    await page.keyboard.press("Home");
+    for (let i = 0; i < 60; ++i) await page.keyboard.press("Shift+ArrowRight"); // about the middle
+    const steps = [];
+    const levels = [];
+    for (const zooms of [0, 1, 7]) {
+      for (let i = 0; i < zooms; ++i) await page.keyboard.press("+");
+      const from = await allocation();
+      await page.keyboard.press("ArrowRight");
+      steps.push((await allocation()) - from);
+      levels.push((await data(page)).level);
+      await page.keyboard.press("ArrowLeft");
+    }
+    assert.deepEqual(levels, ["0", "1", "2"], JSON.stringify(steps));
+    assert.ok(steps[0] > 8 && steps[2] === 1, JSON.stringify(steps));
+    // What is stacked there is what is live there, in each level.
+    const live = /([\d.]+) MiB live/.exec(await said(page))[1];
+    const held = (await page.locator(".legend .bytes").allTextContents()).map((words) => (words.endsWith("MiB") ? parseFloat(words) : 0));
+    assert.ok(Math.abs(held.reduce((a, b) => a + b, 0) - Number(live)) < 0.2, `${held} of ${live}`);
+    await page.keyboard.press("Escape");
+    assert.equal((await data(page)).level, "0");
+    assert.ok(statSync(join(folder, "leak.html")).size < 12 * 2 ** 20);
   }));
 
   it("stacks by what the memory is, and over allocations", () => on("leak", async (page) => {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <unordered_map>
 
 #include "core/format.hpp"
@@ -22,28 +23,22 @@ constexpr std::size_t kMostMarks = 2000;
 constexpr std::size_t kMostBlocks = 20000;
 constexpr std::size_t kStackWords = 24;
 
-using Steps = std::vector<Activity::Step>;
+using Values = std::vector<std::int64_t>;  ///< at each point
 
-struct Layer {
-  StackId stack = kNoStack;
-  std::int64_t peak_bytes = 0;
-  std::vector<std::int64_t> bytes;  ///< at each point
+/// What a level of detail shows: the layers of the page, and the categories, each as long as its points.
+struct Level {
+  std::vector<Activity::Point> points;
+  std::vector<Values> layers;
+  std::array<Values, kCategories> categories;  ///< empty: never anything
 };
 
-void add_to(std::vector<std::int64_t>& values, const Steps& steps) {
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const std::size_t end = i + 1 < steps.size() ? steps[i + 1].point : values.size();
-    for (std::size_t at = steps[i].point; at < end; ++at) values[at] += steps[i].bytes;
-  }
-}
-
-/// [point, bytes, point, bytes, ...]: where the value changes.
-void steps_json(JsonText& json, const std::vector<std::int64_t>& values) {
+/// [point, bytes, point, bytes, ...]: where the value changes from point `from` on, which is the first.
+void steps_json(JsonText& json, const Values& values, std::size_t from, std::size_t to) {
   json.begin_array();
   std::int64_t before = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  for (std::size_t i = from; i < to; ++i) {
     if (values[i] == before) continue;
-    json.value(i).value(values[i]);
+    json.value(i - from).value(values[i]);
     before = values[i];
   }
   json.end_array();
@@ -51,76 +46,152 @@ void steps_json(JsonText& json, const std::vector<std::int64_t>& values) {
 
 class PartText {
  public:
-  PartText(JsonText& json, const Symbols& symbols, StackCategories& categories)
-      : json_(json), symbols_(symbols), categories_(categories) {}
+  PartText(JsonText& json, const Symbols& symbols, StackCategories& categories, std::size_t& level_bytes_left)
+      : json_(json), symbols_(symbols), categories_(categories), level_bytes_left_(level_bytes_left) {}
 
   void write(const PagePart& part) {
-    points_ = part.activity.points();
-    const bool has_times = !points_.empty() && points_.front().time_us != kNoTime;
-    begin_us_ = has_times ? points_.front().time_us : 0;
+    unsigned times = 0;
+    while ((part.activity.part_count() + (1U << times) - 1) >> times > kCoarseParts) ++times;
+    choose_layers(part);
+    const Level coarse = level_of(part, times);
+    const std::vector<Activity::Point> finest = part.activity.points();
+    has_times_ = !finest.empty() && finest.front().time_us != kNoTime;
+    begin_us_ = has_times_ ? finest.front().time_us : 0;
     json_.begin_object().field("name", part.name).field("events", part.activity.event_count());
-    json_.field("has_trace", part.has_trace).field("has_times", has_times).field("begin_us", begin_us_);
-    write_points(has_times);
-    write_layers(part);
-    write_marks(part, has_times);
+    json_.field("has_trace", part.has_trace).field("has_times", has_times_).field("begin_us", begin_us_);
+    if (!finest.empty()) json_.field("first_event", finest.front().event).field("last_event", finest.back().event);
+    if (has_times_) json_.field("last_us", finest.back().time_us - begin_us_);
+    write_points(json_, coarse, 0, coarse.points.size());
+    write_layers(coarse);
+    write_levels(part, times);
+    write_marks(part, has_times_);
     write_segments(part);
     json_.end_object().newline();
   }
 
  private:
-  void write_points(bool has_times) {
-    json_.key("points").begin_object();
+  /// The points from `from` to before `to`.
+  void write_points(JsonText& json, const Level& level, std::size_t from, std::size_t to) const {
+    json.key("points").begin_object();
     const auto column = [&](std::string_view name, auto value) {
-      json_.key(name).begin_array();
-      for (const Activity::Point& point : points_) json_.value(value(point));
-      json_.end_array();
+      json.key(name).begin_array();
+      for (std::size_t i = from; i < to; ++i) json.value(value(level.points[i]));
+      json.end_array();
     };
     column("event", [](const Activity::Point& point) { return point.event; });
-    if (has_times) column("us", [&](const Activity::Point& point) { return point.time_us - begin_us_; });
+    if (has_times_) column("us", [&](const Activity::Point& point) { return point.time_us - begin_us_; });
     column("live", [](const Activity::Point& point) { return point.live_bytes; });
     column("least", [](const Activity::Point& point) { return point.least_bytes; });
     column("reserved", [](const Activity::Point& point) { return point.reserved_bytes; });
-    json_.end_object();
+    json.end_object();
   }
 
-  void write_layers(const PagePart& part) {
-    std::array<std::vector<std::int64_t>, kCategories> by_category;
-    std::unordered_map<std::uint32_t, std::size_t> known;  // several holders may have one stack
-    std::vector<Layer> layers;
-    for (const Activity::Curve& curve : part.activity.curves()) {
-      const StackId stack = part.stack_of(curve.holder);
-      auto& sum = by_category[static_cast<std::size_t>(categories_.of(stack))];
-      sum.resize(points_.size());
-      add_to(sum, curve.steps);
-      auto place = known.find(index_of(stack));
-      if (place == known.end()) {
-        if (layers.size() == kLayers) {
-          ++others_;
-          continue;
-        }
-        place = known.emplace(index_of(stack), layers.size()).first;
-        layers.push_back({stack, 0, std::vector<std::int64_t>(points_.size())});
+  /// By the finest level, which knows the highest peaks and every category.
+  void choose_layers(const PagePart& part) {
+    for (const auto& [holder, peak_bytes] : part.activity.peaks()) {
+      const StackId stack = part.stack_of(holder);
+      has_category_[static_cast<std::size_t>(categories_.of(stack))] = true;
+      if (layer_of_.count(index_of(stack)) != 0) continue;  // several holders may have one stack
+      if (layers_.size() == kLayers) {
+        ++others_;
+        continue;
       }
-      add_to(layers[place->second].bytes, curve.steps);
+      layer_of_.emplace(index_of(stack), layers_.size());
+      layers_.push_back(stack);
     }
-    layer_of_ = known;
+  }
+
+  /// In parts of 2^times of those of the finest level.
+  Level level_of(const PagePart& part, unsigned times) {
+    const Activity coarser = times > 0 ? part.activity.joined(times) : Activity(0);
+    const Activity& activity = times > 0 ? coarser : part.activity;
+    Level level;
+    level.points = activity.points();
+    level.layers.assign(layers_.size(), Values(level.points.size()));
+    for (std::size_t i = 0; i < kCategories; ++i)
+      if (has_category_[i]) level.categories[i].resize(level.points.size());
+    struct Place {
+      Values* category = nullptr;
+      Values* layer = nullptr;
+    };
+    std::unordered_map<Holder, Place> places;
+    activity.changes([&](const Activity::Change& change) {
+      const auto [at, is_new] = places.try_emplace(change.holder);
+      if (is_new) {
+        const StackId stack = part.stack_of(change.holder);
+        at->second.category = &level.categories[static_cast<std::size_t>(categories_.of(stack))];
+        if (const auto layer = layer_of_.find(index_of(stack)); layer != layer_of_.end())
+          at->second.layer = &level.layers[layer->second];
+      }
+      const auto& [category, layer] = at->second;
+      if (!category->empty()) (*category)[change.point] += change.bytes;
+      if (layer != nullptr) (*layer)[change.point] += change.bytes;
+    });
+    for (Values& values : level.layers) std::partial_sum(values.begin(), values.end(), values.begin());
+    for (Values& values : level.categories) std::partial_sum(values.begin(), values.end(), values.begin());
+    return level;
+  }
+
+  void write_layers(const Level& level) {
     json_.key("layers").begin_array();
-    for (const Layer& layer : layers) {
-      json_.begin_object().field("site", site_words(symbols_, layer.stack));
-      json_.field("category", category_words(categories_.of(layer.stack))).key("stack").begin_array();
-      for (const std::string& words : stack_words(symbols_, layer.stack, kStackWords)) json_.value(words);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      json_.begin_object().field("site", site_words(symbols_, layers_[i]));
+      json_.field("category", category_words(categories_.of(layers_[i]))).key("stack").begin_array();
+      for (const std::string& words : stack_words(symbols_, layers_[i], kStackWords)) json_.value(words);
       json_.end_array().key("steps");
-      steps_json(json_, layer.bytes);
+      steps_json(json_, level.layers[i], 0, level.points.size());
       json_.end_object().newline();
     }
     json_.end_array().field("others", others_).key("categories").begin_array();
     for (std::size_t i = 0; i < kCategories; ++i) {
-      if (by_category[i].empty()) continue;
+      if (!has_category_[i]) continue;
       json_.begin_object().field("name", category_words(static_cast<Category>(i))).key("steps");
-      steps_json(json_, by_category[i]);
+      steps_json(json_, level.categories[i], 0, level.points.size());
       json_.end_object().newline();
     }
     json_.end_array();
+  }
+
+  /// The finer levels, the coarser first, each as pieces of as many points as the coarsest has: JSON in a text, so that
+  /// a browser reads those alone that are looked at.
+  void write_levels(const PagePart& part, unsigned times) {
+    bool is_left_out = false;
+    json_.key("levels").begin_array();
+    while (times > 0 && !is_left_out) {
+      times -= std::min(times, 2U);
+      const Level level = level_of(part, times);
+      std::vector<std::string> pieces;
+      std::size_t bytes = 0;
+      for (std::size_t from = 0; from < level.points.size(); from += kCoarseParts) {
+        pieces.push_back(piece(level, from, std::min(level.points.size(), from + kCoarseParts)));
+        bytes += pieces.back().size();
+      }
+      is_left_out = bytes > level_bytes_left_;
+      if (is_left_out) break;
+      level_bytes_left_ -= bytes;
+      json_.begin_array();
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        const Activity::Point& first = level.points[i * kCoarseParts];
+        json_.begin_object().field("event", first.event);
+        if (has_times_) json_.field("us", first.time_us - begin_us_);
+        json_.field("data", pieces[i]).end_object().newline();
+      }
+      json_.end_array();
+    }
+    json_.end_array().field("levels_left_out", is_left_out);
+  }
+
+  [[nodiscard]] std::string piece(const Level& level, std::size_t from, std::size_t to) const {
+    JsonText json;
+    json.begin_object();
+    write_points(json, level, from, to);
+    json.key("layers").begin_array();
+    for (const Values& values : level.layers) steps_json(json, values, from, to);
+    json.end_array().key("categories").begin_array();
+    for (const Values& values : level.categories)
+      if (!values.empty()) steps_json(json, values, from, to);
+    json.end_array().end_object();
+    return json.take();
   }
 
   void write_marks(const PagePart& part, bool has_times) {
@@ -182,9 +253,12 @@ class PartText {
   JsonText& json_;
   const Symbols& symbols_;
   StackCategories& categories_;
-  std::vector<Activity::Point> points_;
+  std::size_t& level_bytes_left_;
+  bool has_times_ = false;
   std::int64_t begin_us_ = 0;
   std::size_t others_ = 0;
+  std::vector<StackId> layers_;
+  std::array<bool, kCategories> has_category_{};
   std::unordered_map<std::uint32_t, std::size_t> layer_of_;
 };
 
@@ -236,11 +310,12 @@ std::vector<PagePart> page_parts(const Snapshot& snapshot, Symbols& symbols, std
   return parts;
 }
 
-std::string page_json(std::string_view title, std::span<const PagePart> parts, const Symbols& symbols) {
+std::string page_json(std::string_view title, std::span<const PagePart> parts, const Symbols& symbols,
+                      std::size_t most_level_bytes) {
   StackCategories categories(symbols);
   JsonText json;
   json.begin_object().field("schema", "vramtrack.timeline_page.v1").field("title", title).key("parts").begin_array();
-  for (const PagePart& part : parts) PartText(json, symbols, categories).write(part);
+  for (const PagePart& part : parts) PartText(json, symbols, categories, most_level_bytes).write(part);
   json.end_array().end_object();
   std::string out;
   const std::string text = json.take();

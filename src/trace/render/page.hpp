@@ -16,8 +16,12 @@
 
 namespace vramtrack::trace {
 
-/// Points of a page: 4,096 are more than a screen is wide, and leave something to zoom into.
-inline constexpr std::size_t kPageParts = 4096;
+/// Points of a page at its finest level of detail, and of its coarsest, which is drawn at first. A level has four times
+/// the points of the one above it, in pieces that a browser reads when they are zoomed into.
+inline constexpr std::size_t kPageParts = 65536;
+inline constexpr std::size_t kCoarseParts = 4096;
+/// All finer levels of a page together; one that does not fit is left out with those below it.
+inline constexpr std::size_t kMostLevelBytes = std::size_t{24} << 20U;
 
 /// A moment to show: a step, an epoch, an allocation that failed.
 struct PageMark {
@@ -44,6 +48,8 @@ struct PagePart {
 std::vector<PagePart> page_parts(const Snapshot& snapshot, Symbols& symbols, std::optional<std::uint32_t> device = {});
 
 /// "vramtrack.timeline_page.v1"; every '<' is escaped, so that it may stand within a script element.
-std::string page_json(std::string_view title, std::span<const PagePart> parts, const Symbols& symbols);
+/// `most_level_bytes`: of the finer levels.
+std::string page_json(std::string_view title, std::span<const PagePart> parts, const Symbols& symbols,
+                      std::size_t most_level_bytes = kMostLevelBytes);
 
 }  // namespace vramtrack::trace

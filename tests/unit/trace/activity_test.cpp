@@ -9,10 +9,11 @@
 namespace vramtrack::trace {
 namespace {
 
-std::int64_t at(const Activity::Curve& curve, std::uint32_t point) {
+std::int64_t at(const Activity& activity, Holder holder, std::uint32_t point) {
   std::int64_t bytes = 0;
-  for (const Activity::Step& step : curve.steps)
-    if (step.point <= point) bytes = step.bytes;
+  activity.changes([&](const Activity::Change& change) {
+    if (change.holder == holder && change.point <= point) bytes += change.bytes;
+  });
   return bytes;
 }
 
@@ -29,12 +30,10 @@ TEST(Activity, OfFewEventsEachIsAPoint) {
   EXPECT_EQ(points[2].live_bytes, 130);
   EXPECT_EQ(points[2].time_us, 12);
   EXPECT_EQ(points[1].reserved_bytes, 512);
-  const auto curves = activity.curves();
-  ASSERT_EQ(curves.size(), 3U);
-  EXPECT_EQ(curves[0].holder, 7U);
-  EXPECT_EQ(curves[0].peak_bytes, 100);
-  EXPECT_EQ(at(curves[1], 1), 50);
-  EXPECT_EQ(at(curves[1], 2), 0);
+  EXPECT_THAT(activity.peaks(),
+              testing::ElementsAre(testing::Pair(7, 100), testing::Pair(1, 50), testing::Pair(2, 30)));
+  EXPECT_EQ(at(activity, 1, 1), 50);
+  EXPECT_EQ(at(activity, 1, 2), 0);
 }
 
 TEST(Activity, EachPointIsTheHighestMomentOfItsPartAndKnowsWhoHeldWhat) {
@@ -54,9 +53,8 @@ TEST(Activity, EachPointIsTheHighestMomentOfItsPartAndKnowsWhoHeldWhat) {
       activity.take(static_cast<std::int64_t>(i) * 3, holder, change, 0);
       every.push_back(held);
     }
-    const auto points = activity.points();
-    ASSERT_GE(points.size(), 8U);
-    ASSERT_LE(points.size(), 16U);
+    ASSERT_GE(activity.part_count(), 8U);
+    ASSERT_LE(activity.part_count(), 16U);
     const auto sum_at = [&](std::uint64_t event) {
       std::int64_t sum = 0;
       for (const auto& [holder, bytes] : every[event]) sum += bytes;
@@ -64,16 +62,28 @@ TEST(Activity, EachPointIsTheHighestMomentOfItsPartAndKnowsWhoHeldWhat) {
     };
     std::int64_t highest = 0;
     for (std::size_t event = 0; event < events; ++event) highest = std::max(highest, sum_at(event));
-    std::int64_t shown = 0;
-    const auto curves = activity.curves();
-    for (std::uint32_t i = 0; i < points.size(); ++i) {
-      shown = std::max(shown, points[i].live_bytes);
-      EXPECT_EQ(points[i].live_bytes, sum_at(points[i].event));
-      EXPECT_LE(points[i].least_bytes, points[i].live_bytes);
-      for (const Activity::Curve& curve : curves)
-        EXPECT_EQ(at(curve, i), every[points[i].event][curve.holder]) << "point " << i << " holder " << curve.holder;
+    for (const unsigned times : {0U, 1U, 2U, 5U}) {  // the coarser levels, too
+      const Activity level = activity.joined(times);
+      ASSERT_EQ(level.part_count(), (activity.part_count() + (1U << times) - 1) >> times);
+      const auto points = level.points();
+      std::map<Holder, std::vector<std::int64_t>> held_at;
+      level.changes([&](const Activity::Change& change) {
+        auto& its = held_at[change.holder];
+        its.resize(points.size());
+        for (std::size_t i = change.point; i < points.size(); ++i) its[i] += change.bytes;
+      });
+      for (const auto& [holder, bytes] : level.peaks())
+        EXPECT_EQ(bytes, *std::max_element(held_at[holder].begin(), held_at[holder].end()));
+      std::int64_t shown = 0;
+      for (std::uint32_t i = 0; i < points.size(); ++i) {
+        shown = std::max(shown, points[i].live_bytes);
+        EXPECT_EQ(points[i].live_bytes, sum_at(points[i].event));
+        EXPECT_LE(points[i].least_bytes, points[i].live_bytes);
+        for (const auto& [holder, its] : held_at)
+          EXPECT_EQ(its[i], every[points[i].event][holder]) << "point " << i << " holder " << holder;
+      }
+      EXPECT_EQ(shown, highest);
     }
-    EXPECT_EQ(shown, highest);
   }
 }
 

@@ -1,0 +1,49 @@
+// The data of a timeline page: its levels of detail, and what they may take.
+#include "trace/render/page.hpp"
+
+#include <gmock/gmock.h>
+
+namespace vramtrack::trace {
+namespace {
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+std::vector<PagePart> of_events(int events) {
+  std::vector<PagePart> parts(1);
+  parts[0].stack_of = [](Holder) { return kNoStack; };
+  for (int i = 0; i < events; ++i) parts[0].activity.take(i * 10, 1, i % 2 == 0 ? 2 : -1, 0);
+  return parts;
+}
+
+TEST(PageData, OfFewEventsThereIsOneLevel) {
+  const Symbols symbols;
+  const std::string text = page_json("t", of_events(4096), symbols);
+  EXPECT_NE(text.find(R"("levels":[],"levels_left_out":false)"), std::string::npos);
+  EXPECT_NE(text.find(R"("first_event":0,"last_event":4095,"last_us":40950)"), std::string::npos);
+}
+
+TEST(PageData, OfManyEventsFinerLevelsComeInPieces) {
+  const Symbols symbols;
+  // 40,000 points, each an event; 10,000 and 2,500 of them at the coarser levels.
+  const std::string text = page_json("t", of_events(40'000), symbols);
+  EXPECT_EQ(count(text, R"("data":")"), 3U + 10U);
+  EXPECT_NE(text.find(R"({"event":36864,"us":368640,"data":"{\"points\":{\"event\":[36864,36865,)"), std::string::npos);
+  EXPECT_NE(text.find(R"("levels_left_out":false)"), std::string::npos);
+}
+
+TEST(PageData, ALevelThatDoesNotFitIsLeftOut) {
+  const Symbols symbols;
+  const std::string text = page_json("t", of_events(40'000), symbols, 600'000);
+  EXPECT_EQ(count(text, R"("data":")"), 3U) << "the coarser of the two";
+  EXPECT_NE(text.find(R"("levels_left_out":true)"), std::string::npos);
+  EXPECT_LT(text.size(), 1'000'000U);
+  EXPECT_NE(page_json("t", of_events(40'000), symbols, 0).find(R"("levels":[],"levels_left_out":true)"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace vramtrack::trace
