@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
-"""The Helm chart, as helm renders it: what it grants and what it mounts. helm.py BINARY"""
+"""The Helm chart, as helm renders it: what it grants and what it mounts. helm.py BINARY
+
+Where VRAMTRACK_OPENAPI names a folder of Kubernetes' OpenAPI documents (openapi/openapitest/testdata of the Go module k8s.io/client-go) and
+kubeconform is in PATH (go install github.com/yannh/kubeconform/cmd/kubeconform@latest), each rendering is checked against their schemas, strictly."""
+import functools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,12 +16,41 @@ CHART = Path(__file__).resolve().parents[2] / "contrib/kubernetes/helm/vramtrack
 POLICY = '[act]\nenabled = true\n[[policy]]\nname = "p"\nsteps = [{ do = "evict" }]\n'
 
 
+@functools.cache
+def schemas():
+    """A folder of the schemas, one a kind, as kubeconform reads them; None: there are none."""
+    given = os.environ.get("VRAMTRACK_OPENAPI")
+    if not given or not shutil.which("kubeconform"):
+        return None
+    folder = tempfile.TemporaryDirectory()
+    for document in Path(given).glob("*_openapi.json"):
+        known = json.loads(document.read_text().replace("#/components/schemas/", "#/definitions/"))["components"]["schemas"]
+        for schema in known.values():
+            if "properties" in schema:
+                schema.setdefault("additionalProperties", False)  # a field that is misspelt is not ignored
+        for name, schema in known.items():
+            for of in schema.get("x-kubernetes-group-version-kind", []):
+                group = of["group"].split(".")[0] + "-" if of["group"] else ""
+                file = Path(folder.name) / f"{of['kind']}-{group}{of['version']}.json".lower()
+                file.write_text(json.dumps({"$ref": f"#/definitions/{name}", "definitions": known}))
+    return folder
+
+
+def conforms(text):
+    if folder := schemas():
+        # Schemas of prometheus-operator and of RBAC are not among them.
+        done = subprocess.run(["kubeconform", "-strict", "-summary", "-ignore-missing-schemas", "-schema-location", folder.name + "/{{.ResourceKind}}{{.KindSuffix}}.json"],
+                              input=text, capture_output=True, text=True, timeout=60)  # fmt: skip
+        assert done.returncode == 0 and "Valid: 0" not in done.stdout, done.stdout + done.stderr
+
+
 def rendered(helm, *options, ok=True):
     done = subprocess.run([helm, "template", "gpus", CHART, "--namespace", "monitoring", *options], capture_output=True, text=True, timeout=60)
     assert (done.returncode == 0) == ok, done.stderr
     if not ok:
         return done.stderr
     import yaml
+    conforms(done.stdout)
     documents = [d for d in yaml.safe_load_all(done.stdout) if d]
     named = {(d["kind"], d["metadata"]["name"]): d for d in documents}
     assert len(named) == len(documents), "two of one name"
@@ -122,7 +156,8 @@ def main():
         assert {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://collector:4318"} in container["env"], container["env"]
         assert all(isinstance(one.get("value", ""), str) for one in container["env"])
     assert "OTEL" not in str(plain)
-    print("ok   the chart")
+    conforms((CHART.parents[1] / "vramtrack.yaml").read_text())
+    print("ok   the chart" + (", by Kubernetes' schemas" if schemas() else ""))
     return 0
 
 
