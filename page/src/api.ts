@@ -2,7 +2,7 @@
 import type { Fleet } from "./fleet_types";
 import { keep, recall } from "./memory";
 import { EventParser, type ServerEvent } from "./sse";
-import type { Acknowledgement, Acts, Alerts, History, KnownSeries, SitesReport, Status, View } from "./types";
+import type { Acknowledgement, Acts, Alerts, GaugeHistory, History, KnownSeries, SitesReport, Status, View } from "./types";
 
 /** What the agent said, to be shown as it is: its messages say what to do. */
 export class ApiError extends Error {
@@ -71,18 +71,28 @@ export async function switchActs(off: boolean): Promise<void> {
 
 const iso = (atS: number): string => new Date(atS * 1000).toISOString();
 
-/** At most 128 keys. The agent reads one history at a time, so a busy answer is asked for again. */
-export async function getHistory(keys: string[], fromS: number, toS: number, points: number,
-                                 signal?: AbortSignal): Promise<History> {
-  const query = new URLSearchParams({ from: iso(fromS), to: iso(toS), points: String(points) });
-  for (const key of keys) query.append("series", key);
+/** The agent reads one history at a time, so a busy answer is asked for again. */
+async function fromStore<T>(path: string, signal?: AbortSignal): Promise<T> {
   for (let attempt = 0; ; ++attempt) {
     try {
-      return await json<History>(`/api/v1/history?${query.toString()}`, signal);
+      return await json<T>(path, signal);
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== "busy" || attempt >= 3) throw error;
     }
   }
+}
+
+/** At most 128 keys. */
+export function getHistory(keys: string[], fromS: number, toS: number, points: number, signal?: AbortSignal): Promise<History> {
+  const query = new URLSearchParams({ from: iso(fromS), to: iso(toS), points: String(points) });
+  for (const key of keys) query.append("series", key);
+  return fromStore<History>(`/api/v1/history?${query.toString()}`, signal);
+}
+
+/** What a device's gauges read. */
+export function getGauges(device: string, fromS: number, toS: number, points: number, signal?: AbortSignal): Promise<GaugeHistory> {
+  const query = new URLSearchParams({ device, from: iso(fromS), to: iso(toS), points: String(points) });
+  return fromStore<GaugeHistory>(`/api/v1/gauges?${query.toString()}`, signal);
 }
 
 export async function acknowledge(id: string, note: string): Promise<Acknowledgement> {

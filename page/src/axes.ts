@@ -1,4 +1,4 @@
-// Axes that both charts share: binary sizes, 24-hour clocks, the theme's colours.
+// Axes that all charts share: binary sizes or what `valueLabel` writes, 24-hour clocks, the theme's colours.
 import type uPlot from "uplot";
 import { colour } from "./theme";
 
@@ -25,7 +25,8 @@ const kSizes = Array.from({ length: 24 }, (_, i) => kMiB * 2 ** i);
 
 const kFont = "12px system-ui, sans-serif";
 
-export function axes(compact: boolean): uPlot.Axis[] {
+/** `valueLabel`: of a scale that is not of bytes. `times`: whether the times are written below. */
+export function axes(compact: boolean, valueLabel?: (value: number) => string, times = true): uPlot.Axis[] {
   const common: uPlot.Axis = {
     font: kFont,
     stroke: () => colour("faint"),
@@ -36,17 +37,17 @@ export function axes(compact: boolean): uPlot.Axis[] {
     {
       ...common,
       space: 70,
-      size: 24,
+      size: times ? 24 : 4,
       gap: 4,
-      values: (_, splits, __, ___, increment) => splits.map((s) => clockLabel(s, increment)),
+      values: (_, splits, __, ___, increment) => splits.map((s) => (times ? clockLabel(s, increment) : null)),
     },
     {
       ...common,
       size: 62,
       gap: 6,
       space: compact ? 26 : 38,
-      incrs: kSizes,
-      values: (_, splits) => splits.map(sizeLabel),
+      ...(valueLabel ? {} : { incrs: kSizes }),
+      values: (_, splits) => splits.map(valueLabel ?? sizeLabel),
     },
   ];
 }

@@ -3,6 +3,7 @@ import { Book, isLive, type Range } from "./book";
 import { getSeries } from "./api";
 import { bandOf, trendOf } from "./forecast";
 import { bytes, bytesOf, inLocalTime, moment, percent, printable, rateInterval, seconds } from "./format";
+import { GaugeCharts, kSync } from "./gauge_charts";
 import { stack, withGaps, type Layer } from "./history";
 import type { Live } from "./live";
 import { MemoryChart, type MemoryData, type Point } from "./memory_chart";
@@ -26,6 +27,7 @@ const pidOf = (key: string): string => key.split("/").slice(-2)[0] ?? "";
 export class GpuPage implements Page {
   private readonly book: Book;
   private readonly memory: MemoryChart;
+  private readonly gauges: GaugeCharts;
   private readonly shares: StackChart;
   private readonly slots = new Map<string, number>();
   private layers: Layer[] = [];
@@ -47,10 +49,12 @@ export class GpuPage implements Page {
     this.memory = new MemoryChart({
       height: 320,
       compact: false,
+      sync: kSync,
       hover: (point) => { this.point = point; live.changed(); },
       select: (fromS, toS) => this.choose({ fromS, toS: Math.min(toS, this.book.toS()) }),
     });
     this.shares = new StackChart(260, (key) => this.colourOf(key), (index) => { this.at = index; live.changed(); });
+    this.gauges = new GaugeCharts(live, id, (element, step, name) => this.prepare(element, step, name));
     this.prepare(this.memory.element, (by) => this.memory.step(by),
       "Memory over time. Arrow keys read values, plus and minus zoom, Escape returns to now");
     this.prepare(this.shares.element, (by) => this.shares.step(by),
@@ -65,6 +69,7 @@ export class GpuPage implements Page {
   close(): void {
     this.book.close();
     this.memory.close();
+    this.gauges.close();
     this.shares.close();
     this.sites.close();
   }
@@ -78,6 +83,7 @@ export class GpuPage implements Page {
       return;
     }
     this.load(d);
+    this.gauges.load(this.range);
     this.compute(d);
     const told = d.told;
     const used = this.live.bytesOf(d);
@@ -97,7 +103,8 @@ export class GpuPage implements Page {
         this.book.trouble ? h("p", { key: "hint", class: "hint" }, this.book.trouble) : null,
         mount(this.memory.element, "memory"),
         h("p", { key: "readout", class: "readout", "aria-live": this.point ? "polite" : "off" }, this.readout(d)),
-        this.legend(d)),
+        this.legend(d),
+        this.gauges.node(d)),
       h("section", { key: "verdict", class: "panel" }, h("h2", {}, "Verdict"), this.verdict(d)),
       h("section", { key: "who", class: "panel" },
         h("h2", {}, "Who holds it"),
@@ -242,6 +249,8 @@ export class GpuPage implements Page {
       band: live ? bandOf(d, trend) : null,
       marks,
     });
+    const [fromS, endS] = this.memory.xRange();
+    this.gauges.feed(d, this.range, fromS, endS);
     this.shares.set({ ...range, x: this.x, layers: this.layers });
   }
 

@@ -35,6 +35,8 @@ interface MemoryChartOptions {
   compact: boolean;
   /** Is told the point under the cursor. */
   hover?: (point: Point | null) => void;
+  /** Charts with the same key move their cursors together. */
+  sync?: string;
   /** Is told the stretch that was dragged over. */
   select?: (fromS: number, toS: number) => void;
 }
@@ -64,7 +66,8 @@ export class MemoryChart extends Chart<MemoryData> {
     return i === null || i === undefined ? null : (this.plot?.data[0][i] ?? null);
   }
 
-  private xRange(): [number, number] {
+  /** The first and last time of the axis. */
+  xRange(): [number, number] {
     const d = this.data!;
     return [d.fromS, d.toS + futureSeconds(d.band, d.toS - d.fromS)];
   }
@@ -86,15 +89,16 @@ export class MemoryChart extends Chart<MemoryData> {
   }
 
   private make(columns: uPlot.AlignedData): uPlot {
-    const { compact, hover, select } = this.options;
+    const { compact, hover, select, sync } = this.options;
     const line = (name: string, width: number): uPlot.Series =>
       ({ stroke: () => colour(name), width, points: { show: false }, spanGaps: false });
     return new uPlot({
       width: widthOf(this.element),
       height: this.height,
-      padding: compact ? [8, 16, 0, 0] : [8, 12, 0, 0],
+      padding: compact ? [8, 16, 0, 0] : [8, 20, 0, 0],
       legend: { show: false },
-      cursor: compact ? { show: false } : { y: false, drag: { x: true, y: false, setScale: false } },
+      cursor: compact ? { show: false } : { y: false, drag: { x: true, y: false, setScale: false },
+          ...(sync ? { sync: { key: sync } } : {}) },
       scales: {
         x: { time: true, range: () => this.xRange() },
         y: { range: (u) => this.yRange(u) },

@@ -12,12 +12,15 @@ export function badge(tone: Tone, words: string): Node_ {
 
 export const verdictBadge = (told: Told): Node_ => badge(told.tone, printable(told.headline));
 
+/** The reasons that one sentence joins. */
+const reasons = (because: string): string[] => printable(because).split("; ").map(inLocalTime);
+
 /** The lines below a verdict: those of one label under one term; each reason has a line of its own. */
 export function factRows(facts: Fact[] | undefined): [string, string[]][] {
   const rows: [string, string[]][] = [];
   for (const { label, text } of facts ?? []) {
     const last = rows[rows.length - 1];
-    const texts = (label === "because" ? text.split("; ") : [text]).map(inLocalTime);
+    const texts = label === "because" ? reasons(text) : [inLocalTime(text)];
     if (last?.[0] === label) last[1].push(...texts);
     else rows.push([label, texts]);
   }
@@ -121,7 +124,7 @@ function alertItem(a: Alert, desk: AlertDesk, nowS: number): Node_ {
       h("span", { class: "faint" },
         ` raised ${moment(seconds(a.raised), nowS)}${told.figures ? `, ${told.figures}` : ""}; `,
         a.cleared ? `ended ${moment(seconds(a.cleared), nowS)}: ` : "", inLocalTime(told.ended ?? ""))),
-    f.because ? h("p", { class: "because" }, printable(f.because)) : null,
+    f.because ? h("ul", { class: "because" }, reasons(f.because).map((reason) => h("li", {}, reason))) : null,
     a.silenced
       ? h("p", { class: "silenced" }, a.silenced.ends ? `silenced until ${moment(seconds(a.silenced.ends), Date.now() / 1000)}` : "silenced",
           a.silenced.by ? ` by ${printable(a.silenced.by)}` : "", a.silenced.comment ? `: ${printable(a.silenced.comment)}` : "")

@@ -42,7 +42,7 @@ export class StackChart extends Chart<StackData> {
     return new uPlot({
       width: widthOf(this.element),
       height: this.height,
-      padding: [8, 12, 0, 0],
+      padding: [8, 20, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: {

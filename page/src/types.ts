@@ -161,6 +161,7 @@ export interface Gauges {
   temperature_celsius: number | null;
   power_watts: number | null;
   power_limit_watts: number | null;
+  sm_clock_hertz: number | null;
   fan_ratio: number | null;
 }
 
@@ -330,6 +331,16 @@ export interface History {
   to: Time;
   step_s: number;
   series: (Columns & { key: string })[];
+}
+
+/** What a device's gauges read, at most; null: not reported. */
+export interface GaugeHistory {
+  step_s: number;
+  t: number[];
+  busy_ratio: (number | null)[];
+  temperature_celsius: (number | null)[];
+  power_watts: (number | null)[];
+  sm_clock_hertz: (number | null)[];
 }
 
 export interface KnownSeries {

@@ -44,6 +44,7 @@ export function gauges(s: Series): [string, string][] {
     ["busy", ratioOrDash(s.utilisation_ratio)],
     ["temperature", figure(g?.temperature_celsius, " °C")],
     ["power", g?.power_watts === null || g?.power_watts === undefined ? "–" : power],
+    ["SM clock", typeof g?.sm_clock_hertz === "number" ? `${+(g.sm_clock_hertz / 1e9).toFixed(2)} GHz` : "–"],
     ["fan", ratioOrDash(g?.fan_ratio)],
     ["memory bus", ratioOrDash(g?.memory_utilisation_ratio)],
   ];

@@ -1,5 +1,5 @@
 // Gauges: what a driver and the kernel report about a device and a process besides memory. For people; no detector
-// reads them, and only the utilisation of a device is recorded.
+// reads them. Of a device, the greatest of each minute is recorded.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@ struct DeviceGauges {
   std::optional<double> power_watts;
   std::optional<double> power_limit_watts;  ///< the limit that is enforced now
   std::optional<double> fan_ratio;          ///< share of the fan's full speed; absent without a fan
+  std::optional<double> sm_clock_hertz;     ///< of the multiprocessors, now
   friend bool operator==(const DeviceGauges&, const DeviceGauges&) = default;
 };
 

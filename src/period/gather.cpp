@@ -146,10 +146,11 @@ void ReportGatherer::add_summaries(StoreReader& reader, const Catalog& catalog) 
 
 void ReportGatherer::add_utilisation(StoreReader& reader, const Catalog& catalog) {
   for (const DeviceInfo& device : catalog.devices()) {
-    const auto minutes = reader.utilisation(device.id, range_);
+    const auto minutes = reader.device_minutes(device.id, range_);
     if (!minutes) return report_.warnings.push_back(minutes.error().message);
-    for (const Utilisation& m : *minutes)
-      histories_.add_utilisation(device.id, m.start, m.start + std::chrono::minutes(1), m.max_ratio);
+    for (const DeviceMinute& m : *minutes)
+      if (m.busy_ratio)
+        histories_.add_utilisation(device.id, m.start, m.start + std::chrono::minutes(1), *m.busy_ratio);
   }
 }
 

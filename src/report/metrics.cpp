@@ -75,6 +75,7 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
                      "Share of time in which memory was read or written, 0 to 1, if the driver reports it.");
   Family power(out, "vramtrack_gpu_power_watts", "Power that the board draws, if the driver reports it.");
   Family power_limit(out, "vramtrack_gpu_power_limit_watts", "Power limit in force, if the driver reports it.");
+  Family clock(out, "vramtrack_gpu_sm_clock_hertz", "Clock of the multiprocessors now, if the driver reports it.");
   Family fan(out, "vramtrack_gpu_fan_ratio", "Fan speed as a share of full speed, if the GPU has a fan.");
   Family count(out, "vramtrack_device_processes", "Number of visible processes that hold memory of the device.");
   Family held(out, "vramtrack_device_processes_memory_bytes",
@@ -110,6 +111,7 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
     if (g.memory_utilisation_ratio) memory_busy.add(*g.memory_utilisation_ratio, d.labels);
     if (g.power_watts) power.add(*g.power_watts, d.labels);
     if (g.power_limit_watts) power_limit.add(*g.power_limit_watts, d.labels);
+    if (g.sm_clock_hertz) clock.add(*g.sm_clock_hertz, d.labels);
     if (g.fan_ratio) fan.add(*g.fan_ratio, d.labels);
   }
 }

@@ -110,6 +110,7 @@ json gauges_json(const DeviceGauges& g) {
           {"temperature_celsius", known_figure(g.temperature_celsius)},
           {"power_watts", known_figure(g.power_watts)},
           {"power_limit_watts", known_figure(g.power_limit_watts)},
+          {"sm_clock_hertz", known_figure(g.sm_clock_hertz)},
           {"fan_ratio", known_figure(g.fan_ratio)}};
 }
 

@@ -210,6 +210,7 @@ DeviceGauges read_gauges(const Place& p) {
   p.get("temperature_celsius", g.temperature_celsius);
   p.get("power_watts", g.power_watts);
   p.get("power_limit_watts", g.power_limit_watts);
+  p.get("sm_clock_hertz", g.sm_clock_hertz);
   p.get("fan_ratio", g.fan_ratio);
   return g;
 }

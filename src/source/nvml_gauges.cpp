@@ -23,6 +23,7 @@ const DeviceGauges& GaugeReader::read(NvmlLibrary& library, Device device, Times
     next_limit_ = now + kPowerLimitEvery;
     gauges_.power_limit_watts = answered(power_limit, library.power_limit_milliwatts(device), 1e-3);
   }
+  if (!lacking_[clock]) gauges_.sm_clock_hertz = answered(clock, library.sm_clock_megahertz(device), 1e6);
   if (!lacking_[fan]) gauges_.fan_ratio = answered(fan, library.fan_percent(device), 1e-2);
   if (!lacking_[processes]) read_processes(library, device, now);
   return gauges_;

@@ -87,6 +87,7 @@ struct NvmlLibrary::Symbols {
   int (*temperature)(Device, int, unsigned*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
   int (*power_limit)(Device, unsigned*) = nullptr;
+  int (*clock)(Device, int, unsigned*) = nullptr;
   int (*fan)(Device, unsigned*) = nullptr;
   int (*process_utilization)(Device, ProcessUtilization*, unsigned*, unsigned long long) = nullptr;
   int (*clock_reasons)(Device, unsigned long long*) = nullptr;
@@ -137,6 +138,7 @@ struct NvmlLibrary::Symbols {
     find(handle, temperature, {"nvmlDeviceGetTemperature"});
     find(handle, power, {"nvmlDeviceGetPowerUsage"});
     find(handle, power_limit, {"nvmlDeviceGetEnforcedPowerLimit"});
+    find(handle, clock, {"nvmlDeviceGetClockInfo"});
     find(handle, fan, {"nvmlDeviceGetFanSpeed"});
     find(handle, process_utilization, {"nvmlDeviceGetProcessUtilization"});
     find(handle, clock_reasons,
@@ -249,6 +251,9 @@ Answer<unsigned> NvmlLibrary::power_milliwatts(Device device) {
 }
 Answer<unsigned> NvmlLibrary::power_limit_milliwatts(Device device) {
   return ask<unsigned>(symbols_->power_limit, device);
+}
+Answer<unsigned> NvmlLibrary::sm_clock_megahertz(Device device) {
+  return ask<unsigned>(symbols_->clock, device, kClockOfMultiprocessors);
 }
 Answer<unsigned> NvmlLibrary::fan_percent(Device device) {
   return ask<unsigned>(symbols_->fan, device);

@@ -77,6 +77,7 @@ class NvmlLibrary {
   Answer<unsigned> temperature_celsius(Device device);
   Answer<unsigned> power_milliwatts(Device device);
   Answer<unsigned> power_limit_milliwatts(Device device);
+  Answer<unsigned> sm_clock_megahertz(Device device);
   Answer<unsigned> fan_percent(Device device);
   /// Replaces `out` by the samples the driver has taken since `since_us` (a time_us of an earlier one; 0: all).
   /// kNotFound: there are none. Makes a second call if `out` was too small; `out` keeps its capacity.

@@ -205,7 +205,7 @@ Status Packer::merge_hours(Compressor& compressor) {
 }
 
 /// By the uptime at which a row was written: its samples are at least that old. Their own times do not show their age,
-/// because somebody may have set the clock. Utilisation is kept as long as the minutes it belongs to.
+/// because somebody may have set the clock. What devices did is kept as long as their minutes.
 Status Packer::expire() {
   const std::int64_t raw_ns = older_than(uptime_ns_, config_.raw_hours * 3600.0);
   const std::int64_t minute_ns = older_than(uptime_ns_, config_.minute_days * 86400.0);
@@ -214,7 +214,7 @@ Status Packer::expire() {
       "DELETE FROM rollup WHERE id IN (SELECT id FROM rollup WHERE resolution_s=60 AND merged=0 AND uptime_ns<{1} "
       "ORDER BY uptime_ns,id LIMIT {2});"
       "DELETE FROM event WHERE id IN (SELECT id FROM event WHERE uptime_ns<{1} ORDER BY uptime_ns,id LIMIT {3});"
-      "DELETE FROM utilisation WHERE minute_s*{4}<min("
+      "DELETE FROM device_minute WHERE minute_s*{4}<min("
       "(SELECT t_min_ns FROM rollup WHERE resolution_s=60 AND merged=0 ORDER BY t_min_ns LIMIT 1),"
       "ifnull((SELECT min(t_min_ns) FROM journal)-60*{4},{5}))",
       raw_ns, minute_ns, kExpirePerBlock, kExpireEventsPerBlock, kSecondNs, INT64_MAX);

@@ -472,15 +472,18 @@ Result<std::vector<Alert>> StoreReader::alerts(Catalog& catalog) {
   });
 }
 
-Result<std::vector<Utilisation>> StoreReader::utilisation(const std::string& device_id, const TimeRange& range) {
-  return or_out_of_memory([&]() -> Result<std::vector<Utilisation>> {
+Result<std::vector<DeviceMinute>> StoreReader::device_minutes(const std::string& device_id, const TimeRange& range) {
+  return or_out_of_memory([&]() -> Result<std::vector<DeviceMinute>> {
     const auto version = core_->database->integer("PRAGMA user_version");
     if (!version) return fail(version.error());
-    std::vector<Utilisation> result;
-    if (version->value_or(0) < 2) return result;  // the file is older than this table
+    std::vector<DeviceMinute> result;
+    if (version->value_or(0) < 2) return result;  // the file is older than these tables
+    const bool busy_only = version->value_or(0) < 12;
     auto query = core_->database->prepare(
-        "SELECT minute_s,max_percent FROM utilisation JOIN series ON id=series_id WHERE metric='device_used' AND "
-        "device_id=? AND minute_s>=? AND minute_s<? ORDER BY minute_s");
+        fmt::format("SELECT minute_s,{} JOIN series ON id=series_id WHERE metric='device_used' AND device_id=? AND "
+                    "minute_s>=? AND minute_s<? ORDER BY minute_s",
+                    busy_only ? "max_percent,NULL,NULL,NULL FROM utilisation"
+                              : "max_busy_percent,max_celsius,max_watts,max_sm_mhz FROM device_minute"));
     if (!query) return fail(query.error());
     const auto bound_s = [](const std::optional<Timestamp>& time, std::int64_t without) {
       return time ? std::chrono::ceil<std::chrono::seconds>(*time).time_since_epoch().count() : without;
@@ -488,10 +491,13 @@ Result<std::vector<Utilisation>> StoreReader::utilisation(const std::string& dev
     query->bind(1, std::string_view(device_id))
         .bind(2, bound_s(range.from, INT64_MIN))
         .bind(3, bound_s(range.to, INT64_MAX));
+    const auto figure = [&](int column, double unit) {
+      return query->is_null(column) ? std::nullopt : std::optional(static_cast<double>(query->integer(column)) * unit);
+    };
     Result<bool> row = false;
     while ((row = query->step()) && *row)
-      result.push_back(
-          {Timestamp(std::chrono::seconds(query->integer(0))), static_cast<double>(query->integer(1)) / 100});
+      result.push_back({Timestamp(std::chrono::seconds(query->integer(0))), figure(1, 0.01), figure(2, 1), figure(3, 1),
+                        figure(4, 1e6)});
     if (!row) return fail(row.error());
     return result;
   });

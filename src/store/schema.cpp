@@ -100,10 +100,18 @@ constexpr const char* kAddIncident = R"sql(
 ALTER TABLE alert ADD COLUMN incident TEXT NOT NULL DEFAULT '';
 )sql";
 
+/// Earlier records are of how busy devices were only.
+constexpr const char* kAddGauges = R"sql(
+CREATE TABLE device_minute(series_id INTEGER NOT NULL, minute_s INTEGER NOT NULL, max_busy_percent INTEGER,
+  max_celsius INTEGER, max_watts INTEGER, max_sm_mhz INTEGER, PRIMARY KEY(minute_s, series_id)) WITHOUT ROWID;
+INSERT INTO device_minute SELECT series_id,minute_s,max_percent,NULL,NULL,NULL FROM utilisation;
+DROP TABLE utilisation;
+)sql";
+
 /// Step i upgrades schema i to i + 1; step 0 turns an empty file into a store. Append steps, never change them.
 constexpr std::array<const char*, kSchemaVersion> kSteps = {
     kCreate,     kAddUtilisation,  kAddUptime,  kAddStage,      kAddPrograms, kAddAlertKind,
-    kAddEndKind, kAddPagedBecause, kAllowWalls, kAddHostMemory, kAddIncident};
+    kAddEndKind, kAddPagedBecause, kAllowWalls, kAddHostMemory, kAddIncident, kAddGauges};
 
 Result<int> version_of(sql::Database& database, const std::string& path) {
   const auto id = database.integer("PRAGMA application_id");

@@ -8,7 +8,7 @@
 
 namespace vramtrack {
 
-inline constexpr int kSchemaVersion = 11;
+inline constexpr int kSchemaVersion = 12;
 
 /// For a writer: applies settings, creates an empty file's tables, and migrates an older schema (each step in one
 /// transaction). Errors: not a store, damaged, a newer schema; the file is then left unchanged. `version` is the schema

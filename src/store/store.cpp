@@ -10,6 +10,7 @@
 #include "core/out_of_memory.hpp"
 #include "store/catalog_writer.hpp"
 #include "store/chunk.hpp"
+#include "store/device_minutes.hpp"
 #include "store/lock.hpp"
 #include "store/packer.hpp"
 #include "store/place.hpp"
@@ -18,7 +19,6 @@
 #include "store/rows.hpp"
 #include "store/schema.hpp"
 #include "store/uptime.hpp"
-#include "store/utilisation.hpp"
 
 namespace vramtrack {
 namespace {
@@ -73,7 +73,7 @@ struct Store::Core {
   std::optional<FileIdentity> identity;
   sql::Statement put_journal, put_event, put_alert;
   std::optional<CatalogWriter> series;
-  std::optional<UtilisationWriter> utilisation;
+  std::optional<DeviceMinuteWriter> device_minutes;
   std::optional<Uptime> uptime;
   std::optional<Packer> packer;
   std::int64_t last_seq = 0;
@@ -99,7 +99,7 @@ Status Store::Core::connect() {
   packer.reset();
   const auto mark = uptime ? uptime->last() : std::nullopt;
   uptime.reset();
-  utilisation.reset();
+  device_minutes.reset();
   series.reset();
   for (sql::Statement* statement : {&put_journal, &put_event, &put_alert}) *statement = sql::Statement();
   database.reset();
@@ -128,9 +128,9 @@ Status Store::Core::connect() {
   auto writer = CatalogWriter::open(*database, catalog);
   if (!writer) return fail(writer.error());
   series.emplace(std::move(*writer));
-  auto utilisation_writer = UtilisationWriter::open(*database);
-  if (!utilisation_writer) return fail(utilisation_writer.error());
-  utilisation.emplace(std::move(*utilisation_writer));
+  auto minute_writer = DeviceMinuteWriter::open(*database);
+  if (!minute_writer) return fail(minute_writer.error());
+  device_minutes.emplace(std::move(*minute_writer));
   auto kept = Uptime::open(*database);
   if (!kept) return fail(kept.error());
   uptime.emplace(std::move(*kept));
@@ -256,7 +256,7 @@ Status Store::Core::write() {
           .bind(5, std::span<const std::uint8_t>(sealed.data));
       if (auto s = put_journal.run(); !s) return s;
     }
-    if (auto s = utilisation->write(); !s) return s;
+    if (auto s = device_minutes->write(); !s) return s;
     for (const Event& event : events) {
       const std::string text = rows::event_text(event);
       rows::bind_event(put_event, event, text);
@@ -284,7 +284,7 @@ Status Store::Core::write() {
   programs.clear();
   clock_is_relative = catalog.clock_is_relative;
   series->committed();
-  utilisation->committed();
+  device_minutes->committed();
   uptime->committed();
   return {};
 }
@@ -374,8 +374,8 @@ Status Store::append(const Batch& batch) {
       if (!core.pending_since) core.pending_since = event.time;
       core.events.push_back(event);
     }
-    if (core.utilisation)
-      for (const DeviceReading& reading : batch.readings) core.utilisation->collect(reading);
+    if (core.device_minutes)
+      for (const DeviceReading& reading : batch.readings) core.device_minutes->collect(reading);
     return {};
   });
   std::size_t taken = 0;

@@ -103,10 +103,14 @@ struct Rollup {
   std::uint64_t count = 0;
 };
 
-/// The greatest share of time that some kernel ran on a device, in the minute from `start`.
-struct Utilisation {
+/// The greatest of each of a device's gauges in the minute from `start`. What was not reported is nullopt.
+struct DeviceMinute {
   Timestamp start;
-  double max_ratio = 0;  ///< 0..1, to a hundredth, rounded up
+  std::optional<double> busy_ratio;  ///< 0..1, share of time that some kernel ran, to a hundredth, rounded up
+  std::optional<double> temperature_celsius;
+  std::optional<double> power_watts;
+  std::optional<double> sm_clock_hertz;
+  friend bool operator==(const DeviceMinute&, const DeviceMinute&) = default;
 };
 
 /// A series the store knows, and when its first and last samples ever were (their raw samples may be
@@ -151,7 +155,7 @@ class StoreReader {
   Result<std::vector<Rollup>> rollups(const SeriesKey& key, Resolution resolution, const TimeRange& range = {});
 
   /// For the minutes that start in `range`, in time order, as far as the driver reported it; kept for minute_days.
-  Result<std::vector<Utilisation>> utilisation(const std::string& device_id, const TimeRange& range = {});
+  Result<std::vector<DeviceMinute>> device_minutes(const std::string& device_id, const TimeRange& range = {});
 
   /// Every series with the time of its first and last sample.
   Result<std::vector<SeriesExtent>> series();

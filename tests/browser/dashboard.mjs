@@ -379,7 +379,23 @@ describe("dashboard", { concurrency: 40 }, () => {
       assert.equal(await page.locator(".uplot").count(), 2);
       assert.match(await page.textContent("table.processes"), /GPU %/);
       await toGpu(page);
-      assert.match(await page.textContent(".gauges"), /fan –/, "this card has none");
+      assert.match(await page.textContent(".gauges"), /SM clock [\d.]+ GHz.*fan –/, "this card has no fan");
+    });
+  });
+
+  inTurn("draws how busy, hot and fast a GPU was beside its memory, with one cursor for all", async () => {
+    await on(agent.url, async (page) => {
+      await leak(page);
+      await toGpu(page);
+      await page.waitForFunction(() => [...document.querySelectorAll(".chart.gauge")].filter((c) => Number(c.dataset.points) > 1).length === 4);
+      assert.deepEqual(await page.locator(".gauge > .readout").evaluateAll((all) => all.map((p) => p.textContent.replace(/[\d.]+/, "N"))),
+        ["Busy N %", "Power N W", "Temperature N °C", "SM clock N GHz"]);
+      const right = (selector) => page.locator(selector).first().evaluate((e) => { const r = e.getBoundingClientRect(); return [r.left, r.right]; });
+      const memory = '.chart[aria-label^="Memory over time"] .u-over';
+      assert.deepEqual(await right(".chart.gauge .u-over"), await right(memory), "one axis of time");
+      await page.locator(memory).hover({ position: { x: 5, y: 40 } });
+      await page.waitForFunction(() => !/^Now/.test(document.querySelector(".gauge-charts > .readout").textContent));
+      assert.equal(await page.locator(".chart.gauge .u-cursor-x").count(), 4);
     });
   });
 

@@ -87,7 +87,8 @@ std::vector<KnownAlert> all_alerts(const View* view, const std::string& store_pa
 
 /// What answers, besides the files of the dashboard.
 constexpr std::string_view kPages =
-    "/api/v1/version, /api/v1/status, /api/v1/view, /api/v1/events, /api/v1/series, /api/v1/history, /api/v1/sites, "
+    "/api/v1/version, /api/v1/status, /api/v1/view, /api/v1/events, /api/v1/series, /api/v1/history, /api/v1/gauges, "
+    "/api/v1/sites, "
     "/api/v1/alerts, "
     "/api/v1/alerts/{id}/acknowledge, /api/v1/silences, /api/v1/silences/{id}, /api/v1/marks, /api/v1/acts, "
     "/api/v1/acts/off, "
@@ -212,6 +213,7 @@ Response Api::answer(const Request& request, const ApiConfig& config) {
   if (path == "/api/v1/version") return json_response(version_json(config));
   if (path == "/api/v1/config") return json_response(config_json(config.layers));
   if (path == "/api/v1/history") return history(request, config);
+  if (path == "/api/v1/gauges") return gauges(request, config);
   if (path == "/api/v1/events") return events(request, config);
   if (path == "/api/v1/sites") return sites(request, config);
   const auto snapshot = published_.latest();
@@ -395,48 +397,67 @@ Response Api::health(const ApiConfig& config) const {
   return text_response(well ? 200 : 503, "text/plain", well ? "ok\n" : "not sampling\n");
 }
 
-Response Api::history(const Request& request, const ApiConfig& config) {
-  if (config.store_path.empty()) return no_store();
-  HistoryQuery query;
-  const auto range = request.query.equal_range("series");
-  for (auto it = range.first; it != range.second; ++it) {
-    const auto key = parse_series_key(it->second);
-    if (!key) return error(400, "bad_series", "series must be a key such as device_used/GPU-8f2c");
-    query.keys.push_back(*key);
-  }
-  if (query.keys.empty() || query.keys.size() > 128) return error(400, "bad_series", "give 1 to 128 series");
+std::optional<Response> Api::read_range(const Request& request, HistoryRange& range) const {
   const auto snapshot = published_.latest();
-  query.to = (snapshot ? snapshot->view->time : now_()) + Duration{1};  // the last sample belongs to it
+  range.to = (snapshot ? snapshot->view->time : now_()) + Duration{1};  // the last sample belongs to it
   if (const std::string* to = parameter(request, "to")) {
     const auto time = parse_exact_time(*to);
     if (!time) return error(400, "bad_to", "to must be a time such as 2026-01-02T03:04:05Z");
-    query.to = *time;
+    range.to = *time;
   }
-  query.from = query.to - std::chrono::hours{1};
+  range.from = range.to - std::chrono::hours{1};
   if (const std::string* from = parameter(request, "from")) {
     const auto time = parse_exact_time(*from);
     const auto offset_s = whole<std::int64_t>(*from);
     if (!time && (!offset_s || *offset_s >= 0 || *offset_s < -1'000'000'000))
       return error(400, "bad_from",
                    "from must be a time such as 2026-01-02T03:04:05Z, or seconds before to such as -3600");
-    query.from = time ? *time : query.to + std::chrono::seconds{*offset_s};
+    range.from = time ? *time : range.to + std::chrono::seconds{*offset_s};
   }
-  if (query.from >= query.to) return error(400, "bad_range", "from must be before to");
+  if (range.from >= range.to) return error(400, "bad_range", "from must be before to");
   if (const std::string* points = parameter(request, "points")) {
     const auto value = whole<std::size_t>(*points);
     if (!value || *value < 2 || *value > 5000) return error(400, "bad_points", "points must be from 2 to 5000");
-    query.points = *value;
+    range.points = *value;
   }
-  query.points = std::min(query.points, std::max<std::size_t>(2, kMostPoints / query.keys.size()));
+  return std::nullopt;
+}
+
+Response Api::history(const Request& request, const ApiConfig& config) {
+  if (config.store_path.empty()) return no_store();
+  HistoryQuery query;
+  const auto named = request.query.equal_range("series");
+  for (auto it = named.first; it != named.second; ++it) {
+    const auto key = parse_series_key(it->second);
+    if (!key) return error(400, "bad_series", "series must be a key such as device_used/GPU-8f2c");
+    query.keys.push_back(*key);
+  }
+  if (query.keys.empty() || query.keys.size() > 128) return error(400, "bad_series", "give 1 to 128 series");
+  if (auto wrong = read_range(request, query.range)) return std::move(*wrong);
+  query.range.points = std::min(query.range.points, std::max<std::size_t>(2, kMostPoints / query.keys.size()));
   if (const std::string* grain = parameter(request, "resolution")) {
     for (const Grain known : {Grain::raw, Grain::minute, Grain::hour})
       if (*grain == to_string(known)) query.grain = known;
     if (!query.grain) return error(400, "bad_resolution", "resolution must be raw, minute or hour");
   }
-  return from_store(request, query.keys.size() * query.points * kJsonBytesAPoint, [&] {
+  return from_store(request, query.keys.size() * query.range.points * kJsonBytesAPoint, [&] {
     const auto history = read_history(config.store_path, query);
     if (!history) return error(query.grain ? 400 : 500, "store", history.error().message);
     return json_response(history_json(query, *history));
+  });
+}
+
+Response Api::gauges(const Request& request, const ApiConfig& config) {
+  if (config.store_path.empty()) return no_store();
+  const std::string* device = parameter(request, "device");
+  if (device == nullptr || device->empty())
+    return error(400, "bad_device", "give the id of one device, such as device=GPU-8f2c");
+  HistoryRange range;
+  if (auto wrong = read_range(request, range)) return std::move(*wrong);
+  return from_store(request, range.points * kJsonBytesAPoint, [&] {
+    const auto history = read_gauges(config.store_path, *device, range);
+    if (!history) return error(500, "store", history.error().message);
+    return json_response(gauges_json(*device, range, *history));
   });
 }
 

@@ -26,6 +26,8 @@
 
 namespace vramtrack::agent {
 
+struct HistoryRange;
+
 struct KnownAlert;
 
 /// What does not change from sample to sample. Replaced as a whole by a reload.
@@ -103,6 +105,9 @@ class Api {
   /// `answer` counts as unread until the client has taken it.
   [[nodiscard]] Response until_read(const Request& request, Response answer);
   [[nodiscard]] Response history(const Request& request, const ApiConfig& config);
+  [[nodiscard]] Response gauges(const Request& request, const ApiConfig& config);
+  /// Reads from, to and points; the answer to a bad one.
+  [[nodiscard]] std::optional<Response> read_range(const Request& request, HistoryRange& range) const;
   [[nodiscard]] Response sites(const Request& request, const ApiConfig& config);
   /// The processes under the probe whose sites the client may see.
   [[nodiscard]] static std::vector<ProbedProcess> probed(const Snapshot* snapshot, const Rights& rights,

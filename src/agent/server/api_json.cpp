@@ -148,6 +148,21 @@ std::string config_json(const LayeredConfig& layers) {
   return dump({{"settings", all}});
 }
 
+namespace {
+
+/// The name, and the values as `put` writes them.
+template <class Values, class Put>
+void add_column(std::string& out, std::string_view name, const Values& values, const Put& put) {
+  fmt::format_to(std::back_inserter(out), R"("{}":[)", name);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) out += ',';
+    put(values[i]);
+  }
+  out += ']';
+}
+
+}  // namespace
+
 // The longest has 800,000 numbers. As a tree, they would take five times the memory of the text.
 std::string history_json(const HistoryQuery& query, const History& history) {
   std::size_t points = 0;
@@ -155,32 +170,44 @@ std::string history_json(const HistoryQuery& query, const History& history) {
   std::string out;
   out.reserve(points * kJsonBytesAPoint + query.keys.size() * 256 + 256);
   const auto into = std::back_inserter(out);
-  const auto column = [&](std::string_view name, const auto& values, auto put) {
-    fmt::format_to(into, R"("{}":[)", name);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (i > 0) out += ',';
-      put(values[i]);
-    }
-    out += ']';
-  };
   const auto whole = [&](std::uint64_t bytes) { fmt::format_to(into, "{}", bytes); };
   const auto rounded = [&](double bytes) { fmt::format_to(into, "{}", std::llround(bytes)); };
   const auto milliseconds = [&](double time_s) { fmt::format_to(into, "{}", std::round(time_s * 1000) / 1000); };
-  fmt::format_to(into, R"({{"from":{},"resolution":"{}","series":[)", dump(exact_time(query.from)),
+  fmt::format_to(into, R"({{"from":{},"resolution":"{}","series":[)", dump(exact_time(query.range.from)),
                  to_string(history.grain));
   for (std::size_t i = 0; i < query.keys.size(); ++i) {
     const HistoryColumns& c = history.series[i];
     fmt::format_to(into, R"({}{{"key":{},)", i > 0 ? "," : "", dump(series_key_text(query.keys[i])));
-    column("max", c.max, whole);
+    add_column(out, "max", c.max, whole);
     out += ',';
-    column("mean", c.mean, rounded);
+    add_column(out, "mean", c.mean, rounded);
     out += ',';
-    column("min", c.min, whole);
+    add_column(out, "min", c.min, whole);
     out += ',';
-    column("t", c.time_s, milliseconds);
+    add_column(out, "t", c.time_s, milliseconds);
     out += '}';
   }
-  fmt::format_to(into, R"(],"step_s":{},"to":{}}})", dump(history.step_s), dump(exact_time(query.to)));
+  fmt::format_to(into, R"(],"step_s":{},"to":{}}})", dump(history.step_s), dump(exact_time(query.range.to)));
+  return out;
+}
+
+std::string gauges_json(const std::string& device_id, const HistoryRange& range, const GaugeHistory& history) {
+  std::string out;
+  const auto into = std::back_inserter(out);
+  const auto figure = [&](const std::optional<double>& value) {
+    value ? fmt::format_to(into, "{}", *value) : fmt::format_to(into, "null");
+  };
+  fmt::format_to(into, R"({{"device":{},"from":{},)", dump(device_id), dump(exact_time(range.from)));
+  add_column(out, "busy_ratio", history.busy, figure);
+  out += ',';
+  add_column(out, "power_watts", history.power_watts, figure);
+  out += ',';
+  add_column(out, "sm_clock_hertz", history.sm_clock_hertz, figure);
+  out += ',';
+  add_column(out, "t", history.time_s, [&](double time_s) { fmt::format_to(into, "{}", time_s); });
+  out += ',';
+  add_column(out, "temperature_celsius", history.temperature_celsius, figure);
+  fmt::format_to(into, R"(,"step_s":{},"to":{}}})", dump(history.step_s), dump(exact_time(range.to)));
   return out;
 }
 

@@ -30,6 +30,7 @@ std::string config_json(const LayeredConfig& layers);
 constexpr std::uint64_t kJsonBytesAPoint = 48;
 /// Memory: that of the text, some kJsonBytesAPoint a point. It is written at once, without a tree.
 std::string history_json(const HistoryQuery& query, const History& history);
+std::string gauges_json(const std::string& device_id, const HistoryRange& range, const GaugeHistory& history);
 
 /// A series that the store knows.
 struct KnownSeries {

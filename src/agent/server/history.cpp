@@ -14,17 +14,17 @@ double seconds(Timestamp time) {
   return static_cast<double>(time.time_since_epoch().count()) * 1e-9;
 }
 
+double step_of(const HistoryRange& range) {
+  return seconds_between(range.from, range.to) / static_cast<double>(range.points);
+}
+
 /// Joins what falls into one of `points` equal stretches of the range.
 class Buckets {
  public:
-  Buckets(const HistoryQuery& query)
-      : from_(query.from),
-        width_s_(seconds_between(query.from, query.to) / static_cast<double>(query.points)),
-        points_(query.points) {}
+  explicit Buckets(const HistoryRange& range) : from_(range.from), width_s_(step_of(range)), points_(range.points) {}
 
   void add(Timestamp time, std::uint64_t min, std::uint64_t max, double mean, std::uint64_t count) {
-    const double position = seconds_between(from_, time) / width_s_;
-    const auto bucket = std::min(static_cast<std::size_t>(std::max(position, 0.0)), points_ - 1);
+    const std::size_t bucket = bucket_of(time);
     // A clock that was set back brings samples out of order: they join the point they fall into.
     if (columns_.time_s.empty() || bucket > last_) {
       last_ = bucket;
@@ -42,6 +42,10 @@ class Buckets {
     count_ += count;
   }
   HistoryColumns take() { return std::move(columns_); }
+  [[nodiscard]] std::size_t bucket_of(Timestamp time) const {
+    const double position = seconds_between(from_, time) / width_s_;
+    return std::min(static_cast<std::size_t>(std::max(position, 0.0)), points_ - 1);
+  }
 
  private:
   Timestamp from_;
@@ -53,7 +57,7 @@ class Buckets {
 };
 
 Status read_raw(StoreReader& reader, const HistoryQuery& query, std::vector<Buckets>& buckets) {
-  reader.select({query.from, query.to});
+  reader.select({query.range.from, query.range.to});
   Catalog catalog;
   Batch batch;
   constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
@@ -76,7 +80,7 @@ Status read_raw(StoreReader& reader, const HistoryQuery& query, std::vector<Buck
 }
 
 Status read_rollups(StoreReader& reader, const SeriesKey& key, Grain grain, const HistoryQuery& query, Buckets& into) {
-  const TimeRange range{query.from, query.to};
+  const TimeRange range{query.range.from, query.range.to};
   std::vector<Rollup> rows;
   if (grain == Grain::minute) {
     auto minutes = reader.rollups(key, Resolution::minute, range);
@@ -105,8 +109,8 @@ std::string_view to_string(Grain grain) {
 Result<History> read_history(const std::string& store_path, const HistoryQuery& query) {
   auto reader = StoreReader::open(store_path);
   if (!reader) return fail(reader.error());
-  const double range_s = seconds_between(query.from, query.to);
-  const double step_s = range_s / static_cast<double>(query.points);
+  const double range_s = seconds_between(query.range.from, query.range.to);
+  const double step_s = step_of(query.range);
   History out;
   if (query.grain) {
     out.grain = *query.grain;
@@ -117,7 +121,7 @@ Result<History> read_history(const std::string& store_path, const HistoryQuery& 
   } else {
     const auto raw = (*reader)->raw_extent();
     if (!raw) return fail(raw.error());
-    const bool raw_reaches = *raw && (*raw)->first <= query.from + from_seconds(60);
+    const bool raw_reaches = *raw && (*raw)->first <= query.range.from + from_seconds(60);
     // Minutes instead of raw samples would show too few points; where everything is younger than the range, raw has it
     // all.
     const auto all = raw_reaches ? Result<std::vector<SeriesExtent>>() : (*reader)->series();
@@ -129,7 +133,7 @@ Result<History> read_history(const std::string& store_path, const HistoryQuery& 
     else
       out.grain = step_s < 3600 ? Grain::minute : Grain::hour;
   }
-  std::vector<Buckets> buckets(query.keys.size(), Buckets(query));
+  std::vector<Buckets> buckets(query.keys.size(), Buckets(query.range));
   if (out.grain == Grain::raw) {
     if (Status read = read_raw(**reader, query, buckets); !read) return fail(read.error());
   } else {
@@ -139,6 +143,34 @@ Result<History> read_history(const std::string& store_path, const HistoryQuery& 
   }
   out.step_s = std::max(step_s, out.grain == Grain::raw ? 0.0 : out.grain == Grain::minute ? 60.0 : 3600.0);
   for (Buckets& b : buckets) out.series.push_back(b.take());
+  return out;
+}
+
+Result<GaugeHistory> read_gauges(const std::string& store_path, const std::string& device_id,
+                                 const HistoryRange& range) {
+  auto reader = StoreReader::open(store_path);
+  if (!reader) return fail(reader.error());
+  const auto minutes = (*reader)->device_minutes(device_id, {range.from, range.to});
+  if (!minutes) return fail(minutes.error());
+  GaugeHistory out;
+  out.step_s = std::max(60.0, step_of(range));
+  const Buckets buckets(range);
+  std::optional<std::size_t> last;
+  const auto raise = [](std::vector<std::optional<double>>& column, const std::optional<double>& figure) {
+    column.back() = std::max(column.back(), figure);  // nothing is less than any figure
+  };
+  for (const DeviceMinute& minute : *minutes) {
+    if (const std::size_t bucket = buckets.bucket_of(minute.start); last != bucket) {
+      last = bucket;
+      out.time_s.push_back(seconds(minute.start));
+      for (auto* column : {&out.busy, &out.temperature_celsius, &out.power_watts, &out.sm_clock_hertz})
+        column->emplace_back();
+    }
+    raise(out.busy, minute.busy_ratio);
+    raise(out.temperature_celsius, minute.temperature_celsius);
+    raise(out.power_watts, minute.power_watts);
+    raise(out.sm_clock_hertz, minute.sm_clock_hertz);
+  }
   return out;
 }
 

@@ -1,4 +1,4 @@
-// History: the past of some series as columns for a chart, from the store's file.
+// History: the past of some series, and of a device's gauges, as columns for a chart, from the store's file.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,16 @@ namespace vramtrack::agent {
 enum class Grain : std::uint8_t { raw, minute, hour };
 std::string_view to_string(Grain grain);
 
-struct HistoryQuery {
-  std::vector<SeriesKey> keys;
+/// REQUIRES: from < to, points >= 2.
+struct HistoryRange {
   Timestamp from;  ///< from <= t < to
   Timestamp to;
-  std::size_t points = 600;    ///< at most so many a series; keys times points at most kMostPoints
+  std::size_t points = 600;  ///< at most so many a series
+};
+
+struct HistoryQuery {
+  std::vector<SeriesKey> keys;
+  HistoryRange range;          ///< keys times points at most kMostPoints
   std::optional<Grain> grain;  ///< empty: the coarsest that still gives `points`
 };
 
@@ -38,12 +43,26 @@ struct History {
   std::vector<HistoryColumns> series;  ///< as HistoryQuery::keys
 };
 
+/// What a device's gauges read: at each point the greatest of the minutes that fall into it; nullopt: not reported.
+struct GaugeHistory {
+  double step_s = 0;                        ///< least distance of two points
+  std::vector<double> time_s;               ///< since 1970: the start of the first minute of the point
+  std::vector<std::optional<double>> busy;  ///< 0..1
+  std::vector<std::optional<double>> temperature_celsius;
+  std::vector<std::optional<double>> power_watts;
+  std::vector<std::optional<double>> sm_clock_hertz;
+};
+
 constexpr std::size_t kMostPoints = 200'000;
 constexpr double kMostRawSeconds = 6 * 3600;
 
-/// REQUIRES: from < to, points >= 2. Errors: those of the store, a raw range beyond kMostRawSeconds. Memory: 40 bytes a
+/// Errors: those of the store, a raw range beyond kMostRawSeconds. Memory: 40 bytes a
 /// point. Cost: rollups about 1 ms a series; raw reads every series' samples of the range (some 30 ms for 6 h of 72
 /// series).
 Result<History> read_history(const std::string& store_path, const HistoryQuery& query);
+
+/// Errors: those of the store. A device that the store does not know has no points. Cost: about 1 ms a day.
+Result<GaugeHistory> read_gauges(const std::string& store_path, const std::string& device_id,
+                                 const HistoryRange& range);
 
 }  // namespace vramtrack::agent

@@ -70,6 +70,7 @@ DeviceReading Instruments::read(std::size_t device, double busy_ratio, double t_
   gauges.temperature_celsius = std::round(34 + 36 * busy_ratio + 2 * wave + static_cast<double>(device % 4));
   gauges.power_limit_watts = power_limit_watts(name);
   gauges.power_watts = std::round(*gauges.power_limit_watts * (0.12 + 0.78 * busy_ratio + 0.01 * wave));
+  gauges.sm_clock_hertz = 1e6 * std::round(210 + 1500 * std::sqrt(busy_ratio) - 20 * busy_ratio * wave);
   if (has_fan(name)) gauges.fan_ratio = std::round(100 * (0.3 + 0.45 * busy_ratio)) / 100;
   if (t_s < health_next_s_[device]) return reading;
   health_next_s_[device] = t_s + kHealthEvery_s;

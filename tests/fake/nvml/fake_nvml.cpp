@@ -326,6 +326,10 @@ EXPORT int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
 EXPORT int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* milliwatts) {
   return instrument("power_limit", device, "power_limit", milliwatts);
 }
+EXPORT int nvmlDeviceGetClockInfo(void* device, int clock, unsigned* megahertz) {
+  if (clock != 1) return kInvalid;  // the multiprocessors'
+  return instrument("clock", device, "clock", megahertz);
+}
 EXPORT int nvmlDeviceGetFanSpeed(void* device, unsigned* percent) {
   return instrument("fan", device, "fan", percent);
 }

@@ -120,6 +120,7 @@ unsigned lists_of(const std::string& text) {
 constexpr const char* kHealthKeys[] = {"temp",
                                        "power",
                                        "power_limit",
+                                       "clock",
                                        "fan",
                                        "throttle",
                                        "ecc",

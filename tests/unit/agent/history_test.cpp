@@ -41,7 +41,7 @@ class HistoryTest : public ::testing::Test {
   }
   static std::uint64_t value(seconds t) { return static_cast<std::uint64_t>(1000 * (t.count() / 60) + t.count() % 60); }
   [[nodiscard]] HistoryQuery query(Duration from, Duration to, std::size_t points) const {
-    return {{key_}, kStart + from, kStart + to, points, std::nullopt};
+    return {{key_}, {kStart + from, kStart + to, points}, std::nullopt};
   }
 
   SeriesKey key_{Metric::device_used, "GPU-1", 0, 0};
@@ -131,6 +131,39 @@ TEST_F(HistoryTest, SeveralSeriesInTheOrderAskedFor) {
   }
 }
 
+TEST_F(HistoryTest, GaugesAreTheGreatestOfTheMinutesOfAPoint) {
+  Catalog catalog;
+  StoreConfig config;
+  config.path = path_;
+  auto store = Store::open(config, catalog, kStart);
+  ASSERT_TRUE(store);
+  for (int minute = 0; minute < 4; ++minute) {
+    Batch batch;
+    const Timestamp time = kStart + minutes{minute};
+    batch.samples = {{time, catalog.intern(key_), 1}};
+    DeviceReading reading;
+    reading.time = time;
+    reading.device_id = "GPU-1";
+    reading.gpu_utilisation_ratio = 0.25 * minute;
+    reading.gauges.power_watts = 300 - minute;
+    if (minute == 3) reading.gauges.sm_clock_hertz = 1.98e9;
+    batch.readings = {reading};
+    ASSERT_TRUE((*store)->append(batch));
+  }
+  ASSERT_TRUE((*store)->flush());
+  const HistoryRange range{kStart, kStart + minutes{4}, 2};
+  const auto h = read_gauges(path_, "GPU-1", range);
+  ASSERT_TRUE(h) << h.error().message;
+  EXPECT_DOUBLE_EQ(h->step_s, 120);
+  EXPECT_THAT(h->time_s, ::testing::ElementsAre(1767312000, 1767312120));
+  EXPECT_THAT(gauges_json("GPU-1", range, *h),
+              HasSubstr(R"("busy_ratio":[0.25,0.75],"power_watts":[300,298],"sm_clock_hertz":[null,1980000000],)"
+                        R"("t":[1767312000,1767312120],"temperature_celsius":[null,null],)"));
+  const auto none = read_gauges(path_, "GPU-9", range);
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->time_s.empty());
+}
+
 TEST_F(HistoryTest, WhatCannotBeReadIsSaid) {
   EXPECT_FALSE(read_history(path_, query(seconds{0}, minutes{1}, 10))) << "no store";
   record(seconds{5}, minutes{1});
@@ -143,8 +176,8 @@ TEST(HistoryJson, IsWhatATreeOfItWouldBe) {
   using nlohmann::json;
   HistoryQuery query;
   query.keys = {{Metric::device_used, "GPU-\"1\"\n\xff", 0, 0}, {Metric::process_used, "GPU-2", 42, 7}};
-  query.from = Timestamp{seconds{1767312000}};
-  query.to = Timestamp{std::chrono::milliseconds{1767312004567}};
+  query.range.from = Timestamp{seconds{1767312000}};
+  query.range.to = Timestamp{std::chrono::milliseconds{1767312004567}};
   History history;
   history.grain = Grain::minute;
   history.step_s = 0.1;

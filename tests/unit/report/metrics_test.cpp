@@ -61,7 +61,7 @@ std::map<std::string, Described> documented() {
 View full_view() {
   View view = sample_view();
   view.series[0].utilisation_ratio = 0.5;
-  view.series[0].gauges = {0.25, 61, 148.5, 150, 0.4};
+  view.series[0].gauges = {0.25, 61, 148.5, 150, 0.4, 1.695e9};
   view.series[0].health = healthy_gpu();
   view.series[0].last_xid = LastXid{at(7100), 48, "XID 48: an uncorrectable memory error"};
   view.series[0].verdict.suspect = Suspect{4243, 78, "python serve.py", 0.96};
@@ -192,6 +192,7 @@ TEST(Metrics, OfHealth) {
   EXPECT_THAT(text, HasSubstr("vramtrack_gpu_temperature_celsius" + device + "} 61\n")) << "the gauge is newer";
   EXPECT_THAT(text, HasSubstr("vramtrack_gpu_power_watts" + device + "} 148.5\n"));
   EXPECT_THAT(text, HasSubstr("vramtrack_gpu_power_limit_watts" + device + "} 150\n"));
+  EXPECT_THAT(text, HasSubstr("vramtrack_gpu_sm_clock_hertz" + device + "} 1695000000\n"));
   EXPECT_THAT(text, HasSubstr("vramtrack_gpu_fan_ratio" + device + "} 0.4\n"));
   EXPECT_THAT(text, HasSubstr("vramtrack_device_memory_utilisation_ratio" + device + "} 0.25\n"));
   EXPECT_THAT(text, HasSubstr("vramtrack_gpu_ecc_errors_total" + device + R"(,kind="corrected"} 2)" + "\n"));

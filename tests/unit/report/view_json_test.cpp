@@ -198,7 +198,7 @@ class Draw {
     ignored = flag();
     utilisation = maybe<double>([this] { return figure(); });
     const auto some = [this] { return maybe<double>([this] { return figure(); }); };
-    gauges = {some(), some(), some(), some(), some()};
+    gauges = {some(), some(), some(), some(), some(), some()};
     load = {some(), some(), maybe<std::uint64_t>([this] { return next(); })};
     sites.resize(below(3));
     for (SiteLifetimes& site : sites) {

@@ -29,12 +29,13 @@ std::optional<double> gpu_ratio(const FakeNvml& fake, const Batch& batch, std::u
 
 TEST(NvmlGauges, TellWhatTheDriverTells) {
   FakeNvml fake(
-      "gpu 0 uuid=GPU-a total=24G used=1G util=87 memutil=41 temp=64 power=312500 power_limit=450000 fan=46\n");
+      "gpu 0 uuid=GPU-a total=24G used=1G util=87 memutil=41 temp=64 power=312500 power_limit=450000 clock=1980 fan=46\n");
   const DeviceGauges gauges = gauges_of(fake.poll());
   EXPECT_THAT(gauges.memory_utilisation_ratio, Optional(DoubleEq(0.41)));
   EXPECT_THAT(gauges.temperature_celsius, Optional(DoubleEq(64)));
   EXPECT_THAT(gauges.power_watts, Optional(DoubleEq(312.5)));
   EXPECT_THAT(gauges.power_limit_watts, Optional(DoubleEq(450)));
+  EXPECT_THAT(gauges.sm_clock_hertz, Optional(DoubleEq(1.98e9)));
   EXPECT_THAT(gauges.fan_ratio, Optional(DoubleEq(0.46)));
 }
 
@@ -44,6 +45,7 @@ TEST(NvmlGauges, WhatIsNotSupportedIsNotKnownAndIsNoZero) {
   EXPECT_EQ(gauges.temperature_celsius, 44);
   EXPECT_EQ(gauges.power_watts, std::nullopt);
   EXPECT_EQ(gauges.power_limit_watts, std::nullopt);
+  EXPECT_EQ(gauges.sm_clock_hertz, std::nullopt);
   EXPECT_EQ(gauges.fan_ratio, std::nullopt);
   EXPECT_EQ(gauges.memory_utilisation_ratio, std::nullopt);
   EXPECT_TRUE(fake.source->notes().warnings.empty());

@@ -292,10 +292,12 @@ TEST(Sim, TheInstrumentsAreAliveAndTheSameEachTime) {
   double most = 0;
   for (const DeviceReading& reading : desktop.readings) {
     const DeviceGauges& g = reading.gauges;
-    ASSERT_TRUE(g.temperature_celsius && g.power_watts && g.power_limit_watts && g.fan_ratio);
+    ASSERT_TRUE(g.temperature_celsius && g.power_watts && g.power_limit_watts && g.sm_clock_hertz && g.fan_ratio);
     EXPECT_GT(*g.temperature_celsius, 25);
     EXPECT_LT(*g.temperature_celsius, 85);
     EXPECT_LT(*g.power_watts, *g.power_limit_watts);
+    EXPECT_GT(*g.sm_clock_hertz, 200e6);
+    EXPECT_LT(*g.sm_clock_hertz, 2e9);
     least = std::min(least, reading.gpu_utilisation_ratio.value_or(0));
     most = std::max(most, reading.gpu_utilisation_ratio.value_or(0));
   }

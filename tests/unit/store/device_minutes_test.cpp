@@ -11,7 +11,7 @@ using namespace testing;
 
 using Minutes = std::vector<std::pair<std::int64_t, double>>;
 
-class UtilisationTest : public StoreTest {
+class DeviceMinutesTest : public StoreTest {
  protected:
   Batch batch(std::int64_t second, double ratio) {
     Batch batch;
@@ -27,15 +27,16 @@ class UtilisationTest : public StoreTest {
   Minutes read(const TimeRange& range = {}) {
     auto reader = StoreReader::open(config.path);
     EXPECT_TRUE(reader);
-    const auto read = (*reader)->utilisation("GPU-0", range);
+    const auto read = (*reader)->device_minutes("GPU-0", range);
     EXPECT_TRUE(read) << read.error().message;
     Minutes out;
-    for (const Utilisation& u : *read) out.emplace_back((u.start - at_s(0)).count() / kSecond, u.max_ratio);
+    for (const DeviceMinute& m : *read)
+      out.emplace_back((m.start - at_s(0)).count() / kSecond, m.busy_ratio.value_or(-1));
     return out;
   }
 };
 
-TEST_F(UtilisationTest, IsTheGreatestOfAMinuteOverFlushesAndWriters) {
+TEST_F(DeviceMinutesTest, IsTheGreatestOfAMinuteOverFlushesAndWriters) {
   {
     const auto store = open();
     for (const auto& [second, ratio] : Minutes{{0, 0.0}, {10, 0.304}, {20, 0.1}, {70, 0}, {130, 1}}) {
@@ -53,7 +54,7 @@ TEST_F(UtilisationTest, IsTheGreatestOfAMinuteOverFlushesAndWriters) {
   EXPECT_EQ(read({at_s(1), at_s(120)}), (Minutes{{60, 0.01}}));
 }
 
-TEST_F(UtilisationTest, OfADeviceNobodyToldThereIsNone) {
+TEST_F(DeviceMinutesTest, OfADeviceNobodyToldThereIsNone) {
   {
     const auto store = open();
     Batch b = batch(0, 0);
@@ -63,7 +64,7 @@ TEST_F(UtilisationTest, OfADeviceNobodyToldThereIsNone) {
   EXPECT_TRUE(read().empty());
 }
 
-TEST_F(UtilisationTest, ExpiresWithTheMinutes) {
+TEST_F(DeviceMinutesTest, ExpiresWithTheMinutes) {
   config.minute_days = 1;
   {
     const auto store = open();
@@ -79,7 +80,7 @@ TEST_F(UtilisationTest, ExpiresWithTheMinutes) {
   EXPECT_LT(kept.front().first, 2 * 86400);
 }
 
-TEST_F(UtilisationTest, AStoreOfTheFirstSchemaIsReadAndBroughtUpToDate) {
+TEST_F(DeviceMinutesTest, AStoreOfTheFirstSchemaIsReadAndBroughtUpToDate) {
   {
     auto database = sql::Database::open(config.path, sql::Database::Mode::write);
     ASSERT_TRUE(database);
@@ -92,6 +93,44 @@ TEST_F(UtilisationTest, AStoreOfTheFirstSchemaIsReadAndBroughtUpToDate) {
     ASSERT_TRUE(store->append(batch(60, 0.25)));
   }
   EXPECT_EQ(read(), (Minutes{{60, 0.25}}));
+}
+
+TEST_F(DeviceMinutesTest, HoldsTheGreatestOfEachGaugeAndWhatIsNotReportedStaysUnknown) {
+  {
+    const auto store = open();
+    const auto append = [&](std::int64_t second, const DeviceGauges& gauges) {
+      Batch b = batch(second, 0);
+      b.readings[0].gpu_utilisation_ratio.reset();
+      b.readings[0].gauges = gauges;
+      ASSERT_TRUE(store->append(b));
+      ASSERT_TRUE(store->flush());
+    };
+    append(0, {{}, 61, 298.6, 400, {}, {}});
+    append(10, {{}, 58, 301.2, 400, {}, 1.98e9});
+    append(20, {{}, {}, {}, {}, {}, 1.2e9});
+    append(60, {{}, 40, {}, {}, {}, {}});
+  }
+  auto reader = StoreReader::open(config.path);
+  ASSERT_TRUE(reader);
+  const auto minutes = (*reader)->device_minutes("GPU-0");
+  ASSERT_TRUE(minutes) << minutes.error().message;
+  EXPECT_THAT(*minutes,
+              ::testing::ElementsAre(DeviceMinute{at_s(0), {}, 61, 301, 1.98e9}, DeviceMinute{at_s(60), {}, 40, {}, {}}));
+}
+
+TEST_F(DeviceMinutesTest, WhatWasRecordedBeforeThereWereGaugesIsKept) {
+  {
+    auto database = sql::Database::open(config.path, sql::Database::Mode::write);
+    ASSERT_TRUE(database);
+    ASSERT_TRUE(prepare_schema(*database, config.path, 11));
+    ASSERT_TRUE(database->exec(
+        "INSERT INTO series(id,metric,device_id,pid,pid_start_ticks) VALUES(1,'device_used','GPU-0',0,0)"));
+    ASSERT_TRUE(database->exec(
+        fmt::format("INSERT INTO utilisation VALUES(1,{},37)", at_s(0).time_since_epoch().count() / kSecond).c_str()));
+  }
+  EXPECT_EQ(read(), (Minutes{{0, 0.37}})) << "of the old schema";
+  ASSERT_TRUE(open());
+  EXPECT_EQ(read(), (Minutes{{0, 0.37}})) << "brought up to date";
 }
 
 }  // namespace
