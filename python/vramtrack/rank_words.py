@@ -38,9 +38,9 @@ def words(ranks: List[Rank], world_size: int) -> str:
     if first is None:
         order = f", most of all {named(most)}, by {format_rate(most.growth_bytes_per_s)}"
     elif first.rank == most.rank:
-        order = f", {named(first)} first and by most: {format_rate(first.growth_bytes_per_s)}{_since(first)}"
+        order = f", {named(first)} first and fastest: {format_rate(first.growth_bytes_per_s)}{_since(first)}"
     else:
-        order = f", {named(first)} first: {format_rate(first.growth_bytes_per_s)}{_since(first)}; {named(most)} by most: {format_rate(most.growth_bytes_per_s)}"
+        order = f", {named(first)} first: {format_rate(first.growth_bytes_per_s)}{_since(first)}; {named(most)} fastest: {format_rate(most.growth_bytes_per_s)}"
     return who + order + others + tail
 
 

@@ -1,4 +1,4 @@
-// Actuator: alerts in, acts out. Knows no HTTP server: somebody hands it webhooks, and calls tick().
+// Actuator: turns alerts into actions. Independent of the HTTP server: the caller passes webhooks in and calls tick().
 //
 //   take(webhook) ─> claims ─> act::Runner: on the record       any thread
 //   tick()        ─> agents asked ─> evidence of the claims ─> act::Runner (its own thread: proof, intent, act, result)

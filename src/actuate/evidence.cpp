@@ -106,8 +106,8 @@ Status check_current(Witness& witness, Timestamp now) {
   View& view = witness.view;
   if (!witness.simulated.empty())
     return fail(
-        fmt::format("the agent simulates the scenario '{}': what it says is made up", printable(witness.simulated)));
-  if (view.clock_is_relative) return fail("the agent's clock has no date: what it says is not of now");
+        fmt::format("the agent simulates the scenario '{}': its data is not real", printable(witness.simulated)));
+  if (view.clock_is_relative) return fail("the agent's clock has no date: its data may not be current");
   double period_s = 0;
   for (const SeriesView& series : view.series)
     if (!series.ended) period_s = std::max(period_s, series.interval_s);

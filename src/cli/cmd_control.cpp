@@ -152,7 +152,7 @@ Runner declare(Arguments& arguments) {
   arguments.option("--soft-limit", "SIZE", "Warn when a process holds more than this on a device; 0: never",
                    memory_limit([options](std::uint64_t bytes) { options->soft_limit_bytes = bytes; }));
   arguments.option("--mark", "NAME", "Name this moment in the trace", text(options->mark));
-  arguments.flag("--kept", "Look which variables of a Python program keep GPU memory, and show them", options->kept);
+  arguments.flag("--kept", "Show which variables of a Python program keep GPU memory", options->kept);
   return [options](Console& console) { return control(*options, console); };
 }
 

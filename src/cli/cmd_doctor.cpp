@@ -321,7 +321,7 @@ Runner declare(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo doctor_command{
-    "doctor", "Check what works here, what is missing, and what to do about it",
+    "doctor", "Check what works on this machine, what is missing, and how to fix it",
     "Examples:\n"
     "  vramtrack doctor\n"
     "  vramtrack doctor --health\n"

@@ -120,7 +120,7 @@ Runner declare(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo explain_command{
-    "explain", "Explain out-of-memory messages in any text: what filled the memory, whose fault it is, what to do",
+    "explain", "Explain out-of-memory messages in any text: what filled the memory, who is responsible, what to do",
     "Examples:\n"
     "  vramtrack explain train.log\n"
     "  python train.py 2>&1 | tee train.log | vramtrack explain\n"

@@ -215,7 +215,7 @@ Runner declare_watch(Arguments& arguments) {
                    "Serve the page, /api/v1/fleet and /metrics on this address (default 127.0.0.1:9837)",
                    text(o->listen));
   arguments
-      .option("--token-file", "FILE", "Answer only requests with the token in this file; required beyond loopback",
+      .option("--token-file", "FILE", "Require the token in this file; mandatory for addresses beyond loopback",
               text(o->token_file))
       .file();
   arguments

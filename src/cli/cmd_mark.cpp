@@ -34,7 +34,7 @@ int mark(const MarkOptions& options, const LayeredConfig& layers, Console& conso
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<MarkOptions>();
   arguments
-      .operand("MARK", "What it has come to: NAME, which counts by itself, or NAME=NUMBER",
+      .operand("MARK", "What the program has reached: NAME, which vramtrack counts, or NAME=NUMBER",
                [options](const std::string& word) -> Status {
                  if (const auto mark = parse_mark(word); !mark) return tl::unexpected(mark.error());
                  options->mark = word;
@@ -43,7 +43,7 @@ Runner declare(Arguments& arguments) {
       .required();
   arguments
       .option(
-          "--pid", "PID", "The program, by its pid as it is here",
+          "--pid", "PID", "The program's pid, as seen from here",
           whole_number([options](std::uint64_t pid) { options->pid = static_cast<std::uint32_t>(pid); }, 1, UINT32_MAX))
       .required();
   add_config(arguments, options->config);
@@ -53,15 +53,15 @@ Runner declare(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo mark_command{
-    "mark", "Tell the agent that a program has come to a step or a request, for growth per step",
+    "mark", "Report to the agent that a program has reached a step or a request, to measure growth per step",
     "Examples:\n"
     "  vramtrack mark --pid 4242 step=1200\n"
-    "  vramtrack mark --pid 4242 request                       counts by itself\n"
+    "  vramtrack mark --pid 4242 request                       vramtrack counts\n"
     "For programs that cannot import vramtrack: 'top', the dashboard and the API then show how much memory the\n"
-    "process gains from one to the next. Its user, root and the agent's user may mark a process; from within a\n"
-    "container into which the agent's socket is mounted, its own processes by their pids there. A program under\n"
-    "'vramtrack run' gets marks in its trace by 'vramtrack control --mark'.\n"
-    "Exit: 0 marked, 2 no agent answers, or it knows no such process of yours.",
+    "process grows from mark to mark. A process may be marked by its user, root and the agent's user, and from a\n"
+    "container that mounts the agent's socket, by the pids inside that container. For a program under\n"
+    "'vramtrack run', 'vramtrack control --mark' puts marks into its trace.\n"
+    "Exit: 0 marked, 2 no agent answers, or the agent sees no such process of yours.",
     declare};
 
 }  // namespace vramtrack::cli

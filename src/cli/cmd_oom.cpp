@@ -76,7 +76,7 @@ constexpr const CommandInfo* kVerbs[] = {&oom_show_verb};
 
 }  // namespace
 
-const CommandInfo oom_command{"oom", "What filled the memory when a program under 'vramtrack run' ran out of it",
+const CommandInfo oom_command{"oom", "Explain why a program under 'vramtrack run' ran out of memory",
                               "Examples:\n"
                               "  vramtrack oom show                    of the newest trace in this folder\n"
                               "For a PyTorch snapshot, use 'vramtrack snapshot oom'.",

@@ -241,7 +241,7 @@ Runner declare_test(Arguments& arguments) {
   return until_interrupted(configured<PolicyOptions>(options, test));
 }
 
-constexpr CommandInfo kCheck{"check", "Check the policies of the configuration, and warn about what is unwise",
+constexpr CommandInfo kCheck{"check", "Check the configured policies and warn about risky ones",
                              "Example:\n  vramtrack policy check --config /etc/vramtrack/config.toml\n"
                              "Exit: 0 no errors, 2 an error or no policy.",
                              declare_check};

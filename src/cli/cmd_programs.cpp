@@ -118,8 +118,8 @@ bool compare(const Program& program, const SourcesConfig& sources, Console& cons
     is_there_room = is_there_room || missing <= 0;
     out += fmt::format("  GPU {}: {} free: {}\n", one.device.index ? std::to_string(*one.device.index) : one.device.id,
                        format_bytes(std::max(0.0, free)),
-                       missing <= 0 ? "room for the most that it needed"
-                                    : fmt::format("{} short of the most that it needed", format_bytes(missing)));
+                       missing <= 0 ? "room for its highest use so far"
+                                    : fmt::format("{} short of its highest use so far", format_bytes(missing)));
   }
   console.write(printable_lines(out));
   return is_there_room;
@@ -142,7 +142,7 @@ int programs(const ProgramsOptions& options, const LayeredConfig& layers, Consol
     const Program* program = program_of(options.command, *known);
     if (program == nullptr) {
       console.error(
-          "no finished run of this command is known; a command is the same if its words are, and 'vramtrack programs' "
+          "no finished run of exactly this command line is known; 'vramtrack programs' "
           "lists the programs that are known");
       return 2;
     }
@@ -166,7 +166,8 @@ int programs(const ProgramsOptions& options, const LayeredConfig& layers, Consol
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<ProgramsOptions>();
   arguments
-      .operands("COMMAND", "What the runs of this command needed, against what is free now", text(options->command))
+      .operands("COMMAND", "Compare what earlier runs of this command needed with what is free now",
+                text(options->command))
       .program();
   add_json(arguments, options->json);
   arguments.option("--store", "FILE", "The store to read (default: this user's store)", text(options->store)).file();
@@ -180,7 +181,7 @@ Runner declare(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo programs_command{
-    "programs", "List the programs whose earlier runs are known: warm-up, level, leaks",
+    "programs", "List what is remembered of each program's earlier runs: warm-up, level, leaks",
     "Examples:\n"
     "  vramtrack programs                      what the judge compares new runs with\n"
     "  vramtrack programs -- python train.py   will this command find room?\n"

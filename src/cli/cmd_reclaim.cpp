@@ -221,7 +221,7 @@ Runner declare(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo reclaim_command{"reclaim",
-                                  "End workers that hold a GPU although the process that started them has ended",
+                                  "End orphaned workers that still hold a GPU (their parent process has ended)",
                                   "Examples:\n"
                                   "  vramtrack reclaim --dry-run\n"
                                   "  vramtrack reclaim\n"

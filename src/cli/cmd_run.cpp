@@ -189,7 +189,7 @@ Runner declare(Arguments& arguments) {
   arguments.flag("--exact",
                  "Make frameworks allocate each tensor from the driver: slow, but names the line of every tensor",
                  settings.exact);
-  arguments.flag("--no-kept", "Do not look within a Python program for the variables that keep memory",
+  arguments.flag("--no-kept", "Do not search a Python program for the variables that keep memory",
                  [&settings] { settings.kept = false; });
   arguments.flag("--quiet", "Print only errors and alerts", options->is_quiet);
   arguments
@@ -211,8 +211,8 @@ const CommandInfo run_command{
     "  vramtrack run --limit 20GiB -- ./server\n"
     "  vramtrack run --fail-on-leak -- python -m pytest tests/gpu\n"
     "Exit: the program's own status (128 + the signal that killed it), 1 with --fail-on-leak where a line leaks,\n"
-    "2 the program was not started, a limit was not in force in each process that uses a GPU, or with --fail-on-leak\n"
-    "nothing or not all was recorded, 3 with --fail-on-leak where a line is suspected (it began to grow late). See "
+    "2 the program did not start, a limit was not enforced in every process that uses a GPU, or, with --fail-on-leak,\n"
+    "the recording is missing or incomplete, 3 with --fail-on-leak if a line is suspected (it began to grow late). See "
     "docs/run.md.",
     declare};
 

@@ -144,7 +144,7 @@ Runner declare_end(Arguments& arguments) {
   return configured<SilenceOptions>(options, end);
 }
 
-constexpr CommandInfo kAdd{"add", "Send no notifications of some alerts for a while",
+constexpr CommandInfo kAdd{"add", "Mute notifications for matching alerts",
                            "Examples:\n"
                            "  vramtrack silence add --gpu 0 --for 2h --comment 'driver update'\n"
                            "  vramtrack silence add --command 'preload.*--warm' --for 1d\n"
@@ -160,7 +160,7 @@ constexpr const CommandInfo* kVerbs[] = {&kAdd, &kList, &kEnd};
 
 }  // namespace
 
-const CommandInfo silence_command{"silence", "Send no notifications of some alerts for a while, as during maintenance",
+const CommandInfo silence_command{"silence", "Mute notifications for matching alerts, for example during maintenance",
                                   "Examples:\n"
                                   "  vramtrack silence add --gpu 0 --for 2h --comment 'driver update'\n"
                                   "  vramtrack silence list\n"

@@ -186,7 +186,7 @@ int top(const TopOptions& options, const LayeredConfig& layers, Console& console
 
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<TopOptions>();
-  arguments.flag("--once", "Print one screen as text and end; of a recording the last", options->once);
+  arguments.flag("--once", "Print one screen as text and exit; for a recording, the last screen", options->once);
   add_interval(arguments, options->config);
   add_no_record(arguments, options->config, "Do not record into the store");
   add_sources(arguments, options->config);

@@ -156,16 +156,16 @@ Runner declare(Arguments& arguments) {
                  });
   arguments.option("--free", "SIZE", "Until this much memory is free on each of the GPUs: 20GiB",
                    device_memory([&what](std::uint64_t bytes) { what.free_bytes = bytes; }));
-  arguments.flag("--empty", "Until no process holds memory of the GPUs, and none is left over", what.is_empty)
+  arguments.flag("--empty", "Until no process holds GPU memory and none is left over", what.is_empty)
       .in_manual("Services of the driver and of the display do not count, nor does what the driver keeps for itself.");
   constexpr std::uint64_t kMostPids = 0xffffffffU;
   arguments.list(
-      "--pid", "N", "Until this process holds no memory of the GPUs; with --gone, until it has ended",
+      "--pid", "N", "Until this process holds no GPU memory; with --gone, until it has ended",
       whole_number([&what](std::uint64_t n) { what.pids.push_back(static_cast<std::uint32_t>(n)); }, 1, kMostPids));
-  arguments.flag("--gone", "With --pid: until the process has ended and the driver does not list it", what.is_gone)
+  arguments.flag("--gone", "With --pid: until the process has ended and the driver no longer lists it", what.is_gone)
       .in_manual("A later process of the same pid is another one: the time of its start decides.");
-  arguments.list("--user", "NAME", "Until no process of this user holds memory of the GPUs", text(what.users));
-  arguments.list("--container", "ID", "Until no process of this container or pod (by UID) holds memory of the GPUs",
+  arguments.list("--user", "NAME", "Until no process of this user holds GPU memory", text(what.users));
+  arguments.list("--container", "ID", "Until no process of this container or pod (by UID) holds GPU memory",
                  text(what.containers));
   arguments.option("--timeout", "DURATION", "Give up after this long (default: never)", duration(options->timeout_s));
   add_interval(arguments, options->config);
@@ -178,13 +178,13 @@ Runner declare(Arguments& arguments) {
 }  // namespace
 
 const CommandInfo wait_command{
-    "wait", "Wait until memory of a GPU is free, and say who holds it meanwhile",
+    "wait", "Wait until GPU memory is free, and show who holds it meanwhile",
     "Examples:\n"
     "  vramtrack wait --gpu 0 --free 20GiB --timeout 90s\n"
     "  vramtrack wait --pid 4242 --gone\n"
     "  vramtrack wait --gpu \"$SLURM_JOB_GPUS\" --empty --timeout 30s    in the epilog of a job\n"
     "  vramtrack wait --user ada --timeout 10min\n"
-    "Exit: 0 met, 1 the time was over, 2 failed.",
+    "Exit: 0 condition met, 1 timed out, 2 failed.",
     declare};
 
 }  // namespace vramtrack::cli

@@ -48,12 +48,14 @@ void add_log_arguments_without_interval(Arguments& arguments, LogArguments& into
               capacity(into.capacity_bytes))
       .in_manual("Without a capacity, no time to out-of-memory is given.");
   arguments.option("--start", "TIME", "When the recording began, for logs without times or dates", text(into.start));
-  arguments.option("--unit", "UNIT", "Unit of a bare used column: " + joined(kUnits), one_of(kUnits, into.unit))
+  arguments
+      .option("--unit", "UNIT", "Unit of used-memory figures that have none: " + joined(kUnits),
+              one_of(kUnits, into.unit))
       .completes(kUnits)
       .in_manual("MB is 2^20 bytes, as in logs; megabytes are 10^6 bytes.");
   arguments
       .option("--line-pattern", "REGEX",
-              "How to read lines of other text: a regular expression with the group (?<used>...) and others",
+              "Read lines of other text with this regular expression; it has the group (?<used>...) and optional ones",
               text(into.line_pattern))
       .in_manual(
           "A regular expression in the syntax of RE2, with named groups: time, step, used, total, free, allocated, "

@@ -45,7 +45,7 @@ void add_interval(Arguments& arguments, ConfigRequest& into) {
   arguments.option("--interval", "DURATION", "Time between two samples (default 1s)", duration([&into](double seconds) {
                      into.overrides.push_back({"watch.interval-seconds", seconds, "--interval"});
                    }));
-  arguments.option("-n", "SECONDS", "The same in seconds, as of watch(1)", [&into](const std::string& word) -> Status {
+  arguments.option("-n", "SECONDS", "The same in seconds, like watch(1)", [&into](const std::string& word) -> Status {
     double seconds = 0;
     constexpr double kLeast_s = 1e-3;
     if (const Status read = number(seconds, kLeast_s, kSecondsPerDay)(word); !read) return read;
@@ -74,7 +74,7 @@ void add_telemetry(Arguments& arguments, ConfigRequest& into) {
 }
 
 void add_no_experience(Arguments& arguments, ConfigRequest& into) {
-  arguments.flag("--no-experience", "Judge as if no earlier run, and no earlier watch, were known", [&into] {
+  arguments.flag("--no-experience", "Ignore what was learned from earlier runs and watches", [&into] {
     into.overrides.push_back({"watch.experience", false, "--no-experience"});
   });
 }

@@ -133,7 +133,7 @@ struct ByteInput::State {
       unpacked_bytes += n;
       if (options.most_ratio > 0 && unpacked_bytes > kAlwaysBytes && unpacked_bytes / options.most_ratio > packed_bytes)
         return fail(
-            fmt::format("{}: {} compressed bytes have already become {}, which is suspiciously much for {}; if you "
+            fmt::format("{}: {} compressed bytes have expanded to {}, which is suspiciously large for {}; if you "
                         "trust it, decompress it and read the plain file",
                         name, packed_bytes, unpacked_bytes, options.contents));
       if (at_end && n == 0 && !frame_done && damage.empty())

@@ -50,7 +50,7 @@ std::string config_template() {
 
 std::string reference_table(std::string_view section) {
   std::string out =
-      "| key | unit | default | range | binds | reload | what it is | when to change it |\n"
+      "| key | unit | default | range | affects | reload | what it is | when to change it |\n"
       "|---|---|---|---|---|---|---|---|\n";
   const Config defaults;
   for (const Setting& s : settings())

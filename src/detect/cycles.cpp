@@ -184,7 +184,7 @@ void CycleJudge::decide() {
   const std::vector<Trough>& troughs = cycles_.troughs();
   const auto climb = climb_of(troughs, config_.min_growth_mb * kMiB);
   if (!climb || climb->probability < config_.confidence_threshold) {
-    if (suspecting_ && ++misses_ > kMostMisses) end("what the cycles leave does not rise any more");
+    if (suspecting_ && ++misses_ > kMostMisses) end("the cycles no longer leave more memory behind");
     return;
   }
   climb_ = climb;
@@ -245,10 +245,10 @@ Finding CycleJudge::finding() const {
       c.lows == c.cycles
           ? fmt::format("each of the last {} cycles began higher than the one before", c.cycles)
           : fmt::format("of the last {} cycles, {} began lower than all that followed", c.cycles, c.lows);
-  f.because = fmt::format("{}: {} are left behind by each in the mean, {} in {}{}; the odds that this is chance: {}",
-                          cycles, format_bytes(c.step_bytes), format_bytes(c.net_bytes),
+  f.because = fmt::format("{}: each leaves {} behind on average, {} in {}{}; odds of this by chance: {}", cycles,
+                          format_bytes(c.step_bytes), format_bytes(c.net_bytes),
                           format_span(seconds_between(c.onset, cycles_.troughs().back().time)),
-                          left ? (*left < 1 ? std::string("; the next one does not fit any more")
+                          left ? (*left < 1 ? std::string("; the next one will not fit")
                                             : fmt::format("; {:.0f} more fit", std::floor(*left)))
                                : std::string(),
                           c.chance > 0.5 ? std::string("even") : fmt::format("1 in {:.0f}", 1 / c.chance));

@@ -68,7 +68,7 @@ void DoublingJudge::observe(Timestamp time, double used_bytes) {
   if (!suspecting_) return;
   const DoublingPool::Step& step = pool_.steps().back();
   if (seconds_between(step.time, time) > kOverdue * step.bytes / rate_bytes_per_s_)
-    end("the pool is not used up at its rate any more");
+    end("the pool no longer fills at its earlier rate");
 }
 
 void DoublingJudge::decide() {
@@ -85,7 +85,7 @@ void DoublingJudge::decide() {
     if (alike >= 2) probability_ = 1 / (1 + std::pow(kAlikeByChance, count - 1) + kEnds / count);
   }
   if (probability_ < config_.confidence_threshold) {
-    if (suspecting_) end("the pool does not double at one rate any more");
+    if (suspecting_) end("the pool no longer doubles at a steady rate");
     return;
   }
   suspecting_ = true;
@@ -131,7 +131,8 @@ Finding DoublingJudge::finding() const {
     left = fmt::format("; {} doubling{} left", doublings, doublings == 1 ? "" : "s");
   }
   f.because = fmt::format(
-      "grows as a pool that doubles, as JAX and TensorFlow reserve memory: the last {} steps are each twice the one "
+      "grows like a doubling pool, which is how JAX and TensorFlow reserve memory: the last {} steps are each twice "
+      "the one "
       "before, up to {}, and each was used up at {}{}",
       pool_.steps().size(), format_bytes(step.bytes), format_scaled_rate(rate), left);
   return f;

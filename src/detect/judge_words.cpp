@@ -72,7 +72,7 @@ Finding Judge::finding() const {
     if (scale().counts_steps() && samples_ > 1 && limit_bytes_ && rise > 0) {
       const double step_s = seconds_between(before_, last_);
       f.because +=
-          fmt::format("; if it goes on as in the last {}, memory is full in {}", format_span(step_s),
+          fmt::format("; if it continues as in the last {}, memory will be full in {}", format_span(step_s),
                       format_span(std::max(0.0, *limit_bytes_ - static_cast<double>(last_bytes_)) / rise * step_s));
     }
     return f;
@@ -145,9 +145,8 @@ void Judge::describe_settling(Finding& f, const Evidence& e) const {
   f.growth_bytes_per_s = forecasted.growth_bytes_per_s;
   f.r_squared = forecasted.r_squared;
   f.onset = e.start;
-  f.because =
-      fmt::format("rose {} in {} and slows down (centre of growth at {:.2f} of the span; 0.50 means steady growth)",
-                  format_bytes(e.net_bytes), format_span(e.duration_s), e.centroid);
+  f.because = fmt::format("rose {} in {} and is slowing (centroid of the growth {:.2f}; 0.50 is steady)",
+                          format_bytes(e.net_bytes), format_span(e.duration_s), e.centroid);
   if (e.plateau_bytes) f.because += fmt::format("; settling near {}", format_bytes(*e.plateau_bytes));
   if (experienced(e).explains())
     f.because = experience_->because({e.start, e.end, e.start_bytes, e.net_bytes});
@@ -219,14 +218,15 @@ void Judge::describe_rise(Finding& f, const Evidence& shown) const {
     f.oom_in_s = oom_in_s;
     if (f.pattern == Pattern::sudden_spike) f.spike = SpikeOutcome::still_growing;
   }
-  f.because = fmt::format(
-      "floor rose {} in {} ({}{}), {} new highs in {} spans of {}; the odds that this is chance: {}; {}; {}",
-      format_bytes(e.net_bytes), format_span(e.duration_s), format_scaled_rate(f.growth_bytes_per_s.mid),
-      forecasted.rate_for_s ? " for the last " + format_span(*forecasted.rate_for_s) : "", e.rises, e.buckets,
-      format_span(Scales::width_s(e.level)), chance_words(e.nats),
-      e.centroid >= 0.5 ? "not slowing" : fmt::format("centre of growth at {:.2f} of the span", e.centroid),
-      e.co_moving ? "peaks rise with it" : "peaks do not rise with it");
-  if (shown.new_high) f.because += ", above all seen before";
+  f.because =
+      fmt::format("floor rose {} in {} ({}{}), {} new highs in {} spans of {}; odds of this by chance: {}; {}; {}",
+                  format_bytes(e.net_bytes), format_span(e.duration_s), format_scaled_rate(f.growth_bytes_per_s.mid),
+                  forecasted.rate_for_s ? " for the last " + format_span(*forecasted.rate_for_s) : "", e.rises,
+                  e.buckets, format_span(Scales::width_s(e.level)), chance_words(e.nats),
+                  e.centroid >= 0.495 ? "not slowing"
+                                      : fmt::format("slightly slowing (centroid {:.2f}; 0.50 is steady)", e.centroid),
+                  e.co_moving ? "peaks rise with it" : "peaks do not rise with it");
+  if (shown.new_high) f.because += ", to new highs";
   if (experience_) f.because += experience_->describe(experienced(shown));
   f.because += of_siblings(shown).describe();
   if (precedent_odds(shown) > 0)

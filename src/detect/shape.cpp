@@ -21,7 +21,7 @@ constexpr double kStepsMake = 0.8;
 constexpr std::size_t kLeastSteps = 3;
 /// Treads are flat: they move by at most this share of the smallest step, ...
 constexpr double kTreadShare = 0.2;
-/// ... make up at least one in kFlatOneIn of all buckets, and all falls together are at most this share of the net.
+/// ... and at least one bucket in kFlatOneIn is flat. All falls together are at most this share of the net growth.
 constexpr std::size_t kFlatOneIn = 2;
 constexpr double kMostFallen = 0.2;
 /// Stairs are looked for at the window's level and at this many finer ones: a coarse bucket smooths them away.

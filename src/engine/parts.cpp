@@ -1,4 +1,4 @@
-// A device's growth, decided from its parts where they are known: its processes and what none of them holds
+// Judges a device's growth from its parts where they are known: its processes and the memory that none of them holds
 // (docs/design/0015-parts.md).
 #include <fmt/format.h>
 
@@ -197,8 +197,8 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
   }
   if (const auto& pile = device.device->pile; pile && grows(v.finding)) {
     v.finding.because =
-        fmt::format("{} processes like {} came one after another and did not end; they hold {}; {}", pile->processes,
-                    printable(pile->command), format_bytes(pile->bytes), v.finding.because);
+        fmt::format("{} processes like {} started one after another and are still running; they hold {}; {}",
+                    pile->processes, printable(pile->command), format_bytes(pile->bytes), v.finding.because);
     v.suspect.reset();
     // Jobs that arrive look the same.
     v.finding.leak = false;
@@ -248,7 +248,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
     if (!was_leak) return;
     f.state = State::growing;
     f.because = fmt::format(
-        "{} grows, and it is not decided yet whether that is a leak; of the device's total: {}",
+        "{} grows, and it is too early to tell whether it leaks; the device's total: {}",
         process_grows ? fmt::format("pid {}", a.suspect->pid) : std::string("what no visible process holds"),
         f.because);
     return;
@@ -438,12 +438,12 @@ void Engine::Core::tell_of_runs(const SeriesState& s, Verdict& v) const {
   f.onset = climb.onset;
   f.growth_bytes_per_s = {};
   f.because = fmt::format(
-      "each of the last {} runs of the program peaked higher than the one before, by {} in the mean and by {} in "
+      "each of the last {} runs of the program peaked higher than the one before, by {} on average and by {} in "
       "all{}; "
-      "the odds that this is chance: 1 in {:.0f}; of this run: {}",
+      "odds of this by chance: 1 in {:.0f}; this run: {}",
       climb.cycles, format_bytes(climb.step_bytes), format_bytes(climb.net_bytes),
       !s.limit_bytes ? std::string()
-      : left < 1     ? std::string("; the next one does not fit any more")
+      : left < 1     ? std::string("; the next one will not fit")
                      : fmt::format("; {:.0f} more fit", std::floor(left)),
       1 / climb.chance, f.because);
 }

@@ -124,10 +124,10 @@ std::string story_text(const Explanation& e) {
 std::string explanation_text(const Explanation& e, std::string_view source) {
   const Failure& f = e.failure();
   std::string out = headline(e, source) + '\n';
-  out += fmt::format("  whose fault  {}\n", printable(e.fault));
-  if (!e.would_tell.empty()) out += fmt::format("  this would tell: {}\n", e.would_tell);
+  out += fmt::format("  responsible  {}\n", printable(e.fault));
+  if (!e.would_tell.empty()) out += fmt::format("  to be sure   {}\n", e.would_tell);
   if (!e.next_step.empty()) out += fmt::format("  do           {}\n", e.next_step);
-  if (!f.went_on.empty()) out += fmt::format("  outcome      the program went on: {}\n", shown(f.went_on));
+  if (!f.went_on.empty()) out += fmt::format("  outcome      the program continued: {}\n", shown(f.went_on));
   out += story_text(e);
   out += '\n';
   for (const Row& each : kRows)

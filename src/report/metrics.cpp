@@ -84,10 +84,9 @@ void add_memory(Families& out, const std::vector<Device>& devices) {
               "Memory in use on the device that no visible process holds, where its processes are known.");
   Family unreleased(out, "vramtrack_device_memory_unreleased_bytes",
                     "Memory still in use that was held by processes that have ended; 0 if all of it was released.");
-  Family headroom(
-      out, "vramtrack_device_memory_headroom_bytes",
-      "What would be free if the process that then leaves least came to the highest that is known of it, in "
-      "this run or in earlier ones; below 0: so much is missing.");
+  Family headroom(out, "vramtrack_device_memory_headroom_bytes",
+                  "Lowest free memory if any one process reached its highest known use, in "
+                  "this run or in earlier ones; negative: this much is missing.");
   for (const Device& d : devices) {
     std::uint64_t sum = 0;
     for (const SeriesView* p : d.processes) sum += p->used_bytes;
@@ -332,7 +331,7 @@ void add_parts(Families& out, const std::vector<Device>& devices) {
 /// most.
 void add_sites(Families& out, const std::vector<Device>& devices, const MetricsOptions& options) {
   Family live(out, "vramtrack_site_live_bytes",
-              "Memory that a line of a program has allocated since it is traced and still holds (telemetry.enabled).");
+              "Memory that a line of a program has allocated since tracing began and still holds (telemetry.enabled).");
   Family categories(out, "vramtrack_category_live_bytes",
                     "Memory that a process under 'vramtrack run --watch', or a traced one (telemetry.enabled), holds, "
                     "by what it is for.");
@@ -372,12 +371,11 @@ void add_processes(Families& out, const std::vector<Device>& devices, const Metr
   Family peak(out, "vramtrack_process_memory_peak_bytes",
               "The most that one process has held, or that earlier runs of its program are known to have held.");
   Family headroom(out, "vramtrack_process_memory_headroom_bytes",
-                  "What would be free on the device if the process came to that again; below 0: so much is missing.");
-  Family wall(
-      out, "vramtrack_process_memory_wall_bytes",
-      "The limit that others have set for the memory of one process, where that ends it before its device does.");
+                  "Free memory of the device if the process reached that again; negative: this much is missing.");
+  Family wall(out, "vramtrack_process_memory_wall_bytes",
+              "Limit on the memory of one process, where it is reached before the device is full.");
   Family wall_used(out, "vramtrack_process_memory_wall_used_bytes",
-                   "What all processes that share that limit hold of it.");
+                   "Memory in use by all processes that share that limit.");
   Family wall_growth(out, "vramtrack_process_memory_wall_growth_bytes_per_second",
                      "Growth of all processes that share that limit together.");
   Family host(out, "vramtrack_process_host_anonymous_bytes",
@@ -385,7 +383,7 @@ void add_processes(Families& out, const std::vector<Device>& devices, const Metr
   Family host_resident(out, "vramtrack_process_host_resident_bytes", "Resident host memory of one process.");
   Family host_pinned(out, "vramtrack_process_host_pinned_bytes", "Pinned host memory of one process.");
   Family host_left(out, "vramtrack_process_host_available_bytes",
-                   "By how much the host memory of one process can still grow, in its cgroup and on the machine.");
+                   "How much the host memory of one process can still grow, within its cgroup and the machine.");
   Family host_leak(out, "vramtrack_process_host_leaking", "1 while the host memory of one process leaks, else 0.");
   Family growth(out, "vramtrack_process_growth_bytes_per_second",
                 "Growth of the memory of one process: median of the estimate.");

@@ -183,7 +183,7 @@ void explain_key(std::string& out, const View& view) {
       {"quiet", "how long the floor did not move before the rise"},
       {"P", "probability of a leak at this scale, with all rivals taken into account"},
       {"last words",
-       "whether peaks rise too, above all seen before, whether they still do, and enough (material) for an alert"},
+       "whether peaks also rise, to new highs, whether they still rise, and whether by enough (material) for an alert"},
   }};
   out += "\nKey to explain (formulas: docs/detectors/judge.md)\n";
   for (const auto& [word, meaning] : kKey) line(out, word, meaning);

@@ -176,7 +176,8 @@ double least_time_s() {
 /// After a run that ended badly: its memory is lost, but its program will run again.
 std::string step_after_end(const End& end) {
   if (end.while_loading)
-    return "make it smaller (fewer weights or a lower precision on each GPU, a smaller cache), or free the memory that "
+    return "reduce its memory use (fewer weights or a lower precision on each GPU, a smaller cache), or free the "
+           "memory that "
            "others hold; "
            "'vramtrack explain' reads the message in its log";
   if (end.how == EndKind::host_out_of_memory)

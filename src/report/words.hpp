@@ -14,7 +14,7 @@ std::string_view pattern_words(Pattern pattern);
 std::string stall_words(const Stall& stall);
 /// What to do where the need of a process does not fit.
 inline constexpr std::string_view kHeadroomNextStep =
-    "move one of the programs to another GPU, or make it smaller, before it comes to its peak again";
+    "move one of the programs to another GPU, or reduce its memory use, before it reaches its peak again";
 
 /// What to do about memory that was not released.
 inline constexpr std::string_view kStillHoldsNextStep =

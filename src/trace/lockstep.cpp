@@ -81,8 +81,8 @@ PassingRange between(PassingRange passing, std::uint64_t after_us, std::uint64_t
   return {from, to};
 }
 
-/// Whether the program runs the same code from a birth of the site to that of the rare one, and from there to the next
-/// of the site: then these are two steps. Code that runs now and then (a log, an evaluation) is left out.
+/// Whether the same code runs between an allocation of the site and one of the rare site, and from there to the next
+/// one of the site; if so, these are two steps. Code that runs only occasionally (logging, evaluation) is ignored.
 bool are_in_other_steps(std::span<const std::uint64_t> site, std::span<const std::uint64_t> rare,
                         PassingRange passing) {
   if (passing.empty()) return false;

@@ -53,7 +53,7 @@ inline std::uint32_t crc_of(std::string_view bytes) {
   return static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-/// Numbers of 8 bytes, and texts: their length in 4 bytes, then their bytes.
+/// Writes 8-byte numbers, and strings as a 4-byte length followed by the bytes.
 class PayloadWriter {
  public:
   PayloadWriter& number(std::uint64_t value) {

@@ -112,7 +112,7 @@ void conclude(RunOom& oom, const TraceReport& report, const Symbols& symbols) {
     oom.next_step = "run on a device of your own, or end what no longer needs its memory";
   } else if (oom.asked_bytes > half) {
     oom.because = "the allocation itself was larger than half of all that the process held";
-    oom.next_step = "make it smaller: a smaller batch, shorter sequences, or a chunk at a time";
+    oom.next_step = "reduce it: a smaller batch, shorter sequences, or one chunk at a time";
   } else {
     oom.because = "the program's own live memory filled the device";
     oom.next_step = "reduce the largest line below: a smaller batch, checkpointing, or a lower precision";

@@ -698,13 +698,13 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
     report.because =
         fmt::format("{} that gained most of the memory of the second half began to grow late in {} and grew to the end",
                     findings_words(report), format_count(events, "event"));
-    report.next_step = "let the program run for longer: a leak goes on, and the memory of a last step does not";
+    report.next_step = "run the program for longer: a leak keeps growing, the memory of a last step does not";
   } else if (report.undecided) {
     const auto risen = std::count_if(report.sites.begin(), report.sites.end(), is_undecided);
     report.because =
         fmt::format("{} rose over {}, but by too little to tell growth from chance",
                     format_count(static_cast<std::uint64_t>(risen), "site"), format_count(events, "event"));
-    report.next_step = "let the program run for longer: a leak goes on";
+    report.next_step = "run the program for longer: a leak keeps growing";
   } else if (report.can_tell) {
     report.because = fmt::format("no site kept growing over {}", format_count(events, "event"));
   } else {

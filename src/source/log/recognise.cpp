@@ -244,8 +244,8 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
     if (named.empty() && out.format->may_be_text) {
       auto text = recognise_prose(head, *out.format);
       if (text) return std::move(*text);
-      // What the titles of a table lack, or its rows, says more than what their words lack. Where most lines are text,
-      // or none is a row, what the reader of text says of them helps.
+      // For a table, an error about its titles or rows is more helpful than one from the text reader. If most lines are
+      // text or none is a row, the text reader's error is more helpful.
       constexpr int kMostlyText = 32;
       const LogFormatInfo* const prose = find_log_format(kPatternFormat);
       const bool is_table = has_titles(head.text);

@@ -272,7 +272,7 @@ void Table::read_gpu_row(std::string_view line, std::uint64_t number, LogRows& r
   add_memory(used, total, rows);
 }
 
-/// Of the GPU whose row was read.
+/// Adds a sample for the GPU of the current row.
 void Table::add_memory(std::optional<std::uint64_t> used, std::optional<std::uint64_t> total, LogRows& rows) {
   const std::size_t device = rows.device(*gpu_);
   const auto at = static_cast<std::size_t>(*gpu_->index);

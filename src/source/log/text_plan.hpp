@@ -133,8 +133,8 @@ bool are_events(const Head& all, const WordPlan& plan);
 /// The readings, each by the figure of one role.
 std::vector<PlacedReading> placed_readings(const Head& all, const WordPlan& plan);
 
-/// The most that the head says to be free. Where only the free memory is given, what is used is counted from there: its
-/// growth, and when it will run out, do not depend on the total.
+/// The highest free memory in the head. A log with only free memory derives used memory as the drop below this: its
+/// growth and time to out-of-memory do not depend on the total.
 std::uint64_t most_free_bytes(const Head& all, const WordPlan& plan);
 
 /// What was decided about a head.

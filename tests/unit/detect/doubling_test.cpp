@@ -88,7 +88,7 @@ TEST(DoublingJudge, APoolThatIsNotUsedUpInTimeHasStopped) {
   ASSERT_TRUE(pool.judge.alerting());
   pool.run(3000, 0);
   EXPECT_FALSE(pool.judge.suspecting());
-  EXPECT_EQ(pool.judge.last_end_reason(), "the pool is not used up at its rate any more");
+  EXPECT_EQ(pool.judge.last_end_reason(), "the pool no longer fills at its earlier rate");
 }
 
 TEST(DoublingJudge, PausesThatFollowNoRateSayNothing) {
