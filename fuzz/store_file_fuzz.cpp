@@ -89,7 +89,7 @@ void read_all(const std::string& path) {
       for (const Rollup& rollup : *rollups)
         if (rollup.count == 0) std::abort();
     }
-    need_words(reader.utilisation(key.device_id));
+    need_words(reader.device_minutes(key.device_id));
   }
   Batch batch;
   for (int i = 0;; ++i) {

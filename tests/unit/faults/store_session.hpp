@@ -210,7 +210,7 @@ class StoreSession {
     }
     static_cast<void>(keep(under(plan_, [&] { return (*reader)->raw_extent(); })));
     const std::string device = "GPU-0";
-    static_cast<void>(keep(under(plan_, [&] { return (*reader)->utilisation(device); })));
+    static_cast<void>(keep(under(plan_, [&] { return (*reader)->device_minutes(device); })));
     Batch batch;
     for (int failures = 0; failures < 100;) {
       const auto more = under(plan_, [&] { return (*reader)->read(found.catalog, batch); });
