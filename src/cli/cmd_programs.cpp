@@ -90,7 +90,7 @@ const Program* program_of(const std::vector<std::string>& command, const std::ve
   return at == known.end() ? nullptr : &*at;
 }
 
-/// What its runs needed, against what is free now. True: a GPU has room for the most that it needed.
+/// What its runs needed, against what is free now. True: a GPU has room for its highest use so far.
 bool compare(const Program& program, const SourcesConfig& sources, Console& console) {
   double peak_bytes = 0;
   std::vector<double> settled_bytes;

@@ -152,7 +152,7 @@ std::optional<MemoryWall> Engine::Core::wall(const SeriesState& process) const {
 std::string Engine::Core::ends_by(const SeriesState& process) const {
   const auto its = wall(process);
   if (!its) return {};
-  return fmt::format("; its memory is limited to {} by {}", format_bytes(static_cast<double>(its->bytes)), its->name);
+  return fmt::format("; its memory ends at {}, by {}", format_bytes(static_cast<double>(its->bytes)), its->name);
 }
 
 /// Of all that share the wall together.
@@ -170,7 +170,7 @@ double Engine::Core::growth_of(const Walls::Nearest& wall, const SeriesState& pr
 void Engine::Core::tell_of_host(const SeriesState& s, Verdict& v) const {
   const auto limit = wall(s);
   if (!limit || !grows(v.finding)) return;
-  v.finding.because += fmt::format("; this is host memory, which is limited to {} by {}; {} are in use",
+  v.finding.because += fmt::format("; it is the host's memory, which ends at {}, by {}, and of which {} are in use",
                                    format_bytes(static_cast<double>(limit->bytes)), limit->name,
                                    format_bytes(static_cast<double>(limit->used_bytes)));
 }
@@ -218,7 +218,7 @@ void Engine::Core::end_with_suspect(const SeriesState& device, Verdict& v) const
       v.severity = severity_of(f, config.severity);
     }
     if (const auto limit = wall(s); limit && f.because.find(limit->name) == std::string::npos)
-      f.because += fmt::format("; the memory of pid {} is limited to {} by {}", s.key.pid,
+      f.because += fmt::format("; memory of pid {} ends at {}, by {}", s.key.pid,
                                format_bytes(static_cast<double>(limit->bytes)), limit->name);
   });
 }

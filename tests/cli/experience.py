@@ -126,7 +126,7 @@ class Experience(unittest.TestCase):
         said = asked("python", "train.py", "--lr", "1", "--output", "/b/8")
         text = said.stdout.decode()
         self.assertRegex(text, rf"^python train.py \({own}\): 2 earlier runs, 0 leaked, 0 ran out of memory\n  usually 16.0 GiB after .*, at most 16.0 GiB\n")
-        self.assertRegex(text, r"  GPU 0: 19.0 GiB free: room for the most that it needed\n  GPU 1: 15.0 GiB free: \S+ [GM]iB short of the most that it needed\n")
+        self.assertRegex(text, r"  GPU 0: 19.0 GiB free: room for its highest use so far\n  GPU 1: 15.0 GiB free: \S+ [GM]iB short of its highest use so far\n")
         self.assertEqual(said.returncode, 0)
         other = asked("python", "train.py", "--lr", "2")
         self.assertEqual(other.returncode, 2)

@@ -127,7 +127,7 @@ TEST(CycleJudge, RunsThatLeaveMoreEachTimeAreALeakUntilTheNextDoesNotFit) {
   EXPECT_LE(f.oom_in_s->mid, 600);
   EXPECT_EQ(f.onset, at(60));
   EXPECT_THAT(f.because, HasSubstr("each of the last 5 cycles began higher than the one before"));
-  EXPECT_THAT(f.because, HasSubstr("the next one does not fit any more; the odds that this is chance: 1 in 120"));
+  EXPECT_THAT(f.because, HasSubstr("the next one will not fit; odds of this by chance: 1 in 120"));
   runs.run(6);
   EXPECT_FALSE(runs.judge.suspecting()) << "given back";
   EXPECT_EQ(runs.judge.last_end_reason(), "the program released what earlier cycles had left");

@@ -321,7 +321,7 @@ TEST(TextReport, WhatDoesNotFitIsAFact) {
   v.series[0].headroom = Headroom{25 * kGiB, 5 * kGiB, 3, -static_cast<std::int64_t>(kGiB), 4243, 88};
   EXPECT_THAT(text(v),
               HasSubstr("headroom   peaks at 25.0/24.0 GiB; the last 3 runs of the program of pid 4243 needed up "
-                        "to 5.0 GiB more than now: does not fit beside pid 88, 1.0 GiB are missing"));
+                        "to 5.0 GiB more than this run does now: does not fit beside pid 88, 1.0 GiB short"));
 }
 
 TEST(TextReport, MemoryThatWasNotReleasedIsSaidWithWhatToDo) {

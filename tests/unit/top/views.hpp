@@ -69,7 +69,7 @@ inline SeriesView leaking(SeriesView s, double mib_per_min = 119, Severity sever
   f.onset = ago(2400);
   s.level_bytes = static_cast<double>(s.used_bytes) + 0.46 * 64 * kMiB;  // the middle of ramp()'s saw
   f.because =
-      "floor rose 4.6 GiB in 40 min (119.0 MiB/min), 42 new highs in 42 spans of 80 s; the odds that this is chance: 1 "
+      "floor rose 4.6 GiB in 40 min (119.0 MiB/min), 42 new highs in 42 spans of 80 s; odds of this by chance: 1 "
       "in 235826; not "
       "slowing";
   s.verdict.severity = severity;
