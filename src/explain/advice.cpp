@@ -121,6 +121,21 @@ std::string own_need_words(const Failure& f) {
   return "the program's own need, as far as its words tell: no figure shows what others held";
 }
 
+/// Where either would have made room: what others hold, and a little less of the program's own. Empty: not so.
+std::string shared_fault(const Failure& f) {
+  constexpr double kMost = 0.75, kLittle = 0.05;
+  const auto get = [&f](Figure figure) { return f.figures.get(figure).value_or(0); };
+  const double total = get(Figure::total);
+  const double missing = get(Figure::needed) - get(Figure::free);
+  if (get(Figure::fraction) > 0 && missing > 0 && missing < kLittle * total)
+    return fmt::format("both: a share that is set {} too high, and others, who hold {}", size_words(missing),
+                       size_words(total - get(Figure::free)));
+  const double held = std::max(get(Figure::reserved), get(Figure::allocated));
+  if (total <= 0 || held < kMost * total || held > total || !f.others.empty() || is_own_outside(f)) return {};
+  return fmt::format("both: this allocator holds {} of {}, and what is held outside it would have been enough",
+                     size_words(held), size_words(total));
+}
+
 }  // namespace
 
 std::string fault_of(const Failure& f) {
@@ -140,6 +155,7 @@ std::string fault_of(const Failure& f) {
                  ? "a limit that was set, not the device"
                  : fmt::format("a limit that was set, not the device: {}", f.wording->setting);
     case Cause::outside:
+      if (const std::string both = shared_fault(f); !both.empty()) return both;
       if (!f.remarks.shared.empty() && f.others.empty()) return "others', as the text tells: " + f.remarks.shared;
       if (f.used_line > 0)
         return f.others.empty() ? "others', by that table, unless it was made while this program ran"
@@ -240,6 +256,8 @@ std::string next_step_of(const Failure& f) {
       return fmt::format("use less in all: {}; if it ran for a while before, see whether its memory grows ({})",
                          less_of(f), growth_tool(f));
     case Cause::limit: {
+      if (f.remarks.set_aside > 0 && f.wording->otherwise == Cause::unknown && f.wording->text.empty())
+        return fmt::format("lower what is set aside at once ({}), or leave it to the program", f.remarks.settings);
       if (is_kept_from_device(f))
         return fmt::format(
             "find what keeps the program from the rest ({}): a partition (MIG, vGPU), the share that the "
@@ -248,9 +266,9 @@ std::string next_step_of(const Failure& f) {
       if (!f.remarks.advised.empty()) return own_advice(f);
       if (f.wording->name == "statement_piece") return std::string(kInPieces);
       if (f.wording->name == "lm_studio") return std::string(options_of(f));
-      // No higher limit gives what the device does not have.
-      if (const auto free = f.figures.get(Figure::free);
-          free && f.figures.get(Figure::asked).value_or(kAnyPieceBytes) > *free)
+      // No higher limit gives what the device does not have; less than a piece of a device is an arena's.
+      const double asked = f.figures.get(Figure::asked).value_or(kAnyPieceBytes);
+      if (const auto free = f.figures.get(Figure::free); free && asked > *free && asked >= kMiB)
         return fmt::format(
             "ask for less at once: {} were free, so that a higher limit gives no more{}", size_words(*free),
             f.wording->setting.empty()
@@ -299,6 +317,9 @@ std::string next_step_of(const Failure& f) {
         default:
           break;
       }
+      if (f.system == System::windows && f.wording->setting.empty())
+        return "enlarge the page file (Windows gives no more than RAM and page file together, even where RAM is free), "
+               "close other programs, or load less at once (fewer workers, no offloading)";
       return f.wording->setting.empty() || f.is_pinned
                  ? "give the host, the container or the job more memory, or load less at once (fewer workers, no "
                    "pinning, no offloading)"

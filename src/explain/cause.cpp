@@ -9,6 +9,7 @@
 #include "core/units.hpp"
 #include "explain/cause_words.hpp"
 #include "explain/kv_cache.hpp"
+#include "explain/platform.hpp"
 #include "explain/processes.hpp"
 #include "explain/table.hpp"
 
@@ -99,11 +100,21 @@ Answer by_total_need(const Failure& f, const Sums& s) {
   if (s.free && *needed > free && *needed <= *s.total)
     return Verdict{
         used > ordinary_outside_bytes(*s.total) ? Cause::outside : Cause::limit,
-        fmt::format("{} were needed at the start, but of the device's {} only {} were free: {} were already in use",
-                    size_words(*needed), size_words(*s.total), size_words(free), size_words(used))};
+        fmt::format(
+            "{} were needed at the start, but of the device's {} only {} were free: {} were already in use, and "
+            "{} were missing",
+            size_words(*needed), size_words(*s.total), size_words(free), size_words(used), size_words(*needed - free))};
   if (*needed <= *s.total) return std::nullopt;
   return Verdict{Cause::too_big,
                  fmt::format("{} are needed, but only {} are available", size_words(*needed), size_words(*s.total))};
+}
+
+/// What the driver has moved to the host, as it does on Windows.
+std::string moved_words(const Sums& s) {
+  const double held = s.held();
+  return !s.total || held <= *s.total ? ""
+                                      : fmt::format(" (of the {} held the driver had moved {} to the host's memory)",
+                                                    size_words(held), size_words(held - *s.total));
 }
 
 /// The request is more than any machine, or this device, has.
@@ -112,10 +123,9 @@ Answer by_size_of_device(const Failure&, const Sums& s) {
     return Verdict{Cause::bad_size, fmt::format("{} were requested, which no machine has: the size itself is wrong (an "
                                                 "overflow, a shape, a damaged file)",
                                                 size_words(s.asked))};
-  if (s.total && s.asked >= *s.total)
-    return Verdict{Cause::too_big, fmt::format("{} were requested, and the device has {} in all", size_words(s.asked),
-                                               size_words(*s.total))};
-  return std::nullopt;
+  if (!s.total || s.asked < *s.total) return std::nullopt;
+  return Verdict{Cause::too_big, fmt::format("{} were requested, and the device has {} in all{}", size_words(s.asked),
+                                             size_words(*s.total), moved_words(s))};
 }
 
 /// TensorRT-LLM makes its components one after the other, and tells what was free before the one that failed.
@@ -140,6 +150,10 @@ Answer by_pieces(const Failure& f, const Sums& s) {
   if (!s.allocated && s.free && *s.free >= s.asked)
     return Verdict{Cause::fragmentation, fmt::format("{} were requested, and {}: enough, but not in one piece",
                                                      size_words(s.asked), free_words(*s.free, *piece, f))};
+  if (!s.allocated && s.free && !s.total)
+    return Verdict{Cause::full, fmt::format("{} were requested, and what {} had set aside for itself had {}: it is "
+                                            "used up, and not only in pieces",
+                                            size_words(s.asked), who(*f.wording), free_words(*s.free, *piece, f))};
   if (!s.allocated) return std::nullopt;
   const double free = s.cached.value_or(0);
   const std::string sizes = fmt::format("{} were requested; the allocator had {} in use and {}", size_words(s.asked),
@@ -214,6 +228,7 @@ Answer by_limit(const Failure& f, const Sums& s) {
                                                                              size_words(*s.free), size_words(*s.total))
                                                                : "")};
   if (s.free || !s.allocated) return std::nullopt;
+  if (!s.has_hit_allowed() && s.held() * 2 < *s.allowed && f.wording->text.empty()) return std::nullopt;
   if (!s.has_hit_allowed())
     return Verdict{Cause::fragmentation,
                    fmt::format("{}; {} of the {} that may be taken were in use: {} were free, but not in one piece",
@@ -367,6 +382,17 @@ Answer by_size_of_cards(const Failure& f, const Sums& s) {
   constexpr double kMostCardsBytes = 80 * kGiB;
   if (s.total || s.free || s.allowed || s.asked < kMostCardsBytes) return std::nullopt;
   if (!s.allocated && f.wording->otherwise != Cause::unknown) return std::nullopt;
+  // The largest have 288 GB (2025); Apple's share the host's memory.
+  constexpr double kNoCardBytes = 270 * kGiB;
+  const double before = f.figures.get(Figure::weights).value_or(0) + f.figures.get(Figure::kv_cache).value_or(0);
+  if (!s.allocated && s.asked > kNoCardBytes && platform_of(f).maker != Maker::apple)
+    return Verdict{Cause::too_big,
+                   fmt::format("{} were requested at once, which no card has{}", size_words(s.asked),
+                               before > 0 && before * 4 < s.asked
+                                   ? fmt::format("; the weights or KV cache, of {}, are not what is too large: the "
+                                                 "buffer for computing is (a smaller batch: -ub)",
+                                                 size_words(before))
+                                   : "")};
   if (!s.allocated)
     return Verdict{Cause::unknown,
                    fmt::format("{} were requested at once, which few cards have in all; the message does "
@@ -394,14 +420,48 @@ Answer by_capacity(const Failure& f, const Sums& s) {
 
 /// What is counted exceeds a bound that somebody set for a part of the device, or for one piece.
 Answer by_bound(const Failure& f, const Sums& s) {
-  if (!f.wording->text.empty() || !s.allowed || is_on_chip(*f.wording)) return std::nullopt;
+  if (!f.wording->text.empty() || !s.allowed || is_on_chip(*f.wording) || s.asked >= kImpossibleBytes)
+    return std::nullopt;
   if (f.wording->name == "statement_piece" && s.asked > *s.allowed)
     return Verdict{Cause::limit, fmt::format("{} were requested in one piece, and no piece may have more than {}",
                                              size_words(s.asked), size_words(*s.allowed))};
-  if (!s.used || *s.used <= *s.allowed) return std::nullopt;
-  return Verdict{Cause::limit, fmt::format("{} would be in use, and {} are allowed to this program: its own limit, not "
-                                           "the device's",
-                                           size_words(*s.used), size_words(*s.allowed))};
+  const double used = s.used.value_or(0);
+  if (used + s.asked <= *s.allowed || used * 2 < *s.allowed) return std::nullopt;
+  const std::string sum = used > *s.allowed
+                              ? size_words(used) + " would be in use"
+                              : fmt::format("{} were in use and {} requested, which is {}", size_words(used),
+                                            size_words(s.asked), size_words(used + s.asked));
+  return Verdict{Cause::limit, fmt::format("{}, and {} are allowed to this program: its own limit, not the device's",
+                                           sum, size_words(*s.allowed))};
+}
+
+/// No figure of the message: what the text around it shows that is no lack of memory.
+Answer by_contradiction(const Failure& f, const Sums& s) {
+  if (!f.remarks.other_code.empty())
+    return Verdict{
+        Cause::unknown,
+        fmt::format("{}the error that the driver gave is {}, which is no lack of memory",
+                    s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "", f.remarks.other_code),
+        fmt::format("what {} means for this call: whether this device, its driver or its partition (MIG, "
+                    "vGPU) supports it",
+                    f.remarks.other_code)};
+  if (f.used_line == 0 || !s.total || !s.used || s.free != 0.0 || *s.used * 20 > *s.total) return std::nullopt;
+  return Verdict{
+      Cause::unknown,
+      fmt::format("it saw nothing free, but by the table of nvidia-smi in line {} only {} of the device's {} are in "
+                  "use: memory is not short, and the program could not ask the device",
+                  f.used_line, size_words(*s.used), size_words(*s.total)),
+      "whether the driver is new enough for the CUDA that the program was built with (nvidia-smi shows the highest "
+      "version that it supports), and whether another program can use the device at all"};
+}
+
+/// A setting in the text takes most of the device at once.
+Answer by_setting(const Failure& f, const Sums& s) {
+  const double aside = f.remarks.set_aside;
+  if (aside <= 0 || !s.total || s.free || s.allocated || aside < 0.85 * *s.total) return std::nullopt;
+  return Verdict{Cause::limit, fmt::format("the text sets {}, which takes {} of the device's {} at once: more than the "
+                                           "desktop, the driver and others leave of it",
+                                           f.remarks.settings, size_words(aside), size_words(*s.total))};
 }
 
 /// The program had set a part of the device aside, and that is what ran out.
@@ -465,7 +525,8 @@ Answer by_use(const Failure& f, const Sums& s) {
   const std::string words =
       fmt::format("{} of the device's {} were in use{}", size_words(*s.used), size_words(*s.total),
                   s.asked > 0 ? fmt::format(" when {} were requested", size_words(s.asked)) : "");
-  if (s.asked > 0 && filled_by(s.asked, *s.total) == Cause::too_big) return Verdict{Cause::too_big, words};
+  const bool is_most = f.wording->text.empty() ? s.asked * 2 > *s.total : s.asked * 10 >= *s.total;
+  if (s.asked > 0 && is_most) return Verdict{Cause::too_big, words};
   return Verdict{Cause::unknown, fmt::format("{}{}; the message does not say who holds them", words,
                                              is_full ? ": the device was full before" : "")};
 }
@@ -506,25 +567,24 @@ Answer by_little_room(const Failure& f, const Sums& s) {
 /// The first that applies decides; docs/explain.md has them in this order, which is that of the questions that the
 /// figures can answer. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_capacity,       by_component,      by_chip,
-    by_bound,          by_pool,           by_kv_cache,
-    by_total_need,
+    by_contradiction,  by_capacity,       by_component,       by_chip,         by_setting,
+    by_bound,          by_pool,           by_kv_cache,        by_total_need,
     by_size_of_device,                                         // could it ever fit?
     by_pieces,         by_room_on_device, by_cache,            // was there room, on the device or in the cache?
     by_limit,          by_size_of_share,  by_intel_piece,      // did a limit keep it from room that there was?
     by_outside_figure, by_others,         by_what_is_outside,  // whose is the rest?
-    by_own_need,       by_start,          by_table,
-    by_what_is_told,   by_process,        by_little_room,
-    by_remarks,        by_told_others,    by_use,
-    by_free,           by_size_of_cards,  by_tiny_request};
+    by_own_need,       by_start,          by_table,           by_what_is_told, by_process,
+    by_little_room,    by_remarks,        by_told_others,     by_use,          by_free,
+    by_size_of_cards,  by_tiny_request};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
   const Sums sums = sums_of(f);
   for (const auto rule : kDeviceRules) {
-    const bool is_about_request = rule != by_component && rule != by_chip && rule != by_pool && rule != by_remarks &&
-                                  rule != by_kv_cache && rule != by_total_need && rule != by_table &&
-                                  rule != by_bound && rule != by_process && rule != by_told_others && rule != by_use;
+    const bool is_about_request = rule != by_contradiction && rule != by_setting && rule != by_component &&
+                                  rule != by_chip && rule != by_pool && rule != by_remarks && rule != by_kv_cache &&
+                                  rule != by_total_need && rule != by_table && rule != by_bound && rule != by_process &&
+                                  rule != by_told_others && rule != by_use;
     if (sums.asked <= 0 && is_about_request) continue;
     if (Answer answer = rule(f, sums)) {
       f.cause = answer->cause;
@@ -534,6 +594,18 @@ bool judge_device(Failure& f) {
     }
   }
   return false;
+}
+
+/// What the text around a failure shows, where nothing decides.
+void add_remarks(Failure& f) {
+  if (f.cause != Cause::unknown) return;
+  const double asked = f.figures.get(Figure::asked).value_or(0);
+  if (const double before = f.remarks.free_before; asked > 0 && before > asked)
+    f.because += fmt::format(
+        "; {} were free by a line above: if nothing was taken since, the device had room, and a "
+        "limit of the driver, or the host's memory, refused it",
+        size_words(before));
+  if (!f.remarks.settings.empty()) f.because += fmt::format("; the text sets {}", f.remarks.settings);
 }
 
 }  // namespace
@@ -576,10 +648,13 @@ void find_cause(Failure& failure) {
     if (failure.wording->text.empty() && failure.cause == Cause::too_big && asked && total && *asked * 2 < *total)
       failure.cause = Cause::unknown;
     failure.because = wording_words(failure);
-    if (failure.cause == Cause::unknown && !failure.remarks.shared.empty()) {
-      failure.cause = Cause::outside;
-      failure.because += fmt::format(", and the text tells that others use the device: \"{}\"", failure.remarks.shared);
-    }
+    add_remarks(failure);
+  }
+  const double free = failure.figures.get(Figure::free).value_or(0);
+  if (failure.cause == Cause::unknown && !failure.remarks.shared.empty() && failure.remarks.other_code.empty() &&
+      free <= failure.figures.get(Figure::asked).value_or(free)) {
+    failure.cause = Cause::outside;
+    failure.because += fmt::format(", and the text tells that others use the device: \"{}\"", failure.remarks.shared);
   }
   if (!failure.largest.empty()) failure.because += "; " + holdings_words(failure.largest);
 }

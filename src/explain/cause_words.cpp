@@ -113,6 +113,7 @@ void judge_host(Failure& f) {
     f.because +=
         fmt::format(": the process that was ended held {}{}", size_words(*resident),
                     *resident < kSmallVictimBytes ? ", which fills no host: others, or the kernel, hold the rest" : "");
+  if (!f.others.empty()) f.because += "; the most is held by " + processes_words(f.others);
 }
 
 std::string balance_words(const Failure& f) {
@@ -180,7 +181,10 @@ std::string wording_words(const Failure& f) {
         add("a kernel needs more of the memory on the chip than there is");
         break;
       }
-      add(fmt::format("{} did not find that much free", who(*f.wording)));
+      add(fmt::format("{} did not find that much free{}", who(*f.wording),
+                      has_any(lower(f.text), "shared host memory|host and device|gpu and host|gpu and system")
+                          ? ", neither on the GPU nor in the host's memory, of which it may take a share"
+                          : ""));
       break;
     case Cause::bad_size:
       add("the size that was requested is itself wrong: no machine has as much");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/units.hpp"
 #include "explain/advice.hpp"
 #include "explain/cause.hpp"
 #include "explain/processes.hpp"
@@ -19,6 +20,9 @@ constexpr std::uint64_t kNearLines = 60;
 constexpr std::uint64_t kSurvivalLines = 3;
 /// A line of a traceback this near above a message belongs to it.
 constexpr std::uint64_t kTracebackLines = 20;
+
+/// In use on a device that nobody uses.
+constexpr double kIdleBytes = 1 * kGiB;
 
 /// The last line that tells of it: a table may be longer than what lies between two messages.
 std::uint64_t end_of(const Failure& failure) {
@@ -45,8 +49,15 @@ bool is_handle(const Failure& f) {
                  "createsemaphore|descriptorset|createcontext|ctxcreate|createsampler");
 }
 
+/// A sentence that somebody wrote, and no line of a log. `M`: Message or Failure.
+template <typename M>
+bool is_prose(const M& message) {
+  return message.wording->text.empty() && is_sentence(lower(message.text));
+}
+
 bool is_same_failure(const Failure& failure, const Message& message) {
-  if (is_unspecified(message) || is_unspecified(failure)) return message.line <= end_of(failure) + kNearLines;
+  if (is_unspecified(message) || is_unspecified(failure) || is_prose(failure))
+    return message.line <= end_of(failure) + kNearLines;
   // What went on is over.
   if (!failure.went_on.empty() && message.went_on.empty() && message.line > failure.last_line + kSurvivalLines)
     return false;
@@ -64,16 +75,6 @@ bool is_same_failure(const Failure& failure, const Message& message) {
   return message.line <= end_of(failure) + kNearLines;
 }
 
-/// A sentence that somebody wrote, and no line of a log: it begins with a word of a sentence, and a full stop or a word
-/// of its writer follows. `M`: Message or Failure.
-template <typename M>
-bool is_prose(const M& message) {
-  if (!message.wording->text.empty()) return false;
-  const std::string line = lower(message.text);
-  return begins_any(line, "the |when |while |after |during |i |we |my |this |it |as |in |if |even |then |there ") &&
-         line.find(": ") == std::string::npos;
-}
-
 void merge(Failure& failure, const Message& message) {
   ++failure.messages;
   failure.last_line = message.line;
@@ -82,8 +83,9 @@ void merge(Failure& failure, const Message& message) {
   const bool tells_cause = failure.wording->otherwise == Cause::unknown && message.wording->otherwise != Cause::unknown;
   if (is_unspecified(failure)) failure.line = message.line;
   if (failure.wording->name == "jetson") failure.runs_in = failure.wording->program;
-  // Who tells of it, before or behind the log, may be short.
+  // Who tells of it, before or behind the log, may be short, and wrong.
   const bool is_told = is_prose(failure) && !is_prose(message);
+  Figures figures = message.figures;
   const bool loses_setting = failure.wording->program == message.wording->program &&
                              !failure.wording->setting.empty() && message.wording->setting.empty();
   if ((message.figures.count() > failure.figures.count() && !loses_setting) || tells_cause || is_unspecified(failure) ||
@@ -93,11 +95,14 @@ void merge(Failure& failure, const Message& message) {
     failure.text = message.text;
     failure.before = message.before;
   }
-  failure.figures.complete(message.figures);
+  if (is_told) std::swap(failure.figures, figures);
+  failure.figures.complete(figures);
   if (failure.remarks.grew.empty()) failure.remarks.grew = message.remarks.grew;
   if (failure.remarks.shared.empty()) failure.remarks.shared = message.remarks.shared;
   failure.remarks.capacity = std::max(failure.remarks.capacity, message.remarks.capacity);
   if (failure.remarks.advised.empty()) failure.remarks.advised = message.remarks.advised;
+  if (failure.remarks.settings.empty()) failure.remarks.settings = message.remarks.settings;
+  failure.remarks.set_aside = std::max(failure.remarks.set_aside, message.remarks.set_aside);
   if (failure.system == System::any) failure.system = message.system;
   if (failure.others.empty()) failure.others = message.others;
 }
@@ -138,14 +143,17 @@ void add_line(Failure& failure, const Message& line) {
     return;
   }
   if (!is_before && line.line > end_of(failure) + kNearLines) return;
+  if (failure.wording->role == Role::host && failure.others.empty() && line.wording->name == "processes")
+    failure.others = line.others;
   const auto device = line.figures.get(Figure::device);
   const auto own_device = failure.figures.get(Figure::device);
   // Buffers are of the program that failed; what a table shows may be of another device than the failure.
   const bool is_buffer = !own_device && (line.figures.get(Figure::weights) || line.figures.get(Figure::kv_cache));
   if (device && own_device != device && !is_buffer) return;
   if ((line.figures.get(Figure::used) && !failure.figures.get(Figure::used)) || line.figures.get(Figure::outside)) {
-    // What the message itself shows is of the moment of the failure.
-    if (failure.figures.get(Figure::free)) return;
+    // What the message itself shows is of the moment of the failure, unless it is that nothing is there at all.
+    const bool is_empty = failure.figures.get(Figure::free) == 0.0 && line.figures.get(Figure::used) < kIdleBytes;
+    if (failure.figures.get(Figure::free) && !is_empty) return;
     failure.used_line = line.line;
     if (failure.others.empty()) failure.others = line.others;
   }
@@ -253,7 +261,7 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
     rise = grew.starts_with("after")
                ? fmt::format("it failed only {}, and what fits at first and no longer later has grown", grew)
                : fmt::format("the text tells that what it holds grows: \"{}\"", grew);
-  if (!rise.empty() && decisive.cause != Cause::host) {
+  if (!rise.empty() && decisive.cause != Cause::host && decisive.wording->name != "statement_killed") {
     decisive.cause = Cause::leak;
     decisive.because = fmt::format("{}; {}", rise,
                                    is_handle(decisive) ? "it asked for an object that takes hardly any "

@@ -183,7 +183,12 @@ Pasted device_table(const std::vector<std::string_view>& lines, const std::strin
   for (const Message& device : devices) {
     const auto used = device.figures.get(Figure::used);
     const auto total = device.figures.get(Figure::total);
-    if (!used || !total) continue;
+    if (!used || !total) {
+      words += fmt::format("{}{}", words.empty() ? "" : "; ", processes_words(device.others));
+      is_nobodys = is_nobodys || std::any_of(device.others.begin(), device.others.end(),
+                                             [](const OtherProcess& each) { return each.name == "without a name"; });
+      continue;
+    }
     const bool has_no_owner = device.others.empty() && *used > ordinary_outside_bytes(*total);
     is_nobodys = is_nobodys || has_no_owner;
     words += fmt::format("{}{} of {} are in use and {} free{}", words.empty() ? "" : "; ", size_words(*used),
@@ -195,8 +200,9 @@ Pasted device_table(const std::vector<std::string_view>& lines, const std::strin
   if (words.empty()) return {};
   return {"is a table of nvidia-smi: " + words,
           is_nobodys
-              ? "a process of another container or user, or one that has ended and left it, holds the memory: look "
-                "as root and outside the container (fuser -v /dev/nvidia*); a reset of the GPU by its "
+              ? "a process of another container or user, or one that has ended and left it, holds the memory (where it "
+                "has a pid and no name, its children may keep it: end them): look as root and outside the container "
+                "(fuser -v /dev/nvidia*); a reset of the GPU by its "
                 "administrator is the last means"
               : "vramtrack holders shows the same with what each process is, and vramtrack watch how it changes",
           true};

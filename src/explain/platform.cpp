@@ -93,7 +93,7 @@ System system_of(std::string_view raw) {
   if (!is_unix &&
       names_any(text,
                 "windows 10|windows 11|windows 7|windows 8|windows version|windows server|win32|win64|win10|"
-                "win11|.exe |.exe`|.exe:|.exe'|c:\\|d:\\|e:\\"))
+                "win11|\\c10\\|.exe |.exe`|.exe:|.exe'|c:\\|d:\\|e:\\"))
     return System::windows;
   if (!is_unix && names_any(text, "macos|macosx|mac os|darwin|apple gpu|apple m1|apple m2|apple m3|apple m4"))
     return System::apple;

@@ -25,7 +25,8 @@ constexpr std::string_view kModals = "may|might|can|could|would|should|will|retr
 constexpr std::string_view kEvents =
     "failed|failure|crashed|died|raised|threw|got|caught|hit|ran|aborted|terminated|exited|panicked|encountered|"
     "ended|killed|was|were|returned|reported|printed|said|gave|stopped|unable|cannot|finished|went|abgebrochen|"
-    "abgestürzt|brach|wurde|killing|uncaught|unhandled|terminating|failing|results|gescheitert";
+    "abgestürzt|brach|wurde|killing|uncaught|unhandled|terminating|failing|results|gescheitert|fails|crashes|dies|"
+    "aborts|produces|crashing|dying";
 /// What programs do again and again, where the sentence goes on with a condition: "prints X when".
 constexpr std::string_view kHabits = "prints|reports|shows|logs|emits|returns|raises|throws|writes|gives|sets|says";
 /// Labels of a failure, where a clause begins with them: "error in worker 3 X".
@@ -173,8 +174,12 @@ bool Sentence::has_own_words() const {
   return (!has_prefix_ && part_.size() > kLongestLabel) || has_word_of(part_, kFunctionWords);
 }
 
+bool Sentence::is_hypothetical() const {
+  return is_condition() || after_.ends_with('?') || (has_word_of(part_, kDenials) && !could_not());
+}
+
 bool Sentence::is_general() const {
-  if (is_condition() || after_.ends_with('?')) return true;
+  if (is_hypothetical()) return true;
   if (has_word_of(sentence_, kHabits) && has_any(after_, kConditionsBehind)) return true;
   if (clause_.empty()) return false;
   const std::string_view last = clause_.back();
@@ -185,7 +190,6 @@ bool Sentence::is_general() const {
   // "could not be loaded because X" denies something else.
   if (last == "because" || (last == "of" && before_last == "because") || (last == "to" && before_last == "due"))
     return has_word_of(clause_, kModals) && !has_word_of(clause_, kDenials);
-  if (has_word_of(part_, kDenials) && !could_not()) return true;
   if (tells_event()) return false;
   if (std::any_of(clause_.begin(), clause_.end(), is_remedy) || has_word_of(clause_, kModals)) return true;
   if (is_own_report()) return false;

@@ -17,6 +17,8 @@ class Sentence {
 
   /// Whether the message is spoken of in general.
   [[nodiscard]] bool is_general() const;
+  /// Whether it has a condition, a question or a denial.
+  [[nodiscard]] bool is_hypothetical() const;
   /// Whether it has a verb that tells of a failure, before the message.
   [[nodiscard]] bool tells_event() const;
   /// Whether its writer tells of their own: "I get X".

@@ -89,13 +89,20 @@ bool is_exception(std::string_view name) {
 }
 
 /// A name among others, in an expression or in a declaration: "X,", "f(X);", "X()", "a = X,", "X = a,", "X error;".
-bool is_used_as_name(std::string_view code, std::string_view left, std::string_view after) {
+bool is_used_as_name(std::string_view code, std::string_view left, std::string_view after, bool is_value) {
   const std::string_view right = trimmed(after);
-  if (right == ",") return code.empty() || left.ends_with("=");
+  if (right == ",") return (code.empty() && !is_value) || left.ends_with("=");
   if (right.starts_with("= ") && right.ends_with(",")) return true;
   const std::size_t word_end = right.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
-  return right.starts_with(");") || right.starts_with("));") || after.starts_with("(") ||
+  return right == ";" || right.starts_with(");") || right.starts_with("));") || after.starts_with("(") ||
          (word_end > 0 && word_end != std::string_view::npos && right.substr(word_end) == ";");
+}
+
+/// Inside of a comment of several lines, as C and its kin write them: " * may fail for lack of memory".
+bool is_in_comment(std::string_view before, std::string_view line_above) {
+  const std::string_view above = trimmed(line_above);
+  return before.starts_with(" ") && trimmed(before).starts_with("*") &&
+         (above.starts_with("*") || above.starts_with("/*"));
 }
 
 /// The next line underlines this one, which is a heading.
@@ -113,10 +120,10 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   const std::string_view code = code_of(before);
   if (code.starts_with("# ") || code.starts_with("## ") || code.starts_with("###") || code.starts_with("% ") ||
       code.starts_with("//") || code.starts_with("/*") || code.starts_with("\"\"\"") ||
-      before.find("<!--") != std::string_view::npos || before.find("  # ") != std::string_view::npos ||
-      before.find(":  #") != std::string_view::npos || before.find(": # ") != std::string_view::npos ||
-      before.find(" //") != std::string_view::npos || before.find("@throw") != std::string_view::npos ||
-      before.find("\\throw") != std::string_view::npos)
+      before.find("/*") != std::string_view::npos || before.find("<!--") != std::string_view::npos ||
+      before.find("  # ") != std::string_view::npos || before.find(":  #") != std::string_view::npos ||
+      before.find(": # ") != std::string_view::npos || before.find(" //") != std::string_view::npos ||
+      before.find("@throw") != std::string_view::npos || before.find("\\throw") != std::string_view::npos)
     return true;
   // A template, and a rule for alerts: "summary: X on {{ $labels.instance }}".
   if (before.find("{{") != std::string_view::npos || after.find("{{") != std::string_view::npos) return true;
@@ -148,7 +155,7 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   const std::string_view right = trimmed(after, " \t\"'}])");
   // A counter that counted none.
   if (right == "0" && after.starts_with("\"}")) return true;
-  if (is_name(message) && is_used_as_name(code, left, after)) return true;
+  if (is_name(message) && is_used_as_name(code, left, after, message.find(':') != std::string_view::npos)) return true;
   return left.ends_with("==") || left.ends_with("!=") || left.ends_with("&&") || left.ends_with("||") ||
          right.starts_with("==") || (right.starts_with("> ") && !left.ends_with("<")) || right.starts_with("< ") ||
          right.starts_with("!=") || right.starts_with("&&") || after.starts_with("&") ||
@@ -295,10 +302,20 @@ bool is_introduced(std::string_view lines_above, std::string_view after) {
   return false;
 }
 
+/// "OOMKilled:false", "\"oom\": 0": it did not happen.
+bool is_denied(std::string_view after) {
+  const std::size_t at = std::min(after.find_first_not_of("\"'` "), after.size());
+  if (at >= after.size() || (after[at] != ':' && after[at] != '=')) return false;
+  const std::string_view value = trimmed(after.substr(at + 1), " \"'");
+  const std::size_t end = std::min(value.find_first_of(" ,}\"'\n\r;"), value.size());
+  return is_any(lower(value.substr(0, end)), "false|no|none|never|0") && (end == value.size() || value[end] != ' ');
+}
+
 }  // namespace
 
-bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std::size_t figure_count) {
-  if (figure_count >= 2) return false;
+Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, std::size_t figure_count) {
+  if (is_denied(text.substr(end, text.find('\n', end) - end))) return Mention::marked;
+  if (figure_count >= 2) return Mention::none;
   const std::size_t from = begin - std::min(begin, kBeforeBytes);
   const std::string all_before = plain(text.substr(from, begin - from));
   const std::string all_after = plain(text.substr(end, kAfterBytes));
@@ -323,14 +340,21 @@ bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std
   if (is_logged(before) || is_logged_span(before, message, after) ||
       (is_told && trimmed(before_class, " #*/%").empty()))
     return has_remedy || (line >= 2 && all_before.find("```") != std::string::npos &&
-                          is_introduced(std::string_view(all_before).substr(0, line - 1), after));
-  if (is_in_code(before, message, after) || is_entry(before_class, after, has_class) ||
-      is_spoken_of(after, begins && !has_class) || has_remedy || is_underlined(before, message, all_after))
-    return true;
-  if (sentence.is_general() || is_general_in_cjk(before, after)) return true;
-  if (is_term(before, after, sentence, false) || is_term(before_class, after, sentence, has_class)) return true;
-  if (!begins || line < 2) return false;
-  return is_introduced(std::string_view(all_before).substr(0, line - 1), text.substr(end, kAfterBytes));
+                          is_introduced(std::string_view(all_before).substr(0, line - 1), after))
+               ? Mention::marked
+               : Mention::none;
+  if (is_in_code(before, message, after) || is_in_comment(before, line_above) ||
+      is_entry(before_class, after, has_class) || is_spoken_of(after, begins && !has_class) || has_remedy ||
+      is_underlined(before, message, all_after) || sentence.is_hypothetical() ||
+      is_term(before, after, sentence, false) || is_term(before_class, after, sentence, has_class) ||
+      (begins && line >= 2 &&
+       is_introduced(std::string_view(all_before).substr(0, line - 1), text.substr(end, kAfterBytes))))
+    return Mention::marked;
+  return sentence.is_general() || is_general_in_cjk(before, after) ? Mention::spoken : Mention::none;
+}
+
+bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std::size_t figure_count) {
+  return mention_of(text, begin, end, figure_count) != Mention::none;
 }
 
 }  // namespace vramtrack::explain

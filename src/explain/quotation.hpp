@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace vramtrack::explain {
@@ -23,5 +24,13 @@ inline constexpr std::size_t kAnswerBytes = 600;
 /// A message with two figures is always one: nobody needs the figures of somebody else's failure in order to mention
 /// it, and people paste messages into sentences. Never reads further than kBeforeBytes and kAfterBytes. O(1).
 bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std::size_t figure_count);
+
+/// What a match is, as is_quotation() tells it.
+enum class Mention : std::uint8_t {
+  none,    ///< a message
+  spoken,  ///< its sentence alone makes it a mention: who reports a failure may write so, too
+  marked,  ///< where it stands does: code, a list, a heading, a condition, a question
+};
+Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, std::size_t figure_count);
 
 }  // namespace vramtrack::explain

@@ -21,6 +21,7 @@ constexpr std::size_t kBehindBytes = 2 * kStatementBytes;
 /// Readings of what is allocated that are kept.
 constexpr std::size_t kMostHeld = 64;
 constexpr std::size_t kMostMessages = 10'000;
+constexpr std::size_t kMostSpoken = 4;
 constexpr std::size_t kMostTextBytes = 300;
 /// To tell a message from a mention takes some microseconds, which a text of nothing else must not multiply.
 constexpr std::uint64_t kJudgedAtOnce = 500;
@@ -99,6 +100,7 @@ bool is_failure(const Wording& wording) {
 
 void Reader::feed(std::string_view piece) {
   tables_.feed(piece);
+  read_bytes_ += piece.size();
   while (!piece.empty()) {
     const std::string_view now = piece.substr(0, kBufferBytes - std::min(kBufferBytes - 1, text_.size()));
     text_ += now;
@@ -109,6 +111,10 @@ void Reader::feed(std::string_view piece) {
 
 std::vector<Message> Reader::finish() {
   scan(true);
+  const bool has_message =
+      std::any_of(messages_.begin(), messages_.end(), [](const Message& each) { return is_failure(*each.wording); });
+  if (!has_message && is_report())
+    for (Message& each : spoken_) messages_.push_back(std::move(each));
   for (Message& table : tables_.finish()) messages_.push_back(std::move(table));
   order(messages_, [](const Message& a, const Message& b) { return a.line < b.line; });
   return std::move(messages_);
@@ -208,6 +214,11 @@ void Reader::add_statements(const std::vector<Hit>& hits, std::size_t until, std
   std::stable_sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.begin < b.begin; });
 }
 
+bool Reader::is_report() const {
+  constexpr std::uint64_t kLeastBytes = 100, kMostBytes = 4096, kLeastLines = 2;
+  return read_bytes_ >= kLeastBytes && read_bytes_ < kMostBytes && lines_before_ >= kLeastLines;
+}
+
 void Reader::take_held(std::size_t until) {
   std::size_t passed = 0;
   for (; passed < readings_.size() && readings_[passed].at < until; ++passed) {
@@ -259,14 +270,16 @@ void Reader::take(const Found& found) {
   if ((is_statement || wording.role == Role::device) && size_count < 2)
     // What a program of the table holds stands on the line of its wording, or in its own tables.
     own_count = read_figures(text_, found.begin, found.match.end, is_statement || size_count == 0, beside);
+  Mention mention = Mention::none;
   if (may_be_mention && (!is_statement || own_count < 2)) {
     ++judged_;
     if ((figure_count == 0 && is_row_of_terms(text_, found.begin, is_statement)) ||
-        (is_statement && is_template(text_, found.begin, found.match.end)) ||
-        is_quotation(text_, found.begin, found.match.end, std::max(figure_count, own_count))) {
-      if (quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
-      return;
-    }
+        (is_statement && is_template(text_, found.begin, found.match.end)))
+      mention = Mention::marked;
+    else
+      mention = mention_of(text_, found.begin, found.match.end, std::max(figure_count, own_count));
+    if (mention != Mention::none && quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
+    if (mention == Mention::marked || (mention == Mention::spoken && spoken_.size() >= kMostSpoken)) return;
   }
   // The frames of one traceback are one sign.
   const bool is_frame = found.wording->role == Role::frame;
@@ -275,10 +288,11 @@ void Reader::take(const Found& found) {
     return;
   }
   take_held(found.begin);
-  Message& message = messages_.emplace_back();
+  Message& message = (mention == Mention::spoken ? spoken_ : messages_).emplace_back();
   message.wording = &wording;
   if (is_memory_failure(wording)) {
-    message.went_on = went_on_words(text_, found.begin, found.match.end, is_statement).substr(0, kMostTextBytes);
+    if (wording.name != "statement_killed")
+      message.went_on = went_on_words(text_, found.begin, found.match.end, is_statement).substr(0, kMostTextBytes);
     Figures told;
     {
       // Beside a message with figures of its own only what it cannot tell counts.

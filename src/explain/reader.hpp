@@ -45,6 +45,8 @@ class Reader {
   void scan(bool is_end);
   void add_statements(const std::vector<Hit>& hits, std::size_t until, std::vector<Found>& all) const;
   void take(const Found& found);
+  /// Whether the text, which has mentions and no message, is somebody's report: short, and of several lines.
+  [[nodiscard]] bool is_report() const;
   /// The system that the text names at its begin or around `begin`: the first that was found.
   System system_at(std::size_t begin);
   /// Passes the readings of `readings_` before `until`.
@@ -57,6 +59,8 @@ class Reader {
   TableReader tables_;
   System system_ = System::any;
   std::vector<Message> messages_;
+  std::vector<Message> spoken_;  ///< the first mentions by their sentence alone (Mention::spoken)
+  std::uint64_t read_bytes_ = 0;
   std::uint64_t erased_ = 0;    ///< bytes that stood before text_
   std::uint64_t judged_ = 0;    ///< messages that were told from mentions
   double batch_ = 0;            ///< the size that was named last

@@ -132,9 +132,11 @@ std::string explanation_text(const Explanation& e, std::string_view source) {
   out += '\n';
   for (const Row& each : kRows)
     if (const auto bytes = f.figures.get(each.figure))
-      out += row(each.name, *bytes,
-                 each.figure == Figure::process && f.own_pid > 0 ? fmt::format("pid {:.0f}", f.own_pid)
-                                                                 : std::string(each.meaning));
+      out +=
+          row(each.name, *bytes,
+              each.figure == Figure::process && f.own_pid > 0 ? fmt::format("pid {:.0f}", f.own_pid)
+              : each.figure == Figure::kv_cache && f.wording->program == "llama.cpp/ggml" ? "its buffer, made before"
+                                                                                          : std::string(each.meaning));
   for (const OtherProcess& other : f.others)
     out +=
         row(f.may_name_itself ? "a process" : "other process", other.bytes,

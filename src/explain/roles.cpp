@@ -24,12 +24,14 @@ constexpr struct {
     {"freed|target|peak", Figure::skipped},
     {"largest", Figure::piece},
     {"unallocated|cached", Figure::unallocated},
-    {"request|desired|alloc|tried|need|require|size|asked|creat|chunk", Figure::asked},
+    {"request|desired|alloc|tried|need|require|size|asked|creat|chunk|want|需要|申请|请求", Figure::asked},
     {"maxrss", Figure::resident},
     {"allowed|limit|max|capped|threshold|reqmem|ceiling", Figure::allowed},
     {"totalfree|avail|remain", Figure::free},
+    {"totalused", Figure::used},
     {"found|has|ready|total|capac", Figure::total},
-    {"held|hold|occup", Figure::used},
+    {"budget", Figure::budget},
+    {"held|hold|occup|usage", Figure::used},
 };
 constexpr std::string_view kOthers = "other|another|khác|别的|其他";
 /// Cards, and words for them. Their names have digits: "rtx 3050", "a100".
@@ -76,7 +78,8 @@ std::optional<Figure> role_of(std::string_view word) {
     rest = rest.substr(0, cut == std::string_view::npos ? 0 : cut);
   }
   // "CL_DEVICE_MAX_MEM_ALLOC_SIZE"
-  return has_any(word, "_max_|_limit") ? std::optional(Figure::allowed) : std::nullopt;
+  if (has_any(word, "_max_|_limit")) return Figure::allowed;
+  return word.ends_with("alloc") ? std::optional(Figure::asked) : std::nullopt;
 }
 
 struct Size {
@@ -183,8 +186,12 @@ std::vector<Size> sizes_of(std::string_view line) {
           size.has_unit = true;
           end = joined->end;
         }
-      // A part of a name: "qwen3-4b", "HD 8670M".
+      // A part of a name: "qwen3-4b", "HD 8670M"; a code: "8007000e".
       const bool is_letter = end == number_end + 1;
+      if (is_letter && line[number_end] == 'e') {
+        at = end;
+        continue;
+      }
       if (size.has_unit &&
           ((is_suffix && size.bytes < kMiB) || (is_letter && begins_any(word_before(line, at), kModels)))) {
         at = end;
@@ -229,20 +236,22 @@ std::optional<Figure> role_behind(std::string_view text) {
   return std::nullopt;
 }
 
-/// The role that the nearest words before a size give it; `is_next`: the nearest alone.
+/// The role that the nearest words before a size give it; `is_next`: the nearest alone. "the maximum allocation size
+/// of", "but max alloc size supported by device is": a bound on what is asked for may stand further off.
 std::optional<Figure> role_before(std::string_view text, bool is_next) {
+  constexpr std::size_t kNear = 5, kBound = 8;
   const auto words = words_of(text);
   std::size_t count = 0;
   bool asked = false;
-  for (auto word = words.rbegin(); word != words.rend() && count < (is_next ? 1 : 5); ++word) {
+  for (auto word = words.rbegin(); word != words.rend() && count < (asked || !is_next ? kBound : 1); ++word) {
     if (word->ends_clause) break;
-    if (is_any(word->text, is_next ? "memory|is" : "of|the|is|memory|gpu")) continue;
+    if (is_any(word->text, is_next ? "memory|is|by|device|supported" : "of|the|is|memory|gpu")) continue;
     ++count;
-    // "the maximum allocation size of"
     if (asked && begins_any(word->text, "max|limit")) return Figure::allowed;
-    if (asked && count > 3) break;
+    if (count > kNear || (asked && count > 3)) continue;
     const auto role = role_of(word->text);
     if (role && role != Figure::asked) return asked ? Figure::asked : *role;
+    if (role && count == 1 && begins_any(word->text, "request|tried|asked|want")) return Figure::asked;
     asked = asked || role || has_any(word->text, "size|requested");
   }
   return asked ? std::optional(Figure::asked) : std::nullopt;
@@ -251,6 +260,16 @@ std::optional<Figure> role_before(std::string_view text, bool is_next) {
 /// More than any machine has, and a count that has wrapped.
 constexpr double kNoMachineBytes = 16 * kTiB;
 constexpr double kNoSize = 1e18;
+
+/// Whether the words between two sizes make the second the whole of which the first is a part.
+bool is_of_whole(std::string_view between) {
+  const auto words = words_of(between);
+  if (words.empty() || words.size() > 4 || between.find_first_of(",;:(") != std::string_view::npos) return false;
+  return (words.back().text == "of" || (words.size() > 1 && words[words.size() - 2].text == "of")) &&
+         std::all_of(words.begin(), words.end(), [](const Word& word) {
+           return is_any(word.text, "of|out|the|free|used|available|in|use|a|total|left");
+         });
+}
 
 /// Sets what is missing. `takes_asked`: the line may tell of the request.
 void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
@@ -277,10 +296,18 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
       figures.set(Figure::needed, sizes[i - 1].bytes);
       figures.clear(Figure::total);
     }
+    // "23.1 GiB of 24.0 GiB in use", "100 MiB free of 8192 MiB", "0.1GiB free out of 12GiB": the whole stands behind.
+    if (i > 0 && size.has_unit && is_of_whole(joint)) {
+      if (role == Figure::used && (has_any(behind, kOthers) || has_any(behind, " by "))) role = Figure::outside;
+      if (role && !last && is_any(figure_key(*role), "used_bytes|free_bytes|allocated_bytes|outside_bytes") &&
+          !figures.get(*role))
+        figures.set(*role, sizes[i - 1].bytes);
+      if (role != Figure::allowed) role = Figure::total;
+    }
     if (!role) role = role_before(before, !size.has_unit);
     // "Buffer size 640000000 is greater than the maximum buffer size (268435456)", "Device 0 OOM 31 / 30"
     const bool is_over =
-        i > 0 && (has_any(before, "exceed|greater than|larger than|bigger than|longer than| > ") ||
+        i > 0 && (has_any(before, "exceed|greater than|larger than|bigger than|longer than|more than| > ") ||
                   (joint == "/ " && sizes[i - 1].begin > 4 && line.substr(sizes[i - 1].begin - 4, 3) == "oom"));
     if (is_over && (!role || role == Figure::asked || role == Figure::total)) {
       role = Figure::allowed;
@@ -312,7 +339,7 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
     // "Device limit: 23.69 GiB"
     if (role == Figure::allowed && has_any(before, "device limit")) role = Figure::total;
     // "file descriptors: 303, soft limit: 8192"
-    if (!size.has_unit && has_any(line, "descriptor")) role.reset();
+    if (!size.has_unit && has_any(line, "file descriptor")) role.reset();
     last = role;
     if (role != Figure::asked && size.bytes >= kNoSize) continue;
     const bool is_none = size.bytes < 1 && !((role == Figure::free || role == Figure::allocated) && size.has_unit);
@@ -320,6 +347,10 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
     if (*role == Figure::asked && !takes_asked) continue;
     if (!figures.get(*role)) figures.set(*role, size.bytes);
   }
+  // What the system lets all programs have of the device.
+  if (const auto budget = figures.get(Figure::budget); budget && !figures.get(Figure::total))
+    figures.set(Figure::total, *budget);
+  figures.clear(Figure::budget);
 }
 
 /// "GPU 1", "device 0", "cuda:2"; nullopt: the line names none, or several.
@@ -327,14 +358,15 @@ std::optional<double> device_in(std::string_view raw) {
   const std::string line = lower(raw);
   const auto words = words_of(line);
   std::optional<double> out;
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-    std::size_t at = 0;
-    const std::string_view number = words[i + 1].text;
-    const bool is_near = words[i + 1].begin == words[i].end + 1 && number.size() < 3;
-    if (!is_any(words[i].text, "gpu|npu|device|cuda") || !is_near || !is_digit(number.front())) continue;
-    const auto index = read_number(number, at);
-    if (!index || at < number.size() || line.substr(words[i + 1].end).starts_with(".") || (out && *out != *index))
-      return std::nullopt;
+  for (const Word& word : words) {
+    if (!is_any(word.text.substr(0, word.text.find('-')), "gpu|npu|device|cuda")) continue;
+    std::size_t at = word.begin + word.text.find_first_of('-') + 1;  // "gpu-0"
+    if (word.text.find('-') == std::string_view::npos) at = word.end + 1;
+    const std::size_t from = at;
+    if (at >= line.size() || !is_digit(line[at])) continue;
+    const auto index = read_number(line, at);
+    if (at - from > 2 || (at < line.size() && is_part(line[at]))) continue;
+    if (!index || line.substr(at).starts_with(".") || (out && *out != *index)) return std::nullopt;
     out = index;
   }
   return out;
@@ -477,15 +509,17 @@ std::string growth_in(std::string_view raw) {
     bool is_many = false;
     for (std::size_t j = i + 1; j < words.size() && j < i + 5 && !words[j - 1].ends_clause; ++j) {
       const std::string_view word = words[j].text;
-      std::size_t at = 0;
-      const auto number = read_number(word, at);
+      std::size_t at = words[j].begin;  // "1,000"
+      const auto number = read_number(line, at);
       is_many = is_many || is_any(word, "million|thousand|several|few|some|many|hundreds|thousands") ||
                 (number && *number >= 100);
       const bool is_long =
           (begins_any(word, "hour|day|epoch|week") || word == "1hour") && (j > i + 1 || is_digit(word[0]));
       const bool is_while = is_any(word, "time|while") && words[j - 1].text == "long";
       if (is_long || is_while ||
-          (is_many && begins_any(word, "step|iteration|frame|minute|run|batch|request|generation")))
+          (is_many && begins_any(word,
+                                 "step|iteration|frame|minute|run|batch|request|generation|inference|call|image|loop|"
+                                 "quer|file|job|render|message|prediction")))
         return "after" + std::string(raw.substr(words[i].end, words[j].end - words[i].end));
     }
   }
@@ -512,6 +546,16 @@ std::string sharing_in(std::string_view raw) {
     std::size_t company = 0;
     if (text(i) == "same" && is_any(text(i + 1), "gpu|card|device")) company = i + 1;
     if (is_any(text(i), "another|second|other") && is_any(text(i + 1), kProgram)) company = i + 1;
+    // "13 workers", "2 kernels running"
+    const std::size_t number_end = text(i).find_first_not_of("0123456789");
+    const bool is_count =
+        (number_end == std::string_view::npos && !text(i).empty() && text(i) != "0" && text(i) != "1") ||
+        is_any(text(i), "two|three|several|multiple|many|both");
+    const std::size_t counted = text(i + 1) == "个" || text(i + 1) == "個" ? i + 2 : i + 1;
+    if (is_count &&
+        begins_any(text(counted), "kernel|process|worker|instance|notebook|session|job|container|game|rank") &&
+        has_any(line, "running|runs|gunicorn|uvicorn|celery|same gpu|one gpu|gpu0|gpu 0"))
+      return std::string(raw.substr(words[i].begin, words[counted].end - words[i].begin));
     const bool is_beside = text(i) == "also" && begins_any(text(i + 1), "run|start|launch|open|play");
     if (is_beside || (text(i) == "background" && i > 2 && runs(text(i - 3)))) company = i;
     if (is_any(text(i), "when|while") && is_any(text(i + 1), "gaming|playing"))
@@ -534,6 +578,39 @@ std::string sharing_in(std::string_view raw) {
       }
   }
   return {};
+}
+
+/// Adds the settings of memory on `raw`: "device_memory_GB=9", "--gpu-memory-utilization 0.95", "--shm-size=64m". A
+/// figure of a log has a name of what was, not of what may be.
+void read_settings(std::string_view raw, Remarks& out) {
+  constexpr std::string_view kBounds =
+      "limit|max|fraction|util|ratio|static|_gb|_mb|pool|size|watermark|workspace|threshold|preallocate";
+  constexpr std::size_t kMostBytes = 160;
+  const std::string line = lower(raw);
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const bool begins = is_part(line[at]) && !is_digit(line[at]) && (at == 0 || !is_part(line[at - 1]));
+    if (!begins) continue;
+    const std::size_t from = at;
+    while (at < line.size() && is_part(line[at])) ++at;
+    const std::string_view name = std::string_view(line).substr(from, at - from);
+    const bool is_option = name.starts_with("--");
+    if (at + 1 >= line.size() || !(line[at] == '=' || (is_option && line[at] == ' '))) continue;
+    if (!has_any(name, "mem|pool|cache|vram|heap|shm|workspace") || !has_any(name, kBounds) ||
+        has_any(name, "free|used|total|alloc|reserved|peak|avail|usage|path|dir|type"))
+      continue;
+    const std::size_t value = at + 1;
+    std::size_t end = value;
+    const auto number = read_number(line, end);
+    if (!number) continue;
+    end = value;
+    double bytes = read_size(line, end).value_or(0);
+    if (bytes <= *number && name.ends_with("_gb")) bytes = *number * kGiB;
+    if (bytes <= *number && name.ends_with("_mb")) bytes = *number * kMiB;
+    const std::string words(raw.substr(from, end - from));
+    if (out.settings.find(words) != std::string::npos || out.settings.size() > kMostBytes) continue;
+    out.settings += (out.settings.empty() ? "" : ", ") + words;
+    if (bytes >= kMiB && has_any(name, "memory|vram|pool|workspace")) out.set_aside = std::max(out.set_aside, bytes);
+  }
 }
 
 /// What the program itself advises on `raw`, in its words: "try reducing the timeline resolution", "raise
@@ -588,12 +665,14 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
   bool is_same = true;
   Figures above;
   for_lines_around(text, line, kStatementLines, [&](std::string_view words, bool is_above) {
-    if (is_above) {
-      if (is_beside(words)) read_line(words, false, above);
-      return;
-    }
-    is_same = is_same && goes_on(words);
-    if (is_same || is_beside(words)) read_line(words, is_same, figures);
+    is_same = is_same && (is_above || goes_on(words));
+    if (!(is_same && !is_above) && !is_beside(words)) return;
+    Figures here;
+    read_line(words, is_same && !is_above, here);
+    // What a program holds, it says itself.
+    if (is_sentence(lower(words)))
+      for (const Figure held : {Figure::allocated, Figure::reserved, Figure::process}) here.clear(held);
+    (is_above ? above : figures).complete(here);
   });
   if (!may_go_on)
     for (const Figure held : {Figure::allocated, Figure::reserved, Figure::unallocated, Figure::process})
@@ -619,10 +698,11 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
 
 Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, Figures& figures) {
   constexpr std::size_t kAdvisedLines = 2;
-  constexpr std::size_t kRemarkLines = 12;
+  constexpr std::size_t kRemarkLines = 16;
   const Range line = line_of(text, begin, end);
   Remarks out;
   bool has_several = false;
+  const bool had_total = figures.get(Figure::total).has_value();
   const auto read_need = [&](std::string_view words) {
     Figures here;
     read_remark(words, here);
@@ -640,13 +720,23 @@ Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, 
   const auto read = [&](std::string_view words) {
     if (out.grew.empty()) out.grew = growth_in(words);
     if (out.shared.empty()) out.shared = sharing_in(words);
+    read_settings(words, out);
   };
-  read(text.substr(line.begin, line.end - line.begin));
+  const std::string_view own = text.substr(line.begin, line.end - line.begin);
+  read(own);
+  // Who says in words that memory ran out says it also where a condition names other codes.
+  if (!has_any(lower(own), "out of|not enough|insufficient|exhaust")) out.other_code = other_code_in(own);
   out.advised = advice_in(text.substr(begin, line.end - begin));
   std::size_t below = 0;
   for_lines_around(text, line, kRemarkLines, [&](std::string_view words, bool is_above) {
     read_need(words);
     read(words);
+    if (is_above && out.free_before <= 0 && is_beside(words) && !is_sentence(lower(words))) {
+      Figures before;
+      read_line(words, false, before);
+      const double free = before.get(Figure::free).value_or(0);
+      if (free > figures.get(Figure::asked).value_or(free)) out.free_before = free;
+    }
     if (is_above || ++below > kAdvisedLines) return;
     if (out.advised.empty())
       out.advised = advice_in(words);
@@ -654,7 +744,9 @@ Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, 
              out.advised.back() != ')')
       out.advised += ' ' + std::string(trimmed(words, " .\r"));  // it is wrapped
   });
+  // Of several cards none is the one that failed.
   if (has_several) out.capacity = 0;
+  if (has_several && !had_total) figures.clear(Figure::total);
   return out;
 }
 

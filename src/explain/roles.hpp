@@ -20,8 +20,12 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
 struct Remarks {
   std::string grew;    ///< by which words it had run for long, or what it holds grew: "after 6 hours", "always growing"
   std::string shared;  ///< by which words others use the device: "when gaming"
-  double capacity = 0;  ///< of the device, as people and kernels say it; 0: nobody does, or they differ
-  std::string advised;  ///< what the program itself advises: "try reducing the timeline resolution"
+  double capacity = 0;     ///< of the device, as people and kernels say it; 0: nobody does, or they differ
+  std::string settings;    ///< of memory, that the text shows: "device_memory_GB=9"
+  double set_aside = 0;    ///< bytes of the largest of them that names a size
+  std::string other_code;  ///< of a failure that is no lack of memory, beside it: "cudaErrorNotSupported"
+  double free_before = 0;  ///< on the device, by a line above; 0: none tells, or less than was asked for
+  std::string advised;     ///< what the program itself advises: "try reducing the timeline resolution"
 };
 /// Reads them, and sets what people and plans say, where no figure of the failure tells more: the size of the card ("on
 /// the 6 GB RTX 3050") and what the program needs in all ("Generating DAG : 3.77 GB").

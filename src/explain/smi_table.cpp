@@ -15,12 +15,14 @@ constexpr std::size_t kMostProcesses = 64;
 
 const Wording kSmi{"nvidia_smi", "NVIDIA driver", "any", Role::context, Cause::unknown, "", ""};
 
-/// The words of a row, without its bars.
+const Wording kProcesses{"processes", "any", "any", Role::context, Cause::unknown, "", ""};
+
+/// The words of a row, without its bars and brackets.
 std::vector<std::string_view> row_words(std::string_view row) {
   std::vector<std::string_view> out;
   for (std::size_t at = 0; at < row.size() && out.size() < 64;) {
-    at = std::min(row.find_first_not_of(" \t\r|", at), row.size());
-    const std::size_t end = std::min(row.find_first_of(" \t\r|", at), row.size());
+    at = std::min(row.find_first_not_of(" \t\r|[]", at), row.size());
+    const std::size_t end = std::min(row.find_first_of(" \t\r|[]", at), row.size());
     if (end > at) out.push_back(row.substr(at, end - at));
     at = end;
   }
@@ -75,10 +77,45 @@ bool SmiTable::take_row_alone(std::string_view line, std::uint64_t number) {
   return true;
 }
 
+/// The kernel counts pages, ps and top KiB.
+bool SmiTable::take_titles(std::string_view line, std::uint64_t number) {
+  const std::string titles = lower(line);
+  if (titles.find("pid") == std::string::npos || !has_any(titles, "rss|mem|res")) return false;
+  const auto words = row_words(titles);
+  const auto column = [&words](std::string_view list) {
+    return static_cast<std::size_t>(
+        std::find_if(words.begin(), words.end(), [list](auto word) { return is_any(word, list); }) - words.begin());
+  };
+  pid_ = column("pid");
+  size_ = column("rss|res");
+  if (size_ == words.size()) size_ = column("mem");
+  name_ = column("command|name|cmd|comm");
+  if (std::max({pid_, size_, name_}) == words.size() || name_ + 1 < words.size()) return false;
+  unit_bytes_ = titles.find("total_vm") != std::string::npos ? 4 * kKiB : kKiB;
+  list_ = {};
+  list_.wording = &kProcesses;
+  list_.line = number;
+  return true;
+}
+
+bool SmiTable::take_list_row(std::string_view line) {
+  const auto words = row_words(line);
+  if (words.size() <= name_ || list_.others.size() >= kMostProcesses) return false;
+  const auto pid = number_of(words[pid_]);
+  const auto number = number_of(words[size_]);
+  std::size_t at = 0;
+  const auto size = read_size(words[size_], at);
+  if (!pid || !size || at < words[size_].size()) return false;
+  list_.others.push_back({*pid, number ? *number * unit_bytes_ : *size, name_of(words[name_])});
+  return true;
+}
+
 bool SmiTable::take(std::string_view line, std::uint64_t number) {
   const std::size_t bar = line.find('|');
-  if (bar == std::string_view::npos || line.find('|', bar + 1) == std::string_view::npos)
-    return trimmed(line).ends_with("MiB") && take_row_alone(line, number);
+  if (bar == std::string_view::npos || line.find('|', bar + 1) == std::string_view::npos) {
+    if (list_.wording != nullptr && take_list_row(line)) return true;
+    return take_titles(line, number) || (trimmed(line).ends_with("MiB") && take_row_alone(line, number));
+  }
   // "[6] NVIDIA A100 80GB PCIe | 52'C, 100 % | 10151 / 81920 MB | alice(8123M)", as gpustat has it.
   const std::size_t open = line.find('[');
   const auto stat = open < bar ? number_of(line.substr(open + 1, line.find(']') - open - 1)) : std::nullopt;
@@ -108,14 +145,19 @@ bool SmiTable::take(std::string_view line, std::uint64_t number) {
     next_ = *index;
     return true;
   }
-  const auto device = devices_.find(*index);
-  if (device == devices_.end() || device->second.others.size() >= kMostProcesses) return false;
-  for (std::size_t i = 2; i < words.size(); ++i)
-    if (is_type(words[i])) {
-      const auto pid = number_of(words[i - 1]);
-      if (pid) device->second.others.push_back({*pid, *bytes * kMiB, name_of(words[words.size() - 2])});
-      return pid.has_value();
-    }
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const auto pid = is_type(words[i]) ? number_of(words[i - 1]) : std::nullopt;
+    if (!pid || (devices_.size() >= kMostDevices && !devices_.contains(*index))) continue;
+    Message& device = devices_[*index];
+    if (device.others.size() >= kMostProcesses) return true;
+    // Of a list of processes alone.
+    if (device.wording == nullptr) device.line = number;
+    device.wording = &kSmi;
+    // "Unknown Error", "[Not Found]": the driver cannot name it.
+    const bool is_named = !is_any(words[i + 1], "Unknown|Not|No|-");
+    device.others.push_back({*pid, *bytes * kMiB, is_named ? name_of(words[words.size() - 2]) : "without a name"});
+    return true;
+  }
   return false;
 }
 
@@ -125,7 +167,8 @@ void SmiTable::end(std::vector<Message>& out) {
     out.push_back(std::move(device));
   }
   if (rows_.wording != nullptr) out.push_back(std::move(rows_));
-  rows_ = {};
+  if (!list_.others.empty()) out.push_back(std::move(list_));
+  rows_ = list_ = {};
   devices_.clear();
   next_ = 0;
 }

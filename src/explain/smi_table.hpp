@@ -20,6 +20,12 @@ namespace vramtrack::explain {
 ///   [6] NVIDIA A100 80GB PCIe | 52'C, 100 % | 10151 / 81920 MB | alice(8123M)
 ///
 /// A row of a process without its table is told by Figure::outside. The last form is gpustat's.
+///
+/// Lists of processes and their memory of the host are read too, by their titles: of Ray, ps, top and of the kernel:
+///
+///   PID     MEM     COMMAND
+///   28442   5.0GB   ray_X:alloc()
+///   [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name
 class SmiTable {
  public:
   /// False: the line is none of such a table, or its first.
@@ -30,10 +36,15 @@ class SmiTable {
 
  private:
   bool take_row_alone(std::string_view line, std::uint64_t number);
+  bool take_titles(std::string_view line, std::uint64_t number);
+  bool take_list_row(std::string_view line);
 
-  std::map<double, Message> devices_;  ///< by index
-  Message rows_;                       ///< the processes without a table
-  double next_ = 0;                    ///< the index whose memory comes next
+  std::map<double, Message> devices_;          ///< by index
+  Message rows_;                               ///< the processes without a table
+  double next_ = 0;                            ///< the index whose memory comes next
+  Message list_;                               ///< of the host's processes
+  std::size_t pid_ = 0, size_ = 0, name_ = 0;  ///< its columns
+  double unit_bytes_ = 0;                      ///< of its sizes, where they have none
 };
 
 }  // namespace vramtrack::explain

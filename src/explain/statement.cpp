@@ -44,24 +44,19 @@ constexpr Wording kWordings[] = {
 };
 
 constexpr std::string_view kCues[] = {
-    "out of",       "outof",       "reject",         "denied",         "reached",      "too long",
-    "over quota",   "over budget", "not fit",        "too big",        "bigger than",  "longer than",
-    "> 2**",        "buffer_size", "image_size",     "all available",  "all the",      "out_of",
-    "insufficient", "exhaust",     "fail",           "cannot alloc",   "can't",        "could not",
-    "couldn't",     "unable to",   "allocation err", "no_memory",      "no memory",    "memoryalloc",
-    "oom",          "out-of-mem",  "8007000e",       "2147024882",     "exceed",       "too much",
-    "bad_alloc",    "low on",      "not possible",   "less than",      "smaller than", "larger than",
-    "greater than", "more system", "too large",      "but only",       "paging file",  "refused",
-    "error 2",      "result=2",    "result = 2",     "error=2",        "error code 2", "error code: 2",
-    "137",          "sigkill",     "killed",         "bad allocation", "error when",   "error alloc",
-    ": -9",         "= -9",        "不足",           "不够",           "不夠",         "is full",
-    "太小",         "无法分配",    "부족",           "無法分配",       "enough"};
+    "out of",        "outof",         "reject",    "denied",       "reached",        "too long",       "over quota",
+    "over budget",   "not fit",       "too big",   "bigger than",  "longer than",    "> 2**",          "buffer_size",
+    "image_size",    "all available", "all the",   "out_of",       "insufficient",   "exhaust",        "fail",
+    "cannot alloc",  "can't",         "could not", "couldn't",     "unable to",      "allocation err", "no_memory",
+    "no memory",     "memoryalloc",   "oom",       "out-of-mem",   "8007000e",       "2147024882",     "exceed",
+    "too much",      "bad_alloc",     "low on",    "not possible", "less than",      "smaller than",   "larger than",
+    "greater than",  "more than",     "too large", "but only",     "paging file",    "refused",        "error -",
+    "error `-",      "errno",         "code -",    "code: -",      "shortage",       "lack of",        "no_mem",
+    "mem_",          "-12",           "error 2",   "result=2",     "result = 2",     "error=2",        "error code 2",
+    "error code: 2", "137",           "sigkill",   "killed",       "bad allocation", "error when",     "error alloc",
+    ": -9",          "= -9",          "不足",      "不够",         "不夠",           "is full",        "太小",
+    "无法分配",      "부족",          "無法分配",  "enough",       "more system",    "c000012d"};
 
-/// The codes of a failed allocation, as drivers, systems and languages name it.
-constexpr std::string_view kCodes =
-    "outofmemory|outofdevicememory|outofhostmemory|outofvideomemory|alloc_failed|err_no_memory|allocation_failure|bad_"
-    "alloc|8007000e|2147024882|memory_allocation|"
-    "errormemoryallocation|out_of_resources|vmemoom|invalid_buffer_size|invalid_image_size";
 constexpr std::string_view kDevices =
     "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|vkcreate|opencl|sycl|metal|mps "
     "|npu|xpu|tpu|hbm|device|"
@@ -106,11 +101,15 @@ std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
   const auto next = [&words, i](std::size_t n) {
     return i + n < words.size() ? words[i + n].text : std::string_view();
   };
+  if (i > 0 && is_any(words[i - 1].text, "not|no|never|without") && !words[i - 1].ends_clause) return std::nullopt;
   std::size_t from = 0;
-  if (words[i].text == "out" && next(1) == "of") from = 2;
-  if ((words[i].text == "not" || words[i].text == "n't") && next(1) == "enough") from = 2;
-  if (words[i].text == "low" && next(1) == "on") from = 2;
-  if (words[i].text == "insufficient") from = 1;
+  const bool is_of = next(1) == "of" && is_any(words[i].text, "out|lack|shortage");
+  const bool is_not = next(1) == "enough" && is_any(words[i].text, "not|n't");
+  if (is_of || is_not || (words[i].text == "low" && next(1) == "on")) from = 2;
+  // "no memory for strdup", and not "no memory region specified"
+  const bool is_none = words[i].text == "no" && is_memory(next(1)) &&
+                       (next(2).empty() || words[i + 1].ends_clause || is_any(next(2), "for|to|available|left"));
+  if (words[i].text == "insufficient" || is_none) from = 1;
   // "the cgroup out-of-memory handler", "GPU OOM"
   const bool is_event = words[i].text == "out-of-memory" && is_any(next(1), "handler|killer");
   if (is_event || (words[i].text == "oom" && i > 0 && is_of_device(words[i - 1].text)))
@@ -119,8 +118,9 @@ std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
   if (words[i].text == "oom" && i > 1 && !next(1).empty() && is_digit(next(1).front()) &&
       is_of_device(words[i - 2].text))
     return Range{words[i - 2].begin, words[i].end};
-  // "OOM when allocating tensor", "unlikely to have enough memory"
-  if (words[i].text == "oom" && i + 2 < words.size() && (words[i + 1].is_allocation || words[i + 2].is_allocation))
+  // "OOM when allocating tensor", "OOM: need 12.5 GiB"
+  if (words[i].text == "oom" && i + 2 < words.size() &&
+      (words[i + 1].is_allocation || words[i + 2].is_allocation || begins_any(next(1), "need|request|tried|wanted")))
     return Range{words[i].begin, words[i].end};
   if (words[i].text == "unlikely" && has_word(words, i + 2, i + 4, "enough")) from = 4;
   if (from == 0) return std::nullopt;
@@ -139,11 +139,17 @@ std::optional<Range> exhausted_at(const std::vector<Word>& words, std::size_t i)
   if (words[i].text == "all" && i > 0 && begins_any(words[i - 1].text, "us|consum|exhaust|fill"))
     for (std::size_t j = i + 1; j < std::min(i + 4, words.size()); ++j)
       if (is_memory(words[j].text)) return Range{words[i - 1].begin, words[j].end};
-  if (words[i].text != "exhausted" && words[i].text != "insufficient") return std::nullopt;
+  if (!is_any(words[i].text, "exhausted|insufficient|shortage")) return std::nullopt;
   for (std::size_t j = i; j > 0 && i - j < 2 && !words[j - 1].ends_clause; --j)
     if (is_memory(words[j - 1].text)) return Range{words[j - 1].begin, words[i].end};
   return std::nullopt;
 }
+
+/// What is allocated and is no memory.
+constexpr std::string_view kOtherResources =
+    "address|addresses|port|ports|socket|sockets|file|descriptor|descriptors|fd|fds|node|nodes|job|jobs|task|tasks|"
+    "register|registers|vgpr|sgpr|color|colors|tty|pty|inode|id|ids|license|resource|resources|cpu|cpus|cores|ip|"
+    "subnet|route|channel|slot|slots|thread|threads|worker|workers|resolver|bus|gpus|quota|column|symbol|stack";
 
 /// "failed to allocate 339738624 bytes", "memory allocation of size 4096 failed", "cannot allocate big buffer"
 std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
@@ -172,16 +178,16 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
     return std::any_of(begin, end, [list](const Word& word) { return is_any(word.text, list); });
   };
   const bool has_bytes = std::any_of(begin, end, [](const Word& word) { return is_unit(word.text); });
-  if (verb == end && has("memory|vram|pool|heap|arena|device|gpu") && has_bytes)
-    verb = std::find_if(begin, end, [](const Word& word) {
-      return begins_any(word.text, "creat|reserv|commit|map|plac|fit|satisf|grow|expand|obtain");
+  if (verb == end && has("memory|vram|pool|heap|arena|device|gpu"))
+    verb = std::find_if(begin, end, [has_bytes](const Word& word) {
+      return begins_any(word.text, "reserv|commit|obtain") ||
+             (has_bytes && begins_any(word.text, "creat|map|plac|fit|satisf|grow|expand"));
     });
-  // "39.4 GiB of 40.0 GiB used; allocation refused": what is allocated may stand in another clause.
+  if (verb == end) return std::nullopt;
+  // Memory is what is allocated, unless the words name something else that is, and no memory beside it.
   const auto stores = [](const Word& word) { return word.is_storage || is_unit(word.text); };
-  const bool is_noun =
-      verb != end && verb->text == "allocation" && is_any(words[i].text, "refused|rejected|denied|failed");
-  if (verb == end || std::none_of(is_noun ? words.begin() : begin, is_noun ? words.end() : end, stores))
-    return std::nullopt;
+  const auto is_other = [](const Word& word) { return is_any(word.text, kOtherResources); };
+  if (std::none_of(begin, end, stores) && std::any_of(begin, end, is_other)) return std::nullopt;
   // "error" alone fails nothing: "allocation error", "error when allocating".
   const auto allocates = [&words](std::size_t k) { return k < words.size() && words[k].is_allocation; };
   if (words[i].text == "error" && !allocates(i - 1) && !allocates(i + 1)) return std::nullopt;
@@ -221,7 +227,8 @@ struct Found {
 std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
   const std::string_view word = words[i].text;
   const std::string_view next = i + 1 < words.size() ? words[i + 1].text : "";
-  const bool is_more = begins_any(word, "exceed") || (is_any(word, "larger|greater|bigger|longer") && next == "than");
+  const bool is_more =
+      begins_any(word, "exceed") || (is_any(word, "larger|greater|bigger|longer|more") && next == "than");
   const bool is_too = word == "too" && is_any(next, "much|large|big|long");
   const bool is_sign = line.substr(words[i].end, 3) == " > " && is_digit(next.empty() ? ' ' : next.front());
   const bool is_end = is_any(word, "full|reached|exhausted") ||
@@ -266,14 +273,13 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
   const bool compares =
       is_less || is_more || (is_sign && amounts > 1) || (is_too && next == "large" && has_any(line, "for this"));
   if (!compares || line.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
-  if (!(has_any(line, "memory|vram|buffer size|gib)|gb)") || (is_of_device(line) && has_any(line, " gib| gb"))) ||
+  if (!(has_memory || has_any(line, "buffer size|gib)|gb)") || (is_of_device(line) && has_any(line, " gib| gb"))) ||
       !(is_sign ||
-        has_any(line, "available|requested|required|desired|free|maximum|allowed|for this system|for this device")))
+        has_any(line,
+                "available|requested|required|desired|free|total|maximum|allowed|for this system|for this device")))
     return std::nullopt;
   return Found{{colon == std::string_view::npos ? words[i].begin : from, range.end}, Memory::excess};
 }
-
-constexpr std::string_view kNumbered = "cuda|curesult|cumem|nvenc|hip error|hiperror";
 
 /// "Attempting to allocate 196.00M. That was not possible."
 std::optional<Range> impossible_at(const std::vector<Word>& words, std::size_t i) {
@@ -284,11 +290,25 @@ std::optional<Range> impossible_at(const std::vector<Word>& words, std::size_t i
   return std::nullopt;
 }
 
-/// The number that CUDA and HIP give to it: "CUDA error 2", "CUresult error result=2", "CUDA context for NVENC: 0x2".
+/// The numbers that interfaces give to a lack of memory, by what names them on the line.
+constexpr struct {
+  std::string_view interface;
+  std::string_view numbers;
+} kNumbers[] = {{"cuda|curesult|cumem|nvenc|hip error|hiperror", "2|0x2"},
+                {"opencl|cl::|cl_|clenqueue|clcreate|clfinish", "-4|-5|-6|-61"},
+                {"vulkan|vkresult|vk::|vk_|vkalloc|vkcreate|vkqueue", "-2"},
+                {"errno", "12|-12"},
+                {"drm|amdgpu|i915|nouveau|fail", "-12"}};
+
+/// "CUDA error 2", "CUresult error result=2", "CUDA context for NVENC: 0x2", "cl::Buffer: error `-61`"
 std::optional<Range> number_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
-  const bool is_hex = words[i].text == "0x2";
-  if (i == 0 || (!is_hex && words[i].text != "2")) return std::nullopt;
-  if (is_hex ? !has_any(line, "fail|error") : !is_any(words[i - 1].text, "error|result|code|status|err|returned"))
+  if (i == 0) return std::nullopt;
+  const auto fits = [&words, i, line](const auto& each) {
+    return is_any(words[i].text, each.numbers) && has_any(line, each.interface);
+  };
+  if (std::none_of(std::begin(kNumbers), std::end(kNumbers), fits)) return std::nullopt;
+  if (words[i].text == "0x2" ? !has_any(line, "fail|error")
+                             : !is_any(words[i - 1].text, "error|result|code|status|err|errno|returned|ret"))
     return std::nullopt;
   std::size_t from = i - 1;
   while (from > 0 && !words[from - 1].ends_clause && !begins_any(words[from].text, "fail|error|cuda|curesult")) --from;
@@ -340,10 +360,24 @@ std::optional<Range> fixed_in(std::string_view line) {
   return std::nullopt;
 }
 
-/// "EXCEPTION_OUT_OF_VIDEO_MEMORY"
-bool is_lack_code(std::string_view word) {
-  const std::size_t at = word.find("out_of_");
-  return at != std::string_view::npos && word.find("memory", at) != std::string_view::npos;
+/// The name of a failed allocation, as drivers, systems and languages have it, however its parts are joined:
+/// CUDA_ERROR_OUT_OF_MEMORY, RayOutOfMemoryError, CL_MEM_OBJECT_ALLOCATION_FAILURE, cudaErrorMemoryAllocation,
+/// STATUS_NO_MEMORY, std::bad_alloc, VK_ERROR_MEMORY_MAP_FAILED. How often it happened is a count of them.
+bool is_code(std::string_view word) {
+  constexpr std::size_t kShortest = 6;
+  if (word.size() < kShortest || !has_any(word, "mem|alloc|oom|8007000e|2147024882|c000012d|invalid|out_of|outof"))
+    return false;
+  std::string name(word);
+  std::erase_if(name, [](char c) { return c == '_' || c == '-'; });
+  for (const std::string_view end : {"failures", "errors", "count", "retries", "handler", "cnt", "disable"})
+    if (name.ends_with(end)) return false;
+  if (has_any(name, "8007000e|2147024882|vmemoom|c000012d|oomkill") || name == "enomem") return true;
+  const bool is_joined = name.size() < word.size() || word.size() > 9;
+  if (!is_joined) return false;
+  const std::size_t lack = name.find("outof");
+  if (lack != std::string::npos && has_any(std::string_view(name).substr(lack, 24), "mem|resource")) return true;
+  if (has_any(name, "badalloc|nomem|insufficientmem|memoryexhaust|invalidbuffersize|invalidimagesize")) return true;
+  return has_any(name, "fail|error") && (has_any(name, "alloc") || (has_any(name, "mem") && has_any(name, "map")));
 }
 
 /// Without the words that say nothing of a failure: "does not have enough free memory" is "not enough memory".
@@ -364,24 +398,26 @@ std::optional<Found> failure_in(std::string_view line) {
   auto words = words_of(line);
   drop_fillers(words);
   for (Word& word : words) {
+    word.is_code = is_code(word.text);
     if (is_digit(word.text.front())) continue;
-    word.is_allocation = is_allocation(word.text);
+    word.is_allocation = !word.is_code && is_allocation(word.text);
     word.is_storage = is_storage(word.text);
   }
-  const bool has_code = has_any(line, kCodes);
-  const bool has_interface = has_any(line, kNumbered);
   std::optional<Found> code;
   for (std::size_t i = 0; i < words.size(); ++i) {
+    // Words in quotation marks behind a code explain it: "hit cudaErrorMemoryAllocation due to "out of memory"".
+    const bool is_named = code && !code->memory;
     for (const auto rule : {lack_at, exhausted_at, failure_at, impossible_at})
-      if (const auto found = rule(words, i)) return Found{*found};
+      if (const auto found = rule(words, i))
+        return is_named && found->begin > 1 && line[found->begin - 2] == ' ' && is_quote_mark(line[found->begin - 1])
+                   ? *code
+                   : Found{*found};
     if (const auto found = excess_at(words, i, line)) return found;
     if (code) continue;
     if (const auto killed = killed_at(words, i, line)) code = Found{*killed, Memory::killed};
-    if ((has_code && has_any(words[i].text, kCodes)) || is_lack_code(words[i].text) ||
-        is_any(words[i].text, "oom-kill|oom_kill|oomkilled") ||
-        (words[i].text == "oom-killer" && i > 0 && words[i - 1].text == "invoked"))
+    if (words[i].is_code || (words[i].text == "oom-killer" && i > 0 && words[i - 1].text == "invoked"))
       code = Found{{words[i].begin, words[i].end}};
-    if (const auto number = has_interface ? number_at(words, i, line) : std::nullopt) code = Found{*number};
+    if (const auto number = number_at(words, i, line)) code = Found{*number};
   }
   if (code) return code;
   const auto fixed = fixed_in(line);
@@ -516,7 +552,25 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
   const bool is_part = found && (found->memory == Memory::piece || found->memory == Memory::pool);
   if (found && found->memory && (memory == Memory::device || (memory == Memory::any && is_part)))
     memory = *found->memory;
-  return kWordings[static_cast<std::size_t>(memory)];
+  const Wording& general = kWordings[static_cast<std::size_t>(memory)];
+  const bool has_owner = memory == Memory::device || memory == Memory::any || memory == Memory::host ||
+                         memory == Memory::pinned || memory == Memory::shared;
+  for (const Mark& each : marks())
+    if (has_owner && each.wording.role == general.role && has_any(words, each.marks)) return each.wording;
+  return general;
+}
+
+std::string_view other_code_in(std::string_view line) {
+  constexpr std::string_view kPrefixes =
+      "cudaerror|hiperror|cuda_error_|hip_error_|vk_error_|ze_result_error_|ur_result_error_|cl_invalid_";
+  const std::string words = lower(line);
+  std::string_view out;
+  for (const Word& word : words_of(words)) {
+    if (is_code(word.text)) return {};
+    if (out.empty() && word.text.size() > 12 && begins_any(word.text, kPrefixes) && word.text != "cudaerror_t")
+      out = line.substr(word.begin, word.end - word.begin);
+  }
+  return out;
 }
 
 bool is_on_host(std::string_view text, const Statement& statement) {

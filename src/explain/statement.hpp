@@ -46,6 +46,10 @@ bool has_statement(std::string_view line);
 /// Whether `words`, in lower case, name a device or its interface.
 bool is_of_device(std::string_view words);
 
+/// The code of another failure that `line` has, and none of a lack of memory: "cudaErrorNotSupported"; empty: it has
+/// none.
+std::string_view other_code_in(std::string_view line);
+
 /// Whether its line names the host's memory, whatever its program asks for elsewhere.
 bool is_on_host(std::string_view text, const Statement& statement);
 

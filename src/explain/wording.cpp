@@ -36,12 +36,26 @@ bool is_on_chip(const Wording& wording) {
 
 std::span<const Wording> wordings() {
   static constexpr Wording kWordings[] = {
+#define VRAMTRACK_MARK(...)
 #define VRAMTRACK_WORDING(name, program, versions, role, otherwise, setting, text) \
   {name, program, versions, Role::role, Cause::otherwise, setting, text},
 #include "explain/wordings.def"
 #undef VRAMTRACK_WORDING
+#undef VRAMTRACK_MARK
   };
   return kWordings;
+}
+
+std::span<const Mark> marks() {
+  static constexpr Mark kMarks[] = {
+#define VRAMTRACK_WORDING(...)
+#define VRAMTRACK_MARK(name, program, role, otherwise, setting, marks) \
+  {marks, {name, program, "any", Role::role, Cause::otherwise, setting, ""}},
+#include "explain/wordings.def"
+#undef VRAMTRACK_MARK
+#undef VRAMTRACK_WORDING
+  };
+  return kMarks;
 }
 
 }  // namespace vramtrack::explain

@@ -44,6 +44,12 @@ struct Wording {
   std::string_view text;  ///< as Pattern reads it
 };
 
+/// A program that the line of a statement (statement.hpp) names by one of `marks`, parted by '|'.
+struct Mark {
+  std::string_view marks;
+  Wording wording;  ///< without a text
+};
+
 /// "PyTorch"; "the program", where no wording knows it.
 std::string_view who(const Wording& wording);
 /// What is short is the memory on a chip, which a kernel declares, not the memory of the device.
@@ -51,5 +57,7 @@ bool is_on_chip(const Wording& wording);
 
 /// All of wordings.def, in its order.
 std::span<const Wording> wordings();
+/// All marks of wordings.def; the first that fits is meant.
+std::span<const Mark> marks();
 
 }  // namespace vramtrack::explain

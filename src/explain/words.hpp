@@ -32,8 +32,12 @@ struct Word {
   bool ends_clause = false;    ///< a mark that ends a clause stands between it and the next
   bool is_allocation = false;  ///< for who asks often: false as words_of() gives it
   bool is_storage = false;
+  bool is_code = false;
 };
 /// `line` is in lower case, and must outlive them. O(line).
 std::vector<Word> words_of(std::string_view line);
+
+/// Whether somebody wrote `line`, in lower case, and no program printed it: it has the small words of sentences.
+bool is_sentence(std::string_view line);
 
 }  // namespace vramtrack::explain

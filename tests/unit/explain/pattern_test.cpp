@@ -153,6 +153,7 @@ TEST(Wordings, AreInTheManual) {
       EXPECT_NE(manual.find(fmt::format("\n| {} | ", wording.program)), std::string::npos) << wording.program;
     }
   }
+  for (const Mark& mark : marks()) ++counts[mark.wording.program];
   for (const auto& [program, count] : counts)
     EXPECT_NE(manual.find(fmt::format("\n| {} | {} | ", program, count)), std::string::npos)
         << program << ": " << count << " wordings";
@@ -165,6 +166,10 @@ TEST(Wordings, AllCompileAndHaveNamesOfTheirOwn) {
     EXPECT_TRUE(pattern) << wording.name << ": " << (pattern ? "" : pattern.error().message);
     EXPECT_TRUE(names.insert(wording.name).second) << wording.name;
     EXPECT_FALSE(wording.program.empty() || wording.versions.empty()) << wording.name;
+  }
+  for (const Mark& mark : marks()) {
+    EXPECT_TRUE(names.insert(mark.wording.name).second) << mark.wording.name;
+    EXPECT_FALSE(mark.marks.empty() || !mark.wording.text.empty()) << mark.wording.name;
   }
   EXPECT_GT(names.size(), 100U);
 }

@@ -95,5 +95,30 @@ TEST(Quotation, PiecesOfAnySizeGiveTheSame) {
   }
 }
 
+TEST(Quotation, AReportMaySpeakOfItInGeneral) {
+  // The sentence alone tells of no failure, and the text around it has no other.
+  const std::string spoken = "The trainer stops with CUDA out of memory on small cards.\n";
+  const std::string told = "The limits of the pod:\n        memory: 40Gi\n        nvidia.com/gpu: 1\n";
+  EXPECT_TRUE(read_messages("The result is a CUDA out-of-memory error during a deployment.").empty());
+  EXPECT_EQ(read_messages("nvidia-smi shows these processes on the T4:\n3794364 5144MiB\n3798331 1562 MiB\n\n"
+                          "The result is a CUDA out-of-memory error during a subsequent deployment.\n")
+                .size(),
+            1U);
+  // Code, lists, conditions and questions are mentions in any text.
+  for (const std::string mention :
+       {"If you see CUDA out of memory, lower the batch.\n", "- CUDA out of memory: lower the batch size\n",
+        "    except RuntimeError:  # CUDA out of memory\n", "What is CUDA out of memory?\n"})
+    EXPECT_TRUE(read_messages(told + told + mention).empty()) << mention;
+  // A failure that is told in the text decides alone.
+  const auto messages = read_messages(spoken + told + "worker 3: CUDA out of memory\n");
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].line, 5U);
+}
+
+TEST(Quotation, InTheCommentOfAProgram) {
+  EXPECT_TRUE(read_messages("/**\n * Frees the cache.\n * @return -1 if there is no memory\n */\n").empty());
+  EXPECT_TRUE(read_messages("  NO_SPACE = 1,  /* Ran out of memory. */\n").empty());
+}
+
 }  // namespace
 }  // namespace vramtrack::explain

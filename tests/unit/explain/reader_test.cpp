@@ -91,7 +91,7 @@ TEST(Reader, BeginsThatGoNowhereCostNoMoreThanText) {
   EXPECT_LE(read_messages(text).size(), 10'000U);
   text.clear();
   while (text.size() < 4'000'000) text += "failed to allocate ";
-  EXPECT_TRUE(read_messages(text).empty());
+  EXPECT_LE(read_messages(text).size(), 10'000U);
 }
 
 }  // namespace

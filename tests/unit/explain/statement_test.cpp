@@ -373,6 +373,146 @@ TEST(Statement, FreeInPiecesIsFragmentationForAnyProgram) {
   EXPECT_NE(out.find("FRAGMENTATION"), std::string::npos) << out;
 }
 
+TEST(Statement, MemoryIsWhatIsAllocatedUnlessAnotherThingIsNamed) {
+  for (const std::string text :
+       {"gpu: Failed to allocate MFQE framebuffer", "amdgpu: amdgpu_bo_alloc failed. (4194304)",
+        "radeonsi: can't allocate a main shader part", "aom: Failed to allocate cm->mvs",
+        "hevc: Failed to create decode context: 2 (buffer allocation failed)"})
+    EXPECT_EQ(read_messages(text).size(), 1U) << text;
+  for (const std::string text :
+       {"unable to allocate any listen sockets on port 8080", "Cannot allocate color red", "failed to allocate vgpr",
+        "srun: error: Unable to allocate resources: Requested node configuration is not available",
+        "AT-SPI: Unable to allocate D-Bus slot"})
+    EXPECT_TRUE(read_messages(text).empty()) << text;
+}
+
+TEST(Statement, ALackHasSeveralWords) {
+  for (const std::string text :
+       {"svc: no memory for strdup", "switch failed due to memory shortage!", "E: lack of GPU memory",
+        "Failed to reserve shared memory. (error = 12)", "GPU OOM: need 12.5 GiB but GPU 0 has 10.9 GiB free",
+        "TotalUsed : 29356337664 plus alloc size : 301990400 is more than total mem size : 29464985600."})
+    EXPECT_EQ(read_messages(text).size(), 1U) << text;
+  for (const std::string text : {"no memory region specified for the section", "No memory nodes are there",
+                                 "nvidia-smi shows 2 GB of 24 GB in use, so this is not an out of memory problem"})
+    EXPECT_TRUE(read_messages(text).empty()) << text;
+}
+
+TEST(Statement, ACodeIsOneHoweverItsPartsAreJoined) {
+  for (const std::string text :
+       {"ray.RayOutOfMemoryError", "E: CL_MEM_OBJECT_ALLOCATION_FAILURE", "E: MTLCommandBufferErrorOutOfMemory",
+        "E: hipErrorOutOfMemory", "E: STATUS_NO_MEMORY", "E: 0xC000012D", "E: VK_ERROR_MEMORY_MAP_FAILED",
+        "E: ERR_MEMORY_ALLOCATION_FAILED", "cl::Buffer: error `-61`",
+        "clEnqueueNDRangeKernel failed with error code -4", "vkQueueSubmit: error -2", "mmap failed, errno 12",
+        "[drm] Failed to pin framebuffer with error -12", "the call set the error: cudaErrorMemoryAllocation"})
+    EXPECT_EQ(read_messages(text).size(), 1U) << text;
+  for (const std::string text :
+       {"alloc_failures=0 rate 3", "error -2 in the shell", "cl_device_error count", "set_out_of_memory_handler"})
+    EXPECT_TRUE(read_messages(text).empty()) << text;
+}
+
+TEST(Statement, APartOfAWholeGivesBoth) {
+  for (const std::string text :
+       {"gpu: could not allocate 1.50 GiB: 23.1 GiB of 24.0 GiB in use", "gpu: out of memory, usage 23.1/24.0 GiB",
+        "gpu: out of memory: 23.1 GiB used out of 24.0 GiB"}) {
+    EXPECT_NEAR(figure(text, Figure::used), 23.1 * kGiB, kMiB) << text;
+    EXPECT_NEAR(figure(text, Figure::total), 24.0 * kGiB, kMiB) << text;
+  }
+  const std::string free = "cudaMalloc of 512 MiB failed: 100 MiB free of 8192 MiB";
+  EXPECT_EQ(figure(free, Figure::asked), 512 * kMiB);
+  EXPECT_EQ(figure(free, Figure::free), 100 * kMiB);
+  EXPECT_EQ(figure(free, Figure::total), 8192 * kMiB);
+  // A code is no size.
+  EXPECT_EQ(figure("CreateResource failed with HRESULT 8007000e, \"SizeBytes\": 201326592", Figure::asked), 201326592);
+  const std::string bound =
+      "[GPU] Exceeded max size of memory object allocation: requested 4831838208 bytes, but max "
+      "alloc size supported by device is 1073741824 bytes.Please try to reduce batch size";
+  EXPECT_EQ(figure(bound, Figure::asked), 4831838208);
+  EXPECT_EQ(figure(bound, Figure::allowed), 1073741824);
+}
+
+TEST(Statement, WhatIsHeldAndAskedForExceedsTheLimit) {
+  EXPECT_NE(answer("[ERROR] AddMemBlock: TotalUsedMem : 29356337664 plus alloc size : 301990400 is more than total mem "
+                   "size : 29464985600.")
+                .find("A LIMIT: 27.34 GiB were in use and 288.0 MiB requested, which is 27.62 GiB, and 27.44 GiB"),
+            std::string::npos);
+}
+
+TEST(Remark, TheLogIsBelievedBeforeWhoTellsOfIt) {
+  const std::string text =
+      "The game crashes on startup, in the log it tries to allocate 64mb of memory and fails, and I do not know why\n\n"
+      "err:   DxvkMemoryAllocator: Memory allocation failed\nerr:     Size:      65536\n";
+  EXPECT_NE(answer(text).find("64.0 KiB were requested"), std::string::npos) << answer(text);
+}
+
+TEST(Remark, WhatTheTextShowsBesideDecidesOrIsSaid) {
+  // Another code.
+  EXPECT_NE(
+      answer("Kokkos failed to allocate memory: size 64.12 K failed. (The Cuda allocation returned the error code "
+             "\"cudaErrorNotSupported\".)")
+          .find("cudaErrorNotSupported, which is no lack of memory"),
+      std::string::npos);
+  // A table that shows the contrary.
+  EXPECT_NE(answer("Failed to allocate 16.00 GB GPU memory (0.00 GB available)\n"
+                   "|   0  Tesla V100-SXM2...  On   | 00000000:88:00.0 Off |                    0 |\n"
+                   "| N/A   44C    P0    44W / 300W |      0MiB / 32480MiB |      0%      Default |\n")
+                .find("memory is not short"),
+            std::string::npos);
+  // A setting that takes most of the device.
+  const std::string setting =
+      "ti.init(arch=ti.cuda, device_memory_GB=9)\n"
+      "CUDA Error CUDA_ERROR_OUT_OF_MEMORY: out of memory while calling malloc\n";
+  EXPECT_NE(answer(setting).find("the text sets device_memory_GB=9"), std::string::npos);
+  EXPECT_NE(answer("I have an RTX 3080 with 10GB of VRAM.\n" + setting)
+                .find("A LIMIT: the text sets device_memory_GB=9, which takes 9.00 GiB of the device's 10.00 GiB"),
+            std::string::npos);
+  EXPECT_EQ(answer("gpu_mem_used_max=9\ncuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY").find("the text sets"),
+            std::string::npos);
+  // Room before.
+  EXPECT_NE(answer("Free Intel GPU memory BEFORE: 32155.87 MiB\nFailed to allocate 15.8 GiB on device!\n")
+                .find("31.40 GiB were free by a line above"),
+            std::string::npos);
+  // Several programs.
+  EXPECT_NE(answer("it fails if I have 2 kernels running\n\nE: cudaMalloc: out of memory\n").find("OTHERS HOLD IT"),
+            std::string::npos);
+  // Of two cards none is the one.
+  EXPECT_EQ(figure("on an RTX 4070 with 12GB VRAM and an RTX 3090 with 24GB VRAM.\ncuMemAlloc: out of memory\n",
+                   Figure::total),
+            0);
+}
+
+TEST(Host, WhoHoldsMostIsNamed) {
+  const std::string list =
+      "[  518.05] [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"
+      "[  518.05] [   4711]  1000  4711  4294967  3123456 1234567        0             0 python3\n"
+      "[  518.05] [    612]     0   612    12345     1072   65536        0         -1000 sshd\n"
+      "[  518.06] Out of memory: Killed process 612 (sshd) total-vm:11964kB, anon-rss:4288kB, file-rss:0kB\n";
+  EXPECT_NE(answer(list).find("the most is held by process 4711 python3 (11.92 GiB)"), std::string::npos)
+      << answer(list);
+  EXPECT_NE(
+      answer("RayOutOfMemoryError: More than 95% of the memory on node a is used (11.8 / 12.3 GB). The top 5 are:\n"
+             "\nPID\tMEM\tCOMMAND\n28442\t5.0GB\tray_X:alloc()\n")
+          .find("process 28442 ray_X:alloc() (5.00 GiB)"),
+      std::string::npos);
+}
+
+TEST(Host, AKillIsNoLeakAndADenialNone) {
+  EXPECT_NE(answer("the container keeps dying after a couple of hours with exit code 137\n").find("CANNOT TELL"),
+            std::string::npos);
+  EXPECT_TRUE(read_messages("OOMKilled:false,").empty());
+  EXPECT_TRUE(read_messages("{\"OOMKilled\": false}").empty());
+  EXPECT_NE(answer("..\\c10\\core\\impl\\alloc_cpu.cpp: DefaultCPUAllocator: not enough memory: you tried to allocate "
+                   "66846720 bytes.")
+                .find("enlarge the page file"),
+            std::string::npos);
+}
+
+TEST(Advice, BothAreSaidWhereEitherWouldHaveMadeRoom) {
+  EXPECT_NE(answer("ValueError: Free memory on device (19.77/22.05 GiB) on startup is less than desired GPU memory "
+                   "utilization (0.9, 19.84 GiB)")
+                .find("both: a share that is set 71.7 MiB too high"),
+            std::string::npos);
+}
+
 TEST(Statement, AnAllocationThatIsRejectedIsOne) {
   const std::string out = answer(
       "gpu allocator: request of 3.0 GiB rejected, 23.7 GiB capacity, 20.9 GiB held by other tenants, 1.1 GiB "
