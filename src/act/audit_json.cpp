@@ -1,15 +1,11 @@
 // The entries of the audit as JSON.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "act/audit.hpp"
-#include "core/printable.hpp"
+#include "core/json.hpp"
 
 namespace vramtrack::act {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSchema = "vramtrack.act.v1";
 
@@ -79,27 +75,27 @@ Json object_of(const AuditEntry& e) {
 }
 
 std::string text_in(const Json& in, const char* name) {
-  const auto at = in.find(name);
-  return at != in.end() && at->is_string() ? at->get<std::string>() : std::string();
+  const Json* const at = in.find(name);
+  return at != nullptr && at->is_string() ? at->text() : std::string();
 }
 
 double number_in(const Json& in, const char* name) {
-  const auto at = in.find(name);
-  return at != in.end() && at->is_number() ? at->get<double>() : 0;
+  const Json* const at = in.find(name);
+  return at != nullptr && at->is_number() ? at->get<double>() : 0;
 }
 
 template <class T>
 T whole_in(const Json& in, const char* name) {
-  const auto at = in.find(name);
-  if (at == in.end() || !at->is_number_integer()) return {};
+  const Json* const at = in.find(name);
+  if (at == nullptr || !at->is_number_integer()) return {};
   if (at->is_number_unsigned())
     return std::in_range<T>(at->get<std::uint64_t>()) ? static_cast<T>(at->get<std::uint64_t>()) : T{};
   return std::in_range<T>(at->get<std::int64_t>()) ? static_cast<T>(at->get<std::int64_t>()) : T{};
 }
 
 bool flag_in(const Json& in, const char* name) {
-  const auto at = in.find(name);
-  return at != in.end() && at->is_boolean() && at->get<bool>();
+  const Json* const at = in.find(name);
+  return at != nullptr && at->is_boolean() && at->get<bool>();
 }
 
 Timestamp time_in(const Json& in, const char* name) {
@@ -115,17 +111,17 @@ E word_in(const Json& in, const char* name, std::span<const std::string_view> wo
 }
 
 std::optional<Claim> claim_in(const Json& in) {
-  const auto at = in.find("claim");
-  if (at == in.end() || !at->is_object()) return std::nullopt;
+  const Json* const at = in.find("claim");
+  if (at == nullptr || !at->is_object()) return std::nullopt;
   Claim claim;
   claim.fingerprint = text_in(*at, "fingerprint");
   claim.starts_at = time_in(*at, "starts_at_ns");
   claim.first_seen = time_in(*at, "first_seen_ns");
   claim.is_resolved = flag_in(*at, "resolved");
   claim.is_over = flag_in(*at, "over");
-  if (const auto labels = at->find("labels"); labels != at->end() && labels->is_object())
+  if (const Json* const labels = at->find("labels"); labels != nullptr)
     for (const auto& [name, value] : labels->items())
-      if (value.is_string()) claim.labels[name] = value.get<std::string>();
+      if (value.is_string()) claim.labels[name] = value.text();
   return claim;
 }
 
@@ -133,8 +129,8 @@ Subject subject_in(const Json& in) {
   Subject s;
   const Json none = Json::object();
   const auto part = [&](const char* name) -> const Json& {
-    const auto at = in.find(name);
-    return at != in.end() && at->is_object() ? *at : none;
+    const Json* const at = in.find(name);
+    return at != nullptr ? *at : none;
   };
   const Json& process = part("process");
   s.process = {whole_in<std::uint32_t>(process, "pid"), whole_in<std::uint64_t>(process, "start_ticks"),
@@ -148,7 +144,7 @@ Subject subject_in(const Json& in) {
   s.job_name = text_in(process, "job_name");
   const Json& device = part("device");
   s.device_id = text_in(device, "id");
-  if (device.contains("index")) s.device_index = whole_in<int>(device, "index");
+  if (device.find("index") != nullptr) s.device_index = whole_in<int>(device, "index");
   s.device_name = text_in(device, "name");
   const Json& evidence = part("evidence");
   s.trouble = word_in<Trouble>(evidence, "kind", kTroubleWords);
@@ -157,12 +153,13 @@ Subject subject_in(const Json& in) {
   s.confidence = number_in(evidence, "confidence");
   const double growth = number_in(evidence, "growth_bytes_per_s");
   s.growth_bytes_per_s = {growth, growth, growth};
-  if (const auto at = evidence.find("ends_in_s"); at != evidence.end() && at->is_array() && at->size() == 3 &&
-                                                  (*at)[0].is_number() && (*at)[1].is_number() && (*at)[2].is_number())
+  if (const Json* const at = evidence.find("ends_in_s"); at != nullptr && at->is_array() && at->size() == 3 &&
+                                                         (*at)[0].is_number() && (*at)[1].is_number() &&
+                                                         (*at)[2].is_number())
     s.ends_in_s = Interval{(*at)[0].get<double>(), (*at)[1].get<double>(), (*at)[2].get<double>()};
   s.used_bytes = whole_in<std::uint64_t>(evidence, "used_bytes");
   s.held_s = number_in(evidence, "held_s");
-  if (evidence.contains("unattributed_bytes")) s.unattributed_bytes = number_in(evidence, "unattributed_bytes");
+  if (evidence.find("unattributed_bytes") != nullptr) s.unattributed_bytes = number_in(evidence, "unattributed_bytes");
   s.because = text_in(evidence, "because");
   s.incident = text_in(evidence, "incident");
   return s;
@@ -181,7 +178,7 @@ std::string audit_list_json(const std::vector<AuditEntry>& entries) {
 }
 
 Result<AuditEntry> parse_audit(std::string_view line) {
-  const Json in = Json::parse(line, nullptr, false);
+  const Json in = Json::parse(line).value_or(nullptr);
   if (!in.is_object()) return fail("the line is not a JSON object");
   if (text_in(in, "schema") != kSchema) return fail(fmt::format("its schema is not {}", kSchema));
   AuditEntry e;
@@ -193,7 +190,7 @@ Result<AuditEntry> parse_audit(std::string_view line) {
   e.boot = text_in(in, "boot");
   e.policy = text_in(in, "policy");
   e.policy_text = text_in(in, "policy_text");
-  if (in.contains("step")) e.step = whole_in<std::size_t>(in, "step");
+  if (in.find("step") != nullptr) e.step = whole_in<std::size_t>(in, "step");
   e.action = text_in(in, "action");
   e.text = text_in(in, "text");
   e.undo = text_in(in, "undo");

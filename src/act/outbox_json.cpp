@@ -3,15 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "act/outbox.hpp"
+#include "core/json.hpp"
 #include "core/markup.hpp"
 #include "core/printable.hpp"
 
 namespace vramtrack::act {
 
-using json = nlohmann::ordered_json;
+using json = Json;
 
 namespace {
 
@@ -37,7 +37,7 @@ class Fields {
     if (value == nullptr) return;
     if constexpr (std::is_same_v<T, std::string>) {
       if (!value->is_string()) return wrong(name, "a string");
-      into = value->get_ref<const std::string&>();
+      into = value->text();
     } else if constexpr (std::is_same_v<T, bool>) {
       if (!value->is_boolean()) return wrong(name, "true or false");
       into = value->get<bool>();
@@ -76,14 +76,13 @@ class Fields {
       into.push_back(item.get<std::string>());
     }
   }
-  [[nodiscard]] bool has(const char* name) const { return object_.is_object() && object_.contains(name); }
+  [[nodiscard]] bool has(const char* name) const { return object_.find(name) != nullptr; }
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
   const json* find(const char* name) {
     if (!error_.empty()) return nullptr;
-    const auto it = object_.find(name);
-    if (it != object_.end()) return &*it;
+    if (const json* const value = object_.find(name); value != nullptr) return value;
     error_ = fmt::format("{} has no \"{}\"", where_, name);
     return nullptr;
   }
@@ -96,8 +95,7 @@ class Fields {
   std::string error_;
 };
 
-/// Builds an object's text field by field. Not a tree of nlohmann's: its destructor allocates memory, and ends the
-/// program if there is none.
+/// Builds an object's text field by field, in which JSON of others stays as it is.
 class Object {
  public:
   /// A string, a number, a Boolean or null.
@@ -120,7 +118,7 @@ class Object {
   [[nodiscard]] std::string text() const { return '{' + text_ + '}'; }
 
  private:
-  static std::string scalar(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+  static std::string scalar(const json& value) { return json_text(value); }
   std::string text_;
 };
 
@@ -202,15 +200,15 @@ struct OutboxJson {
     f.get("text", m.text);
     f.get("alert_json", m.alert_json);
     f.get("channels", m.channels);
-    if (f.error().empty() && !m.alert_json.empty() && !json::accept(m.alert_json))
+    if (f.error().empty() && !m.alert_json.empty() && !json::parse(m.alert_json))
       return "a message's alert_json is not JSON";
     return f.error();
   }
 
   /// The list called `name` in `in`; an error when it is not a list.
   static const json* list(const json& in, const char* name, std::string& error) {
-    const auto it = in.find(name);
-    if (it != in.end() && it->is_array()) return &*it;
+    const json* const it = in.find(name);
+    if (it != nullptr && it->is_array()) return it;
     error = fmt::format("the file has no list \"{}\"", name);
     return nullptr;
   }
@@ -266,12 +264,12 @@ std::string Outbox::save() const {
 }
 
 Status Outbox::load(std::string_view text, Timestamp now) {
-  const json in = json::parse(text, nullptr, false);
-  if (in.is_discarded()) return fail("it is not JSON");
+  const auto in = json::parse(text);
+  if (!in) return fail("it is not JSON");
   std::vector<std::string> names;
   for (const Channel& c : channels_) names.push_back(c.name);
   Outbox read(rules_, names);
-  if (const std::string error = OutboxJson::load(in, read, now); !error.empty()) return fail(error);
+  if (const std::string error = OutboxJson::load(*in, read, now); !error.empty()) return fail(error);
   read.drop_taken();
   read.revision_ = revision_ + 1;
   *this = std::move(read);
@@ -308,7 +306,7 @@ std::string webhook_body(const Message& m, const OutboxRules& rules) {
   m.pid != 0 ? out.put("pid", m.pid) : out.put("pid", nullptr);
   put_known("simulated", rules.simulated);
   out.put("headline", headline(m.text)).put("text", m.text);
-  out.raw("alert", json::accept(m.alert_json) ? m.alert_json : "null");
+  out.raw("alert", json::parse(m.alert_json) ? m.alert_json : "null");
   return printable_json(out.text());
 }
 

@@ -2,16 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/format.hpp"
+#include "core/json.hpp"
 #include "core/printable.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack::actuate {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kSummarySchema = "vramtrack.actuate.v1";
 constexpr std::size_t kLongestName = 200;
@@ -22,13 +19,13 @@ Json time_or_null(const std::optional<Timestamp>& time) {
 }
 
 Timestamp time_at(const Json& in, const char* name) {
-  const auto time = parse_exact_time(in.at(name).get<std::string>());
+  const auto time = parse_exact_time(in.get<std::string>(name));
   if (!time) throw std::invalid_argument(std::string(name) + " is not a time");
   return *time;
 }
 
 std::optional<Timestamp> time_if(const Json& in, const char* name) {
-  return in.contains(name) && in.at(name).is_string() ? std::optional(time_at(in, name)) : std::nullopt;
+  return in.find(name) != nullptr && in.at(name).is_string() ? std::optional(time_at(in, name)) : std::nullopt;
 }
 
 Json breaker_json(const std::optional<act::Breaker>& breaker) {
@@ -36,9 +33,9 @@ Json breaker_json(const std::optional<act::Breaker>& breaker) {
 }
 
 std::optional<act::Breaker> breaker_in(const Json& in) {
-  if (!in.contains("breaker") || in.at("breaker").is_null()) return std::nullopt;
-  const Json& breaker = in.at("breaker");
-  return act::Breaker{time_at(breaker, "since"), breaker.at("why").get<std::string>()};
+  const Json* const breaker = in.find("breaker");
+  if (breaker == nullptr || breaker->is_null()) return std::nullopt;
+  return act::Breaker{time_at(*breaker, "since"), breaker->get<std::string>("why")};
 }
 
 using Phase = act::Climb::Phase;
@@ -68,27 +65,27 @@ Json alert_json(const act::Climb& one) {
 
 act::Climb alert_in(const Json& in) {
   act::Climb one;
-  one.claim = act::Claim{in.at("fingerprint").get<std::string>(),
+  one.claim = act::Claim{in.get<std::string>("fingerprint"),
                          time_at(in, "starts_at"),
-                         in.at("labels").get<std::map<std::string, std::string>>(),
+                         in.get<std::map<std::string, std::string>>("labels"),
                          time_at(in, "first_seen"),
                          time_at(in, "last_seen"),
-                         in.at("resolved").get<bool>()};
+                         in.get<bool>("resolved")};
   one.id = one.claim->id();
   const Json& process = in.at("process");
-  one.subject.process.host = process.at("host").get<std::string>();
-  one.subject.process.pid = process.at("pid").get<std::uint32_t>();
-  one.subject.process.start_ticks = process.at("start_ticks").get<std::uint64_t>();
-  one.phase = in.at("closed").get<bool>() ? Phase::over : in.at("begun").get<bool>() ? Phase::climbing : Phase::claimed;
-  one.refusal = in.at("refusal").get<std::string>();
-  one.why = in.at("why").get<std::string>();
+  one.subject.process.host = process.get<std::string>("host");
+  one.subject.process.pid = process.get<std::uint32_t>("pid");
+  one.subject.process.start_ticks = process.get<std::uint64_t>("start_ticks");
+  one.phase = in.get<bool>("closed") ? Phase::over : in.get<bool>("begun") ? Phase::climbing : Phase::claimed;
+  one.refusal = in.get<std::string>("refusal");
+  one.why = in.get<std::string>("why");
   return one;
 }
 
 /// What `read` makes of an object of that schema; what it throws is the error.
 template <class T, class Read>
 Result<T> parsed(std::string_view text, std::string_view schema, Read read) {
-  const Json in = Json::parse(text, nullptr, false);
+  const Json in = Json::parse(text).value_or(nullptr);
   if (!in.is_object()) return fail("it is not a JSON object");
   try {
     if (in.value("schema", "") != schema) return fail(fmt::format("its schema is not {}", schema));
@@ -99,8 +96,8 @@ Result<T> parsed(std::string_view text, std::string_view schema, Read read) {
 }
 
 std::string text_in(const Json& in, const char* name) {
-  const auto at = in.find(name);
-  return at != in.end() && at->is_string() ? at->get<std::string>() : std::string();
+  const Json* const at = in.find(name);
+  return at != nullptr && at->is_string() ? at->text() : std::string();
 }
 
 const char* phase_of(const act::Climb& one) {
@@ -135,14 +132,14 @@ std::string summary_json(const Summary& summary, std::size_t most) {
 Result<Summary> parse_summary(std::string_view text) {
   return parsed<Summary>(text, kSummarySchema, [](const Json& in) {
     Summary out;
-    out.dry_run = in.at("dry_run").get<bool>();
-    out.policies = in.at("policies").get<std::vector<std::string>>();
+    out.dry_run = in.get<bool>("dry_run");
+    out.policies = in.get<std::vector<std::string>>("policies");
     out.breaker = breaker_in(in);
-    out.nodes_acted_on = in.at("nodes_acted_on").get<std::size_t>();
-    out.nodes_allowed = in.at("nodes_allowed").get<std::int64_t>();
-    out.climbing = in.at("climbing").get<std::size_t>();
+    out.nodes_acted_on = in.get<std::size_t>("nodes_acted_on");
+    out.nodes_allowed = in.get<std::int64_t>("nodes_allowed");
+    out.climbing = in.get<std::size_t>("climbing");
     out.last_webhook = time_if(in, "last_webhook");
-    for (const Json& one : in.at("cases")) out.alerts_known.push_back(alert_in(one));
+    for (const Json& one : in.at("cases").list()) out.alerts_known.push_back(alert_in(one));
     return out;
   });
 }
@@ -169,7 +166,7 @@ std::string summary_words(const Summary& summary) {
 }
 
 Result<ResetRequest> parse_reset(std::string_view body) {
-  const Json in = Json::parse(body, nullptr, false);
+  const Json in = Json::parse(body).value_or(nullptr);
   if (!in.is_object()) return fail(R"(expected {"by": "NAME", "reason": "TEXT"})");
   ResetRequest out{text_in(in, "by"), text_in(in, "reason")};
   if (out.by.empty() || out.by.size() > kLongestName)
@@ -183,7 +180,7 @@ std::string reset_json(const ResetRequest& request) {
 }
 
 AgentVersion parse_version(std::string_view text) {
-  const Json in = Json::parse(text, nullptr, false);
+  const Json in = Json::parse(text).value_or(nullptr);
   if (!in.is_object()) return {};
   const std::string node = text_in(in, "node");
   return {node.empty() ? text_in(in, "host") : node, text_in(in, "simulated")};

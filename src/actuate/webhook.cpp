@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostShown = 80;  ///< bytes of a foreign value in a message
 
 std::string shown(const Json& value) {
-  std::string text = json_text(value);
+  std::string text = printable_json(value.dump(-1, ' ', false, Json::error_handler_t::replace));
   if (text.size() > kMostShown) text = text.substr(0, kMostShown) + "...";
   return printable(text);
 }

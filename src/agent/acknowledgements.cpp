@@ -5,17 +5,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 
 #include "core/errno_words.hpp"
-#include "core/printable.hpp"
+#include "core/json.hpp"
 #include "core/regular_file.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack::agent {
 namespace {
 
-using json = nlohmann::ordered_json;
+using json = Json;
 
 constexpr std::size_t kMost = 4096;
 constexpr std::string_view kSchema = "vramtrack.acknowledged.v1";
@@ -50,15 +49,15 @@ Status Acknowledgements::refresh() {
         fmt::format("{} is not a file of acknowledgements ({}); move it away to start a new one", path_, kSchema));
   };
   try {
-    const json file = json::parse(**text);
-    if (!file.is_object() || file.value("schema", "") != kSchema) return not_ours();
+    const json file = json::parse(**text).value_or(nullptr);
+    if (file.value("schema", "") != kSchema || !file.at("alerts").is_object()) return not_ours();
     Table table;
     for (const auto& [id, entry] : file.at("alerts").items()) {
-      const auto time = parse_exact_time(entry.at("time").get<std::string>());
+      const auto time = parse_exact_time(entry.get<std::string>("time"));
       if (time) table[id] = {*time, entry.value("by", ""), entry.value("note", "")};
     }
     table_ = std::move(table);
-  } catch (const json::exception&) {
+  } catch (const JsonMismatch&) {
     return not_ours();
   }
   seen_ns_ = changed_ns;

@@ -14,18 +14,17 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "core/errno_words.hpp"
-#include "core/printable.hpp"
+#include "core/json.hpp"
 #include "host/interrupt.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack::agent {
 namespace {
 
-using json = nlohmann::json;
+using json = Json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostAnswerBytes = 64U << 20;
@@ -114,8 +113,8 @@ Result<std::pair<int, std::string>> parse_answer(const std::string& text) {
 }
 
 Result<json> parse_json(const std::string& text) {
-  json value = json::parse(text, nullptr, false);
-  if (!value.is_object()) return fail("the answer is not a JSON object");
+  auto value = json::parse(text);
+  if (!value || !value->is_object()) return fail("the answer is not a JSON object");
   return value;
 }
 
@@ -173,11 +172,11 @@ Result<std::string> AgentClient::ask(const std::string& path_and_query, const st
   auto answer = exchange(path_and_query, body, method);
   if (!answer) return fail(answer.error());
   if (answer->status == 200 || answer->status == 204) return std::move(answer->body);
-  const json value = json::parse(answer->body, nullptr, false);
-  const json::json_pointer message("/error/message");
-  const bool says = value.is_object() && value.contains(message) && value[message].is_string();
-  return fail(
-      Error{says ? value[message].get<std::string>() : fmt::format("status {}", answer->status)}.during(doing()));
+  const json value = json::parse(answer->body).value_or(nullptr);
+  const json* const said = value.find("error");
+  const json* const message = said != nullptr ? said->find("message") : nullptr;
+  const bool says = message != nullptr && message->is_string();
+  return fail(Error{says ? message->text() : fmt::format("status {}", answer->status)}.during(doing()));
 }
 
 Result<SitesNow> AgentClient::sites(std::uint32_t pid) const {
@@ -210,14 +209,14 @@ Result<AgentVersion> AgentClient::version() const {
   const auto value = parse_json(*text);
   if (!value) return fail(value.error());
   try {
-    AgentVersion version{value->at("version").get<std::string>(), value->at("host").get<std::string>(),
-                         value->at("pid").get<std::uint32_t>(),
-                         parse_exact_time(value->at("started").get<std::string>()).value_or(Timestamp{}), ""};
+    AgentVersion version{value->get<std::string>("version"), value->get<std::string>("host"),
+                         value->get<std::uint32_t>("pid"),
+                         parse_exact_time(value->get<std::string>("started")).value_or(Timestamp{}), ""};
     // An older agent does not say.
-    if (const auto it = value->find("simulated"); it != value->end() && it->is_string())
-      version.simulated = it->get<std::string>();
+    if (const json* const it = value->find("simulated"); it != nullptr && it->is_string())
+      version.simulated = it->text();
     return version;
-  } catch (const json::exception& e) {
+  } catch (const JsonMismatch& e) {
     return fail(fmt::format("reading the agent's version: {}", e.what()));
   }
 }
@@ -238,7 +237,7 @@ Result<std::vector<AgentPoint>> AgentClient::history(const SeriesKey& key, Times
                      columns.at("min").at(i).get<std::uint64_t>(), columns.at("mean").at(i).get<double>(),
                      columns.at("max").at(i).get<std::uint64_t>()});
     return out;
-  } catch (const json::exception& e) {
+  } catch (const JsonMismatch& e) {
     return fail(fmt::format("reading a history from the agent: {}", e.what()));
   }
 }
@@ -250,29 +249,29 @@ Result<std::vector<AgentAlert>> AgentClient::alerts() const {
   if (!value) return fail(value.error());
   try {
     std::vector<AgentAlert> out;
-    for (const json& a : value->at("alerts")) {
+    for (const json& a : value->at("alerts").list()) {
       AgentAlert alert;
-      alert.id = a.at("id").get<std::string>();
-      alert.key = parse_series_key(a.at("key").get<std::string>()).value_or(SeriesKey{});
-      auto told = parse_alert_object_json(a.dump());
+      alert.id = a.get<std::string>("id");
+      alert.key = parse_series_key(a.get<std::string>("key")).value_or(SeriesKey{});
+      auto told = parse_alert_object_json(json_text(a));
       if (!told) return fail(told.error());
       alert.alert = std::move(*told);
       const json& device = a.at("device");
-      alert.device.id = device.at("id").get<std::string>();
-      if (device.at("index").is_number_integer()) alert.device.index = device.at("index").get<int>();
-      alert.device.name = device.at("name").get<std::string>();
-      if (a.at("process").is_string()) alert.process = a.at("process").get<std::string>();
+      alert.device.id = device.get<std::string>("id");
+      if (device.at("index").is_number_integer()) alert.device.index = device.get<int>("index");
+      alert.device.name = device.get<std::string>("name");
+      if (a.at("process").is_string()) alert.process = a.get<std::string>("process");
       if (const json& ack = a.at("acknowledged"); ack.is_object()) {
         alert.acknowledged = true;
-        alert.acknowledged_by = ack.at("by").get<std::string>();
-        alert.note = ack.at("note").get<std::string>();
+        alert.acknowledged_by = ack.get<std::string>("by");
+        alert.note = ack.get<std::string>("note");
       }
-      if (const auto it = a.find("silenced"); it != a.end() && it->is_object())  // an older agent does not say
-        if (auto silence = parse_silence(it->dump())) alert.silenced = std::move(*silence);
+      if (const json* const it = a.find("silenced"); it != nullptr && it->is_object())  // an older agent does not say
+        if (auto silence = parse_silence(json_text(*it))) alert.silenced = std::move(*silence);
       out.push_back(std::move(alert));
     }
     return out;
-  } catch (const json::exception& e) {
+  } catch (const JsonMismatch& e) {
     return fail(fmt::format("reading the agent's alerts: {}", e.what()));
   }
 }
@@ -282,11 +281,11 @@ Result<std::vector<Silence>> AgentClient::silences() const {
   if (!text) return fail(text.error());
   const auto value = parse_json(*text);
   if (!value) return fail(value.error());
-  const auto list = value->find("silences");
-  if (list == value->end() || !list->is_array()) return fail("reading the agent's silences: there is no list of them");
+  const json* const list = value->find("silences");
+  if (list == nullptr || !list->is_array()) return fail("reading the agent's silences: there is no list of them");
   std::vector<Silence> out;
   for (const json& one : *list) {
-    auto silence = parse_silence(one.dump());
+    auto silence = parse_silence(json_text(one));
     if (!silence) return fail(silence.error().during("reading the agent's silences"));
     out.push_back(std::move(*silence));
   }

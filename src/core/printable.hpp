@@ -20,11 +20,4 @@ std::string printable_lines(std::string_view text);
 /// also become '?'. REQUIRES: valid JSON, except for bytes that are not UTF-8.
 std::string printable_json(std::string_view json);
 
-/// A JSON value of nlohmann's as such text: every document that leaves the program is made here. Bytes that are not
-/// UTF-8 become U+FFFD; nothing throws. `indent`: as for its dump(), -1 for one line.
-template <class Json>
-std::string json_text(const Json& value, int indent = -1) {
-  return printable_json(value.dump(indent, ' ', false, Json::error_handler_t::replace));
-}
-
 }  // namespace vramtrack

@@ -1,9 +1,9 @@
 // The lines of a scan for programs: docs/fleet.md describes them.
+#include "core/json.hpp"
+
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "core/printable.hpp"
 #include "fleet/status.hpp"
 #include "fleet/text.hpp"
 #include "report/told_json.hpp"
@@ -11,7 +11,7 @@
 namespace vramtrack::fleet {
 namespace {
 
-using json = nlohmann::ordered_json;
+using json = Json;
 
 json text_or_null(const std::string& text) {
   return text.empty() ? json(nullptr) : json(text);

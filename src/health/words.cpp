@@ -4,15 +4,13 @@
 #include <algorithm>
 
 #include "core/format.hpp"
+#include "core/json.hpp"
 #include "core/printable.hpp"
 #include "health/checkup.hpp"
-#include "report/fields_json.hpp"
 #include "report/tone.hpp"
 
 namespace vramtrack {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLineBytes = 200;
 

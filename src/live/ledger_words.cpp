@@ -2,15 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "core/format.hpp"
+#include "core/json.hpp"
 #include "live/ledger.hpp"
 
 namespace vramtrack {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string bytes_words(std::uint64_t bytes) {
   return format_bytes(static_cast<double>(bytes));

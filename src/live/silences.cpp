@@ -8,16 +8,16 @@
 #include <random>
 
 #include "core/errno_words.hpp"
+#include "core/json.hpp"
 #include "core/order.hpp"
 #include "core/printable.hpp"
 #include "core/regular_file.hpp"
-#include "report/fields_json.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack {
 namespace {
 
-using fields::json;
+using json = Json;
 
 constexpr std::string_view kSchema = "vramtrack.silences.v1";
 constexpr std::size_t kMostBytes = 4U << 20U;
@@ -49,32 +49,31 @@ json object_of(const Silence& s) {
 Result<Silence> silence_of(const json& in) {
   if (!in.is_object()) return fail(R"(a silence must be a JSON object such as {"gpu": "0", "ends": "..."})");
   Silence out;
-  if (const auto gpu = in.find("gpu"); gpu != in.end() && gpu->is_number_unsigned())
+  if (const json* const gpu = in.find("gpu"); gpu != nullptr && gpu->is_number_unsigned())
     out.gpu = std::to_string(gpu->get<std::uint64_t>());
   for (const TextField& field : kTexts) {
-    const auto it = in.find(field.name);
-    if (it == in.end() || it->is_null() || !(out.*field.member).empty()) continue;
-    if (!it->is_string() || it->get_ref<const std::string&>().size() > field.most_bytes)
+    const json* const it = in.find(field.name);
+    if (it == nullptr || it->is_null() || !(out.*field.member).empty()) continue;
+    if (!it->is_string() || it->text().size() > field.most_bytes)
       return fail(fmt::format("'{}' must be a string of at most {} bytes", field.name, field.most_bytes));
-    out.*field.member = it->get<std::string>();
+    out.*field.member = it->text();
   }
-  if (const auto it = in.find("id");
-      it != in.end() && it->is_string() && it->get_ref<const std::string&>().size() <= 64)
-    out.id = it->get<std::string>();
-  if (const auto it = in.find("pid"); it != in.end() && !it->is_null()) {
+  if (const json* const it = in.find("id"); it != nullptr && it->is_string() && it->text().size() <= 64)
+    out.id = it->text();
+  if (const json* const it = in.find("pid"); it != nullptr && !it->is_null()) {
     if (!it->is_number_unsigned() || it->get<std::uint64_t>() > UINT32_MAX) return fail("'pid' must be a process id");
     out.pid = it->get<std::uint32_t>();
   }
-  if (const auto it = in.find("all"); it != in.end() && !it->is_null()) {
+  if (const json* const it = in.find("all"); it != nullptr && !it->is_null()) {
     if (!it->is_boolean()) return fail("'all' must be true or false");
     out.all = it->get<bool>();
   }
   for (const auto& [name, member] : {std::pair{"begins", &Silence::begins}, std::pair{"ends", &Silence::ends}}) {
-    const auto it = in.find(name);
+    const json* const it = in.find(name);
     // Without an end: it comes from the configuration.
-    if (it != in.end() && it->is_null() && member == &Silence::ends) out.ends = kNever;
-    if (it == in.end() || it->is_null()) continue;
-    const auto time = it->is_string() ? parse_exact_time(it->get<std::string>()) : std::nullopt;
+    if (it != nullptr && it->is_null() && member == &Silence::ends) out.ends = kNever;
+    if (it == nullptr || it->is_null()) continue;
+    const auto time = it->is_string() ? parse_exact_time(it->text()) : std::nullopt;
     if (!time) return fail(fmt::format("'{}' must be a time such as 2026-01-02T03:04:05Z", name));
     out.*member = *time;
   }
@@ -141,19 +140,18 @@ std::string silence_json(const Silence& silence) {
 }
 
 Result<Silence> parse_silence(std::string_view text) {
-  return silence_of(json::parse(text.begin(), text.end(), nullptr, false));
+  return silence_of(json::parse(text).value_or(nullptr));
 }
 
 Result<Silence> asked_silence(std::string_view text) {
-  const json in = json::parse(text.begin(), text.end(), nullptr, false);
+  const json in = json::parse(text).value_or(nullptr);
   const json known = object_of({});
-  if (in.is_object())
-    for (const auto& field : in.items())
-      if (!known.contains(field.key()))
-        return fail(
-            printable(fmt::format("unknown field '{}'; a silence has gpu, command, user, pid, all, begins, ends, "
-                                  "by and comment",
-                                  field.key())));
+  for (const auto& [name, value] : in.items())
+    if (known.find(name) == nullptr)
+      return fail(
+          printable(fmt::format("unknown field '{}'; a silence has gpu, command, user, pid, all, begins, ends, "
+                                "by and comment",
+                                name)));
   auto silence = silence_of(in);
   if (silence && silence->ends == Timestamp{}) return fail("'ends' is missing: a time such as 2026-01-02T03:04:05Z");
   return silence;
@@ -225,9 +223,10 @@ Status Silences::refresh() {
   const auto text = read_regular_file(path_, kMostBytes, Links::refused);
   if (!text) return fail(text.error());
   if (!*text) return {};
-  const json file = json::parse(**text, nullptr, false);
-  const auto list = file.is_object() ? file.find("silences") : file.end();
-  if (!file.is_object() || file.value("schema", json()) != json(kSchema) || list == file.end() || !list->is_array())
+  const json file = json::parse(**text).value_or(nullptr);
+  const json* const schema = file.find("schema");
+  const json* const list = file.find("silences");
+  if (schema == nullptr || !schema->is_string() || schema->text() != kSchema || list == nullptr || !list->is_array())
     return fail(fmt::format("{} is not a file of silences ({}); move it away to start a new one", path_, kSchema));
   std::vector<Entry> next;
   for (const json& one : *list) {

@@ -1,11 +1,11 @@
 // The period report for programs: vramtrack.report.v1 (docs/report.md).
+#include "core/json.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/printable.hpp"
 #include "core/scale.hpp"
 #include "period/document.hpp"
 #include "report/fields_json.hpp"
@@ -15,7 +15,7 @@
 namespace vramtrack {
 namespace {
 
-using json = nlohmann::ordered_json;
+using json = Json;
 
 /// Finite, to six significant digits.
 double number(double value) {
@@ -134,7 +134,7 @@ std::vector<json> analysis_lines(const PeriodReport& report) {
   }
   std::vector<json> out;
   std::istringstream lines(find_report("json")->render(view, {}));
-  for (std::string line; std::getline(lines, line);) out.push_back(json::parse(line, nullptr, false));
+  for (std::string line; std::getline(lines, line);) out.push_back(json::parse(line).value_or(nullptr));
   out.erase(out.begin());
   return out;
 }

@@ -1,16 +1,16 @@
 // The declared fields (core/verdict_fields.hpp) as JSON, in two forms: exact, for clients that read it back, and
-// rounded in flat lines, for programs and people. For .cpp files only, because it includes the slow JSON header.
+// rounded in flat lines, for programs and people.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/json.hpp"
 #include "core/scale.hpp"
 #include "core/verdict_fields.hpp"
 #include "report/conclusion.hpp"
@@ -19,7 +19,7 @@
 
 namespace vramtrack::fields {
 
-using json = nlohmann::ordered_json;
+using json = Json;
 
 // --- exact -----------------------------------------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ json exact(const std::optional<T>& value) {
 template <HasFields T>
 json exact(const T& object) {
   json out = json::object();
-  for_each_field<T>([&](const auto& field) { out[std::string(field.name)] = exact(field.of(object)); });
+  for_each_field<T>([&](const auto& field) { out[field.name] = exact(field.of(object)); });
   return out;
 }
 
@@ -63,8 +63,7 @@ template <class... Objects>
 json exact_line(std::uint8_t Places::*line, const Objects&... objects) {
   json out = json::object();
   for_each_in_line(
-      line, [&](const auto& field, const auto& object) { out[std::string(field.name)] = exact(field.of(object)); },
-      objects...);
+      line, [&](const auto& field, const auto& object) { out[field.name] = exact(field.of(object)); }, objects...);
   return out;
 }
 

@@ -1,7 +1,7 @@
 // The JSON report: one object per line, one line per series (docs/formats/analysis.md).
 #include "report/json.hpp"
 
-#include "core/printable.hpp"
+#include "core/json.hpp"
 #include "report/fields_json.hpp"
 #include "report/report.hpp"
 #include "report/told_json.hpp"
@@ -9,7 +9,7 @@
 namespace vramtrack {
 namespace {
 
-using json = nlohmann::ordered_json;
+using json = Json;
 
 using fields::LineClock;
 using fields::seconds;

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/json.hpp"
 #include "core/order.hpp"
-#include "core/printable.hpp"
-#include "report/fields_json.hpp"
 
 namespace vramtrack {
 namespace {
 
-using fields::json;
+using json = Json;
 
 constexpr std::string_view kSchema = "vramtrack.trace_report.v1";
 constexpr std::size_t kMostNotes = 16;
@@ -25,33 +24,14 @@ constexpr double kStopped_s = 120;
 /// another user, so nothing is taken for granted.
 const json& member(const json& object, const char* name) {
   static const json none;
-  const auto at = object.find(name);
-  return at == object.end() ? none : *at;
-}
-
-/// The library destroys nested values recursively: deeper nesting than a report's would overflow this program's stack.
-bool is_too_deep(std::string_view text) {
-  constexpr int kMostDepth = 32;
-  int depth = 0;
-  bool is_text = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (is_text && c == '\\')
-      ++i;
-    else if (c == '"')
-      is_text = !is_text;
-    else if (!is_text && (c == '[' || c == '{') && ++depth > kMostDepth)
-      return true;
-    else if (!is_text && (c == ']' || c == '}'))
-      --depth;
-  }
-  return false;
+  const json* const at = object.find(name);
+  return at == nullptr ? none : *at;
 }
 
 std::string text_of(const json& object, const char* name) {
   const json& value = member(object, name);
   if (!value.is_string()) return {};
-  const auto& text = value.get_ref<const std::string&>();
+  const std::string& text = value.text();
   if (text.size() <= kMostNameBytes) return text;
   std::size_t end = kMostNameBytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // not within a character
@@ -66,8 +46,8 @@ double number_of(const json& object, const char* name) {
 
 std::int64_t whole_of(const json& object, const char* name) {
   const json& value = member(object, name);
-  if (value.is_number_integer()) return value.get<std::int64_t>();
-  return 0;
+  if (!value.is_number_integer()) return 0;
+  return value.is_number_unsigned() ? static_cast<std::int64_t>(value.get<std::uint64_t>()) : value.get<std::int64_t>();
 }
 
 bool flag_of(const json& object, const char* name) {
@@ -155,7 +135,7 @@ SitesReport sites_of(const SeriesView& series) {
 }
 
 Result<SitesReport> parse_sites_json(std::string_view text) {
-  const json value = is_too_deep(text) ? json() : json::parse(text.begin(), text.end(), nullptr, false);
+  const json value = json::parse(text).value_or(nullptr);
   if (!value.is_object() || text_of(value, "schema") != kSchema || !member(value, "sites").is_array())
     return fail(fmt::format("this is not a report of sites ({})", kSchema));
   SitesReport report;

@@ -2,7 +2,7 @@
 // View needs a line in its *_json here and one in its read_* in view_json_read.cpp; ViewJson.RoundTrip fails without.
 #include "report/view_json.hpp"
 
-#include "core/printable.hpp"
+#include "core/json.hpp"
 #include "report/fields_json.hpp"
 #include "report/headline.hpp"
 #include "report/health.hpp"

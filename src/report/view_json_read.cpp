@@ -3,15 +3,15 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "core/json.hpp"
 #include "core/verdict_fields.hpp"
 #include "report/view_json.hpp"
 
 namespace vramtrack {
 namespace {
 
-using json = nlohmann::ordered_json;
+using json = Json;
 
 /// Thrown and caught within this file only.
 struct Misread {
@@ -27,8 +27,8 @@ class Place {
   template <class Read>
   void with(const char* name, Read read) const {
     if (!value_.is_object()) fail("an object");
-    const auto it = value_.find(name);
-    if (it != value_.end() && !it->is_null()) read(Place(*it, path_.empty() ? name : path_ + '.' + name));
+    const json* const it = value_.find(name);
+    if (it != nullptr && !it->is_null()) read(Place(*it, path_.empty() ? name : path_ + '.' + name));
   }
   template <class Read>
   void each(const char* name, Read read) const {
@@ -133,7 +133,7 @@ class Place {
 
   [[nodiscard]] const std::string& text() const {
     if (!value_.is_string()) fail("a string");
-    return value_.get_ref<const std::string&>();
+    return value_.text();
   }
   [[noreturn]] void fail(const std::string& expected) const {
     throw Misread{fmt::format("{}: expected {}", path_.empty() ? "the view" : path_, expected)};
@@ -360,24 +360,22 @@ View read_view(const Place& p) {
 }  // namespace
 
 Result<Alert> parse_alert_object_json(std::string_view text) {
+  const auto value = json::parse(text);
+  if (!value) return fail(value.error().during("reading an alert"));
   try {
-    const json value = json::parse(text.begin(), text.end());
-    return read_alert(Place(value, ""), SeriesId{});
+    return read_alert(Place(*value, ""), SeriesId{});
   } catch (const Misread& e) {
     return fail("reading an alert: " + e.what);
-  } catch (const json::exception& e) {
-    return fail(std::string("reading an alert: ") + e.what());
   }
 }
 
 Result<View> parse_view_json(std::string_view text) {
+  const auto value = json::parse(text);
+  if (!value) return fail(value.error().during("reading a view"));
   try {
-    const json value = json::parse(text.begin(), text.end());
-    return read_view(Place(value, ""));
+    return read_view(Place(*value, ""));
   } catch (const Misread& e) {
     return fail("reading a view: " + e.what);
-  } catch (const json::exception& e) {
-    return fail(std::string("reading a view: ") + e.what());
   }
 }
 

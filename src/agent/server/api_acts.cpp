@@ -1,13 +1,9 @@
 // What the policies do: their ladders, the last acts, and the switch.
-#include <nlohmann/json.hpp>
-
 #include "agent/server/api_parts.hpp"
-#include "core/printable.hpp"
+#include "core/json.hpp"
 
 namespace vramtrack::agent {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// A command line tells its secrets to those alone who may see it anywhere.
 bool may_see(const Rights& rights, const act::Subject& subject) {
@@ -49,7 +45,7 @@ std::string acts_json(const act::ActsState& state, const Rights& rights) {
   std::vector<act::AuditEntry> acts = state.acts;
   for (act::AuditEntry& entry : acts)
     if (!may_see(rights, entry.subject)) entry.subject.command = entry.text = entry.undo = entry.workload = "";
-  out["acts"] = Json::parse(act::audit_list_json(acts), nullptr, false);
+  out["acts"] = Json::parse(act::audit_list_json(acts)).value_or(nullptr);
   return json_text(out);
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "act/channel.hpp"
+#include "core/json.hpp"
 #include "core/mark.hpp"
 #include "core/printable.hpp"
 #include "report/fields_json.hpp"
@@ -240,7 +241,7 @@ std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAl
   for (std::size_t i = 0; i < alerts.size(); ++i) {
     const KnownAlert& a = alerts[i];
     const KnownAlert& speaks = alerts[of[i]->speaks];
-    json one = json::parse(alert_object_json(a.key, a.alert));
+    json one = json::parse(alert_object_json(a.key, a.alert)).value_or(nullptr);
     one["key"] = series_key_text(a.key);
     one["device"] = {{"id", a.key.device_id},
                      {"index", a.device.index ? json(*a.device.index) : json(nullptr)},
@@ -250,7 +251,7 @@ std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAl
     const auto ack = acknowledged(one["id"].get<std::string>());
     one["acknowledged"] = ack ? acknowledgement_object(*ack) : json(nullptr);
     const auto silenced = a.subject ? silence(*a.subject) : std::nullopt;
-    one["silenced"] = silenced ? json::parse(silence_json(*silenced)) : json(nullptr);
+    one["silenced"] = silenced ? json::parse(silence_json(*silenced)).value_or(nullptr) : json(nullptr);
     one["incident"] = of[i]->id;
     one["told_with"] = of[i]->speaks == i ? json(nullptr) : json(alert_id(speaks.key, speaks.alert.raised));
     all.push_back(std::move(one));
@@ -261,7 +262,7 @@ std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAl
 std::string silences_json(const std::vector<Silence>& silences, Timestamp now) {
   json all = json::array();
   for (const Silence& s : silences) {
-    json one = json::parse(silence_json(s));
+    json one = json::parse(silence_json(s)).value_or(nullptr);
     one["state"] = s.begins <= now ? "active" : "pending";
     all.push_back(std::move(one));
   }
@@ -275,15 +276,15 @@ std::string probed_json(const std::vector<ProbedProcess>& processes) {
 }
 
 Result<Acknowledgement> parse_acknowledgement(std::string_view body) {
-  const json value = json::parse(body.begin(), body.end(), nullptr, false);
+  const json value = json::parse(body).value_or(nullptr);
   if (!value.is_object()) return fail(R"(the body must be a JSON object such as {"by": "alice", "note": "known"})");
   Acknowledgement out;
   const auto text = [&](const char* name, std::size_t most, std::string& into) -> Status {
-    const auto it = value.find(name);
-    if (it == value.end() || it->is_null()) return {};
-    if (!it->is_string() || it->get_ref<const std::string&>().size() > most)
+    const json* const given = value.find(name);
+    if (given == nullptr || given->is_null()) return {};
+    if (!given->is_string() || given->text().size() > most)
       return fail(fmt::format("'{}' must be a string of at most {} bytes", name, most));
-    into = it->get<std::string>();
+    into = given->text();
     return {};
   };
   if (Status read = text("by", 64, out.by); !read) return fail(read.error());
@@ -296,12 +297,13 @@ std::string acknowledgement_json(const Acknowledgement& acknowledgement) {
 }
 
 Result<AskedMark> asked_mark(const std::string& body) {
-  const nlohmann::json value = nlohmann::json::parse(body, nullptr, false);
-  if (!value.is_object() || !value.contains("pid") || !value["pid"].is_number_unsigned() || !value.contains("mark") ||
-      !value["mark"].is_string())
+  const json value = json::parse(body).value_or(nullptr);
+  const json* const process = value.find("pid");
+  const json* const marked = value.find("mark");
+  if (process == nullptr || !process->is_number_unsigned() || marked == nullptr || !marked->is_string())
     return fail(R"(send {"pid": 4242, "mark": "step=1200"})");
-  const auto pid = value["pid"].get<std::uint64_t>();
-  const std::string text = value["mark"].get<std::string>();
+  const auto pid = process->get<std::uint64_t>();
+  const std::string& text = marked->text();
   if (pid == 0 || pid > UINT32_MAX) return fail("there is no such pid");
   if (const auto mark = parse_mark(text); !mark) return tl::unexpected(mark.error());
   return AskedMark{static_cast<std::uint32_t>(pid), printable(text)};

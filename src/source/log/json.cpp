@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/json.hpp"
 #include "source/log/messages.hpp"
 #include "source/log/text.hpp"
 
@@ -68,7 +69,9 @@ std::string json_string(std::string_view text) {
 }
 
 std::string json_line(const std::map<std::string, double>& numbers) {
-  return nlohmann::json(numbers).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  Json line = Json::object();
+  for (const auto& [name, number] : numbers) line[name] = number;
+  return json_text(line) + '\n';
 }
 
 namespace {
