@@ -84,7 +84,7 @@ def test_one_rank_of_three_grows(tmp_path):
 
 def test_which_rank_grew_first_in_a_folder_of_this_machine(tmp_path):
     said = run_job([(4, 1500), (2, 600)], "", TMPDIR=str(tmp_path))
-    assert said[0][0].startswith("all 2 ranks grow, rank 1 first: 120 MiB/min since ") and "; rank 0 by most: 240 MiB/min" in said[0][0]
+    assert said[0][0].startswith("all 2 ranks grow, rank 1 first: 120 MiB/min since ") and "; rank 0 fastest: 240 MiB/min" in said[0][0]
     assert list(tmp_path.iterdir()) == [], "the last rank removes the folder"
 
 
@@ -106,7 +106,7 @@ def test_words():
     assert ranks.words(together, 4) == "ranks 1 and 2 of 4 grow, most of all rank 2, by 70.0 MiB/min; the others do not grow"
     first = [rank(0), rank(1, 50, NOW), rank(2, 7000, NOW + 90), rank(3)]
     assert ranks.words(first, 4) == (
-        "ranks 1 and 2 of 4 grow, rank 1 first: 50.0 MiB/min since 2025-06-15 15:06:40 UTC; rank 2 by most: 7000 MiB/min; the others do not grow"
+        "ranks 1 and 2 of 4 grow, rank 1 first: 50.0 MiB/min since 2025-06-15 15:06:40 UTC; rank 2 fastest: 7000 MiB/min; the others do not grow"
     )
     many = [rank(n, 10, NOW - n, 100) for n in range(20)] + [rank(n, size=100) for n in range(20, 100)]
     assert ranks.words(many, 100).startswith("20 of 100 ranks grow, most of all rank 0, by 10.0 MiB/min; ")

@@ -440,7 +440,7 @@ Answer by_contradiction(const Failure& f, const Sums& s) {
   if (!f.remarks.other_code.empty())
     return Verdict{
         Cause::unknown,
-        fmt::format("{}the error that the driver gave is {}, which is no lack of memory",
+        fmt::format("{}the error that the driver gave is {}, which is not a lack of memory",
                     s.asked > 0 ? fmt::format("{} were requested; ", size_words(s.asked)) : "", f.remarks.other_code),
         fmt::format("what {} means for this call: whether this device, its driver or its partition (MIG, "
                     "vGPU) supports it",

@@ -555,7 +555,7 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
   const Wording& general = kWordings[static_cast<std::size_t>(memory)];
   const bool has_owner = memory == Memory::device || memory == Memory::any || memory == Memory::host ||
                          memory == Memory::pinned || memory == Memory::shared;
-  for (const Mark& each : marks())
+  for (const ProgramMark& each : marks())
     if (has_owner && each.wording.role == general.role && has_any(words, each.marks)) return each.wording;
   return general;
 }

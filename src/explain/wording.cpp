@@ -46,8 +46,8 @@ std::span<const Wording> wordings() {
   return kWordings;
 }
 
-std::span<const Mark> marks() {
-  static constexpr Mark kMarks[] = {
+std::span<const ProgramMark> marks() {
+  static constexpr ProgramMark kMarks[] = {
 #define VRAMTRACK_WORDING(...)
 #define VRAMTRACK_MARK(name, program, role, otherwise, setting, marks) \
   {marks, {name, program, "any", Role::role, Cause::otherwise, setting, ""}},

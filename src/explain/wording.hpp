@@ -45,7 +45,7 @@ struct Wording {
 };
 
 /// A program that the line of a statement (statement.hpp) names by one of `marks`, parted by '|'.
-struct Mark {
+struct ProgramMark {
   std::string_view marks;
   Wording wording;  ///< without a text
 };
@@ -58,6 +58,6 @@ bool is_on_chip(const Wording& wording);
 /// All of wordings.def, in its order.
 std::span<const Wording> wordings();
 /// All marks of wordings.def; the first that fits is meant.
-std::span<const Mark> marks();
+std::span<const ProgramMark> marks();
 
 }  // namespace vramtrack::explain

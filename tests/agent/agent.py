@@ -72,7 +72,7 @@ class Answers(AgentTest):
         for path in re.findall(r"^  (/\S*):\n    get:$", OPENAPI.read_text(), re.M):
             if path == "/api/v1/events" or "{id}" in path:  # asked in tests of their own
                 continue
-            query = "?series=" + urllib.parse.quote(DEVICE) if path.endswith("history") else ""
+            query = {"history": "?series=" + urllib.parse.quote(DEVICE), "gauges": "?device=GPU-0"}.get(path.rpartition("/")[2], "")
             self.assertEqual(agent.status(path + query), 200, path)
         for wrong in ("/api/v1", "/api/v1/gpus"):
             status, _, body = agent.ask("GET", wrong)

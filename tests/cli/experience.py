@@ -130,7 +130,7 @@ class Experience(unittest.TestCase):
         self.assertEqual(said.returncode, 0)
         other = asked("python", "train.py", "--lr", "2")
         self.assertEqual(other.returncode, 2)
-        self.assertIn(b"no finished run of this command is known", other.stderr)
+        self.assertIn(b"no finished run of exactly this command line is known", other.stderr)
         alone = asked("python", "train.py", "--lr", "1", "--output", "c", machine=no_gpu())
         self.assertEqual(alone.returncode, 1)
         self.assertIn(b"no GPU found to compare with", alone.stdout)

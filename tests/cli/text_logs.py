@@ -121,7 +121,7 @@ class Cases(LogTests):
         self.assertEqual(c.of()["capacity_bytes"], 11178 * 2**20)
         self.assertEqual(c.of()["counts"], "epoch")
         self.assertIn("too short to tell", c.text)
-        self.assertRegex(" ".join(c.text.split()), r"if it goes on as (it did )?in the last")
+        self.assertRegex(" ".join(c.text.split()), r"if it (continues|goes on) as (it did )?in the last")
 
 
 OUT_OF_MEMORY = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.12 GiB. GPU 0 has a total capacity of 14.64 GiB of which "

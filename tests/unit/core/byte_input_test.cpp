@@ -125,7 +125,7 @@ TEST(ByteInput, RatioGuardIsAnOption) {
   guarded.contents = "snapshots";
   guarded.most_ratio = 250;
   EXPECT_THAT(read_bytes(bomb, guarded, kBytesPerMiB).error,
-              AllOf(HasSubstr("suspiciously much for snapshots"), HasSubstr("decompress it and read the plain file")));
+              AllOf(HasSubstr("suspiciously large for snapshots"), HasSubstr("decompress it and read the plain file")));
   EXPECT_EQ(read_bytes(bomb, {}, kBytesPerMiB).text.size(), 80 * kBytesPerMiB);
   EXPECT_EQ(read_bytes(packed::zstd(std::string(60 * kBytesPerMiB, 'x')), guarded, kBytesPerMiB).error, "");
 }

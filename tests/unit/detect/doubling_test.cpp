@@ -68,7 +68,7 @@ TEST(DoublingJudge, APoolThatIsUsedUpAtOneRateIsALeak) {
   ASSERT_TRUE(f.oom_in_s);
   // What is needed meets 6000 - 616 + 64 MiB at 2 MiB/s.
   EXPECT_NEAR(f.oom_in_s->mid, (6000 - 616 + 64) / 2.0 - 500, 60);
-  EXPECT_THAT(f.because, HasSubstr("grows as a pool that doubles"));
+  EXPECT_THAT(f.because, HasSubstr("grows like a doubling pool"));
   EXPECT_THAT(f.because, HasSubstr("; 1 doubling left"));
 }
 

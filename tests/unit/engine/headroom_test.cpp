@@ -67,7 +67,7 @@ TEST_F(HeadroomTest, WhatEarlierRunsNeededDoesNotFitBesideAnother) {
   EXPECT_THAT(
       headroom_words(device, 24 * kGiB),
       HasSubstr("peaks at 27.0/24.0 GiB; the last 3 runs of the program of pid 7 needed up to 9.0 GiB more than "
-                "now: does not fit beside pid 88, 3."));
+                "this run does now: does not fit beside pid 88, 3."));
   EXPECT_THAT(seen(device_series).verdict.finding.because, testing::Not(HasSubstr("fit")));
   EXPECT_THAT(changes, IsEmpty()) << "an alert only on request";
 }
@@ -120,7 +120,7 @@ TEST_F(HeadroomTest, WithoutProcessesTheRunsOfTheDeviceTell) {
   EXPECT_TRUE(h.fits());
   EXPECT_THAT(
       headroom_words(h, 24 * kGiB),
-      HasSubstr("peaks at 20.0/24.0 GiB; the last 2 runs needed up to 12.0 GiB more than now; 4.0 GiB would be left"));
+      HasSubstr("peaks at 20.0/24.0 GiB; the last 2 runs needed up to 12.0 GiB more than this run does now; 4.0 GiB would be left"));
 }
 
 }  // namespace

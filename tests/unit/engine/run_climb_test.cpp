@@ -58,8 +58,8 @@ TEST_F(RunsClimb, FiveInARowAreSuspected) {
     EXPECT_EQ(now.stage, Stage::suspected);
     EXPECT_GT(now.confidence, 0.8);
     EXPECT_THAT(now.because, HasSubstr("each of the last 5 runs of the program peaked higher than the one before, by "
-                                       "2.1 GiB in the mean and by 8.5 GiB in all; 2 more fit; the odds that this is "
-                                       "chance: 1 in 120"));
+                                       "2.1 GiB on average and by 8.5 GiB in all; 2 more fit; odds of this by chance: "
+                                       "1 in 120"));
     EXPECT_EQ(of_device.stage, Stage::suspected);
     EXPECT_THAT(of_device.because, HasSubstr("each of the last 5 runs"));
     EXPECT_EQ(seen(last).suspicions.size(), 1U);

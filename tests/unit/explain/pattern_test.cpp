@@ -153,7 +153,7 @@ TEST(Wordings, AreInTheManual) {
       EXPECT_NE(manual.find(fmt::format("\n| {} | ", wording.program)), std::string::npos) << wording.program;
     }
   }
-  for (const Mark& mark : marks()) ++counts[mark.wording.program];
+  for (const ProgramMark& mark : marks()) ++counts[mark.wording.program];
   for (const auto& [program, count] : counts)
     EXPECT_NE(manual.find(fmt::format("\n| {} | {} | ", program, count)), std::string::npos)
         << program << ": " << count << " wordings";

@@ -449,7 +449,7 @@ TEST(Remark, WhatTheTextShowsBesideDecidesOrIsSaid) {
   EXPECT_NE(
       answer("Kokkos failed to allocate memory: size 64.12 K failed. (The Cuda allocation returned the error code "
              "\"cudaErrorNotSupported\".)")
-          .find("cudaErrorNotSupported, which is no lack of memory"),
+          .find("cudaErrorNotSupported, which is not a lack of memory"),
       std::string::npos);
   // A table that shows the contrary.
   EXPECT_NE(answer("Failed to allocate 16.00 GB GPU memory (0.00 GB available)\n"
