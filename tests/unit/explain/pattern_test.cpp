@@ -167,7 +167,7 @@ TEST(Wordings, AllCompileAndHaveNamesOfTheirOwn) {
     EXPECT_TRUE(names.insert(wording.name).second) << wording.name;
     EXPECT_FALSE(wording.program.empty() || wording.versions.empty()) << wording.name;
   }
-  for (const Mark& mark : marks()) {
+  for (const ProgramMark& mark : marks()) {
     EXPECT_TRUE(names.insert(mark.wording.name).second) << mark.wording.name;
     EXPECT_FALSE(mark.marks.empty() || !mark.wording.text.empty()) << mark.wording.name;
   }
