@@ -20,6 +20,8 @@ constexpr std::size_t kBufferBytes = 1 << 20;
 constexpr std::size_t kBehindBytes = 2 * kStatementBytes;
 /// Readings of what is allocated that are kept.
 constexpr std::size_t kMostHeld = 64;
+/// Of a flood of messages, only the first are looked at with the text around them.
+constexpr std::size_t kMostLooked = 64;
 constexpr std::size_t kMostMessages = 10'000;
 constexpr std::size_t kMostSpoken = 4;
 constexpr std::size_t kMostTextBytes = 300;
@@ -233,7 +235,6 @@ void Reader::take_held(std::size_t until) {
 
 System Reader::system_at(std::size_t begin) {
   constexpr std::size_t kAroundBytes = 2048;
-  constexpr std::size_t kMostLooked = 64;
   if (system_ != System::any || messages_.size() > kMostLooked) return system_;
   const std::string_view text = text_;
   if (erased_ == 0) system_ = system_of(text.substr(0, kAroundBytes));
@@ -293,8 +294,8 @@ void Reader::take(const Found& found) {
   if (is_memory_failure(wording)) {
     if (wording.name != "statement_killed")
       message.went_on = went_on_words(text_, found.begin, found.match.end, is_statement).substr(0, kMostTextBytes);
-    Figures told;
-    {
+    if (messages_.size() <= kMostLooked) {
+      Figures told;
       // Beside a message with figures of its own only what it cannot tell counts.
       const bool is_of_device = wording.role == Role::device && size_count < 2;
       message.remarks = read_remarks(text_, found.begin, found.match.end, is_of_device ? beside : told);

@@ -112,7 +112,7 @@ TEST(Statement, TheMostSpecificProducerOfALineIsMeant) {
 TEST(Statement, TellsThatTheProgramWentOn) {
   const std::string survived =
       answer("Failed to allocate 75 MiB of CUDA memory, falling back to pinned system memory\n");
-  EXPECT_NE(survived.find("the program went on: Failed to allocate"), std::string::npos) << survived;
+  EXPECT_NE(survived.find("the program continued: Failed to allocate"), std::string::npos) << survived;
   const std::string ended = answer(
       "Warning: GPU ran out of memory, retrying with tiles\n\n\n\n\n\n"
       "cannot allocate 288 MiB of GPU memory: 512 MiB total\n");
@@ -250,7 +250,7 @@ TEST(Statement, TheReasonMayStandAbove) {
 
 TEST(Statement, GoesOnWhereTheNextLinesSucceed) {
   const auto went_on = [](const std::string& text) {
-    return answer(text).find("the program went on") != std::string::npos;
+    return answer(text).find("the program continued") != std::string::npos;
   };
   EXPECT_TRUE(went_on("[RMM] [error] [FAILURE maximum pool size exceeded]\n[       OK ] Test.Of (3987 ms)\n"));
   EXPECT_TRUE(went_on("[warn] could not allocate a 64 MB atlas in video memory, using a smaller one\n"));
@@ -696,7 +696,7 @@ TEST(Story, RequestsThatFailEachTimeForLessArePinnedInTheEnd) {
   const std::string words = answer(
       "could not allocate pinned host memory of size: 8589934592\ncould not allocate pinned host memory of size: "
       "7730940928\ncould not allocate pinned host memory of size: 6957846528\n");
-  EXPECT_NE(words.find("the program went on: it asked for less"), std::string::npos) << words;
+  EXPECT_NE(words.find("the program continued: it asked for less"), std::string::npos) << words;
 }
 
 TEST(Advice, IsPossibleOnThatPlatform) {
