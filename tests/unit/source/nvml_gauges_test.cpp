@@ -29,7 +29,8 @@ std::optional<double> gpu_ratio(const FakeNvml& fake, const Batch& batch, std::u
 
 TEST(NvmlGauges, TellWhatTheDriverTells) {
   FakeNvml fake(
-      "gpu 0 uuid=GPU-a total=24G used=1G util=87 memutil=41 temp=64 power=312500 power_limit=450000 clock=1980 fan=46\n");
+      "gpu 0 uuid=GPU-a total=24G used=1G util=87 memutil=41 temp=64 power=312500 power_limit=450000 clock=1980 "
+      "fan=46\n");
   const DeviceGauges gauges = gauges_of(fake.poll());
   EXPECT_THAT(gauges.memory_utilisation_ratio, Optional(DoubleEq(0.41)));
   EXPECT_THAT(gauges.temperature_celsius, Optional(DoubleEq(64)));

@@ -114,8 +114,8 @@ TEST_F(DeviceMinutesTest, HoldsTheGreatestOfEachGaugeAndWhatIsNotReportedStaysUn
   ASSERT_TRUE(reader);
   const auto minutes = (*reader)->device_minutes("GPU-0");
   ASSERT_TRUE(minutes) << minutes.error().message;
-  EXPECT_THAT(*minutes,
-              ::testing::ElementsAre(DeviceMinute{at_s(0), {}, 61, 301, 1.98e9}, DeviceMinute{at_s(60), {}, 40, {}, {}}));
+  EXPECT_THAT(*minutes, ::testing::ElementsAre(DeviceMinute{at_s(0), {}, 61, 301, 1.98e9},
+                                               DeviceMinute{at_s(60), {}, 40, {}, {}}));
 }
 
 TEST_F(DeviceMinutesTest, WhatWasRecordedBeforeThereWereGaugesIsKept) {
