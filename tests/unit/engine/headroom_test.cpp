@@ -118,9 +118,8 @@ TEST_F(HeadroomTest, WithoutProcessesTheRunsOfTheDeviceTell) {
   EXPECT_EQ(h.more_bytes, 12 * kGiB);
   EXPECT_EQ(h.earlier_runs, 2U);
   EXPECT_TRUE(h.fits());
-  EXPECT_THAT(
-      headroom_words(h, 24 * kGiB),
-      HasSubstr("peaks at 20.0/24.0 GiB; the last 2 runs needed up to 12.0 GiB more than this run does now; 4.0 GiB would be left"));
+  EXPECT_THAT(headroom_words(h, 24 * kGiB), HasSubstr("peaks at 20.0/24.0 GiB; the last 2 runs needed up to 12.0 GiB "
+                                                      "more than this run does now; 4.0 GiB would be left"));
 }
 
 }  // namespace

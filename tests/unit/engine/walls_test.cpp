@@ -139,10 +139,10 @@ TEST_F(WallsTest, WhatFitsEndsAtTheNearestWall) {
   EXPECT_EQ(h.beside_pid, 2U);
   EXPECT_EQ(seen(device_series).headroom.value().left_bytes, h.left_bytes) << "the device tells of what leaves least";
   for (const SeriesId id : {leaking, device_series})
-    EXPECT_THAT(told_of(id).facts, testing::Contains(testing::Field(
-                                       &Fact::text, HasSubstr("does not fit beside pid 2, 1.0 GiB short; "
-                                                              "its memory ends at 10.0 GiB, by dmem.max of "
-                                                              "/pod"))))
+    EXPECT_THAT(told_of(id).facts,
+                testing::Contains(testing::Field(&Fact::text, HasSubstr("does not fit beside pid 2, 1.0 GiB short; "
+                                                                        "its memory ends at 10.0 GiB, by dmem.max of "
+                                                                        "/pod"))))
         << "series " << index_of(id);
   EXPECT_TRUE(seen(other).headroom.value().fits());
 }
