@@ -179,10 +179,11 @@ class BelowLibraries {
   explicit BelowLibraries(telemetry::KernelMemory kernel) : kernel_(std::move(kernel)) {}
 
   /// Every second: a process can be asked for as long as it lives.
-  void look(const telemetry::Recording& recording) {
+  void look(telemetry::Recording& recording) {
     for (const std::uint32_t pid : recording.pids()) {
       const auto held = kernel_.held(pid);
       if (!held) continue;
+      recording.held(pid, held->bytes);
       // What a framework has taken from the driver counts once, with its cache.
       std::int64_t seen_bytes = 0;
       for (const auto& process : recording.live().processes())

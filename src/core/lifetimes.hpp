@@ -28,7 +28,7 @@ struct SiteLifetimes {
   double live_blocks = 0;
   double error_bytes = 0;       ///< standard error of that; 0: exact
   double idle_s = 0;            ///< since it allocated last
-  std::vector<AgedBytes> ages;  ///< oldest first; they do not overlap
+  std::vector<AgedBytes> ages;  ///< oldest first; they do not overlap; none: only the sum is known, and nothing is judged by it
   friend bool operator==(const SiteLifetimes&, const SiteLifetimes&) = default;
 };
 

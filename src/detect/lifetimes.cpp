@@ -114,6 +114,7 @@ LifetimesWord Lifetimes::word(Timestamp start, Timestamp end, double net_bytes, 
   double idle_s = seconds_between(start, end);
   Born first, second;
   for (const SiteLifetimes& site : told_) {
+    if (site.ages.empty()) continue;
     const auto line =
         std::find_if(lines_.begin(), lines_.end(), [&](const Line& each) { return each.site == site.site; });
     if (line == lines_.end()) continue;

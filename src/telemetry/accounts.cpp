@@ -19,6 +19,10 @@ Result<std::unique_ptr<Accounts>> Accounts::open(Follower::Select select) {
   auto follower = Follower::open(std::move(select), std::move(listener), kBlocksPerSecond);
   if (!follower) return fail(follower.error());
   accounts->follower_ = std::move(*follower);
+  if (auto kernel = KernelMemory::open({}))
+    accounts->kernel_ = std::move(*kernel);
+  else
+    accounts->warnings_.push_back(kernel.error().message);
   return accounts;
 }
 
@@ -28,9 +32,17 @@ std::vector<trace::ToldProcess> Accounts::tell() {
   for (const auto& [pid, process] : follower_->running()) {
     const auto known = accounts_.find(process->number);
     if (known == accounts_.end()) continue;
-    if (auto sites = known->second.tell(now_s)) told.push_back({pid, process->known.start_ticks, std::move(*sites)});
+    const auto held = kernel_ ? kernel_->held(pid) : std::nullopt;
+    if (auto sites = known->second.tell(now_s, held))
+      told.push_back({pid, process->known.start_ticks, std::move(*sites)});
   }
   return told;
+}
+
+std::vector<std::string> Accounts::take_warnings() {
+  std::vector<std::string> warnings = std::exchange(warnings_, {});
+  for (std::string& warning : follower_->take_warnings()) warnings.push_back(std::move(warning));
+  return warnings;
 }
 
 TracedCategories::ByProcess Accounts::categories() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "core/result.hpp"
 #include "core/traced_categories.hpp"
 #include "telemetry/follower.hpp"
+#include "telemetry/kernel_memory.hpp"
 #include "telemetry/process_account.hpp"
 
 namespace vramtrack::telemetry {
@@ -37,13 +39,15 @@ class Accounts {
   [[nodiscard]] TracedCategories::ByProcess categories() const;
 
   [[nodiscard]] std::uint64_t lost() const { return follower_->lost(); }
-  std::vector<std::string> take_warnings() { return follower_->take_warnings(); }
+  std::vector<std::string> take_warnings();
 
  private:
   Accounts() = default;
 
   std::map<std::uint64_t, ProcessAccount> accounts_;  ///< of those that allocated, by the follower's number
-  std::unique_ptr<Follower> follower_;                ///< last: it goes first
+  std::optional<KernelMemory> kernel_;
+  std::vector<std::string> warnings_;
+  std::unique_ptr<Follower> follower_;  ///< last: it goes first
 };
 
 }  // namespace vramtrack::telemetry

@@ -1,5 +1,9 @@
 #include "telemetry/process_account.hpp"
 
+#include <fmt/format.h>
+
+#include <cmath>
+
 #include "probe/wire.hpp"
 #include "trace/probe_trace.hpp"
 
@@ -21,6 +25,8 @@ std::uint64_t key_of(const telemetry_event& event) {
 void ProcessAccount::allocated(FollowedProcess& process, const telemetry_event& event, const FollowedStack& stack) {
   const probe::CallInfo* const call = probe::info_of(static_cast<probe::Call>(event.call));
   if (call == nullptr || trace::ledger_of(call->memory) != trace::Ledger::device) return;
+  if (call->level == probe::Level::driver)
+    of_driver_.allocate(event.address, event.bytes, {}, time_s(event), event.threshold);
   if (call->level == probe::Level::driver && is_of_traced_allocator(process.unwinder->files(), stack.native)) return;
   const SiteNames::Place place = names_.place_of(process, stack);
   account_.allocate(key_of(event), event.bytes, place.number, time_s(event), event.threshold);
@@ -31,10 +37,18 @@ void ProcessAccount::allocated(FollowedProcess& process, const telemetry_event& 
 void ProcessAccount::freed(const telemetry_event& event) {
   account_.free(key_of(event), time_s(event));
   by_category_.free(key_of(event));
+  if (key_of(event) == event.address) of_driver_.free(event.address);
 }
 
-std::optional<std::vector<SiteLifetimes>> ProcessAccount::tell(double now_s) {
-  return account_.tell(now_s, [this](trace::SiteNumber site) { return names_.name(site); });
+std::optional<std::vector<SiteLifetimes>> ProcessAccount::tell(double now_s, const std::optional<KernelHeld>& held) {
+  auto told = account_.tell(now_s, [this](trace::SiteNumber site) { return names_.name(site); });
+  if (!told || !held) return told;
+  const std::int64_t below = below_the_libraries(*held, std::llround(of_driver_.live_bytes()));
+  if (below <= 0) return told;
+  SiteLifetimes& line = told->emplace_back();
+  line.site = fmt::format("below the libraries (by {})", held->by);
+  line.live_bytes = static_cast<double>(below);
+  return told;
 }
 
 std::vector<std::pair<std::string, double>> ProcessAccount::categories() const {

@@ -201,6 +201,19 @@ std::vector<std::uint32_t> Recording::pids() const {
   return pids;
 }
 
+void Recording::held(std::uint32_t pid, std::int64_t bytes) {
+  const auto from = follower_->running().find(pid);
+  if (from == follower_->running().end()) return;
+  const auto known = processes_.find(from->second->number);
+  if (known == processes_.end()) return;
+  send(*known->second);
+  trace::ProbeReading reading;
+  reading.realtime_us = realtime_us();
+  reading.process_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, bytes));
+  check(live_.reading(known->second->index, reading));
+  check(file_->write_reading(known->second->index, reading));
+}
+
 Status Recording::flush() {
   check(file_->flush());
   return failed_;

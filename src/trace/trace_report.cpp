@@ -360,8 +360,10 @@ void tell_residual(const ProbeTrace& trace, TraceReport& report) {
     const auto& readings = process->readings();
     if (readings.empty()) continue;
     const ResidualReading& last = readings.back();
+    // Less is none: what was freed had been there before the tracing began.
     report.residual_bytes =
-        report.residual_bytes.value_or(0) + static_cast<std::int64_t>(last.process_bytes) - last.tracked_bytes;
+        report.residual_bytes.value_or(0) +
+        std::max<std::int64_t>(0, static_cast<std::int64_t>(last.process_bytes) - last.tracked_bytes);
     std::vector<std::vector<Floor>> floors(1);
     for (std::size_t i = 0; i < readings.size(); ++i)
       floors[0].push_back({static_cast<std::int64_t>(readings[i].process_bytes) - readings[i].tracked_bytes,

@@ -44,6 +44,8 @@ class Below(Traced):
 
     def test_what_no_library_was_asked_for_is_below_them(self):
         self.assertEqual(self.below(self.keeper(), "h10", "r20", "k9"), (20, 30))  # of a MiB and nine
+        said = subprocess.run([BINARY, "trace", "report", self.trace], capture_output=True, text=True, timeout=60).stdout
+        self.assertIn("  20.0 MiB besides what is tracked, by the driver's figure", said, "the trace has it, too")
 
     def test_what_was_freed_is_not(self):
         program = self.keeper()

@@ -109,6 +109,22 @@ TEST(Lifetimes, LinesThatDoNotExplainTheRiseSayNothing) {
   EXPECT_EQ(word({passes, leak}, 600, 1200).site, "train.py:57 step");
 }
 
+/// Memory below the libraries: only its sum is known, so that nothing tells it from load or leak.
+TEST(Lifetimes, ALineWithoutAgesExplainsNothing) {
+  const Line load{"serve.py:9 batch", [](double t) { return t * 1e4; }, [](double age) { return std::exp(-age / 30); }};
+  Lifetimes lifetimes;
+  double then = 0, now = 0;
+  for (double t = 30; t <= 4560; t += 30) {
+    SiteLifetimes below{"below the libraries (by i915)", 2e6 * t, 0, 0, 0, {}};
+    const SiteLifetimes told = load.told(t);
+    if (t <= 3600) then = told.live_bytes + below.live_bytes;
+    now = told.live_bytes + below.live_bytes;
+    lifetimes.tell(at(t), {told, below});
+  }
+  EXPECT_EQ(lifetimes.word(at(3600), at(4560), now - then, 30).kind, Kind::none);
+  EXPECT_EQ(word({load}, 3600, 4560).kind, Kind::dies);
+}
+
 TEST(Lifetimes, WhatWasToldLongAgoSaysNothing) {
   const Line leak{"train.py:57 step", [](double t) { return t >= 600 ? 4e6 : 0; }, all};
   Lifetimes lifetimes;

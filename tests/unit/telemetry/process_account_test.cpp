@@ -42,6 +42,28 @@ struct Traced {
   ProcessAccount account;
 };
 
+/// What an allocator took from the driver is not below the libraries, however little of it is in blocks.
+TEST(ProcessAccount, WhatNoLibraryWasAskedForIsALineOfItsOwn) {
+  Traced traced;
+  traced.allocate(1, 1, 20 * kMib);
+  traced.allocate(1, 1, 12 * kMib, probe::Call::torch_block);
+  EXPECT_EQ(traced.account.tell(2, KernelHeld{30 * kMib, "DRM fdinfo"})->size(), 2U);
+  auto told = traced.account.tell(100, KernelHeld{50 * kMib, "DRM fdinfo"});
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->back().site, "below the libraries (by DRM fdinfo)");
+  EXPECT_EQ(told->back().live_bytes, 30.0 * kMib);
+  EXPECT_TRUE(told->back().ages.empty());
+  traced.free(150, 1);
+  told = traced.account.tell(190, KernelHeld{50 * kMib, "i915"});
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->back().live_bytes, 50.0 * kMib);
+  traced.allocate(250, 2, 60 * kMib);
+  told = traced.account.tell(290, KernelHeld{50 * kMib, "i915"});
+  ASSERT_TRUE(told);
+  EXPECT_NE(told->back().site.substr(0, 5), "below") << "less than was asked for is nothing";
+  EXPECT_NE(traced.account.tell(400)->back().site.substr(0, 5), "below") << "nobody tells";
+}
+
 TEST(ProcessAccount, TellsOnceThereIsSomethingToTellAndThenAtItsPace) {
   Traced traced;
   traced.allocate(1, 1, kMib);
