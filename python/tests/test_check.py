@@ -312,6 +312,20 @@ def test_hooks_are_followed_to_what_runs(body, expected):
     assert [named[line - 1] for line in lines(text)] == expected
 
 
+def test_features_that_are_collected_without_gradients_are_wanted():
+    text = """import torch
+def features(model, loader):
+    found = []
+    model.fc.register_forward_hook(lambda module, inputs, output: found.append(output))
+    {}:
+        for x in loader:
+            model(x)
+    return torch.cat(found)
+"""
+    assert rules(text.format("with torch.no_grad()")) == []
+    assert rules(text.format("if True")) == ["kept-graph"]
+
+
 def test_what_runs_once_in_a_run_does_not_add_up():
     text = """import torch
 class Average:

@@ -417,10 +417,14 @@ class Rules:
         return (base, None) if self._source.bindings(first, scope) or is_attribute else None
 
     def _runs_over_data(self, scope: ast.AST, text: str = "") -> bool:
-        """A loop over data is in it, in which the name is not made anew."""
+        """A loop that trains, or runs a network over data with gradients on, is in it, and the name is not made anew there. Who collects
+        features without gradients wants them all."""
         bindings = self._source.bindings(text, scope) if text else []
-        return any(isinstance(one, LOOPS) and (self._source.is_over_data(one) or self._source.is_trained(one)) and not any(self._source.is_in(each, one) for each in bindings)
-                   for one in ast.walk(scope))
+        return any(isinstance(one, LOOPS) and (self._source.is_trained(one) or self._source.is_over_data(one) and self._runs_network(one))
+                   and not any(self._source.is_in(each, one) for each in bindings) for one in ast.walk(scope))
+
+    def _runs_network(self, loop: Loop) -> bool:
+        return any(isinstance(one, ast.Call) and self._values.is_network(one.func) and not self._values.without_gradients(one) for one in ast.walk(loop))
 
     # backward().
 
