@@ -18,6 +18,8 @@ namespace vramtrack::act {
 namespace {
 
 constexpr double kLook_s = 0.1;
+/// Looks at a process that waits for a core, until it gets one.
+constexpr int kMostLooks = 5;
 
 AuditEntry entry_of(const char* event, const Subject& target, const ReclaimTools& tools, const std::string& climb) {
   AuditEntry e;
@@ -30,12 +32,12 @@ AuditEntry entry_of(const char* event, const Subject& target, const ReclaimTools
   return e;
 }
 
-/// Whether it ends within `at_most_s`. A zombie counts as ended: its memory is freed.
+/// Whether it ends within `at_most_s`.
 bool ends(const ProcessKey& process, const ReclaimTools& tools, double at_most_s) {
   std::string path;
   for (double waited_s = 0;; waited_s += kLook_s) {
     const auto alive = process_alive(tools.act.proc_root, process.pid, path);
-    if (!alive || alive->start_ticks != process.start_ticks || alive->state == 'Z') return true;
+    if (!alive || alive->start_ticks != process.start_ticks) return true;
     if (waited_s >= at_most_s) return false;
     tools.sleep(kLook_s);
   }
@@ -71,7 +73,7 @@ Result<std::string> climb(const ActRequest& request, const ReclaimTools& tools, 
                   process.pid));
 }
 
-/// What shows that something uses the process, in one clause; empty: nothing does. That it computes shows nothing: a
+/// Why it must be taken for in use, in one clause; empty: nothing shows that it is. That it computes shows nothing: a
 /// worker whose program is gone may spin.
 std::string sign_of_life(const Subject& target, const ReclaimTools& tools) {
   ProcessInfo info;
@@ -80,22 +82,34 @@ std::string sign_of_life(const Subject& target, const ReclaimTools& tools) {
   info.command = target.command;
   ProgressReader reader(tools.act.proc_root, "/sys");
   std::vector<ProgressReading> seen;
+  const auto watched_s = [&] { return static_cast<double>(seen.size()) * tools.watch_s; };
   reader.read({&info, 1}, Timestamp{}, seen);
-  tools.sleep(tools.watch_s);
-  reader.read({&info, 1}, Timestamp{from_seconds(tools.watch_s)}, seen);
-  if (seen.size() < 2) return {};  // it has ended, or is another one: what comes next finds that out
+  bool is_starved = true;
+  for (int looks = 0; is_starved && looks < kMostLooks; ++looks) {
+    tools.sleep(tools.watch_s);
+    const std::size_t before = seen.size();
+    reader.read({&info, 1}, Timestamp{from_seconds(watched_s())}, seen);
+    if (seen.size() <= before || before == 0)
+      return {};  // it has ended, or is another one: what comes next finds that out
+    const ProcessProgress& was = seen.front().progress;
+    const ProcessProgress& is = seen.back().progress;
+    // One that got a core and does nothing else spins.
+    is_starved = is.state == 'R' && is.cpu_s <= was.cpu_s;
+  }
   const ProcessProgress& before = seen.front().progress;
   const ProcessProgress& now = seen.back().progress;
+  const std::string lately = "in the last " + format_duration(watched_s() - tools.watch_s);
   const auto moved = [](const std::optional<std::uint64_t>& from, const std::optional<std::uint64_t>& to) {
     return from && to && *to > *from ? *to - *from : 0;
   };
   if (const std::uint64_t bytes = moved(before.io_bytes, now.io_bytes); bytes > 0)
-    return fmt::format("it read or wrote {} in the last {}", format_bytes(static_cast<double>(bytes)),
-                       format_duration(tools.watch_s));
+    return fmt::format("it read or wrote {} {}, so something uses it", format_bytes(static_cast<double>(bytes)),
+                       lately);
   if (moved(before.children_io_bytes, now.children_io_bytes) > 0)
-    return fmt::format("its children read or wrote in the last {}", format_duration(tools.watch_s));
+    return fmt::format("its children read or wrote {}, so something uses it", lately);
+  if (is_starved) return fmt::format("it got no core {}, so whether something uses it does not show", lately);
   if (now.listening && now.listening->clients > 0)
-    return fmt::format("{} to it {} open", format_count(now.listening->clients, "connection"),
+    return fmt::format("{} to it {} open, so something uses it", format_count(now.listening->clients, "connection"),
                        now.listening->clients == 1 ? "is" : "are");
   return {};
 }
@@ -138,7 +152,7 @@ Result<std::string> reclaim(const Subject& target, const ReclaimTools& tools, Jo
     return fail(written.error());
   const std::string life = sign_of_life(target, tools);
   auto result = life.empty() ? climb({target, none, tools.act, "reclaim", id, began}, tools, journal)
-                             : Result<std::string>(fail("left alone: " + life + ", so something uses it"));
+                             : Result<std::string>(fail("left alone: " + life));
   AuditEntry end = entry_of("end", target, tools, id);
   end.text = result ? *result : result.error().message;
   if (const Status written = journal.append(end, true); !written) return fail(written.error());

@@ -131,7 +131,8 @@ std::vector<Subject> subjects_of(const View& view) {
     if (const Alert* leak = standing_alert(series, AlertKind::leak)) {
       explained.insert(device_key(series.key));
       add(subject_of(view, series, *leak));
-    } else if (const Alert* stall = standing_alert(series, AlertKind::stall)) {
+    } else if (const Alert* stall = standing_alert(series, AlertKind::stall);
+               stall != nullptr && !(series.stall && series.stall->cause == StallCause::exited)) {
       add(subject_of(view, series, *stall));
     }
   }

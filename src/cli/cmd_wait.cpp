@@ -120,10 +120,9 @@ int wait(const WaitOptions& given, const LayeredConfig& layers, Console& console
     return kFailed;
   }
   std::string path;
-  Waiting waiting(options.what, [&](std::uint32_t pid) -> std::optional<Started> {
+  Waiting waiting(options.what, [&](std::uint32_t pid) -> std::optional<std::uint64_t> {
     const auto alive = process_alive(config.sources.proc_root, pid, path);
-    if (!alive) return std::nullopt;
-    return Started{alive->start_ticks, alive->state == 'Z' || alive->state == 'X'};
+    return alive ? std::optional(alive->start_ticks) : std::nullopt;
   });
   const auto begin = steady_clock::now();
   Teller teller(options, console, begin);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/format.hpp"
+#include "engine/rest.hpp"
 #include "engine/stall_facts.hpp"
 
 namespace vramtrack {
@@ -38,6 +39,14 @@ std::string counted(std::uint64_t count, std::string_view one, std::string_view 
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
+bool listens(const ProcessProgress& p) {
+  return p.listening && (!p.listening->ports.empty() || p.listening->local > 0);
+}
+
+bool rests_by_nature(const ProcessProgress& p) {
+  return p.nature != ProcessNature::worker || listens(p);
+}
+
 class Judge {
  public:
   Judge(const StallFacts& facts, double window_s) : f_(facts), p_(facts.now), window_s_(window_s) {}
@@ -54,11 +63,6 @@ class Judge {
   }
 
  private:
-  [[nodiscard]] bool listens() const {
-    return p_.listening && (!p_.listening->ports.empty() || p_.listening->local > 0);
-  }
-  [[nodiscard]] bool rests_by_nature() const { return p_.nature != ProcessNature::worker || listens(); }
-
   void because(std::string words) { stall_.evidence.push_back(std::move(words)); }
 
   std::optional<Stall> conclude(StallJudgement judgement, StallCause cause, double for_s, double confidence) {
@@ -68,7 +72,7 @@ class Judge {
     stall_.since = f_.time - from_seconds(for_s);
     stall_.confidence = std::clamp(std::round(confidence * 100) / 100, 0.0, kMost);
     stall_.held_bytes = f_.held_bytes;
-    stall_.what = !p_.what.empty() ? p_.what : listens() ? "server" : p_.helper ? "multiprocessing worker" : "";
+    stall_.what = !p_.what.empty() ? p_.what : listens(p_) ? "server" : p_.helper ? "multiprocessing worker" : "";
     return stall_;
   }
 
@@ -91,14 +95,14 @@ class Judge {
       return conclude(stalled, StallCause::uninterruptible, quiet_s, kCertainState);
     }
     if (p_.state == 'T' || p_.frozen) return stopped(quiet_s);
-    if (rests_by_nature()) return at_rest(quiet_s);
+    if (rests_by_nature(p_)) return at_rest(quiet_s);
     return waits(quiet_s);
   }
 
   std::optional<Stall> stopped(double quiet_s) {
     because(p_.frozen ? "its cgroup is frozen, as by 'docker pause'"
                       : fmt::format("it was stopped by a signal (state T); 'kill -CONT' resumes it"));
-    if (rests_by_nature()) {
+    if (rests_by_nature(p_)) {
       tell_nature();
       return conclude(idle, StallCause::stopped, quiet_s, kStopped);
     }
@@ -166,7 +170,7 @@ class Judge {
   // --- something spins ---------------------------------------------------------------------------------------------
 
   std::optional<Stall> spins_on_gpu(double for_s) {
-    if (rests_by_nature() || p_.tracer_pid != 0) return std::nullopt;
+    if (rests_by_nature(p_) || p_.tracer_pid != 0) return std::nullopt;
     because(
         "its GPU is busy, and hardly any memory is read or written there: a kernel spins, as in a collective of NCCL");
     if (f_.cool) because("the GPU draws less than half of its power limit");
@@ -184,7 +188,7 @@ class Judge {
   }
 
   std::optional<Stall> spins_on_cpu(double for_s) {
-    if (rests_by_nature() || p_.tracer_pid != 0 || !p_.listening) return std::nullopt;
+    if (rests_by_nature(p_) || p_.tracer_pid != 0 || !p_.listening) return std::nullopt;
     because(
         fmt::format("it uses {} of a core, and nothing else moves: no kernel ran, its memory did not change, it read "
                     "and wrote nothing",
@@ -209,7 +213,7 @@ class Judge {
 
   void tell_nature() {
     if (!p_.what.empty()) because("recognised as: " + p_.what);
-    if (!listens()) return;
+    if (!listens(p_)) return;
     const ListeningSockets& s = *p_.listening;
     std::string ports;
     for (std::size_t i = 0; i < s.ports.size() && i < 4; ++i)
@@ -245,6 +249,13 @@ class Judge {
 };
 
 }  // namespace
+
+Rest rest_of(const ProcessProgress& p) {
+  if (p.held_by_policy) return Rest::none;
+  if (p.state == 'Z') return Rest::ended;
+  if (rests_by_nature(p) || p.tracer_pid != 0 || p.state == 't' || p.frozen) return Rest::allowed;
+  return p.state == 'T' ? Rest::stopped : Rest::none;
+}
 
 std::optional<Stall> judge_stall(const StallFacts& facts, double window_s) {
   return Judge(facts, window_s).judge();

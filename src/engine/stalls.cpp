@@ -7,6 +7,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "engine/rest.hpp"
 #include "engine/sibling_groups.hpp"
 
 namespace vramtrack {
@@ -24,6 +25,9 @@ constexpr double kUntouchedMemory = 0.05;  ///< share of time in which memory wa
 constexpr double kCoolPower = 0.5;         ///< of the power limit
 /// Looks that are later than this many times their pace leave a gap: the machine slept, or the process was not listed.
 constexpr double kGap = 4;
+/// Later than this many times their pace, they had to wait for a core themselves. What is beyond the pace proves
+/// nothing about others, who had to wait as well.
+constexpr double kLate = 1.5;
 constexpr std::size_t kMostAlerts = 64;  ///< per series
 
 double quiet_s(const std::optional<Timestamp>& last, Timestamp begin, Timestamp now) {
@@ -84,10 +88,19 @@ void Stalls::look(const ProgressReading& reading) {
   const double passed_s = seconds_between(process.last.time, reading.time);
   // A process held by a policy gets nothing done because of that. The half hour begins when it is let go.
   const bool is_held = reading.progress.held_by_policy && !process.alert;
-  if (process.last.pid == 0 || passed_s > kGap * pace_s() || is_held)
+  if (process.last.pid == 0 || passed_s > kGap * pace_s() || is_held) {
     begin_anew(process, reading);
-  else if (passed_s > 0)
+  } else if (passed_s > 0) {
+    if (passed_s > kLate * pace_s()) {
+      const Duration lost = from_seconds(passed_s - pace_s());
+      process.begin += lost;
+      for (auto* since : {&process.cpu, &process.io, &process.children, &process.memory, &process.gpu, &process.parent,
+                          &process.gpu_unknown, &process.io_unknown, &process.spins_cpu, &process.spins_gpu,
+                          &process.in_state, &process.waiting})
+        if (*since) **since += lost;
+    }
     compare(process, reading);
+  }
   process.last = reading;
 }
 
@@ -110,7 +123,8 @@ void Stalls::compare(Watched& process, const ProgressReading& reading) const {
   const double passed_s = seconds_between(process.last.time, now);
   const auto rate = [&](double before, double after) { return (after - before) / passed_s; };
   process.cpu_ratio = std::max(0.0, rate(was.cpu_s, is.cpu_s));
-  if (process.cpu_ratio > kIdleCpu) process.cpu = now;
+  // What has work for a core would go on if it got one, and is not stalled however little it does.
+  if (process.cpu_ratio > kIdleCpu || is.state == 'R') process.cpu = now;
   hold(process.spins_cpu, process.cpu_ratio >= kSpinningCpu, now);
   if (!was.io_bytes || !is.io_bytes)
     process.io_unknown = now;
@@ -126,6 +140,8 @@ void Stalls::compare(Watched& process, const ProgressReading& reading) const {
       rate(*was.parent_cpu_s, *is.parent_cpu_s) > kIdleChildrenCpu)
     process.parent = now;
   if (was.state != is.state) process.in_state = now;
+  // The time in which something else explained its rest proves nothing.
+  if (const Rest before = rest_of(was); before != Rest::none && before != rest_of(is)) process.begin = now;
   hold(process.waiting, is.listening && is.listening->waiting > 0, now);
 }
 

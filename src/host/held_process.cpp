@@ -42,6 +42,11 @@ Result<HeldProcess> HeldProcess::open(const std::string& proc_root, std::uint32_
     return fail(info ? fmt::format("pid {} is another process now: no signal was sent", pid)
                      : fmt::format("pid {} has ended", pid));
   }
+  std::string path;
+  if (!process_alive(proc_root, pid, path)) {
+    ::close(fd);
+    return fail(fmt::format("pid {} has ended: it only waits for its parent to reap it", pid));
+  }
   return HeldProcess(fd, std::move(*info));
 }
 

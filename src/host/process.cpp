@@ -60,6 +60,11 @@ std::string package_of(std::string_view path) {
   return {};
 }
 
+/// All that is left of it is its entry, until its parent has reaped it.
+bool has_ended(char state) {
+  return state == 'Z' || state == 'X';
+}
+
 /// Collects names from the lines of a maps file.
 struct MapsLines {
   std::vector<std::string> names;
@@ -96,6 +101,7 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
   stat.name = text.substr(open + 1, close - open - 1);
   std::string_view rest = text.substr(close + 1);
   bool complete = false;
+  std::uint64_t threads = 1;
   // After the name come fields 3 (state) to 22 (start ticks), and in all kernels 24 (resident pages).
   for (int field = 3; field <= 24; ++field) {
     rest.remove_prefix(std::min(rest.find_first_not_of(" \n"), rest.size()));
@@ -111,6 +117,7 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
       if (const auto group = parse_unsigned(value)) stat.foreground_group = static_cast<std::int64_t>(*group);
     if (field == 16 || field == 17) stat.waited_ticks += parse_unsigned(value).value_or(0);
     if (field == 14 || field == 15) stat.cpu_ticks += parse_unsigned(value).value_or(0);
+    if (field == 20) threads = parse_unsigned(value).value_or(1);
     if (field == 24) stat.resident_pages = parse_unsigned(value);
     if (field == 22) {
       const auto ticks = parse_unsigned(value);
@@ -120,6 +127,8 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
     }
   }
   if (!complete) return std::nullopt;
+  // A program whose main thread has ended while others go on lives.
+  if (has_ended(stat.state) && threads > 1) stat.state = 'S';
   return stat;
 }
 
@@ -129,7 +138,7 @@ std::optional<Alive> process_alive(std::string_view proc_root, std::uint32_t pid
   const auto text = read_small_file(path.c_str(), buffer);
   if (!text) return std::nullopt;
   const auto stat = parse_stat(*text);
-  if (!stat) return std::nullopt;
+  if (!stat || has_ended(stat->state)) return std::nullopt;
   static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
   static const auto page_bytes = static_cast<std::uint64_t>(std::max(1L, ::sysconf(_SC_PAGESIZE)));
   // A process of the first tick after boot would look unknown; nothing but pid 1 can be that old.

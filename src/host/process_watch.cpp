@@ -64,9 +64,12 @@ void ProcessWatch::check_identity(std::uint32_t pid, Entry& entry) {
   entry.checked_in_poll = poll_;
   const auto alive = process_alive(proc_root_, pid, path_);
   if (known && (!alive || alive->start_ticks == entry.info.start_ticks)) {
-    if (alive) note_load(entry, *alive);
-    // Still listed though gone from /proc: the driver is tearing it down and its memory is still held, so the
-    // series goes on under the identity it had.
+    // Still listed though it has ended: the driver is tearing it down and its memory is still held, so the series goes
+    // on under the identity it had, without a load.
+    if (alive)
+      note_load(entry, *alive);
+    else
+      entry.cpu_ratio.reset(), entry.host_bytes.reset();
     if (alive && entry.maps_reads <= static_cast<int>(kMapsPauses.size()) && now_ >= entry.next_maps_read)
       read_framework(entry);
     return;
@@ -146,7 +149,7 @@ bool ProcessWatch::settle(std::uint32_t pid, Entry& entry, Batch& out) {
     any_unanswered = any_unanswered || (held.open && unanswered_in_poll_[held.device] == poll_);
   if (!listed && resolved) {
     const auto now_alive = process_alive(proc_root_, pid, path_);
-    alive = now_alive && now_alive->start_ticks == entry.info.start_ticks && now_alive->state != 'Z';
+    alive = now_alive && now_alive->start_ticks == entry.info.start_ticks;
   } else if (!listed) {
     alive = any_unanswered;
   }

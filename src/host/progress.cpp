@@ -19,6 +19,8 @@ constexpr std::size_t kMostProcesses = 65536;
 /// Per process; if there are more, what the others do is not known, and nothing is concluded.
 constexpr std::size_t kMostChildren = 1024;
 constexpr std::size_t kMostChildrenRead = 64;
+/// Of a process and its children.
+constexpr std::size_t kMostThreads = 1024;
 /// Servers above a worker: uvicorn above its workers, a launcher above that.
 constexpr int kMostServersAbove = 3;
 /// Below this share of a core and this many bytes per second a process is idle: then it is worth a closer look.
@@ -51,6 +53,33 @@ std::optional<std::uint64_t> kibibytes_at(std::string_view text, std::string_vie
     return number ? std::optional(*number * 1024) : std::nullopt;
   }
   return std::nullopt;
+}
+
+/// Whether a thread of the process or of its children has work for a core: it runs, or would if there were one. This
+/// program, which runs as it looks, is no sign of that.
+bool wants_core(const std::string& proc_root, std::uint32_t pid,
+                const std::multimap<std::uint32_t, std::uint32_t>& children) {
+  std::array<char, 1024> buffer;
+  std::size_t threads = 0;
+  std::vector<std::uint32_t> family = {pid};
+  for (std::size_t i = 0; i < family.size() && i < kMostChildrenRead; ++i) {
+    const auto [from, to] = children.equal_range(family[i]);
+    for (auto it = from; it != to; ++it) family.push_back(it->second);
+    if (family[i] == static_cast<std::uint32_t>(::getpid())) continue;
+    const std::string tasks = proc_root + '/' + std::to_string(family[i]) + "/task";
+    DIR* const open = ::opendir(tasks.c_str());
+    if (open == nullptr) continue;
+    bool wants = false;
+    while (const dirent* entry = wants ? nullptr : ::readdir(open)) {
+      if (entry->d_name[0] == '.' || ++threads > kMostThreads) continue;
+      const auto text = read_small_file((tasks + '/' + entry->d_name + "/stat").c_str(), buffer);
+      const auto stat = text ? parse_stat(*text) : std::nullopt;
+      wants = stat && stat->state == 'R';
+    }
+    ::closedir(open);
+    if (wants) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -293,7 +322,10 @@ void ProgressReader::read(std::span<const ProcessInfo> processes, Timestamp now,
     const bool quiet_io =
         passed_s > 0 && p.io_bytes && before.io_bytes &&
         static_cast<double>(*p.io_bytes) - static_cast<double>(*before.io_bytes) <= kRestingIo * passed_s;
-    if (quiet_cpu || quiet_io) read_at_rest(*process, info, sockets, p);
+    if (quiet_cpu || quiet_io) {
+      read_at_rest(*process, info, sockets, p);
+      if ((p.state == 'S' || p.state == 'D') && wants_core(proc_root_, info.pid, children_)) p.state = 'R';
+    }
     before.time = now;
     before.cpu_s = p.cpu_s;
     before.io_bytes = p.io_bytes;

@@ -90,7 +90,7 @@ Status Waiting::check(const std::vector<const DeviceLedger*>& devices) const {
 void Waiting::remember_starts(const Ledger& ledger) {
   for (const std::uint32_t pid : what_.pids) {
     if (const auto now = start_of_(pid)) {
-      starts_[pid] = now->start_ticks;
+      starts_[pid] = *now;
       continue;
     }
     for (const DeviceLedger& one : ledger.devices)
@@ -129,8 +129,7 @@ void Waiting::add_device(const DeviceLedger& one, WaitLook& out) const {
 /// The processes that have not gone: alive, or ended and still listed by the driver on any GPU.
 void Waiting::add_alive(const Ledger& ledger, WaitLook& out) const {
   for (const auto& [pid, start_ticks] : starts_) {
-    const auto now = start_of_(pid);
-    const bool is_alive = now && now->start_ticks == start_ticks && !now->has_ended;
+    const bool is_alive = start_of_(pid) == start_ticks;
     const DeviceLedger* listed = nullptr;
     const Holder* its = nullptr;
     for (const DeviceLedger& one : ledger.devices)

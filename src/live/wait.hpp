@@ -50,12 +50,8 @@ struct WaitLook {
   [[nodiscard]] bool is_met() const { return unmet.empty(); }
 };
 
-/// The start of the process that has `pid` now, in ticks, and whether it has ended but is not reaped; nullopt: nobody.
-struct Started {
-  std::uint64_t start_ticks = 0;
-  bool has_ended = false;
-};
-using StartOf = std::function<std::optional<Started>(std::uint32_t pid)>;
+/// The start of the process that lives under `pid` now, in ticks; nullopt: none does.
+using StartOf = std::function<std::optional<std::uint64_t>(std::uint32_t pid)>;
 
 /// Compares ledgers, one after the other, with what is waited for. The first look decides which processes the pids
 /// mean: a later process of the same pid with another start time is another one.

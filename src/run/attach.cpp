@@ -35,7 +35,7 @@ std::string link_of(const std::string& path) {
 std::uint64_t start_of(std::uint32_t pid) {
   std::string scratch;
   const auto alive = process_alive("/proc", pid, scratch);
-  return alive && alive->state != 'Z' ? alive->start_ticks : 0;
+  return alive ? alive->start_ticks : 0;
 }
 
 /// "3.11" at the beginning of `text`, else empty.

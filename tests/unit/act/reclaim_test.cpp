@@ -2,8 +2,11 @@
 #include "act/reclaim.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "../temp_folder.hpp"
@@ -69,10 +72,11 @@ struct Acts {
     out.patience_s = 2;
     return out;
   }
-  Result<std::string> run(const Subject& target) {
+  Result<std::string> run(const Subject& target) { return run(target, tools()); }
+  Result<std::string> run(const Subject& target, const ReclaimTools& tools) {
     auto journal = Journal::open(path);
     EXPECT_TRUE(journal);
-    return reclaim(target, tools(), *journal);
+    return reclaim(target, tools, *journal);
   }
   [[nodiscard]] std::vector<std::string> events() const {
     std::vector<std::string> out;
@@ -117,6 +121,17 @@ TEST(Reclaim, AReusedPidIsNeverSignalled) {
   EXPECT_THAT(acts.events(), ElementsAre("begin", "terminate intent", "terminate failed", "end"));
 }
 
+TEST(Reclaim, WhatHasEndedAndIsNotReapedGetsNoSignal) {
+  const Victim victim(false);
+  ::kill(static_cast<pid_t>(victim.pid()), SIGKILL);
+  ASSERT_TRUE(victim.becomes("?"));
+  Acts acts;
+  const auto said = acts.run(victim.subject());
+  ASSERT_FALSE(said);
+  EXPECT_THAT(said.error().message, HasSubstr("has ended: it only waits for its parent to reap it"));
+  EXPECT_THAT(acts.events(), ElementsAre("begin", "terminate intent", "terminate failed", "end"));
+}
+
 /// Runs `work` over and over until the object ends.
 class Busy {
  public:
@@ -155,6 +170,30 @@ TEST(Reclaim, WhatReadsOrWritesIsInUse) {
   EXPECT_THAT(acts.events(), ElementsAre("begin", "end"));
   EXPECT_TRUE(busy.is_alive());
   ::close(zero);
+}
+
+// On an overloaded machine one that works and one that spins look alike as long as neither gets a core.
+TEST(Reclaim, WhatGotNoCoreIsLeftAlone) {
+  const TempFolder proc;
+  std::filesystem::create_directories(proc.file("77/task/78"));
+  const auto stat = [](char state) {
+    return fmt::format("77 (python) {} 1 77 77 0 -1 0 0 0 0 0 900 0 0 0 20 0 2 0 5 0 0\n", state);
+  };
+  std::ofstream(proc.file("77/stat")) << stat('S');
+  std::ofstream(proc.file("77/task/78/stat")) << stat('R');
+  std::ofstream(proc.file("77/io")) << "rchar: 5\nwchar: 5\n";
+  Acts acts;
+  ReclaimTools tools = acts.tools();
+  tools.act.proc_root = proc.path();
+  double slept_s = 0;
+  tools.sleep = [&slept_s](double s) { slept_s += s; };
+  Subject target;
+  target.process = {77, 5, {}};
+  const auto said = acts.run(target, tools);
+  ASSERT_FALSE(said);
+  EXPECT_THAT(said.error().message, HasSubstr("left alone: it got no core in the last 10s"));
+  EXPECT_EQ(slept_s, 10);
+  EXPECT_THAT(acts.events(), ElementsAre("begin", "end"));
 }
 
 TEST(Reclaim, WhatOnlySpinsIsNot) {

@@ -48,8 +48,7 @@ RunnerOptions options_of(const std::string& toml, const std::string& folder) {
 /// What the sampler would see of the victim at that time.
 Observation seen_of(const Victim& victim, double time_s) {
   Observation o = seen(time_s, {victim.subject()});
-  const char state = victim.state();
-  if (state == 'Z' || state == '?' || state == 'X') {
+  if (victim.state() == '?') {
     o.subjects.clear();
     o.processes.front().ended = true;
     o.devices.front().used_bytes = 1e9;
@@ -111,7 +110,7 @@ TEST(Runner, ClimbsFromACheckpointToAKillOnARealProcess) {
   victim.handles_term();
   EXPECT_EQ(victim.usr1(), 1);
   climb(**runner, victim, 6, 15);
-  EXPECT_TRUE(victim.becomes("Z"));
+  EXPECT_TRUE(victim.becomes("?"));
   climb(**runner, victim, 15, 20);
   EXPECT_EQ(victim.term(), 1);
   EXPECT_THAT(events_of(folder.path()),
@@ -180,7 +179,7 @@ TEST(Runner, TheOffFileStopsEverythingAndThaws) {
   EXPECT_THAT(events_of(folder.path()), ElementsAre("begin", "freeze intent", "freeze done", "freeze undone", "end"));
   ASSERT_TRUE((*runner)->switch_off(false, "by alice"));
   climb(**runner, victim, 12, 20);
-  EXPECT_TRUE(victim.becomes("Z"));
+  EXPECT_TRUE(victim.becomes("?"));
 }
 
 /// An API server with one pod, whose PodDisruptionBudget forbids its eviction as long as it is told to.
@@ -255,7 +254,7 @@ TEST(Runner, AnEvictionThatIsForbiddenForNowKeepsNobodyWaiting) {
   ASSERT_TRUE(runner);
   (*runner)->see(seen(0, {in_pod(evicted), killed.subject()}));
   ASSERT_TRUE(server.is_asked(3)) << "it is tried again and again";
-  EXPECT_TRUE(killed.becomes("Z")) << "the other act does not wait for it";
+  EXPECT_TRUE(killed.becomes("?")) << "the other act does not wait for it";
   EXPECT_FALSE((*runner)->settle(0)) << "the eviction is still out";
   server.allow();
   ASSERT_TRUE((*runner)->settle(60));
@@ -352,7 +351,7 @@ TEST(Runner, EachActIsToldAndCountedWithoutAStepThatDoes) {
   climb(**runner, victim, 0, 6);
   victim.handles_term();
   climb(**runner, victim, 6, 15);
-  EXPECT_TRUE(victim.becomes("Z"));
+  EXPECT_TRUE(victim.becomes("?"));
   EXPECT_THAT(*told, ElementsAre(HasSubstr("POLICY a: checkpoint done: SIGUSR1 was sent; pid"),
                                  testing::AllOf(HasSubstr("POLICY a: freeze done: "),
                                                 HasSubstr("it will not free its memory by itself; to undo it by hand: "
@@ -499,7 +498,7 @@ pid_t start_agent(const Victim& victim, const std::string& folder, const std::fu
   };
   while (t < to_s) tick();
   // The seconds are not real ones: the kernel may still be about to end it.
-  [[maybe_unused]] const bool is_over = victim.becomes("Z");
+  [[maybe_unused]] const bool is_over = victim.becomes("?");
   for (int i = 0; i < 3; ++i) tick();
   ::_exit(0);
 }
@@ -562,7 +561,7 @@ TEST(Runner, APowerCutAtAnyMomentRepeatsNothingAndForgetsNothing) {
       };
       EXPECT_TRUE(at_most_once(victim.usr1(), 0)) << victim.usr1();
       EXPECT_TRUE(at_most_once(victim.term(), 2)) << victim.term();
-      EXPECT_TRUE(victim.becomes("Z")) << victim.state();
+      EXPECT_TRUE(victim.becomes("?")) << victim.state();
       const auto events = events_of(folder.path());
       EXPECT_EQ(std::count(events.begin(), events.end(), "begin"), 1);
       EXPECT_EQ(std::count(events.begin(), events.end(), "end"), 1);
@@ -589,7 +588,7 @@ TEST(Runner, APowerCutBetweenTheRecordAndItsMessageLosesNoMessage) {
     };
     was_killed = WIFSIGNALED(agent_with(victim, folder.path(), until(line), 0, 12));
     agent_with(victim, folder.path(), until(-1), 12, 40);
-    EXPECT_TRUE(victim.becomes("Z")) << victim.state();
+    EXPECT_TRUE(victim.becomes("?")) << victim.state();
     expect_all_is_told(folder.path());
   }
 }
@@ -625,7 +624,7 @@ TEST(Runner, KilledAtAnyTimeItForgetsNothing) {
     const auto begun = Clock::now();
     EXPECT_EQ(agent_with(victim, folder.path(), prepare, from_s, from_s + 40), 0);
     if (rounds == 0) whole_us = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begun).count();
-    EXPECT_TRUE(victim.becomes("Z")) << victim.state();
+    EXPECT_TRUE(victim.becomes("?")) << victim.state();
     EXPECT_LE(victim.usr1(), 1);
     EXPECT_LE(victim.term(), 1);
     const auto events = events_of(folder.path());
@@ -658,7 +657,7 @@ TEST(Runner, ATornLineOfThePowerCutIsLeftOut) {
       << R"({"schema":"vramtrack.act.v1","event":"int)";
   agent_until(victim, folder.path(), "", -1, 12, 40);
   EXPECT_EQ(victim.usr1(), 1);
-  EXPECT_TRUE(victim.becomes("Z"));
+  EXPECT_TRUE(victim.becomes("?"));
 }
 
 TEST(Runner, AnotherBootHasNoneOfTheseProcesses) {

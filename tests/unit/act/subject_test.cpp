@@ -68,6 +68,16 @@ TEST(SubjectsOf, AStalledProcessIsNoLeak) {
             std::string::npos);
 }
 
+/// No signal reaches what has ended: only its parent can do something.
+TEST(SubjectsOf, AProcessThatIsNotReapedIsNone) {
+  SeriesView series = series_of(7, {kStall});
+  series.stall = Stall{};
+  series.stall->cause = StallCause::exited;
+  EXPECT_TRUE(subjects({series}).empty());
+  series.stall->cause = StallCause::orphaned;
+  EXPECT_EQ(subjects({series}).size(), 1U);
+}
+
 TEST(SubjectsOf, OfBothItIsTheLeak) {
   EXPECT_EQ(subjects({series_of(7, {kLeak, kStall})}).at(0).trouble, Trouble::leak);
   // One on each of two devices, the worse figures with the stall.

@@ -51,7 +51,7 @@ class Victim {
   void handles_term() const {
     for (int i = 0; i < 10000 && counts_->term == 0; ++i) ::usleep(200);
   }
-  /// 'T' stopped, 'Z' dead, 'S' asleep; '?' gone.
+  /// 'T' stopped, 'S' asleep; '?' ended.
   [[nodiscard]] char state() const {
     std::string path;
     const auto alive = process_alive("/proc", pid(), path);

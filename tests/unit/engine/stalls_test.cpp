@@ -243,6 +243,7 @@ TEST_F(StalledProcesses, EachKindOfProgressCounts) {
       {"GPU", [](Look& l) { l.device_ratio = 0.01; }},
       {"its own GPU share", [](Look& l) { l.own_ratio = 0.01; }},
       {"memory", [](Look& l) { l.used_bytes += 4096; }},
+      {"work for a core", [](Look& l) { l.facts.state = 'R'; }},
       {"a child more", [](Look& l) { l.facts.children = 1; }},
   };
   for (const auto& [name, change] : kinds) {
@@ -361,6 +362,63 @@ TEST_F(StalledProcesses, AnAlertOutlastsThatAPolicyHoldsIt) {
   pass(10, {{pid, look}});
   EXPECT_EQ(changes_.size(), 1U) << "it is the evidence of the act";
   EXPECT_EQ(judgement_of(pid), StallJudgement::stalled);
+}
+
+// A watch that gets no core cannot say that others rest.
+TEST_F(StalledProcesses, TheTimeByWhichALookIsLateDoesNotCount) {
+  const auto pid = start();
+  for (int i = 0; i < 60; ++i) {
+    time_ += from_seconds(60);
+    feed({{pid, at_rest()}});
+  }
+  EXPECT_FALSE(stall_of(pid)) << "90 minutes in looks that are a minute late";
+  feed({{pid, at_rest()}});
+  EXPECT_EQ(stall_of(pid)->cause, StallCause::waits) << "half an hour in looks";
+}
+
+// The time for which its rest was explained proves nothing: a server that closes its port has just done something, and
+// a busy machine may show it between that and its end.
+TEST_F(StalledProcesses, TheHalfHourBeginsWhenTheLastExplanationEnds) {
+  using Explain = void (*)(ProcessProgress&);
+  const std::vector<std::pair<const char*, Explain>> explained = {
+      {"serves",
+       [](ProcessProgress& p) {
+         p.listening = ListeningSockets{{8000}, 0, 0, 0};
+       }},
+      {"at a prompt", [](ProcessProgress& p) { p.nature = ProcessNature::prompt; }},
+      {"under a debugger", [](ProcessProgress& p) { p.tracer_pid = 7; }},
+      {"frozen", [](ProcessProgress& p) { p.frozen = true; }},
+  };
+  for (const auto& [name, explain] : explained) {
+    for (const char state : {'S', 'T', 'Z'}) {
+      const auto pid = start(static_cast<int>(processes_.size()), fmt::format("python {}", processes_.size()));
+      Look rests = at_rest();
+      explain(rests.facts);
+      pass(60, {{pid, rests}});
+      EXPECT_NE(judgement_of(pid), StallJudgement::stalled) << name;
+      Look without = at_rest();
+      without.facts.state = state;
+      if (state == 'Z') without.facts.listening.reset();
+      pass(29, {{pid, without}});
+      EXPECT_FALSE(stall_of(pid)) << name << ", then " << state;
+      pass(2, {{pid, without}});
+      EXPECT_EQ(judgement_of(pid), StallJudgement::stalled) << name << ", then " << state;
+    }
+  }
+  EXPECT_EQ(std::count_if(changes_.begin(), changes_.end(),
+                          [](const AlertChange& change) { return change.news == AlertNews::raised; }),
+            12);
+}
+
+// What hung and is then stopped has hung all the time.
+TEST_F(StalledProcesses, WhatExplainsNothingThatWasBeforeChangesNothing) {
+  const auto pid = start();
+  pass(31, {{pid, at_rest()}});
+  Look stopped = at_rest();
+  stopped.facts.state = 'T';
+  feed({{pid, stopped}});
+  EXPECT_EQ(stall_of(pid)->cause, StallCause::stopped);
+  EXPECT_EQ(changes_.size(), 1U);
 }
 
 TEST_F(StalledProcesses, AJobThatSlurmSuspendedIsNot) {

@@ -196,6 +196,36 @@ TEST_F(ProgressOfProcesses, ChildrenCountWithTheirs) {
   EXPECT_EQ(p->children_io_bytes, 10U);
 }
 
+TEST_F(ProgressOfProcesses, WhoHasWorkForACoreIsKnown) {
+  const auto thread = [&](std::uint32_t pid, int tid, char state) {
+    put(pid, {.parent = pid == 11 ? 10U : 1U, .group = 10});
+    file(pid, fmt::format("task/{}/stat", tid),
+         fmt::format("{} (a) {} 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", tid, state));
+  };
+  thread(10, 10, 'S');
+  thread(10, 17, 'R');
+  EXPECT_EQ(read(info(10))->state, 'S') << "threads are looked at only of what rests";
+  EXPECT_EQ(read(info(10))->state, 'R') << "a thread is enough";
+  thread(10, 17, 'S');
+  thread(11, 11, 'S');
+  EXPECT_EQ(read(info(10))->state, 'S');
+  thread(11, 12, 'R');
+  EXPECT_EQ(read(info(10))->state, 'R') << "one of a child, too";
+  put(10, {.state = 'T'});
+  EXPECT_EQ(read(info(10))->state, 'T') << "what is stopped is stopped";
+}
+
+TEST_F(ProgressOfProcesses, AProgramWhoseMainThreadHasEndedLives) {
+  put(10, {});
+  file(10, "stat", "10 (a) Z 1 10 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 5 0 0\n");
+  std::string scratch;
+  EXPECT_TRUE(process_alive(folder_.path(), 10, scratch));
+  EXPECT_EQ(read(info(10))->state, 'S');
+  file(10, "stat", "10 (a) Z 1 10 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n");
+  EXPECT_FALSE(process_alive(folder_.path(), 10, scratch)) << "whether it is reaped or not";
+  EXPECT_EQ(read(info(10))->state, 'Z');
+}
+
 TEST_F(ProgressOfProcesses, AnOrphanIsOneWhoseLeaderIsGoneOrWhoseParentChanged) {
   put(10, {.parent = 9, .group = 9, .session = 4});
   put(9, {.parent = 4, .session = 4});

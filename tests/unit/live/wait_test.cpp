@@ -14,7 +14,7 @@ constexpr std::uint64_t kGi = std::uint64_t{1} << 30U;
 
 struct Machine {
   Ledger ledger;
-  std::map<std::uint32_t, Started> running;
+  std::map<std::uint32_t, std::uint64_t> running;
 
   Machine() { ledger.devices.push_back(gpu(0, 10 * kGi)); }
   static DeviceLedger gpu(int index, std::uint64_t used) {
@@ -34,10 +34,10 @@ struct Machine {
     holder.info.container = "0123456789abcdef";
     holder.why = "it runs";
     ledger.devices.front().lines.push_back({holder, bytes, {}});
-    running[pid] = {start, false};
+    running[pid] = start;
   }
   [[nodiscard]] StartOf starts() const {
-    return [this](std::uint32_t pid) -> std::optional<Started> {
+    return [this](std::uint32_t pid) -> std::optional<std::uint64_t> {
       const auto at = running.find(pid);
       return at == running.end() ? std::nullopt : std::optional(at->second);
     };
@@ -139,7 +139,7 @@ TEST(Waiting, TheStartDecidesWhichProcessAPidMeans) {
   Waiting waiting(what, m.starts());
   EXPECT_THAT(waiting.look(m.ledger)->unmet, ElementsAre("pid 10 has not ended"));
   // It is a zombie that the driver still lists, and then another process has its pid and holds memory.
-  m.running[10] = {5, true};
+  m.running.erase(10);
   EXPECT_THAT(waiting.look(m.ledger)->unmet, ElementsAre("pid 10 has ended, but the driver still lists it on GPU 0"));
   m.ledger.devices.front().lines.clear();
   m.add(10, 6, 2 * kGi);
@@ -148,7 +148,7 @@ TEST(Waiting, TheStartDecidesWhichProcessAPidMeans) {
 
 TEST(Waiting, AProcessWithoutMemoryIsWaitedForUntilItEnds) {
   Machine m;
-  m.running[10] = {5, false};
+  m.running[10] = 5;
   WaitFor what;
   what.is_gone = true;
   what.pids = {10};
