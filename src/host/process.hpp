@@ -15,7 +15,7 @@ namespace vramtrack {
 /// The fields of /proc/PID/stat that identify a process and say how much of the host it takes.
 struct ProcessStat {
   std::string_view name;  ///< comm, into the parsed text; may hold blanks and parentheses
-  char state = '?';       ///< 'R', 'S', 'Z', ...
+  char state = '?';       ///< 'R', 'S', ...; 'Z', 'X': it has ended, all its threads have
   std::uint64_t start_ticks = 0;
   std::uint32_t parent_pid = 0;
   std::uint32_t group = 0;  ///< process group
@@ -30,9 +30,9 @@ struct ProcessStat {
 /// Parses the text of /proc/PID/stat; nullopt when it is not one. Pure.
 std::optional<ProcessStat> parse_stat(std::string_view text);
 
-/// Start ticks (never 0), state and load of `pid` under `proc_root` now; nullopt when it is not visible there: ended,
-/// in a namespace we cannot see, or hidden. `path` is a scratch buffer, reused to spare an allocation a call. Cost: one
-/// open, read, close (about 6 us).
+/// Start ticks (never 0), state and load of `pid` under `proc_root` now; nullopt when it does not live there: ended,
+/// reaped or not, in a namespace we cannot see, or hidden. The one test of whether a process lives. `path` is a scratch
+/// buffer, reused to spare an allocation a call. Cost: one open, read, close (about 6 us).
 struct Alive {
   std::uint64_t start_ticks = 0;
   char state = '?';

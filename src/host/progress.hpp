@@ -19,15 +19,15 @@ namespace vramtrack {
 /// One per live loop. Not thread-safe.
 ///
 /// Cost of a round: one /proc/PID/stat for each process of the machine (6 us each), and of each process that is asked
-/// for two small files. One that rested since the round before costs its descriptors and sockets besides
-/// (host/sockets.hpp). Without processes to ask for, nothing.
+/// for two small files. One that rested since the round before costs its descriptors and sockets (host/sockets.hpp) and
+/// a file for each of its threads and of those of its children besides. Without processes to ask for, nothing.
 class ProgressReader {
  public:
   /// `sys_root`: where the cgroups are, below fs/cgroup.
   ProgressReader(std::string proc_root, std::string sys_root);
 
-  /// Appends a reading of each of `processes` that lives, with its start ticks. Other users' processes need
-  /// CAP_SYS_PTRACE for what they read, write and listen to; without it those facts stay unknown.
+  /// Appends a reading of each of `processes` with its start ticks; its state is 'R' where any thread of it or of its
+  /// children has work for a core. Others' need CAP_SYS_PTRACE for what they read, write and listen to, else unknown.
   void read(std::span<const ProcessInfo> processes, Timestamp now, std::vector<ProgressReading>& out);
 
  private:
