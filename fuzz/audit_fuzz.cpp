@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!entry) continue;
     const std::string text = audit_json(*entry);
     if (const auto again = parse_audit(text); !again || audit_json(*again) != text) std::abort();
-    static_cast<void>(audit_words(*entry));
+    static_cast<void>(note_of(*entry));
     entries.push_back(std::move(*entry));
   }
   Ladder ladder({}, {}, "user");

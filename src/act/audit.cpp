@@ -174,12 +174,6 @@ std::string audit_path(const std::string& store_path) {
   return store_path + ".acts.jsonl";
 }
 
-std::string audit_words(const AuditEntry& e) {
-  std::string what = e.action.empty() ? e.event : fmt::format("{}: {}", e.action, e.event);
-  if (!e.text.empty()) what += ": " + e.text;
-  return printable(fmt::format("{}  {}  {}; {}", iso8601(e.time), e.policy, what, subject_words(e.subject)));
-}
-
 std::string full_audit_path(const std::string& path, std::uint32_t number) {
   return fmt::format("{}.{}", path, number);
 }

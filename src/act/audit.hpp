@@ -45,9 +45,6 @@ Result<AuditEntry> parse_audit(std::string_view line);
 /// A list of entries, as the API returns it.
 std::string audit_list_json(const std::vector<AuditEntry>& entries);
 
-/// "2026-01-02T03:04:05Z  training  terminate: done: SIGTERM was sent; pid 4242 (python train.py, alice)".
-std::string audit_words(const AuditEntry& entry);
-
 /// Whether the entry says what became of a step, so that it is counted; and whether people must be told of it without a
 /// step that does: an act that was done, undone or could not be. Nothing of a dry run. Pure.
 bool is_outcome(const AuditEntry& entry);

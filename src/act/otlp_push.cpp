@@ -9,6 +9,7 @@
 
 #include "act/http_post.hpp"
 #include "core/printable.hpp"
+#include "host/small_file.hpp"
 
 namespace vramtrack::act {
 namespace {
@@ -36,7 +37,7 @@ std::string decoded(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     unsigned code = 0;
     const bool is_escape =
-        text[i] == '%' && i + 2 < text.size() + 0 &&
+        text[i] == '%' && i + 2 < text.size() &&
         std::from_chars(text.data() + i + 1, text.data() + i + 3, code, 16).ptr == text.data() + i + 3;
     out += is_escape ? static_cast<char>(code) : text[i];
     if (is_escape) i += 2;
@@ -44,20 +45,14 @@ std::string decoded(std::string_view text) {
   return out;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 /// "a=b,c=d"
 Result<std::map<std::string, std::string>> pairs_of(const Given& variable) {
   std::map<std::string, std::string> out;
   std::string_view rest = variable.value;
   while (!rest.empty()) {
-    const std::string_view part = trimmed(rest.substr(0, rest.find(',')));
-    rest.remove_prefix(
-        std::min(rest.size(), rest.find(',') == std::string_view::npos ? rest.size() : rest.find(',') + 1));
+    const std::string_view whole = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), whole.size() + 1));
+    const std::string_view part = trimmed(whole);
     if (part.empty()) continue;
     const std::size_t is = part.find('=');
     // The value may be a secret.

@@ -10,19 +10,13 @@
 
 #include "act/http_post.hpp"
 #include "actuate/template.hpp"
+#include "core/meaning.hpp"
 #include "core/printable.hpp"
 
 namespace vramtrack::actuate {
 namespace {
 
 constexpr std::string_view kSetting = "actuate.agent-hosts";
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return out;
-}
 
 std::optional<std::uint64_t> number_of(std::string_view text, std::uint64_t most) {
   std::uint64_t value = 0;
@@ -126,7 +120,7 @@ Result<AgentHosts> AgentHosts::parse(const std::vector<std::string>& entries) {
       hosts.port = static_cast<std::uint16_t>(*port);
       rest = {};
     }
-    hosts.name = hosts.network.empty() ? lower(host) : std::string();
+    hosts.name = hosts.network.empty() ? lowered_word(host) : std::string();
     if (!rest.empty() || (hosts.network.empty() && !is_pattern(hosts.name)))
       return wrong("is neither a host, nor a pattern or range of hosts");
     out.hosts_.push_back(std::move(hosts));
@@ -148,7 +142,7 @@ Result<AgentHosts::Address> AgentHosts::address(const std::string& agents, const
   if (!is_chosen_by_labels(agents)) return Address{std::move(*text)};
   const auto url = act::parse_url(*text);
   if (!url) return fail(fmt::format("'{}': {}", printable(*text), url.error().message));
-  const std::string host = lower(url->host);
+  const std::string host = lowered_word(url->host);
   const std::vector<unsigned char> address = address_bytes(host);
   const auto is_it = [&](const Hosts& listed) {
     if (listed.port != url->port) return false;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/format.hpp"
+#include "core/meaning.hpp"
 #include "core/printable.hpp"
 
 namespace vramtrack::actuate {
@@ -26,12 +27,6 @@ std::string label_of(const Labels& labels, std::initializer_list<const char*> na
   for (const char* name : names)
     if (const auto at = labels.find(name); at != labels.end() && !at->second.empty()) return at->second;
   return {};
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text;
 }
 
 /// "1234" of "1234.batch".
@@ -97,8 +92,8 @@ std::string_view to_string(Refusal refusal) {
 }
 
 bool is_same_host(const std::string& one, const std::string& other) {
-  const std::string a = lower(one);
-  const std::string b = lower(other);
+  const std::string a = lowered_word(one);
+  const std::string b = lowered_word(other);
   return a == b || a.starts_with(b + '.') || b.starts_with(a + '.');
 }
 
