@@ -555,8 +555,10 @@ Answer by_tiny_request(const Failure& f, const Sums& s) {
 
 /// A small request on a device that others may fill.
 Answer by_little_room(const Failure& f, const Sums& s) {
-  if (!s.total || !s.free || filled_by(s.asked, *s.total) != Cause::full) return std::nullopt;
-  if (f.wording->otherwise != Cause::too_big) return std::nullopt;
+  if (!s.total || !s.free || s.asked <= *s.free) return std::nullopt;
+  const bool is_known = !f.wording->text.empty();
+  if (is_known && (f.wording->otherwise != Cause::too_big || filled_by(s.asked, *s.total) != Cause::full))
+    return std::nullopt;
   return Verdict{
       Cause::unknown,
       fmt::format("{} were requested, and {} of the device's {} were free; the message does not say who holds "
@@ -567,15 +569,37 @@ Answer by_little_room(const Failure& f, const Sums& s) {
 /// The first that applies decides; docs/explain.md has them in this order, which is that of the questions that the
 /// figures can answer. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_contradiction,  by_capacity,       by_component,       by_chip,         by_setting,
-    by_bound,          by_pool,           by_kv_cache,        by_total_need,
-    by_size_of_device,                                         // could it ever fit?
-    by_pieces,         by_room_on_device, by_cache,            // was there room, on the device or in the cache?
-    by_limit,          by_size_of_share,  by_intel_piece,      // did a limit keep it from room that there was?
-    by_outside_figure, by_others,         by_what_is_outside,  // whose is the rest?
-    by_own_need,       by_start,          by_table,           by_what_is_told, by_process,
-    by_little_room,    by_remarks,        by_told_others,     by_use,          by_free,
-    by_size_of_cards,  by_tiny_request};
+    by_contradiction,
+    by_capacity,
+    by_component,
+    by_chip,
+    by_setting,
+    by_bound,
+    by_pool,
+    by_kv_cache,
+    by_total_need,
+    by_size_of_device,  // could it ever fit?
+    by_pieces,
+    by_room_on_device,
+    by_cache,  // was there room, on the device or in the cache?
+    by_limit,
+    by_size_of_share,
+    by_intel_piece,  // did a limit keep it from room that there was?
+    by_outside_figure,
+    by_others,
+    by_what_is_outside,  // whose is the rest?
+    by_own_need,
+    by_start,
+    by_table,
+    by_what_is_told,
+    by_process,
+    by_remarks,
+    by_told_others,
+    by_use,
+    by_little_room,
+    by_free,
+    by_size_of_cards,
+    by_tiny_request};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {

@@ -21,7 +21,7 @@ constexpr struct {
   std::string_view stems;
   Figure figure;
 } kRoles[] = {
-    {"freed|target|peak", Figure::skipped},
+    {"freed|target|peak|pre-alloc|prealloc", Figure::skipped},
     {"largest", Figure::piece},
     {"unallocated|cached", Figure::unallocated},
     {"request|desired|alloc|tried|need|require|size|asked|creat|chunk|want|需要|申请|请求", Figure::asked},
@@ -202,9 +202,11 @@ std::vector<Size> sizes_of(std::string_view line) {
                             line.substr(at, number_end - at).find('.') == std::string_view::npos;
       const bool goes_on =
           begins_any(line.substr(end), " token| element| pixel| thread| page| block") ||
-          end < line.size() && (is_part(line[end]) || line[end] == ':' || line[end] == '%' || line[end] == '/' ||
-                                (line[end] == '.' && end + 1 < line.size() && is_digit(line[end + 1])));
-      if (!size.has_unit && (!is_whole || goes_on || is_suffix)) {
+          (end < line.size() && (is_part(line[end]) || line[end] == ':' || line[end] == '%' || line[end] == '/' ||
+                                 (line[end] == '.' && end + 1 < line.size() && is_digit(line[end + 1]))));
+      // "gpumem_alloc:2339": a line of a program.
+      const bool is_line = at > 1 && line[at - 1] == ':' && is_part(line[at - 2]) && *number < 1e5;
+      if (!size.has_unit && (!is_whole || goes_on || is_suffix || is_line)) {
         at = std::max(end, at + 1);
         continue;
       }
@@ -240,6 +242,7 @@ std::optional<Figure> role_behind(std::string_view text) {
 /// of", "but max alloc size supported by device is": a bound on what is asked for may stand further off.
 std::optional<Figure> role_before(std::string_view text, bool is_next) {
   constexpr std::size_t kNear = 5, kBound = 8;
+  if (has_any(text, "global mem|globalmem")) return has_any(text, "max") ? Figure::allowed : Figure::total;
   const auto words = words_of(text);
   std::size_t count = 0;
   bool asked = false;
@@ -627,8 +630,8 @@ std::string advice_in(std::string_view raw) {
                   line.find("! ", from), line.find(", ", from), line.size()});
     const std::string_view clause = trimmed(std::string_view(line).substr(from, end - from), " .\"'`*()>");
     const std::string_view first = clause.substr(0, clause.find(' '));
-    const bool is_asked =
-        is_any(first, kVerbs) && clause.size() > first.size() + 4 && has_any(clause.substr(first.size()), " ");
+    const bool is_asked = clause.find(": ") == std::string_view::npos && is_any(first, kVerbs) &&
+                          clause.size() > first.size() + 4 && has_any(clause.substr(first.size()), " ");
     if (is_asked || has_any(clause, "can be specified|can be raised|can be increased|can be set|can be changed"))
       return std::string(trimmed(raw.substr(from, std::min(line.find(". ", from), line.size()) - from), " .`*>\r"));
     from = end + 2;

@@ -34,10 +34,10 @@ double read_unit(std::string_view text, std::size_t& at) {
   static constexpr struct {
     std::string_view name;
     double bytes;
-  } kUnits[] = {{"bytes", 1},  {"byte", 1},   {"b", 1},     {"k", kKiB},        {"kb", kKiB},
-                {"kib", kKiB}, {"m", kMiB},   {"mb", kMiB}, {"mib", kMiB},      {"g", kGiB},
-                {"gb", kGiB},  {"gib", kGiB}, {"t", kTiB},  {"tb", kTiB},       {"tib", kTiB},
-                {"gi", kGiB},  {"mi", kMiB},  {"ki", kKiB}, {"p", 1024 * kTiB}, {"e", kTiB * kMiB}};
+  } kUnits[] = {{"bytes", 1},     {"byte", 1},  {"b", 1},      {"k", kKiB},     {"kb", kKiB},       {"kib", kKiB},
+                {"m", kMiB},      {"mb", kMiB}, {"mib", kMiB}, {"g", kGiB},     {"gb", kGiB},       {"gib", kGiB},
+                {"t", kTiB},      {"tb", kTiB}, {"tib", kTiB}, {"mbyte", kMiB}, {"gbyte", kGiB},    {"mbytes", kMiB},
+                {"gbytes", kGiB}, {"gi", kGiB}, {"mi", kMiB},  {"ki", kKiB},    {"p", 1024 * kTiB}, {"e", kTiB * kMiB}};
   for (const auto& known : kUnits)
     if (unit == known.name) {
       at = end;

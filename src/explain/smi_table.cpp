@@ -90,7 +90,11 @@ bool SmiTable::take_titles(std::string_view line, std::uint64_t number) {
   size_ = column("rss|res");
   if (size_ == words.size()) size_ = column("mem");
   name_ = column("command|name|cmd|comm");
-  if (std::max({pid_, size_, name_}) == words.size() || name_ + 1 < words.size()) return false;
+  // "PID   GPU Memory": of a device, without names.
+  const bool is_of_device = words.size() == 3 && words[1] == "gpu" && words[2] == "memory";
+  if (is_of_device) size_ = name_ = 1;
+  if (std::max({pid_, size_, name_}) == words.size() || (name_ + 1 < words.size() && !is_of_device)) return false;
+  list_is_of_device_ = is_of_device;
   unit_bytes_ = titles.find("total_vm") != std::string::npos ? 4 * kKiB : kKiB;
   list_ = {};
   list_.wording = &kProcesses;
@@ -103,10 +107,14 @@ bool SmiTable::take_list_row(std::string_view line) {
   if (words.size() <= name_ || list_.others.size() >= kMostProcesses) return false;
   const auto pid = number_of(words[pid_]);
   const auto number = number_of(words[size_]);
+  const std::string_view rest = line.substr(static_cast<std::size_t>(words[size_].data() - line.data()));
+  const std::string_view text = list_is_of_device_ ? rest : words[size_];
   std::size_t at = 0;
-  const auto size = read_size(words[size_], at);
+  const auto size = read_size(text, at);
   if (!pid || !size || at < words[size_].size()) return false;
-  list_.others.push_back({*pid, number ? *number * unit_bytes_ : *size, name_of(words[name_])});
+  const double bytes = number && !list_is_of_device_ ? *number * unit_bytes_ : *size;
+  list_.others.push_back({*pid, bytes, list_is_of_device_ ? "" : name_of(words[name_])});
+  if (list_is_of_device_) list_.figures.set(Figure::outside, list_.figures.get(Figure::outside).value_or(0) + bytes);
   return true;
 }
 

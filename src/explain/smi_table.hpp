@@ -44,7 +44,8 @@ class SmiTable {
   double next_ = 0;                            ///< the index whose memory comes next
   Message list_;                               ///< of the host's processes
   std::size_t pid_ = 0, size_ = 0, name_ = 0;  ///< its columns
-  double unit_bytes_ = 0;                      ///< of its sizes, where they have none
+  bool list_is_of_device_ = false;
+  double unit_bytes_ = 0;  ///< of its sizes, where they have none
 };
 
 }  // namespace vramtrack::explain

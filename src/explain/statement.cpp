@@ -440,7 +440,8 @@ std::string_view around(std::string_view text, Range line) {
 
 /// Words that name the host's memory, whatever else the line and those around it name.
 constexpr std::string_view kOnHost =
-    "[host]|mach_vm_map|ulimit -v|bad allocation|cpuallocator|system out of memory|paging file is too "
+    "[host]|page allocation failure|mach_vm_map|ulimit -v|bad allocation|cpuallocator|system out of memory|paging file "
+    "is too "
     "small|页面文件太小|_nchwc|killed signal terminated "
     "program";
 /// The most that is given in one piece, which is no figure of what is free.
