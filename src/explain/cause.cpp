@@ -12,6 +12,7 @@
 #include "explain/platform.hpp"
 #include "explain/processes.hpp"
 #include "explain/table.hpp"
+#include "explain/words.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -525,6 +526,10 @@ Answer by_use(const Failure& f, const Sums& s) {
   const std::string words =
       fmt::format("{} of the device's {} were in use{}", size_words(*s.used), size_words(*s.total),
                   s.asked > 0 ? fmt::format(" when {} were requested", size_words(s.asked)) : "");
+  if (is_full && s.held() * 4 > *s.used * 3)
+    return Verdict{
+        s.asked > 0 ? filled_by(s.asked, *s.total) : Cause::full,
+        fmt::format("{}, {} of them by this allocator", words.substr(0, words.find(';')), size_words(s.held()))};
   const bool is_most = f.wording->text.empty() ? s.asked * 2 > *s.total : s.asked * 10 >= *s.total;
   if (s.asked > 0 && is_most) return Verdict{Cause::too_big, words};
   return Verdict{Cause::unknown, fmt::format("{}{}; the message does not say who holds them", words,
@@ -545,7 +550,7 @@ Answer by_free(const Failure& f, const Sums& s) {
 /// So little is refused only where nothing is left, or for another reason.
 Answer by_tiny_request(const Failure& f, const Sums& s) {
   constexpr double kTinyBytes = kMiB;
-  if (s.asked <= 0 || s.asked > kTinyBytes || is_on_chip(*f.wording) || s.total || s.free || !f.wording->text.empty())
+  if (s.asked <= 0 || s.asked > kTinyBytes || is_on_chip(*f.wording) || s.free || !f.wording->text.empty())
     return std::nullopt;
   return Verdict{Cause::unknown,
                  fmt::format("only {} were requested: either all was taken before, or the driver refused for another "
@@ -569,37 +574,18 @@ Answer by_little_room(const Failure& f, const Sums& s) {
 /// The first that applies decides; docs/explain.md has them in this order, which is that of the questions that the
 /// figures can answer. All but the first two are about the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_contradiction,
-    by_capacity,
-    by_component,
-    by_chip,
-    by_setting,
-    by_bound,
-    by_pool,
-    by_kv_cache,
-    by_total_need,
+    by_contradiction,   by_capacity,       by_component, by_chip,         by_setting,
+    by_bound,           by_pool,           by_kv_cache,  by_total_need,
     by_size_of_device,  // could it ever fit?
-    by_pieces,
-    by_room_on_device,
+    by_pieces,          by_room_on_device,
     by_cache,  // was there room, on the device or in the cache?
-    by_limit,
-    by_size_of_share,
+    by_limit,           by_size_of_share,
     by_intel_piece,  // did a limit keep it from room that there was?
-    by_outside_figure,
-    by_others,
+    by_outside_figure,  by_others,
     by_what_is_outside,  // whose is the rest?
-    by_own_need,
-    by_start,
-    by_table,
-    by_what_is_told,
-    by_process,
-    by_remarks,
-    by_told_others,
-    by_use,
-    by_little_room,
-    by_free,
-    by_size_of_cards,
-    by_tiny_request};
+    by_own_need,        by_start,          by_table,     by_what_is_told, by_process,
+    by_remarks,         by_told_others,    by_use,       by_little_room,  by_free,
+    by_size_of_cards,   by_tiny_request};
 
 /// False: the figures decide nothing.
 bool judge_device(Failure& f) {
@@ -630,6 +616,13 @@ void add_remarks(Failure& f) {
         "limit of the driver, or the host's memory, refused it",
         size_words(before));
   if (!f.remarks.settings.empty()) f.because += fmt::format("; the text sets {}", f.remarks.settings);
+  if (is_handle(f))
+    f.because +=
+        "; it asked for an object that takes hardly any memory: the device was full before, or so many of "
+        "them are kept that no more is given, if it fails after many of them";
+  if (f.remarks.less_works.empty()) return;
+  f.cause = Cause::too_big;
+  f.because += fmt::format(", and the text tells that less works: \"{}\"", f.remarks.less_works);
 }
 
 }  // namespace
@@ -660,6 +653,13 @@ void find_cause(Failure& failure) {
     failure.cause = Cause::bad_size;
     failure.because = fmt::format("{} were needed, as the text says, which no machine has: the size itself is wrong",
                                   size_words(*planned));
+    return;
+  }
+  const std::string line = lower(failure.text);
+  const auto words = words_of(line);
+  if (std::any_of(words.begin(), words.end(), [](const Word& word) { return is_any(word.text, "nan|-nan"); })) {
+    failure.cause = Cause::bad_size;
+    failure.because = "the size that was computed is no number (NaN): the estimate is wrong, and no memory is short";
     return;
   }
   if (is_host_code(failure)) return judge_host_code(failure);

@@ -32,9 +32,12 @@ std::string free_words(double free, double piece, const Failure& f) {
 std::string table_use_words(const Failure& f) {
   const double used = f.figures.get(Figure::used).value_or(0);
   const bool is_nobodys = f.others.empty() && used > ordinary_outside_bytes(f.figures.get(Figure::total).value_or(0));
-  return fmt::format("{} of the device's {} were in use by the table of nvidia-smi in line {}{}{}",
+  const std::string_view when =
+      f.used_line > f.last_line ? " (made after it: what the failed program held may be gone)" : "";
+  return fmt::format("{} of the device's {} were in use by the table of nvidia-smi in line {}{}{}{}",
                      size_words(f.figures.get(Figure::used).value_or(0)),
-                     size_words(f.figures.get(Figure::total).value_or(0)), f.used_line, f.others.empty() ? "" : ": ",
+                     size_words(f.figures.get(Figure::total).value_or(0)), f.used_line, when,
+                     f.others.empty() ? "" : ": ",
                      is_nobodys ? ", which lists no process: of one that has ended and left it, of another container "
                                   "or user (fuser -v /dev/nvidia* as root)"
                                 : processes_words(f.others));
@@ -114,6 +117,13 @@ void judge_host(Failure& f) {
         fmt::format(": the process that was ended held {}{}", size_words(*resident),
                     *resident < kSmallVictimBytes ? ", which fills no host: others, or the kernel, hold the rest" : "");
   if (!f.others.empty()) f.because += "; the most is held by " + processes_words(f.others);
+}
+
+bool is_handle(const Failure& f) {
+  return f.figures.get(Figure::asked).value_or(0) <= 0 &&
+         has_any(lower(f.text),
+                 "textureobject|surfaceobject|createstream|streamcreate|createevent|eventcreate|createfence|"
+                 "createsemaphore|descriptorset|createcontext|ctxcreate|createsampler");
 }
 
 std::string balance_words(const Failure& f) {

@@ -27,4 +27,7 @@ std::string balance_words(const Failure& f);
 /// What is said where no figures decide, and the wording itself does. Requires the cause.
 std::string wording_words(const Failure& f);
 
+/// Whether it asked for an object of the driver, which has no bytes to speak of.
+bool is_handle(const Failure& f);
+
 }  // namespace vramtrack::explain

@@ -7,6 +7,7 @@
 #include "core/units.hpp"
 #include "explain/advice.hpp"
 #include "explain/cause.hpp"
+#include "explain/cause_words.hpp"
 #include "explain/processes.hpp"
 #include "explain/story.hpp"
 #include "explain/words.hpp"
@@ -39,14 +40,6 @@ bool is_library(const Wording& wording) {
 template <typename M>
 bool is_unspecified(const M& message) {
   return message.wording->name == "statement" && message.figures.count() == 0;
-}
-
-/// An object of the driver, which has no bytes to speak of.
-bool is_handle(const Failure& f) {
-  return f.figures.get(Figure::asked).value_or(0) <= 0 &&
-         has_any(lower(f.text),
-                 "textureobject|surfaceobject|createstream|streamcreate|createevent|eventcreate|createfence|"
-                 "createsemaphore|descriptorset|createcontext|ctxcreate|createsampler");
 }
 
 /// A sentence that somebody wrote, and no line of a log. `M`: Message or Failure.
@@ -101,6 +94,7 @@ void merge(Failure& failure, const Message& message) {
   if (failure.remarks.shared.empty()) failure.remarks.shared = message.remarks.shared;
   failure.remarks.capacity = std::max(failure.remarks.capacity, message.remarks.capacity);
   if (failure.remarks.advised.empty()) failure.remarks.advised = message.remarks.advised;
+  if (failure.remarks.less_works.empty()) failure.remarks.less_works = message.remarks.less_works;
   if (failure.remarks.settings.empty()) failure.remarks.settings = message.remarks.settings;
   failure.remarks.set_aside = std::max(failure.remarks.set_aside, message.remarks.set_aside);
   if (failure.system == System::any) failure.system = message.system;

@@ -305,6 +305,7 @@ bool is_introduced(std::string_view lines_above, std::string_view after) {
 /// "OOMKilled:false", "\"oom\": 0": it did not happen.
 bool is_denied(std::string_view after) {
   const std::size_t at = std::min(after.find_first_not_of("\"'` "), after.size());
+  if (after == " 0" || after.starts_with(" 0\n")) return true;  // a counter that counted none
   if (at >= after.size() || (after[at] != ':' && after[at] != '=')) return false;
   const std::string_view value = trimmed(after.substr(at + 1), " \"'");
   const std::size_t end = std::min(value.find_first_of(" ,}\"'\n\r;"), value.size());

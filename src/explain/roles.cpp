@@ -25,7 +25,7 @@ constexpr struct {
     {"largest", Figure::piece},
     {"unallocated|cached", Figure::unallocated},
     {"request|desired|alloc|tried|need|require|size|asked|creat|chunk|want|需要|申请|请求", Figure::asked},
-    {"maxrss", Figure::resident},
+    {"maxrss|physicalbytes", Figure::resident},
     {"allowed|limit|max|capped|threshold|reqmem|ceiling", Figure::allowed},
     {"totalfree|avail|remain", Figure::free},
     {"totalused", Figure::used},
@@ -350,6 +350,10 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
     if (*role == Figure::asked && !takes_asked) continue;
     if (!figures.get(*role)) figures.set(*role, size.bytes);
   }
+  // "Memory allocation failed on device: cuda for 120 bytes": nothing else can be meant.
+  if (takes_asked && sizes.size() == 1 && sizes[0].has_unit && !last && sizes[0].bytes > 0 && has_any(line, "alloc") &&
+      figures.count() == 0)
+    figures.set(Figure::asked, sizes[0].bytes);
   // What the system lets all programs have of the device.
   if (const auto budget = figures.get(Figure::budget); budget && !figures.get(Figure::total))
     figures.set(Figure::total, *budget);
@@ -583,6 +587,22 @@ std::string sharing_in(std::string_view raw) {
   return {};
 }
 
+/// "beautifully with smaller files. But with larger images": what fits tells that the rest is too large.
+std::string less_in(std::string_view raw) {
+  constexpr std::size_t kNear = 8;
+  const std::string line = lower(raw);
+  if (has_any(line, "?|still|even|if |n't |not |try ")) return {};
+  const auto words = words_of(line);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!is_any(words[i].text, "smaller|small|shorter|tiny")) continue;
+    for (std::size_t j = i - std::min(i, kNear); j < std::min(i + kNear, words.size()); ++j)
+      if (is_any(words[j].text, "works|work|worked|fine|runs|ok|succeeds|perfectly|beautifully"))
+        return std::string(
+            raw.substr(words[std::min(i, j)].begin, words[std::max(i, j)].end - words[std::min(i, j)].begin));
+  }
+  return {};
+}
+
 /// Adds the settings of memory on `raw`: "device_memory_GB=9", "--gpu-memory-utilization 0.95", "--shm-size=64m". A
 /// figure of a log has a name of what was, not of what may be.
 void read_settings(std::string_view raw, Remarks& out) {
@@ -723,6 +743,7 @@ Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, 
   const auto read = [&](std::string_view words) {
     if (out.grew.empty()) out.grew = growth_in(words);
     if (out.shared.empty()) out.shared = sharing_in(words);
+    if (out.less_works.empty()) out.less_works = less_in(words);
     read_settings(words, out);
   };
   const std::string_view own = text.substr(line.begin, line.end - line.begin);

@@ -21,6 +21,7 @@ struct Remarks {
   std::string grew;    ///< by which words it had run for long, or what it holds grew: "after 6 hours", "always growing"
   std::string shared;  ///< by which words others use the device: "when gaming"
   double capacity = 0;     ///< of the device, as people and kernels say it; 0: nobody does, or they differ
+  std::string less_works;  ///< by which words a smaller input fits: "works perfectly with smaller files"
   std::string settings;    ///< of memory, that the text shows: "device_memory_GB=9"
   double set_aside = 0;    ///< bytes of the largest of them that names a size
   std::string other_code;  ///< of a failure that is no lack of memory, beside it: "cudaErrorNotSupported"

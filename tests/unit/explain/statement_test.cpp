@@ -480,6 +480,37 @@ TEST(Remark, WhatTheTextShowsBesideDecidesOrIsSaid) {
             0);
 }
 
+TEST(Remark, WhatElseTheTextTells) {
+  // A smaller input fits.
+  EXPECT_NE(answer("It runs perfectly with smaller files.\nBut with larger images it crashes:\n"
+                   "Fatal error: cuMemAlloc: out of memory\n")
+                .find("TOO BIG"),
+            std::string::npos);
+  // An object without bytes.
+  EXPECT_NE(answer("dl_fn->cuda_dl->cuCtxCreate(&ctx, 0, cu_device) failed -> CUDA_ERROR_OUT_OF_MEMORY: out of memory")
+                .find("an object that takes hardly any memory"),
+            std::string::npos);
+  // What is in use is this allocator's.
+  EXPECT_NE(answer("WARNING: CUDA memory allocation failed\n"
+                   "Effective GPU memory usage: 99.55% (11.688 GiB/11.741 GiB)\n"
+                   "Memory pool usage: 8.505 GiB (10.406 GiB reserved)\n")
+                .find("FULL: 11.69 GiB of the device's 11.74 GiB were in use, 10.41 GiB of them by this allocator"),
+            std::string::npos);
+  // One size alone is what is asked for.
+  EXPECT_EQ(figure("RuntimeError: Memory allocation failed on device: cuda for 120 bytes", Figure::asked), 120);
+  EXPECT_NE(answer("Model loading was stopped due to insufficient system resources. Under the current settings, this "
+                   "model requires approximately NaN undefined of memory.")
+                .find("is no number (NaN)"),
+            std::string::npos);
+  EXPECT_NE(answer("error: could not compile: killed out of memory").find("HOST MEMORY"), std::string::npos);
+  EXPECT_TRUE(read_messages("oom_kill 0").empty());
+  // A table that was made after the program had ended.
+  EXPECT_NE(answer("CUDA error <out of memory>\n|   0  NVIDIA GeForce RTX 4060        On  | 00000000:01:00.0  On |\n"
+                   "|  0%   39C    P5              N/A / 115W |    736MiB /  8188MiB |      0%      Default |\n")
+                .find("made after it"),
+            std::string::npos);
+}
+
 TEST(Host, WhoHoldsMostIsNamed) {
   const std::string list =
       "[  518.05] [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"
