@@ -23,20 +23,16 @@ constexpr struct {
      "the "
      "rest must hold everything else; if it failed while it loaded the model, take a quantized one or more devices"},
     {"SGLang",
-     "lower --mem-fraction-static, --cuda-graph-max-bs or --chunked-prefill-size: SGLang fills its share with weights "
-     "and "
-     "KV cache, and the rest must hold everything else; if it failed while it loaded the model, take a quantized one "
-     "or "
-     "more devices"},
+     "lower --mem-fraction-static, --cuda-graph-max-bs or --chunked-prefill-size: SGLang fills its share with "
+     "weights and KV cache, and the rest must hold everything else; if it failed while it loaded the model, take a "
+     "quantized one or more devices"},
     {"ComfyUI",
      "use a smaller image or video, fewer frames, tiled VAE nodes, a quantized model (GGUF, fp8), or start ComfyUI "
-     "with "
-     "--lowvram"},
+     "with --lowvram"},
     {"Stable Diffusion webui", "use a smaller image or batch, or start the web UI with --medvram or --lowvram"},
     {"DeepSpeed",
      "use a smaller micro batch or sequence, activation checkpointing, a higher ZeRO stage (3 divides the weights, "
-     "too), or "
-     "offload_optimizer and offload_param"},
+     "too), or offload_optimizer and offload_param"},
     {"llama.cpp/ggml",
      "put fewer layers on the GPU (-ngl), take a shorter context (-c), a smaller batch (-ub), a quantized KV cache "
      "(--cache-type-k q8_0) or a smaller quantization of the model"},
@@ -44,8 +40,7 @@ constexpr struct {
      "use smaller textures, less geometry (subdivision, hair, volumes) or a lower resolution, or render on the CPU"},
     {"LM Studio",
      "shorten the context first (the KV cache grows with it) or take a smaller quantization; relax the guardrails of "
-     "model "
-     "loading only where the machine has as much"},
+     "model loading only where the machine has as much"},
     {"Ollama",
      "take a shorter context (num_ctx), fewer layers on the GPU (num_gpu) or a smaller quantization of the model"},
 };
@@ -182,10 +177,8 @@ std::string decider_of(const Failure& f) {
            "the job";
   if (takes_device_at_start(*f.wording))
     return "what the program prints around the message: how much it may take (Created device, Stats: Limit), how much "
-           "of "
-           "that was in use (InUse), and what holds most (Peak buffers, Bin, Current usage); or who else held the "
-           "device: "
-           "vramtrack watch beside the program";
+           "of that was in use (InUse), and what holds most (Peak buffers, Bin, Current usage); or who else held the "
+           "device: vramtrack watch beside the program";
   // PyTorch's settings are limits.
   const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
   std::string options(options_of(f));
@@ -201,8 +194,7 @@ std::string decider_of(const Failure& f) {
         platform_of(f).tool, options);
   if (f.wording->name == "statement_session")
     return "how many encoder sessions are open (nvidia-smi, column of ENC; drivers of GeForce cards allow few), "
-           "whether "
-           "the driver supports the card, and what nvidia-smi shows of the device's memory";
+           "whether the driver supports the card, and what nvidia-smi shows of the device's memory";
   if (!platform_of(f).has_vramtrack)
     return fmt::format("what {} shows while the program runs, and whether it fails with a smaller model or input",
                        platform_of(f).tool);
@@ -237,8 +229,7 @@ std::string next_step_of(const Failure& f) {
       if (is_on_chip(*f.wording))
         return fmt::format(
             "launch the kernel with smaller blocks{}: what is short is the memory on the chip that the parts of a "
-            "kernel "
-            "share, not the memory of the device",
+            "kernel share, not the memory of the device",
             has_any(lower(f.before + f.text + std::string(f.wording->program)),
                     "triton|inductor|num_stages|torch|resource")
                 ? ", a smaller num_stages or fewer warps (Inductor's max-autotune skips such a choice and takes "
@@ -301,8 +292,7 @@ std::string next_step_of(const Failure& f) {
     case Cause::host:
       if (f.wording->program == "llama.cpp/ggml")
         return "take a shorter context (-c) or a smaller quantization of the model, put more layers on the GPU (-ngl), "
-               "set "
-               "GGML_CUDA_NO_PINNED=1, or give the host more memory";
+               "set GGML_CUDA_NO_PINNED=1, or give the host more memory";
       if (f.wording->program == "Ray")
         return "run fewer tasks at a time on a node (num_cpus or memory= of each task), read less at once, or give the "
                "node more memory; RAY_memory_usage_threshold only moves the share at which Ray ends tasks, before the "
@@ -310,8 +300,7 @@ std::string next_step_of(const Failure& f) {
       switch (platform_of(f).maker) {
         case Maker::phone:
           return "use a smaller or quantized model or input; on iOS, ask for the entitlements for more memory and a "
-                 "larger "
-                 "address space";
+                 "larger address space";
         case Maker::browser:
           return "use a smaller model or input, and close other tabs: a page has an address space of 2 to 4 GiB";
         default:

@@ -52,9 +52,8 @@ void judge_host_code(Failure& f) {
   f.cause = Cause::unknown;
   f.because = "the driver gives its code for the host's memory, which it also gives for other failures, and no figure";
   f.would_tell =
-      "what of the host's memory was free when it failed (free -m); if there was room, another version of the driver, "
-      "or "
-      "another device, tells whether the driver is at fault";
+      "what of the host's memory was free when it failed (free -m); if there was room, another version of the "
+      "driver, or another device, tells whether the driver is at fault";
   f.figures.clear(Figure::total);  // of the device
 }
 
@@ -74,8 +73,7 @@ void judge_host(Failure& f) {
   if (const auto allowed = f.figures.get(Figure::allowed); allowed && held > *allowed && held > asked.value_or(0)) {
     f.cause = Cause::limit;
     f.because = fmt::format(
-        "{} were requested and {} held, and {} lets its program have {}: its own limit, not the host's "
-        "memory",
+        "{} were requested and {} held, and {} lets its program have {}: its own limit, not the host's memory",
         size_words(asked.value_or(0)), size_words(held - asked.value_or(0)), who(*f.wording), size_words(*allowed));
     return;
   }

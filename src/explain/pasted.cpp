@@ -165,9 +165,8 @@ Pasted before_and_after(const std::vector<std::string_view>& lines, const std::s
   const std::string change = *after >= *before ? fmt::format("{} more", size_words(*after - *before))
                                                : fmt::format("{} less", size_words(*before - *after));
   return {fmt::format("shows {} before and {} after: {}", size_words(*before), size_words(*after), change),
-          "two figures cannot tell a leak from what the program needs. Print it at each step, which vramtrack analyze "
-          "reads, "
-          "or run vramtrack watch beside the program",
+          "two figures cannot tell a leak from what the program needs. Print it at each step, which vramtrack "
+          "analyze reads, or run vramtrack watch beside the program",
           true};
 }
 
@@ -202,8 +201,7 @@ Pasted device_table(const std::vector<std::string_view>& lines, const std::strin
           is_nobodys
               ? "a process of another container or user, or one that has ended and left it, holds the memory (where it "
                 "has a pid and no name, its children may keep it: end them): look as root and outside the container "
-                "(fuser -v /dev/nvidia*); a reset of the GPU by its "
-                "administrator is the last means"
+                "(fuser -v /dev/nvidia*); a reset of the GPU by its administrator is the last means"
               : "vramtrack holders shows the same with what each process is, and vramtrack watch how it changes",
           true};
 }

@@ -263,8 +263,7 @@ bool is_general_in_cjk(std::string_view before, std::string_view after) {
   constexpr std::string_view kEnds = "。|！|？|；";
   constexpr std::string_view kLabelEnds = "：|:|]|)|】|）|。|！|？";
   constexpr std::string_view kConditionTexts =
-      "如果|若|请|請|避免|防止|解决|解決|怎么|如何|可能|提示|場合|たら|れば|"
-      "ください|防ぐ|対処|ことがあ|경우|하면|세요";
+      "如果|若|请|請|避免|防止|解决|解決|怎么|如何|可能|提示|場合|たら|れば|ください|防ぐ|対処|ことがあ|경우|하면|세요";
   constexpr std::string_view kEventTexts =
       "了|报错|報錯|失败|失敗|崩溃|出错|终止|ました|した|落ち|났|했습니다|실패|부족";
   std::size_t end = after.size();

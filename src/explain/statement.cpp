@@ -58,10 +58,9 @@ constexpr std::string_view kCues[] = {
     "无法分配",      "부족",          "無法分配",  "enough",       "more system",    "c000012d"};
 
 constexpr std::string_view kDevices =
-    "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|vkcreate|opencl|sycl|metal|mps "
-    "|npu|xpu|tpu|hbm|device|"
-    "video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|dxvk|dml|"
-    "geforce|hpu|habana|devmem|_gmem|render|kgsl|adreno|mali |显存|nvenc|cublas|cudnn|encoder session";
+    "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|vkcreate|opencl|sycl|metal|mps |npu|xpu|tpu|hbm|"
+    "device|video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|"
+    "dxvk|dml|geforce|hpu|habana|devmem|_gmem|render|kgsl|adreno|mali |显存|nvenc|cublas|cudnn|encoder session";
 /// Texts that give another reason than a lack of memory.
 constexpr std::string_view kOtherReasons =
     "driver version is insufficient|no such file|result = 700|permission denied|device creation failed|"
@@ -343,11 +342,10 @@ std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, st
 
 /// In Chinese and Japanese no blanks part the words.
 constexpr std::string_view kFixed =
-    "your gpu memory is full|bad allocation|"
-    "paging file is too small|killed as a result of limit of|too many concurrent sessions|due to memory "
-    "pressure|memory is "
-    "full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
-    "メモリ不足|无法分配|無法分配|页面文件太小|메모리 부족|메모리가 부족|显存耗尽";
+    "your gpu memory is full|bad allocation|paging file is too small|killed as a result of limit of|too many "
+    "concurrent sessions|due to memory pressure|memory is "
+    "full|显存不足|内存不足|显存不够|内存不够|記憶體不足|メモリ不足|无法分配|無法分配|页面文件太小|메모리 "
+    "부족|메모리가 부족|显存耗尽";
 
 std::optional<Range> fixed_in(std::string_view line) {
   for (std::size_t at = 0; at < kFixed.size();) {
@@ -440,15 +438,12 @@ std::string_view around(std::string_view text, Range line) {
 
 /// Words that name the host's memory, whatever else the line and those around it name.
 constexpr std::string_view kOnHost =
-    "[host]|page allocation failure|mach_vm_map|ulimit -v|bad allocation|cpuallocator|system out of memory|paging file "
-    "is too "
-    "small|页面文件太小|_nchwc|killed signal terminated "
-    "program";
+    "[host]|page allocation failure|mach_vm_map|ulimit -v|bad allocation|cpuallocator|system out of memory|paging "
+    "file is too small|页面文件太小|_nchwc|killed signal terminated program";
 /// The most that is given in one piece, which is no figure of what is free.
 constexpr std::string_view kMostInOnePiece =
     "max alloc|max_alloc|maximum alloc|max mem alloc|max_mem_alloc|max size of memory object|max buffer size|maximum "
-    "buffer "
-    "size|maxbuffer|max single alloc|maximum single|maxstoragebuffer|maxmemoryallocation";
+    "buffer size|maxbuffer|max single alloc|maximum single|maxstoragebuffer|maxmemoryallocation";
 
 Memory memory_of(std::string_view line, std::string_view next, std::string_view lines) {
   line = line.substr(0, line.find(" falling back"));
