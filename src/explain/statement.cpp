@@ -453,7 +453,8 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(line, "address space")) return Memory::address;
   if (has_any(line, kOnHost)) return Memory::host;
   if (has_any(line,
-              "killed|oom-kill|oom_kill|maxrss|cgroup|memory pressure|physical memory|memory budget|being killed|job "
+              "killed out of|oom-kill|oom_kill|maxrss|cgroup|memory pressure|physical memory|memory budget|being "
+              "killed|job "
               "memory|oomkilled|its memory request|0:125|state: out_of|this system"))
     return Memory::host;
   if (has_any(line, kSessions)) return Memory::session;
