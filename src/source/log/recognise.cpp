@@ -77,16 +77,18 @@ std::string formats_in_words() {
   return out;
 }
 
+/// `head` as a log of `format`, with a parser that has read nothing yet.
+Result<RecognisedText> as_format(const LogFormatInfo& format, const LogHead& head) {
+  auto parser = format.make(head);
+  if (!parser) return fail(std::move(parser.error()));
+  return RecognisedText{&format, std::move(*parser)};
+}
+
 /// When no tool's own format fits, falls back to the general text reader, if it can read the log.
 Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo& tried) {
   const LogFormatInfo* const text = find_log_format(kPatternFormat);
   if (&tried == text || text->recognise(head.text) == 0) return fail("no text");
-  auto parser = text->make(head);
-  if (!parser) return fail(parser.error());
-  RecognisedText out;
-  out.format = text;
-  out.parser = std::move(*parser);
-  return out;
+  return as_format(*text, head);
 }
 
 /// The first format of screens that recognises `head`; nullptr: none.
@@ -111,11 +113,13 @@ struct FirstLook {
   LogRows rows;
 };
 
-/// How many times of reading `parser` finds in the head.
-std::size_t count_readings(LogParser& parser, const LogHead& head) {
+/// How many times of reading are in the head as a log of `format`.
+std::size_t count_readings(const LogFormatInfo& format, const LogHead& head) {
+  const auto found = as_format(format, head);
+  if (!found) return 0;
   FirstLook first(head.file);
-  first.look(parser, head.text);
-  parser.finish(first.rows);
+  first.look(*found->parser, head.text);
+  found->parser->finish(first.rows);
   std::vector<Timestamp> times;
   for (const Sample& sample : first.rows.samples) times.push_back(sample.time);
   std::sort(times.begin(), times.end());
@@ -127,12 +131,11 @@ std::size_t count_readings(LogParser& parser, const LogHead& head) {
 Result<RecognisedText> recognise_around(const LogHead& head, const LogFormatInfo& found) {
   constexpr std::size_t kEnough = 20;
   if (!is_screen(found)) return fail("no screen");
+  const std::size_t of_screens = count_readings(found, head);
+  if (of_screens >= kEnough) return fail("enough screens");
   auto prose = recognise_prose(head, found);
-  auto screens = found.make(head);
-  if (!prose || !screens) return fail("nothing around it");
-  const std::size_t of_screens = count_readings(**screens, head);
-  if (of_screens >= kEnough || count_readings(*prose->parser, head) <= of_screens) return fail("no more around it");
-  return recognise_prose(head, found);  // its parser has read nothing yet
+  if (!prose || count_readings(*prose->format, head) <= of_screens) return fail("no more around it");
+  return prose;
 }
 
 /// Further into a log no screen is looked for: reading on takes a second or two.
@@ -151,12 +154,7 @@ Result<RecognisedText> recognise_later(PlannedFile& planned) {
     const LogFormatInfo* const format = screen_in(stretch->text);
     if (format == nullptr) continue;
     planned.later_head = stretch->text;
-    auto parser = format->make({planned.later_head, planned.shown, &planned.options, &planned.zone});
-    if (!parser) return fail(std::move(parser.error()));
-    RecognisedText out;
-    out.format = format;
-    out.parser = std::move(*parser);
-    return out;
+    return as_format(*format, {planned.later_head, planned.shown, &planned.options, &planned.zone});
   }
   return fail("no screen further on");
 }
@@ -176,28 +174,13 @@ bool is_readable_again(const std::string& path) {
   return path != "-" && std::filesystem::is_regular_file(path, ignored);
 }
 
-}  // namespace
-
-namespace {
-
 /// Of text and of rows among it that can both be read, those with many more readings are meant. `rows`: the format that
 /// comes closest to that of text; nullptr: none.
-Result<RecognisedText> recognise_rows(const LogHead& head, RecognisedText& text, const LogFormatInfo* rows) {
+Result<RecognisedText> recognise_rows(const LogHead& head, const LogFormatInfo& text, const LogFormatInfo* rows) {
   constexpr std::size_t kManyMore = 10;
-  if (rows == nullptr || text.format->name != kPatternFormat) return fail("no rows");
-  auto parser = rows->make(head);
-  if (!parser) return fail(std::move(parser.error()));
-  const std::size_t of_text = count_readings(*text.parser, head);
-  const bool are_more = count_readings(**parser, head) > kManyMore * of_text;
-  // The parsers that have read are not those that will.
-  auto unread = (are_more ? rows : text.format)->make(head);
-  if (!unread) return fail(std::move(unread.error()));
-  text.parser = std::move(*unread);
-  if (!are_more) return fail("no more rows");
-  RecognisedText out;
-  out.format = rows;
-  out.parser = std::move(text.parser);
-  return out;
+  const std::size_t of_rows = rows == nullptr || text.name != kPatternFormat ? 0 : count_readings(*rows, head);
+  if (of_rows == 0 || of_rows <= kManyMore * count_readings(text, head)) return fail("no more rows");
+  return as_format(*rows, head);
 }
 
 }  // namespace
@@ -264,7 +247,7 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
   out.parser = std::move(*parser);
   if (named.empty()) {
     if (auto around = recognise_around(head, *out.format)) return std::move(*around);
-    if (auto more = recognise_rows(head, out, rows)) return std::move(*more);
+    if (auto more = recognise_rows(head, *out.format, rows)) return std::move(*more);
   }
   return out;
 }
@@ -282,25 +265,34 @@ Result<RecognisedText> recognise_behind_prefix(const LogHead& head, std::optiona
   if (screen_in(text) == nullptr) return fail("no screen behind a prefix");  // which asks five formats instead of all
   auto screens = recognise_text(stripped);
   if (!screens || !is_screen(*screens->format)) return fail("no screen behind a prefix");
-  const std::size_t readings = count_readings(*screens->parser, stripped);
+  const std::size_t readings = count_readings(*screens->format, stripped);
   if (readings == 0) return fail("no reading behind a prefix");
-  if (auto as_is = screens->format->make(head); as_is && count_readings(**as_is, head) >= readings)
-    return fail("the lines are read as they are");
-  auto unread = screens->format->make(stripped);
+  if (count_readings(*screens->format, head) >= readings) return fail("the lines are read as they are");
+  auto unread = as_format(*screens->format, stripped);
   // Screens without a time of their own have that of the prefix, where it stands alone, or are read as lines with it.
-  if (unread && found->has_time() && (*unread)->clock_is_relative()) {
+  if (unread && found->has_time() && unread->parser->clock_is_relative()) {
     found->keep_times();
     text = found->strip_lines(head.text);
     stripped.text = text;
-    unread = screens->format->make(stripped);
-    if (unread && (*unread)->clock_is_relative())
+    unread = as_format(*screens->format, stripped);
+    if (unread && unread->parser->clock_is_relative())
       if (auto lines = recognise_prose(head, *screens->format); lines && !lines->parser->clock_is_relative())
         return fail("the prefix is the clock");
   }
-  if (!unread) return fail(std::move(unread.error()));
-  screens->parser = std::move(*unread);
+  if (unread) prefix = std::move(found);
+  return unread;
+}
+
+/// The table that stands behind `found`, which is the `prefix` then.
+Result<RecognisedText> recognise_table_behind(LinePrefix found, const LogHead& head,
+                                              std::optional<LinePrefix>& prefix) {
+  const std::string text = found.strip_lines(head.text);
+  LogHead stripped = head;
+  stripped.text = text;
+  auto table = recognise_text(stripped);
+  if (!table || count_readings(*table->format, stripped) == 0) return fail("no reading behind the time");
   prefix = std::move(found);
-  return screens;
+  return table;
 }
 
 /// kubectl logs --timestamps and docker logs -t put a time before each line, also before the titles of a table. If it
@@ -308,18 +300,9 @@ Result<RecognisedText> recognise_behind_prefix(const LogHead& head, std::optiona
 Result<RecognisedText> recognise_table_behind_time(const LogHead& head, std::optional<LinePrefix>& prefix) {
   auto found = LinePrefix::find_time(head.text);
   if (!found) return fail("no time before the lines");
-  const std::string text = found->strip_lines(head.text);
-  LogHead stripped = head;
-  stripped.text = text;
-  const auto header = find_header(text);
+  const auto header = find_header(found->strip_lines(head.text));
   if (!header || header->time < 0) return fail("no table behind the time");
-  auto table = recognise_text(stripped);
-  if (!table || count_readings(*table->parser, stripped) == 0) return fail("no reading behind the time");
-  auto unread = table->format->make(stripped);
-  if (!unread) return fail(std::move(unread.error()));
-  table->parser = std::move(*unread);
-  prefix = std::move(found);
-  return table;
+  return recognise_table_behind(std::move(*found), head, prefix);
 }
 
 /// Shells put a time and a space before the rows that a tool prints without titles: "10:00:00 4000 MiB, 24576 MiB". It
@@ -331,19 +314,10 @@ Result<RecognisedText> recognise_row_behind_time(const LogHead& head, std::optio
   first = found->strip(logtext::take_line(first));
   if (first.empty() || !logtext::is_digit(first.front()) || find_delimiter(first) == '\0') return fail("no rows");
   found->make_column();
-  const std::string text = found->strip_lines(head.text);
-  LogHead rows = head;
-  rows.text = text;
   std::vector<std::string> ignored;
-  const auto plan = infer_from_head(text, ignored);
+  const auto plan = infer_from_head(found->strip_lines(head.text), ignored);
   if (!plan || plan->time != 0) return fail("no time in the first column");
-  auto table = recognise_text(rows);
-  if (!table || count_readings(*table->parser, rows) == 0) return fail("no reading behind the time");
-  auto unread = table->format->make(rows);
-  if (!unread) return fail(std::move(unread.error()));
-  table->parser = std::move(*unread);
-  prefix = std::move(found);
-  return table;
+  return recognise_table_behind(std::move(*found), head, prefix);
 }
 
 }  // namespace
