@@ -51,7 +51,7 @@ class AmdSmi final : public DumpParser<JsonParser> {
  private:
   void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) override {
     rows.line = line;
-    if (text.front() == '|' || text.front() == '+') return read_box_row(text, whole, line, rows);
+    if (text.front() == '|' || text.front() == '+') return read_box_row(text, whole, rows);
     if (read_header(text)) return;
     if (delimiter_ == ',' && text.find(',') != std::string_view::npos) return read_csv_row(text, whole, line, rows);
     if (read_member(text, whole, rows)) return;
@@ -103,7 +103,7 @@ class AmdSmi final : public DumpParser<JsonParser> {
     if (own_times_ && !time) return rows.skip(line, fmt::format("no timestamp in '{}'", excerpt(text)));
     for (std::size_t i = 0; i < titles_.size(); ++i) {
       if (titles_[i] == "vram_usage")
-        set_pair(*gpu, time, values_[i], line, rows);
+        readings_.set_pair(own_times_ ? time : std::nullopt, *gpu, values_[i], rows);
       else if (const auto field = field_named(titles_[i]))
         set(*gpu, time, *field, values_[i], line, rows);
     }
@@ -169,7 +169,7 @@ class AmdSmi final : public DumpParser<JsonParser> {
   }
 
   /// The overview: a row with the PCI address and the name, and below it one with the index and the memory.
-  void read_box_row(std::string_view text, bool whole, std::uint64_t line, LogRows& rows) {
+  void read_box_row(std::string_view text, bool whole, LogRows& rows) {
     if (text.find("AMD-SMI") != std::string_view::npos) {
       readings_.end_dump(rows);
       box_ = Box::gpus;
@@ -177,11 +177,10 @@ class AmdSmi final : public DumpParser<JsonParser> {
     }
     if (text.find("Processes:") != std::string_view::npos) box_ = Box::other;
     if (box_ == Box::other || text.size() < 2 || text.front() == '+' || !whole) return;
-    const std::size_t middle = text.find('|', 1);
-    if (middle == std::string_view::npos) return;
-    std::string_view left = trim(text.substr(1, middle - 1));
-    std::string_view right = trim(text.substr(middle + 1));
-    if (right.ends_with('|')) right = trim(right.substr(0, right.size() - 1));
+    const auto cells = bar_cells(text);
+    if (cells.size() < 2) return;
+    std::string_view left = cells[0];
+    const std::string_view right = cells[1];
     const std::string_view first = take_word(left);
     if (std::string bus = normal_pci(first); !bus.empty()) {
       box_bus_ = std::move(bus);
@@ -196,7 +195,7 @@ class AmdSmi final : public DumpParser<JsonParser> {
     const std::size_t unit = right.find_last_of(' ');
     const std::size_t gap = unit == std::string_view::npos ? unit : right.find_last_of(' ', unit - 1);
     if (unit != std::string_view::npos && unit > 0)
-      set_pair(*gpu, std::nullopt, right.substr(gap == std::string_view::npos ? 0 : gap + 1), line, rows);
+      readings_.set_pair(std::nullopt, *gpu, right.substr(gap == std::string_view::npos ? 0 : gap + 1), rows);
   }
 
   void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {
@@ -239,17 +238,6 @@ class AmdSmi final : public DumpParser<JsonParser> {
   void set(const LogDevice& gpu, const std::optional<Timestamp>& time, Field field, std::string_view value,
            std::uint64_t line, LogRows& rows) {
     readings_.set_text(own_times_ ? time : std::nullopt, gpu, field, value, kBytesPerMiB, line, rows);
-  }
-
-  /// "283/196592 MB": the unit is that of both.
-  void set_pair(const LogDevice& gpu, const std::optional<Timestamp>& time, std::string_view pair, std::uint64_t line,
-                LogRows& rows) {
-    const std::size_t slash = pair.find('/');
-    const std::size_t gap = pair.find_last_of(' ');
-    if (slash == std::string_view::npos || gap == std::string_view::npos || gap < slash) return;
-    const std::string unit(pair.substr(gap));
-    set(gpu, time, Field::used, std::string(trim(pair.substr(0, slash))) + unit, line, rows);
-    set(gpu, time, Field::total, std::string(trim(pair.substr(slash + 1, gap - slash - 1))) + unit, line, rows);
   }
 
   enum class Box : std::uint8_t { other, gpus };
@@ -328,7 +316,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   const bool own_times = head.text.find("TIMESTAMP") != std::string_view::npos ||
                          head.text.find("timestamp,gpu") != std::string_view::npos ||
                          head.text.find("\"timestamp\"") != std::string_view::npos;
-  return make_dump_parser<AmdSmi>(head, dated_text, own_times);
+  return make_dump_parser<AmdSmi>(head, {}, own_times);
 }
 
 }  // namespace

@@ -16,10 +16,6 @@ using logtext::is_alpha;
 using logtext::is_digit;
 using logtext::trim;
 
-}  // namespace
-
-namespace {
-
 constexpr std::size_t kSamples = 400;
 
 /// `text` without the marks around it: "==== 10:00 ====", "[10:00]", "# 10:00".
@@ -63,18 +59,32 @@ std::string_view dated_text(std::string_view line) {
   return {};
 }
 
-Result<DumpClock> DumpClock::detect(const LogHead& head, std::vector<std::string>& assumptions, const Find& find) {
-  std::vector<std::string_view> samples;
-  std::string_view rest = head.text;
-  while (!rest.empty() && samples.size() < kSamples) {
-    const std::string_view text = find(logtext::take_line(rest));
-    if (!text.empty()) samples.push_back(text);
+std::vector<std::string_view> bar_cells(std::string_view line) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string_view> cells;
+  line = trim(line);
+  if (line.starts_with('|')) line.remove_prefix(1);
+  while (!line.empty() && cells.size() < kMost) {
+    const std::size_t end = line.find('|');
+    cells.push_back(trim(line.substr(0, end)));
+    if (end == std::string_view::npos) break;
+    line.remove_prefix(end + 1);
   }
-  DumpClock clock;
-  auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);
+  return cells;
+}
+
+Result<DumpClock> DumpClock::detect(const LogHead& head, std::vector<std::string>& assumptions,
+                                    const DumpTimes& times) {
+  std::vector<std::string> texts;
+  std::string_view rest = head.text;
+  while (!rest.empty() && texts.size() < kSamples)
+    if (const std::string_view text = times.find(logtext::take_line(rest)); !text.empty()) texts.emplace_back(text);
+  if (texts.empty() && !times.example.empty()) texts.emplace_back(times.example);
+  const std::vector<std::string_view> samples(texts.begin(), texts.end());
+  if (samples.empty() && times.has_period) return DumpClock(StampReader::without_clock(*head.options, assumptions));
+  auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions, times.order);
   if (!stamp) return fail(std::move(stamp.error()));
-  clock.stamp_ = std::move(*stamp);
-  return clock;
+  return DumpClock(std::move(*stamp));
 }
 
 bool DumpClock::take(std::string_view text) {
@@ -103,6 +113,7 @@ DumpReadings::Gpu& DumpReadings::gpu_of(const LogDevice& named) {
 void DumpReadings::begin(Gpu& gpu, LogRows& rows) {
   if (gpu.is_open) return;
   if (open_.empty()) line_ = rows.line;
+  gpu.line = rows.line;
   gpu.is_open = true;
   open_.push_back(static_cast<std::size_t>(&gpu - gpus_.data()));
 }
@@ -114,27 +125,45 @@ void DumpReadings::set(const LogDevice& named, Field field, std::uint64_t bytes,
   gpu.values[static_cast<std::size_t>(field)] = bytes;
 }
 
+void DumpReadings::set(const std::optional<Timestamp>& time, const LogDevice& gpu, Field field, std::uint64_t bytes,
+                       LogRows& rows) {
+  time ? set_at(*time, gpu, field, bytes, rows) : set(gpu, field, bytes, rows);
+}
+
+bool DumpReadings::set_pair(const std::optional<Timestamp>& time, const LogDevice& gpu, std::string_view text,
+                            LogRows& rows) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return false;
+  const std::string_view used = trim(text.substr(0, slash));
+  const std::string_view total = trim(text.substr(slash + 1));
+  const auto unit_of = [](std::string_view amount) {
+    logtext::Decimal number;
+    return logtext::read_decimal(amount, number) ? trim(amount.substr(number.length)) : std::string_view{};
+  };
+  const std::string_view unit = unit_of(total);
+  const std::uint64_t bytes = logtext::unit_bytes(unit);
+  std::uint64_t ignored = 0;
+  if ((bytes == 0 && !logtext::is_missing(total)) ||
+      logtext::read_amount(used, kBytesPerMiB, ignored) == logtext::Amount::bad)
+    return false;
+  if (!time) see(gpu, rows);
+  set_text(time, gpu, Field::used, used, bytes != 0 ? bytes : kBytesPerMiB, rows.line, rows);
+  set_text(time, gpu, Field::total, total, bytes, rows.line, rows);
+  return true;
+}
+
 void DumpReadings::set_text(const std::optional<Timestamp>& time, const LogDevice& gpu, Field field,
                             std::string_view text, std::uint64_t unit_bytes, std::uint64_t line, LogRows& rows) {
   std::uint64_t bytes = 0;
   const logtext::Amount amount = logtext::read_amount(logtext::trim(text), unit_bytes, bytes);
   if (amount == logtext::Amount::bad)
     return rows.skip(line, fmt::format("no amount of memory in '{}'", logtext::excerpt(text)));
-  if (amount == logtext::Amount::missing) return;
-  if (time)
-    set_at(*time, gpu, field, bytes, rows);
-  else
-    set(gpu, field, bytes, rows);
+  if (amount == logtext::Amount::read) set(time, gpu, field, bytes, rows);
 }
 
 void DumpReadings::set_busy(const std::optional<Timestamp>& time, const LogDevice& gpu, std::string_view text,
                             LogRows& rows) {
-  const auto busy = busy_of_percent(text);
-  if (!busy) return;
-  if (time)
-    set_at(*time, gpu, Field::busy, *busy, rows);
-  else
-    set(gpu, Field::busy, *busy, rows);
+  if (const auto busy = busy_of_percent(text)) set(time, gpu, Field::busy, *busy, rows);
 }
 
 void DumpReadings::put(const LogDevice& named, Field field, std::uint64_t bytes, LogRows& rows) {
@@ -151,11 +180,10 @@ void DumpReadings::set_percent(const LogDevice& named, double percent, const std
   set(named, Field::used, static_cast<std::uint64_t>(std::llround(percent * scale_bytes)), rows);
 }
 
-void DumpReadings::list_process(const LogDevice& named, std::uint32_t pid, std::string_view name,
-                                std::optional<std::uint64_t> bytes, LogRows& rows) {
+void DumpReadings::list_process(const LogDevice& named, ListedProcess process, LogRows& rows) {
   Gpu& gpu = gpu_of(named);
   begin(gpu, rows);
-  gpu.processes.push_back({pid, std::string(name), bytes});
+  gpu.processes.push_back(std::move(process));
 }
 
 void DumpReadings::list_is_complete(const LogDevice& named, LogRows& rows) {
@@ -164,26 +192,55 @@ void DumpReadings::list_is_complete(const LogDevice& named, LogRows& rows) {
   gpu.lists_all = true;
 }
 
-bool DumpReadings::take_time(std::string_view line, LogRows& rows) {
-  const std::string_view text = dated_text(line);
+bool DumpReadings::take(std::string_view text, LogRows& rows) {
   if (text.empty() || clock_.counts()) return false;
   end_dump(rows);
+  interrupted_.clear();
   return clock_.take(text);
+}
+
+void DumpReadings::begin_at(Timestamp time, LogRows& rows) {
+  if (row_time_ != time) {
+    end_dump(rows);
+    interrupted_.clear();
+  }
+  row_time_ = time;
+  rows.row_time(time);
+}
+
+void DumpReadings::interrupt(LogRows& rows) {
+  std::vector<std::size_t> present = open_;
+  end_dump(rows);
+  if (!present.empty()) interrupted_ = std::move(present);
 }
 
 void DumpReadings::end_dump(LogRows& rows) {
   if (open_.empty()) return;
-  const auto time = clock_.next();
-  if (!time)
+  // What follows an interruption is of the same dump as long as it is of other GPUs.
+  const bool goes_on = !interrupted_.empty() && std::none_of(open_.begin(), open_.end(), [this](std::size_t at) {
+    return std::find(interrupted_.begin(), interrupted_.end(), at) != interrupted_.end();
+  });
+  interrupted_.clear();
+  if (!goes_on) dump_time_ = row_time_ ? row_time_ : clock_.next();
+  if (!dump_time_)
     rows.skip(line_, "no time before this dump (other dumps have one); print the time in each turn of the loop");
-  else
+  else if (!goes_on)
     ++dump_;
+  const std::uint64_t line = rows.line;
   for (const std::size_t at : open_) {
-    if (time) deliver(gpus_[at], *time, rows);
     Gpu& gpu = gpus_[at];
+    rows.line = gpu.line;
+    if (dump_time_) deliver(gpu, *dump_time_, rows);
     for (auto& value : gpu.values) value.reset();
     gpu.processes.clear();
-    gpu.lists_all = gpu.is_open = false;
+    gpu.is_open = false;
+  }
+  rows.line = line;
+  // A process may have moved from one GPU to another.
+  for (const std::size_t at : open_) {
+    Gpu& gpu = gpus_[at];
+    if (std::exchange(gpu.lists_all, false) && dump_time_)
+      rows.end_unseen(gpu.device, static_cast<double>(dump_), *dump_time_);
   }
   open_.clear();
 }
@@ -218,6 +275,7 @@ void DumpReadings::finish(LogRows& rows) {
     if (gpu.time) {
       deliver(gpu, *gpu.time, rows);
       gpu.time.reset();
+      for (auto& value : gpu.values) value.reset();
     }
 }
 
@@ -236,6 +294,10 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   }
   if (!used && free && total && *free <= *total) used = *total - *free;
   if (total) rows.total(time, gpu.device, *total);
+  if (used && total && *used > *total + *total / 20) {  // by more than rounding explains
+    rows.skip(rows.line, "used memory above the total");
+    used.reset();
+  }
   if (used) rows.add(time, rows.device_series(gpu.device), *used);
   if (has_allocator) {
     rows.add(time, rows.further_series(gpu.device, Metric::allocator_allocated, 0), *allocated);
@@ -243,13 +305,13 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   }
   if (busy) rows.add(time, rows.further_series(gpu.device, Metric::device_busy, 0), *busy);
   if (received) rows.add(time, rows.further_series(gpu.device, Metric::device_received, 0), *received);
-  for (const Process& process : gpu.processes) {
-    const std::size_t listed =
-        rows.process(gpu.device, process.pid, process.name, {}, {}, process.name, process.bytes.has_value());
+  for (const ListedProcess& process : gpu.processes) {
+    const std::string& command = process.command.empty() ? process.name : process.command;
+    const std::size_t listed = rows.process(gpu.device, process.pid, process.name, process.kind, process.user, command,
+                                            process.bytes.has_value());
     rows.seen(listed, static_cast<double>(dump_));
     if (process.bytes) rows.add(time, rows.process_series(listed), *process.bytes);
   }
-  if (gpu.lists_all) rows.end_unseen(gpu.device, static_cast<double>(dump_), time);
 }
 
 }  // namespace vramtrack

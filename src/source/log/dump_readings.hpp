@@ -1,5 +1,5 @@
-// What the parsers of dumps have in common (rocm-smi, amd-smi, npu-smi, dcgmi dmon, nvidia-smi -q, Prometheus's text):
-// when a dump was made, and what it says about each GPU, in any order, on one line or several.
+// What the readers of tools' output have in common: when a dump was made, and what it says about each GPU, in any
+// order, on one line or several. A reader cuts the text; this makes readings of what it found.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "source/log/dumps.hpp"
 #include "source/log/format.hpp"
 #include "source/log/rows.hpp"
 #include "source/log/stamp.hpp"
@@ -23,14 +24,22 @@ namespace vramtrack {
 /// "# 1772359200" (seconds since 1970). Empty when there is none.
 std::string_view dated_text(std::string_view line);
 
+/// The cells of "| a | b | c |", at most eight.
+std::vector<std::string_view> bar_cells(std::string_view line);
+
+/// Where a tool's output has its times.
+struct DumpTimes {
+  std::function<std::string_view(std::string_view line)> find = dated_text;  ///< the time in a line; empty: none
+  std::optional<DateOrder> order{};                                          ///< if it is always the same
+  bool has_period = false;                                                   ///< the usual one, where there is no time
+  std::string_view example{};  ///< how they are written, if the head has none; empty: there are none then
+};
+
 /// Not thread-safe.
 class DumpClock {
  public:
-  using Find = std::function<std::string_view(std::string_view line)>;
-
-  /// Determines from the lines of the head how times are written. `find` finds the time in a line.
-  static Result<DumpClock> detect(const LogHead& head, std::vector<std::string>& assumptions,
-                                  const Find& find = dated_text);
+  /// Determines from the lines of the head how times are written.
+  static Result<DumpClock> detect(const LogHead& head, std::vector<std::string>& assumptions, const DumpTimes& times);
 
   /// True when `text` is a time: the dump that follows was made then.
   bool take(std::string_view text);
@@ -41,14 +50,25 @@ class DumpClock {
   bool read(std::string_view text, Timestamp& time) { return stamp_.read(text, time); }
 
   [[nodiscard]] bool is_relative() const { return stamp_.is_relative(); }
+  [[nodiscard]] bool wraps() const { return stamp_.wraps(); }
   /// What counts() counts, if there is no time.
   [[nodiscard]] Scale scale() const { return stamp_.scale(); }
   [[nodiscard]] bool counts() const { return stamp_.kind() == StampReader::Kind::none; }
 
  private:
+  explicit DumpClock(StampReader stamp) : stamp_(std::move(stamp)) {}
+
   StampReader stamp_;
   std::optional<Timestamp> time_;
   std::uint64_t round_ = 0;
+};
+
+/// A process as a dump lists it. What is not said is empty.
+struct ListedProcess {
+  std::uint32_t pid = 0;
+  std::string name, kind, user;
+  std::string command{};  ///< empty: the name
+  std::optional<std::uint64_t> bytes{};
 };
 
 /// Not thread-safe.
@@ -67,21 +87,31 @@ class DumpReadings {
   /// value. What is no amount is noted as a fault of `line`.
   void set_text(const std::optional<Timestamp>& time, const LogDevice& gpu, Field field, std::string_view text,
                 std::uint64_t unit_bytes, std::uint64_t line, LogRows& rows);
+  /// "11283/62841MB", "N/A / 24 GB": used and total memory; the unit behind the second is that of both. False: it is no
+  /// such pair.
+  bool set_pair(const std::optional<Timestamp>& time, const LogDevice& gpu, std::string_view text, LogRows& rows);
   /// "37", "37 %" or "37%": in per cent, how busy the GPU is. What is no percentage is passed over.
   void set_busy(const std::optional<Timestamp>& time, const LogDevice& gpu, std::string_view text, LogRows& rows);
   /// As set(), for dumps that are separated by something else: the last value counts.
   void put(const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
   /// As set(), for logs that give memory in percent only: shown on a scale of --capacity or of 1 GiB a percent.
   void set_percent(const LogDevice& gpu, double percent, const std::optional<std::uint64_t>& capacity, LogRows& rows);
+  /// The present dump has this GPU, whether or not it has a value.
+  void see(const LogDevice& gpu, LogRows& rows) { begin(gpu_of(gpu), rows); }
   /// A process that the present dump lists on a GPU. It ends when a complete list does not have it.
-  void list_process(const LogDevice& gpu, std::uint32_t pid, std::string_view name, std::optional<std::uint64_t> bytes,
-                    LogRows& rows);
+  void list_process(const LogDevice& gpu, ListedProcess process, LogRows& rows);
   /// The present dump lists all processes of this GPU: a process that is not among them has ended.
   void list_is_complete(const LogDevice& gpu, LogRows& rows);
   /// True when `line` is a time between two dumps.
-  bool take_time(std::string_view line, LogRows& rows);
+  bool take_time(std::string_view line, LogRows& rows) { return take(dated_text(line), rows); }
+  /// True when `text` is a time: that of the dump that begins.
+  bool take(std::string_view text, LogRows& rows);
+  /// What follows was read at `time`: it is of the present dump if that has the same time.
+  void begin_at(Timestamp time, LogRows& rows);
   /// The present dump is complete.
   void end_dump(LogRows& rows);
+  /// Something else follows, between two dumps or within one, before which the present readings come.
+  void interrupt(LogRows& rows);
 
   // --- values that have a time of their own ---
   void set_at(Timestamp time, const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
@@ -94,11 +124,6 @@ class DumpReadings {
   [[nodiscard]] const DumpClock& clock() const { return clock_; }
 
  private:
-  struct Process {
-    std::uint32_t pid = 0;
-    std::string name;
-    std::optional<std::uint64_t> bytes;
-  };
   struct Gpu {
     LogDevice named;
     std::size_t device = SIZE_MAX;  ///< in LogRows
@@ -106,12 +131,14 @@ class DumpReadings {
     std::optional<Timestamp> time;       ///< its own
     std::optional<Timestamp> delivered;  ///< the last such time, if it was delivered before the next was known
     std::uint64_t sum_bytes = 0;         ///< of used and free: serves as the total if none is given
-    std::vector<Process> processes;
+    std::vector<ListedProcess> processes;
     bool lists_all = false;
-    bool is_open = false;  ///< has something not delivered yet
+    bool is_open = false;    ///< has something not delivered yet
+    std::uint64_t line = 0;  ///< where the dump has it first
   };
 
   Gpu& gpu_of(const LogDevice& named);
+  void set(const std::optional<Timestamp>& time, const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
   void begin(Gpu& gpu, LogRows& rows);
   void deliver(Gpu& gpu, Timestamp time, LogRows& rows);
   void deliver_late(LogRows& rows);
@@ -119,8 +146,11 @@ class DumpReadings {
   DumpClock clock_;
   std::vector<Gpu> gpus_;
   std::unordered_map<std::string, std::size_t> gpu_of_;
-  std::vector<std::size_t> open_;  ///< of the present dump, in its order
-  std::uint64_t line_ = 0;         ///< where the present dump began
+  std::vector<std::size_t> open_;         ///< of the present dump, in its order
+  std::vector<std::size_t> interrupted_;  ///< of a dump that may go on
+  std::optional<Timestamp> row_time_;     ///< of begin_at()
+  std::optional<Timestamp> dump_time_;    ///< of the dump that was delivered last
+  std::uint64_t line_ = 0;                ///< where the present dump began
   std::uint64_t dump_ = 0;
   Timestamp newest_ = LogRows::kNever;  ///< of the values that have times of their own
 };
@@ -141,6 +171,7 @@ class DumpParser : public Reader {
     readings_.finish(rows);
   }
   [[nodiscard]] bool clock_is_relative() const override { return !own_times_ && readings_.clock().is_relative(); }
+  [[nodiscard]] bool clock_wraps() const override { return !own_times_ && readings_.clock().wraps(); }
   [[nodiscard]] Scale scale() const override { return own_times_ ? Scale{} : readings_.clock().scale(); }
 
  protected:
@@ -149,11 +180,20 @@ class DumpParser : public Reader {
   bool own_times_ = false;
 };
 
-/// A `Parser` with the clock of the head and `more` arguments. `find` finds the time in a line.
+/// A parser of lines that each say all of a GPU, or of a process: messages of programs may stand between any two.
+class DumpLines : public DumpParser<LineReader> {
+ public:
+  using DumpParser::DumpParser;
+
+ private:
+  void end_reading(LogRows& rows) final { readings_.interrupt(rows); }
+};
+
+/// A `Parser` with the clock of the head and `more` arguments.
 template <class Parser, class... More>
-Result<std::unique_ptr<LogParser>> make_dump_parser(const LogHead& head, const DumpClock::Find& find, More&&... more) {
+Result<std::unique_ptr<LogParser>> make_dump_parser(const LogHead& head, const DumpTimes& times, More&&... more) {
   std::vector<std::string> assumptions;
-  auto clock = DumpClock::detect(head, assumptions, find);
+  auto clock = DumpClock::detect(head, assumptions, times);
   if (!clock) return fail(std::move(clock.error()));
   return std::make_unique<Parser>(std::move(*clock), std::move(assumptions), std::forward<More>(more)...);
 }

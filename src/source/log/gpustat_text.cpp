@@ -2,9 +2,10 @@
 //
 //   host  Sat Jun 23 20:36:39 2018  390.48
 //   [0] GeForce GTX 1070 | 63'C,  10 %,   39 / 151 W |   552 /  8116 MB | ann:mpv/12795(132M) root:Xorg/1305(246M)
-#include <fmt/format.h>
+#include <utility>
 
 #include "core/units.hpp"
+#include "source/log/dump_readings.hpp"
 #include "source/log/dumps.hpp"
 #include "source/log/line_start.hpp"
 
@@ -49,15 +50,9 @@ bool read_gpu_line(std::string_view line, GpuLine& out) {
   return true;
 }
 
-/// One entry of "ann:python/4242(8123M) bob/17(5M)".
-struct Listed {
-  std::string_view user, command;
-  std::optional<std::uint32_t> pid;
-  std::optional<std::uint64_t> bytes;
-};
-
-/// Takes the next process off `rest`; false when there is none. A command may have spaces.
-bool take_process(std::string_view& rest, Listed& out) {
+/// Takes the next process off "ann:python/4242(8123M) bob/17(5M)"; false when there is none. A command may have spaces.
+/// The pid is 0 if there is none.
+bool take_process(std::string_view& rest, ListedProcess& out) {
   for (std::size_t open = rest.find('('); open != std::string_view::npos; open = rest.find('(', open + 1)) {
     const std::size_t close = rest.find("M)", open);
     if (close == std::string_view::npos) return false;
@@ -65,125 +60,92 @@ bool take_process(std::string_view& rest, Listed& out) {
     const auto mib = whole_number<std::uint32_t>(amount);
     if (!mib && amount != "?") continue;
     std::string_view who = trim(rest.substr(0, open));
-    out = Listed{};
+    out = {};
     if (mib) out.bytes = *mib * kBytesPerMiB;
     if (const std::size_t slash = who.rfind('/'); slash != std::string_view::npos) {
-      out.pid = whole_number<std::uint32_t>(who.substr(slash + 1));
-      if (out.pid) who = who.substr(0, slash);
+      const auto pid = whole_number<std::uint32_t>(who.substr(slash + 1));
+      out.pid = pid.value_or(0);
+      if (pid) who = who.substr(0, slash);
     }
     const std::size_t colon = who.find(':');
     out.user = who.substr(0, colon);
-    if (colon != std::string_view::npos) out.command = who.substr(colon + 1);
+    out.name = colon == std::string_view::npos ? who : who.substr(colon + 1);
     rest.remove_prefix(close + 2);
     return true;
   }
   return false;
 }
 
-/// Finds the time of a screen among the lines of other programs.
-class Heads {
+/// Finds the time of a screen: in the line before it, where gpustat's own head is. If no screen has one there, any line
+/// between two screens may have it.
+class ScreenTimes {
  public:
-  /// The next line, which is of no GPU.
-  void take(std::string_view line) {
-    if (trim(line).empty()) return;
-    last_ = line;
+  explicit ScreenTimes(std::string_view head) {
+    while (!head.empty() && !in_heads_) in_heads_ = !in_head_before(logtext::take_line(head)).empty();
     in_screen_ = false;
   }
-  /// The next line is of a GPU: the time in the line before it, once a screen. gpustat's own head is there.
-  std::string_view begin() {
-    if (in_screen_) return {};
-    in_screen_ = true;
-    return find_stamp(last_);
+  /// The time that the line gives: its own, or that of the line before, if a screen begins.
+  std::string_view of(std::string_view line) {
+    if (in_heads_) return in_head_before(line);
+    GpuLine ignored;
+    return read_gpu_line(line, ignored) ? std::string_view{} : find_stamp(line);
   }
 
  private:
-  std::string last_;
+  std::string_view in_head_before(std::string_view line) {
+    GpuLine ignored;
+    const bool is_of_gpu = read_gpu_line(line, ignored);
+    const bool begins = is_of_gpu && !in_screen_;
+    if (is_of_gpu || !trim(line).empty()) in_screen_ = is_of_gpu;
+    if (begins) return find_stamp(before_);
+    if (!is_of_gpu && !trim(line).empty()) before_ = line;
+    return {};
+  }
+
+  bool in_heads_ = false;
   bool in_screen_ = false;
+  std::string before_;
 };
 
-class GpustatText final : public LineParser {
+class GpustatText final : public DumpLines {
  public:
-  /// `has_heads`: the line before a screen has its time. If not, any line before it may have it.
-  GpustatText(StampReader stamp, bool has_heads, std::vector<std::string> assumptions)
-      : LineParser(std::move(stamp)), has_heads_(has_heads) {
-    assumptions_ = std::move(assumptions);
-  }
+  GpustatText(DumpClock clock, std::vector<std::string> assumptions, ScreenTimes times)
+      : DumpLines(std::move(clock), std::move(assumptions)), times_(std::move(times)) {}
 
  private:
-  void take_time(std::string_view text, LogRows& rows) {
-    Timestamp time;
-    if (stamp_.kind() == StampReader::Kind::none || text.empty() || !stamp_.read(text, time)) return;
-    time_ = time;
-    stamped_ = true;
-    rows.row_time(time);
-  }
-
   void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) override {
     GpuLine gpu;
-    if (!read_gpu_line(line, gpu)) {
-      if (trim(line).starts_with("[") && !whole) return rows.skip(number, "truncated last line");
-      if (!whole) return;
-      if (!has_heads_) return take_time(find_stamp(line), rows);
-      return heads_.take(line);
-    }
-    if (!whole) return rows.skip(number, "truncated last line");
-    if (has_heads_) take_time(heads_.begin(), rows);
-    if (stamp_.kind() == StampReader::Kind::none) {
-      if (last_ >= 0 && gpu.index <= last_) ++round_;
-      last_ = gpu.index;
-      time_ = stamp_.at_round(round_);
-    } else if (!stamped_) {
-      return rows.skip(number, "no line with a date before it");
-    }
-    read_gpu(gpu, number, rows);
+    const bool is_of_gpu = read_gpu_line(line, gpu);
+    if (!whole) return is_of_gpu || trim(line).starts_with("[") ? rows.skip(number, "truncated last line") : void();
+    readings_.take(times_.of(line), rows);
+    if (is_of_gpu) read_gpu(gpu, rows);
   }
 
-  void read_gpu(const GpuLine& gpu, std::uint64_t number, LogRows& rows) {
-    std::uint64_t used = 0;
-    std::uint64_t total = 0;
-    const auto amount = [](std::string_view text, std::uint64_t& bytes) {
-      return text == "??" ? logtext::Amount::missing : logtext::read_amount(text, kBytesPerMiB, bytes);
-    };
-    const logtext::Amount has_used = amount(gpu.used, used);
-    const logtext::Amount has_total = amount(gpu.total, total);
-    if (has_used == logtext::Amount::bad || has_total == logtext::Amount::bad)
-      return rows.skip(number, fmt::format("no readable memory: '{} / {}'", logtext::excerpt(gpu.used),
-                                           logtext::excerpt(gpu.total)));
+  void read_gpu(const GpuLine& gpu, LogRows& rows) {
+    if (gpu.index <= last_) readings_.end_dump(rows);
+    last_ = gpu.index;
     LogDevice named;
     named.index = gpu.index;
     named.name = gpu.name;
-    const std::size_t device = rows.device(named);
-    if (has_total == logtext::Amount::read) rows.total(time_, device, total);
-    if (has_used == logtext::Amount::read) rows.add(time_, rows.device_series(device), used);
+    readings_.see(named, rows);
+    for (const auto& [field, text] : {std::pair(Field::used, gpu.used), std::pair(Field::total, gpu.total)})
+      if (text != "??") readings_.set_text(std::nullopt, named, field, text, kBytesPerMiB, rows.line, rows);
     if (gpu.processes.starts_with("(Not Supported)")) return;
-    ++listing_;
     bool all_have_pids = true;
-    Listed process;
+    ListedProcess process;
     std::string_view rest = gpu.processes;
     while (take_process(rest, process)) {
-      if (!process.pid) {
-        all_have_pids = false;
-        continue;
-      }
-      const std::string_view name = process.command.empty() ? process.user : process.command;
-      const std::size_t listed =
-          rows.process(device, *process.pid, name, {}, process.user, process.command, process.bytes.has_value());
-      rows.seen(listed, static_cast<double>(listing_));
-      if (process.bytes) rows.add(time_, rows.process_series(listed), *process.bytes);
+      all_have_pids &= process.pid != 0;
+      if (process.pid != 0) readings_.list_process(named, process, rows);
     }
     if (!all_have_pids)
       rows.warn("gpustat shows processes without their pids: only the GPUs' use is analysed; record with gpustat -cp");
     else
-      rows.end_unseen(device, static_cast<double>(listing_), time_);
+      readings_.list_is_complete(named, rows);
   }
 
-  bool has_heads_ = false;
-  Heads heads_;
-  Timestamp time_{};
-  bool stamped_ = false;
+  ScreenTimes times_;
   int last_ = -1;
-  std::uint64_t round_ = 0;
-  std::uint64_t listing_ = 0;
 };
 
 int recognise(std::string_view head) {
@@ -194,33 +156,9 @@ int recognise(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  constexpr std::size_t kMostSamples = 400;
-  std::vector<std::string_view> of_heads;
-  std::vector<std::string_view> of_any;
-  std::string_view rest = head.text;
-  std::string_view before;
-  while (!rest.empty() && of_heads.size() < kMostSamples) {
-    const std::string_view line = logtext::take_line(rest);
-    GpuLine gpu;
-    if (!read_gpu_line(line, gpu)) {
-      if (!trim(line).empty()) before = line;
-      if (of_any.size() < kMostSamples)
-        if (const std::string_view stamp = find_stamp(line); !stamp.empty()) of_any.push_back(stamp);
-      continue;
-    }
-    if (const std::string_view stamp = find_stamp(before); !stamp.empty()) of_heads.push_back(stamp);
-    before = {};
-  }
-  const bool has_heads = !of_heads.empty();
-  const std::vector<std::string_view>& samples = has_heads ? of_heads : of_any;
-  std::vector<std::string> assumptions;
-  if (samples.empty()) {
-    auto stamp = StampReader::of_readings(*head.options, assumptions);
-    return std::make_unique<GpustatText>(std::move(stamp), false, std::move(assumptions));
-  }
-  auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);
-  if (!stamp) return fail(std::move(stamp.error()));
-  return std::make_unique<GpustatText>(std::move(*stamp), has_heads, std::move(assumptions));
+  const ScreenTimes times(head.text);
+  return make_dump_parser<GpustatText>(head, {[its = times](std::string_view line) mutable { return its.of(line); }},
+                                       times);
 }
 
 /// A reading begins with the first line that is not a GPU's: the line with its time.

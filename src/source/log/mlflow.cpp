@@ -2,15 +2,17 @@
 // Only the file's name says what the values are: system/gpu_0_memory_usage_megabytes.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "core/option.hpp"
-#include "source/log/dumps.hpp"
+#include "source/log/json.hpp"
 #include "source/log/recording.hpp"
+#include "source/log/rewritten.hpp"
 #include "source/log/scalar_metric.hpp"
-#include "source/log/unit.hpp"
+#include "source/log/text.hpp"
 
 namespace vramtrack {
+
+extern const LogFormatInfo scalars_log_format;
+
 namespace {
 
 using logtext::take_word;
@@ -44,34 +46,19 @@ std::string_view metric_of(std::string_view path) {
   return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
 }
 
-class Mlflow final : public LineReader {
- public:
-  Mlflow(ScalarUse use, std::vector<std::string> assumptions) : use_(use) { assumptions_ = std::move(assumptions); }
-
-  [[nodiscard]] bool clock_is_relative() const override { return false; }
-
- private:
-  void read_line(std::string_view text, std::uint64_t /*number*/, bool whole, LogRows& rows) override {
-    const std::string_view line = logtext::trim(text);
-    if (line.empty()) return;
+/// The rows as JSON objects, on lines of their own, with the value under `name`.
+std::string as_json(std::string_view lines, const std::string& name) {
+  std::string out;
+  while (!lines.empty()) {
+    const bool ends = lines.find('\n') != std::string_view::npos;
+    const std::string_view line = logtext::take_line(lines);
     Row row;
-    const double bytes = read_row(line, row) ? row.value.value() * use_.unit_bytes : -1;
-    if (!whole || !(bytes >= 0 && bytes < 1e18))
-      return rows.skip(rows.line, !whole ? std::string("truncated last line")
-                                         : fmt::format("no 'milliseconds value step' in '{}'", logtext::excerpt(line)));
-    if (!device_) {
-      LogDevice gpu;
-      gpu.index = use_.gpu;
-      device_ = rows.device(gpu);
-    }
-    const SeriesId series =
-        use_.allocator ? rows.further_series(*device_, *use_.allocator, 0) : rows.device_series(*device_);
-    rows.add(Timestamp{std::chrono::milliseconds{row.ms}}, series, static_cast<std::uint64_t>(std::llround(bytes)));
+    const bool is_row = ends && read_row(line, row);  // the last line may lack digits
+    out += is_row ? fmt::format("{{\"timestamp\": {}, {}: {}}}", row.ms, name, row.value.value()) : std::string(line);
+    if (ends) out += '\n';
   }
-
-  ScalarUse use_;
-  std::optional<std::size_t> device_;
-};
+  return out;
+}
 
 int recognise(std::string_view head) {
   constexpr int kLines = 50;
@@ -91,29 +78,17 @@ int recognise(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  const std::string_view name = metric_of(head.file);
-  ScalarSeen seen{std::string(name), 0, false};
-  for (std::string_view rest = head.text; !rest.empty();) {
-    Row row;
-    if (!read_row(logtext::take_line(rest), row)) continue;
-    seen.most = std::max(seen.most, row.value.value());
-    seen.has_fraction |= row.value.has_fraction;
-  }
-  const auto unit = unit_of(*head.options);
-  if (!unit) return fail(unit.error());
-  std::vector<std::string> assumptions;
+  std::string_view name = metric_of(head.file);
   const auto metric = scalar_metric(name);
-  if (metric && !metric->is_total) {
-    auto uses = choose_scalars({seen}, *unit, head.options->capacity_bytes, assumptions);
-    if (!uses) return fail(std::move(uses.error()));
-    return std::make_unique<Mlflow>(uses->begin()->second, std::move(assumptions));
-  }
-  if (*unit != 0 && !metric)  // the user says that it is memory
-    return std::make_unique<Mlflow>(ScalarUse{0, false, static_cast<double>(*unit)}, std::move(assumptions));
-  return fail(
-      fmt::format("the name of the metric, '{}', is not that of a GPU's used memory; expected a file such as "
-                  "metrics/system/gpu_0_memory_usage_megabytes, or give {} if the values are memory",
-                  logtext::excerpt(name), name_of(Option::unit)));
+  const bool is_used = metric && !metric->is_total;
+  if (!is_used && (metric || head.options->unit.empty()))
+    return fail(
+        fmt::format("the name of the metric, '{}', is not that of a GPU's used memory; expected a file such as "
+                    "metrics/system/gpu_0_memory_usage_megabytes, or give {} if the values are memory",
+                    logtext::excerpt(name), name_of(Option::unit)));
+  if (!is_used) name = "gpu_memory_used";  // the user says that it is memory
+  return make_rewritten(head, {[key = json_string(name)](std::string_view lines) { return as_json(lines, key); }},
+                        scalars_log_format.make);
 }
 
 }  // namespace

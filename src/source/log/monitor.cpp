@@ -1,12 +1,19 @@
-// `nvidia-smi dmon` and `pmon -s m[...] [-o D|T|DT]`, which have the same layout: one row per GPU and reading, with the
-// memory in the fb column (MB of 2^20 bytes), or one row per process, with "-" for a GPU without processes.
+// Rows below a '#' header that says what each of their values is: `nvidia-smi dmon`, one row per GPU and reading,
+// `pmon`, one per process, with "-" for a GPU without processes, and `dcgmi dmon`, with a time if the user put one
+// before each row (| ts '%F %T'). Their MB are 2^20 bytes.
+//
+//   # gpu        pid  type    sm    fb   command               #Entity   FBTTL        FBUSD
+//   # Idx          #   C/G     %    MB   name                  ID
+//       0       4001     C    10   600   python3               GPU 0     40960        500
+//                                                              GPU-I 0   4864         10      (of a MIG GPU)
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/units.hpp"
+#include "source/log/dump_readings.hpp"
 #include "source/log/dumps.hpp"
-#include "source/log/unit.hpp"
 
 namespace vramtrack {
 namespace {
@@ -15,294 +22,320 @@ using logtext::excerpt;
 using logtext::trim;
 using logtext::whole_number;
 
-/// Positions of the words in a row, by the "# gpu ..." line.
-struct MonitorColumns {
-  int date = -1, time = -1, gpu = -1, fb = -1, pid = -1, type = -1, command = -1;
-  int sm = -1, received = -1;
-  std::size_t count = 0;
+enum class What : std::uint8_t { other, date, time, gpu, used, free, total, busy, share, received, pid, kind, command };
+
+struct Title {
+  std::string_view name;
+  What what = What::other;
+  std::uint64_t unit = 0;
 };
 
-bool separates(char c) {
-  return c == ' ' || c == '\t' || c == ',' || c == '\r';
-}
+constexpr Title kTitles[] = {{"date", What::date},
+                             {"time", What::time},
+                             {"gpu", What::gpu},
+                             {"fb", What::used, kBytesPerMiB},
+                             {"sm", What::busy},
+                             {"rxpci", What::received, 1'000'000},
+                             {"pid", What::pid},
+                             {"type", What::kind},
+                             {"command", What::command},
+                             {"name", What::command},
+                             {"fbusd", What::used, kBytesPerMiB},
+                             {"fbfre", What::free, kBytesPerMiB},
+                             {"fbttl", What::total, kBytesPerMiB},
+                             {"gputl", What::busy},
+                             {"gract", What::share, static_cast<std::uint64_t>(kBusyWhole)},
+                             {"pcirx", What::received, 1}};
+
+struct Header {
+  std::vector<Title> columns;
+  bool by_entity = false;  ///< dcgmi's: rows begin with "GPU 0", of which the columns count nothing
+
+  [[nodiscard]] int at(What what) const {
+    const auto it = std::find_if(columns.begin(), columns.end(), [what](const Title& t) { return t.what == what; });
+    return it == columns.end() ? -1 : static_cast<int>(it - columns.begin());
+  }
+  [[nodiscard]] bool has(What what) const { return at(what) >= 0; }
+  [[nodiscard]] bool has_memory() const { return has(What::used) || (has(What::free) && has(What::total)); }
+  [[nodiscard]] bool has_command() const { return has(What::command); }
+};
 
 std::string_view take(std::string_view& rest) {
-  while (!rest.empty() && separates(rest.front())) rest.remove_prefix(1);
-  std::size_t n = 0;
-  while (n < rest.size() && !separates(rest[n])) ++n;
-  const std::string_view word = rest.substr(0, n);
-  rest.remove_prefix(n);
+  constexpr std::string_view kSeparators = " \t,\r";
+  rest.remove_prefix(std::min(rest.find_first_not_of(kSeparators), rest.size()));
+  const std::string_view word = rest.substr(0, rest.find_first_of(kSeparators));
+  rest.remove_prefix(word.size());
   return word;
 }
 
-/// The stamp of a row: its date and time words, joined.
-void join_stamp(const std::vector<std::string_view>& words, const MonitorColumns& c, std::string& out) {
-  out.clear();
-  if (c.date >= 0) out += words[static_cast<std::size_t>(c.date)];
-  if (c.date >= 0 && c.time >= 0) out += ' ';
-  if (c.time >= 0) out += words[static_cast<std::size_t>(c.time)];
+/// "# gpu   pwr ...", "#Entity  FBUSD", which may stand behind a time; nullopt for the units line and anything else.
+std::optional<Header> read_header(std::string_view line) {
+  const std::size_t at = line.find('#');
+  if (at == std::string_view::npos) return std::nullopt;
+  const bool begins = trim(line.substr(0, at)).empty();
+  line.remove_prefix(at + 1);
+  std::string_view rest = line;
+  Header out;
+  out.by_entity = take(rest) == "Entity";
+  if (!out.by_entity && !begins) return std::nullopt;
+  if (!out.by_entity) rest = line;
+  for (std::string_view word = take(rest); !word.empty(); word = take(rest)) {
+    const std::string name = logtext::lowered(word);
+    const auto* const known =
+        std::find_if(std::begin(kTitles), std::end(kTitles), [&](const Title& t) { return t.name == name; });
+    const Title title = known == std::end(kTitles) ? Title{} : *known;
+    // nvidia-smi's titles are in small letters, but for those of the time: a heading "# GPU usage of ..." is none.
+    if (!out.by_entity && name != word && title.what != What::date && title.what != What::time) return std::nullopt;
+    out.columns.push_back(out.has(title.what) ? Title{} : title);
+  }
+  if (!out.by_entity && !out.has(What::gpu)) return std::nullopt;
+  // A command takes the rest of its line, so only the last column can be a command. The share is the finer figure.
+  for (std::size_t i = 0; i < out.columns.size(); ++i)
+    if ((out.columns[i].what == What::command && i + 1 < out.columns.size()) ||
+        (out.columns[i].what == What::busy && out.has(What::share)))
+      out.columns[i].what = What::other;
+  return out;
 }
 
-/// Reads a "# gpu   pwr ..." header; false for the units line and anything else.
-bool read_header(std::string_view line, MonitorColumns& columns) {
-  line = trim(line);
-  if (line.empty() || line.front() != '#') return false;
-  line.remove_prefix(1);
-  MonitorColumns found;
-  for (std::string_view word = take(line); !word.empty(); word = take(line)) {
-    const int at = static_cast<int>(found.count++);
-    const std::string name = logtext::lowered(word);
-    // Titles are in small letters, but for those of the time: a heading "# GPU usage of ..." is none.
-    if (name != word && name != "date" && name != "time") return false;
-    if (name == "gpu" && found.gpu < 0)
-      found.gpu = at;
-    else if (name == "date")
-      found.date = at;
-    else if (name == "time")
-      found.time = at;
-    else if (name == "fb")
-      found.fb = at;
-    else if (name == "sm")
-      found.sm = at;
-    else if (name == "rxpci")
-      found.received = at;
-    else if (name == "pid")
-      found.pid = at;
-    else if (name == "type")
-      found.type = at;
-    else if (name == "command" || name == "name")
-      found.command = at;
+/// The first header line of a head.
+std::optional<Header> find_header(std::string_view head) {
+  for (int i = 0; i < 200 && !head.empty(); ++i)
+    if (auto header = read_header(logtext::take_line(head))) return header;
+  return std::nullopt;
+}
+
+struct Row {
+  std::string stamp;  ///< the date and time of the row; empty: none
+  std::optional<LogDevice> gpu;
+  std::vector<std::string_view> values;  ///< by column
+
+  [[nodiscard]] std::string_view at(int column) const {
+    return column >= 0 && static_cast<std::size_t>(column) < values.size() ? values[static_cast<std::size_t>(column)]
+                                                                           : std::string_view{};
   }
-  if (found.gpu < 0) return false;
-  // A command takes the rest of its line, so only the last column can be a command.
-  if (static_cast<std::size_t>(found.command) + 1 != found.count) found.command = -1;
-  columns = found;
+};
+
+/// Cuts "2026-03-01 10:00:00 GPU-I 0  4864  10"; false: no GPU is named.
+bool cut_entity_row(std::string_view line, Row& row) {
+  const std::size_t at = line.find("GPU");
+  if (at == std::string_view::npos || (at > 0 && !logtext::is_space(line[at - 1]))) return false;
+  row.stamp = dated_text(line.substr(0, at));
+  line.remove_prefix(at);
+  const std::string_view kind = take(line);
+  row.gpu = device_numbered(take(line));
+  if (!row.gpu || (kind != "GPU" && kind != "GPU-I" && kind != "GPU-CI")) return false;
+  if (kind != "GPU") row.gpu->text = fmt::format("{} {}", kind, *std::exchange(row.gpu->index, std::nullopt));
+  for (std::string_view word = take(line); !word.empty(); word = take(line)) row.values.push_back(word);
   return true;
 }
 
 /// Cuts a row into words (separated by spaces, tabs or commas); the command, which comes last, keeps its spaces.
-void cut_row(std::string_view line, const MonitorColumns& columns, std::vector<std::string_view>& words) {
-  words.clear();
+bool cut_row(std::string_view line, const Header& header, Row& row) {
+  row.stamp.clear();
+  row.values.clear();
+  if (header.by_entity) return cut_entity_row(line, row);
+  const int command = header.at(What::command);
   line = trim(line);
-  while (!line.empty()) {
-    if (columns.command >= 0 && words.size() == static_cast<std::size_t>(columns.command)) {
-      while (!line.empty() && separates(line.front())) line.remove_prefix(1);
-      words.push_back(trim(line));
-      return;
-    }
-    const std::string_view word = take(line);
-    if (!word.empty()) words.push_back(word);
+  for (std::string_view word = take(line); !word.empty(); word = take(line)) {
+    if (static_cast<int>(row.values.size()) == command) word = trim({word.data(), word.size() + line.size()});
+    row.values.push_back(word);
+    if (static_cast<int>(row.values.size()) == command + 1 && command >= 0) break;
   }
+  for (const int column : {header.at(What::date), header.at(What::time)})
+    if (const std::string_view text = row.at(column); !text.empty())
+      row.stamp += (row.stamp.empty() ? "" : " ") + std::string(text);
+  row.gpu = device_numbered(row.at(header.at(What::gpu)));
+  return true;
 }
 
-/// The first header line of a head.
-bool find_header(std::string_view head, MonitorColumns& columns) {
-  for (int i = 0; i < 200 && !head.empty(); ++i)
-    if (read_header(logtext::take_line(head), columns)) return true;
-  return false;
-}
-
-Result<StampReader> find_clock(const LogHead& head, const MonitorColumns& columns,
-                               std::vector<std::string>& assumptions) {
-  if (columns.date < 0 && columns.time < 0) return StampReader::without_clock(*head.options, assumptions);
-  std::vector<std::string> stamps;
-  std::vector<std::string_view> words;
-  for (std::string_view rest = head.text; !rest.empty() && stamps.size() < 400;) {
-    const std::string_view line = trim(logtext::take_line(rest));
-    if (line.empty() || line.front() == '#') continue;
-    cut_row(line, columns, words);
-    if (words.size() <= static_cast<std::size_t>(std::max(columns.date, columns.time))) continue;
-    join_stamp(words, columns, stamps.emplace_back());
-  }
-  if (stamps.empty()) stamps.emplace_back(columns.date >= 0 ? "20000101 00:00:00" : "00:00:00");
-  const std::vector<std::string_view> samples(stamps.begin(), stamps.end());
-  return StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);
-}
-
-class MonitorRows final : public LineParser {
+class MonitorRows final : public DumpLines {
  public:
-  /// `of_processes`: the log of pmon.
-  MonitorRows(const MonitorColumns& columns, StampReader stamp, bool of_processes, std::vector<std::string> assumptions)
-      : LineParser(std::move(stamp)), columns_(columns), of_processes_(of_processes) {
-    assumptions_ = std::move(assumptions);
-  }
+  MonitorRows(DumpClock clock, std::vector<std::string> assumptions, Header header)
+      : DumpLines(std::move(clock), std::move(assumptions)),
+        header_(std::move(header)),
+        of_processes_(header_.has(What::pid)) {}
 
   [[nodiscard]] std::optional<std::string> misfit() const override;
   [[nodiscard]] bool processes_only() const override { return of_processes_; }
 
  private:
   void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) override;
-  bool read_round(std::string_view text, std::uint64_t number, LogRows& rows);
+  bool read_round(std::string_view text, LogRows& rows);
   bool begins_round();
   void end_round(LogRows& rows);
-  void read_device(std::uint64_t number, LogRows& rows);
-  void read_process(std::uint64_t number, LogRows& rows);
-  std::size_t device(LogRows& rows);
-  [[nodiscard]] std::string_view word(int column) const {
-    return column >= 0 && static_cast<std::size_t>(column) < words_.size() ? words_[static_cast<std::size_t>(column)]
-                                                                           : std::string_view{};
-  }
+  void read_process(LogRows& rows);
+  void read_device(LogRows& rows);
 
-  MonitorColumns columns_;
+  Header header_;
   bool of_processes_ = false;
-  std::vector<std::string_view> words_;  ///< of the present row
-  int gpu_ = -1;                         ///< its GPU
-  Timestamp time_{};
-  std::uint64_t round_ = 0;
-  std::vector<std::uint32_t> round_pids_;
-  std::vector<std::size_t> device_of_;  ///< by GPU index
-  std::string stamp_text_;
+  Row row_;
+  int gpu_ = -1;                       ///< of the row before
+  std::vector<std::string> pids_;      ///< of the GPU, in the present round
+  std::vector<LogDevice> listed_;      ///< GPUs whose processes the present round lists
+  std::optional<Timestamp> time_;      ///< of the present round
   std::uint64_t fit_ = 0, unfit_ = 0;  ///< lines with the header's columns, and others
   std::string first_unfit_;
-  bool started_ = false;
 };
 
 /// Whether the row just cut begins a new round, if there is no clock: the GPUs start over, or a process repeats.
 bool MonitorRows::begins_round() {
-  const int gpu = whole_number<int>(word(columns_.gpu)).value_or(-1);
-  const std::uint32_t pid = whole_number<std::uint32_t>(word(columns_.pid)).value_or(0);
-  const bool again =
-      gpu == gpu_ && (pid == 0 || std::find(round_pids_.begin(), round_pids_.end(), pid) != round_pids_.end());
-  const bool begins = !started_ || gpu < gpu_ || again;
-  if (begins || gpu != gpu_) round_pids_.clear();
-  if (pid != 0) round_pids_.push_back(pid);
+  const int gpu = *row_.gpu->index;
+  const std::string pid(row_.at(header_.at(What::pid)));
+  const bool is_listed = pid.empty() || pid == "-" || std::find(pids_.begin(), pids_.end(), pid) != pids_.end();
+  const bool begins = gpu < gpu_ || (gpu == gpu_ && is_listed);
+  if (begins || gpu != gpu_) pids_.clear();
+  pids_.push_back(pid);
+  gpu_ = gpu;
   return begins;
 }
 
 void MonitorRows::read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) {
   const std::string_view text = trim(line);
   if (text.empty()) return;
-  if (text.front() == '#') {
-    MonitorColumns columns;
-    if (read_header(text, columns) && columns.fb >= 0) columns_ = columns;
+  if (auto header = read_header(text)) {
+    if (header->has_memory()) header_ = std::move(*header);
     return;
   }
-  cut_row(text, columns_, words_);
+  if (text.front() == '#' && !header_.by_entity) return;
+  if (!cut_row(text, header_, row_)) {
+    readings_.take_time(text, rows);
+    return;
+  }
   // The last word of a truncated line may lack digits. A command may be empty.
-  const std::size_t least = columns_.count - (columns_.command >= 0 && whole ? 1 : 0);
-  if (words_.size() < least || words_.size() > columns_.count) {
+  const std::size_t count = header_.columns.size();
+  const std::size_t least = count - (header_.has(What::command) && whole ? 1 : 0);
+  if (row_.values.size() < least || row_.values.size() > count || (header_.by_entity && !whole)) {
     const std::string why =
         fmt::format("{}: '{}' has {} column{}, and the header has {}", whole ? "not a row" : "truncated last line",
-                    excerpt(text), words_.size(), words_.size() == 1 ? "" : "s", columns_.count);
+                    excerpt(text), row_.values.size(), row_.values.size() == 1 ? "" : "s", count);
     if (whole && unfit_++ == 0) first_unfit_ = fmt::format("line {}: {}", number, why);
     return rows.skip(number, why);
   }
-  const auto gpu = device_numbered(word(columns_.gpu));
-  if (!gpu) return rows.skip(number, fmt::format("no GPU index in '{}'", excerpt(text)));
-  if (!read_round(text, number, rows)) return;
-  started_ = true;
+  if (!row_.gpu) return rows.skip(number, fmt::format("no GPU index in '{}'", excerpt(text)));
+  if (!read_round(text, rows)) return;
   ++fit_;
-  gpu_ = *gpu->index;
-  if (of_processes_)
-    read_process(number, rows);
-  else
-    read_device(number, rows);
+  of_processes_ ? read_process(rows) : read_device(rows);
 }
 
 /// Sets the time of the row, and ends the round before it if it begins another; false if it has no readable time.
-bool MonitorRows::read_round(std::string_view text, std::uint64_t number, LogRows& rows) {
-  const bool counts = stamp_.kind() == StampReader::Kind::none;
-  Timestamp time = time_;
-  if (!counts) {
-    join_stamp(words_, columns_, stamp_text_);
-    if (!stamp_.read(stamp_text_, time)) {
-      rows.skip(number, fmt::format("no readable time in '{}'", excerpt(text)));
-      return false;
-    }
+bool MonitorRows::read_round(std::string_view text, LogRows& rows) {
+  if (header_.by_entity && (readings_.clock().counts() || row_.stamp.empty())) return true;
+  if (readings_.clock().counts()) {
+    if (begins_round()) end_round(rows);
+    return true;
   }
-  const bool begins = counts ? begins_round() : time != time_;
-  if (begins && started_) end_round(rows);
-  time_ = counts ? stamp_.at_round(round_) : time;
-  if (!counts) rows.row_time(time);
+  Timestamp time;
+  if (!readings_.read_time(row_.stamp, time)) {
+    rows.skip(rows.line, fmt::format("no readable time in '{}'", excerpt(text)));
+    return false;
+  }
+  if (time_ != time) end_round(rows);
+  time_ = time;
+  readings_.begin_at(time, rows);
   return true;
 }
 
 void MonitorRows::end_round(LogRows& rows) {
-  if (of_processes_) rows.end_unseen(LogRows::kEveryDevice, static_cast<double>(round_ + 1), time_);
-  ++round_;
+  for (const LogDevice& gpu : listed_) readings_.list_is_complete(gpu, rows);
+  listed_.clear();
+  readings_.end_dump(rows);
 }
 
-void MonitorRows::read_device(std::uint64_t number, LogRows& rows) {
-  std::uint64_t bytes = 0;
-  const logtext::Amount amount = logtext::read_amount(word(columns_.fb), kBytesPerMiB, bytes);
-  if (amount == logtext::Amount::bad)
-    return rows.skip(number, fmt::format("no readable memory in the fb column: '{}'", excerpt(word(columns_.fb))));
-  if (amount != logtext::Amount::read) return;
-  const std::size_t gpu = device(rows);
-  rows.add(time_, rows.device_series(gpu), bytes);
-  if (const auto busy = busy_of_percent(word(columns_.sm)))
-    rows.add(time_, rows.further_series(gpu, Metric::device_busy, 0), *busy);
-  if (const auto megabytes_per_s = whole_number<std::uint32_t>(word(columns_.received)))
-    rows.add(time_, rows.further_series(gpu, Metric::device_received, 0), 1'000'000ULL * *megabytes_per_s);
+void MonitorRows::read_device(LogRows& rows) {
+  readings_.see(*row_.gpu, rows);
+  for (std::size_t i = 0; i < row_.values.size(); ++i) {
+    const auto& [name, what, unit] = header_.columns[i];
+    const std::string_view text = row_.values[i];
+    const std::optional<Field> field = what == What::used       ? std::optional(Field::used)
+                                       : what == What::free     ? std::optional(Field::free)
+                                       : what == What::total    ? std::optional(Field::total)
+                                       : what == What::share    ? std::optional(Field::busy)
+                                       : what == What::received ? std::optional(Field::received)
+                                                                : std::nullopt;
+    constexpr std::size_t kBlankDigits = 16;  // DCGM's own marks of missing values are just below 2^63
+    if (what == What::busy) readings_.set_busy(std::nullopt, *row_.gpu, text, rows);
+    if (field && text.size() < kBlankDigits)
+      readings_.set_text(std::nullopt, *row_.gpu, *field, text, unit, rows.line, rows);
+  }
 }
 
-void MonitorRows::read_process(std::uint64_t number, LogRows& rows) {
-  const std::size_t gpu = device(rows);
-  if (word(columns_.pid) == "-") return;
-  const auto pid = whole_number<std::uint32_t>(word(columns_.pid));
+void MonitorRows::read_process(LogRows& rows) {
+  readings_.see(*row_.gpu, rows);
+  listed_.push_back(*row_.gpu);
+  const std::string_view pid_text = row_.at(header_.at(What::pid));
+  const std::string_view memory = row_.at(header_.at(What::used));
+  if (pid_text == "-") return;
+  const auto pid = whole_number<std::uint32_t>(pid_text);
   std::uint64_t bytes = 0;
-  const logtext::Amount amount = logtext::read_amount(word(columns_.fb), kBytesPerMiB, bytes);
+  const logtext::Amount amount = logtext::read_amount(memory, kBytesPerMiB, bytes);
   if (!pid || amount == logtext::Amount::bad)
-    return rows.skip(number, fmt::format("no readable pid and fb memory: '{}' and '{}'", excerpt(word(columns_.pid)),
-                                         excerpt(word(columns_.fb))));
-  const bool has_bytes = amount == logtext::Amount::read;
-  const std::size_t process =
-      rows.process(gpu, *pid, word(columns_.command), word(columns_.type), {}, word(columns_.command), has_bytes);
-  rows.seen(process, static_cast<double>(round_ + 1));
-  if (has_bytes) rows.add(time_, rows.process_series(process), bytes);
+    return rows.skip(rows.line,
+                     fmt::format("no readable pid and fb memory: '{}' and '{}'", excerpt(pid_text), excerpt(memory)));
+  ListedProcess process;
+  process.pid = *pid;
+  process.name = row_.at(header_.at(What::command));
+  process.kind = row_.at(header_.at(What::kind));
+  if (amount == logtext::Amount::read) process.bytes = bytes;
+  readings_.list_process(*row_.gpu, std::move(process), rows);
 }
 
 std::optional<std::string> MonitorRows::misfit() const {
   constexpr std::uint64_t kFew = 4;
   if (unfit_ == 0 || (fit_ > 0 && (unfit_ < kFew || unfit_ * 2 < fit_))) return std::nullopt;
-  return fmt::format(
-      "{} of the lines do not fit their '# gpu ...' header, {} do; {}; restore the header that belongs to them", unfit_,
-      fit_, first_unfit_);
+  return fmt::format("{} of the lines do not fit their '#' header, {} do; {}; restore the header that belongs to them",
+                     unfit_, fit_, first_unfit_);
 }
 
-std::size_t MonitorRows::device(LogRows& rows) {
-  const auto at = static_cast<std::size_t>(gpu_);
-  if (device_of_.size() <= at) device_of_.resize(at + 1, SIZE_MAX);
-  if (device_of_[at] == SIZE_MAX) {
-    LogDevice gpu;
-    gpu.index = gpu_;
-    device_of_[at] = rows.device(gpu);
-  }
-  return device_of_[at];
-}
-
-Result<std::unique_ptr<LogParser>> make(const LogHead& head, std::string_view tool) {
-  MonitorColumns columns;
-  if (!find_header(head.text, columns))
-    return fail(fmt::format("no '# gpu ...' header line of nvidia-smi {} in the first lines", tool));
-  if (columns.fb < 0)
-    return fail(
-        fmt::format("this nvidia-smi {0} log has no fb column, the memory; record it with -s m, for example nvidia-smi "
-                    "{0} -s um -o DT",
-                    tool));
-  std::vector<std::string> assumptions;
-  auto clock = find_clock(head, columns, assumptions);
-  if (!clock) return fail(std::move(clock.error()));
-  return std::make_unique<MonitorRows>(columns, std::move(*clock), tool == "pmon", std::move(assumptions));
+/// `tool`: with what a user records the memory.
+Result<std::unique_ptr<LogParser>> make(const LogHead& head, std::string_view tool, std::string_view record) {
+  auto header = find_header(head.text);
+  if (!header) return fail(fmt::format("no '#' header line of {} in the first lines", tool));
+  if (!header->has_memory())
+    return fail(fmt::format("this {} log does not have the memory; record it with {}", tool, record));
+  DumpTimes times;
+  times.find = [its = *header, row = Row()](std::string_view line) mutable -> std::string_view {
+    if (read_header(line) || (!its.by_entity && trim(line).starts_with('#'))) return {};
+    return cut_row(line, its, row) ? std::string_view(row.stamp) : dated_text(line);
+  };
+  times.has_period = !header->by_entity;
+  if (header->has(What::date) || header->has(What::time))
+    times.example = header->has(What::date) ? "20000101 00:00:00" : "00:00:00";
+  return make_dump_parser<MonitorRows>(head, times, std::move(*header));
 }
 
 int recognise_dmon(std::string_view head) {
-  MonitorColumns columns;
-  return find_header(head, columns) && columns.pid < 0 ? 90 : 0;
+  const auto header = find_header(head);
+  return header && !header->by_entity && !header->has(What::pid) ? 90 : 0;
 }
 
 int recognise_pmon(std::string_view head) {
-  MonitorColumns columns;
-  return find_header(head, columns) && columns.pid >= 0 ? 91 : 0;
+  const auto header = find_header(head);
+  return header && !header->by_entity && header->has(What::pid) ? 91 : 0;
 }
+
+int recognise_dcgmi(std::string_view head) {
+  const auto header = find_header(head);
+  return header && header->by_entity ? 92 : 0;
+}
+
+constexpr std::string_view kDmon = "nvidia-smi dmon -s um -o DT";
+constexpr std::string_view kPmon = "nvidia-smi pmon -s um -o DT";
+constexpr std::string_view kDcgmi = "dcgmi dmon -e 250,252 -d 1000 | ts '%F %T' > dcgm.log (ts is in moreutils)";
 
 }  // namespace
 
 extern const LogFormatInfo dmon_log_format;
-const LogFormatInfo dmon_log_format{"dmon", "nvidia-smi dmon -s um -o DT", recognise_dmon,
-                                    [](const LogHead& head) { return make(head, "dmon"); }, each_line_is_a_record};
+const LogFormatInfo dmon_log_format{
+    "dmon", kDmon, recognise_dmon,
+    [](const LogHead& head) { return make(head, "nvidia-smi dmon", "-s m, for example nvidia-smi dmon -s um -o DT"); },
+    each_line_is_a_record};
 extern const LogFormatInfo pmon_log_format;
-const LogFormatInfo pmon_log_format{"pmon", "nvidia-smi pmon -s um -o DT", recognise_pmon,
-                                    [](const LogHead& head) { return make(head, "pmon"); }, each_line_is_a_record};
+const LogFormatInfo pmon_log_format{
+    "pmon", kPmon, recognise_pmon,
+    [](const LogHead& head) { return make(head, "nvidia-smi pmon", "-s m, for example nvidia-smi pmon -s um -o DT"); },
+    each_line_is_a_record};
+extern const LogFormatInfo dcgmi_dmon_log_format;
+const LogFormatInfo dcgmi_dmon_log_format{"dcgmi-dmon", kDcgmi, recognise_dcgmi,
+                                          [](const LogHead& head) { return make(head, "dcgmi dmon", kDcgmi); }};
 
 }  // namespace vramtrack

@@ -21,18 +21,6 @@ using logtext::take_word;
 using logtext::trim;
 using logtext::whole_number;
 
-std::vector<std::string_view> cells_of(std::string_view line) {
-  std::vector<std::string_view> cells;
-  line.remove_prefix(1);
-  while (!line.empty() && cells.size() < 8) {
-    const std::size_t end = line.find('|');
-    if (end == std::string_view::npos) break;
-    cells.push_back(trim(line.substr(0, end)));
-    line.remove_prefix(end + 1);
-  }
-  return cells;
-}
-
 struct Pair {
   std::uint64_t used = 0, total = 0;
 };
@@ -79,7 +67,7 @@ class NpuSmi final : public DumpParser<LineReader> {
       in_processes_ = true;
       return;
     }
-    const auto cells = cells_of(line);
+    const auto cells = bar_cells(line);
     if (cells.empty()) return;
     if (in_processes_)
       read_process(cells, rows);
@@ -144,8 +132,9 @@ class NpuSmi final : public DumpParser<LineReader> {
     if (!npu || !chip_number || !pid || *npu < 0 || *chip_number < 0)
       return rows.skip(rows.line, fmt::format("no NPU, chip and pid in '{}'", logtext::excerpt(cells[0])));
     listed_npus_.push_back(*npu);
-    readings_.list_process(chip(*npu, *chip_number), *pid, cells[2],
-                           mib ? std::optional<std::uint64_t>(*mib * kBytesPerMiB) : std::nullopt, rows);
+    ListedProcess process{*pid, std::string(cells[2]), {}, {}};
+    if (mib) process.bytes = *mib * kBytesPerMiB;
+    readings_.list_process(chip(*npu, *chip_number), std::move(process), rows);
   }
 
   std::optional<int> npu_;  ///< of the upper row
@@ -160,7 +149,7 @@ int recognise(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  return make_dump_parser<NpuSmi>(head, dated_text);
+  return make_dump_parser<NpuSmi>(head, {});
 }
 
 }  // namespace

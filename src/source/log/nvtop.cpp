@@ -1,139 +1,5 @@
-// nvtop -s, in a loop, or nvtop -l: one array of objects a reading, one object a GPU, without a time and without the
-// number of the GPU:
-//
-//   [
-//     {
-//      "device_name": "NVIDIA GeForce RTX 5060 Ti",
-//      ...
-//      "mem_util": "35%",                       all that 3.2 prints of the memory
-//      "mem_total": "21197180928",              from 3.3 on; 3.3.0 and 3.3.1 forget the commas from here on
-//      "mem_used": "7585398784",
-//      "mem_free": "13611782144",
-//      "processes" : [                          from 3.3.2 on, unless with -P
-//        { "pid": "4242", "cmdline": "...", "kind": "compute", "user": "ada", "gpu_mem_bytes_alloc": "7340032", ... }
-//      ]
-//     }
-//   ]
-#include <fmt/format.h>
-
-#include <array>
-
-#include "source/log/dump_readings.hpp"
-#include "source/log/dumps.hpp"
-#include "source/log/json.hpp"
-#include "source/log/memory_words.hpp"
-#include "source/log/recording.hpp"
-#include "source/log/text.hpp"
-
-namespace vramtrack {
-namespace {
-
-using logtext::trim;
-using Field = DumpReadings::Field;
-
-constexpr std::array<std::pair<std::string_view, Field>, 3> kAmounts = {
-    {{"mem_total", Field::total}, {"mem_used", Field::used}, {"mem_free", Field::free}}};
-constexpr std::string_view kUsed = "\"mem_used\": \"";
-
-/// The whole number in a string: nvtop puts quotes around every figure. nullopt when absent, null or another text.
-std::optional<std::uint64_t> whole_at(const JsonValue& object, std::string_view key) {
-  const JsonValue* const value = object.find(key);
-  return value == nullptr ? std::nullopt : logtext::whole_number<std::uint64_t>(value->text());
-}
-
-std::string text_at(const JsonValue& object, std::string_view key) {
-  const JsonValue* const value = object.find(key);
-  return value != nullptr && value->is_string() ? value->text() : std::string();
-}
-
-/// `object` with a comma wherever a key follows a value on the line before it.
-std::string with_commas(std::string_view object) {
-  std::string out;
-  while (!object.empty()) {
-    const std::string_view line = logtext::take_line(object);
-    const std::size_t last = out.find_last_not_of(" \t\r\n");
-    constexpr std::string_view kNoComma = "{[,:";
-    if (trim(line).starts_with('"') && last != std::string::npos && kNoComma.find(out[last]) == std::string_view::npos)
-      out.insert(last + 1, 1, ',');
-    out += line;
-    out += '\n';
-  }
-  return out;
-}
-
-class Nvtop final : public JsonParser {
- public:
-  /// `percent_only`: no amount of used memory is in the log.
-  Nvtop(DumpClock clock, const LogOptions& options, bool percent_only, std::vector<std::string> assumptions)
-      : readings_(std::move(clock)), capacity_(options.capacity_bytes), percent_only_(percent_only) {
-    assumptions_ = std::move(assumptions);
-  }
-
-  void finish(LogRows& rows) override {
-    JsonParser::finish(rows);
-    readings_.finish(rows);
-  }
-  [[nodiscard]] bool clock_is_relative() const override { return readings_.clock().is_relative(); }
-  [[nodiscard]] Scale scale() const override { return readings_.clock().scale(); }
-
- private:
-  [[nodiscard]] bool begins_lines() const override { return true; }
-  [[nodiscard]] bool is_own(std::string_view object) const override {
-    return object.find("\"device_name\"") != std::string_view::npos;
-  }
-  void read_text(std::string_view text, std::uint64_t line, bool /*whole*/, LogRows& rows) override {
-    rows.line = line;
-    readings_.take_time(text, rows);  // anything else is ignored
-  }
-  void end_array(LogRows& rows) override {
-    readings_.end_dump(rows);
-    place_ = 0;
-  }
-  [[nodiscard]] std::string mended(std::string_view object) const override { return with_commas(object); }
-
-  void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {
-    rows.line = line;
-    if (object.find("device_name") == nullptr) return;
-    LogDevice gpu;
-    gpu.index = place_++;
-    gpu.name = text_at(object, "device_name");
-    for (const auto& [key, field] : kAmounts)
-      if (const auto bytes = whole_at(object, key)) readings_.set(gpu, field, *bytes, rows);
-    readings_.set_busy(std::nullopt, gpu, text_at(object, "gpu_util"), rows);
-    if (!whole_at(object, "mem_used")) read_percent(gpu, object, line, rows);
-    const JsonValue* const processes = object.find("processes");
-    if (processes == nullptr || !processes->is_array()) return;
-    for (const auto& [ignored, process] : processes->members()) {
-      const auto pid = whole_at(process, "pid");
-      if (!pid || *pid == 0 || *pid > UINT32_MAX) continue;
-      readings_.list_process(gpu, static_cast<std::uint32_t>(*pid), text_at(process, "cmdline"),
-                             whole_at(process, "gpu_mem_bytes_alloc"), rows);
-    }
-    readings_.list_is_complete(gpu, rows);
-  }
-
-  /// "mem_util", in whole per cent of the total if that is told.
-  void read_percent(const LogDevice& gpu, const JsonValue& object, std::uint64_t line, LogRows& rows) {
-    const std::string text = text_at(object, "mem_util");
-    if (text.empty()) return;  // null: the driver does not tell
-    logtext::Decimal percent;
-    if (!logtext::read_decimal(text, percent) || std::string_view(text).substr(percent.length) != "%")
-      return rows.skip(line, fmt::format("no percentage in \"mem_util\": '{}'", logtext::excerpt(text)));
-    const auto total = whole_at(object, "mem_total");
-    if (total && percent.value() <= 100)
-      readings_.set(gpu, Field::used, static_cast<std::uint64_t>(percent.value() / 100 * static_cast<double>(*total)),
-                    rows);
-    else if (percent_only_)
-      readings_.set_percent(gpu, percent.value(), capacity_, rows);
-  }
-
-  DumpReadings readings_;
-  std::optional<std::uint64_t> capacity_;
-  bool percent_only_ = false;
-  int place_ = 0;  ///< of the next GPU in the present array
-};
-
-// The screen of nvtop. GPUs stand side by side where the terminal is wide enough (github.com/Syllo/nvtop/issues/243):
+// nvtop: its objects (see gpu_objects.cpp), and its screen. GPUs stand side by side where the terminal is wide enough
+// (github.com/Syllo/nvtop/issues/243):
 //
 //    Device 0 [NVIDIA A10] PCIe GEN 4@16x RX: 7.812 MiB/s TX: 1.953 MiB/s  Device 1 [NVIDIA A10] PCIe ...
 //    GPU 210MHz  MEM 405MHz  TEMP  47°C FAN N/A% POW  15 / 150 W           GPU 400MHz ...
@@ -144,6 +10,17 @@ class Nvtop final : public JsonParser {
 //
 // There is no time in it. Only the processes that fit on the screen are listed, so that one that is missing may live
 // on.
+#include "source/log/dump_readings.hpp"
+#include "source/log/dumps.hpp"
+#include "source/log/gpu_objects.hpp"
+#include "source/log/memory_words.hpp"
+#include "source/log/text.hpp"
+
+namespace vramtrack {
+namespace {
+
+using logtext::trim;
+
 constexpr std::string_view kDevice = "Device ";
 constexpr std::string_view kMemory = "MEM[";
 
@@ -225,7 +102,7 @@ class NvtopScreens final : public DumpParser<LineReader> {
       if (!size) continue;
       if (sizes++ == 0) bytes = size;
     }
-    readings_.list_process(gpu, *pid, trim(rest), bytes, rows);
+    readings_.list_process(gpu, {*pid, std::string(trim(rest)), {}, {}, {}, bytes}, rows);
     return true;
   }
 
@@ -239,9 +116,19 @@ bool has_nvtop_screen(std::string_view head) {
   return gpu != std::string_view::npos && head.find(kMemory, gpu) != std::string_view::npos;
 }
 
-Result<std::unique_ptr<LogParser>> make_nvtop_screens(const LogHead& head) {
-  return make_dump_parser<NvtopScreens>(head, dated_text);
-}
+constexpr GpuObjectKeys kObjects = [] {
+  GpuObjectKeys keys;
+  keys.name = "device_name";
+  keys.used = "mem_used";
+  keys.total = "mem_total";
+  keys.free = "mem_free";
+  keys.busy = "gpu_util";
+  keys.percent = "mem_util";
+  keys.process = "cmdline";
+  keys.user = "user";
+  keys.process_used = "gpu_mem_bytes_alloc";
+  return keys;
+}();
 
 bool has_objects(std::string_view head) {
   for (const std::string_view key : {"\"device_name\": ", "\"gpu_clock\": ", "\"mem_util\": "})
@@ -254,12 +141,8 @@ int recognise(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  if (!has_objects(head.text) && has_nvtop_screen(head.text)) return make_nvtop_screens(head);
-  std::vector<std::string> assumptions;
-  auto clock = DumpClock::detect(head, assumptions);
-  if (!clock) return fail(std::move(clock.error()));
-  const bool percent_only = head.text.find(kUsed) == std::string_view::npos;
-  return std::make_unique<Nvtop>(std::move(*clock), *head.options, percent_only, std::move(assumptions));
+  if (!has_objects(head.text) && has_nvtop_screen(head.text)) return make_dump_parser<NvtopScreens>(head, {});
+  return make_gpu_objects(head, kObjects);
 }
 
 }  // namespace

@@ -240,7 +240,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   const GuessedUnit guessed =
       *unit != 0 ? GuessedUnit{*unit} : unit_of_values(head.text, peaks, *head.options, guesses);
   if (peaks) guesses.emplace_back(kOnlyPeaks);
-  return make_dump_parser<Prometheus>(head, dated_text, !sample.time.empty(), guessed, peaks, guesses);
+  return make_dump_parser<Prometheus>(head, {}, !sample.time.empty(), guessed, peaks, guesses);
 }
 
 }  // namespace

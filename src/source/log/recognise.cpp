@@ -369,6 +369,8 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   }
   auto first = std::make_unique<FirstLook>(planned->shown);
   first->look(*found->parser, text);
+  // A single dump is known to be whole only at its end. Screens have been compared with the text around them by now.
+  if (first->rows.samples.empty() && is_screen(*found->format)) found->parser->finish(first->rows);
   if (first->rows.samples.empty() && options.format.empty() && options.line_pattern.empty() &&
       found->format->may_be_text)
     if (auto prose = recognise_prose(head, *found->format)) {
@@ -379,6 +381,7 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
         first = std::move(again);
       }
     }
+  if (first->rows.samples.empty()) found->parser->finish(first->rows);
   Probe& probe = planned->probe;
   probe.format = found->format;
   probe.processes_only = found->parser->processes_only();

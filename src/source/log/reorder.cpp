@@ -155,7 +155,10 @@ class TimeKeys {
   Status take(const LogRecord& record) {
     time_.reset();
     has_series_ = false;
-    if (reader_.parser != nullptr) reader_.parser->parse(record.text, record.line, record.complete, reader_.rows);
+    if (reader_.parser != nullptr) {
+      reader_.parser->parse(record.text, record.line, record.complete, reader_.rows);
+      reader_.parser->finish(reader_.rows);  // nothing that follows belongs to a record
+    }
     reader_.rows.events.clear();
     if (pending_.empty()) line_ = record.line;
     pending_ += record.text;

@@ -169,7 +169,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   if (head.text.find(kVram) == std::string_view::npos && head.text.find("VRAM%") == std::string_view::npos)
     return fail("this rocm-smi log does not have the memory; record it with rocm-smi --showmeminfo vram");
   const bool percent_only = head.text.find(kUsed) == std::string_view::npos;
-  return make_dump_parser<RocmSmi>(head, dated_text, *head.options, percent_only);
+  return make_dump_parser<RocmSmi>(head, {}, *head.options, percent_only);
 }
 
 }  // namespace

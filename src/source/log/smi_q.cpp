@@ -78,8 +78,9 @@ class SmiQ final : public DumpParser<LineReader> {
     if (key == "Name") name_ = value;
     if (key != "Used GPU Memory" || pid_ == 0) return;
     std::uint64_t bytes = 0;
-    const bool has_bytes = logtext::read_amount(value, kBytesPerMiB, bytes) == logtext::Amount::read;
-    readings_.list_process(*gpu_, pid_, name_, has_bytes ? std::optional(bytes) : std::nullopt, rows);
+    ListedProcess process{pid_, name_, {}, {}};
+    if (logtext::read_amount(value, kBytesPerMiB, bytes) == logtext::Amount::read) process.bytes = bytes;
+    readings_.list_process(*gpu_, std::move(process), rows);
     pid_ = 0;
   }
 
@@ -96,7 +97,7 @@ int recognise(std::string_view head) {
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   if (head.text.find(kMemory) == std::string_view::npos)
     return fail("this output of nvidia-smi -q does not have the memory; record it with nvidia-smi -q -d MEMORY -l 10");
-  return make_dump_parser<SmiQ>(head, dated_text);
+  return make_dump_parser<SmiQ>(head, {});
 }
 
 bool begins_record(std::string_view line, std::string_view /*before*/) {

@@ -134,20 +134,13 @@ class SmiXml final : public DumpParser<LineReader> {
     std::uint64_t bytes = 0;
     if (what == "/used_memory" && logtext::read_amount(text_, kBytesPerMiB, bytes) == logtext::Amount::read)
       process_.bytes = bytes;
-    if (what.empty() && process_.pid != 0)
-      readings_.list_process(gpu_, process_.pid, process_.name, process_.bytes, rows);
+    if (what.empty() && process_.pid != 0) readings_.list_process(gpu_, process_, rows);
   }
-
-  struct Process {
-    std::uint32_t pid = 0;
-    std::string name;
-    std::optional<std::uint64_t> bytes;
-  };
 
   std::string path_;  ///< the tags that are open: "nvidia_smi_log/gpu/fb_memory_usage"
   std::string text_;  ///< since the last tag
   LogDevice gpu_;
-  Process process_;
+  ListedProcess process_;
 };
 
 int recognise(std::string_view head) {
@@ -157,7 +150,7 @@ int recognise(std::string_view head) {
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   if (head.text.find(kMemory) == std::string_view::npos)
     return fail("this output of nvidia-smi -q -x does not have the memory; record it with nvidia-smi -q -x -l 10");
-  return make_dump_parser<SmiXml>(head, timestamp_in);
+  return make_dump_parser<SmiXml>(head, {timestamp_in});
 }
 
 bool begins_record(std::string_view line, std::string_view before) {

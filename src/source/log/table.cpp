@@ -9,8 +9,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <tuple>
+#include <utility>
 
 #include "core/units.hpp"
+#include "source/log/dump_readings.hpp"
 #include "source/log/dumps.hpp"
 #include "source/log/line_start.hpp"
 
@@ -59,38 +63,6 @@ bool is_of_table(std::string_view line) {
          line.starts_with("[ MEM:");
 }
 
-/// Cells of "| a | b | c |".
-std::vector<std::string_view> cells_of(std::string_view line) {
-  std::vector<std::string_view> cells;
-  line = trim(line);
-  if (!line.empty() && line.front() == '|') line.remove_prefix(1);
-  while (!line.empty() && cells.size() < 8) {
-    const std::size_t end = line.find('|');
-    cells.push_back(trim(line.substr(0, end)));
-    if (end == std::string_view::npos) break;
-    line.remove_prefix(end + 1);
-  }
-  return cells;
-}
-
-/// "14502MiB /  16303MiB"; false when the text is not such a pair (missing values make a pair of nullopt).
-bool read_pair(std::string_view text, std::optional<std::uint64_t>& used, std::optional<std::uint64_t>& total) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return false;
-  const std::string_view left = trim(text.substr(0, slash));
-  const std::string_view right = trim(text.substr(slash + 1));
-  std::uint64_t bytes = 0;
-  bool unit = false;
-  used.reset();
-  total.reset();
-  const auto one = [&](std::string_view side, std::optional<std::uint64_t>& out) {
-    const logtext::Amount amount = logtext::read_amount(side, kBytesPerMiB, bytes, false, &unit);
-    if (amount == logtext::Amount::read && unit) out = bytes;
-    return amount == logtext::Amount::missing || out.has_value();
-  };
-  return one(left, used) && one(right, total);
-}
-
 /// The text of a line outside the tables without the marks around it: "==== Sun May  4 04:27:32 AM EDT 2025 ====".
 std::string_view stamp_text(std::string_view line) {
   line = trim(line);
@@ -105,15 +77,39 @@ bool has_date(std::string_view text, Civil& civil) {
          civil.has_date;
 }
 
-class Table final : public LineParser {
+/// Finds the time of a dump, outside of tables: a line of its own, or, where no line has only a time, any line before
+/// it.
+class TableTimes {
  public:
-  /// `in_text`: no line has only a time, so that of the last line before a dump counts, whatever else it says.
-  Table(StampReader stamp, bool in_text, std::vector<std::string> assumptions)
-      : LineParser(std::move(stamp)), in_text_(in_text) {
-    assumptions_ = std::move(assumptions);
+  explicit TableTimes(std::string_view head) {
+    while (!head.empty() && in_text_) in_text_ = alone(logtext::take_line(head)).empty();
+  }
+  [[nodiscard]] std::string_view of(std::string_view line) const {
+    if (is_of_table(line)) return {};
+    const std::string_view text = in_text_ ? find_stamp(line) : alone(line);
+    Civil civil;
+    return has_date(text, civil) ? text : std::string_view{};
   }
 
-  void finish(LogRows& rows) override { close_gpu(rows); }
+ private:
+  static std::string_view alone(std::string_view line) {
+    const std::string_view text = is_of_table(line) ? std::string_view{} : stamp_text(line);
+    Civil civil;
+    return has_date(text, civil) && trim(text.substr(civil.length)).empty() ? text : std::string_view{};
+  }
+
+  bool in_text_ = true;
+};
+
+class Table final : public DumpLines {
+ public:
+  Table(DumpClock clock, std::vector<std::string> assumptions, TableTimes times)
+      : DumpLines(std::move(clock), std::move(assumptions)), times_(times) {}
+
+  void finish(LogRows& rows) override {
+    close_gpu(rows);
+    DumpLines::finish(rows);
+  }
 
  private:
   enum class Part : std::uint8_t { outside, gpus, mig, processes };
@@ -125,15 +121,16 @@ class Table final : public LineParser {
   /// A row of nvitop, whose columns are GPU PID TYPE USER GPU-MEM %SM ... COMMAND.
   void read_nvitop_process(std::string_view row, std::uint64_t number, LogRows& rows);
   void count_columns(std::string_view titles);
-  void add_memory(std::optional<std::uint64_t> used, std::optional<std::uint64_t> total, LogRows& rows);
-  void begin_dump();
+  void add_process(int gpu, const LogDevice* device, ListedProcess process, LogRows& rows);
+  void begin_dump(LogRows& rows);
   void close_gpu(LogRows& rows);
+  [[nodiscard]] const LogDevice* gpu_at(int index) const {
+    const auto gpu = gpus_.find(index);
+    return gpu == gpus_.end() ? nullptr : &gpu->second;
+  }
 
-  bool in_text_ = false;
+  TableTimes times_;
   Part part_ = Part::outside;
-  bool stamped_ = false;  ///< a time was read since the last dump began
-  Timestamp time_{};
-  std::uint64_t dump_ = 0;
   bool rows_follow_ = false;      ///< after the "|====" line of the present part
   int nvitop_between_ = 4;        ///< columns of nvitop between the memory and the command
   bool is_nvitop_ = false;        ///< the present dump is nvitop's
@@ -141,24 +138,17 @@ class Table final : public LineParser {
   bool has_instances_ = false;    ///< the process table has GI and CI columns
   std::optional<LogDevice> gpu_;  ///< a GPU whose memory row comes next
   std::uint64_t gpu_line_ = 0;
-  std::vector<std::size_t> index_device_;  ///< device of each GPU index of this dump; SIZE_MAX: none
-  std::vector<LogDevice> index_gpu_;
-  struct Mig {
-    int gpu, gi, ci;
-    std::size_t device;
-  };
-  std::vector<Mig> migs_;
+  std::map<int, LogDevice> gpus_;                             ///< of this dump, by index
+  std::map<std::tuple<int, int, int>, LogDevice> instances_;  ///< by GPU, GI and CI
 };
 
-void Table::begin_dump() {
-  if (stamp_.kind() == StampReader::Kind::none) time_ = stamp_.at_round(dump_);
-  ++dump_;
+void Table::begin_dump(LogRows& rows) {
+  close_gpu(rows);
+  readings_.end_dump(rows);
   part_ = Part::gpus;
   rows_follow_ = false;
-  gpu_.reset();
-  index_device_.clear();
-  index_gpu_.clear();
-  migs_.clear();
+  gpus_.clear();
+  instances_.clear();
 }
 
 void Table::close_gpu(LogRows& rows) {
@@ -174,9 +164,8 @@ void Table::read_line(std::string_view line, std::uint64_t number, bool whole, L
     if (text.starts_with("|=")) rows_follow_ = true;
     // The line that closes the process table: the list is complete, and a process that is missing has ended.
     if (text.front() == '+' && part_ == Part::processes && rows_follow_) {
-      for (const std::size_t device : index_device_)
-        if (device != SIZE_MAX) rows.end_unseen(device, static_cast<double>(dump_), time_);
-      for (const Mig& mig : migs_) rows.end_unseen(mig.device, static_cast<double>(dump_), time_);
+      for (const auto& [index, gpu] : gpus_) readings_.list_is_complete(gpu, rows);
+      for (const auto& [id, instance] : instances_) readings_.list_is_complete(instance, rows);
       part_ = Part::outside;
     }
     return;
@@ -184,8 +173,7 @@ void Table::read_line(std::string_view line, std::uint64_t number, bool whole, L
   if (text.front() == '|') {
     if (!whole) return rows.skip(number, "truncated last line");
     if (text.find("NVIDIA-SMI") != std::string_view::npos || text.starts_with("| NVITOP ")) {
-      close_gpu(rows);
-      begin_dump();
+      begin_dump(rows);
       is_nvitop_ = text.starts_with("| NVITOP ");
       return;
     }
@@ -207,7 +195,6 @@ void Table::read_line(std::string_view line, std::uint64_t number, bool whole, L
       if (part_ == Part::processes && is_nvitop_) count_columns(text);
       return;
     }
-    if (dump_ > 0 && stamp_.kind() != StampReader::Kind::none && !stamped_) return;
     switch (part_) {
       case Part::gpus:
         return read_gpu_row(line, number, rows);
@@ -221,21 +208,14 @@ void Table::read_line(std::string_view line, std::uint64_t number, bool whole, L
     return;
   }
   // Outside the tables: a time, or other text, which is ignored.
-  if (stamp_.kind() == StampReader::Kind::none) return;
-  Timestamp time;
-  const std::string_view said = in_text_ ? find_stamp(text) : stamp_text(text);
-  if (!said.empty() && stamp_.read(said, time)) {
-    if (!whole) return;
-    time_ = time;
-    stamped_ = true;
-  } else if (text.find("NVIDIA-SMI has failed") != std::string_view::npos || text.starts_with("Unable to determine") ||
-             text.starts_with("No devices") || text.starts_with("Failed to initialize")) {
+  if (whole && readings_.take(times_.of(text), rows)) return;
+  if (text.find("NVIDIA-SMI has failed") != std::string_view::npos || text.starts_with("Unable to determine") ||
+      text.starts_with("No devices") || text.starts_with("Failed to initialize"))
     rows.skip(number, fmt::format("nvidia-smi said: {}", logtext::excerpt(text)));
-  }
 }
 
 void Table::read_gpu_row(std::string_view line, std::uint64_t number, LogRows& rows) {
-  const auto cells = cells_of(line);
+  const auto cells = bar_cells(line);
   if (cells.size() < 2) return;
   std::string_view first = cells[0];
   std::string_view second = cells[1];
@@ -254,41 +234,23 @@ void Table::read_gpu_row(std::string_view line, std::uint64_t number, LogRows& r
     gpu_line_ = number;
     return;
   }
-  std::optional<std::uint64_t> used;
-  std::optional<std::uint64_t> total;
-  const bool pair = read_pair(cells[1], used, total);
-  if (is_nvitop_ && pair && index && *index >= 0 &&
-      *index < 1024) {  // nvitop where there is little room: one row a GPU
+  if (is_nvitop_ && index && *index >= 0 && *index < 1024 &&
+      cells[1].find("iB") != std::string_view::npos) {  // nvitop where there is little room: one row a GPU
     close_gpu(rows);
     gpu_ = LogDevice{};
     gpu_->index = index;
-    return add_memory(used, total, rows);
   }
   if (!gpu_) return;
-  // Jetson and GB10 print "Not Supported" where others have the pair.
-  if (!pair && !logtext::is_missing(cells[1]))
-    return rows.skip(number,
-                     fmt::format("no memory pair such as '841MiB / 8192MiB' in '{}'", logtext::excerpt(cells[1])));
-  add_memory(used, total, rows);
-}
-
-/// Adds a sample for the GPU of the current row.
-void Table::add_memory(std::optional<std::uint64_t> used, std::optional<std::uint64_t> total, LogRows& rows) {
-  const std::size_t device = rows.device(*gpu_);
-  const auto at = static_cast<std::size_t>(*gpu_->index);
-  if (index_device_.size() <= at) {
-    index_device_.resize(at + 1, SIZE_MAX);
-    index_gpu_.resize(at + 1);
-  }
-  index_device_[at] = device;
-  index_gpu_[at] = *gpu_;
+  const LogDevice& gpu = gpus_[*gpu_->index] = *gpu_;
   gpu_.reset();
-  if (total) rows.total(time_, device, *total);
-  if (used) rows.add(time_, rows.device_series(device), *used);
+  // Jetson and GB10 print "Not Supported" where others have the pair.
+  if (logtext::is_missing(cells[1])) return readings_.see(gpu, rows);
+  if (!readings_.set_pair(std::nullopt, gpu, cells[1], rows))
+    rows.skip(number, fmt::format("no memory pair such as '841MiB / 8192MiB' in '{}'", logtext::excerpt(cells[1])));
 }
 
 void Table::read_mig_row(std::string_view line, std::uint64_t number, LogRows& rows) {
-  const auto cells = cells_of(line);
+  const auto cells = bar_cells(line);
   if (cells.size() < 2) return;
   std::string_view first = cells[0];
   if (first.starts_with("No MIG")) return;
@@ -296,28 +258,21 @@ void Table::read_mig_row(std::string_view line, std::uint64_t number, LogRows& r
   const auto gpu = whole_number<int>(take_word(first));
   const auto gi = whole_number<int>(take_word(first));
   const auto ci = whole_number<int>(take_word(first));
-  std::optional<std::uint64_t> used;
-  std::optional<std::uint64_t> total;
-  if (!gpu || !gi || !ci || *gpu < 0 || !read_pair(cells[1], used, total))
+  if (!gpu || !gi || !ci || *gpu < 0)
     return rows.skip(number, fmt::format("no MIG device in '{}'", logtext::excerpt(line)));
-  const auto at = static_cast<std::size_t>(*gpu);
   LogDevice mig;
-  std::string parent = std::to_string(*gpu);
-  if (at < index_device_.size() && index_device_[at] != SIZE_MAX) {
-    parent = rows.device_id(index_device_[at]);
-    mig.name = index_gpu_[at].name;
-  }
-  mig.parent_id = parent;
-  mig.text = fmt::format("{}/gi{}/ci{}", parent, *gi, *ci);
+  const LogDevice* const parent = gpu_at(*gpu);
+  mig.parent_id = parent != nullptr ? rows.device_id(rows.device(*parent)) : std::to_string(*gpu);
+  if (parent != nullptr) mig.name = parent->name;
+  mig.text = fmt::format("{}/gi{}/ci{}", mig.parent_id, *gi, *ci);
   mig.name += fmt::format("{}MIG {}/{}", mig.name.empty() ? "" : " ", *gi, *ci);
-  const std::size_t device = rows.device(mig);
-  migs_.push_back({*gpu, *gi, *ci, device});
-  if (total) rows.total(time_, device, *total);
-  if (used) rows.add(time_, rows.device_series(device), *used);
+  if (!readings_.set_pair(std::nullopt, mig, cells[1], rows))
+    return rows.skip(number, fmt::format("no MIG device in '{}'", logtext::excerpt(line)));
+  instances_[{*gpu, *gi, *ci}] = std::move(mig);
 }
 
 void Table::read_process_row(std::string_view line, std::uint64_t number, LogRows& rows) {
-  const auto cells = cells_of(line);
+  const auto cells = bar_cells(line);
   if (cells.empty() || cells[0].empty()) return;
   std::string_view rest = cells[0];
   if (rest.starts_with("No running") || rest.find("Not Supported") != std::string_view::npos) return;
@@ -352,20 +307,21 @@ void Table::read_process_row(std::string_view line, std::uint64_t number, LogRow
   if (amount == logtext::Amount::bad)
     return rows.skip(number, fmt::format("no memory at the end of the process row '{}'", logtext::excerpt(whole_row)));
 
-  const auto at = static_cast<std::size_t>(*gpu);
-  std::size_t device = at < index_device_.size() ? index_device_[at] : SIZE_MAX;
-  for (const Mig& mig : migs_)
-    if (gi && ci && mig.gpu == *gpu && mig.gi == *gi && mig.ci == *ci) device = mig.device;
-  if (device == SIZE_MAX)
-    return rows.skip(number, fmt::format("a process on GPU {}, which this dump does not list", *gpu));
+  const auto instance = instances_.find({*gpu, gi.value_or(-1), ci.value_or(-1)});
   const bool has_bytes = amount == logtext::Amount::read;
   if (!has_bytes)
     rows.warn(
         "nvidia-smi shows N/A for the memory of processes (Windows, or no permission): only the GPUs' use is analysed");
-  const std::size_t process =
-      rows.process(device, *pid, name, logtext::same_letters(kind, "M+C") ? "MPS" : kind, {}, name, has_bytes);
-  rows.seen(process, static_cast<double>(dump_));
-  if (has_bytes) rows.add(time_, rows.process_series(process), bytes);
+  ListedProcess process{*pid, std::string(name), std::string(logtext::same_letters(kind, "M+C") ? "MPS" : kind), {}};
+  if (has_bytes) process.bytes = bytes;
+  add_process(*gpu, instance == instances_.end() ? gpu_at(*gpu) : &instance->second, std::move(process), rows);
+}
+
+/// `device`: the GPU of that index, or a part of it; nullptr: the dump does not list it.
+void Table::add_process(int gpu, const LogDevice* device, ListedProcess process, LogRows& rows) {
+  if (device == nullptr)
+    return rows.skip(rows.line, fmt::format("a process on GPU {}, which this dump does not list", gpu));
+  readings_.list_process(*device, std::move(process), rows);
 }
 
 /// "GPU PID USER GPU-MEM %SM %CPU %MEM TIME COMMAND": versions differ in what stands before the command.
@@ -383,7 +339,7 @@ void Table::read_nvitop_process(std::string_view row, std::uint64_t number, LogR
   if (row.starts_with("Gathering")) return;
   const auto gpu = whole_number<int>(take_word(row));
   const auto pid = whole_number<std::uint32_t>(take_word(row));
-  std::string_view kind = take_word(row);
+  const std::string_view kind = take_word(row);
   const std::string_view user = take_word(row);
   const std::string_view memory = take_word(row);
   for (int i = 0; i < nvitop_between_; ++i) take_word(row);
@@ -393,16 +349,9 @@ void Table::read_nvitop_process(std::string_view row, std::uint64_t number, LogR
   if (!gpu || *gpu < 0 || !pid || amount == logtext::Amount::bad)
     return rows.skip(number,
                      fmt::format("no GPU, pid and memory in the process row '{}'", logtext::excerpt(whole_row)));
-  const auto at = static_cast<std::size_t>(*gpu);
-  const std::size_t device = at < index_device_.size() ? index_device_[at] : SIZE_MAX;
-  if (device == SIZE_MAX)
-    return rows.skip(number, fmt::format("a process on GPU {}, which this dump does not list", *gpu));
-  if (kind == "X") kind = "C+G";
-  const bool has_bytes = amount == logtext::Amount::read;
-  const std::string_view command = trim(row);
-  const std::size_t process = rows.process(device, *pid, command, kind, user, command, has_bytes);
-  rows.seen(process, static_cast<double>(dump_));
-  if (has_bytes) rows.add(time_, rows.process_series(process), bytes);
+  ListedProcess process{*pid, std::string(trim(row)), std::string(kind == "X" ? "C+G" : kind), std::string(user)};
+  if (amount == logtext::Amount::read) process.bytes = bytes;
+  add_process(*gpu, gpu_at(*gpu), std::move(process), rows);
 }
 
 int recognise(std::string_view head) {
@@ -414,31 +363,8 @@ int recognise(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  constexpr std::size_t kMostSamples = 400;
-  std::vector<std::string_view> alone;
-  std::vector<std::string_view> in_text;
-  std::string_view rest = head.text;
-  while (!rest.empty() && alone.size() < kMostSamples) {
-    const std::string_view line = trim(logtext::take_line(rest));
-    if (line.empty() || is_of_table(line)) continue;
-    const std::string_view text = stamp_text(line);
-    Civil civil;
-    if (has_date(text, civil) && trim(text.substr(civil.length)).empty()) {
-      alone.push_back(text);
-    } else if (alone.empty() && in_text.size() < kMostSamples) {
-      const std::string_view stamp = find_stamp(line);
-      if (has_date(stamp, civil)) in_text.push_back(stamp);
-    }
-  }
-  const std::vector<std::string_view>& samples = alone.empty() ? in_text : alone;
-  std::vector<std::string> assumptions;
-  if (samples.empty()) {
-    auto stamp = StampReader::of_readings(*head.options, assumptions);
-    return std::make_unique<Table>(std::move(stamp), false, std::move(assumptions));
-  }
-  auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions);
-  if (!stamp) return fail(std::move(stamp.error()));
-  return std::make_unique<Table>(std::move(*stamp), alone.empty(), std::move(assumptions));
+  const TableTimes times(head.text);
+  return make_dump_parser<Table>(head, {[times](std::string_view line) { return times.of(line); }}, times);
 }
 
 /// A dump begins with the first line after the previous tables, usually its time.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/units.hpp"
+#include "source/log/dump_readings.hpp"
 #include "source/log/dumps.hpp"
 
 namespace vramtrack {
@@ -9,96 +10,67 @@ namespace {
 
 using logtext::trim;
 
-/// Finds "RAM used/totalMB"; `before` is the text in front of it.
-bool find_ram(std::string_view line, std::string_view& before, std::string_view& used, std::string_view& total) {
-  std::size_t at = 0;
-  while ((at = line.find("RAM ", at)) != std::string_view::npos) {
-    if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') break;  // not "IRAM"
-    at += 4;
-  }
-  if (at == std::string_view::npos) return false;
-  const std::size_t slash = line.find('/', at);
-  if (slash == std::string_view::npos) return false;
-  used = trim(line.substr(at + 4, slash - at - 4));
-  const std::string_view rest = line.substr(slash + 1);
-  total = rest.substr(0, rest.find_first_of(" \t"));
+/// "used/totalMB" behind "RAM "; `before` is the text in front of it. A total without a unit was truncated.
+std::string_view find_ram(std::string_view line, std::string_view& before) {
+  std::size_t at = line.find("RAM ");
+  while (at != std::string_view::npos && at > 0 && !logtext::is_space(line[at - 1])) at = line.find("RAM ", at + 4);
+  if (at == std::string_view::npos) return {};
   before = trim(line.substr(0, at));
-  return !used.empty() && used.size() < 16 && total.size() < 24;
+  line = trim(line.substr(at + 4));
+  const std::string_view pair = line.substr(0, line.find_first_of(" \t", line.find('/')));
+  return pair.ends_with('B') ? pair : std::string_view{};
 }
 
-class Tegrastats final : public LineParser {
+class Tegrastats final : public DumpLines {
  public:
-  Tegrastats(StampReader stamp, std::vector<std::string> assumptions) : LineParser(std::move(stamp)) {
-    assumptions_ = std::move(assumptions);
+  Tegrastats(DumpClock clock, std::vector<std::string> assumptions)
+      : DumpLines(std::move(clock), std::move(assumptions)) {
+    assumptions_.emplace(
+        assumptions_.begin(),
+        "a Tegra's GPU shares the memory of the machine: it is the RAM that all programs together use, "
+        "and its growth may be that of any of them");
   }
 
  private:
   void read_line(std::string_view line, std::uint64_t number, bool /*whole*/, LogRows& rows) override {
     if (trim(line).empty()) return;
-    std::string_view before, used_text, total_text;
-    std::uint64_t used = 0;
-    std::uint64_t total = 0;
-    // The unit after the total applies to both: a total without one was truncated.
-    bool has_unit = false;
-    if (!find_ram(line, before, used_text, total_text) ||
-        logtext::read_amount(total_text, kBytesPerMiB, total, false, &has_unit) != logtext::Amount::read || !has_unit)
-      return rows.skip(number, fmt::format("no 'RAM used/totalMB' in '{}'", logtext::excerpt(line)));
-    logtext::Decimal number_of_total;
-    logtext::read_decimal(total_text, number_of_total);
-    const std::uint64_t unit = logtext::unit_bytes(total_text.substr(number_of_total.length));
-    if (logtext::read_amount(used_text, unit, used) != logtext::Amount::read)
-      return rows.skip(number, fmt::format("no readable amount of RAM in '{}'", logtext::excerpt(line)));
+    std::string_view before;
+    const std::string_view ram = find_ram(line, before);
+    if (ram.empty()) return rows.skip(number, fmt::format("no 'RAM used/totalMB' in '{}'", logtext::excerpt(line)));
     Timestamp time;
-    if (stamp_.kind() == StampReader::Kind::none) {
-      time = stamp_.at_round(round_++);
-    } else if (!stamp_.read(before, time)) {
-      return rows.skip(number, fmt::format("no readable time before RAM in '{}'", logtext::excerpt(line)));
+    if (!readings_.clock().counts()) {
+      if (!readings_.read_time(before, time))
+        return rows.skip(number, fmt::format("no readable time before RAM in '{}'", logtext::excerpt(line)));
+      readings_.begin_at(time, rows);
     }
-    if (!device_) {
-      LogDevice gpu;
-      gpu.index = 0;
-      gpu.name = "Tegra";
-      device_ = rows.device(gpu);
-    }
-    rows.total(time, *device_, total);
-    rows.add(time, rows.device_series(*device_), used);
+    LogDevice gpu;
+    gpu.index = 0;
+    gpu.name = "Tegra";
+    if (!readings_.set_pair(std::nullopt, gpu, ram, rows))
+      rows.skip(number, fmt::format("no 'RAM used/totalMB' in '{}'", logtext::excerpt(line)));
   }
-
-  std::optional<std::size_t> device_;
-  std::uint64_t round_ = 0;
 };
 
 int recognise(std::string_view head) {
   for (int i = 0; i < 20 && !head.empty(); ++i) {
-    std::string_view before, used, total;
+    std::string_view before;
     const std::string_view line = logtext::take_line(head);
-    if (find_ram(line, before, used, total) && total.ends_with("MB") && line.find("CPU") != std::string_view::npos)
-      return 90;
+    if (find_ram(line, before).ends_with("MB") && line.find("CPU") != std::string_view::npos) return 90;
   }
   return 0;
 }
 
+/// The time before a row.
+std::string_view time_in(std::string_view line) {
+  std::string_view before;
+  Civil civil;
+  return !find_ram(line, before).empty() && read_civil(before, DateOrder::month_first, civil) ? before
+                                                                                              : std::string_view{};
+}
+
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  std::vector<std::string_view> samples;
-  std::size_t bare = 0;
-  std::string_view rest = head.text;
-  while (!rest.empty() && samples.size() < 400) {
-    std::string_view before, used, total;
-    if (!find_ram(logtext::take_line(rest), before, used, total)) continue;
-    if (before.empty())
-      ++bare;
-    else
-      samples.push_back(before);
-  }
-  std::vector<std::string> assumptions{
-      "a Tegra's GPU shares the memory of the machine: it is the RAM that all programs together use, and its growth "
-      "may be "
-      "that of any of them"};
-  if (samples.size() <= bare) samples.clear();
-  // tegrastats always writes the month first.
-  auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions, DateOrder::month_first);
-  if (!stamp) return fail(std::move(stamp.error()));
-  return std::make_unique<Tegrastats>(std::move(*stamp), std::move(assumptions));
+  return make_dump_parser<Tegrastats>(head,
+                                      DumpTimes{time_in, DateOrder::month_first});  // which it always writes first
 }
 
 }  // namespace

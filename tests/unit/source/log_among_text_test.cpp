@@ -168,6 +168,24 @@ TEST(ScreensAmongText, FewerThanTheReadingsAroundThemAreLeftToThose) {
   }
 }
 
+TEST(ScreensAmongText, OneOfNpuSmiIsLeftToTheReadingsAroundIt) {
+  const std::string screen =
+      "+------------------------------------------------------------------------------------------------+\n"
+      "| npu-smi 24.1.rc2                 Version: 24.1.rc2                                               |\n"
+      "| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|\n"
+      "| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |\n"
+      "| 0     910B3               | OK            | 96.7        32                0    / 0             |\n"
+      "| 0                         | 0000:C1:00.0  | 0           0    / 0          3416 / 65536         |\n"
+      "+------------------------------------------------------------------------------------------------+\n";
+  EXPECT_THAT(read_text("2026-03-01 10:00:00\n" + screen).formats, ElementsAre("npu-smi"));
+  std::string figures;
+  for (int i = 0; i < 15; ++i)
+    figures += fmt::format("2026-03-01 11:{:02}:00 INFO NPU memory used: {} MiB\n", i, 3000 + i);
+  const auto r = read_text(screen + figures);
+  EXPECT_THAT(r.formats, ElementsAre("text"));
+  EXPECT_GE(r.device("0").size(), 15U);
+}
+
 TEST(ScreensAmongText, WithoutTheirOwnTimeTheyHaveThatOfTheLinesBefore) {
   std::string screen = gpustat(0, 5000);
   screen.erase(0, screen.find('\n') + 1);  // as with --no-header

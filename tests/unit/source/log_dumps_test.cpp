@@ -159,6 +159,29 @@ TEST(Dmon, TakesTheDateOfATimeOfDayFromStart) {
   EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen + 50'399, 10), Pair(kTen + 50'400, 11)));
 }
 
+TEST(Dmon, RowsThatAreNewestFirstAreReadFromTheirEnd) {
+  std::string text = "#Date       Time        gpu     fb\n";
+  for (int s = 9; s >= 0; --s)
+    text += fmt::format(" 20260301   10:00:0{0}      0   {1}\n 20260301   10:00:0{0}      1   7\n", s, 10 + s);
+  const auto r = read_text(text);
+  EXPECT_EQ(r.error, "");
+  EXPECT_TRUE(r.in_order());
+  EXPECT_THAT(r.device("0"), SizeIs(10));
+  EXPECT_EQ(r.device("0").front(), std::make_pair(kTen, 10.0));
+}
+
+TEST(Dmon, AMessageBetweenTheRowsOfOneTimeComesBehindThoseBeforeIt) {
+  const auto r = read_text(
+      "#Time      gpu    fb\n 10:00:01    0    10\n 10:00:01    1    20\n 10:00:02    0    11\n"
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+      " 10:00:02    1    21\n 10:00:03    0    12\n 10:00:03    1    22\n");
+  EXPECT_THAT(r.device("0"), SizeIs(3));
+  EXPECT_THAT(r.device("1"), SizeIs(3));
+  ASSERT_THAT(r.events, Not(SizeIs(0)));
+  EXPECT_EQ(r.events[0].kind, Event::Kind::out_of_memory);
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
 TEST(Dmon, SaysHowToRecordTheMemory) {
   EXPECT_THAT(read_text("# gpu   pwr  gtemp\n# Idx     W      C\n    0    61     35\n").error, HasSubstr("-s m"));
 }
