@@ -20,6 +20,12 @@ using logtext::trim;
 /// A record with quoted line breaks is no longer than this.
 constexpr std::size_t kLongestRecord = 64 * kBytesPerKiB;
 
+/// A line of dashes, or the time of a turn of the loop, where rows have their own.
+bool stands_between_readings(std::string_view line) {
+  return !clock_lines(line).empty() ||
+         std::none_of(line.begin(), line.end(), [](char c) { return logtext::is_digit(c) || logtext::is_alpha(c); });
+}
+
 }  // namespace
 
 void CsvRows::finish(LogRows& rows) {
@@ -108,6 +114,7 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
     }
   }
   if (tells_end(line)) return rows.program_ended(line);
+  if (result == Cut::short_line && cut_ == 1 && complete && stands_between_readings(line)) return;
   std::string why;
   if (result == Cut::done)
     why = fmt::format("{} in '{}'", reason, excerpt(line));

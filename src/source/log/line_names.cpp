@@ -35,6 +35,11 @@ bool is_quantity_of(std::string_view text, std::string_view word) {
   return of == Meaning::other || of == Meaning::rate || of == Meaning::measured;
 }
 
+/// "num_gpus: 1", "GPUs: 8": how many there are. "gpus[0]" and "gpus.0" are indices.
+bool is_number_of(std::string_view text, std::string_view word) {
+  return logtext::lower(word.back()) == 's' && std::string_view("[(./#").find(text.back()) == std::string_view::npos;
+}
+
 /// What a label is divided by: "/ 1024**3", "/1024/1024", "/1e9", "/ (1 << 30)".
 struct Divisor {
   std::size_t begin = 0, end = 0;  ///< in the line
@@ -292,7 +297,8 @@ class NumberNamer {
       // "gpu01" is a host.
       const bool is_host =
           n.digits_end - n.begin > 1 && cut_.line[n.begin] == '0' && n.begin > 0 && is_letter(cut_.line[n.begin - 1]);
-      if (n.number < kMostGpus && !is_rate_per(text, near) && !is_quantity_of(text, near) && !is_host)
+      if (n.number < kMostGpus && !is_rate_per(text, near) && !is_quantity_of(text, near) && !is_host &&
+          !is_number_of(text, near))
         name_gpu(i, named == Meaning::gpu ? NumberUse::gpu : NumberUse::rank, near);
     } else {
       name_count(i, text, near);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "source/log/columns.hpp"
 #include "source/log/memory_words.hpp"
 #include "source/log/stamp.hpp"
 #include "source/log/text.hpp"
@@ -68,6 +69,11 @@ std::string_view TableRows::line(std::string_view line) {
   if (!before_.empty() && text.find_first_not_of("|-: ") == std::string_view::npos &&
       text.find('-') != std::string_view::npos) {
     cut(before_, titles_);
+    // "Chip", "Device": what numbers GPUs, in the word for it that lines use.
+    constexpr int kNumbersRows = 60;  // "index", "idx"
+    for (std::string& title : titles_)
+      if (const Column column = classify_column(title); column.role == ColumnRole::index && column.rank < kNumbersRows)
+        title = "GPU";
     return {};
   }
   before_ = text;

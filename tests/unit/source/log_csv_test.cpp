@@ -641,5 +641,20 @@ TEST(ReadAmount, KnowsValuesFromMissingOnesAndNonsense) {
     EXPECT_EQ(read_amount(bad, kBytesPerMiB, bytes), Amount::bad) << bad;
 }
 
+TEST(Csv, WhatFramesTheReadingsOfALoopIsNoRow) {
+  std::string text;
+  for (int i = 0; i < 20; ++i)
+    text += fmt::format(
+        "2026-03-01 10:{0:02}:00\n2026/03/01 10:{0:02}:00.315, 0, 5, {1}, 24564\n2026/03/01 10:{0:02}:00.318, 1, 5, "
+        "5000, "
+        "24564\n----\n",
+        i, 4000 + i);
+  const auto r = logtest::read_text(text);
+  EXPECT_EQ(r.error, "");
+  EXPECT_EQ(r.device("0").size(), 20U);
+  EXPECT_EQ(r.device("1").size(), 20U);
+  EXPECT_EQ(r.notes.skipped_lines, 0U);
+}
+
 }  // namespace
 }  // namespace vramtrack

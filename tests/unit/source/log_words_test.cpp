@@ -507,6 +507,30 @@ TEST(Words, ALoadThatComesRoundIsOneGpu) {
   EXPECT_THAT(r.device("0"), SizeIs(200));
 }
 
+TEST(Words, HowManyGpusThereAreNamesNone) {
+  std::string text;
+  for (int i = 0; i < 24; ++i) {
+    text += fmt::format("tick {}  sec/tick 151.7  cpumem 3.15  gpumem {:.2f}\n", i, 6.3 + 0.01 * (i % 3));
+    text += "{\"metric\": \"fid50k\", \"num_gpus\": 1, \"total_time\": 541.9}\n";
+  }
+  const auto r = logtest::read_text(text);
+  EXPECT_EQ(r.error, "");
+  EXPECT_EQ(r.device("0").size(), 24U);
+  EXPECT_EQ(r.series(), 1U);
+}
+
+TEST(Words, AColumnThatNumbersChipsNamesThem) {
+  const auto r = logtest::read_text(
+      "HBM usage of all chips\n\n| Chip | HBM Usage (GiB)       | Duty cycle "
+      "|\n|------|-----------------------|--------"
+      "----|\n| 0    | 18.45 GiB / 31.25 GiB |    100.00% |\n| 1    | 10.40 GiB / 31.25 GiB |    100.00% |\n| 2    | "
+      "10.40 GiB / 31.25 GiB |    100.00% |\n| 3    | 10.40 GiB / 31.25 GiB |    100.00% |\n");
+  EXPECT_EQ(r.error, "");
+  EXPECT_EQ(r.series(), 4U);
+  EXPECT_EQ(r.device("0").size(), 1U);
+  EXPECT_EQ(r.device("3").size(), 1U);
+}
+
 TEST(Words, EveryRefusalNamesTheLineAndTheOption) {
   for (const std::string_view text : {"hello, world\nhow, are you, today\n", "epoch 1: loss 0.5\nepoch 2: loss 0.4\n",
                                       "memory total: 24 GB\nmemory total: 24 GB\n"}) {
