@@ -4,6 +4,7 @@ A container is made with unshare: a root, mounts and process numbers of its own,
 """
 import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -109,6 +110,53 @@ class Containers(Traced):
         stays.do("k1")
         self.detach(tracer)
         self.assertEqual(self.held(program, stays), [1, 1])
+
+    def start_in(self, group):
+        """The keeper in a control group of this path, named as container engines and Slurm name theirs."""
+        root = pathlib.Path("/sys/fs/cgroup")
+        if not (root / "cgroup.procs").exists():
+            root /= "cpu"  # version 1: a hierarchy for each controller
+        made = [root / folder for folder in (group, *pathlib.Path(group).parents) if str(folder) != "." and not (root / folder).exists()]
+        for folder in reversed(made):
+            try:
+                folder.mkdir()
+            except OSError as error:
+                self.skipTest(f"no control group can be made: {error}")
+            self.addCleanup(lambda folder=folder: until(lambda: self.is_gone(folder), 5))
+        program = self.start(KEEPER)
+        (root / group / "cgroup.procs").write_text(str(program.pid))
+        return program
+
+    def is_gone(self, folder):
+        try:
+            folder.rmdir()
+        except OSError:
+            return not folder.exists() or any(each.is_dir() for each in folder.iterdir())  # another test's lie within
+        return True
+
+    def of_group(self, programs, *options):
+        """What these hold of what each allocates while only those of a group are traced."""
+        tracer = self.attach(*options)
+        for number, program in enumerate(programs, 1):
+            program.do(f"k{number}")
+        self.detach(tracer)
+        self.assertEqual(len(self.processes), len([held for held in self.held(*programs) if held is not None]))
+        return self.held(*programs)
+
+    def test_the_processes_of_a_container_are_traced_and_no_others(self):
+        ids = ["".join(random.choices("0123456789abcdef", k=64)) for _ in range(2)]
+        programs = [*(self.start_in(f"docker/{each}") for each in ids), self.start(KEEPER)]
+        for options, held in ((("--container", ids[0][:12]), [1, None, None]), (("--container", ids[1]), [None, 2, None])):
+            with self.subTest(options=options):
+                self.assertEqual(self.of_group(programs, *options), held)
+
+    def test_the_processes_of_a_job_are_traced_and_no_others(self):
+        job = random.randrange(10**6, 10**9)
+        steps = (f"job_{job}/step_0", f"job_{job}/step_1", f"job_{job}1/step_0")
+        programs = [*(self.start_in(f"slurm/uid_1000/{each}") for each in steps), self.start(KEEPER)]
+        for options, held in ((("--job", job), [1, 2, None, None]), (("--job", f"{job}.1"), [None, 2, None, None])):
+            with self.subTest(options=options):
+                self.assertEqual(self.of_group(programs, *options), held)
 
 
 main(BINARY)
