@@ -60,6 +60,19 @@ int cuDevicePrimaryCtxRetain(unsigned long long* out, int device) {
   return make(out);
 }
 
+int cuCtxDestroy_v2(unsigned long long context) {
+  free((void*)context);
+  return 0;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device) {
+  return device * 0;
+}
+
+int cuDevicePrimaryCtxReset_v2(int device) {
+  return device * 0;
+}
+
 int cuCtxSetCurrent(unsigned long long context) {
   return (int)(context * 0);
 }

@@ -1,5 +1,9 @@
 // Allocates as it is told on standard input, one command a line, and answers each with a line: what is traced is known
 // exactly.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +26,9 @@ int cuArrayDestroy(unsigned long long array);
 int cuMemCreate(unsigned long long* out, std::size_t bytes, const void* where, unsigned long long flags);
 int cuCtxCreate_v2(unsigned long long* out, unsigned flags, int device);
 int cuDevicePrimaryCtxRetain(unsigned long long* out, int device);
+int cuCtxDestroy_v2(unsigned long long context);
+int cuDevicePrimaryCtxRelease_v2(int device);
+int cuDevicePrimaryCtxReset_v2(int device);
 int cuCtxSetCurrent(unsigned long long context);
 int cuCtxPushCurrent_v2(unsigned long long context);
 int cuCtxPopCurrent_v2(unsigned long long* out);
@@ -86,10 +93,53 @@ void allocate_on_devices() {
   cuMemCreate(&address, 6 << 20, where, 0);
 }
 
+/// What is live at the end: 1 MiB of the device, 32 MiB of physical memory; and as many MiB as `owned` is in a primary
+/// context that was given back twice of three times.
+void end_contexts(int owned) {
+  unsigned long long own = 0, primary = 0, address = 0;
+  const int where[5] = {1, 0, 1, 1, 0};  // CUmemAllocationProp: device 1
+  cuDevicePrimaryCtxRetain(&primary, 1);
+  cuCtxSetCurrent(primary);
+  allocate(2 << 20);
+  cuCtxCreate_v2(&own, 0, 0);
+  allocate(4 << 20);
+  allocate(8 << 20);
+  cuMemCreate(&address, 32 << 20, where, 0);
+  cuCtxDestroy_v2(own);
+  allocate(16 << 20);  // of the primary context again
+  cuDevicePrimaryCtxReset_v2(1);
+  cuCtxCreate_v2(&own, 0, 0);
+  allocate(1 << 20);
+  for (int i = 0; i < 3; ++i) cuDevicePrimaryCtxRetain(&primary, 2);
+  cuCtxSetCurrent(primary);
+  allocate(static_cast<std::size_t>(owned) << 20);
+  for (int i = 0; i < 2; ++i) cuDevicePrimaryCtxRelease_v2(2);
+}
+
+/// Any system call but those that it makes itself kills it, one that somebody else makes it execute, too.
+bool allow_no_other_system_calls() {
+  constexpr unsigned kAllowed[] = {SYS_read, SYS_write,  SYS_fstat, SYS_newfstatat, SYS_brk,
+                                   SYS_mmap, SYS_munmap, SYS_lseek, SYS_exit_group};
+  std::vector<sock_filter> filter{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const unsigned each : kAllowed) {
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, each, 0, 1));
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  }
+  filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+bool restrict_itself(const char* how) {
+  if (std::strcmp(how, "seccomp") == 0) return allow_no_other_system_calls();
+  return std::strcmp(how, "undumpable") == 0 && prctl(PR_SET_DUMPABLE, 0) == 0;
+}
+
 }  // namespace
 
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
   char line[64];
+  if (count > 1 && !restrict_itself(arguments[1])) return 1;
   std::puts("ready");
   std::fflush(stdout);
   while (std::fgets(line, sizeof line, stdin) != nullptr) {
@@ -111,6 +161,8 @@ int main(int, char** arguments) {
     if (command == 'l') cuMemAlloc_v2(&kept.emplace_back(), std::size_t{1} << 41U);  // too large
     if (command == 'a') make_arrays();
     if (command == 'c') allocate_on_devices();
+    if (command == 'e') end_contexts(number);
+    if (command == 'r') cuDevicePrimaryCtxRelease_v2(2);
     if (command == 'f') {
       if (const pid_t child = fork(); child == 0) {
         keep(number);
