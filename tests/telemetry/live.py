@@ -5,6 +5,7 @@ Needs the right to load BPF programs (root); is skipped without it, with the rea
 import csv
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -57,6 +58,19 @@ class Live(Traced):
         rows = list(csv.DictReader(done.stdout.splitlines()))
         devices = {int(row["size_bytes"]) // MIB: int(row["device"]) for row in rows}
         self.assertEqual(devices, {1: 0, 2: 2, 3: 3, 4: 2, 5: 3, 6: 5})
+
+    def test_what_finds_no_room_is_counted_and_reported(self):
+        program = self.start(KEEPER)
+        tracer = self.attach("--pid", program.pid)
+        tracer.send_signal(signal.SIGSTOP)
+        program.do("k4000")  # more than the ring of events has room for
+        tracer.send_signal(signal.SIGCONT)
+        program.do("k1")
+        _, _, report = self.detach(tracer, r"vramtrack: \d+ allocations or frees came too fast and were lost")
+        lost = int(re.search(r"\d+", self.warning)[0])
+        self.assertGreater(lost, 1000)
+        self.assertEqual(sum(site["live_count"] for site in report["sites"]) + lost, 4001)
+        self.assertTrue([note for note in report["verdict"]["notes"] if f"{lost:,}" in note or str(lost) in note], report["verdict"]["notes"])
 
     def test_reads_a_deep_stack_and_other_threads(self):
         program = self.start(KEEPER)
