@@ -26,9 +26,10 @@ struct SiteLifetimes {
   std::string site;       ///< "train.py:57 train_step"
   double live_bytes = 0;  ///< all that it holds of what was allocated since its process is traced
   double live_blocks = 0;
-  double error_bytes = 0;       ///< standard error of that; 0: exact
-  double idle_s = 0;            ///< since it allocated last
-  std::vector<AgedBytes> ages;  ///< oldest first; they do not overlap; none: only the sum is known, and nothing is judged by it
+  double error_bytes = 0;  ///< standard error of that; 0: exact
+  double idle_s = 0;       ///< since it allocated last
+  std::vector<AgedBytes>
+      ages;  ///< oldest first; they do not overlap; none: only the sum is known, and nothing is judged by it
   friend bool operator==(const SiteLifetimes&, const SiteLifetimes&) = default;
 };
 

@@ -618,8 +618,8 @@ void add_remarks(Failure& f) {
   if (!f.remarks.settings.empty()) f.because += fmt::format("; the text sets {}", f.remarks.settings);
   if (is_handle(f))
     f.because +=
-        "; it asked for an object that takes hardly any memory: the device was full before, or so many of "
-        "them are kept that no more is given, if it fails after many of them";
+        "; it asked for an object that takes hardly any memory: the device was already full, or the program "
+        "keeps such objects and has reached a limit, if it fails after many of them";
   if (f.remarks.less_works.empty()) return;
   f.cause = Cause::too_big;
   f.because += fmt::format(", and the text tells that less works: \"{}\"", f.remarks.less_works);
@@ -659,7 +659,8 @@ void find_cause(Failure& failure) {
   const auto words = words_of(line);
   if (std::any_of(words.begin(), words.end(), [](const Word& word) { return is_any(word.text, "nan|-nan"); })) {
     failure.cause = Cause::bad_size;
-    failure.because = "the size that was computed is no number (NaN): the estimate is wrong, and no memory is short";
+    failure.because =
+        "the size that was computed is not a number (NaN): the estimate is wrong, and memory is not short";
     return;
   }
   if (is_host_code(failure)) return judge_host_code(failure);

@@ -180,7 +180,7 @@ void DumpReadings::set_percent(const LogDevice& named, double percent, const std
   set(named, Field::used, static_cast<std::uint64_t>(std::llround(percent * scale_bytes)), rows);
 }
 
-void DumpReadings::list_process(const LogDevice& named, ListedProcess process, LogRows& rows) {
+void DumpReadings::list_process(const LogDevice& named, DumpedProcess process, LogRows& rows) {
   Gpu& gpu = gpu_of(named);
   begin(gpu, rows);
   gpu.processes.push_back(std::move(process));
@@ -305,7 +305,7 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   }
   if (busy) rows.add(time, rows.further_series(gpu.device, Metric::device_busy, 0), *busy);
   if (received) rows.add(time, rows.further_series(gpu.device, Metric::device_received, 0), *received);
-  for (const ListedProcess& process : gpu.processes) {
+  for (const DumpedProcess& process : gpu.processes) {
     const std::string& command = process.command.empty() ? process.name : process.command;
     const std::size_t listed = rows.process(gpu.device, process.pid, process.name, process.kind, process.user, command,
                                             process.bytes.has_value());

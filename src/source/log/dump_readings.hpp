@@ -64,7 +64,7 @@ class DumpClock {
 };
 
 /// A process as a dump lists it. What is not said is empty.
-struct ListedProcess {
+struct DumpedProcess {
   std::uint32_t pid = 0;
   std::string name, kind, user;
   std::string command{};  ///< empty: the name
@@ -99,7 +99,7 @@ class DumpReadings {
   /// The present dump has this GPU, whether or not it has a value.
   void see(const LogDevice& gpu, LogRows& rows) { begin(gpu_of(gpu), rows); }
   /// A process that the present dump lists on a GPU. It ends when a complete list does not have it.
-  void list_process(const LogDevice& gpu, ListedProcess process, LogRows& rows);
+  void list_process(const LogDevice& gpu, DumpedProcess process, LogRows& rows);
   /// The present dump lists all processes of this GPU: a process that is not among them has ended.
   void list_is_complete(const LogDevice& gpu, LogRows& rows);
   /// True when `line` is a time between two dumps.
@@ -131,7 +131,7 @@ class DumpReadings {
     std::optional<Timestamp> time;       ///< its own
     std::optional<Timestamp> delivered;  ///< the last such time, if it was delivered before the next was known
     std::uint64_t sum_bytes = 0;         ///< of used and free: serves as the total if none is given
-    std::vector<ListedProcess> processes;
+    std::vector<DumpedProcess> processes;
     bool lists_all = false;
     bool is_open = false;    ///< has something not delivered yet
     std::uint64_t line = 0;  ///< where the dump has it first

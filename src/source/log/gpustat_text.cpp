@@ -52,7 +52,7 @@ bool read_gpu_line(std::string_view line, GpuLine& out) {
 
 /// Takes the next process off "ann:python/4242(8123M) bob/17(5M)"; false when there is none. A command may have spaces.
 /// The pid is 0 if there is none.
-bool take_process(std::string_view& rest, ListedProcess& out) {
+bool take_process(std::string_view& rest, DumpedProcess& out) {
   for (std::size_t open = rest.find('('); open != std::string_view::npos; open = rest.find('(', open + 1)) {
     const std::size_t close = rest.find("M)", open);
     if (close == std::string_view::npos) return false;
@@ -132,7 +132,7 @@ class GpustatText final : public DumpLines {
       if (text != "??") readings_.set_text(std::nullopt, named, field, text, kBytesPerMiB, rows.line, rows);
     if (gpu.processes.starts_with("(Not Supported)")) return;
     bool all_have_pids = true;
-    ListedProcess process;
+    DumpedProcess process;
     std::string_view rest = gpu.processes;
     while (take_process(rest, process)) {
       all_have_pids &= process.pid != 0;

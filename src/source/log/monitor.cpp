@@ -271,7 +271,7 @@ void MonitorRows::read_process(LogRows& rows) {
   if (!pid || amount == logtext::Amount::bad)
     return rows.skip(rows.line,
                      fmt::format("no readable pid and fb memory: '{}' and '{}'", excerpt(pid_text), excerpt(memory)));
-  ListedProcess process;
+  DumpedProcess process;
   process.pid = *pid;
   process.name = row_.at(header_.at(What::command));
   process.kind = row_.at(header_.at(What::kind));

@@ -132,7 +132,7 @@ class NpuSmi final : public DumpParser<LineReader> {
     if (!npu || !chip_number || !pid || *npu < 0 || *chip_number < 0)
       return rows.skip(rows.line, fmt::format("no NPU, chip and pid in '{}'", logtext::excerpt(cells[0])));
     listed_npus_.push_back(*npu);
-    ListedProcess process{*pid, std::string(cells[2]), {}, {}};
+    DumpedProcess process{*pid, std::string(cells[2]), {}, {}};
     if (mib) process.bytes = *mib * kBytesPerMiB;
     readings_.list_process(chip(*npu, *chip_number), std::move(process), rows);
   }

@@ -78,7 +78,7 @@ class SmiQ final : public DumpParser<LineReader> {
     if (key == "Name") name_ = value;
     if (key != "Used GPU Memory" || pid_ == 0) return;
     std::uint64_t bytes = 0;
-    ListedProcess process{pid_, name_, {}, {}};
+    DumpedProcess process{pid_, name_, {}, {}};
     if (logtext::read_amount(value, kBytesPerMiB, bytes) == logtext::Amount::read) process.bytes = bytes;
     readings_.list_process(*gpu_, std::move(process), rows);
     pid_ = 0;

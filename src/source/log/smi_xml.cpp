@@ -140,7 +140,7 @@ class SmiXml final : public DumpParser<LineReader> {
   std::string path_;  ///< the tags that are open: "nvidia_smi_log/gpu/fb_memory_usage"
   std::string text_;  ///< since the last tag
   LogDevice gpu_;
-  ListedProcess process_;
+  DumpedProcess process_;
 };
 
 int recognise(std::string_view head) {

@@ -121,7 +121,7 @@ class Table final : public DumpLines {
   /// A row of nvitop, whose columns are GPU PID TYPE USER GPU-MEM %SM ... COMMAND.
   void read_nvitop_process(std::string_view row, std::uint64_t number, LogRows& rows);
   void count_columns(std::string_view titles);
-  void add_process(int gpu, const LogDevice* device, ListedProcess process, LogRows& rows);
+  void add_process(int gpu, const LogDevice* device, DumpedProcess process, LogRows& rows);
   void begin_dump(LogRows& rows);
   void close_gpu(LogRows& rows);
   [[nodiscard]] const LogDevice* gpu_at(int index) const {
@@ -312,13 +312,13 @@ void Table::read_process_row(std::string_view line, std::uint64_t number, LogRow
   if (!has_bytes)
     rows.warn(
         "nvidia-smi shows N/A for the memory of processes (Windows, or no permission): only the GPUs' use is analysed");
-  ListedProcess process{*pid, std::string(name), std::string(logtext::same_letters(kind, "M+C") ? "MPS" : kind), {}};
+  DumpedProcess process{*pid, std::string(name), std::string(logtext::same_letters(kind, "M+C") ? "MPS" : kind), {}};
   if (has_bytes) process.bytes = bytes;
   add_process(*gpu, instance == instances_.end() ? gpu_at(*gpu) : &instance->second, std::move(process), rows);
 }
 
 /// `device`: the GPU of that index, or a part of it; nullptr: the dump does not list it.
-void Table::add_process(int gpu, const LogDevice* device, ListedProcess process, LogRows& rows) {
+void Table::add_process(int gpu, const LogDevice* device, DumpedProcess process, LogRows& rows) {
   if (device == nullptr)
     return rows.skip(rows.line, fmt::format("a process on GPU {}, which this dump does not list", gpu));
   readings_.list_process(*device, std::move(process), rows);
@@ -349,7 +349,7 @@ void Table::read_nvitop_process(std::string_view row, std::uint64_t number, LogR
   if (!gpu || *gpu < 0 || !pid || amount == logtext::Amount::bad)
     return rows.skip(number,
                      fmt::format("no GPU, pid and memory in the process row '{}'", logtext::excerpt(whole_row)));
-  ListedProcess process{*pid, std::string(trim(row)), std::string(kind == "X" ? "C+G" : kind), std::string(user)};
+  DumpedProcess process{*pid, std::string(trim(row)), std::string(kind == "X" ? "C+G" : kind), std::string(user)};
   if (amount == logtext::Amount::read) process.bytes = bytes;
   add_process(*gpu, gpu_at(*gpu), std::move(process), rows);
 }

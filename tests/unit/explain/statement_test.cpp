@@ -500,7 +500,7 @@ TEST(Remark, WhatElseTheTextTells) {
   EXPECT_EQ(figure("RuntimeError: Memory allocation failed on device: cuda for 120 bytes", Figure::asked), 120);
   EXPECT_NE(answer("Model loading was stopped due to insufficient system resources. Under the current settings, this "
                    "model requires approximately NaN undefined of memory.")
-                .find("is no number (NaN)"),
+                .find("is not a number (NaN)"),
             std::string::npos);
   EXPECT_NE(answer("error: could not compile: killed out of memory").find("HOST MEMORY"), std::string::npos);
   EXPECT_TRUE(read_messages("oom_kill 0").empty());
