@@ -191,8 +191,11 @@ Result<SitesNow> AgentClient::sites(std::uint32_t pid) const {
   return SitesNow{State::known, std::move(*report)};
 }
 
-Status AgentClient::mark(std::uint32_t pid, const std::string& mark) const {
-  const auto answer = ask("/api/v1/marks", json_text(json{{"pid", pid}, {"mark", mark}}));
+Status AgentClient::mark(const std::vector<std::vector<std::uint32_t>>& pids, const std::string& mark) const {
+  // An older agent knows one pid alone.
+  const bool is_one = pids.size() == 1 && pids.front().size() == 1;
+  const json body = is_one ? json{{"pid", pids.front().front()}, {"mark", mark}} : json{{"pids", pids}, {"mark", mark}};
+  const auto answer = ask("/api/v1/marks", json_text(body));
   if (!answer) return fail(answer.error());
   return {};
 }

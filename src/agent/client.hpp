@@ -74,8 +74,9 @@ class AgentClient {
   /// Of a process under `vramtrack run`. An older agent knows of none.
   [[nodiscard]] Result<SitesNow> sites(std::uint32_t pid) const;
 
-  /// A mark of a process, by its pid as this program sees it: "step=1200".
-  [[nodiscard]] Status mark(std::uint32_t pid, const std::string& mark) const;
+  /// A mark, "step=1200", of a process that holds memory of a GPU, by its pid as this program sees it: of the first
+  /// group of `pids` that has one. Refused where such a group has several.
+  [[nodiscard]] Status mark(const std::vector<std::vector<std::uint32_t>>& pids, const std::string& mark) const;
 
   [[nodiscard]] Result<std::vector<Silence>> silences() const;
   /// What the agent made of it: with its id and author.

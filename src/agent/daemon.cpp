@@ -141,7 +141,7 @@ class Agent {
     silences_->configure(config().notify);
     api_.emplace(published_, *acknowledgements_, *silences_, time_of_day);
     store_path_ = recorded;
-    if (simulated_.empty()) loop_->hear([marks = marks_] { return marks->take(); });
+    loop_->hear([marks = marks_] { return marks->take(); });
     open_pod_names();
     configure(*token);
 
@@ -270,7 +270,7 @@ class Agent {
     api->sources = loop_->source_names();
     if (simulated_.empty()) api->sites = sites_;
     if (simulated_.empty()) api->traced_categories = options_.traced_categories;
-    if (simulated_.empty()) api->marks = marks_;
+    api->marks = marks_;
     api->pods = pods_;
     api->runner = runner_.get();
     token_ = token;

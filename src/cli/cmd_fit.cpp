@@ -5,12 +5,14 @@
 #include <cmath>
 
 #include "cli/commands.hpp"
+#include "cli/earlier_runs.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "core/limit_end.hpp"
 #include "live/ledger_reader.hpp"
 #include "sizing/answer.hpp"
 #include "sizing/model_file.hpp"
+#include "store/store.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -29,6 +31,9 @@ struct FitOptions {
   std::optional<std::uint64_t> memory_bytes;
   sizing::Request request;
   std::optional<double> utilization;
+  std::vector<std::string> command;
+  std::vector<std::string> traces;
+  std::string store;
   bool json = false;
 };
 
@@ -90,8 +95,22 @@ Result<Place> place_here(const FitOptions& options, const SourcesConfig& config,
   return fail("no GPU here reports its free memory; name the memory of the GPU that is meant: --memory 24GiB");
 }
 
+sizing::Measured measured(const EarlierRuns& runs) {
+  sizing::Measured out{
+      .program = runs.name, .runs = runs.traced_bytes.size(), .most_bytes = runs.most_bytes(), .usual_bytes = {}};
+  if (runs.watched) {
+    out.runs += runs.watched->runs;
+    out.usual_bytes = need_of(*runs.watched).usual_bytes;
+  }
+  return out;
+}
+
 int fit_model(const FitOptions& given, const LayeredConfig& layers, Console& console) {
   FitOptions options = given;
+  if (const Status traces = check_traces(options.command, options.traces); !traces) {
+    console.error(traces.error().message);
+    return kFailed;
+  }
   const auto model = sizing::read_model(options.model);
   if (!model) {
     console.error("cannot read the model: " + model.error().message);
@@ -116,7 +135,19 @@ int fit_model(const FitOptions& given, const LayeredConfig& layers, Console& con
   if (model->trained_context > 0 && request.context_tokens > model->trained_context)
     console.warn(fmt::format("the model was trained for {} tokens, fewer than the context",
                              format_number(static_cast<std::uint64_t>(model->trained_context))));
-  const sizing::Answer answer = sizing::answer(*model, request, place.room, options.utilization);
+  sizing::Answer answer = sizing::answer(*model, request, place.room, options.utilization);
+  if (!options.command.empty()) {
+    const std::string store = options.store.empty() ? store_path(layers.config().store) : options.store;
+    const auto runs = earlier_runs(options.command, store, options.traces);
+    if (!runs) {
+      console.error("cannot compare with earlier runs: " + runs.error().message);
+      return kFailed;
+    }
+    if (!runs->any())
+      console.warn("no finished run of this command is known, so the answer is by the model's headers alone");
+    else
+      sizing::check(answer, place.room, measured(*runs));
+  }
   console.write(options.json ? sizing::answer_json(answer, *model, request, place.room, place.name)
                              : sizing::answer_text(answer, *model, request, place.room, place.name));
   switch (answer.fits) {
@@ -179,6 +210,16 @@ Runner declare(Arguments& arguments) {
                      options->utilization = share;
                      return {};
                    });
+  arguments
+      .operands("COMMAND", "The program that is to run it: its earlier runs are held against the estimate",
+                text(options->command))
+      .program();
+  arguments
+      .repeated("--trace", "FILE", "A trace of 'vramtrack run' of the command: its peak counts, too",
+                text(options->traces))
+      .file();
+  arguments.option("--store", "FILE", "The store that knows earlier runs (default: this user's)", text(options->store))
+      .file();
   arguments.json("Print one JSON document (docs/fit.md)", options->json);
   add_sources(arguments, options->config);
   add_config(arguments, options->config);
@@ -192,6 +233,7 @@ const CommandInfo fit_command{"fit", "Say whether a model fits into the free mem
                               "  vramtrack fit model.gguf --context 32k\n"
                               "  vramtrack fit ~/models/Llama-3.1-8B --gpu 0 --context 32k --batch 8\n"
                               "  vramtrack fit config.json --memory 80GiB --train adamw,bf16 --batch 4 --context 4096\n"
+                              "  vramtrack fit ~/models/Llama-3.1-8B -- vllm serve ~/models/Llama-3.1-8B\n"
                               "Nothing is fetched, and nothing is started.\n"
                               "Exit: 0 it fits, 1 it does not, 3 unsure, 2 failed.",
                               declare};

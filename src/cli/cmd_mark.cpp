@@ -1,10 +1,12 @@
 // mark: tells the agent that a program has come to a point, so that growth is known per step or request.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "agent/client.hpp"
 #include "cli/commands.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/mark.hpp"
+#include "host/process_tree.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -14,7 +16,7 @@ constexpr int kNotMarked = 2;
 struct MarkOptions {
   ConfigRequest config;
   std::string mark;
-  std::uint32_t pid = 0;
+  std::uint32_t pid = 0;  ///< 0: the program that this one is run by, or beside
 };
 
 int mark(const MarkOptions& options, const LayeredConfig& layers, Console& console) {
@@ -25,9 +27,14 @@ int mark(const MarkOptions& options, const LayeredConfig& layers, Console& conso
         "agent.socket to the one that is mounted into this container");
     return kNotMarked;
   }
-  const Status marked = agent::AgentClient(*socket).mark(options.pid, options.mark);
+  const auto pids = options.pid != 0 ? std::vector<std::vector<std::uint32_t>>{{options.pid}}
+                                     : processes_around("/proc", static_cast<std::uint32_t>(::getpid()));
+  const Status marked = agent::AgentClient(*socket).mark(pids, options.mark);
   if (marked) return 0;
-  console.error(marked.error().message);
+  console.error(options.pid != 0 ? marked.error().message
+                                 : marked.error().message +
+                                       "; without --pid, it is looked for among the programs that run this "
+                                       "one, and in its session");
   return kNotMarked;
 }
 
@@ -41,11 +48,11 @@ Runner declare(Arguments& arguments) {
                  return {};
                })
       .required();
-  arguments
-      .option(
-          "--pid", "PID", "The program's pid, as seen from here",
-          whole_number([options](std::uint64_t pid) { options->pid = static_cast<std::uint32_t>(pid); }, 1, UINT32_MAX))
-      .required();
+  arguments.option(
+      "--pid", "PID",
+      "The program's pid, as seen from here (default: the nearest of those that run this command that holds GPU "
+      "memory, else the only one of its session)",
+      whole_number([options](std::uint64_t pid) { options->pid = static_cast<std::uint32_t>(pid); }, 1, UINT32_MAX));
   add_config(arguments, options->config);
   return configured<MarkOptions>(options, mark);
 }
@@ -55,7 +62,7 @@ Runner declare(Arguments& arguments) {
 const CommandInfo mark_command{
     "mark", "Report to the agent that a program has reached a step or a request, to measure growth per step",
     "Examples:\n"
-    "  vramtrack mark --pid 4242 step=1200\n"
+    "  vramtrack mark step=1200                                from within the program, or its script\n"
     "  vramtrack mark --pid 4242 request                       vramtrack counts\n"
     "For programs that cannot import vramtrack: 'top', the dashboard and the API then show how much memory the\n"
     "process grows from mark to mark. A process may be marked by its user, root and the agent's user, and from a\n"

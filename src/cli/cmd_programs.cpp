@@ -4,11 +4,10 @@
 #include <algorithm>
 
 #include "cli/commands.hpp"
+#include "cli/earlier_runs.hpp"
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "core/program.hpp"
-#include "host/command_line.hpp"
-#include "live/containment.hpp"
 #include "live/ledger_reader.hpp"
 #include "live/program_store.hpp"
 #include "report/json.hpp"
@@ -22,35 +21,22 @@ struct ProgramsOptions {
   std::string store;
   std::string forget;
   std::vector<std::string> command;
+  std::vector<std::string> traces;
   bool json = false;
 };
 
 /// This many digits of a program's key identify it.
 constexpr std::size_t kIdDigits = 12;
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 std::string table(const std::vector<Program>& programs) {
   std::string out = fmt::format("{:<12}  {:<32} {:<12} {:>5} {:>6} {:>9} {:>10} {:>10}  {}\n", "id", "program", "user",
                                 "runs", "leaked", "warm-up", "settled", "peak", "last seen");
   for (const Program& p : programs) {
-    std::vector<double> warm_up_s;
-    std::vector<double> settled_bytes;
-    double peak_bytes = 0;
-    for (const FinishedRun& run : p.recent) {
-      peak_bytes = std::max(peak_bytes, run.peak_bytes);
-      if (run.outcome != RunOutcome::settled) continue;
-      settled_bytes.push_back(run.settled_bytes);
-      if (run.seen_from_start) warm_up_s.push_back(run.warm_up_s);
-    }
+    const RunsNeed need = need_of(p);
     out += fmt::format("{:<12}  {:<32} {:<12} {:>5} {:>6} {:>9} {:>10} {:>10}  {}\n", p.key.substr(0, kIdDigits),
                        printable(p.name), printable(p.user), p.runs, p.leaked,
-                       warm_up_s.empty() ? "-" : format_span(median(warm_up_s)),
-                       settled_bytes.empty() ? "-" : format_bytes(median(settled_bytes)), format_bytes(peak_bytes),
+                       need.warm_up_s ? format_span(*need.warm_up_s) : "-",
+                       need.usual_bytes ? format_bytes(*need.usual_bytes) : "-", format_bytes(need.most_bytes),
                        format_moment(p.last, false));
   }
   return out;
@@ -80,32 +66,10 @@ int forget(const ProgramsOptions& options, const std::string& store, const std::
   return 0;
 }
 
-/// The program that a command of this user is; nullptr: none of its runs is known.
-const Program* program_of(const std::vector<std::string>& command, const std::vector<Program>& known) {
-  ProcessInfo process;
-  process.user = own_user_name();
-  process.command = command_line(joined(command, " "));
-  const std::string key = program_key(program_identity(process));
-  const auto at = std::find_if(known.begin(), known.end(), [&key](const Program& p) { return p.key == key; });
-  return at == known.end() ? nullptr : &*at;
-}
-
-/// What its runs needed, against what is free now. True: a GPU has room for its highest use so far.
-bool compare(const Program& program, const SourcesConfig& sources, Console& console) {
-  double peak_bytes = 0;
-  std::vector<double> settled_bytes;
-  std::vector<double> warm_up_s;
-  for (const FinishedRun& run : program.recent) {
-    peak_bytes = std::max(peak_bytes, run.peak_bytes);
-    if (run.outcome != RunOutcome::settled) continue;
-    settled_bytes.push_back(run.settled_bytes);
-    if (run.seen_from_start) warm_up_s.push_back(run.warm_up_s);
-  }
-  std::string out = fmt::format("{} ({}): {}, {} leaked, {} ran out of memory\n", program.name, program.user,
-                                format_count(program.runs, "earlier run"), program.leaked, program.out_of_memory);
-  if (!settled_bytes.empty()) out += fmt::format("  usually {}", format_bytes(median(settled_bytes)));
-  if (!warm_up_s.empty()) out += fmt::format(" after {}", format_span(median(warm_up_s)));
-  out += fmt::format("{}at most {}\n", settled_bytes.empty() ? "  " : ", ", format_bytes(peak_bytes));
+/// What its runs needed, against what is free now. True: a GPU has room for the most that it needed.
+bool compare(const EarlierRuns& runs, const SourcesConfig& sources, Console& console) {
+  const double peak_bytes = runs.most_bytes();
+  std::string out = earlier_runs_text(runs);
   LedgerReader reader(sources, [&console](const std::string& text) { console.warn(text); });
   bool is_there_room = false;
   if (!reader.is_open()) out += fmt::format("  no GPU found to compare with: {}\n", reader.reasons());
@@ -125,8 +89,34 @@ bool compare(const Program& program, const SourcesConfig& sources, Console& cons
   return is_there_room;
 }
 
+int of_command(const ProgramsOptions& options, const std::string& store, const SourcesConfig& sources,
+               Console& console) {
+  const auto runs = earlier_runs(options.command, store, options.traces);
+  if (!runs) {
+    console.error("cannot say what it needed: " + runs.error().message);
+    return 2;
+  }
+  if (!runs->any()) {
+    console.error(
+        "no finished run of exactly this command line is known; 'vramtrack programs' "
+        "lists the programs that are known");
+    return 2;
+  }
+  if (!options.json) return compare(*runs, sources, console) ? 0 : 1;
+  Program program = runs->watched.value_or(Program{});
+  if (!runs->watched) program.name = runs->name;
+  console.write(program_json(program, runs->traced_bytes));
+  return 0;
+}
+
 int programs(const ProgramsOptions& options, const LayeredConfig& layers, Console& console) {
   const std::string store = options.store.empty() ? store_path(layers.config().store) : options.store;
+  if (const Status given = check_traces(options.command, options.traces); !given) {
+    console.error(given.error().message);
+    return 2;
+  }
+  if (!options.command.empty() && options.forget.empty())
+    return of_command(options, store, layers.config().sources, console);
   const auto reader = StoreReader::open(store);
   if (!reader) {
     console.error("cannot list programs: " + reader.error().message);
@@ -138,20 +128,6 @@ int programs(const ProgramsOptions& options, const LayeredConfig& layers, Consol
     return 2;
   }
   if (!options.forget.empty()) return forget(options, store, *known, console);
-  if (!options.command.empty()) {
-    const Program* program = program_of(options.command, *known);
-    if (program == nullptr) {
-      console.error(
-          "no finished run of exactly this command line is known; 'vramtrack programs' "
-          "lists the programs that are known");
-      return 2;
-    }
-    if (options.json) {
-      console.write(program_json(*program));
-      return 0;
-    }
-    return compare(*program, layers.config().sources, console) ? 0 : 1;
-  }
   if (options.json) {
     for (const Program& program : *known) console.write(program_json(program));
   } else if (known->empty()) {
@@ -170,6 +146,10 @@ Runner declare(Arguments& arguments) {
                 text(options->command))
       .program();
   add_json(arguments, options->json);
+  arguments
+      .repeated("--trace", "FILE", "A trace of 'vramtrack run' of the command: its peak counts, too",
+                text(options->traces))
+      .file();
   arguments.option("--store", "FILE", "The store to read (default: this user's store)", text(options->store)).file();
   arguments.option("--forget", "ID", "Forget the program whose id begins like this, or all", text(options->forget))
       .in_manual("Its next run is then judged like a first run.");
@@ -185,6 +165,7 @@ const CommandInfo programs_command{
     "Examples:\n"
     "  vramtrack programs                      what the judge compares new runs with\n"
     "  vramtrack programs -- python train.py   will this command find room?\n"
+    "  vramtrack programs --trace vramtrack.python.4242.trace -- python train.py\n"
     "  vramtrack programs --json               with the curve of each run\n"
     "  vramtrack programs --forget 3f9a01bc    after a program has changed\n"
     "Commands are not stored with programs, only a hash of them and the names of the executable and its script.\n"

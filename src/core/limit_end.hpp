@@ -1,7 +1,12 @@
 // Where memory ends by a limit that several may share: one rule for the engine, the live commands and every chart.
 #pragma once
 
+#include <string_view>
+
 namespace vramtrack {
+
+/// In place of who set a limit: the host has no more.
+inline constexpr std::string_view kMachineMemory = "the machine's memory";
 
 /// Where memory of a process that holds `process_bytes` ends by a limit of `limit_bytes`, as long as the others that
 /// share the limit hold what they hold: `used_bytes`, with the process.

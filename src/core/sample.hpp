@@ -36,8 +36,9 @@ struct Event {
     xid,             ///< NVIDIA XID error: `xid`
     note,            ///< anything a person should read once
     capacity,        ///< the device's capacity is `capacity_bytes` from here on: changes travel with the samples. With
-                     ///< a `pid`: where memory of that process ends (core/wall.hpp), on `device_id` or in the host
-                     ///< (kHostMemory); 0: no longer. `text` names who set it
+                     ///< a `text`, which names who set it: where memory of process `pid` ends (core/wall.hpp), on
+                     ///< `device_id` or in the host (kHostMemory), or with pid 0 that of the program that a log
+                     ///< without processes is about; 0: no longer
     watch_started,   ///< in a store: a watch began here; what it knew of the time before: `went_on`, `knew_runs`
     out_of_memory,   ///< a program reported that an allocation failed on `device_id` (empty: not known which); `text`
                      ///< quotes it

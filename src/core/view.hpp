@@ -42,7 +42,7 @@ struct SeriesView {
   std::optional<Stall> stall;               ///< of a process, on each of its devices: no progress for stall.minutes
   /// Of a process that lives, and of a device: where the capacity is known.
   std::optional<Headroom> headroom;
-  std::optional<MemoryWall> wall;         ///< of a process that lives
+  std::optional<MemoryWall> wall;         ///< of a process that lives, or at which memory of one has ended
   std::optional<HostHolding> host;        ///< of a process that lives
   std::optional<StillHolds> still_holds;  ///< of a process that lives
   std::optional<MarkGrowth> mark_growth;  ///< of a process that makes marks

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/format.hpp"
+#include "core/limit_end.hpp"
 #include "core/order.hpp"
 #include "engine/engine_core.hpp"
 #include "engine/stray_contexts.hpp"
@@ -131,15 +132,30 @@ void Engine::Core::hold_near_full(const SeriesState& s, Verdict& v) const {
                           format_span(s.standstill.still_s()), f.because);
 }
 
+/// Where the host's memory ends for the process; nullopt: not known.
+std::optional<MemoryWall> Engine::Core::wall_of_host(const SeriesState& process) const {
+  const auto* const known = hosts.of(process_key(process.key));
+  if (known == nullptr || known->limit_bytes == 0 || !known->holding.available_bytes) return std::nullopt;
+  const std::uint64_t left_bytes = std::min(*known->holding.available_bytes, known->limit_bytes);
+  return MemoryWall{known->limit_bytes, known->limit_bytes - left_bytes, 0, 0, known->limit_name};
+}
+
 std::optional<MemoryWall> Engine::Core::wall(const SeriesState& process) const {
   if (process.ended) return std::nullopt;
   const auto its_growth = [&] { return process.detector ? process.detector->finding() : Finding{}; };
-  if (const auto* const known = is_of_host(process.key.metric) ? hosts.of(process_key(process.key)) : nullptr;
-      known != nullptr && known->limit_bytes > 0 && known->holding.available_bytes) {
+  if (auto host = is_of_host(process.key.metric) ? wall_of_host(process) : std::nullopt) {
     const Finding its = its_growth();
-    const std::uint64_t left_bytes = std::min(*known->holding.available_bytes, known->limit_bytes);
-    return MemoryWall{known->limit_bytes, known->limit_bytes - left_bytes, 0,
-                      grows(its) ? its.growth_bytes_per_s.mid : 0, known->limit_name};
+    const std::uint64_t left_bytes = host->bytes - host->used_bytes;
+    const double room_bytes = process.limit_bytes.value_or(0) - static_cast<double>(process.last_bytes);
+    // Swap is no room for a device that shares the host's memory.
+    if (process.is_in_device() && process.device->capacity_bytes && room_bytes < static_cast<double>(left_bytes)) {
+      const double capacity_bytes = *process.device->capacity_bytes;
+      return MemoryWall{static_cast<std::uint64_t>(capacity_bytes),
+                        static_cast<std::uint64_t>(std::clamp(capacity_bytes - room_bytes, 0.0, capacity_bytes)), 0,
+                        grows(its) ? its.growth_bytes_per_s.mid : 0, std::string(kMachineMemory)};
+    }
+    host->growth_bytes_per_s = grows(its) ? its.growth_bytes_per_s.mid : 0;
+    return host;
   }
   const auto nearest = walls.nearest(process);
   if (!nearest || !process.limit_bytes || nearest->end_bytes > *process.limit_bytes) return std::nullopt;
@@ -252,8 +268,8 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
   if (s.key.metric == Metric::process_used) {
     leave_to_jobs(s, v);
     tell_of_runs(s, v);
-    tell_of_wall(s, v);
   }
+  tell_of_wall(s, v);
   if (is_of_host(s.key.metric)) tell_of_host(s, v);
   if (s.key.metric == Metric::device_used && knows_parts(s)) {
     judge_by_parts(s, v);
@@ -362,6 +378,7 @@ std::shared_ptr<View> Engine::view(bool explain) const {
     tell_of_present_run(told);
     told.headroom = core_->headroom(s);
     told.wall = core_->wall(s);
+    if (const MemoryWall* const at_end = s.ended ? core_->walls.at_end(s.id) : nullptr) told.wall = *at_end;
     told.still_holds = core_->still_holding.of(s);
     told.mark_growth = core_->marks.growth_of(s, told.verdict.finding);
     const bool has_host = s.key.metric == Metric::process_used || is_of_host(s.key.metric);

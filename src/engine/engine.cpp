@@ -93,6 +93,7 @@ void Engine::Core::decide_all() {
 /// A container gives the same pid to each of its runs, and a log identifies a process by its pid alone.
 SeriesState& Engine::Core::revive(SeriesId id) {
   std::erase(ended, id);
+  walls.forget(id);
   return series.begin_anew(id, catalog, config, ignore);
 }
 
@@ -174,14 +175,21 @@ void Engine::Core::end_process(const Event& event) {
 
 void Engine::Core::end(SeriesState& s, std::optional<EndKind> reported) {
   std::string left;
+  const std::optional<MemoryWall> its_wall = wall(s);
+  // As told last: of the wall, too, which the series itself does not know.
+  const std::string because =
+      its_wall && s.detector && grows(s.detector->finding()) ? verdict(s).finding.because : std::string();
   if (s.key.metric == Metric::process_used) {
     remember_run(s);
-    walls.forget(s.key);
     left = still_holding.left_for(s, catalog.clock_is_relative);
   }
   endings.process_ends(s, reported);
   s.ended_at = tick;
   const End& end = *s.final_verdict.end;
+  walls.end(s, end.how == EndKind::ended                ? std::nullopt
+               : end.how == EndKind::host_out_of_memory ? wall_of_host(s)
+                                                        : its_wall);
+  if (!because.empty()) s.final_verdict.finding.because = because;
   if (end.how == EndKind::out_of_memory) s.final_verdict.finding.because += left;
   clear(s, with_its_run(end));
   if (Alert* suspicion = s.suspicion()) {
@@ -227,7 +235,8 @@ void Engine::Core::apply(const Event& event) {
       break;
     }
     case Event::Kind::capacity: {
-      if (event.pid != 0) return event.device_id == kHostMemory ? hosts.take_limit(event) : walls.take(event);
+      if (event.device_id == kHostMemory) return hosts.take_limit(event);
+      if (event.pid != 0 || !event.text.empty()) return walls.take(event);
       DeviceInfo info;
       info.id = event.device_id;
       info.host = event.host;
@@ -278,6 +287,7 @@ void Engine::Core::forget_oldest_ended() {
     unreleased.forget(oldest);
     headrooms.forget(oldest);
     still_holding.forget(oldest);
+    walls.forget(oldest);
     marks.forget(process_key(catalog.key(oldest)));
     hosts.forget_alerts(oldest);
     hosts.forget(process_key(catalog.key(oldest)));

@@ -122,6 +122,7 @@ struct Engine::Core final : EndingsEngine {
   // conclude.cpp
   void leave_to_band(const SeriesState& series, Verdict& verdict) const;
   [[nodiscard]] std::optional<MemoryWall> wall(const SeriesState& process) const;
+  [[nodiscard]] std::optional<MemoryWall> wall_of_host(const SeriesState& process) const;
   [[nodiscard]] double growth_of(const Walls::Nearest& wall, const SeriesState& process, const Finding& its) const;
   [[nodiscard]] std::string ends_by(const SeriesState& process) const;
   void tell_of_wall(const SeriesState& process, Verdict& verdict) const;

@@ -78,7 +78,7 @@ bool Engine::Core::knows_parts(const SeriesState& device) const {
 /// memory, where that is the device's.
 bool Engine::Core::is_part(const SeriesState& s) const {
   return s.key.metric == Metric::process_used || s.key.metric == Metric::device_unattributed ||
-         (s.key.metric == Metric::host_anonymous && s.device->remainder.counts_also());
+         (s.key.metric == Metric::host_anonymous && s.is_in_device());
 }
 
 bool Engine::Core::is_part_of(const SeriesState& s, const std::optional<Suspect>& suspect) const {

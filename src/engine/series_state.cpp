@@ -107,9 +107,13 @@ bool SeriesState::observe(const Sample& sample) {
   return true;
 }
 
+bool SeriesState::is_in_device() const {
+  return !is_of_host(key.metric) || (key.metric == Metric::host_anonymous && device->remainder.counts_also());
+}
+
 void SeriesState::refresh_limit(std::optional<std::uint64_t> holds, std::optional<double> wall_bytes) {
   std::optional<double> limit = ceiling_bytes;
-  if (device->capacity_bytes && !is_of_host(key.metric)) {
+  if (device->capacity_bytes && is_in_device()) {
     const SeriesState* const reserved = device->reserved;
     const SeriesState* const used = device->used;
     double end = *device->capacity_bytes - (reserved != nullptr ? static_cast<double>(reserved->last_bytes) : 0.0);

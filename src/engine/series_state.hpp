@@ -85,6 +85,8 @@ struct SeriesState {
   }
   /// Whether its device is judged by it: see DeviceState::total(). REQUIRES: device.
   [[nodiscard]] bool is_total() const;
+  /// Whether its memory is part of the device's; what a process holds of the host's is, where the device shares that.
+  [[nodiscard]] bool is_in_device() const;
   /// Whether the process is the one that `suspect` names.
   [[nodiscard]] bool is(const std::optional<Suspect>& suspect) const;
   [[nodiscard]] double rise_since(Timestamp onset) const;

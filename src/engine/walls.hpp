@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/sample.hpp"
+#include "core/wall.hpp"
 #include "engine/series_state.hpp"
 
 namespace vramtrack {
@@ -25,19 +26,27 @@ class Walls {
     std::string name;                         ///< who set it, and where; untrusted
   };
 
-  /// REQUIRES: a capacity with a pid. One of 0 bytes lifts the wall of that name.
+  /// REQUIRES: a capacity with a pid, or with a name: then it is that of the program that a recording without processes
+  /// is about. One of 0 bytes lifts the wall of that name.
   void take(const Event& event);
-  /// Of a process_used series; nullopt: no wall is known. O(series of its device) for each of its walls.
+  /// Of a process_used series, or of such a recording's device and allocator; nullopt: no wall is known. O(series of
+  /// its device) for each of its walls.
   [[nodiscard]] std::optional<Nearest> nearest(const SeriesState& process) const;
-  /// The series has ended.
-  void forget(const SeriesKey& process) { walls_.erase(key_of(process)); }
+  /// The series has ended, and `at` is the wall at which its memory did; nullopt: it did not end at one.
+  void end(const SeriesState& series, const std::optional<MemoryWall>& at);
+  /// Of a series that has ended; nullptr: it did not end at a wall.
+  [[nodiscard]] const MemoryWall* at_end(SeriesId series) const;
+  /// The series is forgotten, or begins anew.
+  void forget(SeriesId series) { ended_.erase(series); }
 
  private:
   using Key = std::tuple<std::string, std::string, std::uint32_t, std::uint64_t>;  ///< host, device, pid, start
   static Key key_of(const SeriesKey& key) { return {key.host, key.device_id, key.pid, key.pid_start_ticks}; }
+  [[nodiscard]] std::optional<Nearest> of_recording(const SeriesState& series) const;
   [[nodiscard]] bool has(const SeriesKey& process, const std::string& name) const;
 
   std::map<Key, std::map<std::string, double>> walls_;  ///< bytes by name
+  std::map<SeriesId, MemoryWall> ended_;
 };
 
 }  // namespace vramtrack

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/limit_end.hpp"
 #include "host/small_file.hpp"
 
 namespace vramtrack {
@@ -112,7 +113,7 @@ std::uint64_t left_in(const std::string& path, std::uint64_t max_bytes, std::uin
 }  // namespace
 
 HostLimit read_host_limit(const std::string& cgroup_root, const std::string& folder, const HostMemory& machine) {
-  HostLimit out{"the machine's memory", machine.total_bytes, machine.available_bytes + machine.swap_free_bytes};
+  HostLimit out{std::string(kMachineMemory), machine.total_bytes, machine.available_bytes + machine.swap_free_bytes};
   for (const std::string& at : cgroup_folders(folder)) {
     const auto max_bytes = read_number_file(cgroup_root + at + "/memory.max");  // "max" is no number
     if (!max_bytes || *max_bytes >= machine.total_bytes) continue;

@@ -35,6 +35,29 @@ std::vector<ListedProcess> list_processes(const std::string& proc_root) {
   return all;
 }
 
+std::vector<std::vector<std::uint32_t>> processes_around(const std::string& proc_root, std::uint32_t pid) {
+  constexpr std::size_t kMostParents = 64;
+  constexpr std::size_t kMostOfSession = 4000;
+  const std::vector<ListedProcess> all = list_processes(proc_root);
+  const auto find = [&all](std::uint32_t wanted) {
+    return std::find_if(all.begin(), all.end(), [wanted](const ListedProcess& p) { return p.pid == wanted; });
+  };
+  std::vector<std::vector<std::uint32_t>> out;
+  const auto own = find(pid);
+  if (own == all.end()) return out;
+  std::set<std::uint32_t> known = {pid};
+  for (auto at = find(own->parent_pid); at != all.end() && out.size() < kMostParents; at = find(at->parent_pid)) {
+    if (!known.insert(at->pid).second) break;
+    out.push_back({at->pid});
+  }
+  std::vector<std::uint32_t> beside;
+  for (const ListedProcess& one : all)
+    if (one.session == own->session && beside.size() < kMostOfSession && !known.contains(one.pid))
+      beside.push_back(one.pid);
+  if (!beside.empty()) out.push_back(std::move(beside));
+  return out;
+}
+
 std::set<std::uint32_t> process_tree(const std::string& proc_root, std::uint32_t root) {
   std::multimap<std::uint32_t, std::uint32_t> children;
   for (const ListedProcess& one : list_processes(proc_root)) children.emplace(one.parent_pid, one.pid);

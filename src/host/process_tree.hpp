@@ -22,6 +22,10 @@ struct ListedProcess {
 /// The processes that are visible below `proc_root` now, by pid. Cost: a small file for each, some ms.
 std::vector<ListedProcess> list_processes(const std::string& proc_root);
 
+/// Where a program is looked for that somebody speaks for without naming it, the nearest first: the parents of `pid`,
+/// each alone, from its own up; then all others of its session, together. Cost: as list_processes().
+std::vector<std::vector<std::uint32_t>> processes_around(const std::string& proc_root, std::uint32_t pid);
+
 /// `root` and all below it that are there now, by /proc; those whose parent has ended are not found. Cost: a small file
 /// for each process of the machine, some ms.
 std::set<std::uint32_t> process_tree(const std::string& proc_root, std::uint32_t root);

@@ -20,6 +20,10 @@ bool is_wall(const Event& event) {
   return event.kind == Event::Kind::capacity && event.pid != 0 && event.device_id != kHostMemory && event.host.empty();
 }
 
+std::string device_words(const DeviceInfo* device, const std::string& device_id) {
+  return device != nullptr && device->index ? fmt::format("GPU {}", *device->index) : device_id;
+}
+
 /// What is free on a device by the samples of one poll; nullopt: not known.
 std::optional<double> free_bytes(const std::string& device_id, const Catalog& catalog, const Batch& batch) {
   const DeviceInfo* const device = catalog.device(device_id);
@@ -37,6 +41,26 @@ std::optional<double> free_bytes(const std::string& device_id, const Catalog& ca
 }
 
 }  // namespace
+
+/// A replay begins with the capacity that a device had then, and follows it as the watch did.
+void WallRounds::look_at_devices(const Catalog& catalog, Timestamp now, Batch& batch) {
+  if (catalog.device_revision() == device_revision_) return;
+  device_revision_ = catalog.device_revision();
+  for (const DeviceInfo& device : catalog.devices()) {
+    if (!device.host.empty() || !device.capacity_bytes) continue;
+    std::uint64_t& told = totals_[device.id];
+    if (told == *device.capacity_bytes) continue;
+    const std::uint64_t before = std::exchange(told, *device.capacity_bytes);
+    Event moved{.time = now, .kind = Event::Kind::capacity, .device_id = device.id};
+    moved.capacity_bytes = told;
+    batch.events.push_back(std::move(moved));
+    if (before == 0) continue;
+    Event note{.time = now, .kind = Event::Kind::note, .device_id = device.id};
+    note.text = fmt::format("{}: its memory now ends at {} instead of {}: the driver has adjusted the total",
+                            device_words(&device, device.id), bytes_words(told), bytes_words(before));
+    batch.events.push_back(std::move(note));
+  }
+}
 
 /// Reads where the memory of each process that has samples ends, and adds what no source has told yet.
 void WallRounds::look(const Catalog& catalog, Timestamp now, Batch& batch) {
@@ -110,8 +134,7 @@ void WallRounds::note(const Catalog& catalog, Timestamp now, Batch& batch) {
     if (nearest != nullptr && free &&
         end_by_limit(its.bytes, static_cast<double>(nearest->bytes), used_of(all, nearest->name)) > its.bytes + *free)
       nearest = nullptr;  // the GPU ends it
-    const DeviceInfo* const info = catalog.device(change.device_id);
-    const std::string gpu = info != nullptr && info->index ? fmt::format("GPU {}", *info->index) : change.device_id;
+    const std::string gpu = device_words(catalog.device(change.device_id), change.device_id);
     const bool is_nearest = nearest != nullptr && nearest->name == change.text;
     const std::string size = bytes_words(change.capacity_bytes);
     std::string text;
@@ -143,6 +166,7 @@ void WallRounds::note(const Catalog& catalog, Timestamp now, Batch& batch) {
 }
 
 void WallRounds::add(const Catalog& catalog, Timestamp now, Batch& batch) {
+  look_at_devices(catalog, now, batch);
   walls_.take(batch);
   const bool is_told = std::any_of(batch.events.begin(), batch.events.end(), is_wall);
   // The clock may have been set back.

@@ -1,11 +1,13 @@
 #include "report/conclusion.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace vramtrack {
 namespace {
 
-Verdict verdict_of_run(const SeriesView& series, const Alert& alert) {
+Verdict verdict_of_run(const View& view, const SeriesView& series, const Alert& alert) {
   Verdict out = series.verdict;
   const End& end = *out.end;
   out.severity = alert.severity;
@@ -21,6 +23,10 @@ Verdict verdict_of_run(const SeriesView& series, const Alert& alert) {
   }
   if (end.onset) out.finding.onset = end.onset;
   out.dissent.clear();  // it is about what came after
+  // The reasons as its process had them at its end: a limit may have moved since the alert.
+  for (const SeriesView* s : same_end(series, view))
+    if (s != &series && s->ended && s->wall && grows(s->verdict.finding))
+      out.finding.because = fmt::format("pid {} grows: {}", s->key.pid, s->verdict.finding.because);
   return out;
 }
 
@@ -89,7 +95,7 @@ bool is_of_ended_run(const SeriesView& series) {
 
 Conclusion::Conclusion(const View& view, const SeriesView& series)
     : series_(series), is_of_ended_run_(vramtrack::is_of_ended_run(series)) {
-  if (is_of_ended_run_) own_ = verdict_of_run(series, *leak_at_end(series));
+  if (is_of_ended_run_) own_ = verdict_of_run(view, series, *leak_at_end(series));
   const auto onset = finding().onset;
   if (!onset) return;
   const Timestamp first = first_onset(view, series, *onset);

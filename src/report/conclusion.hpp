@@ -26,8 +26,9 @@ class Conclusion {
   Conclusion(const View& view, const SeriesView& series);
 
   /// What is said of the series. After a run that leaked until its end, and until something grows again, that is the
-  /// verdict of the run: as its alert found it, with the growth at its end; what came after is another fact. Else that
-  /// of the present. A device and the process that explains its growth name one onset, the earlier one.
+  /// verdict of the run: as its alert found it, with the growth at its end, and with the reasons of then where a wall
+  /// ended it; what came after is another fact. Else that of the present. A device and the process that explains its
+  /// growth name one onset, the earlier one.
   [[nodiscard]] const Verdict& verdict() const { return own_ ? *own_ : series_.verdict; }
   [[nodiscard]] const Finding& finding() const { return verdict().finding; }
   /// verdict() is that of a run that has ended.

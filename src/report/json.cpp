@@ -125,7 +125,7 @@ extern const ReportInfo json_report;
 const ReportInfo json_report{"json", "for programs: one object per line, one line per series (vramtrack.analysis.v1)",
                              render};
 
-std::string program_json(const Program& program) {
+std::string program_json(const Program& program, const std::vector<double>& traced_bytes) {
   const auto whole_bytes = [](double bytes) { return static_cast<std::uint64_t>(bytes); };
   json out = {{"schema", "vramtrack.program.v1"}, {"id", program.key}, {"name", text_or_null(program.name)}};
   out["user"] = text_or_null(program.user);
@@ -147,6 +147,10 @@ std::string program_json(const Program& program) {
                              {"settled_bytes", whole_bytes(run.settled_bytes)},
                              {"peak_bytes", whole_bytes(run.peak_bytes)},
                              {"curve", std::move(curve)}});
+  }
+  if (!traced_bytes.empty()) {
+    out["traced_peak_bytes"] = json::array();
+    for (const double bytes : traced_bytes) out["traced_peak_bytes"].push_back(whole_bytes(bytes));
   }
   return dump(out);
 }

@@ -417,9 +417,11 @@ void add_processes(Families& out, const std::vector<Device>& devices, const Metr
         headroom.add(static_cast<double>(p->headroom->left_bytes), d.labels, more);
       }
       if (p->wall) {
-        wall.add(p->wall->bytes, d.labels, more);
-        wall_used.add(p->wall->used_bytes, d.labels, more);
-        wall_growth.add(p->wall->growth_bytes_per_s, d.labels, more);
+        Labels of_wall = more;
+        of_wall.emplace_back("set_by", p->wall->name);
+        wall.add(p->wall->bytes, d.labels, of_wall);
+        wall_used.add(p->wall->used_bytes, d.labels, of_wall);
+        wall_growth.add(p->wall->growth_bytes_per_s, d.labels, of_wall);
       }
       if (p->host) {
         host.add(p->host->anonymous_bytes, d.labels, more);

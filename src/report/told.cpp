@@ -8,6 +8,7 @@
 #include "core/end_words.hpp"
 #include "core/format.hpp"
 #include "core/framework.hpp"
+#include "core/limit_end.hpp"
 #include "core/option.hpp"
 #include "core/printable.hpp"
 #include "core/program_kind.hpp"
@@ -137,6 +138,11 @@ std::string end_story(const SeriesView& series, const View& view, const MaySeeCo
   else
     out +=
         fmt::format("; pid {}{} ended then", end.pid, command.empty() ? "" : fmt::format(" ({})", printable(command)));
+  for (const SeriesView* s : same_end(series, view))
+    if (s->ended && s->wall && s->wall->name != kMachineMemory) {
+      out += "; its limit was " + printable(s->wall->name);
+      break;
+    }
   // One leak has one beginning and one first alert, whichever series saw it first.
   const Alert* leak = nullptr;
   std::optional<Timestamp> alerted;

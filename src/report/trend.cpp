@@ -28,14 +28,17 @@ std::optional<MemoryEnd> memory_end(const View& view, const SeriesView& series) 
     add_wall(series);
     return out;
   }
-  if (!is_total(series) || !series.device.capacity_bytes) return std::nullopt;
-  double limit = static_cast<double>(*series.device.capacity_bytes);
+  if (!is_total(series)) return std::nullopt;
   const Verdict& v = series.verdict;
-  for (const SeriesView& s : view.series)
-    if (s.key.metric == Metric::device_reserved && device_key(s.key) == device_key(series.key))
-      limit -= static_cast<double>(s.used_bytes);
-  out = {std::max(0.0, limit), {}};
-  if (!grows(v.finding) || !v.suspect || v.suspect->pid == 0) return out;
+  if (series.device.capacity_bytes) {
+    double limit = static_cast<double>(*series.device.capacity_bytes);
+    for (const SeriesView& s : view.series)
+      if (s.key.metric == Metric::device_reserved && device_key(s.key) == device_key(series.key))
+        limit -= static_cast<double>(s.used_bytes);
+    out = {std::max(0.0, limit), {}};
+  }
+  add_wall(series);
+  if (!out || !grows(v.finding) || !v.suspect || v.suspect->pid == 0) return out;
   for (const SeriesView& s : view.series)
     if (s.key.pid == v.suspect->pid && s.key.pid_start_ticks == v.suspect->pid_start_ticks &&
         device_key(s.key) == device_key(series.key) && grows(s.verdict.finding))

@@ -227,6 +227,22 @@ std::string refusal(const ModelFacts& model, double shards) {
   return {};
 }
 
+std::string_view agreement(const Need& need, const Measured& measured) {
+  if (measured.most_bytes > need.high_bytes()) return "above";
+  return measured.most_bytes < need.low_bytes() ? "below" : "within";
+}
+
+void check(Answer& answer, const Room& room, Measured measured) {
+  const bool has_room = measured.most_bytes <= room.free_bytes;
+  answer.measured = std::move(measured);
+  if (!answer.refused.empty()) return;
+  if (answer.fits == Fits::unsure)
+    answer.fits = has_room ? Fits::yes : Fits::no;
+  else if ((answer.fits == Fits::yes) != has_room)
+    answer.fits = Fits::unsure;
+  if (answer.fits == Fits::yes) answer.changes.clear();
+}
+
 Answer answer(const ModelFacts& model, const Request& request, const Room& room, std::optional<double> utilization) {
   Answer out;
   out.need = need_of(model, request);

@@ -34,9 +34,18 @@ struct StartRule {
   std::string formula;     ///< with the numbers, for people
 };
 
+/// What earlier runs of the program that is meant needed, at a peak on one GPU.
+struct Measured {
+  std::string program;  ///< for people; untrusted
+  std::uint64_t runs = 0;
+  double most_bytes = 0;
+  std::optional<double> usual_bytes;
+};
+
 struct Answer {
   Need need;
   Fits fits = Fits::unsure;
+  std::optional<Measured> measured;
   std::string refused;           ///< why tensors cannot be divided among so many GPUs; empty: they can be
   std::vector<Change> changes;   ///< empty if it fits
   std::vector<StartRule> rules;  ///< empty for training
@@ -49,6 +58,13 @@ inline constexpr double kSglangFraction = 0.88;
 /// Why the tensors of `model` cannot be divided among `shards` GPUs, as Megatron, vLLM and SGLang check it; empty: they
 /// can be. "32 attention heads cannot be divided by 3".
 std::string refusal(const ModelFacts& model, double shards);
+
+/// Whether what runs needed lies within the range of the estimate: "within", "above", "below".
+std::string_view agreement(const Need& need, const Measured& measured);
+
+/// Checks an answer against runs of the same program: where the headers alone leave it open, what was measured decides;
+/// where both say different things, it is unsure.
+void check(Answer& answer, const Room& room, Measured measured);
 
 /// `utilization` replaces both shares.
 Answer answer(const ModelFacts& model, const Request& request, const Room& room,

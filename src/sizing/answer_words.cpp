@@ -25,6 +25,17 @@ std::string verdict_words(const Answer& answer, const ModelFacts& model, const R
   if (!answer.refused.empty() && !model.is_gguf)
     return fmt::format("no: {}, so tensors cannot be divided among {:.0f} GPUs; on one of them {}", answer.refused,
                        request.shards, needs);
+  if (const auto& runs = answer.measured; runs && answer.refused.empty()) {
+    const std::string measured = fmt::format("{} of {} needed up to {}", format_count(runs->runs, "earlier run"),
+                                             runs->program, format_bytes(runs->most_bytes));
+    const bool is_open = low <= room.free_bytes && high > room.free_bytes;
+    if (is_open)
+      return fmt::format("{}: {}, and {} are free on {}; by its headers alone it needs {}", to_string(answer.fits),
+                         measured, format_bytes(room.free_bytes), where, range_words(low, high));
+    if (answer.fits == Fits::unsure)
+      return fmt::format("unsure: {}, but by its headers it needs {}; {} are free on {}", measured,
+                         range_words(low, high), format_bytes(room.free_bytes), where);
+  }
   switch (answer.fits) {
     case Fits::yes:
       return fmt::format("yes: {}", needs);
@@ -75,6 +86,10 @@ std::string answer_text(const Answer& answer, const ModelFacts& model, const Req
   for (const Part& part : answer.need.parts)
     out += fmt::format("  {}  {}\n      = {}\n", fit(range_words(part.low_bytes, part.high_bytes), 23), part.name,
                        part.formula);
+  if (const auto& runs = answer.measured)
+    out += fmt::format("\nEarlier runs of {}: {}{}, at most {}: {} the estimate\n", runs->program, runs->runs,
+                       runs->usual_bytes ? ", usually " + format_bytes(*runs->usual_bytes) : "",
+                       format_bytes(runs->most_bytes), agreement(answer.need, *runs));
   if (!answer.refused.empty() && model.is_gguf)
     out += fmt::format("\nllama.cpp gives each GPU whole layers. Servers that divide tensors refuse {:.0f} GPUs: {}.\n",
                        request.shards, answer.refused);
@@ -112,7 +127,19 @@ std::string answer_json(const Answer& answer, const ModelFacts& model, const Req
         .field("high_bytes", whole(part.high_bytes));
     out.field("formula", part.formula).end_object();
   }
-  out.end_array().key("changes").begin_array();
+  out.end_array().key("earlier_runs");
+  if (const auto& runs = answer.measured) {
+    out.begin_object().field("program", runs->program).field("runs", runs->runs);
+    out.field("most_bytes", whole(runs->most_bytes)).key("usual_bytes");
+    if (runs->usual_bytes)
+      out.value(whole(*runs->usual_bytes));
+    else
+      out.null();
+    out.field("estimate", agreement(answer.need, *runs)).end_object();
+  } else {
+    out.null();
+  }
+  out.key("changes").begin_array();
   for (const Change& change : answer.changes)
     out.begin_object().field("what", change.what).field("need_bytes", whole(change.need_bytes)).end_object();
   out.end_array().key("start").begin_array();

@@ -120,8 +120,8 @@ class NvmlSource final : public Source {
     info.name = library_->name(unit.handle).value;
     info.pci_bus_id = normal_pci_address(library_->pci_bus_id(unit.handle).value);
     info.parent_id = parent;
-    if (const auto memory = library_->memory(unit.handle)) info.capacity_bytes = memory.value.total;
     catalog_.describe(info);
+    if (const auto memory = library_->memory(unit.handle)) adjust_total(unit, memory.value.total);
     unit.used = catalog_.intern({Metric::device_used, uuid, 0, 0});
     unit.watched = watch_.device(uuid);
   }
@@ -180,6 +180,7 @@ class NvmlSource final : public Source {
     const auto memory = library_->memory(unit.handle);
     if (memory) {
       unit.has_own_memory = true;
+      adjust_total(unit, memory.value.total);
       out.samples.push_back({now_, unit.used, memory.value.used});
       if (memory.value.reserved) {
         if (!unit.reserved) unit.reserved = catalog_.intern({Metric::device_reserved, unit.uuid, 0, 0});
@@ -195,6 +196,16 @@ class NvmlSource final : public Source {
           unit.uuid, describe(memory.code), memory.code == kNoPermission ? "; running as root may help" : ""));
     }
     return memory.code;
+  }
+
+  /// A driver that limits the group in which we run adjusts the total, also while we watch.
+  void adjust_total(Unit& unit, std::uint64_t total_bytes) {
+    if (total_bytes == 0 || total_bytes == unit.total_bytes) return;
+    unit.total_bytes = total_bytes;
+    DeviceInfo info;
+    info.id = unit.uuid;
+    info.capacity_bytes = total_bytes;
+    catalog_.describe(info);
   }
 
   /// Of a GPU that has no memory of its own (GB10, Jetson), the driver reports none: its memory is the host's.
@@ -218,11 +229,13 @@ class NvmlSource final : public Source {
   }
 
   /// Limits of cgroups that the driver counts by itself, on kernels without dmem. Where the kernel has it, its files
-  /// tell the same (host/walls.hpp). People are told by the live loop, which knows the other walls.
+  /// tell the same (host/walls.hpp). People are told by the live loop, which knows the other walls; here only of soft
+  /// limits, which are none.
   void read_limits(Batch& out) {
     next_limits_ = now_ + kLimitsPace;
-    std::map<std::pair<Device, std::string>, std::optional<std::uint64_t>> asked;
+    std::map<std::pair<Device, std::string>, std::optional<MemoryLimit>> asked;
     Limits now_known;
+    std::map<std::pair<std::string, std::string>, Threshold> thresholds;
     for (const Sample& sample : out.samples) {
       const SeriesKey& key = catalog_.key(sample.series);
       if (key.metric != Metric::process_used || key.pid_start_ticks == 0) continue;
@@ -233,9 +246,17 @@ class NvmlSource final : public Source {
         const auto [known, is_new] = asked.try_emplace({gpu->handle, folder});
         if (is_new) known->second = ask_limit(gpu->handle, cgroup_root_ + folder);
         if (!tells_limits_) return;
-        if (known->second) now_known[{key.device_id, key.pid, key.pid_start_ticks, folder}] = *known->second;
+        if (!known->second) continue;
+        if (known->second->hard_bytes > 0)
+          now_known[{key.device_id, key.pid, key.pid_start_ticks, folder}] = known->second->hard_bytes;
+        if (known->second->soft_bytes > 0) {
+          Threshold& threshold = thresholds[{key.device_id, folder}];
+          threshold.bytes = known->second->soft_bytes;
+          threshold.used_bytes += sample.bytes;
+        }
       }
     }
+    tell_thresholds(std::move(thresholds), out);
     const auto tell = [&](const Limits::value_type& one, std::uint64_t bytes) {
       const auto& [device_id, pid, start_ticks, folder] = one.first;
       out.events.push_back(Event{.time = now_,
@@ -254,11 +275,45 @@ class NvmlSource final : public Source {
     limits_ = std::move(now_known);
   }
 
-  std::optional<std::uint64_t> ask_limit(Device device, const std::string& folder) {
-    if (::access((folder + "/dmem.max").c_str(), F_OK) == 0) return std::nullopt;
-    const auto limit = library_->memory_limit(device, folder);
+  std::optional<MemoryLimit> ask_limit(Device device, const std::string& folder) {
+    auto limit = library_->memory_limit(device, folder);
     if (limit.code == kFunctionNotFound) tells_limits_ = false;
-    return limit ? std::optional(limit.value) : std::nullopt;
+    if (!limit) return std::nullopt;
+    if (::access((folder + "/dmem.max").c_str(), F_OK) == 0) limit.value.hard_bytes = 0;
+    return limit.value;
+  }
+
+  /// Above its soft limit a group is not refused memory: its processes may be ended when another group needs its share.
+  struct Threshold {
+    std::uint64_t bytes = 0;
+    std::uint64_t used_bytes = 0;  ///< by the processes of the group
+    [[nodiscard]] bool is_exceeded() const { return used_bytes > bytes; }
+  };
+
+  /// People are told of each when it is new or has moved, and when it is exceeded.
+  void tell_thresholds(std::map<std::pair<std::string, std::string>, Threshold> now_known, Batch& out) {
+    const auto words = [](std::uint64_t bytes) { return format_bytes(static_cast<double>(bytes)); };
+    const auto tell = [&](const std::pair<std::string, std::string>& whose, const std::string& text) {
+      const DeviceInfo* const info = catalog_.device(whose.first);
+      device_event(Event::Kind::note, whose.first,
+                   fmt::format("{}: the soft limit of {} {}",
+                               info != nullptr && info->index ? fmt::format("GPU {}", *info->index) : whose.first,
+                               whose.second.empty() ? "/" : whose.second, text),
+                   out);
+    };
+    for (const auto& [whose, threshold] : now_known) {
+      const auto before = thresholds_.find(whose);
+      const bool has_moved = before == thresholds_.end() || before->second.bytes != threshold.bytes;
+      if (!has_moved && (before->second.is_exceeded() || !threshold.is_exceeded())) continue;
+      tell(whose,
+           fmt::format(
+               "is {}, a threshold and no end of its memory: {} in use{}", words(threshold.bytes),
+               words(threshold.used_bytes),
+               threshold.is_exceeded() ? "; its processes may be ended when others need their share of the GPU" : ""));
+    }
+    for (const auto& [whose, threshold] : thresholds_)
+      if (!now_known.contains(whose)) tell(whose, "no longer holds, or its processes have ended");
+    thresholds_ = std::move(now_known);
   }
 
   /// Reads how busy the GPU is and, occasionally, its gauges and its health.
@@ -430,6 +485,7 @@ class NvmlSource final : public Source {
   Timestamp next_reopen_ = Timestamp::min();
   using Limits = std::map<std::tuple<std::string, std::uint32_t, std::uint64_t, std::string>, std::uint64_t>;
   Limits limits_;  ///< in bytes, by device, pid, start ticks and folder of the cgroup
+  std::map<std::pair<std::string, std::string>, Threshold> thresholds_;  ///< by device and folder of the cgroup
   Timestamp next_limits_ = Timestamp::min();
   bool tells_limits_ = true;
   std::chrono::seconds pause_ = kFirstPause;

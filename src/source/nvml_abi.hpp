@@ -55,7 +55,7 @@ constexpr std::uint32_t kMemoryV2Version = version_word(sizeof(MemoryV2), 2);
 static_assert(kMemoryV2Version == 0x2000028);
 
 /// nvmlGetMemoryLimits_v1_t, of driver r615 and newer: no version word, and the cgroup is what is asked about. Its soft
-/// limit only ranks processes.
+/// limit only ranks groups.
 struct MemoryLimits {
   const char* cgroup;  ///< full path of its folder
   std::uint64_t soft, hard, used;

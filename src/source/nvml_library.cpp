@@ -232,12 +232,14 @@ Answer<std::string> NvmlLibrary::uuid(Device device) {
 Answer<std::string> NvmlLibrary::name(Device device) {
   return ask_text(symbols_->name, device);
 }
-Answer<std::uint64_t> NvmlLibrary::memory_limit(Device device, const std::string& cgroup_folder) {
-  if (symbols_->memory_limits == nullptr) return {kFunctionNotFound, 0};
+Answer<MemoryLimit> NvmlLibrary::memory_limit(Device device, const std::string& cgroup_folder) {
+  if (symbols_->memory_limits == nullptr) return {kFunctionNotFound, {}};
   MemoryLimits limits{cgroup_folder.c_str(), 0, kNoMemoryLimit, 0};
   const int code = symbols_->memory_limits(device, &limits);
-  if (code == kSuccess && (limits.hard == kNoMemoryLimit || limits.hard == 0)) return {kNotFound, 0};
-  return {code, limits.hard};
+  const auto known = [](std::uint64_t bytes) { return bytes == kNoMemoryLimit ? 0 : bytes; };
+  const MemoryLimit out{known(limits.hard), known(limits.soft)};
+  if (code == kSuccess && out.hard_bytes == 0 && out.soft_bytes == 0) return {kNotFound, {}};
+  return {code, out};
 }
 Answer<Utilization> NvmlLibrary::utilization(Device device) {
   return ask<Utilization>(symbols_->utilization, device);

@@ -45,6 +45,12 @@ enum class ProcessList : std::uint8_t { compute, graphics, mps };
 
 /// Signature shared by all versions of the process calls; the version decides what the entries look like.
 using ProcessCall = int (*)(Device, unsigned* count, void* entries);
+/// In bytes; 0: none.
+struct MemoryLimit {
+  std::uint64_t hard_bytes = 0;  ///< where it ends
+  std::uint64_t soft_bytes = 0;  ///< above it, the group's processes are the first to be ended for others
+};
+
 /// A process call with the expected layout of its entries. `version` 1..3; 0: the library has none.
 struct ProcessCallChoice {
   ProcessCall call = nullptr;
@@ -69,9 +75,9 @@ class NvmlLibrary {
   Answer<std::string> pci_bus_id(Device device);
   /// Version 2, or version 1 if 2 is not available; the choice is kept.
   Answer<MemoryReading> memory(Device device);
-  /// Where memory of `device` ends for the processes of a cgroup, in bytes, by the driver's own count (r615 and newer).
+  /// What limits memory of `device` for the processes of a cgroup, by the driver's own count (r615 and newer).
   /// kNotFound: it has no limit. kFunctionNotFound: an older driver. kNotSupported: either, and MIG.
-  Answer<std::uint64_t> memory_limit(Device device, const std::string& cgroup_folder);
+  Answer<MemoryLimit> memory_limit(Device device, const std::string& cgroup_folder);
   Answer<Utilization> utilization(Device device);
 
   Answer<unsigned> temperature_celsius(Device device);

@@ -200,6 +200,53 @@ class Answers(AgentTest):
         self.assertEqual(settings["agent.listen"]["origin"], "command line")
 
 
+class Marks(AgentTest):
+    def mark(self, agent, *words, shell=False):
+        command = [self.box.binary, "mark", *words]
+        if shell:  # which does not become the command itself
+            command = ["sh", "-c", '"$@"; exit $?', "sh", *command]
+        return subprocess.run(command, cwd=self.box.work, env=agent.env, capture_output=True, timeout=patience(30))
+
+    def test_a_simulation_takes_them(self):
+        agent = self.agent()
+        pid = until(lambda: [s["pid"] for s in agent.get("/api/v1/view")["series"] if s["pid"] and not s["ended"]], 20, "a process")[0]
+        result = self.mark(agent, "--pid", str(pid), "step=1200")
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+
+    @unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
+    def test_without_a_pid_it_is_the_nearest_program_that_holds_memory(self):
+        def agent_of(*pids):
+            lines = [f"process gpu=0 pid={pid} list=C used=1G" for pid in pids]
+            self.box.write("nvml.txt", "\n".join(["gpu 0 uuid=GPU-0 name=Fake total=80G used=1G", *lines, ""]))
+            return Agent(self.box, "--source", "nvml", "--interval", "0.2s", "--set", "sources.nvml-library=" + FAKE,
+                         "--set", f"store.path={self.box.work}/{'-'.join(map(str, pids))}.db", simulate=False,
+                         env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})
+
+        def marked(agent, *pids):
+            return until(lambda: {s["pid"] for s in agent.get("/api/v1/view")["series"] if s["pid"]} >= set(pids), 20, "the processes")
+
+        beside = [subprocess.Popen(["sleep", "600"]) for _ in range(2)]
+        for process in beside:
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+        with agent_of(os.getpid(), beside[0].pid) as agent:
+            marked(agent, os.getpid())
+            for shell in (False, True):
+                result = self.mark(agent, "step=1200", shell=shell)
+                self.assertEqual((result.returncode, result.stderr), (0, b""))
+        with agent_of(beside[0].pid) as agent:
+            marked(agent, beside[0].pid)
+            self.assertEqual(self.mark(agent, "step=1200").returncode, 0, "the only one of the session")
+        with agent_of(*(process.pid for process in beside)) as agent:
+            marked(agent, *(process.pid for process in beside))
+            result = self.mark(agent, "step=1200")
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(b"several programs here hold memory of a GPU", result.stderr)
+            self.assertIn(b"--pid", result.stderr)
+            stranger = self.mark(agent, "--pid", "1", "step=1200")
+            self.assertIn(b"no process of yours with that pid", stranger.stderr)
+
+
 class Silences(AgentTest):
     def run_command(self, agent, *args):
         return subprocess.run([self.box.binary, "silence", *args], env=agent.env, cwd=self.box.work, capture_output=True, timeout=30)

@@ -14,6 +14,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "agent"))
 from running import Agent, until  # noqa: E402
 from sandbox import FIXTURES, MIB, Sandbox, drm_machine, no_gpu  # noqa: E402
+from trace_writer import Trace  # noqa: E402
 
 BINARY = sys.argv.pop(1)
 
@@ -134,6 +135,63 @@ class Experience(unittest.TestCase):
         alone = asked("python", "train.py", "--lr", "1", "--output", "c", machine=no_gpu())
         self.assertEqual(alone.returncode, 1)
         self.assertIn(b"no GPU found to compare with", alone.stdout)
+
+    def test_what_a_model_needs_is_held_against_the_runs_of_its_program(self):
+        own = subprocess.run(["id", "-un"], capture_output=True, check=True).stdout.decode().strip()
+        self.box.write("runs.toml", scenario("vllm serve llama", RAMP.replace("18GiB", "17GiB"), 5, name="vllm", user=own))
+        config = {"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+                  "intermediate_size": 14336, "vocab_size": 128256, "torch_dtype": "bfloat16", "max_position_embeddings": 131072}
+        self.box.write("llama/config.json", json.dumps(config))
+        store = str(self.box.work / "s.db")
+        with Agent(self.box, "--scenario", "runs.toml", "--speed", "3600", "--set", f"store.path={store}", simulate=False):
+            until(lambda: pathlib.Path(store).exists() and '"runs":2' in self.programs(store, "--json"), 90, "two runs")
+
+        def fit(memory, *words, code, options=()):
+            result = self.box.run("fit", "llama", "--memory", memory, "--store", store, *options, "--", *(words or ("vllm", "serve", "llama")))
+            self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+            return result
+
+        headers = json.loads(self.box.run("fit", "llama", "--memory", "80GiB", "--json").stdout)
+        self.assertIsNone(headers["earlier_runs"])
+        between = f"{(headers['need_low_bytes'] + headers['need_high_bytes']) // 2 // MIB}MiB"
+        enough = f"{headers['need_high_bytes'] // MIB + 1}MiB"
+        self.assertLess(headers["need_high_bytes"] + MIB, 18 * 2**30)
+        # The headers say 16 to 17 GiB, and the runs needed 18.
+        said = fit("80GiB", code=0).stdout.decode()
+        self.assertTrue(said.startswith("yes: "), said)
+        self.assertIn("\nEarlier runs of vllm: 2, usually 18.0 GiB, at most 18.0 GiB: above the estimate\n", said)
+        document = json.loads(fit("80GiB", code=0, options=("--json",)).stdout)["earlier_runs"]
+        self.assertEqual((document["program"], document["runs"], document["estimate"]), ("vllm", 2, "above"))
+        self.assertAlmostEqual(document["most_bytes"], 18 * 2**30, delta=2**28)
+        self.assertRegex(fit(enough, code=3).stdout.decode(), r"\Aunsure: 2 earlier runs of vllm needed up to 18.0 GiB, but by its headers it needs ")
+        self.assertRegex(fit(between, code=1).stdout.decode(), r"\Ano: 2 earlier runs of vllm needed up to 18.0 GiB, and .* are free on the GPU; by its headers alone it needs ")
+        stranger = fit("80GiB", "vllm", "serve", "other", code=0)
+        self.assertIn(b"no finished run of this command is known", stranger.stderr)
+
+    def test_the_peaks_of_traces_count(self):
+        trace = Trace("python train.py --lr 1")
+        site = trace.stack(("/home/me/train.py", 42, "step"))
+        for block in range(3):
+            trace.alloc(0x700000000000 + block * 2**32, 2**30, site)
+        for block in range(3):
+            trace.free(0x700000000000 + block * 2**32)
+        (self.box.work / "run.trace").write_bytes(trace.bytes())
+
+        def asked(*words, options=()):
+            return self.box.run("programs", "--store", str(self.box.work / "none.db"), "--trace", "run.trace", *options, *drm_machine(), "--", *words)
+
+        said = asked("python", "train.py", "--lr", "1")
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertRegex(said.stdout.decode(), r"\Apython train.py\n  under the probe \(1 run\): usually 3.0 GiB allocated at the peak, at most 3.0 GiB; contexts and libraries come "
+                                               r"on top\n  GPU 0: 19.0 GiB free: room for its highest use so far\n")
+        line = json.loads(asked("python", "train.py", "--lr", "1", options=("--json",)).stdout)
+        self.assertEqual((line["traced_peak_bytes"], line["runs"]), ([3 * 2**30], 0))
+        other = asked("python", "other.py")
+        self.assertEqual(other.returncode, 2)
+        self.assertIn(b"run.trace: a trace of python train.py --lr 1, not of this command", other.stderr)
+        alone = self.box.run("programs", "--trace", "run.trace")
+        self.assertEqual(alone.returncode, 2)
+        self.assertIn(b"name the command after the options", alone.stderr)
 
     def grow(self):
         """A machine one of whose cards uses 20 MiB more every 0.1 s: options for it."""

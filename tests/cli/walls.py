@@ -38,6 +38,16 @@ class Walls(unittest.TestCase):
         said = self.watch("--no-record")
         self.assertEqual(said.count(self.NOTE), 1, said)
 
+    def test_a_total_that_the_driver_adjusts_is_an_event_and_the_replay_follows_it(self):
+        self.box.write("nvml.txt", f"gpu 0 uuid=GPU-0 name=Fake total={'80G,' * 5}60G used=1G\nprocess gpu=0 pid={PID} list=C used=1G+1M\n")
+        store = str(self.box.work / "s.db")
+        rows = [json.loads(line) for line in self.watch("--json", "--set", f"store.path={store}", "--set", "store.flush-seconds=0").splitlines()]
+        told = "GPU 0: its memory now ends at 60.0 GiB instead of 80.0 GiB: the driver has adjusted the total"
+        self.assertEqual([row["text"] for row in rows if row.get("event") == "note"], [told])
+        self.assertEqual([row for row in rows if row["schema"] == "vramtrack.analysis.v1"][-1]["capacity_bytes"], 60 * 2**30)
+        replayed = [json.loads(line) for line in self.box.run("replay", "--format", "json", store).stdout.splitlines()]
+        self.assertIn(told, [row.get("text") for row in replayed])
+
     def holders(self, *args):
         result = self.box.run("holders", *args, "--source", "nvml", "--set", f"sources.nvml-library={FAKE}", "--set", f"sources.proc-root={self.box.work}/proc",
                               "--set", f"sources.sys-root={self.box.work}/sys", env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})

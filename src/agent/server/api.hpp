@@ -45,7 +45,7 @@ struct ApiConfig {
   std::vector<std::string> sources;
   act::Runner* runner = nullptr;       ///< of the policies; must outlive the server. Null: there are none
   std::shared_ptr<PodNames> pods;      ///< null: this does not run in Kubernetes
-  std::shared_ptr<MarkBox> marks;      ///< null: nothing of this machine runs here
+  std::shared_ptr<MarkBox> marks;      ///< null: none are taken
   std::shared_ptr<ProbedSites> sites;  ///< null: nothing of this machine runs here, as in a simulation
   std::shared_ptr<const TracedCategories> traced_categories;  ///< null: no process is traced from outside
 };

@@ -297,16 +297,37 @@ std::string acknowledgement_json(const Acknowledgement& acknowledgement) {
 }
 
 Result<AskedMark> asked_mark(const std::string& body) {
+  constexpr std::size_t kMostPids = 4096;
   const json value = json::parse(body).value_or(nullptr);
-  const json* const process = value.find("pid");
+  const json* const one = value.find("pid");
+  const json* const several = value.find("pids");
   const json* const marked = value.find("mark");
-  if (process == nullptr || !process->is_number_unsigned() || marked == nullptr || !marked->is_string())
+  if ((one == nullptr) == (several == nullptr) || marked == nullptr || !marked->is_string())
     return fail(R"(send {"pid": 4242, "mark": "step=1200"})");
-  const auto pid = process->get<std::uint64_t>();
+  AskedMark out;
+  std::size_t count = 0;
+  const auto take = [&count](const json& pid, std::vector<std::uint32_t>& into) -> Status {
+    const std::uint64_t number = pid.is_number_unsigned() ? pid.get<std::uint64_t>() : 0;
+    if (number == 0 || number > UINT32_MAX) return fail("there is no such pid");
+    if (++count > kMostPids) return fail("at most 4096 pids can be given; name the one that is meant");
+    into.push_back(static_cast<std::uint32_t>(number));
+    return {};
+  };
+  if (one != nullptr) {
+    if (const Status taken = take(*one, out.pids.emplace_back()); !taken) return tl::unexpected(taken.error());
+  } else {
+    if (!several->is_array()) return fail("pids are groups of pids: [[4242], [7, 9]]");
+    for (const json& group : *several) {
+      if (!group.is_array()) return fail("pids are groups of pids: [[4242], [7, 9]]");
+      std::vector<std::uint32_t>& pids = out.pids.emplace_back();
+      for (const json& pid : group)
+        if (const Status taken = take(pid, pids); !taken) return tl::unexpected(taken.error());
+    }
+  }
   const std::string& text = marked->text();
-  if (pid == 0 || pid > UINT32_MAX) return fail("there is no such pid");
   if (const auto mark = parse_mark(text); !mark) return tl::unexpected(mark.error());
-  return AskedMark{static_cast<std::uint32_t>(pid), printable(text)};
+  out.text = printable(text);
+  return out;
 }
 
 }  // namespace vramtrack::agent

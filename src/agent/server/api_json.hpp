@@ -54,10 +54,11 @@ std::vector<Incident> incidents_of(const std::vector<KnownAlert>& alerts);
 /// As given; the caller sorts and cuts.
 std::string alerts_json(std::optional<Timestamp> time, const std::vector<KnownAlert>& alerts,
                         const FindAcknowledgement& acknowledged, const FindSilence& silence);
-/// What POST /api/v1/marks asks for: {"pid": 4242, "mark": "step=1200"}.
+/// What POST /api/v1/marks asks for: {"pid": 4242, "mark": "step=1200"}, or {"pids": [[4242], [7, 9]], "mark": ...}.
 struct AskedMark {
-  std::uint32_t pid = 0;  ///< as the client sees it
-  std::string text;       ///< printable; a mark of core/mark.hpp
+  /// As the client sees them: of the first group of which any is known, that one. One group of one: it is named.
+  std::vector<std::vector<std::uint32_t>> pids;
+  std::string text;  ///< printable; a mark of core/mark.hpp
 };
 Result<AskedMark> asked_mark(const std::string& body);
 

@@ -1,4 +1,6 @@
 // Marks from outside: points that a program comes to, told by whoever watches its work.
+#include <fmt/format.h>
+
 #include "agent/server/api_parts.hpp"
 #include "core/printable.hpp"
 
@@ -8,14 +10,28 @@ Response Api::marks(const Request& request, const ApiConfig& config) {
   if (request.method != "POST") return error(405, "method", "POST /api/v1/marks with a pid and a mark");
   const auto asked = asked_mark(request.body);
   if (!asked) return error(400, "bad_body", printable(asked.error().message));
+  if (!config.marks) return error(404, "no_marks", "this agent takes no marks");
   const auto snapshot = published_.latest();
-  const auto process = snapshot ? process_of_client(*snapshot->view, asked->pid, request.pid_namespace.value_or(""),
-                                                    [](const ProcessInfo& p) { return pid_namespace_of(p.pid); })
-                                : std::nullopt;
   const Rights its = rights(request, config);
-  const bool may = request.pid_namespace || its.change || (process && !its.user.empty() && process->user == its.user);
-  // Whoever may not mark it does not learn whether it is there.
-  if (!process || !may)
+  std::optional<ProcessInfo> process;
+  for (const std::vector<std::uint32_t>& group : asked->pids) {
+    for (const std::uint32_t pid : group) {
+      if (!snapshot) break;
+      const auto known = process_of_client(*snapshot->view, pid, request.pid_namespace.value_or(""),
+                                           [](const ProcessInfo& p) { return pid_namespace_of(p.pid); });
+      // Whoever may not mark it does not learn whether it is there.
+      if (!known || !(request.pid_namespace || its.change || (!its.user.empty() && known->user == its.user))) continue;
+      if (process)
+        return error(
+            409, "several",
+            fmt::format("several programs here hold memory of a GPU, such as pids {} and {}; name the one that "
+                        "is meant",
+                        request.pid_namespace ? process->ns_pid : process->pid, pid));
+      process = known;
+    }
+    if (process) break;
+  }
+  if (!process)
     return error(404, "no_process", "no process of yours with that pid holds memory of a GPU that the agent watches");
   Event mark;
   mark.time = now_();
@@ -23,10 +39,11 @@ Response Api::marks(const Request& request, const ApiConfig& config) {
   mark.pid = process->pid;
   mark.pid_start_ticks = process->start_ticks;
   mark.text = asked->text;
-  if (!config.marks || !config.marks->put(std::move(mark)))
-    return refused(
-        503, "busy",
-        "4096 marks have come since the last sample, and that is the most; mark every tenth step, or every hundredth");
+  if (!config.marks->put(std::move(mark)))
+    return refused(503, "busy",
+                   fmt::format("{} marks have come since the last sample, and that is the most; mark every tenth step, "
+                               "or every hundredth",
+                               MarkBox::kMost));
   Response out;
   out.status = 204;
   out.body = std::make_shared<const std::string>();

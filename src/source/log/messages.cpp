@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <climits>
 
 #include "explain/judge.hpp"
 #include "explain/render.hpp"
@@ -100,7 +101,8 @@ namespace {
 
 /// Each message has one of these, so that most other lines are ruled out quickly.
 constexpr std::string_view kMemory = "memory";  // behind "of "
-constexpr std::array<std::string_view, 8> kMarks = {kMemory,
+constexpr std::array<std::string_view, 9> kMarks = {kMemory,
+                                                    " OOM ",
                                                     "OfMemory",
                                                     "OF_MEMORY",
                                                     "MemoryAllocation",
@@ -134,15 +136,56 @@ std::string why_out_of_memory(std::string_view line) {
   return is_own_need ? explanation->because : explain::headline(*explanation, "");
 }
 
-std::optional<int> gpu_of_message(std::string_view line) {
-  constexpr std::string_view kGpu = "GPU ";
-  for (std::size_t at = line.find(kGpu); at != std::string_view::npos; at = line.find(kGpu, at + 1)) {
-    const std::string_view rest = line.substr(at + kGpu.size());
-    int index = 0;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), index);
-    if (error == std::errc{} && index >= 0) return index;
+namespace {
+
+/// The first whole number that follows one of `words`.
+std::optional<std::uint32_t> number_behind(std::string_view line, std::initializer_list<std::string_view> words) {
+  for (const std::string_view word : words)
+    for (std::size_t at = line.find(word); at != std::string_view::npos; at = line.find(word, at + 1)) {
+      const std::string_view rest = line.substr(at + word.size());
+      std::uint32_t number = 0;
+      if (std::from_chars(rest.data(), rest.data() + rest.size(), number).ec == std::errc{}) return number;
+    }
+  return std::nullopt;
+}
+
+/// Who limits a program whose message says only how much it may hold.
+std::string who_limits(std::string_view line, const explain::Wording& wording) {
+  if (wording.program.starts_with("PyTorch")) return "PyTorch's per_process_memory_fraction";
+  if (logtext::lowered(line).find("hami") != std::string::npos) return "HAMi's CUDA_DEVICE_MEMORY_LIMIT";
+  return wording.setting.empty() ? "a limit of the program" : std::string(wording.setting);
+}
+
+}  // namespace
+
+std::optional<NamedLimit> limit_of_message(std::string_view line) {
+  using explain::Figure;
+  constexpr double kMostBytes = 1e18;  // more than any machine has, and it can be converted
+  for (const explain::Message& message : explain::read_messages(line)) {
+    const explain::Figures& f = message.figures;
+    const auto allowed = f.get(Figure::allowed);
+    if (message.wording->role != explain::Role::device || !allowed || *allowed < 1) continue;
+    // What may be asked for at once is no end of what may be held.
+    auto held = f.get(Figure::reserved);
+    if (!held && f.get(Figure::allocated)) held = *f.get(Figure::allocated) + f.get(Figure::unallocated).value_or(0);
+    if (!held) held = f.get(Figure::used);
+    if (!held) continue;
+    NamedLimit out{static_cast<std::uint64_t>(std::min(*allowed, kMostBytes)),
+                   static_cast<std::uint64_t>(std::clamp(*held, 0.0, kMostBytes)), 0,
+                   who_limits(line, *message.wording)};
+    const auto explanation = explain::explain(std::vector{message});
+    if (explanation && explanation->failure().own_pid > 0 && explanation->failure().own_pid <= UINT32_MAX)
+      out.pid = static_cast<std::uint32_t>(explanation->failure().own_pid);
+    else
+      out.pid = number_behind(line, {"pid:", "pid="}).value_or(0);
+    return out;
   }
   return std::nullopt;
+}
+
+std::optional<int> gpu_of_message(std::string_view line) {
+  const auto number = number_behind(line, {"GPU ", "Device "});
+  return number && *number <= INT_MAX ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
 bool tells_lost_gpu(std::string_view line) {

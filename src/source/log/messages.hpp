@@ -55,6 +55,17 @@ bool tells_out_of_memory(std::string_view line);
 /// it gives none.
 std::string why_out_of_memory(std::string_view line);
 
+/// A limit that others have set for the memory of a program, as its message of out of memory names it.
+struct NamedLimit {
+  std::uint64_t bytes = 0;
+  std::uint64_t held_bytes = 0;  ///< by the program then, of what the limit counts
+  std::uint32_t pid = 0;         ///< of the program, as it sees itself; 0: not told
+  std::string name;              ///< who set it
+};
+/// nullopt: the message names none of what the program may hold in all. "8.00 GiB allowed" of PyTorch,
+/// "Device 0 OOM 3171158016 / 3145728000" of HAMi.
+std::optional<NamedLimit> limit_of_message(std::string_view line);
+
 /// The index of the GPU that the message names ("GPU 0 has a total capacity of"), as the program counts its GPUs.
 std::optional<int> gpu_of_message(std::string_view line);
 

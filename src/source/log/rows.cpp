@@ -45,7 +45,10 @@ std::optional<std::uint64_t> total_of_message(std::string_view line) {
 SeriesId LogRows::intern(const SeriesKey& key) {
   const SeriesId id = catalog_.intern(key);
   keeps_text(0);
-  if (last_of_.size() <= index_of(id)) last_of_.resize(index_of(id) + 1, kNever);
+  if (last_of_.size() <= index_of(id)) {
+    last_of_.resize(index_of(id) + 1, kNever);
+    bytes_of_.resize(index_of(id) + 1, 0);
+  }
   return id;
 }
 
@@ -256,13 +259,14 @@ void LogRows::out_of_memory(std::string_view message) {
   if (newest_ != out_of_memory_) said_out_of_memory_.clear();
   out_of_memory_ = newest_;
   std::string device = device_of_message(message);
-  if (std::find(said_out_of_memory_.begin(), said_out_of_memory_.end(), device) != said_out_of_memory_.end()) return;
-  said_out_of_memory_.push_back(device);
   // Where the log does not say how much memory the device has, the message may.
   const auto named = std::find_if(devices_.begin(), devices_.end(), [&](const Device& d) { return d.id == device; });
   if (named != devices_.end() && named->total_bytes == 0 && !default_capacity_)
     if (const auto bytes = total_of_message(message))
       set_total(newest_ - shift_, static_cast<std::size_t>(named - devices_.begin()), *bytes);
+  limit_of_program(message, device);
+  if (std::find(said_out_of_memory_.begin(), said_out_of_memory_.end(), device) != said_out_of_memory_.end()) return;
+  said_out_of_memory_.push_back(device);
   Event event;
   event.time = newest_ + Duration{1};  // after that reading, whose samples it must not come before
   event.kind = Event::Kind::out_of_memory;
@@ -271,6 +275,42 @@ void LogRows::out_of_memory(std::string_view message) {
   event.text = fmt::format("{}:{}: the memory of a GPU ran out: {}{}{}", file_, line, why,
                            why.empty() ? "" : "; it said: ", logtext::excerpt(logtext::trim(message), kQuoted));
   events.push_back(std::move(event));
+}
+
+/// The limit is that of the process that the message is of: the one it names, else the only one on the device. Of a
+/// log that lists none, it is that of the program that the log is about.
+void LogRows::limit_of_program(std::string_view message, const std::string& device_id) {
+  const auto limit = device_id.empty() ? std::nullopt : limit_of_message(message);
+  if (!limit) return;
+  Event wall;
+  wall.time = newest_ + Duration{1};  // as below
+  wall.kind = Event::Kind::capacity;
+  wall.device_id = device_id;
+  wall.text = limit->name;
+  wall.capacity_bytes = limit->bytes;
+  const Process* whose = nullptr;
+  std::size_t count = 0;
+  for (const std::size_t at : alive_) {
+    const Process& p = processes_[at];
+    if (!p.has_series || devices_[p.device].id != device_id) continue;
+    if (whose == nullptr || p.pid == limit->pid) whose = &p;
+    ++count;
+  }
+  if (count > 1 && whose->pid != limit->pid) return;
+  if (whose != nullptr) {
+    wall.pid = whose->pid;
+    wall.pid_start_ticks = whose->ticks;
+  } else {
+    const auto at = std::find_if(devices_.begin(), devices_.end(), [&](const Device& d) { return d.id == device_id; });
+    // What the program does not hold of the device counts beside its limit.
+    if (at != devices_.end() && !at->has_allocator && at->used)
+      wall.capacity_bytes = bytes_of_[index_of(*at->used)] + limit->bytes - std::min(limit->bytes, limit->held_bytes);
+  }
+  // A traceback repeats its message.
+  for (auto told = events.rbegin(); told != events.rend() && told->time == wall.time; ++told)
+    if (told->kind == wall.kind && told->pid == wall.pid && told->device_id == device_id && told->text == wall.text)
+      return;
+  events.push_back(std::move(wall));
 }
 
 void LogRows::program_ended(std::string_view message) {

@@ -44,6 +44,7 @@ class LogRows {
   /// What else is reported of the device: what a program's allocator holds (allocator_allocated, allocator_reserved),
   /// or a fact (device_busy, device_received). `pid` 0: of no process, or not known.
   SeriesId further_series(std::size_t device, Metric metric, std::uint32_t pid) {
+    devices_[device].has_allocator |= metric == Metric::allocator_allocated || metric == Metric::allocator_reserved;
     return intern({metric, devices_[device].id, pid, 0});
   }
   /// The row of `time` says how much memory the device has; to be called before its samples are added. A total
@@ -74,7 +75,8 @@ class LogRows {
 
   // --- messages ---
   /// The line being read, `message`, says that a GPU ran out of memory: adds an event at the time of the last reading.
-  /// One event per device for all messages between two readings (a traceback). None before the first reading.
+  /// One event per device for all messages between two readings (a traceback). None before the first reading. A limit
+  /// that it names is a wall from then on.
   void out_of_memory(std::string_view message);
   /// It says that a program ended, not which: likewise, but one event for all messages between two readings.
   void program_ended(std::string_view message);
@@ -102,6 +104,7 @@ class LogRows {
     }
     Timestamp& last = last_of_[index_of(series)];
     if (time > last) last = time;
+    bytes_of_[index_of(series)] = bytes;
     samples.push_back({time, series, bytes});
     if (bytes > most_bytes_) exceeds_capacity(series, bytes);
   }
@@ -173,6 +176,7 @@ class LogRows {
     std::string id;
     std::optional<SeriesId> used;
     std::uint64_t total_bytes = 0;  ///< the last total; 0: none yet
+    bool has_allocator = false;     ///< of what a program's allocator holds on it there are series
     std::uint64_t over_bytes = 0;   ///< the most that was used beyond the capacity that was given; 0: never
   };
   struct Process {
@@ -195,6 +199,7 @@ class LogRows {
   void resume(Timestamp time, SeriesId series);
   void end_readings(std::vector<std::string> devices, std::string_view message);
   [[nodiscard]] std::string device_of_message(std::string_view message) const;
+  void limit_of_program(std::string_view message, const std::string& device_id);
   void set_total(Timestamp time, std::size_t device, std::uint64_t bytes);
   [[nodiscard]] bool has_samples(std::size_t device) const;
   [[nodiscard]] Timestamp event_time(Timestamp time, std::size_t device) const;
@@ -217,7 +222,8 @@ class LogRows {
   std::size_t name_bytes_ = 0;      ///< of all devices and processes
   std::unordered_map<std::uint32_t, Pid> pids_;
   SourceNotes notes_;
-  std::vector<Timestamp> last_of_;  ///< by series id
+  std::vector<Timestamp> last_of_;       ///< by series id
+  std::vector<std::uint64_t> bytes_of_;  ///< the last of each, likewise
   Timestamp newest_ = kNever;
   Duration step_{std::chrono::seconds{1}};
   Duration shift_{};

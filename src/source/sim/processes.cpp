@@ -144,9 +144,19 @@ double Processes::quantised(double bytes) const {
   return std::ceil(bytes / scenario_.quantum_bytes - 1e-6) * scenario_.quantum_bytes;
 }
 
+/// What a run takes of the host's memory: also on devices that share it.
+double Processes::of_host_bytes(const Run& run) const {
+  double bytes = run.host.bytes;
+  for (const Holding& holding : run.holdings)
+    if (scenario_.devices[holding.device].info.shares_host_memory) bytes += holding.used_bytes;
+  return bytes;
+}
+
 double Processes::host_used_bytes() const {
   double used = 0;
-  for (const Run& run : runs_) used += run.host.bytes;
+  for (const DeviceSpec& device : scenario_.devices)
+    if (device.info.shares_host_memory) used += device.baseline_bytes;
+  for (const Run& run : runs_) used += of_host_bytes(run);
   return used;
 }
 
@@ -167,8 +177,9 @@ void Processes::fit_host(double t_s) {
     if (run.alive && run.spec->host_limit_bytes && run.host.bytes > *run.spec->host_limit_bytes)
       end(run, t_s, Why::killed_by_host);
   while (scenario_.host_memory_bytes && host_used_bytes() > *scenario_.host_memory_bytes) {
-    const auto most = std::max_element(runs_.begin(), runs_.end(),
-                                       [](const Run& a, const Run& b) { return a.host.bytes < b.host.bytes; });
+    const auto most = std::max_element(
+        runs_.begin(), runs_.end(), [this](const Run& a, const Run& b) { return of_host_bytes(a) < of_host_bytes(b); });
+    if (!most->alive) return;  // the baseline alone exceeds it
     end(*most, t_s, Why::killed_by_host);
   }
 }

@@ -97,6 +97,7 @@ class Processes {
   void evaluate(Run& run, double t_s);
   void fit(std::size_t device, const WallSpec* wall, double t_s);
   void fit_host(double t_s);
+  [[nodiscard]] double of_host_bytes(const Run& run) const;
   [[nodiscard]] double host_used_bytes() const;
   void sum();
   [[nodiscard]] double quantised(double bytes) const;

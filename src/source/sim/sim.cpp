@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/format.hpp"
+#include "core/limit_end.hpp"
 #include "source/sim/instruments.hpp"
 #include "source/sim/processes.hpp"
 #include "source/sim/random.hpp"
@@ -296,7 +297,7 @@ class Simulation final : public Source {
       Event wall = event(Event::Kind::capacity,
                          spec.host_limit_bytes
                              ? "memory.max of " + (spec.info.cgroup.empty() ? "/" + spec.name : spec.info.cgroup)
-                             : std::string("the machine's memory"));
+                             : std::string(kMachineMemory));
       wall.device_id = kHostMemory;
       wall.pid = run.pid;
       wall.pid_start_ticks = run.start_ticks;

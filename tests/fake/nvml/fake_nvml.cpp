@@ -252,9 +252,9 @@ EXPORT int nvmlDeviceGetMemoryInfo(void* device, unsigned long long* total_free_
   count_tick(*as_device(device));
   if (const int code = failure("memory", as_device(device)); code != kOk) return code;
   const Device& d = *as_device(device);
-  total_free_used[0] = d.total;
+  total_free_used[0] = d.total.at(tick());
   total_free_used[2] = used_bytes(d) + d.reserved;
-  total_free_used[1] = d.total - total_free_used[2];
+  total_free_used[1] = d.total.at(tick()) - total_free_used[2];
   return kOk;
 }
 
@@ -489,10 +489,10 @@ EXPORT int nvmlDeviceGetMemoryInfo_v2(void* device, MemoryV2* memory) {
   count_tick(*as_device(device));
   if (const int code = failure("memory", as_device(device)); code != kOk) return code;
   const Device& d = *as_device(device);
-  memory->total = d.total;
+  memory->total = d.total.at(tick());
   memory->reserved = d.reserved;
   memory->used = used_bytes(d);
-  memory->free = d.total - memory->used - d.reserved;
+  memory->free = d.total.at(tick()) - memory->used - d.reserved;
   return kOk;
 }
 
@@ -510,7 +510,7 @@ EXPORT int nvmlDeviceGetMemoryLimits_v1(void* device, MemoryLimitsV1* limits) {
     const std::uint64_t hard = limit.hard.at(tick());
     if (folder.size() < limit.cgroup.size() || folder.substr(folder.size() - limit.cgroup.size()) != limit.cgroup)
       continue;
-    limits->soft = 0;
+    limits->soft = limit.soft.at(tick());
     limits->hard = hard;
     limits->used = 0;
     return kOk;

@@ -14,7 +14,7 @@ namespace fake_nvml {
 void describe_live(Device& device) {
   const int number = static_cast<int>(*device.live);
   if (device.uuid.empty()) device.uuid = fake_gpu::device_uuid_text(number);
-  if (device.total == 0) device.total = fake_gpu::device_bytes(number);
+  if (device.total.at(0) == 0) device.total.values = {fake_gpu::device_bytes(number)};
   if (device.pci.empty()) {
     std::array<char, 20> text{};
     std::snprintf(text.data(), text.size(), "00000000:%02X:00.0",

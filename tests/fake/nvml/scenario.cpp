@@ -51,8 +51,8 @@ struct Line {
     if (*end != '\0') stop(where, "not a size: " + text);
     return static_cast<std::uint64_t>(value * unit);
   }
-  Amount amount(const std::string& key) const {
-    std::string rest = text(key, "0");
+  Amount amount(const std::string& key, const char* otherwise = "0") const {
+    std::string rest = text(key, otherwise);
     Amount result;
     const auto cut = [&rest](char mark) -> std::optional<std::string> {
       const std::size_t at = rest.find(mark);
@@ -139,7 +139,7 @@ Device* read_device(const Line& line) {
   device->name = line.text("name", "Fake GPU");
   device->pci = line.text("pci", "");
   if (line.values.count("live") != 0) device->live = static_cast<unsigned>(line.number("live", 0));
-  device->total = line.number("total", device->live ? 0 : std::uint64_t{80} << 30U);
+  device->total = line.amount("total", device->live ? "0" : "80G");
   if (device->live) describe_live(*device);
   device->holders = line.text("holders", "");
   device->reserved = line.number("reserved", 0);
@@ -181,7 +181,7 @@ void add(Scenario& scenario, const Line& line) {
     }
     gpu_of(scenario, line)->processes.push_back(process);
   } else if (line.verb == "limit") {
-    gpu_of(scenario, line)->limits.push_back({line.text("cgroup", "/"), line.amount("hard")});
+    gpu_of(scenario, line)->limits.push_back({line.text("cgroup", "/"), line.amount("hard"), line.amount("soft")});
   } else if (line.verb == "error") {
     Failure failure;
     failure.call = line.text("call", "any");

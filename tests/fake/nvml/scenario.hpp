@@ -39,7 +39,7 @@ struct Process {
 /// A limit of the driver's own on a cgroup.
 struct Limit {
   std::string cgroup;  ///< the end of its path
-  Amount hard;
+  Amount hard, soft;
 };
 
 /// A GPU or, with a parent, a MIG instance.
@@ -47,7 +47,8 @@ struct Device {
   unsigned index = 0;
   Device* parent = nullptr;
   std::string uuid, name, pci;
-  std::uint64_t total = 0, reserved = 0;
+  Amount total;
+  std::uint64_t reserved = 0;
   Amount used;
   std::optional<unsigned> gpu_percent, memory_percent;
   std::map<std::string, Amount> health;  ///< by the key of the scenario line; not there: not supported

@@ -91,17 +91,35 @@ std::shared_ptr<const View> with_process(const std::string& user) {
 
 TEST_F(ClientTest, AMarkIsOnItsWayToTheLoop) {
   published_.publish(with_process("ada"), {});
-  ASSERT_TRUE(client_->mark(4242, "step=12"));
+  ASSERT_TRUE(client_->mark({{4242}}, "step=12"));
   const std::vector<Event> marks = marks_->take();
   ASSERT_EQ(marks.size(), 1U);
   EXPECT_EQ(marks.front().kind, Event::Kind::mark);
   EXPECT_EQ(marks.front().pid, 4242U);
   EXPECT_EQ(marks.front().pid_start_ticks, 7U);
   EXPECT_EQ(marks.front().text, "step=12");
-  EXPECT_THAT(client_->mark(999999, "step").error().message, HasSubstr("no process of yours"));
+  EXPECT_THAT(client_->mark({{999999}}, "step").error().message, HasSubstr("no process of yours"));
   for (const char* const bad : {"", "=12", "step=abc", "step=", "step=-1", "step=1.5"})
-    EXPECT_THAT(client_->mark(4242, bad).error().message, HasSubstr("NAME=NUMBER"));
-  EXPECT_THAT(client_->mark(4242, std::string(65, 'x')).error().message, HasSubstr("at most 64 bytes"));
+    EXPECT_THAT(client_->mark({{4242}}, bad).error().message, HasSubstr("NAME=NUMBER"));
+  EXPECT_THAT(client_->mark({{4242}}, std::string(65, 'x')).error().message, HasSubstr("at most 64 bytes"));
+}
+
+TEST_F(ClientTest, AMarkThatNamesNoProgramIsThatOfTheNearest) {
+  View view = *with_process("ada");
+  for (const std::uint32_t pid : {4243U, 4244U}) {
+    view.series.push_back(view.series.back());
+    view.series.back().key.pid = view.series.back().process->pid = pid;
+  }
+  published_.publish(std::make_shared<const View>(view), {});
+  ASSERT_TRUE(client_->mark({{1}, {2, 3}, {7, 4243}, {4242}}, "step=12"));
+  const std::vector<Event> marks = marks_->take();
+  ASSERT_EQ(marks.size(), 1U);
+  EXPECT_EQ(marks.front().pid, 4243U) << "of the first group that has one";
+  EXPECT_THAT(client_->mark({{1}, {4244, 2, 4243}}, "step").error().message,
+              HasSubstr("such as pids 4244 and 4243; name the one that is meant"));
+  EXPECT_THAT(client_->mark({{1}, {2}}, "step").error().message, HasSubstr("no process of yours"));
+  EXPECT_THAT(client_->mark({{0}}, "step").error().message, HasSubstr("no such pid"));
+  EXPECT_TRUE(marks_->take().empty());
 }
 
 /// What a child in a pid namespace of its own finds, as a program in a container does.
@@ -117,7 +135,7 @@ TEST_F(ClientTest, AClientInAnotherPidNamespaceGetsNothingOfOthers) {
       for (const SeriesView& s : view->series)
         if (s.key.pid != 0 || !s.alerts.empty()) ::_exit(2);
       if (client_->ask("/api/v1/status") || client_->ask("/metrics")) ::_exit(3);
-      if (client_->mark(4242, "step")) ::_exit(4);
+      if (client_->mark({{4242}}, "step")) ::_exit(4);
       ::_exit(0);
     }
     int status = 0;
@@ -130,7 +148,7 @@ TEST_F(ClientTest, AClientInAnotherPidNamespaceGetsNothingOfOthers) {
   if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no right to make a pid namespace";
   EXPECT_EQ(WEXITSTATUS(status), 0);
   ASSERT_TRUE(client_->view());
-  EXPECT_TRUE(client_->mark(4242, "step")) << "who is in the same namespace is answered as before";
+  EXPECT_TRUE(client_->mark({{4242}}, "step")) << "who is in the same namespace is answered as before";
 }
 
 TEST_F(ClientTest, WhoAnswers) {

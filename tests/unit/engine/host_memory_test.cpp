@@ -164,6 +164,12 @@ TEST_P(HostEnd, IsToldApartFromOneByTheGpu) {
   ASSERT_EQ(host.alerts.size(), 1U);
   EXPECT_EQ(host.alerts.front().end_kind, EndKind::host_out_of_memory);
   EXPECT_EQ(host.alerts.front().end_reason, "the host's memory ran out, and the kernel ended pid 42");
+  for (const Metric metric : {Metric::host_anonymous, Metric::process_used}) {
+    const auto& wall = find(*run->view, metric)->wall;
+    ASSERT_TRUE(wall) << to_string(metric);
+    EXPECT_EQ(wall->name, "memory.max of /pod");
+    EXPECT_THAT(tell(*run->view, *find(*run->view, metric)).end, HasSubstr("; its limit was memory.max of /pod"));
+  }
   EXPECT_TRUE(find(*run->view, Metric::process_used)->alerts.empty()) << "one alert is enough";
   EXPECT_THAT(tell(*run->view, *find(*run->view, Metric::process_used)).verdict,
               HasSubstr("the host's memory ran out"));
@@ -264,6 +270,35 @@ TEST(SharedMemory, TheHostMemoryOfAProcessExplainsTheDevices) {
   const Told told = tell(*run->view, device);
   EXPECT_THAT(told.suspect, HasSubstr("pid 42 python serve.py"));
   EXPECT_EQ(told.unattributed, "6.0 GiB held by no visible process") << "what is not of the process";
+}
+
+/// GB10: both kinds of memory leak into one, and swap is no room for it. `host_bytes` is what the host could still
+/// give.
+TEST(SharedMemory, TheDevicesEndIsThatOfBothLeaks) {
+  for (const bool gpu_leaks : {false, true})
+    for (const char* const host_bytes : {"120GiB", "152GiB"})
+      for (const double minutes : {60.0, 90.0, 105.0}) {
+        const auto scenario = sim::parse_scenario(
+            fmt::format("seed = 3\nperiod_s = 10\nduration_s = \"{}min\"\nhost_memory_bytes = \"{}\"\n[[device]]\n"
+                        "name = \"NVIDIA GB10\"\ncapacity_bytes = \"120GiB\"\nshares_host_memory = true\n"
+                        "baseline_bytes = \"6GiB\"\n[[process]]\nname = \"serve\"\ncommand = \"python serve.py\"\n"
+                        "pid = 42\n[[process.shape]]\nkind = \"constant\"\nbytes = \"{}GiB\"\n{}{}",
+                        minutes, host_bytes, gpu_leaks ? 25 : 65, gpu_leaks ? kGpuLeak : "", kHostLeak),
+            "gb10.toml");
+        ASSERT_TRUE(scenario) << scenario.error().message;
+        const auto run = play(*scenario);
+        const SeriesView& device = *find(*run->view, Metric::device_used);
+        const auto& oom_in_s = device.verdict.finding.oom_in_s;
+        ASSERT_TRUE(oom_in_s) << minutes << ": " << device.verdict.finding.because;
+        const double left_bytes = 120.0 * 1024 * 1024 * 1024 - static_cast<double>(device.used_bytes);
+        const double left_s = left_bytes / ((gpu_leaks ? 800 : 400) * 1024.0 * 1024 / 60);
+        EXPECT_NEAR(oom_in_s->mid, left_s, 0.05 * left_s + 10) << minutes << ": " << device.verdict.finding.because;
+        const auto& wall = find(*run->view, Metric::host_anonymous)->wall;
+        ASSERT_TRUE(wall);
+        EXPECT_EQ(wall->name, "the machine's memory");
+        EXPECT_EQ(wall->bytes, std::uint64_t{120} << 30U);
+        EXPECT_NEAR(static_cast<double>(wall->used_bytes), static_cast<double>(device.used_bytes), 1e6);
+      }
 }
 
 /// An APU counts what it maps of the host's memory, not what its programs hold of it besides.

@@ -4,6 +4,7 @@
 
 #include "one_gpu.hpp"
 #include "paths.hpp"
+#include "report/conclusion.hpp"
 #include "report/trend.hpp"
 #include "scenario_run.hpp"
 
@@ -84,6 +85,21 @@ TEST_F(WallsTest, ItFollowsAWallThatMovesOrIsLifted) {
   grow(3700, 3800);
   expect_end(3800, 22.0 * kGiB);
   EXPECT_THAT(seen(leaking).verdict.finding.because, Not(HasSubstr("its memory ends at")));
+}
+
+/// Of the device and of its processes.
+TEST_F(WallsTest, ItFollowsATotalThatTheDriverAdjusts) {
+  grow(0, 3600);
+  expect_end(3600, 22.0 * kGiB);
+  Batch batch;
+  batch.events.push_back(Event{.time = at(3600), .kind = Event::Kind::capacity, .device_id = "GPU-a"});
+  batch.events.back().capacity_bytes = 16 * kGiB;
+  engine->ingest(batch);
+  grow(3600, 3700);
+  expect_end(3700, 14.0 * kGiB);
+  const Finding device = seen(device_series).verdict.finding;
+  ASSERT_TRUE(device.oom_in_s) << device.because;
+  EXPECT_NEAR(device.oom_in_s->mid, left_s(3700, 14.0 * kGiB), 0.05 * left_s(3700, 14.0 * kGiB));
 }
 
 TEST_F(WallsTest, ProcessesThatShareAWallHoldItTogether) {
@@ -219,17 +235,79 @@ TEST(WallsOfAScenario, TheForecastIsWithinFivePercentBeforeAndAfterTheMove) {
   look(90, 6144, "dmem.max of /pod");
 }
 
-TEST(WallsOfAScenario, WhatGrowsBeyondItFails) {
+/// After the end, everything names the wall as it was then, not as it was when the alert was raised.
+TEST(WallsOfAScenario, WhatGrowsBeyondItFailsAndItsEndNamesIt) {
   auto scenario = sim::load_scenario(tests_dir() + "/scenarios/leak_three_walls.toml");
   ASSERT_TRUE(scenario) << scenario.error().message;
   scenario->duration_s = 6300;
   const auto run = play(*scenario);
+  for (const SeriesView& s : run->view->series) {
+    if (s.key.pid != 4242 && s.key.metric != Metric::device_used) continue;
+    EXPECT_THAT(tell(*run->view, s).end, HasSubstr("ended then; its limit was dmem.max of /pod"));
+    const std::string because = Conclusion(*run->view, s).finding().because;
+    EXPECT_THAT(because, HasSubstr("ends at 9.0 GiB, by dmem.max of /pod, of which 2 processes use 9.0 GiB"));
+    EXPECT_THAT(because, Not(HasSubstr("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT")));
+    if (s.key.pid == 0) continue;
+    ASSERT_TRUE(s.wall);
+    EXPECT_EQ(s.wall->name, "dmem.max of /pod");
+    EXPECT_EQ(s.wall->bytes, 9 * kGiB);
+  }
   for (const SeriesView& s : run->view->series) {
     if (s.key.pid != 4242) continue;
     ASSERT_TRUE(s.verdict.end);
     EXPECT_EQ(s.verdict.end->how, EndKind::out_of_memory);
     EXPECT_NEAR(run->seconds(s.verdict.end->time), 6144, 20);
   }
+}
+
+/// Of a recording without processes: the device's memory ends with what its program may still take.
+class WallsOfARecording : public OneGpu {
+ protected:
+  void grow(double from_s, double to_s) {
+    for (double t = from_s; t < to_s; t += kStep_s) {
+      Batch batch;
+      const std::uint64_t used = kGiB + kRate * static_cast<std::uint64_t>(t);
+      batch.samples.push_back({at(t), device_series, used + kGiB});
+      if (allocated) batch.samples.push_back({at(t), *allocated, used});
+      engine->ingest(batch);
+    }
+  }
+  void wall(double t, std::uint64_t bytes) {
+    Batch batch;
+    batch.events.push_back(Event{.time = at(t), .kind = Event::Kind::capacity, .device_id = "GPU-a"});
+    batch.events.back().text = "PyTorch's per_process_memory_fraction";
+    batch.events.back().capacity_bytes = bytes;
+    engine->ingest(batch);
+  }
+  void expect_end(SeriesId id, double t, double allocated_bytes) {
+    engine->finish();
+    const Finding finding = seen(id).verdict.finding;
+    ASSERT_TRUE(finding.oom_in_s) << finding.because;
+    const double left_s = (allocated_bytes - static_cast<double>(kGiB)) / static_cast<double>(kRate) - (t - kStep_s);
+    EXPECT_NEAR(finding.oom_in_s->mid, left_s, 0.05 * left_s) << finding.because;
+  }
+  std::optional<SeriesId> allocated;
+};
+
+TEST_F(WallsOfARecording, TheDeviceEndsWithWhatTheAllocatorMayStillTake) {
+  allocated = catalog.intern({Metric::allocator_allocated, "GPU-a", 0, 0});
+  start();
+  grow(0, 3600);
+  wall(3600, 8 * kGiB);
+  grow(3600, 3700);
+  expect_end(*allocated, 3700, 8.0 * kGiB);
+  expect_end(device_series, 3700, 8.0 * kGiB);
+  EXPECT_THAT(seen(device_series).verdict.finding.because,
+              HasSubstr("its memory ends at 8.0 GiB, by PyTorch's per_process_memory_fraction"));
+  EXPECT_EQ(memory_end(*views.back(), seen(device_series))->bytes, 9.0 * kGiB);
+}
+
+TEST_F(WallsOfARecording, WhatExceedsALimitHasAnother) {
+  start();
+  wall(0, 3 * kGiB);
+  grow(0, 3600);
+  expect_end(device_series, 3600, 23.0 * kGiB);
+  EXPECT_FALSE(seen(device_series).wall);
 }
 
 TEST_F(WallsTest, AProcessOfTheSamePidIsAnother) {

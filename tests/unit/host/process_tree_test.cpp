@@ -31,6 +31,24 @@ TEST(ProcessTree, IsARootAndAllBelowIt) {
   EXPECT_THAT(process_tree(proc.path(), 77), ElementsAre(77U)) << "one that has ended";
 }
 
+TEST(ProcessTree, AroundAProcessAreItsParentsAndThenItsSession) {
+  const TempFolder proc;
+  const auto add = [&](int pid, int parent, int session) {
+    std::filesystem::create_directory(proc.file(std::to_string(pid)));
+    std::ofstream(proc.file(std::to_string(pid)) + "/stat")
+        << pid << " (sh) S " << parent << " 1 " << session << " 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 5000 0 0\n";
+  };
+  add(1, 0, 1);
+  add(10, 1, 10);   // a shell
+  add(11, 10, 10);  // the program
+  add(12, 10, 10);  // a script that follows it
+  add(13, 12, 10);  // which marks
+  add(20, 1, 20);   // of another session
+  EXPECT_THAT(processes_around(proc.path(), 13),
+              ElementsAre(ElementsAre(12U), ElementsAre(10U), ElementsAre(1U), ElementsAre(11U)));
+  EXPECT_THAT(processes_around(proc.path(), 77), ElementsAre()) << "one that has ended";
+}
+
 TEST(ProcessTree, AProcessThatEndsWhileItIsReadIsNoError) {
   const TempFolder folder;
   // Reading a directory fails as reading the file of a process that is gone does: after it was opened.

@@ -44,7 +44,13 @@ class WallRoundsTest : public testing::Test {
     std::filesystem::create_directories(folder.file("sys/fs/cgroup/pod"));
     std::ofstream(folder.file("sys/fs/cgroup/pod/dmem.max")) << "drm/0000:3a:00.0/vram0 " << words << '\n';
   }
-  /// "42=8589934592" for each wall, and the notes.
+  void total(std::uint64_t bytes) {
+    DeviceInfo gpu;
+    gpu.id = "GPU-a";
+    gpu.capacity_bytes = bytes;
+    catalog.describe(gpu);
+  }
+  /// "42=8589934592" for each wall (of the device: 0), and what people are told.
   std::vector<std::string> poll(double t) {
     Batch batch;
     if (device_used) batch.samples.push_back({at(t), *device_used, 1000});
@@ -119,16 +125,24 @@ TEST_F(WallRoundsTest, TheNearestIsTheEndAndTheOthersAreLimits) {
 }
 
 TEST_F(WallRoundsTest, ALimitBeyondTheGpuIsNoEnd) {
-  DeviceInfo gpu;
-  gpu.id = "GPU-a";
-  gpu.capacity_bytes = 4 * kGiB;
-  catalog.describe(gpu);
+  total(4 * kGiB);
   device_used = catalog.intern({Metric::device_used, "GPU-a", 0, 0});
   series.pop_back();
   limit("8589934592");
-  EXPECT_THAT(poll(0), ElementsAre("42=8589934592",
+  EXPECT_THAT(poll(0), ElementsAre("0=4294967296", "42=8589934592",
                                    "GPU 0: pid 42 has a limit of 8.0 GiB: dmem.max of /pod; the GPU's memory ends "
                                    "before it"));
+}
+
+TEST_F(WallRoundsTest, ATotalThatMovesIsAnEventAtOnce) {
+  total(80 * kGiB);
+  EXPECT_THAT(poll(0), ElementsAre("0=85899345920")) << "a replay begins with it";
+  EXPECT_THAT(poll(1), IsEmpty());
+  total(60 * kGiB);
+  EXPECT_THAT(poll(2), ElementsAre("0=64424509440",
+                                   "GPU 0: its memory now ends at 60.0 GiB instead of 80.0 GiB: the driver has "
+                                   "adjusted the total"));
+  EXPECT_THAT(poll(3), IsEmpty());
 }
 
 /// A wall is the nearer the more of it others hold.

@@ -106,10 +106,13 @@ TEST(Metrics, MemoryThatWasNotReleasedHasItsBytes) {
 TEST(Metrics, HeadroomMayBeMissing) {
   const std::string text = prometheus_text(full_view(), full_cost(), {"node7", "0.1.0", true, 10});
   EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_device_memory_headroom_bytes\\{[^}]*\\} -1073741824\n"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_memory_wall_bytes\\{[^}]*\\} 12884901888\n"));
-  EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_memory_headroom_bytes\\{[^}]*\\} -1073741824\n"));
   EXPECT_THAT(text,
-              ::testing::ContainsRegex("vramtrack_process_memory_wall_growth_bytes_per_second\\{[^}]*\\} 1048576\n"));
+              ::testing::ContainsRegex("vramtrack_process_memory_wall_bytes\\{[^}]*set_by=\"dmem.max of /pod\"\\} "
+                                       "12884901888\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_memory_headroom_bytes\\{[^}]*\\} -1073741824\n"));
+  EXPECT_THAT(text, ::testing::ContainsRegex(
+                        "vramtrack_process_memory_wall_growth_bytes_per_second\\{[^}]*set_by=\"dmem.max of "
+                        "/pod\"\\} 1048576\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_host_anonymous_bytes\\{[^}]*\\} 3221225472\n"));
   EXPECT_THAT(text, ::testing::ContainsRegex("vramtrack_process_host_available_bytes\\{[^}]*\\} 7516192768\n"));
   EXPECT_THAT(text, ::testing::HasSubstr("vramtrack_host_out_of_memory_total{reason=\"cgroup\",held_gpu=\"yes\"} 3\n"));

@@ -40,6 +40,34 @@ TEST(Answer, YesNoAndUnsure) {
             Fits::unsure);
 }
 
+TEST(Answer, RunsOfTheSameProgramDecideWhatTheHeadersLeaveOpen) {
+  Request request;
+  request.context_tokens = 32768;
+  request.sequences = 8;
+  const ModelFacts model = llama_8b();
+  const double low = need_of(model, request).low_bytes(), high = need_of(model, request).high_bytes();
+  const auto checked = [&](double free_bytes, double most_bytes) {
+    Answer out = answer(model, request, {free_bytes, free_bytes});
+    check(out, {free_bytes, free_bytes}, {"serve", 3, most_bytes, {}});
+    return out;
+  };
+  const double between = (low + high) / 2;
+  EXPECT_EQ(checked(between, low).fits, Fits::yes);
+  EXPECT_THAT(checked(between, low).changes, IsEmpty());
+  EXPECT_EQ(checked(between, high).fits, Fits::no);
+  EXPECT_EQ(checked(80 * kGiB, between).fits, Fits::yes);
+  EXPECT_EQ(checked(80 * kGiB, 81 * kGiB).fits, Fits::unsure) << "the headers say yes";
+  EXPECT_EQ(checked(40 * kGiB, 39 * kGiB).fits, Fits::unsure) << "the headers say no";
+  EXPECT_EQ(checked(40 * kGiB, 41 * kGiB).fits, Fits::no);
+  const Need need = need_of(model, request);
+  EXPECT_EQ(agreement(need, {"", 1, between, {}}), "within");
+  EXPECT_EQ(agreement(need, {"", 1, high * 1.1, {}}), "above");
+  EXPECT_EQ(agreement(need, {"", 1, low * 0.9, {}}), "below");
+  const Room open{between, between};
+  EXPECT_THAT(answer_text(checked(between, low), model, request, open, "GPU 0"),
+              HasSubstr("yes: 3 earlier runs of serve needed up to "));
+}
+
 TEST(Answer, EachChangeAloneMakesItFit) {
   Request request;
   request.context_tokens = 32768;

@@ -48,6 +48,34 @@ TEST(OutOfMemoryMessage, IsToldFromOtherLines) {
   EXPECT_EQ(gpu_of_message("GPU has gone"), std::nullopt);
 }
 
+const std::string kLimited =
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 24.00 GiB "
+    "of which 12.00 GiB is free. Process 42 has 8.49 GiB memory in use. 8.00 GiB allowed; Of the allocated memory 6.90 "
+    "GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated.";
+const std::string kHami =
+    "[HAMI-core ERROR (pid:77 thread=140123 allocator.c:52)]: Device 0 OOM 3171158016 / 3145728000";
+
+TEST(OutOfMemoryMessage, NamesTheLimitOfItsProgram) {
+  const auto torch = limit_of_message(kLimited);
+  ASSERT_TRUE(torch);
+  EXPECT_EQ(torch->bytes, 8ULL << 30);
+  EXPECT_NEAR(static_cast<double>(torch->held_bytes), 7.9 * (1ULL << 30), 1e6);
+  EXPECT_EQ(torch->pid, 42U);
+  EXPECT_EQ(torch->name, "PyTorch's per_process_memory_fraction");
+  EXPECT_TRUE(tells_out_of_memory(kHami));
+  EXPECT_EQ(gpu_of_message(kHami), 0);
+  const auto hami = limit_of_message(kHami);
+  ASSERT_TRUE(hami);
+  EXPECT_EQ(hami->bytes, 3145728000U);
+  EXPECT_EQ(hami->pid, 77U);
+  EXPECT_EQ(hami->name, "HAMi's CUDA_DEVICE_MEMORY_LIMIT");
+  EXPECT_FALSE(limit_of_message(kTorch));
+  EXPECT_FALSE(
+      limit_of_message("[metal::malloc] Attempting to allocate 640000000 bytes which is greater than the maximum "
+                       "allowed buffer size of 268435456 bytes"))
+      << "what may be asked for at once is no end of what may be held";
+}
+
 /// Twenty readings of two GPUs, then `end`.
 std::string csv(const std::string& end) {
   std::string text = "time,gpu_index,used_mib\n";
@@ -73,6 +101,36 @@ TEST(OutOfMemoryMessage, AmongRowsIsAnEventOfTheLastReading) {
   expect_one(read_text(csv(kTorch + "\n")), "1");
   expect_one(read_text(csv(kTorch + "\n" + kTorch + "\n")), "1");
   expect_one(read_text(csv("RuntimeError: CUDA error: out of memory\n")), "");
+}
+
+/// "1001: 8 name" for each wall that a log tells.
+std::vector<std::string> walls_of(const logtest::Reading& r) {
+  std::vector<std::string> out;
+  EXPECT_EQ(r.error, "");
+  for (const Event& event : r.events)
+    if (event.kind == Event::Kind::capacity && !event.text.empty())
+      out.push_back(fmt::format("{} {}: {:.2f} GiB {}", event.device_id, event.pid,
+                                static_cast<double>(event.capacity_bytes) / (1ULL << 30), event.text));
+  return out;
+}
+
+TEST(OutOfMemoryMessage, TheLimitThatItNamesIsAWall) {
+  std::string processes = "timestamp,gpu_index,pid,used_gpu_memory_mib\n";
+  for (int i = 0; i < 20; ++i)
+    for (const int pid : {41, 42}) processes += fmt::format("2026-03-01 10:00:{:02},0,{},{}\n", i, pid, 1000 + i);
+  EXPECT_THAT(walls_of(read_text(processes + kLimited + "\n" + kLimited + "\n")),
+              testing::ElementsAre("0 42: 8.00 GiB PyTorch's per_process_memory_fraction"));
+  EXPECT_THAT(walls_of(read_text(processes + kHami + "\n")), IsEmpty()) << "it is not known which of both it is";
+  std::string device = "time,gpu_index,used_mib\n";
+  for (int i = 0; i < 20; ++i) device += fmt::format("2026-03-01 10:00:{:02},0,{}\n", i, 10240);
+  EXPECT_THAT(walls_of(read_text(device + kLimited + "\n")),
+              testing::ElementsAre("0 0: 10.10 GiB PyTorch's per_process_memory_fraction"))
+      << "it holds 7.9 of 8 GiB";
+  std::string text;
+  for (int i = 0; i < 20; ++i)
+    text += fmt::format("2026-03-01 10:00:{:02} step {} memory allocated 2.{:02} GiB\n", i, i, i);
+  EXPECT_THAT(walls_of(read_text(text + kHami + "\n")),
+              testing::ElementsAre("0 0: 2.93 GiB HAMi's CUDA_DEVICE_MEMORY_LIMIT"));
 }
 
 TEST(OutOfMemoryMessage, InTextIsAnEventOfTheOnlyGpu) {

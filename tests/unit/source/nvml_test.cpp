@@ -450,6 +450,19 @@ TEST(Nvml, AGpuThatOnceToldItsMemoryHasItsOwn) {
   EXPECT_EQ(fake.used(fake.poll(), "GPU-a"), std::nullopt);
 }
 
+TEST(Nvml, ATotalThatTheDriverAdjustsIsTheCapacityFromThenOn) {
+  FakeNvml fake(
+      "gpu 0 uuid=GPU-a total=80G,80G,60G used=1G\nmig gpu=0 gi=1 ci=0 uuid=MIG-0 total=10G,10G,5G used=1G\n");
+  fake.poll();
+  fake.poll();
+  EXPECT_EQ(fake.catalog.device("GPU-a")->capacity_bytes, 80 * kGiB);
+  const std::uint64_t before = fake.catalog.device_revision();
+  fake.poll();
+  EXPECT_EQ(fake.catalog.device("GPU-a")->capacity_bytes, 60 * kGiB);
+  EXPECT_EQ(fake.catalog.device("MIG-0")->capacity_bytes, 5 * kGiB);
+  EXPECT_GT(fake.catalog.device_revision(), before);
+}
+
 /// Limits that the driver counts by itself, where the kernel has no dmem: "1001: 8 of /folder" for each event.
 std::vector<std::string> limits_of(const Batch& batch) {
   std::vector<std::string> out;
@@ -480,6 +493,30 @@ TEST(Nvml, TheDriversOwnLimitsOfCgroupsAreWalls) {
               testing::ElementsAre(
                   "1001: 0 NVIDIA's memory limit of "
                   "/system.slice/docker-4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b.scope"));
+}
+
+TEST(Nvml, ASoftLimitIsToldAndIsNoWall) {
+  const TempFolder folder;
+  FakeNvml fake(
+      two_gpus("process gpu=0 pid=1001 used=3G,3G,5G,5G\nlimit gpu=0 "
+               "cgroup=/system.slice/docker-4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b4f1c0d9b.scope "
+               "hard=none soft=4G,4G,4G,4G,0\n"));
+  fake.config.sys_root = folder.file("sys");
+  const auto notes = [&] {
+    const Batch batch = fake.poll(10);
+    EXPECT_THAT(events_of(batch, Event::Kind::capacity), IsEmpty());
+    std::vector<std::string> out;
+    for (const Event& event : events_of(batch, Event::Kind::note)) out.push_back(event.text);
+    return out;
+  };
+  EXPECT_THAT(notes(), testing::ElementsAre(testing::AllOf(
+                           testing::StartsWith("GPU 0: the soft limit of /system.slice/docker-"),
+                           testing::EndsWith("is 4.0 GiB, a threshold and no end of its memory: 3.0 GiB in use"))));
+  EXPECT_THAT(notes(), IsEmpty());
+  EXPECT_THAT(notes(), testing::ElementsAre(testing::EndsWith(
+                           "5.0 GiB in use; its processes may be ended when others need their share of the GPU")));
+  EXPECT_THAT(notes(), IsEmpty());
+  EXPECT_THAT(notes(), testing::ElementsAre(testing::EndsWith("no longer holds, or its processes have ended")));
 }
 
 TEST(Nvml, WhereTheKernelLimitsItsFilesTell) {
