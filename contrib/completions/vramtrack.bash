@@ -70,7 +70,7 @@ _vramtrack() {
     'doctor --format') mapfile -t COMPREPLY < <(compgen -W "text json npd" -- "$cur"); return ;;
     'watch --format' | 'replay --format' | 'analyze --format' | 'fleet scan --format' | 'actuate --format' | 'simulate --format' | 'snapshot summary --format' | 'snapshot leaks --format' | 'snapshot timeline --format' | 'snapshot oom --format' | 'check --format' | 'trace report --format' | 'trace diff --format' | 'oom show --format' | 'explain --format' | 'silence add --format' | 'silence list --format' | 'holders --format' | 'wait --format' | 'policy test --format' | 'fit --format' | 'programs --format') mapfile -t COMPREPLY < <(compgen -W "text json" -- "$cur"); return ;;
     'report --format') mapfile -t COMPREPLY < <(compgen -W "text md json html" -- "$cur"); return ;;
-    *' --basic-auth-file' | *' --bearer-token-file' | *' --beside' | *' --ca-file' | *' --config' | *' --csv' | *' --exporters' | 'analyze --history' | *' --junit' | *' --kernel-log' | *' --output' | *' --policy' | *' --probe' | *' --process-csv' | *' --replay' | *' --store' | *' --suppressions' | *' --tls-certificate' | *' --tls-key' | *' --token-file' | *' -o') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    *' --basic-auth-file' | *' --bearer-token-file' | *' --beside' | *' --ca-file' | *' --config' | *' --csv' | *' --exporters' | 'analyze --history' | *' --junit' | *' --kernel-log' | *' --output' | *' --policy' | *' --probe' | *' --process-csv' | *' --replay' | *' --store' | *' --suppressions' | *' --tls-certificate' | *' --tls-key' | *' --token-file' | *' --trace' | *' -o') mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     *' --scenario') mapfile -t COMPREPLY < <(compgen -f -W "leaking_training healthy_training staircase cyclic_leak warm_up serving_burst churn gpu_lost unseen_leak" -- "$cur"); return ;;
   esac
   case "$command $cur" in
@@ -145,9 +145,9 @@ _vramtrack() {
     'policy explain '*)  ;;
     'policy test -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --input-format --timezone --capacity --start --unit --line-pattern --interval --detector --lead-time --config --set --help" -- "$cur") ;;
     'policy test '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'fit -'*) mapfile -t COMPREPLY < <(compgen -W "--gpu --memory --context --batch --shards --cache --weights --train --utilization --format --json --source --config --set --help" -- "$cur") ;;
+    'fit -'*) mapfile -t COMPREPLY < <(compgen -W "--gpu --memory --context --batch --shards --cache --weights --train --utilization --trace --store --format --json --source --config --set --help" -- "$cur") ;;
     'fit '*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
-    'programs -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --store --forget --source --config --set --help" -- "$cur") ;;
+    'programs -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --trace --store --forget --source --config --set --help" -- "$cur") ;;
     'programs '*) mapfile -t COMPREPLY < <(compgen -c -f -- "$cur") ;;
     'doctor -'*) mapfile -t COMPREPLY < <(compgen -W "--health --format --json --fail-on --kernel-log --no-kernel-log --since --until --expect-empty --gpu --config --set --help" -- "$cur") ;;
     'config show -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
