@@ -269,7 +269,8 @@ class Manual(unittest.TestCase):
         (self.box.work / "train.log").write_text("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total capacity; "
                                                  "13.20 GiB already allocated; 1.05 GiB free; 13.40 GiB reserved in total by PyTorch)\n")
         (self.box.work / "train.py").write_text("print('trained')\n")  # allocates nothing, so it records nothing
-        trace = leaking_trace()
+        (self.box.work / "vramtrack.python.4242.trace").write_bytes(leaking_trace(command="python train.py --batch-size 32").bytes())
+        trace = leaking_trace()  # the newest, which `vramtrack oom show` reads
         trace.put("failed", trace.stack(("/home/me/train.py", 42, "train_step")), trace.now_us, 32 << 20, 64 << 20, call=1)
         (self.box.work / "vramtrack.train.4242.trace").write_bytes(trace.bytes())
         (self.box.work / "trace.vramtrack").write_bytes(trace.bytes())

@@ -88,9 +88,9 @@ class Trace:
         return self.data
 
 
-def leaking_trace(name="/home/me/train.py", function="train_step", steps=300):
+def leaking_trace(name="/home/me/train.py", function="train_step", steps=300, command="python3 train.py"):
     """A training that keeps its losses: 4 KiB a step; a model, a cache that fills, a host buffer and churn that are healthy."""
-    trace = Trace()
+    trace = Trace(command)
     main = (name, 90, "<module>")
     model = trace.stack(("/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py", 10, "__init__"), ("/home/me/model.py", 7, "build"), main)
     losses, forward = trace.stack((name, 42, function), main), trace.stack(("/home/me/model.py", 20, "forward"), (name, 40, function), main)
