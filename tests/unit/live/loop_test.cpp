@@ -6,6 +6,7 @@
 
 #include "../manual_clock.hpp"
 #include "../temp_folder.hpp"
+#include "core/event_words.hpp"
 #include "source/sim/sim.hpp"
 
 namespace vramtrack {
@@ -49,7 +50,9 @@ struct Heard {
   Listener listener() {
     Listener listener;
     listener.warning = [this](const std::string& text) { warnings.push_back(text); };
-    listener.event = [this](const Event& event) { events.push_back(event.text); };
+    listener.event = [this](const Event& event) {
+      if (is_for_people(event)) events.push_back(event.text);
+    };
     listener.alert = [this](const AlertTold& told) { alerts.emplace_back(to_string(told.news)); };
     listener.tick = [this](const Batch&) { ++ticks; };
     return listener;
