@@ -40,17 +40,20 @@ enum telemetry_act {
   TELEMETRY_RELEASE = 6,  /* one owner less: the last one frees it */
   TELEMETRY_REPORT = 7,   /* c10::reportMemoryUsageToProfiler: address, signed size, -, -, device */
   /* What tells of which device, or of which kind of memory, an allocation is. */
-  TELEMETRY_NEW_CONTEXT =
-      8, /* stores a context of `device` where `address` points; with `flags`: the thread's from now on */
-  TELEMETRY_SET_CONTEXT = 9,   /* `address` is the thread's context */
+  TELEMETRY_NEW_CONTEXT = 8, /* stores a context of `device` where `address` points; with `mask`: the thread's from now
+                                on; without: the primary one, which has one owner more */
+  TELEMETRY_SET_CONTEXT = 9, /* `address` is the thread's context */
   TELEMETRY_PUSH_CONTEXT = 10, /* likewise, until it is popped */
   TELEMETRY_POP_CONTEXT = 11,
   TELEMETRY_SET_DEVICE = 12, /* `device` is the thread's */
   TELEMETRY_HEAPS = 13,      /* Vulkan: `address` is the physical device; stores its kinds of memory at `size` */
   TELEMETRY_NEW_DEVICE = 14, /* Vulkan: of the physical device `size`; stored where `address` points */
   TELEMETRY_NEW_PART = 15,   /* returns a part of `address`, which has one owner more until that is released */
-  TELEMETRY_LOADED = 17, /* the loader has mapped or unmapped libraries: told of every process that is not left out */
-  TELEMETRY_LOOK_UP = 16 /* returns the function that is named where `address` points */
+  TELEMETRY_LOADED = 17,  /* the loader has mapped or unmapped libraries: told of every process that is not left out */
+  TELEMETRY_LOOK_UP = 16, /* returns the function that is named where `address` points */
+  TELEMETRY_END_CONTEXT = 18,    /* the context `address` ends, with its memory */
+  TELEMETRY_END_DEVICE = 19,     /* all memory of `device` (nowhere: the thread's) ends */
+  TELEMETRY_RELEASE_PRIMARY = 20 /* the primary context of `device` has one owner less: it ends with the last one */
 };
 
 /* What `shape` points to, where a function is told no size. */
@@ -100,7 +103,9 @@ enum telemetry_kind {
   TELEMETRY_EVENT_EXIT = 6,
   TELEMETRY_EVENT_FOUND = 7, /* address: where function `bytes` of the table lies, which the program looked up */
   TELEMETRY_EVENT_LOADED = 8,
-  TELEMETRY_EVENT_STARTED = 9 /* by exec, a program that is no target */
+  TELEMETRY_EVENT_STARTED = 9, /* by exec, a program that is no target */
+  TELEMETRY_EVENT_CONTEXT = 10 /* result: TELEMETRY_NEW_CONTEXT (a primary one), _END_CONTEXT, _END_DEVICE or
+                                  _RELEASE_PRIMARY; address: the context */
 };
 
 struct telemetry_frame {
@@ -118,9 +123,10 @@ struct telemetry_event {
   telemetry_u64 time_ns; /* CLOCK_MONOTONIC */
   telemetry_u64 address;
   telemetry_u64 bytes;
-  telemetry_u32 result; /* of TELEMETRY_EVENT_FAILED: the API's error; of TELEMETRY_EVENT_ALLOC: telemetry_shape */
-  telemetry_u16 device; /* type (c10::DeviceType; 0: not known) | index << 8 */
-  telemetry_u16 frames; /* of Python */
+  telemetry_u32 result;  /* of TELEMETRY_EVENT_FAILED: the API's error; of TELEMETRY_EVENT_ALLOC: telemetry_shape */
+  telemetry_u16 device;  /* type (c10::DeviceType; 0: not known) | index << 8 */
+  telemetry_u16 frames;  /* of Python */
+  telemetry_u64 context; /* of TELEMETRY_EVENT_ALLOC: the thread's; 0: not known */
   /* Of TELEMETRY_EVENT_ALLOC: smaller blocks were reported with probability bytes / threshold. 0: each is. */
   telemetry_u64 threshold;
 };

@@ -27,6 +27,18 @@ std::int64_t realtime_us() {
   return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
 }
 
+std::uint64_t ticks_per_s() {
+  return static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+}
+
+/// Now, as process starts are told.
+std::uint64_t boot_ticks() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * ticks_per_s() +
+         static_cast<std::uint64_t>(now.tv_nsec) / (1'000'000'000U / ticks_per_s());
+}
+
 std::string_view base_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
@@ -38,6 +50,9 @@ std::uint64_t monotonic_ns() {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
+
+Follower::Follower(Select select, Listener listener)
+    : select_(std::move(select)), listener_(std::move(listener)), begin_ticks_(boot_ticks()) {}
 
 Result<std::unique_ptr<Follower>> Follower::open(Select select, Listener listener, std::uint64_t blocks_per_s) {
   std::unique_ptr<Follower> follower(new Follower(std::move(select), std::move(listener)));
@@ -57,6 +72,7 @@ FollowedProcess& Follower::keep(std::unique_ptr<FollowedProcess> process, const 
   process->number = next_number_++;
   process->known = known;
   process->begin_ns = monotonic_ns();
+  if (known.start_ticks > begin_ticks_) process->contexts.know_owners();
   return *(running_[known.pid] = std::move(process));
 }
 
@@ -77,8 +93,7 @@ void Follower::add_child(const telemetry_event& fork) {
   process->unwinder = parent->second->unwinder;
   process->python = parent->second->python;
   process->is_copy = true;
-  const auto ticks_per_s = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
-  const std::uint64_t start_ticks = fork.bytes / (1'000'000'000U / ticks_per_s);
+  const std::uint64_t start_ticks = fork.bytes / (1'000'000'000U / ticks_per_s());
   FollowedProcess& child =
       keep(std::move(process), {fork.tgid, start_ticks, realtime_us(), parent->second->known.command});
   child.begin_ns = std::min(child.begin_ns, fork.time_ns);
@@ -176,7 +191,9 @@ Status Follower::find_targets() {
 /// A process that was not known calls a probed function: it has just started, or has just loaded the library.
 FollowedProcess* Follower::process_of(const telemetry_event& event) {
   if (const auto known = running_.find(event.tgid); known != running_.end()) return known->second.get();
-  if (event.kind != TELEMETRY_EVENT_ALLOC && event.kind != TELEMETRY_EVENT_FREE && event.kind != TELEMETRY_EVENT_FAILED)
+  const bool is_context = event.kind == TELEMETRY_EVENT_CONTEXT;
+  if (event.kind != TELEMETRY_EVENT_ALLOC && event.kind != TELEMETRY_EVENT_FREE &&
+      event.kind != TELEMETRY_EVENT_FAILED && !is_context)
     return nullptr;
   if (!select_(event.tgid)) {
     tracer_->leave_out(event.tgid);
@@ -185,11 +202,20 @@ FollowedProcess* Follower::process_of(const telemetry_event& event) {
   look_at(event.tgid);
   const auto found = running_.find(event.tgid);
   if (found == running_.end()) {
-    ++unknown_;
+    if (!is_context) ++unknown_;
     return nullptr;
   }
   found->second->begin_ns = std::min(found->second->begin_ns, event.time_ns);
   return found->second.get();
+}
+
+void Follower::change_contexts(FollowedProcess& process, const telemetry_event& event) {
+  telemetry_event freed = event;
+  freed.kind = TELEMETRY_EVENT_FREE;
+  for (const std::uint64_t address : process.contexts.changed(event)) {
+    freed.address = address;
+    listener_.freed(process, freed);
+  }
 }
 
 void Follower::take(const telemetry_event& event, std::size_t bytes) {
@@ -218,6 +244,7 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
         telemetry_event head = event;
         head.bytes = bytes_of(whole);
         if (head.bytes == 0) return;
+        process.contexts.allocated(head);
         return listener_.allocated(process, head, native);
       }
       if (bytes >= sizeof(telemetry_python_event)) {
@@ -227,8 +254,11 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
       return listener_.allocated(process, event, stack);
     }
     case TELEMETRY_EVENT_FREE:
-      if (event.address != 0) listener_.freed(process, event);
-      return;
+      if (event.address == 0) return;
+      process.contexts.freed(event.address);
+      return listener_.freed(process, event);
+    case TELEMETRY_EVENT_CONTEXT:
+      return change_contexts(process, event);
     case TELEMETRY_EVENT_FOUND:
       return probe_found(event);
     case TELEMETRY_EVENT_FAILED:

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/result.hpp"
+#include "telemetry/context_blocks.hpp"
 #include "telemetry/python_code.hpp"
 #include "telemetry/tracer.hpp"
 #include "telemetry/unwinder.hpp"
@@ -29,6 +30,7 @@ struct FollowedProcess {
   std::uint64_t begin_ns = 0;  ///< CLOCK_MONOTONIC
   std::shared_ptr<Unwinder> unwinder;
   std::optional<PythonCode> python;
+  ContextBlocks contexts;
   bool is_copy = false;  ///< a child whose own files have not been looked at yet: it unwinds as its parent does
 
   /// Since it began.
@@ -44,14 +46,14 @@ struct FollowedStack {
   std::size_t python_count = 0;
 };
 
-/// Not thread-safe. Memory: some 100 KiB a living process, and what its unwinding tables take.
+/// Not thread-safe. Memory: some 100 KiB a living process, and what its unwinding tables and ContextBlocks take.
 class Follower {
  public:
   /// Whether a process that appears is to be followed.
   using Select = std::function<bool(std::uint32_t pid)>;
   struct Listener {
     std::function<void(FollowedProcess&, const telemetry_event&, const FollowedStack&)> allocated;
-    std::function<void(FollowedProcess&, const telemetry_event&)> freed;   ///< never of address 0
+    std::function<void(FollowedProcess&, const telemetry_event&)> freed;  ///< never of address 0; with its context, too
     std::function<void(FollowedProcess&, const telemetry_event&)> failed;  ///< an allocation
     std::function<void(FollowedProcess&, const telemetry_event&)> ended;   ///< or is replaced by exec
   };
@@ -83,7 +85,8 @@ class Follower {
   std::vector<std::string> take_warnings();
 
  private:
-  Follower(Select select, Listener listener) : select_(std::move(select)), listener_(std::move(listener)) {}
+  Follower(Select select, Listener listener);
+  void change_contexts(FollowedProcess& process, const telemetry_event& event);
   void take(const telemetry_event& event, std::size_t bytes);
   FollowedProcess* add(std::uint32_t pid);
   FollowedProcess& keep(std::unique_ptr<FollowedProcess> process, const trace::ProbeProcess& known);
@@ -105,6 +108,7 @@ class Follower {
   std::set<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>> found_;  ///< device, inode, and where in the file
   std::set<std::uint32_t> told_;                ///< pids whose loader tells when they load libraries
   std::map<std::uint32_t, std::uint64_t> due_;  ///< pids to look at, and when (CLOCK_MONOTONIC, ns)
+  const std::uint64_t begin_ticks_;             ///< since the machine started
   std::uint64_t scan_ns_ = 0;                   ///< of the next look at all processes
   std::uint64_t unknown_ = 0;
   std::vector<std::string> warnings_;

@@ -30,7 +30,7 @@ struct task_struct {
 
 struct start {
   __u64 function;
-  __u64 address, size, rows, shape, format, stack_pointer;
+  __u64 address, size, rows, shape, format, stack_pointer, context;
   __u16 device;
   __u8 call;
 };
@@ -40,9 +40,10 @@ struct handle {
   __u32 act;
   __u64 value;
 };
-// The contexts that a thread has pushed: their devices.
+// The contexts that a thread has pushed, and their devices. 0: a context that is not known.
 struct contexts {
   __u32 depth;
+  __u64 contexts[TELEMETRY_MOST_CONTEXTS];
   __u16 devices[TELEMETRY_MOST_CONTEXTS];
 };
 
@@ -189,6 +190,7 @@ static __always_inline void describe(struct telemetry_event* e, __u32 kind, __u6
   e->result = 0;
   e->device = 0;
   e->frames = 0;
+  e->context = 0;
   e->threshold = 0;
 }
 
@@ -254,6 +256,7 @@ static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_
   e->head.bytes = bytes;
   e->head.threshold = threshold;
   e->head.device = device;
+  e->head.context = s ? s->context : 0;
   e->head.frames = walk(python, frame, e->frames);
   __u64 registers[TELEMETRY_REGISTERS] = {c->rax, c->rdx, c->rcx, c->rbx, c->rsi, c->rdi, c->rbp, c->rsp, c->r8,
                                           c->r9,  c->r10, c->r11, c->r12, c->r13, c->r14, c->r15, c->rip};
@@ -415,11 +418,12 @@ static __always_inline int release(__u64 id, __u32 call, __u64 address) {
 // c10::DeviceType::CUDA
 #define DEVICE(index) ((__u16)(1 | (__u16)(index) << 8))
 
-static __always_inline void set_context(__u64 id, int push, __u16 device) {
+static __always_inline void set_context(__u64 id, int push, __u64 context, __u16 device) {
   struct contexts* known = bpf_map_lookup_elem(&threads, &id);
   struct contexts contexts = {};
   if (known) contexts = *known;
   if (push) ++contexts.depth;
+  contexts.contexts[contexts.depth % TELEMETRY_MOST_CONTEXTS] = context;
   contexts.devices[contexts.depth % TELEMETRY_MOST_CONTEXTS] = device;
   bpf_map_update_elem(&threads, &id, &contexts, BPF_ANY);
 }
@@ -432,6 +436,11 @@ static __always_inline void pop_context(__u64 id) {
 static __always_inline __u16 current_device(__u64 id) {
   struct contexts* known = bpf_map_lookup_elem(&threads, &id);
   return known ? known->devices[known->depth % TELEMETRY_MOST_CONTEXTS] : 0;
+}
+
+static __always_inline __u64 current_context(__u64 id) {
+  struct contexts* known = bpf_map_lookup_elem(&threads, &id);
+  return known ? known->contexts[known->depth % TELEMETRY_MOST_CONTEXTS] : 0;
 }
 
 static __always_inline __u16 device_of_context(__u32 tgid, __u64 context) {
@@ -468,6 +477,7 @@ static __always_inline void begin(struct pt_regs* c, const struct telemetry_func
                     .shape = value_at(c, function->shape),
                     .format = value_at(c, function->format),
                     .stack_pointer = c->rsp,
+                    .context = current_context(id),
                     .device = function->device ? DEVICE(value_at(c, function->device)) : current_device(id),
                     .call = call_of(c, function, id >> 32)};
   bpf_map_update_elem(&starts, &id, &s, BPF_ANY);
@@ -509,17 +519,24 @@ SEC("uprobe") int enter(struct pt_regs* c) {
       retain(tgid, address);
       return 0;
     case TELEMETRY_SET_CONTEXT:
-      set_context(id, 0, device_of_context(tgid, address));
+      set_context(id, 0, address, device_of_context(tgid, address));
       return 0;
     case TELEMETRY_PUSH_CONTEXT:
-      set_context(id, 1, device_of_context(tgid, address));
+      set_context(id, 1, address, device_of_context(tgid, address));
       return 0;
     case TELEMETRY_POP_CONTEXT:
       pop_context(id);
       return 0;
     case TELEMETRY_SET_DEVICE:
-      set_context(id, 0, DEVICE(value_at(c, function->device)));
+      set_context(id, 0, 0, DEVICE(value_at(c, function->device)));
       return 0;
+    case TELEMETRY_END_CONTEXT:
+      if (current_context(id) == address) pop_context(id);
+      return bare(TELEMETRY_EVENT_CONTEXT, id, function->call, address, 0, function->act, 0);
+    case TELEMETRY_END_DEVICE:
+    case TELEMETRY_RELEASE_PRIMARY:
+      return bare(TELEMETRY_EVENT_CONTEXT, id, function->call, 0, 0, function->act,
+                  function->device ? DEVICE(value_at(c, function->device)) : current_device(id));
     default:
       begin(c, function, index, id);
       return 0;
@@ -552,8 +569,10 @@ SEC("uretprobe") int leave(struct pt_regs* c) {
   switch (function->act) {
     case TELEMETRY_NEW_CONTEXT: {
       if (result) return 0;
-      note(tgid, TELEMETRY_NEW_CONTEXT, load(address), s.device);
-      if (function->mask) set_context(id, 1, s.device);
+      address = load(address);
+      note(tgid, TELEMETRY_NEW_CONTEXT, address, s.device);
+      if (!function->mask) return bare(TELEMETRY_EVENT_CONTEXT, id, s.call, address, 0, function->act, s.device);
+      set_context(id, 1, address, s.device);
       return 0;
     }
     case TELEMETRY_HEAPS:

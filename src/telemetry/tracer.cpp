@@ -11,10 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <iterator>
 #include <set>
-#include <system_error>
 #include <vector>
 
 #include "core/errno_words.hpp"
@@ -117,19 +115,6 @@ bool is_known_at_return(telemetry_act act) {
     default:
       return false;
   }
-}
-
-/// What tells on which device a thread allocates.
-bool is_about_device(telemetry_act act) {
-  return act == TELEMETRY_NEW_CONTEXT || act == TELEMETRY_SET_CONTEXT || act == TELEMETRY_PUSH_CONTEXT ||
-         act == TELEMETRY_POP_CONTEXT;
-}
-
-/// Then a thread's device is known, and its contexts are switched at no cost.
-bool has_one_gpu() {
-  std::error_code error;
-  const std::filesystem::directory_iterator gpus("/proc/driver/nvidia/gpus", error);
-  return !error && std::distance(begin(gpus), end(gpus)) == 1;
 }
 
 /// With what is known to hinder it.
@@ -309,10 +294,9 @@ Status Tracer::probe(const std::string& path, const std::vector<Place>& places) 
 }
 
 Result<std::size_t> Tracer::attach(std::string_view name, const std::string& path) {
-  const bool needs_devices = !has_one_gpu();
   std::set<std::string_view> wanted;
   for (const Traced& traced : kTraced)
-    if (is_file_of(name, traced.library) && (needs_devices || !is_about_device(traced.act))) wanted.insert(traced.name);
+    if (is_file_of(name, traced.library)) wanted.insert(traced.name);
   const auto offsets = function_offsets(path, wanted);
   if (!offsets) return fail(offsets.error());
   std::vector<Place> places;

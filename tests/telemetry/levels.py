@@ -90,6 +90,14 @@ class Levels(Traced):
         rows = subprocess.run([BINARY, "trace", "export", "--format", "csv", self.trace], capture_output=True, text=True, timeout=60).stdout
         self.assertRegex(rows, rf"(?m)^1,\d+,\d+,alloc,\d+,{3 * MIB},")
 
+    def test_hips_other_functions_and_its_reset(self):
+        program = self.start_api("hip")
+        _, _, report = self.traced(program, "m")
+        self.assertEqual(self.held(report), [("hipHostMalloc", 4, 1), ("hipMalloc", 1, 1), ("hipMallocAsync", 2, 1)])
+        program = self.start_api("hip")
+        _, _, report = self.traced(program, "k3", "m", "r1")
+        self.assertEqual(self.held(report), [("hipHostMalloc", 4, 1), ("hipMalloc", 3, 3)])  # of device 0, and the host's
+
     def test_level_zero(self):
         program = self.start_api("level_zero")
         code, text, report = self.traced(program, *["k10", "u10"] * 20)

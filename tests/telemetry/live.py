@@ -2,15 +2,17 @@
 
 Needs the right to load BPF programs (root); is skipped without it, with the reason.
 """
+import contextlib
 import csv
 import os
 import pathlib
+import pty
 import re
 import signal
 import subprocess
 import sys
 
-from programs import Program, Traced, is_probed, line_of, main, pythons, stays_probed
+from programs import Program, Traced, is_probed, line_of, main, pythons, stays_probed, until
 
 BINARY, KEEPER, LIBRARY = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
 del sys.argv[1:4]
@@ -59,6 +61,17 @@ class Live(Traced):
         devices = {int(row["size_bytes"]) // MIB: int(row["device"]) for row in rows}
         self.assertEqual(devices, {1: 0, 2: 2, 3: 3, 4: 2, 5: 3, 6: 5})
 
+    def test_memory_ends_with_its_context(self):
+        program = self.start(KEEPER)
+        self.traced(program, "e64", "r")
+        # Who else owns the primary context is not known of a program that ran already.
+        self.assertEqual(self.live_bytes, (1 + 32 + 64) * MIB)
+        tracer = self.attach("--pid", os.getpid())  # and its children
+        program = self.start(KEEPER)
+        program.do("e64", "r")
+        self.detach(tracer)
+        self.assertEqual(self.live_bytes, (1 + 32) * MIB)
+
     def test_what_finds_no_room_is_counted_and_reported(self):
         program = self.start(KEEPER)
         tracer = self.attach("--pid", program.pid)
@@ -71,6 +84,63 @@ class Live(Traced):
         self.assertGreater(lost, 1000)
         self.assertEqual(sum(site["live_count"] for site in report["sites"]) + lost, 4001)
         self.assertTrue([note for note in report["verdict"]["notes"] if f"{lost:,}" in note or str(lost) in note], report["verdict"]["notes"])
+
+    def test_what_a_program_holds_that_goes_on_is_not_held_at_its_exit(self):
+        program = Program(KEEPER)
+        self.addCleanup(program.process.kill)
+        for ends in (False, True):
+            tracer = self.attach("--pid", program.pid)
+            program.do("k5")
+            if ends:
+                program.end()
+                out, _ = tracer.communicate(timeout=60)
+            else:
+                _, out, _ = self.detach(tracer)
+            for words in ("5.0 MiB in 5 blocks", f"keeper.cpp:{line_of('keeper.cpp', 'allocate')}"):
+                self.assertIn(words, out)
+            self.assertEqual("Still held at exit" in out, ends, out)
+
+    def test_what_reads_traces_reads_those_of_running_programs(self):
+        program = self.start(KEEPER)
+        self.traced(program, "k20")
+        before = self.trace
+        self.trace = self.folder / "after.trace"
+        self.traced(program, "k50")
+        line = f"keeper.cpp:{line_of('keeper.cpp', 'allocate')}"
+        done = subprocess.run([BINARY, "trace", "diff", before, self.trace], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, rf"30(\.0)? MiB.*{line}")
+        page = self.folder / "live.html"
+        done = subprocess.run([BINARY, "trace", "flamegraph", "--output", page, self.trace], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(line, page.read_text())
+        self.assertIn("50.0 MiB", page.read_text())
+
+    def test_a_terminal_shows_the_lines_while_the_program_runs(self):
+        program = self.start(KEEPER)
+        outside, inside = pty.openpty()
+        self.addCleanup(os.close, outside)
+        tracer = subprocess.Popen([BINARY, "trace", "live", "--output", self.trace, "--pid", str(program.pid)], stdout=inside, stderr=subprocess.PIPE,
+                                  env={**os.environ, "TERM": "xterm"})  # fmt: skip
+        os.close(inside)
+        self.addCleanup(tracer.communicate)
+        self.addCleanup(tracer.kill)
+        os.set_blocking(outside, False)
+        self.shown = ""
+
+        def shows(words):
+            with contextlib.suppress(BlockingIOError):
+                self.shown += os.read(outside, 1 << 16).decode()
+            return re.search(words, self.shown)
+
+        self.assertTrue(until(lambda: shows("tracing 1 process")), self.shown)
+        program.do("k10", "u5")
+        line = line_of("keeper.cpp", "allocate")
+        self.assertTrue(until(lambda: shows(r"live +growth/min +blocks +line")), self.shown)
+        self.assertTrue(until(lambda: shows(rf"10 MiB +\S+ MiB +10 +\S*keeper\.cpp:{line} ")), self.shown)
+        program.do("k5")
+        self.assertTrue(until(lambda: shows(rf"15 MiB +\S+ MiB +15 +\S*keeper\.cpp:{line} ")), self.shown)
+        self.assertRegex(self.shown, r"\d+ s, 25 allocations and frees; Ctrl-C ends it")
 
     def test_reads_a_deep_stack_and_other_threads(self):
         program = self.start(KEEPER)

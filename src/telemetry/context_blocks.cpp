@@ -1,0 +1,83 @@
+#include "telemetry/context_blocks.hpp"
+
+#include <algorithm>
+
+#include "probe/wire.hpp"
+
+namespace vramtrack::telemetry {
+namespace {
+
+using probe::Call;
+
+enum class Home : std::uint8_t {
+  context,    ///< gone with the context that made it
+  pool,       ///< gone with the device's pools, which a reset takes along
+  elsewhere,  ///< physical memory of CUDA and pinned memory of HIP outlive them; other interfaces have no contexts
+};
+
+Home home_of(Call call) {
+  switch (call) {
+    case Call::cu_mem_alloc:
+    case Call::cu_mem_alloc_pitch:
+    case Call::cu_mem_alloc_managed:
+    case Call::cu_array_create:
+    case Call::cu_mipmapped_array_create:
+    case Call::cu_mem_alloc_host:
+    case Call::cu_mem_host_alloc:
+    case Call::cu_mem_host_register:
+      return Home::context;
+    case Call::cu_mem_alloc_async:
+    case Call::cu_mem_alloc_from_pool_async:
+    case Call::hip_malloc:
+    case Call::hip_malloc_managed:
+    case Call::hip_malloc_async:
+    case Call::hip_mem_create:
+    case Call::hip_array_create:
+      return Home::pool;
+    default:
+      return Home::elsewhere;
+  }
+}
+
+std::uint8_t device_of(const telemetry_event& event) {
+  return static_cast<std::uint8_t>(event.device >> 8U);
+}
+
+}  // namespace
+
+void ContextBlocks::allocated(const telemetry_event& event) {
+  blocks_.erase(event.address);  // what was there has been given back, unseen
+  if (home_of(static_cast<Call>(event.call)) == Home::elsewhere || blocks_.size() >= kMostBlocks) return;
+  blocks_[event.address] = {event.context, device_of(event), static_cast<std::uint8_t>(event.call)};
+}
+
+template <class Ends>
+std::vector<std::uint64_t> ContextBlocks::end(Ends ends) {
+  std::vector<std::uint64_t> ended;
+  for (const auto& [address, block] : blocks_)
+    if (ends(block, home_of(static_cast<Call>(block.call)))) ended.push_back(address);
+  for (const std::uint64_t address : ended) blocks_.erase(address);
+  std::sort(ended.begin(), ended.end());
+  return ended;
+}
+
+std::vector<std::uint64_t> ContextBlocks::changed(const telemetry_event& event) {
+  const std::uint8_t device = device_of(event);
+  if (event.result == TELEMETRY_NEW_CONTEXT) {
+    Primary& primary = primaries_[device];
+    primary.context = event.address;
+    ++primary.owners;
+    return {};
+  }
+  if (event.result == TELEMETRY_END_CONTEXT)
+    return end([&](const Block& block, Home home) { return home == Home::context && block.context == event.address; });
+  Primary& primary = primaries_[device];
+  const bool is_reset = event.result == TELEMETRY_END_DEVICE;
+  if (!is_reset && (!knows_owners_ || primary.owners == 0 || --primary.owners > 0)) return {};
+  return end([&](const Block& block, Home home) {
+    const bool is_in = block.context == 0 ? block.device == device : block.context == primary.context;
+    return home == Home::context ? is_in : is_reset && block.device == device;
+  });
+}
+
+}  // namespace vramtrack::telemetry
