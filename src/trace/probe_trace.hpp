@@ -167,7 +167,10 @@ class ProcessTrace {
   [[nodiscard]] const ProbeProcess& process() const { return process_; }
   [[nodiscard]] std::string command() const;
   [[nodiscard]] const std::vector<CallSite>& sites() const { return sites_; }
-  [[nodiscard]] const std::vector<Held>& held_at_exit() const { return at_exit_; }  ///< of each call site
+  /// Of each call site; nothing of a process that goes on.
+  [[nodiscard]] const std::vector<Held>& held_at_exit() const { return at_exit_; }
+  /// Whether the recording ended before the process did.
+  [[nodiscard]] bool goes_on() const { return goes_on_; }
   [[nodiscard]] std::string_view text(std::uint32_t number) const;
   [[nodiscard]] const std::vector<RawFrame>& stack(std::uint32_t number) const;
   /// Empty: not known.
@@ -364,6 +367,7 @@ class ProcessTrace {
   std::vector<Held> at_exit_;
   bool is_ending_ = false;  ///< the process said so
   bool has_exit_ = false;
+  bool goes_on_ = false;
 };
 
 /// All processes of a run. Reads one file or several that belong together (a trace and the rings that outlived it).

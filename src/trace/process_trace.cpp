@@ -181,6 +181,7 @@ Status ProcessTrace::take(std::span<const probe::Slot> slots, const ChangeVisit&
         exit_us_ = probe::time_us_of(slot);
         break;
       case Record::onward:
+        goes_on_ = true;
         forget_trail();
         break;
       case Record::totals:
@@ -587,7 +588,7 @@ void ProcessTrace::take(const ProbeReading& reading) {
 void ProcessTrace::finish(std::uint64_t end_us) {
   take_moments(end_us);
   at_exit_.reserve(sites_.size());
-  for (const CallSite& site : sites_) at_exit_.push_back(site.live);
+  for (const CallSite& site : sites_) at_exit_.push_back(goes_on_ ? Held{} : site.live);
   shown_us_ = last_us_;
   fine_in_stretch_ = 1;
   while (stretch_ends_us_.size() / fine_in_stretch_ >= kMostStretches) fine_in_stretch_ *= 2;

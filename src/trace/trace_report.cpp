@@ -638,7 +638,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
     report.can_tell = report.can_tell || told.can_tell;
     report.cached_bytes += told.cached_bytes;
     const std::optional<ProbeEnd>& end = process->end() ? process->end() : trace.end();
-    if (end && end->signal == 0 && !process->is_python()) report.has_native_exit = true;
+    if (end && end->signal == 0 && !process->is_python() && !process->goes_on()) report.has_native_exit = true;
     for (std::size_t i = 0; i < kLedgers; ++i) {
       told.live_bytes[i] = process->live_bytes(static_cast<Ledger>(i));
       report.live_bytes[i] += told.live_bytes[i];
