@@ -43,6 +43,7 @@ TracingRights TracingRights::of_this_process() {
   }
   rights.is_first_pid_namespace = is_inode("/proc/self/ns/pid", kFirstPidNamespace);
   rights.is_first_user_namespace = is_inode("/proc/self/ns/user", kFirstUserNamespace);
+  rights.paranoia = first_line("/proc/sys/kernel/perf_event_paranoid");
   rights.lockdown = first_line("/sys/kernel/security/lockdown");
   utsname system{};
   if (::uname(&system) == 0) std::sscanf(system.release, "%d.%d", &rights.kernel_major, &rights.kernel_minor);
@@ -75,7 +76,12 @@ std::vector<std::string> hindrances(const TracingRights& rights) {
       rights.kernel_major > kLinksMajor || (rights.kernel_major == kLinksMajor && rights.kernel_minor >= kLinksMinor);
   if (lacks(CAP_SYS_ADMIN)) {
     if (lacks(CAP_BPF)) out.emplace_back("the capability CAP_BPF is missing");
-    if (lacks(CAP_PERFMON)) out.emplace_back("the capability CAP_PERFMON is missing");
+    if (lacks(CAP_PERFMON))
+      out.push_back("the capability CAP_PERFMON is missing" +
+                    (rights.paranoia.empty() ? ""
+                                             : fmt::format(", which no value of kernel.perf_event_paranoid (it is {}) "
+                                                           "replaces",
+                                                           rights.paranoia)));
     // "perf/core: Require CAP_SYS_ADMIN for uprobes", which distributions have taken into older kernels.
     if (!has_links)
       out.emplace_back("before Linux 6.6, with its updates since 2025, probes need the capability CAP_SYS_ADMIN");

@@ -13,6 +13,7 @@ struct TracingRights {
   std::uint64_t capabilities = 0;  ///< effective
   bool is_first_pid_namespace = true, is_first_user_namespace = true;
   bool has_filter = false;  ///< of system calls (seccomp)
+  std::string paranoia;     ///< /proc/sys/kernel/perf_event_paranoid; empty: there is none
   std::string lockdown;     ///< /sys/kernel/security/lockdown; empty: there is none
   int kernel_major = 0, kernel_minor = 0;
   bool has_types = true, has_probes = true;  ///< BTF; uprobes

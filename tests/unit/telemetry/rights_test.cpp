@@ -33,6 +33,18 @@ TEST(TracingRights, EachMissingCapabilityIsNamed) {
   EXPECT_THAT(hindrances(rights), IsEmpty());
 }
 
+TEST(TracingRights, TheSettingOfPerfIsNoRight) {
+  TracingRights rights = all();
+  rights.paranoia = "4";
+  EXPECT_THAT(hindrances(rights), IsEmpty());
+  rights.capabilities = 1ULL << CAP_BPF;
+  rights.paranoia = "-1";
+  EXPECT_THAT(
+      hindrances(rights),
+      ElementsAre("the capability CAP_PERFMON is missing, which no value of kernel.perf_event_paranoid (it is -1) "
+                  "replaces"));
+}
+
 TEST(TracingRights, AContainerNeedsTheHostsProcessNumbers) {
   TracingRights rights = all();
   rights.is_first_pid_namespace = false;
