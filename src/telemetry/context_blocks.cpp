@@ -43,12 +43,26 @@ std::uint8_t device_of(const telemetry_event& event) {
   return static_cast<std::uint8_t>(event.device >> 8U);
 }
 
+/// The first block of an allocator lies where the driver's memory begins that it is part of.
+bool is_of_driver(const telemetry_event& event) {
+  const probe::CallInfo* const call = probe::info_of(static_cast<Call>(event.call));
+  return call != nullptr && call->level == probe::Level::driver;
+}
+
 }  // namespace
 
 void ContextBlocks::allocated(const telemetry_event& event) {
+  if (!is_of_driver(event)) return;
   blocks_.erase(event.address);  // what was there has been given back, unseen
-  if (home_of(static_cast<Call>(event.call)) == Home::elsewhere || blocks_.size() >= kMostBlocks) return;
+  const Home home = home_of(static_cast<Call>(event.call));
+  // A context that nobody was seen to make current: who made it may own it, too.
+  if (home == Home::context && event.context == 0) knows_owners_ = false;
+  if (home == Home::elsewhere || blocks_.size() >= kMostBlocks) return;
   blocks_[event.address] = {event.context, device_of(event), static_cast<std::uint8_t>(event.call)};
+}
+
+void ContextBlocks::freed(const telemetry_event& event) {
+  if (is_of_driver(event)) blocks_.erase(event.address);
 }
 
 template <class Ends>
@@ -66,6 +80,8 @@ std::vector<std::uint64_t> ContextBlocks::changed(const telemetry_event& event) 
   if (event.result == TELEMETRY_NEW_CONTEXT) {
     Primary& primary = primaries_[device];
     primary.context = event.address;
+    const auto lives_in_it = [&](const auto& each) { return each.second.context == event.address; };
+    if (primary.owners == 0 && std::any_of(blocks_.begin(), blocks_.end(), lives_in_it)) knows_owners_ = false;
     ++primary.owners;
     return {};
   }

@@ -18,12 +18,13 @@ class ContextBlocks {
  public:
   static constexpr std::size_t kMostBlocks = 1U << 16U;
 
-  /// Whether all owners of primary contexts are known: of a program that began after the tracing did. Of others only
-  /// a reset ends one, and not its last owner (the default).
+  /// All owners of primary contexts are known, as the program began when its libraries were probed already; until a
+  /// block shows that there is another one (the CUDA runtime can own it without the function). While they are not
+  /// known (the default) only a reset ends a primary context, and not its last owner.
   void know_owners() { knows_owners_ = true; }
 
   void allocated(const telemetry_event& event);
-  void freed(std::uint64_t address) { blocks_.erase(address); }
+  void freed(const telemetry_event& event);
   /// TELEMETRY_EVENT_CONTEXT: the addresses that are given back with it, in ascending order.
   std::vector<std::uint64_t> changed(const telemetry_event& event);
 

@@ -51,9 +51,6 @@ std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-Follower::Follower(Select select, Listener listener)
-    : select_(std::move(select)), listener_(std::move(listener)), begin_ticks_(boot_ticks()) {}
-
 Result<std::unique_ptr<Follower>> Follower::open(Select select, Listener listener, std::uint64_t blocks_per_s) {
   std::unique_ptr<Follower> follower(new Follower(std::move(select), std::move(listener)));
   auto tracer = Tracer::open(
@@ -72,7 +69,7 @@ FollowedProcess& Follower::keep(std::unique_ptr<FollowedProcess> process, const 
   process->number = next_number_++;
   process->known = known;
   process->begin_ns = monotonic_ns();
-  if (known.start_ticks > begin_ticks_) process->contexts.know_owners();
+  if (known.start_ticks >= probed_ticks_) process->contexts.know_owners();
   return *(running_[known.pid] = std::move(process));
 }
 
@@ -112,6 +109,7 @@ bool Follower::probe(std::uint32_t pid, const MappedFile& file) {
     known->second = false;
     warnings_.push_back(count.error().message);
   }
+  probed_ticks_ = boot_ticks();
   return known->second;
 }
 
@@ -255,7 +253,7 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
     }
     case TELEMETRY_EVENT_FREE:
       if (event.address == 0) return;
-      process.contexts.freed(event.address);
+      process.contexts.freed(event);
       return listener_.freed(process, event);
     case TELEMETRY_EVENT_CONTEXT:
       return change_contexts(process, event);

@@ -85,7 +85,7 @@ class Follower {
   std::vector<std::string> take_warnings();
 
  private:
-  Follower(Select select, Listener listener);
+  Follower(Select select, Listener listener) : select_(std::move(select)), listener_(std::move(listener)) {}
   void change_contexts(FollowedProcess& process, const telemetry_event& event);
   void take(const telemetry_event& event, std::size_t bytes);
   FollowedProcess* add(std::uint32_t pid);
@@ -108,7 +108,7 @@ class Follower {
   std::set<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>> found_;  ///< device, inode, and where in the file
   std::set<std::uint32_t> told_;                ///< pids whose loader tells when they load libraries
   std::map<std::uint32_t, std::uint64_t> due_;  ///< pids to look at, and when (CLOCK_MONOTONIC, ns)
-  const std::uint64_t begin_ticks_;             ///< since the machine started
+  std::uint64_t probed_ticks_ = 0;              ///< when a library was last probed, since the machine started
   std::uint64_t scan_ns_ = 0;                   ///< of the next look at all processes
   std::uint64_t unknown_ = 0;
   std::vector<std::string> warnings_;

@@ -66,7 +66,7 @@ class Live(Traced):
         self.traced(program, "e64", "r")
         # Who else owns the primary context is not known of a program that ran already.
         self.assertEqual(self.live_bytes, (1 + 32 + 64) * MIB)
-        tracer = self.attach("--pid", os.getpid())  # and its children
+        tracer = self.attach("--pid", os.getpid())  # and its children: the library is probed, as one of them has it
         program = self.start(KEEPER)
         program.do("e64", "r")
         self.detach(tracer)

@@ -41,7 +41,7 @@ TEST(ContextBlocks, AContextTakesItsOwnMemoryAlongAndNoOther) {
   blocks.allocated(block(30, 0));
   blocks.allocated(block(40, kOne, 0, Call::cu_mem_create));
   blocks.allocated(block(41, kOne, 0, Call::cu_mem_alloc_async));
-  blocks.freed(12);
+  blocks.freed(block(12, 0));
   EXPECT_THAT(blocks.changed(change(TELEMETRY_END_CONTEXT, kOne)), ElementsAre(10, 11));
   EXPECT_THAT(blocks.changed(change(TELEMETRY_END_CONTEXT, kOne)), IsEmpty());
   EXPECT_THAT(blocks.changed(change(TELEMETRY_END_CONTEXT, kOther)), ElementsAre(20));
@@ -86,6 +86,25 @@ TEST(ContextBlocks, ThePrimaryContextEndsWithItsLastOwnerWhereAllAreKnown) {
     blocks.allocated(block(11, kPrimary));
     EXPECT_THAT(blocks.changed(change(TELEMETRY_RELEASE_PRIMARY, 0)), IsEmpty());  // refused: nobody owns it
   }
+}
+
+TEST(ContextBlocks, APrimaryContextWithAnOwnerThatWasNotSeenDoesNotEndWithTheOthers) {
+  for (const std::uint64_t context : {std::uint64_t{0}, kPrimary}) {
+    ContextBlocks blocks;
+    blocks.know_owners();
+    blocks.allocated(block(10, context));
+    blocks.changed(change(TELEMETRY_NEW_CONTEXT, kPrimary));
+    EXPECT_THAT(blocks.changed(change(TELEMETRY_RELEASE_PRIMARY, 0)), IsEmpty()) << context;
+    EXPECT_THAT(blocks.changed(change(TELEMETRY_END_DEVICE, 0)), ElementsAre(10)) << context;
+  }
+}
+
+TEST(ContextBlocks, AnAllocatorsBlocksAreNoneOfTheContext) {
+  ContextBlocks blocks;
+  blocks.allocated(block(10, kOne));
+  blocks.allocated(block(10, 0, 0, Call::torch_block));
+  blocks.freed(block(10, 0, 0, Call::torch_block));
+  EXPECT_THAT(blocks.changed(change(TELEMETRY_END_CONTEXT, kOne)), ElementsAre(10));
 }
 
 TEST(ContextBlocks, KeepsALimitedNumberOfBlocks) {
