@@ -100,6 +100,7 @@ const kHeight = 380;
 const kPalette = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7a6fd0", "#8c6d5a"];
 const kRest = "#8d98a4";
 const kMostWords = 40; // marks whose words are drawn
+const kRow = 15; // of the words of marks, above the chart
 
 /** Later rounds of the palette are lighter, then darker. */
 function colourOf(index: number): string {
@@ -117,6 +118,9 @@ function element<K extends keyof HTMLElementTagNameMap>(name: K, attributes: Rec
   made.append(...inside);
   return made;
 }
+
+/** A path, which may go on in the next line behind each slash. */
+const breakable = (path: string): (Node | string)[] => path.split(/(?<=\/)/).flatMap((part) => [part, element("wbr")]);
 
 const count = (n: number, what: string): string => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
 
@@ -148,7 +152,8 @@ class Timeline {
     this.whole = new Stretch("whole", 0, data.points, data.layers.map((one) => one.steps), data.categories.map((one) => one.steps));
     this.shown = this.whole;
     this.axis = data.has_times ? "time" : "events";
-    this.element = element("section", {}, this.bar(), this.chart, this.overview, element("p", { class: "hint", id: "keys" },
+    const reserved = data.points.reserved.some((bytes) => bytes > 0) ? [element("p", { class: "hint" }, element("span", { class: "dashed" }), "reserved by the allocator")] : [];
+    this.element = element("section", {}, this.bar(), this.chart, ...reserved, this.overview, element("p", { class: "hint", id: "keys" },
       "Drag over the chart to zoom, or use the keys: ← → move, ↑ ↓ choose a layer, + − zoom, Home End, Esc shows all."), this.say, this.stackList, this.legend);
     this.choose("site");
     new ResizeObserver(() => this.draw()).observe(this.chart);
@@ -167,6 +172,16 @@ class Timeline {
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
     this.all();
+    if (this.failure) this.describe(this.pointOf(this.failure));
+  }
+
+  private get failure(): MarkData | undefined {
+    return this.data.marks.find((mark) => mark.failure && this.placeOf(mark) !== null);
+  }
+
+  /** The last of what is shown, up to the mark. */
+  private pointOf(mark: MarkData): number {
+    return lastUpTo(this.xs, this.placeOf(mark)!);
   }
 
   private bar(): HTMLElement {
@@ -187,7 +202,7 @@ class Timeline {
         this.all();
       }));
     bar.append(button("zoom in", () => this.zoom(0.5)), button("zoom out", () => this.zoom(2)), button("show all", () => this.all()));
-    const failure = this.data.marks.find((mark) => mark.failure);
+    const failure = this.failure;
     if (failure) bar.append(button("to the failure", () => this.showFailure(failure)));
     bar.append(button("to the peak", () => this.showPeak()));
     return bar;
@@ -310,11 +325,10 @@ class Timeline {
   }
 
   private showFailure(mark: MarkData): void {
-    const at = this.placeOf(mark);
-    if (at === null) return;
+    const at = this.placeOf(mark)!;
     const [first, last] = this.ends();
     this.show(at - (last - first) / 40, at + (last - first) / 40);
-    this.describe(lastUpTo(this.xs, at));
+    this.describe(this.pointOf(mark));
   }
 
   private key(event: KeyboardEvent): void {
@@ -381,12 +395,12 @@ class Timeline {
     return new uPlot({
       width,
       height: kHeight,
-      padding: [12, 12, 0, 0],
+      padding: [8 + kRow * this.rows, 12, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: { x: { time: false, range: () => [this.from, this.to] }, y: { range: (_, __, most) => [0, Math.max(1, (most ?? 1) * 1.08)] } },
       axes: [
-        { ...text, space: 90, values: (_, splits) => splits.map((value) => this.words(value)) },
+        { ...text, space: 90, size: 34, values: (_, splits) => splits.map((value) => this.words(value)) },
         { ...text, size: 72, incrs: Array.from({ length: 40 }, (_, i) => 2 ** i), values: (_, splits) => splits.map((value) => value === 0 ? "0" : size(value)) },
       ],
       series: [{}, ...this.layers.map((one, i): uPlot.Series => ({ stroke: css("paper"), width: 0.5, paths: stepped, points: { show: false }, ...(i === 0 ? { fill: one.colour } : {}) })),
@@ -404,36 +418,38 @@ class Timeline {
     }, columns, this.chart);
   }
 
+  /** Of words above the chart: the failures', and that of the other marks. */
+  private get rows(): number {
+    return new Set(this.data.marks.map((mark) => mark.failure)).size;
+  }
+
   private drawMarks(u: uPlot): void {
     const { ctx, bbox } = u;
     const ratio = uPlot.pxRatio;
-    const shown = this.data.marks.map((mark) => ({ mark, at: this.placeOf(mark) })).filter(({ at }) => at !== null && at >= this.from && at <= this.to);
+    const shown = this.data.marks.map((mark) => ({ mark, at: this.placeOf(mark)! })).filter(({ at }) => at !== null && at >= this.from && at <= this.to);
+    // From left to right, since words that have no room are left out; failures last, over all others.
+    shown.sort((a, b) => Number(a.mark.failure) - Number(b.mark.failure) || a.at - b.at);
     this.chart.dataset.marks = String(shown.length);
     ctx.save();
     ctx.font = `${11 * ratio}px system-ui, sans-serif`;
     ctx.textAlign = "left";
     let right = -Infinity;
     for (const { mark, at } of shown) {
-      const x = u.valToPos(at!, "x", true);
+      const x = u.valToPos(at, "x", true);
       ctx.strokeStyle = css(mark.failure ? "failure" : "faint");
       ctx.lineWidth = (mark.failure ? 2 : 1) * ratio;
       ctx.setLineDash(mark.failure ? [] : [3 * ratio, 3 * ratio]);
       ctx.beginPath();
-      ctx.moveTo(x, bbox.top);
+      ctx.moveTo(x, bbox.top - (mark.failure ? this.rows * kRow * ratio : 0));
       ctx.lineTo(x, bbox.top + (mark.failure || shown.length <= kMostWords ? bbox.height : 10 * ratio));
       ctx.stroke();
       const wide = ctx.measureText(mark.words).width;
-      if (!mark.failure && (shown.length > kMostWords || x < right)) continue;
       const left = x + wide + 8 * ratio > bbox.left + bbox.width ? x - wide - 4 * ratio : x + 4 * ratio;
-      const top = bbox.top + (mark.failure ? 2 : 16) * ratio;
-      ctx.fillStyle = css("paper");
-      ctx.globalAlpha = 0.85;
-      ctx.fillRect(left - 2 * ratio, top, wide + 4 * ratio, 14 * ratio);
-      ctx.globalAlpha = 1;
+      if (!mark.failure && (shown.length > kMostWords || left < right)) continue;
       ctx.fillStyle = css(mark.failure ? "failure" : "ink");
-      ctx.textBaseline = "top";
-      ctx.fillText(mark.words, left, top + ratio);
-      right = x + wide + 12 * ratio;
+      ctx.textBaseline = "bottom";
+      ctx.fillText(mark.words, left, bbox.top - (mark.failure ? (this.rows - 1) * kRow : 0) * ratio);
+      if (!mark.failure) right = left + wide + 8 * ratio;
     }
     ctx.restore();
   }
@@ -478,7 +494,7 @@ class Timeline {
       const bytes = layer.bytes[point]!;
       const button = element("button", { type: "button", "aria-pressed": String(this.picked === i) },
         element("span", { class: "swatch", style: `background:${layer.colour}` }), element("span", { class: "bytes" }, bytes > 0 ? size(bytes) : "–"),
-        element("span", { class: "name" }, layer.name), element("span", { class: "detail" }, layer.detail));
+        element("span", { class: "name" }, ...breakable(layer.name)), element("span", { class: "detail" }, layer.detail));
       button.addEventListener("click", () => this.describe(point, i));
       return element("li", {}, button);
     }));
@@ -511,6 +527,7 @@ class Timeline {
     const parts = [`${when}: ${size(live[point]!)} live`];
     if (reserved[point]! > 0) parts.push(`${size(reserved[point]!)} reserved`);
     if (least[point]! < live[point]!) parts.push(`as little as ${size(least[point]!)} before the next point`);
+    parts.push(...this.data.marks.filter((mark) => mark.failure && this.placeOf(mark) !== null && this.pointOf(mark) === point).map((mark) => mark.words));
     const one = layer === null ? undefined : this.layers[layer];
     if (one) parts.push(`${size(one.bytes[point]!)} of it: ${one.name}${one.detail ? ` (${one.detail})` : ""}`);
     this.say.textContent = parts.join("; ");

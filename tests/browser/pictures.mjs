@@ -42,12 +42,19 @@ const kPages = {
   "page-alerts": { given: "machine", at: "#/alerts", size: kDesktop, theme: "dark" },
   "page-alerts-phone": { given: "machine", at: "#/alerts", size: kPhone, theme: "light" },
 };
+/** The moment itself, and who held the most then. */
+const toTheFailure = async (page) => {
+  await page.click("text=to the failure");
+  await page.locator(".legend button").first().click();
+};
 /** Files that commands write, from a simulated leak and from the snapshots of timeline.mjs. */
 const kFiles = {
   "report": { command: ["report", "--format", "html", "--output", "report.html", "gpu.csv", "apps.csv"], file: "report.html", size: kDesktop },
   "report-phone": { command: ["report", "--format", "html", "--output", "report.html", "gpu.csv", "apps.csv"], file: "report.html", size: kPhone },
   "timeline-leak": { command: ["snapshot", "page", "--output", "leak.html", "leak.pickle"], file: "leak.html", size: kDesktop },
   "timeline-fragmentation": { command: ["snapshot", "page", "--output", "gaps.html", "gaps.pickle"], file: "gaps.html", size: kDesktop },
+  "timeline-out-of-memory": { command: ["snapshot", "page", "--output", "full.html", "full.pickle"], file: "full.html", size: kDesktop },
+  "timeline-out-of-memory-close": { command: ["snapshot", "page", "--output", "full.html", "full.pickle"], file: "full.html", size: kDesktop, use: toTheFailure },
   "timeline-leak-phone": { command: ["snapshot", "page", "--output", "leak.html", "leak.pickle"], file: "leak.html", size: kPhone },
   "flamegraph": { command: ["snapshot", "flamegraph", "--output", "flame.html", "leak.pickle"], file: "flame.html", size: kDesktop },
 };
@@ -101,7 +108,7 @@ async function pictureOfPage(browser, { given, at, gpu, size, theme }) {
   }
 }
 
-async function pictureOfFile(browser, folder, { command, file, size }) {
+async function pictureOfFile(browser, folder, { command, file, size, use }) {
   const made = spawnSync(binary, command, { cwd: folder, env: { ...process.env, TZ: "UTC" }, encoding: "utf8" });
   if (made.status > 1) throw new Error(made.stderr); // 1: there is a leak
   const context = await browser.newContext({ viewport: size, offline: true, timezoneId: "UTC", reducedMotion: "reduce" });
@@ -109,6 +116,10 @@ async function pictureOfFile(browser, folder, { command, file, size }) {
     const page = await context.newPage();
     await page.goto(pathToFileURL(join(folder, file)).href);
     await settle(page);
+    if (use) {
+      await use(page);
+      await settle(page);
+    }
     return await page.screenshot({ fullPage: true });
   } finally {
     await context.close();

@@ -1,5 +1,5 @@
 """Writes snapshots into the folder named: a training run that leaks until it runs out of memory, with epochs (leak.pickle); an allocator full
-of gaps (gaps.pickle); one without events (bare.pickle)."""
+of gaps (gaps.pickle); a leak that fills the device (full.pickle); one without events (bare.pickle)."""
 import os
 import pathlib
 import pickle
@@ -25,6 +25,7 @@ for i in range(2000):
 for _ in range(150):
     r.free(held.pop(random.randrange(len(held))))
 pickle.dump(r.snapshot(ring=100_000), open("gaps.pickle", "wb"))
+pickle.dump(leaking(440, keep=2 * MIB - 512, oom=200 * MIB).snapshot(ring=100_000), open("full.pickle", "wb"))
 bare = leaking(20).snapshot()
 bare["device_traces"] = [[]]
 pickle.dump(bare, open("bare.pickle", "wb"))

@@ -16,7 +16,7 @@ let browser;
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "vramtrack-timeline-"));
   execFileSync("python3", [join(here, "snapshots.py"), folder]);
-  for (const name of ["leak", "gaps", "bare"]) execFileSync(binary, ["snapshot", "page", "--output", `${name}.html`, `${name}.pickle`], { cwd: folder });
+  for (const name of ["leak", "gaps", "full", "bare"]) execFileSync(binary, ["snapshot", "page", "--output", `${name}.html`, `${name}.pickle`], { cwd: folder });
   execFileSync(binary, ["snapshot", "flamegraph", "--output", "flame.html", "gaps.pickle"], { cwd: folder });
   execFileSync(binary, ["snapshot", "flamegraph", "--output", "both.html", "leak.pickle", "gaps.pickle"], { cwd: folder });
   browser = await launch();
@@ -161,6 +161,39 @@ describe("timeline page", () => {
     const share = gaps["#eceff2"] / whole;
     assert.ok(share > 0.3 && share < 0.9, `${share} of the segment`);
     assert.equal((await data(page)).layers, "25"); // 24 lines and the rest
+  }));
+
+  it("begins at the out-of-memory, and shows who held the memory then", () => on("full", async (page) => {
+    await drawn(page);
+    assert.match(await said(page), /^\+7\.96\d s, .*; 1\.0 GiB reserved; .*out of memory: 200\.0 MiB requested$/);
+    assert.equal((await data(page)).marks, "1");
+    await page.click("text=to the failure");
+    assert.match(await said(page), /^\+7\.965 s, allocation 53,248: 895\.8 MiB live; 1\.0 GiB reserved; out of memory: 200\.0 MiB requested$/);
+    assert.match(await page.locator(".legend button").first().textContent(), /879\.8 MiB.*train\.py:88 train_step/);
+    // The failure is a line from top to bottom at the end, and the red of its words stands above the chart, on none of the lines.
+    const failure = await pixels(page, ".chart canvas", ["#b3141f"], 0.97, 1);
+    assert.ok(failure["#b3141f"] > 300, JSON.stringify(failure));
+    await page.click("text=show all");
+    await page.click("text=to the peak");
+    assert.doesNotMatch(await said(page), /out of memory/);
+  }));
+
+  it("names each epoch above the chart, also where the run failed", () => on("leak", async (page) => {
+    const drawnWords = page.evaluate(() => new Promise((done) => {
+      const words = [];
+      const fill = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...more) {
+        words.push([text, y]);
+        return fill.call(this, text, x, y, ...more);
+      };
+      document.querySelector('select[aria-label="stacked by"]').dispatchEvent(new Event("change"));
+      setTimeout(() => done(words), 300);
+    }));
+    const words = Object.fromEntries(await drawnWords);
+    const epochs = [0, 1, 2, 3, 4, 5].map((n) => words[`epoch ${n}`]);
+    assert.ok(epochs.every((y) => y > 0 && y === epochs[0]), JSON.stringify(words));
+    assert.ok(words["out of memory: 990.0 MiB requested"] < epochs[0], JSON.stringify(words));
+    assert.ok(epochs[0] < words["1.0 GiB"], "above what is drawn");
   }));
 
   it("of a snapshot without a trace shows the segments", () => on("bare", async (page) => {
