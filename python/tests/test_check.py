@@ -1,16 +1,18 @@
 """vramtrack check: which statements of a program keep GPU memory."""
 import ast
+import importlib.util
 import json
 import os
 import pathlib
 import re
 import subprocess
+import symtable
 import sys
 
 import pytest
 
 from vramtrack import check_command as check
-from vramtrack import check_rules
+from vramtrack import check_rules, check_scopes
 
 ROOT = pathlib.Path(os.environ.get("VRAMTRACK_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 PROGRAMS = ROOT / "tests" / "fixtures" / "check"
@@ -349,3 +351,265 @@ class Average:
 """
     assert rules(text.format("cuda")) == ["kept-tensor"]
     assert rules(text.format("cpu")) == []
+
+
+# Names: a variable belongs to a scope, an attribute to a class.
+
+FAILS = """import torch
+class Runner:
+    def __init__(self):
+        self.errs = []
+    def run(self, x):
+        try:
+            return self.model(x.cuda())
+        except RuntimeError as e:
+            self.errs.append(e)
+"""
+
+
+@pytest.mark.parametrize("more, expected", [
+    ("", 1),
+    ("def collect():\n    errs = []\n    return errs", 1),  # a local of that name
+    ("def collect(errs):\n    errs.clear()", 1),
+    ("errs = []\nerrs.clear()", 1),  # a variable of the module
+    ("def collect():\n    return [errs.pop() for errs in [[1]]]", 1),
+    ("class Other:\n    def reset(self):\n        self.errs = []", 1),  # an attribute of another class
+    ("class Other:\n    errs = []\n    errs.clear()", 1),
+    ("def collect():\n    other = Other()\n    other.errs.clear()\nclass Other:\n    pass", 1),
+    ("import other\ndef collect():\n    other.errs.clear()", 1),  # a module
+    ("    def reset(self):\n        self.errs = []", 0),
+    ("    def reset(this):\n        this.errs.clear()", 0),
+    ("    def reset(self):\n        errs = self.errs\n        errs.clear()", 0),  # the same list by another name
+    ("    def reset(self):\n        for one in (self.errs, []):\n            one.clear()", 0),
+    ("    def reset(self):\n        empty(self.errs)\ndef empty(errs):\n    errs.clear()", 0),
+    ("class Limited(Runner):\n    def reset(self):\n        self.errs.clear()", 0),  # its object may be one of these
+    ("def reset():\n    runner = Runner()\n    runner.errs.clear()", 0),
+    ("def reset(runner):\n    runner.errs.clear()", 0),  # not known what it is
+    ("def reset(runner: Runner):\n    runner.errs.clear()", 0),
+    ("from other import runner\ndef reset():\n    runner.errs.clear()", 0),
+])  # fmt: skip
+def test_an_attribute_is_emptied_where_it_is_that_one(more, expected):
+    assert rules(FAILS + more + "\n") == ["kept-exception"] * expected
+
+
+SERVING = """import torch
+KEPT = []
+def serve(model, x):
+    try:
+        return model(x.cuda())
+    except RuntimeError as error:
+        KEPT.append(error)
+{}
+"""
+
+
+@pytest.mark.parametrize("more, expected", [
+    ("", 1),
+    ("def other():\n    KEPT = []\n    KEPT.clear()", 1),
+    ("def other(KEPT):\n    KEPT.clear()", 1),
+    ("class Other:\n    KEPT = []\n    def other(self):\n        self.KEPT.clear()", 1),
+    ("def other():\n    return [KEPT.clear() for KEPT in ([], [])]", 1),
+    ("def other():\n    return lambda KEPT: KEPT.clear()", 1),
+    ("def other():\n    KEPT = []\n    def inner():\n        nonlocal KEPT\n        KEPT = []", 1),
+    ("def other():\n    import pool as KEPT\n    KEPT.clear()", 1),
+    ("def other():\n    KEPT.clear()", 0),
+    ("def other():\n    global KEPT\n    KEPT = []", 0),
+    ("class Other:\n    KEPT = []\n    def other(self):\n        KEPT.clear()", 0),  # a method does not see the names of its class
+    ("def other():\n    return [KEPT.clear() for _ in range(1)]", 0),
+    ("def other():\n    def inner():\n        KEPT.clear()", 0),
+    ("def other():\n    kept = KEPT\n    del kept[:]", 0),
+])  # fmt: skip
+def test_a_variable_of_the_module_is_emptied_where_it_is_that_one(more, expected):
+    assert rules(SERVING.format(more)) == ["kept-exception"] * expected
+
+
+@pytest.mark.parametrize("inner, expected", [
+    ("def flush():\n            losses.clear()", 0),
+    ("def flush(losses):\n            losses.clear()", 1),
+    ("def flush():\n            losses = []", 1),
+    ("def flush():\n            nonlocal losses\n            losses = losses[-10:]", 0),
+])  # fmt: skip
+def test_a_function_within_has_the_variables_of_those_around(inner, expected):
+    text = TRAINING.format("losses.append(loss)").replace("    for x, y", f"    if True:\n        {inner}\n    for x, y")
+    assert rules(text) == ["kept-graph"] * expected
+
+
+def test_a_name_that_is_imported_in_one_function_is_not_known_in_another():
+    text = "import torch\ndef one():\n    from torch import jit as fast\ndef train(loader, fast):\n    for x in loader:\n        f = fast.script(x)\n"
+    assert rules(text) == []
+    assert rules(text.replace("def train(loader, fast):\n", "def train(loader):\n    from torch import jit as fast\n")) == ["compile-in-loop"]
+
+
+def test_a_function_is_the_one_that_its_scope_has():
+    text = """import torch
+def make(model):
+    def predict(x):
+        return model(x)
+    return predict
+def predict(x):
+    return 1
+def train(model, loader, optimizer):
+    kept = []
+    for x in loader:
+        kept.append(predict(x))
+        model(x).sum().backward()
+"""
+    assert rules(text) == []
+    assert rules(text.replace("    return 1", "    return torch.nn.Linear(1, 1)(x)")) == ["kept-graph"]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="comprehensions have no table of their own from there on")
+@pytest.mark.parametrize("module", ["ast", "argparse", "dataclasses", "enum", "inspect", "typing", "asyncio.base_events", "collections", "statistics", "turtle"])
+def test_scopes_are_those_of_the_compiler(module):
+    path = pathlib.Path(importlib.util.find_spec(module).origin)
+    count = compare_with_the_compiler(path.read_text())
+    assert count > 300
+
+
+def test_scopes_of_names_in_unusual_places():
+    text = """
+import a.b, c as d
+from e import f
+def outer(p, /, q, *r, s=lambda x: p, **t) -> "u":
+    global g
+    g = 1
+    try:
+        pass
+    except OSError as h:
+        pass
+    def middle():
+        nonlocal q
+        q = [p for i in q if (w := i)] + [[p, j] for p in r for j in p]
+        class Inner(f):
+            k = q
+            def method(self, k=k):
+                return k, __class__, {n: k for n in (y for y in self)}
+        return Inner, w, h
+    with d as l, f() as (m, *o):
+        del m
+    async def late():
+        async for z in o:
+            await z
+    return middle, late, g, a
+class Top(metaclass=outer):
+    values = [v for v in range(3)]
+    later = lambda: values
+"""
+    assert compare_with_the_compiler(text) > 40
+
+
+def compare_with_the_compiler(text):
+    """Each name of each scope against Python's own symbol tables. The number of names."""
+    scopes = check_scopes.Scopes(ast.parse(text))
+    trees = {}
+    for node in ast.walk(scopes.tree):
+        kind = {ast.Lambda: "lambda", ast.ListComp: "listcomp", ast.SetComp: "setcomp", ast.DictComp: "dictcomp", ast.GeneratorExp: "genexpr"}.get(type(node), getattr(node, "name", ""))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, *check_scopes.COMPREHENSIONS)):
+            trees.setdefault((kind, node.lineno), []).append(node)
+    count = 0
+    waiting = [symtable.symtable(text, "text", "exec")]
+    while waiting:
+        table = waiting.pop()
+        waiting += table.get_children()
+        found = [scopes.tree] if table.get_type() == "module" else trees.get((table.get_name(), table.get_lineno()), [])
+        if len(found) != 1:  # several lambdas in one line
+            continue
+        for symbol in table.get_symbols():
+            name = symbol.get_name()
+            if name.startswith((".", "__")) or name.startswith(f"_{table.get_name()}__") or re.match(r"_\w+__", name):
+                continue
+            owner = scopes.owner(name, found[0])
+            count += 1
+            if symbol.is_free():
+                assert owner not in (None, scopes.tree, found[0]), (table, name)
+            elif table.get_type() != "module" and symbol.is_global():
+                assert owner in (None, scopes.tree), (table, name)
+            elif symbol.is_local():
+                assert owner is found[0], (table, name)
+    return count
+
+
+# What servers do on purpose.
+
+def test_a_cache_by_shape_keeps_memory_if_tensors_are_in_it():
+    text = "import torch, cute\nKERNELS = {{}}\ndef call(x):\n    KERNELS[x.shape] = {}\n"
+    for value, expected in (
+        ("torch.ones(x.shape, device='cuda')", 1), ("x.clone()", 1), ("torch.compile(run)", 1), ("torch.cuda.CUDAGraph()", 1),
+        ("cute.compile(run)", 0), ("(64, 4)", 0), ("plan(x)", 0),
+    ):  # fmt: skip
+        assert rules(text.replace("(x)", "(x: torch.Tensor)", 1).format(value)) == ["unbounded-cache"] * expected, value
+
+
+def test_a_part_of_a_tensor_is_no_entry_of_a_dict():
+    text = "import torch\nclass Pool:\n    def __init__(self):\n        self.rows = []\n    def copy(self, at: torch.Tensor, x: torch.Tensor):\n        self.rows[0][{}] = x\n"
+    assert rules(text.format("at")) == ["unbounded-cache"]
+    assert rules(text.format(":, at")) == rules(text.format("1:")) == []
+
+
+@pytest.mark.parametrize("annotation, target, expected", [
+    ("Iterable[torch.Tensor]", "key", 1), ("list[tuple[torch.Tensor, int]]", "key, _", 1), ("Optional[List[Tuple[int, torch.Tensor]]]", "_, key", 1), ("list[torch.Tensor] | None", "key", 1),
+    ("Iterable[tuple[int, tuple[torch.Tensor, str]]]", "_, (key, name)", 1),
+    ("Iterable[tuple[str, torch.Tensor]]", "key, _", 0), ("dict[str, torch.Tensor]", "key", 0), ("Iterable[tuple[int, tuple[torch.Tensor, str]]]", "_, (name, key)", 0),
+])  # fmt: skip
+def test_the_part_of_a_type_that_a_loop_takes(annotation, target, expected):
+    text = f"import torch\nCACHE = {{}}\ndef load(weights: {annotation}):\n    for {target} in weights:\n        CACHE[key] = name_of(1)\n"
+    assert rules(text) == ["unbounded-cache"] * expected
+
+
+def test_what_only_a_constructor_calls_runs_once():
+    text = """import torch
+class Buffers:
+    def __init__(self, device="cuda"):
+        self.device, self.kept = device, []
+        {}
+    def add(self):
+        self.kept.append(torch.zeros(8, device=self.device))
+{}
+"""
+    assert rules(text.format("pass", "")) == ["kept-tensor"]
+    assert rules(text.format("self.add()", "")) == []
+    assert rules(text.format("self.add()", "    def step(self):\n        self.add()")) == ["kept-tensor"]
+    assert rules(text.format("while True: self.add()", "")) == ["kept-tensor"]
+    assert rules(text.format("pass", "").replace("def add", "def init_graph_state")) == []
+
+
+def test_a_loop_that_ends_by_what_it_makes_is_no_step():
+    text = "import torch\nclass Lanes:\n    def get(self, n, caller):\n        stream = None\n        while {}:\n            {}\n"
+    assert rules(text.format("True", "stream = torch.cuda.Stream()")) == ["made-per-step"]
+    assert rules(text.format("stream is caller", "stream = torch.cuda.Stream()")) == []
+    assert rules(text.format("len(self.lanes) < n", "self.lanes.append(torch.cuda.Stream())")) == []
+
+
+def test_a_static_method_has_no_object_to_keep():
+    text = "import functools, torch\nclass Filters:\n    {}@functools.cache\n    def get({}n):\n        return torch.zeros(n).to('cuda')\n"
+    assert rules(text.format("", "self, ")) == ["unbounded-cache"]
+    assert rules(text.format("@staticmethod\n    ", "")) == []
+
+
+def test_what_is_written_into_a_tensor_is_not_kept():
+    text = """import torch
+class Pool:
+    def __init__(self):
+        self.made = MADE
+    def put(self, at: torch.Tensor, x: torch.Tensor):
+        self.madeELEMENT[at] = x
+"""
+    for made, element, expected in (
+        ("{}", "", 1), ("[]", "[0]", 1), ("{0: torch.zeros(8)}", "", 1),
+        ("torch.zeros(8)", "", 0), ("[torch.zeros(8) for _ in range(4)]", "[0]", 0), ("{0: torch.zeros(8)}", "[0]", 0),
+    ):  # fmt: skip
+        assert rules(text.replace("MADE", made).replace("ELEMENT", element)) == ["unbounded-cache"] * expected, made
+
+
+def test_of_what_another_file_made_nothing_is_said():
+    text = """import torch, pools
+class Step:
+    def __init__(self):
+        self.pool = pools.Pool()
+    def put(self, at: torch.Tensor, x: torch.Tensor):
+        self.pool.rows[at] = x
+{}"""
+    assert rules(text.format("")) == []
+    assert rules(text.format("class Other:\n    def __init__(self):\n        self.rows = {}\n")) == []
+    own = "class Pool:\n    def __init__(self):\n        self.rows = {}\n"
+    assert rules(text.format(own).replace("pools.Pool", "Pool")) == ["unbounded-cache"]

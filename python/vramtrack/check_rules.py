@@ -6,8 +6,10 @@ import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from vramtrack.check_hooks import Hook, HookKeep, hooks_of, kept_in
-from vramtrack.check_source import FUNCTIONS, LOOPS, Function, Loop, Source, contains_call, last_name, names_in, targets_of, text_of
-from vramtrack.check_values import Holds, Values, contains_state, element_and_container, parameters_of
+from vramtrack.check_scopes import Place
+from vramtrack.check_source import Source
+from vramtrack.check_syntax import FUNCTIONS, LOOPS, Function, Loop, contains_call, index_of, last_name, parameters_of, targets_of, text_of
+from vramtrack.check_values import Holds, Values, contains_state, element_and_container, has_slice
 
 
 class Finding(NamedTuple):
@@ -35,8 +37,8 @@ _COMPILERS = {
     "jax.jit": "jax.jit", "jax.pmap": "jax.pmap", "tensorflow.function": "tf.function",
 }
 _PER_STEP = {"torch.cuda.CUDAGraph": "a CUDA graph", "torch.cuda.Stream": "a stream"}
-#: Methods that run once for each object, or that trainers call once in each run, not in each step or epoch.
-_ONCE = re.compile(r"^(__init__|__new__|__post_init__|setup|build|configure_\w+|prepare_data|on_(train|fit|init|pretrain_routine)_(begin|start|end))$")
+#: Functions that run once for each object, or that trainers call once in each run, not in each step or epoch.
+_ONCE = re.compile(r"^(__new__|__post_init__|_*init(ialize)?(_\w+)?|setup|build|configure_\w+|prepare_data|on_(train|fit|init|pretrain_routine)_(begin|start|end))$")
 #: What only grows by itself. Of other classes (weak references, caches with a size, queues) nothing is said.
 _GROWING = {"list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Counter"}
 
@@ -70,59 +72,67 @@ class Rules:
         for node in ast.walk(self._source.tree):
             if isinstance(node, ast.Assign):
                 for target in targets_of(node):
-                    if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice):
-                        key = target.slice
-                        yield Keep(node, target.value, node.value, getattr(key, "value", key) if type(key).__name__ == "Index" else key)
+                    if isinstance(target, ast.Subscript) and not has_slice(target):
+                        yield Keep(node, target.value, node.value, index_of(target))
             elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.value, (ast.List, ast.ListComp)):
                 yield Keep(node, node.target, node.value, None)
 
     def _is_long_lived(self, container: ast.expr) -> bool:
         """It outlives the function: of the module, of a class, of an object after its __init__, or a default argument."""
         base = _base(container)
-        text, scope = text_of(base), self._source.scope_of(container)
-        function = self._source.function_of(container)
-        if not text or function is None:
+        place, function = self._source.place(base), self._source.function_of(container)
+        if place is None or function is None:
             return False
-        if "." in text:
-            return text.startswith(("self.", "cls.")) and not _ONCE.search(function.name) or text.partition(".")[0] in self._source.classes
-        if self._source.bindings(text, scope):
-            return False
-        if self._source.parameter(text, function) is not None:
-            return isinstance(self._source.default_of(text, function), (ast.List, ast.Dict, ast.Set))
-        return bool(self._source.bindings(text, self._source.tree))
+        if place.is_attribute:
+            return self._source.is_of_its_class(base) and not self._runs_once(function)
+        if self._source.parameter(place) is not None:
+            return not self._source.bindings(place) and isinstance(self._source.default_of(place), (ast.List, ast.Dict, ast.Set))
+        return place.owner is self._source.tree
 
-    def _is_bounded(self, container: ast.expr, scope: Optional[ast.AST]) -> bool:
-        """It gets smaller somewhere, its size is looked at, it is made anew in use, or its kind has a bound."""
-        text = text_of(_base(container))
-        if self._source.drops(text, scope):
+    def _runs_once(self, function: Function, depth: int = 3) -> bool:
+        """By its name; or it is called in this file, and only from functions that run once."""
+        callers = self._source.callers(function) if depth > 0 and not _ONCE.search(function.name) else []
+        around = [self._source.function_of(call) for call in callers if not self._source.loops_of(call)]
+        return bool(_ONCE.search(function.name)) or bool(callers) and len(around) == len(callers) and all(one is not None and self._runs_once(one, depth - 1) for one in around)
+
+    def _is_bounded(self, place: Place, is_local: bool) -> bool:
+        """It gets smaller somewhere, its size is looked at, it is made anew in use, or its kind has a bound. What is local is made anew
+        with each call."""
+        if self._source.drops(place):
             return True
-        starts = 0
-        for where, statement in self._source.bound_anywhere(text) if scope is None else ((scope, one) for one in self._source.bindings(text, scope)):
-            value = getattr(statement, "value", None)
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(value, ast.Call) and (
+        is_made = self._source.default_of(place) is not None
+        for statement, is_known in self._source.made_by(place):
+            if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+                continue
+            is_made = is_made or is_known
+            value, where = statement.value, self._source.scope_of(statement)
+            if isinstance(value, ast.Call) and (
                     last_name(value.func) not in _GROWING or any(one.arg == "maxlen" for one in value.keywords) or last_name(value.func) == "deque" and len(value.args) == 2):
                 return True
-            if scope is None and isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(where, FUNCTIONS) and not _ONCE.search(where.name):
+            if isinstance(value, ast.Subscript):
+                return True  # losses = losses[-100:]
+            if not is_local and isinstance(where, FUNCTIONS) and not self._runs_once(where):
                 return True  # a method that begins anew
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-                starts += 1
-                if isinstance(value, ast.Subscript):
-                    return True  # losses = losses[-100:]
-        function = self._source.function_of(container)
-        made = starts > 0 or function is not None and self._source.default_of(text, function) is not None
-        return scope is None and not made  # nobody in this file made it: nothing is known of it
+        return not is_local and not is_made  # nobody in this file made it: nothing is known of it
 
     def _growing_loop(self, container: ast.expr, statement: ast.AST) -> Optional[Loop]:
         """The outermost loop over data in which a local container only grows."""
-        text, scope = text_of(_base(container)), self._source.scope_of(statement)
-        bindings = self._source.bindings(text, scope)
+        place, scope = self._source.place(_base(container)), self._source.scope_of(statement)
+        bindings = self._source.bindings(place, scope) if place is not None else []
         found: Optional[Loop] = None
         for loop in self._source.loops_of(statement):
-            if any(self._source.is_in(one, loop) and not _is_growth(one, text) for one in bindings) or any(one is loop for one in bindings):
+            if any(self._source.is_in(one, loop) and not self._is_growth(one, place) for one in bindings) or any(one is loop for one in bindings):
                 break
             if self._source.is_over_data(loop) or self._source.is_trained(loop):
                 found = loop
         return found
+
+    def _is_growth(self, statement: ast.AST, place: Optional[Place]) -> bool:
+        """The statement adds to what the place had: total += x, total = total + x."""
+        if isinstance(statement, ast.AugAssign):
+            return True
+        value = getattr(statement, "value", None)
+        return isinstance(statement, ast.Assign) and isinstance(value, ast.BinOp) and place in self._source.places_in(value)
 
     def _is_evaluated(self, loop: Loop, function: Optional[Function]) -> bool:
         """A loop without backward() that is told to be for evaluation, or that takes its rounds from data outside of a network."""
@@ -135,24 +145,23 @@ class Rules:
 
     def _kept(self) -> Iterator[Finding]:
         for keep in self._keeps:
-            text = text_of(_base(keep.container))
-            if not text:
+            text, place = text_of(_base(keep.container)), self._source.place(_base(keep.container))
+            if not text or place is None:
                 continue
-            scope = self._source.scope_of(keep.statement)
             holds = self._values.holds(keep.value)
-            if holds < Holds.DEVICE or keep.key is not None and self._values.holds(_base(keep.container)) >= Holds.TENSOR:
+            if holds < Holds.DEVICE or keep.key is not None and self._values.is_tensor(keep.container):
                 continue
             if keep.key is not None and (self._values.holds(keep.key) in (Holds.SHAPE, Holds.TENSOR, Holds.DEVICE, Holds.GRAPH) or not self._key_is_fresh(keep)):
                 continue  # a cache, or one place that is written again
             what = ast_text(keep.value)
             if self._is_long_lived(keep.container):
-                if not self._is_bounded(keep.container, None):
+                if not self._is_bounded(place, is_local=False):
                     yield Finding("kept-graph" if holds == Holds.GRAPH else "kept-tensor", keep.statement,
                                   f"`{text}` outlives the call, and nothing in this file removes anything from it: each call leaves another {_what_is_kept(what, holds)}",
                                   _fix_of_keeping(what, holds, text))
                 continue
             loop = self._growing_loop(keep.container, keep.statement)
-            if loop is None or self._is_bounded(keep.container, scope) or text in self._values.needed_by_backward(scope):
+            if loop is None or self._is_bounded(place, is_local=True) or self._source.needed_by_backward(place):
                 continue
             function = self._source.function_of(keep.statement)
             if holds == Holds.GRAPH and (self._source.is_trained(loop) or self._is_evaluated(loop, function)):
@@ -166,32 +175,32 @@ class Rules:
     def _key_is_fresh(self, keep: Keep) -> bool:
         """Another key in each round or call: a number of steps, an identity; not one of a fixed set of names."""
         loops = self._source.loops_of(keep.statement)
-        names = names_in(keep.key) if keep.key is not None else set()
-        over = {text_of(target) for loop in loops if self._source.is_over_data(loop) for target in targets_of(loop)}
-        counted = {text_of(target) for loop in loops for one in ast.walk(loop) if isinstance(one, ast.AugAssign) for target in targets_of(one)}
+        names = self._source.places_in(keep.key)
+        over = {place for loop in loops if self._source.is_over_data(loop) for place in self._source.places_of(loop)}
+        counted = {place for loop in loops for one in ast.walk(loop) if isinstance(one, ast.AugAssign) for place in self._source.places_of(one)}
         return bool(names & (over | counted))
 
     def _accumulated(self) -> Iterator[Finding]:
         """total += loss; total = total + loss; smooth = 0.9 * smooth + 0.1 * loss"""
         for node in ast.walk(self._source.tree):
             if isinstance(node, ast.AugAssign):
-                target, added = node.target, node.value
-                if isinstance(added, (ast.List, ast.ListComp)):
-                    continue
-            elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp) and text_of(node.targets[0]) in names_in(node.value):
-                target, added = node.targets[0], _without(node.value, text_of(node.targets[0]))
-                if added is None:
-                    continue
+                target: ast.expr = node.target
+                added = node.value if not isinstance(node.value, (ast.List, ast.ListComp)) else None
+            elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+                target = node.targets[0]
+                added = self._other_part(node.value, self._source.place(target))
             else:
                 continue
+            if added is None:
+                continue
             base = _base(target)
-            text, scope = text_of(base), self._source.scope_of(node)
-            if not text or self._values.holds(added) != Holds.GRAPH:
+            text, place = text_of(base), self._source.place(base)
+            if not text or place is None or self._values.holds(added) != Holds.GRAPH:
                 continue
             loop = self._growing_loop(target, node)
-            if loop is None or text in self._values.needed_by_backward(scope) or self._is_reset(text, loop, scope):
+            if loop is None or self._source.needed_by_backward(place) or self._is_reset(place, loop):
                 continue
-            if isinstance(target, ast.Attribute) and not text.startswith("self.") or self._is_result_of_network(node):
+            if isinstance(target, ast.Attribute) and not self._source.is_of_its_class(target) or self._is_result_of_network(node):
                 continue
             if self._source.is_trained(loop) or self._is_evaluated(loop, self._source.function_of(node)):
                 what = ast_text(added)
@@ -199,8 +208,15 @@ class Rules:
                               f"add a number: `{_detached(what)}`, or `{what}.item()` where waiting for the GPU does not matter" if what.isidentifier() else
                               f"add a number: put .detach() or .item() behind what is computed in `{what}`")
 
-    def _is_reset(self, text: str, loop: Loop, scope: ast.AST) -> bool:
-        return any(self._source.is_in(one, loop) and not _is_growth(one, text) for one in self._source.bindings(text, scope))
+    def _is_reset(self, place: Place, loop: Loop) -> bool:
+        return any(self._source.is_in(one, loop) and not self._is_growth(one, place) for one in self._source.bindings(place))
+
+    def _other_part(self, value: ast.expr, place: Optional[Place]) -> Optional[ast.expr]:
+        """Of a sum that has the place itself on one side: `0.9 * smooth + 0.1 * loss` -> `0.1 * loss`."""
+        if place is None or not isinstance(value, ast.BinOp) or not isinstance(value.op, (ast.Add, ast.Sub)):
+            return None
+        is_left, is_right = (place in self._source.places_in(side) for side in (value.left, value.right))
+        return value.right if is_left and not is_right else value.left if is_right and not is_left else None
 
     def _is_result_of_network(self, node: ast.AST) -> bool:
         function = self._source.function_of(node)
@@ -208,35 +224,36 @@ class Rules:
 
     # Through a function of this file.
 
-    def _sinks(self) -> Dict[str, List[Tuple[Function, int, str]]]:
-        """Functions that keep what is passed to them: by name, the function, the number of the argument and where it stays."""
-        found: Dict[str, List[Tuple[Function, int, str]]] = {}
+    def _sinks(self) -> Dict[Function, List[Tuple[int, str]]]:
+        """The functions that keep what is passed to them: the number of the argument and where it stays."""
+        found: Dict[Function, List[Tuple[int, str]]] = {}
         places: List[Tuple[ast.AST, ast.expr, ast.expr]] = [(one.statement, one.container, one.value) for one in self._keeps if one.key is None]
         places += [(node, node.target, node.value) for node in ast.walk(self._source.tree) if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute)]
         for statement, container, value in places:
-            function = self._source.function_of(statement)
-            if function is None or not self._is_long_lived(container) or self._source.drops(text_of(container)):
+            function, place = self._source.function_of(statement), self._source.place(_base(container))
+            if function is None or place is None or not self._is_long_lived(container) or self._source.drops(place):
                 continue
-            names = parameters_of(function)
             kept = value.left if isinstance(value, ast.BinOp) else value
-            if isinstance(kept, ast.Name) and kept.id in names and not self._source.bindings(kept.id, function):
-                is_method = isinstance(self._source.parent(function), ast.ClassDef)
-                found.setdefault(function.name, []).append((function, names.index(kept.id) - int(is_method), text_of(container)))
+            given = self._source.place(kept)
+            if given is not None and given.owner is function and given.name in parameters_of(function) and not self._source.bindings(given):
+                found.setdefault(function, []).append((parameters_of(function).index(given.name) - int(self._is_method(function)), text_of(container)))
         return found
 
+    def _is_method(self, function: Function) -> bool:
+        return isinstance(self._source.scope_of(function), ast.ClassDef)
+
     def _passed_on(self) -> Iterator[Finding]:
-        sinks = self._sinks()
-        for call in self._source.calls:
-            for function, position, place in sinks.get(last_name(call.func), ()):
-                is_method = isinstance(self._source.parent(function), ast.ClassDef)
-                if is_method != isinstance(call.func, ast.Attribute) or not 0 <= position < len(call.args):
+        for function, kept in self._sinks().items():
+            for call in self._source.callers(function):
+                if self._is_method(function) != isinstance(call.func, ast.Attribute) or not any(self._source.is_trained(loop) for loop in self._source.loops_of(call)):
                     continue
-                loops = self._source.loops_of(call)
-                argument = call.args[position]
-                if self._values.holds(argument) == Holds.GRAPH and any(self._source.is_trained(loop) for loop in loops):
-                    what = ast_text(argument)
-                    yield Finding("kept-graph", self._source.statement_of(call),
-                                  f"`{function.name}` (line {function.lineno}) keeps its argument in `{place}`: each round leaves another {_what_is_kept(what, Holds.GRAPH)}", _fix_of_keeping(what, Holds.GRAPH, place))
+                for position, where in kept:
+                    argument = call.args[position] if 0 <= position < len(call.args) else None
+                    if argument is not None and self._values.holds(argument) == Holds.GRAPH:
+                        what = ast_text(argument)
+                        yield Finding("kept-graph", self._source.statement_of(call),
+                                      f"`{function.name}` (line {function.lineno}) keeps its argument in `{where}`: each round leaves another {_what_is_kept(what, Holds.GRAPH)}",
+                                      _fix_of_keeping(what, Holds.GRAPH, where))
 
     # Caches.
 
@@ -245,17 +262,22 @@ class Rules:
             if keep.key is None or isinstance(keep.value, (ast.Constant, ast.JoinedStr)):
                 continue
             key = self._values.holds(keep.key)
-            if key == Holds.NOTHING or self._values.holds(_base(keep.container)) >= Holds.TENSOR:
+            if key == Holds.NOTHING or self._values.is_tensor(keep.container):
                 continue
-            if not self._is_long_lived(keep.container) or self._is_bounded(keep.container, None):
+            place = self._source.place(_base(keep.container))
+            if place is None or not self._is_long_lived(keep.container) or self._is_bounded(place, is_local=False):
                 continue
-            if isinstance(keep.value, ast.Call) and last_name(keep.value.func) in ("len", "int", "float", "str", "item", "tolist", "size"):
-                continue
+            if key == Holds.SHAPE and self._values.holds(keep.value) < Holds.TENSOR and not self._makes_memory(keep.value):
+                continue  # numbers, a compiled kernel, or nothing is known of it
             text = text_of(_base(keep.container))
             yield Finding("unbounded-cache", keep.statement,
                           f"`{text}` is keyed by {'tensors, and no two of them are the same key,' if key > Holds.SHAPE else 'the shape of the input'} and is never emptied: "
                           f"it grows with every new {'tensor' if key > Holds.SHAPE else 'shape'}",
                           "give it a bound: functools.lru_cache(maxsize=...) on the shape as a tuple, or remove the oldest entry when len() exceeds a limit")
+
+    def _makes_memory(self, value: ast.expr) -> bool:
+        """A CUDA graph, a stream or a compiled function, each with memory of its own."""
+        return any(isinstance(one, ast.Call) and self._source.full_name(one.func) in {**_COMPILERS, **_PER_STEP} for one in ast.walk(value))
 
     def _cached_functions(self) -> Iterator[Finding]:
         for function in self._source.functions:
@@ -263,8 +285,7 @@ class Rules:
                 if not _is_unbounded_cache(decorator):
                     continue
                 which = self._tensor_parameter(function)
-                owner = self._source.class_of(function)
-                if which is None and (owner is None or self._returned(function) < Holds.DEVICE):
+                if which is None and (not self._source.has_object(function) or self._returned(function) < Holds.DEVICE):
                     continue
                 yield Finding("unbounded-cache", function,
                               f"the cache of `{function.name}` has no bound and keeps " + (f"each tensor `{which}` that it was called with, and each result" if which else "each result on the device, and the object"),
@@ -275,9 +296,9 @@ class Rules:
 
     def _tensor_parameter(self, function: Function) -> Optional[str]:
         for one in ast.walk(function):
-            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and self._source.parameter(one.id, function) is not None:
-                if self._values.holds(one) >= Holds.TENSOR:
-                    return one.id
+            place = self._source.place(one) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) else None
+            if place is not None and place.owner is function and self._source.parameter(place) is not None and self._values.holds(one) >= Holds.TENSOR:
+                return place.name
         return None
 
     # Exceptions.
@@ -292,12 +313,8 @@ class Rules:
             attempt = self._source.parent(handler)
             if kept is None or not isinstance(attempt, ast.Try) or not self._uses_device(attempt.body) or self._is_cleaned(handler, holds):
                 continue
-            scope = self._source.scope_of(keep.statement)
-            if self._is_long_lived(keep.container):
-                grows = not self._is_bounded(keep.container, None)
-            else:
-                grows = self._growing_loop(keep.container, keep.statement) is not None and not self._is_bounded(keep.container, scope)
-            if grows:
+            place, is_local = self._source.place(_base(keep.container)), not self._is_long_lived(keep.container)
+            if place is not None and not (is_local and self._growing_loop(keep.container, keep.statement) is None) and not self._is_bounded(place, is_local):
                 yield Finding("kept-exception", keep.statement,
                               f"`{ast_text(kept)}` refers to the frames of the failed call, which keep every tensor that was a local variable when the exception was raised",
                               "keep the text: str(error) or traceback.format_exc()" + ("; if the object is needed, call error.with_traceback(None) first" if holds == "exception" else ""))
@@ -323,10 +340,12 @@ class Rules:
             return "traceback" if _is_exc_info(node) else ""
         if not isinstance(node, ast.Name) or depth == 0:
             return ""
-        if node.id == handler.name:
+        place = self._source.place(node)
+        bindings = self._source.bindings(place) if place is not None else []
+        if handler in bindings:
             return "exception"
-        for one in self._source.bindings(node.id, self._source.scope_of(node)):
-            if not any(above is handler for above in self._source.above(one)):
+        for one in bindings:
+            if not self._source.is_in(one, handler):
                 continue
             if isinstance(one, (ast.For, ast.AsyncFor)):
                 return "traceback" if isinstance(one.iter, ast.Call) and last_name(one.iter.func) in ("walk_tb", "walk_stack") else ""
@@ -345,7 +364,7 @@ class Rules:
                 return True
             if holds == "exception" and isinstance(one, ast.Call) and last_name(one.func) == "with_traceback" and one.args and _is_none(one.args[0]):
                 return True
-            if holds == "exception" and isinstance(one, ast.Assign) and _is_none(one.value) and any(text_of(target).endswith(".__traceback__") for target in one.targets):
+            if holds == "exception" and isinstance(one, ast.Assign) and _is_none(one.value) and any(last_name(target) == "__traceback__" for target in one.targets):
                 return True
         return False
 
@@ -370,7 +389,7 @@ class Rules:
     def _is_parameter(self, receiver: ast.expr) -> bool:
         return isinstance(receiver, ast.Name) and any(
             contains_call([loop.iter], "parameters", "named_parameters") for loop in self._source.loops_of(receiver)
-            if isinstance(loop, (ast.For, ast.AsyncFor)) and receiver.id in {text_of(one) for one in targets_of(loop)}) or last_name(receiver) in ("weight", "bias")
+            if isinstance(loop, (ast.For, ast.AsyncFor)) and self._source.place(receiver) in self._source.places_of(loop)) or last_name(receiver) in ("weight", "bias")
 
     def _is_removed(self, call: ast.Call) -> bool:
         function = self._source.function_of(call)
@@ -385,8 +404,8 @@ class Rules:
             if not is_of_module and isinstance(argument, ast.Attribute) and argument.attr in ("append", "appendleft", "add"):  # register_hook(gradients.append)
                 hooks.append((None, HookKeep(self._source.statement_of(call), argument.value, argument, "the gradient")))
             for hook, keep in hooks:
-                place = self._place(_base(keep.container), hook)
-                if place is None or self._is_bounded(*place) or self._source.drops(text_of(place[0])):
+                place = self._lasting(_base(keep.container), hook)
+                if place is None or self._is_bounded(place, is_local=self._is_made_in_a_call(place)):
                     continue
                 text = text_of(_base(keep.container))
                 has_graph = is_of_module and not contains_call([keep.value], "detach")
@@ -395,31 +414,30 @@ class Rules:
                               f"the hook puts {what} of each pass{', with its graph,' if has_graph else ''} into `{text}`, which is never emptied",
                               f"keep what is needed of it as .detach().cpu(), and empty `{text}` after each step; remove the hook when done")
 
-    def _place(self, base: ast.expr, hook: Optional[Hook]) -> Optional[Tuple[ast.expr, Optional[ast.AST]]]:
-        """Where a container outlives the hook that adds to it, as _is_bounded() takes it. None: it ends with the hook, or nothing is known of it."""
-        text = text_of(base)
-        first, is_attribute = text.partition(".")[0], "." in text
-        if not text:
+    def _lasting(self, base: ast.expr, hook: Optional[Hook]) -> Optional[Place]:
+        """The place of a container that outlives the hook that adds to it. None: it ends with the hook, or nothing is known of it."""
+        place, root = self._source.place(base), self._source.root(base)
+        first = self._source.place(root) if root is not None else None
+        if place is None or first is None or first.owner is None and not place.is_attribute:
             return None
-        scope: ast.AST = hook.code if hook is not None else self._source.scope_of(base)
-        while scope is not self._source.tree:
-            if not isinstance(scope, ast.ClassDef):
-                if self._source.bindings(first, scope):
-                    is_own = hook is not None and scope is hook.code
-                    return (base, scope) if not is_own and self._runs_over_data(scope, text) else None
-                if self._source.parameter(first, scope) is not None:
-                    if is_attribute:  # of the module, of the object whose method it is
-                        return base, None
-                    if hook is not None and first in hook.bound:
-                        return self._place(_base(hook.bound[first]), None)
-                    return (base, None) if isinstance(scope, FUNCTIONS) and isinstance(self._source.default_of(first, scope), (ast.List, ast.Dict, ast.Set)) else None
-            scope = self._source.scope_of(scope)
-        return (base, None) if self._source.bindings(first, scope) or is_attribute else None
+        if first.owner in (None, self._source.tree):
+            return place
+        if self._source.bindings(first):
+            is_own = hook is not None and first.owner is hook.code
+            return place if not is_own and isinstance(first.owner, ast.AST) and self._runs_over_data(first.owner, place) else None
+        if place.is_attribute:  # of the module, of the object whose method it is
+            return place
+        if hook is not None and first in hook.bound:
+            return self._lasting(_base(hook.bound[first]), None)
+        return place if isinstance(self._source.default_of(first), (ast.List, ast.Dict, ast.Set)) else None
 
-    def _runs_over_data(self, scope: ast.AST, text: str = "") -> bool:
-        """A loop that trains, or runs a network over data with gradients on, is in it, and the name is not made anew there. Who collects
+    def _is_made_in_a_call(self, place: Place) -> bool:
+        return isinstance(place.owner, (*FUNCTIONS, ast.Lambda)) and self._source.parameter(place) is None
+
+    def _runs_over_data(self, scope: ast.AST, place: Optional[Place] = None) -> bool:
+        """A loop that trains, or runs a network over data with gradients on, is in it, and the container is not made anew there. Who collects
         features without gradients wants them all."""
-        bindings = self._source.bindings(text, scope) if text else []
+        bindings = self._source.bindings(place) if place is not None else []
         return any(isinstance(one, LOOPS) and (self._source.is_trained(one) or self._source.is_over_data(one) and self._runs_network(one))
                    and not any(self._source.is_in(each, one) for each in bindings) for one in ast.walk(scope))
 
@@ -469,8 +487,14 @@ class Rules:
                               "make it once before the loop and use it again")
 
     def _loop_without_condition(self, call: ast.Call) -> Optional[Loop]:
-        """The loop over data that it runs in, each time: not behind `if ... is None` or `not in cache`."""
+        """The loop over data that it runs in, each time: not behind `if ... is None` or `not in cache`, nor in a `while` that ends by
+        what is made."""
+        statement = self._source.statement_of(call)
+        pair = element_and_container(statement.value) if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
+        made = self._source.places_of(statement) | ({self._source.place(pair[1])} if pair is not None else set())
         for one in self._source.above(call):
+            if isinstance(one, ast.While) and made & self._source.places_in(one.test):
+                return None
             if isinstance(one, (ast.If, ast.IfExp, *FUNCTIONS, ast.Lambda, ast.ClassDef)):
                 return None
             if isinstance(one, LOOPS) and call is not getattr(one, "iter", None) and self._source.is_over_data(one):
@@ -489,7 +513,7 @@ class Rules:
             function = self._source.function_of(call)
             scope: ast.AST = function if function is not None else self._source.tree
             network = text_of(call.func)
-            if not self._is_set_to_eval(network, scope, call) or self._source.is_trained(scope) or contains_call([scope], "grad", "requires_grad_", "requires_grad"):
+            if not self._is_set_to_eval(self._source.place(call.func), scope, call) or self._source.is_trained(scope) or contains_call([scope], "grad", "requires_grad_", "requires_grad"):
                 continue
             if any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in ast.walk(scope)):
                 continue
@@ -497,11 +521,11 @@ class Rules:
             yield Finding("no-grad", self._source.statement_of(call), f"`{network}` runs with gradients on in an evaluation: each forward pass keeps all activations for a backward() that never comes",
                           "put the loop under `with torch.inference_mode():`, or decorate the function with @torch.no_grad()")
 
-    def _is_set_to_eval(self, network: str, scope: ast.AST, call: ast.Call) -> bool:
+    def _is_set_to_eval(self, network: Optional[Place], scope: ast.AST, call: ast.Call) -> bool:
         last: Optional[ast.Call] = None
         for one in self._source.calls:
             if one.lineno < call.lineno and isinstance(one.func, ast.Attribute) and self._source.scope_of(one) is scope:
-                if one.func.attr in ("eval", "train") and network and network in names_in(one.func.value):
+                if one.func.attr in ("eval", "train") and network is not None and network in self._source.places_in(one.func.value):
                     last = one
         return last is not None and (last.func.attr == "eval") != bool(last.args and isinstance(last.args[0], ast.Constant) and last.args[0].value is True)  # type: ignore[attr-defined]
 
@@ -523,23 +547,6 @@ def _base(container: ast.expr) -> ast.expr:
     while isinstance(container, ast.Subscript) or isinstance(container, ast.Call) and last_name(container.func) in ("setdefault", "get") and isinstance(container.func, ast.Attribute):
         container = container.value if isinstance(container, ast.Subscript) else container.func.value  # type: ignore[union-attr]
     return container
-
-
-def _is_growth(statement: ast.AST, text: str) -> bool:
-    """The statement adds to what the name had: total += x, total = total + x."""
-    if isinstance(statement, ast.AugAssign):
-        return True
-    value = getattr(statement, "value", None)
-    return isinstance(statement, ast.Assign) and isinstance(value, ast.BinOp) and text in names_in(value)
-
-
-def _without(value: ast.expr, name: str) -> Optional[ast.expr]:
-    """The other part of a sum that has the name itself on one side: `0.9 * smooth + 0.1 * loss` -> `0.1 * loss`."""
-    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
-        if name in names_in(value.left):
-            return value.right if name not in names_in(value.right) else None
-        return value.left
-    return None
 
 
 def _detached(what: str) -> str:

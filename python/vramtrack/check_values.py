@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import enum
 import re
-from typing import Dict, List, Optional, Set, Tuple, Union
+from typing import Dict, List, Optional, Set, Tuple
 
-from vramtrack.check_source import FUNCTIONS, SCOPES, Function, Source, last_name, names_in, targets_of, text_of, value_of
+from vramtrack.check_scopes import Place, line_of
+from vramtrack.check_source import Source
+from vramtrack.check_syntax import COMPREHENSIONS, FUNCTIONS, index_of, last_name, value_of
 
 
 class Holds(enum.IntEnum):
@@ -38,6 +40,7 @@ _FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "ara
 _PLAIN_ATTRIBUTES = {"data", "grad", "dtype", "device", "requires_grad", "is_cuda", "ndim", "grad_fn", "itemsize", "layout", "names", "is_leaf"}
 _CARRIERS = {"to", "cuda", "half", "float", "bfloat16", "double", "eval", "train", "compile", "DataParallel", "DistributedDataParallel", "DDP", "FSDP",
              "FullyShardedDataParallel", "prepare", "script", "initialize", "setup"}
+_CONTAINERS = (ast.Dict, ast.DictComp, ast.List, ast.ListComp)
 _BRINGS = re.compile(r"(^|\.)(from_pretrained|create_model|resnet\d+|vit_\w+)$")
 
 
@@ -49,8 +52,7 @@ class Values:
         self._known: Dict[ast.AST, Holds] = {}
         self._open: Set[ast.AST] = set()  # being judged: a name that is computed from itself
         self._without: Dict[ast.AST, bool] = {}
-        self._needed: Dict[ast.AST, Set[str]] = {}  # by scope, as needed_by_backward()
-        self._direct: Dict[ast.AST, Set[str]] = {}
+        self._direct = self._given_to_backward()
 
     def without_gradients(self, node: ast.AST) -> bool:
         """As Source's; torch alone keeps graphs."""
@@ -60,11 +62,6 @@ class Values:
         if statement not in self._without:
             self._without[statement] = self._source.is_without_gradients(statement)
         return self._without[statement]
-
-    def needed_by_backward(self, scope: ast.AST) -> Set[str]:
-        if scope not in self._needed:
-            self._needed[scope] = self._source.sources_of_backward(scope)
-        return self._needed[scope]
 
     def holds(self, node: ast.AST) -> Holds:
         known = self._known.get(node)
@@ -111,54 +108,46 @@ class Values:
         if isinstance(node, ast.DictComp):
             return self.holds(node.value)
         if isinstance(node, ast.Lambda):  # what it refers to lives as long as it does
-            own = {one.arg for one in node.args.args}
-            return self.most(*(one for one in ast.walk(node.body) if isinstance(one, ast.Name) and one.id not in own))
+            return self.most(*(one for one in ast.walk(node.body) if isinstance(one, ast.Name) and self._place_of(one).owner is not node))
         return Holds.NOTHING
 
     # Names.
 
-    def _of_name(self, node: ast.Name) -> Holds:
-        source = self._source
-        scope = source.scope_of(node)
-        while True:
-            for one in source.above(node):  # the variable of a comprehension
-                if isinstance(one, SCOPES):
-                    break
-                for part in getattr(one, "generators", ()):
-                    if any(text_of(target) == node.id for target in targets_of(part)):
-                        return self._of_element(part.iter)
-            if source.bindings(node.id, scope):
-                return self._of_bound(node, scope)
-            parameter = source.parameter(node.id, scope)
-            if parameter is not None:
-                if node.id in self.needed_by_backward_directly(scope):
-                    return Holds.GRAPH
-                annotation = getattr(parameter, "annotation", None)
-                return Holds.TENSOR if annotation is not None and _is_tensor_annotation(annotation) else Holds.NOTHING
-            if scope is source.tree:
-                return Holds.NOTHING
-            scope = source.scope_of(scope)
-            while isinstance(scope, ast.ClassDef):
-                scope = source.scope_of(scope)
+    def _place_of(self, node: ast.Name) -> Place:
+        place = self._source.place(node)
+        assert place is not None
+        return place
 
-    def needed_by_backward_directly(self, scope: ast.AST) -> Set[str]:
+    def _of_name(self, node: ast.Name) -> Holds:
+        source, place = self._source, self._place_of(node)
+        bindings = source.bindings(place)
+        if isinstance(place.owner, COMPREHENSIONS):
+            return max((self._of_binding(one, node.id) for one in bindings), default=Holds.NOTHING)
+        if bindings:
+            return self._of_bound(node, place, bindings)
+        parameter = source.parameter(place)
+        if parameter is None:
+            return Holds.NOTHING
+        if place in self._direct:
+            return Holds.GRAPH
+        return Holds.TENSOR if parameter.annotation is not None and self._is_tensor_annotation(parameter.annotation) else Holds.NOTHING
+
+    def _given_to_backward(self) -> Set[Place]:
         """The names that backward() itself is called on or given."""
-        found = self._direct.get(scope)
-        if found is None:
-            found = self._direct[scope] = set()
-            for call in self._source.backward_calls:
-                if self._source.scope_of(call) is scope and "autograd" not in text_of(call.func):
-                    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-                    candidates = [receiver, *call.args[:1]] if not isinstance(receiver, ast.Call) else [*receiver.args[:1]]
-                    found |= {text_of(one) for one in candidates if one is not None and text_of(one)}
+        found: Set[Place] = set()
+        for call in self._source.backward_calls:
+            if isinstance(call.func, ast.Attribute) and self._source.full_name(call.func).startswith("torch.autograd."):
+                continue
+            receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+            candidates = [receiver, *call.args[:1]] if not isinstance(receiver, ast.Call) else [*receiver.args[:1]]
+            found |= {place for place in (self._source.place(one) for one in candidates if one is not None) if place is not None}
         return found
 
-    def _of_bound(self, node: ast.Name, scope: ast.AST) -> Holds:
+    def _of_bound(self, node: ast.Name, place: Place, bindings: List[ast.AST]) -> Holds:
         """By the last binding above the use, or if there is none, by those below, of the round before."""
-        bindings = self._source.bindings(node.id, scope)
         own = self._source.statement_of(node)
-        before = [one for one in bindings if _line(one) < own.lineno or (_line(one) == own.lineno and one is not own)]
-        if not before and self._source.scope_of(node) is not scope:
+        before = [one for one in bindings if line_of(one) < own.lineno or (line_of(one) == own.lineno and one is not own)]
+        if not before and self._source.scope_of(node) is not place.owner:
             before = bindings
         if not before:
             # The statement itself: total = total + loss
@@ -171,7 +160,7 @@ class Values:
             shared = self._source.loops_of(own)
             later = [one for one in bindings if one not in before and any(self._source.is_in(one, loop) for loop in shared)]
             found = max([found, *(self._of_binding(one, node.id) for one in later)])
-        if found < Holds.GRAPH and node.id in self.needed_by_backward_directly(scope) and isinstance(last, ast.Assign) and self._may_have_graph(last.value):
+        if found < Holds.GRAPH and place in self._direct and isinstance(last, ast.Assign) and self._may_have_graph(last.value):
             found = Holds.GRAPH
         return found
 
@@ -182,17 +171,20 @@ class Values:
         return isinstance(value, (ast.BinOp, ast.Attribute, ast.Subscript, ast.UnaryOp))
 
     def _of_binding(self, statement: ast.AST, name: str) -> Holds:
-        if isinstance(statement, (ast.For, ast.AsyncFor)):
-            return self._of_element(statement.iter)
-        if isinstance(statement, ast.comprehension):
-            return self._of_element(statement.iter)
+        if isinstance(statement, (ast.For, ast.AsyncFor, ast.comprehension)):
+            return self._of_element(statement.iter, statement.target, name)
         value = value_of(statement, name)
         return Holds.NOTHING if value is None else self.holds(value)
 
-    def _of_element(self, over: ast.AST) -> Holds:
+    def _of_element(self, over: ast.AST, target: ast.expr, name: str) -> Holds:
         """Of what a loop takes from a container; of enumerate() and zip() nothing is said."""
         if isinstance(over, ast.Call):
             return Holds.DEVICE if last_name(over.func) in ("parameters", "buffers") else Holds.NOTHING
+        place = self._source.place(over)
+        parameter = self._source.parameter(place) if place is not None and not self._source.bindings(place) else None
+        if parameter is not None and parameter.annotation is not None:
+            element = _part_of_annotation(parameter.annotation, 0)
+            return Holds.TENSOR if self._is_tensor_annotation(_part_of_target(element, target, name)) else Holds.NOTHING
         return self.holds(over)
 
     # Attributes and calls.
@@ -202,7 +194,7 @@ class Values:
             return Holds.SHAPE
         if node.attr in _PLAIN_ATTRIBUTES:
             return Holds.NOTHING
-        if text_of(node).startswith("self."):
+        if self._source.is_of_its_class(node):
             return Holds.NOTHING
         found = self.holds(node.value)
         return found if found >= Holds.DEVICE else Holds.NOTHING
@@ -247,9 +239,9 @@ class Values:
 
     def _of_own_function(self, call: ast.Call) -> Holds:
         """Of a function of this file: what it returns, computed from the networks that it knows."""
-        if isinstance(call.func, ast.Attribute) and text_of(call.func.value) != "self":
+        if isinstance(call.func, ast.Attribute) and not self._source.is_of_its_class(call.func):
             return Holds.NOTHING
-        found = self._source.functions_named(last_name(call.func))
+        found = self._source.functions_of(call.func)
         if len(found) != 1 or any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in ast.walk(found[0])):
             return Holds.NOTHING
         returns = [one for one in ast.walk(found[0]) if isinstance(one, ast.Return) and self._source.function_of(one) is found[0]]
@@ -272,13 +264,23 @@ class Values:
             return getattr(node, "value", None) == "cpu"
         if isinstance(node, ast.Call):
             return last_name(node.func) == "device" and bool(node.args) and self._is_processor(node.args[0], depth - 1)
-        text = text_of(node)
-        function = self._source.function_of(node)
-        values = self._values_of(node, text) if text else []
-        if function is not None and self._source.parameter(text, function) is not None:
-            default = self._source.default_of(text, function)
-            values = [*values, *([default] if default is not None else [])]
+        place = self._source.place(node)
+        if place is None:
+            return False
+        default = self._source.default_of(place)
+        values = [*self._source.values(place), *([default] if default is not None else [])]
         return bool(values) and all(self._is_processor(value, depth - 1) for value in values)
+
+    def is_tensor(self, indexed: ast.expr) -> bool:
+        """What `indexed[key] = value` writes into is a tensor, or an element of what has tensors, as far as it shows; not a container of them."""
+        if self.holds(indexed) >= Holds.TENSOR:
+            return True
+        base, is_element = indexed, False
+        while isinstance(base, ast.Subscript):
+            base, is_element = base.value, True
+        place = self._source.place(base)
+        values = self._source.values(place) if place is not None else []
+        return any(self.holds(value) >= Holds.TENSOR for value in values if is_element or not isinstance(value, _CONTAINERS))
 
     # Networks.
 
@@ -291,8 +293,9 @@ class Values:
             name, full = last_name(node.func), source.full_name(node.func)
             if full.startswith("torch.nn.") and not full.startswith(("torch.nn.functional", "torch.nn.utils", "torch.nn.init")):
                 return name[:1].isupper() and not name.endswith("Loss") and name != "Parameter"
-            if name in source.classes:
-                return source.is_network(source.classes[name])
+            kind = source.class_named(node.func)
+            if kind is not None:
+                return source.is_network(kind)
             if _BRINGS.search(full) and not re.search(r"(Tokenizer|Processor|Config|FeatureExtractor|Scheduler)", full):
                 return True
             if name in _CARRIERS:
@@ -301,41 +304,43 @@ class Values:
             return False
         if isinstance(node, ast.Subscript):
             return self.is_network(node.value, depth - 1)
-        text = text_of(node)
-        if not text:
+        place = source.place(node)
+        if place is None:
             return False
-        for value in self._values_of(node, text):
-            if self.is_network(value, depth - 1):
-                return True
-        if isinstance(node, ast.Name) and any(isinstance(one, ast.ClassDef) or isinstance(one, FUNCTIONS) for one in self._definitions(text)):
+        if any(self.is_network(value, depth - 1) for value in source.values(place)):
+            return True
+        if isinstance(node, ast.Name) and any(isinstance(one, (ast.ClassDef, *FUNCTIONS)) for one in source.bindings(place)):
             return False
         return bool(_NETWORK.match(last_name(node)))
 
-    def _definitions(self, name: str) -> List[ast.AST]:
-        return [*([self._source.classes[name]] if name in self._source.classes else []), *self._source.functions_named(name)]
-
-    def _values_of(self, node: ast.AST, text: str) -> List[ast.AST]:
-        """What is assigned to the name in its scope or the module, or to the attribute in its class."""
-        source = self._source
-        if text.startswith("self."):
-            owner = source.class_of(node)
-            scopes: List[ast.AST] = list(source.methods(owner).values()) if owner is not None else []
-        else:
-            scopes = [source.scope_of(node), source.tree]
-        return [value for scope in scopes for one in source.bindings(text, scope) for value in [value_of(one, text)] if isinstance(one, (ast.Assign, ast.AnnAssign)) and value is not None]
+    def _is_tensor_annotation(self, node: ast.AST) -> bool:
+        words = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else " ".join(one.name for one in self._source.places_in(node))
+        return bool(re.search(r"\bTensor\b", words)) and "Callable" not in words
 
 
 def contains_state(node: ast.AST) -> bool:
     return any(isinstance(one, ast.Call) and last_name(one.func) == "state_dict" for one in ast.walk(node))
 
 
-def _is_tensor_annotation(node: ast.AST) -> bool:
-    words = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else " ".join(names_in(node))
-    return bool(re.search(r"\bTensor\b", words)) and "Callable" not in words
+def _part_of_annotation(annotation: ast.AST, n: int) -> ast.AST:
+    """The n-th type in the brackets: of Iterable[tuple[str, Tensor]] the tuple. Without brackets, the type itself."""
+    if isinstance(annotation, ast.BinOp):  # ... | None
+        return _part_of_annotation(annotation.left, n)
+    if not isinstance(annotation, ast.Subscript):
+        return annotation
+    inside = index_of(annotation)
+    if last_name(annotation.value) == "Optional":
+        return _part_of_annotation(inside, n)
+    return inside.elts[min(n, len(inside.elts) - 1)] if isinstance(inside, ast.Tuple) and inside.elts else inside
 
 
-def _line(node: ast.AST) -> int:
-    return getattr(node, "lineno", 0) or getattr(getattr(node, "target", None), "lineno", 0)
+def _part_of_target(annotation: ast.AST, target: ast.expr, name: str) -> ast.AST:
+    """What `name` is of an object of the type that is taken apart as `target`: (key, (first, second))."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        for n, one in enumerate(target.elts):
+            if any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(one)):
+                return _part_of_target(_part_of_annotation(annotation, n), one, name)
+    return annotation
 
 
 def _is_start(statement: ast.AST) -> bool:
@@ -343,8 +348,10 @@ def _is_start(statement: ast.AST) -> bool:
     return isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Constant, ast.List, ast.Tuple, ast.Dict))
 
 
-def parameters_of(function: Union[Function, ast.Lambda]) -> List[str]:
-    return [one.arg for one in [*getattr(function.args, "posonlyargs", []), *function.args.args]]
+def has_slice(subscript: ast.Subscript) -> bool:
+    """`x[1:]`, `x[:, rows]`: a part of a sequence or of a tensor, not the entry of a dict."""
+    key = subscript.slice
+    return type(key).__name__ in ("Slice", "ExtSlice") or isinstance(key, ast.Tuple) and any(isinstance(one, ast.Slice) for one in key.elts)
 
 
 def element_and_container(call: ast.Call) -> Optional[Tuple[ast.expr, ast.expr]]:
