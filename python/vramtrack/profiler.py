@@ -165,7 +165,7 @@ class ProfileResult:
         }
 
     def __repr__(self) -> str:
-        return f"<ProfileResult {self.function_name}: {self.memory_diff():+d} bytes in {self.execution_time:.6f} s>"
+        return f"<ProfileResult {self.function_name}: {format_change(self.memory_diff())} in {self.execution_time:.6f} s>"
 
 
 def _counters(snapshot: MemorySnapshot, allocations: int) -> Counters:
