@@ -46,6 +46,10 @@ a{color:var(--mean)}svg{width:100%;height:auto;display:block;margin:.6rem 0}.tic
 .mean{fill:none;stroke:var(--mean);stroke-width:1.8}.band{fill:var(--band);stroke:none}.capacity{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:6 4}.wall{stroke:var(--bad);stroke-width:1.2;stroke-dasharray:6 4}
 .end{fill:var(--end)}.trend{stroke:var(--bad);stroke-width:1.6;stroke-dasharray:4 3}.alert{stroke:var(--bad);stroke-width:1.4}.onset{stroke:var(--notice);stroke-width:1.4;stroke-dasharray:2 3}
 .legend{color:var(--faint);font-size:.8rem;margin:0}
+/* On a phone each row is a list: the name of the column before each cell. */
+@media (max-width:600px){table,tbody,tr,td{display:block}tr.head{display:none}tr{border-bottom:1px solid var(--line);padding:.5rem 0}tr.told{border-bottom:0;padding-bottom:0}tr.prose{padding-top:0}
+td{display:grid;grid-template-columns:7rem 1fr;gap:1rem;border:0;padding:.1rem 0;max-width:none;overflow-wrap:anywhere}td.r{text-align:left;white-space:normal}td::before{content:attr(data-column);color:var(--faint)}td:empty,td:empty::before{display:none}
+tr.prose td{display:block}tr.prose td::before{content:none}}
 @media print{body{margin:0;max-width:none}a{color:inherit}}
 )";
 
@@ -72,7 +76,7 @@ class Html {
     out += "</dl>\n";
   }
   void operator()(const Table& t) {
-    out += "<div class=\"scroll\"><table>\n<tr>";
+    out += "<div class=\"scroll\"><table>\n<tr class=\"head\">";
     const std::size_t columns = t.header.size() - (t.prose ? 1 : 0);
     for (std::size_t c = 0; c < columns; ++c)
       out += fmt::format("<th{}>{}</th>", side(t, c), escape_markup(t.header[c]));
@@ -84,7 +88,7 @@ class Html {
         const std::string cell = escape_markup(t.rows[r][c]);
         // Only the verdict's words are coloured: what the colour says, the words say too.
         const bool told = t.header[c] == "verdict" || (t.header[c] == "end" && is_bad(tone));
-        out += fmt::format("<td{}>{}</td>", side(t, c),
+        out += fmt::format("<td{} data-column=\"{}\">{}</td>", side(t, c), escape_markup(t.header[c]),
                            told ? fmt::format("<span class=\"{}\">{}</span>", tone_class(tone), cell) : cell);
       }
       out += "</tr>\n";

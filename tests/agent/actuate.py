@@ -163,7 +163,8 @@ class FromOutside(unittest.TestCase):
                 a.post(a.alert(instance=f"127.0.0.1:{evil.server_port}"), a.alert(fingerprint="2", instance=f"localhost:{a.agent.server_port}"))
                 until(lambda: [c["refusal"] for c in a.status()["cases"]] == ["not_listed"] * 2, 20, "two refusals")
                 self.assertEqual((evil.asked, evil.tokens, a.agent.asked, a.told()), (0, [], 0, []))
-                self.assertIn('vramtrack_actuate_refused_total{reason="not_listed"} 2', a.ask("GET", "/metrics")[1])
+                # Counted once it is recorded, which is after it is decided.
+                until(lambda: 'vramtrack_actuate_refused_total{reason="not_listed"} 2' in a.ask("GET", "/metrics")[1], 20, "the count")
                 until(lambda: any("which is not an agent listed in actuate.agent-hosts" in e["text"] for e in a.record()), 20, "the record")
             self.assertIn("actuate.agent-hosts lists no agent", subprocess.run(
                 [BINARY, "actuate", "--state", box.work / "state"], cwd=box.work, env=box.environment(),
