@@ -105,10 +105,9 @@ const SocketTables::Tables& SocketTables::tables_of(std::uint32_t pid) {
   for (const char* file : {"/net/tcp", "/net/tcp6"})
     if (const auto text = read_text_file(folder + file, kTableBytes)) parse_tcp(*text, tables.tcp);
   // The kernel lists one socket several times where others come and go while the table is read.
-  const auto inode = [](const TcpSocket& s) { return s.inode; };
-  std::ranges::sort(tables.tcp, {}, inode);
-  const auto repeated = std::ranges::unique(tables.tcp, {}, inode);
-  tables.tcp.erase(repeated.begin(), repeated.end());
+  std::sort(tables.tcp.begin(), tables.tcp.end(), [](auto& a, auto& b) { return a.inode < b.inode; });
+  const auto is_same = [](auto& a, auto& b) { return a.inode == b.inode; };
+  tables.tcp.erase(std::unique(tables.tcp.begin(), tables.tcp.end(), is_same), tables.tcp.end());
   if (const auto text = read_text_file(folder + "/net/unix", kUnixBytes))
     for (const std::uint64_t inode : listening_unix(*text)) tables.local.insert(inode);
   std::array<char, 64> buffer;
