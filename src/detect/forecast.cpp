@@ -52,27 +52,28 @@ double residual_autocorrelation(const std::vector<double>& t, const std::vector<
 
 /// Theil-Sen slope with the interval of Sen (1968), Kendall's variance inflated for autocorrelation (Hamed & Rao 1998).
 Interval theil_sen(const std::vector<double>& t, const std::vector<double>& y, double autocorrelation) {
-  std::vector<double> slopes;
-  slopes.reserve(t.size() * (t.size() - 1) / 2);
+  std::array<double, Level::kCapacity*(Level::kCapacity - 1) / 2> slopes{};  // on the stack: this runs once a minute
+  std::size_t pairs = 0;
   for (std::size_t i = 0; i < t.size(); ++i)
     for (std::size_t j = i + 1; j < t.size(); ++j)
-      if (t[j] > t[i]) slopes.push_back((y[j] - y[i]) / (t[j] - t[i]));
-  if (slopes.empty()) return {};
+      if (t[j] > t[i]) slopes[pairs++] = (y[j] - y[i]) / (t[j] - t[i]);
+  if (pairs == 0) return {};
   const auto n = static_cast<double>(t.size());
   // Kendall's variance of S is n (n - 1) (2n + 5) / 18.
   const double variance = n * (n - 1) * (2 * n + 5) / 18 * (1 + autocorrelation) / (1 - autocorrelation);
   const double reach = kZ90 * std::sqrt(variance) / 2;
-  const auto count = static_cast<double>(slopes.size());
+  const auto count = static_cast<double>(pairs);
   const auto index = [&](double rank) { return static_cast<std::size_t>(std::clamp(rank, 0.0, count - 1)); };
-  // Three of some thousand slopes, in ascending order: the middle one parts the others.
-  const std::span<double> all(slopes);
+  // Three of some thousand slopes, in ascending order: each parts the others, and the outer two leave few between them.
+  const std::span<double> all(slopes.data(), pairs);
   const std::size_t middle_at = index(count / 2);
-  const double middle = nth_smallest(all, middle_at);
   const std::size_t low_at = index(count / 2 - reach);
   const std::size_t high_at = index(count / 2 + reach);
-  const double low = low_at < middle_at ? nth_smallest(all.first(middle_at), low_at) : middle;
-  const double high = high_at > middle_at ? nth_smallest(all.subspan(middle_at + 1), high_at - middle_at - 1) : middle;
-  return {low, middle, high};
+  const double low = nth_smallest(all, low_at);
+  const double high = high_at > low_at ? nth_smallest(all.subspan(low_at + 1), high_at - low_at - 1) : low;
+  if (middle_at == low_at || middle_at == high_at) return {low, middle_at == low_at ? low : high, high};
+  const auto between = all.subspan(low_at + 1, high_at - low_at - 1);
+  return {low, nth_smallest(between, middle_at - low_at - 1), high};
 }
 
 /// The least-squares parabola through a stretch.

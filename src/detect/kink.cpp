@@ -11,43 +11,55 @@ namespace {
 /// Points of each of the two lines; fewer do not make a line.
 constexpr std::size_t kLeastPoints = 3;
 
-/// y = a + b t + c hinge: c from what the line leaves of y and of hinge (Frisch & Waugh, Econometrica 1, 1933).
+/// y = a + b t + c hinge: c from what the line leaves of y and of hinge (Frisch & Waugh, Econometrica 1, 1933). What it
+/// leaves of y sums to nothing, alone and times t, and the hinge is nothing before the knot: only what is beyond the
+/// knot is summed up.
 class BrokenLines {
  public:
   BrokenLines(const std::vector<double>& t, const std::vector<double>& y)
-      : t_(t), y_(y), line_(fit_slope(moments_of(t, y))), hinge_(t.size()) {
-    for (std::size_t i = 0; i < t.size(); ++i) line_squares_ += line_.residual(t[i], y[i]) * line_.residual(t[i], y[i]);
+      : t_(t), moments_(moments_of(t, y)), line_(fit_slope(moments_)), left_(t.size()) {
+    for (std::size_t i = 0; i < t.size(); ++i) {
+      left_[i] = line_.residual(t[i], y[i]);
+      line_squares_ += left_[i] * left_[i];
+    }
   }
 
   /// The best one whose lines meet at `knot_s`; `Kink::at` is left to the caller.
-  Kink at(double knot_s) {
-    for (std::size_t i = 0; i < t_.size(); ++i) hinge_[i] = std::max(0.0, t_[i] - knot_s);
-    const Fit hinge_line = fit_slope(moments_of(t_, hinge_));
+  [[nodiscard]] Kink at(double knot_s) const {
+    double hinge = 0;
+    double hinge_t = 0;
+    double hinge_squares = 0;
     double along = 0;
-    double size = 0;
-    for (std::size_t i = 0; i < t_.size(); ++i) {
-      const double h = hinge_line.residual(t_[i], hinge_[i]);
-      along += h * line_.residual(t_[i], y_[i]);
-      size += h * h;
+    for (std::size_t i = t_.size(); i-- > 0 && t_[i] > knot_s;) {
+      const double h = t_[i] - knot_s;
+      hinge += h;
+      hinge_t += h * (t_[i] - moments_.mean_t);
+      hinge_squares += h * h;
+      along += h * left_[i];
     }
-    const double c = size > 0 ? along / size : 0;
-    const double early = line_.slope_per_s - c * hinge_line.slope_per_s;
+    const double slope = moments_.tt > 0 ? hinge_t / moments_.tt : 0;
+    const double size = hinge_squares - hinge * hinge / moments_.n - slope * hinge_t;
+    // A hinge that is a line itself leaves rounding.
+    const double c = size > kRounding * hinge_squares ? along / size : 0;
+    const double early = line_.slope_per_s - c * slope;
     return {0, early, early + c, std::max(0.0, line_squares_ - c * along)};
   }
 
  private:
+  static constexpr double kRounding = 1e-12;
+
   const std::vector<double>& t_;
-  const std::vector<double>& y_;
+  Moments moments_;
   Fit line_;
   double line_squares_ = 0;
-  std::vector<double> hinge_;
+  std::vector<double> left_;
 };
 
 }  // namespace
 
 std::optional<Kink> broken_line(const std::vector<double>& t, const std::vector<double>& y) {
   const std::size_t n = t.size();
-  BrokenLines lines(t, y);
+  const BrokenLines lines(t, y);
   std::optional<Kink> best;
   for (std::size_t knot = kLeastPoints - 1; knot + kLeastPoints <= n; ++knot) {
     Kink kink = lines.at(t[knot]);

@@ -28,7 +28,7 @@ struct Kink {
 };
 
 /// The least-squares broken line through (t, y), with at least three points before its knot and three after it, the
-/// knot included; nullopt if there are too few points. REQUIRES: t rises. O(n^2), n <= 48: some 10 us.
+/// knot included; nullopt if there are too few points. REQUIRES: t rises. O(n^2), n <= 48: some us.
 std::optional<Kink> broken_line(const std::vector<double>& t, const std::vector<double>& y);
 
 /// Of the best broken line whose lines meet at `knot_s`, the sum of the squared residuals. REQUIRES: t rises. O(n).

@@ -42,6 +42,45 @@ TEST(BrokenLine, WithAnotherKnotLeavesMore) {
   EXPECT_GT(squares_with_knot(t, y, 50), 10 * kink->squares);
 }
 
+/// By the normal equations of 1, t and the hinge, made orthogonal one after the other.
+double least_squares(const std::vector<double>& t, const std::vector<double>& y, double knot_s) {
+  std::vector<std::vector<long double>> basis(3, std::vector<long double>(t.size(), 1));
+  std::vector<long double> left(y.begin(), y.end());
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    basis[1][i] = t[i];
+    basis[2][i] = std::max(0.0, t[i] - knot_s);
+  }
+  const auto take_out = [&](std::vector<long double>& of, const std::vector<long double>& along) {
+    long double product = 0, size = 0;
+    for (std::size_t i = 0; i < t.size(); ++i) product += of[i] * along[i], size += along[i] * along[i];
+    for (std::size_t i = 0; i < t.size(); ++i) of[i] -= product / size * along[i];
+  };
+  for (std::size_t k = 0; k < basis.size(); ++k) {
+    for (std::size_t before = 0; before < k; ++before) take_out(basis[k], basis[before]);
+    take_out(left, basis[k]);
+  }
+  long double squares = 0;
+  for (const long double rest : left) squares += rest * rest;
+  return static_cast<double>(squares);
+}
+
+TEST(BrokenLine, LeavesTheLeastSquaresAtEveryKnot) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    const auto between = [&](double low, double high) { return std::uniform_real_distribution<>(low, high)(random); };
+    const std::size_t n = 5 + random() % 44;
+    std::vector<double> t, y;
+    for (std::size_t i = 0; i < n; ++i) {
+      t.push_back((t.empty() ? between(0, 1e6) : t.back()) + between(1, 4000));
+      y.push_back(2e10 + 1e4 * t.back() + between(-1e9, 1e9));
+    }
+    for (std::size_t knot = 2; knot + 3 <= n; ++knot) {
+      const double expected = least_squares(t, y, t[knot]);
+      EXPECT_NEAR(squares_with_knot(t, y, t[knot]), expected, 1e-6 * expected) << n << " points, knot " << knot;
+    }
+  }
+}
+
 TEST(BrokenLine, NeedsThreePointsOnEachSide) {
   EXPECT_FALSE(broken_line(times(4), {0, 0, 1, 2}));
   EXPECT_TRUE(broken_line(times(5), {0, 0, 0, 1, 2}));
