@@ -72,11 +72,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         (void)answer.end();
       break;
     }
-    case 5:
-      (void)read_matrix(bytes, query, sink);
-      (void)read_names(bytes);
-      (void)read_series(bytes);
+    case 5: {
+      std::string lacks;
+      (void)read_matrix(bytes, query, sink, lacks);
+      (void)read_names(bytes, lacks);
+      (void)read_series(bytes, lacks);
       break;
+    }
     default:
       (void)Mapping::read(bytes, "fuzzed");
   }

@@ -35,6 +35,7 @@ HttpFailure failure_of(const ServerAddress& server, int status, const std::strin
   if (!words.empty()) why += ": " + first_words(words);
   if (status == 401 || status == 403)
     why += fmt::format("; give {} or {}", name_of(Option::bearer_token_file), name_of(Option::basic_auth_file));
+  if (status == 404) why += "; check the path of the address, which for Mimir ends in /prometheus";
   if (status >= 300 && status < 400) why += "; redirects are not followed, give the final address";
   const bool is_limit =
       (status == 400 || status == 413 || status == 414 || status == 422 || status >= 500) && speaks_of_a_limit(words);

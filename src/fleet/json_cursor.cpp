@@ -95,12 +95,19 @@ bool JsonCursor::number(double& out) {
   return true;
 }
 
+bool JsonCursor::truth(bool& out) {
+  skip_space();
+  out = word("true");
+  return out || word("false");
+}
+
 bool JsonCursor::skip(int depth) {
   if (depth > kDeepest) return false;
   skip_space();
   if (at_ == text_.size()) return false;
   std::string ignored;
   double unused = 0;
+  bool either = false;
   switch (text_[at_]) {
     case '{':
       return object([&](const std::string&) { return skip(depth + 1); });
@@ -109,9 +116,8 @@ bool JsonCursor::skip(int depth) {
     case '"':
       return text(ignored);
     case 't':
-      return word("true");
     case 'f':
-      return word("false");
+      return truth(either);
     default:
       return number(unused);
   }

@@ -16,6 +16,7 @@ class JsonCursor {
   bool text(std::string& out);
   /// A number; null counts as NaN (so VictoriaMetrics writes what has no value).
   bool number(double& out);
+  bool truth(bool& out);
   /// Any value, not deeper than 64 arrays and objects.
   bool skip(int depth = 0);
   bool at_end();

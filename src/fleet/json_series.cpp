@@ -48,15 +48,27 @@ struct Outcome {
   std::string error;
 };
 
+void add_once(std::string& lacks, const std::string& warning) {
+  if (lacks.find(warning) == std::string::npos) lacks += (lacks.empty() ? "" : "; ") + warning;
+}
+
 /// Reads {"status": ..., "data": DATA, ...}: `data` has to read the value.
 template <class Data>
-Status read_answer(std::string_view body, Data data) {
+Status read_answer(std::string_view body, std::string& lacks, Data data) {
   JsonCursor in(body);
   Outcome outcome;
+  std::string warning;
+  bool is_partial = false;
   const bool read = in.object([&](const std::string& key) {
     if (key == "status") return in.text(outcome.status);
     if (key == "error") return in.text(outcome.error);
     if (key == "data") return data(in);
+    if (key == "warnings")
+      return in.array([&] { return in.text(warning) && (add_once(lacks, warning), true); }) || in.skip();
+    if (key == "isPartial" && in.truth(is_partial)) {
+      if (is_partial) add_once(lacks, "a part of its storage did not answer");
+      return true;
+    }
     return in.skip();
   });
   if (outcome.status == "error")
@@ -134,7 +146,7 @@ Status ExportAnswer::read_line(std::string_view line) {
   return {};
 }
 
-Status read_matrix(std::string_view body, const Query& query, const SeriesSink& sink) {
+Status read_matrix(std::string_view body, const Query& query, const SeriesSink& sink, std::string& lacks) {
   Labels labels;
   std::vector<Point> points;
   std::string value;
@@ -160,23 +172,23 @@ Status read_matrix(std::string_view body, const Query& query, const SeriesSink& 
     if (read) sink(labels, points);
     return read;
   };
-  return read_answer(body, [&](JsonCursor& in) {
+  return read_answer(body, lacks, [&](JsonCursor& in) {
     return in.object(
         [&](const std::string& key) { return key == "result" ? in.array([&] { return series(in); }) : in.skip(); });
   });
 }
 
-Result<std::vector<Labels>> read_series(std::string_view body) {
+Result<std::vector<Labels>> read_series(std::string_view body, std::string& lacks) {
   std::vector<Labels> out;
-  const Status read =
-      read_answer(body, [&](JsonCursor& in) { return in.array([&] { return read_labels(in, out.emplace_back()); }); });
+  const Status read = read_answer(
+      body, lacks, [&](JsonCursor& in) { return in.array([&] { return read_labels(in, out.emplace_back()); }); });
   if (!read) return fail(read.error());
   return out;
 }
 
-Result<std::vector<std::string>> read_names(std::string_view body) {
+Result<std::vector<std::string>> read_names(std::string_view body, std::string& lacks) {
   std::vector<std::string> out;
-  const Status read = read_answer(body, [&](JsonCursor& in) {
+  const Status read = read_answer(body, lacks, [&](JsonCursor& in) {
     return in.array([&] {
       std::string name;
       if (!in.text(name)) return false;

@@ -33,14 +33,17 @@ class ExportAnswer {
   std::vector<double> values_;
 };
 
+// `lacks` gets why the answer is a part of what the server has, in its words: "warnings" of Thanos and Prometheus,
+// "isPartial" of VictoriaMetrics' cluster. Empty: it is whole.
+
 /// Reads a whole answer with a matrix: {"status": "success", "data": {"result": [{"metric": {...}, "values":
 /// [[seconds, "value"], ...]}]}}. Errors name the offset; a status of "error" is an Error with the server's words.
-Status read_matrix(std::string_view body, const Query& query, const SeriesSink& sink);
+Status read_matrix(std::string_view body, const Query& query, const SeriesSink& sink, std::string& lacks);
 
 /// Reads {"status": "success", "data": [{"__name__": "up", "job": "node"}, ...]}.
-Result<std::vector<Labels>> read_series(std::string_view body);
+Result<std::vector<Labels>> read_series(std::string_view body, std::string& lacks);
 
 /// Reads {"status": "success", "data": ["a", "b"]}.
-Result<std::vector<std::string>> read_names(std::string_view body);
+Result<std::vector<std::string>> read_names(std::string_view body, std::string& lacks);
 
 }  // namespace vramtrack::fleet

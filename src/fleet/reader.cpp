@@ -24,6 +24,8 @@ constexpr std::size_t kMostSamples = std::size_t{256} << 20U;
 constexpr double kAsked_s = 30;
 /// Prometheus refuses more than 11,000 points a series in one answer.
 constexpr std::int64_t kMostSteps = 10'000;
+/// Of a server's words.
+constexpr std::size_t kMostWhy = 300;
 
 std::string seconds_of(std::int64_t time_ms) {
   return fmt::format("{}.{:03}", time_ms / 1000, time_ms % 1000);
@@ -91,7 +93,8 @@ Answer<void> read_export(const ServerAddress& server, const Query& query, const 
   return {};
 }
 
-Answer<void> read_ranges(const ServerAddress& server, double step_s, const Query& query, const SeriesSink& sink) {
+Answer<void> read_ranges(const ServerAddress& server, double step_s, const Query& query, const SeriesSink& sink,
+                         std::string& lacks) {
   const auto step_ms = std::max<std::int64_t>(1000, static_cast<std::int64_t>(step_s * 1000));
   for (std::int64_t start = query.start_ms; start <= query.end_ms; start += kMostSteps * step_ms) {
     const std::int64_t end = std::min(query.end_ms, start + (kMostSteps - 1) * step_ms);
@@ -102,13 +105,13 @@ Answer<void> read_ranges(const ServerAddress& server, double step_s, const Query
                               {}};
     const Answer<std::string> body = whole_answer(server, request, kMostSamples);
     if (!body) return tl::unexpected(body.error());
-    if (const Status read = read_matrix(*body, query, sink); !read) return unusable(server, read.error());
+    if (const Status read = read_matrix(*body, query, sink, lacks); !read) return unusable(server, read.error());
   }
   return {};
 }
 
 Answer<void> read_one(const ServerAddress& server, ReadPath path, double step_s, const Query& query,
-                      const SeriesSink& sink) {
+                      const SeriesSink& sink, std::string& lacks) {
   switch (path) {
     case ReadPath::remote_read:
       return read_remotely(server, query, sink);
@@ -117,7 +120,7 @@ Answer<void> read_one(const ServerAddress& server, ReadPath path, double step_s,
     case ReadPath::query_range:
       break;
   }
-  return read_ranges(server, step_s, query, sink);
+  return read_ranges(server, step_s, query, sink, lacks);
 }
 
 /// A metric that nobody has: the answer is empty, and shows whether the server knows the request.
@@ -125,7 +128,9 @@ Answer<void> read_nothing(const ServerAddress& server, ReadPath path) {
   const Query nothing{{{"__name__", "vramtrack_no_such_metric", false}}, 1000, 2000};
   ServerAddress asked = server;
   asked.timeout_s = std::min(asked.timeout_s, kAsked_s);
-  return read_one(asked, path, 30, nothing, [](const Labels&, const std::vector<Point>&) {});
+  std::string lacks;  // what is asked for next says it, too
+  return read_one(
+      asked, path, 30, nothing, [](const Labels&, const std::vector<Point>&) {}, lacks);
 }
 
 }  // namespace
@@ -169,8 +174,7 @@ Answer<ReadPath> Reader::ask(const ServerAddress& server) {
   for (const ReadPath path : {ReadPath::remote_read, ReadPath::export_lines, ReadPath::query_range}) {
     const auto answered = read_nothing(server, path);
     if (answered) return path;
-    if (!why.empty()) why += "; ";
-    why += answered.error().why;
+    if (why.find(answered.error().why) == std::string::npos) why += (why.empty() ? "" : "; ") + answered.error().why;
     // A server that cannot be reached, or does not let us in, does so by every way.
     const bool knows_us_not = why.find(" 401") != std::string::npos || why.find(" 403") != std::string::npos;
     const bool is_cancelled = answered.error().kind == Failure::Kind::cancelled;
@@ -197,14 +201,30 @@ Reader Reader::answering(std::vector<AwayServer>& away) {
     else
       here.push_back(server);
   }
-  return {std::move(here), step_s_};
+  Reader out(std::move(here), step_s_);
+  out.lacking_ = lacking_;
+  return out;
+}
+
+void Reader::lacks(const ServerAddress& server, const std::string& why) const {
+  if (why.empty()) return;
+  const std::scoped_lock lock(lacking_->mutex);
+  lacking_->why.try_emplace(server.origin(), why.substr(0, kMostWhy));
+}
+
+std::map<std::string, std::string> Reader::take_lacking() const {
+  const std::scoped_lock lock(lacking_->mutex);
+  return std::exchange(lacking_->why, {});
 }
 
 Answer<void> Reader::read(const Query& query, const SeriesSink& sink) const {
   for (const ServerToRead& server : servers_) {
     if (!server.path)
       return tl::unexpected<Failure>({Failure::Kind::passing, server.address.origin() + " has not answered yet"});
-    if (const auto read = read_one(server.address, *server.path, step_s_, query, sink); !read) return read;
+    std::string why;
+    const auto read = read_one(server.address, *server.path, step_s_, query, sink, why);
+    lacks(server.address, why);
+    if (!read) return read;
   }
   return {};
 }
@@ -220,7 +240,9 @@ Answer<std::vector<Labels>> Reader::series(const Query& query) const {
   for (const auto& [server, path] : servers_) {
     const Answer<std::string> body = whole_answer(server, request, kMostNames);
     if (!body) return tl::unexpected(body.error());
-    Result<std::vector<Labels>> series = read_series(*body);
+    std::string why;
+    Result<std::vector<Labels>> series = read_series(*body, why);
+    lacks(server, why);
     if (!series) return unusable(server, series.error());
     std::move(series->begin(), series->end(), std::back_inserter(out));
   }
@@ -238,7 +260,9 @@ Answer<std::vector<std::string>> Reader::label_values(const std::string& name, c
   for (const auto& [server, path] : servers_) {
     const Answer<std::string> body = whole_answer(server, request, kMostNames);
     if (!body) return tl::unexpected(body.error());
-    Result<std::vector<std::string>> names = read_names(*body);
+    std::string why;
+    Result<std::vector<std::string>> names = read_names(*body, why);
+    lacks(server, why);
     if (!names) return unusable(server, names.error());
     std::move(names->begin(), names->end(), std::back_inserter(out));
   }

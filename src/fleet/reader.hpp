@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +57,10 @@ class Reader {
   [[nodiscard]] tl::expected<std::vector<std::string>, HttpFailure> label_values(const std::string& name,
                                                                                  const Query& query) const;
 
+  /// The servers that answered with a part of what they have, and why, in their words: since the last call, of this
+  /// reader and its copies. Thanos does so while one of its stores is away.
+  [[nodiscard]] std::map<std::string, std::string> take_lacking() const;
+
   /// The labels of the series that match: no samples.
   [[nodiscard]] tl::expected<std::vector<Labels>, HttpFailure> series(const Query& query) const;
 
@@ -64,8 +71,15 @@ class Reader {
   [[nodiscard]] std::size_t servers() const { return servers_.size(); }
 
  private:
+  struct Lacking {
+    std::mutex mutex;
+    std::map<std::string, std::string> why;  ///< by ServerAddress::origin()
+  };
+  void lacks(const ServerAddress& server, const std::string& why) const;
+
   std::vector<ServerToRead> servers_;
   double step_s_;
+  std::shared_ptr<Lacking> lacking_ = std::make_shared<Lacking>();
 };
 
 /// The matchers as PromQL writes them: {__name__="up",host=~"a|b"}.

@@ -1,5 +1,7 @@
 #include "fleet/scan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <deque>
@@ -135,7 +137,18 @@ std::vector<UnknownMetric> unknown_metrics(const Reader& reader, const Mapping& 
   return unknown_metrics(reader, mapping, Query{plan.only, plan.start_ms, plan.end_ms});
 }
 
+bool take_lacking(const Reader& reader, Scan& into) {
+  const auto lacking = reader.take_lacking();
+  for (const auto& [server, why] : lacking) {
+    const bool is_known = std::any_of(into.unread.begin(), into.unread.end(),
+                                      [&](const Unread& u) { return u.is_part && u.server == server; });
+    if (!is_known) into.unread.push_back({{}, why, server, true});
+  }
+  return !lacking.empty();
+}
+
 std::string words_of(const Unread& unread) {
+  if (unread.is_part) return fmt::format("a part of what the server {} has", unread.server);
   if (!unread.server.empty()) return "the server " + unread.server;
   return unread.hosts.empty() ? "series without a host" : format_count(unread.hosts.size(), "machine");
 }
@@ -177,6 +190,7 @@ tl::expected<Scan, Failure> scan(const Reader& reader, const Mapping& mapping, c
   if (!out.was_cancelled) Images(mapping).complete(reader, out, options.plan.start_ms, options.plan.end_ms);
   order(out.machines, [](const MachineVerdict& a, const MachineVerdict& b) { return a.host < b.host; });
   out.unread = std::move(read.unread);
+  take_lacking(reader, out);
   out.samples = read.samples;
   out.blank_values = read.blank_values;
   out.unnamed_series = read.unnamed_series;

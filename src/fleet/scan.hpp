@@ -31,13 +31,14 @@ struct MachineVerdict {
   std::string json;  ///< vramtrack.analysis.v1
 };
 
-/// Machines whose samples could not be read, or a server that did not answer, and why.
+/// Machines whose samples could not be read, or a server that did not answer, or not with all that it has, and why.
 struct Unread {
   std::vector<std::string> hosts;
   std::string why;
-  std::string server;  ///< empty: these machines
+  std::string server;    ///< empty: these machines
+  bool is_part = false;  ///< of the server
 };
-/// "3 machines", "the server http://…", "series without a host".
+/// "3 machines", "the server http://…", "a part of what the server http://… has", "series without a host".
 std::string words_of(const Unread& unread);
 
 struct Scan {
@@ -79,6 +80,8 @@ std::vector<Machine> read_page(const Reader& reader, const Mapping& mapping, con
 std::vector<UnknownMetric> unknown_metrics(const Reader& reader, const Mapping& mapping, const PlanOptions& plan);
 /// Reader::answering(), likewise; the others go into `unread`. A failure: none answers.
 tl::expected<Reader, HttpFailure> answering_persistently(Reader& reader, const ScanOptions& options, Scan& into);
+/// Reader::take_lacking(), into `unread`, each server once. Whether there was any.
+bool take_lacking(const Reader& reader, Scan& into);
 /// make_plan(), likewise.
 tl::expected<Plan, HttpFailure> plan_persistently(const Reader& reader, const Mapping& mapping,
                                                   const ScanOptions& options, Roster& roster, std::uint64_t& retried);

@@ -67,6 +67,7 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
   order(latest_.machines, [](const MachineVerdict& a, const MachineVerdict& b) { return a.host < b.host; });
   {
     Work work(options_.scan.threads, most_hosts, [this](const Machine& machine) { judge(machine); });
+    bool is_part = false;
     for (const Page& page : plan->pages) {
       // By how far their machines were read: those of a page nearly always agree.
       std::map<std::int64_t, std::vector<std::string>> by_start;
@@ -84,9 +85,16 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
           return !watched.read_until_ms || (passes_ % kCapacityEvery == 0 && !watched.judge.knows_capacities());
         });
         const std::size_t failures = read.unread.size();
-        for (Machine& machine : read_page(*here_, mapping_, *plan, std::move(request), options_.scan, roster_, read))
-          work.put(std::move(machine));
+        std::vector<Machine> machines =
+            read_page(*here_, mapping_, *plan, std::move(request), options_.scan, roster_, read);
         std::vector<std::string> failed;
+        // What is missing in a part of an answer is read when it is there.
+        is_part = take_lacking(*here_, read) || is_part;
+        if (is_part)
+          for (const std::string& host : hosts)
+            if (std::none_of(machines.begin(), machines.end(), [&](const Machine& m) { return m.host == host; }))
+              failed.push_back(host);
+        for (Machine& machine : machines) work.put(std::move(machine));
         for (std::size_t i = failures; i < read.unread.size(); ++i)
           failed.insert(failed.end(), read.unread[i].hosts.begin(), read.unread[i].hosts.end());
         if (page.hosts.empty() && read.unread.size() > failures) failed.emplace_back();
@@ -104,6 +112,7 @@ tl::expected<void, HttpFailure> FleetWatch::pass(std::int64_t now_ms) {
   latest_ = std::move(read);
   if (passes_ % kCapacityEvery == 0) images_.forget_unknown();
   images_.complete(*here_, latest_, now_ms - options_.history_ms, now_ms);
+  take_lacking(*here_, latest_);
   return {};
 }
 

@@ -1,4 +1,5 @@
-"""`vramtrack fleet scan` on real servers: Prometheus by remote-read and query_range, VictoriaMetrics by export."""
+"""`vramtrack fleet scan` on real servers: Prometheus by remote-read and query_range, VictoriaMetrics by export, Thanos by
+query_range over an HA pair."""
 import csv
 import datetime
 import io
@@ -7,17 +8,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import urllib.request
 
 from cluster import cluster, figures, is_right
 from scan_data import CAPACITY_MIB, END, END_MS, healthy, labels, leaking, with_capacity
-from servers import Prometheus, Proxy, VictoriaMetrics
+from servers import Prometheus, Proxy, Thanos, VictoriaMetrics, free_port, patience
 
 BINARY = sys.argv.pop(1)
 
 
 def installed(kind):
-    return unittest.skipUnless(shutil.which(kind.program), f"not installed: {kind.program} (scripts/setup.sh test)")
+    how = "VRAMTRACK_THANOS names one; docs/prometheus.md" if kind is Thanos else "scripts/setup.sh test"
+    return unittest.skipUnless(shutil.which(kind.program), f"not installed: {kind.program} ({how})")
 
 
 def small_fleet():
@@ -122,6 +126,11 @@ class OnPrometheus(Scan):
         result = self.scan(self.server.url, "--only", "Hostname=nobody", code=2)
         self.assertIn(b"has no GPU memory metric", result.stderr)
         self.assertIn(b"fleet exporters", result.stderr)
+
+    def test_a_wrong_path_is_said_once(self):
+        errors = self.scan(self.server.url + "/prom", code=2).stderr
+        self.assertEqual(errors.count(b"404"), 2, errors)  # the status, and what the server says
+        self.assertIn(b"check the path of the address", errors)
 
     def test_nobody_there(self):
         result = self.scan("http://127.0.0.1:9", code=2)
@@ -300,6 +309,78 @@ class OnVictoriaMetrics(Scan):
         proxy = Proxy(server, decide)
         self.addCleanup(proxy.close)
         return proxy
+
+
+@installed(Prometheus)
+@installed(Thanos)
+class OnThanos(Scan):
+    """Two Prometheus that scrape the same at different moments, each of which was away for a while."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        fleet = with_capacity(small_fleet())
+        cls.alone, cls.thanos = cls.serve(Prometheus, fleet), cls.serve(Thanos, [])
+        for replica, offset_ms, away in ((cls.thanos.replicas[0], 0, (3.0, 2.5)), (cls.thanos.replicas[1], 7_000, (1.5, 1.0))):
+            begin, end = (END_MS - hours * 3_600_000 for hours in away)
+            replica.write([(of, [(ms + offset_ms, value) for ms, value in samples if not begin <= ms < end]) for of, samples in fleet])
+
+    def test_the_pair_is_read_as_one_prometheus_is(self):
+        alone, pair = (self.lines(server.url, "--read-by", "query-range", code=1) for server in (self.alone, self.thanos))
+        self.assertEqual(self.leaks(pair), {("node2", 1)})
+        self.assertEqual(self.leaks(pair), self.leaks(alone))
+        self.assertEqual(pair["fleet_scan"][0]["unread"], [])
+        self.assertTrue(pair["fleet_scan"][0]["is_complete"])
+        for rows in (alone, pair):
+            for row in rows["analysis"]:
+                self.assertEqual(row["capacity_bytes"], CAPACITY_MIB << 20)
+        of = lambda rows: sorted((r["series"]["host"], r["series"]["index"], r["series"]["device"], r["samples"]) for r in rows["analysis"])  # noqa: E731
+        self.assertEqual(of(pair), of(alone))
+        findings = lambda rows: sorted((f["kind"], f["nodes"]) for f in rows.get("fleet_finding", []))  # noqa: E731
+        self.assertEqual(findings(pair), findings(alone))
+        jobs = lambda rows: [(j["job"], j["gpus"], j["leaking_nodes"], j["state"]) for j in rows["fleet_job"]]  # noqa: E731
+        self.assertEqual(jobs(pair), jobs(alone))
+
+    def test_the_way_to_read_it_is_found(self):
+        rows = self.lines(self.thanos.url, code=1)
+        self.assertEqual(rows["fleet_scan"][0]["read_by"], "query-range")
+        self.assertEqual(self.leaks(rows), {("node2", 1)})
+
+    def test_a_watch_sees_the_same(self):
+        port = free_port()
+        watch = subprocess.Popen([BINARY, "fleet", "watch", "--url", self.thanos.url, "--read-by", "query-range", "--listen", f"127.0.0.1:{port}",
+                                  "--every", "1s", "--history", "5h"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(watch.wait)
+        self.addCleanup(watch.kill)
+        fleet = self.passed(port, 2)
+        self.assertEqual((fleet["gpus"], fleet["machines"], fleet["leaking_gpus"], fleet["trouble"]), (8, 4, 1, None))
+        self.assertEqual([job["leaking_nodes"] for job in fleet["jobs"]], [["node2"]])
+
+    def passed(self, port, passes):
+        deadline = time.monotonic() + patience(60)
+        while time.monotonic() < deadline:
+            try:
+                fleet = json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/fleet", timeout=patience(10)).read())
+                if fleet["passes"] >= passes:
+                    return fleet
+            except OSError:
+                pass
+            time.sleep(0.1)
+        raise AssertionError("the watch did not pass")
+
+    def test_without_a_sidecar_it_answers_in_part_and_that_is_said(self):
+        lost = self.thanos.sidecars[1]
+        lost.stop()
+        try:
+            result = self.scan(self.thanos.url, "--format", "json", code=2)
+        finally:
+            lost.start()
+        rows = [json.loads(line) for line in result.stdout.splitlines()]
+        scan = next(r for r in rows if r["schema"] == "vramtrack.fleet_scan.v1")
+        self.assertFalse(scan["is_complete"])
+        self.assertEqual([(u["hosts"], u["server"]) for u in scan["unread"]], [([], self.thanos.url)])
+        self.assertEqual(scan["gpus"], 8, "the other of the pair has them all")
+        self.assertIn(f"a part of what the server {self.thanos.url} has could not be read: ".encode(), result.stderr)
 
 
 @installed(Prometheus)

@@ -1,5 +1,7 @@
-"""Real servers with made-up fleets, for tests: Prometheus and VictoriaMetrics, and a proxy between them and whoever reads."""
+"""Real servers with made-up fleets, for tests: Prometheus, VictoriaMetrics and Thanos, and a proxy between them and whoever reads."""
 import http.server
+import json
+import os
 import pathlib
 import shutil
 import socket
@@ -107,10 +109,14 @@ class Prometheus(Server):
     program = "prometheus"
     ready = "/-/ready"
 
+    def __init__(self, **external_labels):
+        self.external_labels = external_labels
+        super().__init__()
+
     def command(self):
         config = self.folder / "prometheus.yml"
         # Samples out of order are what agents that were cut off send later.
-        config.write_text("storage: {tsdb: {out_of_order_time_window: 7d}}\n")
+        config.write_text(f"global: {{external_labels: {json.dumps(self.external_labels)}}}\nstorage: {{tsdb: {{out_of_order_time_window: 7d}}}}\n")
         return ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={self.folder / 'data'}",
                 f"--web.listen-address=127.0.0.1:{self.port}", "--web.enable-remote-write-receiver"]
 
@@ -125,6 +131,53 @@ class VictoriaMetrics(Server):
 
     def flush(self):
         urllib.request.urlopen(self.url + "/internal/force_flush", timeout=30).read()
+
+
+class Sidecar(Server):
+    """Of Thanos, beside one Prometheus; without an object store."""
+    ready = "/-/ready"
+
+    def __init__(self, prometheus):
+        self.prometheus, self.grpc_port = prometheus, free_port()
+        super().__init__()
+
+    def command(self):
+        return [Thanos.program, "sidecar", f"--prometheus.url={self.prometheus.url}", f"--tsdb.path={self.prometheus.folder / 'data'}",
+                f"--grpc-address=127.0.0.1:{self.grpc_port}", f"--http-address=127.0.0.1:{self.port}"]
+
+
+class Thanos(Server):
+    """A querier over two Prometheus that scrape the same and differ by the label `replica`."""
+    #: Not in Debian 12: VRAMTRACK_THANOS names one.
+    program = os.environ.get("VRAMTRACK_THANOS") or "thanos"
+    ready = "/-/ready"
+
+    def __init__(self):
+        self.replicas = [Prometheus(cluster="test", replica=name) for name in "ab"]
+        self.sidecars = [Sidecar(replica) for replica in self.replicas]
+        super().__init__()
+
+    def command(self):
+        return [self.program, "query", *[f"--endpoint=127.0.0.1:{s.grpc_port}" for s in self.sidecars], "--query.replica-label=replica",
+                f"--grpc-address=127.0.0.1:{free_port()}", f"--http-address=127.0.0.1:{self.port}"]
+
+    def start(self):
+        super().start()
+        deadline = time.monotonic() + patience(30)
+        while len(self.stores()) < len(self.sidecars):  # it looks for them every few seconds
+            if time.monotonic() > deadline:
+                raise RuntimeError("the querier did not find its sidecars")
+            time.sleep(0.1)
+
+    def stores(self):
+        """The sidecars that it reaches."""
+        kinds = json.loads(urllib.request.urlopen(self.url + "/api/v1/stores", timeout=patience(10)).read())["data"]
+        return [store for stores in kinds.values() for store in stores if not store["lastError"]]
+
+    def close(self):
+        super().close()
+        for server in [*self.sidecars, *self.replicas]:
+            server.close()
 
 
 class Proxy:

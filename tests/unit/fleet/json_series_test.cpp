@@ -10,6 +10,7 @@ using namespace vramtrack;
 using namespace vramtrack::fleet;
 
 struct Got {
+  std::string lacks;
   std::vector<std::pair<Labels, std::vector<Point>>> series;
   SeriesSink sink = [this](const Labels& labels, const std::vector<Point>& points) {
     series.emplace_back(labels, points);
@@ -63,7 +64,8 @@ TEST(Matrix, WhatQueryRangeAnswers) {
   ASSERT_TRUE(read_matrix(R"({"status":"success","data":{"resultType":"matrix","result":[
       {"metric":{"__name__":"used","gpu":"1"},"values":[[1700000000.5,"12"],[1700000015.5,"NaN"],[1700000030.5,"1.5e3"]]},
       {"metric":{},"values":[]}]},"warnings":["partial"]})",
-                          kAll, got.sink));
+                          kAll, got.sink, got.lacks));
+  EXPECT_EQ(got.lacks, "partial");
   ASSERT_EQ(got.series.size(), 2U);
   ASSERT_EQ(got.series[0].second.size(), 3U);
   EXPECT_EQ(got.series[0].second[0].time_ms, 1700000000500);
@@ -75,21 +77,36 @@ TEST(Matrix, AnErrorOfTheServerIsItsWords) {
   Got got;
   const Status read =
       read_matrix(R"({"status":"error","errorType":"bad_data","error":"exceeded maximum resolution of 11,000 points"})",
-                  kAll, got.sink);
+                  kAll, got.sink, got.lacks);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().message, "the server says: exceeded maximum resolution of 11,000 points");
-  const Status half = read_matrix(R"({"status":"success","data":{"resu)", kAll, got.sink);
+  const Status half = read_matrix(R"({"status":"success","data":{"resu)", kAll, got.sink, got.lacks);
   ASSERT_FALSE(half);
   EXPECT_NE(half.error().message.find("not what Prometheus's API returns"), std::string::npos);
-  EXPECT_FALSE(read_matrix("<html>", kAll, got.sink));
+  EXPECT_FALSE(read_matrix("<html>", kAll, got.sink, got.lacks));
 }
 
 TEST(Names, AListOfLabelValues) {
-  const auto names = read_names(R"({"status":"success","data":["node1","node 2",""]})");
+  std::string lacks;
+  const auto names = read_names(R"({"status":"success","data":["node1","node 2",""]})", lacks);
   ASSERT_TRUE(names);
   EXPECT_EQ(*names, (std::vector<std::string>{"node1", "node 2", ""}));
-  EXPECT_FALSE(read_names(R"({"status":"success","data":[1]})"));
-  EXPECT_FALSE(read_names(""));
+  EXPECT_FALSE(read_names(R"({"status":"success","data":[1]})", lacks));
+  EXPECT_FALSE(read_names("", lacks));
+}
+
+TEST(Answers, AServerSaysWhatTheyLack) {
+  const auto lacks = [](const std::string& more) {
+    std::string out;
+    EXPECT_TRUE(read_series(R"({"status":"success",)" + more + R"("data":[]})", out)) << more;
+    return out;
+  };
+  EXPECT_EQ(lacks(""), "");
+  EXPECT_EQ(lacks(R"("warnings":null,"infos":["x"],)"), "");
+  EXPECT_EQ(lacks(R"("warnings":["store a is away","store b is away","store a is away"],)"),
+            "store a is away; store b is away");
+  EXPECT_EQ(lacks(R"("isPartial":false,)"), "");
+  EXPECT_EQ(lacks(R"("isPartial":true,)"), "a part of its storage did not answer");
 }
 
 }  // namespace

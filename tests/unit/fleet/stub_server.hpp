@@ -26,7 +26,7 @@ class StubServer {
       if (request.matches[1] == "Hostname")
         for (const auto& [host, samples] : samples_)
           if (!excludes(request.get_param_value("match[]"), host)) names += (names.empty() ? "\"" : ",\"") + host + '"';
-      answer.set_content("{\"status\":\"success\",\"data\":[" + names + "]}", "application/json");
+      answer.set_content("{\"status\":\"success\"," + warnings() + "\"data\":[" + names + "]}", "application/json");
     });
     server_.Post("/api/v1/series", [this](const httplib::Request& request, httplib::Response& answer) {
       const std::lock_guard lock(mutex_);
@@ -47,7 +47,7 @@ class StubServer {
       const std::string match = request.get_param_value("match[]");
       std::string lines;
       for (const auto& [host, samples] : samples_) {
-        if (match.find(host) == std::string::npos || excludes(match, host)) continue;
+        if (match.find(host) == std::string::npos || excludes(match, host) || host == without_) continue;
         std::string values, times;
         for (auto it = samples.lower_bound(ms("start")); it != samples.end() && it->first <= ms("end"); ++it) {
           values += fmt::format("{}{}", values.empty() ? "" : ",", it->second);
@@ -86,6 +86,12 @@ class StubServer {
     fails = is_failing;
   }
 
+  /// A store of it, which has the samples of that host, is away; empty: none.
+  void set_without(const std::string& host) {
+    const std::lock_guard lock(mutex_);
+    without_ = host;
+  }
+
   [[nodiscard]] Reader reader() const {
     ServerAddress address;
     address.host = "127.0.0.1";
@@ -114,6 +120,7 @@ class StubServer {
     return fmt::format(R"({{"__name__":"DCGM_FI_DEV_FB_{}","Hostname":"{}","UUID":"{}","gpu":"0"}})", metric, host,
                        uuid == uuids_.end() ? "GPU-" + host : uuid->second);
   }
+  std::string warnings() const { return without_.empty() ? "" : "\"warnings\":[\"a store is away\"],"; }
   static void refuse(httplib::Response& answer) {
     answer.status = 500;
     answer.set_content("broken", "text/plain");
@@ -132,6 +139,7 @@ class StubServer {
   bool fails = false;
   std::map<std::string, std::map<std::int64_t, int>> samples_;
   std::map<std::string, std::string> uuids_;
+  std::string without_;
 };
 
 }  // namespace vramtrack::fleet

@@ -238,4 +238,24 @@ TEST(FleetWatch, AServerThatDoesNotAnswerHidesNoMachineOfTheOthers) {
   EXPECT_FALSE(watch.pass(kBeginMs + 4 * kHourMs + 2 * kMinuteMs)) << "nobody answers";
 }
 
+TEST(FleetWatch, APartOfAnAnswerIsSaidAndItsRestIsReadLater) {
+  StubServer server;
+  put(server, "host1", 4, 160);
+  put(server, "host2", 4, 160);
+  server.set_without("host2");
+  WatchOptions watched;
+  watched.scan = options();
+  FleetWatch watch(server.reader(), mapping(), watched);
+  ASSERT_TRUE(watch.pass(kBeginMs + 4 * kHourMs));
+  EXPECT_EQ(leaking(watch.latest()), (std::vector<std::string>{"host1"}));
+  ASSERT_EQ(watch.latest().unread.size(), 1U);
+  EXPECT_NE(words_of(watch.latest().unread.front()).find("a part of what the server http://127.0.0.1:"),
+            std::string::npos);
+  EXPECT_EQ(watch.latest().unread.front().why, "a store is away");
+  server.set_without("");
+  ASSERT_TRUE(watch.pass(kBeginMs + 4 * kHourMs + kMinuteMs));
+  EXPECT_TRUE(watch.latest().unread.empty());
+  EXPECT_EQ(leaking(watch.latest()), (std::vector<std::string>{"host1", "host2"}));
+}
+
 }  // namespace
