@@ -143,6 +143,7 @@ struct ActionInfo {
   /// Describes the act without looking at the machine: "send SIGTERM to pid 4242 (python train.py, alice)".
   /// Pure.
   std::string (*words)(const Subject& subject, const StepArguments& arguments) = nullptr;
+  /// nullptr: what words() says, of a process that could be held.
   Result<ActPlan> (*plan)(const ActRequest& request) = nullptr;
   /// Returns one line about what was done. REQUIRES: `plan` is from plan() for this act, perhaps in an earlier run.
   Result<std::string> (*perform)(const ActRequest& request, const ActPlan& plan) = nullptr;

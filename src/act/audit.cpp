@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,62 +23,45 @@ namespace {
 /// A whole file, and the line with which it was full.
 constexpr std::size_t kMostRead = Journal::kFullBytes + (1U << 20U);
 
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno != EINTR) return false;
-    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
-
 /// One climb, reconstructed from its entries.
 struct Told {
-  AuditEntry begin;
-  std::size_t step = 0;
-  Timestamp step_since;
-  std::vector<Climb::Held> held;
+  AuditEntry begin;                ///< empty: it has not begun
   std::optional<AuditEntry> open;  ///< an intent without a result
-  std::string boot;
-  Subject last;
-  bool stands = false;
-  bool ended_process = false;
-  std::optional<Claim> claim;
-  bool has_begun = false;
+  Climb climb;
   bool is_over = false;
-  std::string refusal;
-  std::string why;
-  std::string with;
+
+  [[nodiscard]] bool has_begun() const { return !begin.event.empty(); }
 };
 
 void take_result(Told& told, const AuditEntry& e) {
   const ActionInfo* info = find_action(e.action);
   told.open.reset();
   if (e.event == "refused") {
-    told.stands = true;
+    told.climb.phase = Climb::Phase::standing;
     return;
   }
-  told.step = e.step.value_or(told.step) + 1;
-  told.step_since = e.time;
-  if (info != nullptr && info->traits.ends_process && e.event == "done") told.ended_process = true;
+  told.climb.step = e.step.value_or(told.climb.step) + 1;
+  told.climb.step_since = e.time;
+  if (info != nullptr && info->traits.ends_process && e.event == "done") told.climb.ended_process = true;
 }
 
 void take(Told& told, const AuditEntry& e) {
-  const auto unattributed_bytes = told.last.unattributed_bytes;
-  told.last = e.subject;
-  if (!told.last.unattributed_bytes) told.last.unattributed_bytes = unattributed_bytes;
+  Climb& climb = told.climb;
+  const auto unattributed_bytes = climb.subject.unattributed_bytes;
+  climb.subject = e.subject;
+  if (!climb.subject.unattributed_bytes) climb.subject.unattributed_bytes = unattributed_bytes;
   if (e.event == "intent") {
     told.open = e;
-    if (!e.undo.empty()) told.held.push_back({e.step.value_or(0), e.action, e.undo, 0});
+    if (!e.undo.empty()) climb.held.push_back({e.step.value_or(0), e.action, e.undo, 0});
   } else if (e.event == "done" || e.event == "failed" || e.event == "refused" || e.event == "skipped" ||
              e.event == "would") {
     take_result(told, e);
   } else if (e.event == "undone" || e.event == "released") {
-    std::erase_if(told.held, [&e](const Climb::Held& held) { return e.step && held.step == *e.step; });
+    std::erase_if(climb.held, [&e](const Climb::Held& held) { return e.step && held.step == *e.step; });
     if (e.event == "undone" || !e.step) return;
-    told.step = std::min(told.step, *e.step);  // it was undone only because vramtrack ended: the step is due again
-    told.step_since = e.time;
-    told.stands = false;
+    climb.step = std::min(climb.step, *e.step);  // it was undone only because vramtrack ended: the step is due again
+    climb.step_since = e.time;
+    climb.phase = Climb::Phase::climbing;
   }
 }
 
@@ -91,7 +73,7 @@ AuditEntry entry_of(const Told& told, const char* event, Timestamp now, const st
   e.climb = told.begin.climb;
   e.policy = told.begin.policy;
   e.dry_run = told.begin.dry_run;
-  e.subject = told.last;
+  e.subject = told.climb.subject;
   e.text = std::move(text);
   return e;
 }
@@ -145,13 +127,6 @@ void parse_lines(std::string_view text, std::vector<AuditEntry>& entries) {
   }
 }
 
-/// The existence of a file and its name must survive a power cut.
-void sync_folder_of(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  const Descriptor folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() >= 0) static_cast<void>(::fsync(folder.get()));
-}
-
 /// Opens a file for appending, with its last line complete.
 Result<std::pair<int, std::uint64_t>> open_to_append(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
@@ -164,7 +139,7 @@ Result<std::pair<int, std::uint64_t>> open_to_append(const std::string& path) {
   if (info.st_size > 0 && ::pread(file.get(), &last, 1, info.st_size - 1) == 1 && last != '\n' &&
       !write_all(file.get(), "\n"))
     return fail(fmt::format("cannot write {}: {}", path, errno_words(errno)));
-  sync_folder_of(path);
+  if (const Status synced = sync_folder_of(path); !synced) return fail(synced.error());
   return std::pair(file.release(), static_cast<std::uint64_t>(info.st_size));
 }
 
@@ -200,32 +175,27 @@ Result<std::vector<AuditEntry>> read_audit(const std::string& path) {
 }
 
 Result<Journal> Journal::open(const std::string& path) {
-  if (path.empty()) return Journal({}, -1, -1);
+  if (path.empty()) return Journal({}, -1, std::nullopt);
   if (const Status ours = check_links(path); !ours) return fail(ours.error());
   std::error_code ec;
   if (const auto folder = std::filesystem::path(path).parent_path(); !folder.empty())
     std::filesystem::create_directories(folder, ec);
-  const std::string lock_path = path + ".lock";
-  constexpr int kSafe = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  Descriptor lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | kSafe, 0600));
-  if (lock.get() < 0) return fail(fmt::format("cannot write {}: {}", lock_path, errno_words(errno)));
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
-    return fail(errno == EWOULDBLOCK ? fmt::format("another vramtrack uses {} and already acts", path)
-                                     : fmt::format("cannot lock {}: {}", lock_path, errno_words(errno)));
+  auto lock = FileLock::take_now(path + ".lock");
+  if (!lock) return fail(lock.error());
+  if (!*lock) return fail(fmt::format("another vramtrack uses {} and already acts", path));
   const auto file = open_to_append(path);
   if (!file) return fail(file.error());
-  return Journal(path, file->first, lock.release(), file->second);
+  return Journal(path, file->first, std::move(*lock), file->second);
 }
 
 Journal::Journal(Journal&& other) noexcept
     : path_(std::move(other.path_)),
       fd_(std::exchange(other.fd_, -1)),
-      lock_(std::exchange(other.lock_, -1)),
+      lock_(std::move(other.lock_)),
       size_(other.size_) {}
 
 Journal::~Journal() {
   if (fd_ >= 0) ::close(fd_);
-  if (lock_ >= 0) ::close(lock_);
 }
 
 Status Journal::append(const AuditEntry& entry, bool synced) {
@@ -297,20 +267,20 @@ Note note_of(const AuditEntry& entry) {
 namespace {
 
 /// A claim that has no ladder: it waits for one, or it had one that counts.
-Climb claimed(const std::string& id, const Told& told) {
+Climb claimed(const Told& told) {
   Climb climb;
-  climb.id = id;
+  climb.id = told.climb.id;
   climb.phase = told.is_over ? Climb::Phase::over : Climb::Phase::claimed;
-  climb.claim = told.claim;
-  if (told.has_begun) {
+  climb.claim = told.climb.claim;
+  if (told.has_begun()) {
     climb.policy = told.begin.policy;
-    climb.subject = told.last;
+    climb.subject = told.climb.subject;
     climb.dry_run = told.begin.dry_run;
   }
-  for (const auto& [name, value] : told.claim->labels) climb.subject.labels.emplace(name, value);
-  climb.refusal = told.refusal;
-  climb.why = told.why;
-  climb.with = told.with;
+  for (const auto& [name, value] : climb.claim->labels) climb.subject.labels.emplace(name, value);
+  climb.refusal = told.climb.refusal;
+  climb.why = told.climb.why;
+  climb.with = told.climb.with;
   return climb;
 }
 
@@ -337,7 +307,8 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
     const auto [at, is_new] = climbs.try_emplace(id);
     if (is_new) order.push_back(id);
     Told told;
-    told.claim = std::move(at->second.claim);
+    told.climb.id = id;
+    told.climb.claim = std::move(at->second.climb.claim);
     return at->second = std::move(told);
   };
   for (const AuditEntry& e : entries) {
@@ -347,30 +318,28 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
     if (e.event == "begin") {
       Told& told = begin_anew(e.climb);
       told.begin = e;
-      told.boot = e.boot;
-      told.last = e.subject;
-      told.step_since = e.time;
-      told.has_begun = true;
+      told.climb.subject = e.subject;
+      told.climb.step_since = e.time;
       continue;
     }
     if (e.event == "claim" && e.claim) {
       Told& told = climbs.contains(e.climb) ? climbs.at(e.climb) : begin_anew(e.climb);
-      told.claim = e.claim;
+      told.climb.claim = e.claim;
       told.is_over = told.is_over || (counts && e.claim->is_over);
       continue;
     }
     const auto at = climbs.find(e.climb);
     if (at == climbs.end()) continue;
     Told& told = at->second;
-    if (e.event == "end" && !told.claim) {
+    if (e.event == "end" && !told.climb.claim) {
       climbs.erase(at);
     } else if (e.event == "end") {
       told.is_over = counts;
       if (!counts) begin_anew(e.climb);
     } else if (e.event == "joined") {
-      if (counts) told.with = e.text;
+      if (counts) told.climb.with = e.text;
     } else if (!e.reason.empty()) {
-      if (counts) told.refusal = e.reason, told.why = e.text;
+      if (counts) told.climb.refusal = e.reason, told.climb.why = e.text;
     } else {
       take(told, e);
     }
@@ -380,38 +349,35 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
     const auto at = climbs.find(id);
     if (at == climbs.end()) continue;
     Told& told = at->second;
-    if (!told.with.empty()) {
-      const auto other = climbs.find(told.with);
+    if (!told.climb.with.empty()) {
+      const auto other = climbs.find(told.climb.with);
       told.is_over = told.is_over || other == climbs.end() || other->second.is_over;
     }
-    if (!told.has_begun || told.is_over) {
-      ladder.restore(claimed(id, told));
+    if (!told.has_begun() || told.is_over) {
+      ladder.restore(claimed(told));
       continue;
     }
-    if (told.boot != boot || told.begin.dry_run) {
+    if (told.begin.boot != boot || told.begin.dry_run) {
       notes.push_back(entry_of(told, "end", now, boot,
                                told.begin.dry_run ? "vramtrack was restarted" : "the machine was restarted"));
-      if (!told.claim) continue;
+      if (!told.climb.claim) continue;
       told.is_over = !told.begin.dry_run || ladder.config().dry_run;
-      told.has_begun = told.is_over;
-      ladder.restore(claimed(id, told));
+      if (!told.is_over) told.begin = {};
+      ladder.restore(claimed(told));
       continue;
     }
-    Climb climb;
-    climb.id = id;
-    climb.claim = told.claim;
+    Climb& climb = told.climb;
     climb.policy = told.begin.policy;
     climb.rule = ladder.rule(told.begin.policy, told.begin.policy_text);
-    climb.subject = told.last;
     climb.began = told.begin.time;
     if (told.open) {
       const AuditEntry& open = *told.open;
       const ActionInfo* info = find_action(open.action);
       if (info != nullptr && info->traits.is_repeatable) {
-        told.step = open.step.value_or(0);
+        climb.step = open.step.value_or(0);
         climb.pending = ActPlan{open.text, open.undo};
         // The act may have been carried out: then its process has ended, and its memory is watched.
-        climb.ended_process = info->traits.ends_process;
+        climb.ended_process |= info->traits.ends_process;
         notes.push_back(entry_of(
             told, "say", now, boot,
             fmt::format("vramtrack ended during '{}', which is repeated if it was not completed", open.action)));
@@ -428,14 +394,9 @@ std::vector<AuditEntry> recover(const std::vector<AuditEntry>& entries, const st
         notes.push_back(std::move(done));
       }
     }
-    climb.step = told.step;
-    climb.step_since = told.step_since;
-    climb.held = told.held;
-    climb.held_used_bytes = told.last.used_bytes;
-    climb.ended_process = climb.ended_process || told.ended_process;
-    climb.unattributed_bytes = told.last.unattributed_bytes;
-    climb.process_bytes = static_cast<double>(told.last.used_bytes);
-    if (told.stands) climb.phase = Climb::Phase::standing;
+    climb.held_used_bytes = climb.subject.used_bytes;
+    climb.unattributed_bytes = climb.subject.unattributed_bytes;
+    climb.process_bytes = static_cast<double>(climb.subject.used_bytes);
     // A process that was to be resumed before the next step may not have been.
     climb.unwind = climb.rule && climb.step > 0 && climb.step <= climb.rule->steps.size() &&
                    climb.rule->steps[climb.step - 1].action->traits.needs_running && !climb.held.empty();

@@ -11,6 +11,7 @@
 
 #include "act/ladder.hpp"
 #include "act/note.hpp"
+#include "core/regular_file.hpp"
 #include "core/result.hpp"
 
 namespace vramtrack::act {
@@ -82,13 +83,13 @@ class Journal {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  Journal(std::string path, int fd, int lock, std::uint64_t size = 0)
-      : path_(std::move(path)), fd_(fd), lock_(lock), size_(size) {}
+  Journal(std::string path, int fd, std::optional<FileLock> lock, std::uint64_t size = 0)
+      : path_(std::move(path)), fd_(fd), lock_(std::move(lock)), size_(size) {}
   Status begin_next_file();
 
   std::string path_;
   int fd_ = -1;
-  int lock_ = -1;
+  std::optional<FileLock> lock_;
   std::uint64_t size_ = 0;  ///< of the file
 };
 

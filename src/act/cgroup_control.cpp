@@ -26,7 +26,7 @@ bool contains(std::string_view text, std::string_view part) {
 
 /// Whether the path is that of the subject's container, pod, job or service: then everything in it belongs together.
 bool is_of_workload(std::string_view path, const Subject& subject) {
-  const std::string job = subject.job.substr(0, subject.job.find('.'));
+  const std::string job = job_number(subject.job);
   if (contains(path, subject.container) && subject.container.size() >= 12) return true;
   if (!job.empty() && (contains(path, "/job_" + job + "/") || path.ends_with("/job_" + job))) return true;
   const std::string_view last = path.substr(path.rfind('/') + 1);

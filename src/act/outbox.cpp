@@ -69,14 +69,7 @@ void Outbox::announce(const Note& note, Timestamp now) {
   announced_.push_back(note.act_id);
   if (announced_.size() > kMaxAnnounced) announced_.pop_front();
   ++revision_;
-  if (!note.is_always_sent) {
-    if (tokens_ < 1) {
-      ++held_back_;
-      if (held_headlines_.size() < kMostHeadlines) held_headlines_.emplace_back(headline(note.text));
-      return;
-    }
-    tokens_ -= 1;
-  }
+  if (!note.is_always_sent && !may_send(note)) return;
   Message m;
   m.id = note.act_id;
   m.incident = note.incident.empty() ? note.act_id : note.incident;
@@ -150,13 +143,19 @@ void Outbox::refill(Timestamp now) {
   refilled_ = now;
 }
 
-void Outbox::tell(Incident& incident, std::string_view event, const Note& note, Timestamp now, bool costs) {
-  if (costs && tokens_ < 1) {
-    ++held_back_;
-    if (held_headlines_.size() < kMostHeadlines) held_headlines_.emplace_back(headline(note.text));
-    return;
+/// False: it is one of those that are told of together later.
+bool Outbox::may_send(const Note& note) {
+  if (tokens_ >= 1) {
+    tokens_ -= 1;
+    return true;
   }
-  if (costs) tokens_ -= 1;
+  ++held_back_;
+  if (held_headlines_.size() < kMostHeadlines) held_headlines_.emplace_back(headline(note.text));
+  return false;
+}
+
+void Outbox::tell(Incident& incident, std::string_view event, const Note& note, Timestamp now, bool costs) {
+  if (costs && !may_send(note)) return;
   incident.told = true;
   Message m;
   // An incident that is played again has the same id; a message of it is another one.

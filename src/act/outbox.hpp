@@ -122,6 +122,7 @@ class Outbox {
   std::deque<Incident>::iterator incident_of(const Note& note);
   void open(const Note& note, Timestamp now);
   void close(const Note& note, Timestamp now);
+  bool may_send(const Note& note);
   void tell(Incident& incident, std::string_view event, const Note& note, Timestamp now, bool costs);
   void tell_held_back(Timestamp now);
   void put(Message message);

@@ -35,6 +35,13 @@ Result<std::string> send_signal(const ActRequest& request, int signal) {
   return signal_name(signal) + " was sent";
 }
 
+Result<ActPlan> plan_of(const ActionInfo& action, const ActRequest& request) {
+  if (action.plan != nullptr) return action.plan(request);
+  if (action.traits.needs_process)
+    if (const auto held = hold(request); !held) return fail(held.error());
+  return ActPlan{action.words(request.subject, request.arguments), {}};
+}
+
 Result<std::vector<std::string>> filled_in(const std::vector<std::string>& words, const ActRequest& request) {
   const Subject& s = request.subject;
   KubernetesPod pod;

@@ -21,10 +21,17 @@ Result<ProcessInfo> prove(const ActRequest& request);
 /// Sends `signal` to that process: "SIGTERM was sent". Errors: those of hold(); not permitted, with what to do.
 Result<std::string> send_signal(const ActRequest& request, int signal);
 
+/// What `action` would do: ActionInfo::plan.
+Result<ActPlan> plan_of(const ActionInfo& action, const ActRequest& request);
+
 /// `words` with {pid}, {user}, {device}, {gpu}, {job}, {container}, {pod}, {namespace}, {pod-name}, {node} and {policy}
 /// replaced in each. The API server is asked for the names of the pod, only if they are used: an alert's labels prove
 /// nothing. Errors: those of pod_of().
 Result<std::vector<std::string>> filled_in(const std::vector<std::string>& words, const ActRequest& request);
+
+/// Of actions that run a program.
+inline constexpr Parameter kProgramTimeout{"timeout", ParameterKind::duration, false,
+                                           "The program is ended after this long; default act.timeout-seconds"};
 
 /// What the step's parameter `program` runs, for its plan. Errors: those of filled_in().
 Result<ActPlan> program_plan(const ActRequest& request);

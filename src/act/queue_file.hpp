@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/regular_file.hpp"
 #include "core/result.hpp"
 
 namespace vramtrack::act {
@@ -15,12 +16,6 @@ class QueueFile {
  public:
   /// Creates the folder (0700) if it is missing. Errors: held by another, no permission to write.
   static Result<QueueFile> open(const std::string& path);
-  QueueFile(QueueFile&& other) noexcept;
-  QueueFile& operator=(QueueFile&&) = delete;
-  QueueFile(const QueueFile&) = delete;
-  QueueFile& operator=(const QueueFile&) = delete;
-  ~QueueFile();
-
   /// nullopt: there is none yet. At most 4 MiB: a longer one is not ours.
   [[nodiscard]] Result<std::optional<std::string>> read() const;
   /// Writes a file next to it, syncs it, then renames it. Takes as long as the disk needs to sync.
@@ -29,9 +24,9 @@ class QueueFile {
   [[nodiscard]] Result<std::string> put_aside() const;
 
  private:
-  QueueFile(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  QueueFile(std::string path, FileLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
   std::string path_;
-  int lock_ = -1;
+  FileLock lock_;
 };
 
 }  // namespace vramtrack::act

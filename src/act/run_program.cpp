@@ -14,8 +14,10 @@
 #include <chrono>
 #include <csignal>
 
+#include "core/descriptor.hpp"
 #include "core/errno_words.hpp"
 #include "core/printable.hpp"
+#include "core/regular_file.hpp"
 #include "host/privilege.hpp"
 
 extern char** environ;
@@ -28,32 +30,10 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMostSaid = 4096;
 constexpr std::chrono::milliseconds kLook{20};
 
-class File {
- public:
-  explicit File(int fd = -1) : fd_(fd) {}
-  ~File() { reset(); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  void reset(int fd = -1) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = fd;
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 /// Writes the input to an unnamed file: a pipe would block when the program does not read.
-bool fill(File& file, const std::string& input) {
+bool fill(Descriptor& file, const std::string& input) {
   file.reset(::memfd_create("vramtrack-alert", MFD_CLOEXEC));
-  std::size_t done = 0;
-  while (file.get() >= 0 && done < input.size()) {
-    const ssize_t n = ::write(file.get(), input.data() + done, input.size() - done);
-    if (n < 0 && errno != EINTR) return false;
-    if (n > 0) done += static_cast<std::size_t>(n);
-  }
-  return file.get() >= 0 && ::lseek(file.get(), 0, SEEK_SET) == 0;
+  return file.get() >= 0 && write_all(file.get(), input) && ::lseek(file.get(), 0, SEEK_SET) == 0;
 }
 
 /// A list of texts in the form execve needs; the texts must outlive it.
@@ -171,12 +151,12 @@ Outcome run(const std::vector<std::string>& argv, const std::string& input, cons
   const auto failed = [&](const std::string& why) {
     return Outcome{Outcome::Kind::retry, fmt::format("{} {}", argv.front(), why), {}};
   };
-  File in;
+  Descriptor in;
   if (!fill(in, input)) return failed("could not be given the alert: " + errno_words(errno));
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("could not be started: " + errno_words(errno));
-  const File said_end(ends[0]);
-  File program_end(ends[1]);
+  const Descriptor said_end(ends[0]);
+  Descriptor program_end(ends[1]);
   std::string said;
   said.reserve(2 * kMostSaid);  // no allocation once the program runs: a failure would leave it unattended
   pid_t pid = -1;
@@ -224,7 +204,7 @@ Result<std::string> run_for_output(const std::vector<std::string>& argv, double 
                                    const std::atomic<bool>& stop) {
   constexpr std::size_t kMostOutput = 64 * 1024;
   // A file, not a pipe: nobody has to read it while the program writes.
-  const File output(::memfd_create("vramtrack-output", MFD_CLOEXEC));
+  const Descriptor output(::memfd_create("vramtrack-output", MFD_CLOEXEC));
   if (output.get() < 0) return fail(argv.front() + " could not be started: " + errno_words(errno));
   const Outcome outcome = run(argv, {}, {}, output.get(), timeout_s, stop);
   if (outcome.kind != Outcome::Kind::delivered) return fail(outcome.why);

@@ -305,7 +305,7 @@ struct Runner::Core {
     if (!info->traits.needs_process && !info->traits.is_free && !order.subject.node.empty())
       if (const auto proven = prove(request); !proven)
         return settled(Settled::Kind::refused, "refused", proven.error().message);
-    auto plan = order.plan ? Result<ActPlan>(*order.plan) : info->plan(request);
+    auto plan = order.plan ? Result<ActPlan>(*order.plan) : plan_of(*info, request);
     if (!plan) return settled(Settled::Kind::failed, "failed", plan.error().message);
     if (!first) {
       AuditEntry intent = entry_of(order, "intent", options);

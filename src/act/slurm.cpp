@@ -46,11 +46,6 @@ Result<SlurmJob> ask(const std::string& id, std::string_view number, const Tools
   return parse_slurm_job(*text, number);
 }
 
-/// Only the number of the job: "1234" of "1234.batch".
-std::string_view number_of(std::string_view job) {
-  return job.substr(0, job.find('.'));
-}
-
 }  // namespace
 
 Result<SlurmJob> parse_slurm_job(std::string_view text, std::string_view number) {
@@ -70,7 +65,7 @@ Result<SlurmJob> parse_slurm_job(std::string_view text, std::string_view number)
 }
 
 Result<SlurmJob> slurm_job(const Subject& subject, const Tools& tools) {
-  const std::string number(number_of(subject.job));
+  const std::string number = job_number(subject.job);
   if (subject.job.empty()) return fail("the process runs in no Slurm job: its cgroup names none");
   if (!is_number(number)) return fail(fmt::format("'{}' is not the number of a Slurm job", printable(subject.job)));
   auto job = ask(number, number, tools);
@@ -91,7 +86,7 @@ bool parse_slurm_saved(std::string_view text) {
 }
 
 bool slurm_has_saved(const Subject& subject, const Tools& tools) {
-  const std::string number(number_of(subject.job));
+  const std::string number = job_number(subject.job);
   if (!is_number(number)) return false;
   const auto text = tools.run({"squeue", "-h", "-j", number, "-O", kSlurmSavedFormat}, kAnswer_s);
   return text && parse_slurm_saved(*text);
@@ -118,7 +113,7 @@ Result<std::vector<SlurmJob>> slurm_neighbours(const Neighbours& wanted, const T
     if (bar == std::string::npos || !is_in(wanted.partitions, line.substr(0, bar))) continue;
     const std::string fields = line.substr(bar + 1);
     const std::string number = fields.substr(0, fields.find('|'));
-    if (!is_number(number) || number == number_of(wanted.except)) continue;
+    if (!is_number(number) || number == job_number(wanted.except)) continue;
     auto job = parse_slurm_job(fields, number);
     // A job on several nodes ends on all of them, so only a job whose script runs here is moved from here.
     if (!job || job->batch_host != wanted.node) continue;

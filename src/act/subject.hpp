@@ -53,6 +53,11 @@ struct Subject {
   friend bool operator==(const Subject&, const Subject&) = default;
 };
 
+/// Slurm's number of a job: "1234" of "1234.batch".
+inline std::string job_number(const std::string& job) {
+  return job.substr(0, job.find('.'));
+}
+
 /// Identifies a subject: the process, or the device if there is none. The text stays the same as long as the process
 /// lives, and is never used again for another.
 std::string subject_key(const Subject& subject);
@@ -62,7 +67,8 @@ std::string subject_key(const Subject& subject);
 std::string subject_words(const Subject& subject);
 
 /// The subjects of `view`, at most one per process and one per device: the worst of several series of one process. A
-/// series that is ignored, has ended, or whose device does not answer gives no subject. A device is a subject itself
+/// series that is ignored, has ended, or whose device does not answer gives no subject, nor does a process that has
+/// ended and is not reaped: no act reaches it. A device is a subject itself
 /// only if no visible process explains what it shows. Pure; O(series).
 std::vector<Subject> subjects_of(const View& view);
 

@@ -40,10 +40,6 @@ Result<Place> place_of(const Labels& labels, const ActuatorOptions& options) {
   return Place{std::move(*agent), std::move(*node)};
 }
 
-std::string number_of(const std::string& job) {
-  return job.substr(0, job.find('.'));
-}
-
 }  // namespace
 
 struct Actuator::Core {
@@ -101,7 +97,7 @@ struct Actuator::Core {
     put_on_node(witness->view, subject.node);
     auto process = same_process(subject, witness->view);
     if (!process || subject.job.empty()) return process;
-    const std::string number = number_of(subject.job);
+    const std::string number = act::job_number(subject.job);
     const auto runs = options.tools.run({"squeue", "-h", "-j", number, "-w", subject.node, "-o", "%A"}, kSlurm_s);
     if (!runs) return fail(runs.error());
     if (runs->substr(0, runs->find('\n')) != number)

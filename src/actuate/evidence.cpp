@@ -29,11 +29,6 @@ std::string label_of(const Labels& labels, std::initializer_list<const char*> na
   return {};
 }
 
-/// "1234" of "1234.batch".
-std::string job_number(const std::string& job) {
-  return job.substr(0, job.find('.'));
-}
-
 /// What of the alert's claims does not hold of `subject`; empty: all do.
 std::string difference(const Labels& labels, const act::Subject& subject) {
   const std::string pid = label_of(labels, {"pid"});
@@ -45,7 +40,7 @@ std::string difference(const Labels& labels, const act::Subject& subject) {
     return fmt::format("pid {} is no longer the process of the alert: it started at tick {}, not {}",
                        subject.process.pid, subject.process.start_ticks, printable(ticks));
   const std::string job = label_of(labels, {"slurm_job_id", "hpc_job"});
-  if (!job.empty() && job_number(job) != job_number(subject.job))
+  if (!job.empty() && act::job_number(job) != act::job_number(subject.job))
     return fmt::format("the alert is about Slurm job {}, but pid {} belongs to {}", printable(job), subject.process.pid,
                        subject.job.empty() ? "none" : "job " + printable(subject.job));
   const std::string pod = label_of(labels, {"pod_uid"});
@@ -161,7 +156,7 @@ Result<ProcessInfo> same_process(const act::Subject& subject, const View& view) 
   const auto at =
       std::find_if(now.begin(), now.end(), [&key](const act::Subject& s) { return act::subject_key(s) == key; });
   if (at == now.end()) return fail(fmt::format("no alert of {} is active any more", act::subject_words(subject)));
-  if (at->user != subject.user || job_number(at->job) != job_number(subject.job))
+  if (at->user != subject.user || act::job_number(at->job) != act::job_number(subject.job))
     return fail(fmt::format("{} now belongs to user {} and job {}: not the same work", act::subject_words(subject),
                             printable(at->user), at->job.empty() ? "none" : printable(at->job)));
   for (const SeriesView& series : view.series)

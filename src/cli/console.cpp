@@ -12,21 +12,11 @@
 
 #include "core/errno_words.hpp"
 #include "core/printable.hpp"
+#include "core/regular_file.hpp"
 #include "core/wrap.hpp"
 
 namespace vramtrack::cli {
 namespace {
-
-/// False with errno set when not everything could be written.
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
 
 bool is_set(const char* name) {
   const char* value = std::getenv(name);

@@ -9,12 +9,15 @@ namespace vramtrack {
 
 class Descriptor {
  public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor() { reset(); }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
+  /// Closes it, and has `fd` from now on.
+  void reset(int fd = -1) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
   [[nodiscard]] int get() const { return fd_; }
   /// Passes it to the caller.
   [[nodiscard]] int release() { return std::exchange(fd_, -1); }

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "core/descriptor.hpp"
 #include "core/errno_words.hpp"
 
 namespace vramtrack {
@@ -69,37 +70,43 @@ Result<std::optional<std::string>> read_regular_file(const std::string& path, st
   return std::optional(std::move(*text));
 }
 
-Status replace_file(const std::string& path, std::string_view text) {
-  if (Status ours = check_links(path); !ours) return ours;
-  const std::string next = path + ".new";
-  const auto failed = [&](int error) {
-    ::unlink(next.c_str());
-    return fail(fmt::format("cannot write {}: {}", path, errno_words(error)));
-  };
-  ::unlink(next.c_str());  // left by a program that was killed
-  const int fd = ::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return fail(fmt::format("cannot write {}: {}", next, errno_words(errno)));
-  int error = 0;
-  while (error == 0 && !text.empty()) {
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
     const ssize_t n = ::write(fd, text.data(), text.size());
     if (n > 0)
       text.remove_prefix(static_cast<std::size_t>(n));
-    else if (n == 0 || errno != EINTR)
-      error = n == 0 ? EIO : errno;
+    else if (n == 0)
+      errno = EIO;
+    if (n == 0 || (n < 0 && errno != EINTR)) return false;
   }
-  if (error == 0 && ::fsync(fd) != 0) error = errno;
-  ::close(fd);
-  if (error == 0 && ::rename(next.c_str(), path.c_str()) != 0) error = errno;
-  if (error != 0) return failed(error);
-  // The rename must also survive a power loss.
-  if (const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); folder >= 0) {
-    ::fsync(folder);
-    ::close(folder);
-  }
-  return {};
+  return true;
 }
 
-Result<FileLock> FileLock::take(const std::string& path) {
+Status sync_folder_of(const std::string& path) {
+  const std::string place = folder_of(path);
+  const Descriptor folder(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // A file system may have nothing to sync in a folder.
+  if (folder.get() < 0 || ::fsync(folder.get()) == 0 || errno == EINVAL) return {};
+  return fail(fmt::format("cannot sync {}: {}", place, errno_words(errno)));
+}
+
+Status replace_file(const std::string& path, std::string_view text) {
+  if (Status ours = check_links(path); !ours) return ours;
+  const std::string next = path + ".new";
+  ::unlink(next.c_str());  // left by a program that was killed
+  int error = 0;
+  {
+    const Descriptor file(::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (file.get() < 0) return fail(fmt::format("cannot write {}: {}", next, errno_words(errno)));
+    if (!write_all(file.get(), text) || ::fsync(file.get()) != 0) error = errno;
+  }
+  if (error == 0 && ::rename(next.c_str(), path.c_str()) == 0) return sync_folder_of(path);
+  if (error == 0) error = errno;
+  ::unlink(next.c_str());
+  return fail(fmt::format("cannot write {}: {}", path, errno_words(error)));
+}
+
+Result<FileLock> FileLock::open(const std::string& path) {
   if (const Status ours = check_links(path); !ours) return fail(ours.error());
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (fd < 0) return fail(fmt::format("cannot write {}: {}", path, errno_words(errno)));
@@ -107,9 +114,22 @@ Result<FileLock> FileLock::take(const std::string& path) {
   struct stat info {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
     return fail(fmt::format("cannot write {}: it is not a regular file; move it away", path));
-  while (::flock(fd, LOCK_EX) != 0)
+  return lock;
+}
+
+Result<FileLock> FileLock::take(const std::string& path) {
+  auto lock = open(path);
+  while (lock && ::flock(lock->fd_, LOCK_EX) != 0)
     if (errno != EINTR) return fail(fmt::format("cannot lock {}: {}", path, errno_words(errno)));
   return lock;
+}
+
+Result<std::optional<FileLock>> FileLock::take_now(const std::string& path) {
+  auto lock = open(path);
+  if (!lock) return fail(lock.error());
+  if (::flock(lock->fd_, LOCK_EX | LOCK_NB) == 0) return std::optional(std::move(*lock));
+  if (errno == EWOULDBLOCK) return std::optional<FileLock>();
+  return fail(fmt::format("cannot lock {}: {}", path, errno_words(errno)));
 }
 
 FileLock::~FileLock() {

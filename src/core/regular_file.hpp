@@ -55,6 +55,13 @@ class RegularFile {
 /// Reads the whole file, as RegularFile does.
 Result<std::optional<std::string>> read_regular_file(const std::string& path, std::size_t most_bytes, Links links);
 
+/// Writes all of `text`; false with errno set where that fails.
+bool write_all(int fd, std::string_view text);
+
+/// After this, what was made or renamed at `path` is there after a loss of power, too. A folder that may not be read
+/// cannot be synced, and is no error.
+Status sync_folder_of(const std::string& path);
+
 /// Replaces what is at `path` by a file of mode 0600 with `text`: completely or not at all, and on the disk when this
 /// returns. Writes `path`.new first, over whatever is there.
 Status replace_file(const std::string& path, std::string_view text);
@@ -64,12 +71,15 @@ class FileLock {
  public:
   /// Waits for the present holder.
   static Result<FileLock> take(const std::string& path);
+  /// nullopt: another holds it.
+  static Result<std::optional<FileLock>> take_now(const std::string& path);
   FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   FileLock& operator=(FileLock&&) = delete;
   ~FileLock();
 
  private:
   explicit FileLock(int fd) : fd_(fd) {}
+  static Result<FileLock> open(const std::string& path);
   int fd_;
 };
 

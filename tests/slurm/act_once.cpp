@@ -15,6 +15,7 @@
 
 #include "act/action.hpp"
 #include "act/policy.hpp"
+#include "act/proof.hpp"
 #include "act/run_program.hpp"
 #include "host/process.hpp"
 
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
     return done ? 0 : 1;
   };
   if (undoes) return report(action->undo(request, words.at(5)));
-  const auto plan = action->plan(request);
+  const auto plan = plan_of(*action, request);
   if (!plan) {
     fmt::print("error: {}\n", plan.error().message);
     return 1;

@@ -14,8 +14,7 @@ constexpr std::array kParameters = {
     Parameter{
         "program", ParameterKind::words, false,
         "A program and its arguments that make it save, instead of a signal; {pid}, {job} and others are replaced"},
-    Parameter{"timeout", ParameterKind::duration, false,
-              "The program is ended after this long; default act.timeout-seconds"},
+    kProgramTimeout,
 };
 
 int signal_of(const StepArguments& arguments) {

@@ -38,7 +38,7 @@ std::string words(const Subject& subject, const StepArguments& arguments) {
 
 std::string workload(const Subject& subject, const StepArguments& /*arguments*/) {
   return subject.job.empty() ? fmt::format("neighbours of pid {}", subject.process.pid)
-                             : "neighbours of slurm job " + subject.job.substr(0, subject.job.find('.'));
+                             : "neighbours of slurm job " + job_number(subject.job);
 }
 
 std::string check(const StepArguments& arguments) {

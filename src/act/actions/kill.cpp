@@ -10,11 +10,6 @@ std::string words(const Subject& subject, const StepArguments& /*arguments*/) {
   return "send SIGKILL to " + subject_words(subject);
 }
 
-Result<ActPlan> plan(const ActRequest& request) {
-  if (const auto held = hold(request); !held) return fail(held.error());
-  return ActPlan{words(request.subject, request.arguments), {}};
-}
-
 Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
   return send_signal(request, SIGKILL);
 }
@@ -30,7 +25,6 @@ const ActionInfo kill_action{
     // Sending it twice has the same effect as once, and to the same process, because its start time is compared.
     .traits = {.needs_process = true, .ends_process = true, .needs_running = true, .is_repeatable = true},
     .words = words,
-    .plan = plan,
     .perform = perform,
 };
 

@@ -17,10 +17,6 @@ std::string words(const Subject& subject, const StepArguments& /*arguments*/) {
   return "notify about " + subject_words(subject);
 }
 
-Result<ActPlan> plan(const ActRequest& request) {
-  return ActPlan{words(request.subject, request.arguments), {}};
-}
-
 Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
   if (!request.tools.tell) return fail("nobody is notified: set notify.webhook, notify.slack or notify.exec");
   const Subject& subject = request.subject;
@@ -49,7 +45,6 @@ const ActionInfo notify_action{
     .parameters = kParameters,
     .traits = {.is_repeatable = true, .is_free = true},
     .words = words,
-    .plan = plan,
     .perform = perform,
 };
 

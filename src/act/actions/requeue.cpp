@@ -24,7 +24,7 @@ std::string words(const Subject& subject, const StepArguments& arguments) {
 }
 
 std::string workload(const Subject& subject, const StepArguments& /*arguments*/) {
-  return "slurm job " + subject.job.substr(0, subject.job.find('.'));
+  return "slurm job " + job_number(subject.job);
 }
 
 Result<SlurmJob> running_job(const ActRequest& request) {

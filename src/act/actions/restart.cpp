@@ -14,8 +14,7 @@ constexpr std::array kParameters = {
     Parameter{"unit", ParameterKind::text, false, "The systemd unit, in which the process must run"},
     Parameter{"runtime", ParameterKind::text, false, "docker, podman or nerdctl: restarts the process's container"},
     Parameter{"program", ParameterKind::words, false, "A program and its arguments that restarts it"},
-    Parameter{"timeout", ParameterKind::duration, false,
-              "The program is ended after this long; default act.timeout-seconds"},
+    kProgramTimeout,
 };
 
 std::string check(const StepArguments& arguments) {

@@ -12,8 +12,7 @@ constexpr std::array kParameters = {
     Parameter{"program", ParameterKind::words, true,
               "The program and its arguments; {pid}, {user}, {device}, {gpu}, {job}, {container}, {pod}, "
               "{namespace}, {pod-name}, {node} and {policy} are replaced"},
-    Parameter{"timeout", ParameterKind::duration, false,
-              "The program is ended after this long; default act.timeout-seconds"},
+    kProgramTimeout,
 };
 
 std::string words(const Subject& subject, const StepArguments& arguments) {

@@ -10,11 +10,6 @@ std::string words(const Subject& subject, const StepArguments& /*arguments*/) {
   return "send SIGTERM to " + subject_words(subject);
 }
 
-Result<ActPlan> plan(const ActRequest& request) {
-  if (const auto held = hold(request); !held) return fail(held.error());
-  return ActPlan{words(request.subject, request.arguments), {}};
-}
-
 Result<std::string> perform(const ActRequest& request, const ActPlan& /*plan*/) {
   return send_signal(request, SIGTERM);
 }
@@ -29,7 +24,6 @@ const ActionInfo terminate_action{
     .parameters = {},
     .traits = {.needs_process = true, .ends_process = true, .needs_running = true},
     .words = words,
-    .plan = plan,
     .perform = perform,
 };
 
