@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+
+#include "act/policy.hpp"
+#include "core/format.hpp"
 
 namespace vramtrack::act {
 
@@ -26,6 +30,15 @@ T value_or(const std::map<std::string, ArgumentValue>& values, const std::string
   return value != nullptr ? *value : otherwise;
 }
 
+std::string number_words(std::span<const Parameter> parameters, const std::string& name, double value) {
+  const auto parameter =
+      std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == name; });
+  const ParameterKind kind = parameter == parameters.end() ? ParameterKind::number : parameter->kind;
+  if (kind == ParameterKind::signal) return signal_name(static_cast<int>(value));
+  if (kind == ParameterKind::duration) return format_span(value);
+  return kind == ParameterKind::size ? format_bytes(value) : fmt::format("{}", value);
+}
+
 }  // namespace
 
 std::string StepArguments::text(const std::string& name, std::string otherwise) const {
@@ -44,7 +57,7 @@ bool StepArguments::flag(const std::string& name, bool otherwise) const {
   return value_or(values_, name, otherwise);
 }
 
-std::string StepArguments::words_for_people() const {
+std::string StepArguments::words_for_people(std::span<const Parameter> parameters) const {
   std::string out;
   for (const auto& [name, value] : values_) {
     if (!out.empty()) out += ", ";
@@ -52,7 +65,7 @@ std::string StepArguments::words_for_people() const {
     if (const auto* text = std::get_if<std::string>(&value)) out += *text;
     if (const auto* list = std::get_if<std::vector<std::string>>(&value))
       out += fmt::format("{}", fmt::join(*list, " "));
-    if (const auto* number = std::get_if<double>(&value)) out += fmt::format("{}", *number);
+    if (const auto* number = std::get_if<double>(&value)) out += number_words(parameters, name, *number);
     if (const auto* flag = std::get_if<bool>(&value)) out += *flag ? "true" : "false";
   }
   return out;

@@ -58,8 +58,8 @@ class StepArguments {
   [[nodiscard]] std::vector<std::string> words(const std::string& name) const;
   [[nodiscard]] double number(const std::string& name, double otherwise) const;  ///< durations, sizes, signals, too
   [[nodiscard]] bool flag(const std::string& name, bool otherwise = false) const;
-  /// "signal 10, program save.sh now"; empty if nothing was given.
-  [[nodiscard]] std::string words_for_people() const;
+  /// "signal SIGUSR1, timeout 60 s, program save.sh now"; empty if nothing was given.
+  [[nodiscard]] std::string words_for_people(std::span<const Parameter> parameters) const;
   friend bool operator==(const StepArguments&, const StepArguments&) = default;
 
  private:

@@ -368,28 +368,22 @@ Ladder::Evidence Ladder::judge(Climb& climb, const Observation& seen) {
 double Ladder::needs_s(const Policies& policies) {
   double needs_s = 0;
   for (const Policy& policy : policies.rules) {
+    if (policy.when.trouble != Trouble::leak) continue;
     needs_s = std::max(needs_s, policy.when.ends_within_s.value_or(0));
-    for (const Step& step : policy.steps)
-      if (step.usually_takes_s)
-        needs_s = std::max(needs_s, *step.usually_takes_s * kCheckpointFactor + kCheckpointMargin_s);
+    if (const auto steps_s = act::needs_s(policy, 0))
+      needs_s = std::max(needs_s, policy.when.held_for_s.value_or(0) + wait_s(policy, 0) + *steps_s);
   }
   return needs_s;
 }
 
-bool Ladder::is_due(const Climb& climb, const Step& step, Timestamp now) const {
-  double wait_s = step.after_s;
-  if (climb.step > 0) {
-    const Step& before = climb.rule->steps[climb.step - 1];
-    // What the program was asked to do gets the time that it usually takes.
-    if (before.usually_takes_s) wait_s = std::max(wait_s, *before.usually_takes_s);
-    const bool waits_for_work =
-        std::any_of(climb.rule->steps.begin(), climb.rule->steps.begin() + static_cast<std::ptrdiff_t>(climb.step),
-                    [](const Step& earlier) { return earlier.action->traits.asks_to_save; });
-    if (climb.subject.has_saved && waits_for_work) wait_s = 0;
-  }
+bool Ladder::is_due(const Climb& climb, const Step& step, Timestamp now) {
+  const bool waits_for_work =
+      std::any_of(climb.rule->steps.begin(), climb.rule->steps.begin() + static_cast<std::ptrdiff_t>(climb.step),
+                  [](const Step& earlier) { return earlier.action->traits.asks_to_save; });
+  const double wait_s = climb.subject.has_saved && waits_for_work ? 0 : act::wait_s(*climb.rule, climb.step);
   if (seconds_between(climb.step_since, now) < wait_s) return false;
   if (!step.usually_takes_s || !climb.subject.ends_in_s || stops_growth(climb)) return true;
-  return climb.subject.ends_in_s->low <= *step.usually_takes_s * kCheckpointFactor + kCheckpointMargin_s;
+  return climb.subject.ends_in_s->low <= act::needs_s(*climb.rule, climb.step).value_or(0);
 }
 
 /// Applies the limits; the reason why a step is refused is reported once.

@@ -167,13 +167,10 @@ class Ladder {
   static constexpr double kResume_s = 900;
   /// The memory of a process that has ended may take this long to be freed.
   static constexpr double kReturn_s = 60;
-  /// A checkpoint is requested when memory may run out within its usual time times this, plus kCheckpointMargin_s.
-  static constexpr double kCheckpointFactor = 1.25;
-  static constexpr double kCheckpointMargin_s = 10;
   static constexpr double kRetryWindow_s = 86400;
 
-  /// How long before the end of memory the policies need their alerts: for the step that is requested first, or for
-  /// the longest `ends-within`; 0: they ask for no time.
+  /// How long before the end of memory the policies need their alerts: until their last step on the process, or for the
+  /// longest `ends-within`; 0: they ask for no time.
   static double needs_s(const Policies& policies);
 
   /// `own_user`: the user that this program runs as.
@@ -222,7 +219,7 @@ class Ladder {
   void climb_on(Climb& climb, const Observation& seen, Orders& orders);
   void watch_return(Climb& climb, const Observation& seen, Orders& orders);
   Evidence judge(Climb& climb, const Observation& seen);
-  bool is_due(const Climb& climb, const Step& step, Timestamp now) const;
+  static bool is_due(const Climb& climb, const Step& step, Timestamp now);
   bool may_step(Climb& climb, const Step& step, Timestamp now, Orders& orders);
   Climb& begin(Climb* claimed, const Subject& subject, const Policy& policy, Timestamp now, Orders& orders);
   void see(const Subject& subject, const Observation& seen, Orders& orders);

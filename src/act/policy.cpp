@@ -29,6 +29,10 @@ constexpr std::array<std::pair<std::string_view, int>, 14> kSignals = {{{"HUP", 
                                                                         {"URG", SIGURG},
                                                                         {"WINCH", SIGWINCH}}};
 
+/// What usually takes a time is asked for when memory may run out within that time times this, plus the margin.
+constexpr double kTakesFactor = 1.25;
+constexpr double kTakesMargin_s = 10;
+
 bool found_in(const std::vector<Expression>& expressions, const std::string& text) {
   return std::any_of(expressions.begin(), expressions.end(),
                      [&text](const Expression& e) { return e.regex.found_in(text); });
@@ -150,6 +154,25 @@ std::string not_named(const Policy& policy, const Subject& subject) {
   return {};
 }
 
+double wait_s(const Policy& policy, std::size_t at) {
+  const double asked_s = at > 0 ? policy.steps[at - 1].usually_takes_s.value_or(0) : 0;
+  return std::max(policy.steps[at].after_s, asked_s);
+}
+
+std::optional<double> needs_s(const Policy& policy, std::size_t at) {
+  std::optional<double> needed_s;
+  double passed_s = 0;
+  for (std::size_t i = at; i < policy.steps.size(); ++i) {
+    const Step& step = policy.steps[i];
+    if (i > at) passed_s += wait_s(policy, i);
+    const double takes_s = step.usually_takes_s ? *step.usually_takes_s * kTakesFactor + kTakesMargin_s : 0;
+    if (step.usually_takes_s || step.action->traits.needs_process)
+      needed_s = std::max(needed_s.value_or(0), passed_s + takes_s);
+    if (step.action->traits.stops_growth) break;
+  }
+  return needed_s;
+}
+
 std::vector<std::string> policy_warnings(const Policies& policies, const ActConfig& config) {
   std::vector<std::string> out;
   const auto say = [&](std::uint32_t line, const std::string& text) {
@@ -188,7 +211,7 @@ std::vector<std::string> policy_warnings(const Policies& policies, const ActConf
                                    policy.name));
   }
   if (!policies.rules.empty() && !config.enabled)
-    out.emplace_back("act.enabled is false: the policies are not used");
+    out.emplace_back("act.enabled is false: an agent does not use the policies; 'vramtrack actuate' does");
   else if (!policies.rules.empty() && config.dry_run)
     out.emplace_back("act.dry-run is true: what would be done is recorded, but nothing is done");
   return out;
@@ -233,8 +256,9 @@ std::string explain(const Policy& policy) {
     out += fmt::format("  {}. {}", ++number, step.action->name);
     if (step.after_s > 0) out += fmt::format(", {} after the previous step", seconds_text(step.after_s));
     if (step.usually_takes_s)
-      out += fmt::format(", at the latest {} before memory may run out", seconds_text(*step.usually_takes_s));
-    if (const std::string arguments = step.arguments.words_for_people(); !arguments.empty()) out += ": " + arguments;
+      out += fmt::format(", when memory may run out within {}", seconds_text(needs_s(policy, number - 1).value_or(0)));
+    if (const std::string arguments = step.arguments.words_for_people(step.action->parameters); !arguments.empty())
+      out += ": " + arguments;
     out += fmt::format("\n     {}. GPU memory: {}.\n", step.action->help, step.action->memory);
     if (step.stops_on_failure) out += "     If it fails, the ladder ends here.\n";
   }

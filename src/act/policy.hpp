@@ -94,6 +94,14 @@ std::string not_owned(const Policy& policy, const std::string& user, const std::
 /// pod. Empty: yes.
 std::string not_named(const Policy& policy, const Subject& subject);
 
+/// How long after the step before it the step `at` of `policy` is due; of the first, after the ladder has begun. What
+/// was asked for gets the time that it usually takes.
+double wait_s(const Policy& policy, std::size_t at);
+/// How long before the end of memory the step `at` must be due, so that it and the steps that follow it on the process
+/// are done by then. What usually takes a time gets that time and a quarter more; what follows a step that stops the
+/// growth has all the time. nullopt: none of them acts on the process. Pure.
+std::optional<double> needs_s(const Policy& policy, std::size_t at);
+
 /// Warnings about valid policies: "kill follows at once: give it an 'after'". Pure.
 std::vector<std::string> policy_warnings(const Policies& policies, const ActConfig& config);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -75,7 +76,8 @@ std::string entry_words(const AuditEntry& entry) {
   const bool is_text = entry.event == "say" || entry.event.starts_with("breaker_");
   for (const std::string& part : {is_text ? std::string() : entry.event, entry.text})
     if (!part.empty()) what += (what.empty() ? "" : ": ") + part;
-  const std::string subject = subject_words(entry.subject);
+  std::string subject = subject_words(entry.subject);
+  if (what.find(subject) != std::string::npos) subject.clear();
   if (const ActionInfo* info = find_action(entry.action);
       info != nullptr && info->by_hand != nullptr && (entry.event == "left" || entry.event == "undo_failed"))
     what += "; to undo it by hand: " + info->by_hand(entry.subject, entry.undo);
@@ -83,22 +85,8 @@ std::string entry_words(const AuditEntry& entry) {
                      entry.dry_run ? " (dry run)" : "", what, subject.empty() ? "" : "; ", subject);
 }
 
-std::string phase_word(Climb::Phase phase) {
-  switch (phase) {
-    case Climb::Phase::climbing:
-      return "climbing";
-    case Climb::Phase::standing:
-      return "standing";
-    case Climb::Phase::returning:
-      return "returning";
-    case Climb::Phase::ending:
-      return "ending";
-    case Climb::Phase::claimed:
-    case Climb::Phase::over:
-      break;
-  }
-  return {};
-}
+/// In the order of Climb::Phase.
+constexpr std::array kPhaseWords = {"", "climbing", "standing", "returning", "ending", ""};
 
 /// An act that was forbidden for now, and will be retried.
 struct Deferred {
@@ -597,7 +585,7 @@ ActsState Runner::state() const {
     one.id = climb.id;
     one.policy = climb.policy;
     one.subject = climb.subject;
-    one.phase = phase_word(climb.phase);
+    one.phase = kPhaseWords[static_cast<std::size_t>(climb.phase)];
     one.step = climb.step;
     one.steps = climb.rule ? climb.rule->steps.size() : 0;
     if (climb.rule && climb.step < one.steps && climb.phase == Climb::Phase::climbing)

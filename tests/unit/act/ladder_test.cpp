@@ -141,6 +141,19 @@ steps = [{ do = "checkpoint", signal = "USR1", usually-takes = "120s" }, { do = 
   EXPECT_THAT(c.see(seen(961, {ending_in(40)})), ElementsAre("act terminate"));
 }
 
+TEST(Ladder, ACheckpointLeavesTimeForTheStepsAfterIt) {
+  Climbing c(R"([[policy]]
+name = "a"
+when = { user = "alice" }
+steps = [{ do = "checkpoint", signal = "USR1", usually-takes = "120s" }, { do = "terminate" }, { do = "kill", after = "180s" }]
+)");
+  Subject s = leaking();
+  s.ends_in_s = Interval{301, 600, 900};
+  EXPECT_THAT(c.see(seen(0, {s})), ElementsAre("begin a"));
+  s.ends_in_s->low = 300;
+  EXPECT_THAT(c.see(seen(1, {s})), ElementsAre("act checkpoint"));
+}
+
 TEST(Ladder, WithoutAnEndTheCheckpointIsAskedForAtOnce) {
   Climbing c(
       "[[policy]]\nname = \"a\"\nwhen = { user = \"alice\" }\nsteps = [{ do = \"checkpoint\", signal = \"USR1\", "
@@ -525,12 +538,32 @@ RC_GTEST_PROP(LadderProperty, HoldsItsPromisesWhateverHappens, ()) {
 }
 
 TEST(Ladder, SaysHowLongBeforeTheEndItNeedsItsAlerts) {
-  EXPECT_EQ(Ladder::needs_s(policies_of(kLadder)), 0);
+  EXPECT_EQ(Ladder::needs_s(policies_of("[[policy]]\nname = \"a\"\nsteps = [ { do = \"notify\", after = \"2h\" } ]\n")),
+            0);
+  EXPECT_EQ(Ladder::needs_s(policies_of(kLadder)), 10) << "frozen, it does not grow";
+  EXPECT_EQ(Ladder::needs_s(policies_of(R"([[policy]]
+name = "stubborn"
+when = { user = "alice", held-for = "5min" }
+steps = [ { do = "terminate", after = "10min" }, { do = "notify" }, { do = "kill", after = "1h" }, { do = "notify", after = "9h" } ]
+)")),
+            75 * 60)
+      << "what ignores SIGTERM must have been killed by then";
+  EXPECT_EQ(Ladder::needs_s(policies_of(R"([[policy]]
+name = "hangs"
+when.kind = "stalled"
+steps = [ { do = "terminate" }, { do = "kill", after = "3h" } ]
+)")),
+            0);
   const std::string slow = R"([[policy]]
 name = "slow checkpoint"
 steps = [ { do = "checkpoint", signal = "SIGUSR1", usually-takes = "90min" }, { do = "terminate", after = "90min" } ]
 )";
   EXPECT_EQ(Ladder::needs_s(policies_of(slow)), 1.25 * 5400 + 10);
+  EXPECT_EQ(Ladder::needs_s(policies_of(R"([[policy]]
+name = "slow and stubborn"
+steps = [ { do = "checkpoint", signal = "SIGUSR1", usually-takes = "90min" }, { do = "terminate" }, { do = "kill", after = "30min" } ]
+)")),
+            120 * 60);
   const std::string early = R"([[policy]]
 name = "early"
 when.ends-within = "4h"

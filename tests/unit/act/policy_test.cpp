@@ -187,6 +187,7 @@ TEST(Policy, IsExplainedWithWhatBecomesOfMemory) {
   const std::string text = explain(policies_of(kFull).rules.front());
   EXPECT_THAT(text, HasSubstr("a leak alert is active"));
   EXPECT_THAT(text, HasSubstr("memory may run out within 30 min"));
+  EXPECT_THAT(text, HasSubstr("2. checkpoint, when memory may run out within 3 min: signal SIGUSR1\n"));
   EXPECT_THAT(text, HasSubstr("5. terminate, 60 s after the previous step"));
   for (const ActionInfo* info : actions()) {
     EXPECT_FALSE(info->memory.empty()) << info->name;
