@@ -61,6 +61,7 @@ Stage::Stage(StageOptions options) : options_(std::move(options)) {
   if (!runner_) throw std::runtime_error(warnings_.empty() ? "no runner" : warnings_.back());
   loop_->pipeline().listen(containing(*runner_, loop_->pipeline(), warn));
   began_us_ = now_us();
+  began_ = loop_->clock().read().wall;
 }
 
 Stage::~Stage() {

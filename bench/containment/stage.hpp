@@ -55,9 +55,14 @@ class Stage {
   /// Waits for the next tick, and does it.
   void tick();
   /// Minutes of the watch so far.
-  [[nodiscard]] double minutes() const {
-    return static_cast<double>(now_us() - began_us_) * 1e-6 * options_.speed / 60;
+  [[nodiscard]] double minutes() const { return minute_of(now_us()); }
+  /// Of a time of the board, and of a time of the watch: minutes of the watch.
+  [[nodiscard]] double minute_of(std::int64_t at_us) const {
+    return static_cast<double>(at_us - began_us_) * 1e-6 * options_.speed / 60;
   }
+  [[nodiscard]] double minute_of(vramtrack::Timestamp at) const { return vramtrack::seconds_between(began_, at) / 60; }
+
+  [[nodiscard]] double device_bytes() const { return static_cast<double>(options_.device_mib) * (1 << 20); }
 
   [[nodiscard]] const std::vector<Told>& told() const { return told_; }
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
@@ -69,6 +74,7 @@ class Stage {
   Slot* board_ = nullptr;
   std::map<std::size_t, pid_t> started_;
   std::int64_t began_us_ = 0;
+  vramtrack::Timestamp began_;
   vramtrack::Config config_;
   std::unique_ptr<vramtrack::Loop> loop_;
   std::unique_ptr<vramtrack::act::Runner> runner_;
