@@ -45,12 +45,23 @@ struct Outcome {
   std::vector<std::string> remarks;
 };
 
-void count_acts(const Stage& stage, const std::map<std::uint32_t, std::size_t>& by_pid, Stage& slots, Outcome& out) {
+/// The lives that had a pid, in their order: a busy machine uses them again within a run.
+using Lives = std::map<std::uint32_t, std::vector<std::size_t>>;
+
+/// The one that had it then; nullptr: none.
+const Slot* life_at(const Lives& by_pid, Stage& stage, std::uint32_t pid, double minute) {
+  const auto known = by_pid.find(pid);
+  if (known == by_pid.end()) return nullptr;
+  for (auto index = known->second.rbegin(); index != known->second.rend(); ++index)
+    if (stage.minute_of(stage.slot(*index).began_us) <= minute) return &stage.slot(*index);
+  return nullptr;
+}
+
+void count_acts(const Lives& by_pid, Stage& stage, Outcome& out) {
   for (const act::AuditEntry& entry : stage.acts()) {
     if (entry.event != "done") continue;
     ++out.acts;
-    const auto known = by_pid.find(entry.subject.process.pid);
-    const Slot* slot = known == by_pid.end() ? nullptr : &slots.slot(known->second);
+    const Slot* slot = life_at(by_pid, stage, entry.subject.process.pid, stage.minute_of(entry.time));
     const bool is_right = slot != nullptr && (is_leak(slot->kind) || is_zombie(slot->kind)) && slot->trouble_us != 0;
     const bool ends = entry.action == "terminate" || entry.action == "kill";
     if (is_right && ends) ++out.ended_by_act[static_cast<std::size_t>(slot->kind)];
@@ -80,17 +91,18 @@ bool is_due(Stage& stage, std::size_t index, const std::set<std::size_t>& runnin
 }
 
 /// When what happened to a life that was missed, in minutes after its trouble began.
-std::string what_happened(const Stage& stage, const Slot& slot) {
+std::string what_happened(const Lives& by_pid, Stage& stage, const Slot& slot) {
   const double from = stage.minute_of(slot.trouble_us);
   std::string out =
       fmt::format("missed: {} {} on GPU {}, {:.0f} MB/min:", kKindNames[static_cast<std::size_t>(slot.kind)],
                   slot.pid.load(), slot.device, slot.growth_bytes_per_s * 60 / (1 << 20));
   for (const Told& told : stage.told())
-    if (told.key.pid == slot.pid && told.news != AlertNews::escalated)
+    if (life_at(by_pid, stage, told.key.pid, stage.minute_of(told.at_us)) == &slot && told.news != AlertNews::escalated)
       out += fmt::format(" {} {:.1f},", told.news == AlertNews::raised ? "alert" : "alert ended",
                          stage.minute_of(told.at_us) - from);
   for (const act::AuditEntry& entry : stage.acts())
-    if (entry.subject.process.pid == slot.pid && entry.event == "done")
+    if (entry.event == "done" &&
+        life_at(by_pid, stage, entry.subject.process.pid, stage.minute_of(entry.time)) == &slot)
       out += fmt::format(" {} {:.1f},", entry.action, stage.minute_of(entry.time) - from);
   return out + (slot.full_us == 0 ? " never ended"
                                   : fmt::format(" memory full {:.1f}", stage.minute_of(slot.full_us) - from));
@@ -101,7 +113,7 @@ std::string what_happened(const Stage& stage, const Slot& slot) {
 int run_chaos(Stage& stage, std::size_t lives, std::size_t at_once, std::uint32_t seed, double speed) {
   std::mt19937 random(seed);
   std::set<std::size_t> running;
-  std::map<std::uint32_t, std::size_t> by_pid;
+  Lives by_pid;
   std::set<std::size_t> alerted;  ///< leaks
   std::map<std::size_t, double> due_since_min;
   std::size_t next = 0, seen_told = 0;
@@ -119,7 +131,8 @@ int run_chaos(Stage& stage, std::size_t lives, std::size_t at_once, std::uint32_
     stage.tick();
     for (const std::size_t index : std::vector(running.begin(), running.end())) {
       const Slot& slot = stage.slot(index);
-      if (slot.pid != 0) by_pid[slot.pid] = index;
+      if (slot.pid != 0 && (by_pid[slot.pid].empty() || by_pid[slot.pid].back() != index))
+        by_pid[slot.pid].push_back(index);
       const bool is_over = stage.has_ended(index);
       // Nobody waits for ever: what was not found within an hour and a half of its trouble was missed. The alert of a
       // leak has half an hour from when it is due; where it is not due yet, nothing was missed.
@@ -149,7 +162,7 @@ int run_chaos(Stage& stage, std::size_t lives, std::size_t at_once, std::uint32_
       const Told& told = stage.told()[seen_told];
       const auto known = by_pid.find(told.key.pid);
       if (told.news != AlertNews::raised || told.key.pid == 0 || known == by_pid.end()) continue;
-      const Slot& slot = stage.slot(known->second);
+      const Slot& slot = stage.slot(known->second.back());
       const double after_s = static_cast<double>(told.at_us - slot.trouble_us) * 1e-6 * speed;
       if (slot.trouble_us == 0) {
         ++out.alerts_wrong;
@@ -159,12 +172,12 @@ int run_chaos(Stage& stage, std::size_t lives, std::size_t at_once, std::uint32_
         out.zombie_found_s.push_back(after_s);
       } else if (is_leak(slot.kind) && told.alert.kind == AlertKind::leak) {
         out.leak_found_s.push_back(after_s);
-        alerted.insert(known->second);
+        alerted.insert(known->second.back());
       }
     }
   }
-  count_acts(stage, by_pid, stage, out);
-  for (const std::size_t index : missed_slots) out.remarks.push_back(what_happened(stage, stage.slot(index)));
+  count_acts(by_pid, stage, out);
+  for (const std::size_t index : missed_slots) out.remarks.push_back(what_happened(by_pid, stage, stage.slot(index)));
   std::printf("%zu lives, %.0f minutes of the watch, %zu acts\n", lives, stage.minutes(), out.acts);
   for (std::size_t i = 0; i < kKinds; ++i)
     std::printf("  %-9s %4zu lives, %4zu signals that end, %3zu missed\n", kKindNames[i], out.lives[i],
