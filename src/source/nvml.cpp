@@ -319,6 +319,9 @@ class NvmlSource final : public Source {
   /// Reads how busy the GPU is and, occasionally, its gauges and its health.
   void read_state(Gpu& gpu, Batch& out) {
     DeviceReading reading{now_, gpu.uuid, {}, gpu.gauges.read(*library_, gpu.handle, now_), {}, {}};
+    if (const auto received = gpu.gauges.received_bytes_per_s())
+      out.samples.push_back(
+          {now_, catalog_.intern({Metric::device_received, gpu.uuid, 0, 0}), static_cast<std::uint64_t>(*received)});
     if (gpu.has_utilisation) {
       const auto busy = library_->utilization(gpu.handle);
       if (busy) {

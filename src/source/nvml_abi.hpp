@@ -103,6 +103,7 @@ constexpr std::uint64_t kReasonThermalHardware = 0x40;
 constexpr std::uint64_t kReasonPowerBrake = 0x80;
 
 constexpr int kClockOfMultiprocessors = 1;                     ///< nvmlClockType_t
+constexpr int kPcieReceived = 1;                               ///< nvmlPcieUtilCounter_t
 constexpr int kTemperatureOfGpu = 0;                           ///< nvmlTemperatureSensors_t
 enum class EccKind : int { corrected = 0, uncorrected = 1 };   ///< nvmlMemoryErrorType_t
 enum class EccCounter : int { since_load = 0, lifetime = 1 };  ///< nvmlEccCounterType_t: volatile, aggregate

@@ -11,6 +11,7 @@ std::optional<double> GaugeReader::answered(Call call, const Answer<unsigned>& a
 }
 
 const DeviceGauges& GaugeReader::read(NvmlLibrary& library, Device device, Timestamp now) {
+  received_bytes_per_s_.reset();
   // The clock may have been set back.
   const bool set_back = read_ && now < *read_;
   if (read_ && now < next_ && !set_back) return gauges_;
@@ -25,6 +26,7 @@ const DeviceGauges& GaugeReader::read(NvmlLibrary& library, Device device, Times
   }
   if (!lacking_[clock]) gauges_.sm_clock_hertz = answered(clock, library.sm_clock_megahertz(device), 1e6);
   if (!lacking_[fan]) gauges_.fan_ratio = answered(fan, library.fan_percent(device), 1e-2);
+  if (!lacking_[received]) received_bytes_per_s_ = answered(received, library.received_kilobytes_per_s(device), 1e3);
   if (!lacking_[processes]) read_processes(library, device, now);
   return gauges_;
 }

@@ -1,4 +1,4 @@
-// GaugeReader: one GPU's temperature, power, clock and fan, and how busy each process keeps it.
+// GaugeReader: one GPU's temperature, power, clock and fan, what it receives, and how busy each process keeps it.
 #pragma once
 
 #include <array>
@@ -28,14 +28,18 @@ class GaugeReader {
   explicit GaugeReader(unsigned index) : spread_(index % kGaugesEvery.count()) {}
 
   /// Reads what is due; the rest keeps its value. A call that the driver lacks, or that the GPU does not support, is
-  /// not made again. Cost: up to six calls every kGaugesEvery, else none. No allocation in the steady state.
+  /// not made again. Cost: up to seven calls every kGaugesEvery, else none. For one of them,
+  /// the thread sleeps for 20 ms. No allocation in the steady state.
   const DeviceGauges& read(NvmlLibrary& library, Device device, Timestamp now);
+
+  /// Bytes per second that the GPU receives over its bus, if the last read() has read it; else nullopt.
+  [[nodiscard]] std::optional<double> received_bytes_per_s() const { return received_bytes_per_s_; }
 
   /// Share of time in which kernels of `pid` ran, 0..1, as of the last read(); nullopt: the driver does not report it.
   [[nodiscard]] std::optional<double> process_ratio(std::uint32_t pid) const;
 
  private:
-  enum Call : std::size_t { temperature, power, power_limit, clock, fan, processes, kCalls };
+  enum Call : std::size_t { temperature, power, power_limit, clock, fan, received, processes, kCalls };
   std::optional<double> answered(Call call, const Answer<unsigned>& answer, double unit);
   void read_processes(NvmlLibrary& library, Device device, Timestamp now);
 
@@ -48,6 +52,7 @@ class GaugeReader {
   std::chrono::seconds spread_{0};
   std::array<bool, kCalls> lacking_{};
   DeviceGauges gauges_;
+  std::optional<double> received_bytes_per_s_;
   std::optional<Timestamp> read_;
   Timestamp next_{};
   Timestamp next_limit_ = Timestamp::min();

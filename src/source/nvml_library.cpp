@@ -89,6 +89,7 @@ struct NvmlLibrary::Symbols {
   int (*power_limit)(Device, unsigned*) = nullptr;
   int (*clock)(Device, int, unsigned*) = nullptr;
   int (*fan)(Device, unsigned*) = nullptr;
+  int (*pcie)(Device, int, unsigned*) = nullptr;
   int (*process_utilization)(Device, ProcessUtilization*, unsigned*, unsigned long long) = nullptr;
   int (*clock_reasons)(Device, unsigned long long*) = nullptr;
   int (*ecc_mode)(Device, int*, int*) = nullptr;
@@ -140,6 +141,7 @@ struct NvmlLibrary::Symbols {
     find(handle, power_limit, {"nvmlDeviceGetEnforcedPowerLimit"});
     find(handle, clock, {"nvmlDeviceGetClockInfo"});
     find(handle, fan, {"nvmlDeviceGetFanSpeed"});
+    find(handle, pcie, {"nvmlDeviceGetPcieThroughput"});
     find(handle, process_utilization, {"nvmlDeviceGetProcessUtilization"});
     find(handle, clock_reasons,
          {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
@@ -259,6 +261,9 @@ Answer<unsigned> NvmlLibrary::sm_clock_megahertz(Device device) {
 }
 Answer<unsigned> NvmlLibrary::fan_percent(Device device) {
   return ask<unsigned>(symbols_->fan, device);
+}
+Answer<unsigned> NvmlLibrary::received_kilobytes_per_s(Device device) {
+  return ask<unsigned>(symbols_->pcie, device, kPcieReceived);
 }
 int NvmlLibrary::process_utilization(Device device, std::uint64_t since_us, std::vector<ProcessUtilization>& out) {
   constexpr std::size_t kFirstRoom = 64;

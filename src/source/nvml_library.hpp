@@ -85,6 +85,8 @@ class NvmlLibrary {
   Answer<unsigned> power_limit_milliwatts(Device device);
   Answer<unsigned> sm_clock_megahertz(Device device);
   Answer<unsigned> fan_percent(Device device);
+  /// What the GPU receives over its bus. The driver counts for 20 ms, in which the caller sleeps.
+  Answer<unsigned> received_kilobytes_per_s(Device device);
   /// Replaces `out` by the samples the driver has taken since `since_us` (a time_us of an earlier one; 0: all).
   /// kNotFound: there are none. Makes a second call if `out` was too small; `out` keeps its capacity.
   int process_utilization(Device device, std::uint64_t since_us, std::vector<ProcessUtilization>& out);

@@ -333,6 +333,10 @@ EXPORT int nvmlDeviceGetClockInfo(void* device, int clock, unsigned* megahertz) 
 EXPORT int nvmlDeviceGetFanSpeed(void* device, unsigned* percent) {
   return instrument("fan", device, "fan", percent);
 }
+EXPORT int nvmlDeviceGetPcieThroughput(void* device, int counter, unsigned* kilobytes_per_s) {
+  if (counter != 1) return kInvalid;  // what is received
+  return instrument("pcie_rx", device, "pcie_rx", kilobytes_per_s);
+}
 
 struct EventV1 {
   void* device;

@@ -117,21 +117,10 @@ unsigned lists_of(const std::string& text) {
   return lists;
 }
 
-constexpr const char* kHealthKeys[] = {"temp",
-                                       "power",
-                                       "power_limit",
-                                       "clock",
-                                       "fan",
-                                       "throttle",
-                                       "ecc",
-                                       "corrected",
-                                       "uncorrected",
-                                       "corrected_total",
-                                       "uncorrected_total",
-                                       "remapped",
-                                       "repair_pending",
-                                       "repair_failed",
-                                       "retire_pending"};
+constexpr const char* kHealthKeys[] = {"temp",      "power",          "power_limit",     "clock",
+                                       "fan",       "pcie_rx",        "throttle",        "ecc",
+                                       "corrected", "uncorrected",    "corrected_total", "uncorrected_total",
+                                       "remapped",  "repair_pending", "repair_failed",   "retire_pending"};
 
 Device* read_device(const Line& line) {
   auto* device = new Device;

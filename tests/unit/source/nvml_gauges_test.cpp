@@ -61,6 +61,27 @@ TEST(NvmlGauges, AreReadEveryTwoSecondsHoweverShortTheIntervalIs) {
   EXPECT_EQ(gauges_of(fake.poll(-3600)).temperature_celsius, 48);
 }
 
+std::vector<std::uint64_t> received(const FakeNvml& fake, const Batch& batch) {
+  std::vector<std::uint64_t> found;
+  for (const Sample& sample : batch.samples)
+    if (fake.catalog.key(sample.series).metric == Metric::device_received) found.push_back(sample.bytes);
+  return found;
+}
+
+TEST(NvmlGauges, WhatIsReceivedIsASampleEveryTwoSeconds) {
+  FakeNvml fake("gpu 0 uuid=GPU-a total=24G used=1G pcie_rx=1500000,1,2500000,none\n");
+  EXPECT_THAT(received(fake, fake.poll()), testing::ElementsAre(1'500'000'000));
+  EXPECT_THAT(received(fake, fake.poll()), testing::IsEmpty()) << "not read again yet";
+  EXPECT_THAT(received(fake, fake.poll()), testing::ElementsAre(2'500'000'000));
+  for (int i = 0; i < 4; ++i) EXPECT_THAT(received(fake, fake.poll()), testing::IsEmpty()) << "not known, and no zero";
+}
+
+TEST(NvmlGauges, WhatIsReceivedIsNoSampleWhereItIsNotSupported) {
+  FakeNvml fake("gpu 0 uuid=GPU-a total=24G used=1G\n");
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(received(fake, fake.poll()), testing::IsEmpty());
+  EXPECT_TRUE(fake.source->notes().warnings.empty());
+}
+
 TEST(NvmlGauges, TellWhatAProcessDoesAndForgetWhatIsNoLongerTold) {
   FakeNvml fake(
       "gpu 0 uuid=GPU-a total=24G used=1G\n"
