@@ -128,7 +128,9 @@ Finding DoublingJudge::finding() const {
     else
       f.oom_if_growth_continues_s = left_s;
     const int doublings = doublings_left();
-    left = fmt::format("; {} doubling{} left", doublings, doublings == 1 ? "" : "s");
+    left = doublings == 0
+               ? "; it cannot double again, so that memory ends when what it holds and what is free is used up"
+               : fmt::format("; {} doubling{} left", doublings, doublings == 1 ? "" : "s");
   }
   f.because = fmt::format(
       "grows like a doubling pool, which is how JAX and TensorFlow reserve memory: the last {} steps are each twice "

@@ -77,7 +77,7 @@ TEST(DoublingJudge, TheLastStepTakesTheRest) {
   pool.run(500, 2);
   EXPECT_DOUBLE_EQ(pool.used, 1872);
   EXPECT_TRUE(pool.judge.alerting());
-  EXPECT_THAT(pool.judge.finding().because, HasSubstr("; 0 doublings left"));
+  EXPECT_THAT(pool.judge.finding().because, HasSubstr("; it cannot double again"));
   EXPECT_LT(pool.judge.finding().oom_in_s->mid, 200);
 }
 
