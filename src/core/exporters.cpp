@@ -69,12 +69,13 @@ class TableReader {
 
 Exporter read_exporter(const toml::table& table, TableReader& reader) {
   Exporter out;
-  const std::array<std::pair<std::string_view, Names*>, 12> lists = {{{"used", &out.used},
+  const std::array<std::pair<std::string_view, Names*>, 13> lists = {{{"used", &out.used},
                                                                       {"free", &out.free},
                                                                       {"reserved", &out.reserved},
                                                                       {"total", &out.total},
                                                                       {"process", &out.process},
                                                                       {"busy", &out.busy},
+                                                                      {"received", &out.received},
                                                                       {"device_labels", &out.device_labels},
                                                                       {"index_labels", &out.index_labels},
                                                                       {"partition_labels", &out.partition_labels},
@@ -203,18 +204,20 @@ const Mapping& Mapping::known() {
 void Mapping::index_metrics() {
   for (std::size_t i = 0; i < exporters_.size(); ++i) {
     const Exporter& e = exporters_[i];
-    const std::array<std::pair<const Names*, Role>, 6> roles = {{{&e.used, Role::used},
+    const std::array<std::pair<const Names*, Role>, 7> roles = {{{&e.used, Role::used},
                                                                  {&e.free, Role::free},
                                                                  {&e.reserved, Role::reserved},
                                                                  {&e.total, Role::total},
                                                                  {&e.process, Role::process},
-                                                                 {&e.busy, Role::busy}}};
+                                                                 {&e.busy, Role::busy},
+                                                                 {&e.received, Role::received}}};
     for (const auto& [names, role] : roles)
       for (std::size_t rank = 0; rank < names->size(); ++rank) {
         const std::string& name = (*names)[rank];
-        const double unit_bytes = role == Role::process ? e.process_unit_bytes
-                                  : role == Role::busy  ? e.busy_unit
-                                                        : e.unit_bytes;
+        const double unit_bytes = role == Role::process    ? e.process_unit_bytes
+                                  : role == Role::busy     ? e.busy_unit
+                                  : role == Role::received ? 1
+                                                           : e.unit_bytes;
         metrics_.try_emplace(name, Known{i, rank, role, unit_in_name(name).value_or(unit_bytes)});
       }
   }

@@ -23,6 +23,7 @@ struct Exporter {
   Names process;  ///< memory of one process; may be empty
   Names busy;     ///< share of time in which the GPU works; may be empty
   double busy_unit = 0.01;
+  Names received;         ///< bytes per second that the GPU gets over its bus; may be empty
   double unit_bytes = 1;  ///< of metrics whose names do not say; likewise of processes
   double process_unit_bytes = 1;
   Names device_labels, index_labels, partition_labels, host_labels, model_labels, driver_labels;
@@ -40,7 +41,7 @@ struct ContextMetrics {
   Names cache_host_labels;
 };
 
-enum class Role : std::uint8_t { used, free, reserved, total, process, busy };
+enum class Role : std::uint8_t { used, free, reserved, total, process, busy, received };
 
 /// What a metric is.
 struct MetricMeaning {
@@ -48,7 +49,8 @@ struct MetricMeaning {
   Role role = Role::used;
   std::size_t rank = 0;       ///< of the exporter: the lower one is preferred
   std::size_t name_rank = 0;  ///< of the name among those of its role, likewise
-  double unit_bytes = 1;      ///< what one unit of its values is; of a share of time, the share that it is
+  double unit_bytes = 1;      ///< what one unit of its values is; of a share of time, the share that it is; of
+                              ///< what is received, bytes per second
 };
 
 /// Not changed after it was made; may be read by several threads.

@@ -97,6 +97,12 @@ std::size_t best_rank(const Gpu& gpu) {
   return best;
 }
 
+/// nullptr: the metric is no fact.
+std::vector<PackedSeries>* fact_of(Gpu& gpu, Role role) {
+  if (role == Role::busy) return &gpu.busy;
+  return role == Role::received ? &gpu.received : nullptr;
+}
+
 }  // namespace
 
 Gpu& Gpus::gpu_of(const Identity& identity) {
@@ -114,7 +120,6 @@ Gpu& Gpus::gpu_of(const Identity& identity) {
 void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
   const auto meaning = mapping_->find(std::string(value_of(labels, "__name__")));
   if (!meaning || meaning->role == Role::reserved || meaning->role == Role::total) return;
-  const bool is_busy = meaning->role == Role::busy;
   const bool is_process = meaning->role == Role::process;
   auto [place, is_new] = places_.try_emplace(key_of(labels));
   if (is_new) {
@@ -127,14 +132,15 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
     Gpu& gpu = gpu_of(*identity);
     const auto host = std::find_if(gpu.hosts.begin(), gpu.hosts.end(),
                                    [&](const HostName& known) { return known.name == identity->device.host; });
+    std::vector<PackedSeries>* const fact = fact_of(gpu, meaning->role);
     place->second = {&gpu,
-                     is_busy      ? gpu.busy.size()
-                     : is_process ? gpu.processes.size()
-                                  : gpu.tracks.size(),
+                     fact != nullptr ? fact->size()
+                     : is_process    ? gpu.processes.size()
+                                     : gpu.tracks.size(),
                      static_cast<std::size_t>(host - gpu.hosts.begin())};
     if (host == gpu.hosts.end()) gpu.hosts.push_back({identity->device.host, identity->is_host_of_scrape});
-    if (is_busy)
-      gpu.busy.emplace_back();
+    if (fact != nullptr)
+      fact->emplace_back();
     else if (is_process)
       gpu.processes.push_back({{}, identity->pid, identity->process_name, identity->workload.user});
     else
@@ -147,7 +153,13 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
                             meaning->role == Role::free});
   }
   Gpu& gpu = *place->second.gpu;
-  if (is_busy) {
+  if (meaning->role == Role::received) {
+    for (const Point& point : points)
+      if (const auto bytes_per_s = bytes_of(point.value, meaning->unit_bytes))
+        gpu.received[place->second.track].append(point.time_ms, *bytes_per_s);
+    return;
+  }
+  if (meaning->role == Role::busy) {
     // DCGM 4.5 and 4.6 call a percentage a ratio.
     bool& is_percent = place->second.is_percent;
     is_percent |= meaning->unit_bytes == 1 && std::any_of(points.begin(), points.end(),
@@ -176,7 +188,7 @@ void Gpus::add(const Labels& labels, const std::vector<Point>& points) {
 
 void Gpus::add_capacity(const Labels& labels, const std::vector<Point>& points) {
   const auto meaning = mapping_->find(std::string(value_of(labels, "__name__")));
-  if (!meaning || meaning->role == Role::process || meaning->role == Role::busy) return;
+  if (!meaning || meaning->role >= Role::process) return;
   const auto identity = identify(labels, *meaning->exporter, mapping_->workload(), *roster_);
   if (!identity) return;
   Parts& parts = parts_[key_of(*identity)][meaning->rank];
@@ -198,6 +210,7 @@ void Gpus::add_capacity(const Labels& labels, const std::vector<Point>& points) 
         break;
       case Role::process:
       case Role::busy:
+      case Role::received:
         break;
     }
   }
@@ -367,9 +380,9 @@ UsedMemory used_memory(const Gpu& gpu) {
   return out;
 }
 
-std::vector<Reading> busy_readings(const Gpu& gpu) {
+std::vector<Reading> fact_readings(const std::vector<PackedSeries>& fact) {
   std::vector<Reading> out;
-  for (const PackedSeries& series : gpu.busy) series.unpack(out);
+  for (const PackedSeries& series : fact) series.unpack(out);
   std::stable_sort(out.begin(), out.end(), [](const Reading& a, const Reading& b) { return a.time_ms < b.time_ms; });
   // A GPU that several pods share is told once for each.
   const auto same_time = [](const Reading& a, const Reading& b) { return a.time_ms == b.time_ms; };

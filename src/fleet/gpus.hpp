@@ -46,7 +46,8 @@ struct Gpu {
   std::vector<HostName> hosts;
   std::vector<Track> tracks;
   std::vector<ProcessTrack> processes;
-  std::vector<PackedSeries> busy;  ///< values of Metric::device_busy, a series for each user
+  std::vector<PackedSeries> busy;      ///< values of Metric::device_busy, a series for each user
+  std::vector<PackedSeries> received;  ///< the same of Metric::device_received
   std::optional<std::uint64_t> capacity_bytes;
 };
 
@@ -68,8 +69,8 @@ class Gpus {
   /// Both must outlive this. The roster learns which names are one machine's.
   Gpus(const Mapping& mapping, Roster& roster) : mapping_(&mapping), roster_(&roster) {}
 
-  /// Samples of used memory, or of free memory where there is no other, and of how busy a GPU is. What is blank (NaN,
-  /// negative, DCGM's values that mean "no value") makes no sample.
+  /// Samples of used memory, or of free memory where there is no other, of how busy a GPU is, and of what it receives.
+  /// What is blank (NaN, negative, DCGM's values that mean "no value") makes no sample.
   void add(const Labels& labels, const std::vector<Point>& points);
   /// From a short time: only what tells the GPUs' capacity. It makes no samples.
   void add_capacity(const Labels& labels, const std::vector<Point>& points);
@@ -121,8 +122,8 @@ struct UsedMemory {
 };
 UsedMemory used_memory(const Gpu& gpu);
 
-/// How busy one GPU is, in order of time: values of Metric::device_busy, one a time.
-std::vector<Reading> busy_readings(const Gpu& gpu);
+/// A fact about one GPU, Gpu::busy or Gpu::received, in order of time, one value a time.
+std::vector<Reading> fact_readings(const std::vector<PackedSeries>& fact);
 
 /// A user of a GPU, from its first to its last sample.
 struct Tenancy {

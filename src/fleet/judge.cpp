@@ -61,8 +61,9 @@ struct MachineJudge::State {
   explicit State(const Config& config) : engine(config, catalog) {}
 
   struct Known {
-    std::int64_t last_ms = INT64_MIN;       ///< of its samples that the engine has
-    std::int64_t busy_last_ms = INT64_MIN;  ///< the same of how busy it is
+    std::int64_t last_ms = INT64_MIN;           ///< of its samples that the engine has
+    std::int64_t busy_last_ms = INT64_MIN;      ///< the same of how busy it is
+    std::int64_t received_last_ms = INT64_MIN;  ///< and of what it receives
     std::vector<Tenancy> tenancies;
     std::string engine_host;  ///< the engine's series keep the host that was the first
     std::string host;
@@ -112,9 +113,12 @@ void MachineJudge::take(const Machine& machine) {
     for (Tenancy& tenancy : tenancies(gpu)) add_tenancy(known.tenancies, std::move(tenancy));
     add(state_->catalog.intern({Metric::device_used, id, 0, 0, known.engine_host}), std::move(used.readings),
         known.last_ms);
-    if (!gpu.busy.empty())
-      add(state_->catalog.intern({Metric::device_busy, id, 0, 0, known.engine_host}), busy_readings(gpu),
-          known.busy_last_ms);
+    const auto add_fact = [&](Metric metric, const std::vector<PackedSeries>& fact, std::int64_t& last_ms) {
+      if (fact.empty()) return;
+      add(state_->catalog.intern({metric, id, 0, 0, known.engine_host}), fact_readings(fact), last_ms);
+    };
+    add_fact(Metric::device_busy, gpu.busy, known.busy_last_ms);
+    add_fact(Metric::device_received, gpu.received, known.received_last_ms);
     for (const ProcessTrack& process : gpu.processes) {
       if (process.samples.size() == 0 || !process.samples.is_sorted()) continue;
       std::vector<Reading> readings;

@@ -34,6 +34,7 @@ Names sample_names(const Source& source) {
   Names names = memory_names(exporter, source.has_free_only);
   names.insert(names.end(), exporter.process.begin(), exporter.process.end());
   names.insert(names.end(), exporter.busy.begin(), exporter.busy.end());
+  names.insert(names.end(), exporter.received.begin(), exporter.received.end());
   return names;
 }
 

@@ -13,7 +13,7 @@ import unittest
 import urllib.request
 
 from cluster import cluster, figures, is_right
-from scan_data import CAPACITY_MIB, END, END_MS, healthy, labels, leaking, with_capacity
+from scan_data import CAPACITY_MIB, END, END_MS, healthy, labels, leaking, loading, times, with_capacity
 from servers import Prometheus, Proxy, Thanos, VictoriaMetrics, free_port, patience
 
 BINARY = sys.argv.pop(1)
@@ -249,6 +249,23 @@ class NamesOfDcgmExporter49(Scan):
         verdicts = {r["series"]["host"]: (r["verdict"], r["alerts"], r["samples"]) for r in rows["analysis"]}
         for host in ("new", "both", "upgraded"):
             self.assertEqual(verdicts[host], verdicts["old"], host)
+
+
+@installed(Prometheus)
+class Facts(Scan):
+    def test_what_a_gpu_does_and_receives_tells_a_load_from_a_leak(self):
+        """Three GPUs fill at 20 MiB/s for 50 minutes. Of the second it is known that it does not work, and of the third that it receives as much."""
+        def beside(host, metric, value):
+            return labels(host, 0, metric), [(ms, value) for ms in times(4)]
+        fleet = with_capacity([(labels(f"node{n}", 0), loading(n)) for n in range(3)])
+        fleet += [beside("node1", "DCGM_FI_DEV_GPU_UTIL", 0), beside("node2", "DCGM_FI_PROF_PCIE_RX_BYTES", 20 << 20)]
+        server = self.serve(Prometheus, fleet)
+        for path in ("remote-read", "query-range"):
+            with self.subTest(path):
+                rows = self.lines(server.url, "--read-by", path, code=1)
+                self.assertEqual(self.leaks(rows), {("node0", 0)})
+                states = {r["series"]["host"]: r["verdict"]["state"] for r in rows["analysis"]}
+                self.assertEqual((states["node1"], states["node2"]), ("loading", "loading"))
 
 
 @installed(Prometheus)

@@ -28,6 +28,11 @@ def leaking(seed, hours=4, mib_per_min=40, end_ms=END_MS):
     return [(ms, int(20_000 + 0.5 * mib_per_min * i + noise.randrange(40))) for i, ms in enumerate(times(hours, end_ms))]
 
 
+def loading(seed, hours=4, minutes=50, mib_per_min=1200, end_ms=END_MS):
+    noise = random.Random(seed)
+    return [(ms, int(600 + mib_per_min * max(0, minutes - (end_ms - ms) / 60_000) + noise.randrange(40))) for ms in times(hours, end_ms)]
+
+
 def free_of(used_labels, samples):
     free = dict(used_labels, __name__="DCGM_FI_DEV_FB_FREE")
     return free, [(ms, CAPACITY_MIB - value) for ms, value in samples[-20:]]

@@ -49,10 +49,9 @@ constexpr std::uint64_t kOfPercent = 100;
 constexpr std::uint64_t kOfRatio = 10'000;
 
 /// Facts that are not in the table of exporters. The unit makes a value that of the fact's sample.
-constexpr std::array<std::pair<std::string_view, PrometheusMetric>, 3> kFacts = {
+constexpr std::array<std::pair<std::string_view, PrometheusMetric>, 2> kFacts = {
     {{"DCGM_FI_PROF_GR_ENGINE_ACTIVE", {DumpReadings::Field::busy, kOfRatio}},
-     {"DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO", {DumpReadings::Field::busy, kOfRatio}},
-     {"DCGM_FI_PROF_PCIE_RX_BYTES", {DumpReadings::Field::received, 1}}}};
+     {"DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO", {DumpReadings::Field::busy, kOfRatio}}}};
 
 std::optional<PrometheusMetric> as_known(const exporters::MetricMeaning& known) {
   const auto unit = static_cast<std::uint64_t>(known.unit_bytes);
@@ -65,6 +64,8 @@ std::optional<PrometheusMetric> as_known(const exporters::MetricMeaning& known) 
       return PrometheusMetric{DumpReadings::Field::total, unit};
     case exporters::Role::busy:
       return PrometheusMetric{DumpReadings::Field::busy, known.unit_bytes < 1 ? kOfPercent : kOfRatio};
+    case exporters::Role::received:
+      return PrometheusMetric{DumpReadings::Field::received, unit};
     default:
       return std::nullopt;
   }

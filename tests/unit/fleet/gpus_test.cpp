@@ -194,7 +194,18 @@ TEST(Gpus, HowBusyAGpuIsIsToldOnceForAllItsUsers) {
   gpus.add(util("b"), points({50, 60}, 1000));
   gpus.add(util("a"), points({40, 50, std::nan("")}));
   EXPECT_EQ(gpus.samples(), 2U) << "of memory";
-  EXPECT_EQ(busy_readings(only_gpu(gpus)), (std::vector<Reading>{{1000, 4000}, {2000, 5000}, {3000, 6000}}));
+  EXPECT_EQ(fact_readings(only_gpu(gpus).busy), (std::vector<Reading>{{1000, 4000}, {2000, 5000}, {3000, 6000}}));
+}
+
+TEST(Gpus, WhatAGpuReceivesIsKeptBesideItsMemory) {
+  Roster roster;
+  Gpus gpus(mapping(), roster);
+  gpus.add(dcgm("USED"), points({100, 200}));
+  gpus.add({{"Hostname", "node1"}, {"UUID", "GPU-1"}, {"__name__", "DCGM_FI_PROF_PCIE_RX_BYTES"}},
+           points({1e9, 2e9, std::nan("")}));
+  EXPECT_EQ(gpus.samples(), 2U) << "of memory";
+  EXPECT_EQ(fact_readings(only_gpu(gpus).received),
+            (std::vector<Reading>{{1000, 1'000'000'000}, {2000, 2'000'000'000}}));
 }
 
 TEST(Gpus, ARatioIsAShareOfOneAndAPercentageOfThatNameIsOne) {
@@ -203,7 +214,7 @@ TEST(Gpus, ARatioIsAShareOfOneAndAPercentageOfThatNameIsOne) {
     Gpus gpus(mapping(), roster);
     gpus.add(dcgm("USED_BYTES"), points({100, 200}));
     gpus.add({{"Hostname", "node1"}, {"UUID", "GPU-1"}, {"__name__", "DCGM_FI_DEV_GPU_UTIL_RATIO"}}, points(values));
-    return busy_readings(only_gpu(gpus));
+    return fact_readings(only_gpu(gpus).busy);
   };
   EXPECT_EQ(busy({0.4, 1}), (std::vector<Reading>{{1000, 4000}, {2000, 10'000}}));
   EXPECT_EQ(busy({40, 1, 0}), (std::vector<Reading>{{1000, 4000}, {2000, 100}, {3000, 0}})) << "DCGM 4.5 and 4.6";
