@@ -19,7 +19,9 @@ constexpr double kLongerWindow = 1.5;
 
 /// Whether its standstill is that of now: see Engine::Core::follow_standstill().
 bool is_followed(const SeriesState& s) {
-  return s.leaks() || s.alert() != nullptr || s.suspicion() != nullptr || (s.detector && s.detector->rise());
+  if (s.leaks() || s.alert() != nullptr || s.suspicion() != nullptr) return true;
+  const auto rise = s.detector ? s.detector->rise() : std::nullopt;
+  return rise && rise->number == s.rise_number;
 }
 
 template <class T>
@@ -115,8 +117,35 @@ void Engine::Core::no_leak_any_more(SeriesState& s) {
   part_changes(s);
 }
 
-PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding, bool leak) const {
+const SeriesState& Engine::Core::what_ends(const SeriesState& s) const {
+  const SeriesState* const device =
+      s.key.metric == Metric::device_used || is_of_host(s.key.metric) ? nullptr : s.device->used;
+  return device != nullptr && device->samples > 0 ? *device : s;
+}
+
+/// How long its line stands still, and what that is compared with.
+PageFacts Engine::Core::standstill_facts(const SeriesState& s, const Finding& finding) const {
   PageFacts f;
+  f.left_s = finding.oom_in_s;
+  if (const auto& left_s = finding.oom_if_growth_continues_s; !f.left_s && left_s) f.left_s = Interval{0, *left_s, 0};
+  f.still_s = s.standstill.still_s();
+  f.flat_s = s.standstill.flat_s();
+  f.usual_pause_s = s.standstill.usual_s();
+  f.period_s = s.period.median_s();
+  f.cycle_s = cycle_of(s);
+  // If the device does not fill up, the others give back what the part takes.
+  const SeriesState& total = what_ends(s);
+  if (&total != &s && is_followed(total) && total.standstill.still_s() > f.still_s) {
+    f.of_device = true;
+    f.still_s = total.standstill.still_s();
+    f.flat_s = total.standstill.flat_s();
+    f.usual_pause_s = total.standstill.usual_s();
+  }
+  return f;
+}
+
+PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding, bool leak) const {
+  PageFacts f = standstill_facts(s, finding);
   f.stage = finding.stage;
   f.leak = leak;
   f.at_rest = leak && !(finding.growth_bytes_per_s.mid > 0);
@@ -125,21 +154,9 @@ PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding,
   f.grown_s = finding.onset ? seconds_between(*finding.onset, s.last_time) : 0;
   f.lead_s = config.detection.lead_time_minutes * kSecondsPerMinute;
   f.least_s = config.detection.minimum_duration_minutes * kSecondsPerMinute;
-  f.still_s = s.standstill.still_s();
-  f.usual_pause_s = s.standstill.usual_s();
-  f.period_s = s.period.median_s();
-  f.cycle_s = cycle_of(s);
   f.paged = s.alert() != nullptr;
   f.held = hold_of(s) != nullptr;
-  // What ends a part is its device: if that does not fill up, the others give back what the part takes.
-  const SeriesState* const device =
-      s.key.metric == Metric::device_used || is_of_host(s.key.metric) ? nullptr : s.device->used;
-  const SeriesState& total = device != nullptr && device->samples > 0 ? *device : s;
-  if (&total != &s && is_followed(total) && total.standstill.still_s() > f.still_s) {
-    f.of_device = true;
-    f.still_s = total.standstill.still_s();
-    f.usual_pause_s = total.standstill.usual_s();
-  }
+  const SeriesState& total = what_ends(s);
   const double level = leak ? std::max(static_cast<double>(total.last_bytes), total.standstill.highest_bytes())
                             : static_cast<double>(total.last_bytes);
   if (total.limit_bytes && *total.limit_bytes > 0) f.full_ratio = level / *total.limit_bytes;
@@ -153,6 +170,24 @@ PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding,
   }
   if (leak && finding.onset) f.in_band = band(total, *finding.onset).has_value();
   return f;
+}
+
+/// What has risen and stands still is not reported as a leak that nobody has been told of before: it has ended, as far
+/// as can be seen.
+void Engine::Core::leave_to_standstill(const SeriesState& s, Verdict& v) const {
+  Finding& f = v.finding;
+  const bool is_new = !s.leaks() && s.alert() == nullptr && (f.leak || s.suspicion() == nullptr);
+  if (!is_new || f.stage == Stage::none || s.runs_climb || !is_followed(s) || s.ended) return;
+  const PageFacts facts = standstill_facts(s, f);
+  if (!has_stood_still(facts)) return;
+  f.leak = false;
+  f.stage = s.suspicion() != nullptr ? Stage::suspected : Stage::none;
+  f.state = State::growing;
+  f.pattern = Pattern::none;
+  f.oom_in_s.reset();
+  f.oom_if_growth_continues_s.reset();
+  f.because = fmt::format("{}; {}", still_words(facts), f.because);
+  v.severity = Severity::ok;
 }
 
 std::optional<Band> Engine::Core::band(const SeriesState& total, Timestamp onset) const {

@@ -264,6 +264,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
     v.end = s.said_end;
     if (s.last_time <= s.said_end->time) v.finding.because = kNothingAfter;
   }
+  if (s.detector && (s.key.metric != Metric::device_used || !knows_parts(s))) leave_to_standstill(s, v);
   leave_to_allocator(s, v);
   if (s.key.metric == Metric::process_used) {
     leave_to_jobs(s, v);

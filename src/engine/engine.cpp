@@ -338,7 +338,8 @@ void Engine::finish() {
 void Engine::end_of_recording() {
   finish();
   core_->series.for_each([&](SeriesState& s) {
-    if (s.ended || !s.detector || s.suspicion() == nullptr || !s.detector->confirm_at_end()) return;
+    if (s.ended || !s.detector || s.suspicion() == nullptr) return;
+    if (core_->others_give_back(s) || !s.detector->confirm_at_end()) return;
     s.reviewed.reset();
     core_->decide(s);
   });

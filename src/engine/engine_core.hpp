@@ -73,7 +73,10 @@ struct Engine::Core final : EndingsEngine {
   void page(SeriesState& series, const Verdict& verdict);
   void take_back(SeriesState& series, WhyOver why);
   void clear(SeriesState& series, WhyOver why) override;
+  [[nodiscard]] const SeriesState& what_ends(const SeriesState& series) const;
+  [[nodiscard]] PageFacts standstill_facts(const SeriesState& series, const Finding& finding) const;
   [[nodiscard]] PageFacts page_facts(const SeriesState& series, const Finding& finding, bool leak) const;
+  void leave_to_standstill(const SeriesState& series, Verdict& verdict) const;
   [[nodiscard]] Basis basis_of(const SeriesState& series) const;
   [[nodiscard]] std::optional<Band> band(const SeriesState& total, Timestamp onset) const;
   void follow_standstill(SeriesState& s);
@@ -88,6 +91,7 @@ struct Engine::Core final : EndingsEngine {
   void derive_remainders();
   void part_changes(SeriesState& part);
   [[nodiscard]] bool is_part(const SeriesState& series) const;
+  [[nodiscard]] bool others_give_back(const SeriesState& part) const;
   [[nodiscard]] bool is_part_of(const SeriesState& series, const std::optional<Suspect>& suspect) const;
   void review_pile(const SeriesState& device) const;
   [[nodiscard]] bool knows_parts(const SeriesState& device) const;

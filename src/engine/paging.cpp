@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -27,13 +28,15 @@ constexpr double kUsualPauses = 2;
 constexpr double kMostPatience_s = kSecondsPerHour;
 /// Near a full card: the night of a service whose clients sleep.
 constexpr double kNight_s = 12 * kSecondsPerHour;
-/// Nothing is raised that has stood still for this share of its patience.
+/// Nothing is raised that has stood still for this share of its patience, and for longer than usual.
 constexpr double kFreshShare = 0.5;
 
 constexpr double kQuantumShare = 0.05;
 constexpr double kQuantum_s = 5 * kSecondsPerMinute;
 constexpr double kWindowShare = 1.0 / 8;
 constexpr double kMostWindow_s = 10 * kSecondsPerMinute;
+/// The time of a move is known to this share of its quantum.
+constexpr double kStepShare = 0.5;
 
 double patience_s(const PageFacts& f) {
   const double left_s = f.left_s ? f.left_s->mid : kMostPatience_s / kLeftShare;
@@ -41,6 +44,11 @@ double patience_s(const PageFacts& f) {
   const double cycle_s = kUsualPauses * f.cycle_s;
   return std::max(cycle_s, std::min(kMostPatience_s, std::max({kLeastPatience_s, kLeastPeriods * f.period_s,
                                                                kLeftShare * left_s, kUsualPauses * f.usual_pause_s})));
+}
+
+/// For how long a line that stands is still one that rises: no longer than it usually does so.
+double fresh_s(const PageFacts& f) {
+  return std::max(kFreshShare * patience_s(f), std::min(kMostPatience_s, f.usual_pause_s));
 }
 
 std::string basis_words(Basis basis) {
@@ -59,18 +67,11 @@ std::string basis_words(Basis basis) {
   return {};
 }
 
-std::string still_words(const PageFacts& f) {
-  const std::string span = format_span(f.still_s);
-  return f.of_device
-             ? fmt::format("the device's memory has not grown for {}: others give back what the process takes", span)
-             : fmt::format("memory has not grown for {}", span);
-}
-
 /// Why the alert is due now; `what` is never `withdraw`.
 PageDecision due(const PageFacts& f) {
   if (f.stage == Stage::confirmed_at_end) return {Paging::told, "the recording ended before an alert was due"};
   if (f.at_rest) return {Paging::told, "memory does not grow at this moment"};
-  if (f.still_s > kFreshShare * patience_s(f)) return {Paging::told, still_words(f)};
+  if (f.still_s > fresh_s(f) || has_stood_still(f)) return {Paging::told, still_words(f)};
   if (f.in_band) return {Paging::told, "the device has moved up and down between these levels before"};
   if (f.lead_s <= 0) return {Paging::page, {}};
   if (f.basis != Basis::curve) return {Paging::page, basis_words(f.basis)};
@@ -94,6 +95,18 @@ PageDecision due(const PageFacts& f) {
 
 }  // namespace
 
+bool has_stood_still(const PageFacts& f) {
+  // A level is known to be held after two windows, which end with a sample.
+  return f.flat_s > fresh_s(f) + 2 * f.period_s;
+}
+
+std::string still_words(const PageFacts& f) {
+  const std::string span = format_span(std::max(f.still_s, f.flat_s));
+  return f.of_device
+             ? fmt::format("the device's memory has not grown for {}: others give back what the process takes", span)
+             : fmt::format("memory has not grown for {}", span);
+}
+
 bool is_nearly_full(double full_ratio) {
   return full_ratio >= kNearlyFull;
 }
@@ -115,9 +128,10 @@ Move Move::of(std::optional<double> free_bytes, double growth_bytes_per_s, doubl
 
 void Standstill::observe(Timestamp time, double bytes, const Move& move) {
   last_ = time;
+  reach(time, bytes, kStepShare * move.quantum_bytes);
   if (!begun_) {
     begun_ = true;
-    moved_ = window_begun_ = time;
+    moved_ = flat_ = window_begun_ = time;
     highest_bytes_ = lowest_bytes_ = lowest_before_bytes_ = bytes;
     return;
   }
@@ -130,16 +144,39 @@ void Standstill::observe(Timestamp time, double bytes, const Move& move) {
   const double level_bytes = std::min(lowest_bytes_, lowest_before_bytes_);
   // It may have begun at the top of a cycle.
   if (!knows_a_window_) {
-    moved_ = time;
+    moved_ = flat_ = time;
     highest_bytes_ = level_bytes;
     return;
   }
-  if (level_bytes <= highest_bytes_ + move.quantum_bytes) return;
-  // The time before the first move that is seen is no pause between two.
-  if (has_moved_) gaps_s_[gaps_++ % kGaps] = static_cast<float>(seconds_between(moved_, time));
-  has_moved_ = true;
-  moved_ = time;
-  highest_bytes_ = level_bytes;
+  if (level_bytes > highest_bytes_ + move.quantum_bytes) {
+    // The time before the first move that is seen is no pause between two.
+    if (has_moved_) gaps_s_[gaps_++ % kGaps] = static_cast<float>(seconds_between(moved_, time));
+    has_moved_ = true;
+    moved_ = time;
+    flat_ = reached_at(level_bytes);
+    highest_bytes_ = level_bytes;
+  }
+  if (std::abs(bytes - highest_bytes_) > move.quantum_bytes) flat_ = time;
+}
+
+/// Keeps the levels that the line has held until now, in steps of `step_bytes`, each with the time at which it was
+/// reached.
+void Standstill::reach(Timestamp time, double bytes, double step_bytes) {
+  Timestamp since = time;
+  while (held_count_ > 0 && held_[held_count_ - 1].bytes >= bytes) since = held_[--held_count_].since;
+  if (held_count_ > 0 && bytes < held_[held_count_ - 1].bytes + step_bytes) return;
+  if (held_count_ == held_.size()) {  // the lowest is the first that has been a level for two windows
+    std::shift_left(held_.begin(), held_.end(), 1);
+    --held_count_;
+  }
+  held_[held_count_++] = {since, bytes};
+}
+
+/// When the line came to a level that it has held since.
+Timestamp Standstill::reached_at(double level_bytes) const {
+  Timestamp since = held_[0].since;
+  for (std::size_t i = 1; i < held_count_ && held_[i].bytes <= level_bytes; ++i) since = held_[i].since;
+  return since;
 }
 
 double Standstill::usual_s() const {

@@ -31,29 +31,44 @@ struct Move {
 };
 
 /// How long a line has stood still, compared with how it moved before. Fed from when a growth is first seen. It looks
-/// at the lowest level of the last one to two windows, which rises with a leak and not with a spike. Pure; 100 bytes.
+/// at the lowest level of the last one to two windows, which rises with a leak and not with a spike. That a level is
+/// held is known only then; the line came to it earlier. Pure; 300 bytes.
 class Standstill {
  public:
-  /// Times must not decrease. O(1).
+  /// Times must not decrease. O(1) on average.
   void observe(Timestamp time, double bytes, const Move& move);
 
-  /// Since the last move, or since the first observation.
+  /// Since a move was last known, or since the first observation: what is higher and not known to be held may go on.
   [[nodiscard]] double still_s() const { return begun_ ? seconds_between(moved_, last_) : 0; }
+  /// Since when it has stayed within a quantum of the level of its last move, from when it came to that level on. What
+  /// is higher may be a move; what falls and comes back may rise from fall to fall.
+  [[nodiscard]] double flat_s() const { return begun_ ? seconds_between(flat_, last_) : 0; }
   /// The median time between its last moves; 0: fewer than two are known.
   [[nodiscard]] double usual_s() const;
   [[nodiscard]] double highest_bytes() const { return highest_bytes_; }
 
  private:
+  void reach(Timestamp time, double bytes, double step_bytes);
+  [[nodiscard]] Timestamp reached_at(double level_bytes) const;
+
   static constexpr std::size_t kGaps = 8;
   bool begun_ = false;
   bool has_moved_ = false;
   bool knows_a_window_ = false;  ///< one has passed
   Timestamp moved_{};
+  Timestamp flat_{};  ///< since then
   Timestamp last_{};
   double highest_bytes_ = 0;  ///< of the lowest levels, at `moved_`
   Timestamp window_begun_{};
   double lowest_bytes_ = 0;         ///< in this window
   double lowest_before_bytes_ = 0;  ///< in the window before
+  /// A level that all samples since then have held.
+  struct Held {
+    Timestamp since{};
+    double bytes = 0;
+  };
+  std::array<Held, 12> held_{};  ///< rising
+  std::size_t held_count_ = 0;
   std::array<float, kGaps> gaps_s_{};
   std::size_t gaps_ = 0;  ///< number ever seen
 };
@@ -68,7 +83,8 @@ struct PageFacts {
   double grown_s = 0;              ///< since the growth began
   double lead_s = 0;               ///< what a person needs: alert.lead-time-minutes; 0: raised as soon as it is a leak
   double least_s = 0;              ///< a growth is no page before: detection.minimum-duration-minutes
-  double still_s = 0;              ///< since the line last moved
+  double still_s = 0;              ///< since the line was last known to move: Standstill::still_s()
+  double flat_s = 0;               ///< since it came to where it is: Standstill::flat_s()
   double usual_pause_s = 0;        ///< between its moves; 0: not known
   double period_s = 0;             ///< between two samples
   double cycle_s = 0;              ///< between the lows by which it is told: Detector::cycle_s()
@@ -91,6 +107,12 @@ struct PageDecision {
 
 /// Pure. Monotone: with less time left, and all else the same, what was a page stays one.
 PageDecision decide_page(const PageFacts& facts);
+
+/// Whether the line has been flat for so long that nothing new is concluded from how it rose before: nothing is
+/// suspected, confirmed or raised. Of `facts` counts what is known of the standstill, and what is left.
+bool has_stood_still(const PageFacts& facts);
+/// "memory has not grown for 11 min".
+std::string still_words(const PageFacts& facts);
 
 /// The time that a person needs of a growth that began `grown_s` ago and ends in `left_s`: `lead_s`, and of a short
 /// life a third.

@@ -25,6 +25,11 @@ Interval scaled(const Interval& of, double factor) {
   return {of.low * factor, of.mid * factor, of.high * factor};
 }
 
+std::string name_of(const SeriesState& part) {
+  if (part.key.pid == 0) return "the memory that no visible process holds";
+  return fmt::format("{}pid {}", is_of_host(part.key.metric) ? "host memory of " : "", part.key.pid);
+}
+
 /// A run that has lived for this many times as long as it grew has settled.
 constexpr double kSettled = 2;
 
@@ -97,6 +102,19 @@ void Engine::Core::part_changes(SeriesState& part) {
   if (device.used == nullptr) return;
   device.used->reviewed.reset();
   queue(*device.used);
+}
+
+/// Whether, as far as the device's total shows, others give back what the part takes: it is not suspected, or moves
+/// within its band, on a device that several programs share. The end of a process gives back once, which tells nothing
+/// about what comes next.
+bool Engine::Core::others_give_back(const SeriesState& part) const {
+  const SeriesState* const total = part.device->used;
+  if (!is_part(part) || is_of_host(part.key.metric) || part.device->living.size() < 2 || total == nullptr ||
+      !total->detector || total->samples == 0)
+    return false;
+  const auto onset = part.detector->finding().onset;
+  if (!onset || (part.device->process_ended && *part.device->process_ended >= *onset)) return false;
+  return !total->detector->suspecting() || band(*total, *onset).has_value();
 }
 
 /// Of a device, that of one of its leaking parts.
@@ -341,14 +359,12 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
     // Of that rate: one that was restarted has risen for less time, and what its last run held has fallen.
     if (together.mid > 0) share = std::clamp(fastest / together.mid, 0.0, 1.0);
   }
-  if (hold_of(worst) == nullptr)
-    f.because = (worst.key.pid == 0             ? std::string("the memory that no visible process holds grows: ")
-                 : is_of_host(worst.key.metric) ? fmt::format("host memory of pid {} grows: ", worst.key.pid)
-                                                : fmt::format("pid {} grows: ", worst.key.pid)) +
-                f.because;
+  if (hold_of(worst) == nullptr) f.because = fmt::format("{} grows: {}", name_of(worst), f.because);
+  // The reason begins with the one that is named.
   if (named != &worst)
-    f.because += fmt::format("; pid {} grows faster, and {}", named->key.pid,
-                             named->is_suspected() ? "is suspected" : "is not suspected yet");
+    f.because = fmt::format("{} grows fastest, by {}, and {}; {}", name_of(*named),
+                            format_scaled_rate(named->detector->finding().growth_bytes_per_s.mid),
+                            named->is_suspected() ? "is suspected" : "is not suspected yet", f.because);
   if (named->key.pid == 0) {
     v.suspect = Suspect{0, 0, "no visible process", share};
   } else {

@@ -1,11 +1,14 @@
 // What follows from the decision to page: alerts, leaks that are only shown, what stands near a full card.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "one_gpu.hpp"
 #include "report/conclusion.hpp"
+#include "scenario_run.hpp"
 
 namespace vramtrack {
 namespace {
@@ -190,6 +193,100 @@ TEST_F(AlertsTest, ACardThatTenantsShareIsNeverOutOfMemoryWithinItsBand) {
         ASSERT_FALSE(f.oom_in_s || f.oom_if_growth_continues_s) << t << " " << f.because;
       }
     }
+    EXPECT_TRUE(changes.empty());
+  }
+}
+
+constexpr const char* kRiseThatEnds = R"(name = "rise_that_ends"
+seed = 3
+period_s = 5
+duration_s = "5h"
+[[device]]
+capacity_bytes = "24GiB"
+baseline_bytes = "400MiB"
+[[process]]
+name = "python"
+command = "python train.py"
+  [[process.shape]]
+  kind = "constant"
+  bytes = "6GiB"
+  [[process.shape]]
+  kind = "linear"
+  rate_bytes_per_s = "120MiB/min"
+  onset_s = "20min"
+  until_s = "100min"
+)";
+
+TEST(Alerts, ARiseThatHasEndedRaisesNone) {
+  auto scenario = sim::parse_scenario(kRiseThatEnds, "rise_that_ends");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  const auto run = play(std::move(*scenario));
+  // Some 70 minutes would have been left: a quarter of that is fresh.
+  constexpr double kLatest_s = (100 + 18) * 60;
+  for (const AlertChange& change : run->changes)
+    if (change.news == AlertNews::raised)
+      EXPECT_LE(run->seconds(change.alert.raised), kLatest_s) << change.alert.paged_because;
+}
+
+TEST_F(AlertsTest, NothingIsSuspectedOrConfirmedOfARiseThatHasEnded) {
+  DeviceInfo device;
+  device.id = "GPU-a";
+  device.index = 0;
+  device.capacity_bytes = 80 * kGiB;
+  catalog.describe(device);
+  for (const double minutes : {10.0, 20.0, 30.0}) {
+    SCOPED_TRACE(minutes);
+    changes.clear();
+    start();
+    const double end_s = 60 + 60 * minutes;
+    for (int t = 0; t <= 3600; t += 5) {
+      const double loaded_mib = 61000 * std::clamp((t - 60) / (60 * minutes), 0.0, 1.0);
+      tick(t, (600 + static_cast<std::uint64_t>(loaded_mib) + static_cast<std::uint64_t>(t * 7919 % 5)) * kMiB);
+    }
+    engine->end_of_recording();
+    const SeriesView& seen_device = seen(device_series);
+    // At the end, there would have been 10 minutes left: a quarter of that, and a minute between two reviews.
+    for (const auto* all : {&seen_device.alerts, &seen_device.suspicions})
+      for (const Alert& one : *all) {
+        EXPECT_LE(seconds_between(at(0), one.raised), end_s + 210) << one.finding.because;
+        EXPECT_TRUE(!one.finding.leak || one.raised <= at(end_s)) << one.finding.because;
+      }
+  }
+}
+
+/// Five tenants, each rising for a while and giving it back: 9.7 to 10.2 GiB of 11.
+TEST_F(AlertsTest, WhatTenantsGiveBackTheEndOfARecordingDoesNotConfirm) {
+  struct Tenant {
+    double base_mib;
+    double cycle_s;
+    double swing_mib;
+  };
+  constexpr std::array<Tenant, 5> kTenants = {
+      {{1500, 780, 150}, {700, 1020, 160}, {4300, 1380, 120}, {2000, 2200, 90}, {1500, 640, 80}}};
+  DeviceInfo device;
+  device.id = "GPU-a";
+  device.index = 0;
+  device.capacity_bytes = 11 * kGiB;
+  catalog.describe(device);
+  std::vector<SeriesId> ids;
+  for (std::uint32_t k = 0; k < kTenants.size(); ++k) ids.push_back(process(1000 + k, fmt::format("program{}", k)));
+  const auto mib = [](double of) { return static_cast<std::uint64_t>(of) * kMiB; };
+  for (int minutes = 12; minutes <= 60; ++minutes) {
+    start();
+    for (int t = 0; t <= 60 * minutes; t += 10) {
+      std::vector<std::pair<SeriesId, std::uint64_t>> held;
+      double total_mib = 0;
+      for (std::size_t k = 0; k < kTenants.size(); ++k) {
+        const Tenant& one = kTenants[k];
+        const double its_mib = one.base_mib + std::fmod(t, one.cycle_s) / one.cycle_s * one.swing_mib - 60;
+        total_mib += its_mib;
+        held.emplace_back(ids[k], mib(its_mib));
+      }
+      tick(t, mib(std::clamp(total_mib, 9.7 * 1024, 10.3 * 1024)), held);
+    }
+    engine->end_of_recording();
+    EXPECT_FALSE(has_leaked(seen(device_series)) || has_leaked(*views.back()))
+        << minutes << " min: " << seen(device_series).verdict.finding.because;
     EXPECT_TRUE(changes.empty());
   }
 }

@@ -84,10 +84,19 @@ TEST(OneStory, TheListOfProcessesMakesNoAnswerWorse) {
   const std::vector<Cut> device = cuts_of_demo(false);
   const std::vector<Cut> both = cuts_of_demo(true);
   ASSERT_EQ(device.size(), both.size());
+  // Where the start of the program is seen, its rise may be a load for a little longer.
+  constexpr double kYoung_s = 300;
+  std::optional<double> told_s;
   for (std::size_t i = 0; i < device.size(); ++i) {
     const Finding& alone = device[i].verdict.finding;
     const Finding& f = both[i].verdict.finding;
-    if (!alone.leak || !f.leak) continue;
+    if (f.leak) {
+      EXPECT_NEAR(seconds_between(Timestamp{}, *f.onset), 600, 60) << "what the list alone shows is true";
+    }
+    if (!alone.leak) continue;
+    told_s = told_s.value_or(device[i].at_s);
+    if (!f.leak && device[i].at_s <= *told_s + kYoung_s) continue;
+    ASSERT_TRUE(f.leak) << device[i].at_s << " s: " << f.because;
     EXPECT_LE(*f.onset, *alone.onset) << device[i].at_s << " s";
     EXPECT_GE(f.confidence, alone.confidence - 0.01) << device[i].at_s << " s";
   }

@@ -234,6 +234,72 @@ TEST(Standstill, MeasuresSinceTheLastMove) {
   EXPECT_NEAR(still.usual_s(), 300, 60);
 }
 
+TEST(Standstill, ALineIsFlatSinceItCameToItsLevelAndNotSinceThatIsKnown) {
+  Standstill still;
+  const auto at = [](double s) { return Timestamp{} + from_seconds(s); };
+  constexpr double kStep_s = 10;
+  for (double s = 0; s <= 2 * kHour_s; s += kStep_s) {
+    const double bytes = std::min(s, kHour_s) * kMiB;
+    still.observe(at(s), bytes, {300 * kMiB, 600});
+    if (s > 1300 && s <= kHour_s) {
+      EXPECT_EQ(still.flat_s(), 0) << s;
+    }
+    if (s > kHour_s + 1200) {
+      EXPECT_NEAR(still.flat_s(), s - kHour_s, 300) << s;
+      EXPECT_LE(still.still_s(), still.flat_s() - 590) << "the lowest of one to two windows lags behind by as much";
+    }
+  }
+}
+
+TEST(Standstill, AFallTakesBackWhatWasReached) {
+  Standstill still;
+  const auto at = [](double s) { return Timestamp{} + from_seconds(s); };
+  for (int minute = 0; minute <= 90; ++minute) {
+    const double bytes = (minute < 20 ? 1.0 : minute < 30 ? 4.0 : minute < 40 ? 2.0 : 3.0) * kGiB;
+    still.observe(at(60.0 * minute), bytes, {0.1 * kGiB, 600});
+  }
+  EXPECT_DOUBLE_EQ(still.flat_s(), 50 * kMinute_s);
+}
+
+TEST(Standstill, IsFlatForAsLongAsItStaysWithinAQuantum) {
+  Standstill still;
+  const auto at = [](double s) { return Timestamp{} + from_seconds(s); };
+  const auto see = [&](double minute, double gib) { still.observe(at(60 * minute), gib * kGiB, {0.1 * kGiB, 600}); };
+  for (int minute = 0; minute <= 60; ++minute) see(minute, 1);
+  EXPECT_GT(still.flat_s(), 40 * kMinute_s);
+  see(61, 1.05);
+  EXPECT_GT(still.flat_s(), 40 * kMinute_s) << "less than a quantum";
+  see(62, 1.2);
+  EXPECT_EQ(still.flat_s(), 0) << "it may be a move";
+  see(64, 1);
+  EXPECT_DOUBLE_EQ(still.flat_s(), 2 * kMinute_s);
+  EXPECT_GT(still.still_s(), 40 * kMinute_s) << "it was a spike";
+  see(65, 0.8);
+  EXPECT_EQ(still.flat_s(), 0) << "what falls may rise from fall to fall";
+}
+
+TEST(Paging, AUsualPauseIsNoStandstill) {
+  PageFacts f = leak(1.2 * kHour_s);
+  f.still_s = f.flat_s = 45 * kMinute_s;
+  EXPECT_EQ(decide_page(f).what, Paging::told);
+  f.usual_pause_s = 50 * kMinute_s;
+  EXPECT_EQ(decide_page(f).what, Paging::page);
+  f.still_s = f.flat_s = 55 * kMinute_s;
+  EXPECT_EQ(decide_page(f).what, Paging::told);
+}
+
+TEST(Paging, NothingIsRaisedOverALineThatIsFlatThoughItsLastMoveIsKnownForLessTime) {
+  PageFacts f = leak(40 * kMinute_s);
+  f.still_s = 5 * kMinute_s;
+  f.flat_s = 9 * kMinute_s;
+  EXPECT_EQ(decide_page(f).what, Paging::page);
+  f.flat_s = 11 * kMinute_s;
+  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_THAT(decide_page(f).why, HasSubstr("memory has not grown for 11 min"));
+  f = paged(f);
+  EXPECT_EQ(decide_page(f).what, Paging::page) << "what is not known to be held yet may be a move";
+}
+
 TEST(Move, ATwentiethOfWhatIsLeftOrFiveMinutesOfGrowth) {
   const Interval hour{0, kHour_s, 0};
   EXPECT_DOUBLE_EQ(Move::of(20 * kGiB, 1 * kGiB, 0, hour).quantum_bytes, 1 * kGiB);
