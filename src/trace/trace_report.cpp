@@ -591,6 +591,9 @@ std::string why_no_keeper(const ProbeTrace& trace, const ReportSite& site) {
   if (process == trace.processes().end()) return "the process is not in the trace";
   const std::optional<KeptLook>& look = (*process)->last_look();
   if (!look && !(*process)->is_python()) return "no Python runs in the process, and only Python can be asked";
+  if (!look && (*process)->goes_on())
+    return fmt::format("tracing from outside asks Python nothing; 'vramtrack attach {} --kept' does",
+                       (*process)->process().pid);
   if (!look) return "the program ended before Python was asked";
   const std::string after = format_span(static_cast<double>(look->time_us) * 1e-6);
   if (!look->was_made) return fmt::format("Python was not asked: {}", look->why);

@@ -549,6 +549,10 @@ TEST(TraceReport, WhereNoKeeperIsNamedTheReasonIs) {
     return read.report.findings[0].why_no_keeper;
   };
   EXPECT_EQ(why([](KeptSteps&) {}), "the program ended before Python was asked");
+  EXPECT_THAT(why([](KeptSteps& script) {
+                script.put(probe::Record::onward, probe::Call::none, 0, 0, 0, probe::when(script.now_us, 0), 0, 0);
+              }),
+              testing::MatchesRegex("tracing from outside asks Python nothing; 'vramtrack attach [0-9]+ --kept' does"));
   EXPECT_EQ(why([](KeptSteps& script) {
               script.put(probe::Record::kept, probe::Call::none, 0, probe::kLookEnd, script.text("it is switched off"),
                          probe::when(script.now_us, 0), 0, 0);
