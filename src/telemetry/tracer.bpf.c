@@ -126,6 +126,21 @@ struct {
   __type(value, struct pace);
 } paces SEC(".maps");
 
+// Stacks that the reader was woken for, by a hash of the process and the stack.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 16384);
+  __type(key, __u64);
+  __type(value, __u8);
+} told SEC(".maps");
+// When the reader was last woken for what is not new (CLOCK_MONOTONIC, ns).
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, __u64);
+} woken SEC(".maps");
+
 static __always_inline void count_lost(void) {
   __u32 key = 0;
   __u64* count = bpf_map_lookup_elem(&lost, &key);
@@ -194,6 +209,34 @@ static __always_inline void describe(struct telemetry_event* e, __u32 kind, __u6
   e->threshold = 0;
 }
 
+// Waking the reader takes longer than all else here, so it is woken at once only where it could be too late: for a
+// stack that is new, whose names are in the memory of a program that may end. What else there is waits a little for
+// more; not for long, as what is new then waits behind it.
+#define WAIT_NS 20000000
+#define MUCH_BYTES (4 << 20)
+static __always_inline __u64 soon(void) {
+  __u32 only = 0;
+  __u64* last_ns = bpf_map_lookup_elem(&woken, &only);
+  const __u64 now_ns = bpf_ktime_get_ns();
+  if (!last_ns || (now_ns - *last_ns < WAIT_NS && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < MUCH_BYTES))
+    return BPF_RB_NO_WAKEUP;
+  *last_ns = now_ns;
+  return BPF_RB_FORCE_WAKEUP;
+}
+
+static __always_inline __u64 mix(__u64 hash, __u64 value) {
+  return (hash ^ value) * 0x100000001b3ULL ^ hash >> 29;
+}
+
+// The depth tells paths apart that lead to the same call. `python`: a hash of its frames.
+static __always_inline __u64 at_once_if_new(struct pt_regs* c, __u64 id, __u64 python) {
+  const __u64 hash = mix(mix(mix(python, c->rip), c->rsp), id >> 32);
+  if (bpf_map_lookup_elem(&told, &hash)) return soon();
+  const __u8 yes = 1;
+  bpf_map_update_elem(&told, &hash, &yes, BPF_ANY);
+  return BPF_RB_FORCE_WAKEUP;
+}
+
 static __always_inline __u64 thread_pointer(void) {
   struct task_struct* task = (struct task_struct*)bpf_get_current_task();
   return BPF_CORE_READ(task, thread.fsbase);
@@ -231,12 +274,14 @@ static __always_inline __u64 innermost(struct telemetry_python* python) {
 
 // As it is in memory: what belongs to the interpreter itself is left out by user space. One branch a frame is all that
 // the verifier has patience for.
-static __always_inline __u32 walk(const struct telemetry_python* python, __u64 frame, struct telemetry_frame* into) {
+static __always_inline __u32 walk(const struct telemetry_python* python, __u64 frame, struct telemetry_frame* into,
+                                  __u64* hash) {
   int i = 0;
   for (; i < TELEMETRY_MOST_FRAMES && frame; ++i) {
     into[i].code = load(frame + python->frame_code);
     into[i].at = load(frame + python->frame_at);
     into[i].mark = load_byte(frame + python->frame_mark);
+    *hash = mix(mix(*hash, into[i].code), into[i].at);
     frame = load(frame + python->frame_previous);
   }
   return i;
@@ -257,7 +302,8 @@ static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_
   e->head.threshold = threshold;
   e->head.device = device;
   e->head.context = s ? s->context : 0;
-  e->head.frames = walk(python, frame, e->frames);
+  __u64 hash = 0;
+  e->head.frames = walk(python, frame, e->frames, &hash);
   __u64 registers[TELEMETRY_REGISTERS] = {c->rax, c->rdx, c->rcx, c->rbx, c->rsi, c->rdi, c->rbp, c->rsp, c->r8,
                                           c->r9,  c->r10, c->r11, c->r12, c->r13, c->r14, c->r15, c->rip};
   __builtin_memcpy(e->registers, registers, sizeof registers);
@@ -280,7 +326,7 @@ static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_
     }
     e->stack_bytes = (i + 1) * TELEMETRY_STACK_PIECE;
   }
-  bpf_ringbuf_submit(e, 0);
+  bpf_ringbuf_submit(e, at_once_if_new(c, id, hash));
   return 0;
 }
 
@@ -297,7 +343,8 @@ static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address,
   e->bytes = bytes;
   e->result = result;
   e->device = device;
-  bpf_ringbuf_submit(e, 0);
+  const int waits = kind == TELEMETRY_EVENT_FREE || kind == TELEMETRY_EVENT_FAILED;
+  bpf_ringbuf_submit(e, waits ? soon() : BPF_RB_FORCE_WAKEUP);
   return 0;
 }
 
@@ -369,8 +416,9 @@ static __always_inline int report(struct pt_regs* c, struct telemetry_python* py
   e->head.bytes = bytes;
   e->head.threshold = threshold;
   e->head.device = device;
-  e->head.frames = walk(python, frame, e->frames);
-  bpf_ringbuf_submit(e, 0);
+  __u64 hash = 0;
+  e->head.frames = walk(python, frame, e->frames, &hash);
+  bpf_ringbuf_submit(e, at_once_if_new(c, id, hash));
   return 0;
 }
 

@@ -44,10 +44,10 @@ class Tracer {
   Status add_target(std::uint32_t pid, const telemetry_python& python);
   /// Nothing of this process is reported any more, until it execs.
   void leave_out(std::uint32_t pid);
-  /// Hands over what has happened, after waiting up to `timeout_ms` for the first event. An interrupted wait is no
-  /// error.
+  /// Hands over what has happened, after waiting up to `timeout_ms` for something: for a stack that is new at once, for
+  /// what else there is until there is some more. Call it at least twice a second. An interrupted wait is no error.
   Status poll(int timeout_ms);
-  /// Waits up to `timeout_ms` for an event, and leaves it for poll(). Thread-safe.
+  /// Waits as poll() does, and leaves what has happened for it. Thread-safe.
   void wait(int timeout_ms) const;
   /// Events that found no room, so far.
   [[nodiscard]] std::uint64_t lost() const;

@@ -85,6 +85,24 @@ class Live(Traced):
         self.assertEqual(sum(site["live_count"] for site in report["sites"]) + lost, 4001)
         self.assertTrue([note for note in report["verdict"]["notes"] if f"{lost:,}" in note or str(lost) in note], report["verdict"]["notes"])
 
+    def waits(self, tracer):
+        """How often it has waited, which is how often it was woken."""
+        states = [path.read_text() for path in pathlib.Path(f"/proc/{tracer.pid}/task").glob("*/status")]
+        return sum(int(re.search(r"(?m)^voluntary_ctxt_switches:\s+(\d+)", state)[1]) for state in states)
+
+    def test_what_is_known_already_wakes_nobody(self):
+        """Most calls come from lines that were seen before: the tracer reads them at its next turn."""
+        program = self.start(KEEPER)
+        tracer = self.attach("--pid", program.pid)
+        program.do("u1")
+        before = self.waits(tracer)
+        for _ in range(1000):
+            program.do("u1")
+        self.assertLess(self.waits(tracer) - before, 500)
+        program.do("k1")
+        self.detach(tracer)
+        self.assertEqual([process["events"] for process in self.processes], [2003])
+
     def test_what_a_program_holds_that_goes_on_is_not_held_at_its_exit(self):
         program = Program(KEEPER)
         self.addCleanup(program.process.kill)
