@@ -54,8 +54,8 @@ Result<std::vector<std::uint32_t>> pids_of(const LiveOptions& options) {
   return pids;
 }
 
-/// Whether the process is one of these, or was started by one or by what that has started.
-bool is_of(std::uint32_t pid, const std::vector<std::uint32_t>& pids) {
+/// Whether the process is one of these, or was started by one or by what that has started; nothing: it has ended.
+std::optional<bool> is_of(std::uint32_t pid, const std::vector<std::uint32_t>& pids) {
   constexpr int kDeepest = 32;
   for (int depth = 0; pid > 1 && depth < kDeepest; ++depth) {
     if (std::find(pids.begin(), pids.end(), pid) != pids.end()) return true;
@@ -63,18 +63,21 @@ bool is_of(std::uint32_t pid, const std::vector<std::uint32_t>& pids) {
     std::string text;
     std::getline(in, text, '\0');  // it may end meanwhile: reading its file then fails
     const auto stat = parse_stat(text);
-    if (!stat) return false;
+    if (!stat) return std::nullopt;
     pid = stat->parent_pid;
   }
   return false;
 }
 
-/// "4f2a9c" is the container whose id begins so; a Slurm job is "1234" with all its steps, or "1234.0".
-bool is_selected(const LiveOptions& options, const std::vector<std::uint32_t>& pids, std::uint32_t pid) {
-  if (options.all || (!pids.empty() && is_of(pid, pids))) return true;
-  if (options.container.empty() && options.job.empty() && options.user.empty()) return false;
+/// "4f2a9c" is the container whose id begins so; a Slurm job is "1234" with all its steps, or "1234.0". Nothing: the
+/// process has ended.
+std::optional<bool> is_selected(const LiveOptions& options, const std::vector<std::uint32_t>& pids, std::uint32_t pid) {
+  if (options.all) return true;
+  const std::optional<bool> is_child = pids.empty() ? false : is_of(pid, pids);
+  if (is_child.value_or(true) || (options.container.empty() && options.job.empty() && options.user.empty()))
+    return is_child;
   const auto info = read_process("/proc", pid);
-  if (!info) return false;
+  if (!info) return std::nullopt;
   if (!options.container.empty() &&
       (info->container == options.container || info->container.starts_with(options.container)))
     return true;
@@ -283,7 +286,8 @@ int run_live(const LiveOptions& options, Console& console) {
         "{} allocations or frees came too fast and were lost: figures are too small or too large by them", lost));
   if (unknown > 0)
     console.warn(fmt::format(
-        "{} allocations or frees are not in the trace: their processes ended before they could be looked at", unknown));
+        "{} allocations or frees are not in the trace: their processes ended before they could be looked at{}", unknown,
+        options.all ? "" : ", and some may be of processes that were not named"));
   if (Status kept = output.keep(); !kept) return trace_failed(console, kept.error());
   if (below) console.write(below->text());
   console.write(fmt::format("wrote {}\n", printable(output.path())));

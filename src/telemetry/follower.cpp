@@ -162,7 +162,7 @@ void Follower::probe_found(const telemetry_event& event) {
 }
 
 void Follower::look_if_selected(std::uint32_t pid) {
-  if (running_.count(pid) > 0 || select_(pid))
+  if (running_.count(pid) > 0 || select_(pid).value_or(false))
     look_at(pid);
   else
     tracer_->leave_out(pid);
@@ -193,11 +193,12 @@ FollowedProcess* Follower::process_of(const telemetry_event& event) {
   if (event.kind != TELEMETRY_EVENT_ALLOC && event.kind != TELEMETRY_EVENT_FREE &&
       event.kind != TELEMETRY_EVENT_FAILED && !is_context)
     return nullptr;
-  if (!select_(event.tgid)) {
+  const std::optional<bool> is_selected = select_(event.tgid);
+  if (is_selected && !*is_selected) {
     tracer_->leave_out(event.tgid);
     return nullptr;
   }
-  look_at(event.tgid);
+  if (is_selected) look_at(event.tgid);
   const auto found = running_.find(event.tgid);
   if (found == running_.end()) {
     if (!is_context) ++unknown_;

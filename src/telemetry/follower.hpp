@@ -49,8 +49,8 @@ struct FollowedStack {
 /// Not thread-safe. Memory: some 100 KiB a living process, and what its unwinding tables and ContextBlocks take.
 class Follower {
  public:
-  /// Whether a process that appears is to be followed.
-  using Select = std::function<bool(std::uint32_t pid)>;
+  /// Whether a process that appears is to be followed; nothing: it has ended, and cannot be looked at any more.
+  using Select = std::function<std::optional<bool>(std::uint32_t pid)>;
   struct Listener {
     std::function<void(FollowedProcess&, const telemetry_event&, const FollowedStack&)> allocated;
     std::function<void(FollowedProcess&, const telemetry_event&)> freed;  ///< never of address 0; with its context, too
