@@ -613,3 +613,41 @@ class Step:
     assert rules(text.format("class Other:\n    def __init__(self):\n        self.rows = {}\n")) == []
     own = "class Pool:\n    def __init__(self):\n        self.rows = {}\n"
     assert rules(text.format(own).replace("pools.Pool", "Pool")) == ["unbounded-cache"]
+
+
+@pytest.mark.parametrize("body, expected", [
+    ("stats = {'loss': []}\n    kept = stats['loss']\n    for x in loader:\n        loss = model(x).mean(); loss.backward()\n        kept.append(loss)", 1),  # an element is the same list
+    ("kept = []\n    for x in loader:\n        loss = model(x).mean(); loss.backward()\n        kept.append(loss)\n        kept = kept[-9:]", 0),
+    ("kept = []\n    def step(x):\n        loss = model(x).mean(); loss.backward()\n        kept.append(loss)\n    return step", 1),  # the caller has it, and calls it
+    ("kept = []\n    def step(x):\n        kept.append(model(x))\n    step(loader)\n    return kept", 0),
+    ("kept = []\n    def step(x):\n        kept.append(model(x))\n    def flush():\n        kept.clear()\n    return step, flush", 0),
+    ("state = State()\n    for x in loader:\n        loss = model(x).mean(); loss.backward()\n        state.losses.append(loss)", 1),
+    ("state = State()\n    for x in loader:\n        loss = model(x).mean(); loss.backward()\n        state.last.append(loss)", 0),
+])  # fmt: skip
+def test_a_container_by_another_name_or_in_another_scope(body, expected):
+    text = f"""import torch
+from collections import deque
+from dataclasses import dataclass, field
+@dataclass
+class State:
+    losses: list = field(default_factory=list)
+    last: deque = field(default_factory=lambda: deque(maxlen=8))
+def train(model, loader):
+    {body}
+"""
+    assert rules(text) == ["kept-graph"] * expected
+
+
+def test_the_sizes_of_a_shape_are_a_shape():
+    text = "import torch\nMASKS = {}\ndef mask(x):\n    key = {}\n    if key not in MASKS:\n        made = {}\n        MASKS[key] = made\n"
+    text = text.replace("= {}\n", "= {{}}\n", 1)
+    for key in ("x.shape", "(x.shape[0], x.device)", "(x.size(0), 1)", "tuple(x.shape[1:])"):
+        assert rules(text.format(key, "torch.ones(8)")) == ["unbounded-cache"], key
+    assert rules(text.format("x.shape[0]", "torch.cuda.CUDAGraph()")) == ["unbounded-cache"]
+    assert rules(text.format("x.shape[0]", "8")) == rules(text.format("x.dtype", "torch.ones(8)")) == []
+
+
+def test_a_method_that_begins_anew_may_be_called_by_others_too():
+    text = "import torch\nclass Run:\n    def __init__(self):\n        self.reset()\n    def reset(self):\n        self.kept = []\n    def add(self, model, x):\n        self.kept.append(model(x.cuda()))\n"
+    assert rules(text) == []
+    assert rules(text.replace("self.reset()", "self.kept = []").replace("def reset(self):\n        self.kept = []", "def other(self):\n        pass")) == ["kept-graph"]

@@ -78,7 +78,8 @@ class Rules:
                 yield Keep(node, node.target, node.value, None)
 
     def _is_long_lived(self, container: ast.expr) -> bool:
-        """It outlives the function: of the module, of a class, of an object after its __init__, or a default argument."""
+        """It outlives the function: of the module, of a class, of an object after its __init__, a default argument, or of a function that
+        returns this one."""
         base = _base(container)
         place, function = self._source.place(base), self._source.function_of(container)
         if place is None or function is None:
@@ -87,7 +88,12 @@ class Rules:
             return self._source.is_of_its_class(base) and not self._runs_once(function)
         if self._source.parameter(place) is not None:
             return not self._source.bindings(place) and isinstance(self._source.default_of(place), (ast.List, ast.Dict, ast.Set))
-        return place.owner is self._source.tree
+        return place.owner is self._source.tree or place.owner is not function and self._is_returned(function)
+
+    def _is_returned(self, function: Function) -> bool:
+        """A function within another, which gives it to its caller."""
+        maker, place = self._source.function_of(function), self._source.place_of_definition(function)
+        return maker is not None and any(isinstance(one, ast.Return) and self._source.scope_of(one) is maker and place in self._source.places_in(one.value) for one in ast.walk(maker))
 
     def _runs_once(self, function: Function, depth: int = 3) -> bool:
         """By its name; or it is called in this file, and only from functions that run once."""
@@ -106,12 +112,9 @@ class Rules:
                 continue
             is_made = is_made or is_known
             value, where = statement.value, self._source.scope_of(statement)
-            if isinstance(value, ast.Call) and (
-                    last_name(value.func) not in _GROWING or any(one.arg == "maxlen" for one in value.keywords) or last_name(value.func) == "deque" and len(value.args) == 2):
+            if value is not None and _has_bound(value):
                 return True
-            if isinstance(value, ast.Subscript):
-                return True  # losses = losses[-100:]
-            if not is_local and isinstance(where, FUNCTIONS) and not self._runs_once(where):
+            if not is_local and isinstance(where, FUNCTIONS) and where is not place.owner and not _ONCE.search(where.name):
                 return True  # a method that begins anew
         return not is_local and not is_made  # nobody in this file made it: nothing is known of it
 
@@ -277,7 +280,8 @@ class Rules:
 
     def _makes_memory(self, value: ast.expr) -> bool:
         """A CUDA graph, a stream or a compiled function, each with memory of its own."""
-        return any(isinstance(one, ast.Call) and self._source.full_name(one.func) in {**_COMPILERS, **_PER_STEP} for one in ast.walk(value))
+        values = [one for place in self._source.places_in(value) for one in self._source.values(place)]
+        return any(isinstance(one, ast.Call) and self._source.full_name(one.func) in {**_COMPILERS, **_PER_STEP} for part in [value, *values] for one in ast.walk(part))
 
     def _cached_functions(self) -> Iterator[Finding]:
         for function in self._source.functions:
@@ -575,6 +579,16 @@ def _is_unbounded_cache(decorator: ast.expr) -> bool:
         bounds = [*decorator.args[:1], *(one.value for one in decorator.keywords if one.arg == "maxsize")]
         return any(isinstance(one, ast.Constant) and one.value is None for one in bounds)
     return text_of(decorator) in ("functools.cache", "cache")
+
+
+def _has_bound(made: ast.expr) -> bool:
+    """What is made is not known only to grow: losses[-100:], deque(maxlen=8), LRUCache(); also as a field of a dataclass."""
+    if not isinstance(made, ast.Call):
+        return isinstance(made, ast.Subscript) and has_slice(made)
+    if last_name(made.func) == "field":
+        factory = next((one.value for one in made.keywords if one.arg == "default_factory"), None)
+        return _has_bound(factory.body) if isinstance(factory, ast.Lambda) else factory is not None and last_name(factory) not in _GROWING
+    return last_name(made.func) not in _GROWING or any(one.arg == "maxlen" for one in made.keywords) or last_name(made.func) == "deque" and len(made.args) == 2
 
 
 def _is_exc_info(node: ast.AST) -> bool:

@@ -209,6 +209,10 @@ class Scopes:
             return Place(kinds[0], node.attr)
         return Place(self.place(node.value) or _SOMEWHERE, node.attr)
 
+    def place_of_definition(self, node: Union[Function, ast.ClassDef]) -> Place:
+        """The name that a function or class is bound to."""
+        return Place(self.owner(node.name, self._scopes[node]), node.name)
+
     def places_in(self, node: Optional[ast.AST]) -> Set[Place]:
         """Every name and attribute in it."""
         return {place for place in map(self.place, ast.walk(node) if node is not None else ()) if place is not None}

@@ -93,8 +93,7 @@ class Values:
         if isinstance(node, ast.UnaryOp):
             return Holds.NOTHING if isinstance(node.op, ast.Not) else self.holds(node.operand)
         if isinstance(node, ast.Subscript):
-            found = self.holds(node.value)
-            return found if found != Holds.SHAPE else Holds.NOTHING
+            return self.holds(node.value)
         if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
             return self.most(*node.elts)
         if isinstance(node, ast.Dict):
