@@ -8,7 +8,8 @@ import type { Steps } from "./levels";
 interface LayerData {
   site: string;
   category: string;
-  stack: string[];
+  stacks: number; // of this line
+  stack: string[]; // of them the one with the highest peak
   steps: Steps;
 }
 
@@ -229,7 +230,7 @@ class Timeline {
   private layersOf(stretch: Stretch): Layer[] {
     const points = stretch.points.live.length;
     const layers: Layer[] = this.by === "site"
-      ? this.data.layers.map((one, i) => ({ name: one.site, detail: one.category, stack: one.stack, bytes: expand(stretch.sites[i]!, points), colour: colourOf(i) }))
+      ? this.data.layers.map((one, i) => ({ name: one.site, detail: one.stacks > 1 ? `${one.category}, ${one.stacks} stacks` : one.category, stack: one.stack, bytes: expand(stretch.sites[i]!, points), colour: colourOf(i) }))
       : this.data.categories.map((one, i) => ({ name: one.name, detail: "", stack: [], bytes: expand(stretch.categories[i]!, points), colour: colourOf(i) }));
     const left = rest(stretch.points.live, layers.map((one) => one.bytes));
     this.hasRest ||= left.some((bytes) => bytes > 0);

@@ -29,7 +29,7 @@ Result<std::string> flamegraph_of(const std::vector<std::string>& files, const T
     return fail(fmt::format("{}: nothing to draw: there is no {}", files.front(), printable(chosen->title)));
   trace::Snapshot named;
   named.file = files.front();
-  return trace::flamegraph_page(named, {chosen->profile, chosen->title}, symbols);
+  return trace::flamegraph_page(named, {chosen->profile, chosen->title, (*run)->names->line_of()}, symbols);
 }
 
 /// `beside`: another trace, of the same moments; empty: none.

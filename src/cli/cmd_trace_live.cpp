@@ -149,17 +149,16 @@ class LiveTable {
                          process->process().pid, process->command().substr(0, 80));
     out +=
         fmt::format("\n{:>10} {:>12} {:>8}  line (allocated since the trace began)\n", "live", "growth/min", "blocks");
-    const auto growth = trace::by_line(grown, symbols_);
+    const auto growth = trace::by_line(grown, names_.line_of());
     const double minutes = std::max(seconds - first_s_, 1.0) / 60;
     std::size_t shown = 0;
-    for (const trace::LineBytes& line : trace::by_line(now, symbols_)) {
+    for (const trace::LineBytes& line : trace::by_line(now, names_.line_of())) {
       if (shown++ == lines_) break;
-      const auto grew = std::find_if(growth.begin(), growth.end(), [&](const trace::LineBytes& each) {
-        return trace::site_of(symbols_, each.stack) == trace::site_of(symbols_, line.stack);
-      });
+      const auto grew = std::find_if(growth.begin(), growth.end(),
+                                     [&](const trace::LineBytes& each) { return each.frame == line.frame; });
       const double bytes = grew == growth.end() ? 0 : static_cast<double>(grew->bytes);
       out += fmt::format("{:>10} {:>12} {:>8}  {}\n", format_bytes(static_cast<double>(line.bytes)),
-                         format_bytes(bytes / minutes), line.blocks, trace::site_words(symbols_, line.stack));
+                         format_bytes(bytes / minutes), line.blocks, trace::site_words(symbols_, line.frame));
     }
     out += fmt::format("\n{:.0f} s, {} allocations and frees{}; Ctrl-C ends it\n", seconds, recording_.events(),
                        recording_.lost() == 0 ? "" : fmt::format(", {} lost", recording_.lost()));

@@ -46,6 +46,7 @@ int run_page(const TraceOptions& options, Console& console) {
     const trace::ProcessTrace& process = *processes[key.first];
     part.name = part_name(process, key.second, processes.size() == 1);
     part.stack_of = [&names = *(*run)->names, &process](trace::Holder holder) { return names.stack(process, holder); };
+    part.line_of = (*run)->names->line_of();
     for (const trace::TraceMark& mark : process.marks())
       part.marks.push_back({static_cast<std::int64_t>(mark.time_us), {}, printable(mark.name), false});
     if (const trace::MemoryFailure* failure = process.failure(); failure != nullptr && failure->device == key.second)

@@ -37,7 +37,10 @@ void chrome_trace(const Snapshot& snapshot, Symbols& symbols, std::optional<std:
 void events_csv(const Snapshot& snapshot, Symbols& symbols, std::optional<std::uint32_t> device, const Sink& sink);
 
 /// One self-contained HTML page: an icicle of the profile, click to zoom, type to search; nothing is loaded.
-/// Frames narrower than 1/2000 of the whole are merged into "(smaller ones)".
+/// Frames narrower than 1/2000 of the whole are merged into "(smaller ones)". Its table is by `line_of`.
+std::string flamegraph_html(const Profile& profile, const Symbols& symbols, const LineOf& line_of,
+                            std::string_view title, std::string_view subtitle);
+/// By site_of().
 std::string flamegraph_html(const Profile& profile, const Symbols& symbols, std::string_view title,
                             std::string_view subtitle);
 

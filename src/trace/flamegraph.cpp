@@ -115,15 +115,15 @@ class Page {
 };
 
 /// The lines that hold most.
-std::string table_of(const Profile& profile, const Symbols& symbols, std::int64_t total) {
+std::string table_of(const Profile& profile, const Symbols& symbols, const LineOf& line_of, std::int64_t total) {
   std::string out =
       "<details><summary>as a table</summary><table><thead><tr><th scope=\"col\">line</th><th scope=\"col\">bytes</th>"
       "<th scope=\"col\">share</th><th scope=\"col\">blocks</th></tr></thead><tbody>\n";
   std::size_t shown = 0;
-  for (const LineBytes& line : by_line(profile, symbols)) {
+  for (const LineBytes& line : by_line(profile, line_of)) {
     if (line.bytes <= 0 || shown++ == kMostLines) break;
     out += fmt::format("<tr><td>{}</td><td>{}</td><td>{:.1f} %</td><td>{}</td></tr>\n",
-                       escape_markup(site_words(symbols, line.stack)), format_size(line.bytes),
+                       escape_markup(site_words(symbols, line.frame)), format_size(line.bytes),
                        100 * static_cast<double>(line.bytes) / static_cast<double>(std::max<std::int64_t>(total, 1)),
                        format_number(static_cast<std::uint64_t>(std::max<std::int64_t>(line.blocks, 0))));
   }
@@ -206,6 +206,12 @@ function search(){
 
 std::string flamegraph_html(const Profile& profile, const Symbols& symbols, std::string_view title,
                             std::string_view subtitle) {
+  return flamegraph_html(
+      profile, symbols, [&symbols](StackId stack) { return site_of(symbols, stack); }, title, subtitle);
+}
+
+std::string flamegraph_html(const Profile& profile, const Symbols& symbols, const LineOf& line_of,
+                            std::string_view title, std::string_view subtitle) {
   const Node whole = tree_of(profile, symbols, false);
   const Node own = tree_of(profile, symbols, true);
   Page page(symbols, whole.bytes, "(no stack recorded)");
@@ -216,7 +222,7 @@ std::string flamegraph_html(const Profile& profile, const Symbols& symbols, std:
                      fmt::arg("height", page.depth() * 19)) +
          page.divs() +
          fmt::format("</div>\n<div class=\"graph\" style=\"height:{}px\" hidden>\n", own_page.depth() * 19) +
-         own_page.divs() + "</div>\n" + table_of(profile, symbols, whole.bytes) + std::string(kTail);
+         own_page.divs() + "</div>\n" + table_of(profile, symbols, line_of, whole.bytes) + std::string(kTail);
 }
 
 }  // namespace vramtrack::trace

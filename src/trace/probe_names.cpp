@@ -155,4 +155,11 @@ SiteLine ProbeNames::line(StackId stack) const {
   return out;
 }
 
+LineOf ProbeNames::line_of() const {
+  return [this](StackId stack) -> std::optional<FrameId> {
+    const SiteLine found = line(stack);
+    return found.is_known ? std::optional(found.frame) : std::nullopt;
+  };
+}
+
 }  // namespace vramtrack::trace

@@ -54,6 +54,8 @@ class ProbeNames {
   /// "backward()", or "backward() of AddmmBackward0" where a frame shows the node of the graph.
   StackId stack(const ProcessTrace& process, std::uint32_t number);
   [[nodiscard]] SiteLine line(StackId stack) const;
+  /// Its frame; this must outlive it.
+  [[nodiscard]] LineOf line_of() const;
   /// Frames of another trace that was read into the same Symbols are known here, too.
   void know(const ProbeNames* other) {
     own_frames_.insert(other->own_frames_.begin(), other->own_frames_.end());

@@ -151,14 +151,14 @@ std::optional<FrameId> site_of(const Symbols& symbols, StackId stack) {
   return best;
 }
 
-std::vector<LineBytes> by_line(const Profile& profile, const Symbols& symbols) {
+std::vector<LineBytes> by_line(const Profile& profile, const LineOf& line_of) {
   std::vector<LineBytes> out;
   std::unordered_map<std::uint32_t, std::size_t> place;  // by frame
   constexpr std::uint32_t kNone = 0xffffffff;
   for (const StackBytes& held : profile) {
-    const auto frame = site_of(symbols, held.stack);
+    const auto frame = line_of(held.stack);
     const auto [at, is_new] = place.try_emplace(frame ? index_of(*frame) : kNone, out.size());
-    if (is_new) out.push_back({held.stack, 0, 0, 0});
+    if (is_new) out.push_back({frame, held.stack, 0, 0, 0});
     LineBytes& line = out[at->second];
     line.bytes += held.bytes;
     line.blocks += held.blocks;
@@ -166,6 +166,10 @@ std::vector<LineBytes> by_line(const Profile& profile, const Symbols& symbols) {
   }
   order(out, [](const LineBytes& a, const LineBytes& b) { return a.bytes > b.bytes; });
   return out;
+}
+
+std::vector<LineBytes> by_line(const Profile& profile, const Symbols& symbols) {
+  return by_line(profile, [&symbols](StackId stack) { return site_of(symbols, stack); });
 }
 
 std::string frame_words(const Symbols& symbols, FrameId frame) {
@@ -185,7 +189,10 @@ std::string frame_words(const Symbols& symbols, FrameId frame) {
 }
 
 std::string site_words(const Symbols& symbols, StackId stack) {
-  const auto frame = site_of(symbols, stack);
+  return site_words(symbols, site_of(symbols, stack));
+}
+
+std::string site_words(const Symbols& symbols, std::optional<FrameId> frame) {
   return frame ? frame_words(symbols, *frame) : "(no stack recorded)";
 }
 

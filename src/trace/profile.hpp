@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -39,14 +40,21 @@ Profile live_profile(const Snapshot& snapshot, std::optional<std::uint32_t> devi
 /// kNoStack.
 std::optional<FrameId> site_of(const Symbols& symbols, StackId stack);
 
-/// All stacks of one line: those whose site_of is the same.
+/// The frame that is named for a stack: site_of(), or ProbeNames::line() of a trace, which knows the modules. nullopt:
+/// it has none.
+using LineOf = std::function<std::optional<FrameId>(StackId)>;
+
+/// All stacks of one line.
 struct LineBytes {
+  std::optional<FrameId> frame;
   StackId stack = kNoStack;  ///< of these the one with the most bytes
   std::int64_t bytes = 0;
   std::int64_t blocks = 0;
   std::uint64_t stacks = 0;
 };
 /// `profile` by line, the most bytes first.
+std::vector<LineBytes> by_line(const Profile& profile, const LineOf& line_of);
+/// By site_of().
 std::vector<LineBytes> by_line(const Profile& profile, const Symbols& symbols);
 
 /// False for frames that are of no use to a person: the recorder's own, the interpreter's calls.
@@ -62,5 +70,7 @@ bool is_python(const Symbols& symbols, FrameId frame);
 std::string frame_words(const Symbols& symbols, FrameId frame);
 /// frame_words of site_of; "(no stack recorded)" of kNoStack.
 std::string site_words(const Symbols& symbols, StackId stack);
+/// The same of a frame that was found.
+std::string site_words(const Symbols& symbols, std::optional<FrameId> frame);
 
 }  // namespace vramtrack::trace

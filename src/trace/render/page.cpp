@@ -6,9 +6,11 @@
 #include <array>
 #include <numeric>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/format.hpp"
 #include "core/json_text.hpp"
+#include "core/order.hpp"
 #include "trace/category.hpp"
 #include "trace/live_set.hpp"
 #include "trace/profile.hpp"
@@ -30,6 +32,14 @@ struct Level {
   std::vector<Activity::Point> points;
   std::vector<Values> layers;
   std::array<Values, kCategories> categories;  ///< empty: never anything
+};
+
+/// A line of code.
+struct Layer {
+  std::optional<FrameId> frame;
+  std::vector<StackId> stacks;  ///< the one with the highest peak first
+  std::vector<Category> categories;
+  std::int64_t peak_bytes = 0;  ///< of its stacks, added up
 };
 
 /// [point, bytes, point, bytes, ...]: where the value changes from point `from` on, which is the first.
@@ -86,19 +96,30 @@ class PartText {
     json.end_object();
   }
 
-  /// By the finest level, which knows the highest peaks and every category.
+  /// The lines with the highest peaks of their stacks, by the finest level, which knows them and every category.
   void choose_layers(const PagePart& part) {
+    std::vector<Layer> lines;
+    std::unordered_map<std::uint32_t, std::size_t> line_at;  // by frame
+    std::unordered_set<std::uint32_t> seen;
     for (const auto& [holder, peak_bytes] : part.activity.peaks()) {
       const StackId stack = part.stack_of(holder);
-      has_category_[static_cast<std::size_t>(categories_.of(stack))] = true;
-      if (layer_of_.count(index_of(stack)) != 0) continue;  // several holders may have one stack
-      if (layers_.size() == kLayers) {
-        ++others_;
-        continue;
-      }
-      layer_of_.emplace(index_of(stack), layers_.size());
-      layers_.push_back(stack);
+      const Category category = categories_.of(stack);
+      has_category_[static_cast<std::size_t>(category)] = true;
+      const auto frame = part.line_of ? part.line_of(stack) : site_of(symbols_, stack);
+      const auto [at, is_new] = line_at.try_emplace(frame ? index_of(*frame) : IdTable::kNone, lines.size());
+      if (is_new) lines.push_back({frame, {}, {}, 0});
+      Layer& line = lines[at->second];
+      line.peak_bytes += peak_bytes;
+      if (std::find(line.categories.begin(), line.categories.end(), category) == line.categories.end())
+        line.categories.push_back(category);
+      if (seen.insert(index_of(stack)).second) line.stacks.push_back(stack);  // several holders may have one
     }
+    order(lines, [](const Layer& a, const Layer& b) { return a.peak_bytes > b.peak_bytes; });
+    others_ = lines.size() - std::min(lines.size(), kLayers);
+    lines.resize(lines.size() - others_);
+    layers_ = std::move(lines);
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+      for (const StackId stack : layers_[i].stacks) layer_of_.emplace(index_of(stack), i);
   }
 
   /// In parts of 2^times of those of the finest level.
@@ -135,9 +156,13 @@ class PartText {
   void write_layers(const Level& level) {
     json_.key("layers").begin_array();
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      json_.begin_object().field("site", site_words(symbols_, layers_[i]));
-      json_.field("category", category_words(categories_.of(layers_[i]))).key("stack").begin_array();
-      for (const std::string& words : stack_words(symbols_, layers_[i], kStackWords)) json_.value(words);
+      const Layer& layer = layers_[i];
+      std::string categories;
+      for (const Category category : layer.categories)
+        categories += fmt::format("{}{}", categories.empty() ? "" : ", ", category_words(category));
+      json_.begin_object().field("site", site_words(symbols_, layer.frame)).field("category", categories);
+      json_.field("stacks", layer.stacks.size()).key("stack").begin_array();
+      for (const std::string& words : stack_words(symbols_, layer.stacks.front(), kStackWords)) json_.value(words);
       json_.end_array().key("steps");
       steps_json(json_, level.layers[i], 0, level.points.size());
       json_.end_object().newline();
@@ -257,7 +282,7 @@ class PartText {
   bool has_times_ = false;
   std::int64_t begin_us_ = 0;
   std::size_t others_ = 0;
-  std::vector<StackId> layers_;
+  std::vector<Layer> layers_;
   std::array<bool, kCategories> has_category_{};
   std::unordered_map<std::uint32_t, std::size_t> layer_of_;
 };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trace/activity.hpp"
+#include "trace/profile.hpp"
 #include "trace/snapshot.hpp"
 #include "trace/symbols.hpp"
 
@@ -39,6 +40,7 @@ struct PagePart {
   std::vector<PageMark> marks;
   /// The stack of a holder; it may be looked up only now.
   std::function<StackId(Holder)> stack_of;
+  LineOf line_of;  ///< empty: site_of()
   /// Whose segments are drawn: those of `device`; null: the recording has none.
   const Snapshot* snapshot = nullptr;
   std::uint32_t device = 0;

@@ -19,7 +19,7 @@ void stack_json(JsonText& j, const Symbols& symbols, StackId stack) {
 }
 
 std::string line_words(const Symbols& symbols, const LineBytes& line) {
-  std::string out = printable(site_words(symbols, line.stack));
+  std::string out = printable(site_words(symbols, line.frame));
   if (line.stacks > 1) out += fmt::format("  ({} stacks)", format_number(line.stacks));
   return out;
 }

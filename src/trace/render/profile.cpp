@@ -48,7 +48,8 @@ Result<std::string> flamegraph_page(const Snapshot& snapshot, const NamedProfile
   const std::string subtitle =
       fmt::format("{}: {} requested and held, {}; the width of a frame is its bytes", printable(snapshot.file),
                   format_size(total_bytes), format_count(named.profile.size(), "stack"));
-  return flamegraph_html(named.profile, symbols, named.title, subtitle);
+  if (!named.line_of) return flamegraph_html(named.profile, symbols, named.title, subtitle);
+  return flamegraph_html(named.profile, symbols, named.line_of, named.title, subtitle);
 }
 
 }  // namespace vramtrack::trace

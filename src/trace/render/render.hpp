@@ -58,6 +58,7 @@ std::string oom_json(std::span<const Snapshot> snapshots, std::span<const std::v
 struct NamedProfile {
   Profile profile;
   std::string title;
+  LineOf line_of;  ///< empty: site_of()
 };
 
 /// Of the blocks that are live in the snapshot; or with `at_peak`, of the moment of the trace (of any device, or of

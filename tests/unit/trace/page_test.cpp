@@ -45,5 +45,37 @@ TEST(PageData, ALevelThatDoesNotFitIsLeftOut) {
             std::string::npos);
 }
 
+TEST(PageData, TheStacksOfALineAreOneLayer) {
+  Symbols symbols;
+  const auto frame = [&](std::string_view name, std::string_view file, std::uint32_t line) {
+    return symbols.intern(Frame{symbols.intern(name), symbols.intern(file), line});
+  };
+  const FrameId step = frame("step", "/home/me/train.py", 7);
+  const FrameId other = frame("other", "/home/me/train.py", 9);
+  const FrameId torch = frame("linear", "/venv/site-packages/torch/nn/functional.py", 3);
+  const FrameId main = frame("main", "/home/me/main.py", 1);
+  const std::vector<StackId> stacks = {symbols.intern(std::vector<FrameId>{step, main}),
+                                       symbols.intern(std::vector<FrameId>{torch, step, main}),
+                                       symbols.intern(std::vector<FrameId>{torch, other, main})};
+  std::vector<PagePart> parts(1);
+  parts[0].stack_of = [&](Holder holder) { return stacks[holder]; };
+  parts[0].activity.take(0, 0, 10, 0);
+  parts[0].activity.take(1, 1, 20, 0);
+  parts[0].activity.take(2, 2, 25, 0);
+  std::string text = page_json("t", parts, symbols);
+  EXPECT_EQ(count(text, R"("site":")"), 2U);
+  EXPECT_THAT(text,
+              testing::HasSubstr(R"("site":"me/train.py:7 step","category":"unknown","stacks":2,"stack":)"
+                                 R"(["torch/nn/functional.py:3 linear","me/train.py:7 step","me/main.py:1 main"],)"
+                                 R"("steps":[0,10,1,30])"))
+      << "the highest first, and of its stacks that which had most";
+  EXPECT_LT(text.find("train.py:7"), text.find("train.py:9"));
+  // A trace names lines by the modules that it knows.
+  parts[0].line_of = [&](StackId) { return std::optional(main); };
+  text = page_json("t", parts, symbols);
+  EXPECT_THAT(text, testing::HasSubstr(R"("site":"me/main.py:1 main","category":"unknown","stacks":3)"));
+  EXPECT_EQ(count(text, R"("site":")"), 1U);
+}
+
 }  // namespace
 }  // namespace vramtrack::trace

@@ -244,7 +244,7 @@ TEST_F(Render, StacksAreToldFromTheSiteOutwards) {
                                           {symbols.intern("step"), symbols.intern("train.py"), 9},
                                           {symbols.intern("main"), symbols.intern("train.py"), 20}});
   EXPECT_THAT(stack_words(symbols, deep, 2), ElementsAre("model.py:3 forward", "train.py:9 step"));
-  EXPECT_EQ(line_words(symbols, {deep, 1, 1, 1234}), "model.py:3 forward  (1,234 stacks)");
+  EXPECT_EQ(line_words(symbols, {site_of(symbols, deep), deep, 1, 1, 1234}), "model.py:3 forward  (1,234 stacks)");
   EXPECT_EQ(moment_words(Moment{}, 0).substr(0, 6), "entry ");
 }
 
