@@ -62,6 +62,10 @@ std::string zone_name(Timestamp time) {
   return civil_at(seconds_of(time)).tm_zone;
 }
 
+double zone_offset_s(Timestamp time) {
+  return t_is_local ? static_cast<double>(civil_at(seconds_of(time)).tm_gmtoff) : 0;
+}
+
 std::string local_moment(Timestamp time) {
   const std::int64_t utc_s = seconds_of(time);
   std::int64_t none = kNone;

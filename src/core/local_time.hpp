@@ -24,6 +24,8 @@ class LocalTimes {
 std::string clock_time(Timestamp time);
 /// "UTC"; within a LocalTimes the short name of the local zone at `time`, "CET", which is then named.
 std::string zone_name(Timestamp time);
+/// How far the clock of clock_time() is ahead of UTC at `time`; in UTC 0.
+double zone_offset_s(Timestamp time);
 /// "2026-01-02 04:04:05" within a LocalTimes, which must exist. The zone is not written: see unnamed_zone().
 std::string local_moment(Timestamp time);
 

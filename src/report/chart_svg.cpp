@@ -11,6 +11,7 @@
 #include "core/printable.hpp"
 #include "core/scale.hpp"
 #include "core/units.hpp"
+#include "report/time_ticks.hpp"
 
 namespace vramtrack {
 namespace {
@@ -52,22 +53,6 @@ double step_for(double range, int most, double unit) {
   return step;
 }
 
-double time_step(double length_s) {
-  if (scale().counts_steps()) return std::max(scale().step_s, step_for(length_s, 8, scale().step_s));
-  constexpr std::array kSteps = {1.0,   2.0,    5.0,    10.0,   15.0,    30.0,    60.0,    120.0,   300.0,    600.0,
-                                 900.0, 1800.0, 3600.0, 7200.0, 10800.0, 21600.0, 43200.0, 86400.0, 172800.0, 604800.0};
-  for (const double step : kSteps)
-    if (length_s / step <= 8) return step;
-  return length_s / 8;
-}
-
-std::string time_label(Timestamp t, double step_s, bool relative) {
-  if (relative) return format_duration(seconds_between(Timestamp{}, t));
-  const std::string iso = iso8601(std::chrono::floor<std::chrono::seconds>(t));  // 2026-01-02T03:04:05Z
-  if (step_s >= 86400) return iso.substr(5, 5);
-  return step_s < 60 ? iso.substr(11, 8) : iso.substr(11, 5);
-}
-
 void axes(std::string& out, const Plane& plane, bool relative) {
   const bool has_unit = scale().has_unit;
   const double unit = !has_unit ? scale().unit_bytes : plane.top_bytes >= kGiB ? kGiB : kMiB;
@@ -82,14 +67,11 @@ void axes(std::string& out, const Plane& plane, bool relative) {
         : unit == kGiB ? " GiB"
                        : " MiB");
   const double step_s = time_step(plane.length_s);
-  const double begin_s = seconds_between(Timestamp{}, plane.begin);
-  for (double s = std::ceil(begin_s / step_s) * step_s; s <= begin_s + plane.length_s; s += step_s) {
-    const Timestamp t = Timestamp{} + from_seconds(s);
+  for (const Timestamp t : time_ticks(plane.begin, plane.begin + from_seconds(plane.length_s), step_s))
     out += fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/><text class=\"tick\" "
         "x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4}</text>\n",
         plane.x(t), kTop, kHeight - kBottom, kHeight - kBottom + 16, time_label(t, step_s, relative));
-  }
 }
 
 /// Runs of points without a gap: nothing is drawn for times at which nothing was seen.

@@ -11,7 +11,7 @@
 #include "core/median.hpp"
 #include "core/printable.hpp"
 #include "core/units.hpp"
-#include "top/rows.hpp"
+#include "report/time_ticks.hpp"
 
 namespace vramtrack::top {
 namespace {
@@ -148,7 +148,8 @@ Dots trend_dots(const Rect& r, const Chart& c) {
   if (c.band)
     add_line(out, c.plane, [&](Timestamp time) -> std::optional<double> {
       const double ahead_s = seconds_between(c.band->now, time);
-      return ahead_s > 0 ? std::optional(c.band->bytes_at(c.band->eta_s.mid, ahead_s)) : std::nullopt;
+      if (ahead_s <= 0 || ahead_s > c.band->eta_s.mid) return std::nullopt;
+      return c.band->bytes_at(c.band->eta_s.mid, ahead_s);
     });
   return out;
 }
@@ -159,7 +160,7 @@ Dots band_dots(const Rect& r, const Chart& c) {
   if (!c.band) return out;
   for (int x = 0; x < out.columns(); ++x) {
     const double ahead_s = seconds_between(c.band->now, time_of(x + 0.5, c.plane, out.columns()));
-    if (ahead_s <= 0) continue;
+    if (ahead_s <= 0 || ahead_s > c.band->eta_s.high) continue;
     const int low = dot_of(c.band->bytes_at(c.band->eta_s.high, ahead_s), c.plane, out.rows());
     const int high = dot_of(c.band->bytes_at(c.band->eta_s.low, ahead_s), c.plane, out.rows());
     for (int d = low; d <= high; ++d)
@@ -187,9 +188,12 @@ void put_dots(Screen& screen, const Rect& r, const Dots& past, const Dots& band,
 void draw_limit(Screen& screen, const Rect& r, const Chart& c) {
   const double bytes = c.limit->bytes;
   if (bytes < c.plane.low_bytes || bytes > c.plane.high_bytes) return;
-  const int y = r.bottom() - 1 - dot_of(bytes, c.plane, r.height);
+  // At its own height among the dots, so that what meets it is not drawn above it.
+  constexpr std::array kLines = {U'▁', U'─', U'─', U'▔'};
+  const int dot = dot_of(bytes, c.plane, r.height * 4);
+  const int y = r.bottom() - 1 - dot / 4;
   for (int x = r.x; x < r.right(); ++x)
-    if (!screen.at(x, y).written) screen.put(x, y, U'─', Role::faint);
+    if (!screen.at(x, y).written) screen.put(x, y, kLines[static_cast<std::size_t>(dot % 4)], Role::faint);
   if (c.limit->wall.empty()) return;
   // Beside the line: below it there is the past, in its place the trend that meets it.
   const int row = y > r.y ? y - 1 : y + 1;
@@ -238,19 +242,18 @@ void draw_scale(Screen& screen, const Rect& area, const Rect& r, const Chart& c)
     screen.put_right(r.x - 1, y, kLabel - 1, format_bytes(bytes), Role::faint);
   }
   const int times = area.bottom() - 1;
-  const std::string left = clock_words(c.plane.from, c.now, c.clock_is_relative);
-  const std::string right = clock_words(c.plane.to, c.now, c.clock_is_relative);
-  const int taken = screen.put(r.x, times, r.width / 3, left, Role::faint);
-  screen.put_right(r.right(), times, r.width / 3, right, Role::faint);
   const int now = c.band ? column_of(c.band->now, c.plane, r.width) : -1;
-  const int to = static_cast<int>(right.size());
-  if (now > taken + 2 && now + 4 < r.width - to) {
-    screen.put(r.x + now, times, 4, "now", Role::mark);
-  } else {
-    const std::string span = format_duration(seconds_between(c.plane.from, c.plane.to));
-    const int x = (r.width - static_cast<int>(span.size())) / 2;
-    if (x > taken + 1 && x + static_cast<int>(span.size()) < r.width - to - 1)
-      screen.put(r.x + x, times, r.width, span, Role::faint);
+  if (now >= 0) screen.put(r.x + now, times, std::min(3, r.width - now), "now", Role::mark);
+  const double step_s = time_step(seconds_between(c.plane.from, c.plane.to), std::max(2, r.width / 14));
+  int from = 0;
+  for (const Timestamp tick : time_ticks(c.plane.from, c.plane.to, step_s)) {
+    const std::string label = time_label(tick, step_s, c.clock_is_relative);
+    const auto width = static_cast<int>(label.size());
+    const int x = std::clamp(column_of(tick, c.plane, r.width) - width / 2, 0, std::max(0, r.width - width));
+    const bool is_beside_now = now < 0 || x + width < now || x > now + 3;
+    if (x < from || !is_beside_now) continue;
+    screen.put(r.x + x, times, width, label, Role::faint);
+    from = x + width + 2;
   }
 }
 

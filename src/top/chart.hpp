@@ -54,7 +54,6 @@ struct Chart {
   std::optional<Band> band;
   std::vector<Mark> marks;
   bool clock_is_relative = false;
-  Timestamp now;  ///< dates are shown if they are not today's
 };
 
 /// The chart with its scales: labels at the left, below it a row of marks (where there are any) and one of times.

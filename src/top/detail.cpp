@@ -160,7 +160,6 @@ void draw_detail_chart(Screen& screen, const Rect& r, const Model& m, const Seri
   const Span span = detail_span(m);
   Chart chart;
   chart.clock_is_relative = m.view->clock_is_relative;
-  chart.now = m.view->time;
   chart.plane.from = span.from;
   chart.plane.to = span.to;
   if (m.feed.history) chart.points = m.feed.history(s.key, span.from, span.to + Duration{1}, chart_points(r.width));

@@ -15,9 +15,10 @@
 namespace vramtrack::top {
 namespace {
 
-/// From this size on there is room for the outlook beside the list of GPUs.
+/// From this size on there is room for the outlook beside the list of GPUs, which fills its side where it has some.
 constexpr int kWideWidth = 150;
 constexpr int kWideHeight = 34;
+constexpr int kLeastListed = 3;
 constexpr int kLeastBeside = 18;   ///< rows of it there
 constexpr int kLeastOutlook = 12;  ///< rows in which chart and reasons can be read
 constexpr int kHigh = 30;          ///< rows from which on a part of the processes is enough
@@ -102,7 +103,7 @@ int draw_beside(Screen& screen, const Rect& r, const Model& m, const std::vector
   const auto chosen = selected_device(m, all);
   // The table gets what it needs, up to half; few processes leave more for the charts.
   const auto table = static_cast<int>(processes(m).size()) + 4;
-  const int room = std::clamp(r.height - table, r.height * 11 / 20, r.height * 7 / 10);
+  const int room = std::max(r.height - table, r.height * 11 / 20);
   const int left = r.width * 12 / 25;
   const Arrangement a = arrange(room, 7, all, static_cast<int>(chosen));
   const int listed = draw_devices(screen, {r.x, r.y, left, room}, m, all, a, {});
@@ -142,7 +143,7 @@ void draw_overview(Screen& screen, const Rect& r, const Model& m) {
   const auto all = devices(*m.view);
   const auto count = static_cast<int>(all.size());
   int taken = 0;
-  if (r.width >= kWideWidth && r.height >= kWideHeight) {
+  if (r.width >= kWideWidth && r.height >= kWideHeight && count >= kLeastListed) {
     taken = draw_beside(screen, r, m, all);
   } else if (const int above = rows_above_outlook(r, count, static_cast<int>(processes(m).size())); above > 0) {
     taken = draw_above(screen, r, m, all, above);

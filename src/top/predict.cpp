@@ -150,7 +150,6 @@ void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRo
   const Finding& f = s.verdict.finding;
   Chart chart;
   chart.clock_is_relative = m.view->clock_is_relative;
-  chart.now = m.view->time;
   const Timestamp now = s.last.value_or(m.view->time);
   Timestamp begin = s.first.value_or(now);
   if (m.feed.history_begin) begin = std::min(begin, m.feed.history_begin(s.key).value_or(begin));

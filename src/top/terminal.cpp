@@ -112,8 +112,11 @@ char ascii_for(char32_t code) {
     case U'•':
       return 'o';
     case U'─':
+    case U'▔':
     case U'–':
       return '-';
+    case U'▁':
+      return '_';
     case U'│':
       return '|';
     case U'┌':

@@ -1,77 +1,27 @@
-// The page of `vramtrack fleet watch` in a real browser; the server it reads is made up here: node fleet.mjs VRAMTRACK
+// The page of `vramtrack fleet watch` in a real browser; the server it reads is made up: node fleet.mjs VRAMTRACK
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { createServer } from "node:http";
 import { resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { startFleet } from "./fleet_machine.mjs";
 import { axeSource, chromiumPath, launch, openPage, playwright } from "./machine.mjs";
 
 const binary = resolve(process.argv[2]);
 playwright();
 chromiumPath();
 
-const kNodes = 6;
-const kBegin = Math.floor(Date.now() / 1000) - 5 * 3600;
-
-/** Two jobs on six nodes: GPUs of node 0 and 1 leak; a third job's image has leaked since it changed. */
-function matrix() {
-  const out = [];
-  for (let n = 0; n < kNodes; ++n)
-    for (let gpu = 0; gpu < 2; ++gpu) {
-      const leaks = n < 2 && gpu === 0;
-      const values = [];
-      for (let i = 0; i < 600; ++i) values.push([kBegin + 30 * i, String(20000 + (leaks ? 90 * i : 0) + ((i * 7919) % 40))]);
-      out.push({ metric: { __name__: "DCGM_FI_DEV_FB_USED", Hostname: `node${n}`, UUID: `GPU-${n}-${gpu}`, gpu: String(gpu),
-                           hpc_job: String(70 + gpu), image: gpu ? "vllm:1" : "<b>torch</b>:2", user: "ada" }, values });
-      out.push({ metric: { __name__: "DCGM_FI_DEV_FB_TOTAL", Hostname: `node${n}`, UUID: `GPU-${n}-${gpu}`, gpu: String(gpu) },
-                 values: values.slice(-6).map(([t]) => [t, "81559"]) });
-    }
-  return out;
-}
-
-const all = matrix();
-let broken = false;
-const server = createServer((request, response) => {
-  const answer = (status, data) => response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(data));
-  request.on("data", () => {}).on("end", () => {
-    if (broken) return answer(500, { status: "error", error: "the disk is full" });
-    if (request.url.startsWith("/api/v1/label/__name__/")) return answer(200, { status: "success", data: ["DCGM_FI_DEV_FB_USED"] });
-    if (request.url.startsWith("/api/v1/label/Hostname/"))
-      return answer(200, { status: "success", data: [...Array(kNodes).keys()].map((n) => `node${n}`) });
-    if (request.url.startsWith("/api/v1/label/")) return answer(200, { status: "success", data: [] });
-    if (request.url.startsWith("/api/v1/series")) return answer(200, { status: "success", data: all.map((one) => one.metric) });
-    if (request.url.startsWith("/api/v1/query_range")) return answer(200, { status: "success", data: { resultType: "matrix", result: all } });
-    answer(404, { status: "error", error: "unknown" });
-  });
-});
-
 let browser;
-let watch;
-let url;
+let fleet;
 before(async () => {
-  await new Promise((done) => server.listen(0, "127.0.0.1", done));
-  watch = spawn(binary, ["fleet", "watch", "--url", `http://127.0.0.1:${server.address().port}`, "--listen", "127.0.0.1:0", "--every", "1s",
-                         "--history", "6h", "--set", "cost.usd-per-gpu-hour=2"], { stdio: ["ignore", "ignore", "pipe"] });
-  url = await new Promise((done, fail) => {
-    let log = "";
-    watch.stderr.on("data", (data) => {
-      log += data;
-      const match = /the fleet is on (http:\/\/[^/]+)/.exec(log);
-      if (match) done(match[1]);
-    });
-    watch.once("exit", () => fail(new Error(log)));
-  });
+  fleet = await startFleet(binary);
   browser = await launch();
 });
 after(async () => {
   await browser?.close();
-  watch?.kill("SIGTERM");
-  server.close();
-  server.closeAllConnections?.();
+  fleet?.stop();
 });
 
 async function on(use, options, expected = /^$/) {
-  const { page, context, trouble } = await openPage(browser, url, options);
+  const { page, context, trouble } = await openPage(browser, fleet.url, options);
   try {
     await use(page);
     assert.deepEqual(trouble.filter((words) => !expected.test(words)), []);
@@ -117,12 +67,12 @@ describe("the fleet's page", () => {
 
   it("says when the server fails, and keeps what it knew", () => on(async (page) => {
     await leaks(page);
-    broken = true;
+    fleet.state.broken = true;
     try {
       await page.waitForSelector('p.strip.trouble:has-text("the disk is full")', { timeout: 60_000 });
       assert.match(await page.textContent("h1.headline"), /2 GPUs of 12 leak/);
     } finally {
-      broken = false;
+      fleet.state.broken = false;
     }
     await page.waitForSelector("p.strip.trouble", { state: "detached", timeout: 60_000 });
   }, {}, kEarly));

@@ -2,7 +2,7 @@
 //
 //   node pictures.mjs VRAMTRACK DASHBOARD SCREENS [--show FOLDER] [NAME...]    the old, the new and the difference of each that has changed
 //   node pictures.mjs VRAMTRACK DASHBOARD SCREENS --update [NAME...]           takes the new ones: look at them before they are committed
-//   node pictures.mjs VRAMTRACK DASHBOARD SCREENS --record                     fetches anew what the page is given, from a simulated machine
+//   node pictures.mjs VRAMTRACK DASHBOARD SCREENS --record [machine] [fleet]   fetches anew what the pages are given, from a simulated machine and fleet
 //
 // Everything is given: `top` draws the models of its unit tests (SCREENS, the program that has them), the page reads recorded answers
 // at a fixed time, and the reports and traces are made from fixed data. Letters differ between versions of Chromium: the pictures are
@@ -14,6 +14,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { extname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { startFleet } from "./fleet_machine.mjs";
 import { here, launch, openPage, root, skip, startAgent } from "./machine.mjs";
 import { colourOf, pictureOfScreen } from "./paint.mjs";
 
@@ -41,6 +42,8 @@ const kPages = {
   "page-gpu-steady": { given: "machine", gpu: 1, size: kDesktop, theme: "light" },
   "page-alerts": { given: "machine", at: "#/alerts", size: kDesktop, theme: "dark" },
   "page-alerts-phone": { given: "machine", at: "#/alerts", size: kPhone, theme: "light" },
+  "page-fleet": { given: "fleet", at: "fleet.html", size: kDesktop, theme: "light", use: (page) => page.click("tr[data-job] summary") },
+  "page-fleet-phone": { given: "fleet", at: "fleet.html", size: kPhone, theme: "dark" },
 };
 /** The moment itself, and who held the most then. */
 const toTheFailure = async (page) => {
@@ -86,7 +89,7 @@ async function replay(given) {
   return { url: `http://127.0.0.1:${server.address().port}`, stop: () => (server.closeAllConnections(), new Promise((done) => server.close(done))) };
 }
 
-async function pictureOfPage(browser, { given, at, gpu, size, theme }) {
+async function pictureOfPage(browser, { given, at, gpu, size, theme, use }) {
   const agent = await replay(given);
   const context = await browser.newContext({ viewport: size, timezoneId: "UTC", colorScheme: theme, reducedMotion: "reduce" });
   try {
@@ -100,6 +103,7 @@ async function pictureOfPage(browser, { given, at, gpu, size, theme }) {
     if (gpu !== undefined) await page.locator("li.gpu h3 a").nth(gpu).click();
     // All it asks for is there but the events, which are open for good.
     for (let quiet = 0; quiet < 5; quiet = asked > answered ? 0 : quiet + 1) await page.waitForTimeout(100);
+    if (use) await use(page);
     await settle(page);
     return await page.screenshot({ fullPage: true });
   } finally {
@@ -135,18 +139,28 @@ function screenOf(file) {
   return { columns, rows, lines };
 }
 
+/** Keeps what `page` is answered from now on. */
+function answersTo(page) {
+  const answers = {};
+  page.on("response", async (response) => {
+    const path = new URL(response.url()).pathname + new URL(response.url()).search;
+    if (!path.startsWith("/api/") || path.startsWith("/api/v1/events")) return;
+    const answer = await response.json().catch(() => undefined); // the page may have gone on
+    if (answer !== undefined) answers[question(path)] = answer;
+  });
+  return answers;
+}
+
+function keep(given, now, answers) {
+  writeFileSync(join(pictures, `${given}.json`), `${JSON.stringify({ now: new Date(now).toISOString(), answers })}\n`);
+}
+
 /** Of a machine with a leak among healthy jobs: each answer that the pages of kPages ask for. */
 async function recordMachine(browser) {
   const agent = await startAgent(binary, { scenario: join(root, "scripts/pictures.toml"), speed: 60 });
   try {
     const { page, context } = await openPage(browser, agent.url, { viewport: kDesktop });
-    const answers = {};
-    page.on("response", async (response) => {
-      const path = response.url().slice(agent.url.length);
-      if (!path.startsWith("/api/") || path.startsWith("/api/v1/events")) return;
-      const answer = await response.json().catch(() => undefined); // the page may have gone on
-      if (answer !== undefined) answers[question(path)] = answer;
-    });
+    const answers = answersTo(page);
     await page.waitForSelector('h1.headline:has-text("GPU 0 leaks")', { timeout: 240_000 });
     for (const gpu of [1, 0]) {
       await page.locator("li.gpu h3 a").nth(gpu).click();
@@ -159,9 +173,24 @@ async function recordMachine(browser) {
     answers["/api/v1/view"] = view;
     for (const path of ["/api/v1/status", "/api/v1/alerts"]) answers[path] = await page.evaluate((at) => fetch(at).then((r) => r.json()), path);
     await context.close();
-    writeFileSync(join(pictures, "machine.json"), `${JSON.stringify({ now: new Date(view.time).toISOString(), answers })}\n`);
+    keep("machine", view.time, answers);
   } finally {
     await agent.stop();
+  }
+}
+
+/** Of a fleet in which two GPUs of one job leak. */
+async function recordFleet(browser) {
+  const fleet = await startFleet(binary);
+  try {
+    const { page, context } = await openPage(browser, fleet.url, { viewport: kDesktop });
+    const answers = answersTo(page);
+    await page.waitForSelector('h1.headline:has-text("2 GPUs of 12 leak")', { timeout: 60_000 });
+    await settle(page);
+    await context.close();
+    keep("fleet", Date.now(), answers);
+  } finally {
+    fleet.stop();
   }
 }
 
@@ -198,7 +227,7 @@ let failed = 0;
 try {
   const major = browser.version().split(".")[0];
   const made = join(pictures, "chromium");
-  if (record) await recordMachine(browser);
+  for (const [given, recordIt] of [["machine", recordMachine], ["fleet", recordFleet]]) if (record && wanted(given)) await recordIt(browser);
   if (update) writeFileSync(made, `${major}\n`);
   else if (readFileSync(made, "utf8").trim() !== major) skip(`the pictures were made with Chromium ${readFileSync(made, "utf8").trim()}, and this is ${major}`);
   if (show) mkdirSync(show, { recursive: true });
