@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/ascii.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -11,10 +13,6 @@ bool is_random(std::string_view part) {
   return std::all_of(part.begin(), part.end(), [](char c) {
     return std::string_view("bcdfghjklmnpqrstvwxz2456789").find(c) != std::string_view::npos;
   });
-}
-
-bool is_number(std::string_view part) {
-  return !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 /// Takes the last part after a '-', when `is` says so and something is left.
@@ -33,9 +31,9 @@ std::string owner_of_pod(std::string_view pod) {
   const auto is_suffix = [](std::string_view part) { return part.size() == 5 && is_random(part); };
   const auto is_hash = [](std::string_view part) { return part.size() >= 8 && part.size() <= 10 && is_random(part); };
   if (take_last(name, is_suffix))
-    take_last(name, is_hash) || take_last(name, is_number);
+    take_last(name, is_hash) || take_last(name, is_all_digits);
   else
-    take_last(name, is_number);
+    take_last(name, is_all_digits);
   return std::string(name);
 }
 

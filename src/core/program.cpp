@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/ascii.hpp"
 #include "core/printable.hpp"
 
 namespace vramtrack {
@@ -18,19 +19,6 @@ constexpr auto kIncidental = std::to_array<std::string_view>(
 /// Parts that make the value matter nevertheless: "--model-name".
 constexpr auto kEssential =
     std::to_array<std::string_view>({"model", "dataset", "data", "config", "size", "num", "batch"});
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 /// "32", "-1", "0.001", "1e-4": a number and nothing else.
 bool is_number(std::string_view word) {
@@ -61,7 +49,7 @@ bool is_incidental(std::string_view option) {
     part.clear();
   };
   for (const char c : option) {
-    if (is_letter(c))
+    if (is_ascii_letter(c))
       part += lower(c);
     else
       take();
@@ -80,25 +68,19 @@ bool is_temporary(std::string_view path) {
          path.starts_with("/run/user/") || path.starts_with("/scratch/");
 }
 
-std::string_view base_name(std::string_view path) {
-  while (!path.empty() && path.back() == '/') path.remove_suffix(1);
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-
 /// The length of the hexadecimal number at `at` if it is long enough to be an id: digits and letters, eight or more
 /// characters; the dashes of a UUID belong to it. 0: there is none.
 std::size_t id_length(std::string_view word, std::size_t at) {
-  if (at > 0 && (is_letter(word[at - 1]) || is_digit(word[at - 1]))) return 0;
+  if (at > 0 && (is_ascii_letter(word[at - 1]) || is_digit(word[at - 1]))) return 0;
   std::size_t end = at;
   std::size_t digits = 0;
   std::size_t hex = 0;
-  for (; end < word.size() && (is_hex(word[end]) || (word[end] == '-' && hex >= 8)); ++end) {
+  for (; end < word.size() && (is_hex_digit(word[end]) || (word[end] == '-' && hex >= 8)); ++end) {
     digits += is_digit(word[end]) ? 1U : 0U;
-    hex += is_hex(word[end]) ? 1U : 0U;
+    hex += is_hex_digit(word[end]) ? 1U : 0U;
   }
   while (end > at && word[end - 1] == '-') --end;
-  if (end < word.size() && is_letter(word[end])) return 0;
+  if (end < word.size() && is_ascii_letter(word[end])) return 0;
   return hex >= 8 && digits > 0 ? end - at : 0;
 }
 
@@ -212,8 +194,8 @@ ProgramIdentity program_identity(const ProcessInfo& process) {
   identity.is_bare = words.size() == 1 && is_interpreter(base_name(words.front()));
   identity.name = display_name(process.command, process.name);
   // A container's id and a job's number are new with each run; a name may be that of the image.
-  const bool is_id = process.container.size() >= 12 &&
-                     std::all_of(process.container.begin(), process.container.end(), [](char c) { return is_hex(c); });
+  const bool is_id = process.container.size() >= 12 && std::all_of(process.container.begin(), process.container.end(),
+                                                                   [](char c) { return is_hex_digit(c); });
   identity.text = process.host + '\n' + process.user + '\n' +
                   (process.container.empty() ? ""
                    : is_id                   ? "container"

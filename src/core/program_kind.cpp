@@ -5,6 +5,7 @@
 #include <cctype>
 #include <string>
 
+#include "core/ascii.hpp"
 #include "core/what_runs.hpp"
 
 namespace vramtrack {
@@ -24,12 +25,6 @@ constexpr auto kLines = std::to_array<Line>({
 #include "core/program_kind.def"
 });
 #undef VRAMTRACK_PROGRAM
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ascii.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -16,13 +17,6 @@ struct Unit {
   std::string_view name;
   double factor;
 };
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
 
 /// Splits "24 GiB" into the number and the unit; the unit may be empty.
 bool split_number(std::string_view text, double& number, std::string_view& unit) {

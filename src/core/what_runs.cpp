@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/ascii.hpp"
+
 namespace vramtrack {
 namespace {
-
-char lower(char c) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-}
 
 bool equals_ignoring_case(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });

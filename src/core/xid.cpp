@@ -19,7 +19,7 @@ static_assert(std::is_sorted(std::begin(kXids), std::end(kXids),
                              [](const XidInfo& a, const XidInfo& b) { return a.code <= b.code; }),
               "xid.def is in the order of the numbers, each once");
 
-bool is_letter(char c) {
+bool is_word_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '\'';
 }
 
@@ -27,7 +27,7 @@ bool is_letter(char c) {
 std::string_view last_word(std::string_view& text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '-')) text.remove_suffix(1);
   std::size_t begin = text.size();
-  while (begin > 0 && is_letter(text[begin - 1])) --begin;
+  while (begin > 0 && is_word_letter(text[begin - 1])) --begin;
   const std::string_view word = text.substr(begin);
   text.remove_suffix(word.size());
   return word;
@@ -47,7 +47,7 @@ bool begins_with_denial(std::string_view text) {
   if (text.empty() || (text.front() != '=' && text.front() != ':')) return false;
   text.remove_prefix(1);
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-  const auto end = std::find_if_not(text.begin(), text.end(), is_letter);
+  const auto end = std::find_if_not(text.begin(), text.end(), is_word_letter);
   const std::string_view word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
   return word == "0" || word == "no" || word == "false";
 }
@@ -71,7 +71,8 @@ bool says_fatal(std::string_view line) {
   for (std::size_t at = all.find(kWord); at != std::string_view::npos; at = all.find(kWord, at + 1)) {
     const std::string_view before = all.substr(0, at);
     const std::string_view after = all.substr(at + kWord.size());
-    const bool is_word = (before.empty() || !is_letter(before.back())) && (after.empty() || !is_letter(after.front()));
+    const bool is_word =
+        (before.empty() || !is_word_letter(before.back())) && (after.empty() || !is_word_letter(after.front()));
     if (is_word && !ends_with_denial(before) && !begins_with_denial(after)) return true;
   }
   return false;

@@ -66,18 +66,14 @@ bool has_mark(const Platform& platform, std::string_view text) {
   });
 }
 
-bool is_letter(char c) {
-  return c >= 'a' && c <= 'z';
-}
-
 /// Whether `text` has one of the '|'-separated names by itself: "ipad" is no part of "ipadapter", "iphone" is of
 /// "iphone12,1". Both in small letters.
 bool names_any(std::string_view text, std::string_view names) {
   return any_part(names, [text](std::string_view name) {
     for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
       const std::size_t end = at + name.size();
-      const bool begins = at == 0 || !is_letter(name.front()) || !is_letter(text[at - 1]);
-      if (begins && (end == text.size() || !is_letter(name.back()) || !is_letter(text[end]))) return true;
+      const bool begins = at == 0 || !is_ascii_letter(name.front()) || !is_ascii_letter(text[at - 1]);
+      if (begins && (end == text.size() || !is_ascii_letter(name.back()) || !is_ascii_letter(text[end]))) return true;
     }
     return false;
   });

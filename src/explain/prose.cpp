@@ -55,7 +55,7 @@ bool is_remedy(std::string_view word) {
   return begins_any(word, kRemedies);
 }
 
-bool is_letter(char c) {
+bool is_word_letter(char c) {
   return (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0xc3;
 }
 /// The rest of the sentence behind a message.
@@ -127,7 +127,7 @@ void Sentence::add(std::string_view raw) {
     sentence_.clear();
     end_clause();
     has_prefix_ = false;
-  } else if ((last == ':' && !is_class) || last == ']' || word.empty() || !is_letter(word.front())) {
+  } else if ((last == ':' && !is_class) || last == ']' || word.empty() || !is_word_letter(word.front())) {
     // A bracket that the message stands in belongs to what it stands behind: "step 3 failed (X)".
     if (raw != "(") end_clause();
   } else if (last == ',') {
@@ -163,7 +163,7 @@ bool Sentence::is_condition() const {
     return has(sentence_, "you") || has(sentence_, "when") || (!has_word_of(sentence_, kEvents) && !could_not());
   // "fix: X", "- fixed a crash with X": the line of a list of changes.
   const auto first =
-      std::find_if(sentence_.begin(), sentence_.end(), [](auto word) { return is_letter(word.front()); });
+      std::find_if(sentence_.begin(), sentence_.end(), [](auto word) { return is_word_letter(word.front()); });
   return first != sentence_.end() && is_remedy(*first);
 }
 
@@ -203,7 +203,7 @@ bool is_spoken_of(std::string_view after, bool begins) {
     at = std::min(after.find_first_not_of(" \t\"'`*_", at), after.size());
     if (at < after.size() && after[at] == '?') return true;
     std::size_t end = at;
-    while (end < after.size() && is_letter(after[end])) ++end;
+    while (end < after.size() && is_word_letter(after[end])) ++end;
     const std::string_view word = after.substr(at, end - at);
     if (word.empty()) return false;
     if (is_any(word, kGeneralAfter) || (begins && is_any(word, kGeneralBehindBegin))) return true;

@@ -15,10 +15,6 @@ namespace {
 /// Statements that raise, catch or compare errors.
 constexpr std::string_view kStatements = "except|raise|elif|catch|throw|case|return|assert|grep|#define";
 
-bool is_letter(char c) {
-  return c >= 'a' && c <= 'z';
-}
-
 std::string_view without_blanks_at_end(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
@@ -128,7 +124,7 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   // A template, and a rule for alerts: "summary: X on {{ $labels.instance }}".
   if (before.find("{{") != std::string_view::npos || after.find("{{") != std::string_view::npos) return true;
   const std::string_view key = trimmed(before, " \t-\"'");
-  if (key == "alert:" || (is_letter(key.empty() ? ' ' : key.front()) && before.front() == ' ' &&
+  if (key == "alert:" || (is_ascii_letter(key.empty() ? ' ' : key.front()) && before.front() == ' ' &&
                           (key.starts_with("summary: ") || key.starts_with("description: ") || key == "summary:" ||
                            key == "description:")))
     return true;
@@ -137,7 +133,7 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   if (is_any(first, kStatements) && code.find(": ") == std::string_view::npos) return true;
   if (const auto function = called_with_string(code); !function.empty() && !is_exception(function)) return true;
   // The end of another name: PodOOMKilled.
-  if (is_name(message) && is_letter(message.front()) && !before.empty() && is_letter(before.back()) &&
+  if (is_name(message) && is_ascii_letter(message.front()) && !before.empty() && is_ascii_letter(before.back()) &&
       (before.size() < 2 || before[before.size() - 2] != '\\'))
     return true;
   // A string in a call, with more arguments before it.
@@ -145,7 +141,7 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   const std::string_view words = without_blanks_at_end(before);
   if (is_any(words.substr(words.find_last_of(" \t(;{") + 1), kStatements)) return true;
   // The help of a program: "--retry  what to do on X".
-  if (const auto option = trimmed(before); option.size() > 2 && option.starts_with("--") && is_letter(option[2]))
+  if (const auto option = trimmed(before); option.size() > 2 && option.starts_with("--") && is_ascii_letter(option[2]))
     return true;
   // A pattern: /X/, %X%.
   if (!before.empty() && !after.empty() && before.back() == after.front() &&
@@ -178,7 +174,7 @@ bool is_term(std::string_view before, std::string_view after, const Sentence& se
   std::string_view left = before.substr(0, before.find_last_not_of(mark) + 1);
   // Python's r"..." and f"...".
   if (left.size() > 1 && std::string_view("rbfu").find(left.back()) != std::string_view::npos &&
-      !is_letter(left[left.size() - 2]))
+      !is_ascii_letter(left[left.size() - 2]))
     left.remove_suffix(1);
   const std::string_view right = after.substr(std::min(after.find_first_not_of(mark, close), after.size()));
   const bool is_exact = trimmed(after.substr(0, close), " .!").empty();
@@ -201,7 +197,7 @@ bool is_term(std::string_view before, std::string_view after, const Sentence& se
                            (code[key] == '{' || code[key] == ' ' || code[key] == ',');
   if (is_numbered && is_name(after.substr(0, close))) return is_exact;
   if (last == ',' || last == '[' || last == '{') return is_exact && !has_class;
-  if (has_blank && (is_letter(last) || last == ')')) return !sentence.tells_event() && !sentence.is_own_report();
+  if (has_blank && (is_ascii_letter(last) || last == ')')) return !sentence.tells_event() && !sentence.is_own_report();
   // "'X' in solver.cu:220" names a place, and no text that has it.
   return begins_any(trimmed(right, " "), "in str(|in repr(|in text|in line|in msg|in message|in output|in log|not in ");
 }
@@ -212,7 +208,7 @@ bool is_entry(std::string_view before, std::string_view after, bool has_class) {
   const std::string_view mark = trimmed(before, " \t*_`");
   const std::string_view rest = after.substr(std::min(after.find_first_not_of("*_`. "), after.size()));
   const bool has_words = rest.find(' ', 2) != std::string_view::npos;
-  if (mark == "|") return rest.starts_with("| ") && has_words && is_letter(rest[2]);
+  if (mark == "|") return rest.starts_with("| ") && has_words && is_ascii_letter(rest[2]);
   const bool is_numbered = !mark.empty() && mark.find_first_not_of("0123456789.)") == std::string_view::npos &&
                            (mark.back() == '.' || mark.back() == ')');
   const bool is_bullet =
@@ -229,15 +225,15 @@ bool is_entry(std::string_view before, std::string_view after, bool has_class) {
 /// The sentence of the line above goes on behind the message, which is wrapped: `after` begins in lower case.
 bool is_wrapped(std::string_view above, std::string_view after) {
   after = trimmed(after, " \t\r\n.\"'`");
-  if (above.empty() || !is_letter(above.back()) || after.empty()) return false;
-  return is_letter(after.front()) || after.front() == ',';
+  if (above.empty() || !is_ascii_letter(above.back()) || after.empty()) return false;
+  return is_ascii_letter(after.front()) || after.front() == ',';
 }
 
 /// A line of a program, or of a traceback that shows it with its number: "74         if previous_handler is not None:".
 bool is_code_line(std::string_view line) {
   const std::size_t at = line.find_first_not_of("0123456789-> \t");
-  return at > 0 && at != std::string_view::npos && (is_letter(line[at]) || line[at] == '@') && line.ends_with(':') &&
-         line.front() != '-';
+  return at > 0 && at != std::string_view::npos && (is_ascii_letter(line[at]) || line[at] == '@') &&
+         line.ends_with(':') && line.front() != '-';
 }
 
 /// "pair_lj_cut_gpu.cpp:110": the place in the code that prints it.
@@ -293,7 +289,8 @@ bool is_introduced(std::string_view lines_above, std::string_view after) {
     const std::string_view line = trimmed(lines_above.substr(begin), " \t\r>*");
     const bool is_fence = line.starts_with("```") || line.starts_with("~~~");
     if (!line.empty() && !is_fence)
-      return ((is_next && is_wrapped(line, after)) || (is_in_fence && is_letter(line.back())) || line.ends_with(':')) &&
+      return ((is_next && is_wrapped(line, after)) || (is_in_fence && is_ascii_letter(line.back())) ||
+              line.ends_with(':')) &&
              !is_code_line(line) && addresses_reader(line);
     is_next = false;
     is_in_fence = is_in_fence || is_fence;
@@ -331,8 +328,8 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
   const std::string_view above = std::string_view(all_before).substr(0, line == 0 ? 0 : line - 1);
   const std::string_view line_above = trimmed(above.substr(above.rfind('\n') + 1));
   const std::string_view begin_of_line = trimmed(before);
-  const bool is_rest = !begin_of_line.empty() && is_letter(begin_of_line.front()) && !line_above.empty() &&
-                       is_letter(line_above.back()) && begin_of_line.find(':') == std::string_view::npos;
+  const bool is_rest = !begin_of_line.empty() && is_ascii_letter(begin_of_line.front()) && !line_above.empty() &&
+                       is_ascii_letter(line_above.back()) && begin_of_line.find(':') == std::string_view::npos;
   const std::string joined = is_rest ? std::string(line_above) + ' ' + std::string(begin_of_line) : std::string(before);
   const Sentence sentence(joined, after);
   const std::string message = plain(text.substr(begin, end - begin));

@@ -2,15 +2,12 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/ascii.hpp"
 #include "core/units.hpp"
 #include "explain/pattern.hpp"
 
 namespace vramtrack::explain {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /// How many digits stand at `at`.
 std::size_t digits_at(std::string_view text, std::size_t at) {

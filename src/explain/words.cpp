@@ -25,16 +25,6 @@ bool is_inside(char c) {
 
 }  // namespace
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_part(char c) {
   const bool is_letter = (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80;
   return is_letter || is_digit(c) || c == '_' || c == '\'' || c == '-';

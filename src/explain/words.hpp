@@ -6,11 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/ascii.hpp"
+
 namespace vramtrack::explain {
 
-/// In ASCII's lower case.
-std::string lower(std::string_view text);
-bool is_digit(char c);
 /// Of a word: letters, digits, and what joins them.
 bool is_part(char c);
 

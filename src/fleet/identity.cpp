@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/ascii.hpp"
 #include "core/pod_name.hpp"
 
 namespace vramtrack::fleet {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 std::optional<int> index_of_text(std::string_view text) {
   int index = 0;

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 
+#include "core/crc32c.hpp"
 #include "core/protobuf.hpp"
 #include "fleet/xor_chunk.hpp"
 
@@ -16,43 +17,6 @@ namespace {
 /// More than a server puts into a frame (1 MiB, unless somebody changed it): what claims to be longer is damaged.
 constexpr std::uint64_t kMostFrame = 256ULL * 1024 * 1024;
 constexpr std::uint64_t kMostAnswer = 1024ULL * 1024 * 1024;
-
-/// CRC-32C (RFC 3720, appendix B.4), eight bytes a round: "slicing-by-8" of Kounavis and Berry, 2005.
-class Crc32c {
- public:
-  Crc32c() {
-    for (std::uint32_t i = 0; i < 256; ++i) {
-      std::uint32_t crc = i;
-      for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78U : 0);
-      table_[0][i] = crc;
-    }
-    for (std::uint32_t i = 0; i < 256; ++i)
-      for (std::size_t slice = 1; slice < 8; ++slice)
-        table_[slice][i] = (table_[slice - 1][i] >> 8) ^ table_[0][table_[slice - 1][i] & 0xff];
-  }
-
-  [[nodiscard]] std::uint32_t of(std::string_view bytes) const {
-    std::uint32_t crc = 0xffffffffU;
-    const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-    std::size_t i = 0;
-    for (; i + 8 <= bytes.size(); i += 8) {
-      crc ^= at(i) | at(i + 1) << 8 | at(i + 2) << 16 | static_cast<std::uint32_t>(at(i + 3)) << 24;
-      crc = table_[7][crc & 0xff] ^ table_[6][(crc >> 8) & 0xff] ^ table_[5][(crc >> 16) & 0xff] ^
-            table_[4][crc >> 24] ^ table_[3][at(i + 4)] ^ table_[2][at(i + 5)] ^ table_[1][at(i + 6)] ^
-            table_[0][at(i + 7)];
-    }
-    for (; i < bytes.size(); ++i) crc = (crc >> 8) ^ table_[0][(crc ^ at(i)) & 0xff];
-    return ~crc;
-  }
-
- private:
-  std::array<std::array<std::uint32_t, 256>, 8> table_{};
-};
-
-const Crc32c& crc32c() {
-  static const Crc32c instance;
-  return instance;
-}
 
 void put_varint(std::string& out, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(0x80 | (value & 0x7f)));
@@ -111,7 +75,7 @@ std::string remote_read_request(const Query& query) {
 std::string framed(std::string_view message) {
   std::string out;
   put_varint(out, message.size());
-  const std::uint32_t crc = crc32c().of(message);
+  const std::uint32_t crc = crc32c(message);
   for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(crc >> shift & 0xff));
   return out.append(message);
 }
@@ -134,7 +98,7 @@ Status ChunkedAnswer::take(std::string_view bytes) {
     std::uint32_t expected = 0;
     for (std::size_t i = 0; i < 4; ++i) expected = (expected << 8) | static_cast<unsigned char>(pending_[data + i]);
     const std::string_view message = std::string_view(pending_).substr(data + 4, static_cast<std::size_t>(size));
-    if (crc32c().of(message) != expected)
+    if (crc32c(message) != expected)
       return fail(fmt::format("the frame at byte {} of the answer has a wrong checksum", offset_ + at));
     if (const Status read = read_frame(message); !read)
       return fail(read.error().during(fmt::format("the frame at byte {} of the answer", offset_ + at)));

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <set>
 
+#include "core/ascii.hpp"
 #include "core/memory_unit.hpp"
 #include "core/printable.hpp"
 
@@ -18,13 +19,6 @@ constexpr std::size_t kMost = 12;
 /// For the server: what cannot be one of ours need not be sent.
 constexpr const char* kOfGpus =
     "(?i).*(gpu|vram|npu|xpu|hbm|gram|mlu|dcu|gcu|hpu|gaudi|accelerator|cuda|rocm|_fb_|framebuffer).*";
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
-  return out;
-}
 
 template <std::size_t N>
 bool has_any(const std::string& text, const std::array<std::string_view, N>& words) {

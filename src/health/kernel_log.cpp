@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/ascii.hpp"
 #include "core/xid.hpp"
 
 namespace vramtrack {
@@ -14,13 +15,6 @@ constexpr std::size_t kNameBytes = 64;
 constexpr std::size_t kVersionBytes = 32;
 constexpr std::size_t kMostEvents = 1024;
 constexpr std::uint64_t kRecoveryChanged = 154;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
 
 template <class T>
 std::optional<T> leading_number(std::string_view text) {
@@ -51,9 +45,10 @@ std::string pci_address_at(std::string_view text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::string_view rest = text.substr(colon);  // ":65:00"
   const bool is_address = colon >= kDomainDigits && colon <= kMostDomainDigits &&
-                          std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(colon), is_hex) &&
-                          rest.size() >= 6 && is_hex(rest[1]) && is_hex(rest[2]) && rest[3] == ':' && is_hex(rest[4]) &&
-                          is_hex(rest[5]) && (rest.size() == 6 || !is_hex(rest[6]));
+                          std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(colon), is_hex_digit) &&
+                          rest.size() >= 6 && is_hex_digit(rest[1]) && is_hex_digit(rest[2]) && rest[3] == ':' &&
+                          is_hex_digit(rest[4]) && is_hex_digit(rest[5]) &&
+                          (rest.size() == 6 || !is_hex_digit(rest[6]));
   if (!is_address) return {};
   std::string out(text.substr(0, colon + 6));
   while (out.find(':') > kDomainDigits && out.front() == '0') out.erase(0, 1);
@@ -65,7 +60,7 @@ std::string pci_address_at(std::string_view text) {
 /// The first address anywhere in `text`.
 std::string pci_address_in(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i)
-    if (is_hex(text[i]) && (i == 0 || !is_hex(text[i - 1])))
+    if (is_hex_digit(text[i]) && (i == 0 || !is_hex_digit(text[i - 1])))
       if (std::string found = pci_address_at(text.substr(i)); !found.empty()) return found;
   return {};
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/ascii.hpp"
 #include "host/process.hpp"
 #include "host/small_file.hpp"
 
@@ -16,11 +17,6 @@ namespace {
 constexpr std::size_t kMostDmemBytes = 64 * 1024;
 constexpr std::size_t kMostEnvironmentBytes = std::size_t{256} << 10U;
 constexpr std::size_t kMostFolders = 64;
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 /// "0000:1d:00.0": drivers write the domain with four digits or with eight.
 std::string short_address(const std::string& address) {

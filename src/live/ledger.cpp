@@ -6,17 +6,13 @@
 #include <filesystem>
 #include <map>
 
+#include "core/ascii.hpp"
 #include "core/driver_share.hpp"
 #include "core/order.hpp"
 #include "host/small_file.hpp"
 
 namespace vramtrack {
 namespace {
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 /// "0000:1d:00.0" of "00000000:1D:00.0": drivers write the domain with four digits or with eight.
 std::string short_address(const std::string& address) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/ascii.hpp"
 #include "core/format.hpp"
 #include "core/json_text.hpp"
 #include "live/wait.hpp"
@@ -26,15 +27,11 @@ std::string whose_words(const WaitFor& what) {
   return out;
 }
 
-bool is_number(const std::string& gpu) {
-  return gpu.find_first_not_of("0123456789") == std::string::npos;
-}
-
 /// "GPUs 0 and 1", "MIG-4a5b"; empty: all of them.
 std::string gpus_words(const std::vector<std::string>& gpus) {
-  if (std::all_of(gpus.begin(), gpus.end(), is_number)) return gpus.empty() ? std::string() : counted("GPU", gpus);
+  if (std::all_of(gpus.begin(), gpus.end(), is_all_digits)) return gpus.empty() ? std::string() : counted("GPU", gpus);
   std::vector<std::string> each;
-  for (const std::string& gpu : gpus) each.push_back(is_number(gpu) ? "GPU " + gpu : gpu);
+  for (const std::string& gpu : gpus) each.push_back(is_all_digits(gpu) ? "GPU " + gpu : gpu);
   if (each.size() == 1) return each.front();
   return fmt::format("{} and {}", fmt::join(each.begin(), each.end() - 1, ", "), each.back());
 }

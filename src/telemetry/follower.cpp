@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/ascii.hpp"
 #include "host/process.hpp"
 #include "probe/wire.hpp"
 #include "telemetry/shapes.hpp"
@@ -37,10 +38,6 @@ std::uint64_t boot_ticks() {
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * ticks_per_s() +
          static_cast<std::uint64_t>(now.tv_nsec) / (1'000'000'000U / ticks_per_s());
-}
-
-std::string_view base_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/ascii.hpp"
 #include "core/printable.hpp"
 #include "symbolize/debug_names.hpp"
 #include "trace/category.hpp"
@@ -14,10 +15,6 @@ namespace vramtrack::telemetry {
 namespace {
 
 constexpr std::size_t kMostNameBytes = 256;
-
-std::string_view base_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
 
 std::uint64_t hash_of(const FollowedStack& stack) {
   // FNV-1a, 64 bits.

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <sstream>
 
+#include "core/ascii.hpp"
 #include "core/format.hpp"
 #include "core/incident.hpp"
 #include "core/local_time.hpp"
@@ -18,12 +19,6 @@
 
 namespace vramtrack::top {
 namespace {
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
-  return text;
-}
 
 std::string user_of(const SeriesView& s) {
   return s.process ? s.process->user : std::string();

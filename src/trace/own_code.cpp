@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/ascii.hpp"
+
 namespace vramtrack::trace {
 namespace {
 
@@ -25,11 +27,6 @@ constexpr std::string_view kSystemFolders[] = {"/usr/lib",     "/lib/",         
 bool begins_with_any(std::string_view path, const std::vector<std::string>& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
                      [path](const std::string& prefix) { return !prefix.empty() && path.starts_with(prefix); });
-}
-
-std::string_view base_name(std::string_view path) {
-  const std::size_t at = path.rfind('/');
-  return at == std::string_view::npos ? path : path.substr(at + 1);
 }
 
 bool is_packaged(std::string_view path) {

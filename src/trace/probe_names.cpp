@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/ascii.hpp"
+
 namespace vramtrack::trace {
 namespace {
 
@@ -11,11 +13,6 @@ namespace {
 bool begins_a_thread(std::string_view name) {
   return name == "_start" || name == "start_thread" || name == "clone" || name.starts_with("__clone") ||
          name.starts_with("__libc_start") || name.starts_with("execute_native_thread_routine");
-}
-
-std::string_view base_name(std::string_view path) {
-  const std::size_t at = path.rfind('/');
-  return at == std::string_view::npos ? path : path.substr(at + 1);
 }
 
 std::string_view module_path(const ProcessTrace& process, std::uint64_t address) {

@@ -9,20 +9,12 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "core/ascii.hpp"
 #include "core/errno_words.hpp"
 #include "core/regular_file.hpp"
 
 namespace vramtrack::agent {
-namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 bool host_allowed(std::string_view host, std::string_view own_host, std::span<const std::string> allowed) {
   if (host.empty()) return false;

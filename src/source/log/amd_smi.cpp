@@ -29,7 +29,7 @@ using Field = DumpReadings::Field;
 
 /// "VRAM_USED", "used_vram", ...: monitor and metric name them differently.
 std::optional<Field> field_named(std::string_view title) {
-  const std::string name = logtext::lowered(title);
+  const std::string name = logtext::lower(title);
   if (name == "vram_used" || name == "used_vram") return Field::used;
   if (name == "vram_free" || name == "free_vram") return Field::free;
   if (name == "vram_total" || name == "total_vram") return Field::total;
@@ -77,7 +77,7 @@ class AmdSmi final : public DumpParser<JsonParser> {
                      [](std::string_view f) { return field_named(f) || logtext::same_letters(f, "vram_usage"); }))
       return false;
     titles_.clear();
-    for (const std::string_view field : fields) titles_.push_back(logtext::lowered(field));
+    for (const std::string_view field : fields) titles_.push_back(logtext::lower(field));
     delimiter_ = delimiter;
     return true;
   }
@@ -298,7 +298,7 @@ int recognise(std::string_view head) {
   for (std::string_view rest = start; !rest.empty();) {
     const std::string_view line = trim(logtext::take_line(rest));
     if (!names_used(line)) continue;
-    const std::string low = logtext::lowered(line);
+    const std::string low = logtext::lower(line);
     if ((line.starts_with("gpu,") || line.starts_with("timestamp,gpu,")) && is_csv_of_it(line, rest)) return 92;
     const bool has_units = rest.find(" MB") != std::string_view::npos || rest.find(" GB") != std::string_view::npos;
     if (has_units &&

@@ -9,7 +9,7 @@
 namespace vramtrack {
 namespace {
 
-using logtext::is_alpha;
+using logtext::is_ascii_letter;
 using logtext::is_digit;
 
 constexpr std::array<std::string_view, 12> kMonths = {"jan", "feb", "mar", "apr", "may", "jun",
@@ -50,7 +50,7 @@ struct Cursor {
   }
   std::string_view letters() {
     const std::size_t from = at;
-    while (is_alpha(peek())) ++at;
+    while (is_ascii_letter(peek())) ++at;
     return text.substr(from, at - from);
   }
 };
@@ -74,7 +74,7 @@ int month_named(std::string_view word) {
 void read_offset(Cursor& c, Civil& out) {
   const std::size_t before = c.at;
   c.spaces();
-  if (is_alpha(c.peek())) {
+  if (is_ascii_letter(c.peek())) {
     const std::string_view word = c.letters();
     if (word == "Z" || word == "UTC" || word == "GMT") out.offset_s = 0;
     if (word.size() > 5 || (word.size() == 1 && word != "Z")) c.at = before;
@@ -133,12 +133,12 @@ bool read_named_minutes(Cursor& c, Civil& out, int& minutes, int& seconds) {
 /// "23h50m00s" or, as in French, "23h50" behind its h.
 bool read_minutes_behind_h(Cursor& c, Civil& out, int& minutes, int& seconds) {
   if (c.number(2, minutes) != 2 || minutes > 59) return false;
-  if (!c.take('m')) return !is_alpha(c.peek());
-  if (c.number(2, seconds) == 0) return !is_alpha(c.peek());
+  if (!c.take('m')) return !is_ascii_letter(c.peek());
+  if (c.number(2, seconds) == 0) return !is_ascii_letter(c.peek());
   if (seconds > 60) return false;
   read_fraction(c, out);
   out.has_seconds = true;
-  return c.take('s') && !is_alpha(c.peek());
+  return c.take('s') && !is_ascii_letter(c.peek());
 }
 
 /// "午後" and the like, which stand before the hour.
@@ -202,8 +202,8 @@ bool read_joined_time(Cursor& c, Civil& out) {
   const char separator = c.peek() == '-' || c.peek() == '.' ? c.peek() : '\0';
   if (separator != '\0') ++c.at;
   if (c.number(2, m) != 2 || (separator != '\0' && !c.take(separator)) || c.number(2, s) != 2) return false;
-  const bool is_utc = c.peek() == 'Z' && !is_alpha(c.peek(1));
-  if (is_digit(c.peek()) || (is_alpha(c.peek()) && !is_utc) || h > 23 || m > 59 || s > 60) return false;
+  const bool is_utc = c.peek() == 'Z' && !is_ascii_letter(c.peek(1));
+  if (is_digit(c.peek()) || (is_ascii_letter(c.peek()) && !is_utc) || h > 23 || m > 59 || s > 60) return false;
   read_fraction(c, out);
   out.has_time = out.has_seconds = true;
   out.local_s += std::int64_t{h} * 3600 + m * 60 + s;
@@ -224,7 +224,7 @@ bool read_named_month(Cursor& c, Civil& out) {
   Civil time;
   for (int word = 0; word < 8 && (month == 0 || day == 0 || year == 0 || !time.has_time); ++word) {
     c.spaces();
-    if (is_alpha(c.peek())) {
+    if (is_ascii_letter(c.peek())) {
       const std::string_view letters = c.letters();
       // Weekdays come before the month and never look like one.
       if (month == 0) month = month_named(letters);
@@ -280,7 +280,7 @@ std::optional<std::int64_t> read_date_with_month_name(Cursor& c, int first, int 
   const char separator = c.peek();
   if (separator != '/' && separator != '-' && separator != ' ') return std::nullopt;
   ++c.at;
-  if (!is_alpha(c.peek())) return std::nullopt;
+  if (!is_ascii_letter(c.peek())) return std::nullopt;
   const int month = month_named(c.letters());
   int last = 0;
   if (month == 0 || !c.take(separator)) return std::nullopt;
@@ -338,7 +338,7 @@ bool may_begin_civil(std::string_view text) {
   const std::string_view rest = text.substr(n + 1);
   if (next == ' ' && (rest.front() == ' ' || static_cast<unsigned char>(rest.front()) >= 0x80)) return true;
   if (next != ' ' && next != '-' && next != '/' && next != '.') return false;
-  if (is_alpha(rest.front())) return next != '.' && month_named(rest.substr(0, 3)) != 0;
+  if (is_ascii_letter(rest.front())) return next != '.' && month_named(rest.substr(0, 3)) != 0;
   std::size_t digits = 0;
   while (digits < rest.size() && is_digit(rest[digits])) ++digits;
   return next != ' ' && (digits == 1 || digits == 2) && rest.substr(digits).starts_with(next);
@@ -354,7 +354,7 @@ bool read_civil(std::string_view text, DateOrder order, Civil& out) {
   out = Civil{};
   Cursor c{text};
   c.spaces();
-  if (is_alpha(c.peek())) {
+  if (is_ascii_letter(c.peek())) {
     if (!read_named_month(c, out)) return false;
     read_offset(c, out);
     out.length = c.at;

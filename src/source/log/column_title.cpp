@@ -10,7 +10,7 @@
 namespace vramtrack {
 namespace {
 
-using logtext::is_alpha;
+using logtext::is_ascii_letter;
 using logtext::is_digit;
 using logtext::lower;
 using logtext::trim;
@@ -114,7 +114,7 @@ TitleWords read_title(std::string_view written) {
     if (c == '[' || c == '(') {
       const std::size_t close = title.find(c == '[' ? ']' : ')', i);
       const std::string inner =
-          logtext::lowered(trim(title.substr(i + 1, close == std::string_view::npos ? close : close - i - 1)));
+          logtext::lower(trim(title.substr(i + 1, close == std::string_view::npos ? close : close - i - 1)));
       flush();
       if (!take_unit(out, inner)) {
         out.other_unit |= is_other_unit(inner);
@@ -125,7 +125,7 @@ TitleWords read_title(std::string_view written) {
     } else if (c == '%') {
       flush();
       out.percent = true;
-    } else if (is_alpha(c) || is_digit(c)) {
+    } else if (is_ascii_letter(c) || is_digit(c)) {
       // "memoryAllocatedBytes" is three words; "MiB" and "DCGM" are one.
       if (!word.empty() && c >= 'A' && c <= 'Z' && title[i - 1] >= 'a' && title[i - 1] <= 'z' && word != "mi" &&
           word != "gi" && word != "ki")

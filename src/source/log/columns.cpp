@@ -14,7 +14,7 @@
 namespace vramtrack {
 namespace {
 
-using logtext::is_alpha;
+using logtext::is_ascii_letter;
 using logtext::is_digit;
 using logtext::lower;
 using logtext::trim;

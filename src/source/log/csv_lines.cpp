@@ -22,8 +22,9 @@ constexpr std::size_t kLongestRecord = 64 * kBytesPerKiB;
 
 /// A line of dashes, or the time of a turn of the loop, where rows have their own.
 bool stands_between_readings(std::string_view line) {
-  return !clock_lines(line).empty() ||
-         std::none_of(line.begin(), line.end(), [](char c) { return logtext::is_digit(c) || logtext::is_alpha(c); });
+  return !clock_lines(line).empty() || std::none_of(line.begin(), line.end(), [](char c) {
+    return logtext::is_digit(c) || logtext::is_ascii_letter(c);
+  });
 }
 
 }  // namespace

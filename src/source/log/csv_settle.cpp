@@ -276,9 +276,9 @@ bool are_titles(std::string_view line, char delimiter) {
   std::vector<std::string_view> fields;
   split_fields(line, delimiter, fields);
   return std::all_of(fields.begin(), fields.end(), [](std::string_view field) {
-    const auto is_of_name = [](char c) { return logtext::is_alpha(c) || logtext::is_digit(c) || c == '_'; };
+    const auto is_of_name = [](char c) { return logtext::is_ascii_letter(c) || logtext::is_digit(c) || c == '_'; };
     return std::none_of(field.begin(), field.end(), logtext::is_digit) ||
-           (logtext::is_alpha(field.front()) && std::all_of(field.begin(), field.end(), is_of_name));
+           (logtext::is_ascii_letter(field.front()) && std::all_of(field.begin(), field.end(), is_of_name));
   });
 }
 
@@ -405,7 +405,7 @@ bool values_fit(const Rows& rows, const ColumnPlan& plan) {
            (logtext::read_decimal(text, number) && number.length == text.size());
   };
   const auto has_letter = [](std::string_view text) {
-    return text.empty() || std::any_of(text.begin(), text.end(), logtext::is_alpha);
+    return text.empty() || std::any_of(text.begin(), text.end(), logtext::is_ascii_letter);
   };
   return std::all_of(rows.begin(), rows.end(), [&](const auto& row) {
     for (const int column : {plan.used, plan.free, plan.total})
@@ -465,7 +465,7 @@ void settle_pairs(const Rows& rows, ColumnPlan& plan) {
 void settle_decimal_unit(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   const bool is_mb = plan.used_unit == kBytesPerMiB;
   if (plan.pair || plan.used < 0 || !plan.wide.empty() ||
-      logtext::lowered(plan.header).find(is_mb ? "mib" : "gib") != std::string::npos)
+      logtext::lower(plan.header).find(is_mb ? "mib" : "gib") != std::string::npos)
     return;
   std::vector<std::string_view> values;
   for (const auto& row : rows) values.push_back(cell(row, plan.used));

@@ -12,7 +12,7 @@
 namespace vramtrack {
 namespace {
 
-using logtext::is_alpha;
+using logtext::is_ascii_letter;
 using logtext::is_digit;
 using logtext::trim;
 
@@ -20,8 +20,8 @@ constexpr std::size_t kSamples = 400;
 
 /// `text` without the marks around it: "==== 10:00 ====", "[10:00]", "# 10:00".
 std::string_view without_marks(std::string_view text) {
-  while (!text.empty() && !is_digit(text.front()) && !is_alpha(text.front())) text.remove_prefix(1);
-  while (!text.empty() && !is_digit(text.back()) && !is_alpha(text.back())) text.remove_suffix(1);
+  while (!text.empty() && !is_digit(text.front()) && !is_ascii_letter(text.front())) text.remove_prefix(1);
+  while (!text.empty() && !is_digit(text.back()) && !is_ascii_letter(text.back())) text.remove_suffix(1);
   return text;
 }
 

@@ -30,7 +30,7 @@ std::span<const LogFormatInfo* const> screen_formats() {
 }
 
 const LogFormatInfo* find_log_format(std::string_view name) {
-  std::string wanted = logtext::lowered(name);
+  std::string wanted = logtext::lower(name);
   for (char& c : wanted)
     if (c == '_') c = '-';
   for (const LogFormatInfo* format : log_formats())

@@ -118,7 +118,7 @@ void vote(std::string_view line, Votes& votes) {
     const char before = begin > 0 ? line[begin - 1] : ' ';
     const char after = i < line.size() ? line[i] : ' ';
     const std::string_view digits = line.substr(begin, i - begin);
-    if (logtext::is_alpha(before) || before == ':' || after == ':' || Shape(digits).first > 6) continue;
+    if (logtext::is_ascii_letter(before) || before == ':' || after == ':' || Shape(digits).first > 6) continue;
     const Shape shape(digits);
     if (shape.counts[kDot] + shape.counts[kComma] == 1) votes.add(shown_grouping(digits, 0));
   }

@@ -140,7 +140,7 @@ std::optional<bool> first_is_used(Rows rows, const Relation& relation, int time)
 }
 
 bool looks_like_gpu_name(std::string_view text) {
-  const std::string name = logtext::lowered(text);
+  const std::string name = logtext::lower(text);
   for (const std::string_view word :
        {"nvidia", "tesla", "quadro", "geforce", "rtx", "gtx", "titan", "orin", "xavier", "a100", "h100"})
     if (name.find(word) != std::string::npos) return true;
@@ -206,7 +206,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     const Values& v = columns[i];
     if (plan.pid >= 0 || !v.all(v.integers) || v.low < 128) continue;
     const auto has_letter = [](std::string_view text) {
-      return std::any_of(text.begin(), text.end(), logtext::is_alpha);
+      return std::any_of(text.begin(), text.end(), logtext::is_ascii_letter);
     };
     if (i + 1 < columns.size() && columns[i + 1].is_text() && has_letter(columns[i + 1].sample) &&
         !looks_like_gpu_name(columns[i + 1].sample)) {

@@ -77,7 +77,7 @@ bool take_value(std::string_view& rest, std::string& json) {
 bool read_line(std::string_view line, InfluxLine& out) {
   out = {};
   std::string_view rest = logtext::trim(line);
-  if (rest.empty() || !(logtext::is_alpha(rest.front()) || rest.front() == '_')) return false;
+  if (rest.empty() || !(logtext::is_ascii_letter(rest.front()) || rest.front() == '_')) return false;
   out.measurement = take_name(rest, ", ");
   while (rest.starts_with(',')) {
     rest.remove_prefix(1);

@@ -12,7 +12,7 @@
 namespace vramtrack {
 namespace {
 
-using logtext::is_alpha;
+using logtext::is_ascii_letter;
 using logtext::is_digit;
 using logtext::trim;
 
@@ -44,10 +44,10 @@ bool take_id(std::string_view text, FigureOwner& owner) {
     return true;
   }
   std::size_t letters = 0;
-  while (letters < text.size() && is_alpha(text[letters])) ++letters;
+  while (letters < text.size() && is_ascii_letter(text[letters])) ++letters;
   if (letters > 0 && !says_gpu(text.substr(0, letters))) return false;
   std::size_t digits = letters;
-  while (letters > 0 && digits < text.size() && !is_digit(text[digits]) && !is_alpha(text[digits])) ++digits;
+  while (letters > 0 && digits < text.size() && !is_digit(text[digits]) && !is_ascii_letter(text[digits])) ++digits;
   const auto device = device_numbered(text.substr(digits));
   if (!device) return false;
   owner.gpu.index = device->index;

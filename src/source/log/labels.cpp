@@ -245,7 +245,7 @@ std::string label_key(std::string_view text) {
       }
     }
     std::size_t end = i;
-    while (end < text.size() && logtext::is_alpha(text[end])) ++end;
+    while (end < text.size() && logtext::is_ascii_letter(text[end])) ++end;
     if (end > i && is_log_level(text.substr(i, end - i))) {
       i = end;
       continue;
@@ -260,7 +260,7 @@ namespace {
 
 bool is_connector(std::string_view word) {
   constexpr std::array<std::string_view, 9> kWords = {"of", "von", "de", "sur", "su", "z", "из", "共", "/"};
-  return std::find(kWords.begin(), kWords.end(), logtext::lowered(word)) != kWords.end() || word == "／";
+  return std::find(kWords.begin(), kWords.end(), logtext::lower(word)) != kWords.end() || word == "／";
 }
 
 /// The words of `gap` and its slashes, without separators; nullopt if it has other signs.

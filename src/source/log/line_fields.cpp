@@ -11,7 +11,7 @@
 namespace vramtrack {
 namespace {
 
-using logtext::is_alpha;
+using logtext::is_ascii_letter;
 using logtext::is_digit;
 
 constexpr std::size_t kLongestValue = 60;
@@ -26,7 +26,7 @@ bool is_key(std::string_view key) {
 }
 
 bool is_of_name(char c) {
-  return is_alpha(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  return is_ascii_letter(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 /// The value behind a key and its sign: a word, or a quoted text.
@@ -50,7 +50,7 @@ bool has_amount(std::string_view text) {
     const std::size_t end = i + number.length;
     const std::size_t unit = end < text.size() && text[end] == ' ' ? end + 1 : end;
     std::size_t letters = unit;
-    while (letters < text.size() && is_alpha(text[letters])) ++letters;
+    while (letters < text.size() && is_ascii_letter(text[letters])) ++letters;
     if (goes_on(letters)) continue;
     if (number.has_fraction || written_unit(text.substr(unit, letters - unit)) != 0) return true;
   }
@@ -90,21 +90,21 @@ void cut_fields(std::string_view line, std::vector<LineField>& fields) {
       std::size_t at = sign + 1;
       while (at < line.size() && line[at] == ' ') ++at;
       if (const std::string_view value = value_at(line, at); is_value(value))
-        fields.push_back({logtext::lowered(word) + "=", value});
+        fields.push_back({logtext::lower(word) + "=", value});
     }
     // "TP0", "worker-42": letters, a sign or none, digits.
     const std::size_t letters =
         static_cast<std::size_t>(std::find_if(word.begin(), word.end(), is_digit) - word.begin());
     if (letters > 0 && letters < word.size() &&
         std::all_of(word.begin() + static_cast<std::ptrdiff_t>(letters), word.end(), is_digit)) {
-      fields.push_back({logtext::lowered(word.substr(0, letters)) + "#", word});
+      fields.push_back({logtext::lower(word.substr(0, letters)) + "#", word});
     } else if (letters == word.size() && end + 1 < line.size() &&
                std::string_view("-.#/").find(line[end]) != line.npos && is_digit(line[end + 1])) {
       std::size_t stop = end + 1;
       while (stop < line.size() && is_digit(line[stop])) ++stop;
       const bool ends = stop == line.size() || (!is_of_name(line[stop]) && line[stop] != '.' && line[stop] != '-');
       if (ends) {
-        fields.push_back({logtext::lowered(word) + "#", line.substr(i, stop - i)});
+        fields.push_back({logtext::lower(word) + "#", line.substr(i, stop - i)});
         end = stop;
       }
     }

@@ -11,7 +11,7 @@
 namespace vramtrack {
 namespace {
 
-using logtext::is_alpha;
+using logtext::is_ascii_letter;
 using logtext::is_digit;
 
 /// The spaces and apostrophes that may stand between thousands.
@@ -44,7 +44,7 @@ std::size_t uuid_length(std::string_view line, std::size_t i) {
 std::string_view unit_at(std::string_view line, std::size_t i) {
   while (i < line.size() && line[i] == ' ') ++i;
   std::size_t end = i;
-  while (end < line.size() && is_alpha(line[end])) ++end;
+  while (end < line.size() && is_ascii_letter(line[end])) ++end;
   return line.substr(i, end - i);
 }
 
@@ -100,7 +100,7 @@ std::size_t word_end(std::string_view line, std::size_t i) {
     const auto lead = static_cast<unsigned char>(line[at]);
     return at + 1 < line.size() && (lead == 0xd0 || lead == 0xd1);
   };
-  while (i < line.size() && (is_alpha(line[i]) || is_cyrillic(i))) i += is_alpha(line[i]) ? 1U : 2U;
+  while (i < line.size() && (is_ascii_letter(line[i]) || is_cyrillic(i))) i += is_ascii_letter(line[i]) ? 1U : 2U;
   return i;
 }
 
@@ -128,7 +128,7 @@ Exponent exponent_at(std::string_view line, std::size_t i) {
   int value = 0;
   const std::size_t digits = end;
   while (is_digit_at(line, end) && end - digits < 2) value = value * 10 + (line[end++] - '0');
-  if (end == digits || is_digit_at(line, end) || (end < line.size() && is_alpha(line[end]))) return {};
+  if (end == digits || is_digit_at(line, end) || (end < line.size() && is_ascii_letter(line[end]))) return {};
   return {end - i, line[i + 1] == '-' ? -value : value};
 }
 

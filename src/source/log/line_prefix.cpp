@@ -34,7 +34,7 @@ bool is_day_of_syslog(std::string_view text) {
   const std::string_view day = logtext::take_word(text);
   constexpr std::string_view kMonths = "janfebmaraprmayjunjulaugsepoctnovdec";
   if (month.size() != 3 || !trim(text).empty() || day.empty() || day.size() > 2) return false;
-  return kMonths.find(logtext::lowered(month)) % 3 == 0 && std::all_of(day.begin(), day.end(), logtext::is_digit);
+  return kMonths.find(logtext::lower(month)) % 3 == 0 && std::all_of(day.begin(), day.end(), logtext::is_digit);
 }
 
 /// The first lines that are not empty.

@@ -12,7 +12,7 @@
 namespace vramtrack {
 namespace {
 
-using logtext::is_alpha;
+using logtext::is_ascii_letter;
 using logtext::is_digit;
 
 }  // namespace
@@ -74,12 +74,12 @@ std::string_view named_epoch(std::string_view line) {
     if (digits != 10 && digits != 13 && digits != 16 && digits != 19) continue;
     if (end + 1 < line.size() && line[end] == '.' && is_digit(line[end + 1]))
       for (++end; end < line.size() && is_digit(line[end]);) ++end;
-    if (end < line.size() && is_alpha(line[end])) continue;
+    if (end < line.size() && is_ascii_letter(line[end])) continue;
     const std::string_view before = line.substr(0, i);
     const std::size_t name_end = before.find_last_not_of(" :=\"'");
     if (name_end == std::string_view::npos || before.find_first_of(":=", name_end) == std::string_view::npos) continue;
     std::size_t name_begin = name_end + 1;
-    while (name_begin > 0 && (is_alpha(before[name_begin - 1]) || before[name_begin - 1] == '_')) --name_begin;
+    while (name_begin > 0 && (is_ascii_letter(before[name_begin - 1]) || before[name_begin - 1] == '_')) --name_begin;
     const std::string_view name = before.substr(name_begin, name_end + 1 - name_begin);
     if (std::any_of(kNames.begin(), kNames.end(), [&](std::string_view n) { return logtext::same_letters(n, name); }))
       return line.substr(i, end - i);
@@ -91,7 +91,7 @@ std::string_view named_epoch(std::string_view line) {
 /// word of the sentence: "10:00:00 GPU 1: used 5 GB".
 std::string_view without_word(std::string_view stamp) {
   std::size_t letters = 0;
-  while (letters < stamp.size() && is_alpha(stamp[stamp.size() - 1 - letters])) ++letters;
+  while (letters < stamp.size() && is_ascii_letter(stamp[stamp.size() - 1 - letters])) ++letters;
   const std::string_view word = stamp.substr(stamp.size() - letters);
   for (const std::string_view known : {"z", "utc", "gmt", "am", "pm"})
     if (logtext::same_letters(word, known)) return stamp;
@@ -108,7 +108,7 @@ bool announces_duration(std::string_view text) {
   text = text.substr(0, end + 1);
   for (const std::string_view word : kWords)
     if (text.size() >= word.size() && logtext::same_letters(text.substr(text.size() - word.size()), word) &&
-        (text.size() == word.size() || !is_alpha(text[text.size() - word.size() - 1])))
+        (text.size() == word.size() || !is_ascii_letter(text[text.size() - word.size() - 1])))
       return true;
   return false;
 }
@@ -117,8 +117,8 @@ bool announces_duration(std::string_view text) {
 bool is_aside(std::string_view text) {
   const std::size_t open = text.find_last_of("()");
   if (open == std::string_view::npos || text[open] == ')' || !logtext::trim(text).ends_with(',')) return false;
-  return std::any_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(open), is_alpha) &&
-         std::any_of(text.begin() + static_cast<std::ptrdiff_t>(open), text.end(), is_alpha) &&
+  return std::any_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(open), is_ascii_letter) &&
+         std::any_of(text.begin() + static_cast<std::ptrdiff_t>(open), text.end(), is_ascii_letter) &&
          std::none_of(text.begin() + static_cast<std::ptrdiff_t>(open), text.end(), is_digit);
 }
 
@@ -128,12 +128,12 @@ std::string_view find_stamp(std::string_view line, bool* by_value) {
   line = line.substr(0, kSearched);
   std::string_view time_of_day;
   for (std::size_t i = 0; i < line.size(); ++i) {
-    const bool starts = i == 0 || (!is_digit(line[i - 1]) && !is_alpha(line[i - 1]) && line[i - 1] != '.');
+    const bool starts = i == 0 || (!is_digit(line[i - 1]) && !is_ascii_letter(line[i - 1]) && line[i - 1] != '.');
     if (!starts) continue;
     const std::string_view rest = line.substr(i);
-    if (is_alpha(rest.front())) {
+    if (is_ascii_letter(rest.front())) {
       std::size_t letters = 0;
-      while (letters < rest.size() && is_alpha(rest[letters])) ++letters;
+      while (letters < rest.size() && is_ascii_letter(rest[letters])) ++letters;
       if (!begins_date(rest.substr(0, letters))) continue;
     } else if (!is_digit(rest.front()) && !begins_half_day(rest)) {
       continue;
@@ -293,10 +293,10 @@ std::string_view without_memory_word(std::string_view stamp) {
 
 /// Whether `name` looks like that of a host or a pod, as pdsh and clush put it before each line: "node-07", "gpu3".
 bool is_host(std::string_view name) {
-  if (name.size() > 64 || !is_alpha(name.front())) return false;
+  if (name.size() > 64 || !is_ascii_letter(name.front())) return false;
   bool has_sign = false;
   for (const char c : name) {
-    if (!is_alpha(c) && !is_digit(c) && c != '-' && c != '.' && c != '_') return false;
+    if (!is_ascii_letter(c) && !is_digit(c) && c != '-' && c != '.' && c != '_') return false;
     has_sign |= is_digit(c) || c == '-';
   }
   std::vector<Word> words;
@@ -316,7 +316,8 @@ std::string_view line_prefix(std::string_view line) {
   const std::size_t bar = line.find(" | ");
   if (bar != std::string_view::npos && bar > 0 && bar < 64) {
     const std::string_view name = logtext::trim(line.substr(0, bar));
-    if (!name.empty() && is_alpha(name.front()) && name.find_first_of(" :=%") == std::string_view::npos) return name;
+    if (!name.empty() && is_ascii_letter(name.front()) && name.find_first_of(" :=%") == std::string_view::npos)
+      return name;
   }
   const std::string_view rest = logtext::trim(line);
   std::size_t digits = 0;

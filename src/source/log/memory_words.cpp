@@ -47,7 +47,7 @@ bool begins_wide(char c) {
 }
 
 bool is_letter(char c) {
-  return logtext::is_alpha(c) || (static_cast<unsigned char>(c) >= 0x80);
+  return logtext::is_ascii_letter(c) || (static_cast<unsigned char>(c) >= 0x80);
 }
 
 void cut_words(std::string_view text, std::vector<Word>& words) {
@@ -79,12 +79,12 @@ bool is_german(std::string_view text) {
   std::vector<Word> words;
   cut_words(text, words);
   return std::any_of(words.begin(), words.end(),
-                     [](const Word& word) { return german_words().contains(logtext::lowered(word.text)); });
+                     [](const Word& word) { return german_words().contains(logtext::lower(word.text)); });
 }
 
 bool is_foreign(std::string_view word) {
   return std::any_of(word.begin(), word.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }) ||
-         foreign_words().contains(logtext::lowered(word));
+         foreign_words().contains(logtext::lower(word));
 }
 
 bool is_title_of_gpu_memory(std::string_view title) {

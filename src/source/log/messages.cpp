@@ -44,7 +44,7 @@ constexpr std::array<std::string_view, 10> kStatuses = {
     "code=exited, status", "received signal"};
 
 bool begins_word(std::string_view text, std::size_t at) {
-  return at == 0 || !logtext::is_alpha(text[at - 1]);
+  return at == 0 || !logtext::is_ascii_letter(text[at - 1]);
 }
 
 /// Calls `is_it(end)` with the offset behind each `phrase` that begins a word, until it returns true.
@@ -88,7 +88,7 @@ bool is_of_shell(std::string_view line) {
 
 bool tells_end(std::string_view line) {
   if (!has_root(line)) return false;
-  const std::string text = logtext::lowered(line);
+  const std::string text = logtext::lower(line);
   const auto is_there = [&](std::string_view phrase) { return any_of(text, phrase, [](std::size_t) { return true; }); };
   const auto has_status = [&](std::string_view phrase) {
     return any_of(text, phrase, [&](std::size_t end) { return nonzero_follows(text, end); });
@@ -152,7 +152,7 @@ std::optional<std::uint32_t> number_behind(std::string_view line, std::initializ
 /// Who limits a program whose message says only how much it may hold.
 std::string who_limits(std::string_view line, const explain::Wording& wording) {
   if (wording.program.starts_with("PyTorch")) return "PyTorch's per_process_memory_fraction";
-  if (logtext::lowered(line).find("hami") != std::string::npos) return "HAMi's CUDA_DEVICE_MEMORY_LIMIT";
+  if (logtext::lower(line).find("hami") != std::string::npos) return "HAMi's CUDA_DEVICE_MEMORY_LIMIT";
   return wording.setting.empty() ? "a limit of the program" : std::string(wording.setting);
 }
 

@@ -80,7 +80,7 @@ std::optional<Header> read_header(std::string_view line) {
   if (!out.by_entity && !begins) return std::nullopt;
   if (!out.by_entity) rest = line;
   for (std::string_view word = take(rest); !word.empty(); word = take(rest)) {
-    const std::string name = logtext::lowered(word);
+    const std::string name = logtext::lower(word);
     const auto* const known =
         std::find_if(std::begin(kTitles), std::end(kTitles), [&](const Title& t) { return t.name == name; });
     const Title title = known == std::end(kTitles) ? Title{} : *known;

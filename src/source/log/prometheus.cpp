@@ -31,7 +31,7 @@ struct Sampled {
 };
 
 bool is_name(char c) {
-  return logtext::is_alpha(c) || logtext::is_digit(c) || c == '_' || c == ':';
+  return logtext::is_ascii_letter(c) || logtext::is_digit(c) || c == '_' || c == ':';
 }
 
 /// False when the line is not a sample. Labels may contain any character within their quotes.

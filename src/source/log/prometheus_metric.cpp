@@ -100,7 +100,7 @@ std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks) {
   else
     return std::nullopt;
   // DCGM and AMD's exporter count MB of 2^20 bytes, also in fields that the table does not have.
-  const std::string low = logtext::lowered(name);
+  const std::string low = logtext::lower(name);
   if (out.unit_bytes == 0 && (low.starts_with("dcgm_fi_") || low.ends_with("_vram"))) out.unit_bytes = kBytesPerMiB;
   return out;
 }

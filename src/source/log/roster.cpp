@@ -17,7 +17,7 @@ std::optional<LogDevice> device_numbered(std::string_view text) {
 }
 
 std::string normal_pci(std::string_view text) {
-  std::string out = logtext::lowered(logtext::trim(text));
+  std::string out = logtext::lower(logtext::trim(text));
   const auto hex = [](char c) { return logtext::is_digit(c) || (c >= 'a' && c <= 'f'); };
   // [domain:]bus:device.function
   const std::size_t last = out.rfind(':');

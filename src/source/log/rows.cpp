@@ -328,13 +328,12 @@ void LogRows::program_ended(std::string_view message) {
 void LogRows::device_lost(std::string_view message) {
   if (newest_ == kNever) return;
   std::vector<std::string> whose;
-  const std::string low = logtext::lowered(message);
+  const std::string low = logtext::lower(message);
   const auto names = [&](const Device& device) {
     constexpr std::size_t kBusDigits = std::string_view("0000:01:00.0").size();  // the domain has 4 digits, or 8
     const DeviceInfo* const info = catalog_.device(device.id);
     if (info == nullptr || info->pci_bus_id.size() < kBusDigits) return false;
-    return low.find(logtext::lowered(info->pci_bus_id).substr(info->pci_bus_id.size() - kBusDigits)) !=
-           std::string::npos;
+    return low.find(logtext::lower(info->pci_bus_id).substr(info->pci_bus_id.size() - kBusDigits)) != std::string::npos;
   };
   for (const Device& device : devices_)
     if (names(device)) whose.push_back(device.id);

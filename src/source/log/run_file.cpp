@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/crc32c.hpp"
 #include "core/protobuf.hpp"
 #include "core/units.hpp"
 #include "source/log/json.hpp"
@@ -40,22 +41,6 @@ void put_mark(std::string_view kind, std::string& lines) {
 // (tensorflow/core/util/event.proto).
 //
 //   length: uint64 | masked CRC-32C of it | Event | masked CRC-32C of it
-
-/// CRC-32C (Castagnoli), which zlib does not have.
-std::uint32_t crc32c(std::string_view bytes) {
-  static const auto table = [] {
-    std::array<std::uint32_t, 256> out{};
-    for (std::uint32_t i = 0; i < 256; ++i) {
-      std::uint32_t value = i;
-      for (int bit = 0; bit < 8; ++bit) value = (value >> 1U) ^ ((value & 1U) != 0 ? 0x82f63b78U : 0);
-      out[i] = value;
-    }
-    return out;
-  }();
-  std::uint32_t crc = 0xffffffffU;
-  for (const char c : bytes) crc = table[(crc ^ static_cast<unsigned char>(c)) & 0xffU] ^ (crc >> 8U);
-  return ~crc;
-}
 
 /// The one number of a TensorProto (tensorflow/core/framework/tensor.proto); nullopt when it has none or several.
 std::optional<double> scalar_of(std::string_view tensor) {

@@ -16,7 +16,7 @@
 namespace vramtrack {
 namespace {
 
-using logtext::is_alpha;
+using logtext::is_ascii_letter;
 using logtext::is_digit;
 
 /// The number after a word for GPU ("gpu.1.", "cuda:1", "gpu_id: 1", "device1", "GPU 1"); 0 if there is no number,
@@ -34,18 +34,18 @@ std::optional<int> gpu_in(std::string_view name, bool& is_numbered) {
                                                 logtext::same_letters(words[i + 1].text, "index"));
     const std::string_view before = words[is_id ? i + 1 : i].text;
     std::string_view rest = name.substr(static_cast<std::size_t>(before.data() + before.size() - name.data()));
-    while (!rest.empty() && !is_digit(rest.front()) && !is_alpha(rest.front())) rest.remove_prefix(1);
+    while (!rest.empty() && !is_digit(rest.front()) && !is_ascii_letter(rest.front())) rest.remove_prefix(1);
     std::size_t digits = 0;
     while (digits < rest.size() && is_digit(rest[digits])) ++digits;
     const auto number = logtext::whole_number<int>(rest.substr(0, digits));
-    const bool ends = digits == rest.size() || !is_alpha(rest[digits]);
+    const bool ends = digits == rest.size() || !is_ascii_letter(rest[digits]);
     if (number && ends && *number < 4096) return number;
   }
   if (!speaks) return std::nullopt;
   // "gpu_mem_used_gb_1"
   std::size_t digits = 0;
   while (digits < name.size() && is_digit(name[name.size() - digits - 1])) ++digits;
-  const bool apart = digits > 0 && digits < name.size() && !is_alpha(name[name.size() - digits - 1]);
+  const bool apart = digits > 0 && digits < name.size() && !is_ascii_letter(name[name.size() - digits - 1]);
   const auto number = logtext::whole_number<int>(name.substr(name.size() - digits));
   is_numbered = apart && number && *number < 4096;
   return is_numbered ? *number : 0;

@@ -139,7 +139,7 @@ bool is_of_text(std::string_view field) {
     return true;
   if (field.ends_with(':') || field.find('=') != std::string_view::npos) return true;
   const bool has_letter_or_digit = std::any_of(field.begin(), field.end(), [](char c) {
-    return logtext::is_alpha(c) || logtext::is_digit(c) || static_cast<unsigned char>(c) >= 0x80;
+    return logtext::is_ascii_letter(c) || logtext::is_digit(c) || static_cast<unsigned char>(c) >= 0x80;
   });
   return !has_letter_or_digit && field != "-" && field != "--" && field != "?";
 }

@@ -66,8 +66,10 @@ bool is_of_table(std::string_view line) {
 /// The text of a line outside the tables without the marks around it: "==== Sun May  4 04:27:32 AM EDT 2025 ====".
 std::string_view stamp_text(std::string_view line) {
   line = trim(line);
-  while (!line.empty() && !logtext::is_digit(line.front()) && !logtext::is_alpha(line.front())) line.remove_prefix(1);
-  while (!line.empty() && !logtext::is_digit(line.back()) && !logtext::is_alpha(line.back())) line.remove_suffix(1);
+  while (!line.empty() && !logtext::is_digit(line.front()) && !logtext::is_ascii_letter(line.front()))
+    line.remove_prefix(1);
+  while (!line.empty() && !logtext::is_digit(line.back()) && !logtext::is_ascii_letter(line.back()))
+    line.remove_suffix(1);
   return line;
 }
 

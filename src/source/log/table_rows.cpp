@@ -154,7 +154,7 @@ void TableRows::read_spaced_titles(std::string_view text) {
   constexpr std::size_t kLeast = 3;
   std::string_view rest = text;
   for (std::string_view word = logtext::take_word(rest); !word.empty(); word = logtext::take_word(rest))
-    if (!logtext::is_alpha(word.front()) || word.find_first_of(":=,.") != std::string_view::npos) return;
+    if (!logtext::is_ascii_letter(word.front()) || word.find_first_of(":=,.") != std::string_view::npos) return;
   bool has_memory = false;
   while (true) {
     const std::string_view word = logtext::take_word(text);

@@ -10,34 +10,24 @@
 #include <string>
 #include <string_view>
 
+#include "core/ascii.hpp"
 #include "core/memory_unit.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack::logtext {
 
-inline bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-inline bool is_alpha(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
+using vramtrack::is_ascii_letter;
+using vramtrack::is_digit;
+using vramtrack::lower;
+
 inline bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r';
-}
-inline char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
 inline std::string_view trim(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
-}
-
-inline std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = lower(c);
-  return out;
 }
 
 inline bool same_letters(std::string_view a, std::string_view b) {

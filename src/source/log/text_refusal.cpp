@@ -53,7 +53,7 @@ std::vector<Amount> amounts_of(std::string_view line) {
 
 /// "GPU KV cache usage: 12.3%" of vLLM, "token usage: 0.12" of SGLang.
 bool is_of_cache(std::string_view line) {
-  const std::string lower = logtext::lowered(line);
+  const std::string lower = logtext::lower(line);
   return lower.find("kv cache usage") != std::string::npos || lower.find("token usage:") != std::string::npos;
 }
 

@@ -1,0 +1,40 @@
+// Characters of ASCII, whatever the locale is, and what is made of them.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace vramtrack {
+
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr bool is_hex_digit(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+constexpr bool is_ascii_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+constexpr char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+inline std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = lower(c);
+  return out;
+}
+
+/// Digits and nothing else, at least one.
+constexpr bool is_all_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+/// What follows the last slash; slashes at the end do not count.
+constexpr std::string_view base_name(std::string_view path) {
+  while (!path.empty() && path.back() == '/') path.remove_suffix(1);
+  return path.substr(path.rfind('/') + 1);
+}
+
+}  // namespace vramtrack

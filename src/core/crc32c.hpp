@@ -1,0 +1,12 @@
+// CRC-32C (Castagnoli; RFC 3720, appendix B.4), the checksum of TFRecord and of Prometheus' remote read. zlib has none.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace vramtrack {
+
+/// Eight bytes a round: "slicing-by-8" of Kounavis and Berry, 2005. Thread-safe.
+std::uint32_t crc32c(std::string_view bytes);
+
+}  // namespace vramtrack
