@@ -58,8 +58,10 @@ class Facts {
   /// What the program has read so far, and what its device received in the time since the reading before.
   void read(Timestamp time, double total_bytes) { read_.observe(time, total_bytes); }
   void received(Timestamp time, double bytes_per_s);
-  /// Somebody else has begun to use the GPU as well: how busy it was says nothing about this program.
+  /// Somebody else has begun to use the GPU as well: how busy it was, or what it received, says nothing about this
+  /// program.
   void forget_busy() { busy_.clear(); }
+  void forget_received() { received_.clear(); }
   /// On how many devices the program holds memory: what it reads is spread over them.
   void set_devices(std::size_t devices) { devices_ = static_cast<double>(devices > 0 ? devices : 1); }
   void set_kind(ProgramKind kind) { kind_ = kind; }

@@ -12,7 +12,7 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
       if (device != nullptr) tell_busy(*device, sample.time, value / kBusyWhole);
       return;
     case Metric::device_received:
-      if (device != nullptr && device->total() != nullptr) device->total()->know().received(sample.time, value);
+      if (device != nullptr) tell_received(*device, sample.time, value);
       return;
     case Metric::process_busy:
       series.for_process(process_key(key), [&](SeriesState& s) {
@@ -59,6 +59,19 @@ void Engine::Core::tell_busy(DeviceState& device, Timestamp time, double ratio) 
       s->know().busy(time, ratio);
     else if (s->facts)
       s->facts->forget_busy();
+  }
+}
+
+/// Likewise what it receives.
+void Engine::Core::tell_received(DeviceState& device, Timestamp time, double bytes_per_s) const {
+  if (SeriesState* const total = device.total()) total->know().received(time, bytes_per_s);
+  for (const SeriesId id : device.living) {
+    SeriesState* const s = series.find(id);
+    if (s == nullptr) continue;
+    if (device.living.size() == 1)
+      s->know().received(time, bytes_per_s);
+    else if (s->facts)
+      s->facts->forget_received();
   }
 }
 

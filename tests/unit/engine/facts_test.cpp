@@ -120,6 +120,31 @@ TEST(FactsOfAProcess, WhatItReadsExplainsItsGrowthAndItsDevices) {
   EXPECT_TRUE(m.changes.empty());
 }
 
+/// As from a socket: nothing that it reads is counted. The GPU works meanwhile, so that its load is no idle one.
+TEST(FactsOfAProcess, WhatItsDeviceReceivesExplainsItsGrowthWhileNobodyElseUsesIt) {
+  for (const bool alone : {true, false}) {
+    Machine m;
+    m.catalog.processes_are_listed = true;
+    const SeriesId memory = m.of_process(Metric::process_used, 7);
+    const SeriesId other = m.of_process(Metric::process_used, 8);
+    const SeriesId received = m.catalog.intern({Metric::device_received, "gpu", 0, 0});
+    for (int s = 0; s <= 900; s += 5) {
+      Batch batch;
+      const Timestamp now{from_seconds(s)};
+      batch.samples.push_back({now, m.used, load(s) + (alone ? 0 : 4ULL << 30)});
+      batch.samples.push_back({now, memory, load(s)});
+      if (!alone) batch.samples.push_back({now, other, 4ULL << 30});
+      batch.samples.push_back({now, m.busy, 2000});
+      batch.samples.push_back({now, received, load(s + 5) > load(s) ? (load(s + 5) - load(s)) / 5 : 0});
+      m.engine.ingest(batch);
+    }
+    EXPECT_EQ(m.find(memory)->verdict.finding.state == State::loading, alone);
+    if (alone) {
+      EXPECT_EQ(m.find(m.used)->verdict.finding.state, State::loading);
+    }
+  }
+}
+
 TEST(FactsOfAProcess, AreForgottenWithIt) {
   Catalog catalog;
   Engine engine(Config{}, catalog, 2);
