@@ -198,10 +198,11 @@ class NvmlSource final : public Source {
     return memory.code;
   }
 
-  /// A driver that limits the group in which we run adjusts the total, also while we watch.
-  void adjust_total(Unit& unit, std::uint64_t total_bytes) {
-    if (total_bytes == 0 || total_bytes == unit.total_bytes) return;
-    unit.total_bytes = total_bytes;
+  /// A driver that limits the group in which we run adjusts the total, also while we watch. What an earlier watch knew
+  /// comes into the catalog after the source has been opened.
+  void adjust_total(const Unit& unit, std::uint64_t total_bytes) {
+    const DeviceInfo* const known = catalog_.device(unit.uuid);
+    if (total_bytes == 0 || (known != nullptr && known->capacity_bytes == total_bytes)) return;
     DeviceInfo info;
     info.id = unit.uuid;
     info.capacity_bytes = total_bytes;

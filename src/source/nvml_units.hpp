@@ -20,7 +20,6 @@ struct Unit {
   std::string uuid;
   SeriesId used{};
   std::optional<SeriesId> reserved;
-  std::uint64_t total_bytes = 0;  ///< as the catalog has it; 0: not known
   std::size_t watched = 0;        ///< its number in the ProcessWatch
   bool warned = false;            ///< a warning was given that its memory cannot be read, or is the host's
   bool has_own_memory = false;    ///< the driver has reported its memory

@@ -463,6 +463,17 @@ TEST(Nvml, ATotalThatTheDriverAdjustsIsTheCapacityFromThenOn) {
   EXPECT_GT(fake.catalog.device_revision(), before);
 }
 
+/// A store that is continued is read after its source has been opened.
+TEST(Nvml, WhatAnEarlierWatchKnewOfTheTotalDoesNotLast) {
+  FakeNvml fake("gpu 0 uuid=GPU-a total=60G used=1G\n");
+  DeviceInfo stored;
+  stored.id = "GPU-a";
+  stored.capacity_bytes = 80 * kGiB;
+  fake.catalog.describe(stored);
+  fake.poll();
+  EXPECT_EQ(fake.catalog.device("GPU-a")->capacity_bytes, 60 * kGiB);
+}
+
 /// Limits that the driver counts by itself, where the kernel has no dmem: "1001: 8 of /folder" for each event.
 std::vector<std::string> limits_of(const Batch& batch) {
   std::vector<std::string> out;
