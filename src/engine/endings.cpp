@@ -110,6 +110,7 @@ void Endings::end_of_recording() {
     if (total.samples == 0 || total.last_time > *device.said_out_of_memory) return;
     const bool is_told = device.last_end && device.last_end->time >= total.last_time;
     if (!is_told && device.said_out_of_memory == said_of_any_) return;  // it may be another device's
+    if (device.used == nullptr) end_beside(total, EndKind::out_of_memory);
     if (!is_told) end_said(total, engine_.verdict(total));
     close_run(total, total.last_time);
   });

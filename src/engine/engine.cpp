@@ -1,6 +1,7 @@
 #include "engine/engine.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/series_text.hpp"
 #include "core/units.hpp"
@@ -118,14 +119,47 @@ void Engine::Core::refresh_catalog() {
 
 void Engine::Core::refresh_limits() {
   for (const SeriesId id : touched)
-    if (SeriesState* s = series.find(id); s != nullptr && !s->ended) {
-      // First, what is allocated grows into what is reserved.
-      const SeriesState* const reserved =
-          s->key.metric == Metric::allocator_allocated ? allocator_of(*s).reserved : nullptr;
-      const auto wall = walls.nearest(*s);
-      s->refresh_limit(reserved != nullptr ? std::optional(reserved->last_bytes) : std::nullopt,
-                       wall ? std::optional(wall->end_bytes) : hosts.end_bytes(*s));
-    }
+    if (SeriesState* s = series.find(id); s != nullptr) refresh_limit(*s);
+  settle_limits();
+}
+
+void Engine::Core::refresh_limit(SeriesState& s) const {
+  if (s.ended || s.samples == 0) return;
+  // First, what is allocated grows into what is reserved.
+  const SeriesState* const reserved = s.key.metric == Metric::allocator_allocated ? allocator_of(s).reserved : nullptr;
+  const auto wall = walls.nearest(s);
+  s.refresh_limit(reserved != nullptr ? std::optional(reserved->last_bytes) : std::nullopt,
+                  wall ? std::optional(wall->end_bytes) : hosts.end_bytes(s));
+}
+
+void Engine::Core::take_limit(const Event& event) {
+  if (event.device_id == kHostMemory) {
+    limited_by_host.insert({event.pid, event.pid_start_ticks, event.host});
+    return hosts.take_limit(event);
+  }
+  limited.insert({event.device_id, event.host});
+  if (event.pid != 0 || !event.text.empty()) return walls.take(event);
+  DeviceInfo info;
+  info.id = event.device_id;
+  info.host = event.host;
+  info.capacity_bytes = event.capacity_bytes;
+  catalog.describe(info);
+}
+
+/// What an event says of where memory ends holds from then on: no sample may follow.
+void Engine::Core::settle_limits() {
+  if (limited.empty() && limited_by_host.empty()) return;
+  refresh_catalog();
+  const auto refresh = [this](SeriesState& s) { refresh_limit(s); };
+  for (const DeviceKey& device : std::exchange(limited, {})) series.for_device(device, refresh);
+  for (const ProcessKey& process : std::exchange(limited_by_host, {})) series.for_process(process, refresh);
+}
+
+/// Walls of an earlier watch ended with it: this one learns from its sources which there are.
+void Engine::Core::forget_limits() {
+  walls.lift_all();
+  hosts.lift_all();
+  series.for_each([this](SeriesState& s) { refresh_limit(s); });
 }
 
 void Engine::Core::watch_headroom() {
@@ -214,6 +248,7 @@ void Engine::Core::tell(Notice notice) {
 void Engine::Core::apply(const Event& event) {
   if (tick_open && event.time > tick) complete_tick();
   tick = std::max(tick, event.time);
+  if (event.kind != Event::Kind::capacity) settle_limits();
   const DeviceKey device{event.device_id, event.host};
   switch (event.kind) {
     case Event::Kind::process_ended:
@@ -234,16 +269,8 @@ void Engine::Core::apply(const Event& event) {
         series.for_device(device, pause);
       break;
     }
-    case Event::Kind::capacity: {
-      if (event.device_id == kHostMemory) return hosts.take_limit(event);
-      if (event.pid != 0 || !event.text.empty()) return walls.take(event);
-      DeviceInfo info;
-      info.id = event.device_id;
-      info.host = event.host;
-      info.capacity_bytes = event.capacity_bytes;
-      catalog.describe(info);
-      return;
-    }
+    case Event::Kind::capacity:
+      return take_limit(event);
     case Event::Kind::lifetimes:
       series.for_process({event.pid, event.pid_start_ticks, event.host}, [&](SeriesState& s) {
         const bool is_memory = s.key.metric == Metric::process_used || s.key.metric == Metric::probe_live;
@@ -252,7 +279,7 @@ void Engine::Core::apply(const Event& event) {
       return;
     case Event::Kind::watch_started:
       held.clear();  // what it holds is told anew; the code that replays a store begins anew here, or goes on
-      return;
+      return forget_limits();
     case Event::Kind::held:
       held.try_emplace({event.pid, event.pid_start_ticks, event.host}, Hold{event.time, event.text});
       break;
@@ -312,6 +339,7 @@ void Engine::ingest(const Batch& batch) {
     core_->take(sample);
   }
   while (next_event < batch.events.size()) core_->apply(batch.events[next_event++]);
+  if (!core_->tick_open) core_->settle_limits();
   for (const DeviceReading& reading : batch.readings)
     if (const auto id = core_->catalog.find({Metric::device_used, reading.device_id, 0, 0, reading.host})) {
       DeviceState& device = *core_->state(*id).device;

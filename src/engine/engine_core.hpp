@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/band.hpp"
@@ -58,6 +59,10 @@ struct Engine::Core final : EndingsEngine {
   void tell_changes();
   std::vector<Alert> rename(const std::vector<SeriesKey>& leaking, const std::string& incident);
   void refresh_limits();
+  void refresh_limit(SeriesState& series) const;
+  void take_limit(const Event& event);
+  void settle_limits();
+  void forget_limits();
   void refresh_catalog();
   void end(SeriesState& series, std::optional<EndKind> reported) override;
   void end_process(const Event& event);
@@ -159,8 +164,10 @@ struct Engine::Core final : EndingsEngine {
   HeadroomAlerts headrooms;
   std::vector<SeriesId>
       undecided;  ///< those whose detector changed its opinion, and those that leak, are suspected or paged
-  std::vector<SeriesId> deciding;  ///< scratch of complete_tick
-  std::vector<SeriesId> touched;   ///< in this tick
+  std::vector<SeriesId> deciding;                           ///< scratch of complete_tick
+  std::vector<SeriesId> touched;                            ///< in this tick
+  std::unordered_set<DeviceKey, KeyHash> limited;           ///< a limit of theirs has moved; their series do not know
+  std::unordered_set<ProcessKey, KeyHash> limited_by_host;  ///< likewise
   std::deque<SeriesId> ended;
   std::uint64_t catalog_revision = 0;  ///< revision of the catalog that `series` reflects
   std::deque<Notice> notices;

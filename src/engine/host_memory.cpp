@@ -22,6 +22,13 @@ void HostMemoryOfProcesses::take_limit(const Event& event) {
   known.limit_name = event.capacity_bytes == 0 ? std::string() : event.text;
 }
 
+void HostMemoryOfProcesses::lift_all() {
+  for (auto& [process, known] : known_) {
+    known.limit_bytes = 0;
+    known.limit_name.clear();
+  }
+}
+
 bool HostMemoryOfProcesses::was_killed(const ProcessKey& process) const {
   const Known* const known = of(process);
   return known != nullptr && known->killed;

@@ -27,6 +27,8 @@ class HostMemoryOfProcesses {
   void take(const SeriesKey& key, std::uint64_t bytes);
   /// REQUIRES: a capacity of kHostMemory with a pid.
   void take_limit(const Event& event);
+  /// From here on no limit is known.
+  void lift_all();
   /// The kernel has ended it, or will be seen to have.
   void killed(const ProcessKey& process, Timestamp time) { known_[process].killed = time; }
   [[nodiscard]] bool was_killed(const ProcessKey& process) const;

@@ -124,7 +124,6 @@ void SeriesState::refresh_limit(std::optional<std::uint64_t> holds, std::optiona
     limit = std::min(end, ceiling_bytes.value_or(end));
   }
   if (wall_bytes) limit = std::min(*wall_bytes, limit.value_or(*wall_bytes));
-  if (!limit) return;
   if (limit_bytes == limit) return;
   limit_bytes = limit;
   if (detector) detector->set_limit(limit_bytes);

@@ -29,6 +29,8 @@ class Walls {
   /// REQUIRES: a capacity with a pid, or with a name: then it is that of the program that a recording without processes
   /// is about. One of 0 bytes lifts the wall of that name.
   void take(const Event& event);
+  /// From here on none is known.
+  void lift_all() { walls_.clear(); }
   /// Of a process_used series, or of such a recording's device and allocator; nullopt: no wall is known. O(series of
   /// its device) for each of its walls.
   [[nodiscard]] std::optional<Nearest> nearest(const SeriesState& process) const;

@@ -48,6 +48,20 @@ class Walls(unittest.TestCase):
         replayed = [json.loads(line) for line in self.box.run("replay", "--format", "json", store).stdout.splitlines()]
         self.assertIn(told, [row.get("text") for row in replayed])
 
+    def test_a_watch_that_continues_learns_anew_where_memory_ends(self):
+        store = ("--set", f"store.path={self.box.work / 's.db'}", "--set", "store.flush-seconds=0")
+
+        def ends(text):
+            rows = [json.loads(line) for line in text.splitlines()]
+            return {row["series"]["metric"]: (row["capacity_bytes"], bool(row["wall"])) for row in rows if "series" in row}
+
+        self.assertEqual(ends(self.watch("--json", *store)), {"device_used": (80 * 2**30, False), "process_used": (80 * 2**30, True)})
+        self.box.write("sys/fs/cgroup/kubepods/pod1/dmem.max", "drm/0000:3a:00.0/vram0 max\n")
+        self.box.write("nvml.txt", f"gpu 0 uuid=GPU-0 name=Fake pci=00000000:3A:00.0 total=60G used=1G\nprocess gpu=0 pid={PID} list=C used=1G+1M\n")
+        now = {"device_used": (60 * 2**30, False), "process_used": (60 * 2**30, False)}
+        self.assertEqual(ends(self.watch("--json", *store)), now)
+        self.assertEqual(ends(self.box.run("replay", "--format", "json", str(self.box.work / "s.db")).stdout.decode()), now)
+
     def holders(self, *args):
         result = self.box.run("holders", *args, "--source", "nvml", "--set", f"sources.nvml-library={FAKE}", "--set", f"sources.proc-root={self.box.work}/proc",
                               "--set", f"sources.sys-root={self.box.work}/sys", env={"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")})

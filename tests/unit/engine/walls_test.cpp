@@ -87,6 +87,30 @@ TEST_F(WallsTest, ItFollowsAWallThatMovesOrIsLifted) {
   EXPECT_THAT(seen(leaking).verdict.finding.because, Not(HasSubstr("its memory ends at")));
 }
 
+/// No sample follows what a log says in its last line.
+TEST_F(WallsTest, OneThatIsToldLastOfAllEndsTheForecastToo) {
+  grow(0, 3600);
+  engine->finish();
+  wall(3600, 1, "dmem.max of /pod", 7 * kGiB);
+  expect_end(3600, 7.0 * kGiB);
+  EXPECT_THAT(seen(leaking).verdict.finding.because, HasSubstr("its memory ends at 7.0 GiB, by dmem.max of /pod"));
+  const Finding device = seen(device_series).verdict.finding;
+  ASSERT_TRUE(device.oom_in_s) << device.because;
+  EXPECT_NEAR(device.oom_in_s->mid, left_s(3600, 7.0 * kGiB), 0.05 * left_s(3600, 7.0 * kGiB));
+}
+
+/// What an earlier watch was told of may have been lifted since: the next is told anew.
+TEST_F(WallsTest, TheyEndWithTheWatchThatKnewThem) {
+  wall(0, 1, "dmem.max of /pod", 8 * kGiB);
+  grow(0, 3600);
+  engine->finish();
+  Batch over;
+  over.events.push_back(Event{.time = at(3600), .kind = Event::Kind::watch_started});
+  engine->ingest(over);
+  EXPECT_FALSE(seen(leaking).wall);
+  expect_end(3600, 22.0 * kGiB);
+}
+
 /// Of the device and of its processes.
 TEST_F(WallsTest, ItFollowsATotalThatTheDriverAdjusts) {
   grow(0, 3600);
@@ -303,6 +327,32 @@ TEST_F(WallsOfARecording, TheDeviceEndsWithWhatTheAllocatorMayStillTake) {
   EXPECT_THAT(seen(device_series).verdict.finding.because,
               HasSubstr("its memory ends at 8.0 GiB, by PyTorch's per_process_memory_fraction"));
   EXPECT_EQ(memory_end(*views.back(), seen(device_series))->bytes, 9.0 * kGiB);
+}
+
+/// A program says last of all that its memory ran out: what its allocator holds ends with what it has allocated.
+TEST_F(WallsOfARecording, AllSeriesOfTheAllocatorEndWithALastMessage) {
+  allocated = catalog.intern({Metric::allocator_allocated, "GPU-a", 0, 0});
+  const SeriesId reserved = catalog.intern({Metric::allocator_reserved, "GPU-a", 0, 0});
+  start();
+  Timestamp last{};
+  for (double t = 0; t < 3600; t += kStep_s) {
+    Batch batch;
+    const std::uint64_t used = kGiB + kRate * static_cast<std::uint64_t>(t);
+    batch.samples.push_back({at(t), *allocated, used});
+    batch.samples.push_back({at(t), reserved, used + kGiB / 4});
+    engine->ingest(batch);
+    last = at(t);
+  }
+  Batch batch;
+  batch.events.push_back(Event{.time = last + Duration{1}, .kind = Event::Kind::out_of_memory, .device_id = "GPU-a"});
+  engine->ingest(batch);
+  engine->end_of_recording();
+  for (const SeriesId id : {*allocated, reserved}) {
+    const Verdict& verdict = seen(id).verdict;
+    ASSERT_TRUE(verdict.end) << verdict.finding.because;
+    EXPECT_EQ(verdict.end->how, EndKind::out_of_memory);
+    EXPECT_FALSE(verdict.finding.oom_in_s);
+  }
 }
 
 TEST_F(WallsOfARecording, WhatExceedsALimitHasAnother) {
