@@ -18,7 +18,8 @@ namespace vramtrack {
 /// Somebody reported that a program ended, not which.
 struct EndReport {
   Timestamp time;
-  std::string text;  ///< for people: who reported it, and how
+  std::string text;      ///< for people: who reported it, and how
+  bool by_host = false;  ///< the host ended it, whose memory had run out
 };
 
 /// What the series of one device share. Its own memory is that of `used`.
@@ -32,6 +33,8 @@ struct DeviceState {
   std::map<SeriesId, SeriesState*> series;  ///< all series of the device, including its processes'
   std::optional<double> capacity_bytes;
   bool shares_host_memory = false;  ///< see DeviceInfo
+  /// Where the host's memory ends what the device holds of it, as of the last look: its capacity may be more.
+  std::optional<double> host_end_bytes;
 
   Remainder remainder;               ///< what `unattributed` is made from
   std::optional<Timestamp> derived;  ///< the last tick in which that series was made, or could not be

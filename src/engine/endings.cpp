@@ -58,7 +58,10 @@ void Endings::hear_out_of_memory(const Event& event) {
 
 void Endings::hear_end(const Event& event) {
   const auto hear = [&](SeriesState& s) {
-    if (s.is_total()) s.device->end_report = EndReport{event.time, event.text};
+    if (!s.is_total()) return;
+    // A launcher tells of the end that the kernel has told of.
+    const bool by_host = event.killed_by_host || (s.device->end_report && s.device->end_report->by_host);
+    s.device->end_report = EndReport{event.time, event.text, by_host};
   };
   if (event.device_id.empty()) return table_.for_host(event.host, hear);
   table_.for_device({event.device_id, event.host}, hear);

@@ -193,7 +193,9 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
   if (left >= (1 - kLeastFall) * fall.last.used_bytes) return Means::no_end;  // it rose again
   const bool said = total.device->said_out_of_memory &&
                     seconds_between(*total.device->said_out_of_memory, fall.seen) <= total.release_s();
-  end.how = said ? EndKind::out_of_memory : kind_of(total, fall.last);
+  const EndKind by_figures = said ? EndKind::out_of_memory : kind_of(total, fall.last);
+  const bool by_host = is_reported(total, fall.seen) && total.device->end_report->by_host;
+  end.how = by_host ? EndKind::host_out_of_memory : by_figures;
   const Means open = seconds_between(fall.seen, now_) <= total.release_s() ? Means::not_known_yet : Means::no_end;
 
   const SeriesState* const who = whose_end(fall, total);
@@ -221,7 +223,7 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
   const bool all_gone =
       (left <= idle && fall.last.used_bytes > idle) || all_taken_is_gone(total, fall.last.used_bytes, left);
   // If the run met the limit, losing most of what it had taken suffices: the next run may be there at once.
-  const bool at_limit = said || (end.how >= EndKind::out_of_memory && next_rise_does_not_fit(total, fall.last));
+  const bool at_limit = said || (by_figures >= EndKind::out_of_memory && next_rise_does_not_fit(total, fall.last));
   const double taken = fall.last.used_bytes - static_cast<double>(total.device->runs.lowest_bytes());
   const bool growth_gone = fall.last.onset_bytes && left <= *fall.last.onset_bytes;
   if (all_gone || (at_limit && (growth_gone || fallen >= kMostOfIt * taken))) return Means::an_end;

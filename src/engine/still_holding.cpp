@@ -8,29 +8,16 @@
 namespace vramtrack {
 namespace {
 
-constexpr double kSettles_s = 60;      ///< a program that ends for it has ended by then
-constexpr double kStillShare = 0.5;    ///< of what it held when it ran out
-constexpr double kMostOfDevice = 0.5;  ///< of what is in use, of a process that no message names
+constexpr double kSettles_s = 60;    ///< a program that ends for it has ended by then
+constexpr double kStillShare = 0.5;  ///< of what it held when it ran out
 
 }  // namespace
 
-void StillHolding::take(const Event& event, SeriesTable& table) {
-  const SeriesState* whose = nullptr;
-  const auto look = [&](const SeriesState& s) {
+void StillHolding::take(const Event& event, const SeriesTable& table) {
+  table.for_process({event.pid, event.pid_start_ticks, event.host}, [&](const SeriesState& s) {
     if (s.key.metric != Metric::process_used || s.ended || s.samples == 0) return;
-    if (event.pid != 0 ? s.key.pid == event.pid && s.key.pid_start_ticks == event.pid_start_ticks
-                       : whose == nullptr || s.last_bytes > whose->last_bytes)
-      whose = &s;
-  };
-  if (event.device_id.empty())
-    table.for_host(event.host, look);
-  else
-    table.for_device({event.device_id, event.host}, look);
-  if (whose == nullptr) return;
-  const SeriesState* const total = whose->device->used;
-  const double used = total != nullptr ? static_cast<double>(total->last_bytes) : 0;
-  if (event.pid == 0 && static_cast<double>(whose->last_bytes) < kMostOfDevice * used) return;
-  known_[whose->id] = {event.time, whose->last_bytes};
+    if (event.device_id.empty() || s.key.device_id == event.device_id) known_[s.id] = {event.time, s.last_bytes};
+  });
 }
 
 std::optional<StillHolds> StillHolding::of(const SeriesState& process) const {

@@ -15,9 +15,8 @@ namespace vramtrack {
 /// Not thread-safe.
 class StillHolding {
  public:
-  /// REQUIRES: an out_of_memory. Where it names no process, it was the one that held most of the device then, if it
-  /// held most of what was in use. O(series of the device).
-  void take(const Event& event, SeriesTable& table);
+  /// REQUIRES: an out_of_memory. One that names no process may be about any. O(series of the process).
+  void take(const Event& event, const SeriesTable& table);
   /// Of a process_used series that has not ended, a minute after its memory ran out, while it holds half of what it
   /// held then, or more. O(series of the device).
   [[nodiscard]] std::optional<StillHolds> of(const SeriesState& process) const;

@@ -33,8 +33,6 @@ bool Walls::has(const SeriesKey& process, const std::string& name) const {
 }
 
 std::optional<Walls::Nearest> Walls::of_recording(const SeriesState& s) const {
-  /// What exceeds a limit shows that it holds no longer: its program was started again, with another.
-  constexpr double kExceeds = 1.01;
   const auto known = walls_.find({s.key.host, s.key.device_id, 0, 0});
   if (known == walls_.end()) return std::nullopt;
   // What the allocator holds counts; a device has more.
@@ -47,7 +45,6 @@ std::optional<Walls::Nearest> Walls::of_recording(const SeriesState& s) const {
   std::optional<Nearest> out;
   for (const auto& [name, bytes] : known->second) {
     const auto used_bytes = static_cast<double>(counted->last_bytes);
-    if (used_bytes > kExceeds * bytes) continue;
     Nearest one{.bytes = bytes, .used_bytes = used_bytes, .name = name};
     one.end_bytes = end_by_limit(static_cast<double>(s.last_bytes), bytes, used_bytes);
     if (!out || one.end_bytes < out->end_bytes) out = one;

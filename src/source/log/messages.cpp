@@ -170,17 +170,42 @@ std::optional<NamedLimit> limit_of_message(std::string_view line) {
     if (!held && f.get(Figure::allocated)) held = *f.get(Figure::allocated) + f.get(Figure::unallocated).value_or(0);
     if (!held) held = f.get(Figure::used);
     if (!held) continue;
-    NamedLimit out{static_cast<std::uint64_t>(std::min(*allowed, kMostBytes)),
-                   static_cast<std::uint64_t>(std::clamp(*held, 0.0, kMostBytes)), 0,
-                   who_limits(line, *message.wording)};
-    const auto explanation = explain::explain(std::vector{message});
-    if (explanation && explanation->failure().own_pid > 0 && explanation->failure().own_pid <= UINT32_MAX)
-      out.pid = static_cast<std::uint32_t>(explanation->failure().own_pid);
-    else
-      out.pid = number_behind(line, {"pid:", "pid="}).value_or(0);
-    return out;
+    return NamedLimit{static_cast<std::uint64_t>(std::min(*allowed, kMostBytes)),
+                      static_cast<std::uint64_t>(std::clamp(*held, 0.0, kMostBytes)),
+                      who_limits(line, *message.wording)};
   }
   return std::nullopt;
+}
+
+NamedProcesses processes_of_message(std::string_view line) {
+  const auto as_pid = [](double pid) {
+    return pid > 0 && pid <= UINT32_MAX ? static_cast<std::uint32_t>(pid) : std::uint32_t{0};
+  };
+  NamedProcesses out;
+  if (const auto explanation = explain::explain(explain::read_messages(line))) {
+    const explain::Failure& failure = explanation->failure();
+    out.own = as_pid(failure.own_pid);
+    if (!failure.may_name_itself)
+      for (const explain::OtherProcess& other : failure.others)
+        if (const std::uint32_t pid = as_pid(other.pid); pid != 0) out.others.push_back(pid);
+  }
+  if (out.own == 0) out.own = number_behind(line, {"pid:", "pid="}).value_or(0);
+  return out;
+}
+
+bool tells_host_killed(std::string_view line) {
+  /// Those that end programs, or report who was ended.
+  constexpr std::array<std::string_view, 9> kWhoEnds = {"Linux", "systemd", "earlyoom",   "Slurm", "PBS",
+                                                        "LSF",   "Docker",  "Kubernetes", "Ray"};
+  for (const explain::Message& message : explain::read_messages(line))
+    if (message.wording->role == explain::Role::host &&
+        std::find(kWhoEnds.begin(), kWhoEnds.end(), message.wording->program) != kWhoEnds.end())
+      return true;
+  return false;
+}
+
+std::uint32_t pid_killed(std::string_view line) {
+  return number_behind(line, {"Killed process ", "pid:", "pid=", "pid: "}).value_or(0);
 }
 
 std::optional<int> gpu_of_message(std::string_view line) {

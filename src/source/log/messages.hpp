@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vramtrack {
 
@@ -59,12 +60,24 @@ std::string why_out_of_memory(std::string_view line);
 struct NamedLimit {
   std::uint64_t bytes = 0;
   std::uint64_t held_bytes = 0;  ///< by the program then, of what the limit counts
-  std::uint32_t pid = 0;         ///< of the program, as it sees itself; 0: not told
   std::string name;              ///< who set it
 };
 /// nullopt: the message names none of what the program may hold in all. "8.00 GiB allowed" of PyTorch,
 /// "Device 0 OOM 3171158016 / 3145728000" of HAMi.
 std::optional<NamedLimit> limit_of_message(std::string_view line);
+
+/// Whom a message of out of memory is about.
+struct NamedProcesses {
+  std::uint32_t own = 0;              ///< that failed, as it sees itself; 0: not told
+  std::vector<std::uint32_t> others;  ///< that held memory beside it
+};
+NamedProcesses processes_of_message(std::string_view line);
+
+/// Whether `line` reports that the kernel, or who runs the program, ended it because the host's memory ran out: "Memory
+/// cgroup out of memory: Killed process 4242", "OOMKilled". A status of 137 alone leaves open who did, and why.
+bool tells_host_killed(std::string_view line);
+/// The process that such a line names; 0: none.
+std::uint32_t pid_killed(std::string_view line);
 
 /// The index of the GPU that the message names ("GPU 0 has a total capacity of"), as the program counts its GPUs.
 std::optional<int> gpu_of_message(std::string_view line);

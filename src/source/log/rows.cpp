@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 #include <utility>
 
 #include "core/format.hpp"
@@ -237,6 +238,8 @@ void LogRows::end_unseen(std::size_t device, double clock_s, Timestamp time) {
       event.device_id = devices_[p.device].id;
       event.pid = p.pid;
       event.pid_start_ticks = p.ticks;
+      event.ran_out_of_memory = p.ran_out_s == p.seen_s;
+      event.killed_by_host = p.killed_s == p.seen_s;
       events.push_back(std::move(event));
     }
     alive_[i] = alive_.back();
@@ -264,65 +267,132 @@ void LogRows::out_of_memory(std::string_view message) {
   if (named != devices_.end() && named->total_bytes == 0 && !default_capacity_)
     if (const auto bytes = total_of_message(message))
       set_total(newest_ - shift_, static_cast<std::size_t>(named - devices_.begin()), *bytes);
-  limit_of_program(message, device);
+  Process* const whose = process_of_message(message, device);
+  limit_of_program(message, device, whose);
   if (std::find(said_out_of_memory_.begin(), said_out_of_memory_.end(), device) != said_out_of_memory_.end()) return;
   said_out_of_memory_.push_back(device);
   Event event;
   event.time = newest_ + Duration{1};  // after that reading, whose samples it must not come before
   event.kind = Event::Kind::out_of_memory;
   event.device_id = std::move(device);
+  if (whose != nullptr) {
+    event.pid = whose->pid;
+    event.pid_start_ticks = whose->ticks;
+    whose->ran_out_s = whose->seen_s;
+  }
   const std::string why = why_out_of_memory(message);
   event.text = fmt::format("{}:{}: the memory of a GPU ran out: {}{}{}", file_, line, why,
                            why.empty() ? "" : "; it said: ", logtext::excerpt(logtext::trim(message), kQuoted));
   events.push_back(std::move(event));
 }
 
-/// The limit is that of the process that the message is of: the one it names, else the only one on the device. Of a
-/// log that lists none, it is that of the program that the log is about.
-void LogRows::limit_of_program(std::string_view message, const std::string& device_id) {
+/// The process that the message names as the one that failed, else the only one that is listed on the device and not
+/// named as another; nullptr: not known.
+LogRows::Process* LogRows::process_of_message(std::string_view message, const std::string& device_id) {
+  const NamedProcesses named = processes_of_message(message);
+  Process* only = nullptr;
+  std::size_t count = 0;
+  for (const std::size_t at : alive_) {
+    Process& p = processes_[at];
+    if (!p.has_series || (!device_id.empty() && devices_[p.device].id != device_id)) continue;
+    if (p.pid == named.own) return &p;
+    if (std::find(named.others.begin(), named.others.end(), p.pid) != named.others.end()) continue;
+    only = &p;
+    ++count;
+  }
+  return count == 1 ? only : nullptr;
+}
+
+/// Of a log that lists no processes, the limit is that of the program that the log is about.
+void LogRows::limit_of_program(std::string_view message, const std::string& device_id, const Process* whose) {
   const auto limit = device_id.empty() ? std::nullopt : limit_of_message(message);
   if (!limit) return;
+  const auto device =
+      std::find_if(devices_.begin(), devices_.end(), [&](const Device& d) { return d.id == device_id; });
+  if (device == devices_.end()) return;
+  const auto is_on_it = [&](std::size_t at) {
+    return processes_[at].has_series && devices_[processes_[at].device].id == device_id;
+  };
+  if (whose == nullptr && std::any_of(alive_.begin(), alive_.end(), is_on_it)) return;
   Event wall;
   wall.time = newest_ + Duration{1};  // as below
   wall.kind = Event::Kind::capacity;
   wall.device_id = device_id;
   wall.text = limit->name;
   wall.capacity_bytes = limit->bytes;
-  const Process* whose = nullptr;
-  std::size_t count = 0;
-  for (const std::size_t at : alive_) {
-    const Process& p = processes_[at];
-    if (!p.has_series || devices_[p.device].id != device_id) continue;
-    if (whose == nullptr || p.pid == limit->pid) whose = &p;
-    ++count;
-  }
-  if (count > 1 && whose->pid != limit->pid) return;
+  std::optional<SeriesId> counted;
   if (whose != nullptr) {
     wall.pid = whose->pid;
     wall.pid_start_ticks = whose->ticks;
-  } else {
-    const auto at = std::find_if(devices_.begin(), devices_.end(), [&](const Device& d) { return d.id == device_id; });
-    // What the program does not hold of the device counts beside its limit.
-    if (at != devices_.end() && !at->has_allocator && at->used)
-      wall.capacity_bytes = bytes_of_[index_of(*at->used)] + limit->bytes - std::min(limit->bytes, limit->held_bytes);
+    counted = whose->series;
+  } else if (!device->has_allocator) {
+    counted = device->used;
+  }
+  // What the limit does not count counts beside it: a process has a context, a device more programs.
+  if (counted) {
+    const std::uint64_t bytes = bytes_of_[index_of(*counted)];
+    wall.capacity_bytes += bytes - std::min(bytes, limit->held_bytes);
   }
   // A traceback repeats its message.
   for (auto told = events.rbegin(); told != events.rend() && told->time == wall.time; ++told)
     if (told->kind == wall.kind && told->pid == wall.pid && told->device_id == device_id && told->text == wall.text)
       return;
+  std::erase_if(limits_, [&wall](const Event& known) {
+    return known.pid == wall.pid && known.pid_start_ticks == wall.pid_start_ticks &&
+           known.device_id == wall.device_id && known.text == wall.text;
+  });
+  limits_.push_back(wall);
   events.push_back(std::move(wall));
 }
 
+/// What exceeds a limit shows that it holds no longer: its program was started again, with another.
+void LogRows::exceeds_limit(Timestamp time, SeriesId series, std::uint64_t bytes) {
+  constexpr double kExceeds = 1.01;
+  const SeriesKey& key = catalog_.key(series);
+  const auto is_counted = [&](const Event& limit) {
+    if (key.device_id != limit.device_id) return false;
+    if (limit.pid != 0)
+      return key.metric == Metric::process_used && key.pid == limit.pid && key.pid_start_ticks == limit.pid_start_ticks;
+    const bool is_allocator = key.metric == Metric::allocator_allocated || key.metric == Metric::allocator_reserved;
+    if (is_allocator) return true;
+    const auto device =
+        std::find_if(devices_.begin(), devices_.end(), [&](const Device& d) { return d.id == key.device_id; });
+    return key.metric == Metric::device_used && device != devices_.end() && !device->has_allocator;
+  };
+  std::erase_if(limits_, [&](Event& limit) {
+    if (static_cast<double>(bytes) <= kExceeds * static_cast<double>(limit.capacity_bytes) || !is_counted(limit))
+      return false;
+    limit.time = time;
+    limit.capacity_bytes = 0;
+    events.push_back(std::move(limit));
+    return true;
+  });
+}
+
 void LogRows::program_ended(std::string_view message) {
-  if (newest_ == kNever || newest_ == program_ended_) return;
+  if (newest_ == kNever) return;
+  const bool by_host = tells_host_killed(message);
+  const std::string device = device_of_message(message);
+  if (by_host) host_killed(message);
+  if (newest_ == program_ended_ && (ended_by_host_ || !by_host)) return;
   program_ended_ = newest_;
+  ended_by_host_ = by_host;
   Event event;
-  event.device_id = device_of_message(message);
+  event.device_id = device;
   event.time = newest_ + Duration{1};  // as above
   event.kind = Event::Kind::process_ended;
+  event.killed_by_host = by_host;
   event.text =
       fmt::format("{}:{}: a program ended: {}", file_, line, logtext::excerpt(logtext::trim(message), kQuoted));
   events.push_back(std::move(event));
+}
+
+void LogRows::host_killed(std::string_view message) {
+  const std::uint32_t pid = pid_killed(message);
+  std::set<std::uint32_t> listed;
+  for (const std::size_t at : alive_) listed.insert(processes_[at].pid);
+  for (const std::size_t at : alive_)
+    if (processes_[at].pid == pid || (pid == 0 && listed.size() == 1)) processes_[at].killed_s = processes_[at].seen_s;
 }
 
 void LogRows::device_lost(std::string_view message) {

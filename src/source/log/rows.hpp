@@ -76,9 +76,12 @@ class LogRows {
   // --- messages ---
   /// The line being read, `message`, says that a GPU ran out of memory: adds an event at the time of the last reading.
   /// One event per device for all messages between two readings (a traceback). None before the first reading. A limit
-  /// that it names is a wall from then on.
+  /// that it names is a wall from then on, until more is held. A process that it is about, and that is not listed
+  /// again, has ended for it.
   void out_of_memory(std::string_view message);
-  /// It says that a program ended, not which: likewise, but one event for all messages between two readings.
+  /// It says that a program ended, not which: likewise, but one event for all messages between two readings. Where it
+  /// says that the host's memory ran out, a process that it names, or the only one, has ended for that if it is not
+  /// listed again.
   void program_ended(std::string_view message);
   /// It says that a GPU was lost: an event for that GPU, or for each of the log if it does not say which, since no
   /// readings follow. A later sample of a GPU says that it is back.
@@ -106,6 +109,7 @@ class LogRows {
     if (time > last) last = time;
     bytes_of_[index_of(series)] = bytes;
     samples.push_back({time, series, bytes});
+    if (!limits_.empty()) exceeds_limit(time, series, bytes);
     if (bytes > most_bytes_) exceeds_capacity(series, bytes);
   }
 
@@ -188,6 +192,8 @@ class LogRows {
     bool has_series = false;
     bool ended = false;
     double seen_s = 0;
+    std::optional<double> ran_out_s;  ///< when it was seen last before a message of its own of out of memory
+    std::optional<double> killed_s;   ///< likewise before the host was said to have ended it
   };
   struct Pid {
     std::string name;
@@ -199,7 +205,10 @@ class LogRows {
   void resume(Timestamp time, SeriesId series);
   void end_readings(std::vector<std::string> devices, std::string_view message);
   [[nodiscard]] std::string device_of_message(std::string_view message) const;
-  void limit_of_program(std::string_view message, const std::string& device_id);
+  Process* process_of_message(std::string_view message, const std::string& device_id);
+  void limit_of_program(std::string_view message, const std::string& device_id, const Process* whose);
+  void host_killed(std::string_view message);
+  void exceeds_limit(Timestamp time, SeriesId series, std::uint64_t bytes);
   void set_total(Timestamp time, std::size_t device, std::uint64_t bytes);
   [[nodiscard]] bool has_samples(std::size_t device) const;
   [[nodiscard]] Timestamp event_time(Timestamp time, std::size_t device) const;
@@ -234,6 +243,8 @@ class LogRows {
   std::uint64_t steps_back_ = 0;
   Timestamp out_of_memory_ = kNever;             ///< time of the last such message
   Timestamp program_ended_ = kNever;             ///< likewise
+  bool ended_by_host_ = false;                   ///< as a message at that time said
+  std::vector<Event> limits_;                    ///< that messages have named, while they hold
   std::uint64_t unread_ = 0;                     ///< rows with an error in place of used memory
   std::string first_unread_;                     ///< the first of them, in words
   std::vector<std::string> lost_;                ///< devices that were lost and have no sample since

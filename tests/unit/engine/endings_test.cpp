@@ -513,5 +513,23 @@ TEST_F(Endings, EachRunOfALogIsOneOfItsRuns) {
   EXPECT_EQ(runs[2].how, EndKind::ended);
 }
 
+/// The kernel's words beside the readings of a GPU, though its memory was nearly full.
+TEST_F(Endings, AnEndThatTheHostWasSaidToMakeIsTheHosts) {
+  for (const bool by_host : {true, false}) {
+    start();
+    const double begin = by_host ? 0 : 100'000;
+    for (double t = 0; t < 6600; t += 60) tick(begin + t, 3 * kGiB + static_cast<std::uint64_t>(t / 60) * 180 * kMiB);
+    Batch batch;
+    batch.events.push_back(Event{.time = at(begin + 6540.5), .kind = Event::Kind::process_ended, .text = "Killed"});
+    batch.events.back().killed_by_host = by_host;
+    engine->ingest(batch);
+    for (double t = 6600; t < 6900; t += 60) tick(begin + t, 100 * kMiB);
+    engine->end_of_recording();
+    const auto& end = seen(device_series).verdict.end;
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->how, by_host ? EndKind::host_out_of_memory : EndKind::out_of_memory);
+  }
+}
+
 }  // namespace
 }  // namespace vramtrack

@@ -72,11 +72,11 @@ TEST_F(StillHoldingTest, EveryTextTellsIt) {
   }
 }
 
-TEST_F(StillHoldingTest, OneThatNoMessageNamesIsTheOneThatHoldsMost) {
+TEST_F(StillHoldingTest, OneThatNoMessageNamesIsNotGuessed) {
   hold(0, 600, 21 * kGiB);
   ran_out(595, 0);
   hold(600, 700, 21 * kGiB);
-  EXPECT_TRUE(seen(first).still_holds);
+  EXPECT_FALSE(seen(first).still_holds) << "it may hold all it ever needed";
 }
 
 TEST_F(StillHoldingTest, OneThatFreedItOrEndedHoldsNothing) {

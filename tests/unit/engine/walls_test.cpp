@@ -355,14 +355,6 @@ TEST_F(WallsOfARecording, AllSeriesOfTheAllocatorEndWithALastMessage) {
   }
 }
 
-TEST_F(WallsOfARecording, WhatExceedsALimitHasAnother) {
-  start();
-  wall(0, 3 * kGiB);
-  grow(0, 3600);
-  expect_end(device_series, 3600, 23.0 * kGiB);
-  EXPECT_FALSE(seen(device_series).wall);
-}
-
 TEST_F(WallsTest, AProcessOfTheSamePidIsAnother) {
   wall(0, 1, "dmem.max of /pod", 8 * kGiB);
   grow(0, 600);

@@ -69,6 +69,40 @@ TEST(EndMessage, IsToldFromOtherLines) {
     EXPECT_FALSE(tells_end(line)) << line;
 }
 
+TEST(EndMessage, TellsThatTheHostEndedIt) {
+  for (const std::string_view line :
+       {"[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:1kB, anon-rss:2kB",
+        "Memory cgroup out of memory: Killed process 4242 (python) total-vm:100kB, anon-rss:200kB, file-rss:0kB",
+        "State: Terminated Reason: OOMKilled Exit Code: 137", "slurmstepd: error: Detected 1 oom-kill event(s)"})
+    EXPECT_TRUE(tells_end(line) && tells_host_killed(line)) << line;
+  for (const std::string_view line :
+       {"Command terminated: exited with code 137", "train.sh: line 3: 4242 Killed python",
+        "DataLoader worker (pid 77) is killed by signal: Killed", "MemoryError"})
+    EXPECT_FALSE(tells_host_killed(line)) << line;
+  EXPECT_EQ(pid_killed("Memory cgroup out of memory: Killed process 4242 (python)"), 4242U);
+  EXPECT_EQ(pid_killed("OOMKilled"), 0U);
+}
+
+TEST(EndMessage, TheProcessThatTheKernelNamesEndedByTheHost) {
+  std::string text = "timestamp,gpu_index,pid,used_gpu_memory_mib\n";
+  const auto list = [&text](int from, int to, std::initializer_list<int> pids) {
+    for (int i = from; i < to; ++i)
+      for (const int pid : pids)
+        text += "2026-03-01 10:00:" + std::to_string(i) + ",0," + std::to_string(pid) + ",900\n";
+  };
+  list(10, 20, {42, 77});
+  text += "train.sh: line 3: 42 Killed python train.py\n";
+  text += "Memory cgroup out of memory: Killed process 42 (python) total-vm:100kB, anon-rss:200kB, file-rss:0kB\n";
+  list(20, 30, {77});
+  const auto log = read_text(text);
+  ASSERT_THAT(log.events, SizeIs(3)) << "the second message tells more than the first";
+  EXPECT_FALSE(log.events[0].killed_by_host);
+  EXPECT_TRUE(log.events[1].killed_by_host);
+  EXPECT_EQ(log.events[1].pid, 0U) << "of the device";
+  EXPECT_TRUE(log.events[2].killed_by_host);
+  EXPECT_EQ(log.events[2].pid, 42U);
+}
+
 TEST(EndMessage, IsAnEventAfterTheLastReading) {
   const auto log = read_text(
       "worker died with signal 9\n"

@@ -60,14 +60,14 @@ TEST(OutOfMemoryMessage, NamesTheLimitOfItsProgram) {
   ASSERT_TRUE(torch);
   EXPECT_EQ(torch->bytes, 8ULL << 30);
   EXPECT_NEAR(static_cast<double>(torch->held_bytes), 7.9 * (1ULL << 30), 1e6);
-  EXPECT_EQ(torch->pid, 42U);
+  EXPECT_EQ(processes_of_message(kLimited).own, 42U);
   EXPECT_EQ(torch->name, "PyTorch's per_process_memory_fraction");
   EXPECT_TRUE(tells_out_of_memory(kHami));
   EXPECT_EQ(gpu_of_message(kHami), 0);
   const auto hami = limit_of_message(kHami);
   ASSERT_TRUE(hami);
   EXPECT_EQ(hami->bytes, 3145728000U);
-  EXPECT_EQ(hami->pid, 77U);
+  EXPECT_EQ(processes_of_message(kHami).own, 77U);
   EXPECT_EQ(hami->name, "HAMi's CUDA_DEVICE_MEMORY_LIMIT");
   EXPECT_FALSE(limit_of_message(kTorch));
   EXPECT_FALSE(
@@ -131,6 +131,67 @@ TEST(OutOfMemoryMessage, TheLimitThatItNamesIsAWall) {
     text += fmt::format("2026-03-01 10:00:{:02} step {} memory allocated 2.{:02} GiB\n", i, i, i);
   EXPECT_THAT(walls_of(read_text(text + kHami + "\n")),
               testing::ElementsAre("0 0: 2.93 GiB HAMi's CUDA_DEVICE_MEMORY_LIMIT"));
+}
+
+/// Readings of processes from `from` s to `to` s: pid and MiB of each.
+std::string listing(int from, int to, const std::vector<std::pair<int, int>>& processes) {
+  std::string text;
+  for (int i = from; i < to; ++i)
+    for (const auto& [pid, mib] : processes)
+      text += fmt::format("2026-03-01 10:{:02}:{:02},0,{},{}\n", i / 60, i % 60, pid, mib);
+  return text;
+}
+const std::string kListing = "timestamp,gpu_index,pid,used_gpu_memory_mib\n";
+const std::string kOfAnother =
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 24.00 GiB "
+    "of which 5.50 GiB is free. Process 42 has 10.00 GiB memory in use. Including non-PyTorch memory, this process has "
+    "8.49 GiB memory in use. 8.00 GiB allowed; Of the allocated memory 6.90 GiB is allocated by PyTorch, and 1.00 GiB "
+    "is reserved by PyTorch but unallocated.\n";
+
+std::vector<Event> events_of(const logtest::Reading& r, Event::Kind kind) {
+  EXPECT_EQ(r.error, "");
+  std::vector<Event> out = r.events;
+  std::erase_if(out, [kind](const Event& event) { return event.kind != kind; });
+  return out;
+}
+
+TEST(OutOfMemoryMessage, OneThatItNamesAsAnotherIsNotTheOneThatFailed) {
+  const auto r = read_text(kListing + listing(0, 20, {{42, 10240}, {77, 8694}}) + kOfAnother +
+                           listing(20, 40, {{42, 10240}, {77, 8694}}));
+  const auto events = events_of(r, Event::Kind::out_of_memory);
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events[0].pid, 77U);
+  EXPECT_THAT(walls_of(r), testing::ElementsAre("0 77: 8.59 GiB PyTorch's per_process_memory_fraction"))
+      << "what PyTorch holds counts, and its context counts beside it";
+  const auto alone = read_text(kListing + listing(0, 20, {{42, 10240}}) + kOfAnother);
+  EXPECT_EQ(events_of(alone, Event::Kind::out_of_memory).at(0).pid, 0U) << "the one that failed is not listed";
+  EXPECT_THAT(walls_of(alone), IsEmpty());
+}
+
+TEST(OutOfMemoryMessage, OneThatIsNotListedAgainHasEndedForIt) {
+  const auto gone = events_of(
+      read_text(kListing + listing(0, 20, {{42, 10240}, {77, 8694}}) + kOfAnother + listing(20, 40, {{42, 10240}})),
+      Event::Kind::process_ended);
+  ASSERT_THAT(gone, SizeIs(1));
+  EXPECT_EQ(gone[0].pid, 77U);
+  EXPECT_TRUE(gone[0].ran_out_of_memory);
+  const auto later = events_of(read_text(kListing + listing(0, 20, {{42, 10240}, {77, 8694}}) + kOfAnother +
+                                         listing(20, 40, {{42, 10240}, {77, 8694}}) + listing(40, 60, {{42, 10240}})),
+                               Event::Kind::process_ended);
+  ASSERT_THAT(later, SizeIs(1));
+  EXPECT_FALSE(later[0].ran_out_of_memory) << "it caught that";
+}
+
+TEST(OutOfMemoryMessage, ALimitThatIsExceededHoldsNoLonger) {
+  EXPECT_THAT(walls_of(read_text(kListing + listing(0, 20, {{77, 8694}}) + kOfAnother + listing(20, 30, {{77, 8700}}) +
+                                 listing(30, 40, {{77, 9000}}))),
+              testing::ElementsAre("0 77: 8.59 GiB PyTorch's per_process_memory_fraction",
+                                   "0 77: 0.00 GiB PyTorch's per_process_memory_fraction"));
+  std::string device = "time,gpu_index,used_mib\n";
+  for (int i = 0; i < 20; ++i) device += fmt::format("2026-03-01 10:00:{:02},0,{}\n", i, 10240);
+  EXPECT_THAT(walls_of(read_text(device + kLimited + "\n2026-03-01 10:00:20,0,10500\n")),
+              testing::ElementsAre("0 0: 10.10 GiB PyTorch's per_process_memory_fraction",
+                                   "0 0: 0.00 GiB PyTorch's per_process_memory_fraction"));
 }
 
 TEST(OutOfMemoryMessage, InTextIsAnEventOfTheOnlyGpu) {
