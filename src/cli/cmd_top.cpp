@@ -11,6 +11,7 @@
 #include "cli/recorded.hpp"
 #include "cli/shared_arguments.hpp"
 #include "host/process.hpp"
+#include "host/user.hpp"
 #include "live/clock.hpp"
 #include "report/conclusion.hpp"
 #include "source/sim/find_scenario.hpp"
@@ -147,7 +148,8 @@ bool names_sources(const ConfigRequest& request) {
                      [](const ConfigRequest::Override& o) { return o.setting == "sources.enabled"; });
 }
 
-int top(const TopOptions& options, const LayeredConfig& layers, Console& console) {
+int top(const TopOptions& given, const LayeredConfig& layers, Console& console) {
+  TopOptions options = given;
   const Config& config = layers.config();
   if (!options.theme.empty() && top::find_theme(options.theme) < 0) {
     std::string names;
@@ -155,9 +157,11 @@ int top(const TopOptions& options, const LayeredConfig& layers, Console& console
     return failed(console, fmt::format("unknown theme '{}'; choose one of {}", options.theme, names));
   }
   if (options.files.empty() && options.scenario.empty())
-    for (const std::string& user : options.only.users)
-      if (!user_exists(user))
-        return failed(console, fmt::format("--user: no user of this machine is named '{}'", user));
+    for (std::string& user : options.only.users) {
+      auto listed = listed_user(user);
+      if (!listed) return failed(console, fmt::format("--user: no user of this machine is named '{}'", user));
+      user = std::move(*listed);
+    }
   if (!options.files.empty()) return replay_top(options, config, console);
   if (!options.scenario.empty()) return simulate_top(options, config, console);
   // A user who names sources wants these, not what an agent watches.

@@ -17,6 +17,7 @@
 #include "core/printable.hpp"
 #include "host/interrupt.hpp"
 #include "host/process.hpp"
+#include "host/user.hpp"
 #include "trace/profile.hpp"
 #ifdef VRAMTRACK_HAS_TELEMETRY
 #include "telemetry/kernel_memory.hpp"
@@ -216,13 +217,18 @@ class BelowLibraries {
   std::map<std::uint32_t, Below> below_;  ///< by pid
 };
 
-int run_live(const LiveOptions& options, Console& console) {
+int run_live(const LiveOptions& given, Console& console) {
+  LiveOptions options = given;
   const auto pids = pids_of(options);
   if (!pids) return trace_failed(console, pids.error());
   if (pids->empty() && options.container.empty() && options.job.empty() && options.user.empty() && !options.all)
     return trace_failed(console, {"name what to trace: --pid, --container, --job, --user or --all"});
-  if (!options.user.empty() && !user_exists(options.user))
-    return trace_failed(console, {fmt::format("--user: there is no user '{}' here", printable(options.user))});
+  if (!options.user.empty()) {
+    auto listed = listed_user(options.user);
+    if (!listed)
+      return trace_failed(console, {fmt::format("--user: there is no user '{}' here", printable(options.user))});
+    options.user = std::move(*listed);
+  }
   TraceName output(options.trace.output.empty() ? "vramtrack.live.%p.trace" : options.trace.output);
   auto recording = telemetry::Recording::begin(output.draft(), "programs that ran already",
                                                [&](std::uint32_t pid) { return is_selected(options, *pids, pid); });

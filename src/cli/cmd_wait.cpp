@@ -9,6 +9,7 @@
 #include "cli/shared_arguments.hpp"
 #include "core/format.hpp"
 #include "host/process.hpp"
+#include "host/user.hpp"
 #include "live/ledger_reader.hpp"
 #include "live/wait.hpp"
 
@@ -43,9 +44,12 @@ std::string complete(WaitFor& what) {
     return "--free is about a whole GPU; leave out --pid, --user and --container, or add --empty or --gone";
   if (!what.free_bytes && !what.is_gone && !what.is_empty)
     return "say what to wait for: --free 20GiB, --empty, --pid N --gone, --user or --container";
-  for (const std::string& user : what.users)
-    if (!user_exists(user))
+  for (std::string& user : what.users) {
+    auto listed = listed_user(user);
+    if (!listed)
       return fmt::format("there is no user {} on this machine; 'vramtrack holders' shows the users of processes", user);
+    user = std::move(*listed);
+  }
   return {};
 }
 

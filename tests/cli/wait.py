@@ -208,6 +208,15 @@ class Wait(unittest.TestCase):
                 self.assertEqual(said.stderr.decode().splitlines()[0], f"vramtrack: gave up after 0.1s of waiting for {words}:")
         self.assertIn(b"\n  GPU 0: 1 process uses it\n", self.wait("--empty", "--timeout", "0.1s", code=1).stdout)
 
+    def test_a_user_by_name_and_by_number(self):
+        child = self.child()
+        self.machine((child, 70 * GI, 0))
+        number = str(os.getuid())
+        own = subprocess.run(["id", "-un"], capture_output=True, check=True).stdout.decode().strip()
+        for user in (own, number):
+            self.wait("--user", user, "--timeout", "0.1s", code=1)
+        self.wait("--user", "54321", "--timeout", "10min", code=0)
+
     def test_errors_end_with_2(self):
         self.machine()
         for args, said in ((["--gpu", "7", "--empty"], b"there is no GPU 7 here"), (["--free", "90GiB"], b"90.0 GiB will never be free"),
