@@ -66,27 +66,31 @@ int forget(const ProgramsOptions& options, const std::string& store, const std::
   return 0;
 }
 
-/// What its runs needed, against what is free now. True: a GPU has room for the most that it needed.
-bool compare(const EarlierRuns& runs, const SourcesConfig& sources, Console& console) {
-  const double peak_bytes = runs.most_bytes();
-  std::string out = earlier_runs_text(runs);
+/// What is free on each GPU now, against the most that the program needed. `reasons`: why no GPU was found.
+std::vector<RoomOnDevice> room_for(double peak_bytes, const SourcesConfig& sources, Console& console,
+                                   std::string& reasons) {
   LedgerReader reader(sources, [&console](const std::string& text) { console.warn(text); });
-  bool is_there_room = false;
-  if (!reader.is_open()) out += fmt::format("  no GPU found to compare with: {}\n", reader.reasons());
+  if (!reader.is_open()) reasons = reader.reasons();
+  std::vector<RoomOnDevice> room;
   const Ledger ledger = reader.look();
   for (const DeviceLedger& one : ledger.devices) {
     if (!one.used_bytes || !one.device.capacity_bytes) continue;
     const double free = static_cast<double>(*one.device.capacity_bytes) - static_cast<double>(*one.used_bytes) -
                         static_cast<double>(one.reserved_bytes);
-    const double missing = peak_bytes - free;
-    is_there_room = is_there_room || missing <= 0;
-    out += fmt::format("  GPU {}: {} free: {}\n", one.device.index ? std::to_string(*one.device.index) : one.device.id,
-                       format_bytes(std::max(0.0, free)),
-                       missing <= 0 ? "room for its highest use so far"
-                                    : fmt::format("{} short of its highest use so far", format_bytes(missing)));
+    room.push_back({one.device.id, one.device.index, std::max(0.0, free), std::max(0.0, peak_bytes - free)});
   }
-  console.write(printable_lines(out));
-  return is_there_room;
+  return room;
+}
+
+std::string room_text(const std::vector<RoomOnDevice>& room, const std::string& reasons) {
+  std::string out;
+  if (!reasons.empty()) out += fmt::format("  no GPU found to compare with: {}\n", reasons);
+  for (const RoomOnDevice& one : room)
+    out += fmt::format(
+        "  GPU {}: {} free: {}\n", one.index ? std::to_string(*one.index) : one.id, format_bytes(one.free_bytes),
+        one.short_bytes > 0 ? fmt::format("{} short of its highest use so far", format_bytes(one.short_bytes))
+                            : "room for its highest use so far");
+  return out;
 }
 
 int of_command(const ProgramsOptions& options, const std::string& store, const SourcesConfig& sources,
@@ -102,11 +106,17 @@ int of_command(const ProgramsOptions& options, const std::string& store, const S
         "lists the programs that are known");
     return 2;
   }
-  if (!options.json) return compare(*runs, sources, console) ? 0 : 1;
-  Program program = runs->watched.value_or(Program{});
-  if (!runs->watched) program.name = runs->name;
-  console.write(program_json(program, runs->traced_bytes));
-  return 0;
+  std::string reasons;
+  const std::vector<RoomOnDevice> room = room_for(runs->most_bytes(), sources, console, reasons);
+  if (options.json) {
+    if (!reasons.empty()) console.warn("no GPU found to compare with: " + reasons);
+    Program program = runs->watched.value_or(Program{});
+    if (!runs->watched) program.name = runs->name;
+    console.write(program_json(program, runs->traced_bytes, room));
+  } else {
+    console.write(printable_lines(earlier_runs_text(*runs) + room_text(room, reasons)));
+  }
+  return std::any_of(room.begin(), room.end(), [](const RoomOnDevice& one) { return one.short_bytes <= 0; }) ? 0 : 1;
 }
 
 int programs(const ProgramsOptions& options, const LayeredConfig& layers, Console& console) {

@@ -125,7 +125,8 @@ extern const ReportInfo json_report;
 const ReportInfo json_report{"json", "for programs: one object per line, one line per series (vramtrack.analysis.v1)",
                              render};
 
-std::string program_json(const Program& program, const std::vector<double>& traced_bytes) {
+std::string program_json(const Program& program, const std::vector<double>& traced_bytes,
+                         const std::optional<std::vector<RoomOnDevice>>& room) {
   const auto whole_bytes = [](double bytes) { return static_cast<std::uint64_t>(bytes); };
   json out = {{"schema", "vramtrack.program.v1"}, {"id", program.key}, {"name", text_or_null(program.name)}};
   out["user"] = text_or_null(program.user);
@@ -151,6 +152,14 @@ std::string program_json(const Program& program, const std::vector<double>& trac
   if (!traced_bytes.empty()) {
     out["traced_peak_bytes"] = json::array();
     for (const double bytes : traced_bytes) out["traced_peak_bytes"].push_back(whole_bytes(bytes));
+  }
+  if (room) {
+    out["devices"] = json::array();
+    for (const RoomOnDevice& one : *room)
+      out["devices"].push_back({{"id", one.id},
+                                {"index", one.index ? json(*one.index) : json(nullptr)},
+                                {"free_bytes", whole_bytes(one.free_bytes)},
+                                {"short_bytes", whole_bytes(one.short_bytes)}});
   }
   return dump(out);
 }

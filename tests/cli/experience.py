@@ -184,8 +184,19 @@ class Experience(unittest.TestCase):
         self.assertEqual(said.returncode, 0, said.stderr)
         self.assertRegex(said.stdout.decode(), r"\Apython train.py\n  under the probe \(1 run\): usually 3.0 GiB allocated at the peak, at most 3.0 GiB; contexts and libraries come "
                                                r"on top\n  GPU 0: 19.0 GiB free: room for its highest use so far\n")
-        line = json.loads(asked("python", "train.py", "--lr", "1", options=("--json",)).stdout)
-        self.assertEqual((line["traced_peak_bytes"], line["runs"]), ([3 * 2**30], 0))
+        in_json = asked("python", "train.py", "--lr", "1", options=("--json",))
+        line = json.loads(in_json.stdout)
+        self.assertEqual((line["traced_peak_bytes"], line["runs"], in_json.returncode), ([3 * 2**30], 0, 0))
+        device = line["devices"][0]
+        self.assertEqual((device["index"], device["short_bytes"]), (0, 0))
+        self.assertAlmostEqual(device["free_bytes"], 19 * 2**30, delta=2**28)
+        for block in range(40):
+            trace.alloc(0x710000000000 + block * 2**32, 2**30, site)
+        (self.box.work / "run.trace").write_bytes(trace.bytes())
+        too_much = asked("python", "train.py", "--lr", "1", options=("--json",))
+        self.assertEqual(too_much.returncode, 1, "the JSON has the exit status of the text")
+        device = json.loads(too_much.stdout)["devices"][0]
+        self.assertEqual(device["free_bytes"] + device["short_bytes"], 40 * 2**30)
         other = asked("python", "other.py")
         self.assertEqual(other.returncode, 2)
         self.assertIn(b"run.trace: a trace of python train.py --lr 1, not of this command", other.stderr)
