@@ -53,7 +53,8 @@ class Walls(unittest.TestCase):
 
         def ends(text):
             rows = [json.loads(line) for line in text.splitlines()]
-            return {row["series"]["metric"]: (row["capacity_bytes"], bool(row["wall"])) for row in rows if "series" in row}
+            return {row["series"]["metric"]: (row["capacity_bytes"], bool(row.get("wall"))) for row in rows
+                    if row.get("series", {}).get("metric") in ("device_used", "process_used")}
 
         self.assertEqual(ends(self.watch("--json", *store)), {"device_used": (80 * 2**30, False), "process_used": (80 * 2**30, True)})
         self.box.write("sys/fs/cgroup/kubepods/pod1/dmem.max", "drm/0000:3a:00.0/vram0 max\n")
