@@ -140,28 +140,44 @@ std::optional<MemoryWall> Engine::Core::wall_of_host(const SeriesState& process)
   return MemoryWall{known->limit_bytes, known->limit_bytes - left_bytes, 0, 0, known->limit_name};
 }
 
+/// The wall at which the series ends before its device does; nullopt: there is none.
+std::optional<Walls::Nearest> Engine::Core::wall_in_force(const SeriesState& s) const {
+  auto nearest = s.ended ? std::nullopt : walls.nearest(s);
+  if (!nearest || !s.limit_bytes || nearest->end_bytes > *s.limit_bytes) return std::nullopt;
+  return nearest;
+}
+
+/// Whether a part of a device whose memory is the host's ends with it: swap is no room for the device.
+bool Engine::Core::ends_with_device(const SeriesState& s) const {
+  if (!s.device->shares_host_memory || !is_part(s) || !s.device->capacity_bytes) return false;
+  if (!is_of_host(s.key.metric)) return true;
+  const auto host = wall_of_host(s);
+  return !host || host->name == kMachineMemory ||
+         s.limit_bytes.value_or(0) - static_cast<double>(s.last_bytes) <
+             static_cast<double>(host->bytes - host->used_bytes);
+}
+
 std::optional<MemoryWall> Engine::Core::wall(const SeriesState& process) const {
   if (process.ended) return std::nullopt;
-  const auto its_growth = [&] { return process.detector ? process.detector->finding() : Finding{}; };
+  const auto growth_bytes_per_s = [&] {
+    return growth_together(process, process.detector ? process.detector->finding() : Finding{});
+  };
   if (auto host = is_of_host(process.key.metric) ? wall_of_host(process) : std::nullopt) {
-    const Finding its = its_growth();
     const std::uint64_t left_bytes = host->bytes - host->used_bytes;
     const double room_bytes = process.limit_bytes.value_or(0) - static_cast<double>(process.last_bytes);
-    // Swap is no room for a device that shares the host's memory.
-    if (process.is_in_device() && process.device->capacity_bytes && room_bytes < static_cast<double>(left_bytes)) {
+    if (ends_with_device(process) && room_bytes < static_cast<double>(left_bytes)) {
       const double capacity_bytes = *process.device->capacity_bytes;
-      return MemoryWall{static_cast<std::uint64_t>(capacity_bytes),
-                        static_cast<std::uint64_t>(std::clamp(capacity_bytes - room_bytes, 0.0, capacity_bytes)), 0,
-                        grows(its) ? its.growth_bytes_per_s.mid : 0, std::string(kMachineMemory)};
+      host->bytes = static_cast<std::uint64_t>(capacity_bytes);
+      host->used_bytes = static_cast<std::uint64_t>(std::clamp(capacity_bytes - room_bytes, 0.0, capacity_bytes));
+      host->name = kMachineMemory;
     }
-    host->growth_bytes_per_s = grows(its) ? its.growth_bytes_per_s.mid : 0;
+    host->growth_bytes_per_s = growth_bytes_per_s();
     return host;
   }
-  const auto nearest = walls.nearest(process);
-  if (!nearest || !process.limit_bytes || nearest->end_bytes > *process.limit_bytes) return std::nullopt;
+  const auto nearest = wall_in_force(process);
+  if (!nearest) return std::nullopt;
   return MemoryWall{static_cast<std::uint64_t>(nearest->bytes), static_cast<std::uint64_t>(nearest->used_bytes),
-                    static_cast<std::uint32_t>(nearest->sharing.size()), growth_of(*nearest, process, its_growth()),
-                    nearest->name};
+                    static_cast<std::uint32_t>(nearest->sharing.size()), growth_bytes_per_s(), nearest->name};
 }
 
 /// "; its memory ends at 8.0 GiB, by dmem.max of /pod"; empty: its device ends it.
@@ -171,15 +187,48 @@ std::string Engine::Core::ends_by(const SeriesState& process) const {
   return fmt::format("; its memory ends at {}, by {}", format_bytes(static_cast<double>(its->bytes)), its->name);
 }
 
-/// Of all that share the wall together.
-double Engine::Core::growth_of(const Walls::Nearest& wall, const SeriesState& process, const Finding& its) const {
-  double all_bytes_per_s = grows(its) ? std::max(0.0, its.growth_bytes_per_s.mid) : 0;
-  for (const SeriesState* other : wall.sharing) {
-    if (other->id == process.id || !other->detector) continue;
+/// Those whose memory ends where that of the series does, by whatever limit, itself among them.
+std::vector<const SeriesState*> Engine::Core::sharing(const SeriesState& s) const {
+  if (auto nearest = wall_in_force(s)) return std::move(nearest->sharing);
+  std::vector<const SeriesState*> all;
+  if (ends_with_device(s)) {
+    series.for_device(device_key(s.key), [&](const SeriesState& other) {
+      if (!other.ended && is_part(other)) all.push_back(&other);
+    });
+  } else if (const auto host = s.key.metric == Metric::host_anonymous ? wall_of_host(s) : std::nullopt) {
+    series.for_each([&](const SeriesState& other) {
+      if (other.ended || other.key.metric != Metric::host_anonymous || other.key.host != s.key.host) return;
+      const auto* const its = hosts.of(process_key(other.key));
+      if (host->name == kMachineMemory || (its != nullptr && its->limit_name == host->name)) all.push_back(&other);
+    });
+  }
+  return all;
+}
+
+/// Of all that share its limit; `its`: what is found of the series.
+double Engine::Core::growth_together(const SeriesState& s, const Finding& its) const {
+  if (!grows(its)) return 0;
+  double all_bytes_per_s = std::max(0.0, its.growth_bytes_per_s.mid);
+  for (const SeriesState* other : sharing(s)) {
+    if (other->id == s.id || !other->detector) continue;
     const Finding theirs = other->detector->finding();
     if (grows(theirs)) all_bytes_per_s += std::max(0.0, theirs.growth_bytes_per_s.mid);
   }
   return all_bytes_per_s;
+}
+
+/// What the series alone would fill, all that share its limit fill together. Returns the words for it; empty: it grows
+/// alone.
+std::string Engine::Core::fill_together(const SeriesState& s, Verdict& v) const {
+  Finding& f = v.finding;
+  if ((!f.oom_in_s && !f.oom_if_growth_continues_s) || !grows(f) || f.growth_bytes_per_s.mid <= 0) return {};
+  const double all_bytes_per_s = growth_together(s, f);
+  const double share = f.growth_bytes_per_s.mid / all_bytes_per_s;
+  if (share > 0.99) return {};
+  if (f.oom_in_s) f.oom_in_s = Interval{f.oom_in_s->low * share, f.oom_in_s->mid * share, f.oom_in_s->high * share};
+  if (f.oom_if_growth_continues_s) *f.oom_if_growth_continues_s *= share;
+  v.severity = severity_of(f, config.severity);
+  return fmt::format(" by {} together", format_scaled_rate(all_bytes_per_s));
 }
 
 /// Who limits the process's share of the host's memory, once it grows.
@@ -189,26 +238,32 @@ void Engine::Core::tell_of_host(const SeriesState& s, Verdict& v) const {
   v.finding.because += fmt::format("; it is the host's memory, which ends at {}, by {}, and of which {} are in use",
                                    format_bytes(static_cast<double>(limit->bytes)), limit->name,
                                    format_bytes(static_cast<double>(limit->used_bytes)));
+  if (const std::string rate = fill_together(s, v); !rate.empty())
+    v.finding.because += "; it and others fill that" + rate;
 }
 
-/// Who limits the process, where that ends it before its device does. What its process alone would fill, all that share
-/// the wall fill together.
+/// Who limits the process, where that ends it before its device does.
 void Engine::Core::tell_of_wall(const SeriesState& process, Verdict& v) const {
-  if (process.ended) return;
-  const auto wall = walls.nearest(process);
-  if (!wall || !process.limit_bytes || wall->end_bytes > *process.limit_bytes) return;
-  Finding& f = v.finding;
-  f.because += ends_by(process);
+  const auto wall = wall_in_force(process);
+  if (!wall) return;
+  v.finding.because += ends_by(process);
   if (wall->sharing.size() < 2) return;
-  f.because += fmt::format(", of which {} processes use {}", wall->sharing.size(), format_bytes(wall->used_bytes));
-  if ((!f.oom_in_s && !f.oom_if_growth_continues_s) || !grows(f) || f.growth_bytes_per_s.mid <= 0) return;
-  const double all_bytes_per_s = growth_of(*wall, process, f);
-  const double share = f.growth_bytes_per_s.mid / all_bytes_per_s;
-  if (share > 0.99) return;
-  if (f.oom_in_s) f.oom_in_s = Interval{f.oom_in_s->low * share, f.oom_in_s->mid * share, f.oom_in_s->high * share};
-  if (f.oom_if_growth_continues_s) *f.oom_if_growth_continues_s *= share;
-  v.severity = severity_of(f, config.severity);
-  f.because += fmt::format(" and grow by {} together", format_scaled_rate(all_bytes_per_s));
+  v.finding.because +=
+      fmt::format(", of which {} processes use {}", wall->sharing.size(), format_bytes(wall->used_bytes));
+  if (const std::string rate = fill_together(process, v); !rate.empty()) v.finding.because += " and grow" + rate;
+}
+
+/// Memory of a device that is the host's ends with the host's, and all that is on it fills that together.
+void Engine::Core::tell_of_shared_memory(const SeriesState& s, Verdict& v) const {
+  const DeviceState& device = *s.device;
+  if (s.ended || !device.shares_host_memory || is_of_host(s.key.metric) || !grows(v.finding)) return;
+  constexpr double kClearly = 0.99;  // both figures may be the same one, read at different moments
+  if (s.key.metric == Metric::device_used && device.host_end_bytes &&
+      *device.host_end_bytes < kClearly * device.capacity_bytes.value_or(0))
+    v.finding.because += fmt::format("; the host's memory ends it at {}", format_bytes(*device.host_end_bytes));
+  if (!ends_with_device(s) || wall_in_force(s)) return;
+  if (const std::string rate = fill_together(s, v); !rate.empty())
+    v.finding.because += "; it and others fill the host's memory" + rate;
 }
 
 /// A device's growth ends where that of the process that makes it does, if that is sooner: at a wall of the process.
@@ -272,6 +327,7 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
   }
   tell_of_wall(s, v);
   if (is_of_host(s.key.metric)) tell_of_host(s, v);
+  if (is_part(s)) tell_of_shared_memory(s, v);
   if (s.key.metric == Metric::device_used && knows_parts(s)) {
     judge_by_parts(s, v);
   } else if (s.key.metric == Metric::device_used && grows(v.finding)) {
@@ -294,7 +350,10 @@ Verdict Engine::Core::verdict(const SeriesState& s) const {
     if (v.finding.state == State::growing && !a.any_process && !catalog.processes_are_listed)
       v.finding.because += "; the memory of each process would show whether jobs come and stay, or something leaks";
   }
-  if (s.key.metric == Metric::device_used) end_with_suspect(s, v);
+  if (s.key.metric == Metric::device_used) {
+    end_with_suspect(s, v);
+    tell_of_shared_memory(s, v);
+  }
   if (s.is_total() && !knows_parts(s)) leave_to_band(s, v);
   hold_near_full(s, v);
   hold_by_policy(s, v);

@@ -133,11 +133,16 @@ struct Engine::Core final : EndingsEngine {
   void leave_to_band(const SeriesState& series, Verdict& verdict) const;
   [[nodiscard]] std::optional<MemoryWall> wall(const SeriesState& process) const;
   [[nodiscard]] std::optional<MemoryWall> wall_of_host(const SeriesState& process) const;
-  [[nodiscard]] double growth_of(const Walls::Nearest& wall, const SeriesState& process, const Finding& its) const;
+  [[nodiscard]] std::optional<Walls::Nearest> wall_in_force(const SeriesState& series) const;
+  [[nodiscard]] bool ends_with_device(const SeriesState& part) const;
+  [[nodiscard]] std::vector<const SeriesState*> sharing(const SeriesState& series) const;
+  [[nodiscard]] double growth_together(const SeriesState& series, const Finding& its) const;
+  std::string fill_together(const SeriesState& series, Verdict& verdict) const;
   [[nodiscard]] std::string ends_by(const SeriesState& process) const;
   void tell_of_wall(const SeriesState& process, Verdict& verdict) const;
   void end_with_suspect(const SeriesState& device, Verdict& verdict) const;
   void tell_of_host(const SeriesState& process, Verdict& verdict) const;
+  void tell_of_shared_memory(const SeriesState& series, Verdict& verdict) const;
   void hold_near_full(const SeriesState& series, Verdict& verdict) const;
   void hold_by_policy(const SeriesState& series, Verdict& verdict) const;
   void leave_the_past(const SeriesState& device, Verdict& verdict) const;

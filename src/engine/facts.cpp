@@ -40,9 +40,15 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
         if (s.know().kind() == ProgramKind::unknown) s.know().set_kind(ProgramKind::serving);
       });
       return;
+    case Metric::host_available:
+      if (key.pid == 0) {  // what a device that shares the host's memory can still get of it
+        if (device != nullptr && device->used != nullptr)
+          device->host_end_bytes = static_cast<double>(device->used->last_bytes) + value;
+        return;
+      }
+      [[fallthrough]];
     case Metric::host_resident:
     case Metric::host_pinned:
-    case Metric::host_available:
       return hosts.take(key, sample.bytes);
     default:
       return;

@@ -349,8 +349,8 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
     }
     if (f.oom_in_s && together.mid > 0) {
       double sooner = std::min(1.0, f.growth_bytes_per_s.mid / together.mid);
-      // What ends it at a wall of its own, the others do not fill.
-      if (wall(worst) && device.limit_bytes && f.oom_in_s->mid > 0)
+      // What ends it at a wall of its own, the others do not fill; where all fill the host's memory, its end says so.
+      if ((wall(worst) || device.device->shares_host_memory) && device.limit_bytes && f.oom_in_s->mid > 0)
         sooner = std::min(1.0, std::max(0.0, *device.limit_bytes - static_cast<double>(device.last_bytes)) /
                                    together.mid / f.oom_in_s->mid);
       f.oom_in_s = scaled(*f.oom_in_s, sooner);

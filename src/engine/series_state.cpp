@@ -117,6 +117,7 @@ void SeriesState::refresh_limit(std::optional<std::uint64_t> holds, std::optiona
     const SeriesState* const reserved = device->reserved;
     const SeriesState* const used = device->used;
     double end = *device->capacity_bytes - (reserved != nullptr ? static_cast<double>(reserved->last_bytes) : 0.0);
+    if (device->host_end_bytes) end = std::min(end, *device->host_end_bytes);
     const bool is_part = key.pid != 0 || key.metric == Metric::device_unattributed || !is_of_device(key.metric);
     if (is_part && used != nullptr && used->samples > 0)
       end =

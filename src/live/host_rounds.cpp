@@ -121,6 +121,11 @@ void HostRounds::look_at(Catalog& catalog, const Process& process, Known& known,
 
 void HostRounds::look(Catalog& catalog, Timestamp now, Batch& batch) {
   const auto machine = read_host_memory(proc_root_);
+  // Before what processes hold: what a device maps of the host's memory ends with that.
+  for (const DeviceInfo& device : catalog.devices())
+    if (machine && device.shares_host_memory && device.host.empty())
+      batch.samples.push_back(
+          {now, catalog.intern({Metric::host_available, device.id, 0, 0}), machine->available_bytes});
   oom_.begin();
   for (auto& [process, known] : known_) {
     const ProcessInfo* const info = catalog.process(process.first, process.second);

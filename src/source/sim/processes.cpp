@@ -162,20 +162,36 @@ double Processes::host_used_bytes() const {
 
 std::optional<double> Processes::host_left_bytes(const Run& run) const {
   std::optional<double> left;
-  if (run.spec->host_limit_bytes) left = *run.spec->host_limit_bytes - run.host.bytes;
-  if (scenario_.host_memory_bytes) {
-    const double of_host = *scenario_.host_memory_bytes - host_used_bytes();
-    left = std::min(of_host, left.value_or(of_host));
-  }
+  if (run.spec->host_limit_bytes) left = *run.spec->host_limit_bytes - host_bytes_of_group(run);
+  if (const auto of_host = machine_left_bytes()) left = std::min(*of_host, left.value_or(*of_host));
   if (left) left = std::max(0.0, *left);
   return left;
 }
 
-/// The kernel ends what exceeds its own limit, and of a machine that has no memory left what holds most.
+/// What all of its cgroup hold: they share its limit.
+double Processes::host_bytes_of_group(const Run& run) const {
+  if (run.spec->info.cgroup.empty()) return run.host.bytes;
+  double bytes = 0;
+  for (const Run& other : runs_)
+    if (other.alive && other.spec->info.cgroup == run.spec->info.cgroup) bytes += other.host.bytes;
+  return bytes;
+}
+
+std::optional<double> Processes::machine_left_bytes() const {
+  if (!scenario_.host_memory_bytes) return std::nullopt;
+  return std::max(0.0, *scenario_.host_memory_bytes - host_used_bytes());
+}
+
+/// The kernel ends what holds most, of a cgroup that exceeds its limit and of a machine that has no memory left.
 void Processes::fit_host(double t_s) {
-  for (Run& run : runs_)
-    if (run.alive && run.spec->host_limit_bytes && run.host.bytes > *run.spec->host_limit_bytes)
-      end(run, t_s, Why::killed_by_host);
+  for (Run& run : runs_) {
+    if (!run.alive || !run.spec->host_limit_bytes || host_bytes_of_group(run) <= *run.spec->host_limit_bytes) continue;
+    const auto holds_more = [&run](const Run& other) {
+      return other.alive && !run.spec->info.cgroup.empty() && other.spec->info.cgroup == run.spec->info.cgroup &&
+             other.host.bytes > run.host.bytes;
+    };
+    if (std::none_of(runs_.begin(), runs_.end(), holds_more)) end(run, t_s, Why::killed_by_host);
+  }
   while (scenario_.host_memory_bytes && host_used_bytes() > *scenario_.host_memory_bytes) {
     const auto most = std::max_element(
         runs_.begin(), runs_.end(), [this](const Run& a, const Run& b) { return of_host_bytes(a) < of_host_bytes(b); });

@@ -83,6 +83,8 @@ class Processes {
   [[nodiscard]] double used_bytes(std::size_t device) const { return used_bytes_[device]; }
   /// By which a run's host memory can still grow; nullopt: without end.
   [[nodiscard]] std::optional<double> host_left_bytes(const Run& run) const;
+  /// Likewise all that the machine has left.
+  [[nodiscard]] std::optional<double> machine_left_bytes() const;
   /// Processes that have reported since the last call that an allocation failed, each once.
   std::vector<Failure> take_failures();
   /// Seen processes that ended since the last call.
@@ -99,6 +101,7 @@ class Processes {
   void fit_host(double t_s);
   [[nodiscard]] double of_host_bytes(const Run& run) const;
   [[nodiscard]] double host_used_bytes() const;
+  [[nodiscard]] double host_bytes_of_group(const Run& run) const;
   void sum();
   [[nodiscard]] double quantised(double bytes) const;
   [[nodiscard]] bool admitted(const ProcessSpec& spec, std::size_t rank) const;

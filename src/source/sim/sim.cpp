@@ -278,6 +278,11 @@ class Simulation final : public Source {
       if (run.spec->read_share) add(Metric::process_read, read_so_far(run, works, t_s));
       if (run.spec->clients) add(Metric::process_clients, *run.spec->clients);
     }
+    if (const auto left = processes_.machine_left_bytes())
+      for (std::size_t i = 0; i < scenario_.devices.size(); ++i)
+        if (const DeviceInfo& device = scenario_.devices[i].info; device.shares_host_memory && !lost_[i])
+          out.samples.push_back(
+              {time_, catalog_.intern({Metric::host_available, device.id, 0, 0}), static_cast<std::uint64_t>(*left)});
     // A device is busy while any of its processes works. One whose processes have ended rests.
     for (std::size_t i = 0; i < rests.size(); ++i) {
       if (rests[i]) told_busy_[i] = true;

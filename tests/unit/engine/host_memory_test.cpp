@@ -301,6 +301,78 @@ TEST(SharedMemory, TheDevicesEndIsThatOfBothLeaks) {
       }
 }
 
+/// What is told of each of several that fill one memory: when it ends, not when each alone would have filled it.
+void expect_ends(const sim::Scenario& scenario, double end_s, std::initializer_list<Metric> metrics) {
+  const auto run = play(scenario);
+  std::size_t seen = 0;
+  for (const SeriesView& s : run->view->series) {
+    if (std::find(metrics.begin(), metrics.end(), s.key.metric) == metrics.end()) continue;
+    ++seen;
+    const Finding& finding = s.verdict.finding;
+    ASSERT_TRUE(finding.oom_in_s) << finding.because;
+    const double left_s = end_s - scenario.duration_s;
+    EXPECT_NEAR(finding.oom_in_s->mid, left_s, 0.05 * left_s + 10) << finding.because;
+  }
+  EXPECT_GE(seen, metrics.size());
+}
+
+TEST(SharedMemory, TwoThatLeakTheSameHostMemoryFillItTogether) {
+  constexpr double kOnset_s = 600;
+  constexpr double kBytesPerS = 400.0 * 1024 * 1024 / 60;
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  // The machine's end, and that of the cgroup of both.
+  for (const bool is_cgroup : {false, true}) {
+    const auto process = [is_cgroup](int pid) {
+      return fmt::format(
+          "[[process]]\nname = \"serve{0}\"\ncommand = \"python serve.py {0}\"\npid = {0}\ncgroup = \"/pod\"\n{1}"
+          "[[process.shape]]\nkind = \"constant\"\nbytes = \"8GiB\"\n{2}",
+          pid, is_cgroup ? "host_limit_bytes = \"128GiB\"\n" : "", kHostLeak);
+    };
+    const auto scenario = sim::parse_scenario(
+        fmt::format("seed = 3\nperiod_s = 10\nduration_s = \"80min\"\nhost_memory_bytes = \"{}GiB\"\n[[device]]\n"
+                    "capacity_bytes = \"64GiB\"\n{}{}",
+                    is_cgroup ? 512 : 128, process(42), process(43)),
+        "two.toml");
+    ASSERT_TRUE(scenario) << scenario.error().message;
+    expect_ends(*scenario, kOnset_s + (128 - 16) * kGiB / (2 * kBytesPerS), {Metric::host_anonymous});
+    const auto run = play(*scenario);
+    const SeriesView& host = *find(*run->view, Metric::host_anonymous);
+    ASSERT_TRUE(host.wall);
+    EXPECT_EQ(host.wall->name, is_cgroup ? "memory.max of /pod" : "the machine's memory");
+    EXPECT_NEAR(host.wall->growth_bytes_per_s, 2 * kBytesPerS, 0.05 * kBytesPerS);
+    EXPECT_THAT(host.verdict.finding.because, HasSubstr("; it and others fill that by 800.0 MiB/min together"));
+  }
+}
+
+TEST(SharedMemory, AllSeriesOfADeviceThatSharesItEndWithIt) {
+  const auto scenario = sim::parse_scenario(
+      fmt::format("seed = 3\nperiod_s = 10\nduration_s = \"80min\"\nhost_memory_bytes = \"120GiB\"\n[[device]]\n"
+                  "name = \"NVIDIA GB10\"\ncapacity_bytes = \"120GiB\"\nshares_host_memory = true\n"
+                  "baseline_bytes = \"6GiB\"\n[[process]]\nname = \"serve\"\ncommand = \"python serve.py\"\n"
+                  "pid = 42\n[[process.shape]]\nkind = \"constant\"\nbytes = \"25GiB\"\n{}{}",
+                  kGpuLeak, kHostLeak),
+      "gb10.toml");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  expect_ends(*scenario, 600 + (120 - 6 - 25 - 8) * 1024.0 / (800.0 / 60),
+              {Metric::device_used, Metric::process_used, Metric::host_anonymous});
+}
+
+/// An APU may map more than the host has.
+TEST(SharedMemory, AnApuEndsWithTheHost) {
+  const auto scenario = sim::parse_scenario(
+      "seed = 3\nperiod_s = 10\nduration_s = \"80min\"\nhost_memory_bytes = \"32GiB\"\n[[device]]\n"
+      "name = \"AMD Strix Halo\"\ncapacity_bytes = \"48GiB\"\nshares_host_memory = true\nbaseline_bytes = \"1GiB\"\n"
+      "[[process]]\nname = \"llama\"\ncommand = \"llama-server\"\npid = 42\n[[process.shape]]\nkind = \"constant\"\n"
+      "bytes = \"8GiB\"\n[[process.shape]]\nkind = \"linear\"\nrate_bytes_per_s = \"200MiB/min\"\nonset_s = \"10min\"\n"
+      "[[process.host_shape]]\nkind = \"constant\"\nbytes = \"1GiB\"\n",
+      "apu.toml");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  expect_ends(*scenario, 600 + (32 - 10) * 1024.0 / (200.0 / 60), {Metric::device_used, Metric::process_used});
+  const auto run = play(*scenario);
+  EXPECT_THAT(find(*run->view, Metric::device_used)->verdict.finding.because,
+              HasSubstr("the host's memory ends it at 32.0 GiB"));
+}
+
 /// An APU counts what it maps of the host's memory, not what its programs hold of it besides.
 TEST(SharedMemory, WhatDoesNotFitIntoTheDevicesFigureIsNotPartOfIt) {
   Remainder remainder;

@@ -110,6 +110,19 @@ TEST_F(HostRoundsTest, EveryTenSecondsWhatAProcessHoldsAndHowMuchIsLeft) {
   EXPECT_EQ(host(poll(10))[Metric::host_anonymous], 5 * kGiB);
 }
 
+/// An APU may map more than the host has left.
+TEST_F(HostRoundsTest, WhatADeviceThatSharesItCanStillGetOfTheHostsMemory) {
+  DeviceInfo apu;
+  apu.id = "0000:c5:00.0";
+  apu.shares_host_memory = true;
+  catalog.describe(apu);
+  const Batch batch = poll(0);
+  const auto left = catalog.find({Metric::host_available, apu.id, 0, 0});
+  ASSERT_TRUE(left);
+  EXPECT_EQ(batch.samples.at(1).series, *left);
+  EXPECT_EQ(batch.samples.at(1).bytes, 32 * kGiB);
+}
+
 TEST_F(HostRoundsTest, ALimitIsToldWhenItIsNewAndWhenItMoves) {
   EXPECT_THAT(texts(poll(0), Event::Kind::capacity), ElementsAre("the machine's memory"));
   EXPECT_THAT(texts(poll(10), Event::Kind::capacity), IsEmpty());
