@@ -20,9 +20,9 @@ struct Unit {
   std::string uuid;
   SeriesId used{};
   std::optional<SeriesId> reserved;
-  std::size_t watched = 0;        ///< its number in the ProcessWatch
-  bool warned = false;            ///< a warning was given that its memory cannot be read, or is the host's
-  bool has_own_memory = false;    ///< the driver has reported its memory
+  std::size_t watched = 0;      ///< its number in the ProcessWatch
+  bool warned = false;          ///< a warning was given that its memory cannot be read, or is the host's
+  bool has_own_memory = false;  ///< the driver has reported its memory
 };
 
 struct MigInstance : Unit {
