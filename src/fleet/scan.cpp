@@ -140,9 +140,8 @@ std::vector<UnknownMetric> unknown_metrics(const Reader& reader, const Mapping& 
 bool take_lacking(const Reader& reader, Scan& into) {
   const auto lacking = reader.take_lacking();
   for (const auto& [server, why] : lacking) {
-    const bool is_known = std::any_of(into.unread.begin(), into.unread.end(),
-                                      [&](const Unread& u) { return u.is_part && u.server == server; });
-    if (!is_known) into.unread.push_back({{}, why, server, true});
+    const auto is_of_it = [&name = server](const Unread& u) { return u.is_part && u.server == name; };
+    if (std::none_of(into.unread.begin(), into.unread.end(), is_of_it)) into.unread.push_back({{}, why, server, true});
   }
   return !lacking.empty();
 }
