@@ -39,8 +39,7 @@ std::vector<Timestamp> time_ticks(Timestamp from, Timestamp to, double step_s) {
 }
 
 std::string time_label(Timestamp tick, double step_s, bool clock_is_relative) {
-  if (scale().counts_steps()) return format_moment(tick, true);
-  if (clock_is_relative) return format_duration(seconds_between(Timestamp{}, tick));
+  if (clock_is_relative || scale().counts_steps()) return format_duration(seconds_between(Timestamp{}, tick));
   const std::string clock = clock_time(tick);  // 2026-01-02T03:04:05
   if (step_s >= kDay_s || (step_s >= 3600 && clock.compare(11, 5, "00:00") == 0)) return clock.substr(5, 5);
   return step_s < 60 ? clock.substr(11, 8) : clock.substr(11, 5);

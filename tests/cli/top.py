@@ -88,7 +88,7 @@ class Top(unittest.TestCase):
     def test_a_log_that_counts_steps_shows_no_time(self):
         self.box.write("steps.csv", "step,memory.used [MiB]\n" + "".join(f"{10 * i},{4000 + 37 * i}\n" for i in range(400)))
         top = self.open("--replay", "steps.csv", "--capacity", "24GiB", "--speed", "65536", size=(100, 40))
-        seen = [top.wait_for(r"at the end  step 3,990[\s\S]*\+3\.70 MiB/step[\s\S]*step 0 [\s\S]*now +step [\d,]+", r"WARNING, out of memory in [\d,]+ steps")]
+        seen = [top.wait_for(r"at the end  step 3,990[\s\S]*\+3\.70 MiB/step[\s\S]*0 steps [\s\S]*now +[\d,]+ steps", r"WARNING, out of memory in [\d,]+ steps")]
         for key, shown in (("P", r"save the work within [\d,]+ steps"), ("d", r"400 samples, every 10 steps"),
                            ("A", r"step 2,7\d0 +WARNING"), ("?", r"a leak; memory runs out within 600 steps")):
             top.press(key)
