@@ -13,6 +13,7 @@
 
 #include "probe/modules.hpp"
 #include "probe/real.hpp"
+#include "probe/recorder.hpp"
 #include "probe/ring.hpp"
 #include "probe/self.hpp"
 #include "probe/wire.hpp"
@@ -228,6 +229,7 @@ bool has_grown() {
 /// wants the lock of an interpreter that ends is ended by it, whatever it is in: where that is a function of C++ that
 /// may not throw, such as PyTorch's, the whole program is. So ours is the last look, and another is waited for.
 void* take_end(void* self, void* /*argument*/) {
+  record_end();  // the look takes time, which is not the program's
   is_over.store(true, std::memory_order_relaxed);
   Claim expected = Claim::waiting;
   claim.compare_exchange_strong(expected, Claim::given_up);

@@ -320,14 +320,17 @@ void lacked_block(Call call, int device, std::uint64_t bytes) {
   the_ring.put(head_of(Record::failed, call, device, 0, capture_stack()), stamp(), 0, bytes);
 }
 
-/// Once, before the first free of an interpreter that shuts down: readers tell what was held from what teardown freed.
-void tell_end() {
-  if (has_told_end.load(std::memory_order_relaxed) || !python_shuts_down() || has_told_end.exchange(true)) return;
-  the_ring.put(head_of(Record::end, Call::none, 0, 0, 0), stamp(), 0, 0);
+void record_end() {
+  if (!has_told_end.exchange(true)) the_ring.put(head_of(Record::end, Call::none, 0, 0, 0), stamp(), 0, 0);
+}
+
+/// Before the first free of an interpreter that shuts down.
+void record_shutdown() {
+  if (!has_told_end.load(std::memory_order_relaxed) && python_shuts_down()) record_end();
 }
 
 void wrote_free(const Holding& holding) {
-  tell_end();
+  record_shutdown();
   if (const CallInfo* info = info_of(holding.call))
     hold(*info, holding.device, -static_cast<std::int64_t>(holding.bytes));
   if (holding.is_recorded) count_block(-1);

@@ -58,6 +58,10 @@ class Hook {
 void took_block(Call call, int device, std::uint64_t address, std::uint64_t bytes);
 /// A framework had no block of so many bytes to hand out, and raises an error now.
 void lacked_block(Call call, int device, std::uint64_t bytes);
+
+/// Records, once, that the program has run to its end: readers tell what it held from what its teardown frees. Called
+/// with the first free of an interpreter that shuts down; who takes time before that calls it.
+void record_end();
 /// Before the driver is called: afterwards another thread may have the address already. What was held there; address 0
 /// where nothing is known, which is normal for what began before the probe.
 Holding gave_back(Level level, std::uint64_t address);

@@ -241,8 +241,10 @@ void ProcessTrace::keep_totals(const probe::Slot& slot) {
 
 void ProcessTrace::begin_to_end(std::uint64_t now_us) {
   if (std::exchange(is_ending_, true)) return;
-  // Most memory was given back and nothing allocated since: that is the exit already, as without an interpreter.
-  if (2 * trail_freed_ < trail_live_) forget_trail();
+  // What was given back right before, with nothing allocated since, is the exit already: locals end before the
+  // interpreter does. So is most of all memory, as without an interpreter.
+  const bool is_of_the_end = now_us - trail_begin_us_ <= now_us / 20;
+  if (!is_of_the_end && 2 * trail_freed_ < trail_live_) forget_trail();
   end_us_ = now_us;
 }
 
