@@ -182,6 +182,7 @@ Status ProcessTrace::take(std::span<const probe::Slot> slots, const ChangeVisit&
         break;
       case Record::onward:
         goes_on_ = true;
+        last_us_ = std::max(last_us_, probe::time_us_of(slot));
         forget_trail();
         break;
       case Record::totals:

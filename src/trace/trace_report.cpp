@@ -48,7 +48,7 @@ struct Line {
 /// program's final work (a checkpoint, an evaluation), so less than half proves nothing.
 SiteShape shape_in_time(const Line& line, const ProcessTrace& process) {
   std::uint64_t end_us = process.shown_us();
-  if (process.is_python()) {
+  if (process.is_python() && !process.goes_on()) {
     // Handlers of atexit come between a program's last line and the interpreter's end, and no record tells how long
     // they took. The teardown that follows is told, and a busy machine slows both.
     if (process.end_us() == 0 || process.exit_us() < process.end_us()) return SiteShape::leak;

@@ -62,6 +62,18 @@ TEST(QuietEnd, AProgramThatWorksOnWithWhatItHasDoesNotLeak) {
   }
 }
 
+TEST(QuietEnd, AProgramThatGoesOnIsJudgedUpToTheEndOfTheTracing) {
+  for (const bool is_python : {false, true}) {
+    for (const std::uint64_t work_us : {0U, 3'000U, 20'000U, 5'000'000U}) {
+      TracedRun run(is_python);
+      run.keeps(64);
+      run.works(work_us);
+      run.tells(Record::onward);
+      EXPECT_EQ(run.leaks(), work_us <= 3'000) << work_us;
+    }
+  }
+}
+
 TEST(QuietEnd, BuffersThatGrewToTheLargestAreNoLeak) {
   for (const std::uint64_t count : {1U, 2U, 3U}) {
     for (const bool grows_on : {false, true}) {
