@@ -213,7 +213,9 @@ class ProcessTrace {
   [[nodiscard]] std::uint64_t peak_us() const { return peak_us_; }
   [[nodiscard]] std::uint64_t lost_records() const { return lost_; }
   [[nodiscard]] std::uint64_t most_interval_bytes() const { return most_interval_; }
-  [[nodiscard]] std::uint64_t unknown_frees() const { return unknown_frees_; }
+  /// Frees of addresses that the trace never saw allocated, mostly of what was there before it began. Bytes: where the
+  /// freeing call tells them.
+  [[nodiscard]] const Held& freed_of_before() const { return freed_of_before_; }
   [[nodiscard]] std::uint64_t replaced() const { return replaced_; }
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
   [[nodiscard]] std::uint64_t failed() const { return failed_; }
@@ -332,7 +334,8 @@ class ProcessTrace {
   std::uint64_t interval_ = 0, most_interval_ = 0;
   std::optional<MemoryFailure> block_failure_, driver_failure_;
   std::uint64_t limit_ = 0;
-  std::uint64_t lost_ = 0, unknown_frees_ = 0, replaced_ = 0, refused_ = 0, failed_ = 0;
+  Held freed_of_before_;
+  std::uint64_t lost_ = 0, replaced_ = 0, refused_ = 0, failed_ = 0;
 
   std::uint64_t stretch_events_ = 1, open_events_ = 0;
   std::vector<std::uint64_t> stretch_ends_us_;

@@ -450,10 +450,12 @@ void ProcessTrace::freed(const probe::Slot& slot) {
   last_us_ = std::max(last_us_, now_us);
   if (!wanted_.empty()) take_moments(now_us);
   AddressTable<Cell>& table = live_cells_[static_cast<std::size_t>(info->level)];
-  if (Cell* const cell = table.find(slot.address))
+  if (Cell* const cell = table.find(slot.address)) {
     give_back(table, cell, now_us);
-  else
-    ++unknown_frees_;
+  } else {
+    freed_of_before_.bytes += static_cast<std::int64_t>(std::min(slot.bytes, kMostBytes));
+    ++freed_of_before_.blocks;
+  }
   count_event();
 }
 

@@ -388,9 +388,12 @@ void note_process(const ProcessTrace& process, std::vector<std::string>& notes) 
         fmt::format("{}: {} found no room in the ring: bytes and counts of sites may be too high or too low, and none "
                     "is called a leak",
                     who, format_count(process.lost_records(), "record")));
-  if (process.lost_records() == 0 && process.unknown_frees() > 0)
-    notes.push_back(fmt::format("{}: {} of an address that the trace never allocated", who,
-                                format_count(process.unknown_frees(), "free")));
+  if (const Held& before = process.freed_of_before(); before.blocks > 0)
+    notes.push_back(fmt::format("{}: {} of memory from before the tracing, or whose allocation it did not see: {}", who,
+                                format_count(static_cast<std::uint64_t>(before.blocks), "free"),
+                                before.bytes > 0
+                                    ? fmt::format("{}, by the calls that tell a size", format_size(before.bytes))
+                                    : "these calls tell no size"));
   if (process.replaced() > 0)
     notes.push_back(fmt::format("{}: {} at an address that was still live: a free was not seen", who,
                                 format_count(process.replaced(), "allocation")));
@@ -635,6 +638,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
     told.events = process->events();
     told.peak_bytes = process->peak_bytes();
     told.cached_bytes = process->cached_bytes();
+    told.freed_of_before = process->freed_of_before();
     told.epochs = process->epoch_count();
     told.epoch_name = process->epoch_name();
     told.can_tell = process->stretch_count() >= kLeastParts + 2 || process->epoch_count() >= kLeastEpochs;

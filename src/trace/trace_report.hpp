@@ -62,6 +62,7 @@ struct ReportProcess {
   std::array<std::int64_t, kLedgers> live_bytes{};
   std::int64_t peak_bytes = 0;
   std::int64_t cached_bytes = 0;
+  Held freed_of_before;  ///< see ProcessTrace::freed_of_before()
   std::uint64_t leaking_sites = 0;
   std::uint64_t epochs = 0;
   std::string epoch_name;

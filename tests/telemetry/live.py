@@ -40,7 +40,15 @@ class Live(Traced):
         code, text, report = self.traced(program, *["k3", "g"] * 30)
         self.assertEqual(code, 0, text)
         self.assertEqual(self.live_bytes, 0)
-        self.assertTrue(any("before" in note or "5 " in note for note in report["verdict"]["notes"]), report["verdict"]["notes"])
+        self.assertEqual(report["verdict"]["notes"], [f"process {program.pid}: 5 frees of memory from before the tracing, or whose allocation it did not see: these calls tell no size"])
+
+    def test_bytes_of_what_was_there_before_are_told_as_they_are_given_back(self):
+        program = self.start(sys.executable, HERE / "tensor_keeper.py", LIBRARY.with_name("libc10.so"))
+        program.do("k50")
+        _, _, report = self.traced(program, "k5", "g20", "k5")
+        self.assertEqual(self.live_bytes, 10 * MIB)
+        self.assertEqual([(each["freed_of_before_bytes"], each["freed_of_before_count"]) for each in self.processes], [(20 * MIB, 20)])
+        self.assertIn("20 frees of memory from before the tracing, or whose allocation it did not see: 20.0 MiB, by the calls", report["verdict"]["notes"][0])
 
     def test_a_call_within_a_call_counts_once_and_a_failure_is_none(self):
         program = self.start(KEEPER)

@@ -1,6 +1,6 @@
 """Reports tensors as it is told on standard input, one command a line: tensor_keeper.py LIBRARY
 
-"m1000" keeps 1000 of 1 MiB, and makes and gives back twenty of 4 MiB beside each.
+"m1000" keeps 1000 of 1 MiB, and makes and gives back twenty of 4 MiB beside each; "k50" keeps 50 alone, "g20" gives the oldest 20 back.
 """
 import ctypes
 import sys
@@ -20,10 +20,16 @@ def use(address):
 
 
 end = MIB
+kept = []
 print("ready", flush=True)
 for line in sys.stdin:
-    for end in range(end + 512, end + 512 * (int(line[1:]) + 1), 512):
-        keep(end)
-        for place in range(512, 512 * 21, 512):
-            use(place)
+    if line[0] == "g":
+        for _ in range(int(line[1:])):
+            told(kept.pop(0), -MIB, 0, 0, CUDA)
+    else:
+        for end in range(end + 512, end + 512 * (int(line[1:]) + 1), 512):
+            keep(end)
+            kept.append(end)
+            for place in range(512, 512 * 21, 512) if line[0] == "m" else ():
+                use(place)
     print("done", flush=True)

@@ -284,6 +284,8 @@ std::string trace_report_json(const TraceReport& report, const ProbeNames& names
         .field("peak_bytes", process.peak_bytes)
         .field("cached_bytes", process.cached_bytes)
         .field("leaking_sites", process.leaking_sites)
+        .field("freed_of_before_bytes", process.freed_of_before.bytes)
+        .field("freed_of_before_count", process.freed_of_before.blocks)
         .end_object();
   json.end_array().key("categories").begin_array();
   for (const Category category : report.categories.held())

@@ -255,6 +255,37 @@ TEST(ProbeTrace, AfterLossesNothingIsCalledALeak) {
   EXPECT_NE(trace_report_text(report, names, 5).find("too high or too low"), std::string::npos);
 }
 
+TEST(ProbeTrace, WhatIsFreedOfBeforeIsToldWithItsBytesBesideLossesToo) {
+  for (const bool has_lost : {false, true}) {
+    for (const std::uint64_t bytes : {0U, 3U << 20U}) {
+      ProbeScript script;
+      if (has_lost) script.put(Record::lost, Call::none, 0, 0, 0, 20, 0, 0);
+      script.alloc(1 << 20U, 1000, script.line("/home/me/a.py", 1));
+      script.free(1 << 20U);
+      for (std::uint64_t i = 2; i <= 21; ++i)
+        script.put(Record::free, Call::torch_block, 0, 0, 0, probe::when(script.now_us++, 0), i << 20U, bytes);
+      ProbeTrace trace;
+      replay(trace, script.slots);
+      EXPECT_EQ(only(trace).freed_of_before().blocks, 20);
+      EXPECT_EQ(only(trace).freed_of_before().bytes, static_cast<std::int64_t>(20 * bytes));
+      Symbols symbols;
+      ProbeNames names(trace, symbols, nullptr, OwnCode());
+      const TraceReport report = report_of(trace, names);
+      EXPECT_NE(trace_report_text(report, names, 5)
+                    .find("note: process 4711: 20 frees of memory from before the tracing, or whose allocation it did "
+                          "not see: " +
+                          std::string(bytes > 0 ? "60.0 MiB, by the calls that tell a size"
+                                                : "these calls tell no "
+                                                  "size")),
+                std::string::npos);
+      const std::string json = trace_report_json(report, names);
+      EXPECT_NE(json.find(fmt::format("\"freed_of_before_bytes\":{},\"freed_of_before_count\":20", 20 * bytes)),
+                std::string::npos)
+          << json;
+    }
+  }
+}
+
 TEST(ProbeTrace, LedgersAreApart) {
   ProbeScript script;
   const std::uint32_t line = script.line("/home/me/a.py", 1);
