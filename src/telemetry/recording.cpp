@@ -183,7 +183,10 @@ void Recording::change(const FollowedProcess& from, const telemetry_event& event
 
 void Recording::ended(const FollowedProcess& from, const telemetry_event& event) {
   const auto known = processes_.find(from.number);
-  if (known == processes_.end()) return;
+  if (known == processes_.end()) {
+    ended_quietly_ = from.known;
+    return;
+  }
   write(*known->second, {probe::head_of(Record::exit, Call::none, 0, 0, 0), probe::when(from.time_us(event), 0), 0, 0});
   send(*known->second);
   processes_.erase(known);
@@ -221,12 +224,18 @@ Status Recording::flush() {
 
 Status Recording::finish() {
   check(follower_->poll(0));
+  const bool is_quiet = next_index_ == 0;  // what was traced is in the trace, also if it did nothing
   for (const auto& [pid, from] : follower_->running()) {
+    if (is_quiet) enter(*from);
     const auto known = processes_.find(from->number);
     if (known == processes_.end()) continue;
     write(*known->second, {probe::head_of(Record::onward, Call::none, 0, 0, 0),
                            probe::when((monotonic_ns() - from->begin_ns) / 1000, 0), 0, 0});
     send(*known->second);
+  }
+  if (next_index_ == 0 && ended_quietly_) {
+    check(live_.process(next_index_++, *ended_quietly_));
+    if (const auto index = file_->begin_process(*ended_quietly_); !index) check(fail(index.error()));
   }
   trace::ProbeEnd end;
   end.realtime_us = realtime_us();

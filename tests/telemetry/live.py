@@ -230,6 +230,20 @@ class Live(Traced):
         out, _ = tracer.communicate(timeout=60)
         self.assertEqual(tracer.returncode, 0, out)
 
+    def test_of_a_program_that_does_nothing_meanwhile_nothing_can_be_told(self):
+        program = Program(KEEPER)
+        program.do("k5")
+        for ends in (False, True):
+            tracer = self.attach("--pid", program.pid)
+            if ends:
+                program.end()
+                out, error = tracer.communicate(timeout=60)
+                self.assertEqual((tracer.returncode, error), (0, ""), out)
+            else:
+                code, out, _ = self.detach(tracer)
+                self.assertEqual((code, [process["events"] for process in self.processes]), (0, [0]), out)
+            self.assertRegex(out, "Cannot tell\n  because 0 events are too few")
+
     def test_says_what_it_waits_for_and_leaves_no_file_of_nothing(self):
         self.trace.write_text("an earlier one")
         for options, words in ((("--user", "nobody"), "a process of user nobody"), (("--container", "4f2a9c", "--job", "1"),
