@@ -55,6 +55,12 @@ Result<std::vector<std::uint32_t>> pids_of(const LiveOptions& options) {
   return pids;
 }
 
+bool lives(const trace::ProbeProcess& process) {
+  std::string scratch;
+  const auto now = process_alive("/proc", process.pid, scratch);
+  return now && now->start_ticks == process.start_ticks;
+}
+
 /// Whether the process is one of these, or was started by one or by what that has started; nothing: it has ended.
 std::optional<bool> is_of(std::uint32_t pid, const std::vector<std::uint32_t>& pids) {
   constexpr int kDeepest = 32;
@@ -230,6 +236,12 @@ int run_live(const LiveOptions& given, Console& console) {
     options.user = std::move(*listed);
   }
   TraceName output(options.trace.output.empty() ? "vramtrack.live.%p.trace" : options.trace.output);
+  std::vector<trace::ProbeProcess> named;
+  std::string scratch;
+  for (const std::uint32_t pid : *pids) {
+    const auto now = process_alive("/proc", pid, scratch);
+    named.push_back({pid, now ? now->start_ticks : 0, 0, {}});
+  }
   auto recording = telemetry::Recording::begin(output.draft(), "programs that ran already",
                                                [&](std::uint32_t pid) { return is_selected(options, *pids, pid); });
   if (!recording) return trace_failed(console, recording.error());
@@ -269,7 +281,10 @@ int run_live(const LiveOptions& given, Console& console) {
         console.write(fmt::format("tracing {} process{}; memory that was there before is not counted\n",
                                   (*recording)->running(), (*recording)->running() == 1 ? "" : "es"));
       }
-      if (had_target && (*recording)->running() == 0 && !pids->empty()) break;  // what was named has ended
+      // What was named has ended, and what it started.
+      if (had_target && (*recording)->running() == 0 && !named.empty() &&
+          std::none_of(named.begin(), named.end(), lives))
+        break;
     }
     if (console.is_terminal() && now >= show) {
       show = now + kShowEvery;

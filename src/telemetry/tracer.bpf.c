@@ -18,7 +18,14 @@
 struct thread_struct {
   unsigned long fsbase;
 } __attribute__((preserve_access_index));
+typedef struct {
+  int counter;
+} atomic_t;
+struct signal_struct {
+  atomic_t live;  // threads that have not ended
+} __attribute__((preserve_access_index));
 struct task_struct {
+  struct signal_struct* signal;
   int pid;
   int tgid;
   __u64 start_boottime;
@@ -679,7 +686,9 @@ SEC("raw_tp/sched_process_exec") int executed(struct bpf_raw_tracepoint_args* c)
 SEC("raw_tp/sched_process_exit") int ended(struct bpf_raw_tracepoint_args* c) {
   __u64 id = bpf_get_current_pid_tgid();
   __u32 tgid = id >> 32;
-  if (tgid != (__u32)id) return 0;  // another thread than the first
+  // The first thread may end before the others: it calls pthread_exit, or another one calls exec.
+  struct task_struct* task = (struct task_struct*)bpf_get_current_task();
+  if (BPF_CORE_READ(task, signal, live.counter) > 0) return 0;
   bpf_map_delete_elem(&left_out, &tgid);
   if (bpf_map_delete_elem(&targets, &tgid)) return 0;
   return bare(TELEMETRY_EVENT_EXIT, id, 0, 0, 0, 0, 0);

@@ -2,6 +2,7 @@
 // exactly.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -135,13 +136,8 @@ bool restrict_itself(const char* how) {
   return std::strcmp(how, "undumpable") == 0 && prctl(PR_SET_DUMPABLE, 0) == 0;
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
+void serve(char** arguments) {
   char line[64];
-  if (count > 1 && !restrict_itself(arguments[1])) return 1;
-  std::puts("ready");
-  std::fflush(stdout);
   while (std::fgets(line, sizeof line, stdin) != nullptr) {
     const char command = line[0];
     const int number = std::atoi(line + 1);
@@ -171,9 +167,28 @@ int main(int count, char** arguments) {
         waitpid(child, nullptr, 0);
       }
     }
+    if (command == 'y') std::thread([&] { execv("/proc/self/exe", arguments); }).join();
     if (command == 'x') execv("/proc/self/exe", arguments);
+    if (command == 'm') {  // its first thread ends, and another one goes on
+      std::thread([arguments] {
+        std::puts("done");
+        std::fflush(stdout);
+        serve(arguments);
+        std::exit(0);
+      }).detach();
+      pthread_exit(nullptr);
+    }
     std::puts("done");
     std::fflush(stdout);
   }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count > 1 && !restrict_itself(arguments[1])) return 1;
+  std::puts("ready");
+  std::fflush(stdout);
+  serve(arguments);
   return 0;
 }

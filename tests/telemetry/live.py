@@ -244,6 +244,30 @@ class Live(Traced):
                 self.assertEqual((code, [process["events"] for process in self.processes]), (0, [0]), out)
             self.assertRegex(out, "Cannot tell\n  because 0 events are too few")
 
+    def test_ends_when_what_was_named_has_ended_and_not_with_its_first_child(self):
+        """As a launcher does, which uses no library itself."""
+        program = self.start("sh", "-c", '"$@"; read line; "$@"; true', "sh", KEEPER)
+        tracer = self.attach("--pid", program.pid)
+        program.do("k3")
+        os.kill(int(pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text()), signal.SIGKILL)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            tracer.wait(3)
+        program.do("go on", "k4")
+        self.detach(tracer)
+        self.assertEqual([process["events"] for process in self.processes], [3, 4])
+
+    def test_a_process_has_ended_when_all_its_threads_have(self):
+        for command in ("m", "y"):  # its first thread ends; another one than the first replaces the program
+            with self.subTest(command):
+                program = self.start(KEEPER)
+                tracer = self.attach("--pid", program.pid)
+                program.do("k3", command)
+                with self.assertRaises(subprocess.TimeoutExpired):
+                    tracer.wait(3)
+                program.do("k4")
+                self.detach(tracer)
+                self.assertEqual(self.live_bytes, 7 * MIB)
+
     def test_says_what_it_waits_for_and_leaves_no_file_of_nothing(self):
         self.trace.write_text("an earlier one")
         for options, words in ((("--user", "nobody"), "a process of user nobody"), (("--container", "4f2a9c", "--job", "1"),
