@@ -119,7 +119,9 @@ class Endings {
   static void take_growth(End& end, const SeriesState& series, const Finding& finding);
   [[nodiscard]] End end_at(const SeriesState& series) const;
   [[nodiscard]] bool is_rest_of_release(const SeriesState& total, Timestamp time) const;
-  [[nodiscard]] bool is_gone(const SeriesState& process, const Fall& fall, double unexplained_bytes) const;
+  [[nodiscard]] bool may_still_hold(const SeriesState& process, const Fall& fall, const SeriesState& total) const;
+  [[nodiscard]] bool is_gone(const SeriesState& process, const Fall& fall, const SeriesState& total,
+                             double unexplained_bytes) const;
   [[nodiscard]] const SeriesState* whose_end(const Fall& fall, const SeriesState& total) const;
   [[nodiscard]] static bool all_taken_is_gone(const SeriesState& total, double used_bytes, double left_bytes);
   [[nodiscard]] static bool is_reported(const SeriesState& total, Timestamp seen);

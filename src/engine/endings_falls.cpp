@@ -22,6 +22,8 @@ constexpr double kUnusable = 0.03;
 /// programs that list with the same period do not do so at the same moment.
 constexpr double kOverduePeriods = 1.5;
 constexpr double kDuePeriods = 0.9;  ///< for a process that is listed at the moments of its device's readings
+/// While the device still has in use what a process may hold, one reading of it may be missing.
+constexpr double kMissingPeriods = 2.5;
 /// Two levels that differ by this share differ clearly; the same level is met within half of it, because a program does
 /// not hold the same to the byte at every start.
 constexpr double kClearly = 0.2;
@@ -119,15 +121,29 @@ void Endings::conclude(Fall& fall) {
   end_the_gone(fall, *total);
 }
 
+/// Whether the device has more in use than before the run and by others that are listed since the fall: a process that
+/// lives keeps a context at least.
+bool Endings::may_still_hold(const SeriesState& process, const Fall& fall, const SeriesState& total) const {
+  const double rest = static_cast<double>(total.device->runs.rest_bytes().value_or(0));
+  double explained = std::max(rest, total.device->idle_bytes());
+  table_.for_device(device_key(total.key), [&](const SeriesState& s) {
+    if (s.key.metric == Metric::process_used && s.id != process.id && !s.ended && s.last_time >= fall.seen)
+      explained += static_cast<double>(s.last_bytes);
+  });
+  return static_cast<double>(total.last_bytes) >= explained + kLeastContext_bytes;
+}
+
 /// Whether a process is no longer listed. REQUIRES: the tick is complete. `unexplained_bytes`: the rest of the fall.
-bool Endings::is_gone(const SeriesState& process, const Fall& fall, double unexplained_bytes) const {
+bool Endings::is_gone(const SeriesState& process, const Fall& fall, const SeriesState& total,
+                      double unexplained_bytes) const {
   if (process.ended) return true;
   if (process.last_time == now_) return false;
   // It was listed together with the device and is due again with this reading; or it is overdue.
   const double period_s = process.period.median_s();
   const double silent_s = seconds_between(process.last_time, now_);
-  if (period_s > 0 && silent_s > kOverduePeriods * period_s) return true;
-  if (period_s > 0 && silent_s > kDuePeriods * period_s && process.last_time == fall.end.time) return true;
+  const bool is_due = silent_s > kDuePeriods * period_s && process.last_time == fall.end.time;
+  if (period_s > 0 && (is_due || silent_s > kOverduePeriods * period_s))
+    if (silent_s > kMissingPeriods * period_s || !may_still_hold(process, fall, total)) return true;
   // All that it held, less a context, is gone. For a process that is no larger than a context, a fall proves nothing.
   // Its figure may be later than the device's before the fall, and it may have grown in between.
   const double later_s = std::max(0.0, seconds_between(fall.end.time, process.last_time));
@@ -200,7 +216,7 @@ Endings::Means Endings::meaning_of(const Fall& fall, const SeriesState& total, E
 
   const SeriesState* const who = whose_end(fall, total);
   if (who != nullptr) {
-    if (is_gone(*who, fall, fallen)) {
+    if (is_gone(*who, fall, total, fallen)) {
       name(end, *who);
       // Its own figures may say more. They must be heard before the alert of the device ends and is told.
       if (!who->ended) {
@@ -253,7 +269,7 @@ void Endings::end_the_gone(const Fall& fall, const SeriesState& total) {
   });
   double unexplained_bytes = fall.last.used_bytes - static_cast<double>(total.last_bytes);
   for (SeriesState* const s : processes) {
-    if (!is_gone(*s, fall, unexplained_bytes) && !(is_last_ && is_whose(s))) continue;
+    if (!is_gone(*s, fall, total, unexplained_bytes) && !(is_last_ && is_whose(s))) continue;
     unexplained_bytes -= static_cast<double>(s->last_bytes);
     engine_.end(*s, {});
   }

@@ -273,6 +273,25 @@ INSTANTIATE_TEST_SUITE_P(All, SaidOutOfMemory, testing::Bool(), [](const testing
   return listed.param ? "Listed" : "NotListed";
 });
 
+/// Its memory falls by a fifth in the reading that is missing, and comes back.
+TEST_F(Endings, AProcessOfWhichAReadingIsMissingHasNotEnded) {
+  trainer = process(kPid, "python serve.py");
+  start();
+  for (int i = 0; i < 200; ++i, now += kEvery_s) {
+    const bool missing = i % 20 == 19;
+    const auto bytes = static_cast<std::uint64_t>((missing ? 8 : 10) * kGiB);
+    if (missing)
+      tick(now, kIdle + bytes, {});
+    else
+      tick(now, kIdle + bytes, {{trainer, bytes}});
+  }
+  EXPECT_FALSE(seen(trainer).ended);
+  EXPECT_FALSE(device().verdict.end);
+  // What is not listed any more has ended, though something else that is not visible takes its place.
+  for (int i = 0; i < 10; ++i, now += kEvery_s) tick(now, kIdle + 8 * kGiB, {});
+  EXPECT_TRUE(seen(trainer).ended);
+}
+
 TEST_F(Endings, ProcessesThatEndTogetherHaveAllEnded) {
   const SeriesId other = process(10, "rank 0");
   trainer = process(kPid, "rank 1");
