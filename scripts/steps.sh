@@ -62,12 +62,21 @@ beside=
 trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null' EXIT
 trap 'exit 130' INT TERM
 
+# without_warnings COMMAND...: runs COMMAND, as a step whose log is compile.log; fails too where g++ 12, the reference, warns.
+without_warnings() {
+  "$@" || return
+  if [ "$(g++ -dumpversion)" != 12 ] || ! grep -q ': warning: ' "$logs/compile.log"; then return; fi
+  echo "error: the compiler warns; change the code so that it does not:"
+  grep ': warning: ' "$logs/compile.log" | sort -u
+  return 1
+}
+
 case $which in
   gate)
     scripts/setup.sh build test format fuzz ci || exit 1
     step format make format-check
     # The tests wait for servers, screens and pages in half of their time: what the sanitizers need is compiled meanwhile.
-    step compile make compiled-tests
+    step compile without_warnings make compiled-tests
     beside sanitized make sanitized
     step test make test
     finish sanitized

@@ -191,8 +191,8 @@ struct Runner::Core {
       out.push_back(entry_of(*climb.claim, climb.dry_run, options));
       out.back().claim->is_over = climb.phase == Climb::Phase::over;
     }
-    if (const auto& breaker = ladder.limits().breaker()) {
-      out.push_back(entry_of(breaker_order(breaker->since, "breaker_opened", breaker->why), "breaker_opened", options));
+    if (const auto& opened = ladder.limits().breaker()) {
+      out.push_back(entry_of(breaker_order(opened->since, "breaker_opened", opened->why), "breaker_opened", options));
       out.back().dry_run = ladder.config().dry_run;
     }
     return out;
@@ -487,7 +487,7 @@ Result<std::size_t> Runner::take(const std::vector<Claim>& claims) {
     for (const Claim& claim : claims) {
       const auto at = known.find(claim.id());
       if (at == known.end() ? claim.is_resolved : at->second == claim.is_resolved) continue;
-      added += at == known.end() ? 1 : 0;
+      if (at == known.end()) ++added;
       news.push_back(entry_of(claim, c.ladder.config().dry_run, c.options));
     }
   }

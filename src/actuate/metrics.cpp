@@ -30,7 +30,7 @@ std::string summary_metrics(const Summary& summary) {
   out += one("vramtrack_actuate_ladders", "gauge", "Ladders in progress.", summary.climbing);
   std::size_t open = 0;
   for (const act::Climb& one : summary.alerts_known)
-    open += one.phase == act::Climb::Phase::over || one.claim->is_resolved ? 0 : 1;
+    if (one.phase != act::Climb::Phase::over && !one.claim->is_resolved) ++open;
   out += one("vramtrack_actuate_alerts_open", "gauge", "Firing alerts that are not closed yet.", open);
   out += one("vramtrack_actuate_webhooks_total", "counter", "Webhooks received.", summary.webhooks);
   out +=

@@ -169,8 +169,8 @@ void Reader::scan(bool is_end) {
     if (hit.end < settled_ || hit.end >= until) continue;
     if (all.is_held(hit)) {
       const std::size_t at = std::min(text_.find_first_not_of(" :=", hit.end), text_.size());
-      std::size_t end = at;
-      const auto bytes = at - hit.end < 4 ? read_size(text_, end) : std::nullopt;
+      std::size_t behind = at;
+      const auto bytes = at - hit.end < 4 ? read_size(text_, behind) : std::nullopt;
       if (bytes && *bytes >= kMiB) readings_.push_back({hit.end, *bytes, 0});
     } else if (all.is_batch(hit)) {
       if (const auto batch = batch_behind(text_, hit.end)) readings_.push_back({hit.end, 0, *batch});

@@ -473,9 +473,7 @@ void read_remark(std::string_view raw, Figures& figures) {
     const std::string_view rest = std::string_view(line).substr(sizes[i].end, until - sizes[i].end);
     auto behind = words_of(rest.substr(0, rest.find_first_of(",;.(")));
     behind.resize(std::min<std::size_t>(behind.size(), 3));
-    const auto any = [](const std::vector<Word>& words, auto is) {
-      return std::any_of(words.begin(), words.end(), is);
-    };
+    const auto any = [](const std::vector<Word>& all, auto is) { return std::any_of(all.begin(), all.end(), is); };
     const auto is_plan = [](const Word& word) { return begins_any(word.text, kPlans); };
     const auto is_other = [](const Word& word) {
       return is_any(word.text, "ram|host|system|swap|page|disk|cpu|storage|file|model|buffer") ||

@@ -240,7 +240,7 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
   bool has_limit = false, has_memory = false, has_piece = false, is_what_is_free = false, has_part = false;
   for (std::size_t j = 0; j < words.size(); ++j) {
     const std::string_view each = words[j].text;
-    amounts += is_amount(words, j) ? 1 : 0;
+    if (is_amount(words, j)) ++amounts;
     has_limit = has_limit || begins_any(each, "limit|max") || is_any(each, "allowed|supported|int_max");
     is_what_is_free = is_what_is_free || begins_any(each, "free|avail|capacity|request|require|desired|budget");
     has_memory = has_memory || is_memory(each) || is_any(each, "pool|allocation");

@@ -120,15 +120,16 @@ Dots history_dots(const Rect& r, const Plane& plane, const std::vector<Point>& p
 /// A line through the dot columns, without gaps where it is steep. `bytes_at`: of a time; nullopt: no line there.
 template <class BytesAt>
 void add_line(Dots& out, const Plane& plane, BytesAt bytes_at) {
-  std::optional<int> last;
+  constexpr int kNone = -1;
+  int last = kNone;
   for (int c = 0; c < out.columns(); ++c) {
     const std::optional<double> bytes = bytes_at(time_of(c + 0.5, plane, out.columns()));
     if (!bytes || *bytes < plane.low_bytes || *bytes > plane.high_bytes) {
-      last.reset();
+      last = kNone;
       continue;
     }
     const int row = dot_of(*bytes, plane, out.rows());
-    const int before = last.value_or(row);
+    const int before = last == kNone ? row : last;
     out.fill(c, std::min(row, before), std::max(row, before));
     last = row;
   }

@@ -60,7 +60,7 @@ SurvivalLedger::Windows& SurvivalLedger::windows_at(Account& account, std::uint3
   }
   // Windows between two stretches were empty.
   const auto at =
-      std::lower_bound(all.begin(), all.end(), window, [](const Windows& w, std::uint32_t at) { return w.last < at; });
+      std::lower_bound(all.begin(), all.end(), window, [](const Windows& w, std::uint32_t sought) { return w.last < sought; });
   return *at;
 }
 

@@ -19,7 +19,8 @@
 
 int cuMemAlloc_v2(unsigned long long* out, size_t bytes);
 
-enum { CLIENT = 0xc1d00001, FLAG_VIRTUAL = 0x80000, MIB = 1 << 20 };
+enum { FLAG_VIRTUAL = 0x80000, MIB = 1 << 20 };
+static const uint32_t CLIENT = 0xc1d00001;
 struct memory_parameters {
   uint32_t owner, type, flags, width, height, pitch, attributes, attributes2, format, compression, z_compression, pad;
   uint64_t range[2], size;

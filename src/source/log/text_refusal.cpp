@@ -123,7 +123,7 @@ std::size_t count_lines_read(std::string_view head, const std::string& pattern) 
   std::size_t lines = 0;
   for (std::size_t i = 0; i < kMostLines && !head.empty(); ++i) {
     TextReading read;
-    lines += compiled->read(logtext::take_line(head), read) && !read.used.empty() ? 1 : 0;
+    if (compiled->read(logtext::take_line(head), read) && !read.used.empty()) ++lines;
   }
   return lines;
 }
@@ -134,7 +134,7 @@ std::string for_example(std::string_view head, std::string_view line, const std:
   std::size_t most = 0;
   std::size_t with_amounts = 0;
   for (std::string_view rest = head; !rest.empty();)
-    with_amounts += amounts_of(logtext::take_line(rest)).empty() ? 0 : 1;
+    if (!amounts_of(logtext::take_line(rest)).empty()) ++with_amounts;
   for (const Amount& a : std::span(amounts).first(std::min(amounts.size(), kMostAmounts))) {
     const auto begin = static_cast<std::size_t>(a.text.data() - line.data());
     for (std::string& pattern : example_patterns(line, begin, begin + a.text.size()))

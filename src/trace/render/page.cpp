@@ -226,7 +226,8 @@ class PartText {
     std::size_t most = part.marks.size();
     const auto kept = [&] {
       std::size_t sum = 0;
-      for (const PageMark& mark : part.marks) sum += mark.is_failure || counts[mark.words] <= most ? 1 : 0;
+      for (const PageMark& mark : part.marks)
+        if (mark.is_failure || counts[mark.words] <= most) ++sum;
       return sum;
     };
     while (kept() > kMostMarks && most > 1) most /= 2;

@@ -198,7 +198,10 @@ TEST(Reclaim, WhatGotNoCoreIsLeftAlone) {
 
 TEST(Reclaim, WhatOnlySpinsIsNot) {
   const Busy busy([] {
-    for (volatile int i = 0; i < 1000; i = i + 1) {
+    volatile int i = 0;
+    while (i < 1000) {
+      const int next = i + 1;
+      i = next;
     }
   });
   Acts acts;

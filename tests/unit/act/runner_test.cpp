@@ -615,7 +615,7 @@ TEST(Runner, KilledAtAnyTimeItForgetsNothing) {
     // The first round says how long an agent takes that is not killed.
     for (int cut = rounds == 0 ? 0 : 1 + static_cast<int>(random() % 3); cut > 0; --cut, from_s += 12) {
       const pid_t agent = start_agent(victim, folder.path(), prepare, from_s, from_s + 12);
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % whole_us));
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % static_cast<std::uint64_t>(whole_us)));
       ::kill(agent, SIGKILL);
       int status = 0;
       ::waitpid(agent, &status, 0);

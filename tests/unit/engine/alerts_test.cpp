@@ -224,8 +224,9 @@ TEST(Alerts, ARiseThatHasEndedRaisesNone) {
   // Some 70 minutes would have been left: a quarter of that is fresh.
   constexpr double kLatest_s = (100 + 18) * 60;
   for (const AlertChange& change : run->changes)
-    if (change.news == AlertNews::raised)
+    if (change.news == AlertNews::raised) {
       EXPECT_LE(run->seconds(change.alert.raised), kLatest_s) << change.alert.paged_because;
+    }
 }
 
 TEST_F(AlertsTest, NothingIsSuspectedOrConfirmedOfARiseThatHasEnded) {

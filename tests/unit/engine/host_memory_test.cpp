@@ -176,7 +176,7 @@ TEST_P(HostEnd, IsToldApartFromOneByTheGpu) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Told, HostEnd, testing::Bool(),
-                         [](const auto& info) { return info.param ? "ByTheKernel" : "ByTheFigures"; });
+                         [](const auto& told) { return told.param ? "ByTheKernel" : "ByTheFigures"; });
 
 TEST(HostMemoryJudged, AProcessThatDidNotLeakAndWasChosenIsAnAlert) {
   ScenarioRun run;

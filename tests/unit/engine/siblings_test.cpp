@@ -182,7 +182,7 @@ TEST(Siblings, RanksThatLeakAreOneIncidentAndPeopleAreToldOnce) {
     std::size_t told = 0;
     for (const auto& telling : *scene.played.told) {
       incidents.insert(telling.change.incident.id);
-      told += telling.change.incident.news == AlertNews::raised ? 1 : 0;
+      if (telling.change.incident.news == AlertNews::raised) ++told;
     }
     return std::pair(incidents.size(), told);
   };

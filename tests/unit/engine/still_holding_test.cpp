@@ -141,7 +141,9 @@ TEST_F(MarksTest, MarksThatBeginLongAfterTheGrowthAreMeasuredAlone) {
   for (double t = 0; t < 7200; t += 10) {
     const std::uint64_t used = 2 * kGiB + static_cast<std::uint64_t>(t) * kMiB;
     tick(t, used + kGiB, {{server, used}});
-    if (t == 7000) EXPECT_FALSE(seen(server).mark_growth);
+    if (t == 7000) {
+      EXPECT_FALSE(seen(server).mark_growth);
+    }
     if (t >= 7000) mark(t, "step=" + std::to_string(static_cast<int>(t / 10)));  // 10 MiB each
   }
   const auto growth = seen(server).mark_growth;

@@ -30,8 +30,9 @@ TEST(LogCases, AnInterruptedReadingIsJoined) {
   for (int gpu = 0; gpu < 8; ++gpu) {
     const auto its = r.device(std::to_string(gpu));
     EXPECT_EQ(its.size(), r.device("0").size()) << gpu;
-    if (gpu != 3)
+    if (gpu != 3) {
       for (const auto& [time, mib] : its) EXPECT_EQ(mib, 9000 + 20 * gpu) << gpu;
+    }
   }
   EXPECT_GT(r.device("3").back().second, r.device("3").front().second);
 }

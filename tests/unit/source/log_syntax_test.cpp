@@ -239,8 +239,9 @@ Read read_as(const logtest::Reading& r) {
   return out;
 }
 
+constexpr double kRounded_mib = 0.01;
+
 bool are_alike(const Read& a, const Read& b) {
-  constexpr double kRounded_mib = 0.01;
   if (a.clock != b.clock || a.series.size() != b.series.size()) return false;
   return std::equal(a.series.begin(), a.series.end(), b.series.begin(), [](const auto& x, const auto& y) {
     return x.first == y.first && std::equal(x.second.begin(), x.second.end(), y.second.begin(), y.second.end(),

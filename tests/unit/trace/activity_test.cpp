@@ -45,7 +45,7 @@ TEST(Activity, EachPointIsTheHighestMomentOfItsPartAndKnowsWhoHeldWhat) {
     std::vector<std::map<Holder, std::int64_t>> every;
     const std::size_t events = 37 + random() % 3000;
     for (std::size_t i = 0; i < events; ++i) {
-      const Holder holder = random() % 12;
+      const auto holder = static_cast<Holder>(random() % 12);
       std::int64_t& bytes = held[holder];
       const std::int64_t change =
           bytes > 0 && random() % 2 == 0 ? -bytes : 1 + static_cast<std::int64_t>(random() % 90);
