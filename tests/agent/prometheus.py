@@ -12,7 +12,7 @@ import threading
 import unittest
 import urllib.request
 
-from running import Agent, Sandbox, until
+from running import Agent, Sandbox, patience, until
 import side_by_side
 
 BINARY = sys.argv.pop(1)
@@ -26,7 +26,7 @@ def needs(*programs):
 
 
 def run(*command):
-    return subprocess.run(command, cwd=CONTRIB, capture_output=True, timeout=60)
+    return subprocess.run(command, cwd=CONTRIB, capture_output=True, timeout=patience(60))
 
 
 def free_port():
@@ -39,7 +39,7 @@ class Contrib(unittest.TestCase):
     @needs("promtool")
     def test_rules_are_well_formed_and_do_what_they_say(self):
         for command in (["check", "rules", "vramtrack.recording.yml", "vramtrack.alerts.yml"], ["check", "config", "prometheus.yml"],
-                        ["test", "rules", "vramtrack.tests.yml"]):
+                        ["test", "rules", "vramtrack.tests.yml", "vramtrack.days.tests.yml"]):
             result = run("promtool", *command)
             self.assertEqual(result.returncode, 0, (result.stdout + result.stderr).decode())
 
