@@ -136,7 +136,7 @@ bool Engine::Core::wants_leak(const SeriesState& s) const {
   if (s.key.metric == Metric::process_used) return s.detector->alerting() || live_memory_leaks(s);
   if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.detector->alerting();
   if (!s.device->leaking.empty()) return true;
-  return s.detector->alerting() && !leaking_parts(s).empty();
+  return s.detector->alerting() && (s.device->pile || !leaking_parts(s).empty());
 }
 
 /// The same for a suspicion: of the series itself, or of one of its parts.
@@ -218,8 +218,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
         fmt::format("{} processes like {} started one after another and are still running; they hold {}; {}",
                     pile->processes, printable(pile->command), format_bytes(pile->bytes), v.finding.because);
     v.suspect.reset();
-    // Jobs that arrive look the same.
-    v.finding.leak = false;
+    if (v.finding.leak) return;
     v.finding.stage = Stage::suspected;
     v.finding.state = State::growing;
     v.finding.oom_in_s.reset();

@@ -59,8 +59,8 @@ SurvivalLedger::Windows& SurvivalLedger::windows_at(Account& account, std::uint3
     return all.back();
   }
   // Windows between two stretches were empty.
-  const auto at =
-      std::lower_bound(all.begin(), all.end(), window, [](const Windows& w, std::uint32_t sought) { return w.last < sought; });
+  const auto at = std::lower_bound(all.begin(), all.end(), window,
+                                   [](const Windows& w, std::uint32_t sought) { return w.last < sought; });
   return *at;
 }
 
