@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "host/pci_address.hpp"
+#include "core/pci_address.hpp"
 #include "source/nvml_library.hpp"
 #include "source/nvml_processes.hpp"
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "act/policy.hpp"
+#include "core/ascii.hpp"
 #include "core/order.hpp"
 #include "core/printable.hpp"
 
@@ -18,9 +19,10 @@ using std::chrono::steady_clock;
 constexpr double kAnswer_s = 20;  ///< Slurm's own programs wait 10 s for the controller
 constexpr std::chrono::milliseconds kLook{250};
 
+/// Of a job, task or restart.
 bool is_number(std::string_view text) {
-  return !text.empty() && text.size() <= 10 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  constexpr std::size_t kMostDigits = 10;
+  return text.size() <= kMostDigits && is_all_digits(text);
 }
 
 std::vector<std::string> split(std::string_view text, char at) {

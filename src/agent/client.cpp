@@ -18,6 +18,7 @@
 
 #include "core/errno_words.hpp"
 #include "core/json.hpp"
+#include "core/percent.hpp"
 #include "host/interrupt.hpp"
 #include "report/view_json.hpp"
 
@@ -116,19 +117,6 @@ Result<json> parse_json(const std::string& text) {
   auto value = json::parse(text);
   if (!value || !value->is_object()) return fail("the answer is not a JSON object");
   return value;
-}
-
-std::string percent_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '_' || c == '.' || c == '~';
-    if (plain)
-      out += c;
-    else
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
 }
 
 }  // namespace

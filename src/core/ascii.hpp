@@ -26,6 +26,12 @@ inline std::string lower(std::string_view text) {
   return out;
 }
 
+/// Without those of `marks` at its ends.
+constexpr std::string_view trimmed(std::string_view text, std::string_view marks = " \t\r\n") {
+  const std::size_t from = std::min(text.find_first_not_of(marks), text.size());
+  return text.substr(from, text.find_last_not_of(marks) + 1 - from);
+}
+
 /// Digits and nothing else, at least one.
 constexpr bool is_all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);

@@ -14,6 +14,9 @@ namespace vramtrack {
 
 /// "12.3 GiB" from 1 GiB on, else "512 MiB".
 std::string format_bytes(double bytes);
+inline std::string format_bytes(std::uint64_t bytes) {
+  return format_bytes(static_cast<double>(bytes));
+}
 /// "12.3/24.0 GiB": both in the unit of the larger one.
 std::string format_bytes_of(double used_bytes, double capacity_bytes);
 /// "+12.4 MiB/min"; "-0.3 MiB/min"; "0 MiB/min" when it rounds to nothing.

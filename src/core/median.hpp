@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace vramtrack {
 
@@ -57,6 +58,11 @@ inline double median(std::span<double> values) {
   const double upper = upper_median(values);
   if (values.size() % 2 == 1) return upper;
   return 0.5 * (upper + *std::ranges::max_element(values.first(values.size() / 2)));
+}
+
+/// The same of a copy, which stays as it is.
+inline double median_of(std::vector<double> values) {
+  return median(values);
 }
 
 /// Like median, for values in ascending order. O(1).

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/format.hpp"
+#include "core/median.hpp"
 #include "core/units.hpp"
 
 namespace vramtrack {
@@ -67,13 +68,6 @@ double tolerance_of(const std::vector<double>& levels) {
   const auto n = static_cast<double>(levels.size());
   const double deviation = n > 1 ? std::sqrt(squares / (n - 1) * (1 + 1 / n)) : 0;
   return std::max({kDeviations * deviation, share, kLeastTolerance_bytes});
-}
-
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 bool leaked(const FinishedRun& run) {
@@ -183,9 +177,10 @@ ProgramExperience::ProgramExperience(const Program& program) : runs_(static_cast
   }
   if (!settled.empty()) highest_bytes_ = *std::max_element(settled.begin(), settled.end());
   highest_tolerance_bytes_ = tolerance_of(settled);
-  usual_settled_bytes_ = median_of(settled);
-  usual_warm_up_s_ = median_of(warm_ups);
-  if (!warm_ups.empty()) longest_warm_up_s_ = *std::max_element(warm_ups.begin(), warm_ups.end());
+  if (!settled.empty()) usual_settled_bytes_ = upper_median(std::span(settled));
+  if (warm_ups.empty()) return;
+  usual_warm_up_s_ = upper_median(std::span(warm_ups));
+  longest_warm_up_s_ = *std::max_element(warm_ups.begin(), warm_ups.end());
 }
 
 ExperienceWord ProgramExperience::word(const Rise& rise, std::optional<Timestamp> begin) const {

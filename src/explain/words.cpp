@@ -30,10 +30,6 @@ bool is_part(char c) {
   return is_letter || is_digit(c) || c == '_' || c == '\'' || c == '-';
 }
 
-std::string_view trimmed(std::string_view text, std::string_view marks) {
-  const std::size_t from = std::min(text.find_first_not_of(marks), text.size());
-  return text.substr(from, text.find_last_not_of(marks) + 1 - from);
-}
 bool is_quote_mark(char c) {
   return c == '"' || c == '\'' || c == '`' || c == '*';
 }

@@ -13,8 +13,6 @@ namespace vramtrack::explain {
 /// Of a word: letters, digits, and what joins them.
 bool is_part(char c);
 
-/// Without any of `marks` at its ends.
-std::string_view trimmed(std::string_view text, std::string_view marks = " \t\r\n");
 /// '"', "'", '`' and '*', as Markdown has them.
 bool is_quote_mark(char c);
 

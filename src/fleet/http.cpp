@@ -89,19 +89,6 @@ std::string ServerAddress::origin() const {
                      port, path);
 }
 
-std::string percent_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '_' || c == '.' || c == '~';
-    if (plain)
-      out.push_back(c);
-    else
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
-
 tl::expected<void, HttpFailure> send_request(const ServerAddress& server, const HttpRequest& request,
                                              const BodySink& body) {
   std::string words;  // of an answer that is no success

@@ -56,7 +56,4 @@ using BodySink = std::function<Status(std::string_view bytes, const std::string&
 tl::expected<void, HttpFailure> send_request(const ServerAddress& server, const HttpRequest& request,
                                              const BodySink& body);
 
-/// "a b" as "a%20b", for queries and forms.
-std::string percent_encoded(std::string_view text);
-
 }  // namespace vramtrack::fleet

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/percent.hpp"
 #include "fleet/json_series.hpp"
 
 namespace vramtrack::fleet {

@@ -30,10 +30,6 @@ constexpr std::size_t kCollections = 8;  ///< this many show that what grows bet
 /// If more than half of all memory ever taken is given back, the memory may be collected occasionally.
 constexpr double kGivenBack = 0.5;
 
-double median_of(std::vector<double> values) {
-  return median(values);
-}
-
 /// Growth per iteration within each of `blocks` equal stretches of the series: the median of the last third minus that
 /// of the first third, divided by the distance between them. No two differences share an iteration, which makes them
 /// independent.

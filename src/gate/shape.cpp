@@ -22,10 +22,6 @@ constexpr double kVarianceOfCentre = 1.05;  ///< Hodges-Lehmann's, relative to t
 constexpr double kHardlySlowing = 0.95;
 constexpr std::size_t kLongestPause = 16;  ///< iterations; a shorter pause never ends a growth
 
-double median_of(std::vector<double> values) {
-  return median(values);
-}
-
 /// The smallest (`least`) or largest value of each stretch of `length` values, at the stretch's beginning; there are
 /// n - length + 1 of them.
 template <typename Better>

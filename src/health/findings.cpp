@@ -92,10 +92,6 @@ HealthFinding mismatch_finding(const DriverEvent& event) {
               "machine"};
 }
 
-std::string bytes_words(std::uint64_t bytes) {
-  return format_bytes(static_cast<double>(bytes));
-}
-
 std::string holder_words(const Holder& holder) {
   const std::string& command = holder.info.command.empty() ? holder.info.name : holder.info.command;
   std::string out = fmt::format("pid {} {}", holder.info.pid, command.empty() ? "(no command)" : command);
@@ -173,7 +169,7 @@ void check_empty(const Ledger& ledger, HealthCheckup& out) {
            .what = fmt::format("a process is still on the GPU: {}", holder_words(line.holder)),
            .cause = "application",
            .evidence =
-               fmt::format("it holds {}; {}", line.bytes ? bytes_words(*line.bytes) : "an unknown amount",
+               fmt::format("it holds {}; {}", line.bytes ? format_bytes(*line.bytes) : "an unknown amount",
                            line.holder.why.empty() ? to_string(line.holder.state) : std::string_view(line.holder.why)),
            .advice = "end it if its job has ended; 'vramtrack reclaim' does that for orphaned workers"});
     }
@@ -185,16 +181,16 @@ void check_empty(const Ledger& ledger, HealthCheckup& out) {
     }
     if (one.unattributed_bytes == 0) continue;
     std::string evidence =
-        fmt::format("{} in use, {} held by {}, up to {} for the driver itself", bytes_words(*one.used_bytes),
-                    bytes_words(one.process_bytes),
+        fmt::format("{} in use, {} held by {}, up to {} for the driver itself", format_bytes(*one.used_bytes),
+                    format_bytes(one.process_bytes),
                     one.lines.size() == 1 ? "1 process" : fmt::format("{} processes", one.lines.size()),
-                    bytes_words(one.driver_bytes));
+                    format_bytes(one.driver_bytes));
     for (const Holder& holder : one.not_listed) evidence += "; has the GPU open: " + holder_words(holder);
     out.findings.push_back(
         {.severity = HealthSeverity::critical,
          .kind = "memory_left_over",
          .device = one.device,
-         .what = fmt::format("{} in use are held by no process", bytes_words(one.unattributed_bytes)),
+         .what = fmt::format("{} in use are held by no process", format_bytes(one.unattributed_bytes)),
          .cause = "driver",
          .evidence = std::move(evidence),
          .advice = "see 'vramtrack holders' as root; when nothing uses the GPU, reset it (nvidia-smi "

@@ -19,14 +19,6 @@ bool is_hex(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 std::string_view without_suffix(std::string_view text, std::string_view suffix) {
   if (text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix)
     text.remove_suffix(suffix.size());
@@ -37,7 +29,7 @@ std::string_view without_suffix(std::string_view text, std::string_view suffix) 
 std::string_view container_of(std::string_view component) {
   // The monitor (conmon) lives beside the container in a cgroup named after it and is not part of it. A podman
   // pod's own slice carries an id of the same shape.
-  if (contains(component, "-conmon-") || starts_with(component, "libpod_pod_")) return {};
+  if (component.find("-conmon-") != std::string_view::npos || component.starts_with("libpod_pod_")) return {};
   const std::string_view name = without_suffix(component, ".scope");
   if (name.size() < kContainerIdLength) return {};
   const std::string_view id = name.substr(name.size() - kContainerIdLength);
@@ -89,10 +81,10 @@ void read_path(std::string_view path, IsRoots is_roots, CgroupIdentity& identity
       continue;
     }
     lxc = component == "lxc" || component == "lxc.payload";
-    if (starts_with(component, "lxc.payload.") && identity.container.empty()) identity.container = component.substr(12);
+    if (component.starts_with("lxc.payload.") && identity.container.empty()) identity.container = component.substr(12);
     const bool is_unclaimed = identity.pod.empty() && identity.slurm_job.empty();
-    kubernetes = kubernetes || contains(component, "kubepods");
-    slurm = slurm || contains(component, "slurm");
+    kubernetes = kubernetes || component.find("kubepods") != std::string_view::npos;
+    slurm = slurm || component.find("slurm") != std::string_view::npos;
     if (kubernetes && is_unclaimed)
       if (std::string pod = pod_of(component); !pod.empty()) {
         identity.pod = std::move(pod);
@@ -100,11 +92,11 @@ void read_path(std::string_view path, IsRoots is_roots, CgroupIdentity& identity
       }
     if (const std::string_view id = container_of(component); !id.empty() && identity.container.empty())
       identity.container = id;
-    if (after_job && starts_with(component, "step_")) identity.slurm_job.append(".").append(component.substr(5));
-    after_job = slurm && is_unclaimed && starts_with(component, "job_") && parse_unsigned(component.substr(4));
+    if (after_job && component.starts_with("step_")) identity.slurm_job.append(".").append(component.substr(5));
+    after_job = slurm && is_unclaimed && component.starts_with("job_") && parse_unsigned(component.substr(4));
     if (after_job) identity.slurm_job = component.substr(4);
     // What a user's own systemd has made, the user has named.
-    if (starts_with(component, "user@") && component.ends_with(".service")) break;
+    if (component.starts_with("user@") && component.ends_with(".service")) break;
   }
 }
 
@@ -148,7 +140,7 @@ CgroupIdentity parse_cgroup(std::string_view text, const FolderOwner& owner) {
     read_path(
         path, [&](const std::string& folder) { return owner(parts->controllers, folder).value_or(0) == 0; }, identity);
     // On a hybrid host the v2 line may be "/" while the v1 lines have the information; if equal, v2 is preferred.
-    const bool unified = starts_with(line, "0::");
+    const bool unified = line.starts_with("0::");
     const int score = 2 * telling(identity, path) + (unified ? 1 : 0);
     if (score > best) {
       best = score;
@@ -171,10 +163,10 @@ std::optional<CgroupIdentity> cgroup_of(const std::string& proc_root, std::uint3
   const std::string own = read_text_file(proc_root + "/self/cgroup", kMostBytes).value_or(std::string());
   const std::string mounts = std::filesystem::path(proc_root).parent_path() / "sys/fs/cgroup";
   const auto owner = [&](std::string_view controllers, const std::string& folder) -> std::optional<uid_t> {
-    if (contains(folder, "/..")) return std::nullopt;
+    if (folder.find("/..") != std::string_view::npos) return std::nullopt;
     std::string hierarchy = mounts;
     if (!controllers.empty())
-      hierarchy.append("/").append(controllers.substr(starts_with(controllers, "name=") ? 5 : 0));
+      hierarchy.append("/").append(controllers.substr(controllers.starts_with("name=") ? 5 : 0));
     else if (::access((mounts + "/cgroup.controllers").c_str(), F_OK) != 0)
       hierarchy.append("/unified");
     struct stat info {};

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/ascii.hpp"
+
 namespace vramtrack {
 
 /// Reads the beginning of the file at `path` (NUL-terminated) into `buffer` and returns what was read, a
@@ -22,9 +24,6 @@ std::optional<std::uint64_t> read_number_file(const std::string& path);
 
 /// `text` as an unsigned decimal number, all of it.
 std::optional<std::uint64_t> parse_unsigned(std::string_view text, int base = 10);
-
-/// `text` without leading and trailing blanks, tabs and newlines.
-std::string_view trimmed(std::string_view text);
 
 /// Cuts the first line off `text` and returns it without its newline.
 std::string_view next_line(std::string_view& text);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/ascii.hpp"
+#include "core/pci_address.hpp"
 #include "host/process.hpp"
 #include "host/small_file.hpp"
 
@@ -17,12 +18,6 @@ namespace {
 constexpr std::size_t kMostDmemBytes = 64 * 1024;
 constexpr std::size_t kMostEnvironmentBytes = std::size_t{256} << 10U;
 constexpr std::size_t kMostFolders = 64;
-
-/// "0000:1d:00.0": drivers write the domain with four digits or with eight.
-std::string short_address(const std::string& address) {
-  constexpr std::size_t kDigits = 12;
-  return address.size() > kDigits ? lower(address.substr(address.size() - kDigits)) : lower(address);
-}
 
 /// Cuts the first word before `separator` off.
 std::string_view next_word(std::string_view& rest, char separator) {
@@ -140,8 +135,10 @@ void WallReader::add_cgroup(const ProcessInfo& process, const std::vector<Device
     if (const auto text = read_text_file(cgroup_root_ + folder + "/dmem.max", kMostDmemBytes)) {
       for (const auto& [region, bytes] : parse_dmem(*text))
         for (const DeviceInfo& device : devices) {
-          const std::string address = short_address(device.pci_bus_id);
-          if (address.empty() || !device.parent_id.empty() || region.find(address) == std::string::npos) continue;
+          const std::string address = pci_address_of(device.pci_bus_id);
+          if (address.empty() || !device.parent_id.empty()) continue;
+          // The kernel writes the domain with four digits.
+          if (region.find(std::string_view(address).substr(4)) == std::string::npos) continue;
           // A GPU's other regions are not its memory: "stolen" is the host's.
           if (region.find("stolen") != std::string::npos) continue;
           out.push_back({device.id, bytes, "dmem.max of " + (folder.empty() ? "/" : folder)});

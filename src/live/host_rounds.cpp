@@ -11,10 +11,6 @@
 namespace vramtrack {
 namespace {
 
-std::string bytes_words(std::uint64_t bytes) {
-  return format_bytes(static_cast<double>(bytes));
-}
-
 std::string device_words(const Catalog& catalog, const std::string& device_id) {
   const DeviceInfo* const device = catalog.device(device_id);
   return device != nullptr && device->index ? fmt::format("GPU {}", *device->index) : device_id;
@@ -59,9 +55,10 @@ void HostRounds::tell_kill(const Catalog& catalog, const OomKill& kill, const Pr
   std::string held;
   for (const auto& [device_id, bytes] : known != nullptr ? known->gpu_bytes : std::map<std::string, std::uint64_t>())
     if (bytes > 0)
-      held += fmt::format("{}{} of {}", held.empty() ? "" : ", ", bytes_words(bytes), device_words(catalog, device_id));
+      held +=
+          fmt::format("{}{} of {}", held.empty() ? "" : ", ", format_bytes(bytes), device_words(catalog, device_id));
   if (known != nullptr && known->anonymous_bytes > 0)
-    held += fmt::format("{}{} of the host", held.empty() ? "" : " and ", bytes_words(known->anonymous_bytes));
+    held += fmt::format("{}{} of the host", held.empty() ? "" : " and ", format_bytes(known->anonymous_bytes));
   event.text += held.empty() ? "; it held no memory of a GPU" : "; it held " + held;
   ++kills_[{kill.cgroup.empty() ? "machine" : "cgroup", process != nullptr}];
   batch.events.push_back(std::move(event));

@@ -6,19 +6,13 @@
 #include <filesystem>
 #include <map>
 
-#include "core/ascii.hpp"
 #include "core/driver_share.hpp"
 #include "core/order.hpp"
+#include "core/pci_address.hpp"
 #include "host/small_file.hpp"
 
 namespace vramtrack {
 namespace {
-
-/// "0000:1d:00.0" of "00000000:1D:00.0": drivers write the domain with four digits or with eight.
-std::string short_address(const std::string& address) {
-  constexpr std::size_t kDigits = 12;
-  return address.size() > kDigits ? lower(address.substr(address.size() - kDigits)) : lower(address);
-}
 
 /// Which file belongs to which GPU, by PCI address.
 class DeviceFiles {
@@ -36,7 +30,7 @@ class DeviceFiles {
     std::error_code error;
     const auto link =
         std::filesystem::read_symlink(sys_root_ + "/class/drm/" + file.substr(file.rfind('/') + 1) + "/device", error);
-    return error ? std::string() : short_address(link.filename().string());
+    return error ? std::string() : normal_pci_address(link.filename().string());
   }
 
  private:
@@ -48,7 +42,7 @@ class DeviceFiles {
       const std::string_view line = next_line(rest);
       if (!line.starts_with(kKey)) continue;
       nvidia_["/dev/nvidia" + std::string(trimmed(line.substr(kKey.size())))] =
-          short_address(folder.filename().string());
+          normal_pci_address(folder.filename().string());
     }
   }
 
@@ -58,7 +52,7 @@ class DeviceFiles {
 
 /// Without the driver's own table, GPU 0 is assumed to be /dev/nvidia0.
 bool has_open(const Holder& holder, const DeviceInfo& device, const DeviceFiles& files) {
-  const std::string address = short_address(device.pci_bus_id);
+  const std::string address = normal_pci_address(device.pci_bus_id);
   const std::string by_index = device.index ? fmt::format("/dev/nvidia{}", *device.index) : std::string();
   return std::any_of(holder.files.begin(), holder.files.end(), [&](const std::string& file) {
     const std::string its = files.address_of(file);

@@ -10,10 +10,6 @@
 namespace vramtrack {
 namespace {
 
-std::string bytes_words(std::uint64_t bytes) {
-  return format_bytes(static_cast<double>(bytes));
-}
-
 /// "container 0123456789ab, pod …, Slurm job 12"; empty: none is known.
 std::string place_of(const ProcessInfo& info) {
   constexpr std::size_t kIdDigits = 12;
@@ -64,27 +60,27 @@ std::string used_words(const DeviceLedger& one) {
 
 std::string device_text(const DeviceLedger& one) {
   std::string out = fmt::format("{}: {} in use\n", device_name(one.device), used_words(one));
-  out += fmt::format("  {:>9}  {} listed by the driver", bytes_words(one.process_bytes),
+  out += fmt::format("  {:>9}  {} listed by the driver", format_bytes(one.process_bytes),
                      one.lines.size() == 1 ? std::string("1 process") : fmt::format("{} processes", one.lines.size()));
   if (one.without_bytes > 0)
     out += fmt::format("; the driver does not report the memory of {} of them", one.without_bytes);
   out += '\n';
   if (one.used_bytes) {
-    out += fmt::format("  {:>9}  driver (contexts, page tables)\n", bytes_words(one.driver_bytes));
-    out += fmt::format("  {:>9}  unattributed: no listed process holds it\n", bytes_words(one.unattributed_bytes));
+    out += fmt::format("  {:>9}  driver (contexts, page tables)\n", format_bytes(one.driver_bytes));
+    out += fmt::format("  {:>9}  unattributed: no listed process holds it\n", format_bytes(one.unattributed_bytes));
   }
   if (!one.lines.empty()) out += '\n' + heading();
   const std::vector<Walled> walled = walled_lines(one);
   for (std::size_t i = 0; i < one.lines.size(); ++i) {
     const LedgerLine& line = one.lines[i];
-    out += holder_rows(line.holder, line.bytes ? bytes_words(*line.bytes) : "-", false);
+    out += holder_rows(line.holder, line.bytes ? format_bytes(*line.bytes) : "-", false);
     if (const Wall* const nearest = nearest_wall(walled[i], walled)) {
       const double used = used_of(walled, nearest->name);
-      out += fmt::format("           its memory ends at {}: {}{}\n", bytes_words(nearest->bytes), nearest->name,
+      out += fmt::format("           its memory ends at {}: {}{}\n", format_bytes(nearest->bytes), nearest->name,
                          used > walled[i].bytes ? fmt::format(", of which {} are used", format_bytes(used)) : "");
     }
     for (const LedgerSite& site : line.sites)
-      out += fmt::format("           {:>9}  allocated by {}\n", bytes_words(site.bytes), site.site);
+      out += fmt::format("           {:>9}  allocated by {}\n", format_bytes(site.bytes), site.site);
   }
   if (!one.not_listed.empty())
     out += "\n  These processes have the GPU open, but the driver does not list them:\n" + heading();

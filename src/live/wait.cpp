@@ -11,10 +11,6 @@
 namespace vramtrack {
 namespace {
 
-std::string bytes_words(std::uint64_t bytes) {
-  return format_bytes(static_cast<double>(bytes));
-}
-
 std::optional<std::uint64_t> free_of(const DeviceLedger& one) {
   if (!one.used_bytes || !one.device.capacity_bytes) return std::nullopt;
   const std::uint64_t taken = *one.used_bytes + one.reserved_bytes;
@@ -81,8 +77,8 @@ Status Waiting::check(const std::vector<const DeviceLedger*>& devices) const {
                       device_words(one->device)));
     if (what_.free_bytes && *what_.free_bytes > *one->device.capacity_bytes - one->reserved_bytes)
       return fail(fmt::format("{} has {} in all, so {} will never be free", device_words(one->device),
-                              bytes_words(*one->device.capacity_bytes - one->reserved_bytes),
-                              bytes_words(*what_.free_bytes)));
+                              format_bytes(*one->device.capacity_bytes - one->reserved_bytes),
+                              format_bytes(*what_.free_bytes)));
   }
   return {};
 }
@@ -106,8 +102,8 @@ void Waiting::add_device(const DeviceLedger& one, WaitLook& out) const {
   const bool lacks = what_.free_bytes && (!device.free_bytes || *device.free_bytes < *what_.free_bytes);
   if (lacks)
     out.unmet.push_back(device.free_bytes
-                            ? fmt::format("{}: {} free, {} wanted", name, bytes_words(*device.free_bytes),
-                                          bytes_words(*what_.free_bytes))
+                            ? fmt::format("{}: {} free, {} wanted", name, format_bytes(*device.free_bytes),
+                                          format_bytes(*what_.free_bytes))
                             : fmt::format("{}: the driver does not report how much memory is free", name));
   std::size_t in_the_way = 0;
   const auto add = [&](const Holder& holder, const std::optional<std::uint64_t>& bytes, bool is_listed) {
@@ -123,7 +119,7 @@ void Waiting::add_device(const DeviceLedger& one, WaitLook& out) const {
                                     in_the_way == 1 ? "1 process uses" : fmt::format("{} processes use", in_the_way)));
   else if (what_.is_empty && !what_.names_processes() && device.unattributed_bytes > 0)
     out.unmet.push_back(
-        fmt::format("{}: {} in use that no process holds", name, bytes_words(device.unattributed_bytes)));
+        fmt::format("{}: {} in use that no process holds", name, format_bytes(device.unattributed_bytes)));
 }
 
 /// The processes that have not gone: alive, or ended and still listed by the driver on any GPU.

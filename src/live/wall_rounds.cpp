@@ -12,10 +12,6 @@
 namespace vramtrack {
 namespace {
 
-std::string bytes_words(std::uint64_t bytes) {
-  return format_bytes(static_cast<double>(bytes));
-}
-
 bool is_wall(const Event& event) {
   return event.kind == Event::Kind::capacity && event.pid != 0 && event.device_id != kHostMemory && event.host.empty();
 }
@@ -57,7 +53,7 @@ void WallRounds::look_at_devices(const Catalog& catalog, Timestamp now, Batch& b
     if (before == 0) continue;
     Event note{.time = now, .kind = Event::Kind::note, .device_id = device.id};
     note.text = fmt::format("{}: its memory now ends at {} instead of {}: the driver has adjusted the total",
-                            device_words(&device, device.id), bytes_words(told), bytes_words(before));
+                            device_words(&device, device.id), format_bytes(told), format_bytes(before));
     batch.events.push_back(std::move(note));
   }
 }
@@ -136,21 +132,21 @@ void WallRounds::note(const Catalog& catalog, Timestamp now, Batch& batch) {
       nearest = nullptr;  // the GPU ends it
     const std::string gpu = device_words(catalog.device(change.device_id), change.device_id);
     const bool is_nearest = nearest != nullptr && nearest->name == change.text;
-    const std::string size = bytes_words(change.capacity_bytes);
+    const std::string size = format_bytes(change.capacity_bytes);
     std::string text;
     if (change.capacity_bytes == 0)
-      text = fmt::format("{}: the limit of {} was lifted: {}", gpu, bytes_words(before), change.text);
+      text = fmt::format("{}: the limit of {} was lifted: {}", gpu, format_bytes(before), change.text);
     else if (is_nearest)
       text = before == 0 ? fmt::format("{}: memory of pid {} ends at {}: {}", gpu, change.pid, size, change.text)
                          : fmt::format("{}: memory of pid {} now ends at {} instead of {}: {}", gpu, change.pid, size,
-                                       bytes_words(before), change.text);
+                                       format_bytes(before), change.text);
     else
       text = before == 0 ? fmt::format("{}: pid {} has a limit of {}: {}", gpu, change.pid, size, change.text)
                          : fmt::format("{}: the limit of pid {} is now {} instead of {}: {}", gpu, change.pid, size,
-                                       bytes_words(before), change.text);
+                                       format_bytes(before), change.text);
     if (!is_nearest && before != 0)
       text += nearest != nullptr
-                  ? fmt::format("; its memory ends at {}: {}", bytes_words(nearest->bytes), nearest->name)
+                  ? fmt::format("; its memory ends at {}: {}", format_bytes(nearest->bytes), nearest->name)
                   : "; its memory ends with the GPU's";
     else if (!is_nearest && nearest == nullptr)
       text += "; the GPU's memory ends before it";

@@ -74,10 +74,6 @@ Result<double> value_of(const std::array<Named, N>& known, std::string_view name
   return fail(fmt::format("'{}' is not a known {}; expected one of: {}", printable(name), what, names));
 }
 
-std::string bytes_words(double bytes) {
-  return format_bytes(bytes);
-}
-
 double stored_bits(const ModelFacts& model) {
   return model.parameters > 0 ? 8 * model.weights_bytes / model.parameters : 16;
 }
@@ -298,7 +294,7 @@ Need need_of(const ModelFacts& model, const Request& request) {
         "weights", weights_on_gpu_bytes(model, request),
         fmt::format("{} weights x {:.3g} bits{}{}", count_words(model.parameters), bits,
                     model.is_gguf && model.has_output_matrix
-                        ? fmt::format(", without the input embeddings ({})", bytes_words(model.input_embedding_bytes))
+                        ? fmt::format(", without the input embeddings ({})", format_bytes(model.input_embedding_bytes))
                         : std::string(),
                     shards_words(request))));
     out.parts.push_back(cache_part(model, request));

@@ -10,8 +10,8 @@
 #include <memory>
 #include <set>
 
+#include "core/pci_address.hpp"
 #include "core/units.hpp"
-#include "host/pci_address.hpp"
 #include "host/small_file.hpp"
 
 namespace vramtrack::drm {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/order.hpp"
-#include "host/pci_address.hpp"
+#include "core/pci_address.hpp"
 #include "host/small_file.hpp"
 
 namespace vramtrack::drm {

@@ -14,9 +14,9 @@
 #include <tuple>
 
 #include "core/format.hpp"
+#include "core/pci_address.hpp"
 #include "core/xid.hpp"
 #include "host/host_memory.hpp"
-#include "host/pci_address.hpp"
 #include "host/privilege.hpp"
 #include "host/process_watch.hpp"
 #include "source/nvml_library.hpp"

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/ascii.hpp"
 #include "core/format.hpp"
 #include "trace/format.hpp"
 
@@ -106,12 +107,6 @@ Result<Line> parse(std::string_view rest) {
   }
   line.frames = rest;
   return line;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
 }
 
 bool says_nothing(std::string_view line) {

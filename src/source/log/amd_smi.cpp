@@ -14,6 +14,7 @@
 
 #include <algorithm>
 
+#include "core/pci_address.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
 #include "source/log/json.hpp"
@@ -182,7 +183,7 @@ class AmdSmi final : public DumpParser<JsonParser> {
     std::string_view left = cells[0];
     const std::string_view right = cells[1];
     const std::string_view first = take_word(left);
-    if (std::string bus = normal_pci(first); !bus.empty()) {
+    if (std::string bus = pci_address_of(first); !bus.empty()) {
       box_bus_ = std::move(bus);
       box_name_ = trim(left);
       return;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/pci_address.hpp"
 #include "source/log/unit.hpp"
 
 namespace vramtrack {
@@ -454,7 +455,7 @@ CsvEntry* CsvRows::make_entry(LogRows& rows) {
   }
   if (plan_.uuid >= 0) device.uuid = trim(field(plan_.uuid));
   if (logtext::is_missing(device.uuid)) device.uuid.clear();
-  if (plan_.pci >= 0) device.pci_bus_id = normal_pci(field(plan_.pci));
+  if (plan_.pci >= 0) device.pci_bus_id = pci_address_of(field(plan_.pci));
   if (plan_.index >= 0) {
     std::string_view index = trim(field(plan_.index));
     if (index.starts_with("GPU-") || index.starts_with("MIG-")) {

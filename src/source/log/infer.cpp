@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/option.hpp"
+#include "core/pci_address.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/roster.hpp"
@@ -45,7 +46,7 @@ Values survey(std::span<const std::vector<std::string_view>> rows, std::size_t c
     logtext::Decimal number;
     if (field.starts_with("GPU-") || field.starts_with("MIG-")) {
       ++v.uuids;
-    } else if (!normal_pci(field).empty()) {
+    } else if (!pci_address_of(field).empty()) {
       ++v.pcis;
     } else if (logtext::read_decimal(field, number) && number.length == field.size()) {
       const double value = number.value();

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "core/pci_address.hpp"
 #include "source/log/cells.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/labels.hpp"
@@ -128,8 +129,8 @@ class FigureReader::Walk {
       } else if (column.role == ColumnRole::uuid) {
         owner.gpu.uuid = value.text();
         owner.is_gpu |= says_gpu(key) || owner.gpu.uuid.starts_with("GPU-");
-      } else if (column.role == ColumnRole::pci && !normal_pci(value.text()).empty()) {
-        owner.gpu.pci_bus_id = normal_pci(value.text());
+      } else if (column.role == ColumnRole::pci && !pci_address_of(value.text()).empty()) {
+        owner.gpu.pci_bus_id = pci_address_of(value.text());
       } else if (column.role == ColumnRole::pid && value.whole() && *value.whole() > 0) {
         owner.pid = static_cast<std::uint32_t>(*value.whole());
       } else if (column.role == ColumnRole::process_name) {

@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "core/exporters.hpp"
+#include "core/pci_address.hpp"
 #include "core/units.hpp"
 #include "source/log/columns.hpp"
 #include "source/log/labels.hpp"
@@ -116,7 +117,7 @@ LogDevice gpu_of_labels(const PrometheusLabels& labels) {
   using Names = std::initializer_list<std::string_view>;
   LogDevice gpu;
   gpu.uuid = label(labels, Names{"UUID", "gpu_uuid", "gpuuuid", "acc_id", "vdie_id"});
-  gpu.pci_bus_id = normal_pci(label(labels, Names{"pci_bus_id", "pci_bus", "bus_id", "pcie_bus_id", "bdf"}));
+  gpu.pci_bus_id = pci_address_of(label(labels, Names{"pci_bus_id", "pci_bus", "bus_id", "pcie_bus_id", "bdf"}));
   gpu.name = label(labels, Names{"modelName", "model_name", "gpu_name", "card_model", "model", "name"});
   std::string_view index_text;
   for (const std::string& key : index_labels) {

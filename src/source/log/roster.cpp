@@ -1,7 +1,5 @@
 #include "source/log/roster.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "source/log/text.hpp"
@@ -14,24 +12,6 @@ std::optional<LogDevice> device_numbered(std::string_view text) {
   LogDevice device;
   device.index = number;
   return device;
-}
-
-std::string normal_pci(std::string_view text) {
-  std::string out = logtext::lower(logtext::trim(text));
-  const auto hex = [](char c) { return logtext::is_digit(c) || (c >= 'a' && c <= 'f'); };
-  // [domain:]bus:device.function
-  const std::size_t last = out.rfind(':');
-  const std::size_t dot = out.rfind('.');
-  if (last == std::string::npos || dot == std::string::npos || dot < last) return {};
-  if (!std::all_of(out.begin(), out.end(), [&](char c) { return hex(c) || c == ':' || c == '.'; })) return {};
-  if (out.find('.') != dot) return {};
-  if (out.find(':') == last) out = fmt::format("0:{}", out);
-  const std::size_t domain = out.find(':');
-  if (out.find(':', domain + 1) != out.rfind(':') || domain > 8 || domain == 0) return {};
-  out.insert(0, 8 - domain, '0');
-  // Exactly 00000000:1d:00.0
-  if (out.size() != 16 || out[8] != ':' || out[11] != ':' || out[14] != '.') return {};
-  return out;
 }
 
 bool has_id(const LogDevice& device) {

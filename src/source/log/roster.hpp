@@ -14,7 +14,7 @@ namespace vramtrack {
 /// A device as one log names it. What the log does not say stays empty.
 struct LogDevice {
   std::string uuid;        ///< "GPU-...", "MIG-..."
-  std::string pci_bus_id;  ///< normalised: see normal_pci()
+  std::string pci_bus_id;  ///< as pci_address_of() writes it
   std::optional<int> index;
   std::string text;  ///< any other id ("series" column, "host/3")
   std::string name;
@@ -23,9 +23,6 @@ struct LogDevice {
 
 /// The device with this index, from 0 to 4095; nullopt if `text` is no such number.
 std::optional<LogDevice> device_numbered(std::string_view text);
-
-/// "00000000:1d:00.0" for both "0000:1D:00.0" and "00000000:1d:00.0"; empty when `text` is not a PCI address.
-std::string normal_pci(std::string_view text);
 
 /// Whether a log says which device it means.
 bool has_id(const LogDevice& device);

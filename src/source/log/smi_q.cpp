@@ -9,6 +9,7 @@
 //       BAR1 Memory Usage                     (a window onto the memory, not memory: not read)
 //       Processes
 //           Process ID                        : 1234
+#include "core/pci_address.hpp"
 #include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
 #include "source/log/dumps.hpp"
@@ -25,7 +26,7 @@ constexpr std::string_view kMemory = "FB Memory Usage";
 /// "00000000:01:00.0" of "GPU 00000000:01:00.0"; empty: the line is no such header.
 std::string pci_of(std::string_view line) {
   constexpr std::string_view kGpu = "GPU ";
-  return line.starts_with(kGpu) ? normal_pci(line.substr(kGpu.size())) : std::string();
+  return line.starts_with(kGpu) ? pci_address_of(line.substr(kGpu.size())) : std::string();
 }
 
 class SmiQ final : public DumpParser<LineReader> {

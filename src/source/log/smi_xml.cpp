@@ -11,6 +11,7 @@
 //       MiB</used_memory>
 #include <array>
 
+#include "core/pci_address.hpp"
 #include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
 #include "source/log/dumps.hpp"
@@ -100,7 +101,7 @@ class SmiXml final : public DumpParser<LineReader> {
     gpu_ = LogDevice{};
     const std::size_t from = attributes.find('"');
     const std::size_t to = from == std::string_view::npos ? from : attributes.find('"', from + 1);
-    if (to != std::string_view::npos) gpu_.pci_bus_id = normal_pci(attributes.substr(from + 1, to - from - 1));
+    if (to != std::string_view::npos) gpu_.pci_bus_id = pci_address_of(attributes.substr(from + 1, to - from - 1));
   }
 
   void close(std::string_view name, std::uint64_t line, LogRows& rows) {

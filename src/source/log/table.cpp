@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/pci_address.hpp"
 #include "core/units.hpp"
 #include "source/log/dump_readings.hpp"
 #include "source/log/dumps.hpp"
@@ -222,7 +223,7 @@ void Table::read_gpu_row(std::string_view line, std::uint64_t number, LogRows& r
   std::string_view first = cells[0];
   std::string_view second = cells[1];
   const auto index = whole_number<int>(take_word(first));
-  const std::string bus = normal_pci(take_word(second));
+  const std::string bus = pci_address_of(take_word(second));
   if (index && *index >= 0 && *index < 1024 && !bus.empty()) {
     close_gpu(rows);
     LogDevice gpu;

@@ -15,7 +15,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 TEST(Format, Bytes) {
-  EXPECT_EQ(format_bytes(0), "0 MiB");
+  EXPECT_EQ(format_bytes(0.0), "0 MiB");
   EXPECT_EQ(format_bytes(512 * kMiB), "512 MiB");
   EXPECT_EQ(format_bytes(12.25 * 1024 * kMiB), "12.2 GiB");
   EXPECT_EQ(format_bytes_of(12 * 1024 * kMiB, 24 * 1024 * kMiB), "12.0/24.0 GiB");

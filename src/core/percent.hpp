@@ -1,0 +1,12 @@
+// Text in an address of HTTP.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vramtrack {
+
+/// `text` as a part of a URL's path or query: all bytes but RFC 3986's unreserved ones become %XX. Pure.
+std::string percent_encoded(std::string_view text);
+
+}  // namespace vramtrack
