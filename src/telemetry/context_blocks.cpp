@@ -51,18 +51,24 @@ bool is_of_driver(const telemetry_event& event) {
 
 }  // namespace
 
-void ContextBlocks::allocated(const telemetry_event& event) {
-  if (!is_of_driver(event)) return;
-  blocks_.erase(event.address);  // what was there has been given back, unseen
+bool ContextBlocks::allocated(const telemetry_event& event) {
+  if (!is_of_driver(event)) return false;
+  const bool was_live = blocks_.erase(event.address) > 0;
   const Home home = home_of(static_cast<Call>(event.call));
   // A context that nobody was seen to make current: who made it may own it, too.
   if (home == Home::context && event.context == 0) knows_owners_ = false;
-  if (home == Home::elsewhere || blocks_.size() >= kMostBlocks) return;
-  blocks_[event.address] = {event.context, device_of(event), static_cast<std::uint8_t>(event.call)};
+  if (blocks_.size() < kMostBlocks)
+    blocks_[event.address] = {event.context, event.time_ns, device_of(event), static_cast<std::uint8_t>(event.call)};
+  return was_live;
 }
 
-void ContextBlocks::freed(const telemetry_event& event) {
-  if (is_of_driver(event)) blocks_.erase(event.address);
+bool ContextBlocks::freed(const telemetry_event& event) {
+  if (!is_of_driver(event)) return true;
+  const auto block = blocks_.find(event.address);
+  if (block == blocks_.end()) return true;
+  if (event.began_ns != 0 && block->second.time_ns > event.began_ns) return false;
+  blocks_.erase(block);
+  return true;
 }
 
 template <class Ends>
@@ -92,7 +98,7 @@ std::vector<std::uint64_t> ContextBlocks::changed(const telemetry_event& event) 
   if (!is_reset && (!knows_owners_ || primary.owners == 0 || --primary.owners > 0)) return {};
   return end([&](const Block& block, Home home) {
     const bool is_in = block.context == 0 ? block.device == device : block.context == primary.context;
-    return home == Home::context ? is_in : is_reset && block.device == device;
+    return home == Home::context ? is_in : home == Home::pool && is_reset && block.device == device;
   });
 }
 

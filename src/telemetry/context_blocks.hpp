@@ -1,5 +1,5 @@
-// ContextBlocks: which blocks of a followed program live in which of its contexts, so that a context that ends takes
-// its own memory along, and no other.
+// ContextBlocks: which blocks of a followed program are live, and in which of its contexts, so that a context that ends
+// takes its own memory along, and no other, and a free ends the block that it was called for.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace vramtrack::telemetry {
 
-/// Of CUDA's driver and of HIP; of blocks of other interfaces nothing is kept. Memory: 64 bytes a live block, at most
-/// 4 MiB: blocks beyond kMostBlocks are not ended by their context. Not thread-safe.
+/// Of what drivers give; of an allocator's blocks nothing is kept. Memory: 72 bytes a live block, at most 5 MiB: blocks
+/// beyond kMostBlocks are not ended by their context, and by whichever free names their address. Not thread-safe.
 class ContextBlocks {
  public:
   static constexpr std::size_t kMostBlocks = 1U << 16U;
@@ -23,14 +23,17 @@ class ContextBlocks {
   /// known (the default) only a reset ends a primary context, and not its last owner.
   void know_owners() { knows_owners_ = true; }
 
-  void allocated(const telemetry_event& event);
-  void freed(const telemetry_event& event);
+  /// Whether another block was live at the address: its free is told later, as the call returns later, or was lost.
+  bool allocated(const telemetry_event& event);
+  /// Whether it ends what is there now; not if the address was given out again after the call began.
+  bool freed(const telemetry_event& event);
   /// TELEMETRY_EVENT_CONTEXT: the addresses that are given back with it, in ascending order.
   std::vector<std::uint64_t> changed(const telemetry_event& event);
 
  private:
   struct Block {
     std::uint64_t context = 0;  ///< 0: not known, and then most likely the device's primary one
+    std::uint64_t time_ns = 0;
     std::uint8_t device = 0, call = 0;
   };
   struct Primary {

@@ -34,7 +34,7 @@ enum telemetry_act {
   TELEMETRY_ALLOCATE = 0, /* stores the address where `address` points, and returns 0 */
   TELEMETRY_RETURN = 1,   /* returns the address */
   TELEMETRY_REGISTER = 2, /* `address` is the address; returns 0 */
-  TELEMETRY_FREE = 3,     /* frees `address` */
+  TELEMETRY_FREE = 3,     /* frees `address`; returns 0 if it did */
   TELEMETRY_FREE_ALL = 4, /* frees the `size` addresses of the array `address` */
   TELEMETRY_RETAIN = 5,   /* `address` has one owner more */
   TELEMETRY_RELEASE = 6,  /* one owner less: the last one frees it */
@@ -51,9 +51,10 @@ enum telemetry_act {
   TELEMETRY_NEW_PART = 15,   /* returns a part of `address`, which has one owner more until that is released */
   TELEMETRY_LOADED = 17,  /* the loader has mapped or unmapped libraries: told of every process that is not left out */
   TELEMETRY_LOOK_UP = 16, /* returns the function that is named where `address` points */
-  TELEMETRY_END_CONTEXT = 18,    /* the context `address` ends, with its memory */
-  TELEMETRY_END_DEVICE = 19,     /* all memory of `device` (nowhere: the thread's) ends */
-  TELEMETRY_RELEASE_PRIMARY = 20 /* the primary context of `device` has one owner less: it ends with the last one */
+  TELEMETRY_END_CONTEXT = 18,     /* the context `address` ends, with its memory */
+  TELEMETRY_END_DEVICE = 19,      /* all memory of `device` (nowhere: the thread's) ends */
+  TELEMETRY_RELEASE_PRIMARY = 20, /* the primary context of `device` has one owner less: it ends with the last one */
+  TELEMETRY_FREE_SURELY = 21      /* frees `address`; returns nothing */
 };
 
 /* What `shape` points to, where a function is told no size. */
@@ -129,6 +130,9 @@ struct telemetry_event {
   telemetry_u64 context; /* of TELEMETRY_EVENT_ALLOC: the thread's; 0: not known */
   /* Of TELEMETRY_EVENT_ALLOC: smaller blocks were reported with probability bytes / threshold. 0: each is. */
   telemetry_u64 threshold;
+  /* Of TELEMETRY_EVENT_FREE, which is told when the call returns: when it began. Meanwhile another thread may have been
+     given the address. 0: it was told as it began. */
+  telemetry_u64 began_ns;
 };
 
 struct telemetry_python_event {

@@ -205,13 +205,13 @@ FollowedProcess* Follower::process_of(const telemetry_event& event) {
   return found->second.get();
 }
 
-void Follower::change_contexts(FollowedProcess& process, const telemetry_event& event) {
+/// What no call of its own ended, but `event`.
+void Follower::freed(FollowedProcess& process, const telemetry_event& event, std::uint64_t address) {
   telemetry_event freed = event;
   freed.kind = TELEMETRY_EVENT_FREE;
-  for (const std::uint64_t address : process.contexts.changed(event)) {
-    freed.address = address;
-    listener_.freed(process, freed);
-  }
+  freed.address = address;
+  freed.bytes = 0;
+  listener_.freed(process, freed);
 }
 
 void Follower::take(const telemetry_event& event, std::size_t bytes) {
@@ -240,7 +240,7 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
         telemetry_event head = event;
         head.bytes = bytes_of(whole);
         if (head.bytes == 0) return;
-        process.contexts.allocated(head);
+        if (process.contexts.allocated(head)) freed(process, head, head.address);
         return listener_.allocated(process, head, native);
       }
       if (bytes >= sizeof(telemetry_python_event)) {
@@ -251,10 +251,11 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
     }
     case TELEMETRY_EVENT_FREE:
       if (event.address == 0) return;
-      process.contexts.freed(event);
-      return listener_.freed(process, event);
+      if (process.contexts.freed(event)) listener_.freed(process, event);
+      return;
     case TELEMETRY_EVENT_CONTEXT:
-      return change_contexts(process, event);
+      for (const std::uint64_t address : process.contexts.changed(event)) freed(process, event, address);
+      return;
     case TELEMETRY_EVENT_FOUND:
       return probe_found(event);
     case TELEMETRY_EVENT_FAILED:

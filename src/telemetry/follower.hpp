@@ -86,7 +86,7 @@ class Follower {
 
  private:
   Follower(Select select, Listener listener) : select_(std::move(select)), listener_(std::move(listener)) {}
-  void change_contexts(FollowedProcess& process, const telemetry_event& event);
+  void freed(FollowedProcess& process, const telemetry_event& event, std::uint64_t address);
   void take(const telemetry_event& event, std::size_t bytes);
   FollowedProcess* add(std::uint32_t pid);
   FollowedProcess& keep(std::unique_ptr<FollowedProcess> process, const trace::ProbeProcess& known);

@@ -37,7 +37,7 @@ struct task_struct {
 
 struct start {
   __u64 function;
-  __u64 address, size, rows, shape, format, stack_pointer, context;
+  __u64 address, size, rows, shape, format, stack_pointer, context, began_ns;
   __u16 device;
   __u8 call;
 };
@@ -214,6 +214,7 @@ static __always_inline void describe(struct telemetry_event* e, __u32 kind, __u6
   e->frames = 0;
   e->context = 0;
   e->threshold = 0;
+  e->began_ns = 0;
 }
 
 // Waking the reader takes longer than all else here, so it is woken at once only where it could be too late: for a
@@ -337,8 +338,8 @@ static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_
   return 0;
 }
 
-static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address, __u64 bytes, __u32 result,
-                                __u16 device) {
+static __always_inline int bare_since(__u64 began_ns, __u32 kind, __u64 id, __u32 call, __u64 address, __u64 bytes,
+                                      __u32 result, __u16 device) {
   struct telemetry_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
   if (!e) {
     count_lost();
@@ -350,9 +351,15 @@ static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address,
   e->bytes = bytes;
   e->result = result;
   e->device = device;
+  e->began_ns = began_ns;
   const int waits = kind == TELEMETRY_EVENT_FREE || kind == TELEMETRY_EVENT_FAILED;
   bpf_ringbuf_submit(e, waits ? soon() : BPF_RB_FORCE_WAKEUP);
   return 0;
+}
+
+static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address, __u64 bytes, __u32 result,
+                                __u16 device) {
+  return bare_since(0, kind, id, call, address, bytes, result, device);
 }
 
 // Where there is no room, all processes are looked at sooner or later.
@@ -521,10 +528,14 @@ static __always_inline __u8 call_of(struct pt_regs* c, const struct telemetry_fu
   return function->call;
 }
 
-static __always_inline void begin(struct pt_regs* c, const struct telemetry_function* function, __u32 index, __u64 id) {
+static __always_inline int is_within_another(struct pt_regs* c, __u64 id) {
   struct start* outer = bpf_map_lookup_elem(&starts, &id);
   // One that lies below on the stack has returned, unseen (longjmp, an exception).
-  if (outer && outer->stack_pointer > c->rsp) return;
+  return outer && outer->stack_pointer > c->rsp;
+}
+
+static __always_inline void begin(struct pt_regs* c, const struct telemetry_function* function, __u32 index, __u64 id) {
+  if (is_within_another(c, id)) return;
   struct start s = {.function = index,
                     .address = value_at(c, function->address),
                     .size = value_at(c, function->size),
@@ -535,6 +546,14 @@ static __always_inline void begin(struct pt_regs* c, const struct telemetry_func
                     .context = current_context(id),
                     .device = function->device ? DEVICE(value_at(c, function->device)) : current_device(id),
                     .call = call_of(c, function, id >> 32)};
+  bpf_map_update_elem(&starts, &id, &s, BPF_ANY);
+}
+
+// Whether it frees at all is known when it returns; until then nothing is told.
+static __always_inline void begin_free(struct pt_regs* c, __u8 call, __u32 index, __u64 id, __u64 address) {
+  if (!address || is_within_another(c, id)) return;
+  struct start s = {
+      .function = index, .address = address, .stack_pointer = c->rsp, .began_ns = bpf_ktime_get_ns(), .call = call};
   bpf_map_update_elem(&starts, &id, &s, BPF_ANY);
 }
 
@@ -562,6 +581,9 @@ SEC("uprobe") int enter(struct pt_regs* c) {
     case TELEMETRY_RELEASE:
       return release(id, function->call, address);
     case TELEMETRY_FREE:
+      begin_free(c, function->call, index, id, address);
+      return 0;
+    case TELEMETRY_FREE_SURELY:
       return bare(TELEMETRY_EVENT_FREE, id, function->call, address, 0, 0, 0);
     case TELEMETRY_FREE_ALL: {
       const __u64 count = value_at(c, function->size);
@@ -643,6 +665,8 @@ SEC("uretprobe") int leave(struct pt_regs* c) {
       retain(tgid, address);
       note(tgid, TELEMETRY_NEW_PART, PT_REGS_RC(c), address);
       return 0;
+    case TELEMETRY_FREE:
+      return result ? 0 : bare_since(s.began_ns, TELEMETRY_EVENT_FREE, id, s.call, address, 0, 0, 0);
     case TELEMETRY_LOOK_UP:
       return found(id, address, PT_REGS_RC(c));
     case TELEMETRY_RETURN:

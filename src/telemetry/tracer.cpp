@@ -106,6 +106,7 @@ bool is_known_at_return(telemetry_act act) {
     case TELEMETRY_ALLOCATE:
     case TELEMETRY_RETURN:
     case TELEMETRY_REGISTER:
+    case TELEMETRY_FREE:
     case TELEMETRY_NEW_CONTEXT:
     case TELEMETRY_HEAPS:
     case TELEMETRY_NEW_DEVICE:

@@ -18,6 +18,7 @@
 extern "C" {
 int cuMemAlloc_v2(unsigned long long* out, std::size_t bytes);
 int cuMemFree_v2(unsigned long long address);
+void refuse_frees(int code);
 int cuMemAllocPitch_v2(unsigned long long* out, std::size_t* pitch, std::size_t width, std::size_t rows,
                        unsigned element);
 int cuArrayCreate_v2(unsigned long long* out, const void* shape);
@@ -149,6 +150,9 @@ void serve(char** arguments) {
       for (const unsigned long long address : kept) cuMemFree_v2(address);
       kept.clear();
     }
+    if (command == 'n') refuse_frees(number);
+    if (command == 'o')
+      for (const unsigned long long address : kept) cuMemFree_v2(address);
     if (command == 'p') {
       unsigned long long address = 0;
       std::size_t pitch = 0;

@@ -42,6 +42,15 @@ class Live(Traced):
         self.assertEqual(self.live_bytes, 0)
         self.assertEqual(report["verdict"]["notes"], [f"process {program.pid}: 5 frees of memory from before the tracing, or whose allocation it did not see: these calls tell no size"])
 
+    def test_a_free_that_fails_is_none(self):
+        program = self.start(KEEPER)
+        program.do("k2")
+        _, _, report = self.traced(program, "k3", "n900", "o", "o", "n0")  # CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+        self.assertEqual((self.live_bytes, report["verdict"]["notes"]), (3 * MIB, []))
+        program.do("g")
+        self.traced(program, "k3", "n900", "o", "n0", "g")
+        self.assertEqual(self.live_bytes, 0)
+
     def test_bytes_of_what_was_there_before_are_told_as_they_are_given_back(self):
         program = self.start(sys.executable, HERE / "tensor_keeper.py", LIBRARY.with_name("libc10.so"))
         program.do("k50")

@@ -54,6 +54,25 @@ TEST(ContextBlocks, AnAddressThatIsGivenOutAgainLivesWhereItWasAllocatedLast) {
   EXPECT_THAT(blocks.changed(change(TELEMETRY_END_CONTEXT, kOne)), IsEmpty());
 }
 
+TEST(ContextBlocks, AFreeEndsTheBlockThatWasThereWhenItBegan) {
+  const auto at = [](telemetry_event event, std::uint64_t began_ns, std::uint64_t time_ns) {
+    event.began_ns = began_ns;
+    event.time_ns = time_ns;
+    return event;
+  };
+  for (const Call call : {Call::cu_mem_alloc, Call::ze_mem_alloc_device}) {
+    ContextBlocks blocks;
+    EXPECT_FALSE(blocks.allocated(at(block(10, kOne, 0, call), 0, 100)));
+    // Another thread is given the address before the call that gave it back has returned.
+    EXPECT_TRUE(blocks.allocated(at(block(10, kOne, 0, call), 0, 250)));
+    EXPECT_FALSE(blocks.freed(at(block(10, 0, 0, call), 200, 300)));
+    EXPECT_TRUE(blocks.freed(at(block(10, 0, 0, call), 400, 500)));
+    EXPECT_FALSE(blocks.allocated(at(block(10, kOne, 0, call), 0, 600)));
+    EXPECT_TRUE(blocks.freed(at(block(10, 0, 0, call), 0, 700)));    // told as it begins
+    EXPECT_TRUE(blocks.freed(at(block(11, 0, 0, call), 800, 900)));  // of before
+  }
+}
+
 TEST(ContextBlocks, AResetTakesThePrimaryContextOfTheDeviceAndItsPools) {
   ContextBlocks blocks;
   EXPECT_THAT(blocks.changed(change(TELEMETRY_NEW_CONTEXT, kPrimary, 1)), IsEmpty());
