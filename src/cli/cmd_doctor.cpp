@@ -15,6 +15,7 @@
 #include "cli/commands.hpp"
 #include "cli/doctor_health.hpp"
 #include "cli/shared_arguments.hpp"
+#include "cli/telemetry_source.hpp"
 #include "core/format.hpp"
 #include "host/privilege.hpp"
 #include "live/clock.hpp"
@@ -266,7 +267,8 @@ void check_tracing(Checkup& checkup, bool is_wanted) {
     checkup.say(is_wanted ? Health::missing : Health::note, "tracing", tracer.error().message);
 #else
   checkup.say(is_wanted ? Health::missing : Health::note, "tracing",
-              "this build cannot trace programs that run already: it was made without clang's BPF target or libbpf");
+              fmt::format("this build cannot trace programs that run already: {}", why_no_telemetry()),
+              is_wanted ? "set telemetry.enabled to false, or build it from source on this distribution" : "");
 #endif
 }
 

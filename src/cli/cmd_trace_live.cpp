@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "cli/cmd_trace.hpp"
+#include "cli/telemetry_source.hpp"
 #include "core/format.hpp"
 #include "core/printable.hpp"
 #include "host/interrupt.hpp"
@@ -323,9 +324,9 @@ int run_live(const LiveOptions& given, Console& console) {
 #else
 
 int run_live(const LiveOptions&, Console& console) {
-  return trace_failed(
-      console, {"this build cannot trace running programs: it was made without clang's BPF target or libbpf, or for "
-                "another processor than x86-64. Use 'vramtrack run' or 'vramtrack attach'"});
+  return trace_failed(console, {fmt::format("this build cannot trace running programs: {}. Use 'vramtrack run' or "
+                                            "'vramtrack attach'",
+                                            why_no_telemetry())});
 }
 
 #endif

@@ -1,10 +1,16 @@
 #include "cli/telemetry_source.hpp"
 
+#include <fmt/format.h>
+
 #ifdef VRAMTRACK_HAS_TELEMETRY
 #include "telemetry/lifetimes_source.hpp"
 #endif
 
 namespace vramtrack::cli {
+
+std::string_view why_no_telemetry() {
+  return VRAMTRACK_NO_TELEMETRY;
+}
 
 #ifdef VRAMTRACK_HAS_TELEMETRY
 
@@ -19,9 +25,8 @@ namespace {
 class NoTelemetry final : public Source {
  public:
   Result<Progress> poll(Timestamp, Batch&) override {
-    return fail(
-        "this build cannot trace running programs: it was made without clang's BPF target or libbpf, or for another "
-        "processor than x86-64; set telemetry.enabled to false");
+    return fail(fmt::format("this build cannot trace running programs: {}; set telemetry.enabled to false",
+                            why_no_telemetry()));
   }
   [[nodiscard]] const SourceNotes& notes() const override { return notes_; }
 

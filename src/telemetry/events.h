@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /* What the BPF programs hand to user space: plain data of fixed width, included by both. */
 #ifndef VRAMTRACK_TELEMETRY_EVENTS_H
 #define VRAMTRACK_TELEMETRY_EVENTS_H

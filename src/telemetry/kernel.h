@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /* What user space and the BPF programs of kernel.bpf.c share. */
 #ifndef VRAMTRACK_TELEMETRY_KERNEL_H
 #define VRAMTRACK_TELEMETRY_KERNEL_H

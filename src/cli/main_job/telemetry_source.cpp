@@ -2,6 +2,11 @@
 #include "cli/telemetry_source.hpp"
 
 namespace vramtrack::cli {
+
+std::string_view why_no_telemetry() {
+  return "'make run' built it, and 'make build' builds all of it";
+}
+
 namespace {
 
 class NoTelemetry final : public Source {
