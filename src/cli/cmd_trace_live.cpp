@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <system_error>
+#include <utility>
 
 #include "cli/cmd_trace.hpp"
 #include "cli/telemetry_source.hpp"
@@ -196,21 +197,31 @@ class BelowLibraries {
       recording.held(pid, held->bytes);
       // What a framework has taken from the driver counts once, with its cache.
       std::int64_t seen_bytes = 0;
-      for (const auto& process : recording.live().processes())
-        if (process->process().pid == pid && !process->has_exit())
-          seen_bytes += process->live_bytes(trace::Ledger::device) + process->cached_bytes();
-      below_[pid] = {telemetry::below_the_libraries(*held, seen_bytes), *held, kernel_.given(pid).objects};
+      std::map<std::string_view, std::int64_t> unsized;
+      for (const auto& process : recording.live().processes()) {
+        if (process->process().pid != pid || process->has_exit()) continue;
+        seen_bytes += process->live_bytes(trace::Ledger::device) + process->cached_bytes();
+        for (const trace::CallSite& site : process->sites())
+          if (site.live.blocks > 0 && site.live.bytes == 0)
+            unsized[probe::info_of(site.call)->name] += site.live.blocks;
+      }
+      below_[pid] = {telemetry::below_the_libraries(*held, seen_bytes), *held, kernel_.given(pid).objects, unsized};
     }
   }
   /// A line for each process that holds such memory.
   [[nodiscard]] std::string text() const {
     std::string out;
-    for (const auto& [pid, below] : below_)
-      if (below.bytes > 0)
-        out += fmt::format("pid {}: {} below the libraries: by {} it holds {} more than when the tracing began{}\n",
-                           pid, format_bytes(static_cast<double>(below.bytes)), below.held.by,
-                           format_bytes(static_cast<double>(below.held.bytes)),
-                           below.objects > 0 ? fmt::format(", and was given {} objects", below.objects) : "");
+    for (const auto& [pid, below] : below_) {
+      if (below.bytes <= 0) continue;
+      out += fmt::format("pid {}: {} below the libraries: by {} it holds {} more than when the tracing began{}", pid,
+                         format_bytes(static_cast<double>(below.bytes)), below.held.by,
+                         format_bytes(static_cast<double>(below.held.bytes)),
+                         below.objects > 0 ? fmt::format(", and was given {} objects", below.objects) : "");
+      std::string_view before = "; among it, of unknown size: ";
+      for (const auto& [call, count] : below.unsized)
+        out += fmt::format("{}{} {}", std::exchange(before, ", "), call, count);
+      out += '\n';
+    }
     return out;
   }
 
@@ -219,6 +230,7 @@ class BelowLibraries {
     std::int64_t bytes = 0;
     telemetry::KernelHeld held;
     std::uint64_t objects = 0;
+    std::map<std::string_view, std::int64_t> unsized;  ///< blocks whose size no call tells, by call
   };
   telemetry::KernelMemory kernel_;
   std::map<std::uint32_t, Below> below_;  ///< by pid

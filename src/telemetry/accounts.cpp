@@ -14,6 +14,7 @@ Result<std::unique_ptr<Accounts>> Accounts::open(Follower::Select select) {
   listener.freed = [&by_number](FollowedProcess& from, const telemetry_event& event) {
     if (const auto known = by_number.find(from.number); known != by_number.end()) known->second.freed(event);
   };
+  listener.moved = [](FollowedProcess&, const telemetry_event&, const MappedMemory::Change&) {};
   listener.failed = [](FollowedProcess&, const telemetry_event&) {};
   listener.ended = [&by_number](FollowedProcess& from, const telemetry_event&) { by_number.erase(from.number); };
   auto follower = Follower::open(std::move(select), std::move(listener), kBlocksPerSecond);

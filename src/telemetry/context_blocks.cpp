@@ -25,14 +25,26 @@ Home home_of(Call call) {
     case Call::cu_mem_alloc_host:
     case Call::cu_mem_host_alloc:
     case Call::cu_mem_host_register:
+    case Call::cu_context:
+    case Call::cu_primary_context:
+    case Call::cu_module:
+    case Call::cu_graph_exec:
+    case Call::cu_ipc_open_mem_handle:
+    case Call::cu_import_external_memory:
       return Home::context;
     case Call::cu_mem_alloc_async:
     case Call::cu_mem_alloc_from_pool_async:
+    case Call::cu_mem_pool_import_pointer:
     case Call::hip_malloc:
     case Call::hip_malloc_managed:
     case Call::hip_malloc_async:
     case Call::hip_mem_create:
     case Call::hip_array_create:
+    case Call::hip_mem_import:
+    case Call::hip_import_external_memory:
+    case Call::hip_ipc_open_mem_handle:
+    case Call::hip_module:
+    case Call::hip_graph_exec:
       return Home::pool;
     default:
       return Home::elsewhere;
@@ -51,15 +63,20 @@ bool is_of_driver(const telemetry_event& event) {
 
 }  // namespace
 
-bool ContextBlocks::allocated(const telemetry_event& event) {
-  if (!is_of_driver(event)) return false;
-  const bool was_live = blocks_.erase(event.address) > 0;
+ContextBlocks::Arrival ContextBlocks::allocated(const telemetry_event& event) {
+  if (!is_of_driver(event)) return Arrival::fresh;
+  const auto before = blocks_.find(event.address);
+  if (static_cast<Call>(event.call) == Call::cu_primary_context &&
+      (!knows_owners_ || (before != blocks_.end() && before->second.call == event.call)))
+    return Arrival::known;
+  const bool was_live = before != blocks_.end();
+  if (was_live) blocks_.erase(before);
   const Home home = home_of(static_cast<Call>(event.call));
   // A context that nobody was seen to make current: who made it may own it, too.
   if (home == Home::context && event.context == 0) knows_owners_ = false;
   if (blocks_.size() < kMostBlocks)
     blocks_[event.address] = {event.context, event.time_ns, device_of(event), static_cast<std::uint8_t>(event.call)};
-  return was_live;
+  return was_live ? Arrival::replaces : Arrival::fresh;
 }
 
 bool ContextBlocks::freed(const telemetry_event& event) {

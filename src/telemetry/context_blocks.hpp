@@ -23,8 +23,12 @@ class ContextBlocks {
   /// known (the default) only a reset ends a primary context, and not its last owner.
   void know_owners() { knows_owners_ = true; }
 
-  /// Whether another block was live at the address: its free is told later, as the call returns later, or was lost.
-  bool allocated(const telemetry_event& event);
+  enum class Arrival : std::uint8_t {
+    fresh,
+    replaces,  ///< another block that was live at the address: its free is told later, as that call returns later
+    known,     ///< a primary context with one owner more, or that was most likely there before: no new memory
+  };
+  Arrival allocated(const telemetry_event& event);
   /// Whether it ends what is there now; not if the address was given out again after the call began.
   bool freed(const telemetry_event& event);
   /// TELEMETRY_EVENT_CONTEXT: the addresses that are given back with it, in ascending order.

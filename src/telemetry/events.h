@@ -24,7 +24,7 @@ enum {
   TELEMETRY_STACK_PIECE = 2 << 10,  /* read in pieces: the stack may end within the last one */
   TELEMETRY_REGISTERS = 17,         /* DWARF order of x86-64: rax rdx rcx rbx rsi rdi rbp rsp r8 to r15 rip */
   TELEMETRY_KEYS = 32,              /* of pthread_getspecific() that lie in the thread's descriptor */
-  TELEMETRY_MOST_FUNCTIONS = 128,
+  TELEMETRY_MOST_FUNCTIONS = 256,
   TELEMETRY_SHAPE_WORDS = 10,
   TELEMETRY_NAME_BYTES = 32,  /* of a function that is looked up */
   TELEMETRY_MOST_CONTEXTS = 8 /* of a thread, one pushed on the other */
@@ -41,9 +41,9 @@ enum telemetry_act {
   TELEMETRY_RELEASE = 6,  /* one owner less: the last one frees it */
   TELEMETRY_REPORT = 7,   /* c10::reportMemoryUsageToProfiler: address, signed size, -, -, device */
   /* What tells of which device, or of which kind of memory, an allocation is. */
-  TELEMETRY_NEW_CONTEXT = 8, /* stores a context of `device` where `address` points; with `mask`: the thread's from now
-                                on; without: the primary one, which has one owner more */
-  TELEMETRY_SET_CONTEXT = 9, /* `address` is the thread's context */
+  TELEMETRY_NEW_CONTEXT = 8,   /* stores a context of `device` where `address` points, which is an allocation, too; with
+                                  `mask`: the thread's from now on; without: the primary one, which has one owner more */
+  TELEMETRY_SET_CONTEXT = 9,   /* `address` is the thread's context */
   TELEMETRY_PUSH_CONTEXT = 10, /* likewise, until it is popped */
   TELEMETRY_POP_CONTEXT = 11,
   TELEMETRY_SET_DEVICE = 12, /* `device` is the thread's */
@@ -55,7 +55,10 @@ enum telemetry_act {
   TELEMETRY_END_CONTEXT = 18,     /* the context `address` ends, with its memory */
   TELEMETRY_END_DEVICE = 19,      /* all memory of `device` (nowhere: the thread's) ends */
   TELEMETRY_RELEASE_PRIMARY = 20, /* the primary context of `device` has one owner less: it ends with the last one */
-  TELEMETRY_FREE_SURELY = 21      /* frees `address`; returns nothing */
+  TELEMETRY_FREE_SURELY = 21,     /* frees `address`; returns nothing */
+  TELEMETRY_MAP = 22,             /* maps the physical memory of the handle `of` at `address`, `size` bytes */
+  TELEMETRY_UNMAP = 23,           /* unmaps what is mapped in the `size` bytes from `address` on */
+  TELEMETRY_RETAIN_MAPPED = 24    /* stores a handle of what is mapped at `address` where `of` points */
 };
 
 /* What `shape` points to, where a function is told no size. */
@@ -82,6 +85,7 @@ struct telemetry_function {
   telemetry_place rows; /* where it is one: `size` points to where the bytes of a row are stored */
   telemetry_place shape, format;
   telemetry_place device;
+  telemetry_place of;    /* a handle of physical memory, or where one is stored */
   telemetry_place flags; /* of another kind: where these and `mask` have a bit in common */
   telemetry_place kind;  /* of another kind: where this bit is not among those of TELEMETRY_HEAPS of argument 1 */
   telemetry_u32 mask;
@@ -105,9 +109,10 @@ enum telemetry_kind {
   TELEMETRY_EVENT_EXIT = 6,
   TELEMETRY_EVENT_FOUND = 7, /* address: where function `bytes` of the table lies, which the program looked up */
   TELEMETRY_EVENT_LOADED = 8,
-  TELEMETRY_EVENT_STARTED = 9, /* by exec, a program that is no target */
-  TELEMETRY_EVENT_CONTEXT = 10 /* result: TELEMETRY_NEW_CONTEXT (a primary one), _END_CONTEXT, _END_DEVICE or
-                                  _RELEASE_PRIMARY; address: the context */
+  TELEMETRY_EVENT_STARTED = 9,  /* by exec, a program that is no target */
+  TELEMETRY_EVENT_CONTEXT = 10, /* result: TELEMETRY_NEW_CONTEXT (a primary one), _END_CONTEXT, _END_DEVICE or
+                                   _RELEASE_PRIMARY; address: the context */
+  TELEMETRY_EVENT_MAPPED = 11 /* result: TELEMETRY_MAP, _UNMAP or _RETAIN_MAPPED; address, bytes; context: the handle */
 };
 
 struct telemetry_frame {
@@ -128,11 +133,11 @@ struct telemetry_event {
   telemetry_u32 result;  /* of TELEMETRY_EVENT_FAILED: the API's error; of TELEMETRY_EVENT_ALLOC: telemetry_shape */
   telemetry_u16 device;  /* type (c10::DeviceType; 0: not known) | index << 8 */
   telemetry_u16 frames;  /* of Python */
-  telemetry_u64 context; /* of TELEMETRY_EVENT_ALLOC: the thread's; 0: not known */
+  telemetry_u64 context; /* of TELEMETRY_EVENT_ALLOC: where it lives, the thread's; 0: not known */
   /* Of TELEMETRY_EVENT_ALLOC: smaller blocks were reported with probability bytes / threshold. 0: each is. */
   telemetry_u64 threshold;
-  /* Of TELEMETRY_EVENT_FREE, which is told when the call returns: when it began. Meanwhile another thread may have been
-     given the address. 0: it was told as it began. */
+  /* Of TELEMETRY_EVENT_FREE and _MAPPED, which is told when the call returns: when it began. Meanwhile another thread
+     may have been given the address. 0: it was told as it began. */
   telemetry_u64 began_ns;
 };
 

@@ -186,7 +186,7 @@ Status Follower::find_targets() {
 /// A process that was not known calls a probed function: it has just started, or has just loaded the library.
 FollowedProcess* Follower::process_of(const telemetry_event& event) {
   if (const auto known = running_.find(event.tgid); known != running_.end()) return known->second.get();
-  const bool is_context = event.kind == TELEMETRY_EVENT_CONTEXT;
+  const bool is_context = event.kind == TELEMETRY_EVENT_CONTEXT || event.kind == TELEMETRY_EVENT_MAPPED;
   if (event.kind != TELEMETRY_EVENT_ALLOC && event.kind != TELEMETRY_EVENT_FREE &&
       event.kind != TELEMETRY_EVENT_FAILED && !is_context)
     return nullptr;
@@ -214,6 +214,19 @@ void Follower::freed(FollowedProcess& process, const telemetry_event& event, std
   listener_.freed(process, freed);
 }
 
+void Follower::change_physical(FollowedProcess& process, const telemetry_event& event) {
+  for (const MappedMemory::Change& change : process.physical.changed(event)) {
+    if (!change.is_gone) {
+      listener_.moved(process, event, change);
+      continue;
+    }
+    telemetry_event end = event;
+    end.address = change.key;
+    process.contexts.freed(end);
+    freed(process, end, change.key);
+  }
+}
+
 void Follower::take(const telemetry_event& event, std::size_t bytes) {
   if (event.kind == TELEMETRY_EVENT_FORK) return add_child(event);
   if (event.kind == TELEMETRY_EVENT_EXEC || event.kind == TELEMETRY_EVENT_STARTED) {
@@ -239,8 +252,18 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
                                    std::min<std::size_t>(event.frames, TELEMETRY_MOST_FRAMES)};
         telemetry_event head = event;
         head.bytes = bytes_of(whole);
-        if (head.bytes == 0) return;
-        if (process.contexts.allocated(head)) freed(process, head, head.address);
+        // An array of no memory of its own; the null of an allocation of nothing.
+        if ((head.bytes == 0 && event.result != TELEMETRY_NO_SHAPE) || head.address == 0) return;
+        if (MappedMemory::is_of(head.call)) {
+          telemetry_event release = head;  // of who had the handle before: that call has not returned yet
+          release.kind = TELEMETRY_EVENT_FREE;
+          release.began_ns = head.time_ns;
+          change_physical(process, release);
+          head.address = process.physical.created(head);
+        }
+        const ContextBlocks::Arrival arrival = process.contexts.allocated(head);
+        if (arrival == ContextBlocks::Arrival::known) return;
+        if (arrival == ContextBlocks::Arrival::replaces) freed(process, head, head.address);
         return listener_.allocated(process, head, native);
       }
       if (bytes >= sizeof(telemetry_python_event)) {
@@ -251,11 +274,18 @@ void Follower::take(const telemetry_event& event, std::size_t bytes) {
     }
     case TELEMETRY_EVENT_FREE:
       if (event.address == 0) return;
+      if (MappedMemory::is_of(event.call) && process.physical.has(event.address))
+        return change_physical(process, event);
       if (process.contexts.freed(event)) listener_.freed(process, event);
       return;
     case TELEMETRY_EVENT_CONTEXT:
-      for (const std::uint64_t address : process.contexts.changed(event)) freed(process, event, address);
+      for (const std::uint64_t address : process.contexts.changed(event)) {
+        process.physical.ended(address);
+        freed(process, event, address);
+      }
       return;
+    case TELEMETRY_EVENT_MAPPED:
+      return change_physical(process, event);
     case TELEMETRY_EVENT_FOUND:
       return probe_found(event);
     case TELEMETRY_EVENT_FAILED:

@@ -16,6 +16,7 @@
 
 #include "core/result.hpp"
 #include "telemetry/context_blocks.hpp"
+#include "telemetry/mapped_memory.hpp"
 #include "telemetry/python_code.hpp"
 #include "telemetry/tracer.hpp"
 #include "telemetry/unwinder.hpp"
@@ -31,6 +32,7 @@ struct FollowedProcess {
   std::shared_ptr<Unwinder> unwinder;
   std::optional<PythonCode> python;
   ContextBlocks contexts;
+  MappedMemory physical;
   bool is_copy = false;  ///< a child whose own files have not been looked at yet: it unwinds as its parent does
 
   /// Since it began.
@@ -54,6 +56,8 @@ class Follower {
   struct Listener {
     std::function<void(FollowedProcess&, const telemetry_event&, const FollowedStack&)> allocated;
     std::function<void(FollowedProcess&, const telemetry_event&)> freed;  ///< never of address 0; with its context, too
+    /// Physical memory, whose address is its key when it is allocated and freed, is mapped, or is not any more.
+    std::function<void(FollowedProcess&, const telemetry_event&, const MappedMemory::Change&)> moved;
     std::function<void(FollowedProcess&, const telemetry_event&)> failed;  ///< an allocation
     std::function<void(FollowedProcess&, const telemetry_event&)> ended;   ///< or is replaced by exec
   };
@@ -87,6 +91,7 @@ class Follower {
  private:
   Follower(Select select, Listener listener) : select_(std::move(select)), listener_(std::move(listener)) {}
   void freed(FollowedProcess& process, const telemetry_event& event, std::uint64_t address);
+  void change_physical(FollowedProcess& process, const telemetry_event& event);
   void take(const telemetry_event& event, std::size_t bytes);
   FollowedProcess* add(std::uint32_t pid);
   FollowedProcess& keep(std::unique_ptr<FollowedProcess> process, const trace::ProbeProcess& known);

@@ -32,6 +32,12 @@ struct Recording::Process {
   std::vector<MappedFile> files;  ///< that the trace names
   std::unordered_map<std::string, std::uint32_t> texts, stacks, codes;
   std::unordered_map<std::uint32_t, std::uint16_t> threads;  ///< by thread id
+  /// Physical memory: what is live at its key, or at the address where it is mapped.
+  struct Piece {
+    std::uint64_t head = 0, address = 0, bytes = 0;
+    std::uint16_t thread = 0;
+  };
+  std::unordered_map<std::uint64_t, Piece> pieces;  ///< by key
   std::vector<probe::Slot> pending;
 };
 
@@ -50,6 +56,8 @@ Result<std::unique_ptr<Recording>> Recording::begin(const std::string& output, c
   listener.freed = [self = recording.get()](FollowedProcess& from, const telemetry_event& event) {
     self->change(from, event, Record::free);
   };
+  listener.moved = [self = recording.get()](FollowedProcess& from, const telemetry_event& event,
+                                            const MappedMemory::Change& change) { self->moved(from, event, change); };
   listener.failed = [self = recording.get()](FollowedProcess& from, const telemetry_event& event) {
     self->change(from, event, Record::failed);
   };
@@ -172,13 +180,35 @@ void Recording::allocated(FollowedProcess& from, const telemetry_event& event, c
     write(process,
           {probe::head_of(Record::thread, Call::none, 0, 0, text(process, name)), thread->second, event.tid, 0});
   }
-  write(process, {probe::head_of(Record::alloc, static_cast<Call>(event.call), event.device >> 8U, 0, stack),
-                  probe::when(time_us, thread->second), event.address, event.bytes});
+  const std::uint64_t head = probe::head_of(Record::alloc, static_cast<Call>(event.call), event.device >> 8U, 0, stack);
+  write(process, {head, probe::when(time_us, thread->second), event.address, event.bytes});
+  if (MappedMemory::is_of(event.call))
+    process.pieces[event.address] = {head, event.address, event.bytes, thread->second};
+}
+
+/// Blocks that a framework cuts of it lie within what is live there.
+void Recording::moved(const FollowedProcess& from, const telemetry_event& event, const MappedMemory::Change& change) {
+  Process& process = enter(from);
+  const auto found = process.pieces.find(change.key);
+  if (found == process.pieces.end()) return;
+  Process::Piece& piece = found->second;
+  const std::uint64_t time_us = from.time_us(event);
+  write(process, {probe::head_of(Record::free, static_cast<Call>(event.call), 0, 0, 0), probe::when(time_us, 0),
+                  piece.address, piece.bytes});
+  piece.address = change.address == 0 ? change.key : change.address;
+  if (piece.bytes == 0) piece.bytes = change.bytes;  // of memory of others
+  write(process, {piece.head, probe::when(time_us, piece.thread), piece.address, piece.bytes});
 }
 
 void Recording::change(const FollowedProcess& from, const telemetry_event& event, Record record) {
-  write(before_change(from), {probe::head_of(record, static_cast<Call>(event.call), event.device >> 8U, 0, 0),
-                              probe::when(from.time_us(event), 0), event.address, event.bytes});
+  Process& process = before_change(from);
+  std::uint64_t address = event.address;
+  if (const auto piece = process.pieces.find(address); record == Record::free && piece != process.pieces.end()) {
+    address = piece->second.address;
+    process.pieces.erase(piece);
+  }
+  write(process, {probe::head_of(record, static_cast<Call>(event.call), event.device >> 8U, 0, 0),
+                  probe::when(from.time_us(event), 0), address, event.bytes});
 }
 
 void Recording::ended(const FollowedProcess& from, const telemetry_event& event) {

@@ -55,6 +55,7 @@ class Recording {
   struct Process;
   explicit Recording(trace::ProbeFileWriter file);
   void allocated(FollowedProcess& from, const telemetry_event& event, const FollowedStack& frames);
+  void moved(const FollowedProcess& from, const telemetry_event& event, const MappedMemory::Change& change);
   void change(const FollowedProcess& from, const telemetry_event& event, probe::Record record);
   void ended(const FollowedProcess& from, const telemetry_event& event);
   Process& enter(const FollowedProcess& from);

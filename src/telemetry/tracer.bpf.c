@@ -37,7 +37,7 @@ struct task_struct {
 
 struct start {
   __u64 function;
-  __u64 address, size, rows, shape, format, stack_pointer, context, began_ns;
+  __u64 address, size, rows, shape, format, stack_pointer, context, of, began_ns;
   __u16 device;
   __u8 call;
 };
@@ -357,6 +357,23 @@ static __always_inline int bare_since(__u64 began_ns, __u32 kind, __u64 id, __u3
   return 0;
 }
 
+static __always_inline int mapped(__u64 id, const struct start* s, __u64 handle, __u32 act) {
+  struct telemetry_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
+  if (!e) {
+    count_lost();
+    return 0;
+  }
+  describe(e, TELEMETRY_EVENT_MAPPED, id);
+  e->call = s->call;
+  e->address = s->address;
+  e->bytes = s->size;
+  e->context = handle;
+  e->result = act;
+  e->began_ns = s->began_ns;
+  bpf_ringbuf_submit(e, soon());
+  return 0;
+}
+
 static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address, __u64 bytes, __u32 result,
                                 __u16 device) {
   return bare_since(0, kind, id, call, address, bytes, result, device);
@@ -544,6 +561,8 @@ static __always_inline void begin(struct pt_regs* c, const struct telemetry_func
                     .format = value_at(c, function->format),
                     .stack_pointer = c->rsp,
                     .context = current_context(id),
+                    .of = value_at(c, function->of),
+                    .began_ns = bpf_ktime_get_ns(),
                     .device = function->device ? DEVICE(value_at(c, function->device)) : current_device(id),
                     .call = call_of(c, function, id >> 32)};
   bpf_map_update_elem(&starts, &id, &s, BPF_ANY);
@@ -648,10 +667,18 @@ SEC("uretprobe") int leave(struct pt_regs* c) {
       if (result) return 0;
       address = load(address);
       note(tgid, TELEMETRY_NEW_CONTEXT, address, s.device);
-      if (!function->mask) return bare(TELEMETRY_EVENT_CONTEXT, id, s.call, address, 0, function->act, s.device);
-      set_context(id, 1, address, s.device);
-      return 0;
+      if (function->mask)
+        set_context(id, 1, address, s.device);
+      else
+        bare(TELEMETRY_EVENT_CONTEXT, id, s.call, address, 0, function->act, s.device);
+      s.context = address;  // where it lives itself
+      break;
     }
+    case TELEMETRY_MAP:
+    case TELEMETRY_UNMAP:
+    case TELEMETRY_RETAIN_MAPPED:
+      if (result) return 0;
+      return mapped(id, &s, function->act == TELEMETRY_RETAIN_MAPPED ? load(s.of) : s.of, function->act);
     case TELEMETRY_HEAPS:
       note(tgid, TELEMETRY_HEAPS, address, kinds_of(bytes + function->mask));
       return 0;

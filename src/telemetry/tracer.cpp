@@ -42,7 +42,7 @@ namespace {
 struct Where {
   telemetry_place address = 0, size = 0, rows = 0, shape = 0, format = 0;
   telemetry_shape kind_of_shape = TELEMETRY_NO_SHAPE;
-  telemetry_place device = 0, flags = 0, kind = 0;
+  telemetry_place device = 0, of = 0, flags = 0, kind = 0;
   std::uint32_t mask = 0;
   probe::Call other_call = probe::Call::none;
 };
@@ -83,6 +83,7 @@ telemetry_function function_of(const Traced& traced) {
   function.shape = where.shape;
   function.format = where.format;
   function.device = where.device;
+  function.of = where.of;
   function.flags = where.flags;
   function.kind = where.kind;
   function.mask = where.mask;
@@ -112,6 +113,9 @@ bool is_known_at_return(telemetry_act act) {
     case TELEMETRY_NEW_DEVICE:
     case TELEMETRY_NEW_PART:
     case TELEMETRY_LOOK_UP:
+    case TELEMETRY_MAP:
+    case TELEMETRY_UNMAP:
+    case TELEMETRY_RETAIN_MAPPED:
       return true;
     default:
       return false;

@@ -26,6 +26,24 @@ int cuArray3DCreate_v2(unsigned long long* out, const void* shape);
 int cuMipmappedArrayCreate(unsigned long long* out, const void* shape, unsigned levels);
 int cuArrayDestroy(unsigned long long array);
 int cuMemCreate(unsigned long long* out, std::size_t bytes, const void* where, unsigned long long flags);
+int cuMemRelease(unsigned long long handle);
+int cuMemMap(unsigned long long address, std::size_t bytes, std::size_t offset, unsigned long long handle,
+             unsigned long long flags);
+int cuMemUnmap(unsigned long long address, std::size_t bytes);
+int cuMemRetainAllocationHandle(unsigned long long* out, const void* address);
+int cuMemImportFromShareableHandle(unsigned long long* out, void* shared, int kind);
+int cuImportExternalMemory(unsigned long long* out, const void* description);
+struct ipc_handle {
+  char bytes[64];
+};
+int cuIpcOpenMemHandle_v2(unsigned long long* out, ipc_handle handle, unsigned flags);
+int cuIpcCloseMemHandle(unsigned long long address);
+int cuModuleLoadData(unsigned long long* out, const void* image);
+int cuModuleUnload(unsigned long long module);
+int cuLibraryLoadData(unsigned long long* out, const void* code, void* options, void** values, unsigned count,
+                      void* more, void** more_values, unsigned more_count);
+int cuGraphInstantiateWithFlags(unsigned long long* out, void* graph, unsigned long long flags);
+int cuGraphExecDestroy(unsigned long long exec);
 int cuCtxCreate_v2(unsigned long long* out, unsigned flags, int device);
 int cuDevicePrimaryCtxRetain(unsigned long long* out, int device);
 int cuCtxDestroy_v2(unsigned long long context);
@@ -118,6 +136,70 @@ void end_contexts(int owned) {
   for (int i = 0; i < 2; ++i) cuDevicePrimaryCtxRelease_v2(2);
 }
 
+[[gnu::noinline]] unsigned long long create(std::size_t mib) {
+  const int where[5] = {1, 0, 1, 0, 0};  // CUmemAllocationProp: device 0
+  unsigned long long handle = 0;
+  cuMemCreate(&handle, mib << 20U, where, 0);
+  return handle;
+}
+
+/// Pieces of 1, 2, 4, ... MiB: 1, 8, 32 and 128 are live at the end, and 256 of another process are mapped.
+void map_physical_memory() {
+  constexpr unsigned long long kSpace = 0x7000'0000'0000;
+  const auto at = [](std::size_t mib) { return kSpace + (mib << 24U); };
+  const auto map = [&](std::size_t mib, unsigned long long handle) { cuMemMap(at(mib), mib << 20U, 0, handle, 0); };
+  unsigned long long handle = create(1);
+  map(1, handle);  // as llama.cpp does
+  cuMemRelease(handle);
+  cuMemRelease(create(2));
+  handle = create(4);
+  map(4, handle);
+  cuMemRelease(handle);
+  cuMemUnmap(at(4), 4 << 20);
+  handle = create(8);
+  map(8, handle);
+  cuMemUnmap(at(8), 8 << 20);
+  handle = create(16);
+  map(16, handle);
+  cuMemUnmap(at(16), 16 << 20);  // as PyTorch does
+  cuMemRelease(handle);
+  handle = create(32);
+  map(32, handle);
+  unsigned long long other = 0;
+  cuMemRetainAllocationHandle(&other, reinterpret_cast<void*>(at(32) + 4096));
+  cuMemRelease(handle);
+  cuMemUnmap(at(32), 32 << 20);  // `other` is left
+  handle = create(64);
+  map(64, handle);
+  map(1024, handle);  // mapped twice
+  cuMemRelease(handle);
+  cuMemUnmap(at(64), 64 << 20);
+  cuMemUnmap(at(1024), 64 << 20);
+  cuMemMap(0, 128 << 20, 0, create(128), 0);  // fails
+  cuMemImportFromShareableHandle(&handle, nullptr, 1);
+  map(256, handle);
+}
+
+/// Two modules, a library and two graphs stay, an opening of another process's memory, and 4 MiB of another API.
+void load_code() {
+  unsigned long long made = 0;
+  cuModuleLoadData(&made, nullptr);
+  for (int i = 0; i < 3; ++i) cuModuleLoadData(&made, "code");  // LINE load
+  cuModuleUnload(made);
+  cuLibraryLoadData(&made, "code", nullptr, nullptr, 0, nullptr, nullptr, 0);
+  for (int i = 0; i < 3; ++i) cuGraphInstantiateWithFlags(&made, nullptr, 0);
+  cuGraphExecDestroy(made);
+  for (int i = 0; i < 2; ++i) cuIpcOpenMemHandle_v2(&made, {}, 1);
+  cuIpcCloseMemHandle(made);
+  const struct {
+    int kind;
+    void* handle[2];
+    unsigned long long bytes;
+    unsigned flags;
+  } external{1, {}, 4 << 20, 0};
+  cuImportExternalMemory(&made, &external);
+}
+
 /// Any system call but those that it makes itself kills it, one that somebody else makes it execute, too.
 bool allow_no_other_system_calls() {
   constexpr unsigned kAllowed[] = {SYS_read, SYS_write,  SYS_fstat, SYS_newfstatat, SYS_brk,
@@ -161,6 +243,8 @@ void serve(char** arguments) {
     if (command == 'l') cuMemAlloc_v2(&kept.emplace_back(), std::size_t{1} << 41U);  // too large
     if (command == 'a') make_arrays();
     if (command == 'c') allocate_on_devices();
+    if (command == 'v') map_physical_memory();
+    if (command == 'i') load_code();
     if (command == 'e') end_contexts(number);
     if (command == 'r') cuDevicePrimaryCtxRelease_v2(2);
     if (command == 'f') {

@@ -98,6 +98,11 @@ class Levels(Traced):
         _, _, report = self.traced(program, "k3", "m", "r1")
         self.assertEqual(self.held(report), [("hipHostMalloc", 4, 1), ("hipMalloc", 3, 3)])  # of device 0, and the host's
 
+    def test_hips_physical_memory_lives_as_long_as_it_is_mapped(self):
+        program = self.start_api("hip")
+        _, _, report = self.traced(program, "p")
+        self.assertEqual(self.held(report), [("hipMemCreate", 1, 1)])
+
     def test_level_zero(self):
         program = self.start_api("level_zero")
         code, text, report = self.traced(program, *["k10", "u10"] * 20)

@@ -75,8 +75,35 @@ class Live(Traced):
         self.traced(program, "c")
         done = subprocess.run([BINARY, "trace", "export", "--format", "csv", self.trace], capture_output=True, text=True, timeout=60)
         rows = list(csv.DictReader(done.stdout.splitlines()))
-        devices = {int(row["size_bytes"]) // MIB: int(row["device"]) for row in rows}
+        devices = {int(row["size_bytes"]) // MIB: int(row["device"]) for row in rows if int(row["size_bytes"])}
         self.assertEqual(devices, {1: 0, 2: 2, 3: 3, 4: 2, 5: 3, 6: 5})
+
+    def test_physical_memory_lives_until_its_last_handle_and_mapping_are_gone(self):
+        program = self.start(KEEPER)
+        _, out, report = self.traced(program, "v")
+        held = {site["call"]: (site["live_bytes"] / MIB, site["live_count"]) for site in report["sites"]}
+        self.assertEqual(held, {"cuMemCreate": (1 + 8 + 32 + 128, 4), "cuMemImportFromShareableHandle": (256, 1)})
+        self.assertEqual([process["mapped_bytes"] for process in self.processes], [256 * MIB])
+        self.assertRegex(out, r"keeper\.cpp:\d+ .*create")
+
+    def test_what_has_no_size_is_counted_by_its_line(self):
+        program = self.start(KEEPER)
+        _, out, report = self.traced(program, "k1", "i", "c")
+        self.assertEqual(
+            sorted((site["call"], site["live_bytes"] / MIB, site["live_count"]) for site in report["sites"] if site["call"] not in ("cuMemAlloc", "cuMemCreate")),
+            [("cuCtxCreate", 0, 1), ("cuGraphInstantiate", 0, 2), ("cuImportExternalMemory", 4, 1), ("cuIpcOpenMemHandle", 0, 1), ("cuLibraryLoad", 0, 1), ("cuModuleLoad", 0, 2)])
+        line = line_of("keeper.cpp", "load")
+        self.assertRegex(out, rf"keeper\.cpp:{line} .*load_code.*\n +live 2 blocks of unknown size")
+        self.assertRegex(out, r"by call: .*cuModuleLoad 2 of unknown size")
+
+    def test_a_primary_context_counts_once_where_its_owners_are_known(self):
+        self.start(KEEPER)  # the library is probed, as it has it
+        tracer = self.attach("--pid", os.getpid())  # and its children
+        program = self.start(KEEPER)
+        program.do("e64")
+        _, _, report = self.detach(tracer)
+        contexts = {site["call"]: site["live_count"] for site in report["sites"] if "Ctx" in site["call"]}
+        self.assertEqual(contexts, {"cuCtxCreate": 1, "cuDevicePrimaryCtxRetain": 1})
 
     def test_memory_ends_with_its_context(self):
         program = self.start(KEEPER)

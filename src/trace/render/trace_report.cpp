@@ -94,7 +94,10 @@ std::string growth_words(double bytes_per_s, double share) {
 void site_text(std::string& out, const ReportSite& site, const ProbeNames& names, std::size_t number, bool with_stack) {
   const Symbols& symbols = names.symbols();
   out += fmt::format("{:>3}. {}{}\n", number, line_of(site, symbols), ledger_words(site.ledger));
-  out += fmt::format("       live {} in {}", format_size(site.live.bytes), blocks_words(site.live.blocks));
+  if (site.live.bytes == 0 && site.live.blocks > 0)
+    out += fmt::format("       live {} of unknown size", blocks_words(site.live.blocks));
+  else
+    out += fmt::format("       live {} in {}", format_size(site.live.bytes), blocks_words(site.live.blocks));
   if (site.leak) out += growth_words(site.growth_bytes_per_s, site.share);
   if (site.live.blocks > 0) out += fmt::format(", the oldest {} old", format_span(site.oldest_s));
   if (!site.leak) out += shape_words(site.shape);
@@ -156,7 +159,7 @@ std::string held_by_text(std::string_view by, const std::vector<std::pair<std::s
   std::string out;
   for (const auto& [name, held] : all)
     out += fmt::format("{} {} {}", out.empty() ? fmt::format("  by {}:", by) : ",", printable(name),
-                       format_size(held.bytes));
+                       held.bytes == 0 ? fmt::format("{} of unknown size", held.blocks) : format_size(held.bytes));
   return out + '\n';
 }
 

@@ -12,6 +12,8 @@ using probe::Call;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+using Arrival = ContextBlocks::Arrival;
+
 constexpr std::uint64_t kOne = 0x1000, kOther = 0x2000, kPrimary = 0x3000;
 
 telemetry_event block(std::uint64_t address, std::uint64_t context, int device = 0, Call call = Call::cu_mem_alloc) {
@@ -62,12 +64,12 @@ TEST(ContextBlocks, AFreeEndsTheBlockThatWasThereWhenItBegan) {
   };
   for (const Call call : {Call::cu_mem_alloc, Call::ze_mem_alloc_device}) {
     ContextBlocks blocks;
-    EXPECT_FALSE(blocks.allocated(at(block(10, kOne, 0, call), 0, 100)));
+    EXPECT_EQ(Arrival::fresh, blocks.allocated(at(block(10, kOne, 0, call), 0, 100)));
     // Another thread is given the address before the call that gave it back has returned.
-    EXPECT_TRUE(blocks.allocated(at(block(10, kOne, 0, call), 0, 250)));
+    EXPECT_EQ(Arrival::replaces, blocks.allocated(at(block(10, kOne, 0, call), 0, 250)));
     EXPECT_FALSE(blocks.freed(at(block(10, 0, 0, call), 200, 300)));
     EXPECT_TRUE(blocks.freed(at(block(10, 0, 0, call), 400, 500)));
-    EXPECT_FALSE(blocks.allocated(at(block(10, kOne, 0, call), 0, 600)));
+    EXPECT_EQ(Arrival::fresh, blocks.allocated(at(block(10, kOne, 0, call), 0, 600)));
     EXPECT_TRUE(blocks.freed(at(block(10, 0, 0, call), 0, 700)));    // told as it begins
     EXPECT_TRUE(blocks.freed(at(block(11, 0, 0, call), 800, 900)));  // of before
   }
@@ -116,6 +118,28 @@ TEST(ContextBlocks, APrimaryContextWithAnOwnerThatWasNotSeenDoesNotEndWithTheOth
     EXPECT_THAT(blocks.changed(change(TELEMETRY_RELEASE_PRIMARY, 0)), IsEmpty()) << context;
     EXPECT_THAT(blocks.changed(change(TELEMETRY_END_DEVICE, 0)), ElementsAre(10)) << context;
   }
+}
+
+TEST(ContextBlocks, AContextAndItsModulesEndWithIt) {
+  ContextBlocks blocks;
+  EXPECT_EQ(blocks.allocated(block(kOne, kOne, 0, Call::cu_context)), Arrival::fresh);
+  blocks.allocated(block(10, kOne, 0, Call::cu_module));
+  blocks.allocated(block(11, kOne, 0, Call::cu_library));
+  EXPECT_THAT(blocks.changed(change(TELEMETRY_END_CONTEXT, kOne)), ElementsAre(10, kOne));
+}
+
+TEST(ContextBlocks, APrimaryContextCountsOnceWhereItsOwnersAreKnown) {
+  const telemetry_event primary = block(kPrimary, kPrimary, 0, Call::cu_primary_context);
+  ContextBlocks blocks;
+  EXPECT_EQ(blocks.allocated(primary), Arrival::known) << "it may have been there before";
+  blocks.know_owners();
+  for (const auto arrival : {Arrival::fresh, Arrival::known}) {
+    blocks.changed(change(TELEMETRY_NEW_CONTEXT, kPrimary));
+    EXPECT_EQ(blocks.allocated(primary), arrival);
+  }
+  EXPECT_THAT(blocks.changed(change(TELEMETRY_RELEASE_PRIMARY, 0)), IsEmpty());
+  EXPECT_THAT(blocks.changed(change(TELEMETRY_RELEASE_PRIMARY, 0)), ElementsAre(kPrimary));
+  EXPECT_EQ(blocks.allocated(primary), Arrival::fresh);
 }
 
 TEST(ContextBlocks, AnAllocatorsBlocksAreNoneOfTheContext) {

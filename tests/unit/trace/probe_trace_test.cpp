@@ -696,11 +696,14 @@ TEST(TraceReport, WaysOfAllocatingAreToldApart) {
   script.alloc(0x2000000, 1 << 20, line, Call::cu_graph_memory);
   script.alloc(0x3000000, 1 << 20, line, Call::cu_graph_memory);
   script.alloc(0x4000000, 9 << 20, line, Call::cu_mem_host_alloc);
+  for (const std::uint64_t module : {1U, 2U}) script.alloc(module, 0, script.line("/home/me/a.cu", 4), Call::cu_module);
   const ReadSteps read(script);
   const std::string text = trace_report_text(read.report, read.names, 5);
-  EXPECT_NE(text.find("  by call: cuMemAllocManaged 5.0 MiB, cuMemAlloc 3.0 MiB, memory of CUDA graphs 2.0 MiB\n"),
+  EXPECT_NE(text.find("  by call: cuMemAllocManaged 5.0 MiB, cuMemAlloc 3.0 MiB, memory of CUDA graphs 2.0 MiB, "
+                      "cuModuleLoad 2 of unknown size\n"),
             std::string::npos)
       << text;
+  EXPECT_NE(text.find("live 2 blocks of unknown size"), std::string::npos) << text;
   EXPECT_NE(
       trace_report_json(read.report, read.names).find(R"({"call":"memory of CUDA graphs","bytes":2097152,"count":2})"),
       std::string::npos);
