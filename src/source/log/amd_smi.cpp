@@ -37,7 +37,7 @@ std::optional<Field> field_named(std::string_view title) {
   return std::nullopt;
 }
 
-/// A unit that stands after a value as a word of its own, as in "8 W" and "N/A Mb/s".
+/// A unit written after a value as a separate word, as in "8 W" and "N/A Mb/s".
 bool is_unit(std::string_view word) {
   static constexpr std::string_view kUnits[] = {"W", "mW", "C",  "\u00b0C", "%",    "MHz",  "GHz",  "mV",  "V",
                                                 "J", "KB", "MB", "GB",      "TB",   "KiB",  "MiB",  "GiB", "RPM",
@@ -83,7 +83,7 @@ class AmdSmi final : public DumpParser<JsonParser> {
     return true;
   }
 
-  /// The values of one row, by the titles.
+  /// The values of one row, under these titles.
   void read_values(std::string_view text, std::uint64_t line, LogRows& rows) {
     std::optional<LogDevice> gpu;
     std::optional<Timestamp> time;
@@ -91,7 +91,7 @@ class AmdSmi final : public DumpParser<JsonParser> {
       if (titles_[i] == "gpu") gpu = device_numbered(values_[i]);
       if (titles_[i] == "timestamp") time = read_epoch(values_[i]);
     }
-    // A partition of a GPU has rows of its own.
+    // Each partition of a GPU has its own rows.
     const auto xcp = std::find(titles_.begin(), titles_.end(), "xcp");
     if (gpu && xcp != titles_.end()) {
       const std::string& partition = values_[static_cast<std::size_t>(xcp - titles_.begin())];
@@ -120,7 +120,7 @@ class AmdSmi final : public DumpParser<JsonParser> {
     read_values(text, line, rows);
   }
 
-  /// A value is a word and perhaps its unit; "0.3/ 192.0 GB" is one value.
+  /// A value is a word and possibly its unit; "0.3/ 192.0 GB" is one value.
   void read_table_row(std::string_view text, bool whole, std::uint64_t line, LogRows& rows) {
     if (!whole) return rows.skip(line, "truncated last line");
     values_.clear();
@@ -208,12 +208,12 @@ class AmdSmi final : public DumpParser<JsonParser> {
 
   void read_gpu(const JsonValue& object, const JsonValue& around, std::uint64_t line, LogRows& rows) {
     const JsonValue* const index = object.find("gpu");
-    if (index == nullptr || !index->whole()) return;  // the part on CPUs
+    if (index == nullptr || !index->whole()) return;  // the CPU part
     const auto gpu = device_numbered(index->text());
     if (!gpu) return rows.skip(line, "\"gpu\" is not the index of a GPU");
     std::optional<Timestamp> time;
-    for (const JsonValue* place : {&object, &around})
-      if (const JsonValue* const stamp = place->find("timestamp"); !time && stamp != nullptr)
+    for (const JsonValue* level : {&object, &around})
+      if (const JsonValue* const stamp = level->find("timestamp"); !time && stamp != nullptr)
         time = read_epoch(stamp->text());
     if (own_times_ && !time) return rows.skip(line, "no \"timestamp\" in the object");
     const JsonValue* const nested = object.find("mem_usage");
@@ -259,7 +259,7 @@ bool names_used(std::string_view head) {
   return false;
 }
 
-/// Rows under a header that any tool could have written: amd-smi's have whole MB, the total and a time since 1970.
+/// A header that any tool could have written is amd-smi's if the rows have whole MB, the total and a time since 1970.
 bool is_csv_of_it(std::string_view header, std::string_view rest) {
   std::vector<std::string_view> titles, fields;
   split_fields(header, ',', titles);
@@ -295,7 +295,7 @@ int recognise(std::string_view head) {
     return 93;
   if (start.find("\"mem_usage\"") != std::string_view::npos && start.find("\"used_vram\"") != std::string_view::npos)
     return 93;
-  // A table or CSV of amd-smi: its names for the columns gpu and used memory.
+  // A table or CSV of amd-smi: its own names for the GPU and used-memory columns.
   for (std::string_view rest = start; !rest.empty();) {
     const std::string_view line = trim(logtext::take_line(rest));
     if (!names_used(line)) continue;

@@ -28,7 +28,7 @@ std::vector<std::string_view> parts_of_list(std::string_view text) {
     return logtext::read_amount(part, 1, bytes) == logtext::Amount::read;
   };
   if (in_brackets && is_amount(text)) return {text};
-  // A comma or a space may also be part of a number, so each separates only within brackets, or both together.
+  // Commas and spaces may also be part of a number, so each separates only within brackets, or both together.
   for (const std::string_view separator : {";", "|", ", ", ",", " "}) {
     if (text.find(separator) == std::string_view::npos || (separator == "," && !in_brackets) ||
         (separator == " " && !in_brackets))
@@ -50,7 +50,7 @@ namespace {
 
 /// A number with commas at the beginning of a quoted field.
 struct GroupedNumber {
-  std::size_t groups = 0;  ///< after commas; 0: there is no such number
+  std::size_t groups = 0;  ///< after commas; 0: no such number
   std::size_t length = 0;
 };
 
@@ -66,8 +66,8 @@ GroupedNumber read_grouped(std::string_view text, char separator = ',') {
   return !rest.empty() && (is_digit(rest.front()) || rest.front() == separator) ? GroupedNumber{} : out;
 }
 
-/// Takes the next quoted field that begins and ends in `line`; `before` is what stands before its text. False: there is
-/// none.
+/// Takes the next quoted field that begins and ends in `line`; `before` is the text before the field's own. False:
+/// there is no such field.
 bool take_quoted(std::string_view& line, std::string_view& before, std::string_view& field) {
   const std::string_view whole = line;
   for (std::size_t at = line.find('"'); at != std::string_view::npos; at = whole.find('"', at + 1)) {
@@ -83,13 +83,13 @@ bool take_quoted(std::string_view& line, std::string_view& before, std::string_v
   return false;
 }
 
-/// Whether the comma of a number with one group cannot be decimal: no GPU is said to use 3.233 MiB.
+/// Whether the comma of a number with one group cannot be decimal: no GPU is reported to use 3.233 MiB.
 bool is_small_unit(std::string_view word) {
   const std::uint64_t bytes = logtext::unit_bytes(trim(word));
   return bytes != 0 && bytes < kBytesPerGiB;
 }
 
-/// Whether a title of the first line has such a unit, and none a larger one.
+/// Whether a title of the first line has such a unit and no title has a larger one.
 bool titles_have_small_unit(std::string_view head) {
   std::vector<std::string_view> titles;
   split_fields(logtext::take_line(head), ',', titles);
@@ -102,7 +102,7 @@ bool titles_have_small_unit(std::string_view head) {
   return has;
 }
 
-/// A column of amounts, and their unit by its title.
+/// A column of amounts, with the unit from its title.
 struct AmountColumn {
   int column = -1;
   std::uint64_t unit = 0;
@@ -186,7 +186,7 @@ std::vector<int> dotted_columns(std::string_view head, const ColumnPlan& plan) {
       amounts.push_back({digits, c.unit, c.is_total, is_german(title), std::string(title)});
     }
   }
-  if (settle_grouping(amounts, {}).grouping != Grouping::by_dot) return {};
+  if (choose_grouping(amounts, {}).grouping != Grouping::by_dot) return {};
   std::vector<int> out;
   for (const AmountColumn& c : columns) out.push_back(c.column);
   return out;

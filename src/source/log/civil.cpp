@@ -1,4 +1,4 @@
-// Dates and times as people's tools write them: read_civil().
+// Parses dates and times as tools commonly write them: read_civil().
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -29,7 +29,7 @@ struct Cursor {
   void spaces() {
     while (peek() == ' ') ++at;
   }
-  /// Takes the first of `words` that is there.
+  /// Takes the first of `words` that occurs here.
   bool take_any(std::initializer_list<std::string_view> words) {
     for (const std::string_view word : words)
       if (text.substr(at).starts_with(word)) {
@@ -100,7 +100,7 @@ void read_offset(Cursor& c, Civil& out) {
   c.at = before;
 }
 
-/// The fraction of a second at the cursor, if there is one.
+/// The fraction of a second at the cursor, if any.
 void read_fraction(Cursor& c, Civil& out) {
   if ((c.peek() != '.' && c.peek() != ',' && c.peek() != ':') || !is_digit(c.peek(1))) return;
   ++c.at;
@@ -111,7 +111,7 @@ void read_fraction(Cursor& c, Civil& out) {
   }
 }
 
-/// "23时50分00秒" behind its hours, in Chinese, Japanese or Korean; seconds may be missing.
+/// "23时50分00秒" after its hours, in Chinese, Japanese or Korean; seconds may be missing.
 bool read_named_minutes(Cursor& c, Civil& out, int& minutes, int& seconds) {
   c.spaces();
   if (c.number(2, minutes) == 0 || minutes > 59 || !c.take_any({"分", "분"})) return false;
@@ -130,7 +130,7 @@ bool read_named_minutes(Cursor& c, Civil& out, int& minutes, int& seconds) {
   return true;
 }
 
-/// "23h50m00s" or, as in French, "23h50" behind its h.
+/// "23h50m00s" or, as in French, "23h50": the part after the h.
 bool read_minutes_behind_h(Cursor& c, Civil& out, int& minutes, int& seconds) {
   if (c.number(2, minutes) != 2 || minutes > 59) return false;
   if (!c.take('m')) return !is_ascii_letter(c.peek());
@@ -141,7 +141,7 @@ bool read_minutes_behind_h(Cursor& c, Civil& out, int& minutes, int& seconds) {
   return c.take('s') && !is_ascii_letter(c.peek());
 }
 
-/// "午後" and the like, which stand before the hour.
+/// Markers such as "午後", which precede the hour.
 enum class HalfDay : std::uint8_t { none, morning, afternoon };
 
 HalfDay read_half_day(Cursor& c) {
@@ -166,7 +166,7 @@ bool read_time(Cursor& c, Civil& out, bool elapsed) {
   } else if (!c.take(':')) {
     return false;
   } else {
-    // "21:0:43.720" of HWiNFO: the fraction says that it is a time.
+    // "21:0:43.720" of HWiNFO: the fraction identifies it as a time.
     const bool is_padded = c.number(2, m) == 2;
     if (m > 59 || (!is_padded && (c.peek() != ':' || !is_digit(c.peek(1))))) return false;
     if (c.peek() == ':' && is_digit(c.peek(1))) {
@@ -193,7 +193,7 @@ bool read_time(Cursor& c, Civil& out, bool elapsed) {
   return true;
 }
 
-/// "214007", "21-40-07" or "21.40.07" behind a date, as in the names of files: "20260304-214007", "20260304T214007Z".
+/// "214007", "21-40-07" or "21.40.07" after a date, as in the names of files: "20260304-214007", "20260304T214007Z".
 bool read_joined_time(Cursor& c, Civil& out) {
   int h = 0;
   int m = 0;
@@ -216,7 +216,7 @@ bool begins_unit(Cursor c) {
   return logtext::unit_bytes(c.letters()) != 0;
 }
 
-/// "Sun May  4 04:27:32 [AM] [EDT] 2025", "Sun  4 May 2025 04:27:32 ...": the parts may come in any order.
+/// "Sun May 4 04:27:32 [AM] [EDT] 2025", "Sun 4 May 2025 04:27:32 ...": the parts may come in any order.
 bool read_named_month(Cursor& c, Civil& out) {
   int month = 0;
   int day = 0;
@@ -262,7 +262,7 @@ bool read_named_month(Cursor& c, Civil& out) {
   return true;
 }
 
-/// "2024年5月1日", "2024년 05월 01일" behind its year; nullopt where there is none.
+/// "2024年5月1日", "2024년 05월 01일" after its year; nullopt where there is none.
 std::optional<std::int64_t> read_date_with_words(Cursor& c, int year) {
   int month = 0;
   int day = 0;
@@ -274,7 +274,7 @@ std::optional<std::int64_t> read_date_with_words(Cursor& c, int year) {
   return day_seconds(year, month, day);
 }
 
-/// "01/Mar/2026" of an access log, "1-Mar-2026", "1 Mar 2026", "2026-Mar-01" behind its first number; nullopt where
+/// "01/Mar/2026" of an access log, "1-Mar-2026", "1 Mar 2026", "2026-Mar-01" after its first number; nullopt where
 /// there is none.
 std::optional<std::int64_t> read_date_with_month_name(Cursor& c, int first, int digits) {
   const char separator = c.peek();
@@ -345,7 +345,7 @@ bool may_begin_civil(std::string_view text) {
 }
 
 bool begins_half_day(std::string_view text) {
-  if (text.empty() || static_cast<unsigned char>(text.front()) < 0xe0) return false;  // asked of every character
+  if (text.empty() || static_cast<unsigned char>(text.front()) < 0xe0) return false;  // runs for every character
   Cursor c{text};
   return read_half_day(c) != HalfDay::none && is_digit(c.peek());
 }

@@ -42,7 +42,7 @@ bool take_unit(TitleWords& out, std::string_view word) {
   return false;
 }
 
-/// Whether a title gives its unit in brackets, and it is that of another quantity: "GPU Memory Junction [°C]".
+/// Whether a title gives a unit in brackets that belongs to another quantity: "GPU Memory Junction [°C]".
 bool is_other_unit(std::string_view inner) {
   constexpr std::string_view kUnits[] = {"c",   "f",   "w",   "mw",  "v",  "mv",     "a",   "ma",   "j",   "mj",
                                          "kwh", "mhz", "ghz", "khz", "hz", "yes/no", "rpm", "gt/s", "fps", "x"};
@@ -52,7 +52,7 @@ bool is_other_unit(std::string_view inner) {
          std::find(std::begin(kUnits), std::end(kUnits), inner) != std::end(kUnits);
 }
 
-/// The English for `word`; empty: it is English, or not known.
+/// The English for `word`; empty if it is English already, or unknown.
 std::string_view translation(const Word& word) {
   if (logtext::same_letters(word.text, "mo")) return "mb";
   if (logtext::same_letters(word.text, "go")) return "gb";
@@ -70,7 +70,7 @@ std::string translated(std::string_view title) {
     if (to.empty()) continue;
     const auto begin = static_cast<std::size_t>(word.text.data() - title.data());
     out += title.substr(from, begin - from);
-    // Words that are not separated by spaces become words of their own.
+    // Languages that do not separate words by spaces: separate them here.
     out += begins_wide(word.text.front()) ? " " + std::string(to) + " " : std::string(to);
     from = begin + word.text.size();
   }
@@ -126,7 +126,7 @@ TitleWords read_title(std::string_view written) {
       flush();
       out.percent = true;
     } else if (is_ascii_letter(c) || is_digit(c)) {
-      // "memoryAllocatedBytes" is three words; "MiB" and "DCGM" are one.
+      // "memoryAllocatedBytes" is three words; "MiB" and "DCGM" are one word each.
       if (!word.empty() && c >= 'A' && c <= 'Z' && title[i - 1] >= 'a' && title[i - 1] <= 'z' && word != "mi" &&
           word != "gi" && word != "ki")
         flush();
@@ -136,7 +136,7 @@ TitleWords read_title(std::string_view written) {
     }
   }
   flush();
-  // A unit as the last word: mem_used_mib, t_s, host_mem_util_pct. "min" there is a minimum more often than minutes.
+  // A unit as the last word: mem_used_mib, t_s, host_mem_util_pct. There, "min" means minimum more often than minutes.
   const bool of_time =
       out.words.size() == 2 && (out.words[0] == "t" || out.words[0] == "time" || out.words[0] == "elapsed");
   // "mem_used_mib_0": the unit before the GPU's number.

@@ -1,4 +1,4 @@
-// The words of a column's title, in English whatever its language is.
+// The words of a column's title, translated to English.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace vramtrack {
 
-/// A title cut into lower-case words, with its unit separate.
+/// A title cut into lower-case words, with its unit kept separately.
 struct TitleWords {
   std::vector<std::string> words;
   std::uint64_t unit_bytes = 0;
   std::int64_t unit_ns = 0;
   bool percent = false;
-  bool other_unit = false;  ///< of degrees, watts, a clock
+  bool other_unit = false;  ///< the unit is degrees, watts or a clock rate
   bool of_card = false;     ///< "Memory Used (Dedicated)"
 
   [[nodiscard]] bool has(std::initializer_list<std::string_view> any) const {
@@ -28,7 +28,7 @@ struct TitleWords {
   }
   /// The words, separated by spaces.
   [[nodiscard]] std::string text() const;
-  /// What they mean, a number at the end of a word left out. The views of the label are those of `words`.
+  /// Their meaning, ignoring a number at the end of a word. The views of the label point into `words`.
   [[nodiscard]] Label label() const;
 };
 

@@ -19,12 +19,12 @@ using logtext::is_digit;
 using logtext::lower;
 using logtext::trim;
 
-/// From this rank on, the title of an index is not that of a measure.
+/// From this rank on, a title can only be that of an index, not of a measure.
 constexpr int kSureIndex = 60;
 /// Rank of a total that may be a peak.
 constexpr int kCapacityOrPeak = 20;
 
-/// A title that means one thing by itself.
+/// A title with one known meaning.
 struct KnownTitle {
   std::string_view title;
   ColumnRole role;
@@ -43,10 +43,10 @@ const KnownTitle* known_title(const TitleWords& w) {
   return it == std::end(kTitles) ? nullptr : it;
 }
 
-/// Of a title that is not known as a whole.
+/// For titles that are not known as a whole.
 int time_rank(const TitleWords& w) {
   if (w.words[0] == "elapsed" || w.words.back() == "elapsed" || w.words[0] == "relative") return 75;
-  // "iter_time", "time_per_step": how long one takes.
+  // "iter_time", "time_per_step": the duration of one iteration.
   if (w.has({"forward", "backward"}) || std::any_of(w.words.begin(), w.words.end(), [](const auto& word) {
         const Meaning meaning = meaning_of(word);
         return meaning == Meaning::step || meaning == Meaning::iteration || meaning == Meaning::batch;
@@ -55,7 +55,7 @@ int time_rank(const TitleWords& w) {
   return w.words.back() == "timestamp" || w.words.back() == "time" || w.words[0] == "timestamp" ? 40 : 0;
 }
 
-/// Role and rank of a title about memory; the role is `other` if it is about something else, or about unwanted memory.
+/// Role and rank of a title about memory; the role is `other` if it is about something else, or irrelevant memory.
 void classify_memory(const TitleWords& w, const Label& label, Column& out) {
   const bool memory = label.memory || label.vram || label.ram;
   const auto [role, role_word] = label.role();
@@ -64,13 +64,13 @@ void classify_memory(const TitleWords& w, const Label& label, Column& out) {
     out.role = column_role;
     out.rank = rank;
   };
-  const auto says = [&](Meaning meaning) {
+  const auto has_role = [&](Meaning meaning) {
     return std::find(label.roles.begin(), label.roles.end(), meaning) != label.roles.end();
   };
   if (label.measured || label.swap || label.change || label.share || (label.other && !label.is_of_gpu())) return;
-  // "vram_start_mib": what a run began with
+  // "vram_start_mib": the value at the start of a run
   if (w.has({"min", "start", "initial", "baseline"})) return;
-  constexpr int kMean = 10;  // of an interval: for want of the readings themselves
+  constexpr int kMean = 10;  // mean of an interval: used if the readings themselves are missing
   if (w.has({"avg", "mean", "average"}) && memory && !w.percent && role != Meaning::free && role != Meaning::total &&
       role != Meaning::peak)
     set(ColumnRole::used, kMean);
@@ -78,22 +78,22 @@ void classify_memory(const TitleWords& w, const Label& label, Column& out) {
   out.counts_things = !label.things.empty() && w.unit_bytes == 0 && (memory || role != Meaning::none);
   if (out.counts_things) return;
   if (role == Meaning::peak && !w.percent) {
-    // "Memory Max" is a capacity or a peak: the values decide (csv_settle.cpp).
+    // "Memory Max" is a capacity or a peak: the values decide (csv_plan.cpp).
     const bool is_unsure = label.roles.size() == 1 && w.words.size() <= 3 && w.words.back().starts_with("max");
     if (memory && is_unsure) return set(ColumnRole::total, kCapacityOrPeak);
-    // Of several peaks, that of what the program holds says more than that of what its allocator keeps.
+    // Among several peaks, that of the program's memory is more informative than that of its allocator.
     if (memory || (label.gpu && w.unit_bytes != 0))
-      set(ColumnRole::peak, says(Meaning::allocated)  ? 60
-                            : says(Meaning::reserved) ? 30
-                            : says(Meaning::current)  ? 40
-                                                      : 50);
+      set(ColumnRole::peak, has_role(Meaning::allocated)  ? 60
+                            : has_role(Meaning::reserved) ? 30
+                            : has_role(Meaning::current)  ? 40
+                                                          : 50);
     return;
   }
   // nvidia-smi's utilization.memory is how busy the memory bus is, not how full the memory is.
   if (label.rate && meaning_of(w.words.front()) == Meaning::rate) return;
   if (label.rate && !memory) return;
   if (memory && (w.percent || label.rate)) return set(ColumnRole::percent, 50);
-  // "gpu usage %" is how busy the GPU is; "used" or "allocated" refers to memory.
+  // "gpu usage %" is how busy the GPU is; "used" or "allocated" refer to memory.
   const bool is_use = role == Meaning::used || role == Meaning::allocated;
   if (w.percent && is_alone && is_use && role_word != "usage") return set(ColumnRole::percent, 40);
   if (w.percent) return;
@@ -116,7 +116,7 @@ void classify_memory(const TitleWords& w, const Label& label, Column& out) {
   if ((is_of_gpu || (is_alone && w.unit_bytes != 0)) && role == Meaning::reserved) return set(ColumnRole::used, 30);
   if (label.ram && w.has({"rss"})) return set(ColumnRole::used, 60);
   if (memory && w.words.size() <= 3) return set(ColumnRole::used, 65);
-  // "nvidia_smi_mb", "gpu_gb": an amount of a GPU and nothing else.
+  // "nvidia_smi_mb", "gpu_gb": names only a GPU and a unit.
   const bool is_bare_gpu = label.gpu && std::all_of(w.words.begin(), w.words.end(), [](const std::string& word) {
                              return meaning_of(word) == Meaning::gpu || word == "smi";
                            });
@@ -139,7 +139,7 @@ bool is_busy(const TitleWords& w, const Label& label) {
   return of_gpu && (label.rate || (w.percent && w.has({"usage", "load", "busy"})));
 }
 
-/// "gpu0", "GPU 1", "cuda:0", "GPU-8f1c...": the name of a GPU and nothing else.
+/// "gpu0", "GPU 1", "cuda:0", "GPU-8f1c...": the title is only the name of a GPU.
 bool names_gpu(std::string_view title, const TitleWords& w) {
   if (title.starts_with("GPU-") && title.size() >= 12) return true;
   if (w.percent || w.unit_bytes != 0) return false;
@@ -162,11 +162,11 @@ std::string_view allocator_statistic(std::string_view title) {
                                                                                                    : std::string_view{};
 }
 
-/// Of its many statistics, what it has handed out and what it keeps are read; those of its pools are parts of them.
+/// Of its many statistics, only the allocated and the reserved bytes are read; those of its pools are parts of them.
 Column classify_statistic(std::string_view statistic) {
   Column out;
   out.unit_bytes = 1;
-  out.says_gpu = true;
+  out.mentions_gpu = true;
   out.metric = statistic.starts_with("reserved") ? Metric::allocator_reserved : Metric::allocator_allocated;
   const bool allocated = statistic.starts_with("allocated_bytes.all.");
   if (!allocated && !statistic.starts_with("reserved_bytes.all.")) return {};
@@ -182,7 +182,7 @@ Column classify_column(std::string_view title) {
   title = trim(title);
   if (const std::string_view statistic = allocator_statistic(title); !statistic.empty())
     return classify_statistic(statistic);
-  // Prometheus' series: the labels say whose value it is, the name what it is. Labels without a name name a series.
+  // A Prometheus series: the labels identify the owner, the name the measure. Labels without a name identify a series.
   if (const std::size_t brace = title.find('{'); brace != std::string_view::npos) {
     if (brace > 0) return classify_words(title.substr(0, brace));
     Column out;
@@ -200,14 +200,14 @@ Column classify_column(std::string_view title) {
 
 namespace {
 
-/// Whether a title is one of machines, programs or runs.
-bool tells_series_apart(const TitleWords& w) {
+/// Whether a title names machines, programs or runs.
+bool distinguishes_series(const TitleWords& w) {
   const std::string title = w.text();
   const OriginWord* found = origin_word([&](std::string_view words) { return words == title; });
   return found != nullptr && found->where == OriginWordIn::titles_and_lines;
 }
 
-/// Whether a title of this role has no unit, since it is no amount.
+/// Whether a title of this role needs no unit, because it is not an amount.
 bool is_bare(ColumnRole role) {
   return role == ColumnRole::time || role == ColumnRole::step || role == ColumnRole::index ||
          role == ColumnRole::device_name;
@@ -226,14 +226,14 @@ Column classify_words(std::string_view title) {
   if (w.words.empty()) return out;
   const bool is_plain = !w.percent && w.unit_bytes == 0;
   if (const KnownTitle* const known = known_title(w); known != nullptr && (is_plain || !is_bare(known->role))) {
-    out.says_gpu = known->role == ColumnRole::used;
+    out.mentions_gpu = known->role == ColumnRole::used;
     return as(known->role, known->rank);
   }
   if (w.has({"uuid"})) return as(ColumnRole::uuid, 50);
   if (w.has({"bus"}) && w.has({"id"})) return as(ColumnRole::pci, 50);
   if (is_plain) {
     if (const int rank = time_rank(w); rank > 0) return as(ColumnRole::time, rank);
-    if (tells_series_apart(w)) return as(ColumnRole::series, 50);
+    if (distinguishes_series(w)) return as(ColumnRole::series, 50);
     if (names_gpu(title, w)) return as(ColumnRole::gpu, 50);
   }
   const Label label = w.label();
@@ -243,8 +243,8 @@ Column classify_words(std::string_view title) {
     return as(ColumnRole::busy, label.rate ? 50 : 40);
   }
   classify_memory(w, label, out);
-  out.says_gpu = label.gpu || label.vram;
-  out.says_host = !out.says_gpu && label.host;
+  out.mentions_gpu = label.gpu || label.vram;
+  out.mentions_host = !out.mentions_gpu && label.host;
   if (out.role == ColumnRole::used && !w.has({"used"}))
     out.metric = label.role().first == Meaning::allocated  ? Metric::allocator_allocated
                  : label.role().first == Meaning::reserved ? Metric::allocator_reserved
@@ -252,7 +252,7 @@ Column classify_words(std::string_view title) {
   return out;
 }
 
-/// Whether a title is a unit of time and nothing else. "min" alone may be a minimum.
+/// Whether a title is only a unit of time. "min" alone may be a minimum.
 bool is_unit_of_time(std::string_view title) {
   for (const std::string_view word : {"minutes", "mins", "hours", "hrs"})
     if (logtext::same_letters(trim(title), word)) return true;
@@ -279,7 +279,7 @@ std::string_view counted_by(std::string_view title) {
 
 namespace {
 
-/// Whether a cell is a number, an amount or a time, all of it: "6-Pin #1 [W]" and "3VSB [V]" are titles.
+/// Whether a cell is entirely a number, an amount or a time: "6-Pin #1 [W]" and "3VSB [V]" are titles.
 bool is_value(std::string_view cell) {
   logtext::Decimal number;
   if (cell.empty() || !(is_digit(cell.front()) || cell.front() == '-') || !logtext::read_decimal(cell, number))
@@ -292,9 +292,9 @@ bool is_value(std::string_view cell) {
          std::none_of(unit.begin(), unit.end(), [](char c) { return c == ' ' || c == '[' || c == '(' || c == '#'; });
 }
 
-/// Whether a cell is a part of a sentence or of a log's line, which gives an amount or a time, or has a bracket of
-/// which the other part is elsewhere: "GPU memory: 8123 MB", "[2026-03-01 10:00:00] avail mem=12.49 GB", "Total VRAM
-/// 4096 MB", "memory_seq_rm [512". A title names what the cells below it hold.
+/// Whether a cell is part of a sentence or of a log line, contains an amount or a time, or has only one bracket of a
+/// pair: "GPU memory: 8123 MB", "[2026-03-01 10:00:00] avail mem=12.49 GB", "Total VRAM 4096 MB", "memory_seq_rm [512".
+/// A title, in contrast, names the content of the cells below it.
 bool gives_value(std::string_view cell) {
   if (cell.front() == '[' && cell.size() > 1 && is_digit(cell[1])) return true;
   const auto count = [&](char c) { return std::count(cell.begin(), cell.end(), c); };
@@ -342,9 +342,9 @@ bool is_memory_in_use(const Column& c) {
          c.role == ColumnRole::peak;
 }
 
-/// Decides by all columns what one title leaves open.
-void settle_metrics(std::span<const std::string_view> titles, std::vector<Column>& columns) {
-  // "edge,hotspot,mem" of AMD: temperatures.
+/// Resolves what a single title leaves open, by looking at all columns.
+void resolve_metrics(std::span<const std::string_view> titles, std::vector<Column>& columns) {
+  // AMD's "edge,hotspot,mem" are temperatures.
   const bool has_sites = std::any_of(titles.begin(), titles.end(), [](std::string_view title) {
     const TitleWords w = read_title(title);
     return w.words.size() == 1 && meaning_of(w.words[0]) == Meaning::site;
@@ -356,49 +356,49 @@ void settle_metrics(std::span<const std::string_view> titles, std::vector<Column
   const auto of_metric = [&](Metric metric) {
     return has([metric](const Column& c) { return c.role == ColumnRole::used && c.metric == metric; });
   };
-  // Both together are what an allocator reports. "Allocated" alone is what is in use.
+  // Both columns together are what an allocator reports. "Allocated" alone means memory in use.
   if (!of_metric(Metric::allocator_allocated) || !of_metric(Metric::allocator_reserved))
     for (Column& column : columns)
       if (!is_fact(column.metric)) column.metric = Metric::device_used;
-  // Beside memory of a GPU, that of the host is not meant, nor is a column of just memory, with its total and what is
-  // free.
+  // If a column names GPU memory, columns of host memory are ignored, and so are columns of plain "memory" with their
+  // total and free memory.
   const auto is_memory = [](const Column& c) {
     return c.role == ColumnRole::used || c.role == ColumnRole::free || c.role == ColumnRole::total;
   };
-  const bool of_gpu = has([](const Column& c) { return c.role == ColumnRole::used && c.says_gpu; });
-  const bool of_host = has([](const Column& c) { return c.role == ColumnRole::used && !c.says_gpu; });
-  if (has([](const Column& c) { return is_memory_in_use(c) && c.says_gpu; }))
+  const bool of_gpu = has([](const Column& c) { return c.role == ColumnRole::used && c.mentions_gpu; });
+  const bool of_host = has([](const Column& c) { return c.role == ColumnRole::used && !c.mentions_gpu; });
+  if (has([](const Column& c) { return is_memory_in_use(c) && c.mentions_gpu; }))
     for (Column& column : columns)
-      if (column.says_host) column.role = ColumnRole::other;
+      if (column.mentions_host) column.role = ColumnRole::other;
   constexpr int kOfGpu = 100;
   if (!of_gpu || !of_host) return;
   for (Column& column : columns) {
-    if (column.says_gpu && is_memory(column)) column.rank += kOfGpu;
-    if (!column.says_gpu && (column.role == ColumnRole::free || column.role == ColumnRole::total))
+    if (column.mentions_gpu && is_memory(column)) column.rank += kOfGpu;
+    if (!column.mentions_gpu && (column.role == ColumnRole::free || column.role == ColumnRole::total))
       column.role = ColumnRole::other;
   }
 }
 
-/// Whose the memory of column `at` is: an error if nothing says that it is a GPU's, and others are the host's. Sets the
-/// titles of the host's memory and of a GPU that has no memory of its own.
-Status settle_owner(std::span<const std::string_view> titles, const std::vector<Column>& columns, std::size_t at,
-                    ColumnPlan& plan) {
+/// Determines which memory column `at` reports: an error if no title names a GPU and others name the host. Sets the
+/// titles of the host's memory and of a GPU without its own memory.
+Status check_owner(std::span<const std::string_view> titles, const std::vector<Column>& columns, std::size_t at,
+                   ColumnPlan& plan) {
   std::string of_host;
-  bool names_gpu = columns[at].says_gpu;
+  bool names_gpu = columns[at].mentions_gpu;
   for (std::size_t i = 0; i < titles.size(); ++i) {
     const TitleWords w = read_title(titles[i]);
     const Label label = w.label();
     const bool is_integrated =
         std::any_of(w.words.begin(), w.words.end(), [](const auto& word) { return word.starts_with("igpu"); });
-    if (is_integrated && !columns[at].says_gpu && plan.shared_title.empty()) plan.shared_title = titles[i];
-    names_gpu |= is_integrated || label.gpu || label.vram || columns[i].says_gpu ||
+    if (is_integrated && !columns[at].mentions_gpu && plan.shared_title.empty()) plan.shared_title = titles[i];
+    names_gpu |= is_integrated || label.gpu || label.vram || columns[i].mentions_gpu ||
                  columns[i].role == ColumnRole::gpu || columns[i].role == ColumnRole::uuid ||
                  columns[i].role == ColumnRole::pci;
     const bool is_measure = w.percent || w.unit_bytes != 0 || label.rate || !label.roles.empty();
     if (of_host.empty() && label.host && is_measure && i != at) of_host = titles[i];
   }
-  if (columns[at].says_host) plan.shared_title = titles[at];
-  if (columns[at].says_host || names_gpu || of_host.empty()) return {};
+  if (columns[at].mentions_host) plan.shared_title = titles[at];
+  if (columns[at].mentions_host || names_gpu || of_host.empty()) return {};
   return fail(
       fmt::format("column {} '{}' is the memory of the host, not of a GPU, since '{}' is the host's, too, and no title "
                   "names a GPU; record the GPU's, for example with 'vramtrack watch' or 'nvidia-smi "
@@ -417,12 +417,12 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   while (titles.size() > 1 && titles.back().empty()) titles.pop_back();  // "a,b,"
   plan.count = titles.size();
   plan.header = trim(line);
-  std::erase(plan.header, '\r');  // within a quoted title
+  std::erase(plan.header, '\r');  // inside a quoted title
   std::vector<Column> columns;
   columns.reserve(titles.size());
   for (const std::string_view title : titles) columns.push_back(classify_column(title));
 
-  settle_metrics(titles, columns);
+  resolve_metrics(titles, columns);
 
   const auto best = [&](ColumnRole role) {
     int at = -1;
@@ -463,7 +463,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
         fmt::format("no column of used memory among '{}'; expected a title such as memory.used [MiB], "
                     "mem_used_mib, used_bytes or vram_gb",
                     logtext::excerpt(line, 160)));
-  if (Status ok = settle_owner(titles, columns, static_cast<std::size_t>(plan.used >= 0 ? plan.used : plan.free), plan);
+  if (Status ok = check_owner(titles, columns, static_cast<std::size_t>(plan.used >= 0 ? plan.used : plan.free), plan);
       !ok)
     return fail(std::move(ok.error()));
   if (plan.used >= 0)
@@ -500,7 +500,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
   if (plan.pid >= 0) {
     plan.process_name = best(ColumnRole::process_name);
     plan.process_kind = best(ColumnRole::process_kind);
-    // "pid, name": the name of the process, unless the log names GPUs separately ("gpu_name").
+    // In "pid, name", the name is the process name, unless the log names GPUs separately ("gpu_name").
     if (plan.process_name < 0 && plan.device_name >= 0 &&
         logtext::same_letters(titles[static_cast<std::size_t>(plan.device_name)], "name"))
       std::swap(plan.process_name, plan.device_name);
@@ -511,7 +511,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
     find_wide(titles, columns, plan);
   else if (const int busy = best(ColumnRole::busy); busy >= 0)
     plan.further.push_back({busy, Metric::device_busy, columns[static_cast<std::size_t>(busy)].unit_bytes});
-  // Beside a process it does not say whose work it is.
+  // In a process log, the column does not identify whose load it reports.
   if (plan.pid >= 0) std::erase_if(plan.further, [](const auto& one) { return is_fact(one.metric); });
   return plan;
 }
@@ -543,18 +543,18 @@ std::string describe(const ColumnPlan& plan) {
   std::vector<std::string_view> titles;
   if (plan.has_header) split_fields(plan.header, plan.delimiter, titles);
   std::string out;
-  const auto tell = [&](std::string_view what, int at) {
+  const auto add = [&](std::string_view what, int at) {
     if (at < 0) return;
     out += fmt::format("{}{} in column {}", out.empty() ? "" : ", ", what, at + 1);
     if (static_cast<std::size_t>(at) < titles.size())
       out += fmt::format(" '{}'", logtext::excerpt(titles[static_cast<std::size_t>(at)]));
   };
-  tell("time", plan.time);
-  tell("the GPU", plan.uuid >= 0 ? plan.uuid : plan.pci >= 0 ? plan.pci : plan.index);
-  tell("the pid", plan.pid);
-  tell(plan.percent ? "the percentage of used memory" : "used memory", plan.used);
-  tell("free memory", plan.free);
-  tell("total memory", plan.total);
+  add("time", plan.time);
+  add("the GPU", plan.uuid >= 0 ? plan.uuid : plan.pci >= 0 ? plan.pci : plan.index);
+  add("the pid", plan.pid);
+  add(plan.percent ? "the percentage of used memory" : "used memory", plan.used);
+  add("free memory", plan.free);
+  add("total memory", plan.total);
   return out;
 }
 

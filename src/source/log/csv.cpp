@@ -14,7 +14,7 @@ namespace {
 
 using logtext::trim;
 
-/// The first line that is not just a date, or that has a delimiter.
+/// The first line that is not only a date, or that has a delimiter.
 std::string_view first_row(std::string_view head) {
   std::string_view line;
   while (!head.empty()) {
@@ -30,11 +30,11 @@ std::string_view first_row(std::string_view head) {
 ///   03, 19-06-2025 15:17:16, 1 ,MB ,0.000 ,8192.000          the unit of title 1, and the limits of its chart
 ///   80, 19-06-2025 15:17:17, 5.000 ,950.211
 struct TypedRows {
-  std::string titles, values;  ///< the codes of the rows that are read
+  std::string titles, values;  ///< the type codes of the rows that are read
   std::string header;
 };
 
-/// Takes the code off `row`; empty: it has none.
+/// Takes the type code off `row`; empty if it has none.
 std::string_view take_code(std::string_view& row) {
   const std::string_view code = row.substr(0, row.find(','));
   if (row.size() < 3 || code.size() != 2 || !std::all_of(code.begin(), code.end(), logtext::is_digit)) return {};
@@ -94,7 +94,7 @@ std::string without_types(std::string_view lines, const TypedRows& typed) {
   return out;
 }
 
-/// How lines are rewritten before they are read; without `lines`: they are not.
+/// How lines are rewritten before they are read; without `lines`, they are not rewritten.
 Rewriting find_rewriting(std::string_view head) {
   if (has_thousands(head)) return {without_thousands};
   if (auto typed = find_typed_rows(head))
@@ -115,7 +115,7 @@ int recognise_csv(std::string_view head) {
     return header->delimiter == '\t' && is_all_rows(head, *header) ? kSurerThanText : 50;
   std::vector<std::string> ignored;
   if (infer_from_head(head, ignored)) return 30;
-  // A weak match, so that the user of a table with other columns is told what it lacks.
+  // A weak match: the user of a table with other columns then gets an error that names the missing ones.
   return find_delimiter(first_row(head)) != '\0' ? 5 : 0;
 }
 

@@ -29,7 +29,7 @@ constexpr double kDatesFrom = 9e8;
 
 enum class Clock : std::uint8_t { none, time_of_day, date };
 
-/// What distinguishes the series of `row` from others.
+/// The cells that distinguish the series of `row` from others.
 std::string series_of(const std::vector<std::string_view>& row, const ColumnPlan& plan) {
   std::string key;
   const auto add = [&](int column) {
@@ -77,11 +77,11 @@ Clock clock_in(const Rows& rows, std::size_t column, const ColumnPlan& plan) {
   if (times == 0 || others * kOddOnes > times || (dates > 0 && times_of_day > 0)) return Clock::none;
   if ((rises + falls) * kReadingsAStep < readings) return Clock::none;
   if (dates > 0) return Clock::date;
-  // If it falls, it is the time left.
+  // A falling time is the time left.
   return rises >= falls ? Clock::time_of_day : Clock::none;
 }
 
-/// A number of a row; nullopt if it is none.
+/// A number of a row; nullopt if it is not a number.
 std::optional<double> number_in(const std::vector<std::string_view>& row, std::size_t column) {
   const std::string_view text = trim(row[column]);
   logtext::Decimal number;
@@ -89,8 +89,8 @@ std::optional<double> number_in(const std::vector<std::string_view>& row, std::s
   return number.value();
 }
 
-/// The finest column that counts what the program does: the one that changes most often from one row of a series to the
-/// next; -1: there is none. `but`: not this column.
+/// The finest column that counts the program's progress: the one that changes most often from one row of a series to
+/// the next; -1: none. `but`: excludes this column.
 int finest_count(const Rows& rows, const std::vector<std::string_view>& titles, const ColumnPlan& plan, int but) {
   int best = -1;
   std::size_t most = 0;
@@ -114,7 +114,7 @@ int finest_count(const Rows& rows, const std::vector<std::string_view>& titles, 
   return best;
 }
 
-/// Whether the numbers of `column` are how long something took: while `count` rises, a clock does too.
+/// Whether the numbers of `column` are durations: while `count` rises, a clock would rise too.
 bool is_duration(const Rows& rows, std::size_t column, std::size_t count, const ColumnPlan& plan) {
   constexpr std::size_t kFewest = 3;
   std::map<std::string, std::pair<double, double>> last;
@@ -138,16 +138,16 @@ bool is_duration(const Rows& rows, std::size_t column, std::size_t count, const 
 
 }  // namespace
 
-void settle_count_column(const Rows& rows, ColumnPlan& plan) {
+void find_count_column(const Rows& rows, ColumnPlan& plan) {
   if (!plan.has_header || plan.time < 0) return;
   const std::vector<std::string_view> titles = titles_of(plan);
   const auto at = static_cast<std::size_t>(plan.time);
   const bool counts = plan.time_title.step || !counted_by(titles[at]).empty();
   const int count = finest_count(rows, titles, plan, counts ? -1 : plan.time);
   if (count < 0 || count == plan.time) return;
-  // Where the present column only counts, the finer count is taken: steps within epochs.
+  // If the current column only counts, the finer count is used: steps within epochs.
   if (!counts && !is_duration(rows, at, static_cast<std::size_t>(count), plan)) return;
-  // A count that only some rows give does not number the beginnings of the other.
+  // If only some rows have a count, it does not number the restarts of the other count.
   const bool in_all = std::all_of(rows.begin(), rows.end(), [at](const auto& row) { return number_in(row, at); });
   if (counts && in_all) plan.outer_count = plan.time;
   plan.time = count;
@@ -156,7 +156,7 @@ void settle_count_column(const Rows& rows, ColumnPlan& plan) {
   plan.time_title.counts = counted_by(titles[static_cast<std::size_t>(count)]);
 }
 
-Status settle_clock_column(const Rows& rows, ColumnPlan& plan) {
+Status find_clock_column(const Rows& rows, ColumnPlan& plan) {
   const bool counts_samples = plan.time >= 0 && plan.time_title.step;
   if (!plan.has_header || (plan.time >= 0 && !counts_samples)) return {};
   const std::vector<std::string_view> titles = titles_of(plan);
@@ -187,12 +187,12 @@ std::string ClockLines::take(std::string_view line) {
   line = trim(line);
   const std::string_view stamp = find_stamp(line);
   Civil civil;
-  // The line may contain nothing else but marks ("==== ... ====") and a word or two ("Timestamp: ").
+  // Besides the time, the line may contain only marks ("==== ... ====") and a word or two ("Timestamp: ").
   if (!stamp.empty() && line.size() <= stamp.size() + kMostWords) {
     const bool is_dated = date_.empty() || (read_civil(stamp, DateOrder::month_first, civil) && civil.has_date);
     return is_dated ? std::string(stamp) : date_ + ' ' + std::string(stamp);
   }
-  // "Tue 08/18/2020"; "03:44 PM" behind it.
+  // "Tue 08/18/2020"; "03:44 PM" after it.
   const std::size_t digit = std::min(line.find_first_of("0123456789"), line.size());
   if (digit > kLongestWeekday) return {};
   const std::string_view digits = line.substr(digit);
@@ -225,7 +225,7 @@ bool is_row(std::string_view line, const ColumnPlan& plan) {
 
 }  // namespace
 
-void settle_clock_lines(std::string_view head, ColumnPlan& plan) {
+void find_clock_lines(std::string_view head, ColumnPlan& plan) {
   if (plan.time >= 0) return;
   ClockLines clock;
   while (!head.empty() && !plan.clock_lines) {
@@ -240,7 +240,7 @@ void settle_clock_lines(std::string_view head, ColumnPlan& plan) {
 }
 
 std::size_t count_rows_a_reading(std::string_view head, const ColumnPlan& plan) {
-  constexpr std::size_t kMostGpus = 16;  // of one machine
+  constexpr std::size_t kMostGpus = 16;  // in one machine
   std::vector<std::size_t> readings;
   ClockLines clock;
   while (!head.empty()) {
@@ -252,7 +252,7 @@ std::size_t count_rows_a_reading(std::string_view head, const ColumnPlan& plan) 
     else if (!is_clock && !readings.empty() && is_row(line, plan))
       ++readings.back();
   }
-  // A single header begins the whole log.
+  // A single header belongs to the whole log.
   if (readings.empty() || (readings.size() == 1 && !plan.clock_lines)) return 1;
   if (readings.size() > 1) readings.pop_back();  // may be incomplete
   std::map<std::size_t, std::size_t> counts;

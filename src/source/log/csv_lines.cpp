@@ -1,5 +1,5 @@
 // Lines that are not plain rows: quoted line breaks, repeated headers, dates, and lines that do not fit; and rows of a
-// table with a column for each series: see find_wide().
+// table with one column per series: see find_wide().
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace {
 using logtext::excerpt;
 using logtext::trim;
 
-/// A record with quoted line breaks is no longer than this.
+/// A record with quoted line breaks is at most this long.
 constexpr std::size_t kLongestRecord = 64 * kBytesPerKiB;
 
-/// A line of dashes, or the time of a turn of the loop, where rows have their own.
-bool stands_between_readings(std::string_view line) {
+/// A line of dashes, or the time of a loop iteration if the rows have their own times.
+bool separates_readings(std::string_view line) {
   return !clock_lines(line).empty() || std::none_of(line.begin(), line.end(), [](char c) {
     return logtext::is_digit(c) || logtext::is_ascii_letter(c);
   });
@@ -31,7 +31,7 @@ bool stands_between_readings(std::string_view line) {
 
 void CsvRows::finish(LogRows& rows) {
   if (!quoted_.empty()) unquote(rows);
-  // The last reading may have been cut, but begins as the others do.
+  // The last reading may be truncated, but it begins like the others.
   if (begun_.size() + held_.size() == positions_)
     end_reading(rows);
   else
@@ -47,7 +47,7 @@ void CsvRows::go_on_in_quotes(std::string_view text, std::uint64_t line, bool wh
   if (quoted_.size() > kLongestRecord) return unquote(rows);
   const auto more = std::count(text.begin(), text.end(), '"');
   quotes_ += static_cast<std::uint64_t>(more);
-  // A whole record has an even number of quotes, so for most lines the record need not be scanned from its beginning.
+  // A complete record has an even number of quotes, so most lines need no scan of the record from its beginning.
   if (more == 0 || quotes_ % 2 != 0 || ends_in_quotes(quoted_, plan_.delimiter)) return;
   const std::string record = std::exchange(quoted_, {});
   spans_lines_ = true;
@@ -56,7 +56,7 @@ void CsvRows::go_on_in_quotes(std::string_view text, std::uint64_t line, bool wh
   rows.line = line;
 }
 
-/// The quote was never closed: its line is broken, and the lines after it are read as lines of their own.
+/// The quote was never closed: its line is malformed, and the lines after it are read separately.
 void CsvRows::unquote(LogRows& rows) {
   const std::string text = std::exchange(quoted_, {});
   std::string_view rest = text;
@@ -68,7 +68,7 @@ void CsvRows::unquote(LogRows& rows) {
   }
 }
 
-/// The column of a later header with the same title as the present clock, which was found by its values; -1: none.
+/// The column of a later header with the same title as the current clock, which was found by its values; -1: none.
 int CsvRows::column_titled_as_clock(const ColumnPlan& later) const {
   if (!plan_.has_header || plan_.time < 0) return -1;
   std::vector<std::string_view> titles;
@@ -86,16 +86,16 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
   const Cut result = cut_oddly(line);
   const char* reason = nullptr;
   if (result == Cut::done) {
-    // A last line without its newline may have been cut anywhere: only one that has all its fields counts.
+    // A last line without a newline may be truncated anywhere: it counts only if it has all its fields.
     const bool used_is_last = plan_.used >= 0 && static_cast<std::size_t>(plan_.used) + 1 == plan_.count;
     const bool last_is_whole = complete || !used_is_last || field(plan_.used).size() >= value_length_;
     reason = read_row(rows, last_is_whole);
     if (reason == nullptr) return fits();
   }
-  if (tells_out_of_memory(line)) return rows.out_of_memory(line);
-  if (tells_lost_gpu(line)) return rows.device_lost(line);
+  if (reports_out_of_memory(line)) return rows.out_of_memory(line);
+  if (reports_lost_gpu(line)) return rows.device_lost(line);
   if (plan_.clock_lines && read_clock_line(line)) return;
-  // Not a row: a repeated header (perhaps with other columns), or a broken line.
+  // Not a row: a repeated header (possibly with other columns), or a malformed line.
   if (looks_like_header(line, plan_.delimiter)) {
     if (auto plan = plan_header(line, plan_.delimiter)) {
       if (plan->time < 0 || plan->time_title.step)
@@ -114,8 +114,8 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
       }
     }
   }
-  if (tells_end(line)) return rows.program_ended(line);
-  if (result == Cut::short_line && cut_ == 1 && complete && stands_between_readings(line)) return;
+  if (reports_end(line)) return rows.program_ended(line);
+  if (result == Cut::short_line && cut_ == 1 && complete && separates_readings(line)) return;
   std::string why;
   if (result == Cut::done)
     why = fmt::format("{} in '{}'", reason, excerpt(line));
@@ -128,7 +128,7 @@ void CsvRows::read_line(std::string_view line, std::uint64_t number, bool comple
   rows.skip(number, why);
 }
 
-/// Counts a line that is not a row. A preamble and the tool's own messages in place of readings are not counted.
+/// Counts a line that is not a row. A preamble, and messages of the tool itself instead of readings, are not counted.
 void CsvRows::does_not_fit(std::string_view line, std::uint64_t number, const std::string& why) {
   if (plan_.has_header && !header_seen_ && fit_ == 0) return;
   for (const std::string_view message : {"NVIDIA-SMI has failed", "Unable to determine", "No devices", "Failed to ini",
@@ -146,7 +146,7 @@ void CsvRows::does_not_fit(std::string_view line, std::uint64_t number, const st
 
 std::optional<std::string> CsvRows::misfit() const {
   constexpr std::uint64_t kFew = 4;
-  // More rows of another layout than this at the end of the log are never ignored, however much was read before.
+  // More rows of another layout than this at the end of the log are never ignored, no matter how much was read before.
   constexpr std::uint64_t kFewAtTheEnd = 8;
   if (ended_ && other_rows_.rows > kFewAtTheEnd && other_rows_.fields != plan_.count)
     return refuse_rows(other_rows_.rows, other_rows_.first);
@@ -172,7 +172,7 @@ bool CsvRows::read_clock_line(std::string_view line) {
   return true;
 }
 
-/// A row with a column for each GPU. A missing value affects only its GPU; an unreadable one makes the row broken.
+/// A row with a column for each GPU. A missing value affects only its GPU; an unreadable one makes the row malformed.
 const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& rows) {
   if (!last_is_whole) return "truncated last line";
   wide_used_.assign(plan_.wide.size(), std::nullopt);

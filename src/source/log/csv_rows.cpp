@@ -35,7 +35,7 @@ void CsvRows::adopt(ColumnPlan plan) {
     for (const ColumnPlan::Further& further : wide.further) last = std::max(last, further.column);
   }
   needed_ = static_cast<std::size_t>(last) + 1;
-  // The key uses only the strongest identifier of the GPU: a UUID makes the index redundant, but not the host's name.
+  // The key uses only the strongest identifier of the GPU: a UUID makes the index redundant, but not the host name.
   key_columns_.clear();
   if (plan_.uuid >= 0)
     key_columns_.push_back(plan_.uuid);
@@ -69,8 +69,8 @@ CsvRows::Cut CsvRows::cut(const char* p, const char* end) {
     while (field_end != p && field_end[-1] == ' ') --field_end;
     fields_[n++] = {p, static_cast<std::size_t>(field_end - p)};
     if (n == needed_) {
-      // A row that does not fit its header must not be read by it; a quoted field may contain a delimiter, or continue
-      // on the next line.
+      // A row that does not fit its header must not be read under it; a quoted field may contain a delimiter, or
+      // continue on the next line.
       if (stop != nullptr && std::memchr(stop, '"', static_cast<std::size_t>(end - stop)) != nullptr) return Cut::odd;
       const std::size_t rest = stop == nullptr ? 0 : static_cast<std::size_t>(std::count(stop, end, delimiter));
       return n + rest == plan_.count ? Cut::done : Cut::odd;
@@ -80,7 +80,7 @@ CsvRows::Cut CsvRows::cut(const char* p, const char* end) {
   }
 }
 
-/// Quoted fields, and process names that contain the delimiter (nvidia-smi does not quote them).
+/// Handles quoted fields and process names that contain the delimiter (nvidia-smi does not quote them).
 CsvRows::Cut CsvRows::cut_oddly(std::string_view line) {
   std::vector<std::string_view> all;
   split_fields(line, plan_.delimiter, all);
@@ -194,7 +194,7 @@ void CsvRows::hold_row(Timestamp time, const RowAmounts& row, LogRows& rows) {
   if (held_.size() == positions_ && begun_.empty()) end_reading(rows);
 }
 
-/// A whole reading is read. One that lacks rows may have been interrupted, and go on in the next one.
+/// A complete reading is read. One with missing rows may have been interrupted, and continue in the next one.
 void CsvRows::end_reading(LogRows& rows) {
   if (held_.size() == positions_) {
     leave_out(begun_, rows);
@@ -227,7 +227,7 @@ void CsvRows::leave_out(std::vector<HeldRow>& reading, LogRows& rows) const {
   reading.clear();
 }
 
-/// Of a process, the series of its used memory is left to follow_process().
+/// The series of a process's used memory is left to follow_process().
 void CsvRows::begin_series(CsvEntry& e, const std::vector<ColumnPlan::Further>& further, std::uint32_t pid,
                            LogRows& rows) const {
   if (plan_.metric != Metric::device_used)
@@ -254,7 +254,7 @@ void CsvRows::add_further(Timestamp time, const CsvEntry& e, const std::vector<C
   }
 }
 
-/// The count of a row on from those of the epochs before, if the steps begin again in each.
+/// The count of a row, added to those of earlier epochs if the steps restart in each.
 Timestamp CsvRows::count_on(Timestamp time) {
   const std::string_view epoch = field(plan_.outer_count);
   const Duration before = epochs_.empty() ? Duration{} : epochs_[epoch_];
@@ -293,7 +293,7 @@ const char* CsvRows::read_time(Timestamp& time) {
   return nullptr;
 }
 
-/// The used memory, or what it follows from: a percentage, the free memory.
+/// The used memory, or the value it follows from: a percentage, or the free memory.
 const char* CsvRows::read_amounts(bool last_is_whole, RowAmounts& row) {
   if (plan_.percent) {
     row.used = read_percent(field(plan_.used), row.percent);
@@ -316,7 +316,7 @@ const char* CsvRows::read_amounts(bool last_is_whole, RowAmounts& row) {
   return nullptr;
 }
 
-/// Reads the total if it is not written as in the row before.
+/// Reads the total if its text differs from that of the previous row.
 const char* CsvRows::read_total(CsvEntry& e, Timestamp time, LogRows& rows) {
   if (plan_.total < 0 || field(plan_.total) == e.total_text) return nullptr;
   e.total_text = field(plan_.total);
@@ -331,14 +331,14 @@ const char* CsvRows::read_total(CsvEntry& e, Timestamp time, LogRows& rows) {
   return nullptr;
 }
 
-/// The used memory from a percentage of the total, or of a nominal scale. It is missing while the total is not known.
+/// Computes the used memory from a percentage of the total, or of a nominal scale. Missing until the total is known.
 void CsvRows::apply_percent(const CsvEntry& e, RowAmounts& row) const {
   const double scale = e.total_bytes > 0 ? static_cast<double>(e.total_bytes) / 100 : percent_bytes_;
   if (scale <= 0) row.used = Amount::missing;
   row.used_bytes = static_cast<std::uint64_t>(std::llround(row.percent * scale));
 }
 
-/// The used memory from free and total, or the total from used and free.
+/// Computes the used memory from free and total, or the total from used and free.
 void CsvRows::apply_free(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows) {
   if (plan_.used < 0) {
     const std::uint64_t total = most_free_ != 0 ? std::max(most_free_, row.free_bytes) : e.total_bytes;
@@ -364,7 +364,7 @@ Amount CsvRows::read_percent(std::string_view text, double& percent) const {
   return Amount::read;
 }
 
-/// Keeps the row's process alive, and creates it if it is new; false when its pid cannot be read.
+/// Marks the row's process as alive, creating it if it is new; false if its pid cannot be read.
 bool CsvRows::follow_process(CsvEntry& e, Timestamp time, bool has_bytes, LogRows& rows) {
   advance_process_clock(time, rows);
   if (e.process == SIZE_MAX || rows.ended(e.process) || (has_bytes && !e.has_series)) {
@@ -386,7 +386,7 @@ bool CsvRows::follow_process(CsvEntry& e, Timestamp time, bool has_bytes, LogRow
 }
 
 /// The clock that measures how long a process has been absent runs only while the log is being written: a pause of the
-/// logger itself counts as at most one and a half periods, however long it was, so that it does not end any process.
+/// logger itself counts as at most one and a half periods, so that it does not end any process.
 void CsvRows::advance_process_clock(Timestamp time, LogRows& rows) {
   if (process_time_ == LogRows::kNever) {
     process_time_ = time;
@@ -402,12 +402,12 @@ void CsvRows::advance_process_clock(Timestamp time, LogRows& rows) {
   rows.end_unseen(LogRows::kEveryDevice, process_clock_s_ - kEndedAfterPeriods * process_period_s_, time);
 }
 
-/// The entry of the cut row; nullptr when its identity cannot be read.
+/// The entry for the current row; nullptr if its identity cannot be read.
 CsvEntry* CsvRows::entry(LogRows& rows) {
   if (positions_ > 1) return make_entry(rows);
   if (key_columns_.empty()) return entries_.empty() ? make_entry(rows) : entries_.front().get();
   if (key_columns_.size() == 1) {
-    // The rows of several GPUs repeat in the same order: try the entry after the last one, then the last one itself.
+    // Rows of several GPUs usually repeat in order: try the entry after the last one, then the last one itself.
     const std::string_view key = field(key_columns_[0]);
     if (!entries_.empty()) {
       const std::size_t following = last_ + 1 < entries_.size() ? last_ + 1 : 0;
@@ -443,7 +443,7 @@ CsvEntry* CsvRows::entry(LogRows& rows) {
 CsvEntry* CsvRows::make_entry(LogRows& rows) {
   LogDevice device;
   if (positions_ > 1) {
-    // Without an id, the GPUs of a reading are identified by their order in it.
+    // Without an id, the GPUs of a reading are identified by their order.
     if (position_ < entries_.size()) return entries_[position_].get();
     position_ = entries_.size();
     device.index = static_cast<int>(position_);

@@ -1,5 +1,5 @@
-// Reads rows of separated values by a ColumnPlan: the engine under the query-gpu, compute-apps and csv
-// formats, and the fast path of the whole program (about 100 ns a line).
+// Reads delimited rows according to a ColumnPlan: the engine of the query-gpu, compute-apps and csv formats, and the
+// fast path of the whole program (about 100 ns a line).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace vramtrack {
 
-/// What the rows of one series have in common, so that most rows cost only a comparison.
+/// Data shared by the rows of one series, so that most rows cost only a comparison.
 struct CsvEntry {
   std::string key;  ///< the identifying fields as written
   std::size_t device = 0;
@@ -34,7 +34,7 @@ struct CsvEntry {
   std::uint64_t round = 0;        ///< reading last seen in, for logs without a clock
 };
 
-/// A parser of rows. Its columns, clock and units are settled by make_csv_parser().
+/// A parser of rows. make_csv_parser() sets its columns, clock and units.
 class CsvRows final : public LogParser {
  public:
   CsvRows(ColumnPlan plan, StampReader stamp, std::vector<std::string> assumptions) : stamp_(std::move(stamp)) {
@@ -50,9 +50,9 @@ class CsvRows final : public LogParser {
   }
   /// The log does not give the unit of its amounts: the one passed to set_units() is a guess.
   void set_unit_unknown() { unit_unknown_ = true; }
-  /// Only the free memory is given: what is used is counted from `bytes`, the most that was free, or the capacity.
+  /// Only free memory is given: used memory is `bytes` (the most that was free, or the capacity) minus free.
   void set_most_free(std::uint64_t bytes) { most_free_ = bytes; }
-  /// The `n` GPUs of a reading are identified by the position of their rows in it.
+  /// The `n` GPUs of a reading are identified by the positions of their rows in it.
   void set_positions(std::size_t n) { positions_ = n; }
 
   std::uint64_t parse(std::string_view lines, std::uint64_t line, bool complete, LogRows& rows) override;
@@ -86,16 +86,16 @@ class CsvRows final : public LogParser {
   void apply_units();
   Cut cut(const char* p, const char* end);
   Cut cut_oddly(std::string_view line);
-  /// The amounts of a row as written.
+  /// The amounts of a row as read.
   struct RowAmounts {
     logtext::Amount used = logtext::Amount::missing;
     logtext::Amount free = logtext::Amount::missing;
     std::uint64_t used_bytes = 0;
     std::uint64_t free_bytes = 0;
-    std::uint64_t total_bytes = 0;  ///< of a pair of used and total memory
-    double percent = 0;             ///< used memory of a log of percentages
+    std::uint64_t total_bytes = 0;  ///< for a pair of used and total memory
+    double percent = 0;             ///< used memory, for a log of percentages
   };
-  // The steps of read_row() return as it does.
+  // The steps of read_row() have its return values.
   const char* read_row(LogRows& rows, bool last_is_whole);
   const char* read_time(Timestamp& time);
   [[nodiscard]] Timestamp count_on(Timestamp time);
@@ -117,13 +117,13 @@ class CsvRows final : public LogParser {
   }
   /// Consecutive rows of another layout.
   struct OtherRows {
-    std::size_t fields = 0;  ///< of each
+    std::size_t fields = 0;  ///< in each row
     std::uint64_t rows = 0;
-    std::string first;  ///< why the first of them does not fit
+    std::string first;  ///< why the first one does not fit
   };
   void does_not_fit(std::string_view line, std::uint64_t number, const std::string& why);
   [[nodiscard]] std::string refuse_rows(std::uint64_t rows, const std::string& first) const;
-  /// Whether `used` exceeds `total` by more than rounding explains; false when the total is not known.
+  /// Whether `used` exceeds `total` by more than rounding explains; false if the total is unknown.
   static bool is_above(std::uint64_t used, std::uint64_t total) { return total > 0 && used > total + total / 20; }
   CsvEntry* entry(LogRows& rows);
   CsvEntry* make_entry(LogRows& rows);
@@ -142,7 +142,7 @@ class CsvRows final : public LogParser {
   double percent_bytes_ = static_cast<double>(kBytesPerGiB);
   std::uint64_t used_unit_ = 0, free_unit_ = 0, total_unit_ = 0;
   bool unit_unknown_ = false;
-  std::uint64_t most_free_ = 0;  ///< 0: the log has more than the free memory
+  std::uint64_t most_free_ = 0;  ///< 0: the log has more than free memory
   bool comma_ = false;           ///< decimal commas may occur
   bool columns_change_ = false;  ///< a later header had other columns
 
@@ -152,20 +152,20 @@ class CsvRows final : public LogParser {
 
   std::vector<std::unique_ptr<CsvEntry>> entries_;
   std::unordered_map<std::string, std::size_t> entry_of_;
-  std::size_t last_ = 0;  ///< entry of the row before: the next one usually follows it
+  std::size_t last_ = 0;  ///< entry of the previous row: the next one usually follows it
   std::string key_buffer_;
 
   std::size_t cut_ = 0;            ///< fields of the line that cut_oddly() cut last
-  std::string quoted_;             ///< what was read of a record whose quoted field has a line break
+  std::string quoted_;             ///< text so far of a record whose quoted field has a line break
   std::uint64_t quotes_ = 0;       ///< quotation marks in quoted_
   std::uint64_t quoted_line_ = 0;  ///< line in which quoted_ begins
   bool spans_lines_ = false;       ///< some record had a line break in a quoted field
   ClockLines clock_;
   std::optional<Timestamp> line_time_;  ///< the time on the last line that has one instead of a row
-  /// Where the steps of an epoch begin on the time axis, by the epoch as written.
+  /// Where the steps of an epoch begin on the time axis, by the epoch's text.
   std::unordered_map<std::string, Duration> epochs_;
   std::string epoch_;                      ///< of the last row
-  Timestamp epoch_last_{};                 ///< its highest one
+  Timestamp epoch_last_{};                 ///< its latest time
   Duration count_step_ = Duration::max();  ///< the smallest step between counts
   bool header_seen_ = false;
   std::uint64_t fit_ = 0, unfit_ = 0;   ///< lines that are rows; other lines before the last row
@@ -176,7 +176,7 @@ class CsvRows final : public LogParser {
   bool ended_ = false;
 
   std::vector<std::optional<std::uint64_t>> wide_used_;
-  /// A row of a reading whose rows do not name their GPUs: it counts only where the reading is whole.
+  /// A row of a reading whose rows do not name their GPUs: it counts only if the reading is complete.
   struct HeldRow {
     std::vector<std::string> fields;
     Timestamp time;
@@ -189,10 +189,10 @@ class CsvRows final : public LogParser {
   void leave_out(std::vector<HeldRow>& reading, LogRows& rows) const;
 
   std::size_t positions_ = 0;
-  std::size_t position_ = 0;     ///< of the row that is read
-  std::vector<HeldRow> held_;    ///< the present reading, which may lack rows
-  std::vector<HeldRow> begun_;   ///< the reading before it, if it lacks rows: interrupted, it goes on in this one
-  bool begins_reading_ = false;  ///< a line with a time, or a header, stood before the row
+  std::size_t position_ = 0;     ///< of the row being read
+  std::vector<HeldRow> held_;    ///< the current reading, which may have rows missing
+  std::vector<HeldRow> begun_;   ///< the previous reading, if rows were missing: the current one continues it
+  bool begins_reading_ = false;  ///< a line with a time, or a header, precedes the row
   std::uint64_t round_ = 0;
   std::size_t value_length_ = 0;  ///< of the last used field, to detect a truncated one
   std::string stamp_buffer_;
@@ -203,17 +203,17 @@ class CsvRows final : public LogParser {
   double checked_s_ = 0;
 };
 
-/// Finds the header of a CSV log in its first lines, or infers the columns, and settles units and clock.
-/// `strict`: the log comes from nvidia-smi, whose bare numbers are MiB. Errors say what is missing.
+/// Finds the header of a CSV log in its first lines, or infers the columns, and decides units and clock. `strict`: the
+/// log comes from nvidia-smi, whose numbers without a unit are MiB. Errors say what is missing.
 Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool strict);
 
 /// Columns of the first header among the first lines of `head`; nullopt when there is none.
 std::optional<ColumnPlan> find_header(std::string_view head);
 /// Whether the first line of `head` is the header `plan` with a time, and nearly all others are its rows: text with
-/// tabs in it has no such lines, even if the words of a third of them look like figures of memory.
+/// tabs in it has no such lines, even if a third of them seem to contain memory figures.
 bool is_all_rows(std::string_view head, const ColumnPlan& plan);
 
-/// Whether the first line of `head` has titles and the next ones have as many fields: a table, whatever it is of.
+/// Whether the first line of `head` has titles and the next ones have as many fields: a table of any kind.
 bool has_titles(std::string_view head);
 /// Whether the rows of a head without a header have a column of amounts of memory, with their units.
 bool has_column_of_amounts(std::string_view head);

@@ -45,7 +45,7 @@ bool is_epoch(std::string_view text) {
 std::string_view dated_text(std::string_view line) {
   constexpr std::size_t kLongest = 120;
   std::string_view text = trim(line);
-  // A cell of a table or a member of a JSON object does not date a dump, although it may contain a time.
+  // A cell of a table or a member of a JSON object does not date a dump, even if it contains a time.
   constexpr std::string_view kOfOthers = "|+\"{}";
   if (text.empty() || text.size() > kLongest || kOfOthers.find(text.front()) != std::string_view::npos) return {};
   text = without_marks(text);
@@ -216,7 +216,7 @@ void DumpReadings::interrupt(LogRows& rows) {
 
 void DumpReadings::end_dump(LogRows& rows) {
   if (open_.empty()) return;
-  // What follows an interruption is of the same dump as long as it is of other GPUs.
+  // Values after an interruption belong to the same dump as long as they are of other GPUs.
   const bool goes_on = !interrupted_.empty() && std::none_of(open_.begin(), open_.end(), [this](std::size_t at) {
     return std::find(interrupted_.begin(), interrupted_.end(), at) != interrupted_.end();
   });
@@ -251,7 +251,7 @@ void DumpReadings::set_at(Timestamp time, const LogDevice& named, Field field, s
     deliver(gpu, *gpu.time, rows);
     for (auto& value : gpu.values) value.reset();
   }
-  if (gpu.delivered == time) return;  // stale: the exporter repeats it until the GPU is back
+  if (gpu.delivered == time) return;  // stale: the exporter repeats it until the GPU returns
   gpu.time = time;
   gpu.values[static_cast<std::size_t>(field)] = bytes;
   if (time <= newest_) return;
@@ -259,7 +259,7 @@ void DumpReadings::set_at(Timestamp time, const LogDevice& named, Field field, s
   deliver_late(rows);
 }
 
-/// A GPU that is gone has no next time. Its last values must not wait until the end of the log, far behind the others.
+/// A lost GPU has no next time. Its last values must not wait until the end of the log, far behind the others.
 void DumpReadings::deliver_late(LogRows& rows) {
   for (Gpu& gpu : gpus_) {
     if (!gpu.time || newest_ - *gpu.time < kInterleaving) continue;
@@ -286,7 +286,7 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   if (!used && !free && !total && !has_allocator && gpu.processes.empty() && !gpu.lists_all) return;
   if (gpu.device == SIZE_MAX) gpu.device = rows.device(gpu.named);
   if (!total && used && free) {
-    // Rounded values do not always have the same sum: a small difference is not a change of capacity.
+    // Rounded values may add up to slightly different sums: a small difference is not a change of capacity.
     const std::uint64_t sum = *used + *free;
     const std::uint64_t apart = sum > gpu.sum_bytes ? sum - gpu.sum_bytes : gpu.sum_bytes - sum;
     if (apart > gpu.sum_bytes / 1000) gpu.sum_bytes = sum;

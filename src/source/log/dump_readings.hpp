@@ -1,5 +1,5 @@
-// What the readers of tools' output have in common: when a dump was made, and what it says about each GPU, in any
-// order, on one line or several. A reader cuts the text; this makes readings of what it found.
+// Common parts of the readers of tools' output: when a dump was made, and its values for each GPU, in any order, on one
+// line or several. A reader cuts the text; this class turns the values into readings.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace vramtrack {
 
-/// The time in a line that has little else: "==== Sun May 4 04:27:32 AM EDT 2025 ====", "Date: 2026-03-01 10:00:00",
-/// "# 1772359200" (seconds since 1970). Empty when there is none.
+/// The time in a line with little else: "==== Sun May 4 04:27:32 AM EDT 2025 ====", "Date: 2026-03-01 10:00:00", "#
+/// 1772359200" (seconds since 1970). Empty: none.
 std::string_view dated_text(std::string_view line);
 
 /// The cells of "| a | b | c |", at most eight.
@@ -30,9 +30,9 @@ std::vector<std::string_view> bar_cells(std::string_view line);
 /// Where a tool's output has its times.
 struct DumpTimes {
   std::function<std::string_view(std::string_view line)> find = dated_text;  ///< the time in a line; empty: none
-  std::optional<DateOrder> order{};                                          ///< if it is always the same
-  bool has_period = false;                                                   ///< the usual one, where there is no time
-  std::string_view example{};  ///< how they are written, if the head has none; empty: there are none then
+  std::optional<DateOrder> order{};                                          ///< if the tool always uses the same
+  bool has_period = false;                                                   ///< the usual period, if there is no time
+  std::string_view example{};  ///< their format, if the head has none; empty: there are none then
 };
 
 /// Not thread-safe.
@@ -63,7 +63,7 @@ class DumpClock {
   std::uint64_t round_ = 0;
 };
 
-/// A process as a dump lists it. What is not said is empty.
+/// A process as listed in a dump. Missing fields are empty.
 struct DumpedProcess {
   std::uint32_t pid = 0;
   std::string name, kind, user;
@@ -74,49 +74,49 @@ struct DumpedProcess {
 /// Not thread-safe.
 class DumpReadings {
  public:
-  /// `busy`: as Metric::device_busy; `received`: as Metric::device_received; `allocated` and `reserved`: by a program's
-  /// allocator, if both are given; else what is in use.
+  /// `busy`: as Metric::device_busy; `received`: as Metric::device_received; `allocated` and `reserved`: of a program's
+  /// allocator, if both are given; otherwise they are used memory.
   enum class Field : std::uint8_t { used, free, total, busy, received, allocated, reserved };
 
   explicit DumpReadings(DumpClock clock) : clock_(std::move(clock)) {}
 
   // --- dumps that are separated by a clock or counted ---
-  /// A value of the present dump. A value that the dump already has begins the next dump.
+  /// A value of the current dump. If the dump already has this value, a new dump begins.
   void set(const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
-  /// An amount as written, in `unit_bytes` if it has no unit: at `time`, else of the present dump. A missing one is no
-  /// value. What is no amount is noted as a fault of `line`.
+  /// An amount as text, in `unit_bytes` if it has no unit: at `time`, or else of the current dump. A missing amount is
+  /// ignored. Text that is not an amount is reported as a fault of `line`.
   void set_text(const std::optional<Timestamp>& time, const LogDevice& gpu, Field field, std::string_view text,
                 std::uint64_t unit_bytes, std::uint64_t line, LogRows& rows);
-  /// "11283/62841MB", "N/A / 24 GB": used and total memory; the unit behind the second is that of both. False: it is no
-  /// such pair.
+  /// "11283/62841MB", "N/A / 24 GB": used and total memory; the unit after the second applies to both. False: not such
+  /// a pair.
   bool set_pair(const std::optional<Timestamp>& time, const LogDevice& gpu, std::string_view text, LogRows& rows);
-  /// "37", "37 %" or "37%": in per cent, how busy the GPU is. What is no percentage is passed over.
+  /// "37", "37 %" or "37%": how busy the GPU is, in per cent. Anything but a percentage is ignored.
   void set_busy(const std::optional<Timestamp>& time, const LogDevice& gpu, std::string_view text, LogRows& rows);
-  /// As set(), for dumps that are separated by something else: the last value counts.
+  /// As set(), for dumps that are separated in other ways: the last value counts.
   void put(const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
-  /// As set(), for logs that give memory in percent only: shown on a scale of --capacity or of 1 GiB a percent.
+  /// As set(), for logs that give memory in percent only: converted with --capacity, or 1 GiB per percent.
   void set_percent(const LogDevice& gpu, double percent, const std::optional<std::uint64_t>& capacity, LogRows& rows);
-  /// The present dump has this GPU, whether or not it has a value.
+  /// The current dump lists this GPU, whether or not it has a value.
   void see(const LogDevice& gpu, LogRows& rows) { begin(gpu_of(gpu), rows); }
-  /// A process that the present dump lists on a GPU. It ends when a complete list does not have it.
+  /// A process that the current dump lists on a GPU. It has ended when a complete list no longer contains it.
   void list_process(const LogDevice& gpu, DumpedProcess process, LogRows& rows);
-  /// The present dump lists all processes of this GPU: a process that is not among them has ended.
+  /// The current dump has listed all processes of this GPU: any other process has ended.
   void list_is_complete(const LogDevice& gpu, LogRows& rows);
   /// True when `line` is a time between two dumps.
   bool take_time(std::string_view line, LogRows& rows) { return take(dated_text(line), rows); }
-  /// True when `text` is a time: that of the dump that begins.
+  /// True if `text` is a time: that of the dump that begins here.
   bool take(std::string_view text, LogRows& rows);
-  /// What follows was read at `time`: it is of the present dump if that has the same time.
+  /// The following values were read at `time`: they belong to the current dump if it has the same time.
   void begin_at(Timestamp time, LogRows& rows);
-  /// The present dump is complete.
+  /// The current dump is complete.
   void end_dump(LogRows& rows);
-  /// Something else follows, between two dumps or within one, before which the present readings come.
+  /// Other text follows, between two dumps or within one; the current readings precede it.
   void interrupt(LogRows& rows);
 
   // --- values that have a time of their own ---
   void set_at(Timestamp time, const LogDevice& gpu, Field field, std::uint64_t bytes, LogRows& rows);
 
-  /// Reads such a time in the way the clock determined.
+  /// Reads such a time in the format that the clock detected.
   bool read_time(std::string_view text, Timestamp& time) { return !text.empty() && clock_.read(text, time); }
 
   /// The log has ended.
@@ -129,12 +129,12 @@ class DumpReadings {
     std::size_t device = SIZE_MAX;  ///< in LogRows
     std::optional<std::uint64_t> values[7];
     std::optional<Timestamp> time;       ///< its own
-    std::optional<Timestamp> delivered;  ///< the last such time, if it was delivered before the next was known
-    std::uint64_t sum_bytes = 0;         ///< of used and free: serves as the total if none is given
+    std::optional<Timestamp> delivered;  ///< the last such time, if delivered before the next one was known
+    std::uint64_t sum_bytes = 0;         ///< used plus free: serves as the total if none is given
     std::vector<DumpedProcess> processes;
     bool lists_all = false;
-    bool is_open = false;    ///< has something not delivered yet
-    std::uint64_t line = 0;  ///< where the dump has it first
+    bool is_open = false;    ///< has undelivered values
+    std::uint64_t line = 0;  ///< where it first occurs in the dump
   };
 
   Gpu& gpu_of(const LogDevice& named);
@@ -146,11 +146,11 @@ class DumpReadings {
   DumpClock clock_;
   std::vector<Gpu> gpus_;
   std::unordered_map<std::string, std::size_t> gpu_of_;
-  std::vector<std::size_t> open_;         ///< of the present dump, in its order
-  std::vector<std::size_t> interrupted_;  ///< of a dump that may go on
+  std::vector<std::size_t> open_;         ///< of the current dump, in its order
+  std::vector<std::size_t> interrupted_;  ///< GPUs of a dump that may continue
   std::optional<Timestamp> row_time_;     ///< of begin_at()
   std::optional<Timestamp> dump_time_;    ///< of the dump that was delivered last
-  std::uint64_t line_ = 0;                ///< where the present dump began
+  std::uint64_t line_ = 0;                ///< line where the current dump began
   std::uint64_t dump_ = 0;
   Timestamp newest_ = LogRows::kNever;  ///< of the values that have times of their own
 };
@@ -159,7 +159,7 @@ class DumpReadings {
 template <class Reader>
 class DumpParser : public Reader {
  public:
-  /// `own_times`: the values have times of their own, which are dates; the clock of the dumps is not needed.
+  /// `own_times`: the values have their own times, which are dates; the clock of the dumps is not needed.
   DumpParser(DumpClock clock, std::vector<std::string> assumptions, bool own_times = false)
       : readings_(std::move(clock)), own_times_(own_times) {
     if (own_times) assumptions.clear();
@@ -180,7 +180,7 @@ class DumpParser : public Reader {
   bool own_times_ = false;
 };
 
-/// A parser of lines that each say all of a GPU, or of a process: messages of programs may stand between any two.
+/// A parser of lines that each describe one GPU or process; messages of programs may come between any two.
 class DumpLines : public DumpParser<LineReader> {
  public:
   using DumpParser::DumpParser;

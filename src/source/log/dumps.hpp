@@ -1,4 +1,4 @@
-// What the line-by-line formats have in common.
+// Common parts of the line-by-line formats.
 #pragma once
 
 #include <functional>
@@ -21,17 +21,17 @@ class LineReader : public LogParser {
       const bool last_is_cut = !complete && lines.find('\n') == std::string_view::npos;
       const std::string_view line = logtext::take_line(lines);
       rows.line = number;
-      if (tells_out_of_memory(line)) {
+      if (reports_out_of_memory(line)) {
         end_reading(rows);
         rows.out_of_memory(line);
         continue;
       }
-      if (tells_lost_gpu(line)) {
+      if (reports_lost_gpu(line)) {
         end_reading(rows);
         rows.device_lost(line);
         continue;
       }
-      if (tells_end(line)) {
+      if (reports_end(line)) {
         end_reading(rows);
         rows.program_ended(line);
       }
@@ -41,9 +41,9 @@ class LineReader : public LogParser {
   }
 
  protected:
-  /// `whole` is false for a last line without its newline, which may have been cut anywhere.
+  /// `whole` is false for a last line without a newline, which may be truncated anywhere.
   virtual void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) = 0;
-  /// A message follows: what was read so far makes a reading.
+  /// A message follows: the values read so far make a reading.
   virtual void end_reading(LogRows& /*rows*/) {}
 };
 

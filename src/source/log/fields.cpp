@@ -10,7 +10,7 @@ namespace {
 
 using logtext::trim;
 
-/// A record with quotes is no longer than this: beyond it, the quote was a plain character.
+/// A record with quotes is at most this long: beyond it, the quote is a plain character.
 constexpr std::size_t kLongestRecord = 64 * kBytesPerKiB;
 
 /// Position of the quote that closes the field whose text begins at `from`; npos when there is none. A doubled quote is
@@ -78,7 +78,7 @@ std::string_view take_record(std::string_view& rest, char delimiter) {
       quotes += more;
       const auto size = static_cast<std::size_t>(next.data() + next.size() - rest.data());
       if (size > kLongestRecord) break;
-      // A whole record has an even number of quotes: for most lines the record need not be scanned from its beginning.
+      // A complete record has an even number of quotes: most lines need no scan of the record from its beginning.
       if (more == 0 || quotes % 2 != 0 || ends_in_quotes(rest.substr(0, size), delimiter)) continue;
       record = rest.substr(0, size);
       after = longer;

@@ -1,4 +1,4 @@
-// What a log format is: how it is recognised and how its parser is made. A format is one file that defines a
+// What a log format is: how it is recognised and how its parser is made. A format consists of one file that defines a
 // `const LogFormatInfo <name>_log_format`, one line in formats.def, and a section in docs/formats/logs.md.
 #pragma once
 
@@ -35,9 +35,9 @@ class LogParser {
   LogParser& operator=(const LogParser&) = delete;
   virtual ~LogParser() = default;
 
-  /// Reads `lines` (whole lines; the first is line `first_line` of the file, counting from 1) into `rows`.
-  /// `complete` is false only for a last line that does not end in a newline. Returns the number of the line
-  /// after the last: counting lines is free here; elsewhere it would take a pass over the text.
+  /// Reads `lines` (whole lines; the first is line `first_line` of the file, counting from 1) into `rows`. `complete`
+  /// is false only for a last line without a newline. Returns the number of the line after the last: counting lines is
+  /// free here; elsewhere it would need another pass over the text.
   virtual std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) = 0;
   /// The log has ended.
   virtual void finish(LogRows& /*rows*/) {}
@@ -46,20 +46,20 @@ class LogParser {
   [[nodiscard]] virtual bool clock_is_relative() const = 0;
   /// What the figures of the log count.
   [[nodiscard]] virtual Scale scale() const { return {}; }
-  /// True when the log contains only processes, so that it may be joined to a device log.
+  /// True if the log contains only processes, so that it may be joined to a device log.
   [[nodiscard]] virtual bool processes_only() const { return false; }
-  /// Why the rows read so far make sense only in the order of the file, such as "its rows do not name the GPU"; empty
-  /// when each record can be read by itself.
+  /// Why the rows read so far make sense only in file order, such as "its rows do not name the GPU"; empty if each
+  /// record can be read independently.
   [[nodiscard]] virtual std::string_view needs_file_order() const { return {}; }
   /// True when times have no dates and pass midnight.
   [[nodiscard]] virtual bool clock_wraps() const { return false; }
   /// True when a line may be as long as the log (a JSON document on one line): then parse() also gets parts of lines,
   /// which are not `complete`.
   [[nodiscard]] virtual bool has_long_lines() const { return false; }
-  /// When too much of what was read so far does not fit: how the log was understood, why that cannot be trusted, and
-  /// what to do. Otherwise nullopt.
+  /// If too many lines did not fit: how the log was interpreted, why that cannot be trusted, and what to do. Otherwise
+  /// nullopt.
   [[nodiscard]] virtual std::optional<std::string> misfit() const { return std::nullopt; }
-  /// Assumptions made from the head, as warnings that end with what to do.
+  /// Assumptions made from the head, as warnings that end with the next step.
   [[nodiscard]] const std::vector<std::string>& assumptions() const { return assumptions_; }
 
  protected:
@@ -68,30 +68,30 @@ class LogParser {
 
 /// A registered format.
 struct LogFormatInfo {
-  std::string_view name;  ///< as given to --input-format
+  std::string_view name;  ///< as passed to --input-format
   std::string_view help;  ///< the command that records it
-  /// 0: not this format; else how certain, up to 100. The highest wins; on a tie, the earlier one in formats.def.
+  /// 0: not this format; else the certainty, up to 100. The highest wins; on a tie, the earlier one in formats.def.
   int (*recognise)(std::string_view head);
-  /// Errors say what is missing in this log, without the file's name (the caller adds it).
+  /// Errors say what this log lacks, without the file name (the caller adds it).
   Result<std::unique_ptr<LogParser>> (*make)(const LogHead& head);
   /// Whether a record (lines that the parser needs together for one reading) begins with `line`; `before` is the last
-  /// line before it that is not blank. nullptr: records cannot be separated, and a log out of order is refused.
+  /// non-blank line before it. nullptr: records cannot be separated, and a log out of order is refused.
   bool (*begins_record)(std::string_view line, std::string_view before) = nullptr;
-  /// Whether a log that make() refuses, or in whose head it finds nothing, is tried as text: its figures may have words
-  /// beside them.
+  /// Whether a log that make() refuses, or whose head contains nothing readable, is tried as text: its figures may have
+  /// words next to them.
   bool may_be_text = true;
-  /// For a format that reads much of the head to be certain of little: recognise(), which may answer 0 where it could
-  /// not be more certain than `to_beat`. nullptr: recognise() is cheap.
+  /// For a format that reads much of the head for little certainty: like recognise(), but may return 0 if it cannot
+  /// exceed `to_beat`. nullptr: recognise() is cheap.
   int (*recognise_above)(std::string_view head, int to_beat) = nullptr;
 
-  /// How certain it is of `head`, or 0 if not more than another format, which is `to_beat`.
+  /// The certainty for `head`, or 0 if it does not exceed `to_beat`, the certainty of another format.
   [[nodiscard]] int certainty_above(std::string_view head, int to_beat) const {
     const int certainty = recognise_above != nullptr ? recognise_above(head, to_beat) : recognise(head);
     return certainty > to_beat ? certainty : 0;
   }
 };
 
-/// For formats in which every line can be read by itself.
+/// For formats in which every line can be read independently.
 inline bool each_line_is_a_record(std::string_view /*line*/, std::string_view /*before*/) {
   return true;
 }

@@ -31,7 +31,7 @@ namespace {
 
 using logtext::trim;
 
-/// An amount, also in quotes; nullopt when absent, null or another text.
+/// An amount, possibly in quotes; nullopt if absent, null or other text.
 std::optional<double> number_at(const JsonValue& object, std::string_view key) {
   const JsonValue* const value = object.find(key);
   if (value == nullptr) return std::nullopt;
@@ -54,7 +54,7 @@ std::string text_at(const JsonValue& object, std::string_view key) {
   return out;
 }
 
-/// `object` with a comma wherever a key follows a value on the line before it.
+/// `object` with a comma inserted wherever a key follows a value on the previous line.
 std::string with_commas(std::string_view object) {
   std::string out;
   while (!object.empty()) {
@@ -71,7 +71,7 @@ std::string with_commas(std::string_view object) {
 
 class GpuObjects final : public DumpParser<JsonParser> {
  public:
-  /// `percent_only`: no amount of used memory is in the log.
+  /// `percent_only`: the log has no amount of used memory.
   GpuObjects(DumpClock clock, std::vector<std::string> assumptions, const GpuObjectKeys& keys,
              const std::optional<std::uint64_t>& capacity, bool percent_only)
       : DumpParser(std::move(clock), std::move(assumptions)),
@@ -90,7 +90,7 @@ class GpuObjects final : public DumpParser<JsonParser> {
   }
   void end_array(LogRows& rows) override {
     readings_.end_dump(rows);
-    place_ = 0;
+    position_ = 0;
   }
   [[nodiscard]] std::string mended(std::string_view object) const override { return with_commas(object); }
 
@@ -126,7 +126,7 @@ class GpuObjects final : public DumpParser<JsonParser> {
     gpu.name = text_at(object, keys_.name);
     gpu.uuid = text_at(object, keys_.uuid);
     if (keys_.index.empty())
-      gpu.index = place_++;
+      gpu.index = position_++;
     else if (const auto index = number_at(object, keys_.index); index && *index <= kMostIndex)
       gpu.index = static_cast<int>(*index);
     readings_.see(gpu, rows);
@@ -135,7 +135,7 @@ class GpuObjects final : public DumpParser<JsonParser> {
       if (const auto bytes = bytes_at(object, key)) readings_.set(gpu, field, *bytes, rows);
     readings_.set_busy(std::nullopt, gpu, text_at(object, keys_.busy), rows);
     if (!bytes_at(object, keys_.used)) read_percent(gpu, object, rows);
-    // null: the processes could not be listed, so none of them is taken to have ended.
+    // null: the processes could not be listed, so none is assumed to have ended.
     const JsonValue* const processes = object.find("processes");
     if (processes == nullptr || !processes->is_array()) return;
     for (const auto& [ignored, listed] : processes->members()) {
@@ -153,10 +153,10 @@ class GpuObjects final : public DumpParser<JsonParser> {
     readings_.list_is_complete(gpu, rows);
   }
 
-  /// In whole per cent of the total, if that is told.
+  /// In whole per cent of the total, if the total is given.
   void read_percent(const LogDevice& gpu, const JsonValue& object, LogRows& rows) {
     const std::string text = text_at(object, keys_.percent);
-    if (text.empty()) return;  // null: the driver does not tell
+    if (text.empty()) return;  // null: the driver does not report it
     logtext::Decimal percent;
     if (!logtext::read_decimal(text, percent) || std::string_view(text).substr(percent.length) != "%")
       return rows.skip(rows.line, fmt::format("no percentage in \"{}\": '{}'", keys_.percent, logtext::excerpt(text)));
@@ -171,7 +171,7 @@ class GpuObjects final : public DumpParser<JsonParser> {
   GpuObjectKeys keys_;
   std::optional<std::uint64_t> capacity_;
   bool percent_only_ = false;
-  int place_ = 0;  ///< of the next GPU in the present array
+  int position_ = 0;  ///< of the next GPU in the current array
 };
 
 constexpr GpuObjectKeys kGpustat = [] {
@@ -197,7 +197,7 @@ int recognise(std::string_view head) {
   if (first == std::string_view::npos || head[first] != '{') return 0;
   const auto has = [head](std::string_view key) { return head.find(key) != std::string_view::npos; };
   if (!has("\"gpus\"") || !has("\"memory.used\"")) return 0;
-  // Other programs list GPUs, too, and some of them borrow its keys: theirs is the clock of the format scalars.
+  // Other programs list GPUs, too, and some borrow these keys: the format scalars then finds the clock.
   return has("\"query_time\"") ? 92 : 90;
 }
 
@@ -209,7 +209,7 @@ std::string_view text_of(std::string_view line, const std::string& key) {
   return close == std::string_view::npos ? std::string_view{} : line.substr(open + 1, close - open - 1);
 }
 
-/// In an object printed over several lines, everything inside it is indented.
+/// In an object printed over several lines, everything inside is indented.
 bool begins_record(std::string_view line, std::string_view /*before*/) {
   return line.starts_with('{');
 }

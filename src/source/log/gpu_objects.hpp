@@ -8,12 +8,12 @@
 
 namespace vramtrack {
 
-/// What a tool calls the members; empty: it has none such.
+/// The names of the members in a tool's JSON; empty: it has no such member.
 struct GpuObjectKeys {
-  std::string_view gpus;  ///< the list of the GPUs of one reading; empty: the objects stand in arrays
-  std::string_view time;  ///< beside that list
+  std::string_view gpus;  ///< the list of the GPUs of one reading; empty: the objects are in arrays
+  std::string_view time;  ///< a sibling of that list
   std::string_view name, uuid, index, used, total, free, busy;
-  std::string_view percent;                               ///< used memory, in per cent, where there is no amount
+  std::string_view percent;                               ///< used memory in per cent, if there is no amount
   std::string_view process, user, command, process_used;  ///< of the list "processes"
   double unit_bytes = 1;
 };

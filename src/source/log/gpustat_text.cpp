@@ -50,8 +50,8 @@ bool read_gpu_line(std::string_view line, GpuLine& out) {
   return true;
 }
 
-/// Takes the next process off "ann:python/4242(8123M) bob/17(5M)"; false when there is none. A command may have spaces.
-/// The pid is 0 if there is none.
+/// Takes the next process off "ann:python/4242(8123M) bob/17(5M)"; false if there is none. A command may contain
+/// spaces. The pid is 0 if absent.
 bool take_process(std::string_view& rest, DumpedProcess& out) {
   for (std::size_t open = rest.find('('); open != std::string_view::npos; open = rest.find('(', open + 1)) {
     const std::size_t close = rest.find("M)", open);
@@ -59,32 +59,32 @@ bool take_process(std::string_view& rest, DumpedProcess& out) {
     const std::string_view amount = rest.substr(open + 1, close - open - 1);
     const auto mib = whole_number<std::uint32_t>(amount);
     if (!mib && amount != "?") continue;
-    std::string_view who = trim(rest.substr(0, open));
+    std::string_view owner = trim(rest.substr(0, open));
     out = {};
     if (mib) out.bytes = *mib * kBytesPerMiB;
-    if (const std::size_t slash = who.rfind('/'); slash != std::string_view::npos) {
-      const auto pid = whole_number<std::uint32_t>(who.substr(slash + 1));
+    if (const std::size_t slash = owner.rfind('/'); slash != std::string_view::npos) {
+      const auto pid = whole_number<std::uint32_t>(owner.substr(slash + 1));
       out.pid = pid.value_or(0);
-      if (pid) who = who.substr(0, slash);
+      if (pid) owner = owner.substr(0, slash);
     }
-    const std::size_t colon = who.find(':');
-    out.user = who.substr(0, colon);
-    out.name = colon == std::string_view::npos ? who : who.substr(colon + 1);
+    const std::size_t colon = owner.find(':');
+    out.user = owner.substr(0, colon);
+    out.name = colon == std::string_view::npos ? owner : owner.substr(colon + 1);
     rest.remove_prefix(close + 2);
     return true;
   }
   return false;
 }
 
-/// Finds the time of a screen: in the line before it, where gpustat's own head is. If no screen has one there, any line
-/// between two screens may have it.
+/// Finds the time of a screen: on the line before it, where gpustat itself prints it. If no screen has one there, any
+/// line between two screens may contain it.
 class ScreenTimes {
  public:
   explicit ScreenTimes(std::string_view head) {
     while (!head.empty() && !in_heads_) in_heads_ = !in_head_before(logtext::take_line(head)).empty();
     in_screen_ = false;
   }
-  /// The time that the line gives: its own, or that of the line before, if a screen begins.
+  /// The time of the line: its own, or that of the previous line if a screen begins here.
   std::string_view of(std::string_view line) {
     if (in_heads_) return in_head_before(line);
     GpuLine ignored;

@@ -15,7 +15,7 @@ namespace {
 
 using logtext::is_digit;
 
-/// No GPU has more (AMD MI355X and NVIDIA B300 have 288 GiB), and none that runs such programs has less in all.
+/// No GPU has more (AMD MI355X and NVIDIA B300 have 288 GiB), and none that runs such programs has less in total.
 constexpr double kMostBytes = 300 * kGiB;
 constexpr double kLeastTotalBytes = 256 * kMiB;
 
@@ -36,7 +36,7 @@ Grouping with_fraction(std::size_t separator) {
 struct Shape {
   std::array<std::size_t, 2> counts{};  ///< of separators
   std::size_t first = 0;                ///< digits before the first separator
-  std::size_t last = 0;                 ///< digits behind the last one
+  std::size_t last = 0;                 ///< digits after the last one
   bool threes = true;                   ///< three digits between every two separators
   std::size_t last_separator = kDot;
 
@@ -104,7 +104,7 @@ struct Votes {
   }
 };
 
-/// What the numbers of a line show, whatever they are: "loss 0.25", "3,5 s". Versions and dates show nothing.
+/// What the numbers of a line show about grouping: "loss 0.25", "3,5 s". Versions and dates show nothing.
 void vote(std::string_view line, Votes& votes) {
   for (std::size_t i = 0; i < line.size();) {
     if (!is_digit(line[i])) {
@@ -135,8 +135,8 @@ std::string unknown_grouping(std::string_view example, std::uint64_t unit_bytes)
       example, name_of(Option::unit), mega ? "GB" : "MB", mega ? "MB" : "KiB");
 }
 
-SettledGrouping settle_grouping(std::span<const WrittenAmount> amounts, std::span<const std::string_view> lines) {
-  SettledGrouping out;
+GroupingChoice choose_grouping(std::span<const WrittenAmount> amounts, std::span<const std::string_view> lines) {
+  GroupingChoice out;
   Votes shown;
   std::size_t german = 0;
   std::size_t open = 0;
@@ -155,7 +155,7 @@ SettledGrouping settle_grouping(std::span<const WrittenAmount> amounts, std::spa
   const std::size_t separator = open_by[kDot] >= open_by[kComma] ? kDot : kComma;
   const Grouping fraction = with_fraction(separator);
   const Grouping thousands = other(fraction);
-  // Whoever prints "4.000" for 4 prints "3.950" before it, not "950".
+  // A program that prints "4.000" for 4 also prints "3.950", not "950".
   for (const WrittenAmount& a : amounts)
     if (const auto it = most_number.find(a.label); it != most_number.end() && a.digits.size() <= 3 && a.digits != "0" &&
                                                    std::all_of(a.digits.begin(), a.digits.end(), is_digit))

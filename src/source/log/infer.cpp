@@ -1,5 +1,5 @@
-// Infers the columns of a log recorded with noheader from their values: infer_columns(); and whether a column of
-// numbers is the index of GPUs: behaves_like_index().
+// Infers the columns of a log recorded with noheader from their values: infer_columns(); and checks whether a column of
+// numbers is a GPU index: behaves_like_index().
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using logtext::Amount;
 
-/// What one column holds, over all rows.
+/// The contents of one column, over all rows.
 struct Values {
   std::size_t present = 0, dates = 0, times_of_day = 0, uuids = 0, pcis = 0, sizes = 0, numbers = 0, integers = 0;
   double low = 0, high = 0, first = 0, last = 0;
@@ -96,7 +96,7 @@ Relation relate(Rows rows, std::size_t first, std::size_t second, int key) {
   };
   struct Gpu {
     Range first, second, sum;
-    std::uint64_t last;  ///< of the first column
+    std::uint64_t last;  ///< in the first column
   };
   std::map<std::string_view, Gpu> gpus;
   Relation out;
@@ -124,10 +124,10 @@ Relation relate(Rows rows, std::size_t first, std::size_t second, int key) {
   return out;
 }
 
-/// For two columns that add up to a constant: whether the first is the used memory; nullopt when their values do not
-/// show it. Programs take memory in many small steps and give it back in a few large ones, so used memory rises more
-/// often than it falls, and free memory falls more often than it rises. The difference must be larger than chance
-/// explains (three standard deviations of the sign test).
+/// For two columns with a constant sum: whether the first is the used memory; nullopt if their values do not show it.
+/// Programs take memory in many small steps and release it in a few large ones, so used memory rises more often than it
+/// falls, and free memory falls more often than it rises. The difference must exceed what chance explains (three
+/// standard deviations of the sign test).
 std::optional<bool> first_is_used(Rows rows, const Relation& relation, int time) {
   const double steps = relation.rises + relation.falls;
   const double more_rises = relation.rises - relation.falls;
@@ -163,8 +163,8 @@ std::string example(Rows rows) {
   return logtext::excerpt(line, 100);
 }
 
-/// An error that says why the columns of `rows` cannot be identified, and quotes one of the rows.
-tl::unexpected<Error> cannot_tell(Rows rows, std::string_view why) {
+/// An error that explains why the columns of `rows` cannot be identified, and quotes one of the rows.
+tl::unexpected<Error> cannot_identify(Rows rows, std::string_view why) {
   return fail(fmt::format("there is no header line, and of rows such as '{}' {}; {}, or name the values with {}",
                           example(rows), why, kAsk, name_of(Option::line_pattern)));
 }
@@ -220,7 +220,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     if (columns[i].is_text() && static_cast<int>(i) != plan.process_name && looks_like_gpu_name(columns[i].sample))
       plan.device_name = static_cast<int>(i);
 
-  // An index is a small whole number near the front, which counts through the GPUs.
+  // An index is a small whole number near the front that cycles through the GPUs.
   if (!numbers.empty() && numbers.size() + sizes.size() > 1) {
     const Values& v = columns[numbers.front()];
     if (numbers.front() <= 2 && v.all(v.integers) && v.high < 32 &&
@@ -236,7 +236,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
   constexpr double kMostMib = 4e6;  // no GPU has 4 TiB
   const bool in_bytes =
       std::any_of(memory.begin(), memory.end(), [&](std::size_t i) { return columns[i].high >= kMostMib; });
-  const auto told = [&](std::string_view columns_text) {
+  const auto assume = [&](std::string_view columns_text) {
     assumptions.push_back(fmt::format("the log has no header: {}{}; if that is wrong, {}", columns_text,
                                       with_units ? ""
                                       : in_bytes ? " in bytes"
@@ -251,18 +251,18 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
       return of_model.try_emplace(row[name], row[memory[0]]).first->second == row[memory[0]];
     });
     if (is_one_each && of_model.size() > 1 && of_model.size() < rows.size())
-      return cannot_tell(rows,
-                         fmt::format("column {} is the same wherever column {} names the same card, and no row has "
-                                     "a time: it is how much memory each card has, not how much is used",
-                                     memory[0] + 1, name + 1));
+      return cannot_identify(rows,
+                             fmt::format("column {} is the same wherever column {} names the same card, and no row has "
+                                         "a time: it is how much memory each card has, not how much is used",
+                                         memory[0] + 1, name + 1));
   }
   if (memory.size() == 1 && (plan.time >= 0 || dated || with_units)) {
     plan.used = static_cast<int>(memory[0]);
-    told(fmt::format("column {} is read as used memory", plan.used + 1));
+    assume(fmt::format("column {} is read as used memory", plan.used + 1));
     return plan;
   }
 
-  // The used and total columns are next to each other; the total is constant and never the smaller of the two.
+  // The used and total columns are adjacent; the total is constant and never smaller than used.
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
   std::optional<std::pair<std::size_t, std::size_t>> halves;
   for (const std::size_t used : memory)
@@ -272,7 +272,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
       const Relation r = relate(rows, used, total, key);
       // Without units, any constant could be a total, and any small number an amount of used memory. But a GPU has at
       // least 1000 MiB, a column that never exceeds 100 may be a percentage or a temperature, and a column with
-      // fractions may be a power.
+      // fractions may be a power draw.
       const bool plausible =
           with_units || (columns[total].low >= kLeastTotal && columns[used].high > kMostPercent &&
                          columns[used].all(columns[used].integers) && columns[total].all(columns[total].integers));
@@ -282,7 +282,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     }
   if (pairs.size() == 1 && !halves) {
     const auto [used, total] = pairs.front();
-    // Free memory below a total looks the same, except that it falls where used memory rises.
+    // Free memory below a total looks similar, except that it falls where used memory rises.
     if (first_is_used(rows, relate(rows, used, total, key), plan.time) == false)
       return fail(
           fmt::format("is column {} of rows such as '{}' used or free memory? No line names the columns, column {} is "
@@ -291,7 +291,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
                       used + 1, example(rows), total + 1, used + 1, kAsk));
     plan.used = static_cast<int>(used);
     plan.total = static_cast<int>(total);
-    told(fmt::format("column {} is read as used and column {} as total memory", used + 1, total + 1));
+    assume(fmt::format("column {} is read as used and column {} as total memory", used + 1, total + 1));
     return plan;
   }
   // A leak in one column looks like a release in the other, and either may come first.
@@ -299,20 +299,21 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
     if (const auto first = first_is_used(rows, relate(rows, halves->first, halves->second, key), plan.time)) {
       plan.used = static_cast<int>(*first ? halves->first : halves->second);
       plan.free = static_cast<int>(*first ? halves->second : halves->first);
-      told(
+      assume(
           fmt::format("columns {} and {} add up to a constant, and column {} rises more often than it falls, so it is "
                       "read as used and the other as free memory",
                       halves->first + 1, halves->second + 1, plan.used + 1));
       return plan;
     }
-    return cannot_tell(rows, fmt::format("columns {} and {} add up to a constant: one is the used and the other the "
-                                         "free memory, but their values do not show which is which",
-                                         halves->first + 1, halves->second + 1));
+    return cannot_identify(rows,
+                           fmt::format("columns {} and {} add up to a constant: one is the used and the other the "
+                                       "free memory, but their values do not show which is which",
+                                       halves->first + 1, halves->second + 1));
   }
-  if (memory.empty()) return cannot_tell(rows, "no column holds amounts of memory only");
+  if (memory.empty()) return cannot_identify(rows, "no column holds amounts of memory only");
   std::string numbers_of;
   for (const std::size_t column : memory) numbers_of += fmt::format("{}{}", numbers_of.empty() ? "" : ", ", column + 1);
-  return cannot_tell(
+  return cannot_identify(
       rows,
       memory.size() == 1
           ? fmt::format("column {} may be the used memory, but has neither a unit nor a time beside it", numbers_of)
@@ -321,7 +322,7 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
 
 namespace {
 
-/// Whether the time `a` is before `b`, both as written in one log.
+/// Whether time `a` is before `b`; both are as written in one log.
 bool is_before(std::string_view a, std::string_view b) {
   logtext::Decimal x;
   logtext::Decimal y;
@@ -351,14 +352,14 @@ bool behaves_like_index(std::span<const std::vector<std::string_view>> rows, std
   }
   if (values.size() < 2) return true;
 
-  // A reading contains each GPU only once.
+  // A reading contains each GPU at most once.
   std::vector<int> reading;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i > 0 && (time < 0 || times[i] != times[i - 1])) reading.clear();
     if (std::find(reading.begin(), reading.end(), values[i]) != reading.end()) return false;
     reading.push_back(values[i]);
   }
-  // One GPU is listed after another: time begins again with each.
+  // One GPU is listed after another: the time restarts with each.
   std::size_t runs = 1;
   std::size_t restarts = 0;
   std::map<int, std::map<int, std::size_t>> follows;
@@ -370,7 +371,7 @@ bool behaves_like_index(std::span<const std::vector<std::string_view>> rows, std
   }
   follows.try_emplace(values.back());
   if (runs == follows.size() && restarts + 1 == runs) return true;  // a constant is one run
-  // The GPUs are listed in rounds: each one is always followed by the same other.
+  // The GPUs are listed in rounds: each one is always followed by the same next one.
   std::size_t usual = 0;
   for (const auto& [value, next] : follows) {
     std::size_t most = 0;

@@ -1,4 +1,4 @@
-// InfluxDB's line protocol, as Telegraf's output "file" writes it. Each line is handed on as a JSON object of the
+// InfluxDB's line protocol, as Telegraf's output "file" writes it. Each line is passed on as a JSON object of the
 // format scalars.
 //
 //   nvidia_smi,host=node7,index=0,uuid=GPU-8f1c... memory_used=4000i,memory_total=40960i 1772359200000000000
@@ -34,7 +34,7 @@ struct InfluxLine {
   std::string_view time;  ///< digits; empty: none
 };
 
-/// Takes a name or a tag's value from `rest`, up to one of `ends` that no backslash stands before.
+/// Takes a name or a tag's value from `rest`, up to one of `ends` that no backslash precedes.
 std::string take_name(std::string_view& rest, std::string_view ends) {
   std::string out;
   while (!rest.empty() && ends.find(rest.front()) == std::string_view::npos) {
@@ -46,7 +46,7 @@ std::string take_name(std::string_view& rest, std::string_view ends) {
   return out;
 }
 
-/// Takes a field's value: 4000i, 4000u, 97.5, true or "text". False: it is none of them.
+/// Takes a field's value: 4000i, 4000u, 97.5, true or "text". False: none of these.
 bool take_value(std::string_view& rest, std::string& json) {
   if (rest.starts_with('"')) {
     std::string text;
@@ -102,18 +102,19 @@ bool read_line(std::string_view line, InfluxLine& out) {
   return std::all_of(out.time.begin(), out.time.end(), is_digit);
 }
 
-/// Whether a line is of GPUs, by its measurement or its fields: Telegraf writes those of the host ("mem", "disk") into
-/// the same file.
+/// Whether a line is about GPUs, by its measurement or its fields: Telegraf writes the host's ("mem", "disk") into the
+/// same file.
 bool is_of_gpu(const InfluxLine& line) {
-  const auto says_gpu = [](std::string_view name) {
+  const auto mentions_gpu = [](std::string_view name) {
     const Label label = read_label(name);
     return label.gpu || label.vram;
   };
-  return says_gpu(line.measurement) || line.measurement.starts_with("amd") ||
-         std::any_of(line.fields.begin(), line.fields.end(), [&](const Member& field) { return says_gpu(field.key); });
+  return mentions_gpu(line.measurement) || line.measurement.starts_with("amd") ||
+         std::any_of(line.fields.begin(), line.fields.end(),
+                     [&](const Member& field) { return mentions_gpu(field.key); });
 }
 
-/// The line as a JSON object on one line; a line that is none of a GPU is empty.
+/// The line as a JSON object on one line; empty if the line is not about a GPU.
 void append_json(std::string_view line, InfluxLine& read, std::string& out) {
   if (read_line(line, read) && is_of_gpu(read) && !read.time.empty()) {
     out.append("{\"timestamp\": ").append(read.time);

@@ -103,9 +103,9 @@ void JsonParser::finish(LogRows& rows) {
 }
 
 void JsonParser::read_text(std::string_view text, std::uint64_t line, bool /*whole*/, LogRows& rows) {
-  if (tells_out_of_memory(text)) return rows.out_of_memory(text);
-  if (tells_lost_gpu(text)) return rows.device_lost(text);
-  if (tells_end(text)) rows.program_ended(text);
+  if (reports_out_of_memory(text)) return rows.out_of_memory(text);
+  if (reports_lost_gpu(text)) return rows.device_lost(text);
+  if (reports_end(text)) rows.program_ended(text);
   rows.skip(line, "text outside the JSON objects");
 }
 
@@ -142,7 +142,7 @@ void JsonParser::end_text(std::uint64_t line, bool whole, LogRows& rows) {
   text_.clear();
 }
 
-/// Around the array, only the last key matters.
+/// Outside the array, only the last key matters.
 void JsonParser::take_around(char c) {
   if (in_string_) {
     if (escaped_)
@@ -162,8 +162,8 @@ void JsonParser::take_around(char c) {
   }
 }
 
-/// Whether an object that begins on a line of its own cannot be part of the present one, because a value can only
-/// follow one of three characters. Then the present object was cut off.
+/// Whether an object that begins on a separate line cannot be part of the current one, because a value can only follow
+/// one of three characters. Then the current object was truncated.
 bool JsonParser::begins_another(char c) const {
   if (c != '{' || in_string_ || object_.back() != '\n') return false;
   const char before = object_[object_.find_last_not_of(" \t\r\n")];
@@ -189,7 +189,7 @@ void JsonParser::take_inside(char c, std::uint64_t line, LogRows& rows) {
     else if (c == '\\')
       escaped_ = true;
     else if (c == '"' || c == '\n')
-      in_string_ = false;  // JSON strings end before the line does
+      in_string_ = false;  // JSON strings do not span lines
     return;
   }
   if (c == '"') {

@@ -1,6 +1,6 @@
-// JSON in logs: values as trees of our own, since the JSON library costs seconds of compile time in each file, and what
-// the formats based on it have in common: a log is a stream of objects, one per line, pretty-printed, in an array or as
-// several documents one after another, perhaps with lines of plain text between them.
+// JSON in logs: values as our own trees, since the JSON library costs seconds of compile time per file, and the common
+// parts of the formats based on it: a log is a stream of objects, one per line, pretty-printed, in an array or as
+// consecutive documents, possibly with lines of plain text between them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace vramtrack {
 
-/// Read as a whole and never changed.
+/// Read completely and never changed.
 class JsonValue {
  public:
   enum class Kind : std::uint8_t { null, boolean, number, string, array, object };
@@ -30,9 +30,9 @@ class JsonValue {
   [[nodiscard]] bool is_string() const { return kind_ == Kind::string; }
   [[nodiscard]] bool is_array() const { return kind_ == Kind::array; }
   [[nodiscard]] bool is_object() const { return kind_ == Kind::object; }
-  /// 0 when it is not a number.
+  /// 0 if it is not a number.
   [[nodiscard]] double number() const { return number_; }
-  /// The characters of a string, the digits of a number (six places after the point); empty for others.
+  /// The characters of a string, the digits of a number (six decimal places); empty for others.
   [[nodiscard]] const std::string& text() const { return text_; }
   /// The number if it is whole and written without a point.
   [[nodiscard]] std::optional<std::int64_t> whole() const;
@@ -56,14 +56,14 @@ std::string json_string(std::string_view text);
 /// An object of numbers, written on one line with its newline.
 std::string json_line(const std::map<std::string, double>& numbers);
 
-/// Hands over one object after another, whatever lines it spans, so that a log of any size takes only the memory of
+/// Passes on one object after another, regardless of line breaks, so that a log of any size takes only the memory of
 /// its largest object: at most 16 MiB.
 class JsonParser : public LogParser {
  public:
   static constexpr std::size_t kMostObjectBytes = 16 * kBytesPerMiB;
 
-  /// With an `array_key`, the objects handed over are the elements of the array under this key, and everything around
-  /// the array is skipped: a whole result may be one object that is too large for memory.
+  /// With an `array_key`, the objects passed on are the elements of the array under this key, and everything outside
+  /// the array is skipped: a complete result may be one object that is too large for memory.
   explicit JsonParser(std::string_view array_key = {}) : array_key_(array_key) {}
 
   std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) final;
@@ -74,15 +74,15 @@ class JsonParser : public LogParser {
   /// A complete object; it began on `line`.
   virtual void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) = 0;
   /// A line, or the part of it outside of objects; never blank or only brackets and commas. `whole` is false for a last
-  /// line without its newline.
+  /// line without a newline.
   virtual void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows);
   /// A bracket that closes an array of objects.
   virtual void end_array(LogRows& /*rows*/) {}
-  /// An object that is not valid JSON, mended where its writer is known to make mistakes; empty: it cannot be.
+  /// Repairs an object that is not valid JSON, if its writer is known to make mistakes; empty: it cannot be repaired.
   [[nodiscard]] virtual std::string mended(std::string_view /*object*/) const { return {}; }
-  /// Whether a broken object is one of this format's, and no other program's.
+  /// Whether a malformed object belongs to this format, not to another program.
   [[nodiscard]] virtual bool is_own(std::string_view /*object*/) const { return true; }
-  /// Whether objects begin on a line of their own: then a brace after other text on its line belongs to that text.
+  /// Whether objects always begin on their own line: then a brace after other text on its line belongs to that text.
   [[nodiscard]] virtual bool begins_lines() const { return false; }
 
  private:
@@ -95,9 +95,9 @@ class JsonParser : public LogParser {
   void end_text(std::uint64_t line, bool whole, LogRows& rows);
 
   std::string array_key_;
-  bool in_array_ = false;    ///< between the brackets of that array
-  std::string last_string_;  ///< around the array: the last key
-  std::string text_;         ///< outside of objects: the present line
+  bool in_array_ = false;    ///< inside the brackets of that array
+  std::string last_string_;  ///< outside the array: the last key
+  std::string text_;         ///< outside of objects: the current line
   std::string object_;
   std::uint64_t object_line_ = 0;
   std::uint64_t last_line_ = 1;

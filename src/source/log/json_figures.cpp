@@ -18,16 +18,16 @@ using logtext::is_digit;
 using logtext::trim;
 
 constexpr std::string_view kWithin = " > ";
-/// From this rank on, a key of the role `index` is an index and nothing else.
+/// From this rank on, a key of the role `index` can only be an index.
 constexpr int kSureIndex = 60;
 
-/// Whether a word of `key` says that it is a GPU: "gpus", "gpu_stats", "cuda", "devices".
-bool says_gpu(std::string_view key) {
+/// Whether a word of `key` names a GPU: "gpus", "gpu_stats", "cuda", "devices".
+bool mentions_gpu(std::string_view key) {
   const Label label = read_label(key);
   return label.gpu || label.vram;
 }
 
-/// Objects whose figures are of something else, whatever their keys are: "utilization", "temperature", "pci", "host".
+/// Objects whose figures are not memory, whatever their keys: "utilization", "temperature", "pci", "host".
 bool is_of_something_else(std::string_view key) {
   std::vector<Word> words;
   cut_words(key, words);
@@ -36,7 +36,7 @@ bool is_of_something_else(std::string_view key) {
   return first == Meaning::rate || first == Meaning::measured || first == Meaning::host;
 }
 
-/// Takes "0", "GPU-8f1c...", "cuda:1" or "gpu2" for the id of a GPU; false if `text` is none of them.
+/// Takes "0", "GPU-8f1c...", "cuda:1" or "gpu2" as the id of a GPU; false if `text` is none of them.
 bool take_id(std::string_view text, FigureOwner& owner) {
   text = trim(text);
   if (text.starts_with("GPU-") || text.starts_with("MIG-")) {
@@ -46,14 +46,14 @@ bool take_id(std::string_view text, FigureOwner& owner) {
   }
   std::size_t letters = 0;
   while (letters < text.size() && is_ascii_letter(text[letters])) ++letters;
-  if (letters > 0 && !says_gpu(text.substr(0, letters))) return false;
+  if (letters > 0 && !mentions_gpu(text.substr(0, letters))) return false;
   std::size_t digits = letters;
   while (letters > 0 && digits < text.size() && !is_digit(text[digits]) && !is_ascii_letter(text[digits])) ++digits;
   const auto device = device_numbered(text.substr(digits));
   if (!device) return false;
   owner.gpu.index = device->index;
   owner.is_gpu |= letters > 0;
-  owner.by_place = false;
+  owner.by_position = false;
   return true;
 }
 
@@ -80,7 +80,7 @@ class FigureReader::Walk {
     if (const JsonValue* const tags = object.find("tags"); tags != nullptr && tags->is_object()) {
       identify(*tags, {}, false, owner);
       const JsonValue* const name = object.find("name");
-      owner.is_gpu |= name != nullptr && (says_gpu(name->text()) || name->text().starts_with("nvidia"));
+      owner.is_gpu |= name != nullptr && (mentions_gpu(name->text()) || name->text().starts_with("nvidia"));
     }
     for (const std::string& key : keys_.series)
       if (const std::string_view its = series_text(object, key); !its.empty()) {
@@ -105,7 +105,7 @@ class FigureReader::Walk {
     return column;
   }
 
-  /// What the members of `object` say of whose it is. `in_list`: it is one of several.
+  /// What the members of `object` say about its owner. `in_list`: it is one of several.
   void identify(const JsonValue& object, const std::string& name, bool in_list, FigureOwner& owner) {
     int rank = 0;
     for (const auto& [key, value] : object.members()) {
@@ -120,15 +120,15 @@ class FigureReader::Walk {
         if (!take_id(value.text(), owner)) {
           if (!value.is_string()) continue;
           owner.gpu.text = value.text();
-          owner.by_place = false;
+          owner.by_position = false;
         }
         rank = its_rank;
-        owner.is_gpu |= says_gpu(key);
+        owner.is_gpu |= mentions_gpu(key);
         owner.unsure_index = rank < kSureIndex && !is_id ? its : std::string();
         owner.index_text = value.text();
       } else if (column.role == ColumnRole::uuid) {
         owner.gpu.uuid = value.text();
-        owner.is_gpu |= says_gpu(key) || owner.gpu.uuid.starts_with("GPU-");
+        owner.is_gpu |= mentions_gpu(key) || owner.gpu.uuid.starts_with("GPU-");
       } else if (column.role == ColumnRole::pci && !pci_address_of(value.text()).empty()) {
         owner.gpu.pci_bus_id = pci_address_of(value.text());
       } else if (column.role == ColumnRole::pid && value.whole() && *value.whole() > 0) {
@@ -142,7 +142,7 @@ class FigureReader::Walk {
     if (owner.pid && owner.process.empty()) owner.process = std::exchange(owner.gpu.name, {});
   }
 
-  /// The members of an array, or of an object whose keys are ids: each is an owner.
+  /// The members of an array, or of an object whose keys are ids: each has its own owner.
   void elements(const JsonValue& list, const std::string& name, const FigureOwner& above) {
     std::vector<FigureOwner> owners;
     std::set<std::string> ids;
@@ -162,30 +162,31 @@ class FigureReader::Walk {
         owner.pid = its.pid;
         owner.process = its.process;
       } else if (!has_id && !its.names_gpu()) {
-        owner.by_place = true;
+        owner.by_position = true;
       }
-      ids.insert(owner.by_place ? std::string() : device_id(owner.gpu) + ' ' + std::to_string(owner.pid.value_or(0)));
+      ids.insert(owner.by_position ? std::string()
+                                   : device_id(owner.gpu) + ' ' + std::to_string(owner.pid.value_or(0)));
       if (!owner.gpu.name.empty()) names.insert(owner.gpu.name);
     }
-    // What does not tell all elements apart is no id. Names alone do so if no two are equal.
+    // Ids count only if they distinguish all elements. Names alone do so if no two are equal.
     const bool by_id = ids.size() == owners.size() && !ids.contains({});
     const bool by_name = owners.size() > 1 && names.size() == owners.size();
     for (std::size_t i = 0; i < owners.size(); ++i) {
       FigureOwner& owner = owners[i];
-      if (owner.by_place || !by_id) {
+      if (owner.by_position || !by_id) {
         LogDevice gpu;
         gpu.name = owner.gpu.name;
         owner.gpu = gpu;
-        owner.by_place = !by_name;
+        owner.by_position = !by_name;
         if (!by_name) {
           owner.gpu.index = static_cast<int>(i);
         } else if (!take_id(gpu.name, owner)) {
           owner.gpu.text = gpu.name;
         }
       }
-      // The host, job or run around the list; a UUID needs none.
+      // The host, job or run of the enclosing list; a UUID needs none.
       if (!above.gpu.text.empty() && owner.gpu.uuid.empty() && owner.gpu.text != above.gpu.text) {
-        const bool is_only = owner.by_place && owners.size() == 1;
+        const bool is_only = owner.by_position && owners.size() == 1;
         owner.gpu.text = above.gpu.text + (is_only ? std::string() : '/' + device_id(owner.gpu));
         owner.gpu.pci_bus_id.clear();
       }
@@ -213,7 +214,7 @@ class FigureReader::Walk {
       }
       if (is_of_something_else(key)) continue;
       FigureOwner of = owner;
-      of.is_gpu |= says_gpu(key);
+      of.is_gpu |= mentions_gpu(key);
       if (member.is_array() || has_ids_for_keys(member)) {
         list_above_ = above;
         list_key_ = key;
@@ -222,7 +223,7 @@ class FigureReader::Walk {
       }
       const bool is_id = take_id(key, of);  // "gpu0": {...}
       const std::string its = is_id ? name : path(name, key);
-      identify(member, its, says_gpu(key), of);
+      identify(member, its, mentions_gpu(key), of);
       members(member, its, of);
     }
   }
@@ -241,7 +242,7 @@ class FigureReader::Walk {
       for (std::size_t i = 0; i < parts.size(); ++i) {
         FigureOwner of = owner;
         of.gpu.index = static_cast<int>(i);
-        of.by_place = true;
+        of.by_position = true;
         text(parts[i], name, keys, of);
       }
     }

@@ -1,4 +1,4 @@
-// The figures in a JSON object, at any depth, and whose they are: {"gpus": [{"id": 0, "mem_used_mb": 4000}, ...]}.
+// The figures in a JSON object, at any depth, and their owners: {"gpus": [{"id": 0, "mem_used_mb": 4000}, ...]}.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace vramtrack {
 
-/// Whose a figure is, according to the objects and lists around it.
+/// The owner of a figure, according to the enclosing objects and lists.
 struct FigureOwner {
-  LogDevice gpu;             ///< what is not said stays empty
-  bool is_gpu = false;       ///< a key says that it is a GPU, or an id is that of one
-  bool by_place = false;     ///< the index is the place in a list
+  LogDevice gpu;             ///< missing fields stay empty
+  bool is_gpu = false;       ///< a key names a GPU, or an id is a GPU's
+  bool by_position = false;  ///< the index is the position in a list
   std::string unsure_index;  ///< the keys that lead to the index, if they may also lead to a measure ("gpu")
-  std::string index_text;    ///< what is written there
+  std::string index_text;    ///< the text of the index
   std::optional<std::uint32_t> pid;
   std::string process;  ///< its name
 
-  /// Whether anything says which GPU it is.
+  /// Whether anything identifies the GPU.
   [[nodiscard]] bool names_gpu() const {
     return gpu.index || !gpu.uuid.empty() || !gpu.pci_bus_id.empty() || !gpu.text.empty();
   }
@@ -38,17 +38,17 @@ struct JsonFigure {
   std::string key;    ///< the last one
   double number = 0;
   bool in_bytes = false;  ///< a text such as "4000 MiB", read
-  bool is_amount = true;  ///< false: a text that is not an amount, or a number below zero
+  bool is_amount = true;  ///< false: text that is not an amount, or a negative number
   FigureOwner owner;
 };
 
-/// What the keys of a log turned out to mean.
+/// What the keys of a log turn out to mean.
 struct FigureKeys {
-  std::vector<std::string> measures;  ///< the keys that lead to what looks like an index, but is a measure
-  std::vector<std::string> series;    ///< of the outermost object, those that tell programs or machines apart
+  std::vector<std::string> measures;  ///< the keys that lead to what looks like an index but is a measure
+  std::vector<std::string> series;    ///< keys of the outermost object that distinguish programs or machines
 };
 
-/// What the member `key` of `object` says of who wrote it: its text, or the name within it ("host": {"name": "node7"}).
+/// The writer according to the member `key` of `object`: its text, or the name within it ("host": {"name": "node7"}).
 std::string_view series_text(const JsonValue& object, std::string_view key);
 
 /// Finds the figures of one object after another. Not thread-safe.
@@ -56,10 +56,10 @@ class FigureReader {
  public:
   explicit FigureReader(FigureKeys keys) : keys_(std::move(keys)) {}
 
-  /// The figures of `object`, in order, valid until the next call. Each element of a list of objects is an owner of its
-  /// own, and so is each number of a list of numbers (also written as text: "[9000, 3997]", "9000;3997"). A figure that
-  /// has no value (null, "N/A") is left out.
-  /// `of`: what tells the object apart from others; empty: nothing.
+  /// The figures of `object`, in order, valid until the next call. Each element of a list of objects has its own
+  /// owner, and so has each number of a list of numbers (also written as text: "[9000, 3997]", "9000;3997"). A
+  /// figure without a value (null, "N/A") is left out. `of`: distinguishes the object from others; empty: nothing
+  /// does.
   const std::vector<JsonFigure>& read(const JsonValue& object, std::string_view of = {});
 
  private:

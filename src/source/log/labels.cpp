@@ -9,7 +9,7 @@
 namespace vramtrack {
 namespace {
 
-/// A label is not longer than this.
+/// A label is at most this long.
 constexpr std::size_t kLongestLabel = 80;
 
 /// The last separator in `text` and what follows it; `is_bracket`: it opens a bracket that is not closed.
@@ -43,7 +43,7 @@ std::optional<LastSeparator> last_separator(std::string_view text) {
 
 namespace {
 
-/// "Reserving 805 MB", "Allocating": by how much what is held grows.
+/// "Reserving 805 MB", "Allocating": the amount by which memory in use grows.
 bool is_event(std::string_view word) {
   constexpr std::string_view kEnding = "ing";
   if (word.size() <= kEnding.size() + 3 || !logtext::same_letters(word.substr(word.size() - kEnding.size()), kEnding))
@@ -62,8 +62,7 @@ Label read_label(std::string_view text) {
 
 Label label_of(std::span<const Word> words) {
   Label out;
-  std::string_view
-      limit;  // that stands right beside a word for memory, as in "--mem-fraction 0.8 --tp-size 16" none does
+  std::string_view limit;  // next to a word for memory; "--mem-fraction 0.8 --tp-size 16" has none there
   const auto is_memory = [](const Word& word) {
     return word.meaning == Meaning::memory || word.meaning == Meaning::vram;
   };
@@ -182,9 +181,9 @@ std::string_view label_before(std::string_view text) {
   const auto last = last_separator(text);
   if (!last) return text;
   const Label label = read_label(last->after);
-  if (!label.says_anything() && !label.gpu) return text;
+  if (!label.has_meaning() && !label.gpu) return text;
   if (!last->is_bracket || label.roles.size() != 1) return last->after;
-  // "GPU memory (used: 5, free: 6)": the brackets are about what stands before them.
+  // "GPU memory (used: 5, free: 6)": the brackets refer to the text before them.
   const Label outer = read_label(last->before);
   return (outer.memory || outer.vram) && outer.roles.empty() ? text : last->after;
 }
@@ -239,7 +238,7 @@ std::string label_key(std::string_view text) {
     if (const std::size_t close = text[i] == '[' ? text.find(']', i) : std::string_view::npos;
         close != std::string_view::npos) {
       const Label inner = read_label(text.substr(i, close - i));
-      if (!inner.says_anything() && !inner.gpu && inner.unit_bytes == 0) {  // a level, or a name
+      if (!inner.has_meaning() && !inner.gpu && inner.unit_bytes == 0) {  // a level, or a name
         i = close + 1;
         continue;
       }
@@ -263,7 +262,7 @@ bool is_connector(std::string_view word) {
   return std::find(kWords.begin(), kWords.end(), logtext::lower(word)) != kWords.end() || word == "／";
 }
 
-/// The words of `gap` and its slashes, without separators; nullopt if it has other signs.
+/// The words of `gap` and its slashes, without separators; nullopt if it has other punctuation.
 std::optional<std::vector<Word>> words_and_slashes(std::string_view gap) {
   std::vector<Word> out;
   std::vector<Word> words;

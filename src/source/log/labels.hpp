@@ -1,4 +1,4 @@
-// What the words next to a number mean together. Private to the reader of free text.
+// The combined meaning of the words next to a number. Private to the reader of free text.
 #pragma once
 
 #include <span>
@@ -21,32 +21,32 @@ bool is_letter(char c);
 /// Whether `c` begins a letter of a language without spaces between words.
 bool begins_wide(char c);
 
-/// The words of `text` in order. "gpuMemUsed" and "gpu_mem_used" are three.
+/// The words of `text` in order. "gpuMemUsed" and "gpu_mem_used" are three words each.
 void cut_words(std::string_view text, std::vector<Word>& words);
 
-/// What the words of a label mean together.
+/// The combined meaning of the words of a label.
 struct Label {
   std::vector<Meaning> roles;  ///< in order
   std::vector<std::string_view> role_words;
   bool memory = false, vram = false, gpu = false, rate = false, change = false, other = false;
-  bool host = false;  ///< of the machine: its RAM, its CPU
+  bool host = false;  ///< names the machine: its RAM, its CPU
   bool ram = false;   ///< memory of the machine
   bool swap = false, share = false, process = false, measured = false;
   bool limit = false;       ///< a total, if it is of memory
-  std::string_view things;  ///< "pages": what is counted in place of bytes
+  std::string_view things;  ///< "pages": units counted instead of bytes
   std::string_view subject;
   std::uint64_t unit_bytes = 0;
   bool nearest_is_gpu = false;
 
   [[nodiscard]] bool is_of_gpu() const { return vram || (gpu && memory); }
-  /// Whether it is about something else than the memory of a GPU.
+  /// Whether it is about something other than GPU memory.
   [[nodiscard]] bool is_of_other() const { return measured || ((other || host) && !is_of_gpu()); }
-  [[nodiscard]] bool says_anything() const {
+  [[nodiscard]] bool has_meaning() const {
     return !roles.empty() || memory || vram || other || host || measured || rate || change;
   }
   /// The role, and the word that gives it: a peak of allocated memory is a peak.
   [[nodiscard]] std::pair<Meaning, std::string_view> role() const {
-    // "total_memory_available" is all that there is.
+    // "total_memory_available" is the total.
     if (roles.size() > 1 && roles.front() == Meaning::total && roles.back() == Meaning::free)
       return {Meaning::total, role_words.front()};
     for (const Meaning wanted : {Meaning::peak, Meaning::reserved, Meaning::allocated, Meaning::free, Meaning::used,
@@ -57,37 +57,37 @@ struct Label {
   }
 };
 
-/// What `words`, one after another, mean.
+/// The meaning of `words` in sequence.
 Label label_of(std::span<const Word> words);
-/// The same of the words of `text`.
+/// The same for the words of `text`.
 Label read_label(std::string_view text);
 
-/// The length of the comma, bracket or the like with which `text` begins, also a full-width one; 0: there is none.
+/// The length of the comma, bracket or similar separator at the start of `text`, including full-width ones; 0: none.
 std::size_t separator_length(std::string_view text);
-/// Whether `gap` between two numbers is a comma or the like, and nothing else.
+/// Whether `gap` between two numbers is only a comma or similar.
 bool separates_elements(std::string_view gap);
 /// The label in the text before a number: the part after the last separator, unless that part has no meaning.
 std::string_view label_before(std::string_view text);
-/// The label in the text behind a number: up to the first separator, or in the brackets with which it begins.
+/// The label in the text after a number: up to the first separator, or in the brackets with which it begins.
 std::string_view label_after(std::string_view text);
 /// The word right before a number, ignoring punctuation, as in "step [3", "GPU#0:", "gpu0".
 std::string_view word_right_before(std::string_view text);
-/// Whether `gap` between two numbers says that the second is what became of the first: "4000 MB -> 4050 MB",
-/// "increased by 50 MB to 4050 MB".
+/// Whether `gap` between two numbers makes the second the new value of the first: "4000 MB -> 4050 MB", "increased by
+/// 50 MB to 4050 MB".
 bool joins_change(std::string_view gap);
-/// Whether a label is of what something became: "increased to".
+/// Whether a label announces a new value: "increased to".
 bool ends_in_to(std::string_view label);
-/// "INFO", "warning": how a logger says how serious a line is.
+/// "INFO", "warning": a logger's severity.
 bool is_log_level(std::string_view word);
-/// The same for labels of one kind: without digits, levels of logging, and names in brackets.
+/// Equal for labels of one kind: without digits, log levels, and names in brackets.
 std::string label_key(std::string_view text);
-/// "used of", "/", "in use (out of": if `gap` between two numbers says that the second is the whole of the first, what
-/// it says of the first one.
+/// "used of", "/", "in use (out of": if `gap` between two numbers makes the second the whole of the first, what it says
+/// about the first.
 std::optional<std::string_view> joins_pair(std::string_view gap);
-/// "Max Allocated / Max Reserved", "mem_get_info() -> (free, total)": what each of `count` figures behind `label` is;
-/// empty: it does not say.
+/// "Max Allocated / Max Reserved", "mem_get_info() -> (free, total)": the role of each of `count` figures after
+/// `label`; empty: not given.
 std::vector<Meaning> roles_in_order(std::string_view label, std::size_t count);
-/// Whether `label` is a call of the CUDA or HIP runtime that gives the free and the total memory of a GPU.
+/// Whether `label` is a CUDA or HIP runtime call that returns the free and the total memory of a GPU.
 bool is_call_of_runtime(std::string_view label);
 
 }  // namespace vramtrack

@@ -16,7 +16,7 @@ using logtext::is_digit;
 
 constexpr std::size_t kLongestValue = 60;
 
-/// Whether the value of `key` identifies who wrote a line. That of a phase ("split=train") does not.
+/// Whether the value of `key` identifies the writer of a line. That of a phase ("split=train") does not.
 bool is_key(std::string_view key) {
   const auto same = [&](std::string_view words) {
     return std::equal(key.begin(), key.end(), words.begin(), words.end(),
@@ -29,7 +29,7 @@ bool is_of_name(char c) {
   return is_ascii_letter(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// The value behind a key and its sign: a word, or a quoted text.
+/// The value after a key and its separator: a word, or quoted text.
 std::string_view value_at(std::string_view line, std::size_t at) {
   if (at < line.size() && (line[at] == '"' || line[at] == '\'')) {
     const std::size_t close = line.find(line[at], at + 1);
@@ -41,7 +41,7 @@ std::string_view value_at(std::string_view line, std::size_t at) {
   return line.substr(at, end - at);
 }
 
-/// A number with a fraction or a unit, as in "Peak 73.82M": what is measured, not who.
+/// A number with a fraction or a unit, as in "Peak 73.82M": a measurement, not a writer.
 bool has_amount(std::string_view text) {
   const auto goes_on = [&](std::size_t at) { return at < text.size() && (is_of_name(text[at]) || text[at] == '.'); };
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -92,7 +92,7 @@ void cut_fields(std::string_view line, std::vector<LineField>& fields) {
       if (const std::string_view value = value_at(line, at); is_value(value))
         fields.push_back({logtext::lower(word) + "=", value});
     }
-    // "TP0", "worker-42": letters, a sign or none, digits.
+    // "TP0", "worker-42": letters, an optional separator, digits.
     const std::size_t letters =
         static_cast<std::size_t>(std::find_if(word.begin(), word.end(), is_digit) - word.begin());
     if (letters > 0 && letters < word.size() &&

@@ -1,4 +1,4 @@
-// The figures of memory in a line of free text: find_figures().
+// The memory figures in a line of free text: find_figures().
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,26 +18,26 @@ namespace vramtrack {
 
 std::uint64_t MemoryFigure::bytes(std::uint64_t default_unit) const {
   const double bytes = number * static_cast<double>(unit_bytes != 0 ? unit_bytes : default_unit);
-  return bytes < 0x1p60 ? static_cast<std::uint64_t>(std::llround(bytes)) : 1ULL << 60;  // which no reading has
+  return bytes < 0x1p60 ? static_cast<std::uint64_t>(std::llround(bytes)) : 1ULL << 60;  // no reading is so large
 }
 
 namespace {
 
 constexpr std::size_t kLongestLine = 4096;
 
-/// Of several amounts in one line that a label or its figures say to be the same, all but the first say nothing new:
-/// "4000 MiB (3.91 GiB)".
+/// Among several amounts in one line that are the same according to a label or their values, only the first adds
+/// information: "4000 MiB (3.91 GiB)".
 bool is_same_amount(const MemoryFigure& a, const MemoryFigure& b) {
   if (a.unit_bytes == 0 || b.unit_bytes == 0) return false;
   const auto x = static_cast<double>(a.bytes(1));
   const auto y = static_cast<double>(b.bytes(1));
-  constexpr double kRounded = 0.02;  // "3.9 GiB" has two digits
+  constexpr double kRounded = 0.02;  // "3.9 GiB" has two significant digits
   return a.unit_bytes != b.unit_bytes && std::abs(x - y) <= kRounded * std::max(x, y);
 }
 
 /// "peak memory allocated: 5 GB, current: 4 GB" is about one kind of memory, that of the peak. "current: 4 GB" alone is
 /// not about memory.
-void settle_current(std::vector<MemoryFigure>& figures) {
+void resolve_current(std::vector<MemoryFigure>& figures) {
   Meaning kind = Meaning::none;
   for (const MemoryFigure& f : figures) {
     if (f.role == Meaning::current) continue;
@@ -51,10 +51,10 @@ void settle_current(std::vector<MemoryFigure>& figures) {
   std::erase_if(figures, [](const MemoryFigure& f) { return f.role == Meaning::none; });
 }
 
-/// Reads one line; the numbers of its time are not among `numbers`.
+/// Reads one line; `numbers` excludes those of its time.
 class FigureFinder {
  public:
-  /// The numbers are cut and named.
+  /// The numbers must be cut and classified.
   FigureFinder(CutLine& cut, LineFigures& out)
       : cut_(cut), line_(cut.line), numbers_(cut.numbers), labels_(cut), out_(out) {}
 
@@ -68,8 +68,8 @@ class FigureFinder {
     end_list();
     drop_pairs_of_host();
     give_late_index();
-    settle_current(out_.figures);
-    settle_current(out_.unclear);
+    resolve_current(out_.figures);
+    resolve_current(out_.unclear);
     drop_unclear_wholes();
   }
 
@@ -86,14 +86,14 @@ class FigureFinder {
     index_at_ = i;
   }
 
-  /// What is said about a number, or about a pair of them.
-  struct Said {
+  /// What the surrounding text says about a number, or about a pair.
+  struct Context {
     Label label;
     std::string_view text;  ///< of the label
   };
 
-  /// Whether number `i` is one more of a list: "8.79 GB, 3.91 GB", "[9000, 4000]". Without units, a number behind
-  /// another may be about anything, unless brackets or the lack of a space hold them together.
+  /// Whether number `i` continues a list: "8.79 GB, 3.91 GB", "[9000, 4000]". Without units, an adjacent number may be
+  /// unrelated, unless brackets or the lack of a space group them.
   [[nodiscard]] bool continues_list(std::size_t i, bool has_unit) const {
     if (last_end_ != i || elements_.empty() || numbers_[i].percent || out_.figures.back().percent) return false;
     const std::string_view gap = before(i);
@@ -107,7 +107,7 @@ class FigureFinder {
     return has_unit || in_brackets_ || gap.size() == 1 || (last_->label.unit_bytes != 0 && ends);
   }
 
-  /// "16.3 % (3998 MB)": an amount of what the percentage is of.
+  /// "16.3 % (3998 MB)": the amount that the percentage expresses.
   [[nodiscard]] bool explains_percent(std::size_t i) const {
     if (last_end_ != i || elements_.empty() || !out_.figures.back().percent) return false;
     const std::string_view gap = logtext::trim(before(i));
@@ -115,59 +115,59 @@ class FigureFinder {
     return numbers_[i].unit_bytes != 0 && (gap.empty() || gap == "(" || gap == "（" || gap == "[");
   }
 
-  Said said_of(std::size_t i, bool pair, bool is_of_percent, std::string_view between) {
+  Context context_of(std::size_t i, bool pair, bool is_of_percent, std::string_view between) {
     if (is_of_percent) {
-      Said said = *last_;
-      said.label.rate = false;
-      return said;
+      Context context = *last_;
+      context.label.rate = false;
+      return context;
     }
     if (changed_ && changed_end_ == i) {
-      Said said = *changed_;
-      said.label.change = false;
-      return said;
+      Context context = *changed_;
+      context.label.change = false;
+      return context;
     }
-    Said said;
-    said.text = labels_.before(i);
-    // "4000 MiB used (20576 MiB left), 66 C": what was said of one figure is not said of the next.
-    const auto begin = static_cast<std::size_t>(said.text.data() - line_.data());
-    if (begin < consumed_) said.text.remove_prefix(std::min(consumed_ - begin, said.text.size()));
-    said.label = read_label(said.text);
-    if (said.label.unit_bytes == 0 && i > 0 && numbers_[i - 1].is_index())
-      said.label.unit_bytes = read_label(before(i)).unit_bytes;  // "GPU0 MiB: 4000"
-    if (is_call_of_runtime(said.text)) said.label.vram = true;
+    Context context;
+    context.text = labels_.before(i);
+    // "4000 MiB used (20576 MiB left), 66 C": the words for one figure do not apply to the next.
+    const auto begin = static_cast<std::size_t>(context.text.data() - line_.data());
+    if (begin < consumed_) context.text.remove_prefix(std::min(consumed_ - begin, context.text.size()));
+    context.label = read_label(context.text);
+    if (context.label.unit_bytes == 0 && i > 0 && numbers_[i - 1].is_index())
+      context.label.unit_bytes = read_label(before(i)).unit_bytes;  // "GPU0 MiB: 4000"
+    if (is_call_of_runtime(context.text)) context.label.vram = true;
     // "consumed at the end of the train (end-begin): 50"
-    if (said.text.find("-begin") != std::string_view::npos) said.label.change = true;
-    if (said.label.change && ends_in_to(said.text)) said.label.change = false;
+    if (context.text.find("-begin") != std::string_view::npos) context.label.change = true;
+    if (context.label.change && ends_in_to(context.text)) context.label.change = false;
     const auto follow = [&](const Label& label, std::string_view text) {
       consumed_ = static_cast<std::size_t>(text.data() + text.size() - line_.data());
-      const Label was = said.label;
-      said = {label, text};
-      said.label.gpu |= was.gpu && !labels_.follow();
-      said.label.memory |= was.memory && !labels_.follow();
-      said.label.vram |= was.vram && !labels_.follow();
-      said.label.other |= was.other;  // "RAM: 20 GB used"
-      said.label.host |= was.host;
-      said.label.measured |= was.measured;
-      if (said.label.subject.empty()) said.label.subject = was.subject;
+      const Label was = context.label;
+      context = {label, text};
+      context.label.gpu |= was.gpu && !labels_.follow();
+      context.label.memory |= was.memory && !labels_.follow();
+      context.label.vram |= was.vram && !labels_.follow();
+      context.label.other |= was.other;  // "RAM: 20 GB used"
+      context.label.host |= was.host;
+      context.label.measured |= was.measured;
+      if (context.label.subject.empty()) context.label.subject = was.subject;
     };
     // "4000 MiB used of 24576 MiB"
-    if (const Label middle = read_label(between); pair && !middle.roles.empty() && said.label.roles.empty()) {
+    if (const Label middle = read_label(between); pair && !middle.roles.empty() && context.label.roles.empty()) {
       follow(middle, between);
-      said.label.gpu |= read_label(label_before(before(i))).gpu;
-      return said;
+      context.label.gpu |= read_label(label_before(before(i))).gpu;
+      return context;
     }
     const std::size_t last = pair ? i + 1 : i;
     const std::string_view next = labels_.behind(last);
     const bool ends = next.size() < after(last).size() || last + 1 >= numbers_.size();
-    if ((labels_.follow() || (said.label.roles.empty() && ends)) && (pair || numbers_[i].is_amount())) {
+    if ((labels_.follow() || (context.label.roles.empty() && ends)) && (pair || numbers_[i].is_amount())) {
       const Label follows = read_label(next);
       if (!follows.roles.empty() || ((follows.other || follows.host) && labels_.follow())) follow(follows, next);
     }
-    return said;
+    return context;
   }
 
-  /// The unit that stands before all of a line's figures, as in "memory (MB) | allocated: 4000.5 | reserved: 4500.0",
-  /// for those of a program's allocator; 0: there is none.
+  /// The unit that precedes all of a line's figures, as in "memory (MB) | allocated: 4000.5 | reserved: 4500.0", for an
+  /// allocator's figures; 0: none.
   std::uint64_t unit_of_heading(std::size_t i, Meaning role) {
     const std::string_view text = before(i);
     const std::string_view outer = text.substr(0, text.size() - label_before(text).size());
@@ -176,8 +176,8 @@ class FigureFinder {
     return role == Meaning::allocated || role == Meaning::reserved ? heading_unit_bytes_ : 0;
   }
 
-  /// "(total/used/free): 24576/4000/20576 MiB": three or more figures with a slash between them, each with a role of
-  /// its own. Returns false if number `i` does not begin such a row.
+  /// "(total/used/free): 24576/4000/20576 MiB": three or more figures separated by slashes, each with its own role.
+  /// Returns false if number `i` does not begin such a row.
   bool take_slashed(std::size_t& i) {
     std::size_t last = i;
     while (last + 1 < numbers_.size() && logtext::trim(after(last)) == "/") ++last;
@@ -192,7 +192,7 @@ class FigureFinder {
     for (std::size_t k = 0; k < count; ++k) {
       MemoryFigure f = figure_of(numbers_[i + k]);
       f.role = roles[k];
-      f.is_said = f.is_memory = true;
+      f.has_role_word = f.is_memory = true;
       f.is_of_gpu = label.is_of_gpu() || of_gpu_;
       if (f.unit_bytes == 0) f.unit_bytes = unit;
       f.label = label_key(text);
@@ -217,7 +217,7 @@ class FigureFinder {
     if (i + 1 >= numbers_.size() || !is_key(i, "current") || !is_key(i + 1, "peak")) return false;
     end_list();
     MemoryFigure f = figure_of(numbers_[i]);
-    f.is_said = f.is_memory = f.is_of_gpu = true;
+    f.has_role_word = f.is_memory = f.is_of_gpu = true;
     f.unit_bytes = 1;
     f.label = label_key(before(i));
     const std::size_t word = line_.rfind("current", numbers_[i].begin);
@@ -227,7 +227,7 @@ class FigureFinder {
     return true;
   }
 
-  /// "(NVIDIA RTX A5000, 22731MiB)": behind the name of a card and before a sign, it is what the card has.
+  /// "(NVIDIA RTX A5000, 22731MiB)": after a card's name and before punctuation, an amount is its capacity.
   bool take_capacity(std::size_t i) {
     const LineNumber& n = numbers_[i];
     if (n.unit_bytes == 0 || n.rate || gpu_ < 0) return false;
@@ -249,13 +249,14 @@ class FigureFinder {
     const bool is_element = continues_list(i, has_unit);
     const bool is_of_percent = explains_percent(i);
     if (!is_element) end_list();
-    const Said said = is_element ? *last_ : said_of(i, pair, is_of_percent, between.value_or(std::string_view{}));
-    const Label& label = said.label;
+    const Context context =
+        is_element ? *last_ : context_of(i, pair, is_of_percent, between.value_or(std::string_view{}));
+    const Label& label = context.label;
     if (label.is_of_gpu()) {
       of_gpu_ = true;
       context_ = label.subject;
     }
-    // "Memory info of CPU: total: 201 GB, available: 190 GB": all of it, until memory of a GPU or of its own is named.
+    // "Memory info of CPU: total: 201 GB, available: 190 GB": applies until GPU memory or other memory is named.
     of_host_ = !label.is_of_gpu() && (of_host_ || ((label.other || label.host) && label.memory && !of_gpu_));
     const bool goes_on_about_host = of_host_ && !label.memory && !label.is_of_gpu() && !label.gpu;
     if (label.is_of_other() || goes_on_about_host || is_of_things(i, label)) {
@@ -263,13 +264,13 @@ class FigureFinder {
       return;
     }
     if (i + 1 < numbers_.size() && n.is_amount() && numbers_[i + 1].is_amount() && joins_change(after(i))) {
-      changed_ = said;
+      changed_ = context;
       changed_end_ = i + 1;
       return;
     }
     auto [role, role_word] = label.role();
-    // "can use total_gpu_memory (39.38GiB)": the word that stands nearest.
-    if (role == Meaning::used && label.roles.back() == Meaning::total && said.text.data() < line_.data() + n.begin) {
+    // "can use total_gpu_memory (39.38GiB)": the nearest word counts.
+    if (role == Meaning::used && label.roles.back() == Meaning::total && context.text.data() < line_.data() + n.begin) {
       role = Meaning::total;
       role_word = label.role_words.back();
     }
@@ -285,7 +286,7 @@ class FigureFinder {
     const bool is_bare_use = numbers_.size() == 1 && !cut_.time.empty() &&
                              (role == Meaning::used || role == Meaning::allocated || role == Meaning::reserved);
     // "Memory(free=2157, total=2576, used=419)"
-    in_memory_brackets_ |= is_memory && said.text.find('(') != std::string_view::npos;
+    in_memory_brackets_ |= is_memory && context.text.find('(') != std::string_view::npos;
     const bool is_in_brackets = in_memory_brackets_ && (role == Meaning::used || role == Meaning::allocated ||
                                                         role == Meaning::free || role == Meaning::total);
     const bool is_unclear = !take && unit == 0 && (is_memory || is_bare_use || is_in_brackets) && !pair && !n.percent &&
@@ -294,12 +295,12 @@ class FigureFinder {
 
     MemoryFigure f = figure_of(n);
     f.role = role == Meaning::none ? Meaning::used : role;
-    f.is_said = role != Meaning::none;
+    f.has_role_word = role != Meaning::none;
     f.is_memory = is_memory || of_gpu_;
     f.is_of_gpu = of_gpu_ || label.gpu || gpu_ >= 0;
     f.unit_bytes = unit;
     f.word = role != Meaning::none ? role_word : !label.subject.empty() ? label.subject : context_;
-    f.label = label_key(said.text);
+    f.label = label_key(context.text);
     if (is_unclear) {
       out_.unclear.push_back(std::move(f));
       return;
@@ -312,7 +313,7 @@ class FigureFinder {
     }
     if (!pair) {
       out_.figures.push_back(std::move(f));
-    } else if (!take_pair(std::move(f), i, said, !read_label(*between).roles.empty())) {
+    } else if (!take_pair(std::move(f), i, context, !read_label(*between).roles.empty())) {
       return;
     }
     elements_.push_back(first);
@@ -320,14 +321,14 @@ class FigureFinder {
       in_brackets_ = n.begin > 0 && std::string_view("[(").find(line_[n.begin - 1]) != std::string_view::npos;
       have_units_ = has_unit;
     }
-    last_ = said;
+    last_ = context;
     last_end_ = i + 1;
   }
 
   [[nodiscard]] bool is_taken(std::size_t i, const Label& label, Meaning role, std::uint64_t unit, bool pair) const {
     const LineNumber& n = numbers_[i];
     const bool is_memory = label.memory || label.vram;
-    // Beside how busy the GPU is, "Memory Utilization: 17%" is how busy the memory's bus is.
+    // Next to the load of the GPU, "Memory Utilization: 17%" is the load of the memory bus.
     const bool is_of_bus = label.rate && role == Meaning::none && gives_busy_;
     if (n.percent) return is_memory && role != Meaning::total && !label.change && !is_of_bus;
     if (label.rate || label.change) return false;
@@ -344,7 +345,7 @@ class FigureFinder {
            (pair && (of_gpu_ || names_gpu_ || is_bare));
   }
 
-  /// Whether `word` is a part of a name of something else: "memory_seq_rm [26832". It says nothing of a bare number.
+  /// Whether `word` is part of another name: "memory_seq_rm [26832". Then a number without a unit is not memory.
   [[nodiscard]] bool is_in_name(std::string_view word) const {
     if (word.empty()) return false;
     const auto is_of_name = [&](std::size_t at) { return is_letter(line_[at]) || line_[at] == '_'; };
@@ -359,7 +360,7 @@ class FigureFinder {
                                }) > 1;
   }
 
-  /// "768000 pages", "used pages: 768000": nothing says how large a page is.
+  /// "768000 pages", "used pages: 768000": the page size is unknown.
   [[nodiscard]] bool is_of_things(std::size_t i, const Label& label) const {
     if (numbers_[i].unit_bytes != 0 || numbers_[i].percent) return false;
     if (!label.things.empty()) return true;
@@ -369,7 +370,7 @@ class FigureFinder {
            logtext::trim(after(i)).starts_with(words.front().text);
   }
 
-  /// "10:00:00 4000 MiB": nvidia-smi's memory.used behind a time, and nothing else.
+  /// "10:00:00 4000 MiB": only a time and nvidia-smi's memory.used.
   [[nodiscard]] bool is_all_behind_time(std::size_t i) const {
     constexpr std::string_view kSigns = " \t:,;|=-]()[";
     return numbers_.size() == 1 && numbers_[i].binary && !cut_.time.empty() &&
@@ -398,18 +399,18 @@ class FigureFinder {
     return f;
   }
 
-  /// "5 / 24 GB", of which `f` is the first. `said_between`: its role stands between them.
-  bool take_pair(MemoryFigure f, std::size_t& i, const Said& said, bool said_between) {
+  /// Reads "5 / 24 GB", of which `f` is the first. `role_between`: its role is between them.
+  bool take_pair(MemoryFigure f, std::size_t& i, const Context& context, bool role_between) {
     MemoryFigure total = figure_of(numbers_[++i]);
     total.role = Meaning::total;
-    total.is_said = total.is_memory = true;
+    total.has_role_word = total.is_memory = true;
     total.is_of_gpu = f.is_of_gpu;
     total.label = f.label;
-    const std::vector<Meaning> roles = roles_in_order(said.text, 2);
+    const std::vector<Meaning> roles = roles_in_order(context.text, 2);
     if (!roles.empty()) {
       f.role = roles[0];
       total.role = roles[1];
-    } else if (said_between) {
+    } else if (role_between) {
       const auto [role, word] = read_label(label_after(after(i))).role();  // "4 GB allocated / 5 GB reserved"
       if (role == Meaning::reserved || role == Meaning::free || role == Meaning::peak) total.role = role;
       total.word = word;
@@ -426,14 +427,14 @@ class FigureFinder {
     const std::size_t first = out_.figures.size();
     out_.figures.push_back(std::move(f));
     if (total.role != Meaning::peak) out_.figures.push_back(std::move(total));  // of two peaks, the first is meant
-    if (said.label.gpu || said.label.vram || gpu_ >= 0)
+    if (context.label.gpu || context.label.vram || gpu_ >= 0)
       has_pair_of_gpu_ = true;
     else
       other_pairs_.emplace_back(first, out_.figures.size());
     return true;
   }
 
-  /// The elements of a list are of different kinds, if its label says so, and else of several GPUs.
+  /// The elements of a list have different roles if its label says so; otherwise they belong to several GPUs.
   void end_list() {
     if (elements_.size() > 1) {
       const std::vector<Meaning> roles = roles_in_order(last_->text, elements_.size());
@@ -451,7 +452,7 @@ class FigureFinder {
     elements_.clear();
   }
 
-  /// "4000 MiB used on cuda:0": the only index of a line is that of its figures, also behind them.
+  /// "4000 MiB used on cuda:0": the only index of a line applies to its figures, even if it follows them.
   void give_late_index() {
     int index = -1;
     for (const LineNumber& n : numbers_) {
@@ -467,7 +468,7 @@ class FigureFinder {
         }
   }
 
-  /// Free and total memory without a unit are those of a GPU only beside what is used, or together.
+  /// Free and total memory without a unit belong to a GPU only next to used memory, or together.
   void drop_unclear_wholes() {
     const auto has = [&](Meaning role) {
       return std::any_of(out_.unclear.begin(), out_.unclear.end(),
@@ -492,21 +493,21 @@ class FigureFinder {
   LineLabels labels_;
   LineFigures& out_;
   bool in_memory_brackets_ = false;
-  bool of_gpu_ = false;      ///< the line has mentioned the memory of a GPU so far
-  bool of_host_ = false;     ///< or that of the host
-  bool gives_busy_ = false;  ///< it has said how busy a GPU is
+  bool of_gpu_ = false;      ///< the line has mentioned GPU memory so far
+  bool of_host_ = false;     ///< or host memory
+  bool gives_busy_ = false;  ///< it has given the load of a GPU
   bool names_gpu_ = false;
   std::size_t index_at_ = SIZE_MAX - 1;  ///< the last number that names a GPU
   int gpu_ = -1;
   std::string_view context_;
   std::uint64_t heading_unit_bytes_ = 0;
-  std::size_t consumed_ = 0;           ///< where the label of the last figure ends that stands behind it
-  std::optional<Said> last_;           ///< of the last figure
+  std::size_t consumed_ = 0;           ///< end of the last figure's label, if it follows the figure
+  std::optional<Context> last_;        ///< of the last figure
   std::size_t last_end_ = 0;           ///< the number after it
-  std::vector<std::size_t> elements_;  ///< of the list it is in: the first figure of each
-  bool in_brackets_ = false;           ///< that list
-  bool have_units_ = false;            ///< its elements
-  std::optional<Said> changed_;        ///< of an amount that became the next one
+  std::vector<std::size_t> elements_;  ///< of the current list: the first figure of each element
+  bool in_brackets_ = false;           ///< the list is in brackets
+  bool have_units_ = false;            ///< its elements have units
+  std::optional<Context> changed_;     ///< of an amount that changed to the next one
   std::size_t changed_end_ = 0;
   bool has_pair_of_gpu_ = false;
   std::vector<std::pair<std::size_t, std::size_t>>
@@ -546,7 +547,7 @@ void find_figures(std::string_view line, LineFigures& out, Grouping open) {
   thread_local CutLine cut;
   thread_local LineForms forms;
   LineStart start;
-  // Where a dot stands between thousands, the value of a number is more than that of its digits.
+  // If a dot separates thousands, the value of a number exceeds that of its digits.
   if (open != Grouping::by_comma) return find_figures_anew(line, out, open, cut, start);
   if (forms.recall(line, out)) return;
   find_figures_anew(line, out, open, cut, start);

@@ -10,14 +10,14 @@ namespace {
 
 using logtext::is_digit;
 
-/// Longer lines are hardly alike.
+/// Longer lines are rarely alike.
 constexpr std::size_t kLongestLine = 512;
-/// Of all lines; a log has some ten forms, with a few lengths of numbers each.
+/// For all lines; a log has some ten forms, with a few number lengths each.
 constexpr std::size_t kMostKnown = 1024;
-/// From here on digits decide more than a form holds: numbers are no counts any more.
+/// From here on the digits matter more than the form: such numbers are no longer counts.
 constexpr std::size_t kMostDigits = 15;
 
-/// The digits of a number that is no exponent, and behind which nothing is multiplied: "12345", "0.25".
+/// The digits of a number without an exponent and without a product after it: "12345", "0.25".
 bool is_plain(std::string_view digits) {
   std::size_t dots = 0;
   for (const char c : digits) {
@@ -35,14 +35,14 @@ double value_of(std::string_view digits) {
   return logtext::read_decimal(digits, out) && out.length == digits.size() ? out.value() : -1;
 }
 
-/// The digits at `i`, and what follows them up to the next other sign.
+/// The digits at `i`, with the following characters up to the next separator.
 std::string_view number_at(std::string_view line, std::size_t i) {
   std::size_t end = i;
   while (end < line.size() && (is_digit(line[end]) || line[end] == '.')) ++end;
   return line.substr(i, end - i);
 }
 
-/// One of 10^3, 2^10 and so on: then "/ 1024" says in what an amount is given.
+/// One of 10^3, 2^10 and so on: then "/ 1024" gives the unit of an amount.
 bool is_divisor(std::string_view digits) {
   constexpr std::array<std::string_view, 6> kUnits = {"1000", "1024", "1000000", "1048576", "1000000000", "1073741824"};
   digits = digits.substr(0, digits.find('.'));
@@ -141,7 +141,7 @@ void LineForms::remember(const CutLine& cut, const LineStart& start, const LineF
   for (const LineNumber& n : cut.numbers) {
     const std::string_view digits = line.substr(n.begin, n.digits_end - n.begin);
     if (!is_plain(digits)) {
-      // "1,200" is read in another way, and so is "1.2.3". In "1.2e-05", the exponent says that it is no amount.
+      // "1,200" is read differently, and so is "1.2.3". In "1.2e-05", the exponent shows that it is not an amount.
       if (n.is_amount() || n.whole || is_figure(n)) return;
       const std::size_t rest = std::min(digits.find_first_not_of("0123456789."), digits.size());
       known.same.push_back({n.begin + rest, digits.size() - rest});

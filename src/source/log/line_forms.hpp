@@ -1,5 +1,5 @@
 // What was found in earlier lines of free text, by the form of the line. Most lines of a log differ from earlier ones
-// in the digits alone: what their words mean is found once, and only the numbers are read again. Private to the reader
+// only in digits: the meaning of their words is found once, and only the numbers are read again. Private to the reader
 // of free text.
 #pragma once
 
@@ -18,23 +18,23 @@
 
 namespace vramtrack {
 
-/// find_figures() without anything remembered. `cut` and `start`: of the line, for LineForms.
+/// find_figures() without memory of earlier lines. `cut` and `start` describe the line, for LineForms.
 void find_figures_anew(std::string_view line, LineFigures& out, Grouping open, CutLine& cut, LineStart& start);
 
-/// Two lines have one form if they differ in digits only, and in none that find_figures() asks about by itself: how
-/// many stand together, whether the first is 0 or 1, whether a whole number is small enough for the index of a GPU.
-/// Where more than that decides, the line is not remembered (CutLine::by_value), or what decides is compared again. Not
-/// for several threads.
+/// Two lines have the same form if they differ only in digits that find_figures() does not examine individually: it
+/// examines how many digits are adjacent, whether the first is 0 or 1, and whether a whole number is small enough for a
+/// GPU index. If more than that matters, the line is not remembered (CutLine::by_value), or the deciding values are
+/// compared again. Not thread-safe.
 class LineForms {
  public:
-  /// Fills `out` as find_figures() does, if a line of this form is known and says that it reads as this one; else
+  /// Fills `out` as find_figures() does, if a line of this form is known and applies to this one; else returns
   /// false.
   bool recall(std::string_view line, LineFigures& out);
-  /// Remembers what was found in the line that recall() was last asked about; `cut` and `start` are of that line.
+  /// Remembers what was found in the line last passed to recall(); `cut` and `start` describe that line.
   void remember(const CutLine& cut, const LineStart& start, const LineFigures& found);
 
  private:
-  /// A part of the line; of length 0: none.
+  /// A part of the line; length 0: none.
   struct Part {
     std::size_t begin = 0, length = 0;
     friend bool operator==(const Part&, const Part&) = default;
@@ -47,10 +47,10 @@ class LineForms {
   };
   struct Known {
     std::string line;
-    LineFigures found;                 ///< its views are into `line`
-    std::vector<Part> same;            ///< numbers whose value decides: as in `line`
-    std::vector<Part> no_divisors;     ///< numbers that must not be ones that memory is divided by
-    std::vector<CutLine::Pair> pairs;  ///< used memory that must not be above the total
+    LineFigures found;                 ///< its views point into `line`
+    std::vector<Part> same;            ///< numbers whose value matters: as in `line`
+    std::vector<Part> no_divisors;     ///< numbers that must not be divisors of memory
+    std::vector<CutLine::Pair> pairs;  ///< used memory that must not exceed the total
     StartParts start;
     bool begins_anew = false;  ///< the values decide where its time is
   };
@@ -59,7 +59,7 @@ class LineForms {
   [[nodiscard]] static bool reads_as(const Known& known, std::string_view line);
   static void fill(const Known& known, std::string_view line, LineFigures& out);
 
-  std::string form_;  ///< of the line asked about last
+  std::string form_;  ///< of the last line asked about
   bool has_form_ = false;
   std::unordered_map<std::string, std::deque<Known>> known_;
   std::size_t size_ = 0;

@@ -18,7 +18,7 @@ LineLabels::LineLabels(const CutLine& cut) : cut_(cut) {
   }
 }
 
-/// Whether the last amount has a label behind it: "24GB VRAM used 4000 MB" has none there.
+/// Whether the last amount has a label after it: "24GB VRAM used 4000 MB" has none there.
 bool LineLabels::ends_in_label() const {
   for (std::size_t i = cut_.numbers.size(); i-- > 0;)
     if (cut_.numbers[i].is_amount() && !cut_.numbers[i].rate) return !read_label(behind(i)).roles.empty();
@@ -27,16 +27,16 @@ bool LineLabels::ends_in_label() const {
 
 std::string_view LineLabels::before(std::size_t i) const {
   const std::string_view own = label_before(cut_.before(i));
-  const bool is_asked = i > 0 && cut_.numbers[i - 1].is_index() && !read_label(own).says_anything();
+  const bool is_asked = i > 0 && cut_.numbers[i - 1].is_index() && !read_label(own).has_meaning();
   return is_asked ? label_before(before_index(i - 1)) : own;
 }
 
-/// What stands before the index `i`. Keys and the names of GPUs may follow one another, with the label before the
-/// first: "VRAM: {0: '5 GB', 1: '6 GB'}".
+/// The text before the index `i`. Keys and the names of GPUs may follow one another, with the label before the first:
+/// "VRAM: {0: '5 GB', 1: '6 GB'}".
 std::string_view LineLabels::before_index(std::size_t i) const {
   const auto& numbers = cut_.numbers;
   std::string_view text = cut_.before(i);
-  while (i >= 2 && numbers[i].use != NumberUse::argument && !read_label(text).says_anything() &&
+  while (i >= 2 && numbers[i].use != NumberUse::argument && !read_label(text).has_meaning() &&
          numbers[i - 2].use == numbers[i].use && numbers[i - 1].use == NumberUse::amount) {
     i -= 2;
     text = cut_.before(i);
@@ -48,7 +48,7 @@ std::string_view LineLabels::before_index(std::size_t i) const {
   if (name.empty()) return text;
   std::string_view label = text.substr(0, static_cast<std::size_t>(name.data() - text.data()));
   label = label.substr(0, label.find_last_not_of(" ([{'\"") + 1);
-  return read_label(label).says_anything() ? label : text;
+  return read_label(label).has_meaning() ? label : text;
 }
 
 std::string_view LineLabels::behind(std::size_t i) const {

@@ -1,5 +1,5 @@
-// Where the labels of the amounts in a line stand: before them, behind them, or before the index of their GPU. Private
-// to the reader of free text.
+// Where the labels of the amounts in a line are: before them, after them, or before the index of their GPU. Private to
+// the reader of free text.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,16 @@
 
 namespace vramtrack {
 
-/// The labels of `cut`, whose numbers are named; it must outlive this. O(numbers) to make.
+/// The labels of `cut`, whose numbers are classified; it must outlive this object. O(numbers) to construct.
 class LineLabels {
  public:
   explicit LineLabels(const CutLine& cut);
 
-  /// The label before number `i`, or before the index that stands between them: "used(gpu0)=", "mem_used[1]:".
+  /// The label before number `i`, or before the index between them: "used(gpu0)=", "mem_used[1]:".
   [[nodiscard]] std::string_view before(std::size_t i) const;
-  /// The label behind number `i`, without the name of the next one's GPU.
+  /// The label after number `i`, without the name of the next number's GPU.
   [[nodiscard]] std::string_view behind(std::size_t i) const;
-  /// Whether labels stand behind their amounts: "4000 MiB used, 20000 MiB free". The first amount shows it.
+  /// Whether labels follow their amounts: "4000 MiB used, 20000 MiB free". The first amount decides.
   [[nodiscard]] bool follow() const { return follow_; }
 
  private:

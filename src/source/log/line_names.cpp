@@ -21,13 +21,13 @@ bool is_count(Meaning meaning) {
   return meaning >= Meaning::step && meaning <= Meaning::request;
 }
 
-/// "tokens_per_second_per_gpu:100", "samples/GPU: 12": no index.
+/// "tokens_per_second_per_gpu:100", "samples/GPU: 12": not an index.
 bool is_rate_per(std::string_view text, std::string_view word) {
   text = text.substr(0, static_cast<std::size_t>(word.data() - text.data()));
   return text.ends_with("per_") || text.ends_with("per ") || text.ends_with("/");
 }
 
-/// "temperature_gpu: 30", "\"power_gpu\": 71": another quantity of a GPU, no index. "used_gpu0" is one.
+/// "temperature_gpu: 30", "\"power_gpu\": 71": another quantity of a GPU, not an index. "used_gpu0" is an index.
 bool is_quantity_of(std::string_view text, std::string_view word) {
   const auto begin = static_cast<std::size_t>(word.data() - text.data());
   if (begin + word.size() == text.size() || begin == 0 || text[begin - 1] != '_') return false;
@@ -35,18 +35,18 @@ bool is_quantity_of(std::string_view text, std::string_view word) {
   return of == Meaning::other || of == Meaning::rate || of == Meaning::measured;
 }
 
-/// "num_gpus: 1", "GPUs: 8": how many there are. "gpus[0]" and "gpus.0" are indices.
+/// "num_gpus: 1", "GPUs: 8": the number of GPUs. "gpus[0]" and "gpus.0" are indices.
 bool is_number_of(std::string_view text, std::string_view word) {
   return logtext::lower(word.back()) == 's' && std::string_view("[(./#").find(text.back()) == std::string_view::npos;
 }
 
-/// What a label is divided by: "/ 1024**3", "/1024/1024", "/1e9", "/ (1 << 30)".
+/// The divisor of a label: "/ 1024**3", "/1024/1024", "/1e9", "/ (1 << 30)".
 struct Divisor {
   std::size_t begin = 0, end = 0;  ///< in the line
   double value = 1;
 };
 
-/// The number at `at`, with its exponent: "1024", "1e9", "2**30", "1024^3", "1<<20". Sets `at` behind it.
+/// The number at `at`, with its exponent: "1024", "1e9", "2**30", "1024^3", "1<<20". Moves `at` past it.
 std::optional<double> read_power(std::string_view text, std::size_t& at) {
   const auto skip = [&] {
     while (at < text.size() && text[at] == ' ') ++at;
@@ -80,7 +80,7 @@ std::optional<double> read_power(std::string_view text, std::size_t& at) {
   return rest.starts_with("<<") ? *value * std::pow(2, *exponent) : std::pow(*value, *exponent);
 }
 
-/// The divisor whose slash is at `slash`, with those behind it.
+/// The divisor whose slash is at `slash`, with any that follow.
 std::optional<Divisor> read_divisor(std::string_view line, std::size_t slash) {
   Divisor out;
   out.begin = slash;
@@ -101,7 +101,7 @@ std::optional<Divisor> read_divisor(std::string_view line, std::size_t slash) {
   return out;
 }
 
-/// The word that says of what a number behind `text` is the index: of "gpu_id=", "GPU index " and "dev", "gpu".
+/// The word that says what a number after `text` indexes: for "gpu_id=", "GPU index " and "dev", it is "gpu".
 std::string_view index_word(std::string_view text) {
   const std::string_view near = word_right_before(text);
   constexpr std::string_view kIndexWords[] = {"id", "idx", "index", "no", "nr", "num", "number", "ordinal"};
@@ -132,7 +132,7 @@ class NumberNamer {
   }
 
  private:
-  /// "memory_allocated() / 1024**3 = 5.8": in what the figure is given, not a figure.
+  /// "memory_allocated() / 1024**3 = 5.8": the divisor gives the figure's unit and is not a figure.
   void take_divisors() {
     const std::string_view line = cut_.line;
     for (std::size_t slash = line.find('/'); slash != std::string_view::npos; slash = line.find('/', slash + 1)) {
@@ -141,7 +141,7 @@ class NumberNamer {
       const auto first =
           std::find_if(numbers_.begin(), numbers_.end(), [&](const LineNumber& n) { return n.begin > divisor->begin; });
       if (first == numbers_.end()) return;
-      // "5986/1024 MB" is a part of a whole. A divisor has a label before it, and what it divides behind.
+      // "5986/1024 MB" is a part of a whole. A divisor has a label before it, and its figure after it.
       const auto behind =
           std::find_if(first, numbers_.end(), [&](const LineNumber& n) { return n.begin >= divisor->end; });
       const std::string_view before = cut_.before(static_cast<std::size_t>(first - numbers_.begin()));
@@ -155,7 +155,7 @@ class NumberNamer {
     }
   }
 
-  /// "HBM3: 40 GB", "loop#3": a part of the word. "RTX 5080", "A100 80GB PCIe": of the card's name, which is no label.
+  /// "HBM3: 40 GB", "loop#3": part of the word. "RTX 5080", "A100 80GB PCIe": part of the card's name, not a label.
   void drop_names() {
     constexpr std::string_view kWord = "hbm";
     std::vector<Word> words;
@@ -190,8 +190,8 @@ class NumberNamer {
                        [&](std::string_view w) { return logtext::same_letters(word, w); });
   }
 
-  /// Where the name of a card ends that begins at `at`: behind its model and a size that touches its unit, and behind
-  /// the words between that and a sign; 0: it has no model, so that it is no name.
+  /// The end of the card's name that begins at `at`: after its model, a size written together with its unit, and the
+  /// words up to the next punctuation; 0: there is no model, so it is not a name.
   [[nodiscard]] std::size_t end_of_card(std::size_t at) const {
     const std::string_view line = cut_.line;
     std::size_t model_end = 0;
@@ -222,7 +222,7 @@ class NumberNamer {
     return ends && model_end > 0 ? at : model_end;
   }
 
-  /// The letters, signs of names and dots that touch the number from before: "torch.cuda.memory_allocated(", "used_".
+  /// The letters, underscores, hyphens and dots directly before the number: "torch.cuda.memory_allocated(", "used_".
   [[nodiscard]] std::string_view name_before(std::size_t i) const {
     const std::string_view text = cut_.before(i);
     std::size_t from = text.size();
@@ -231,8 +231,8 @@ class NumberNamer {
     return text.substr(from);
   }
 
-  /// Whether nothing but signs, and the unit of the figure, stands between number `i` and the next one.
-  [[nodiscard]] bool stands_before_figure(std::size_t i) const {
+  /// Whether only punctuation, and the figure's unit, separates number `i` from the next one.
+  [[nodiscard]] bool precedes_figure(std::size_t i) const {
     if (i + 1 >= numbers_.size()) return false;
     const std::string_view gap = cut_.after(i);
     const std::size_t from = gap.find_first_not_of(kSigns);
@@ -246,7 +246,7 @@ class NumberNamer {
     return n.whole && n.unit_bytes == 0 && !n.percent && n.number < kMostGpus;
   }
 
-  /// "memory_allocated(0) = ", "memory_used[1]=", "used_0=", "VRAM1 9000 MB": which GPU is asked.
+  /// "memory_allocated(0) = ", "memory_used[1]=", "used_0=", "VRAM1 9000 MB": the GPU that is queried.
   [[nodiscard]] bool is_argument(std::size_t i) const {
     const std::string_view line = cut_.line;
     const LineNumber& n = numbers_[i];
@@ -258,14 +258,14 @@ class NumberNamer {
     if (open == '(' || open == '[') {
       if (n.digits_end >= line.size() || !is_letter(line[n.begin - 2])) return false;
       const bool is_closed = line[n.digits_end] == (open == '(' ? ')' : ']');
-      return is_closed && read_label(label_before(cut_.before(i))).says_anything();
+      return is_closed && read_label(label_before(cut_.before(i))).has_meaning();
     }
     const std::string_view word = word_right_before(name);
     if (is_count(meaning_of(word)) || meaning_of(word) == Meaning::gpu || meaning_of(word) == Meaning::rank)
       return false;
     const bool is_of_memory = label.memory || label.vram || (label.gpu && !label.roles.empty());
     const bool has_role = !label.roles.empty() && numbers_[i + 1].unit_bytes != 0;
-    return (is_of_memory || has_role) && stands_before_figure(i);
+    return (is_of_memory || has_role) && precedes_figure(i);
   }
 
   void name_gpu(std::size_t i, NumberUse use, std::string_view word) {
@@ -279,7 +279,7 @@ class NumberNamer {
     if (use != NumberUse::rank || out_.gpu < 0) out_.gpu = static_cast<int>(n.number);
   }
 
-  /// "GPU 0", "rank 3", "pid 4242", "step 5". A number with a unit is not an index: "GPU 0 MiB" has none.
+  /// "GPU 0", "rank 3", "pid 4242", "step 5". A number with a unit is not an index: "GPU 0 MiB" contains none.
   void name_by_word(std::size_t i) {
     LineNumber& n = numbers_[i];
     const std::string_view text = cut_.before(i);
@@ -305,7 +305,7 @@ class NumberNamer {
     }
   }
 
-  /// "step 5", "第 5 步", and "| 45/100 [" of tqdm.
+  /// "step 5", "第 5 步", and tqdm's "| 45/100 [".
   void name_count(std::size_t i, std::string_view text, std::string_view near) {
     LineNumber& n = numbers_[i];
     if (n.number >= 1e15) return;
@@ -334,8 +334,8 @@ class NumberNamer {
       count(Meaning::iteration, {});
   }
 
-  /// "{0: '5.85GB', 1: '4.88GB'}", "0: 5.85GB 1: 4.88GB": keys differ, and each has a figure. Without braces the
-  /// figures have units.
+  /// "{0: '5.85GB', 1: '4.88GB'}", "0: 5.85GB 1: 4.88GB": the keys differ, and each has a figure. Without braces, the
+  /// figures must have units.
   void name_keys() {
     const std::string_view line = cut_.line;
     std::vector<std::size_t> keys;
@@ -361,7 +361,7 @@ class NumberNamer {
     for (const std::size_t i : keys) name_gpu(i, NumberUse::key, {});
   }
 
-  /// "[9000, 4000] MB", "{0: 9000, 1: 4000} MB": the unit is that of each.
+  /// "[9000, 4000] MB", "{0: 9000, 1: 4000} MB": the unit applies to each.
   void share_units() {
     for (std::size_t i = numbers_.size(); i-- > 1;) {
       const std::string_view closing = cut_.line.substr(numbers_[i].digits_end, 1);

@@ -31,7 +31,7 @@ bool is_hex_letter(char c) {
   return (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/// The length of the UUID at `i`, whose digits are no numbers; 0: there is none.
+/// The length of the UUID at `i`, whose digits are not numbers; 0: none.
 std::size_t uuid_length(std::string_view line, std::size_t i) {
   constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
   if (line.size() - i < kForm.size() || line[i + 8] != '-' || line[i + 13] != '-') return 0;
@@ -40,7 +40,7 @@ std::size_t uuid_length(std::string_view line, std::size_t i) {
   return kForm.size();
 }
 
-/// The unit behind a number, which is `[i, end)`; spaces may stand before it.
+/// The unit after a number, which is `[i, end)`; spaces may precede it.
 std::string_view unit_at(std::string_view line, std::size_t i) {
   while (i < line.size() && line[i] == ' ') ++i;
   std::size_t end = i;
@@ -59,7 +59,7 @@ bool is_behind_memory_word(std::string_view before) {
   return last.meaning >= Meaning::used && last.meaning <= Meaning::vram;
 }
 
-/// Where a number with spaces or apostrophes between its thousands ends; `begin` if the number at `begin` has none.
+/// The end of a number with spaces or apostrophes between its thousands; `begin` if the number at `begin` has none.
 std::size_t grouped_end(std::string_view line, std::size_t begin) {
   std::size_t i = begin;
   while (is_digit_at(line, i)) ++i;
@@ -77,13 +77,13 @@ std::size_t grouped_end(std::string_view line, std::size_t begin) {
     ++groups;
   }
   if (groups == 0) return begin;
-  // A space separates other things, too.
+  // A space may separate other things, too.
   if (by_space && (written_unit(unit_at(line, i)) == 0 || !is_behind_memory_word(line.substr(0, begin)))) return begin;
   return i;
 }
 
-/// Whether the comma at `i` separates the elements of a list: no number has more than three digits before a group, also
-/// behind another group ("4,194,304,000").
+/// Whether the comma at `i` separates the elements of a list: no number has more than three digits before a group, or
+/// after another group ("4,194,304,000").
 bool separates_list(std::string_view line, std::size_t begin, std::size_t i) {
   constexpr std::size_t kLongestGroup = 3;
   const std::size_t last = line.substr(begin, i - begin).rfind(',');
@@ -94,7 +94,7 @@ bool separates_list(std::string_view line, std::size_t begin, std::size_t i) {
   return next - i > kLongestGroup && written_unit(unit_at(line, next)) == 0;
 }
 
-/// Where the unit or word at `i` ends: letters, ASCII or Cyrillic.
+/// The end of the unit or word at `i`: letters, ASCII or Cyrillic.
 std::size_t word_end(std::string_view line, std::size_t i) {
   const auto is_cyrillic = [&](std::size_t at) {
     const auto lead = static_cast<unsigned char>(line[at]);
@@ -104,7 +104,7 @@ std::size_t word_end(std::string_view line, std::size_t i) {
   return i;
 }
 
-/// The unit of "(MiB)" at `i`; empty: there is none. "GPU 6683 (MiB)" has it, "GPU 0 (MiB): 6683" is an index.
+/// The unit of "(MiB)" at `i`; empty: none. "GPU 6683 (MiB)" has one; in "GPU 0 (MiB): 6683", 0 is an index.
 std::string_view unit_in_brackets(std::string_view line, std::size_t i) {
   if (i >= line.size() || line[i] != '(') return {};
   const std::size_t end = word_end(line, i + 1);
@@ -115,7 +115,7 @@ std::string_view unit_in_brackets(std::string_view line, std::size_t i) {
   return ends && unit.size() > 1 && written_unit(unit) != 0 ? unit : std::string_view{};
 }
 
-/// The exponent at `i`, behind a fraction: "e+09" of "6.19e+09". `length` 0: there is none.
+/// The exponent at `i`, after a fraction: "e+09" of "6.19e+09". `length` 0: none.
 struct Exponent {
   std::size_t length = 0;
   int value = 0;
@@ -153,7 +153,7 @@ std::string_view CutLine::before(std::size_t i) const {
   }
   for (const Name& name : names)
     if (name.begin >= from && name.end <= numbers[i].begin &&
-        !read_label(line.substr(from, name.begin - from)).says_anything())
+        !read_label(line.substr(from, name.begin - from)).has_meaning())
       from = name.end;
   return line.substr(from, numbers[i].begin - from);
 }
@@ -172,7 +172,7 @@ void cut_numbers(CutLine& out, Grouping open) {
   out.pairs.clear();
   out.by_value = false;
   const std::size_t time_begin = time.empty() ? line.size() : static_cast<std::size_t>(time.data() - line.data());
-  std::size_t list_end = 0;  // behind the comma after the last element of a list
+  std::size_t list_end = 0;  // after the comma after the last element of a list
   for (std::size_t i = 0; i < line.size();) {
     if (i == time_begin) {
       i += time.size();
@@ -210,15 +210,15 @@ void cut_numbers(CutLine& out, Grouping open) {
     std::size_t word = i;
     if (word < line.size() && line[word] == ']') ++word;  // "[9000, 4000] MB"
     while (word < line.size() && line[word] == ' ') ++word;
-    // "GPU 6683 (MiB)"; "GPU 0 (MiB): 6683" is an index.
+    // "GPU 6683 (MiB)"; in "GPU 0 (MiB): 6683", 0 is an index.
     const std::size_t end = word_end(line, word);
     const std::string_view in_brackets = unit_in_brackets(line, word);
     const std::string_view unit = in_brackets.empty() ? line.substr(word, end - word) : in_brackets;
     const bool is_name = end < line.size() && line[end] == '_';  // "cuda:0 bytes_in_use=4194304000"
     t.unit_bytes = !unit.empty() && !is_name ? written_unit(unit) : 0;
     t.binary = unit == "MiB" || unit == "GiB";
-    // A single letter is a unit only if it touches the number: "8 M" may mean anything. "32K" is hardly memory of a
-    // GPU.
+    // A single letter is a unit only if it touches the number: "8 M" may mean anything. "32K" is hardly GPU
+    // memory.
     constexpr std::size_t kDigitsOfKilobytes = 5;
     if (unit == "K" && word == i && i - t.begin >= kDigitsOfKilobytes) t.unit_bytes = kBytesPerKiB;
     if (t.unit_bytes != 0 && unit.size() == 1 && word != i) t.unit_bytes = 0;
@@ -239,7 +239,7 @@ void cut_numbers(CutLine& out, Grouping open) {
       t.number *= std::pow(10.0, exponent.value);
       t.open = false;
       if (t.unit_bytes == 0 && exponent.value >= kOfBytes) t.unit_bytes = 1;
-      t.rate |= t.unit_bytes == 0;  // a loss, a rate of learning
+      t.rate |= t.unit_bytes == 0;  // a loss, a learning rate
     }
     t.whole |= t.open && open == Grouping::by_dot && t.number >= 1000;  // "1.200"
     if (t.number < 0 || negative || is_change) t.rate = true;

@@ -11,15 +11,15 @@
 
 namespace vramtrack {
 
-/// What a number is, if it is no amount of memory.
+/// The use of a number that is not a memory amount.
 enum class NumberUse : std::uint8_t {
-  amount,    ///< or of no interest
-  gpu,       ///< the index of a GPU behind a word for one: "GPU 0", "cuda:1"
-  rank,      ///< of a process with a GPU of its own: "rank 3"
-  argument,  ///< the index of a GPU that belongs to a label: "memory_allocated(0)", "mem_used[1]", "vram0", "used#1"
-  key,       ///< the index of a GPU before its figure: "{0: '5.85GB', 1: '4.88GB'}"
+  amount,    ///< or irrelevant
+  gpu,       ///< a GPU index after a word for GPU: "GPU 0", "cuda:1"
+  rank,      ///< rank of a process with its own GPU: "rank 3"
+  argument,  ///< a GPU index within a label: "memory_allocated(0)", "mem_used[1]", "vram0", "used#1"
+  key,       ///< a GPU index before its figure: "{0: '5.85GB', 1: '4.88GB'}"
   pid,
-  count,  ///< of what a program does: "step 120"
+  count,  ///< of a program's progress: "step 120"
 };
 
 /// A number in a line.
@@ -32,30 +32,30 @@ struct LineNumber {
   NumberUse use = NumberUse::amount;
 
   [[nodiscard]] bool is_amount() const { return unit_bytes != 0 || percent; }
-  /// Whether it says of which GPU figures are.
+  /// Whether it identifies the GPU of figures.
   [[nodiscard]] bool is_index() const { return use >= NumberUse::gpu && use <= NumberUse::key; }
 };
 
 /// A line, its numbers, and the text between them.
 struct CutLine {
   std::string_view line;
-  std::string_view time;  ///< a part of the line; empty: it has none
+  std::string_view time;  ///< a part of the line; empty: none
   std::vector<LineNumber> numbers;
   struct Name {
     std::size_t begin = 0, end = 0;
   };
-  std::vector<Name> names;  ///< of cards: "NVIDIA A100 80GB PCIe"
-  /// How far the values of its digits, and not its form alone, decided what was found: see LineForms.
+  std::vector<Name> names;  ///< names of cards: "NVIDIA A100 80GB PCIe"
+  /// Where the values of digits, not only the form of the line, decided the result: see LineForms.
   struct Pair {
-    MemoryFigure used, total;  ///< it was found that used is not above total
+    MemoryFigure used, total;  ///< used was found not to exceed total
   };
   std::vector<Pair> pairs;
   bool by_value = false;  ///< in other ways
 
-  /// The text before number `i`, up to the one before it. What stands before the time is the prefix, not a label, and
-  /// the words of a card's name are none unless a label stands before them.
+  /// The text before number `i`, back to the previous one. Text before the time is the prefix, not a label, and the
+  /// words of a card's name are not labels unless a label precedes them.
   [[nodiscard]] std::string_view before(std::size_t i) const;
-  /// The text behind number `i` and its unit, up to the next one.
+  /// The text after number `i` and its unit, up to the next number.
   [[nodiscard]] std::string_view after(std::size_t i) const;
 };
 
@@ -65,9 +65,9 @@ void cut_numbers(CutLine& out, Grouping open);
 /// `digits` without the spaces and apostrophes between thousands: "4 012" and "4'012" are "4012".
 std::string plain_digits(std::string_view digits);
 
-/// Sets LineNumber::use of all numbers of `cut`. Takes out the divisors: the amount behind "memory_allocated() /
-/// 1024**3" gets the unit GiB; of "[9000, 4000] MB", both have one. `out` gets the counts, the pid, and the first
-/// index. O(bytes).
+/// Sets LineNumber::use of all numbers of `cut`. Removes the divisors: the amount after "memory_allocated() / 1024**3"
+/// gets the unit GiB; in "[9000, 4000] MB", both get MB. `out` gets the counts, the pid, and the first index.
+/// O(bytes).
 void name_numbers(CutLine& cut, LineFigures& out);
 
 }  // namespace vramtrack

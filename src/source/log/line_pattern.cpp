@@ -64,7 +64,7 @@ Result<LinePattern> LinePattern::compile(const std::string& text) {
 bool LinePattern::read(std::string_view line, TextReading& out) {
   if (line.size() > kLongestLine || !regex_.find(line, found_)) return false;
   out = {};
-  for (std::size_t i = 0; i < groups_.size(); ++i)  // a name may stand in several alternatives
+  for (std::size_t i = 0; i < groups_.size(); ++i)  // a name may occur in several alternatives
     if (groups_[i] != nullptr && !found_[i + 1].empty()) out.*groups_[i] = found_[i + 1];
   return true;
 }

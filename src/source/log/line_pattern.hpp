@@ -1,4 +1,4 @@
-// --line-pattern: a regular expression with named groups that says what a line of home-made text holds.
+// --line-pattern: a regular expression with named groups that describes a line of custom text.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace vramtrack {
 
-/// What one line says; a field that it does not mention is empty.
+/// The fields of one line; those it does not mention are empty.
 struct TextReading {
   std::string_view time, step, used, total, free, allocated, reserved, gpu, uuid, pid, name, user;
 };
@@ -22,7 +22,7 @@ class LinePattern {
  public:
   static constexpr std::size_t kLongestLine = 4096;  ///< longer ones never match
 
-  /// REQUIRES a group `used`, `allocated` or `reserved`, or `free` and `total`. Errors say what is wrong.
+  /// REQUIRES a group `used`, `allocated` or `reserved`, or `free` and `total`. Errors explain what is wrong.
   static Result<LinePattern> compile(const std::string& text);
 
   /// False when the line does not match.
@@ -36,7 +36,7 @@ class LinePattern {
   explicit LinePattern(Regex regex) : regex_(std::move(regex)) {}
 
   Regex regex_;
-  std::vector<std::string_view TextReading::*> groups_;  ///< by number of the group, from 1; nullptr: not named
+  std::vector<std::string_view TextReading::*> groups_;  ///< by group number, from 1; nullptr: unnamed
   std::vector<std::string_view> found_;
   bool has_time_ = false;
   bool has_step_ = false;

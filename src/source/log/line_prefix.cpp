@@ -12,19 +12,19 @@ using logtext::trim;
 
 constexpr std::size_t kLooked = 400;
 constexpr std::size_t kFewest = 5;
-/// Text before a line is not longer than this.
+/// A prefix is at most this long.
 constexpr std::size_t kLongest = 100;
-/// What it ends in. A bar or a sign alone may be the frame of a screen, but not before nearly all lines.
+/// The characters it ends in. A bar or a mark alone may be the frame of a screen, but not before nearly all lines.
 constexpr std::string_view kEnds = "|>]:#";
-/// What containerd and CRI-O write behind the time: the stream, and whether the line is complete.
+/// What containerd and CRI-O write after the time: the stream, and whether the line is complete.
 constexpr std::string_view kStreams[] = {"stdout F ", "stderr F ", "stdout P ", "stderr P "};
 
-/// The longest text that may be a prefix of `line`: it ends in a sign and a space.
+/// The longest possible prefix of `line`: it ends in punctuation and a space.
 std::string_view candidate(std::string_view line) {
   for (std::size_t i = 0; i + 1 < std::min(line.size(), kLongest); ++i)
     if (kEnds.find(line[i]) != std::string_view::npos && (line[i + 1] == ' ' || line[i + 1] == '\t'))
       return line.substr(0, i + 2);
-  // ">" before an empty line, whose space is gone.
+  // ">" before an empty line, whose space was trimmed.
   return line.size() == 1 && kEnds.find(line.front()) != std::string_view::npos ? line : std::string_view{};
 }
 

@@ -1,5 +1,5 @@
 // What a logger puts before each line of another program's output: "> ", "pod-0 | ", "2024-05-01T23:50:00.123Z stdout F
-// ". The screens of tools are read by where their lines begin, so it is taken off first.
+// ". It is removed first, because screens of tools are read by how their lines begin.
 #pragma once
 
 #include <optional>
@@ -9,29 +9,29 @@
 
 namespace vramtrack {
 
-/// A prefix that nearly all lines of a log have, in parts that follow one another. Pure, and cheap to copy.
+/// A prefix of nearly all lines of a log, in consecutive parts. Pure, and cheap to copy.
 class LinePrefix {
  public:
-  /// That of the lines in `head`; nullopt if they have none.
+  /// The prefix of the lines in `head`; nullopt: none.
   static std::optional<LinePrefix> find(std::string_view head);
 
-  /// The time that stands before nearly all lines of `head`, its first one too; nullopt if none does.
+  /// The time that precedes nearly all lines of `head`, its first one too; nullopt if none does.
   static std::optional<LinePrefix> find_time(std::string_view head);
 
   /// Whether the prefix contains a date and a time of day.
   [[nodiscard]] bool has_time() const;
-  /// Puts the time of the prefix in the place of lines that hold nothing else, for tools whose screens have no clock.
+  /// Replaces lines that contain only the prefix with its time, for tools whose screens have no clock.
   void keep_times() { keeps_times_ = true; }
 
-  /// Writes the time of the prefix and a comma in its place, so that it is a column: "10:00:00 4000 MiB, 24576 MiB".
+  /// Replaces the prefix with its time and a comma, so that it is a column: "10:00:00 4000 MiB, 24576 MiB".
   void make_column() { makes_column_ = true; }
 
-  /// `line` without the prefix; as it is, if it does not have it.
+  /// `line` without the prefix; unchanged if it does not have it.
   [[nodiscard]] std::string_view strip(std::string_view line) const;
-  /// The same for all lines of `text`, whole ones or not.
+  /// The same for all lines of `text`, which may end within a line.
   [[nodiscard]] std::string strip_lines(std::string_view text) const;
 
-  /// As the first line that has it writes it.
+  /// As written on the first line that has it.
   [[nodiscard]] const std::string& example() const { return example_; }
 
  private:

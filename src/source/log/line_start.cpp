@@ -19,7 +19,7 @@ using logtext::is_digit;
 
 namespace {
 
-/// A stamp is near the start of a line; only this much of a longer line is searched.
+/// A timestamp is near the start of a line; only this much of a longer line is searched.
 constexpr std::size_t kSearched = 512;
 
 constexpr std::array<std::string_view, 19> kDateWords = {
@@ -33,7 +33,7 @@ std::size_t pair_of(std::string_view word) {
 
 /// Whether a date may begin with this word: read_civil() skips words before the month.
 bool begins_date(std::string_view word) {
-  // Asked of every word of every line of text.
+  // Runs for every word of every line of text.
   static const auto kFirstLetters = [] {
     std::bitset<65536> pairs;
     for (const std::string_view name : kDateWords) pairs.set(pair_of(name));
@@ -61,7 +61,7 @@ std::string_view leading_epoch(std::string_view line) {
   return line.substr(0, end);
 }
 
-/// The seconds since 1970, or milliseconds and so on, that a word names as a time: "\"ts\": 1772359200.25",
+/// The epoch time in seconds, milliseconds and so on that a word introduces: "\"ts\": 1772359200.25",
 /// "time=1772359200".
 std::string_view named_epoch(std::string_view line) {
   constexpr std::array<std::string_view, 11> kNames = {
@@ -87,7 +87,7 @@ std::string_view named_epoch(std::string_view line) {
   return {};
 }
 
-/// A short word behind a time may be a zone, which read_civil() skips unless it is UTC. In text it may as well be a
+/// A short word after a time may be a zone, which read_civil() skips unless it is UTC. In prose it may as well be a
 /// word of the sentence: "10:00:00 GPU 1: used 5 GB".
 std::string_view without_word(std::string_view stamp) {
   std::size_t letters = 0;
@@ -98,7 +98,7 @@ std::string_view without_word(std::string_view stamp) {
   return logtext::trim(stamp.substr(0, stamp.size() - letters));
 }
 
-/// Whether a time of day behind `text` is a duration: "eta: 0:33:10", "took 00:00:17".
+/// Whether a time of day after `text` is a duration: "eta: 0:33:10", "took 00:00:17".
 bool announces_duration(std::string_view text) {
   constexpr std::array<std::string_view, 12> kWords = {"eta",      "took",       "remaining",     "left",
                                                        "duration", "total time", "training time", "epoch time",
@@ -113,7 +113,7 @@ bool announces_duration(std::string_view text) {
   return false;
 }
 
-/// Whether what follows `text` is an aside of a sentence: "Python 3.12.11 (main, Aug 18 2025, 19:17:54)".
+/// Whether the text after `text` is an aside: "Python 3.12.11 (main, Aug 18 2025, 19:17:54)".
 bool is_aside(std::string_view text) {
   const std::size_t open = text.find_last_of("()");
   if (open == std::string_view::npos || text[open] == ')' || !logtext::trim(text).ends_with(',')) return false;
@@ -143,7 +143,7 @@ std::string_view find_stamp(std::string_view line, bool* by_value) {
     Civil civil;
     if (!read_civil(rest, DateOrder::month_first, civil) || !civil.has_time)
       if (!read_civil(rest, DateOrder::day_first, civil)) continue;
-    // "[00:30<2:20:00, 30.00s/it]" of tqdm: the time since the start and what remains.
+    // "[00:30<2:20:00, 30.00s/it]" of tqdm: the elapsed and the remaining time.
     const bool is_of_tqdm = (i > 0 && line[i - 1] == '<') || rest.substr(civil.length).starts_with('<');
     if (is_of_tqdm && !civil.has_date) continue;
     const std::string_view found = without_word(logtext::trim(rest.substr(0, civil.length)));
@@ -176,7 +176,7 @@ constexpr std::array<TimeUnit, 31> kUnits = {{
     {"ms", 1e-3}, {"msec", 1e-3}, {"millisec", 1e-3},
 }};
 
-/// The length of the decimal number with which `text` begins; sets `value`. 0: it does not.
+/// The length of the decimal number at the start of `text`; sets `value`. 0: none.
 std::size_t leading_decimal(std::string_view text, double& value) {
   std::size_t end = 0;
   while (end < text.size() && is_digit(text[end])) ++end;
@@ -189,7 +189,7 @@ std::size_t leading_decimal(std::string_view text, double& value) {
   return end;
 }
 
-/// The unit of time with which `text` begins, as a word of its own or between digits ("1h02m"); nullptr: none.
+/// The unit of time at the start of `text`, as a separate word or between digits ("1h02m"); nullptr: none.
 const TimeUnit* leading_unit(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size() && is_letter(text[end])) ++end;
@@ -197,11 +197,11 @@ const TimeUnit* leading_unit(std::string_view text) {
     return logtext::same_letters(unit.word, text.substr(0, end));
   });
   if (it == kUnits.end() || text.substr(end).starts_with("/")) return nullptr;
-  if (text.front() == 'M') return nullptr;  // "5M" are bytes
+  if (text.front() == 'M') return nullptr;  // "5M" is bytes
   return &*it;
 }
 
-/// The duration with which `text` begins: amounts of units of time, each smaller than the one before.
+/// The duration at the start of `text`: amounts of units of time, each smaller than the previous one.
 Elapsed leading_duration(std::string_view text) {
   Elapsed out;
   double smallest = 1e9;
@@ -227,7 +227,7 @@ Elapsed leading_duration(std::string_view text) {
   return out;
 }
 
-/// The time since the start in "[01:02:30<2:20:00, 30.00s/it]" of tqdm, which has no hours at first.
+/// The elapsed time in "[01:02:30<2:20:00, 30.00s/it]" of tqdm, which has no hours at first.
 Elapsed tqdm_elapsed(std::string_view line) {
   const std::size_t sign = line.find('<');
   if (sign == std::string_view::npos) return {};
@@ -284,14 +284,14 @@ Elapsed find_elapsed(std::string_view line) {
 
 namespace {
 
-/// A time takes the letters behind it for the name of a zone, as in "10:00:15 Free memory: 5 GB".
+/// The parser of times takes letters after a time as a zone, as in "10:00:15 Free memory: 5 GB".
 std::string_view without_memory_word(std::string_view stamp) {
   std::size_t end = stamp.size();
   while (end > 0 && is_letter(stamp[end - 1])) --end;
   return meaning_of(stamp.substr(end)) == Meaning::none ? stamp : logtext::trim(stamp.substr(0, end));
 }
 
-/// Whether `name` looks like that of a host or a pod, as pdsh and clush put it before each line: "node-07", "gpu3".
+/// Whether `name` looks like a host or a pod, as pdsh and clush put it before each line: "node-07", "gpu3".
 bool is_host(std::string_view name) {
   if (name.size() > 64 || !is_ascii_letter(name.front())) return false;
   bool has_sign = false;
@@ -327,14 +327,14 @@ std::string_view line_prefix(std::string_view line) {
   return name.size() < rest.size() && is_host(name) ? name : std::string_view{};
 }
 
-/// `line` without its prefix and without what stands between that and the message: "|", "]", ":".
+/// `line` without its prefix and without the separator between that and the message: "|", "]", ":".
 std::string_view message_of(std::string_view line, std::string_view prefix) {
   if (!prefix.empty()) line.remove_prefix(static_cast<std::size_t>(prefix.data() + prefix.size() - line.data()));
   line.remove_prefix(std::min(line.find_first_not_of(" \t|:[](\"'"), line.size()));
   return line;
 }
 
-/// `line` behind what Python's logging ("INFO:trainer:") or syslog ("node7 python[4242]:") put before the message.
+/// `line` after the header that Python's logging ("INFO:trainer:") or syslog ("node7 python[4242]:") puts before it.
 std::string_view behind_header(std::string_view line) {
   for (const std::string_view level : {"DEBUG:", "INFO:", "WARNING:", "ERROR:", "CRITICAL:"}) {
     if (!line.starts_with(level)) continue;
@@ -350,7 +350,7 @@ std::string_view behind_header(std::string_view line) {
   return line.substr(pid_end + 3);
 }
 
-/// "10:05", "9:05 PM" or "9:05pm" with which `line` begins, behind its prefix and in brackets or not.
+/// "10:05", "9:05 PM" or "9:05pm" at the start of `line`, after its prefix, with or without brackets.
 std::string_view leading_minute(std::string_view line, std::string_view prefix, bool& by_value) {
   line = message_of(line, prefix);
   std::size_t digits = 0;
@@ -378,7 +378,7 @@ LineStart read_line_start(std::string_view line) {
   LineStart out;
   out.stamp = without_memory_word(find_stamp(line, &out.by_value));
   out.prefix = line_prefix(line);
-  // Seconds since 1970 are a time only where the message begins: elsewhere they may be any number.
+  // Seconds since 1970 are a time only at the start of the message: elsewhere they may be any number.
   if (const std::string_view message = behind_header(message_of(line, out.prefix));
       out.stamp.empty() && message.size() < line.size())
     out.stamp = without_memory_word(find_stamp(message, &out.by_value));

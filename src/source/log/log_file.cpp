@@ -12,9 +12,9 @@
 namespace vramtrack {
 namespace {
 
-/// Records of a sorted log are read in batches of this many.
+/// Records of a sorted log are read in batches of this size.
 constexpr std::size_t kRecordsAtOnce = 4096;
-/// Samples, and events, that may wait for rows that are earlier.
+/// Samples, and events, that may wait for earlier rows.
 constexpr std::size_t kMostWaiting = 1U << 17;
 /// A UTF-16 character may need four bytes: TextInput must never be asked for less.
 constexpr std::size_t kRoom = 8;
@@ -119,11 +119,11 @@ Result<LineInput::Stretch> LineInput::next(LogRows& rows) {
       stretch.first_line = line_;
       const std::size_t nul = stretch.text.find('\0');
       if (nul == 0) {
-        // NULs at the start of a line: what follows them is a line of its own.
+        // NULs at the start of a line: the text after them is a separate line.
         const std::size_t after = std::min(available.find_first_not_of('\0'), stretch.text.size());
         rows.skip(line_, fmt::format("{} NUL bytes (the writer crashed?)", after));
         begin_ += after;
-        // What follows up to the newline still belongs to this line number.
+        // The text up to the newline still belongs to this line number.
         continue;
       }
       if (nul != std::string_view::npos) {
@@ -248,7 +248,7 @@ Status LogFile::fill() {
 void LogFile::order() {
   LogRows& rows = *rows_;
   if (hold_ == Duration{} && rows.disorder() == Duration{} && waiting_.empty()) {
-    // Usually everything is in order already; events may be ahead of or behind the rows around them.
+    // Usually everything is in order already; events may be slightly earlier or later than the rows around them.
     if (!std::is_sorted(rows.events.begin(), rows.events.end(), earlier_event))
       vramtrack::order(rows.events, earlier_event);
     if (samples.empty())
@@ -259,7 +259,7 @@ void LogFile::order() {
     events.insert(events.end(), std::make_move_iterator(rows.events.begin()),
                   std::make_move_iterator(rows.events.end()));
     rows.events.clear();
-    settled_ = rows.newest();
+    complete_until_ = rows.newest();
     return;
   }
   merge_in(waiting_, rows.samples, earlier);
@@ -272,14 +272,15 @@ void LogFile::order() {
     hold_ = std::max(hold_, rows.disorder());
   }
   Timestamp until = ended_ ? Timestamp::max() : rows.newest() - hold_;
-  // Rows that come faster than any log of a GPU: the older half does not wait any longer for rows that are late.
+  // Rows arrive faster than from any GPU log: the older half no longer waits for late rows.
   if (waiting_.size() > kMostWaiting) until = std::max(until, waiting_[waiting_.size() / 2].time);
   if (waiting_events_.size() > kMostWaiting) until = std::max(until, waiting_events_[kMostWaiting / 2].time);
   const auto cut = std::upper_bound(waiting_.begin(), waiting_.end(), until,
                                     [](Timestamp t, const Sample& s) { return t < s.time; });
   for (auto it = waiting_.begin(); it != cut; ++it) {
-    // A sample later than the hold allows for: if only a little late, it gets the time up to which samples went out.
-    if (it->time < settled_ && settled_ - it->time <= std::chrono::seconds{60}) it->time = settled_;
+    // A sample later than the hold allows: if only slightly late, it gets the time up to which samples were delivered.
+    if (it->time < complete_until_ && complete_until_ - it->time <= std::chrono::seconds{60})
+      it->time = complete_until_;
     samples.push_back(*it);
   }
   waiting_.erase(waiting_.begin(), cut);
@@ -287,7 +288,7 @@ void LogFile::order() {
                                           [](Timestamp t, const Event& e) { return t < e.time; });
   events.insert(events.end(), std::make_move_iterator(waiting_events_.begin()), std::make_move_iterator(event_cut));
   waiting_events_.erase(waiting_events_.begin(), event_cut);
-  settled_ = std::max(settled_, std::min(until, rows.newest()));
+  complete_until_ = std::max(complete_until_, std::min(until, rows.newest()));
 }
 
 }  // namespace vramtrack

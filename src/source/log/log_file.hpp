@@ -1,4 +1,4 @@
-// One log: its bytes cut into lines, handed to its parser, and put in order of time.
+// One log: its bytes cut into lines, passed to its parser, and put in order of time.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@
 
 namespace vramtrack {
 
-/// What was found out about a file.
+/// What the probe of a file found.
 struct Probe {
   const LogFormatInfo* format = nullptr;
   std::vector<LogDevice> devices;  ///< named in the head
   bool processes_only = false;
   bool relative = false;  ///< its times are not dates
   Scale scale;            ///< what its figures count
-  Duration disorder{};    ///< by how much interleaved series are out of order
+  Duration disorder{};    ///< how far interleaved series are out of order
   bool has_long_lines = false;
-  std::string not_reported;  ///< why it holds no figure (RowsWithoutFigures), with its name; empty: it may
+  std::string not_reported;  ///< why it has no figure (RowsWithoutFigures), with its name; empty: it may have some
 };
 
-/// Cuts a file into stretches of whole lines. Lines above 1 MiB are dropped with a note, or cut if that is allowed; NUL
+/// Cuts a file into chunks of whole lines. Lines above 1 MiB are dropped with a note, or cut if that is allowed; NUL
 /// bytes (left by a crash of the machine that wrote the log) end the line they are in.
 class LineInput {
  public:
@@ -39,24 +39,24 @@ class LineInput {
 
   static Result<std::unique_ptr<LineInput>> open(const std::string& path);
 
-  /// The first 256 KiB, cut to whole lines unless the file ends before. Only before the first next().
+  /// The first 256 KiB, cut to whole lines unless the file ends earlier. Call only before the first next().
   [[nodiscard]] std::string_view head() const;
-  /// The next stretch; empty at the end. REQUIRES set_line() after each one that ends in a newline. `complete` is false
-  /// for a last line without its newline. Valid until the next call. Broken lines go to `rows`.
+  /// The next chunk; empty at the end. REQUIRES set_line() after each one that ends in a newline. `complete` is false
+  /// for a last line without a newline. Valid until the next call. Malformed lines are reported to `rows`.
   struct Stretch {
     std::string_view text;
     std::uint64_t first_line = 1;
     bool complete = true;
   };
   Result<Stretch> next(LogRows& rows);
-  /// Takes `prefix` off every line. Only before the first next().
+  /// Removes `prefix` from every line. Call only before the first next().
   Status take_off(LinePrefix prefix);
-  /// Lines above 1 MiB are cut into stretches that are not complete instead of being dropped.
+  /// Lines above 1 MiB are cut into incomplete chunks instead of being dropped.
   void allow_long_lines() { cuts_long_lines_ = true; }
-  /// Number of the line with which the next stretch begins, as counted by the parser.
+  /// Number of the first line of the next chunk, as counted by the parser.
   void set_line(std::uint64_t line) { line_ = line; }
 
-  /// Writes all of the text. Only before the first next(), and instead of it.
+  /// Writes all of the text. Call only before the first next(), and instead of it.
   Status copy_to(Spool& spool);
 
   [[nodiscard]] TextInput& bytes() { return *input_; }
@@ -67,7 +67,7 @@ class LineInput {
 
   std::unique_ptr<TextInput> input_;
   std::optional<LinePrefix> prefix_;
-  std::string begun_;  ///< with a prefix: the beginning of a line that is not read to its end
+  std::string begun_;  ///< with a prefix: the beginning of a line that is not yet complete
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
   std::uint64_t line_ = 1;
@@ -82,7 +82,7 @@ struct PlannedFile;
 /// A log being read: one file, or several that continue one another.
 class LogFile {
  public:
-  /// Opens the first of `parts` (at least one, in order of time), and each of the others when the one before it ends.
+  /// Opens the first of `parts` (at least one, in order of time), and each of the others when the previous one ends.
   static Result<std::unique_ptr<LogFile>> open(std::vector<std::unique_ptr<PlannedFile>> parts,
                                                std::unique_ptr<LogRows> rows);
   ~LogFile();
@@ -97,7 +97,7 @@ class LogFile {
   std::vector<Event> events;
   std::size_t taken_events = 0;
   /// No further sample will be earlier than this.
-  [[nodiscard]] Timestamp settled_until() const { return settled_; }
+  [[nodiscard]] Timestamp complete_until() const { return complete_until_; }
   [[nodiscard]] LogRows& rows() { return *rows_; }
 
  private:
@@ -110,12 +110,12 @@ class LogFile {
 
   std::vector<std::unique_ptr<PlannedFile>> parts_;
   std::size_t part_ = 0;
-  std::unique_ptr<LogText> text_;  ///< of the present part
+  std::unique_ptr<LogText> text_;  ///< of the current part
   std::unique_ptr<LogRows> rows_;
   Duration hold_{};  ///< samples less than this older than the newest one wait for late ones
   std::vector<Sample> waiting_;
   std::vector<Event> waiting_events_;
-  Timestamp settled_ = LogRows::kNever;
+  Timestamp complete_until_ = LogRows::kNever;
   bool ended_ = false;
 };
 

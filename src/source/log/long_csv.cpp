@@ -1,5 +1,5 @@
-// Tables with one figure a row, whose name is in a column: each row is rewritten as a JSON object, which is read as
-// those of `scalars` are.
+// Tables with one figure per row, whose name is in a column: each row is rewritten as a JSON object and read like those
+// of `scalars`.
 //
 //   #datatype,string,long,dateTime:RFC3339,double,string,string,string      (InfluxDB's annotated CSV)
 //   ,result,table,_time,_value,_field,_measurement,index
@@ -32,9 +32,9 @@ struct LongPlan {
   char delimiter = ',';
   std::vector<std::string> titles;
   std::size_t time = 0, name = 0, value = 0;
-  std::optional<std::size_t> measurement;  ///< what the name is one of
+  std::optional<std::size_t> measurement;  ///< the group that the name belongs to
   std::vector<std::size_t> labels;
-  std::vector<std::size_t> unknown;  ///< labels of which nothing says that they tell GPUs or machines apart
+  std::vector<std::size_t> unknown;  ///< labels that may or may not distinguish GPUs or machines
   bool names_gpu = false;            ///< a label is a GPU's index, UUID or PCI bus id
 };
 
@@ -47,7 +47,7 @@ std::optional<std::size_t> find_title(const std::vector<std::string>& titles,
   return std::nullopt;
 }
 
-/// The columns by a header of such a table; nullopt: it is none.
+/// The columns according to a header of such a table; nullopt: not such a header.
 std::optional<LongPlan> read_header(std::string_view line) {
   LongPlan out;
   out.header = trim(line);
@@ -66,7 +66,7 @@ std::optional<LongPlan> read_header(std::string_view line) {
   out.name = *name;
   out.value = *value;
   out.measurement = find_title(out.titles, {"_measurement"});
-  // Of InfluxDB, "table" numbers the series, and "_start" and "_stop" are those of the query.
+  // In InfluxDB's CSV, "table" numbers the series, and "_start" and "_stop" belong to the query.
   const auto other = find_title(out.titles, {"result"}) ? find_title(out.titles, {"table"}) : std::nullopt;
   for (std::size_t i = 0; i < out.titles.size(); ++i) {
     const std::string& title = out.titles[i];
@@ -109,7 +109,7 @@ void append_json(const std::vector<std::string_view>& row, const LongPlan& plan,
   out += json_string(row[plan.name]) + ": " + std::string(row[plan.value]) + (plan.measurement ? "}}" : "}");
 }
 
-/// What would make the rows of several GPUs or tables look like those of one.
+/// Reasons to doubt that rows belong to one GPU or one table.
 class Doubts {
  public:
   explicit Doubts(LongPlan plan) : plan_(std::move(plan)) {}
@@ -137,7 +137,7 @@ class Doubts {
   [[nodiscard]] const std::string& why() const { return why_; }
 
  private:
-  /// Whether a figure is the memory of a GPU and its name has no GPU's number.
+  /// Whether a figure is GPU memory and its name contains no GPU number.
   bool is_of_one_gpu(std::string_view name, const std::vector<std::string_view>& row) {
     const auto found = is_of_one_.find(name);
     if (found != is_of_one_.end()) return found->second;

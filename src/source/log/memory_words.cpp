@@ -19,7 +19,7 @@ const std::unordered_set<std::string_view>& german_words() {
   return words;
 }
 
-/// The words of languages other than English that have ASCII letters only, and others of the same languages.
+/// The words of languages other than English that are pure ASCII, and other words of the same languages.
 const std::unordered_set<std::string_view>& foreign_words() {
   static const std::unordered_set<std::string_view> words = {
 #define VRAMTRACK_GERMAN_WORD(word, meaning) word,
@@ -29,7 +29,7 @@ const std::unordered_set<std::string_view>& foreign_words() {
   return words;
 }
 
-/// The longest word of the table with which `text` begins. REQUIRES: `text` begins with a wide letter.
+/// The longest word of the table at the start of `text`. REQUIRES: `text` begins with a wide letter.
 Word wide_word(std::string_view text) {
   constexpr std::size_t kLongest = 24;
   for (std::size_t n = std::min(text.size(), kLongest); n > 2; --n)
@@ -110,7 +110,7 @@ std::string_view count_word(Meaning meaning) {
 }
 
 std::uint64_t written_unit(std::string_view word) {
-  // Asked of every word of every line of text: the units begin with these, and are no longer.
+  // Runs for every word of every line of text: units begin with these letters, and are at most this long.
   constexpr std::string_view kFirst = "mMgGkKbBtT\xd0";
   constexpr std::size_t kLongest = 9;
   if (word.empty() || word.size() > kLongest || kFirst.find(word.front()) == std::string_view::npos) return 0;

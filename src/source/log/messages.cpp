@@ -13,7 +13,7 @@ namespace vramtrack {
 
 namespace {
 
-/// Each message has one of these in this spelling, so that most lines are ruled out quickly.
+/// Each message contains one of these in this spelling, so that most lines are ruled out quickly.
 constexpr std::array<std::string_view, 19> kRoots = {"xit",       "XIT",       "kill", "Kill",  "KILL", "gnal", "SIG",
                                                      "rmin",      "died",      "DIED", "start", "gmen", "mped", "rrupt",
                                                      "DiedError", "DeadError", "CANC", "oom",   "abort"};
@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 41> kPhrases = {
     "restarting worker group", "will restart worker group", "worker died", "process died", "proc died",
     "died unexpectedly", "actordiederror", "enginedeaderror"};
 
-/// Reports with the status that follows.
+/// Reports that include a status.
 constexpr std::array<std::string_view, 10> kStatuses = {
     "exit code",           "exit status",      "exitcode",           "exit_code",
     "exitstatus",          "exited with code", "exited with status", "exits with return code",
@@ -47,7 +47,7 @@ bool begins_word(std::string_view text, std::size_t at) {
   return at == 0 || !logtext::is_ascii_letter(text[at - 1]);
 }
 
-/// Calls `is_it(end)` with the offset behind each `phrase` that begins a word, until it returns true.
+/// Calls `is_it(end)` with the offset after each `phrase` that begins a word, until it returns true.
 template <class IsIt>
 bool any_of(std::string_view text, std::string_view phrase, IsIt is_it) {
   for (std::size_t at = text.find(phrase); at != std::string_view::npos; at = text.find(phrase, at + 1))
@@ -55,7 +55,7 @@ bool any_of(std::string_view text, std::string_view phrase, IsIt is_it) {
   return false;
 }
 
-/// Whether a number other than zero stands at `at`, behind the signs that part it from its name: "(exitcode: -9)".
+/// Whether a nonzero number is at `at`, after the characters that separate it from its name: "(exitcode: -9)".
 bool nonzero_follows(std::string_view text, std::size_t at) {
   at = text.find_first_not_of(" \t:=(\"'-", at);
   if (at == std::string_view::npos || !logtext::is_digit(text[at])) return false;
@@ -63,13 +63,13 @@ bool nonzero_follows(std::string_view text, std::size_t at) {
   return text.substr(at, last - at).find_first_not_of('0') != std::string_view::npos;
 }
 
-/// A job or step of Slurm: "*** JOB 4711 ON node1 CANCELLED AT", "srun: Job step aborted".
+/// A Slurm job or step: "*** JOB 4711 ON node1 CANCELLED AT", "srun: Job step aborted".
 bool is_of_slurm(std::string_view text) {
   return text.find("job step aborted") != std::string_view::npos ||
          (text.find("*** ") != std::string_view::npos && text.find(" cancelled ") != std::string_view::npos);
 }
 
-/// As a shell tells of a child: "Killed", "train.sh: line 3:  4711 Killed    python train.py", "[1]+  Terminated".
+/// As a shell reports a child: "Killed", "train.sh: line 3: 4711 Killed python train.py", "[1]+ Terminated".
 bool is_of_shell(std::string_view line) {
   for (const std::string_view word : {"Killed", "Terminated"}) {
     const std::size_t at = line.find(word);
@@ -86,7 +86,7 @@ bool is_of_shell(std::string_view line) {
 
 }  // namespace
 
-bool tells_end(std::string_view line) {
+bool reports_end(std::string_view line) {
   if (!has_root(line)) return false;
   const std::string text = logtext::lower(line);
   const auto is_there = [&](std::string_view phrase) { return any_of(text, phrase, [](std::size_t) { return true; }); };
@@ -100,7 +100,7 @@ bool tells_end(std::string_view line) {
 namespace {
 
 /// Each message has one of these, so that most other lines are ruled out quickly.
-constexpr std::string_view kMemory = "memory";  // behind "of "
+constexpr std::string_view kMemory = "memory";  // after "of "
 constexpr std::array<std::string_view, 9> kMarks = {kMemory,
                                                     " OOM ",
                                                     "OfMemory",
@@ -120,10 +120,10 @@ bool may_be_message(std::string_view line) {
 
 }  // namespace
 
-bool tells_out_of_memory(std::string_view line) {
+bool reports_out_of_memory(std::string_view line) {
   if (!may_be_message(line)) return false;
   for (const explain::Message& message : explain::read_messages(line))
-    // A line that does not say whose memory it was tells nothing of a GPU.
+    // A line that does not name the memory's owner says nothing about a GPU.
     if (message.wording->role == explain::Role::device && message.wording->name != "statement") return true;
   return false;
 }
@@ -131,7 +131,7 @@ bool tells_out_of_memory(std::string_view line) {
 std::string why_out_of_memory(std::string_view line) {
   const auto explanation = explain::explain(explain::read_messages(line));
   if (!explanation || explanation->cause == explain::Cause::unknown) return "";
-  // Whether what was too big had grown shows in the readings, not in the message alone.
+  // The readings, not the message alone, show whether the need had grown.
   const bool is_own_need = explanation->cause == explain::Cause::too_big || explanation->cause == explain::Cause::full;
   return is_own_need ? explanation->because : explain::headline(*explanation, "");
 }
@@ -149,8 +149,8 @@ std::optional<std::uint32_t> number_behind(std::string_view line, std::initializ
   return std::nullopt;
 }
 
-/// Who limits a program whose message says only how much it may hold.
-std::string who_limits(std::string_view line, const explain::Wording& wording) {
+/// Who limits a program whose message gives only the limit itself.
+std::string limit_owner(std::string_view line, const explain::Wording& wording) {
   if (wording.program.starts_with("PyTorch")) return "PyTorch's per_process_memory_fraction";
   if (logtext::lower(line).find("hami") != std::string::npos) return "HAMi's CUDA_DEVICE_MEMORY_LIMIT";
   return wording.setting.empty() ? "a limit of the program" : std::string(wording.setting);
@@ -160,19 +160,19 @@ std::string who_limits(std::string_view line, const explain::Wording& wording) {
 
 std::optional<NamedLimit> limit_of_message(std::string_view line) {
   using explain::Figure;
-  constexpr double kMostBytes = 1e18;  // more than any machine has, and it can be converted
+  constexpr double kMostBytes = 1e18;  // more than any machine has, and still convertible
   for (const explain::Message& message : explain::read_messages(line)) {
     const explain::Figures& f = message.figures;
     const auto allowed = f.get(Figure::allowed);
     if (message.wording->role != explain::Role::device || !allowed || *allowed < 1) continue;
-    // What may be asked for at once is no end of what may be held.
+    // A limit on a single request is not a limit on memory held.
     auto held = f.get(Figure::reserved);
     if (!held && f.get(Figure::allocated)) held = *f.get(Figure::allocated) + f.get(Figure::unallocated).value_or(0);
     if (!held) held = f.get(Figure::used);
     if (!held) continue;
     return NamedLimit{static_cast<std::uint64_t>(std::min(*allowed, kMostBytes)),
                       static_cast<std::uint64_t>(std::clamp(*held, 0.0, kMostBytes)),
-                      who_limits(line, *message.wording)};
+                      limit_owner(line, *message.wording)};
   }
   return std::nullopt;
 }
@@ -193,8 +193,8 @@ NamedProcesses processes_of_message(std::string_view line) {
   return out;
 }
 
-bool tells_host_killed(std::string_view line) {
-  /// Those that end programs, or report who was ended.
+bool reports_host_kill(std::string_view line) {
+  /// Those that end programs, or report what was ended.
   constexpr std::array<std::string_view, 9> kWhoEnds = {"Linux", "systemd", "earlyoom",   "Slurm", "PBS",
                                                         "LSF",   "Docker",  "Kubernetes", "Ray"};
   for (const explain::Message& message : explain::read_messages(line))
@@ -213,7 +213,7 @@ std::optional<int> gpu_of_message(std::string_view line) {
   return number && *number <= INT_MAX ? std::optional(static_cast<int>(*number)) : std::nullopt;
 }
 
-bool tells_lost_gpu(std::string_view line) {
+bool reports_lost_gpu(std::string_view line) {
   if (line.find("GPU") == std::string_view::npos) return false;
   constexpr std::array<std::string_view, 3> kMessages = {"Unable to determine the device handle for ", "GPU is lost",
                                                          "fallen off the bus"};

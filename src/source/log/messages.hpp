@@ -1,4 +1,4 @@
-// What lines and cells of a log say besides readings: that a GPU ran out of memory, that one was lost, that a program
+// Content of log lines and cells other than readings: a GPU ran out of memory or was lost, a program
 // ended.
 #pragma once
 
@@ -20,7 +20,7 @@ class FirstPairs {
     for (const std::string_view word : words) begins_.set(pair_at(word, 0));
   }
 
-  /// Whether one of the words stands in `line`, and `is_it(word, at)`.
+  /// Whether one of the words occurs in `line`, and `is_it(word, at)` accepts it.
   template <class IsIt>
   bool any_of(std::string_view line, IsIt is_it) const {
     for (std::size_t at = 0; at + 1 < line.size(); ++at) {
@@ -42,57 +42,57 @@ class FirstPairs {
   std::bitset<65536> begins_;
 };
 
-/// Whether `line` reports that a program ended and did not do so by itself: "worker died with signal 9, restarting",
-/// "Main process exited, code=killed", "exited with code 137", "train.sh: line 3: 4711 Killed". A status of zero does
-/// not count: helpers end so all the time. It need not be the program that holds the memory, so this is evidence of an
-/// end only together with a fall. A line without such a message costs about a hundred nanoseconds.
-bool tells_end(std::string_view line);
+/// Whether `line` reports that a program ended abnormally: "worker died with signal 9, restarting", "Main process
+/// exited, code=killed", "exited with code 137", "train.sh: line 3: 4711 Killed". A status of zero does not count:
+/// helper programs exit all the time. It may not be the program that holds the memory, so this is evidence of an end
+/// only together with a fall in memory. A line without such a message costs about a hundred nanoseconds.
+bool reports_end(std::string_view line);
 
-/// Whether `line` has such a message, according to the wordings of `explain` (explain/wordings.def). A line without
-/// one costs a few dozen nanoseconds.
-bool tells_out_of_memory(std::string_view line);
+/// Whether `line` reports out of memory, according to the wordings of `explain` (explain/wordings.def). A line without
+/// such a message costs a few dozen nanoseconds.
+bool reports_out_of_memory(std::string_view line);
 
-/// The reason, from the figures of the message: "1.12 GiB were requested while ...", "FRAGMENTATION: ..."; empty when
-/// it gives none.
+/// The reason, from the figures of the message: "1.12 GiB were requested while ...", "FRAGMENTATION: ..."; empty if it
+/// gives none.
 std::string why_out_of_memory(std::string_view line);
 
-/// A limit that others have set for the memory of a program, as its message of out of memory names it.
+/// A limit on a program's memory set by someone else, as named in an out-of-memory message.
 struct NamedLimit {
   std::uint64_t bytes = 0;
-  std::uint64_t held_bytes = 0;  ///< by the program then, of what the limit counts
+  std::uint64_t held_bytes = 0;  ///< memory the program held then, of the kind that the limit counts
   std::string name;              ///< who set it
 };
-/// nullopt: the message names none of what the program may hold in all. "8.00 GiB allowed" of PyTorch,
-/// "Device 0 OOM 3171158016 / 3145728000" of HAMi.
+/// nullopt: the message names no limit on the program's total. "8.00 GiB allowed" of PyTorch, "Device 0 OOM 3171158016
+/// / 3145728000" of HAMi.
 std::optional<NamedLimit> limit_of_message(std::string_view line);
 
-/// Whom a message of out of memory is about.
+/// The processes that an out-of-memory message names.
 struct NamedProcesses {
-  std::uint32_t own = 0;              ///< that failed, as it sees itself; 0: not told
-  std::vector<std::uint32_t> others;  ///< that held memory beside it
+  std::uint32_t own = 0;              ///< that failed, by its own pid namespace; 0: not reported
+  std::vector<std::uint32_t> others;  ///< that held memory as well
 };
 NamedProcesses processes_of_message(std::string_view line);
 
-/// Whether `line` reports that the kernel, or who runs the program, ended it because the host's memory ran out: "Memory
-/// cgroup out of memory: Killed process 4242", "OOMKilled". A status of 137 alone leaves open who did, and why.
-bool tells_host_killed(std::string_view line);
+/// Whether `line` reports that the kernel or a supervisor killed the program because the host's memory ran out: "Memory
+/// cgroup out of memory: Killed process 4242", "OOMKilled". A status of 137 does not show who or why.
+bool reports_host_kill(std::string_view line);
 /// The process that such a line names; 0: none.
 std::uint32_t pid_killed(std::string_view line);
 
-/// The index of the GPU that the message names ("GPU 0 has a total capacity of"), as the program counts its GPUs.
+/// The GPU index in the message ("GPU 0 has a total capacity of"), as the program counts its GPUs.
 std::optional<int> gpu_of_message(std::string_view line);
 
 /// "Unable to determine the device handle for GPU0000:01:00.0: Unknown Error", "GPU is lost. Reboot the system to
 /// recover this GPU", "GPU has fallen off the bus". Pure; quick for other lines.
-bool tells_lost_gpu(std::string_view line);
+bool reports_lost_gpu(std::string_view line);
 
 enum class CellError : std::uint8_t {
-  none,      ///< a reading, or a value that this GPU or driver does not have: "[N/A]", "[Not Supported]"
+  none,      ///< a reading, or a value that this GPU or driver does not support: "[N/A]", "[Not Supported]"
   failed,    ///< "[Unknown Error]", "ERR!", "[Insufficient Permissions]"
   gpu_lost,  ///< "[GPU is lost]", "[GPU requires reset]"
 };
 
-/// What the cell of a table says in place of a reading. Pure.
+/// The error in a table cell in place of a reading. Pure.
 CellError cell_error(std::string_view cell);
 
 }  // namespace vramtrack

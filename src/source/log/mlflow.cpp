@@ -1,5 +1,5 @@
 // A metric file of MLflow's file store, mlruns/EXPERIMENT/RUN/metrics/NAME: "milliseconds value step" on each line.
-// Only the file's name says what the values are: system/gpu_0_memory_usage_megabytes.
+// Only the file name says what the values are: system/gpu_0_memory_usage_megabytes.
 #include <fmt/format.h>
 
 #include "core/option.hpp"
@@ -36,7 +36,7 @@ bool read_row(std::string_view line, Row& row) {
   return (word.empty() || step) && logtext::trim(line).empty();
 }
 
-/// The part of a path after "metrics/", else its last part.
+/// The part of a path after "metrics/", or else its last component.
 std::string_view metric_of(std::string_view path) {
   constexpr std::string_view kFolder = "metrics/";
   for (const std::string_view ending : {".gz", ".zst"})
@@ -46,7 +46,7 @@ std::string_view metric_of(std::string_view path) {
   return path.substr(path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/') + 1);
 }
 
-/// The rows as JSON objects, on lines of their own, with the value under `name`.
+/// The rows as JSON objects, one per line, with the value under `name`.
 std::string as_json(std::string_view lines, const std::string& name) {
   std::string out;
   while (!lines.empty()) {
@@ -72,7 +72,7 @@ int recognise(std::string_view head) {
     last = row.step;
     if (lines == 0) first = last;
   }
-  // Steps rise or are all 0; any other constant may be a total memory.
+  // Steps rise or are all 0; any other constant may be the total memory.
   const bool steps = last > first || last == 0 || lines == 1;
   return lines > 0 && steps ? 75 : 0;
 }
@@ -86,7 +86,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
         fmt::format("the name of the metric, '{}', is not that of a GPU's used memory; expected a file such as "
                     "metrics/system/gpu_0_memory_usage_megabytes, or give {} if the values are memory",
                     logtext::excerpt(name), name_of(Option::unit)));
-  if (!is_used) name = "gpu_memory_used";  // the user says that it is memory
+  if (!is_used) name = "gpu_memory_used";  // the user declares it to be memory
   return make_rewritten(head, {[key = json_string(name)](std::string_view lines) { return as_json(lines, key); }},
                         scalars_log_format.make);
 }

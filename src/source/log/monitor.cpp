@@ -1,4 +1,4 @@
-// Rows below a '#' header that says what each of their values is: `nvidia-smi dmon`, one row per GPU and reading,
+// Rows below a '#' header that gives the meaning of their values: `nvidia-smi dmon`, one row per GPU and reading,
 // `pmon`, one per process, with "-" for a GPU without processes, and `dcgmi dmon`, with a time if the user put one
 // before each row (| ts '%F %T'). Their MB are 2^20 bytes.
 //
@@ -49,7 +49,7 @@ constexpr Title kTitles[] = {{"date", What::date},
 
 struct Header {
   std::vector<Title> columns;
-  bool by_entity = false;  ///< dcgmi's: rows begin with "GPU 0", of which the columns count nothing
+  bool by_entity = false;  ///< dcgmi's: rows begin with "GPU 0", which the columns do not count
 
   [[nodiscard]] int at(What what) const {
     const auto it = std::find_if(columns.begin(), columns.end(), [what](const Title& t) { return t.what == what; });
@@ -68,7 +68,7 @@ std::string_view take(std::string_view& rest) {
   return word;
 }
 
-/// "# gpu   pwr ...", "#Entity  FBUSD", which may stand behind a time; nullopt for the units line and anything else.
+/// "# gpu pwr ...", "#Entity FBUSD", which may follow a time; nullopt for the units line and anything else.
 std::optional<Header> read_header(std::string_view line) {
   const std::size_t at = line.find('#');
   if (at == std::string_view::npos) return std::nullopt;
@@ -84,12 +84,12 @@ std::optional<Header> read_header(std::string_view line) {
     const auto* const known =
         std::find_if(std::begin(kTitles), std::end(kTitles), [&](const Title& t) { return t.name == name; });
     const Title title = known == std::end(kTitles) ? Title{} : *known;
-    // nvidia-smi's titles are in small letters, but for those of the time: a heading "# GPU usage of ..." is none.
+    // nvidia-smi's titles are lower case, except those of the time: a heading "# GPU usage of ..." is not a header.
     if (!out.by_entity && name != word && title.what != What::date && title.what != What::time) return std::nullopt;
     out.columns.push_back(out.has(title.what) ? Title{} : title);
   }
   if (!out.by_entity && !out.has(What::gpu)) return std::nullopt;
-  // A command takes the rest of its line, so only the last column can be a command. The share is the finer figure.
+  // A command takes the rest of its line, so only the last column can be a command. The share is the finer value.
   for (std::size_t i = 0; i < out.columns.size(); ++i)
     if ((out.columns[i].what == What::command && i + 1 < out.columns.size()) ||
         (out.columns[i].what == What::busy && out.has(What::share)))
@@ -170,14 +170,14 @@ class MonitorRows final : public DumpLines {
   bool of_processes_ = false;
   Row row_;
   int gpu_ = -1;                       ///< of the row before
-  std::vector<std::string> pids_;      ///< of the GPU, in the present round
-  std::vector<LogDevice> listed_;      ///< GPUs whose processes the present round lists
-  std::optional<Timestamp> time_;      ///< of the present round
+  std::vector<std::string> pids_;      ///< of the GPU, in the current round
+  std::vector<LogDevice> listed_;      ///< GPUs whose processes the current round lists
+  std::optional<Timestamp> time_;      ///< of the current round
   std::uint64_t fit_ = 0, unfit_ = 0;  ///< lines with the header's columns, and others
   std::string first_unfit_;
 };
 
-/// Whether the row just cut begins a new round, if there is no clock: the GPUs start over, or a process repeats.
+/// Whether the row just cut begins a new round, if there is no clock: the GPUs restart, or a process repeats.
 bool MonitorRows::begins_round() {
   const int gpu = *row_.gpu->index;
   const std::string pid(row_.at(header_.at(What::pid)));
@@ -286,7 +286,7 @@ std::optional<std::string> MonitorRows::misfit() const {
                      unfit_, fit_, first_unfit_);
 }
 
-/// `tool`: with what a user records the memory.
+/// `tool`: the command that records the memory.
 Result<std::unique_ptr<LogParser>> make(const LogHead& head, std::string_view tool, std::string_view record) {
   auto header = find_header(head.text);
   if (!header) return fail(fmt::format("no '#' header line of {} in the first lines", tool));

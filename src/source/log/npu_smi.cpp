@@ -96,8 +96,8 @@ class NpuSmi final : public DumpParser<LineReader> {
   void read_chip(const std::vector<std::string_view>& cells, LogRows& rows) {
     std::string_view first = cells[0];
     const auto number = whole_number<int>(take_word(first));
-    if (!number || *number < 0 || *number > 4095) return;  // titles
-    // The upper row: "OK", "Warning" where the lower one has a bus id, or "NA".
+    if (!number || *number < 0 || *number > 4095) return;  // a row of titles
+    // The upper row: "OK" or "Warning" where the lower one has a bus id, or "NA".
     if (cells[1].find(':') == std::string_view::npos && !logtext::is_missing(cells[1])) {
       npu_ = number;
       name_ = trim(first);

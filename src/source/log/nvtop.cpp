@@ -1,4 +1,4 @@
-// nvtop: its objects (see gpu_objects.cpp), and its screen. GPUs stand side by side where the terminal is wide enough
+// nvtop: its objects (see gpu_objects.cpp), and its screen. It shows GPUs side by side if the terminal is wide enough
 // (github.com/Syllo/nvtop/issues/243):
 //
 //    Device 0 [NVIDIA A10] PCIe GEN 4@16x RX: 7.812 MiB/s TX: 1.953 MiB/s  Device 1 [NVIDIA A10] PCIe ...
@@ -93,7 +93,7 @@ class NvtopScreens final : public DumpParser<LineReader> {
     LogDevice gpu;
     gpu.index = logtext::whole_number<int>(logtext::take_word(rest));
     if (!pid || *pid == 0 || !gpu.index) return false;
-    // GPU MEM, then HOST MEM, and behind that the command; between them there are percentages or "N/A".
+    // GPU MEM, then HOST MEM, then the command; between them there are percentages or "N/A".
     std::optional<std::uint64_t> bytes;
     for (int sizes = 0; sizes < 2;) {
       const std::string_view word = logtext::take_word(rest);
@@ -106,7 +106,7 @@ class NvtopScreens final : public DumpParser<LineReader> {
     return true;
   }
 
-  std::vector<LogDevice> devices_;  ///< of the last line of names, in its order
+  std::vector<LogDevice> devices_;  ///< GPUs of the last line of names, in its order
   bool in_processes_ = false;
 };
 

@@ -8,16 +8,16 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kMostRises = 4096;
-/// The period is the third quartile of the steps ahead: a longer step is a pause, or due to the order of the rows.
+/// The period is the third quartile of the forward steps: a longer step is a pause, or due to the order of the rows.
 constexpr std::size_t kPeriodNumerator = 3;
 constexpr std::size_t kPeriodDenominator = 4;
-/// When there is more than one step back for every 3 steps ahead, the steps ahead do not show the period.
+/// With more than one backward step for every 3 forward steps, the forward steps do not show the period.
 constexpr std::uint64_t kShuffledShare = 3;
-/// A log that lists its newest rows first may have jitter too: at most one step ahead for every 4 steps back.
+/// A log that lists its newest rows first may have jitter too: at most one forward step for every 4 backward steps.
 constexpr std::uint64_t kRiseShare = 4;
-/// If it holds times of day, it also goes ahead once a day: at most once for every 16 steps back.
+/// If it holds times of day, it also steps forward once a day: at most once for every 16 backward steps.
 constexpr std::uint64_t kMidnightShare = 16;
-/// In the log of a single clock, no step goes back over more than this share of the log.
+/// In the log of a single clock, no backward step spans more than this share of the log.
 constexpr double kMostOfTheLog = 0.9;
 /// Steps of one kind must outnumber the other 10 to 1 to decide.
 constexpr std::uint64_t kMajority = 10;
@@ -33,7 +33,7 @@ bool OrderSurvey::Direction::see(std::size_t series, std::int64_t time) {
   Last& mine = last[series];
   const bool known = mine.stretch == stretch;
   if (known && mine.furthest - time > kClockJitter.count()) {
-    // A new stretch begins for all series: when the others step back here, that is the same step.
+    // All series start a new stretch: if the others step back here, that is the same step.
     ++steps;
     mine = {time, ++stretch};
     furthest = time;
@@ -130,8 +130,8 @@ LogOrder StretchSurvey::order() {
     if (s.is_open) close(s);
   open_.clear();
   std::sort(closed_.begin(), closed_.end(), [this](const Stretch& a, const Stretch& b) { return begins_before(a, b); });
-  // `b` does not begin before `a`. It lies among the samples of `a` when it also ends there, or when the two overlap
-  // by more than jitter.
+  // `b` does not begin before `a`. It lies among the samples of `a` if it also ends there, or if the two overlap by
+  // more than jitter.
   const auto among = [](std::int64_t a_last, const Stretch& b) {
     return b.last_ns <= a_last || a_last - b.first_ns > kClockJitter.count();
   };

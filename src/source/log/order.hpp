@@ -1,4 +1,4 @@
-// The order in which a log lists its times, and what it means when they step back: see "Order of time" in
+// The order in which a log lists its times, and what backward steps mean: see "Order of time" in
 // docs/formats/logs.md.
 #pragma once
 
@@ -10,20 +10,20 @@
 
 namespace vramtrack {
 
-/// How a log must be read so that its times rise.
+/// Read order that makes timestamps ascending.
 enum class LogOrder : std::uint8_t {
   as_written,    ///< in order, or a clock was set back
-  newest_first,  ///< from its end
-  by_time,       ///< its rows sorted by their times
-  unclear,       ///< the steps back contradict one another
+  newest_first,  ///< from the end of the file
+  by_time,       ///< with its rows sorted by time
+  unclear,       ///< the backward steps contradict one another
 };
 
-/// Steps back within one series up to this are jitter between rows (clock slew, threads).
+/// Backward steps within one series up to this are jitter between rows (clock slew, threads).
 inline constexpr Duration kClockJitter = std::chrono::seconds{2};
 /// Rows of different series further apart than this do not interleave: one series is listed after another.
 inline constexpr Duration kInterleaving = std::chrono::seconds{60};
 
-/// What one pass over the times of a log shows. 64 bytes a series.
+/// What one pass over the times of a log finds. 64 bytes per series.
 class OrderSurvey {
  public:
   /// The next sample, in the order of the file.
@@ -31,18 +31,18 @@ class OrderSurvey {
 
   /// Whether time steps back at all.
   [[nodiscard]] bool steps_back() const { return ahead_.steps > 0; }
-  /// Whether a whole series is listed after another.
+  /// Whether the file lists whole series one after another.
   [[nodiscard]] bool in_blocks() const { return ahead_.blocks; }
-  /// Whether rows go back so often that they are in no order at all.
+  /// Whether time steps back so often that the rows are in no order at all.
   [[nodiscard]] bool is_shuffled() const;
-  /// Whether every series steps back and none goes ahead. `wraps`: times of day, which go ahead at each midnight.
+  /// Whether every series steps back and none forward. `wraps`: times of day, which step forward at each midnight.
   [[nodiscard]] bool newest_first(bool wraps) const;
-  /// With newest_first(): whether a whole series is listed after another when the log is read from its end.
+  /// With newest_first(): whether whole series follow one another when the log is read from its end.
   [[nodiscard]] bool in_blocks_from_end() const { return behind_.blocks; }
   /// The line where time first steps back; 0: nowhere.
   [[nodiscard]] std::uint64_t line() const { return line_; }
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
-  /// Of all samples. REQUIRES: samples() > 0.
+  /// Over all samples. REQUIRES: samples() > 0.
   [[nodiscard]] Timestamp earliest() const { return earliest_; }
   [[nodiscard]] Timestamp latest() const { return latest_; }
   /// Of the last sample in the file.
@@ -55,7 +55,7 @@ class OrderSurvey {
   struct Direction {
     struct Last {
       std::int64_t furthest = 0;
-      std::uint64_t stretch = 0;  ///< number of the part of the file between two steps
+      std::uint64_t stretch = 0;  ///< index of the part of the file between two steps
     };
     std::vector<Last> last;  ///< by series
     std::int64_t furthest = INT64_MIN / 2;
@@ -75,7 +75,7 @@ class OrderSurvey {
   Direction ahead_;
   Direction behind_;
   std::vector<Extent> extents_;  ///< by series
-  std::vector<Duration> rises_;  ///< some of the steps ahead, evenly over the log
+  std::vector<Duration> rises_;  ///< some of the forward steps, evenly over the log
   std::uint64_t rises_seen_ = 0;
   std::uint64_t falls_seen_ = 0;
   std::uint64_t rise_every_ = 1;
@@ -87,12 +87,12 @@ class OrderSurvey {
 };
 
 /// A second pass, over a log whose times step back: are its rows out of order, or was a clock set back? A stretch is a
-/// run of samples of one series without a step back or a pause. If the stretch that begins with a step back covers a
-/// time in which its series has no other samples, the rows are out of order; if it lies among other samples, a clock
-/// was set. A clock with dates never goes back over the whole log, nor twice over the same time: that is neither.
+/// run of samples of one series without a backward step or a pause. If the stretch after a backward step covers a time
+/// in which its series has no other samples, the rows are out of order; if it lies among other samples, a clock was
+/// set. A clock with dates never goes back over the whole log, nor twice over the same time: that is neither.
 class StretchSurvey {
  public:
-  /// `period`: OrderSurvey::period(). A stretch ends when no sample comes for one and a half periods. `is_dated`: the
+  /// `period`: OrderSurvey::period(). A stretch ends if no sample comes for one and a half periods. `is_dated`: the
   /// times are dates, not times since a start.
   StretchSurvey(Duration period, bool is_dated) : pause_(period + period / 2), is_dated_(is_dated) {}
 
@@ -101,13 +101,13 @@ class StretchSurvey {
   [[nodiscard]] LogOrder order();
 
  private:
-  /// Later stretches are not kept; the kept ones decide. 32 MiB.
+  /// Later stretches are not kept; the first ones decide. 32 MiB.
   static constexpr std::size_t kMostStretches = 1U << 20;
 
   struct Stretch {
     std::int64_t first_ns = 0;
     std::int64_t last_ns = 0;
-    std::int64_t back_ns = 0;  ///< how far back the step before it went; 0: none
+    std::int64_t back_ns = 0;  ///< size of the backward step before it; 0: none
     std::uint32_t series = 0;
     bool is_open = false;
   };

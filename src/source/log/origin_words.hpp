@@ -1,5 +1,5 @@
-// The words for what readings come from: a machine, a program, a job, a thread. One table for the titles of columns and
-// for the keys in lines of text.
+// The words that name the origin of readings: a machine, a program, a job, a thread. One table for the titles of
+// columns and for the keys in lines of text.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace vramtrack {
 
-/// Where a word tells readings apart. A column may have a role of its own that matters more (its pid, the GPU's name),
-/// or hold what changes within one program (its user, its present task): such a word counts in a line of text alone.
+/// Where a word distinguishes readings. A column may have another role that takes precedence (its pid, the GPU name),
+/// or change within one program (its user, its current task): such a word counts only in lines of text.
 enum class OriginWordIn : std::uint8_t { lines, titles_and_lines };
 
 struct OriginWord {
@@ -81,7 +81,7 @@ inline constexpr std::array kOriginWords = std::to_array<OriginWord>({
     {"device", OriginWordIn::lines},
 });
 
-/// The word of the table that `same` accepts, called with its words; nullptr: none. O(table).
+/// The word of the table that `same`, called with its words, accepts; nullptr: none. O(table).
 template <class Same>
 const OriginWord* origin_word(Same same) {
   const auto it =

@@ -21,7 +21,7 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::size_t kEntryBytes = 32;  ///< of a map, an eighth of what it takes
+constexpr std::size_t kEntryBytes = 32;  ///< of a map; an eighth of its memory
 
 using logtext::trim;
 
@@ -80,7 +80,7 @@ PrometheusLabels read_labels(std::string_view text) {
   }
 }
 
-/// The time behind a value: in ms since 1970, in OpenMetrics in seconds. The size tells which.
+/// The time after a value: in ms since 1970, in OpenMetrics in seconds. Its size shows which.
 std::optional<Timestamp> read_time(std::string_view text) {
   constexpr double kFrom_s = 9e8, kTo_s = 4.1e9;
   logtext::Decimal number;
@@ -94,7 +94,7 @@ std::optional<Timestamp> read_time(std::string_view text) {
 
 class Prometheus final : public DumpParser<LineReader> {
  public:
-  /// `unit`: of metrics whose names have none. `peaks`: see gpu_metric().
+  /// `unit`: for metrics whose names give none. `peaks`: see gpu_metric().
   Prometheus(DumpClock clock, std::vector<std::string> assumptions, bool own_times, GuessedUnit unit, bool peaks,
              const std::vector<std::string>& guesses)
       : DumpParser(std::move(clock), std::move(assumptions), own_times), unit_(unit), peaks_(peaks) {
@@ -134,7 +134,7 @@ class Prometheus final : public DumpParser<LineReader> {
     if (amount == logtext::Amount::missing || sample.value.size() == kBlankDigits) return;  // NaN
     if (amount == logtext::Amount::bad)
       return rows.skip(rows.line, fmt::format("no amount of memory in '{}'", logtext::excerpt(sample.value)));
-    if (series.metric.field == DumpReadings::Field::busy) bytes = settled_busy(bytes);
+    if (series.metric.field == DumpReadings::Field::busy) bytes = percent_of_ratio(bytes);
     if (own_times_) {
       const auto time = read_time(sample.time);
       if (!time) return rows.skip(rows.line, "no time since 1970 after the value (in ms; in OpenMetrics, in seconds)");
@@ -150,7 +150,7 @@ class Prometheus final : public DumpParser<LineReader> {
     readings_.put(series.gpu, series.metric.field, bytes, rows);
   }
 
-  /// Reads the labels of each series only once; nullptr when it is not the memory of a GPU.
+  /// Reads the labels of each series only once; nullptr if it is not GPU memory.
   Series* series_of(const Sampled& sample, LogRows& rows) {
     const auto [name, is_new] = metrics_.try_emplace(std::string(sample.name));
     if (is_new) {
@@ -183,7 +183,7 @@ bool is_memory_in_use(DumpReadings::Field field) {
   return field == Field::used || field == Field::free || field == Field::allocated || field == Field::reserved;
 }
 
-/// The unit of the metrics whose names have none, from their values in the head.
+/// The unit of the metrics whose names give none, from their values in the head.
 GuessedUnit unit_of_values(std::string_view head, bool peaks, const LogOptions& options,
                            std::vector<std::string>& guesses) {
   BareAmounts amounts;
@@ -208,7 +208,7 @@ GuessedUnit unit_of_values(std::string_view head, bool peaks, const LogOptions& 
   return example.empty() ? GuessedUnit{kBytesPerMiB} : guess_unit(amounts, example, options.capacity_bytes, guesses);
 }
 
-/// The first sample of a GPU's memory, used or free; false when the head has none.
+/// The first sample of GPU memory, used or free; false if the head has none.
 bool find_memory(std::string_view head, Sampled& out, bool peaks = false) {
   while (!head.empty()) {
     const std::string_view line = trim(logtext::take_line(head));

@@ -16,7 +16,7 @@
 namespace vramtrack {
 namespace {
 
-/// The first label of these names that has a value, in the order of the names.
+/// The first of the labels with these names that has a value.
 template <class Names>
 std::string_view label(const PrometheusLabels& labels, const Names& names) {
   for (const std::string_view name : names)
@@ -49,7 +49,7 @@ std::optional<int> index_in(std::string_view text) {
 constexpr std::uint64_t kOfPercent = 100;
 constexpr std::uint64_t kOfRatio = 10'000;
 
-/// Facts that are not in the table of exporters. The unit makes a value that of the fact's sample.
+/// Facts that are not in the table of exporters. The unit converts a value to that of the fact's sample.
 constexpr std::array<std::pair<std::string_view, PrometheusMetric>, 2> kFacts = {
     {{"DCGM_FI_PROF_GR_ENGINE_ACTIVE", {DumpReadings::Field::busy, kOfRatio}},
      {"DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO", {DumpReadings::Field::busy, kOfRatio}}}};
@@ -100,7 +100,7 @@ std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks) {
     out.field = DumpReadings::Field::total;
   else
     return std::nullopt;
-  // DCGM and AMD's exporter count MB of 2^20 bytes, also in fields that the table does not have.
+  // DCGM and AMD's exporter count MB of 2^20 bytes, also in fields that are missing from the table.
   const std::string low = logtext::lower(name);
   if (out.unit_bytes == 0 && (low.starts_with("dcgm_fi_") || low.ends_with("_vram"))) out.unit_bytes = kBytesPerMiB;
   return out;
@@ -126,7 +126,7 @@ LogDevice gpu_of_labels(const PrometheusLabels& labels) {
     if (index_text.empty()) index_text = text;
     if (gpu.index) break;
   }
-  // "instance" is what was scraped: any other label says more.
+  // "instance" is the scrape target: any other label is more informative.
   std::string_view host;
   for (const std::string& key : host_labels)
     if (key != "instance" && host.empty()) host = label(labels, Names{key});

@@ -1,5 +1,5 @@
-// What Prometheus's metrics of GPU memory, and of the facts beside it, are called and how their labels name the GPU:
-// dcgm-exporter, nvidia_gpu_exporter, AMD's and Ascend's exporters, vramtrack itself.
+// The names of Prometheus metrics of GPU memory and related facts, and the labels that identify the GPU: dcgm-exporter,
+// nvidia_gpu_exporter, AMD's and Ascend's exporters, vramtrack itself.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace vramtrack {
 
 struct PrometheusMetric {
   DumpReadings::Field field = DumpReadings::Field::used;
-  std::uint64_t unit_bytes = 0;  ///< 0: the name does not say; of a fact: of its sample
+  std::uint64_t unit_bytes = 0;  ///< 0: not in the name; for a fact: of its sample
 };
 
-/// The meaning of a metric by its name; nullopt when it is neither the memory of a GPU nor a fact beside it, or is a
-/// percentage of memory, since it does not say of what.
-/// `peaks`: its peak is taken for the used memory, and other metrics of that are left out.
+/// The meaning of a metric according to its name; nullopt if it is neither GPU memory nor a related fact, or is a
+/// percentage of memory, since its base is unknown. `peaks`: reads peaks as the used memory, and ignores other metrics
+/// of it.
 std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks = false);
 
 using PrometheusLabels = std::vector<std::pair<std::string, std::string>>;
 
 /// The GPU that labels name: by UUID, PCI address, or index and host. Other labels (such as the pod that uses the GPU
-/// at the moment) do not identify it, unless there is nothing else.
+/// at the moment) identify it only if there is nothing else.
 LogDevice gpu_of_labels(const PrometheusLabels& labels);
 
 }  // namespace vramtrack

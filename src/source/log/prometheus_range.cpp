@@ -36,7 +36,7 @@ struct Point {
   Field field = Field::used;
 };
 
-/// For one GPU at one time, facts and the total come first, then the free and the used memory.
+/// For one GPU at one time: facts and the total first, then the free and the used memory.
 bool earlier(const Point& a, const Point& b) {
   return std::tuple(a.time, a.gpu, b.field, a.bytes) < std::tuple(b.time, b.gpu, a.field, b.bytes);
 }
@@ -77,7 +77,7 @@ class PrometheusRange final : public JsonParser {
     std::size_t device = SIZE_MAX;
     bool has_used = false;
     bool has_total = false;
-    std::optional<Timestamp> free_time;  ///< of the last free memory that was delivered
+    std::optional<Timestamp> free_time;  ///< of the last delivered free memory
     std::uint64_t free_bytes = 0;
   };
 
@@ -98,7 +98,7 @@ class PrometheusRange final : public JsonParser {
       for (const auto& [ignored, pair] : values->members()) read_value(pair, *metric, line, known->second, rows);
   }
 
-  /// The meaning by the name; an expression such as max by (gpu) (...) has no name and is taken as used memory.
+  /// The meaning from the name; an expression such as max by (gpu) (...) has no name and is read as used memory.
   std::optional<PrometheusMetric> meaning(const PrometheusLabels& labels, LogRows& rows) {
     const auto name = std::find_if(labels.begin(), labels.end(), [](const auto& l) { return l.first == "__name__"; });
     std::optional<PrometheusMetric> metric;
@@ -134,7 +134,7 @@ class PrometheusRange final : public JsonParser {
       const bool missing = is_pair(pair) && pair.members()[1].second.text() == "NaN";
       return missing ? void() : rows.skip(line, "no [seconds, \"bytes\"] in the values of a series");
     }
-    if (metric.field == Field::busy) point.bytes = settled_busy(point.bytes);
+    if (metric.field == Field::busy) point.bytes = percent_of_ratio(point.bytes);
     if (points_.size() == kMostPoints)
       return rows.refuse(
           fmt::format("{}: more than {} million values, the most that can be put in order of time; query a "

@@ -14,7 +14,7 @@
 namespace vramtrack {
 namespace {
 
-// nvidia-smi --query-compute-apps=... where no process is visible: each line says so. Not a format to choose.
+// nvidia-smi --query-compute-apps=... when no process is visible: each line says so. Users cannot choose this format.
 class NoProcesses final : public LogParser {
  public:
   std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool /*complete*/, LogRows& /*rows*/) override {
@@ -24,17 +24,17 @@ class NoProcesses final : public LogParser {
   [[nodiscard]] bool processes_only() const override { return true; }
 };
 
-/// Every line says so; `head` has at least one that is not blank.
+/// Recognises logs whose every line is this message; `head` has at least one non-blank line.
 int recognise_no_processes(std::string_view head) {
-  bool says_so = false;
+  bool has_message = false;
   while (!head.empty()) {
     const std::string_view line = logtext::trim(logtext::take_line(head));
     if (line.empty()) continue;
     if (line.find("No running") == std::string_view::npos || line.find("processes found") == std::string_view::npos)
       return 0;
-    says_so = true;
+    has_message = true;
   }
-  return says_so ? 100 : 0;
+  return has_message ? 100 : 0;
 }
 
 Result<std::unique_ptr<LogParser>> make_no_processes(const LogHead& /*head*/) {
@@ -69,7 +69,7 @@ std::string format_names() {
   return names;
 }
 
-/// The same, each with what records it.
+/// The format names, each with the command that records it.
 std::string formats_in_words() {
   std::string out;
   for (const LogFormatInfo* format : log_formats())
@@ -84,14 +84,14 @@ Result<RecognisedText> as_format(const LogFormatInfo& format, const LogHead& hea
   return RecognisedText{&format, std::move(*parser)};
 }
 
-/// When no tool's own format fits, falls back to the general text reader, if it can read the log.
+/// If no tool's own format fits, falls back to the general text reader, if it can read the log.
 Result<RecognisedText> recognise_prose(const LogHead& head, const LogFormatInfo& tried) {
   const LogFormatInfo* const text = find_log_format(kPatternFormat);
   if (&tried == text || text->recognise(head.text) == 0) return fail("no text");
   return as_format(*text, head);
 }
 
-/// The first format of screens that recognises `head`; nullptr: none.
+/// The first screen format that recognises `head`; nullptr: none.
 const LogFormatInfo* screen_in(std::string_view head) {
   for (const LogFormatInfo* const format : screen_formats())
     if (format->recognise(head) > 0) return format;
@@ -103,7 +103,7 @@ bool is_screen(const LogFormatInfo& format) {
   return std::find(screens.begin(), screens.end(), &format) != screens.end();
 }
 
-/// What is read from the head of a log.
+/// The result of reading the head of a log.
 struct FirstLook {
   explicit FirstLook(const std::string& shown) : rows(catalog, roster, shown, std::nullopt) {}
   void look(LogParser& parser, std::string_view head) { parser.parse(head, 1, true, rows); }
@@ -113,7 +113,7 @@ struct FirstLook {
   LogRows rows;
 };
 
-/// How many times of reading are in the head as a log of `format`.
+/// How many reading times `head` contains as a log of `format`.
 std::size_t count_readings(const LogFormatInfo& format, const LogHead& head) {
   const auto found = as_format(format, head);
   if (!found) return 0;
@@ -126,8 +126,8 @@ std::size_t count_readings(const LogFormatInfo& format, const LogHead& head) {
   return static_cast<std::size_t>(std::unique(times.begin(), times.end()) - times.begin());
 }
 
-/// A screen or two may stand before the lines of another program, which say more: then those are read. Readings of a
-/// tool that are enough for a verdict are preferred, since they show all that is on the GPU.
+/// A few screens may precede the output of another program that contains more data: then that is read. A tool's
+/// readings are preferred if they suffice for a verdict, since they show everything on the GPU.
 Result<RecognisedText> recognise_around(const LogHead& head, const LogFormatInfo& found) {
   constexpr std::size_t kEnough = 20;
   if (!is_screen(found)) return fail("no screen");
@@ -138,11 +138,11 @@ Result<RecognisedText> recognise_around(const LogHead& head, const LogFormatInfo
   return prose;
 }
 
-/// Further into a log no screen is looked for: reading on takes a second or two.
+/// Beyond this, no screen is searched for: reading this far takes a second or two.
 constexpr std::uint64_t kFurthestBytes = 64 * kBytesPerMiB;
 
-/// A job may write for long before a tool prints its first screen: recognises the first later stretch of the file that
-/// has one, and keeps it as the head.
+/// A job may write a lot before a tool prints its first screen: recognises the first later part of the file that
+/// contains one, and keeps it as the head.
 Result<RecognisedText> recognise_later(PlannedFile& planned) {
   auto lines = LineInput::open(planned.opened_as());
   if (!lines) return fail(std::move(lines.error()));
@@ -174,8 +174,8 @@ bool is_readable_again(const std::string& path) {
   return path != "-" && std::filesystem::is_regular_file(path, ignored);
 }
 
-/// Of text and of rows among it that can both be read, those with many more readings are meant. `rows`: the format that
-/// comes closest to that of text; nullptr: none.
+/// If both text and rows among it can be read, the one with many more readings is chosen. `rows`: the format that is
+/// next most certain after text; nullptr: none.
 Result<RecognisedText> recognise_rows(const LogHead& head, const LogFormatInfo& text, const LogFormatInfo* rows) {
   constexpr std::size_t kManyMore = 10;
   const std::size_t of_rows = rows == nullptr || text.name != kPatternFormat ? 0 : count_readings(*rows, head);
@@ -186,8 +186,8 @@ Result<RecognisedText> recognise_rows(const LogHead& head, const LogFormatInfo& 
 }  // namespace
 
 Result<RecognisedText> recognise_text(const LogHead& head) {
-  constexpr int kByValues = 30;         // the columns of rows without titles
-  const LogFormatInfo* rows = nullptr;  // the format before the surest one
+  constexpr int kByValues = 30;         // certainty of columns without titles
+  const LogFormatInfo* rows = nullptr;  // the second most certain format
   RecognisedText out;
   // A line pattern applies only to the text format.
   const std::string_view named = head.options->line_pattern.empty() ? head.options->format : kPatternFormat;
@@ -217,7 +217,7 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
     }
   }
   auto parser = out.format->make(head);
-  // Words in the cells of a table may look like text.
+  // Words in the cells of a table may look like prose.
   if (!parser && named.empty() && out.format->name == kPatternFormat && rows != nullptr && has_titles(head.text)) {
     out.format = rows;
     parser = rows->make(head);
@@ -235,7 +235,7 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
       const bool has_rows = find_header(head.text) || has_column_of_amounts(head.text);
       if (!is_table && out.format != prose && prose->certainty_above(head.text, has_rows ? kMostlyText - 1 : 0) > 0)
         return fail(fmt::format("as a text log: {}", text.error().message));
-      // Without a header, any line with commas or numbers may pass for a row.
+      // Without a header, any line with commas or numbers may look like a row.
       if (!is_table && !has_rows && out.format != prose && out.format->begins_record == each_line_is_a_record)
         if (std::string reason = why_no_text(head.text); !reason.empty()) return fail(std::move(reason));
     }
@@ -254,7 +254,7 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
 
 namespace {
 
-/// A screen may stand behind what a logger put before each of its lines: a screen is read by where its lines begin.
+/// A screen may follow a prefix that a logger put before each of its lines; screens are read by how their lines begin.
 /// Sets `prefix` if so. A screen without the prefix between lines with it is left to recognise_text().
 Result<RecognisedText> recognise_behind_prefix(const LogHead& head, std::optional<LinePrefix>& prefix) {
   auto found = LinePrefix::find(head.text);
@@ -262,14 +262,14 @@ Result<RecognisedText> recognise_behind_prefix(const LogHead& head, std::optiona
   std::string text = found->strip_lines(head.text);
   LogHead stripped = head;
   stripped.text = text;
-  if (screen_in(text) == nullptr) return fail("no screen behind a prefix");  // which asks five formats instead of all
+  if (screen_in(text) == nullptr) return fail("no screen behind a prefix");  // which tries five formats instead of all
   auto screens = recognise_text(stripped);
   if (!screens || !is_screen(*screens->format)) return fail("no screen behind a prefix");
   const std::size_t readings = count_readings(*screens->format, stripped);
   if (readings == 0) return fail("no reading behind a prefix");
   if (count_readings(*screens->format, head) >= readings) return fail("the lines are read as they are");
   auto unread = as_format(*screens->format, stripped);
-  // Screens without a time of their own have that of the prefix, where it stands alone, or are read as lines with it.
+  // A screen without its own time gets that of the prefix, if it is the only time, or is read as lines with it.
   if (unread && found->has_time() && unread->parser->clock_is_relative()) {
     found->keep_times();
     text = found->strip_lines(head.text);
@@ -283,7 +283,7 @@ Result<RecognisedText> recognise_behind_prefix(const LogHead& head, std::optiona
   return unread;
 }
 
-/// The table that stands behind `found`, which is the `prefix` then.
+/// The table that follows `found`, which then becomes the `prefix`.
 Result<RecognisedText> recognise_table_behind(LinePrefix found, const LogHead& head,
                                               std::optional<LinePrefix>& prefix) {
   const std::string text = found.strip_lines(head.text);
@@ -295,8 +295,8 @@ Result<RecognisedText> recognise_table_behind(LinePrefix found, const LogHead& h
   return table;
 }
 
-/// kubectl logs --timestamps and docker logs -t put a time before each line, also before the titles of a table. If it
-/// has a time or a count of its own, that is its clock. Sets `prefix` if so.
+/// kubectl logs --timestamps and docker logs -t put a time before each line, including the titles of a table. If the
+/// table has its own time or count, that is its clock. Sets `prefix` if so.
 Result<RecognisedText> recognise_table_behind_time(const LogHead& head, std::optional<LinePrefix>& prefix) {
   auto found = LinePrefix::find_time(head.text);
   if (!found) return fail("no time before the lines");
@@ -305,8 +305,8 @@ Result<RecognisedText> recognise_table_behind_time(const LogHead& head, std::opt
   return recognise_table_behind(std::move(*found), head, prefix);
 }
 
-/// Shells put a time and a space before the rows that a tool prints without titles: "10:00:00 4000 MiB, 24576 MiB". It
-/// is their first column. Sets `prefix` if so.
+/// Shells put a time and a space before the rows that a tool prints without titles: "10:00:00 4000 MiB, 24576 MiB". The
+/// time becomes their first column. Sets `prefix` if so.
 Result<RecognisedText> recognise_row_behind_time(const LogHead& head, std::optional<LinePrefix>& prefix) {
   auto found = LinePrefix::find_time(head.text);
   if (!found) return fail("no time before the lines");
@@ -369,7 +369,7 @@ Result<std::unique_ptr<PlannedFile>> recognise_log(const std::string& path, cons
   }
   auto first = std::make_unique<FirstLook>(planned->shown);
   first->look(*found->parser, text);
-  // A single dump is known to be whole only at its end. Screens have been compared with the text around them by now.
+  // Only at the end of a dump is it known to be complete. Screens have been compared with the surrounding text by now.
   if (first->rows.samples.empty() && is_screen(*found->format)) found->parser->finish(first->rows);
   if (first->rows.samples.empty() && options.format.empty() && options.line_pattern.empty() &&
       found->format->may_be_text)

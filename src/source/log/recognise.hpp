@@ -1,4 +1,4 @@
-// Finds out what a log is from its first 256 KiB.
+// Detects a log's format from its first 256 KiB.
 #pragma once
 
 #include <memory>
@@ -13,27 +13,27 @@
 
 namespace vramtrack {
 
-/// The formats whose screens may stand between the lines of other programs, in the order of formats.def.
+/// The formats whose screens may be mixed with the output of other programs, in the order of formats.def.
 std::span<const LogFormatInfo* const> screen_formats();
 
 /// A file that was recognised, and everything needed to open it again.
 struct PlannedFile {
   std::string path;
-  std::string shown;  ///< path for messages
-  std::string log;    ///< of the program, beside the recording of its run; empty: there is none
+  std::string shown;  ///< path, for messages
+  std::string log;    ///< the program's log next to the recording of its run; empty: none
   LogOptions options;
   Zone zone;
   Probe probe;
   LogTimes times;                    ///< for a stream: what its head shows
   std::unique_ptr<LineInput> input;  ///< for a stream (standard input, a pipe), which cannot be opened twice
   std::optional<Spool> spool;        ///< for a stream out of order: a copy
-  std::optional<LinePrefix> prefix;  ///< of each line, where a screen stands behind it
-  bool is_empty = false;             ///< has no text at all: a process log beside others may
-  std::string beside;                ///< what is said of logs that it was given beside, and that hold no figure
-  std::string later_head;            ///< where the format was recognised only later: that stretch; else empty
+  std::optional<LinePrefix> prefix;  ///< prefix of each line, if a screen follows it
+  bool is_empty = false;             ///< has no text at all: allowed for a process log among others
+  std::string beside;                ///< note about logs without a figure that were given together with this one
+  std::string later_head;            ///< if the format was recognised only later: that part; else empty
 
   [[nodiscard]] bool is_stream() const { return input != nullptr; }
-  /// The text that parsers are made from.
+  /// The text from which parsers are made.
   [[nodiscard]] std::string_view head(const LineInput& lines) const {
     return later_head.empty() ? lines.head() : std::string_view(later_head);
   }
@@ -54,10 +54,10 @@ struct RecognisedText {
 };
 Result<RecognisedText> recognise_text(const LogHead& head);
 
-/// A log as it is read: its text in order, and the parser for it.
+/// A log while it is read: its text in order, and its parser.
 struct LogText {
   std::unique_ptr<LineInput> lines;
-  std::unique_ptr<RecordSorter> records;  ///< instead of `lines`, for a log that was out of order
+  std::unique_ptr<RecordSorter> records;  ///< instead of `lines`, if the log was out of order
   std::unique_ptr<LogParser> parser;
 };
 /// Opens a planned file for reading from its start, into `rows`.

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kLeastWindow = 64 * kBytesPerKiB;
 
-/// What precedes a record's text in the spool.
+/// Precedes the text of a record in the spool.
 struct Header {
   std::int64_t key;
   std::uint64_t line;

@@ -18,8 +18,8 @@ namespace vramtrack {
 
 /// Whole lines of a log that belong together.
 struct LogRecord {
-  std::int64_t key = 0;    ///< the sort key
-  std::uint64_t line = 1;  ///< number of the first one in the file
+  std::int64_t key = 0;    ///< sort key
+  std::uint64_t line = 1;  ///< number of the first line in the file
   bool complete = true;    ///< false for a last line without its newline
   std::string_view text;
 };
@@ -47,7 +47,7 @@ class RecordSorter {
     std::uint32_t length = 0;
     bool complete = true;
   };
-  /// A sorted stretch of the spool, read through a window.
+  /// A sorted part of the spool, read through a window.
   struct Run {
     std::uint64_t at = 0;
     std::uint64_t end = 0;
@@ -67,11 +67,11 @@ class RecordSorter {
   std::uint64_t size_ = 0;
   std::string text_;
   std::vector<Entry> entries_;
-  std::size_t taken_ = 0;  ///< of entries_, if nothing was spilled
+  std::size_t taken_ = 0;  ///< position in entries_, if nothing was spilled
   std::optional<Spool> spool_;
   std::vector<Run> runs_;
-  std::vector<std::size_t> heap_;   ///< of runs_, the one with the smallest front first
-  std::size_t current_ = SIZE_MAX;  ///< run whose front was handed out
+  std::vector<std::size_t> heap_;   ///< indices of runs_, the one with the smallest front first
+  std::size_t current_ = SIZE_MAX;  ///< the run whose front was returned last
   bool started_ = false;
 };
 

@@ -13,7 +13,7 @@
 namespace vramtrack {
 namespace {
 
-/// Merges the files of one recording by time, and holds only the stretch being read of each.
+/// Merges the files of one recording by time, keeping only the current chunk of each in memory.
 class RecordedSource final : public Source {
  public:
   RecordedSource(std::unique_ptr<DeviceRoster> roster, std::vector<std::unique_ptr<LogFile>> files, Scale scale)
@@ -22,7 +22,7 @@ class RecordedSource final : public Source {
   }
 
   Result<Progress> poll(Timestamp /*now*/, Batch& out) override {
-    // Every file that may still have earlier samples must be read that far.
+    // Every file that may still have earlier samples must be read up to that time.
     bool all_ended = true;
     Timestamp until = Timestamp::max();
     for (const auto& file : files_) {
@@ -33,14 +33,14 @@ class RecordedSource final : public Source {
         }
       if (!file->ended()) {
         all_ended = false;
-        until = std::min(until, file->settled_until());
+        until = std::min(until, file->complete_until());
       }
     }
     const auto first_sample = static_cast<std::ptrdiff_t>(out.samples.size());
     const auto first_event = static_cast<std::ptrdiff_t>(out.events.size());
     for (const auto& file : files_) {
       const auto samples = file->samples.begin() + static_cast<std::ptrdiff_t>(file->taken_samples);
-      // A single file is in order already; several are cut at the point that the slowest of them has reached.
+      // A single file is in order already; several are cut at the time that the slowest of them has reached.
       const auto cut = files_.size() == 1 ? file->samples.end()
                                           : std::upper_bound(samples, file->samples.end(), until,
                                                              [](Timestamp t, const Sample& s) { return t < s.time; });
@@ -110,7 +110,7 @@ bool are_apart(const PlannedFile& a, const PlannedFile& b) {
          first.latest - second.earliest <= kClockJitter;
 }
 
-/// A GPU that both contain, by UUID or PCI bus id, if both are files with dates and of one kind; nullptr otherwise.
+/// A GPU that both contain, by UUID or PCI bus id, if both are files with dates and of one kind; otherwise nullptr.
 const LogDevice* shared_device(const PlannedFile& a, const PlannedFile& b) {
   for (const PlannedFile* file : {&a, &b})
     if (file->is_stream() || file->probe.relative || !file->times.has_samples) return nullptr;
@@ -121,7 +121,7 @@ const LogDevice* shared_device(const PlannedFile& a, const PlannedFile& b) {
   return nullptr;
 }
 
-/// Sets of files that belong together; each set has the number of its first file.
+/// Sets of files that belong together; each set is identified by its first file.
 class Groups {
  public:
   explicit Groups(std::size_t files) : group_(files) { std::iota(group_.begin(), group_.end(), std::size_t{0}); }
@@ -156,7 +156,7 @@ std::string overlap(const PlannedFile& a, const PlannedFile& b, const LogDevice&
 
 /// Files that continue one another: logs of one GPU (by UUID or PCI bus id) whose times do not overlap. An Error if
 /// they do. Files that have no GPU in common may overlap, even if a third one has the GPUs of both: then it is unclear
-/// which continues which, and each stays on its own.
+/// which continues which, and they stay separate.
 Result<Groups> find_continuations(const std::vector<std::unique_ptr<PlannedFile>>& files) {
   Groups logs(files.size());
   for (std::size_t i = 0; i < files.size(); ++i)
@@ -183,7 +183,7 @@ std::vector<std::unique_ptr<PlannedFile>> take_log(std::vector<std::unique_ptr<P
 }
 
 /// A process log without a row: no processes were visible.
-bool lists_nobody(const PlannedFile& file) {
+bool lists_no_process(const PlannedFile& file) {
   return file.probe.processes_only && file.probe.devices.empty();
 }
 
@@ -195,14 +195,14 @@ std::string devices_words(const PlannedFile& file) {
                      devices.size() == 1 ? "" : fmt::format(" and {} more", devices.size() - 1));
 }
 
-/// Which logs the process log `process` belongs to; an Error when that is not clear.
+/// The logs that the process log `process` belongs to; an Error if that is unclear.
 Result<std::vector<std::size_t>> logs_of(const std::vector<std::unique_ptr<PlannedFile>>& files, const Groups& logs,
                                          std::size_t process) {
   const PlannedFile& p = *files[process];
-  if (lists_nobody(p)) {
-    // What it says, that nobody was visible, is said beside any of the others.
+  if (lists_no_process(p)) {
+    // That no process was visible can be reported with any of the others.
     for (std::size_t i = 0; i < files.size(); ++i)
-      if (!lists_nobody(*files[i])) return std::vector<std::size_t>{i};
+      if (!lists_no_process(*files[i])) return std::vector<std::size_t>{i};
     return std::vector<std::size_t>{};
   }
   std::vector<std::size_t> joined;
@@ -232,7 +232,7 @@ Result<std::vector<std::size_t>> logs_of(const std::vector<std::unique_ptr<Plann
     if (found != SIZE_MAX) join(found);
   }
   if (joined.empty() && undecided != SIZE_MAX) {
-    // No kind of name in common: the match is clear only if there is one GPU on either side.
+    // No kind of name in common: the match is clear only if each side has just one GPU.
     std::size_t device_logs = 0;  // files that continue another are the same log
     for (std::size_t i = 0; i < files.size(); ++i)
       if (!files[i]->probe.processes_only && logs[i] == i) ++device_logs;
@@ -253,13 +253,13 @@ Result<std::vector<std::size_t>> logs_of(const std::vector<std::unique_ptr<Plann
   return joined;
 }
 
-/// A log in which the card reports no figure says nothing beside a list of the processes, which does.
+/// A log whose card reports no figure adds nothing to a list of processes, which has them.
 Status set_aside(std::vector<std::unique_ptr<PlannedFile>>& files) {
   const auto has_none = [](const auto& file) { return !file->probe.not_reported.empty(); };
   const auto silent = std::find_if(files.begin(), files.end(), has_none);
   if (silent == files.end()) return {};
   const auto list = std::find_if(files.begin(), files.end(), [](const auto& file) {
-    return file->probe.processes_only && !file->is_empty && !lists_nobody(*file);
+    return file->probe.processes_only && !file->is_empty && !lists_no_process(*file);
   });
   if (list == files.end()) return fail((*silent)->probe.not_reported);
   for (const auto& file : files)
@@ -304,7 +304,7 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
 
   const auto continuations = find_continuations(files);
   if (!continuations) return fail(continuations.error());
-  // A process log ties the device logs of its GPUs together.
+  // A process log joins the device logs of its GPUs.
   const Groups& logs = *continuations;
   Groups group = logs;
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -335,7 +335,7 @@ Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& p
 
 namespace {
 
-/// Times of day without dates begin at zero, the same zero in all logs of a recording; nullopt: it has none.
+/// Times of day without dates count from one zero, the same in all logs of a recording; nullopt: there are none.
 std::optional<Timestamp> earliest_begin(const std::vector<std::vector<std::unique_ptr<PlannedFile>>>& logs) {
   std::optional<Timestamp> begin;
   for (const auto& log : logs)
@@ -356,19 +356,19 @@ Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& cat
   roster->single_device = recording.logs_.size() > 1 && most_devices == 1;
   for (const auto& log : recording.logs_)
     for (const auto& part : log) {
-      if (lists_nobody(*part)) continue;  // nor does it have a clock
+      if (lists_no_process(*part)) continue;  // nor does it have a clock
       for (const LogDevice& device : part->probe.devices) roster->resolve(device);
       catalog.clock_is_relative |= part->probe.relative;
       if (scale == Scale{}) scale = part->probe.scale;
     }
-  roster->settle_ids();
+  roster->assign_ids();
   const std::optional<Timestamp> begin = earliest_begin(recording.logs_);
   if (begin) scale.begins_s = seconds_between(Timestamp{}, *begin);
   std::vector<std::unique_ptr<LogFile>> files;
   for (auto& log : recording.logs_) {
     auto rows = std::make_unique<LogRows>(catalog, *roster, log.front()->shown, log.front()->options.capacity_bytes);
     if (begin && log.front()->times.begins_at) rows->begin_at(*begin);
-    if (lists_nobody(*log.front()))
+    if (lists_no_process(*log.front()))
       rows->warn(
           fmt::format("no processes were visible where it was recorded, as in WSL and in containers{}; record it on "
                       "the host to learn which process grows",

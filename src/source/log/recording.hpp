@@ -1,5 +1,5 @@
-// Recorded logs as sources: recognises what each file is, joins what belongs together, and streams
-// the samples in time order. Formats: docs/formats/logs.md; one parser per format, listed in formats.def.
+// Recorded logs as sources: recognises the format of each file, joins what belongs together, and streams the samples in
+// time order. Formats: docs/formats/logs.md; one parser per format, listed in formats.def.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@
 
 namespace vramtrack {
 
-/// What the user says about logs that the logs do not say themselves.
+/// Options from the user for information that logs lack.
 struct LogOptions {
   std::string format;                           ///< name of a format; empty: recognised by content
-  std::string timezone;                         ///< IANA name of local times; empty: this machine's
-  std::optional<std::uint64_t> capacity_bytes;  ///< of devices whose log gives no total
+  std::string timezone;                         ///< IANA name, for local times; empty: this machine's
+  std::optional<std::uint64_t> capacity_bytes;  ///< for devices whose log gives no total
   std::optional<Timestamp> start;               ///< for logs without a clock or without a date
   std::optional<double> interval_s;             ///< between readings, for logs without a clock
-  std::string unit;                             ///< of a used column without unit: B KiB MiB GiB, MB GB (powers of ten)
-  std::string line_pattern;                     ///< what a line of text contains: see line_pattern.hpp
+  std::string unit;                             ///< of a column without a unit: B KiB MiB GiB, MB GB (powers of ten)
+  std::string line_pattern;                     ///< describes a line of text: see line_pattern.hpp
 };
 
 struct LogFormatInfo;
 class LogFile;
 struct PlannedFile;
 
-/// One independent recording: a log, files that continue one another, or device logs with the process logs that are
-/// joined to them.
-/// Move-only. Holds no open file except standard input.
+/// One independent recording: a log, files that continue one another, or device logs
+/// with the process logs joined to them. Move-only. Keeps no file open except standard
+/// input.
 class Recording {
  public:
   Recording(Recording&&) noexcept;
@@ -43,7 +43,7 @@ class Recording {
 
   /// The paths as given, device logs first.
   [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
-  /// Name of the format of each file.
+  /// The format name of each file.
   [[nodiscard]] const std::vector<std::string>& formats() const { return formats_; }
 
  private:
@@ -57,13 +57,13 @@ class Recording {
 };
 
 /// Recognises the format of every file ("-": standard input), reads it once for its times, and groups the files into
-/// recordings, in the order given. Errors name the file and what to do: unreadable, binary, empty, of no known format,
-/// out of order in a way that cannot be undone, an ambiguous join (both files), an unknown time zone or format name.
+/// recordings, in the order given. Errors name the file and what to do: unreadable, binary, empty, of unknown format,
+/// irrecoverably out of order, an ambiguous join (both files), an unknown time zone or format name.
 Result<std::vector<Recording>> plan_recordings(const std::vector<std::string>& paths, const LogOptions& options);
 
-/// Opens a planned recording on `catalog`, which must outlive the source. poll() appends a few thousand samples
-/// a call, in time order over all series, and reads ahead no further than that needs. A log out of order is sorted
-/// first. Broken lines are counted and the first eight named in notes(); a read error in mid-file is an Error of
+/// Opens a planned recording on `catalog`, which must outlive the source. poll() appends a few thousand samples per
+/// call, in time order over all series, and reads ahead only as far as that requires. A log out of order is sorted
+/// first. Malformed lines are counted and the first eight named in notes(); a read error in mid-file is an Error of
 /// poll().
 Result<std::unique_ptr<Source>> open_recording(Recording recording, Catalog& catalog);
 

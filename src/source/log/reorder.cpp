@@ -14,7 +14,7 @@ namespace {
 /// A record is held in memory; no dump of a real machine is larger.
 constexpr std::size_t kMostRecordBytes = 16 * kBytesPerMiB;
 
-/// A log being read only for its times, by its own parser.
+/// A log that its own parser reads only for the times.
 struct TimesReader {
   Catalog catalog;
   DeviceRoster roster;
@@ -33,7 +33,7 @@ std::string during(const PlannedFile& file, const Error& error) {
   return error.message.starts_with(file.shown) ? error.message : file.shown + ": " + error.message;
 }
 
-/// Shows `observer` every time of the log. `done` gets the parser, which knows the whole log by then.
+/// Passes every time of the log to `observer`. `done` gets the parser, which has read the whole log by then.
 Status read_times(const PlannedFile& file, LogRows::Observer observer,
                   const std::function<void(const LogParser&, const DeviceRoster&)>& done) {
   auto lines = open_lines(file);
@@ -54,7 +54,7 @@ Status read_times(const PlannedFile& file, LogRows::Observer observer,
   return {};
 }
 
-/// Decides what the first pass leaves open: whether the order of the rows or a clock explains the steps back.
+/// Decides what the first pass leaves open: whether the order of the rows or a clock explains the backward steps.
 Result<LogOrder> judge_steps(const PlannedFile& file, const OrderSurvey& survey) {
   StretchSurvey stretches(survey.period(), !file.probe.relative);
   const auto see = [&](std::uint64_t, Timestamp time, SeriesId series) {
@@ -71,7 +71,7 @@ Result<LogOrder> judge_steps(const PlannedFile& file, const OrderSurvey& survey)
   return order;
 }
 
-/// Cuts stretches of lines into records.
+/// Cuts chunks of lines into records.
 class RecordCutter {
  public:
   using Take = std::function<Status(const LogRecord& record)>;
@@ -82,7 +82,7 @@ class RecordCutter {
   Result<std::uint64_t> cut(std::string_view lines, std::uint64_t line, bool complete) {
     std::string whole;
     if (has_long_lines_) {
-      // Text that is not complete is a part of a line: the rest follows.
+      // Incomplete text is part of a line: the rest follows.
       part_ += lines;
       if (part_.size() > kMostRecordBytes + lines.size()) return fail(too_long(line));
       if (!complete) return line;
@@ -108,7 +108,7 @@ class RecordCutter {
       if (auto ok = flush(false); !ok) return fail(std::move(ok.error()));
     return line;
   }
-  /// Handles what is left at the end of the log.
+  /// Processes the remaining text at the end of the log.
   Status finish(std::uint64_t line) {
     std::string last;
     last.swap(part_);
@@ -134,14 +134,14 @@ class RecordCutter {
   const LogFormatInfo& format_;
   bool has_long_lines_ = false;
   Take take_;
-  std::string part_;  ///< of a line whose end has not been seen yet
+  std::string part_;  ///< start of a line whose end has not arrived yet
   std::string text_;
   std::string before_;
   std::uint64_t line_ = 1;
 };
 
-/// Sets the key of each record to the time of its first row. Records without a time (headers, comments) stay with what
-/// follows them.
+/// Sets the key of each record to the time of its first row. Records without a time (headers, comments) stay with the
+/// record that follows them.
 class TimeKeys {
  public:
   TimeKeys(const PlannedFile& file, std::string_view head, bool is_shuffled, RecordSorter& sorter)
@@ -157,14 +157,14 @@ class TimeKeys {
     has_series_ = false;
     if (reader_.parser != nullptr) {
       reader_.parser->parse(record.text, record.line, record.complete, reader_.rows);
-      reader_.parser->finish(reader_.rows);  // nothing that follows belongs to a record
+      reader_.parser->finish(reader_.rows);  // no record can follow
     }
     reader_.rows.events.clear();
     if (pending_.empty()) line_ = record.line;
     pending_ += record.text;
     return time_ ? add(time_->time_since_epoch().count(), record.complete) : Status{};
   }
-  /// What follows the last row stays at the end.
+  /// Text after the last row stays at the end.
   Status finish() { return pending_.empty() ? Status{} : add(INT64_MAX, true); }
 
  private:
@@ -174,7 +174,7 @@ class TimeKeys {
     return ok;
   }
 
-  /// Jitter within a series is left to the reader of the rows, as in a log in order.
+  /// Jitter within a series is left to the row reader, as in an ordered log.
   void see(Timestamp time, SeriesId series) {
     if (series != LogRows::kNoSeries && !is_shuffled_) {
       if (index_of(series) >= last_.size()) last_.resize(index_of(series) + 1, LogRows::kNever);
@@ -238,7 +238,7 @@ Result<LogTimes> survey_log(const PlannedFile& file) {
   times.is_shuffled = survey.is_shuffled();
   if (wraps) times.begins_at = begin_of_day_times(survey, times.order);
   if (times.order == LogOrder::as_written) return times;
-  // Without dates, only the order of the file shows what lies before and what after a midnight.
+  // Without dates, only the order of the file shows which rows are before a midnight and which after it.
   if (times.order == LogOrder::by_time && wraps && times.latest - times.earliest > std::chrono::hours{12})
     reason = "its times have no dates";
   if (file.probe.format->begins_record == nullptr)

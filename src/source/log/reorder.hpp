@@ -1,4 +1,4 @@
-// Logs out of order: how they must be read, and their records in that order.
+// Logs out of order: how to read them, and their records in order.
 #pragma once
 
 #include <memory>
@@ -21,26 +21,26 @@ struct LogTimes {
   bool is_shuffled = false;               ///< for by_time: consecutive rows are not neighbours in time
   std::uint64_t line = 0;                 ///< where time first steps back; 0: nowhere
   bool has_samples = false;
-  Duration period{};  ///< for a stream: between two samples of a series
+  Duration period{};  ///< for a stream: time between two samples of a series
   Timestamp earliest{};
   Timestamp latest{};
-  /// For a log of times of day without dates: the time with which the recording begins; nullopt: other times.
+  /// For a log of times of day without dates: the time at which the recording begins; nullopt: other times.
   std::optional<Timestamp> begins_at;
   std::vector<LogDevice> devices;
 };
 
-/// The first of the times of day of a surveyed log, as its parser will give them. REQUIRES: samples were
+/// The first time of day of a surveyed log, as its parser will return it. REQUIRES: samples were
 /// seen.
 Timestamp begin_of_day_times(const OrderSurvey& survey, LogOrder order);
 
-/// Reads the log to its end, twice where time steps back. Errors name the file and the line: it cannot be read, or it
-/// is out of order in a way that cannot be undone. REQUIRES: it can be opened again.
+/// Reads the log to its end, twice if time steps back. Errors name the file and the line: it cannot be read, or it is
+/// irrecoverably out of order. REQUIRES: it can be opened again.
 Result<LogTimes> survey_log(const PlannedFile& file);
 
-/// Surveys the times of the beginning of a log, whose text is in memory.
+/// Surveys the times in the beginning of a log, whose text is in memory.
 OrderSurvey survey_head(const PlannedFile& file, std::string_view head);
 
-/// The records of a log in the order of `times`, which is not as_written. Problems of lines that belong to no record
+/// The records of a log in the order of `times`, which is not as_written. Problems with lines that belong to no record
 /// (too long, NUL bytes) are reported to `rows`. Errors name the file.
 Result<std::unique_ptr<RecordSorter>> sort_log(const PlannedFile& file, const LogTimes& times, LogRows& rows);
 

@@ -10,7 +10,7 @@ class Rewritten final : public LogParser {
   Rewritten(Rewriting rewriting, std::unique_ptr<LogParser> parser)
       : rewriting_(std::move(rewriting)), parser_(std::move(parser)) {
     assumptions_ = parser_->assumptions();
-    if (!rewriting_.said.empty()) assumptions_.push_back(rewriting_.said);
+    if (!rewriting_.assumption.empty()) assumptions_.push_back(rewriting_.assumption);
   }
 
   std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) override {

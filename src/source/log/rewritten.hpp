@@ -1,5 +1,5 @@
-// A log whose lines are rewritten for the parser of another format: numbers without what stands between thousands,
-// cells with tabs between them, JSON objects.
+// A log whose lines are rewritten for the parser of another format: without thousands separators, with tabs between
+// cells, or as JSON objects.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@
 namespace vramtrack {
 
 struct Rewriting {
-  /// Writes whole lines for the other parser, as many as there are.
+  /// Rewrites whole lines for the other parser, keeping their number.
   std::function<std::string(std::string_view lines)> lines;
-  std::string said{};  ///< an assumption; empty: none
+  std::string assumption{};  ///< an assumption to report; empty: none
   /// Why the log cannot be read although its rewritten lines can; empty: it can.
   std::function<std::string()> doubt{};
 };
 
-/// The parser that `make` makes from the rewritten head, for lines that are rewritten likewise.
+/// The parser that `make` creates from the rewritten head, fed with rewritten lines.
 Result<std::unique_ptr<LogParser>> make_rewritten(
     const LogHead& head, Rewriting rewriting,
     const std::function<Result<std::unique_ptr<LogParser>>(const LogHead&)>& make);

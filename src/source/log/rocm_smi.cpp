@@ -26,12 +26,12 @@ using Field = DumpReadings::Field;
 
 constexpr std::string_view kVram = "VRAM Total ";
 constexpr std::string_view kUsed = "VRAM Total Used Memory (";
-/// From rocm-smi --showmemuse. Its "GPU memory use (%)", in old versions, is how busy the memory is.
+/// From rocm-smi --showmemuse. "GPU memory use (%)" of old versions is how busy the memory is.
 constexpr std::string_view kPercent = "GPU Memory Allocated (VRAM%)";
 constexpr std::string_view kSystem = "ROCm System Management Interface";
 
 /// "VRAM Total Used Memory (B)": whether it is the total or the used memory, and its unit. The visible part of the
-/// memory ("VIS_VRAM Total ...") and the memory of the machine ("GTT Total ...") are not meant.
+/// memory ("VIS_VRAM Total ...") and the machine's memory ("GTT Total ...") are ignored.
 std::optional<Field> read_title(std::string_view title, std::uint64_t& unit) {
   title = trim(title);
   const std::size_t open = title.find('(');
@@ -52,7 +52,7 @@ std::optional<LogDevice> gpu_named(std::string_view name) {
 
 class RocmSmi final : public DumpParser<JsonParser> {
  public:
-  /// `percent_only`: no amount of used memory is in the log.
+  /// `percent_only`: the log has no amount of used memory.
   RocmSmi(DumpClock clock, std::vector<std::string> assumptions, const LogOptions& options, bool percent_only)
       : DumpParser(std::move(clock), std::move(assumptions)),
         capacity_(options.capacity_bytes),
@@ -125,7 +125,7 @@ class RocmSmi final : public DumpParser<JsonParser> {
     for (std::size_t i = 1; i < titles_.size(); ++i) set(*gpu, titles_[i], fields_[i], line, rows);
   }
 
-  /// The values between may hold spaces, so the row is read from both ends.
+  /// The values between may contain spaces, so the row is read from both ends.
   bool read_table_row(std::string_view text, bool whole, LogRows& rows) {
     const auto gpu = gpu_named(logtext::take_word(text));
     const auto take_last = [&text] {

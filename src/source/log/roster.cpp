@@ -36,7 +36,7 @@ std::string device_id(const LogDevice& device) {
 
 namespace {
 
-/// Calls visit(word) for each of the words by which compare() may find the device to be the same as another.
+/// Calls visit(word) for each word by which compare() may match the device with another.
 template <class Visit>
 void for_words(const LogDevice& device, Visit visit) {
   if (!device.uuid.empty()) visit("u" + device.uuid);
@@ -57,7 +57,7 @@ std::size_t DeviceRoster::find(const LogDevice& device) const {
       if (compare(entries_[i].device, device) != SameDevice::no) found = i;
     return found;
   }
-  // If all have a UUID, nothing else decides whether they are the same.
+  // If all have a UUID, only that decides whether they are the same.
   const bool by_uuid = !device.uuid.empty() && without_uuid_ == 0;
   for_words(device, [&](const std::string& word) {
     const auto it = by_word_.find(word);
@@ -74,8 +74,8 @@ std::size_t DeviceRoster::find(const LogDevice& device) const {
 void DeviceRoster::index(std::size_t at, const LogDevice& device) {
   for_words(device, [&](const std::string& word) {
     std::vector<std::size_t>& positions = by_word_[word];
-    const auto place = std::lower_bound(positions.begin(), positions.end(), at);
-    if (place == positions.end() || *place != at) positions.insert(place, at);
+    const auto found = std::lower_bound(positions.begin(), positions.end(), at);
+    if (found == positions.end() || *found != at) positions.insert(found, at);
   });
 }
 
@@ -100,7 +100,7 @@ std::size_t DeviceRoster::resolve(const LogDevice& device) {
   return at;
 }
 
-void DeviceRoster::settle_ids() {
+void DeviceRoster::assign_ids() {
   for (Entry& entry : entries_) entry.id = device_id(entry.device);
 }
 

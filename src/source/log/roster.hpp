@@ -1,4 +1,4 @@
-// The devices of one recording, however each of its logs names them.
+// The devices of one recording, under all the names its logs give them.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace vramtrack {
 
-/// A device as one log names it. What the log does not say stays empty.
+/// A device as one log names it. Missing names stay empty.
 struct LogDevice {
   std::string uuid;        ///< "GPU-...", "MIG-..."
   std::string pci_bus_id;  ///< as pci_address_of() writes it
@@ -24,27 +24,27 @@ struct LogDevice {
 /// The device with this index, from 0 to 4095; nullopt if `text` is no such number.
 std::optional<LogDevice> device_numbered(std::string_view text);
 
-/// Whether a log says which device it means.
+/// Whether a log identifies its device.
 bool has_id(const LogDevice& device);
 
 /// How certain it is that two descriptions name one device. `unknown`: they have no kind of name in common. Two without
-/// any id are as one with an index: a log that does not say which GPU it means has only one.
+/// any id match like two with the same index: a log that does not identify its GPU has only one.
 enum class SameDevice : std::uint8_t { no, unknown, by_index, by_pci, by_uuid };
 SameDevice compare(const LogDevice& a, const LogDevice& b);
 
 /// The devices of one recording, shared by its files. Not thread-safe.
 class DeviceRoster {
  public:
-  /// Position of the device, which is added when none matches. Additional information in `device` is taken over, except
-  /// that an id once given out does not change. O(1), unless many
-  /// devices without a UUID share an index or a PCI bus id.
+  /// Position of the device, which is added if none matches. New information in `device` is added, except that
+  /// an id once returned does not change. O(1), unless many devices without a UUID share an index or a PCI bus
+  /// id.
   std::size_t resolve(const LogDevice& device);
   [[nodiscard]] const std::string& id(std::size_t at) const { return entries_[at].id; }
   [[nodiscard]] const LogDevice& device(std::size_t at) const { return entries_[at].device; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
-  /// Recomputes every id from what is known by now. Only before any id has been used.
-  void settle_ids();
+  /// Recomputes every id from all the names known so far. Call only before any id has been used.
+  void assign_ids();
 
   /// Treats devices without a common kind of name as one: for a recording of one GPU whose logs name it differently.
   bool single_device = false;
@@ -58,9 +58,9 @@ class DeviceRoster {
   void index(std::size_t at, const LogDevice& device);
 
   std::vector<Entry> entries_;
-  /// By word, the positions of the entries that have it: the first one that compare() finds to be the same is taken.
+  /// For each word, the positions of the entries that have it: the first one that compare() accepts is used.
   std::unordered_map<std::string, std::vector<std::size_t>> by_word_;
-  std::size_t without_uuid_ = 0;  ///< entries
+  std::size_t without_uuid_ = 0;  ///< number of entries
 };
 
 /// Catalog id of a device: UUID, else PCI bus id, else text, else index, else "0".

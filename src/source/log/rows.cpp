@@ -32,7 +32,7 @@ std::string short_name(std::string_view command) {
   return std::string(slash == std::string_view::npos ? command : command.substr(slash + 1));
 }
 
-/// How much memory the device has, as a message of out of memory says.
+/// The device's total memory according to an out-of-memory message.
 std::optional<std::uint64_t> total_of_message(std::string_view line) {
   for (const explain::Message& message : explain::read_messages(line))
     if (const auto total = message.figures.get(explain::Figure::total);
@@ -150,7 +150,7 @@ std::size_t LogRows::process(std::size_t device, std::uint32_t pid, std::string_
       return at;
     }
   }
-  // Ticks distinguish the processes that had this pid: a new one begins with another name, or after the last one ended.
+  // Ticks distinguish processes that had the same pid: a new one has another name, or starts after the last one ended.
   if (fresh) {
     known.name = name;
   } else if (known.name != name || known.alive == 0) {
@@ -247,7 +247,7 @@ void LogRows::end_unseen(std::size_t device, double clock_s, Timestamp time) {
   }
 }
 
-/// The log's only device, else the one whose index the message names; empty: not known.
+/// The log's only device, else the one whose index the message names; empty: unknown.
 std::string LogRows::device_of_message(std::string_view message) const {
   if (devices_.size() == 1) return devices_.front().id;
   const std::optional<int> index = gpu_of_message(message);
@@ -259,26 +259,28 @@ std::string LogRows::device_of_message(std::string_view message) const {
 
 void LogRows::out_of_memory(std::string_view message) {
   if (newest_ == kNever) return;
-  if (newest_ != out_of_memory_) said_out_of_memory_.clear();
+  if (newest_ != out_of_memory_) reported_out_of_memory_.clear();
   out_of_memory_ = newest_;
   std::string device = device_of_message(message);
-  // Where the log does not say how much memory the device has, the message may.
+  // If the log does not give the device's total memory, the message may.
   const auto named = std::find_if(devices_.begin(), devices_.end(), [&](const Device& d) { return d.id == device; });
   if (named != devices_.end() && named->total_bytes == 0 && !default_capacity_)
     if (const auto bytes = total_of_message(message))
       set_total(newest_ - shift_, static_cast<std::size_t>(named - devices_.begin()), *bytes);
-  Process* const whose = process_of_message(message, device);
-  limit_of_program(message, device, whose);
-  if (std::find(said_out_of_memory_.begin(), said_out_of_memory_.end(), device) != said_out_of_memory_.end()) return;
-  said_out_of_memory_.push_back(device);
+  Process* const failed = process_of_message(message, device);
+  limit_of_program(message, device, failed);
+  if (std::find(reported_out_of_memory_.begin(), reported_out_of_memory_.end(), device) !=
+      reported_out_of_memory_.end())
+    return;
+  reported_out_of_memory_.push_back(device);
   Event event;
-  event.time = newest_ + Duration{1};  // after that reading, whose samples it must not come before
+  event.time = newest_ + Duration{1};  // after that reading: it must not precede its samples
   event.kind = Event::Kind::out_of_memory;
   event.device_id = std::move(device);
-  if (whose != nullptr) {
-    event.pid = whose->pid;
-    event.pid_start_ticks = whose->ticks;
-    whose->ran_out_s = whose->seen_s;
+  if (failed != nullptr) {
+    event.pid = failed->pid;
+    event.pid_start_ticks = failed->ticks;
+    failed->ran_out_s = failed->seen_s;
   }
   const std::string why = why_out_of_memory(message);
   event.text = fmt::format("{}:{}: the memory of a GPU ran out: {}{}{}", file_, line, why,
@@ -286,8 +288,8 @@ void LogRows::out_of_memory(std::string_view message) {
   events.push_back(std::move(event));
 }
 
-/// The process that the message names as the one that failed, else the only one that is listed on the device and not
-/// named as another; nullptr: not known.
+/// The process that the message names as failed, else the only one that is listed on the device and not named as
+/// another; nullptr: unknown.
 LogRows::Process* LogRows::process_of_message(std::string_view message, const std::string& device_id) {
   const NamedProcesses named = processes_of_message(message);
   Process* only = nullptr;
@@ -303,8 +305,8 @@ LogRows::Process* LogRows::process_of_message(std::string_view message, const st
   return count == 1 ? only : nullptr;
 }
 
-/// Of a log that lists no processes, the limit is that of the program that the log is about.
-void LogRows::limit_of_program(std::string_view message, const std::string& device_id, const Process* whose) {
+/// If a log lists no processes, the limit applies to the program that the log is about.
+void LogRows::limit_of_program(std::string_view message, const std::string& device_id, const Process* failed) {
   const auto limit = device_id.empty() ? std::nullopt : limit_of_message(message);
   if (!limit) return;
   const auto device =
@@ -313,7 +315,7 @@ void LogRows::limit_of_program(std::string_view message, const std::string& devi
   const auto is_on_it = [&](std::size_t at) {
     return processes_[at].has_series && devices_[processes_[at].device].id == device_id;
   };
-  if (whose == nullptr && std::any_of(alive_.begin(), alive_.end(), is_on_it)) return;
+  if (failed == nullptr && std::any_of(alive_.begin(), alive_.end(), is_on_it)) return;
   Event wall;
   wall.time = newest_ + Duration{1};  // as below
   wall.kind = Event::Kind::capacity;
@@ -321,21 +323,22 @@ void LogRows::limit_of_program(std::string_view message, const std::string& devi
   wall.text = limit->name;
   wall.capacity_bytes = limit->bytes;
   std::optional<SeriesId> counted;
-  if (whose != nullptr) {
-    wall.pid = whose->pid;
-    wall.pid_start_ticks = whose->ticks;
-    counted = whose->series;
+  if (failed != nullptr) {
+    wall.pid = failed->pid;
+    wall.pid_start_ticks = failed->ticks;
+    counted = failed->series;
   } else if (!device->has_allocator) {
     counted = device->used;
   }
-  // What the limit does not count counts beside it: a process has a context, a device more programs.
+  // Memory that the limit does not count comes on top: a process has a context, a device has other programs.
   if (counted) {
     const std::uint64_t bytes = bytes_of_[index_of(*counted)];
     wall.capacity_bytes += bytes - std::min(bytes, limit->held_bytes);
   }
   // A traceback repeats its message.
-  for (auto told = events.rbegin(); told != events.rend() && told->time == wall.time; ++told)
-    if (told->kind == wall.kind && told->pid == wall.pid && told->device_id == device_id && told->text == wall.text)
+  for (auto reported = events.rbegin(); reported != events.rend() && reported->time == wall.time; ++reported)
+    if (reported->kind == wall.kind && reported->pid == wall.pid && reported->device_id == device_id &&
+        reported->text == wall.text)
       return;
   std::erase_if(limits_, [&wall](const Event& known) {
     return known.pid == wall.pid && known.pid_start_ticks == wall.pid_start_ticks &&
@@ -345,7 +348,7 @@ void LogRows::limit_of_program(std::string_view message, const std::string& devi
   events.push_back(std::move(wall));
 }
 
-/// What exceeds a limit shows that it holds no longer: its program was started again, with another.
+/// A process above its limit shows that the limit no longer applies: its program was restarted with another one.
 void LogRows::exceeds_limit(Timestamp time, SeriesId series, std::uint64_t bytes) {
   constexpr double kExceeds = 1.01;
   const SeriesKey& key = catalog_.key(series);
@@ -371,7 +374,7 @@ void LogRows::exceeds_limit(Timestamp time, SeriesId series, std::uint64_t bytes
 
 void LogRows::program_ended(std::string_view message) {
   if (newest_ == kNever) return;
-  const bool by_host = tells_host_killed(message);
+  const bool by_host = reports_host_kill(message);
   const std::string device = device_of_message(message);
   if (by_host) host_killed(message);
   if (newest_ == program_ended_ && (ended_by_host_ || !by_host)) return;
@@ -397,7 +400,7 @@ void LogRows::host_killed(std::string_view message) {
 
 void LogRows::device_lost(std::string_view message) {
   if (newest_ == kNever) return;
-  std::vector<std::string> whose;
+  std::vector<std::string> device_ids;
   const std::string low = logtext::lower(message);
   const auto names = [&](const Device& device) {
     constexpr std::size_t kBusDigits = std::string_view("0000:01:00.0").size();  // the domain has 4 digits, or 8
@@ -406,12 +409,12 @@ void LogRows::device_lost(std::string_view message) {
     return low.find(logtext::lower(info->pci_bus_id).substr(info->pci_bus_id.size() - kBusDigits)) != std::string::npos;
   };
   for (const Device& device : devices_)
-    if (names(device)) whose.push_back(device.id);
-  if (const std::string known = whose.empty() ? device_of_message(message) : std::string(); !known.empty())
-    whose.push_back(known);
-  if (whose.empty())
-    for (const Device& device : devices_) whose.push_back(device.id);
-  end_readings(std::move(whose), message);
+    if (names(device)) device_ids.push_back(device.id);
+  if (const std::string known = device_ids.empty() ? device_of_message(message) : std::string(); !known.empty())
+    device_ids.push_back(known);
+  if (device_ids.empty())
+    for (const Device& device : devices_) device_ids.push_back(device.id);
+  end_readings(std::move(device_ids), message);
 }
 
 void LogRows::end_readings(std::vector<std::string> devices, std::string_view message) {
@@ -485,7 +488,7 @@ Timestamp LogRows::out_of_order(Timestamp time, SeriesId series) {
   return time;
 }
 
-/// Refuses the log unless a clock that was set explains the steps back so far, as it must in a log read as written.
+/// Refuses the log unless a clock that was set explains the backward steps so far, as it must in a log read as written.
 void LogRows::refuse_other_order() {
   if (StretchSurvey(*watch_).order() == LogOrder::as_written) return;
   refuse(

@@ -1,5 +1,5 @@
-// LogRows: where a parser puts what it reads. Interns devices and processes, keeps time in order, counts
-// what could not be read.
+// LogRows: collects what a parser reads. Interns devices and processes, keeps time in order, counts what could not be
+// read.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@
 
 namespace vramtrack {
 
-/// The budget of a recording: what its GPUs, processes and names may take while it is analysed. A log that needs more
-/// is refused. It is what leaves a log of any content below 256 MiB.
+/// The budget of a recording: the memory that its GPUs, processes and names may take during analysis. A log that needs
+/// more is refused. This keeps the memory for any log below 256 MiB.
 struct SeriesBudget {
   static constexpr std::size_t kBytes = 208U << 20;
-  static constexpr std::size_t kSeriesBytes = 8U << 10;   ///< a GPU or a process, also when it has ended
-  static constexpr std::size_t kLivingBytes = 24U << 10;  ///< its detectors, while it is watched
-  static constexpr std::size_t kCopies = 8;               ///< of a text: parsers and the catalog have their own
+  static constexpr std::size_t kSeriesBytes = 8U << 10;   ///< for a GPU or a process, even after it has ended
+  static constexpr std::size_t kLivingBytes = 24U << 10;  ///< for its detectors, while it is watched
+  static constexpr std::size_t kCopies = 8;               ///< of a text: parsers and the catalog each keep one
 };
 
 /// Rows of one log. Not thread-safe. `catalog` and `roster` must outlive it.
@@ -39,26 +39,26 @@ class LogRows {
   // --- devices ---
   /// Position of a device in this log; describes it in the catalog. Parsers cache the answer.
   std::size_t device(const LogDevice& device);
-  /// Its device_used series.
+  /// The device's device_used series.
   SeriesId device_series(std::size_t device);
-  /// What else is reported of the device: what a program's allocator holds (allocator_allocated, allocator_reserved),
-  /// or a fact (device_busy, device_received). `pid` 0: of no process, or not known.
+  /// The device's other series: a program's allocator (allocator_allocated, allocator_reserved), or a fact
+  /// (device_busy, device_received). `pid` 0: no process, or unknown.
   SeriesId further_series(std::size_t device, Metric metric, std::uint32_t pid) {
     devices_[device].has_allocator |= metric == Metric::allocator_allocated || metric == Metric::allocator_reserved;
     return intern({metric, devices_[device].id, pid, 0});
   }
-  /// The row of `time` says how much memory the device has; to be called before its samples are added. A total
-  /// known before the device's first sample goes into the catalog; one that is learnt or changes later is an event
-  /// of that time, because the catalog is read while earlier samples are still being judged. Cheap when the total
-  /// has not changed.
+  /// The row of `time` gives the device's total memory; call before adding its samples. A total known before the
+  /// device's first sample goes into the catalog; one that is learned or changes later becomes an event of that
+  /// time, because the catalog is read while earlier samples are still being judged. Cheap if the total has not
+  /// changed.
   void total(Timestamp time, std::size_t device, std::uint64_t bytes) {
     if (bytes != devices_[device].total_bytes) set_total(time, device, bytes);
   }
   [[nodiscard]] const std::string& device_id(std::size_t device) const { return devices_[device].id; }
 
   // --- processes ---
-  /// A process listed on a device. `has_bytes` false: its memory is not known (no series is made).
-  /// The same pid under another name is another process.
+  /// A process listed on a device. `has_bytes` false: its memory is unknown (no series is made). The same pid under
+  /// another name is another process.
   std::size_t process(std::size_t device, std::uint32_t pid, std::string_view name, std::string_view kind,
                       std::string_view user, std::string_view command, bool has_bytes);
   /// A listed process that is still running; parsers cache `process`.
@@ -66,28 +66,28 @@ class LogRows {
   [[nodiscard]] bool ended(std::size_t process) const { return processes_[process].ended; }
   [[nodiscard]] SeriesId process_series(std::size_t process) const { return processes_[process].series; }
   [[nodiscard]] double seen_s(std::size_t process) const { return processes_[process].seen_s; }
-  /// Ends every process on `device` (kEveryDevice: all) last seen before `clock_s`, an event at `time` each.
+  /// Ends every process on `device` (kEveryDevice: all) last seen before `clock_s`, with one event at `time` for each.
   static constexpr std::size_t kEveryDevice = SIZE_MAX;
   void end_unseen(std::size_t device, double clock_s, Timestamp time);
 
-  /// A parser, or the catalog, keeps a text of the log for as long as it is read: its share of the SeriesBudget.
+  /// A parser, or the catalog, keeps a text of the log while the log is read: counts it against the SeriesBudget.
   void keeps_text(std::size_t bytes);
 
   // --- messages ---
-  /// The line being read, `message`, says that a GPU ran out of memory: adds an event at the time of the last reading.
+  /// The current line, `message`, reports that a GPU ran out of memory: adds an event at the time of the last reading.
   /// One event per device for all messages between two readings (a traceback). None before the first reading. A limit
-  /// that it names is a wall from then on, until more is held. A process that it is about, and that is not listed
-  /// again, has ended for it.
+  /// in the message is a wall from then on, until more is held. The process that the message is about has ended because
+  /// of it, if it is not listed again.
   void out_of_memory(std::string_view message);
-  /// It says that a program ended, not which: likewise, but one event for all messages between two readings. Where it
-  /// says that the host's memory ran out, a process that it names, or the only one, has ended for that if it is not
-  /// listed again.
+  /// The message reports that a program ended, not which: as above, but one event for all messages between two
+  /// readings. If it reports that the host's memory ran out, the process that it names, or the only one, has ended
+  /// because of that if it is not listed again.
   void program_ended(std::string_view message);
-  /// It says that a GPU was lost: an event for that GPU, or for each of the log if it does not say which, since no
-  /// readings follow. A later sample of a GPU says that it is back.
+  /// The message reports that a GPU was lost: an event for that GPU, or for each of the log if it does not name one,
+  /// since no readings follow. A later sample of a GPU shows that it is back.
   void device_lost(std::string_view message);
-  /// The row being read has this in place of the used memory of `device`: counted if it is an error (cell_error), and
-  /// an event as above if it says that the GPU was lost.
+  /// The current row has this text instead of the used memory of `device`: counted if it is an error (cell_error), and
+  /// an event as above if it reports that the GPU was lost.
   void no_reading(std::size_t device, std::string_view cell);
 
   // --- samples ---
@@ -113,20 +113,20 @@ class LogRows {
     if (bytes > most_bytes_) exceeds_capacity(series, bytes);
   }
 
-  /// The row being read has this time, whether or not it has a value.
+  /// The current row has this time, whether or not it has a value.
   void row_time(Timestamp time) {
     if (observer_) observer_(line, time, kNoSeries);
   }
 
-  /// Gets each sample's line, time and series, as written, instead of keeping samples: for checking the order of a log.
-  /// kNoSeries: the time of a row, which may have no value.
+  /// Receives each sample's line, time and series, as written, and no samples are kept: for checking the order of a
+  /// log. kNoSeries: the time of a row, which may have no value.
   using Observer = std::function<void(std::uint64_t line, Timestamp time, SeriesId series)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
   static constexpr SeriesId kNoSeries{UINT32_MAX};
 
   /// Earlier than any time in a log (those are 1970 to 2100, so that no difference overflows).
   static constexpr Timestamp kNever{Duration{-1'000'000'000'000'000'000}};
-  /// A reading beyond this is none: of one GPU, of all of a rack, and of what a program has ever read.
+  /// A larger reading is invalid: for one GPU, for a rack, and for the total a program has ever read.
   static constexpr std::uint64_t kMostBytes = 1ULL << 56;
 
   /// Line being read, for messages about time.
@@ -142,28 +142,28 @@ class LogRows {
   [[nodiscard]] const SourceNotes& notes() const { return notes_; }
   /// The log's name, as messages give it.
   [[nodiscard]] const std::string& file() const { return file_; }
-  /// The rows that follow are from `file`, which continues where the previous one ended. Its parser starts counting
-  /// again: a process that it does not list has ended.
+  /// The following rows are from `file`, which continues where the previous one ended. Its parser restarts its counts:
+  /// a process that it does not list has ended.
   void continue_in(std::string file);
   /// Why the log cannot be read further; empty while it can.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
-  /// The log cannot be read further. The first reason is kept, and the reader of the log stops soon.
+  /// Stops reading the log. The first reason is kept, and the reader of the log stops soon.
   void refuse(std::string reason) {
     if (refusal_.empty()) refusal_ = std::move(reason);
   }
 
-  /// The log has ended: says how many processes it lists without their memory, how many rows have an error in its
-  /// place, and on which devices more was used than the capacity that was given for them.
+  /// The log has ended: reports how many processes it lists without their memory, how many rows have an error instead,
+  /// and on which devices more memory was used than the given capacity.
   void warn_at_end();
 
   // --- order of time ---
-  /// What the times of the log count, for messages about them.
+  /// The unit of the log's times, for messages about them.
   void express_by(Scale scale) { scale_ = std::move(scale); }
-  /// Times count from `time`, the beginning of the recording. Only before the first row.
+  /// Times count from `time`, the beginning of the recording. Call only before the first row.
   void begin_at(Timestamp time) { shift_ = -time.time_since_epoch(); }
-  /// The most by which a sample was earlier than a previous one of another series. Zero: in order throughout.
+  /// The largest amount by which a sample was earlier than a previous one of another series. Zero: always in order.
   [[nodiscard]] Duration disorder() const { return disorder_; }
-  /// Series follow one another in the file instead of interleaving: only sorting the whole file puts them in order.
+  /// The file lists series one after another instead of interleaving them: only sorting the whole file orders them.
   [[nodiscard]] bool series_follow_one_another() const { return blocks_; }
   /// The order of the log is known only for its beginning: it is read only once, while it is being written. `head`
   /// watches the rest. If rows turn out to need sorting, the log is refused, because what has been read can no longer
@@ -180,8 +180,8 @@ class LogRows {
     std::string id;
     std::optional<SeriesId> used;
     std::uint64_t total_bytes = 0;  ///< the last total; 0: none yet
-    bool has_allocator = false;     ///< of what a program's allocator holds on it there are series
-    std::uint64_t over_bytes = 0;   ///< the most that was used beyond the capacity that was given; 0: never
+    bool has_allocator = false;     ///< there are series of a program's allocator on it
+    std::uint64_t over_bytes = 0;   ///< largest excess of used memory over the given capacity; 0: none
   };
   struct Process {
     std::size_t device = 0;
@@ -192,8 +192,8 @@ class LogRows {
     bool has_series = false;
     bool ended = false;
     double seen_s = 0;
-    std::optional<double> ran_out_s;  ///< when it was seen last before a message of its own of out of memory
-    std::optional<double> killed_s;   ///< likewise before the host was said to have ended it
+    std::optional<double> ran_out_s;  ///< last seen before an out-of-memory message about it
+    std::optional<double> killed_s;   ///< last seen before the host was reported to have killed it
   };
   struct Pid {
     std::string name;
@@ -206,7 +206,7 @@ class LogRows {
   void end_readings(std::vector<std::string> devices, std::string_view message);
   [[nodiscard]] std::string device_of_message(std::string_view message) const;
   Process* process_of_message(std::string_view message, const std::string& device_id);
-  void limit_of_program(std::string_view message, const std::string& device_id, const Process* whose);
+  void limit_of_program(std::string_view message, const std::string& device_id, const Process* failed);
   void host_killed(std::string_view message);
   void exceeds_limit(Timestamp time, SeriesId series, std::uint64_t bytes);
   void set_total(Timestamp time, std::size_t device, std::uint64_t bytes);
@@ -221,18 +221,18 @@ class LogRows {
   DeviceRoster& roster_;
   std::string file_;
   std::optional<std::uint64_t> default_capacity_;
-  std::uint64_t most_bytes_ = UINT64_MAX;  ///< more than this in a sample is looked at: the default capacity
+  std::uint64_t most_bytes_ = UINT64_MAX;  ///< larger samples are examined: the default capacity
   std::vector<Device> devices_;
   std::vector<std::size_t> device_of_;  ///< position in devices_, by position in the roster; SIZE_MAX: none
   std::vector<SeriesId> device_series_;
   std::vector<Process> processes_;
-  bool bytes_withheld_ = false;     ///< some process was listed without its memory: then an empty list means nothing
+  bool bytes_withheld_ = false;     ///< some process was listed without its memory: then an empty list proves nothing
   std::vector<std::size_t> alive_;  ///< positions in processes_
   std::size_t name_bytes_ = 0;      ///< of all devices and processes
   std::unordered_map<std::uint32_t, Pid> pids_;
   SourceNotes notes_;
   std::vector<Timestamp> last_of_;       ///< by series id
-  std::vector<std::uint64_t> bytes_of_;  ///< the last of each, likewise
+  std::vector<std::uint64_t> bytes_of_;  ///< the last value of each, by series id
   Timestamp newest_ = kNever;
   Duration step_{std::chrono::seconds{1}};
   Duration shift_{};
@@ -241,15 +241,15 @@ class LogRows {
   bool blocks_ = false;
   std::optional<StretchSurvey> watch_;  ///< for a log that is read only once
   std::uint64_t steps_back_ = 0;
-  Timestamp out_of_memory_ = kNever;             ///< time of the last such message
-  Timestamp program_ended_ = kNever;             ///< likewise
-  bool ended_by_host_ = false;                   ///< as a message at that time said
-  std::vector<Event> limits_;                    ///< that messages have named, while they hold
-  std::uint64_t unread_ = 0;                     ///< rows with an error in place of used memory
-  std::string first_unread_;                     ///< the first of them, in words
-  std::vector<std::string> lost_;                ///< devices that were lost and have no sample since
-  std::vector<std::string> said_out_of_memory_;  ///< devices of the messages at that time
-  std::uint64_t first_step_back_ = 0;            ///< its line
+  Timestamp out_of_memory_ = kNever;                 ///< time of the last such message
+  Timestamp program_ended_ = kNever;                 ///< likewise
+  bool ended_by_host_ = false;                       ///< according to a message at that time
+  std::vector<Event> limits_;                        ///< named in messages, while they apply
+  std::uint64_t unread_ = 0;                         ///< rows with an error in place of used memory
+  std::string first_unread_;                         ///< the first of them, for messages
+  std::vector<std::string> lost_;                    ///< lost devices without a sample since
+  std::vector<std::string> reported_out_of_memory_;  ///< devices of the messages at that time
+  std::uint64_t first_step_back_ = 0;                ///< line of the first step back
   std::string refusal_;
   Observer observer_;
 };

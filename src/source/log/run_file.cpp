@@ -32,7 +32,7 @@ std::uint64_t little_endian(std::string_view bytes, std::size_t at, std::size_t 
   return value;
 }
 
-/// Appends the line that gives the kind of the file.
+/// Appends the line that identifies the kind of file.
 void put_mark(std::string_view kind, std::string& lines) {
   lines += fmt::format("{}\"{}\"}}\n", kRunFileMark, kind);
 }
@@ -42,7 +42,7 @@ void put_mark(std::string_view kind, std::string& lines) {
 //
 //   length: uint64 | masked CRC-32C of it | Event | masked CRC-32C of it
 
-/// The one number of a TensorProto (tensorflow/core/framework/tensor.proto); nullopt when it has none or several.
+/// The single number of a TensorProto (tensorflow/core/framework/tensor.proto); nullopt if it has none or several.
 std::optional<double> scalar_of(std::string_view tensor) {
   std::uint64_t type = 0;
   std::optional<double> number;
@@ -192,7 +192,7 @@ class WandbFile final : public RunFile {
     const auto type = static_cast<unsigned char>(bytes[6]);
     if (type == 0 && size == 0) return skip_rest(left, bytes, lines);  // preallocated
     if (kRecordHeader + size > left || type < 1 || type > 4) {
-      // The next block starts with a record again.
+      // The next block starts with a new record.
       damaged();
       record_.clear();
       return skip_rest(left, bytes, lines);

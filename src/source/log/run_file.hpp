@@ -1,5 +1,5 @@
 // Binary files of training runs as text: W&B's .wandb files and TensorBoard's event files become JSON lines, which the
-// format `scalars` reads. For the reader of a log they are just another encoding of text.
+// format `scalars` reads. To the log reader they are just another text encoding.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace vramtrack {
 /// Takes a file's bytes in pieces of any size and returns lines. Not thread-safe. Holds one record: at most 16 MiB.
 class RunFile {
  public:
-  /// The reader for a file that begins with `start` (32 bytes or more, unless the file is shorter); nullptr when it is
-  /// not such a file. An Error when its version is not known.
+  /// The reader for a file that begins with `start` (32 bytes or more, unless the file is shorter); nullptr if it is
+  /// not such a file. An Error if its version is unknown.
   static Result<std::unique_ptr<RunFile>> recognise(std::string_view start);
 
   RunFile() = default;
@@ -23,15 +23,15 @@ class RunFile {
   RunFile& operator=(const RunFile&) = delete;
   virtual ~RunFile() = default;
 
-  /// Takes the next bytes; appends the lines of the records that are complete.
+  /// Takes the next bytes; appends the lines of the completed records.
   void feed(std::string_view bytes, std::string& lines);
   /// The file has ended.
   void end();
-  /// What was damaged or cut off; empty when nothing.
+  /// What was damaged or truncated; empty: nothing.
   [[nodiscard]] std::string warning() const;
 
  protected:
-  /// Takes one record, or padding, off the front of `bytes`; returns how many bytes it took, 0 when more are needed.
+  /// Takes one record, or padding, off the front of `bytes`; returns the number of bytes taken, 0 if more are needed.
   virtual std::size_t take(std::string_view bytes, std::string& lines) = 0;
   void damaged() { ++damaged_; }
   /// No further record can be found.

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr int kDeepest = 8;
 constexpr std::size_t kMostFiles = 20'000;
 
-/// Whether a file of MLflow's store is the used memory of a GPU: mlruns/0/8d1f3c/metrics/system/gpu_0_memory_usage_...
+/// Whether a file of MLflow's store holds a GPU's used memory: mlruns/0/8d1f3c/metrics/system/gpu_0_memory_usage_...
 bool is_mlflow_metric(const fs::path& path) {
   const std::string text = path.string();
   const std::size_t folder = text.rfind("/metrics/");
@@ -43,7 +43,7 @@ bool is_log(const fs::path& path) {
                      [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// The log that belongs to a recording: W&B's files/output.log, or else the only log in its folder or in one around it
+/// The log that belongs to a recording: W&B's files/output.log, or else the only log in its folder or a parent folder
 /// up to `root`. Empty: there is none, or several.
 std::string log_beside(const fs::path& recording, const fs::path& root, const std::vector<fs::path>& logs) {
   const auto has = [&](const fs::path& path) { return std::find(logs.begin(), logs.end(), path) != logs.end(); };
@@ -93,7 +93,7 @@ Result<std::vector<RunRecording>> recordings_in(const std::string& path) {
 }
 
 void read_end(const std::string& path, LogRows& rows) {
-  // What a program says long before its end was survived.
+  // The program survived anything that it reported long before its end.
   constexpr std::uint64_t kLastLines = 200;
   auto lines = LineInput::open(path);
   if (!lines) return rows.warn(fmt::format("the log of the run was not read: {}", lines.error().message));
@@ -110,8 +110,8 @@ void read_end(const std::string& path, LogRows& rows) {
     std::string_view text = stretch->text;
     for (; !text.empty(); ++number) {
       const std::string_view line = logtext::take_line(text);
-      if (tells_out_of_memory(line)) memory = Message{number, std::string(line)};
-      if (tells_end(line)) end = Message{number, std::string(line)};
+      if (reports_out_of_memory(line)) memory = Message{number, std::string(line)};
+      if (reports_end(line)) end = Message{number, std::string(line)};
     }
     (*lines)->set_line(number);
   }

@@ -1,5 +1,5 @@
-// The folder of a training run (W&B, TensorBoard, MLflow) as an argument: its recordings, and the log of the program
-// beside each, which says how the run ended.
+// The folder of a training run (W&B, TensorBoard, MLflow) as an argument: its recordings, and the program log next to
+// each, which shows how the run ended.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ class LogRows;
 
 struct RunRecording {
   std::string path;
-  std::string log;  ///< of the program; empty: none, or nothing says which
+  std::string log;  ///< the program's log; empty: none, or ambiguous
 };
 
-/// The recordings in `path` and below it, sorted; `path` itself if it is no folder. An Error says what a folder lacks.
+/// The recordings in `path` and below it, sorted; `path` itself if it is not a folder. An Error says what it lacks.
 Result<std::vector<RunRecording>> recordings_in(const std::string& path);
 
-/// Reads from the end of the log at `path` how its program ended: a message that memory ran out, or of another end. It
-/// is an event behind the last row of `rows`. A log that cannot be read is a warning.
+/// Reads from the end of the log at `path` how its program ended: an out-of-memory message, or another end. Adds it as
+/// an event after the last row of `rows`. A log that cannot be read is a warning.
 void read_end(const std::string& path, LogRows& rows);
 
 }  // namespace vramtrack

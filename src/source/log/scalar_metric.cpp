@@ -51,7 +51,7 @@ std::optional<int> gpu_in(std::string_view name, bool& is_numbered) {
   return is_numbered ? *number : 0;
 }
 
-/// Sets what the role of a column says; false if it is not the memory of a GPU.
+/// Sets the fields that a column's role determines; false if it is not GPU memory.
 bool take_role(const Column& column, ScalarMetric& out) {
   if (out.unit_bytes == 0) out.unit_bytes = static_cast<double>(column.unit_bytes);
   out.rank = column.rank;
@@ -65,8 +65,8 @@ bool take_role(const Column& column, ScalarMetric& out) {
   return out.is_total || out.is_free || out.is_peak || out.is_percent || column.role == ColumnRole::used;
 }
 
-/// The capacity of a GPU whose used memory is given in bytes and in per cent: the most of both was read at one time. 0:
-/// the percentage is too coarse to tell.
+/// The capacity of a GPU whose used memory is given in bytes and in per cent: the maxima of both were read at one time.
+/// 0: the percentage is too coarse.
 std::uint64_t capacity_of(const ScalarSeen& used, const ScalarMetric& metric, const ScalarSeen& percent) {
   constexpr double kLeastPercent = 0.5;
   if (metric.is_percent || metric.is_free || metric.unit_bytes <= 0 || !percent.has_fraction ||
@@ -88,12 +88,12 @@ std::optional<ScalarMetric> scalar_metric(std::string_view name) {
 std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure) {
   const FigureOwner& owner = figure.owner;
   const Label label = read_label(figure.name);
-  // A share of one process is not what the GPU holds.
+  // The share of one process is not the GPU's used memory.
   if (label.measured || label.share || (label.process && !owner.pid)) return std::nullopt;
   ScalarMetric out;
   const auto gpu = gpu_in(figure.name, out.is_numbered);
   const bool is_flat = !owner.names_gpu() && !owner.is_gpu && !owner.pid && figure.above.empty();
-  // wandb: memory is how busy the memory is, memoryAllocated a percentage.
+  // wandb: memory is how busy the memory is, memoryAllocated is a percentage.
   if (is_flat && (figure.key.ends_with(".memory") || figure.key.ends_with("/memory"))) return std::nullopt;
   if (is_flat && gpu && figure.key.ends_with(".memoryAllocated")) {
     out.gpu = *gpu;
@@ -105,10 +105,10 @@ std::optional<ScalarMetric> scalar_metric(const JsonFigure& figure) {
   // "memory": {"used": ...}; "reserved" is the driver's, or an allocator's.
   if (column.role == ColumnRole::other && !figure.above.empty())
     column = classify_column(figure.above + ' ' + figure.key);
-  if (column.says_host || !take_role(column, out)) return std::nullopt;
+  if (column.mentions_host || !take_role(column, out)) return std::nullopt;
   const Label own = read_label(figure.key);
   out.is_reserved = !out.is_peak && own.role().first == Meaning::reserved;
-  // The words of PyTorch's allocator, whose memory is a GPU's even where no word says so.
+  // The words of PyTorch's allocator, whose memory is on a GPU even if no word says so.
   const bool is_of_allocator = out.is_peak && own.memory && own.roles.size() > 1;
   if (!gpu && !owner.is_gpu && !is_of_allocator) return std::nullopt;
   out.gpu = owner.pid ? kProcessAround : owner.names_gpu() ? kGpuAround : gpu.value_or(0);
@@ -122,7 +122,7 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     const ScalarSeen* seen = nullptr;
     ScalarMetric metric;
   };
-  const auto tell = [&](const ScalarSeen& one, const ScalarMetric& metric) {
+  const auto report_skipped = [&](const ScalarSeen& one, const ScalarMetric& metric) {
     if (metric.is_percent) return;
     const std::string of = metric.gpu >= 0                ? fmt::format("GPU {}", metric.gpu)
                            : metric.gpu == kProcessAround ? std::string("a process")
@@ -144,8 +144,8 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     if (metric->is_percent) percent.try_emplace(metric->gpu, Best{&one, *metric});
     const bool is_better = best.seen == nullptr || metric->rank > best.metric.rank;
     const bool is_read = !metric->may_be_peak && !metric->is_free && !metric->is_peak && !metric->is_reserved;
-    if (is_better && best.seen != nullptr && is_read) tell(*best.seen, best.metric);
-    if (!is_better && is_read) tell(one, *metric);
+    if (is_better && best.seen != nullptr && is_read) report_skipped(*best.seen, best.metric);
+    if (!is_better && is_read) report_skipped(one, *metric);
     if (is_better) best = {&one, *metric};
   }
   for (const auto& [gpu, best] : unsure) {
@@ -155,12 +155,12 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     else if (in_use != used.end() && best.seen->least == best.seen->most && best.seen->most > in_use->second.seen->most)
       total.try_emplace(gpu, best);
   }
-  // A sum or a copy beside the figures of each GPU would be taken for the memory of the first.
+  // A sum or a copy next to the figures of each GPU would be mistaken for the memory of the first one.
   if (used.contains(kGpuAround) && used.contains(0) && !used[0].metric.is_numbered) {
-    tell(*used[0].seen, used[0].metric);
+    report_skipped(*used[0].seen, used[0].metric);
     used.erase(0);
   }
-  // What is called available is all that there is, if the percentage is of it.
+  // "Available" memory is the total if the percentage refers to it.
   for (const auto& [gpu, share] : percent) {
     const auto in_use = used.find(gpu);
     const auto rest = free.find(gpu);
@@ -199,7 +199,7 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
     if (only_reserved) use.allocator = Metric::allocator_reserved;
     if (best.metric.is_percent) {
       use.unit_bytes = capacity_bytes ? static_cast<double>(*capacity_bytes) / 100 : static_cast<double>(kBytesPerGiB);
-      // What the percentage is of is 100 %. A nominal scale cannot be combined with a true total.
+      // The base of the percentage is 100 %. A nominal scale cannot be combined with a real total.
       if (!capacity_bytes) use.capacity_bytes = 100 * kBytesPerGiB;
       if (!capacity_bytes)
         std::erase_if(uses, [gpu = gpu](const auto& one) { return one.second.gpu == gpu && one.second.is_total; });
@@ -219,7 +219,7 @@ Result<std::map<std::string, ScalarUse>> choose_scalars(const std::vector<Scalar
       use.unit_unknown = guessed.is_unknown;
     }
     uses[best.seen->name] = use;
-    // Of two figures without a unit, the total has the unit of the other one.
+    // If neither figure has a unit, the total has the unit of the other one.
     const auto whole = total.find(gpu);
     if (whole != total.end() && whole->second.metric.unit_bytes == 0 && best.metric.unit_bytes == 0 &&
         !best.metric.is_percent && whole->second.seen->most >= best.seen->most)

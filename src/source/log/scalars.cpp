@@ -28,21 +28,21 @@
 namespace vramtrack {
 namespace {
 
-/// Objects of the head from which a parser learns the keys.
+/// Number of objects in the head from which a parser learns the keys.
 constexpr std::size_t kSurveyed = 4000;
 
-/// What the head shows: the key of the time, what other keys mean, and the metrics that are memory.
+/// What the head shows: the time key, the meaning of other keys, and the memory metrics.
 struct Survey {
   std::string time_key;
-  std::string epoch_key;  ///< if the time key counts steps, which may begin anew with each epoch; empty: there is none
+  std::string epoch_key;  ///< if the time key counts steps, which may restart with each epoch; empty: none
   StampReader::Title time_title;
   std::vector<std::string> times;
   FigureKeys keys;
   std::map<std::string, ScalarSeen> seen;  ///< by name
-  std::string listed;                      ///< a metric whose values are told apart only by their place in a list
+  std::string listed;                      ///< a metric whose values are distinguished only by their position in a list
 };
 
-/// Whether an object says when it was written.
+/// Whether an object has a time.
 bool has_time(const JsonValue& object) {
   constexpr int kSureTime = 40;
   return std::any_of(object.members().begin(), object.members().end(), [](const auto& member) {
@@ -63,8 +63,8 @@ void lists_below(const JsonValue& document, int depth, std::vector<std::pair<std
   }
 }
 
-/// Calls `read` with each object of `document` that has a time, and what tells it apart: the key of its list, if there
-/// are several.
+/// Calls `read` with each object of `document` that has a time, and what distinguishes it: the key of its list, if
+/// there are several.
 template <class Read>
 void each_timed(const JsonValue& document, Read read) {
   std::vector<std::pair<std::string, const JsonValue*>> lists;
@@ -127,8 +127,8 @@ std::string elapsed_key(const std::vector<JsonValue>& objects) {
   return out;
 }
 
-/// Where "epoch" is a count, and not seconds since 1970, the time since the start or a key of steps beside it says
-/// more.
+/// If "epoch" is a count rather than seconds since 1970, the time since the start or a key of steps next to it is more
+/// informative.
 void prefer_steps(const std::vector<JsonValue>& objects, Survey& out) {
   constexpr double kDatesFrom = 9e8;
   if (counted_by(out.time_key) != "epoch") return;
@@ -152,7 +152,7 @@ void prefer_steps(const std::vector<JsonValue>& objects, Survey& out) {
   out.time_title.counts = counted_by(out.time_key);
 }
 
-/// Keys that tell series apart, by their titles and values: of a few different ones, and not another in each object.
+/// Keys that distinguish series, by their titles and values: with a few different values, not a new one in each object.
 void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
   constexpr std::size_t kMost = 64;
   std::map<std::string, std::pair<std::set<std::string>, std::size_t>> values;
@@ -169,7 +169,7 @@ void find_series_keys(const std::vector<JsonValue>& objects, Survey& out) {
       out.keys.series.push_back(key);
 }
 
-/// Keys such as "gpu" whose numbers do not count through GPUs are measures.
+/// Keys such as "gpu" whose numbers do not cycle through GPUs are measures.
 void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
   std::map<std::string, std::pair<std::string, std::vector<std::vector<std::string>>>> indexes;
   FigureReader reader(out.keys);
@@ -190,7 +190,7 @@ void find_measures(const std::vector<JsonValue>& objects, Survey& out) {
   }
 }
 
-/// The time of an object as text: steps go on where they begin anew with each epoch. REQUIRES: it has the time key.
+/// The time of an object as text: steps continue across epochs that restart them. REQUIRES: it has the time key.
 std::string time_of(const JsonValue& object, const Survey& survey, EpochCounter& counter) {
   const JsonValue& time = *object.find(survey.time_key);
   const JsonValue* const epoch = survey.epoch_key.empty() ? nullptr : object.find(survey.epoch_key);
@@ -223,7 +223,7 @@ Survey survey(const std::vector<JsonValue>& objects) {
       seen.most = std::max(seen.most, figure.number);
       seen.least = std::min(seen.least, figure.number);
       seen.has_fraction |= figure.number != std::floor(figure.number);
-      if (figure.owner.by_place && figure.owner.gpu.index == 1) out.listed = figure.name;
+      if (figure.owner.by_position && figure.owner.gpu.index == 1) out.listed = figure.name;
       has_metric = true;
     }
     if (const JsonValue* const time = object.find(out.time_key); has_metric && time != nullptr)
@@ -232,16 +232,16 @@ Survey survey(const std::vector<JsonValue>& objects) {
   return out;
 }
 
-/// The messages of a program in any text of an object, and the status with which one ended: {"exit_code": 137}.
+/// The messages of a program in any text of an object, and the exit status of a program: {"exit_code": 137}.
 void read_messages(const JsonValue& value, LogRows& rows) {
   for (const auto& [key, member] : value.members()) {
     if (member.is_object() || member.is_array())
       read_messages(member, rows);
-    else if (member.is_string() && tells_out_of_memory(member.text()))
+    else if (member.is_string() && reports_out_of_memory(member.text()))
       rows.out_of_memory(member.text());
-    else if (member.is_string() && tells_end(member.text()))
+    else if (member.is_string() && reports_end(member.text()))
       rows.program_ended(member.text());
-    else if (member.whole().value_or(0) != 0 && tells_end(key + " " + member.text()))
+    else if (member.whole().value_or(0) != 0 && reports_end(key + " " + member.text()))
       rows.program_ended(key + " " + member.text());
   }
 }
@@ -270,7 +270,7 @@ class Scalars final : public JsonParser {
  private:
   void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {
     if (survey_.time_key.empty() || object.find(survey_.time_key) != nullptr) return read_timed(object, {}, line, rows);
-    // Lists follow one another, each in order of time.
+    // Lists follow one another, each in time order.
     std::vector<Timed> all;
     StampReader stamp = stamp_;
     each_timed(object, [&](const JsonValue& timed, const std::string& of) {
@@ -281,7 +281,7 @@ class Scalars final : public JsonParser {
     for (const Timed& timed : all) read_timed(*timed.object, timed.of, line, rows);
   }
 
-  /// An object of a document, and what tells it apart.
+  /// An object of a document, and what distinguishes it.
   struct Timed {
     Timestamp time;
     const JsonValue* object = nullptr;
@@ -291,10 +291,10 @@ class Scalars final : public JsonParser {
   void read_timed(const JsonValue& object, const std::string& of, std::uint64_t line, LogRows& rows) {
     read_messages(object, rows);
     const std::vector<JsonFigure>& figures = reader_.read(object, of);
-    tell_of_late_metrics(figures, line, rows);
+    warn_of_late_metrics(figures, line, rows);
     Timestamp time;
     bool has_time = false;
-    // Totals first: the used memory of the same object is judged against them.
+    // Totals first: the used memory of the same object is compared with them.
     for (const bool totals : {true, false})
       for (const JsonFigure& figure : figures) {
         const auto use = uses_.find(figure.name);
@@ -318,7 +318,7 @@ class Scalars final : public JsonParser {
       }
   }
 
-  /// Without a clock, the next reading begins when a figure of a GPU comes again.
+  /// Without a clock, the next reading begins when a figure of a GPU repeats.
   Timestamp next_time(const std::vector<JsonFigure>& figures) {
     std::vector<std::string> ids;
     for (const JsonFigure& figure : figures)
@@ -334,7 +334,7 @@ class Scalars final : public JsonParser {
   }
 
   /// Warns of metrics that first appear later: the metrics to read were chosen from the beginning of the log.
-  void tell_of_late_metrics(const std::vector<JsonFigure>& figures, std::uint64_t line, LogRows& rows) {
+  void warn_of_late_metrics(const std::vector<JsonFigure>& figures, std::uint64_t line, LogRows& rows) {
     constexpr std::size_t kMostKeys = 100'000;
     for (const JsonFigure& figure : figures)
       if (known_.size() < kMostKeys && known_.insert(figure.name).second && !survey_.seen.contains(figure.name)) {
@@ -348,7 +348,7 @@ class Scalars final : public JsonParser {
   struct Device {
     std::size_t at = SIZE_MAX;
     std::uint64_t total_bytes = 0;
-    /// What is free of it, where the total comes after it: each figure may be in an object of its own.
+    /// Free memory that arrives before its total: each figure may be in a separate object.
     struct Waiting {
       Timestamp time;
       const ScalarUse* use = nullptr;
@@ -401,8 +401,8 @@ class Scalars final : public JsonParser {
   std::map<std::string, ScalarUse> uses_;
   FigureReader reader_;
   bool only_processes_ = false;
-  std::set<std::string> known_;     ///< metrics that were checked
-  std::set<std::string> in_round_;  ///< without a clock, the figures of the present reading
+  std::set<std::string> known_;     ///< metrics already checked
+  std::set<std::string> in_round_;  ///< without a clock: the figures of the current reading
   std::uint64_t round_ = 0;
   std::map<std::string, Device> devices_;
 };
@@ -417,7 +417,7 @@ int recognise(std::string_view head) {
   const Survey found = survey(objects_of(head));
   constexpr int kSurerThanText = 55;
   if (!found.seen.empty()) return found.time_key.empty() ? kSurerThanText : 91;  // a table does not begin like this
-  return head.starts_with(kRunFileMark) ? 60 : 6;  // weak: the user of other JSON is told what it lacks
+  return head.starts_with(kRunFileMark) ? 60 : 6;  // weak: the error for other JSON names what it lacks
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
@@ -460,7 +460,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   return std::make_unique<Scalars>(std::move(*stamp), std::move(found), std::move(*uses), std::move(assumptions));
 }
 
-/// In an object printed over several lines, everything inside it is indented.
+/// In an object printed over several lines, everything inside is indented.
 bool begins_record(std::string_view line, std::string_view /*before*/) {
   return line.starts_with('{');
 }

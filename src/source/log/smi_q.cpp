@@ -23,7 +23,7 @@ using logtext::trim;
 constexpr std::string_view kBegin = "=NVSMI LOG=";
 constexpr std::string_view kMemory = "FB Memory Usage";
 
-/// "00000000:01:00.0" of "GPU 00000000:01:00.0"; empty: the line is no such header.
+/// "00000000:01:00.0" from "GPU 00000000:01:00.0"; empty: not such a header.
 std::string pci_of(std::string_view line) {
   constexpr std::string_view kGpu = "GPU ";
   return line.starts_with(kGpu) ? pci_address_of(line.substr(kGpu.size())) : std::string();
@@ -69,7 +69,7 @@ class SmiQ final : public DumpParser<LineReader> {
     const auto set = [&](Field field) {
       readings_.set_text(std::nullopt, *gpu_, field, value, kBytesPerMiB, line, rows);
     };
-    // With what the driver reserves, used and free memory do not add up to the total.
+    // Because of the driver's reserve, used and free memory do not add up to the total.
     if (key == "Total") set(Field::total);
     if (key == "Used") set(Field::used);
   }

@@ -26,7 +26,7 @@ constexpr std::string_view kDocument = "<nvidia_smi_log";
 constexpr std::string_view kMemory = "<fb_memory_usage>";
 constexpr std::string_view kGpu = "nvidia_smi_log/gpu";
 
-/// `text` with the five entities of XML as the characters they stand for.
+/// `text` with the five XML entities replaced by their characters.
 std::string plain(std::string_view text) {
   static constexpr std::array<std::pair<std::string_view, char>, 5> kEntities = {
       {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}}};
@@ -86,7 +86,7 @@ class SmiXml final : public DumpParser<LineReader> {
 
   void open(std::string_view name, std::string_view attributes, LogRows& rows) {
     constexpr std::size_t kDeepest = 1024;  // bytes of the path: nvidia-smi's has less than 100
-    if (kDocument.substr(1) == name) {      // the document before may have been cut
+    if (kDocument.substr(1) == name) {      // the previous document may be truncated
       path_.clear();
       readings_.end_dump(rows);
     }
@@ -105,7 +105,7 @@ class SmiXml final : public DumpParser<LineReader> {
   }
 
   void close(std::string_view name, std::uint64_t line, LogRows& rows) {
-    if (path_ != name && !path_.ends_with("/" + std::string(name))) return;  // of a tag that was not opened
+    if (path_ != name && !path_.ends_with("/" + std::string(name))) return;  // of a tag that was never opened
     if (path_ == "nvidia_smi_log/timestamp") readings_.take_time(text_, rows);
     if (path_ == kDocument.substr(1)) readings_.end_dump(rows);
     if (path_.starts_with(kGpu)) read_value(std::string_view(path_).substr(kGpu.size()), line, rows);
@@ -113,14 +113,14 @@ class SmiXml final : public DumpParser<LineReader> {
     if (path_.ends_with('/')) path_.pop_back();
   }
 
-  /// `what`: the path within the GPU. What lies deeper belongs to something else, such as a MIG device.
+  /// `what`: the path within the GPU. Deeper elements belong to something else, such as a MIG device.
   void read_value(std::string_view what, std::uint64_t line, LogRows& rows) {
     const auto set = [&](Field field) {
       readings_.set_text(std::nullopt, gpu_, field, text_, kBytesPerMiB, line, rows);
     };
     if (what == "/product_name") gpu_.name = plain(text_);
     if (what == "/uuid") gpu_.uuid = text_;
-    // With what the driver reserves, used and free memory do not add up to the total.
+    // Because of the driver's reserve, used and free memory do not add up to the total.
     if (what == "/fb_memory_usage/total") set(Field::total);
     if (what == "/fb_memory_usage/used") set(Field::used);
     if (what == "/utilization/gpu_util") readings_.set_busy(std::nullopt, gpu_, text_, rows);
@@ -138,7 +138,7 @@ class SmiXml final : public DumpParser<LineReader> {
     if (what.empty() && process_.pid != 0) readings_.list_process(gpu_, process_, rows);
   }
 
-  std::string path_;  ///< the tags that are open: "nvidia_smi_log/gpu/fb_memory_usage"
+  std::string path_;  ///< the open tags: "nvidia_smi_log/gpu/fb_memory_usage"
   std::string text_;  ///< since the last tag
   LogDevice gpu_;
   DumpedProcess process_;

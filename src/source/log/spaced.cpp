@@ -15,7 +15,7 @@ namespace {
 using logtext::is_space;
 using logtext::trim;
 
-/// How fields are separated: by two or more spaces, so that titles may contain single ones; or by any.
+/// How fields are separated: by two or more spaces, so that titles may contain single ones; or by any number.
 enum class Spacing : std::uint8_t { gaps, words };
 
 bool is_stamp(std::string_view text) {
@@ -42,7 +42,7 @@ void cut_gaps(std::string_view line, std::vector<std::string_view>& fields) {
   }
 }
 
-/// Cuts a line into words; those of a date, of an amount with its unit, and of a title with its unit stay together.
+/// Cuts a line into words, keeping together those of a date, of an amount and its unit, and of a title and its unit.
 void cut_words(std::string_view line, std::vector<std::string_view>& fields) {
   constexpr std::size_t kMostDateWords = 7;
   std::vector<std::string_view> words;
@@ -66,7 +66,7 @@ void cut_words(std::string_view line, std::vector<std::string_view>& fields) {
         (logtext::same_letters(words[i + n], "am") || logtext::same_letters(words[i + n], "pm")))
       ++n;
     const std::string_view next = i + n < words.size() ? words[i + n] : std::string_view{};
-    // The titles of a date and a time stay together, as the date and time themselves do.
+    // The titles of a date and a time stay together, like the date and time themselves.
     if (n == 1 && ((logtext::same_letters(words[i], "date") && logtext::same_letters(next, "time")) ||
                    (is_number(words[i]) && (logtext::unit_bytes(next) != 0 || next == "%")) ||
                    (!next.empty() && (next.front() == '[' || next.front() == '(') && !is_number(words[i]))))
@@ -76,7 +76,7 @@ void cut_words(std::string_view line, std::vector<std::string_view>& fields) {
   }
 }
 
-/// "12/200": the twelfth of 200; its count alone. Empty: `field` is none.
+/// The count from "12/200", the twelfth of 200. Empty: `field` is not such a count.
 std::string_view count_in(std::string_view field) {
   const std::string_view count = field.substr(0, field.find('/'));
   if (count.size() == field.size() || !logtext::whole_number<std::uint64_t>(count) ||
@@ -85,7 +85,7 @@ std::string_view count_in(std::string_view field) {
   return count;
 }
 
-/// Whether lines begin with a count of how many there are ("0/199", "1/199"), as those of a training run do.
+/// Whether lines begin with a count and its total ("0/199", "1/199"), like those of a training run.
 bool count_lines(std::string_view head) {
   constexpr std::size_t kFewest = 3;
   std::size_t lines = 0;
@@ -128,15 +128,14 @@ std::string tabbed(std::string_view text, Layout layout) {
   return out;
 }
 
-/// Whether a field belongs to a sentence or names what follows it: "VRAM:", "/", "used=5", "->", "memory_allocated(0)".
+/// Whether a field belongs to a sentence or labels what follows: "VRAM:", "/", "used=5", "->", "memory_allocated(0)".
 /// Cells of a table do not.
 bool is_of_text(std::string_view field) {
   if (!is_number(field) && field.find('_') != std::string_view::npos) {  // "gpu0_mem_used"
     const Label label = read_label(field);
     if (label.memory || label.vram || (label.gpu && !label.roles.empty())) return true;
   }
-  if (field.ends_with(')') && field.find('(') != std::string_view::npos && read_label(field).says_anything())
-    return true;
+  if (field.ends_with(')') && field.find('(') != std::string_view::npos && read_label(field).has_meaning()) return true;
   if (field.ends_with(':') || field.find('=') != std::string_view::npos) return true;
   const bool has_letter_or_digit = std::any_of(field.begin(), field.end(), [](char c) {
     return logtext::is_ascii_letter(c) || logtext::is_digit(c) || static_cast<unsigned char>(c) >= 0x80;
@@ -144,7 +143,7 @@ bool is_of_text(std::string_view field) {
   return !has_letter_or_digit && field != "-" && field != "--" && field != "?";
 }
 
-/// Whether most lines of a table have the fields of its columns; `with_header`: it has titles.
+/// Whether most lines have the fields of a table's columns; `with_header`: it has titles.
 bool is_table(std::string_view tabs, Spacing spacing, bool& with_header) {
   ColumnPlan plan;
   if (auto header = find_header(tabs)) {
@@ -160,7 +159,7 @@ bool is_table(std::string_view tabs, Spacing spacing, bool& with_header) {
   if (plan.delimiter != '\t' || plan.count < 2) return false;
   std::size_t rows = 0;
   std::size_t lines = 0;
-  // Two numbers with one space between them are two columns that the gaps did not separate.
+  // Two numbers with one space between them are two columns, not separated by a gap.
   const auto two_numbers = [](std::string_view field) {
     const std::string_view first = logtext::take_word(field);
     return is_number(first) && is_number(logtext::take_word(field));
@@ -178,7 +177,7 @@ bool is_table(std::string_view tabs, Spacing spacing, bool& with_header) {
   return rows >= 2 && rows * 2 > lines;
 }
 
-/// The layout with which `head` is a table; nullopt when it is not a table.
+/// The layout of `head` as a table; nullopt if it is not a table.
 std::optional<Layout> find_layout(std::string_view head, bool& with_header) {
   const bool counts_lines = count_lines(head);
   for (const Spacing spacing : {Spacing::gaps, Spacing::words})

@@ -17,7 +17,7 @@ Result<Spool> Spool::make() {
   std::string folder = given != nullptr && *given != '\0' ? given : "/tmp";
   int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-    // A file system without unnamed files.
+    // A file system that does not support unnamed files.
     std::string name = folder + "/vramtrack-XXXXXX";
     fd = ::mkostemp(name.data(), O_CLOEXEC);
     if (fd >= 0) ::unlink(name.c_str());

@@ -1,4 +1,4 @@
-// Spool: a temporary file, invisible to others, for what does not fit into memory.
+// Spool: an unnamed temporary file for data that does not fit into memory.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace vramtrack {
 
-/// An unnamed file in $TMPDIR, else in /tmp: it disappears with this object, however the program ends. Not
-/// thread-safe. Errors name the folder and say what to do.
+/// An unnamed file in $TMPDIR, else in /tmp: it disappears with this object, even if the program crashes. Not
+/// thread-safe. Errors name the folder and what to do.
 class Spool {
  public:
   static constexpr std::uint64_t kMostBytes = 8 * kBytesPerGiB;
@@ -25,10 +25,10 @@ class Spool {
 
   /// Errors: the disk is full, or more than kMostBytes.
   Status append(std::string_view bytes);
-  /// Fills `into` from `offset` on; returns fewer bytes only at the end.
+  /// Fills `into` from `offset` on; returns fewer bytes only at the end of the file.
   Result<std::size_t> read_at(std::uint64_t offset, std::span<char> into) const;
   [[nodiscard]] std::uint64_t size_bytes() const { return size_; }
-  /// Opens it anew from its beginning, while this object lives.
+  /// Opens it again from its beginning; valid while this object lives.
   [[nodiscard]] std::string path() const;
 
  private:

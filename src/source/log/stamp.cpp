@@ -46,8 +46,8 @@ void warn_default_interval(const LogOptions& options, std::string_view what, std
                     name_of(Option::interval), name_of(Option::start)));
 }
 
-/// Nanoseconds between two readings of a log that counts: its time axis is nominal, and detectors are designed for
-/// readings that are a second to a few minutes apart.
+/// Nanoseconds between two readings of a log that only counts: its time axis is nominal, and detectors are designed for
+/// readings a second to a few minutes apart.
 constexpr double kReading_ns = 60e9;
 
 /// Nanoseconds per count, so that readings are kReading_ns apart.
@@ -78,8 +78,8 @@ bool is_dotted(std::string_view text) {
   return !text.empty() && is_digit(text.front());
 }
 
-/// The order of numeric dates: the one that is possible, else the one that makes the recording shorter, else the
-/// customary one: with dots, nobody writes the month first.
+/// The order of numeric dates: the only possible one, else the one that makes the recording shorter, else the customary
+/// one: dates with dots never have the month first.
 DateOrder choose_order(std::span<const std::string_view> samples, std::vector<std::string>& warnings) {
   std::array<std::size_t, 2> valid{};
   std::array<double, 2> travelled_s{};
@@ -110,7 +110,7 @@ DateOrder choose_order(std::span<const std::string_view> samples, std::vector<st
   return custom;
 }
 
-/// Midnight, on the wall clock, of the day that `start` falls on there.
+/// Midnight, on the wall clock, of the local day of `start`.
 std::int64_t local_midnight(Timestamp start, Zone& zone) {
   const std::int64_t utc = std::chrono::floor<std::chrono::seconds>(start).time_since_epoch().count();
   const std::int64_t local = utc + (utc - zone.to_utc(utc, utc));
@@ -221,7 +221,7 @@ Result<StampReader> StampReader::detect(std::span<const std::string_view> sample
       if (title.unit_ns > 0 && first * unit_s < 1e10) {
         reader.unit_ns_ = title.unit_ns;
       } else {
-        // 10 digits are seconds, 13 ms, 16 us, 19 ns, whatever the title says: any other unit gives an absurd date.
+        // 10 digits are seconds, 13 ms, 16 us, 19 ns, regardless of the title: any other unit gives an absurd date.
         reader.unit_ns_ = first < 1e11 ? kSecond : first < 1e14 ? 1'000'000 : first < 1e17 ? 1'000 : 1;
       }
     } else if (title.step || !title.counts.empty()) {
@@ -284,7 +284,7 @@ bool StampReader::read_civil_slowly(std::string_view text, Timestamp& out) {
   // Remember the minute for the lines that follow, unless the clocks may change within it.
   cached_ = text.size() >= kPrefix + 2 && text[13] == ':' && text[16] == ':' && is_digit(text[11]) &&
             is_digit(text[12]) && is_digit(text[0]) && is_digit(text[9]) && is_digit(text[17]) && is_digit(text[18]) &&
-            (civil.offset_s || zone_.is_settled(civil.local_s));
+            (civil.offset_s || zone_.has_fixed_offset(civil.local_s));
   if (cached_) {
     std::memcpy(prefix_, text.data(), kPrefix);
     const int seconds = (text[17] - '0') * 10 + (text[18] - '0');
@@ -317,8 +317,8 @@ bool StampReader::read_time_of_day(std::string_view text, Timestamp& out) {
   Civil civil;
   if (!whole_civil(text, order_, civil) || civil.has_date) return false;
   constexpr std::int64_t kDay = 86'400;
-  // After midnight the clock starts again, also where a program was started again the next morning; a smaller step back
-  // is due to the clock itself and is reported elsewhere.
+  // After midnight the clock restarts, even if a program was restarted the next morning; a smaller step back is due to
+  // the clock itself and is reported elsewhere.
   constexpr std::int64_t kNextDay = kDay / 4;
   if (civil.local_s < kDay && last_of_day_s_ - civil.local_s > kNextDay) day_s_ += kDay;
   last_of_day_s_ = civil.local_s;

@@ -1,5 +1,5 @@
-// Reading the time column: dates in every order tools write them, epoch numbers, relative seconds,
-// times of day, and logs without any clock.
+// Reads the time column: dates in all orders that tools write, epoch numbers, relative seconds, times of day, and logs
+// without any clock.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace vramtrack {
 
 struct LogOptions;
 
-/// How a purely numeric date is ordered when its first field is not the year.
+/// The order of a purely numeric date whose first field is not the year.
 enum class DateOrder : std::uint8_t { month_first, day_first };
 
 /// A date and time as written.
@@ -32,26 +32,26 @@ struct Civil {
   std::size_t length = 0;                ///< characters read
 };
 
-/// Reads a date and/or time at the start of `text`: ISO 8601 and its kin (T or space, - or /, fraction
-/// with . or :, Z or offset), 20260611, numeric dates with the year last, the `date` command's
-/// "Sun May  4 04:27:32 [AM] [EDT] 2025", "2024年05月01日 23时50分00秒" (also in Japanese and Korean), or just
-/// HH:MM:SS; behind a date also 214007 and 21-40-07. False when it starts with none of these, or a field is out of
-/// range. Years 1970 to 2100.
+/// Reads a date and/or time at the start of `text`: ISO 8601 and variants (T or space, - or /, fraction with .
+/// or :, Z or offset), 20260611, numeric dates with the year last, the `date` command's "Sun May 4 04:27:32
+/// [AM] [EDT] 2025", "2024年05月01日 23时50分00秒" (also in Japanese and Korean), or just HH:MM:SS; after a date
+/// also 214007 and 21-40-07. False if it starts with none of these, or a field is out of range. Years 1970 to
+/// 2100.
 bool read_civil(std::string_view text, DateOrder order, Civil& out);
 
-/// Whether the digits with which `text` begins can be those of a date or a time: by how many there are, and by what
-/// follows them. Asked of every number of every line of text, of which few are.
+/// Whether the digits at the start of `text` can belong to a date or a time: by their number, and by what follows them.
+/// Runs for every number of every line of text; few pass.
 bool may_begin_civil(std::string_view text);
 
-/// Whether `text` begins with a time behind "上午", "午後", "오후" and the like.
+/// Whether `text` begins with a time after "上午", "午後", "오후" and the like.
 bool begins_half_day(std::string_view text);
 
-/// Turns the time column of one log into Timestamps. Decides from sample values how they are written.
+/// Turns the time column of one log into Timestamps. Detects their format from sample values.
 class StampReader {
  public:
   enum class Kind : std::uint8_t { civil, time_of_day, epoch, relative, step, none };
 
-  /// What the column's title says about its numbers.
+  /// What the column's title says about its values.
   struct Title {
     std::int64_t unit_ns = 0;   ///< nanoseconds per count; 0: not given
     bool step = false;          ///< a count of samples, not of time
@@ -59,18 +59,18 @@ class StampReader {
     friend bool operator==(const Title&, const Title&) = default;
   };
 
-  /// Decides how `samples` (values of the time column, in file order) are written; without any, the log has no clock.
-  /// Assumptions the user should know are added to `warnings`. An Error says what was found and what is understood.
+  /// Detects how `samples` (values of the time column, in file order) are written; without any, the log has no clock.
+  /// Assumptions that the user should know are added to `warnings`. An Error says what was found and what is supported.
   static Result<StampReader> detect(std::span<const std::string_view> samples, Title title, const LogOptions& options,
                                     const Zone& zone, std::vector<std::string>& warnings,
                                     std::optional<DateOrder> order = std::nullopt);
-  /// For logs without a clock of tools with a usual period: use at_round().
+  /// For logs without a clock from tools with a usual period: use at_round().
   static StampReader without_clock(const LogOptions& options, std::vector<std::string>& warnings);
   /// For other logs with neither a clock nor a count: use at_round(). Readings are counted in place of time (see Scale)
   /// unless the options give the interval or the start.
   static StampReader of_readings(const LogOptions& options, std::vector<std::string>& warnings);
 
-  /// False when `text` is not a time as detected. About 10 ns when the minute is that of the line before.
+  /// False if `text` is not a time in the detected format. About 10 ns if the minute is that of the previous line.
   bool read(std::string_view text, Timestamp& out);
 
   /// The time of the `round`-th reading of a log without a clock.
@@ -81,7 +81,7 @@ class StampReader {
   [[nodiscard]] Kind kind() const { return kind_; }
   /// True when the times are offsets from the epoch rather than dates.
   [[nodiscard]] bool is_relative() const { return relative_; }
-  /// What the times count: see Scale. Times of day count from the midnight before the first one.
+  /// The unit of the times: see Scale. Times of day count from the midnight before the first one.
   [[nodiscard]] const Scale& scale() const { return scale_; }
   /// True for times of day: the date advances by one at each midnight.
   [[nodiscard]] bool wraps() const { return kind_ == Kind::time_of_day; }
@@ -103,7 +103,7 @@ class StampReader {
   Timestamp base_{};
   Zone zone_;
   std::int64_t last_s_ = INT64_MIN / 2;  ///< UTC seconds of the last civil stamp, to recognise a repeated hour
-  std::int64_t day_s_ = 0;               ///< time of day: seconds of the days passed
+  std::int64_t day_s_ = 0;               ///< time of day: seconds of the elapsed days
   std::int64_t last_of_day_s_ = 0;
   bool cached_ = false;
   char prefix_[kPrefix] = {};

@@ -1,4 +1,4 @@
-// The plain `nvidia-smi` table dumped in a loop: GPU rows, MIG rows and process rows of every driver from 3xx on.
+// The plain `nvidia-smi` table dumped in a loop: GPU rows, MIG rows and process rows of all drivers since 3xx.
 //
 //   Thu Oct  9 23:47:45 2025                     the dump's time (or any line with a date before it)
 //   | NVIDIA-SMI 581.29 ...                      a new dump
@@ -26,7 +26,7 @@ using logtext::take_word;
 using logtext::trim;
 using logtext::whole_number;
 
-/// What nvitop draws its tables with, in groups that nvidia-smi draws as the character before them.
+/// The characters of nvitop's tables, grouped by the character that nvidia-smi draws in their place.
 constexpr std::array<std::pair<char, std::array<std::string_view, 4>>, 5> kBoxes = {{
     {'|', {"│", "├", "╞", "┼"}},
     {'+', {"╒", "╘", "╕", "╛"}},
@@ -34,9 +34,9 @@ constexpr std::array<std::pair<char, std::array<std::string_view, 4>>, 5> kBoxes
     {'=', {"═", "╪", "╤", "╡"}},
     {' ', {"╧", "║", "╠", "╣"}},
 }};
-constexpr std::string_view kBoxBegin = "\xe2";  // of all of them in UTF-8
+constexpr std::string_view kBoxBegin = "\xe2";  // of each of them in UTF-8
 
-/// `line` as nvidia-smi would have drawn it; the same where it has no box.
+/// `line` as nvidia-smi would have drawn it; unchanged if it has no box characters.
 std::string_view with_plain_boxes(std::string_view line, std::string& buffer) {
   if (line.find(kBoxBegin) == std::string_view::npos) return line;
   buffer.clear();
@@ -64,7 +64,7 @@ bool is_of_table(std::string_view line) {
          line.starts_with("[ MEM:");
 }
 
-/// The text of a line outside the tables without the marks around it: "==== Sun May  4 04:27:32 AM EDT 2025 ====".
+/// The text of a line outside the tables without the marks around it: "==== Sun May 4 04:27:32 AM EDT 2025 ====".
 std::string_view stamp_text(std::string_view line) {
   line = trim(line);
   while (!line.empty() && !logtext::is_digit(line.front()) && !logtext::is_ascii_letter(line.front()))
@@ -80,8 +80,8 @@ bool has_date(std::string_view text, Civil& civil) {
          civil.has_date;
 }
 
-/// Finds the time of a dump, outside of tables: a line of its own, or, where no line has only a time, any line before
-/// it.
+/// Finds the time of a dump, outside of tables: on a separate line, or, if no line contains only a time, any line
+/// before it.
 class TableTimes {
  public:
   explicit TableTimes(std::string_view head) {
@@ -134,10 +134,10 @@ class Table final : public DumpLines {
 
   TableTimes times_;
   Part part_ = Part::outside;
-  bool rows_follow_ = false;      ///< after the "|====" line of the present part
+  bool rows_follow_ = false;      ///< after the "|====" line of the current part
   int nvitop_between_ = 4;        ///< columns of nvitop between the memory and the command
-  bool is_nvitop_ = false;        ///< the present dump is nvitop's
-  std::string drawn_;             ///< the present line, where its boxes are not plain
+  bool is_nvitop_ = false;        ///< the current dump is nvitop's
+  std::string drawn_;             ///< the current line, if its box characters are not plain
   bool has_instances_ = false;    ///< the process table has GI and CI columns
   std::optional<LogDevice> gpu_;  ///< a GPU whose memory row comes next
   std::uint64_t gpu_line_ = 0;
@@ -165,7 +165,7 @@ void Table::read_line(std::string_view line, std::uint64_t number, bool whole, L
   if (text.empty()) return;
   if (text.front() == '+' || text.starts_with("|--") || text.starts_with("|=") || text.starts_with("|  |")) {
     if (text.starts_with("|=")) rows_follow_ = true;
-    // The line that closes the process table: the list is complete, and a process that is missing has ended.
+    // The line that closes the process table: the list is complete, and any other process has ended.
     if (text.front() == '+' && part_ == Part::processes && rows_follow_) {
       for (const auto& [index, gpu] : gpus_) readings_.list_is_complete(gpu, rows);
       for (const auto& [id, instance] : instances_) readings_.list_is_complete(instance, rows);
@@ -238,7 +238,7 @@ void Table::read_gpu_row(std::string_view line, std::uint64_t number, LogRows& r
     return;
   }
   if (is_nvitop_ && index && *index >= 0 && *index < 1024 &&
-      cells[1].find("iB") != std::string_view::npos) {  // nvitop where there is little room: one row a GPU
+      cells[1].find("iB") != std::string_view::npos) {  // nvitop in a small terminal: one row per GPU
     close_gpu(rows);
     gpu_ = LogDevice{};
     gpu_->index = index;
@@ -246,7 +246,7 @@ void Table::read_gpu_row(std::string_view line, std::uint64_t number, LogRows& r
   if (!gpu_) return;
   const LogDevice& gpu = gpus_[*gpu_->index] = *gpu_;
   gpu_.reset();
-  // Jetson and GB10 print "Not Supported" where others have the pair.
+  // Jetson and GB10 print "Not Supported" instead of the pair.
   if (logtext::is_missing(cells[1])) return readings_.see(gpu, rows);
   if (!readings_.set_pair(std::nullopt, gpu, cells[1], rows))
     rows.skip(number, fmt::format("no memory pair such as '841MiB / 8192MiB' in '{}'", logtext::excerpt(cells[1])));
@@ -301,7 +301,7 @@ void Table::read_process_row(std::string_view line, std::uint64_t number, LogRow
     rest = after_type;
   }
   rest = trim(rest);
-  // The last word is the memory, with a space before it.
+  // The last word, after a space, is the memory.
   const std::size_t gap = rest.find_last_of(" \t");
   const std::string_view memory = gap == std::string_view::npos ? rest : rest.substr(gap + 1);
   const std::string_view name = gap == std::string_view::npos ? std::string_view{} : trim(rest.substr(0, gap));
@@ -327,7 +327,7 @@ void Table::add_process(int gpu, const LogDevice* device, DumpedProcess process,
   readings_.list_process(*device, std::move(process), rows);
 }
 
-/// "GPU PID USER GPU-MEM %SM %CPU %MEM TIME COMMAND": versions differ in what stands before the command.
+/// "GPU PID USER GPU-MEM %SM %CPU %MEM TIME COMMAND": versions differ in the columns before the command.
 void Table::count_columns(std::string_view titles) {
   const std::size_t memory = titles.find("GPU-MEM");
   const std::size_t command = titles.find("COMMAND");

@@ -24,7 +24,7 @@ bool is_minute_like(std::string_view cell) {
          std::count_if(cell.begin(), cell.end(), logtext::is_digit) + 1 == static_cast<std::ptrdiff_t>(cell.size());
 }
 
-/// The next word of a row; a date and the time behind it are one.
+/// The next word of a row; a date and the following time count as one.
 std::string_view take_cell(std::string_view& rest) {
   const std::string_view word = logtext::take_word(rest);
   std::string_view behind = rest;
@@ -69,7 +69,7 @@ std::string_view TableRows::line(std::string_view line) {
   if (!before_.empty() && text.find_first_not_of("|-: ") == std::string_view::npos &&
       text.find('-') != std::string_view::npos) {
     cut(before_, titles_);
-    // "Chip", "Device": what numbers GPUs, in the word for it that lines use.
+    // "Chip", "Device": a column that numbers GPUs, in the word that lines use for it.
     constexpr int kNumbersRows = 60;  // "index", "idx"
     for (std::string& title : titles_)
       if (const Column column = classify_column(title); column.role == ColumnRole::index && column.rank < kNumbersRows)
@@ -80,7 +80,7 @@ std::string_view TableRows::line(std::string_view line) {
   if (titles_.empty()) return line;
   cut(text, cells_);
   row_.clear();
-  // Seconds since 1970, or hours and minutes, are a time only where the line begins with them.
+  // Seconds since 1970, or hours and minutes, are a time only at the start of the line.
   const auto time = std::find_if(cells_.begin(), cells_.end(),
                                  [](const std::string& cell) { return is_epoch_like(cell) || is_minute_like(cell); });
   if (time != cells_.end()) row_ = *time + ", ";
@@ -88,7 +88,7 @@ std::string_view TableRows::line(std::string_view line) {
   return row_;
 }
 
-/// "[0] NVIDIA A10G | 54'C,  97 % |  4000 / 24576 MB |", which may stand behind a time.
+/// "[0] NVIDIA A10G | 54'C, 97 % | 4000 / 24576 MB |", possibly after a time.
 std::string_view TableRows::gpustat_row(std::string_view line) {
   const std::size_t cells = line.find(" | ");
   if (cells == std::string_view::npos) return {};
@@ -114,7 +114,7 @@ std::string_view TableRows::summary_row(std::string_view text) {
     return row_;
   }
   cut(text, cells_);
-  // The metric, and what of it is in use now, was at most, was allocated and was freed.
+  // Columns: metric, current, peak, total allocated, total freed.
   if (cells_.size() != 5) return row_;
   if (cells_[0] == "Allocated memory") row_ = "allocated GPU memory: " + cells_[1];
   if (cells_[0] == "GPU reserved memory") row_ = "reserved GPU memory: " + cells_[1];
@@ -126,7 +126,7 @@ void TableRows::write_row(const std::vector<std::string>& titles) {
     row_ += fmt::format("{}{}: {}", i == 0 ? "" : ", ", titles[i], cells_[i]);
 }
 
-/// Titles and rows with spaces between the columns, as ultralytics prints them. A row may go on behind its columns.
+/// Titles and rows with spaces between the columns, as ultralytics prints them. A row may continue after its columns.
 std::string_view TableRows::spaced(std::string_view line, std::string_view text) {
   if (text.empty()) return line;
   if (!spaced_titles_.empty()) {

@@ -1,4 +1,4 @@
-// Rows of tables among free text, as lines of text.
+// Rewrites rows of tables within free text as lines of text.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace vramtrack {
 
-/// "| 1 | 8 GiB |" below "| Epoch | Memory |" is "Epoch: 1, Memory: 8 GiB", and so is "1 8G" below "Epoch GPU_mem".
-/// Of torch.cuda.memory_summary(), the current figures of allocated and reserved memory are lines, and its other rows
-/// are empty. Rows of gpustat are lines. Other lines stay as they are.
+/// "| 1 | 8 GiB |" below "| Epoch | Memory |" becomes "Epoch: 1, Memory: 8 GiB", and so does "1 8G" below "Epoch
+/// GPU_mem". From torch.cuda.memory_summary(), the current values of allocated and reserved memory become lines, and
+/// its other rows are empty. Rows of gpustat become lines. Other lines stay unchanged.
 class TableRows {
  public:
   /// Valid until the next call.
@@ -25,7 +25,7 @@ class TableRows {
   void read_spaced_titles(std::string_view text);
 
   std::string before_;
-  bool in_summary_ = false;                 ///< of PyTorch's allocator
+  bool in_summary_ = false;                 ///< inside a summary of PyTorch's allocator
   std::vector<std::string> titles_;         ///< of a Markdown table
   std::vector<std::string> spaced_titles_;  ///< with spaces between them
   std::vector<std::string> cells_;

@@ -10,7 +10,7 @@ namespace {
 
 using logtext::trim;
 
-/// "used/totalMB" behind "RAM "; `before` is the text in front of it. A total without a unit was truncated.
+/// "used/totalMB" after "RAM "; `before` is the text before it. A total without a unit was truncated.
 std::string_view find_ram(std::string_view line, std::string_view& before) {
   std::size_t at = line.find("RAM ");
   while (at != std::string_view::npos && at > 0 && !logtext::is_space(line[at - 1])) at = line.find("RAM ", at + 4);

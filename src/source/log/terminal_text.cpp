@@ -10,7 +10,7 @@ namespace {
 constexpr char kEscape = '\x1b';
 constexpr std::size_t kMostRows = 300;
 constexpr std::size_t kMostColumns = 500;
-/// `watch` writes the time into the first row: moving the cursor there begins a picture.
+/// `watch` writes the time into the first row: moving the cursor there begins a new picture.
 constexpr std::size_t kHeaderRows = 3;
 
 bool is_continuation(char c) {
@@ -26,7 +26,7 @@ bool TerminalText::draws_screen(std::string_view start) {
     if (end == start.size()) return false;
     const std::string_view parameters = start.substr(at + 2, end - at - 2);
     if (start[end] == 'h' && (parameters == "?1049" || parameters == "?47")) return true;
-    // Moving home is not enough: `clear` moves home and clears between one text and the next.
+    // Moving home is not enough: `clear` moves home and clears between texts.
     const bool home = parameters.empty() || parameters == "1;1" || parameters == "0;0" || parameters == "1";
     if ((start[end] == 'H' || start[end] == 'f' || start[end] == 'd') && !home) return true;
   }
@@ -119,7 +119,7 @@ void TerminalText::run(char command, std::string& out) {
   } else if (command == 'G') {
     out += ' ';
   } else if (moves.find(command) != std::string_view::npos && line_begun_) {
-    out += '\n';  // what follows is elsewhere on the screen
+    out += '\n';  // the following text is elsewhere on the screen
     line_begun_ = false;
   }
 }

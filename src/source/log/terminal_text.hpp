@@ -1,4 +1,4 @@
-// What a terminal would show: text with escape sequences (ECMA-48, xterm) turned back into plain text.
+// What a terminal would show: text with escape sequences (ECMA-48, xterm) converted back to plain text.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace vramtrack {
 
-/// Removes colours and the like from a stream of text. If the stream moves a cursor around the screen, as that of
+/// Removes colours and similar codes from a stream of text. If the stream moves a cursor around the screen, as that of
 /// `watch` does (after the first picture it writes only the characters that differ), it keeps the screen and returns
 /// each picture as lines. Holds one screen of at most 300 rows of 500 characters.
 class TerminalText {
@@ -17,16 +17,16 @@ class TerminalText {
   /// Whether `start`, the beginning of a stream, moves a cursor around the screen.
   static bool draws_screen(std::string_view start);
 
-  /// The stream draws a screen. Only before the first feed().
+  /// The stream draws a screen. Call only before the first feed().
   void keep_screen() { screen_ = true; }
   /// True when text without escape sequences would pass unchanged.
   [[nodiscard]] bool passes_text() const { return !screen_ && state_ == State::text; }
 
-  /// Reads `bytes`, cut anywhere, and appends the plain text to `out`.
+  /// Reads `bytes`, which may be cut anywhere, and appends the plain text to `out`.
   void feed(std::string_view bytes, std::string& out);
   /// Notes that `bytes`, which have no escape sequence, were passed on unchanged. REQUIRES passes_text().
   void pass(std::string_view bytes) { line_begun_ = !bytes.empty() && bytes.back() != '\n'; }
-  /// The stream has ended: appends the last picture if it is whole.
+  /// The stream has ended: appends the last picture if it is complete.
   void finish(std::string& out);
 
  private:
@@ -54,7 +54,7 @@ class TerminalText {
   std::size_t at_row_ = 0, at_column_ = 0;
   std::size_t height_ = 300;
   bool changed_ = false;  ///< since the last picture
-  bool parked_ = true;    ///< nothing was written since the cursor was moved
+  bool parked_ = true;    ///< nothing was written since the cursor moved
   std::string last_picture_;
 };
 

@@ -1,5 +1,5 @@
-// Small scanners over untrusted bytes: trimming, lines, decimals, amounts of memory. They are pure and do not
-// allocate; they are inline because the CSV path runs them for every line.
+// Small scanners over untrusted bytes: trimming, lines, decimals, amounts of memory. They are pure and do not allocate;
+// they are inline because the CSV path runs them for every line.
 #pragma once
 
 #include <charconv>
@@ -158,7 +158,7 @@ inline Amount read_amount(std::string_view text, std::uint64_t default_unit, std
       }
     }
   }
-  // 2^60 bytes is far beyond any device; a larger figure is a broken line, not memory.
+  // 2^60 bytes is far beyond any device; a larger figure is a malformed line, not memory.
   if (number.whole > (std::uint64_t{1} << 60) / unit) return Amount::bad;
   bytes = number.whole * unit;
   if (number.nano != 0)

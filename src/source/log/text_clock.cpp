@@ -1,4 +1,4 @@
-// What serves as the clock of a log of free text: settle_times(), settle_clock().
+// Chooses the clock of a free-text log: choose_clock(), make_clock().
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,37 +12,37 @@ namespace {
 
 using logtext::excerpt;
 
-/// How often the values of a clock rise, and how often they fall, among lines of one program.
-struct Course {
+/// How often a clock's values rise and fall, among the lines of one program.
+struct ClockSteps {
   std::size_t rises = 0, falls = 0, values = 0;
 
   [[nodiscard]] bool is_clock() const { return rises > 0 && falls * 10 <= rises; }
 };
 
-/// Times of day that fall, other than to those of the next day, or never change, are durations: "eta: 0:33:10",
-/// "0:00:17 per step".
+/// Times of day that fall, except past midnight, or never change, are durations: "eta: 0:33:10", "0:00:17 per
+/// step".
 void drop_durations(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   constexpr std::int64_t kNextDay_s = 6 * 3600;   // before the last one: as StampReader reads them
   std::map<std::string_view, std::int64_t> last;  // by prefix
-  Course course;
+  ClockSteps steps;
   const HeadLine* example = nullptr;
   for (const HeadLine& line : all.lines) {
     Civil civil;
     if (line.found.stamp.empty() || !read_civil(line.found.stamp, DateOrder::month_first, civil)) continue;
     if (civil.has_date || !civil.has_time) return;
     if (example == nullptr) example = &line;
-    ++course.values;
+    ++steps.values;
     const auto [it, is_new] = last.emplace(line.found.prefix, civil.local_s);
     if (!is_new) {
-      course.rises += civil.local_s > it->second || it->second - civil.local_s > kNextDay_s ? 1U : 0U;
-      course.falls += civil.local_s < it->second && it->second - civil.local_s <= kNextDay_s ? 1U : 0U;
+      steps.rises += civil.local_s > it->second || it->second - civil.local_s > kNextDay_s ? 1U : 0U;
+      steps.falls += civil.local_s < it->second && it->second - civil.local_s <= kNextDay_s ? 1U : 0U;
     }
     it->second = civil.local_s;
   }
-  constexpr std::size_t kEnough = 5;  // two lines of one second and a restart say nothing
-  if (course.values < kEnough || course.is_clock() || (course.rises == 0 && course.falls == 0 && all.lines.size() < 2))
+  constexpr std::size_t kEnough = 5;  // two lines of one second and a restart prove nothing
+  if (steps.values < kEnough || steps.is_clock() || (steps.rises == 0 && steps.falls == 0 && all.lines.size() < 2))
     return;
-  if (course.falls == 0 && course.rises == 0 && course.values < all.lines.size()) return;
+  if (steps.falls == 0 && steps.rises == 0 && steps.values < all.lines.size()) return;
   assumptions.push_back(
       fmt::format("times such as '{}' do not rise from line to line: they are durations, not the clock",
                   excerpt(example->found.stamp)));
@@ -51,7 +51,7 @@ void drop_durations(Head& all, WordPlan& plan, std::vector<std::string>& assumpt
   for (HeadLine& line : all.lines) line.stamp.clear();
 }
 
-/// Times on lines of their own are a clock only if they go on: where one is that of many readings of a GPU, the log
+/// Times on separate lines are a clock only if they advance: if one of them covers many readings of a GPU, the log only
 /// mentions a time now and then ("startup time: 2026-08-09 18:03:53"), and its readings are counted.
 void drop_mentions(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   constexpr std::size_t kMostReadingsATime = 10;
@@ -72,9 +72,9 @@ void drop_mentions(Head& all, WordPlan& plan, std::vector<std::string>& assumpti
   for (HeadLine& line : all.lines) line.stamp.clear();
 }
 
-/// Whether the hours and minutes with which lines begin are times of day: they do not fall, except at midnight, and
-/// each is that of one reading of a GPU.
-void settle_minutes(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+/// Whether the hours and minutes at the start of lines are times of day: they do not fall, except at midnight, and each
+/// belongs to one reading of a GPU.
+void detect_minutes(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   constexpr std::int64_t kHalfDay_s = 12 * 3600;
   if (all.stamped * 10 >= all.lines.size() * 9) return;
   std::size_t timed = 0;
@@ -119,24 +119,24 @@ void settle_minutes(Head& all, WordPlan& plan, std::vector<std::string>& assumpt
   }
 }
 
-/// Whether the times that lines give ("[12.5s]", "t=0.5 min") are those since the start: they rise, and fall only
-/// where a program is started again.
-void settle_elapsed(Head& all, WordPlan& plan) {
+/// Whether the durations in lines ("[12.5s]", "t=0.5 min") are times since the start: they rise, and fall only where a
+/// program is restarted.
+void detect_elapsed(Head& all, WordPlan& plan) {
   if (all.stamped * 10 >= all.lines.size() * 9) return;
   std::map<std::pair<std::string_view, int>, double> last;  // by prefix and GPU
-  Course course;
+  ClockSteps steps;
   for (const HeadLine& line : all.lines) {
     if (line.found.elapsed.text.empty()) continue;
     const double seconds = line.found.elapsed.seconds;
-    ++course.values;
+    ++steps.values;
     const auto [it, is_new] = last.emplace(std::pair(line.found.prefix, line.found.gpu), seconds);
     if (!is_new) {
-      course.rises += seconds > it->second ? 1U : 0U;
-      course.falls += seconds < it->second ? 1U : 0U;
+      steps.rises += seconds > it->second ? 1U : 0U;
+      steps.falls += seconds < it->second ? 1U : 0U;
     }
     it->second = seconds;
   }
-  if (course.values * 10 < all.lines.size() * 9 || course.rises * 2 < course.values || !course.is_clock()) return;
+  if (steps.values * 10 < all.lines.size() * 9 || steps.rises * 2 < steps.values || !steps.is_clock()) return;
   plan.elapsed = true;
   all.stamped = 0;
   for (HeadLine& line : all.lines) {
@@ -145,7 +145,7 @@ void settle_elapsed(Head& all, WordPlan& plan) {
   }
 }
 
-/// What is counted in place of time: the count that rises and never falls, other than with each epoch; if there are
+/// What is counted in place of time: the count that rises and never falls except with a new epoch; if there are
 /// several, the one that rises most often.
 void find_count(const Head& head, WordPlan& plan) {
   std::size_t most = 0;
@@ -175,8 +175,8 @@ void find_count(const Head& head, WordPlan& plan) {
   }
 }
 
-/// Whether a count takes the place of time.
-Status settle_counted(Head& all, WordPlan& plan) {
+/// Decides whether a count replaces time.
+Status choose_count(Head& all, WordPlan& plan) {
   if (all.stamped * 10 < all.lines.size() * 9) {
     if (all.stamped * 2 > all.lines.size())
       return fail(
@@ -203,17 +203,17 @@ std::string stamp_of(const Elapsed& elapsed) {
   return elapsed.text.empty() ? std::string() : fmt::format("{:.6f}", elapsed.seconds);
 }
 
-Status settle_times(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+Status choose_clock(Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   drop_durations(all, plan, assumptions);
   drop_mentions(all, plan, assumptions);
-  settle_minutes(all, plan, assumptions);
-  settle_elapsed(all, plan);
-  return settle_counted(all, plan);
+  detect_minutes(all, plan, assumptions);
+  detect_elapsed(all, plan);
+  return choose_count(all, plan);
 }
 
-/// The clock, from the times or counts as they will be read.
-Result<StampReader> settle_clock(const LogHead& head, const Head& all, const WordPlan& plan,
-                                 std::vector<std::string>& assumptions) {
+/// The clock, from the times or counts that will be read.
+Result<StampReader> make_clock(const LogHead& head, const Head& all, const WordPlan& plan,
+                               std::vector<std::string>& assumptions) {
   std::vector<std::string> texts;
   for (const HeadLine& line : all.lines) {
     if (plan.counted) {

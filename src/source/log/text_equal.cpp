@@ -1,4 +1,4 @@
-// What was taken from a log of free text, in words and as a --line-pattern.
+// Describes what was read from a free-text log, in words and as a --line-pattern.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,20 +39,20 @@ std::string_view group_of(Meaning role) {
   }
 }
 
-/// What stands before a figure, back to the amount before it: the whole label, where its word alone stands elsewhere,
-/// too.
+/// The text before a figure, back to the previous amount: the whole label, in case its word alone also occurs
+/// elsewhere.
 std::string_view whole_label(std::string_view line, std::size_t begin) {
   std::size_t from = begin;
   while (from > 0 && !logtext::is_digit(line[from - 1])) --from;
   std::string_view label = line.substr(from, begin - from);
-  // "MB, current memory allocated: ": the unit belongs to the amount before.
+  // "MB, current memory allocated: ": the unit belongs to the previous amount.
   const std::string_view unit = label.substr(0, std::min(label.find_first_of(",;|)]}"), label.size()));
   if (from > 0 && written_unit(trim(unit)) != 0) label.remove_prefix(unit.size());
   label.remove_prefix(std::min(label.find_first_not_of(" ,;|)]}\t"), label.size()));
   return label.substr(0, label.find_last_not_of(" :=") + 1);
 }
 
-/// "trainer-0" and the like, by which a line names its GPU.
+/// "trainer-0" and similar prefixes, which identify the GPU.
 std::string prefix_pattern(const HeadLine& line) {
   const std::string_view prefix = line.found.prefix;
   if (line.text.starts_with("[pod/")) return "^\\[pod/(?<gpu>[^\\]]+)\\]";
@@ -60,8 +60,8 @@ std::string prefix_pattern(const HeadLine& line) {
   return "^ *(?<gpu>[^ :=%|]+) *\\|";
 }
 
-/// The pattern that reads from lines like `line` what the plan reads from it; empty: there is none. `by_label`: with
-/// whole labels instead of the words that say what a figure is.
+/// The pattern that reads from lines like `line` what the plan reads from it; empty: none. `by_label`: uses whole
+/// labels instead of the words that give a figure's role.
 std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label) {
   const std::string_view text = line.text;
   struct Part {
@@ -80,7 +80,7 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label
     }
   for (const MemoryFigure& f : line.found.figures) {
     if (!plan.takes(f)) continue;
-    if (f.gpu != line.found.gpu || plan.shares || plan.free_percents) return {};
+    if (f.gpu != line.found.gpu || plan.ratios || plan.free_percents) return {};
     const std::string_view amount = text.substr(f.begin, f.end - f.begin);
     const std::size_t digits = std::min(amount.find_first_not_of("0123456789.,"), amount.size());
     const std::string_view unit = trim(amount.substr(digits));
@@ -112,7 +112,7 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label
   for (const Part& part : parts) {
     if (!groups.insert(part.group).second) return {};  // several GPUs in a line
     if (!out.empty()) out += ".*?";
-    if (part.group.empty()) {  // of a field, with its own group
+    if (part.group.empty()) {  // of a field, which has its own group
       out += part.value;
       continue;
     }
@@ -124,7 +124,7 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label
   return out;
 }
 
-/// What the plan reads from a line, by group.
+/// What the plan reads from a line, by group name.
 std::map<std::string_view, std::string_view> planned_groups(const HeadLine& line, const WordPlan& plan) {
   std::map<std::string_view, std::string_view> groups;
   for (const MemoryFigure& f : line.found.figures)
@@ -145,7 +145,7 @@ std::map<std::string_view, std::string_view> planned_groups(const HeadLine& line
   return groups;
 }
 
-/// Whether `pattern` reads from each line of `text` what the plan reads, and nothing from the other lines.
+/// Whether `pattern` reads from each line of `text` what the plan reads, and nothing from other lines.
 bool reads_the_same(const std::string& pattern, std::string_view text, const Head& head, const WordPlan& plan) {
   auto compiled = LinePattern::compile(pattern);
   if (!compiled) return false;
@@ -180,7 +180,7 @@ bool reads_the_same(const std::string& pattern, std::string_view text, const Hea
   return true;
 }
 
-/// The pattern of all kinds of lines, as alternatives.
+/// The pattern for all kinds of lines, as alternatives.
 std::string pattern_of(const Head& head, const WordPlan& plan, bool by_label) {
   constexpr std::size_t kMostKinds = 6;
   std::vector<std::string> alternatives;
@@ -219,19 +219,19 @@ std::string read_as(const Head& head, const WordPlan& plan) {
     out += "no time";
   else
     out += is_timed(head.lines.front(), plan) ? "time in the line" : "time on an earlier line";
-  std::map<Meaning, std::string> said;
+  std::map<Meaning, std::string> read;
   for (const HeadLine& line : head.lines)
     for (const MemoryFigure& f : line.found.figures) {
-      if (!plan.takes(f) || said.contains(f.role)) continue;
+      if (!plan.takes(f) || read.contains(f.role)) continue;
       const std::string_view amount = std::string_view(line.text).substr(f.begin, f.end - f.begin);
       const std::string by = f.word.empty() ? std::string() : fmt::format(" by '{}'", f.word);
-      said[f.role] = fmt::format("{} memory{} ('{}')",
+      read[f.role] = fmt::format("{} memory{} ('{}')",
                                  plan.free_percents ? "free part of the"
                                  : f.percent        ? "used part of the"
                                                     : group_of(f.role),
                                  by, excerpt(amount, 24));
     }
-  for (const auto& [role, words] : said) out += ", " + words;
+  for (const auto& [role, words] : read) out += ", " + words;
   return out;
 }
 

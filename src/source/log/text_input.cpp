@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::size_t kWaitingBytes = 64 * kBytesPerKiB;
 constexpr std::size_t kScreenStretch = kBytesPerKiB;
-/// This much of the beginning is enough to distinguish UTF-16 without a byte-order mark from UTF-8.
-constexpr std::size_t kTellingBytes = 64;
+/// This many bytes are enough to distinguish UTF-16 without a byte-order mark from UTF-8.
+constexpr std::size_t kDetectionBytes = 64;
 
-/// The first bytes of bzip2, xz and zip.
+/// The magic numbers of bzip2, xz and zip.
 constexpr std::string_view kNotRead[] = {"BZh", "\xfd\x37zX", "PK\x03\x04"};
 
 /// `to` gets the UTF-8 of `code`: 1 to 4 bytes. Returns how many.
@@ -48,11 +48,11 @@ TextInput::TextInput(ByteInput bytes) : bytes_(std::move(bytes)), waiting_(kWait
 Result<std::unique_ptr<TextInput>> TextInput::open(const std::string& path) {
   ByteInputOptions options;
   options.contents = "log files";
-  options.is_damage_an_error = false;  // a log is worth reading up to the damage
+  options.is_damage_an_error = false;  // a damaged log is read up to the damage
   auto bytes = ByteInput::open(path, options);
   if (!bytes) return fail(std::move(bytes.error()));
   std::unique_ptr<TextInput> input(new TextInput(std::move(*bytes)));
-  if (auto ok = input->settle_encoding(); !ok) return fail(std::move(ok.error()));
+  if (auto ok = input->detect_encoding(); !ok) return fail(std::move(ok.error()));
   return input;
 }
 
@@ -67,8 +67,8 @@ Status TextInput::refill() {
   return {};
 }
 
-/// Looks at the first bytes: a byte-order mark, or the zero bytes of UTF-16 without one.
-Status TextInput::settle_encoding() {
+/// Examines the first bytes: a byte-order mark, or the zero bytes of UTF-16 without one.
+Status TextInput::detect_encoding() {
   while (end_ < waiting_.size() && !done_)
     if (auto ok = refill(); !ok) return ok;
   const std::string_view start(waiting_.data(), end_);
@@ -92,7 +92,7 @@ Status TextInput::settle_encoding() {
   } else if (end_ >= 16) {
     std::size_t even = 0;
     std::size_t odd = 0;
-    const std::size_t looked = std::min(end_, kTellingBytes) / 2 * 2;
+    const std::size_t looked = std::min(end_, kDetectionBytes) / 2 * 2;
     for (std::size_t i = 0; i < looked; ++i)
       if (start[i] == '\0') (i % 2 == 0 ? even : odd) += 1;
     if (odd * 2 == looked && even == 0) encoding_ = Encoding::utf16_little;
@@ -114,7 +114,7 @@ std::string TextInput::warning() const {
   return out;
 }
 
-/// Decodes the waiting bytes to text at `to`; returns 0 when more bytes are needed.
+/// Decodes the buffered bytes to text at `to`; returns 0 if more bytes are needed.
 std::size_t TextInput::decode(char* to, std::size_t size) {
   return encoding_ == Encoding::records ? decode_records(to, size) : decode_utf16(to, size);
 }
@@ -132,7 +132,7 @@ std::size_t TextInput::decode_records(char* to, std::size_t size) {
   return n;
 }
 
-/// Decodes the waiting UTF-16 into UTF-8 at `to`; size >= 4.
+/// Decodes the buffered UTF-16 into UTF-8 at `to`; size >= 4.
 std::size_t TextInput::decode_utf16(char* to, std::size_t size) {
   std::size_t n = 0;
   while (end_ - at_ >= 2 && n + 4 <= size) {
@@ -164,7 +164,7 @@ Result<std::size_t> TextInput::read(char* to, std::size_t size) {
     const char* const last = to + end;
     for (char* at = to;
          (at = static_cast<char*>(std::memchr(at, '\r', static_cast<std::size_t>(last - at)))) != nullptr; ++at) {
-      // Behind the last byte there is another carriage return, or the text ends.
+      // After the last byte there is another carriage return, or the end of the text.
       if (at + 1 == last || at[1] == '\r' || at[1] == '\n') continue;
       *at = '\n';
       has_updates_ = true;
@@ -173,7 +173,7 @@ Result<std::size_t> TextInput::read(char* to, std::size_t size) {
   }
 }
 
-/// As read(), with the carriage returns as they are.
+/// As read(), but keeps the carriage returns.
 Result<std::size_t> TextInput::read_shown(char* to, std::size_t size) {
   while (true) {
     if (shown_at_ < shown_.size()) {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/option.hpp"
-#include "source/log/places.hpp"
+#include "source/log/unnamed_gpus.hpp"
 
 namespace vramtrack {
 namespace {
@@ -23,7 +23,7 @@ bool both(const std::optional<T>& a, const std::optional<T>& b) {
   return a.has_value() && b.has_value();
 }
 
-/// Whether the later of two repeats something that the earlier one gave: then it belongs to the next reading.
+/// Whether the later of two repeats a field that the earlier one gave: then it belongs to the next reading.
 bool comes_again(const TextFigures& a, const TextFigures& b) {
   return both(a.used, b.used) || both(a.total, b.total) || both(a.free, b.free) || both(a.allocated, b.allocated) ||
          both(a.reserved, b.reserved) || both(a.percent, b.percent);
@@ -59,13 +59,13 @@ bool TextLines::has_time(std::size_t device, std::uint32_t pid) {
   return true;
 }
 
-/// The index of a GPU that its line does not name: its place among the readings of one time. nullopt: too many.
-std::optional<int> TextLines::place() {
-  if (places_ <= 1) return 0;
-  place_ = time_ == place_time_ ? place_ + 1 : 0;
-  place_time_ = time_;
-  if (place_ >= places_) return std::nullopt;
-  return static_cast<int>(place_);
+/// The index of a GPU that its line does not name: its position among the readings of one time. nullopt: too many.
+std::optional<int> TextLines::next_unnamed_index() {
+  if (unnamed_gpus_ <= 1) return 0;
+  unnamed_index_ = time_ == unnamed_time_ ? unnamed_index_ + 1 : 0;
+  unnamed_time_ = time_;
+  if (unnamed_index_ >= unnamed_gpus_) return std::nullopt;
+  return static_cast<int>(unnamed_index_);
 }
 
 void TextLines::take(TextFigures figures, LogRows& rows) {
@@ -103,16 +103,16 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
   if (!f.total && f.used && f.free) f.total = *f.used + *f.free;
   if (f.used && f.total && *f.total > 0 && *f.used > *f.total + *f.total / 20) return rows.skip(f.line, kAbove);
   if (!f.is_named && !f.pid) {
-    // A line that has only a total does not belong to a reading.
+    // A line that has only a total is not part of a reading.
     if (f.has_use() || (f.free && capacity_bytes_ > 0)) {
-      f.gpu.index = place();
+      f.gpu.index = next_unnamed_index();
       if (!f.gpu.index) return rows.skip(f.line, "one GPU more than at other times");
     } else {
       f.gpu.index = 0;
     }
   }
   const std::size_t device = rows.device(f.gpu);
-  std::uint64_t& total = totals_[device];  // the last one; it may have stood before the first time
+  std::uint64_t& total = totals_[device];  // the last one; it may come before the first time
   if (f.total) total = *f.total;
   if (const auto known = index_totals_.find(f.gpu.index.value_or(-1)); total == 0 && known != index_totals_.end())
     total = known->second;
@@ -142,7 +142,7 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
 
 namespace {
 
-/// Whether every `n`th value is the same: what one program goes through in each round.
+/// Whether every `n`th value is the same: a program repeating itself in each round.
 bool repeats_exactly(const std::vector<double>& values, std::size_t n) {
   for (std::size_t i = n; i < values.size(); ++i)
     if (values[i] != values[i - n]) return false;
@@ -151,22 +151,22 @@ bool repeats_exactly(const std::vector<double>& values, std::size_t n) {
 
 }  // namespace
 
-Result<std::size_t> count_places(const std::vector<PlacedReading>& readings, StampReader stamp, bool by_pattern,
-                                 std::vector<std::string>& assumptions) {
+Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings, StampReader stamp, bool by_pattern,
+                                       std::vector<std::string>& assumptions) {
   const std::string record =
       fmt::format("pass {} with a group gpu that says which, or record the index or uuid of each GPU",
                   name_of(Option::line_pattern));
   const bool has_times = stamp.kind() != StampReader::Kind::none;
-  std::map<std::string_view, PlaceReadings> series;
+  std::map<std::string_view, UnnamedReadings> series;
   std::map<std::string_view, std::vector<double>> used;
-  for (const PlacedReading& reading : readings) {
+  for (const HeadReading& reading : readings) {
     Timestamp time;
     if (has_times && !stamp.read(reading.stamp, time)) continue;
     series[reading.gpu].add(seconds_between(Timestamp{}, time), reading.used, reading.line);
     used[reading.gpu].push_back(reading.used);
   }
   if (!has_times) {
-    // The load of one GPU may repeat exactly every few readings, but its name says that it is one.
+    // The load of one GPU may repeat exactly every few readings, but its name shows that it is one.
     const auto unnamed = used.find({});
     const std::size_t n = unnamed == used.end() ? 1 : count_interleaved(unnamed->second);
     if (n == 1) return 1;
@@ -180,28 +180,29 @@ Result<std::size_t> count_places(const std::vector<PlacedReading>& readings, Sta
     return fail(fmt::format("the lines seem to alternate between {} GPUs, but nothing names them or gives a time; {}",
                             n, record));
   }
-  std::size_t places = 1;
+  std::size_t unnamed_gpus = 1;
   const bool counts = stamp.kind() == StampReader::Kind::step;
   for (auto& [gpu, its] : series) {
-    PlaceWords words;
+    ReadingWords words;
     words.rows = "lines";
     words.of = gpu.empty() ? "name no GPU" : fmt::format("name the GPU '{}'", logtext::excerpt(gpu, 24));
     words.record = record;
     words.grain_s = counts ? 1 : grain_of_stamp(readings.front().stamp);
-    const PlaceOrder order = counts        ? stamp.scale().step == "epoch" ? PlaceOrder::if_two : PlaceOrder::if_in_turn
-                             : gpu.empty() ? PlaceOrder::may
-                                           : PlaceOrder::says_nothing;
-    const auto n = judge_places(std::move(its), order, stamp.is_relative() && !stamp.wraps(), words);
+    const OrderEvidence order = counts
+                                    ? stamp.scale().step == "epoch" ? OrderEvidence::if_two : OrderEvidence::if_in_turn
+                                : gpu.empty() ? OrderEvidence::may
+                                              : OrderEvidence::never;
+    const auto n = count_gpus_by_order(std::move(its), order, stamp.is_relative() && !stamp.wraps(), words);
     if (!n) return fail(n.error());
     if (*n > 1) {
-      places = *n;
+      unnamed_gpus = *n;
       assumptions.push_back(fmt::format(
           "{} lines per time and no GPU index: they are assumed to be {} GPUs in that order; name them in a "
           "group gpu of {}",
           *n, *n, name_of(Option::line_pattern)));
     }
   }
-  return places;
+  return unnamed_gpus;
 }
 
 }  // namespace vramtrack

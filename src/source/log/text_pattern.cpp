@@ -1,4 +1,4 @@
-// Lines as --line-pattern describes them.
+// Reads lines according to --line-pattern.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@ using logtext::Amount;
 using logtext::excerpt;
 using logtext::trim;
 
-/// How amounts such as "4.000 MB" are meant.
+/// How to interpret amounts such as "4.000 MB".
 struct Numbers {
   Grouping grouping = Grouping::by_comma;
-  std::uint64_t open_unit_bytes = 0;  ///< of those, if nothing shows what they are
+  std::uint64_t open_unit_bytes = 0;  ///< of those, if nothing shows their grouping
 };
 
 std::size_t digits_of(std::string_view text) {
@@ -123,7 +123,7 @@ std::string_view first_of(std::initializer_list<std::string_view> texts) {
   return {};
 }
 
-/// The amounts of a reading, for settle_grouping().
+/// The amounts of a reading, for choose_grouping().
 void add_written(std::string_view line, const TextReading& reading, std::vector<WrittenAmount>& amounts) {
   const bool german = is_german(line);
   for (const auto group :
@@ -139,16 +139,16 @@ void add_written(std::string_view line, const TextReading& reading, std::vector<
   }
 }
 
-/// How the amounts are grouped; `unit`: of those without one, 0 if it is not given.
-Numbers settle_numbers(std::span<const WrittenAmount> amounts, std::span<const std::string_view> lines,
-                       std::uint64_t unit, std::vector<std::string>& assumptions) {
-  std::uint64_t written = 0;  // of the open ones
+/// How the amounts are grouped; `unit`: of those without one, 0 if not given.
+Numbers resolve_grouping(std::span<const WrittenAmount> amounts, std::span<const std::string_view> lines,
+                         std::uint64_t unit, std::vector<std::string>& assumptions) {
+  std::uint64_t written = 0;  // of the ambiguous ones
   for (const WrittenAmount& a : amounts)
     if (is_open_number(a.digits, a.unit_bytes)) written = std::max(written, a.unit_bytes);
-  const SettledGrouping settled = settle_grouping(amounts, lines);
-  if (!settled.is_unknown || written == 0) return {settled.grouping, 0};
-  if (unit == 0) assumptions.push_back(unknown_grouping(settled.example, written));
-  return {settled.grouping, unit != 0 ? unit : 1000 * written};
+  const GroupingChoice choice = choose_grouping(amounts, lines);
+  if (!choice.is_unknown || written == 0) return {choice.grouping, 0};
+  if (unit == 0) assumptions.push_back(unknown_grouping(choice.example, written));
+  return {choice.grouping, unit != 0 ? unit : 1000 * written};
 }
 
 }  // namespace
@@ -158,14 +158,14 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
   if (!pattern) return fail(std::move(pattern.error()));
   std::vector<std::string> assumptions;
   std::vector<std::string_view> used;
-  std::vector<PlacedReading> readings;
+  std::vector<HeadReading> readings;
   std::string_view stamp_text;
   std::string_view first;
   std::string_view rest = head.text;
   std::vector<WrittenAmount> amounts;
   std::vector<std::string_view> lines;
   std::size_t matches = 0;
-  std::size_t parts = 0;  // matches that are not a reading by themselves
+  std::size_t parts = 0;  // matches that are not complete readings
   for (std::uint64_t number = 1; !rest.empty(); ++number) {
     const std::string_view line = logtext::take_line(rest);
     if (trim(first).empty()) first = line;
@@ -199,7 +199,7 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
                             excerpt(first, 160)));
   const auto given = unit_of(*head.options);
   if (!given) return fail(given.error());
-  const Numbers numbers = settle_numbers(amounts, lines, *given, assumptions);
+  const Numbers numbers = resolve_grouping(amounts, lines, *given, assumptions);
   const bool open_unit_unknown = numbers.open_unit_bytes != 0 && *given == 0;
   std::uint64_t unit = *given;
   std::deque<std::string> grouped;  // "4.000" is 4000, which is not a fraction
@@ -217,13 +217,13 @@ Result<std::unique_ptr<LogParser>> make_pattern_lines(const LogHead& head) {
     return pattern->read(line, reading) ? first_of({reading.time, reading.step}) : std::string_view{};
   };
   auto stamp = stamp_text.empty() ? Result<StampReader>(StampReader::of_readings(*head.options, assumptions))
-                                  : settle_text_clock(head, stamp_of, title, assumptions);
+                                  : make_text_clock(head, stamp_of, title, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  const auto places = count_places(readings, *stamp, true, assumptions);
-  if (!places) return fail(places.error());
+  const auto unnamed_gpus = count_unnamed_gpus(readings, *stamp, true, assumptions);
+  if (!unnamed_gpus) return fail(unnamed_gpus.error());
   auto parser =
       std::make_unique<PatternLines>(std::move(*pattern), unit, numbers, std::move(*stamp), std::move(assumptions));
-  parser->expect_places(*places);
+  parser->expect_unnamed_gpus(*unnamed_gpus);
   parser->set_percent_bytes(head.options->capacity_bytes ? static_cast<double>(*head.options->capacity_bytes) / 100
                                                          : static_cast<double>(kBytesPerGiB));
   if (parts > 0) parser->expect_blocks();

@@ -1,4 +1,4 @@
-// Decides once, from the head of a log of free text, which of its figures are meant.
+// Decides once, from the head of a free-text log, which of its figures to read.
 #include "source/log/text_plan.hpp"
 
 #include <fmt/format.h>
@@ -19,15 +19,15 @@ namespace {
 
 using logtext::excerpt;
 
-/// Decides which figures of used memory are meant if their labels differ. Phases that follow one another ("before
-/// load", "during load") are one quantity; two labels that alternate, or are in one line, may be two quantities.
-Status settle_labels(const Head& head, WordPlan& plan) {
+/// Decides which figures of used memory to read if their labels differ. Consecutive phases ("before load", "during
+/// load") are one quantity; two labels that alternate, or share a line, may be two quantities.
+Status choose_label(const Head& head, WordPlan& plan) {
   struct Seen {
     std::size_t lines = 0;
     const HeadLine* first = nullptr;
   };
   std::map<std::string, Seen> labels;
-  // By GPU, which may have a label of its own: "mem used(0): 5, used(1): 6".
+  // Per GPU, which may have its own label: "mem used(0): 5, used(1): 6".
   std::map<std::pair<std::string_view, int>, std::string> last;
   std::size_t switches = 0;
   std::size_t readings = 0;
@@ -54,12 +54,12 @@ Status settle_labels(const Head& head, WordPlan& plan) {
   if (double_line != nullptr && together * 4 >= head.lines.size())
     return fail(
         fmt::format("line {} has several figures of one kind of memory, but nothing says which is meant: '{}'; {}",
-                    double_line->number, excerpt(double_line->text, 120), how_to_say(*double_line)));
+                    double_line->number, excerpt(double_line->text, 120), pattern_hint(*double_line)));
   if (labels.size() < 2 || readings < 6) return {};
   std::vector<std::pair<std::size_t, std::string>> by_size;
   for (const auto& [label, seen] : labels) by_size.emplace_back(seen.lines, label);
   std::sort(by_size.rbegin(), by_size.rend());
-  // The labels contain free text (a name, a phase): then they do not stand for different quantities.
+  // The labels contain free text (a name, a phase): then they do not name different quantities.
   constexpr std::size_t kFewLabels = 8;
   if (labels.size() > kFewLabels && by_size[0].first * 2 < readings) return {};
   const std::size_t few = by_size[1].first;
@@ -70,14 +70,14 @@ Status settle_labels(const Head& head, WordPlan& plan) {
     return fail(fmt::format("lines such as {} '{}' and {} '{}' alternate, and both may be the used memory; {}",
                             labels[by_size[0].second].first->number, excerpt(labels[by_size[0].second].first->text, 80),
                             labels[by_size[1].second].first->number, excerpt(labels[by_size[1].second].first->text, 80),
-                            how_to_say(*labels[by_size[0].second].first, others)));
+                            pattern_hint(*labels[by_size[0].second].first, others)));
   plan.label = by_size[0].second;
   return {};
 }
 
-/// Whether lists of figures ("[9000, 4000] MB") are those of several GPUs: they have as many in each line, and the last
-/// one is not the capacity.
-Status settle_lists(const Head& head, const WordPlan& plan, std::vector<std::string>& assumptions) {
+/// Decides whether lists of figures ("[9000, 4000] MB") are those of several GPUs: each line has the same number of
+/// them, and the last one is not the capacity.
+Status check_lists(const Head& head, const WordPlan& plan, std::vector<std::string>& assumptions) {
   const HeadLine* first = nullptr;
   std::map<int, std::pair<double, double>> range;  // by GPU
   for (const HeadLine& line : head.lines) {
@@ -86,13 +86,13 @@ Status settle_lists(const Head& head, const WordPlan& plan, std::vector<std::str
     constexpr std::size_t kMostGpus = 16;  // of one machine
     if (line.found.listed > kMostGpus)
       return fail(fmt::format("line {} has a list of {} figures, more than one machine has GPUs: '{}'; {}", line.number,
-                              line.found.listed, excerpt(line.text, 100), how_to_say(line)));
+                              line.found.listed, excerpt(line.text, 100), pattern_hint(line)));
     if (line.found.listed != first->found.listed)
       return fail(
           fmt::format("lines {} and {} have lists of {} and {} figures, so that nothing says which is whose: "
                       "'{}'; {}",
                       first->number, line.number, first->found.listed, line.found.listed, excerpt(line.text, 100),
-                      how_to_say(line)));
+                      pattern_hint(line)));
     for (const MemoryFigure& f : line.found.figures) {
       if (f.percent || !plan.takes(f) || f.role == Meaning::total) continue;
       const auto bytes = static_cast<double>(f.bytes(1));
@@ -108,15 +108,15 @@ Status settle_lists(const Head& head, const WordPlan& plan, std::vector<std::str
     return fail(
         fmt::format("line {} has a list of {} figures: '{}'; the last one never changes and is the largest, so "
                     "that it may be the total of one GPU or the used memory of another; {}",
-                    first->number, first->found.listed, excerpt(first->text, 100), how_to_say(*first)));
+                    first->number, first->found.listed, excerpt(first->text, 100), pattern_hint(*first)));
   assumptions.push_back(fmt::format("the {} figures of a line are assumed to be those of {} GPUs in this order",
                                     first->found.listed, first->found.listed));
   return {};
 }
 
-/// Whether the totals are those of GPUs, which do not change. "used 4000 MB, total 4100 MB" of a pool grows.
+/// Whether the totals change, which those of GPUs do not. "used 4000 MB, total 4100 MB" of a pool grows.
 bool totals_change(const Head& all) {
-  constexpr std::size_t kFew = 3;  // as a job that moves to other GPUs, or their units rounded
+  constexpr std::size_t kFew = 3;  // such as a job that moves to other GPUs, or rounding
   std::map<int, std::set<std::uint64_t>> totals;
   std::size_t lines = 0;
   for (const HeadLine& line : all.lines)
@@ -129,11 +129,11 @@ bool totals_change(const Head& all) {
                      [&](const auto& t) { return t.second.size() > kFew && t.second.size() * 4 >= lines; });
 }
 
-/// Whether what lines call used and free memory do not add up to one total: "mem usage=5.24 GB, avail mem=7.27 GB" of
-/// what a step has taken.
+/// Whether the used and free memory in lines do not add up to one total: "mem usage=5.24 GB, avail mem=7.27 GB", where
+/// the first is the memory of one step.
 bool use_and_free_differ(const Head& all) {
   constexpr double kAlike = 0.05;                               // other programs take some, too
-  std::map<int, std::pair<std::uint64_t, std::uint64_t>> sums;  // the least and the most of each GPU
+  std::map<int, std::pair<std::uint64_t, std::uint64_t>> sums;  // minimum and maximum of each GPU
   for (const HeadLine& line : all.lines) {
     std::map<int, std::pair<std::uint64_t, std::uint64_t>> found;
     for (const MemoryFigure& f : line.found.figures) {
@@ -153,10 +153,10 @@ bool use_and_free_differ(const Head& all) {
   });
 }
 
-/// Which figures say how much is used.
-Status settle_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+/// Decides which figures give used memory.
+Status choose_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   std::map<Meaning, std::size_t> amounts;
-  std::size_t said = 0;
+  std::size_t role_words = 0;
   std::size_t percents = 0;
   std::size_t free_percents = 0;
   for (const HeadLine& line : all.lines)
@@ -165,11 +165,11 @@ Status settle_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
         ++(f.role == Meaning::free ? free_percents : percents);
       else
         ++amounts[f.role];
-      said += !f.percent && f.role == Meaning::used && f.is_said ? 1 : 0;
+      role_words += !f.percent && f.role == Meaning::used && f.has_role_word ? 1 : 0;
     }
   // A few lines of another kind do not count.
   const std::size_t enough = std::max<std::size_t>(2, all.lines.size() / 50);
-  // An allocator that holds nothing is another's: "bytes_reserved: 0" of JAX.
+  // An allocator that holds nothing belongs to something else: "bytes_reserved: 0" of JAX.
   const auto is_zero = [&](Meaning role) {
     return std::all_of(all.lines.begin(), all.lines.end(), [&](const HeadLine& line) {
       return std::all_of(line.found.figures.begin(), line.found.figures.end(),
@@ -200,7 +200,7 @@ Status settle_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
         "what is called used and free memory do not add up to one total: the free memory is read, and the other taken "
         "for what a step uses");
   }
-  // Where lines say that memory is a GPU's, "redis: 12 MB of memory used" is not.
+  // If lines name GPU memory, "redis: 12 MB of memory used" is not GPU memory.
   const auto use_of = [&](bool gpu) {
     std::size_t n = 0;
     for (const HeadLine& line : all.lines)
@@ -211,11 +211,12 @@ Status settle_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
   };
   const std::size_t of_gpu = use_of(true);
   plan.of_gpu_only = of_gpu >= enough && of_gpu * 4 >= use_of(false);
-  std::size_t said_of_gpu = 0;
+  std::size_t role_words_of_gpu = 0;
   for (const HeadLine& line : all.lines)
     for (const MemoryFigure& f : line.found.figures)
-      said_of_gpu += !f.percent && f.role == Meaning::used && f.is_said && (f.is_of_gpu || !plan.of_gpu_only) ? 1U : 0U;
-  plan.said_only = said >= enough && said_of_gpu * 4 >= amounts[Meaning::used];
+      role_words_of_gpu +=
+          !f.percent && f.role == Meaning::used && f.has_role_word && (f.is_of_gpu || !plan.of_gpu_only) ? 1U : 0U;
+  plan.role_words_only = role_words >= enough && role_words_of_gpu * 4 >= amounts[Meaning::used];
   const bool has_use = plan.roles.contains(Meaning::used) || plan.roles.contains(Meaning::allocated) ||
                        plan.roles.contains(Meaning::reserved) ||
                        (plan.roles.contains(Meaning::free) &&
@@ -223,7 +224,7 @@ Status settle_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
   if (!has_use && repeats(Meaning::peak)) {
     plan.peaks = true;
     for (HeadLine& line : all.lines) {
-      plan.settle_peaks(line.found);
+      plan.use_peaks(line.found);
       for (const MemoryFigure& f : line.found.figures)
         if (f.role != Meaning::free && f.role != Meaning::total) plan.roles.insert(f.role);
     }
@@ -239,23 +240,23 @@ Status settle_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
       return fail(
           fmt::format("line {} is one of {} that give only the free memory, too few to show how it changes: "
                       "'{}'; {}",
-                      line.number, amounts[Meaning::free], excerpt(line.text, 100), how_to_say(line)));
+                      line.number, amounts[Meaning::free], excerpt(line.text, 100), pattern_hint(line)));
   } else if (!has_use) {
     const HeadLine& line = all.lines.front();
     return fail(
         fmt::format("line {} is one of {} with a figure of GPU memory, but not even two of them say how much is in use "
                     "(used, allocated, reserved, or free and total): '{}'; {}",
-                    line.number, all.lines.size(), excerpt(line.text, 100), how_to_say(line)));
+                    line.number, all.lines.size(), excerpt(line.text, 100), pattern_hint(line)));
   }
   return {};
 }
 
-/// How numbers such as "4.000 MB" are meant. Reads the head again if it is not as was taken for granted.
-Status settle_numbers(const LogHead& head, Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+/// Decides how to read numbers such as "4.000 MB". Reads the head again if that differs from the assumption.
+Status resolve_grouping(const LogHead& head, Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   std::vector<WrittenAmount> amounts;
   std::deque<std::string> digits;
   std::vector<std::string_view> lines;
-  std::uint64_t unit_bytes = 0;  // of the open ones
+  std::uint64_t unit_bytes = 0;  // of the ambiguous ones
   for (const HeadLine& line : all.lines) {
     lines.emplace_back(line.text);
     for (const MemoryFigure& f : line.found.figures) {
@@ -267,25 +268,25 @@ Status settle_numbers(const LogHead& head, Head& all, WordPlan& plan, std::vecto
                          std::to_string(static_cast<int>(f.role)) + f.label});
     }
   }
-  SettledGrouping settled = settle_grouping(amounts, lines);
-  if (settled.is_unknown && unit_bytes != 0) {  // without any unit, it is guessed by the size
+  GroupingChoice choice = choose_grouping(amounts, lines);
+  if (choice.is_unknown && unit_bytes != 0) {  // without any unit, it is guessed from the size
     const auto given = unit_of(*head.options);
     if (!given) return fail(given.error());
     plan.open_unit_bytes = *given != 0 ? *given : 1000 * unit_bytes;
     plan.unit_unknown = *given == 0;
-    if (plan.unit_unknown) assumptions.push_back(unknown_grouping(settled.example, unit_bytes));
+    if (plan.unit_unknown) assumptions.push_back(unknown_grouping(choice.example, unit_bytes));
   }
-  plan.grouping = settled.grouping;
+  plan.grouping = choice.grouping;
   if (plan.grouping != Grouping::by_comma) {
     all = survey(head.text, plan.unclear, plan.grouping);
-    for (HeadLine& line : all.lines) plan.settle_peaks(line.found);
+    for (HeadLine& line : all.lines) plan.use_peaks(line.found);
     tag_lines(all, plan);
   }
   return {};
 }
 
 /// The unit of figures without one.
-Status settle_unit(const LogHead& head, const Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+Status choose_unit(const LogHead& head, const Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   std::vector<std::string> bare;
   std::optional<double> total;
   for (const HeadLine& line : all.lines)
@@ -311,9 +312,9 @@ Status settle_unit(const LogHead& head, const Head& all, WordPlan& plan, std::ve
   return {};
 }
 
-/// Whether figures without a unit are shares of the total, as "mem usages: 0.0735" of Megatron: all are between 0 and
-/// 1, and the word beside them is one for a share.
-void settle_shares(const LogHead& head, Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+/// Whether figures without a unit are fractions of the total, as Megatron's "mem usages: 0.0735": all are between 0 and
+/// 1, and the word next to them means a share.
+void detect_ratios(const LogHead& head, Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
   if (!head.options->unit.empty()) return;
   const MemoryFigure* example = nullptr;
   const HeadLine* its_line = nullptr;
@@ -330,18 +331,18 @@ void settle_shares(const LogHead& head, Head& all, WordPlan& plan, std::vector<s
       }
     }
   if (example == nullptr) return;
-  plan.shares = plan.percents = true;
+  plan.ratios = plan.percents = true;
   assumptions.push_back(
       fmt::format("figures such as '{}' are between 0 and 1: they are read as shares of the total; if they are "
                   "amounts, give their unit with {}",
                   excerpt(std::string_view(its_line->text).substr(example->begin, example->end - example->begin)),
                   name_of(Option::unit)));
-  for (HeadLine& line : all.lines) plan.settle_shares(line.found);
+  for (HeadLine& line : all.lines) plan.convert_ratios(line.found);
 }
 
 }  // namespace
 
-void WordPlan::settle_peaks(LineFigures& line) const {
+void WordPlan::use_peaks(LineFigures& line) const {
   if (!peaks) return;
   for (MemoryFigure& f : line.figures) {
     if (f.role != Meaning::peak) continue;
@@ -353,8 +354,8 @@ void WordPlan::settle_peaks(LineFigures& line) const {
 
 namespace {
 
-/// Whether no line with figures that are read names a GPU, VRAM or an allocator of tensors.
-bool is_nobodys(const Head& all, const WordPlan& plan) {
+/// Whether no line with readable figures names a GPU, VRAM or a tensor allocator.
+bool names_no_owner(const Head& all, const WordPlan& plan) {
   return all.heads == 0 && std::all_of(all.lines.begin(), all.lines.end(), [&](const HeadLine& line) {
            return std::all_of(line.found.figures.begin(), line.found.figures.end(), [&](const MemoryFigure& f) {
              const bool is_allocator = f.role == Meaning::allocated || f.role == Meaning::reserved;
@@ -379,33 +380,33 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std:
   if (unclear)
     assumptions.push_back(fmt::format("nothing says whose memory '{}' is: it is assumed to be that of a GPU",
                                       excerpt(all.lines.front().found.figures.front().label)));
-  if (Status ok = settle_roles(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
-  if (!unclear && is_nobodys(all, plan))
+  if (Status ok = choose_roles(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  if (!unclear && names_no_owner(all, plan))
     assumptions.emplace_back("no line says that its memory is a GPU's: it may be that of a process or of the host");
-  settle_origins(all, plan);
-  if (Status ok = settle_labels(all, plan); !ok) return fail(std::move(ok.error()));
-  if (Status ok = settle_lists(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
-  if (Status ok = settle_numbers(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
-  if (Status ok = settle_times(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
-  settle_readings(all, plan);
-  settle_shares(head, all, plan, assumptions);
-  if (Status ok = settle_unit(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
-  auto stamp = settle_clock(head, all, plan, assumptions);
+  detect_origins(all, plan);
+  if (Status ok = choose_label(all, plan); !ok) return fail(std::move(ok.error()));
+  if (Status ok = check_lists(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  if (Status ok = resolve_grouping(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  if (Status ok = choose_clock(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  detect_readings(all, plan);
+  detect_ratios(head, all, plan, assumptions);
+  if (Status ok = choose_unit(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  auto stamp = make_clock(head, all, plan, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  const std::vector<PlacedReading> readings = placed_readings(all, plan);
-  auto places = count_places(readings, *stamp, false, assumptions);
-  if (!places && are_events(all, plan)) places = 1;
-  if (!places) return fail(places.error());
-  if (Status ok = settle_phases(all, plan, *places); !ok) return fail(std::move(ok.error()));
+  const std::vector<HeadReading> readings = head_readings(all, plan);
+  auto unnamed_gpus = count_unnamed_gpus(readings, *stamp, false, assumptions);
+  if (!unnamed_gpus && are_events(all, plan)) unnamed_gpus = 1;
+  if (!unnamed_gpus) return fail(unnamed_gpus.error());
+  if (Status ok = check_phases(all, plan, *unnamed_gpus); !ok) return fail(std::move(ok.error()));
   if (plan.percents && !head.options->capacity_bytes && !plan.roles.contains(Meaning::total))
     assumptions.push_back(nominal_scale("the used memory is a percentage"));
   if (plan.free_only) assumptions.push_back(only_free(most_free_bytes(all, plan)));
-  // A pattern calls a count a step: several readings of one epoch are of one GPU, and those of one step of several.
-  const bool share_epochs = plan.counted == Meaning::epoch && *places == 1 &&
+  // A pattern treats any count as steps: readings of one epoch come from one GPU, those of one step from several.
+  const bool share_epochs = plan.counted == Meaning::epoch && *unnamed_gpus == 1 &&
                             std::adjacent_find(readings.begin(), readings.end(), [](const auto& a, const auto& b) {
                               return a.stamp == b.stamp && a.gpu == b.gpu;
                             }) != readings.end();
-  return PlannedText{std::move(plan), std::move(*stamp), *places, share_epochs};
+  return PlannedText{std::move(plan), std::move(*stamp), *unnamed_gpus, share_epochs};
 }
 
 }  // namespace vramtrack

@@ -1,6 +1,6 @@
-// What a head of free text shows, and which of its figures are meant. Private to the reader of text: text_words.cpp
-// reads the lines, text_survey.cpp the head, text_plan.cpp, text_clock.cpp and text_places.cpp decide, text_equal.cpp
-// puts the decision into words.
+// Chooses which figures to read from a free-text log, based on its first 256 KiB. Private to the text reader:
+// text_words.cpp reads the lines, text_survey.cpp the head, text_plan.cpp, text_clock.cpp and text_origins.cpp decide,
+// text_equal.cpp describes the decision.
 #pragma once
 
 #include <cstdint>
@@ -19,51 +19,51 @@
 
 namespace vramtrack {
 
-/// Which figures are meant, according to the head.
+/// Which figures to read, according to the head.
 struct WordPlan {
-  std::set<Meaning> roles;           ///< of the figures that are read
-  bool of_gpu_only = false;          ///< used, free and total memory that no word says to be a GPU's is another's
-  bool said_only = false;            ///< figures without a word for used memory are not used memory
-  bool percents = false;             ///< read percentages, for want of amounts
-  bool free_percents = false;        ///< those of the free memory, for want of others
+  std::set<Meaning> roles;           ///< of the figures to read
+  bool of_gpu_only = false;          ///< used, free and total memory does not count unless a word names a GPU
+  bool role_words_only = false;      ///< figures without a word for used memory are not used memory
+  bool percents = false;             ///< read percentages, because there are no amounts
+  bool free_percents = false;        ///< those of free memory, because there are no others
   bool free_only = false;            ///< read free memory, without any total: see most_free_bytes()
-  bool shares = false;               ///< figures without a unit are shares of the total: 0.07
-  bool peaks = false;                ///< read peaks, for want of others: see settle_peaks()
+  bool ratios = false;               ///< figures without a unit are fractions of the total: 0.07
+  bool peaks = false;                ///< read peaks, because there is nothing else: see use_peaks()
   std::optional<std::string> label;  ///< of used memory, if other labels are skipped
   std::optional<Meaning> counted;    ///< what is counted in place of time
   bool prefix_is_gpu = false;        ///< "trainer-0 |", "0:" identify GPUs
-  std::string tag;                   ///< the field that does: see line_fields.hpp; empty: none
-  bool heads_name_gpu = false;       ///< a line "GPU 1:" names the GPU of the lines after it
+  std::string tag;                   ///< the field that identifies GPUs: see line_fields.hpp; empty: none
+  bool heads_name_gpu = false;       ///< a line "GPU 1:" names the GPU of the following lines
   bool in_blocks = false;
   bool minutes = false;                     ///< lines begin with hours and minutes
   bool elapsed = false;                     ///< lines give the time since the start
   bool no_stamps = false;                   ///< times in lines are durations
-  bool count_in_epochs = false;             ///< what is counted begins anew with each epoch
-  bool pid_is_process = false;              ///< "pid 4242" tells processes apart
-  bool unclear = false;                     ///< read LineFigures::unclear, for want of others
+  bool count_in_epochs = false;             ///< the count restarts with each epoch
+  bool pid_is_process = false;              ///< "pid 4242" distinguishes processes
+  bool unclear = false;                     ///< read LineFigures::unclear, because there is nothing else
   std::uint64_t unit_bytes = kBytesPerMiB;  ///< of figures without a unit
   bool unit_unknown = false;
   Grouping grouping = Grouping::by_comma;
-  std::uint64_t open_unit_bytes = 0;  ///< of figures such as "4.000 MB", if nothing shows what they are
-  std::string read_as;                ///< for people
+  std::uint64_t open_unit_bytes = 0;  ///< of figures such as "4.000 MB", if their grouping is unclear
+  std::string read_as;                ///< describes the plan to the user
 
-  /// What identifies the program of a line, and thereby its GPU; empty: nothing does.
+  /// Identifies the program of a line, and thereby its GPU; empty: unknown.
   [[nodiscard]] std::string_view origin(const LineFigures& line) const {
     return prefix_is_gpu ? line.prefix : line.tag;
   }
   [[nodiscard]] bool takes(const MemoryFigure& f) const {
     if (f.percent) return percents && f.role == (free_percents ? Meaning::free : Meaning::used);
     if (!roles.contains(f.role)) return false;
-    if (f.role == Meaning::used && said_only && !f.is_said) return false;
+    if (f.role == Meaning::used && role_words_only && !f.has_role_word) return false;
     const bool is_allocator = f.role == Meaning::allocated || f.role == Meaning::reserved;
     if (of_gpu_only && !f.is_of_gpu && !is_allocator) return false;
     return f.role != Meaning::used || !label || *label == f.label;
   }
-  /// If there are only peaks: makes of each what it is the peak of.
-  void settle_peaks(LineFigures& line) const;
-  /// If there are shares: makes percentages of them.
-  void settle_shares(LineFigures& line) const {
-    if (!shares) return;
+  /// If there are only peaks: gives each the role of the memory it is the peak of.
+  void use_peaks(LineFigures& line) const;
+  /// If there are fractions: converts them to percentages.
+  void convert_ratios(LineFigures& line) const {
+    if (!ratios) return;
     for (MemoryFigure& f : line.figures) {
       if (f.percent || f.unit_bytes != 0 || f.role != Meaning::used) continue;
       f.percent = true;
@@ -81,77 +81,77 @@ struct HeadLine {
   std::uint64_t number = 0;
   std::string text;
   LineFigures found;
-  std::map<Meaning, std::uint64_t> counts;  ///< of this line, or the last before it
-  std::string stamp;                        ///< likewise
+  std::map<Meaning, std::uint64_t> counts;  ///< from this line, or the last one before it
+  std::string stamp;                        ///< as counts
   std::string count;                        ///< of what is counted in place of time; empty: none so far
-  std::string minute;                       ///< likewise: LineFigures::minute
-  std::uint64_t minute_line = 0;            ///< on which that stands
+  std::string minute;                       ///< as counts: LineFigures::minute
+  std::uint64_t minute_line = 0;            ///< line number of that minute
   int head_gpu = -1;                        ///< of the last heading: a line that names a GPU and has no figures
   std::size_t heads = 0;                    ///< headings so far
   bool is_row = false;                      ///< of a table
 };
 
 struct Head {
-  std::deque<HeadLine> lines;  ///< never moved: other data are views into them
-  std::size_t stamped = 0;     ///< of them, those with a time in the line or before it
+  std::deque<HeadLine> lines;  ///< never moved: other data has views into them
+  std::size_t stamped = 0;     ///< number of lines with a time in them or before them
   std::size_t heads = 0;       ///< headings: lines that name a GPU and have no figures
-  std::string first;           ///< line with anything in it
+  std::string first;           ///< first non-blank line
 };
 
-/// Reads the lines of a head that have figures. `unclear`: takes LineFigures::unclear for them. O(bytes).
+/// Reads the lines of a head that have figures. `unclear`: includes LineFigures::unclear. O(bytes).
 Head survey(std::string_view text, bool unclear, Grouping grouping = Grouping::by_comma);
 /// The count of a line; nullopt: it has none.
 std::optional<std::uint64_t> count_of(const LineFigures& line, Meaning meaning);
 /// "describe a line with --line-pattern, for example ...".
-std::string how_to_say();
+std::string pattern_hint();
 /// The same, with an example that reads a figure of `line`.
-std::string how_to_say(const HeadLine& line);
+std::string pattern_hint(const HeadLine& line);
 
-/// As seconds, for a StampReader; empty: there is none.
+/// As seconds, for a StampReader; empty: none.
 std::string stamp_of(const Elapsed& elapsed);
-/// The same, with an example that does not read from lines like `others`.
-std::string how_to_say(const HeadLine& line, const std::vector<const HeadLine*>& others);
+/// The same, with an example that does not match lines like `others`.
+std::string pattern_hint(const HeadLine& line, const std::vector<const HeadLine*>& others);
 
 /// Decides what serves as the clock: times, hours and minutes, seconds since the start, or a count.
-Status settle_times(Head& all, WordPlan& plan, std::vector<std::string>& assumptions);
+Status choose_clock(Head& all, WordPlan& plan, std::vector<std::string>& assumptions);
 /// The reader of those times or counts.
-Result<StampReader> settle_clock(const LogHead& head, const Head& all, const WordPlan& plan,
-                                 std::vector<std::string>& assumptions);
+Result<StampReader> make_clock(const LogHead& head, const Head& all, const WordPlan& plan,
+                               std::vector<std::string>& assumptions);
 
-/// How lines name who wrote them: by a prefix, a process or another field.
-void settle_origins(Head& all, WordPlan& plan);
+/// Detects how lines name their writer: by a prefix, a process or another field.
+void detect_origins(Head& all, WordPlan& plan);
 /// Sets LineFigures::tag of all lines.
 void tag_lines(Head& all, const WordPlan& plan);
-/// How lines name their GPU, and whether a reading spans several lines: not all of them have the same roles then.
-void settle_readings(const Head& all, WordPlan& plan);
-/// Whether the lines of one time may be several readings of one GPU, rather than one reading of each of several: they
-/// differ in their words ("train: ... mem 4000 MB", "val: ... mem 4100 MB").
-Status settle_phases(const Head& all, const WordPlan& plan, std::size_t places);
-/// Whether lines of one time seldom have the same words, and most lines have others than those before them: they are
-/// events of one program. GPUs that are read at one time are read by one statement.
+/// Detects how lines name their GPU, and whether a reading spans several lines: then their roles differ.
+void detect_readings(const Head& all, WordPlan& plan);
+/// Fails if lines with equal times could be either phases of one GPU or several GPUs: they differ in their words
+/// ("train: ... mem 4000 MB", "val: ... mem 4100 MB").
+Status check_phases(const Head& all, const WordPlan& plan, std::size_t unnamed_gpus);
+/// Whether lines of one time seldom have the same words, and most lines have other words than the previous ones: they
+/// are events of one program. GPUs read at one time are printed by one statement.
 bool are_events(const Head& all, const WordPlan& plan);
-/// The readings, each by the figure of one role.
-std::vector<PlacedReading> placed_readings(const Head& all, const WordPlan& plan);
+/// The readings, each represented by the figure of one role.
+std::vector<HeadReading> head_readings(const Head& all, const WordPlan& plan);
 
-/// The highest free memory in the head. A log with only free memory derives used memory as the drop below this: its
-/// growth and time to out-of-memory do not depend on the total.
+/// The highest free memory in the head. For a log with only free memory, used memory is the drop below this: its growth
+/// and time to out-of-memory do not depend on the total.
 std::uint64_t most_free_bytes(const Head& all, const WordPlan& plan);
 
-/// What was decided about a head.
+/// The decisions about a head.
 struct PlannedText {
   WordPlan plan;
   StampReader stamp;
-  std::size_t places = 1;
-  bool share_epochs = false;  ///< readings of one epoch are of one GPU
+  std::size_t unnamed_gpus = 1;
+  bool share_epochs = false;  ///< readings of one epoch come from one GPU
 };
-/// Decides which figures of `all` are meant, their unit, their clock and their GPUs. `all` is read again if numbers are
-/// grouped in another way than was taken for granted. An Error names the line and what would help.
+/// Decides which figures of `all` to read, their unit, their clock and their GPUs. `all` is read again if numbers are
+/// grouped differently than assumed. An Error names the line and what would help.
 Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std::vector<std::string>& assumptions);
 
 /// "read as: time in the line, used memory by 'used' ('4000 MiB')".
 std::string read_as(const Head& head, const WordPlan& plan);
-/// The --line-pattern that reads from the lines what the plan reads from them, which is checked on all of `text`, from
-/// which `head` was surveyed; empty: there is none.
+/// The --line-pattern that reads from the lines what the plan reads from them, checked on all of `text`, from which
+/// `head` was surveyed; empty: none.
 std::string equal_pattern(std::string_view text, const Head& head, const WordPlan& plan);
 
 }  // namespace vramtrack

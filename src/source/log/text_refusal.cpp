@@ -20,12 +20,12 @@ using logtext::trim;
 
 constexpr std::size_t kMostLines = 4000;
 constexpr std::size_t kEnough = 3;        ///< lines of one kind
-constexpr std::size_t kMostAmounts = 4;   ///< of a line that are named, and for which a pattern is tried
+constexpr std::size_t kMostAmounts = 4;   ///< amounts per line to name, and to try a pattern for
 constexpr std::size_t kLongestWord = 64;  ///< in a pattern
 
 struct Amount {
   std::string_view text;    ///< "4000 MiB"
-  std::string_view before;  ///< what stands before it, back to the amount before
+  std::string_view before;  ///< the text before it, back to the previous amount
 };
 
 /// The numbers of a line that have a unit of memory.
@@ -51,7 +51,7 @@ std::vector<Amount> amounts_of(std::string_view line) {
   return found;
 }
 
-/// "GPU KV cache usage: 12.3%" of vLLM, "token usage: 0.12" of SGLang.
+/// vLLM's "GPU KV cache usage: 12.3%", SGLang's "token usage: 0.12".
 bool is_of_cache(std::string_view line) {
   const std::string lower = logtext::lower(line);
   return lower.find("kv cache usage") != std::string::npos || lower.find("token usage:") != std::string::npos;
@@ -87,10 +87,10 @@ std::string_view first_word(std::string_view label) {
   return label.substr(0, std::min(label.find_first_of(" \t,;|()[]/:="), label.size()));
 }
 
-/// Patterns that read the amount from `begin` to `end` of `line`: by the word before it, by the word behind it, and by
-/// where in the line it stands. Numbers beside it are not those of other lines.
+/// Patterns that read the amount from `begin` to `end` of `line`: by the word before it, the word after it, or its
+/// position in the line. They do not match numbers of other lines.
 std::vector<std::string> example_patterns(std::string_view line, std::size_t begin, std::size_t end) {
-  if (line.size() > LinePattern::kLongestLine) return {};  // no pattern matches it
+  if (line.size() > LinePattern::kLongestLine) return {};  // no pattern can match it
   const std::string_view amount = line.substr(begin, end - begin);
   const std::size_t digits = std::min(amount.find_first_not_of("0123456789.,"), amount.size());
   const std::string_view unit = trim(amount.substr(digits));
@@ -116,7 +116,7 @@ std::vector<std::string> example_patterns(std::string_view line, std::size_t beg
   return candidates;
 }
 
-/// How many lines of `head` a pattern reads.
+/// How many lines of `head` a pattern matches.
 std::size_t count_lines_read(std::string_view head, const std::string& pattern) {
   auto compiled = LinePattern::compile(pattern);
   if (!compiled) return 0;
@@ -128,7 +128,7 @@ std::size_t count_lines_read(std::string_view head, const std::string& pattern) 
   return lines;
 }
 
-/// ", for example ..." with the pattern that reads the most lines of `head`, of those that read one of `amounts`.
+/// ", for example ..." with the pattern that matches the most lines of `head`, of those that read one of `amounts`.
 std::string for_example(std::string_view head, std::string_view line, const std::vector<Amount>& amounts) {
   std::string best;
   std::size_t most = 0;
@@ -157,11 +157,11 @@ std::string example_pattern(std::string_view line, std::size_t begin, std::size_
 std::string why_no_text(std::string_view head) {
   const std::string_view all_of_it = head;
   std::size_t of_host = 0;
-  std::size_t unsaid = 0;
+  std::size_t undescribed = 0;
   std::size_t numbers = 0;
   std::size_t lines = 0;
   std::size_t of_cache = 0;
-  std::string host, unsaid_text, number_text, cache_text;
+  std::string host, undescribed_text, number_text, cache_text;
   for (std::uint64_t number = 1; number <= kMostLines && !head.empty(); ++number) {
     const std::string_view line = trim(logtext::take_line(head));
     if (line.empty()) continue;
@@ -195,20 +195,20 @@ std::string why_no_text(std::string_view head) {
             number, excerpt(line), name_of(Option::line_pattern), for_example(all_of_it, line, amounts));
       continue;
     }
-    if (++unsaid != 1) continue;
+    if (++undescribed != 1) continue;
     std::string all;
     const std::size_t named = std::min(amounts.size(), kMostAmounts);
     for (const Amount& a : std::span(amounts).first(named))
       all += fmt::format("{}'{}'", all.empty() ? "" : ", ", a.text);
     if (named < amounts.size()) all += fmt::format(" and {} more", amounts.size() - named);
-    unsaid_text = fmt::format(
+    undescribed_text = fmt::format(
         "line {} has {}, and no word such as 'used', 'allocated', 'memory' or 'VRAM' says which is memory in use of a "
         "GPU: "
         "'{}'; name it with {}{}",
         number, all, excerpt(line), name_of(Option::line_pattern), for_example(all_of_it, line, amounts));
   }
-  if (of_cache >= kEnough && unsaid < of_cache) return cache_text;
-  if (unsaid >= kEnough) return unsaid_text;
+  if (of_cache >= kEnough && undescribed < of_cache) return cache_text;
+  if (undescribed >= kEnough) return undescribed_text;
   if (of_host >= kEnough) return host;
   return numbers >= kEnough && numbers * 10 >= lines * 9 ? number_text : std::string();
 }

@@ -1,4 +1,4 @@
-// The head of a log of free text: which lines have figures of memory, and how many.
+// Surveys the head of a free-text log: which lines have memory figures, and how many.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,22 +19,22 @@ constexpr std::size_t kMostLines = 4000;
 
 }  // namespace
 
-std::string how_to_say() {
+std::string pattern_hint() {
   return fmt::format("describe a line with {0}, for example {0} 'memory used: (?<used>[0-9.]+ *GB)'",
                      name_of(Option::line_pattern));
 }
 
-std::string how_to_say(const HeadLine& line) {
+std::string pattern_hint(const HeadLine& line) {
   for (const MemoryFigure& f : line.found.figures) {
     if (f.percent || f.role == Meaning::total || f.role == Meaning::free) continue;
     const std::string pattern = example_pattern(line.text, f.begin, f.end);
     if (!pattern.empty())
       return fmt::format("say which with {0}, for example {0} '{1}'", name_of(Option::line_pattern), pattern);
   }
-  return how_to_say();
+  return pattern_hint();
 }
 
-std::string how_to_say(const HeadLine& line, const std::vector<const HeadLine*>& others) {
+std::string pattern_hint(const HeadLine& line, const std::vector<const HeadLine*>& others) {
   std::vector<Word> words;
   cut_words(std::string_view(line.text).substr(0, line.found.figures.empty() ? 0 : line.found.figures.front().begin),
             words);
@@ -50,7 +50,7 @@ std::string how_to_say(const HeadLine& line, const std::vector<const HeadLine*>&
                            pattern);
     }
   }
-  return how_to_say(line);
+  return pattern_hint(line);
 }
 
 std::optional<std::uint64_t> count_of(const LineFigures& line, Meaning meaning) {
@@ -74,7 +74,7 @@ Head survey(std::string_view text, bool unclear, Grouping grouping) {
     line.is_row = table.in_table();
     line.number = number;
     if (out.first.empty()) out.first = trim(raw);
-    if (tells_out_of_memory(raw)) {  // not read as a line of figures
+    if (reports_out_of_memory(raw)) {  // not read as a line of figures
       out.lines.pop_back();
       continue;
     }

@@ -1,5 +1,5 @@
-// Lines of free text, read by the words and units next to their figures: make_word_lines(). Which figures are meant is
-// determined once from the head; then those are read from each line.
+// Reads lines of free text by the words and units next to their figures: make_word_lines(). Which figures to read is
+// decided once from the head; then those are read from each line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,8 +61,8 @@ class WordLines final : public TextLines {
     const std::string_view line = table_.line(raw);
     find_figures(line, found_, plan_.grouping);
     if (plan_.unclear) found_.figures.swap(found_.unclear);
-    plan_.settle_peaks(found_);
-    plan_.settle_shares(found_);
+    plan_.use_peaks(found_);
+    plan_.convert_ratios(found_);
     if (!plan_.tag.empty()) found_.tag = field_of(line, plan_.tag);
     read_clock(rows);
     for (const MemoryFigure& f : found_.capacities) set_total(f.gpu, f.bytes(1));
@@ -97,7 +97,7 @@ class WordLines final : public TextLines {
         }
         std::optional<std::uint64_t>& into = figure_of(out, f.role);
         if (into) {
-          ++doubled_;  // the first one is meant, as is said of the others
+          ++doubled_;  // the first one is read, as the warning about the others says
           if (doubled_ == 1) first_doubled_ = number;
           continue;
         }
@@ -107,13 +107,13 @@ class WordLines final : public TextLines {
     }
   }
 
-  /// The line gives memory in use, in words that the head did not settle on.
+  /// The line gives memory in use, in other words than the head.
   [[nodiscard]] bool is_used_otherwise() const {
     return std::any_of(found_.figures.begin(), found_.figures.end(),
                        [](const MemoryFigure& f) { return f.role == Meaning::used && !f.percent; });
   }
 
-  /// As a plain number: "1,200" is written otherwise.
+  /// As a plain number: "1,200" is written differently.
   std::string count_of_line() {
     if (plan_.count_in_epochs) epoch_ = count_of(found_, Meaning::epoch).value_or(epoch_);
     const auto count = count_of(found_, *plan_.counted);
@@ -157,19 +157,19 @@ class WordLines final : public TextLines {
   EpochCounter counter_;
   std::uint64_t epoch_ = 0;  ///< as last given
   std::uint64_t skipped_ = 0;
-  /// Lines behind the last reading that give memory in use otherwise: from so many on, the log goes on in another form.
+  /// Lines after the last reading that give memory in use in other words: from this many on, the form has changed.
   static constexpr std::uint64_t kGoesOnOtherwise = 20;
   static constexpr std::size_t kQuoted = 60;
   std::uint64_t last_read_ = 0, otherwise_ = 0, first_otherwise_ = 0;
   std::string first_otherwise_text_;
-  std::uint64_t doubled_ = 0, first_doubled_ = 0;  ///< figures of one kind beside another in their line
+  std::uint64_t doubled_ = 0, first_doubled_ = 0;  ///< figures of one kind next to another in their line
 };
 
 }  // namespace
 
 Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   Head all = survey(head.text, false);
-  // A line of code or a heading that names a unit says less than many lines that do not.
+  // A line of code or a heading that names a unit matters less than many lines that do not.
   constexpr std::size_t kManyMore = 10;
   constexpr std::size_t kFew = 100;
   bool unclear = all.lines.empty();
@@ -182,7 +182,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
     return fail(fmt::format(
         "no line has a figure of GPU memory: a number with a unit (MiB, GB, %) or beside words such as 'memory used', "
         "'allocated', 'VRAM' (also in Chinese, Japanese, Korean and German); the first line is '{}'; {}",
-        excerpt(all.first, 100), how_to_say()));
+        excerpt(all.first, 100), pattern_hint()));
   std::vector<std::string> assumptions;
   auto planned = plan_text(head, all, unclear, assumptions);
   if (!planned) return fail(std::move(planned.error()));
@@ -194,7 +194,7 @@ Result<std::unique_ptr<LogParser>> make_word_lines(const LogHead& head) {
   const bool in_blocks = plan.in_blocks;
   const std::uint64_t most_free = plan.free_only ? most_free_bytes(all, plan) : 0;
   auto parser = std::make_unique<WordLines>(std::move(plan), std::move(planned->stamp), std::move(assumptions));
-  parser->expect_places(planned->places);
+  parser->expect_unnamed_gpus(planned->unnamed_gpus);
   parser->set_percent_bytes(head.options->capacity_bytes ? static_cast<double>(*head.options->capacity_bytes) / 100
                                                          : static_cast<double>(kBytesPerGiB));
   if (head.options->capacity_bytes) parser->set_capacity(*head.options->capacity_bytes);
@@ -216,8 +216,8 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   return head.options->line_pattern.empty() ? make_word_lines(head) : make_pattern_lines(head);
 }
 
-/// Whether a third of the first lines are figures with words: the rows of a table do not have those, even if some
-/// other line looks like the header of a table.
+/// Whether a third of the first lines are figures with words: the rows of a table have none, even if some other line
+/// looks like the header of a table.
 bool are_mostly_figures(std::string_view head) {
   constexpr std::size_t kFirst = 300;
   LineFigures found;
@@ -235,15 +235,15 @@ bool are_mostly_figures(std::string_view head) {
   return figures >= 3 && figures * 3 >= lines;
 }
 
-/// Requires a few lines that have figures with words: a single one may be a coincidence, and is a weak match, so that
-/// its user is told what the text lacks. Ranks above tables without titles, whose columns are guessed, and below those
-/// with titles, unless most lines have such figures. The bars of a Markdown table make it look like other tables.
+/// Requires a few lines that have figures with words: a single one may be a coincidence and is only a weak match, so
+/// that the user is shown what the text lacks. Ranks above tables without titles, whose columns are guessed, and below
+/// those with titles, unless most lines have such figures. The bars of a Markdown table make it look like others.
 int recognise_above(std::string_view head, int to_beat) {
   constexpr int kMostly = 54;
   constexpr int kSome = 32;
   if (to_beat >= kMostly) return 0;
   if (is_table_of_figures(head) || are_mostly_figures(head)) return kMostly;
-  if (to_beat >= kSome) return 0;  // what follows reads the whole head where no line has a figure
+  if (to_beat >= kSome) return 0;  // the following reads the whole head if no line has a figure
   constexpr std::size_t kEnough = 2;
   const std::size_t lines = count_word_lines(head, kEnough);
   if (lines > 0) return lines == kEnough ? kSome : 4;

@@ -46,7 +46,7 @@ std::uint64_t decimal_unit(std::span<const std::string_view> values, std::uint64
   constexpr std::size_t kFewest = 3;
   if (unit_bytes != kBytesPerMiB && unit_bytes != kBytesPerGiB) return 0;
   const std::uint64_t decimal = unit_bytes == kBytesPerMiB ? 1'000'000 : 1'000'000'000;
-  const std::uint64_t nano = 1'000'000'000 / decimal;  // of a decimal that are one byte
+  const std::uint64_t nano = 1'000'000'000 / decimal;  // of a decimal that equals one byte
   std::set<std::string_view> decisive;
   for (const std::string_view text : values) {
     logtext::Decimal number;

@@ -1,4 +1,4 @@
-// Tables with a column for each series: "gpu0_mem_used_mib,gpu1_mem_used_mib", Grafana's and wandb's exports.
+// Tables with one column per series: "gpu0_mem_used_mib,gpu1_mem_used_mib", Grafana's and wandb's exports.
 #include <algorithm>
 #include <set>
 
@@ -10,14 +10,14 @@ namespace {
 
 using logtext::is_digit;
 
-/// A title cut into what is measured and what distinguishes its series.
+/// A title cut into the measure and what distinguishes its series.
 struct SeriesTitle {
   std::string metric;  ///< with '#' for each number
   std::vector<int> numbers;
   std::string label;  ///< the run of "run - metric", the host of "metric{host="a",gpu="0"}"
 };
 
-/// The value of `name` in Prometheus' labels, however its quotes were escaped.
+/// The value of `name` in Prometheus labels, regardless of how its quotes were escaped.
 std::string_view label_value(std::string_view labels, std::string_view name) {
   for (std::size_t at = labels.find(name); at != std::string_view::npos; at = labels.find(name, at + 1)) {
     const std::size_t equals = at + name.size();
@@ -92,7 +92,7 @@ void find_wide(std::span<const std::string_view> titles, std::span<const Column>
     const bool alike = read[i].metric == first.metric && columns[i].unit_bytes == used.unit_bytes;
     (alike ? group : others).push_back(i);
   }
-  // The number that differs is the GPU's; if several differ, none of them is.
+  // The number that differs is the GPU's; if several differ, none is.
   std::vector<std::size_t> differing;
   for (std::size_t n = 0; n < first.numbers.size(); ++n)
     if (std::any_of(group.begin(), group.end(), [&](std::size_t i) { return read[i].numbers[n] != first.numbers[n]; }))
@@ -101,7 +101,7 @@ void find_wide(std::span<const std::string_view> titles, std::span<const Column>
   const bool labelled =
       std::any_of(group.begin(), group.end(), [&](std::size_t i) { return read[i].label != first.label; });
 
-  // The allocator's figures of the series in column `at`, and how busy its GPU is.
+  // The allocator's figures of the series in column `at`, and the load of its GPU.
   std::set<std::size_t> taken;
   const auto further_of = [&](std::size_t at) {
     std::vector<ColumnPlan::Further> out;
@@ -147,7 +147,7 @@ void find_wide(std::span<const std::string_view> titles, std::span<const Column>
     wide.push_back(std::move(column));
   }
   for (const std::size_t i : others)
-    if (!taken.contains(i) && columns[i].says_host == used.says_host) plan.passed_over.emplace_back(titles[i]);
+    if (!taken.contains(i) && columns[i].mentions_host == used.mentions_host) plan.passed_over.emplace_back(titles[i]);
   const bool one_row_a_gpu =
       plan.index >= 0 || plan.uuid >= 0 || plan.pci >= 0 || plan.pid >= 0 || !plan.series.empty();
   const bool distinct = wide.size() > 1 || plan.unnamed_measure;

@@ -1,4 +1,4 @@
-// RowsWithoutFigures: a log of a card that does not report its memory. It is recognised, and holds nothing to judge.
+// RowsWithoutFigures: a log of a card that does not report its memory. It is recognised, but has nothing to judge.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace vramtrack {
 
-/// Makes no samples. Beside a list of the processes, which does, it says nothing (recording.cpp).
+/// Makes no samples. Next to a list of processes, which does, it adds nothing (recording.cpp).
 class RowsWithoutFigures final : public LogParser {
  public:
   explicit RowsWithoutFigures(std::string why) : why_(std::move(why)) {}
@@ -18,7 +18,7 @@ class RowsWithoutFigures final : public LogParser {
     return first_line + static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
   }
   [[nodiscard]] bool clock_is_relative() const override { return false; }
-  /// For people, with what to record instead.
+  /// The reason, with advice what to record instead.
   [[nodiscard]] const std::string& why() const { return why_; }
 
  private:

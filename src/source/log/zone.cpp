@@ -39,9 +39,9 @@ std::int64_t Zone::look_up(std::int64_t local_s, std::int64_t not_before_s) {
   constexpr std::int64_t kDay = 86'400;  // no offset is larger
   constexpr std::int64_t kTolerance = 60;
   if (zone_ == nullptr || local_s < -TimeZone::kFarS + 2 * kDay || local_s > TimeZone::kFarS - 2 * kDay) return local_s;
-  // Every stretch of one offset that may hold this wall-clock time, in order.
+  // Each period of constant offset that may contain this wall-clock time, in order.
   std::optional<std::int64_t> first;
-  std::optional<std::int64_t> skipped;  // by the offset before a gap that swallows the time
+  std::optional<std::int64_t> skipped;  // with the offset before a gap that skips this time
   TimeZone::Span before{};
   bool has_before = false;
   for (TimeZone::Span span = zone_->at(local_s - kDay);; span = zone_->at(span.end_s)) {

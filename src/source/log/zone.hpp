@@ -1,5 +1,5 @@
-// A time zone, with the present offset cached: converting costs a comparison and a subtraction except
-// within a day of a change of the clocks.
+// A time zone, with the current offset cached: converting costs a comparison and a subtraction except within a day of a
+// clock change.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@ namespace vramtrack {
 
 class TimeZone;
 
-/// Wall-clock time of one place to UTC. Copies share the zone's table; not thread-safe (the cache).
+/// Converts the wall-clock time of one place to UTC. Copies share the zone's table; not thread-safe (the cache).
 class Zone {
  public:
-  /// The zone named `name` ("Europe/Berlin", "UTC"); empty: $TZ where it names a zone, else this machine's,
-  /// else UTC. An Error names the unknown zone.
+  /// The zone named `name` ("Europe/Berlin", "UTC"); empty: $TZ if it names a zone, else this machine's, else UTC. An
+  /// Error names the unknown zone.
   static Result<Zone> open(const std::string& name);
 
   /// UTC seconds of the wall-clock time `local_s` (seconds since 1970-01-01T00:00 on that wall clock).
   /// A time that occurs twice is read as the first one not before `not_before_s` (UTC), with a tolerance of a
   /// minute; a time that does not occur is read with the offset before the change.
   std::int64_t to_utc(std::int64_t local_s, std::int64_t not_before_s) {
-    if (is_settled(local_s)) return local_s - offset_s_;
+    if (has_fixed_offset(local_s)) return local_s - offset_s_;
     return look_up(local_s, not_before_s);
   }
 
-  /// True when the clocks do not change within a day of `local_s`, as far as the last conversion found out.
-  [[nodiscard]] bool is_settled(std::int64_t local_s) const {
+  /// True if the clocks do not change within a day of `local_s`, as far as the last conversion found.
+  [[nodiscard]] bool has_fixed_offset(std::int64_t local_s) const {
     return local_s >= safe_from_s_ && local_s < safe_until_s_;
   }
 
@@ -40,7 +40,7 @@ class Zone {
   std::shared_ptr<const TimeZone> zone_;  ///< nullptr: UTC
   std::string name_ = "UTC";
   std::int64_t offset_s_ = 0;
-  std::int64_t safe_from_s_ = 1;  ///< local times in [from, until) have offset_s_; empty at first
+  std::int64_t safe_from_s_ = 1;  ///< local times in [from, until) have offset_s_; initially empty
   std::int64_t safe_until_s_ = 0;
 };
 

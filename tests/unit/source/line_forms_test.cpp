@@ -33,7 +33,7 @@ std::string written(const LineFigures& found, std::string_view line) {
     out += "| ";
     for (const MemoryFigure& f : *figures) {
       number(static_cast<int>(f.role));
-      number((f.is_said ? 1 : 0) + (f.is_of_gpu ? 2 : 0) + (f.is_memory ? 4 : 0) + (f.percent ? 8 : 0) +
+      number((f.has_role_word ? 1 : 0) + (f.is_of_gpu ? 2 : 0) + (f.is_memory ? 4 : 0) + (f.percent ? 8 : 0) +
              (f.is_open ? 16 : 0));
       number(f.number);
       number(f.unit_bytes);

@@ -40,7 +40,7 @@ TEST(EndMessage, IsToldFromOtherLines) {
            "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.",
            "Received SIGTERM, shutting down",
        })
-    EXPECT_TRUE(tells_end(line)) << line;
+    EXPECT_TRUE(reports_end(line)) << line;
   for (const std::string_view line : {"step 115 loss=1.9170 vram_used=1152 MiB",
                                       "signal to noise ratio 12.3",
                                       "loading checkpoint /ckpt/last.pt",
@@ -66,7 +66,7 @@ TEST(EndMessage, IsToldFromOtherLines) {
                                       "Killed 0 stale workers",
                                       "exit codes above 128 are signals",
                                       "timestamp, memory.used [MiB], exitcode"})
-    EXPECT_FALSE(tells_end(line)) << line;
+    EXPECT_FALSE(reports_end(line)) << line;
 }
 
 TEST(EndMessage, TellsThatTheHostEndedIt) {
@@ -74,11 +74,11 @@ TEST(EndMessage, TellsThatTheHostEndedIt) {
        {"[ 1234.5] Out of memory: Killed process 4242 (python) total-vm:1kB, anon-rss:2kB",
         "Memory cgroup out of memory: Killed process 4242 (python) total-vm:100kB, anon-rss:200kB, file-rss:0kB",
         "State: Terminated Reason: OOMKilled Exit Code: 137", "slurmstepd: error: Detected 1 oom-kill event(s)"})
-    EXPECT_TRUE(tells_end(line) && tells_host_killed(line)) << line;
+    EXPECT_TRUE(reports_end(line) && reports_host_kill(line)) << line;
   for (const std::string_view line :
        {"Command terminated: exited with code 137", "train.sh: line 3: 4242 Killed python",
         "DataLoader worker (pid 77) is killed by signal: Killed", "MemoryError"})
-    EXPECT_FALSE(tells_host_killed(line)) << line;
+    EXPECT_FALSE(reports_host_kill(line)) << line;
   EXPECT_EQ(pid_killed("Memory cgroup out of memory: Killed process 4242 (python)"), 4242U);
   EXPECT_EQ(pid_killed("OOMKilled"), 0U);
 }

@@ -34,7 +34,7 @@ TEST(OutOfMemoryMessage, IsToldFromOtherLines) {
            std::string_view("XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8 bytes."),
            std::string_view("failed to allocate 4.00G (4294967296 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY"),
        })
-    EXPECT_TRUE(tells_out_of_memory(line)) << line;
+    EXPECT_TRUE(reports_out_of_memory(line)) << line;
   for (const std::string_view line :
        {"    except torch.cuda.OutOfMemoryError:", "java.lang.OutOfMemoryError: Java heap",
         "GPU Memory: 8123 / 24576 MB", "the host is out of memory", "",
@@ -43,7 +43,7 @@ TEST(OutOfMemoryMessage, IsToldFromOtherLines) {
         "CUDA out of memory が出る場合は、バッチサイズを下げてください。",
         "Tip: if you see CUDA out of memory, lower the batch",
         "2026-03-01 10:00:00 INFO trainer: will retry on CUDA out of memory"})
-    EXPECT_FALSE(tells_out_of_memory(line)) << line;
+    EXPECT_FALSE(reports_out_of_memory(line)) << line;
   EXPECT_EQ(gpu_of_message(kTorch), 1);
   EXPECT_EQ(gpu_of_message("GPU has gone"), std::nullopt);
 }
@@ -62,7 +62,7 @@ TEST(OutOfMemoryMessage, NamesTheLimitOfItsProgram) {
   EXPECT_NEAR(static_cast<double>(torch->held_bytes), 7.9 * (1ULL << 30), 1e6);
   EXPECT_EQ(processes_of_message(kLimited).own, 42U);
   EXPECT_EQ(torch->name, "PyTorch's per_process_memory_fraction");
-  EXPECT_TRUE(tells_out_of_memory(kHami));
+  EXPECT_TRUE(reports_out_of_memory(kHami));
   EXPECT_EQ(gpu_of_message(kHami), 0);
   const auto hami = limit_of_message(kHami);
   ASSERT_TRUE(hami);

@@ -4,7 +4,7 @@
 
 #include "log_testing.hpp"
 #include "source/log/memory_words.hpp"
-#include "source/log/places.hpp"
+#include "source/log/unnamed_gpus.hpp"
 
 namespace vramtrack {
 namespace {

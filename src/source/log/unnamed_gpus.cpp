@@ -1,4 +1,4 @@
-#include "source/log/places.hpp"
+#include "source/log/unnamed_gpus.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 /// Readings closer together than this may be those of several GPUs, one after another.
 constexpr double kTogether_s = 0.1;
-/// Several readings may share a time as written; this many of its grains apart, they always have different times.
+/// Several readings may share a time as written; beyond this many units of its resolution, times always differ.
 constexpr double kGrainsApart = 1.9;
 
 }  // namespace
@@ -27,7 +27,7 @@ double grain_of_stamp(std::string_view text) {
   return 1;
 }
 
-void PlaceReadings::add(double time_s, double used, std::uint64_t line) {
+void UnnamedReadings::add(double time_s, double used, std::uint64_t line) {
   const double gap_s = times_s_.empty() ? 1e18 : std::abs(time_s - times_s_.back());  // newest first, too
   if (gap_s == 0 && shared_++ == 0) first_shared_ = line;
   if (gap_s <= kTogether_s) {
@@ -41,18 +41,18 @@ void PlaceReadings::add(double time_s, double used, std::uint64_t line) {
   lines_.push_back(line);
 }
 
-class PlaceJudge {
+class OrderJudge {
  public:
-  PlaceJudge(PlaceReadings& its, const PlaceWords& words) : its_(its), words_(words) {}
+  OrderJudge(UnnamedReadings& its, const ReadingWords& words) : its_(its), words_(words) {}
 
-  Result<std::size_t> judge(PlaceOrder order, bool runs_begin_anew) {
+  Result<std::size_t> judge(OrderEvidence order, bool runs_begin_anew) {
     const std::size_t in_turn = count_interleaved(its_.used_);
-    const bool may = order == PlaceOrder::may || (order == PlaceOrder::if_in_turn && in_turn == constant()) ||
-                     (order == PlaceOrder::if_two && in_turn == 2 && constant() == 2);
+    const bool may = order == OrderEvidence::may || (order == OrderEvidence::if_in_turn && in_turn == constant()) ||
+                     (order == OrderEvidence::if_two && in_turn == 2 && constant() == 2);
     if (const std::size_t n = may ? constant() : 1; n > 1) return in_order(n);
     sort_if_shuffled();
     if (share_times(order)) {
-      if (const std::size_t n = order == PlaceOrder::says_nothing ? 1 : constant(); n > 1) return in_order(n);
+      if (const std::size_t n = order == OrderEvidence::never ? 1 : constant(); n > 1) return in_order(n);
       return fail(
           fmt::format("several {} with the same time {}, and their number varies{}: they belong to several GPUs that "
                       "cannot be told apart; {}",
@@ -75,8 +75,8 @@ class PlaceJudge {
  private:
   static std::string from_line(std::uint64_t line) { return line == 0 ? "" : fmt::format(" (from line {})", line); }
 
-  /// The number of readings per time if it is constant, else 1. The last time may be incomplete, and a few others if
-  /// the caller can do with that.
+  /// The number of readings per time if it is constant, else 1. The last time may be incomplete, and so may a few
+  /// others if the caller accepts that.
   [[nodiscard]] std::size_t constant() const {
     const auto& groups = its_.groups_;
     if (groups.size() < 3 || its_.shortest_gap_s_ < 4 * kTogether_s) return 1;
@@ -85,13 +85,13 @@ class PlaceJudge {
     return words_.may_lack_rows ? usual() : 1;
   }
 
-  /// The number of readings that two thirds of the times have, where all others have fewer; else 1.
+  /// The number of readings at two thirds of the times, if all others have fewer; else 1.
   [[nodiscard]] std::size_t usual() const {
     const auto& groups = its_.groups_;
     const std::size_t most = *std::max_element(groups.begin(), groups.end());
     const auto whole = static_cast<std::size_t>(std::count(groups.begin(), groups.end(), most));
     if (most < 2 || whole < 3 || whole * 3 < groups.size() * 2) return 1;
-    // Two readings of one GPU may fall into one second, and sometimes do not.
+    // Two readings of one GPU may occasionally fall into one second.
     return its_.shortest_gap_s_ >= kGrainsApart * words_.grain_s || has_fractions() ||
                    count_interleaved(whole_readings(most)) == most
                ? most
@@ -124,14 +124,14 @@ class PlaceJudge {
                     n, words_.rows, words_.of, words_.record));
   }
 
-  /// Whether the readings of each time are in no order: sorted by size, each place is many times steadier.
+  /// Whether the readings of each time are in no order: sorted by size, each position is many times steadier.
   [[nodiscard]] bool changes_order(std::size_t n) const {
     constexpr std::size_t kFewest = 16;
     constexpr double kSteadier = 8;
     const std::vector<double> used = whole_readings(n);
     const std::size_t times = used.size() / n;
     if (times < kFewest) return false;
-    const auto way = [&](bool sorted) {
+    const auto path_length = [&](bool sorted) {
       double sum = 0;
       std::vector<double> last;
       for (std::size_t i = 0; i < times; ++i) {
@@ -143,10 +143,10 @@ class PlaceJudge {
       }
       return sum;
     };
-    return way(false) > kSteadier * way(true);
+    return path_length(false) > kSteadier * path_length(true);
   }
 
-  /// Sorts by time if the readings are in no order at all; a few steps back are due to a clock, or to several runs.
+  /// Sorts by time if the readings are in no order at all; a few backward steps are due to a clock, or to several runs.
   void sort_if_shuffled() {
     std::size_t back = 0;
     const auto& times_s = its_.times_s_;
@@ -161,15 +161,15 @@ class PlaceJudge {
   }
 
   /// Whether many readings share their time with another, and not because several were taken within one second.
-  [[nodiscard]] bool share_times(PlaceOrder order) const {
+  [[nodiscard]] bool share_times(OrderEvidence order) const {
     if (its_.groups_.size() < 3 || its_.shared_ * 10 < its_.times_s_.size()) return false;
     const std::size_t in_turn = count_interleaved(its_.used_);
-    if (order == PlaceOrder::if_two) return in_turn == 2;
-    return in_turn > 1 || (order != PlaceOrder::if_in_turn && its_.shortest_gap_s_ >= kGrainsApart * words_.grain_s);
+    if (order == OrderEvidence::if_two) return in_turn == 2;
+    return in_turn > 1 || (order != OrderEvidence::if_in_turn && its_.shortest_gap_s_ >= kGrainsApart * words_.grain_s);
   }
 
   /// Where two logs of the same period were joined; 0: nowhere. Time goes back over many readings of both, and the used
-  /// memory jumps there as it does nowhere else. Setting a clock does not change the used memory.
+  /// memory jumps there and nowhere else. Setting a clock does not change the used memory.
   [[nodiscard]] std::size_t joint() const {
     constexpr std::size_t kFewest = 16;
     constexpr double kMuch = 0.25;
@@ -192,26 +192,26 @@ class PlaceJudge {
     return back_s >= kMuch * shorter_s && std::abs(used[at] - used[at - 1]) > kJump * longest ? at : 0;
   }
 
-  PlaceReadings& its_;
-  const PlaceWords& words_;
+  UnnamedReadings& its_;
+  const ReadingWords& words_;
 };
 
-Result<std::size_t> judge_places(PlaceReadings readings, PlaceOrder order, bool runs_begin_anew,
-                                 const PlaceWords& words) {
-  return PlaceJudge(readings, words).judge(order, runs_begin_anew);
+Result<std::size_t> count_gpus_by_order(UnnamedReadings readings, OrderEvidence order, bool runs_begin_anew,
+                                        const ReadingWords& words) {
+  return OrderJudge(readings, words).judge(order, runs_begin_anew);
 }
 
 namespace {
 
 constexpr std::size_t kMostSeries = 16;
-/// With n series in turn, the path over every n-th row is at least this many times shorter than the path over all rows.
-/// With one series it is not: a trend makes it longer, and noise leaves it the same. With one series that swings with a
-/// period of n rows it may be shorter, but only by this much if it jumps between as many levels as the period has rows.
+/// With n alternating series, the path over every n-th row is at least this many times shorter than over all rows.
+/// With one series it is not: a trend makes it longer, and noise leaves it unchanged. If one series oscillates with a
+/// period of n rows it may be shorter, but only this much if it jumps between as many levels as the period has rows.
 constexpr double kShorter = 8;
 
-/// Whether the first `n` levels only rise, or only fall, but for one step back, however the round is turned: those of
-/// one series that climbs and begins anew. Levels of n GPUs have such an order by chance in 2 n of n! cases, 1 in 60
-/// for six; fewer say nothing.
+/// Whether the first `n` levels, as a cycle, rise except for one step down, or fall except for one step up: this is one
+/// series that climbs and restarts. The levels of n GPUs have such an order by chance in 2 n of n! cases, 1 in 60 for
+/// six; fewer prove nothing.
 bool is_sawtooth(std::span<const double> values, std::size_t n) {
   constexpr std::size_t kFewest = 6;
   if (n < kFewest) return false;
@@ -228,21 +228,21 @@ bool is_sawtooth(std::span<const double> values, std::size_t n) {
 
 std::size_t count_interleaved(std::span<const double> values) {
   if (values.size() < 2 * kMostSeries) return 1;
-  const auto way = [&](std::size_t step) {
+  const auto path_length = [&](std::size_t step) {
     double sum = 0;
     for (std::size_t i = kMostSeries; i < values.size(); ++i) sum += std::abs(values[i] - values[i - step]);
     return sum;
   };
-  const double by_one = way(1);
+  const double by_one = path_length(1);
   for (std::size_t n = 2; n <= kMostSeries; ++n)
-    if (by_one > kShorter * way(n)) return is_sawtooth(values, n) ? 1 : n;
+    if (by_one > kShorter * path_length(n)) return is_sawtooth(values, n) ? 1 : n;
   return 1;
 }
 
 namespace {
 
-/// The share of the gaps between `times_s` that are about as long as the median gap, or as the gap before them: two
-/// series that cross may take each other's path there, and have each other's period from then on.
+/// The share of the gaps between `times_s` that are about as long as the median gap, or as the previous gap: two series
+/// that cross may swap paths there, and have each other's period from then on.
 double evenness(const std::vector<double>& times_s) {
   std::vector<double> gaps;
   for (std::size_t i = 1; i < times_s.size(); ++i) gaps.push_back(times_s[i] - times_s[i - 1]);
@@ -276,7 +276,7 @@ bool are_merged(std::span<const double> times_s, std::span<const double> values)
   }
   struct Path {
     double last = 0;
-    double way = 0;
+    double path_length = 0;
     std::vector<double> times_s;
   };
   std::array<Path, 2> paths;
@@ -286,12 +286,12 @@ bool are_merged(std::span<const double> times_s, std::span<const double> values)
                                       ? !paths[0].times_s.empty() && std::abs(v - paths[0].last) > longest / 2
                                       : std::abs(v - paths[1].last) < std::abs(v - paths[0].last);
     Path& path = paths[second_is_nearer ? 1 : 0];
-    if (!path.times_s.empty()) path.way += std::abs(v - path.last);
+    if (!path.times_s.empty()) path.path_length += std::abs(v - path.last);
     path.last = v;
     path.times_s.push_back(times_s[i]);
   }
   if (std::min(paths[0].times_s.size(), paths[1].times_s.size()) * 8 < values.size()) return false;
-  if (by_one <= kShorter * (paths[0].way + paths[1].way)) return false;
+  if (by_one <= kShorter * (paths[0].path_length + paths[1].path_length)) return false;
   return evenness(paths[0].times_s) >= kEven && evenness(paths[1].times_s) >= kEven &&
          evenness({times_s.begin(), times_s.end()}) <= kUneven;
 }

@@ -1,4 +1,4 @@
-// Determines from its head what a CSV log is: the header or the columns' values, the clock, the units.
+// Determines the layout of a CSV log from its head: the header or the columns' values, the clock, the units.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 #include "source/log/cells.hpp"
 #include "source/log/column_title.hpp"
 #include "source/log/csv_clock.hpp"
-#include "source/log/csv_places.hpp"
 #include "source/log/csv_rows.hpp"
+#include "source/log/csv_unnamed_gpus.hpp"
 #include "source/log/labels.hpp"
 #include "source/log/messages.hpp"
 #include "source/log/recording.hpp"
@@ -32,11 +32,11 @@ std::string_view cell(const std::vector<std::string_view>& row, int column) {
   return row[static_cast<std::size_t>(column)];
 }
 
-constexpr std::size_t kHeaderLines = 50;  ///< how far into a log its header may come
+constexpr std::size_t kHeaderLines = 50;  ///< lines within which the header must come
 constexpr std::size_t kSurveyRows = 4000;
 constexpr std::size_t kMaxFields = 512;
 
-/// The data rows of a head, cut into `count` fields each. Other lines say nothing about the columns.
+/// The data rows of a head, cut into `count` fields each. Other lines are ignored.
 Rows head_rows(std::string_view head, char delimiter, std::size_t count) {
   Rows rows;
   std::vector<std::string_view> fields;
@@ -50,8 +50,8 @@ Rows head_rows(std::string_view head, char delimiter, std::size_t count) {
   return rows;
 }
 
-/// Status lines among the rows may have as many fields by chance. The kind of a row is which of its fields begin with
-/// a digit: keeps only the rows of the most frequent kind, if it makes up two thirds of them.
+/// Status lines among the rows may have as many fields by chance. The kind of a row is the set of its fields that begin
+/// with a digit: keeps only rows of the most frequent kind, if it makes up two thirds of them.
 void keep_alike(Rows& rows) {
   const auto kind = [](const std::vector<std::string_view>& row) {
     std::string out;
@@ -72,8 +72,8 @@ void keep_alike(Rows& rows) {
   });
 }
 
-/// "[N/A]" in every row: the card does not report the figure, and no other log of the kind will have it. Why that is;
-/// nullopt: some row has one.
+/// "[N/A]" in every row: the card does not report the value, and no other log of this kind will contain it. Returns an
+/// explanation; nullopt: some row has a value.
 std::optional<std::string> not_reported(const Rows& rows, const ColumnPlan& plan) {
   if (rows.empty() || plan.pid >= 0 || plan.used < 0 || !plan.wide.empty()) return {};
   for (const auto& row : rows)
@@ -103,8 +103,8 @@ bool all_percent(const Rows& rows, int column) {
   return percents > 0;
 }
 
-/// Decides by the values what the titles leave open about percentages.
-void settle_percent(const Rows& rows, bool comma, ColumnPlan& plan) {
+/// Decides from the values what the titles leave open about percentages.
+void resolve_percent(const Rows& rows, bool comma, ColumnPlan& plan) {
   if (!plan.percent && plan.used >= 0 && all_percent(rows, plan.used)) {
     // Sizes are more informative than a percentage.
     if (plan.free >= 0 && plan.total >= 0 && plan.wide.empty())
@@ -144,7 +144,7 @@ bool is_capacity(const Rows& rows, const ColumnPlan& plan, bool comma) {
   return capacity > most_used;
 }
 
-/// Columns whose titles only name GPUs are accepted if the values show that they are memory: in bytes, or with units.
+/// Columns whose titles only name GPUs are accepted if the values can only be memory: in bytes, or with units.
 Status check_measure(const Rows& rows, const ColumnPlan& plan, bool comma) {
   constexpr double kBytesFrom = 4e6;  // no temperature, clock, power or percentage is so large
   double most = 0;
@@ -174,8 +174,8 @@ bool has_no_value_twice(const Rows& rows, int column) {
   return std::adjacent_find(values.begin(), values.end()) == values.end();
 }
 
-/// A column of ids that differs in every row is a row number, not a GPU, if time advances. If the head is too short for
-/// every series to have had its first reading, the ids do not repeat either, but then time does not advance.
+/// If a column of ids differs in every row while time advances, it numbers the rows, not GPUs. If the head is too short
+/// for every series to have had its first reading, the ids do not repeat either, but then time does not advance.
 bool is_row_counter(const Rows& rows, int column, int time) {
   constexpr std::size_t kRows = 24;
   constexpr int kReadings = 3;
@@ -190,9 +190,9 @@ bool is_row_counter(const Rows& rows, int column, int time) {
 
 namespace {
 
-/// The columns of a header separated by '|', as in "time|gpu|used_mb". Screens are drawn with it, too: the header must
-/// name used memory, and a time unless the rows after it are three, and those must have as many fields. Markdown's
-/// tables are read as text.
+/// The columns of a header separated by '|', as in "time|gpu|used_mb". Screens are drawn with '|', too: the header must
+/// name used memory and a time, unless three rows follow it, and these must have as many fields. Markdown tables are
+/// read as text.
 std::optional<ColumnPlan> find_barred_header(std::string_view line, std::string_view rest) {
   constexpr std::size_t kSureRows = 3;
   const auto bars = [](std::string_view text) { return std::count(text.begin(), text.end(), '|'); };
@@ -213,7 +213,7 @@ std::optional<ColumnPlan> find_barred_header(std::string_view line, std::string_
 
 namespace {
 
-/// Whether the lines after a header are its rows: two of the next three that are not blank, or all if there are fewer.
+/// Whether the lines after a header are its rows: two of the next three non-blank lines, or all if there are fewer.
 bool has_rows(std::string_view rest, const ColumnPlan& plan) {
   constexpr std::size_t kLooked = 3;
   std::size_t lines = 0;
@@ -232,7 +232,7 @@ bool has_rows(std::string_view rest, const ColumnPlan& plan) {
 }  // namespace
 
 std::optional<ColumnPlan> find_header(std::string_view head) {
-  // A line of words for something else may look like a header: of several, the first with rows below it is one.
+  // A line of prose may look like a header: among several, the first one with rows below it is taken.
   std::optional<ColumnPlan> first;
   for (std::size_t i = 0; i < kHeaderLines && !head.empty(); ++i) {
     const std::string_view text = head.substr(0, head.find('\n'));
@@ -249,7 +249,7 @@ std::optional<ColumnPlan> find_header(std::string_view head) {
     auto plan = plan_header(line, cut);
     if (!plan) continue;
     if (has_rows(head, *plan)) return std::move(*plan);
-    const bool is_of_free = plan->used < 0 && plan->total < 0;  // which sentences mention, too
+    const bool is_of_free = plan->used < 0 && plan->total < 0;  // which sentences also mention
     if (!first && !is_of_free) first = std::move(*plan);
   }
   return first;
@@ -282,11 +282,11 @@ bool are_titles(std::string_view line, char delimiter) {
   });
 }
 
-/// What most of the first lines have in common: dates, messages and a truncated line may be among them.
+/// What most of the first lines have in common: there may be dates, messages and a truncated line among them.
 struct AlikeRows {
   char delimiter = ',';
   Rows rows;
-  std::size_t lines = 0;  ///< of the head, at least so many
+  std::size_t lines = 0;  ///< lines of the head, at least this many
 };
 
 AlikeRows alike_rows(std::string_view head) {
@@ -344,7 +344,7 @@ bool has_column_of_amounts(std::string_view head) {
 
 Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::string>& assumptions) {
   const AlikeRows alike = alike_rows(head);
-  constexpr std::size_t kFewestOf = 8;  // a few lines of text may look like rows
+  constexpr std::size_t kFewestOf = 8;  // a few lines of prose may look like rows
   if (alike.rows.empty() || alike.rows.size() * kFewestOf < alike.lines)
     return fail("there is no header line and no row of values");
   if (alike.rows.front().size() > kMaxFields) return fail("more than 512 columns: not a log of memory");
@@ -353,7 +353,7 @@ Result<ColumnPlan> infer_from_head(std::string_view head, std::vector<std::strin
 
 namespace {
 
-/// Why a first line of titles is no header of a log of memory; nullopt: it is one, or no line of titles.
+/// Why a first line of titles is not the header of a memory log; nullopt: it is one, or it has no titles.
 std::optional<Error> why_no_header(std::string_view head) {
   const std::string_view first = logtext::take_line(head);
   const char delimiter = find_delimiter(first);
@@ -362,15 +362,15 @@ std::optional<Error> why_no_header(std::string_view head) {
   return refused ? std::nullopt : std::optional(std::move(refused.error()));
 }
 
-/// The columns by the header, or by the values of a log without one.
+/// The columns according to the header, or inferred from the values if there is no header.
 Result<ColumnPlan> find_columns(std::string_view head, std::vector<std::string>& assumptions) {
   if (auto header = find_header(head)) return std::move(*header);
-  // A first line of words is a header without the column needed: say so rather than infer the columns.
+  // The first line is a header without the required column: report that rather than infer the columns.
   if (auto why = why_no_header(head)) return fail(std::move(*why));
   return infer_from_head(head, assumptions);
 }
 
-/// The fields of most lines behind the header; 0: of none.
+/// The number of fields of most lines after the header; 0: there are none.
 std::size_t usual_width(std::string_view head, const ColumnPlan& plan) {
   constexpr std::size_t kLooked = 300;
   std::map<std::size_t, std::size_t> widths;
@@ -392,7 +392,7 @@ std::size_t usual_width(std::string_view head, const ColumnPlan& plan) {
   return most != widths.end() && most->second * 10 >= rows * 9 ? most->first : 0;
 }
 
-/// Whether the values of the columns that are read are what the titles say.
+/// Whether the values of the columns to read agree with their titles.
 bool values_fit(const Rows& rows, const ColumnPlan& plan) {
   const auto is_amount = [](std::string_view text) {
     std::uint64_t bytes = 0;
@@ -416,8 +416,8 @@ bool values_fit(const Rows& rows, const ColumnPlan& plan) {
   });
 }
 
-/// Where all rows have more fields than the header has titles, by as many: the titles as the values fit them, if they
-/// do in one way only.
+/// If all rows have the same number of fields more than the header has titles: aligns the titles to the values, if only
+/// one alignment fits.
 void align_titles(std::string_view head, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   constexpr std::size_t kMostMore = 3;
   if (!plan.has_header || plan.used < 0 || !plan.wide.empty()) return;
@@ -427,18 +427,18 @@ void align_titles(std::string_view head, ColumnPlan& plan, std::vector<std::stri
   const Rows rows = head_rows(head, plan.delimiter, width);
   std::optional<ColumnPlan> found;
   std::size_t at = 0;
-  for (std::size_t place = 0; place <= plan.count; ++place) {
+  for (std::size_t gap = 0; gap <= plan.count; ++gap) {
     std::string header;
     for (std::size_t i = 0; i < width; ++i) {
-      const std::size_t title = i < place ? i : i - (width - plan.count);
-      const bool is_extra = i >= place && i < place + (width - plan.count);
+      const std::size_t title = i < gap ? i : i - (width - plan.count);
+      const bool is_extra = i >= gap && i < gap + (width - plan.count);
       if (i > 0) header += plan.delimiter;
       header += is_extra ? std::string("extra") : '"' + std::string(titles[title]) + '"';
     }
     auto tried = plan_header(header, plan.delimiter);
     if (!tried || tried->count != width || !values_fit(rows, *tried)) continue;
     if (found && (found->used != tried->used || found->total != tried->total || found->index != tried->index)) return;
-    if (!found) at = place;
+    if (!found) at = gap;
     found = std::move(*tried);
   }
   if (!found) return;
@@ -450,8 +450,8 @@ void align_titles(std::string_view head, ColumnPlan& plan, std::vector<std::stri
   plan = std::move(*found);
 }
 
-/// "11283/62841MB" in all rows: the used column has the total, too.
-void settle_pairs(const Rows& rows, ColumnPlan& plan) {
+/// "11283/62841MB" in all rows: the used column contains the total, too.
+void detect_pairs(const Rows& rows, ColumnPlan& plan) {
   if (rows.empty() || plan.used < 0 || plan.total >= 0 || plan.percent || !plan.wide.empty()) return;
   plan.pair = std::all_of(rows.begin(), rows.end(), [&](const auto& row) {
     std::uint64_t used = 0;
@@ -462,7 +462,7 @@ void settle_pairs(const Rows& rows, ColumnPlan& plan) {
 }
 
 /// MB or GB of the title that are 10^6 or 10^9 bytes: see decimal_unit().
-void settle_decimal_unit(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
+void detect_decimal_unit(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   const bool is_mb = plan.used_unit == kBytesPerMiB;
   if (plan.pair || plan.used < 0 || !plan.wide.empty() ||
       logtext::lower(plan.header).find(is_mb ? "mib" : "gib") != std::string::npos)
@@ -481,7 +481,7 @@ void settle_decimal_unit(const Rows& rows, ColumnPlan& plan, std::vector<std::st
                   is_mb ? "MB" : "GB", is_mb ? 6 : 9, excerpt(*example)));
 }
 
-/// Whether no index comes twice at one time.
+/// Whether each index occurs at most once at each time.
 bool differs_within_times(const Rows& rows, int column, int time) {
   std::set<std::pair<std::string_view, std::string_view>> seen;
   return std::all_of(rows.begin(), rows.end(),
@@ -493,8 +493,8 @@ bool is_constant(const Rows& rows, int column) {
                      [&](const auto& row) { return cell(row, column) == cell(rows.front(), column); });
 }
 
-/// Of several columns titled as an index, the one that differs within a time is the index, or the one that goes round
-/// where the other is the same in every row.
+/// Of several columns titled as an index, chooses the one that differs within a time, or the one that cycles while the
+/// other is constant.
 void choose_index(const Rows& rows, ColumnPlan& plan) {
   if (plan.time < 0 || plan.index < 0 || plan.other_indexes.empty()) return;
   const bool differs = differs_within_times(rows, plan.index, plan.time);
@@ -509,8 +509,8 @@ void choose_index(const Rows& rows, ColumnPlan& plan) {
   }
 }
 
-/// Takes the index column for what its values show it to be.
-void settle_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
+/// Interprets the index column according to its values.
+void resolve_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   choose_index(rows, plan);
   if (plan.index_is_unsure && plan.index >= 0 &&
       !behaves_like_index(rows, static_cast<std::size_t>(plan.index), plan.time)) {
@@ -531,9 +531,9 @@ void settle_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& 
   std::erase_if(plan.series, [&](int column) { return is_row_counter(rows, column, plan.time); });
 }
 
-/// How many values a column goes through, one after another, and then again in the same order; 0: it does not.
+/// How many values a column cycles through in a fixed order; 0: it does not cycle.
 std::size_t rounds_of_values(const Rows& rows, std::size_t column) {
-  constexpr std::size_t kFewestValues = 3;  // two states may alternate in time
+  constexpr std::size_t kFewestValues = 3;  // two states may alternate over time
   std::vector<std::string_view> steps;      // without repetitions
   for (const auto& row : rows)
     if (steps.empty() || steps.back() != row[column]) steps.push_back(row[column]);
@@ -544,7 +544,7 @@ std::size_t rounds_of_values(const Rows& rows, std::size_t column) {
   return n;
 }
 
-/// Whether the first cells are texts, each another one, and none of them counts: "layer_7", "llama-13b", but not "step
+/// Whether the first cells are distinct texts that do not count: "layer_7", "llama-13b", but not "step
 /// 7".
 bool are_names(const Rows& rows) {
   const auto is_name = [](std::string_view text) {
@@ -559,16 +559,16 @@ bool are_names(const Rows& rows) {
          std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return is_name(row[0]); });
 }
 
-/// ", and 59 of them ran out of memory"; empty: none says so.
+/// ", and 59 of them ran out of memory"; empty if none did.
 std::string rows_out_of_memory(const Rows& rows) {
   const auto n = std::count_if(rows.begin(), rows.end(), [](const auto& row) {
-    return std::any_of(row.begin(), row.end(), [](std::string_view text) { return tells_out_of_memory(text); });
+    return std::any_of(row.begin(), row.end(), [](std::string_view text) { return reports_out_of_memory(text); });
   });
   return n == 0 ? std::string() : fmt::format(", and {} of {} ran out of memory", n, rows.size());
 }
 
-/// Rows without a time or a count, beside a column of parameters that begin anew, are of a benchmark: what grows from
-/// row to row is due to the parameters. Where each row is the maximum of another run, nothing follows another.
+/// Rows without a time or a count, next to a column of parameters that restarts, belong to a benchmark: the parameters
+/// explain growth from row to row. If each row is the maximum of another run, the rows are not a sequence.
 Status check_parameters(const Rows& rows, const ColumnPlan& plan) {
   if (!plan.has_header || plan.time >= 0 || plan.clock_lines || plan.pid >= 0) return {};
   const std::vector<std::string_view> titles = titles_of(plan);
@@ -604,8 +604,8 @@ Status check_parameters(const Rows& rows, const ColumnPlan& plan) {
   return {};
 }
 
-/// Cells that hold a list ("[9000, 3997]") have an amount for each GPU.
-Status settle_lists(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
+/// Cells that hold a list ("[9000, 3997]") have one amount per GPU.
+Status expand_lists(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   if (plan.used < 0 || !plan.wide.empty() || rows.empty()) return {};
   std::size_t lists = 0;
   std::size_t most = 0;
@@ -638,19 +638,19 @@ Status settle_lists(const Rows& rows, ColumnPlan& plan, std::vector<std::string>
   return {};
 }
 
-/// Decides by the values what the titles leave open.
-Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnPlan& plan,
-                      std::vector<std::string>& assumptions) {
+/// Decides from the values what the titles leave open.
+Status resolve_columns(const LogHead& head, const Rows& rows, bool comma, ColumnPlan& plan,
+                       std::vector<std::string>& assumptions) {
   if (plan.total_may_be_peak && !is_capacity(rows, plan, comma)) plan.total = -1;
-  settle_percent(rows, comma, plan);
-  settle_pairs(rows, plan);
-  settle_decimal_unit(rows, plan, assumptions);
+  resolve_percent(rows, comma, plan);
+  detect_pairs(rows, plan);
+  detect_decimal_unit(rows, plan, assumptions);
   if (plan.unnamed_measure && !plan.wide.empty() && head.options->unit.empty())
     if (Status ok = check_measure(rows, plan, comma); !ok) return ok;
-  if (Status ok = settle_clock_column(rows, plan); !ok) return ok;
+  if (Status ok = find_clock_column(rows, plan); !ok) return ok;
   if (!plan.shared_title.empty())
     assumptions.push_back(
-        classify_column(plan.shared_title).says_host
+        classify_column(plan.shared_title).mentions_host
             ? fmt::format("the column '{}' is the memory of the host, which is judged like that of a GPU",
                           excerpt(plan.shared_title))
             : fmt::format(
@@ -662,17 +662,17 @@ Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnP
         "used_gpu_memory is what one process holds, not what the GPU holds, and no column has its pid: record it with "
         "nvidia-smi --query-compute-apps=timestamp,gpu_uuid,pid,process_name,used_gpu_memory --format=csv -l 1");
   const int clock = plan.time;
-  if (rows.size() > 1) settle_count_column(rows, plan);
+  if (rows.size() > 1) find_count_column(rows, plan);
   if (plan.time != clock && plan.outer_count < 0)
     assumptions.push_back(
         fmt::format("column {} is not a clock: it does not rise while column {} counts, so it is how long something "
                     "took; the {}s are "
                     "counted in its place",
                     clock + 1, plan.time + 1, plan.time_title.counts));
-  settle_clock_lines(head.text, plan);
-  settle_index(rows, plan, assumptions);
+  find_clock_lines(head.text, plan);
+  resolve_index(rows, plan, assumptions);
   if (Status ok = check_parameters(rows, plan); !ok) return ok;
-  // "date,time" in two columns, unless the time column has the date in it.
+  // "date,time" in two columns, unless the time column contains the date.
   if (plan.date >= 0 && !rows.empty()) {
     Civil civil;
     const std::string_view text = cell(rows.front(), plan.time);
@@ -681,8 +681,8 @@ Status settle_columns(const LogHead& head, const Rows& rows, bool comma, ColumnP
   return {};
 }
 
-Result<StampReader> settle_stamp(const LogHead& head, const Rows& rows, const ColumnPlan& plan,
-                                 std::vector<std::string>& assumptions) {
+Result<StampReader> make_stamp_reader(const LogHead& head, const Rows& rows, const ColumnPlan& plan,
+                                      std::vector<std::string>& assumptions) {
   if (plan.clock_lines) {
     const std::vector<std::string> stamps = clock_lines(head.text);
     return StampReader::detect(std::vector<std::string_view>(stamps.begin(), stamps.end()), {}, *head.options,
@@ -705,7 +705,7 @@ Result<StampReader> settle_stamp(const LogHead& head, const Rows& rows, const Co
 }
 
 /// The unit of a used column without one. `strict`: it is MiB.
-Result<GuessedUnit> settle_unit(const LogHead& head, const Rows& rows, bool comma, bool strict, const ColumnPlan& plan,
+Result<GuessedUnit> choose_unit(const LogHead& head, const Rows& rows, bool comma, bool strict, const ColumnPlan& plan,
                                 std::vector<std::string>& assumptions) {
   if (!head.options->unit.empty()) {
     const auto given = unit_of(*head.options);
@@ -728,8 +728,8 @@ Result<GuessedUnit> settle_unit(const LogHead& head, const Rows& rows, bool comm
   return guess_unit(values, comma, head.options->capacity_bytes, total, assumptions);
 }
 
-/// The bytes of 1 %; 0 if the log's total gives them, or nothing is a percentage.
-double settle_percent_bytes(const LogHead& head, const ColumnPlan& plan, std::vector<std::string>& assumptions) {
+/// The bytes of 1 %; 0 if the log gives the total, or has no percentages.
+double percent_bytes_of(const LogHead& head, const ColumnPlan& plan, std::vector<std::string>& assumptions) {
   if (!plan.percent) return 0;
   if (head.options->capacity_bytes) return static_cast<double>(*head.options->capacity_bytes) / 100;
   if (plan.total >= 0) return 0;
@@ -737,9 +737,9 @@ double settle_percent_bytes(const LogHead& head, const ColumnPlan& plan, std::ve
   return static_cast<double>(kBytesPerGiB);
 }
 
-/// Where only the free memory is given, the most that is free, or the capacity; 0: more is given.
-Result<std::uint64_t> settle_free(const LogHead& head, const Rows& rows, bool comma, std::uint64_t unit,
-                                  const ColumnPlan& plan, std::vector<std::string>& assumptions) {
+/// If only the free memory is given, its maximum, or the capacity; 0: more is given.
+Result<std::uint64_t> most_free_bytes(const LogHead& head, const Rows& rows, bool comma, std::uint64_t unit,
+                                      const ColumnPlan& plan, std::vector<std::string>& assumptions) {
   constexpr std::size_t kFewest = 5;
   if (plan.used >= 0 || plan.total >= 0) return 0;
   if (head.options->capacity_bytes) return *head.options->capacity_bytes;
@@ -769,16 +769,16 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
 
   const Rows rows = head_rows(head.text, plan->delimiter, plan->count);
   const bool comma = plan->delimiter != ',';
-  if (Status ok = settle_lists(rows, *plan, assumptions); !ok) return fail(std::move(ok.error()));
+  if (Status ok = expand_lists(rows, *plan, assumptions); !ok) return fail(std::move(ok.error()));
   if (auto why = not_reported(rows, *plan)) return std::make_unique<RowsWithoutFigures>(std::move(*why));
-  if (Status ok = settle_columns(head, rows, comma, *plan, assumptions); !ok) return fail(std::move(ok.error()));
-  auto stamp = settle_stamp(head, rows, *plan, assumptions);
+  if (Status ok = resolve_columns(head, rows, comma, *plan, assumptions); !ok) return fail(std::move(ok.error()));
+  auto stamp = make_stamp_reader(head, rows, *plan, assumptions);
   if (!stamp) return fail(std::move(stamp.error()));
-  const auto unit = settle_unit(head, rows, comma, strict, *plan, assumptions);
+  const auto unit = choose_unit(head, rows, comma, strict, *plan, assumptions);
   if (!unit) return fail(unit.error());
-  const auto most_free = settle_free(head, rows, comma, unit->bytes, *plan, assumptions);
+  const auto most_free = most_free_bytes(head, rows, comma, unit->bytes, *plan, assumptions);
   if (!most_free) return fail(most_free.error());
-  const double percent_bytes = settle_percent_bytes(head, *plan, assumptions);
+  const double percent_bytes = percent_bytes_of(head, *plan, assumptions);
   if (plan->only_peaks) {
     if (Status ok = check_runs(titles_of(*plan)); !ok) return fail(std::move(ok.error()));
     assumptions.emplace_back(kOnlyPeaks);
@@ -786,7 +786,7 @@ Result<std::unique_ptr<LogParser>> make_csv_parser(const LogHead& head, bool str
   for (const std::string& title : plan->passed_over)
     assumptions.push_back(fmt::format(
         "column '{}' also holds used memory and is not read; remove the other columns to read it", excerpt(title)));
-  const auto positions = settle_places(rows, head.text, *stamp, comma, *plan, assumptions);
+  const auto positions = count_unnamed_gpus(rows, head.text, *stamp, comma, *plan, assumptions);
   if (!positions) return fail(positions.error());
 
   auto parser = std::make_unique<CsvRows>(std::move(*plan), std::move(*stamp), std::move(assumptions));

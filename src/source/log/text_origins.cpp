@@ -1,4 +1,4 @@
-// Whose the readings of a log of free text are: GPUs, programs and phases of programs.
+// Determines the origin of the readings in a free-text log: GPUs, programs and phases of programs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using logtext::excerpt;
 
-/// The words of a line: the same for lines that one statement of a program writes.
+/// The words of a line: equal for lines that one statement of a program writes.
 std::string shape_of(const HeadLine& line) {
   std::string_view text = line.text;
   if (!line.found.stamp.empty())
@@ -33,8 +33,8 @@ bool names_differ(const Head& head, std::string_view LineFigures::*name) {
          seen.size() * 3 <= head.lines.size();
 }
 
-/// How far the readings of each of several series go from one to the next, all together.
-class Way {
+/// Total absolute change between consecutive readings, summed over series.
+class PathLength {
  public:
   void add(const std::string& series, double bytes) {
     const auto [last, is_first] = last_.emplace(series, bytes);
@@ -56,24 +56,24 @@ const MemoryFigure* first_figure(const HeadLine& line, const WordPlan& plan) {
   return it == line.found.figures.end() ? nullptr : &*it;
 }
 
-/// The field whose values tell apart machines, programs or threads that use GPUs of their own; empty: there is none.
-/// Threads of one program that write about one GPU take turns in one series: the way from line to line is then no
-/// longer than the way from each line to the next one of its thread. With GPUs of their own, the way from line to line
-/// is that between their levels. A few lines may be another program's.
+/// The field whose values distinguish machines, programs or threads with their own GPUs; empty: none. Threads of one
+/// program that write about one GPU take turns in one series: the path from line to line is then no longer than the
+/// path within each thread. With separate GPUs, the path from line to line jumps between their levels. A few lines may
+/// belong to another program.
 std::string find_tag(const Head& head, const WordPlan& plan) {
   struct Value {
     std::size_t lines = 0;
-    std::size_t times = 0;  ///< that it begins, behind another value or at first
+    std::size_t times = 0;  ///< how often it starts, after another value or at the beginning
   };
   struct Seen {
     std::map<std::string_view, Value> values;
     std::string_view last;
     std::size_t lines = 0;
-    Way way;
+    PathLength path;
   };
   std::map<std::string, Seen> seen;
   std::vector<std::string> in_order;
-  Way way_of_all;
+  PathLength path_of_all;
   std::size_t lines = 0;
   std::vector<LineField> fields;
   for (const HeadLine& line : head.lines) {
@@ -82,7 +82,7 @@ std::string find_tag(const Head& head, const WordPlan& plan) {
     ++lines;
     const auto bytes = static_cast<double>(f->bytes(1));
     const std::string gpu = std::to_string(f->gpu);
-    way_of_all.add(gpu, bytes);
+    path_of_all.add(gpu, bytes);
     cut_fields(line.text, fields);
     for (auto field = fields.begin(); field != fields.end(); ++field) {
       if (std::any_of(fields.begin(), field, [&](const LineField& other) { return other.name == field->name; }))
@@ -94,25 +94,25 @@ std::string find_tag(const Head& head, const WordPlan& plan) {
       its->second.last = field->value;
       ++value.lines;
       ++its->second.lines;
-      its->second.way.add(gpu + ' ' + std::string(field->value), bytes);
+      its->second.path.add(gpu + ' ' + std::string(field->value), bytes);
     }
   }
   constexpr std::size_t kFewestEach = 3;
   constexpr std::size_t kManyEach = 16;
-  // A name comes back when others have written. A count does not: "(after 100 iterations)" of each rank. Logs that were
+  // A name recurs after others have written. A count does not: "(after 100 iterations)" of each rank. Logs that were
   // joined end to end have few names.
   const auto comes_back = [](const Seen& its) {
     const auto n =
         std::count_if(its.values.begin(), its.values.end(), [](const auto& v) { return v.second.times > 1; });
     return static_cast<std::size_t>(n) * 2 >= its.values.size() || its.values.size() * kManyEach <= its.lines;
   };
-  // A rank has a GPU of its own, even where all of them do the same at the same time.
+  // Each rank has its own GPU, even if all of them do the same at the same time.
   const auto is_rank = [](std::string_view name) {
     constexpr std::array<std::string_view, 4> kRanks = {"tp", "dp", "pp", "ep"};
     return std::find(kRanks.begin(), kRanks.end(), name.substr(0, name.size() - 1)) != kRanks.end();
   };
   std::string best;
-  double shortest = way_of_all.sum() / 2;
+  double shortest = path_of_all.sum() / 2;
   std::size_t most_ranks = 0;
   for (const std::string& name : in_order) {
     const Seen& its = seen[name];
@@ -124,18 +124,18 @@ std::string find_tag(const Head& head, const WordPlan& plan) {
     if (is_rank(name)) {
       if (its.values.size() <= most_ranks) continue;
       most_ranks = its.values.size();
-    } else if (most_ranks > 0 || its.way.sum() >= shortest) {
+    } else if (most_ranks > 0 || its.path.sum() >= shortest) {
       continue;
     } else {
-      shortest = its.way.sum();
+      shortest = its.path.sum();
     }
     best = name;
   }
   return best;
 }
 
-/// Whether "pid 4242" tells processes apart: each reading has one, there are several, and each one repeats. GPUs that
-/// lines name say more.
+/// Whether "pid 4242" distinguishes processes: each reading has one, there are several, and each one repeats. GPUs
+/// named in lines are more informative.
 bool pids_differ(const Head& head, const WordPlan& plan) {
   std::map<std::uint32_t, std::size_t> seen;
   std::size_t readings = 0;
@@ -158,16 +158,16 @@ void tag_lines(Head& all, const WordPlan& plan) {
   for (HeadLine& line : all.lines) line.found.tag = field_of(line.text, plan.tag);
 }
 
-void settle_origins(Head& all, WordPlan& plan) {
+void detect_origins(Head& all, WordPlan& plan) {
   plan.prefix_is_gpu = names_differ(all, &LineFigures::prefix);
   plan.pid_is_process = !plan.prefix_is_gpu && pids_differ(all, plan);
   if (!plan.prefix_is_gpu && !plan.pid_is_process) plan.tag = find_tag(all, plan);
   tag_lines(all, plan);
 }
 
-void settle_readings(const Head& all, WordPlan& plan) {
-  // A heading is followed by the readings of its GPU, by as many as every other: the figures of a log in which lines
-  // mention GPUs now and then are not those of the GPU that was mentioned last.
+void detect_readings(const Head& all, WordPlan& plan) {
+  // A heading is followed by the readings of its GPU, the same number after each one: in a log whose lines mention GPUs
+  // now and then, the figures do not belong to the GPU that was mentioned last.
   std::map<std::size_t, std::size_t> figures;  // behind each heading
   for (const HeadLine& line : all.lines)
     for (const MemoryFigure& f : line.found.figures)
@@ -188,7 +188,7 @@ void settle_readings(const Head& all, WordPlan& plan) {
   plan.in_blocks = kinds.size() > 1;
 }
 
-Status settle_phases(const Head& all, const WordPlan& plan, std::size_t places) {
+Status check_phases(const Head& all, const WordPlan& plan, std::size_t places) {
   if (places < 2) return {};
   std::vector<const HeadLine*> of_time;
   std::set<std::string> shapes;
@@ -221,13 +221,13 @@ Status settle_phases(const Head& all, const WordPlan& plan, std::size_t places) 
     of_time.push_back(&line);
   }
   end_time();
-  // With more first lines than a program has phases, the words are names or other free text.
+  // If lines begin in more ways than a program has phases, the words are names or other free text.
   constexpr std::size_t kFewShapes = 3;
   if (times < 3 || unlike * 10 < times * 9 || shapes.size() > kFewShapes) return {};
   return fail(fmt::format(
       "lines such as {} '{}' and {} '{}' have one time, but differ in their words: they may be readings of "
       "two GPUs, or of two phases of one program; {}",
-      first->number, excerpt(first->text, 80), other->number, excerpt(other->text, 80), how_to_say(*first, {other})));
+      first->number, excerpt(first->text, 80), other->number, excerpt(other->text, 80), pattern_hint(*first, {other})));
 }
 
 bool are_events(const Head& all, const WordPlan& plan) {
@@ -249,9 +249,9 @@ bool are_events(const Head& all, const WordPlan& plan) {
   return repeats * 4 < lines && shapes.size() * 2 > lines;
 }
 
-std::vector<PlacedReading> placed_readings(const Head& all, const WordPlan& plan) {
-  std::vector<PlacedReading> readings;
-  std::optional<Meaning> by;  // in blocks one role is enough to count by: that of the first reading
+std::vector<HeadReading> head_readings(const Head& all, const WordPlan& plan) {
+  std::vector<HeadReading> readings;
+  std::optional<Meaning> by;  // in blocks, one role is enough to count by: that of the first reading
   for (const HeadLine& line : all.lines) {
     if (!plan.tag.empty() && line.found.tag.empty()) continue;
     std::set<int> seen;

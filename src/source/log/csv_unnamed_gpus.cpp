@@ -1,4 +1,4 @@
-#include "source/log/csv_places.hpp"
+#include "source/log/csv_unnamed_gpus.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 
 #include "source/log/csv_clock.hpp"
 #include "source/log/epoch_counter.hpp"
-#include "source/log/places.hpp"
 #include "source/log/text.hpp"
+#include "source/log/unnamed_gpus.hpp"
 
 namespace vramtrack {
 namespace {
@@ -21,10 +21,10 @@ std::string_view cell(const std::vector<std::string_view>& row, int column) {
   return row[static_cast<std::size_t>(column)];
 }
 
-/// The readings by the index of their rows; the steps of an epoch go on from those before.
-std::map<std::string_view, PlaceReadings> readings_of(const Rows& rows, const ColumnPlan& plan, StampReader& stamp,
-                                                      bool comma) {
-  std::map<std::string_view, PlaceReadings> out;
+/// The readings, grouped by the index of their rows; the step count continues across epochs.
+std::map<std::string_view, UnnamedReadings> readings_of(const Rows& rows, const ColumnPlan& plan, StampReader& stamp,
+                                                        bool comma) {
+  std::map<std::string_view, UnnamedReadings> out;
   std::map<std::string_view, EpochCounter> counters;
   std::string joined;
   for (const auto& row : rows) {
@@ -67,8 +67,8 @@ Status check_in_turn(const Rows& rows, const ColumnPlan& plan, bool comma) {
 
 }  // namespace
 
-Result<std::size_t> settle_places(const Rows& rows, std::string_view head, StampReader stamp, bool comma,
-                                  ColumnPlan& plan, std::vector<std::string>& assumptions) {
+Result<std::size_t> count_unnamed_gpus(const Rows& rows, std::string_view head, StampReader stamp, bool comma,
+                                       ColumnPlan& plan, std::vector<std::string>& assumptions) {
   const bool named = plan.uuid >= 0 || plan.pci >= 0 || plan.pid >= 0 || !plan.series.empty() || !plan.wide.empty();
   if (named || (plan.used < 0 && plan.free < 0)) return 1;
   const auto in_order = [&](std::size_t n) {
@@ -89,15 +89,15 @@ Result<std::size_t> settle_places(const Rows& rows, std::string_view head, Stamp
   }
   auto series = readings_of(rows, plan, stamp, comma);
   for (auto& [index, its] : series) {
-    PlaceWords words;
+    ReadingWords words;
     words.record = kRecord;
     words.may_lack_rows = true;
     words.grain_s = plan.time_title.step ? 1 : grain_of_stamp(cell(rows.front(), plan.time));
     words.of = plan.index >= 0 ? fmt::format("have the index '{}'", logtext::excerpt(index, 24)) : "name no GPU";
-    const PlaceOrder order = plan.index < 0       ? plan.date < 0 ? PlaceOrder::may : PlaceOrder::says_nothing
-                             : series.size() == 1 ? PlaceOrder::if_it_must
-                                                  : PlaceOrder::says_nothing;
-    const auto n = judge_places(std::move(its), order, stamp.is_relative() && !stamp.wraps(), words);
+    const OrderEvidence order = plan.index < 0       ? plan.date < 0 ? OrderEvidence::may : OrderEvidence::never
+                                : series.size() == 1 ? OrderEvidence::if_it_must
+                                                     : OrderEvidence::never;
+    const auto n = count_gpus_by_order(std::move(its), order, stamp.is_relative() && !stamp.wraps(), words);
     if (!n) return fail(n.error());
     if (*n == 1) continue;
     if (plan.index < 0) return in_order(*n);

@@ -1,0 +1,73 @@
+// Readings of several GPUs that no name distinguishes: decides whether their order does, or the log must be refused.
+// Treats rows of tables and lines of text alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace vramtrack {
+
+/// The readings of one index, or those that name no GPU, in log order.
+class UnnamedReadings {
+ public:
+  /// `line`: its line number; 0: unknown.
+  void add(double time_s, double used, std::uint64_t line = 0);
+  [[nodiscard]] bool empty() const { return times_s_.empty(); }
+
+ private:
+  friend class OrderJudge;
+
+  std::vector<double> times_s_;
+  std::vector<double> used_;
+  std::vector<std::uint64_t> lines_;
+  std::vector<std::size_t> groups_;  ///< number of readings at each time
+  double shortest_gap_s_ = 1e18;     ///< between two times
+  std::size_t shared_ = 0;           ///< readings with exactly the time of the previous one
+  std::uint64_t first_shared_ = 0;   ///< the line of the first one
+};
+
+/// The words for such readings in messages, and what is known about them.
+struct ReadingWords {
+  std::string_view rows = "rows";  ///< the word for readings
+  std::string of;                  ///< "name no GPU", "have the index '0'"
+  std::string record;              ///< the advice: "record index or uuid of each GPU"
+  /// Readings may have missing rows, or have been interrupted, and the caller handles these: most must be complete.
+  bool may_lack_rows = false;
+  double grain_s = 1;  ///< grain_of_stamp() of their times
+};
+
+/// The resolution of a time as written, in seconds: 60 for "14:34", 1 for "14:34:05,123" and for other times. Readings
+/// within it may share a time.
+double grain_of_stamp(std::string_view text);
+
+/// Whether the order of the readings may distinguish GPUs.
+enum class OrderEvidence : std::uint8_t {
+  may,         ///< the same number of readings at every time is enough
+  if_it_must,  ///< only if many readings share times: an index assigns them to one GPU
+  never,       ///< never
+  if_in_turn,  ///< times are step counts, which may repeat: only if the levels alternate
+  if_two,      ///< times are epochs with many readings of one GPU each: only if two levels alternate
+};
+
+/// The number of GPUs that `readings` come from, in a fixed order. An Error if several GPUs cannot be distinguished:
+/// merging them into one series would hide the behaviour of each. `runs_begin_anew`: times are not dates, and go back
+/// where a program is restarted.
+Result<std::size_t> count_gpus_by_order(UnnamedReadings readings, OrderEvidence order, bool runs_begin_anew,
+                                        const ReadingWords& words);
+
+/// How many series alternate in `values`: n if, throughout, the value n rows earlier is many times closer than that of
+/// the previous row. 1: a single series, or too few values (under 32).
+std::size_t count_interleaved(std::span<const double> values);
+
+/// Whether the readings are two series merged by time, each with its own clock: two separate paths through the values
+/// are many times shorter than a single one, and the readings of each path are evenly spaced in time, while the
+/// combined ones are not. `times_s` and `values` belong to the same readings, at least 32.
+bool are_merged(std::span<const double> times_s, std::span<const double> values);
+
+}  // namespace vramtrack
