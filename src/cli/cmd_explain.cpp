@@ -16,7 +16,7 @@
 #include "explain/judge.hpp"
 #include "explain/pasted.hpp"
 #include "explain/render.hpp"
-#include "explain/story.hpp"
+#include "explain/sequence.hpp"
 
 namespace vramtrack::cli {
 namespace {

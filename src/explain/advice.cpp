@@ -13,7 +13,7 @@ namespace vramtrack::explain {
 
 namespace {
 
-/// What to lower, in the words of the program whose options divide the memory.
+/// The setting to lower, in the words of a program whose options divide the memory.
 constexpr struct {
   std::string_view program;
   std::string_view advice;
@@ -45,7 +45,7 @@ constexpr struct {
      "take a shorter context (num_ctx), fewer layers on the GPU (num_gpu) or a smaller quantization of the model"},
 };
 
-/// Empty: no program with options of its own led to it.
+/// Empty: no program with its own memory options caused it.
 std::string_view options_of(const Failure& f) {
   for (const auto& known : kOptions)
     if (known.program == f.runs_in || known.program == f.wording->program) return known.advice;
@@ -60,7 +60,7 @@ std::string other_device(const Failure& f) {
 
 constexpr std::string_view kLess =
     "a smaller batch, sequence or image, a lower precision, more devices, and in training activation checkpointing";
-/// Of programs that no wording knows, where nothing says that they compute with tensors.
+/// For unknown programs, if nothing shows that they compute with tensors.
 constexpr std::string_view kLessOfRenderer = "smaller textures, less geometry or a lower resolution";
 constexpr std::string_view kRenderers = "blender|cycles|redshift|octane|arnold|optix|render|texture|shader|scene";
 constexpr std::string_view kOfTensors =
@@ -74,31 +74,31 @@ std::string_view less_of(const Failure& f) {
   return has_any(text, kOfTensors) ? kLess : kLessOfAny;
 }
 
-/// Of a largest size that no setting of the program moves.
+/// For a maximum size that no setting of the program changes.
 constexpr std::string_view kInPieces =
     "divide what is asked for into pieces that are small enough (tiles, smaller batches, several buffers); where the "
     "bound is a default of the interface (WebGPU: requiredLimits), ask for the device's own when it is opened";
 
-/// As by_capacity() of cause.cpp decides.
+/// The same decision as by_capacity() in cause.cpp.
 bool is_kept_from_device(const Failure& f) {
   return f.remarks.capacity > 1.5 * f.figures.get(Figure::total).value_or(f.remarks.capacity);
 }
 
-/// What is asked for by a failure that names no size.
+/// The request of a failure that names no size.
 constexpr double kAnyPieceBytes = 256 * kMiB;
 
-/// What the program advises where it failed.
+/// The program's own advice, where it failed.
 std::string own_advice(const Failure& f) {
   return fmt::format("what the message itself advises: {}", f.remarks.advised);
 }
 
-/// Shows how memory grows, where vramtrack runs.
+/// How to watch memory grow, on systems where vramtrack runs.
 std::string growth_tool(const Failure& f) {
   const Platform& platform = platform_of(f);
   return platform.has_vramtrack ? "vramtrack run -- PROGRAM" : std::string(platform.tool);
 }
 
-/// What the figures of a failure say of others, where the program's own need is the cause.
+/// What a failure's figures say about other processes, if the program's own need is the cause.
 std::string own_need_words(const Failure& f) {
   const auto total = f.figures.get(Figure::total);
   const auto free = f.figures.get(Figure::free);
@@ -116,7 +116,7 @@ std::string own_need_words(const Failure& f) {
   return "the program's own need, as far as its words tell: no figure shows what others held";
 }
 
-/// Where either would have made room: what others hold, and a little less of the program's own. Empty: not so.
+/// If either would have made room: the memory of others, and slightly less of the program's own. Empty: not so.
 std::string shared_fault(const Failure& f) {
   constexpr double kMost = 0.75, kLittle = 0.05;
   const auto get = [&f](Figure figure) { return f.figures.get(figure).value_or(0); };
@@ -171,7 +171,7 @@ std::string fault_of(const Failure& f) {
 
 namespace {
 std::string decider_of(const Failure& f) {
-  if (!f.would_tell.empty()) return f.would_tell;
+  if (!f.missing_evidence.empty()) return f.missing_evidence;
   if (f.wording->role == Role::host)
     return "the kernel's log (dmesg -T | grep -i -e oom -e killed), kubectl describe pod, or sacct -o State,MaxRSS of "
            "the job";
@@ -219,7 +219,7 @@ std::string next_step_of(const Failure& f) {
       return "look for the wrong size in the line that asked, and in what it was computed from: an overflow, a shape, "
              "indices that were overwritten, a damaged file";
     case Cause::too_big: {
-      // A layout that pads most of an array away needs another shape, not a smaller one.
+      // If a layout pads most of an array, it needs another shape, not a smaller one.
       if (!f.largest.empty() && f.largest.front().padding_bytes * 2 > f.largest.front().bytes)
         return fmt::format(
             "give the largest array another shape: the device pads its last two dimensions (to multiples "
@@ -235,7 +235,7 @@ std::string next_step_of(const Failure& f) {
                 ? ", a smaller num_stages or fewer warps (Inductor's max-autotune skips such a choice and takes "
                   "another)"
                 : "");
-      // PyTorch's settings are limits: they help where there was room.
+      // PyTorch's settings are limits: they help if there was room.
       const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
       if (!f.remarks.advised.empty()) return own_advice(f);
       return fmt::format("use less at once: {}{}", less_of(f),
@@ -257,7 +257,7 @@ std::string next_step_of(const Failure& f) {
       if (!f.remarks.advised.empty()) return own_advice(f);
       if (f.wording->name == "statement_piece") return std::string(kInPieces);
       if (f.wording->name == "lm_studio") return std::string(options_of(f));
-      // No higher limit gives what the device does not have; less than a piece of a device is an arena's.
+      // A higher limit cannot exceed the device; a limit below a part of the device belongs to an arena.
       const double asked = f.figures.get(Figure::asked).value_or(kAnyPieceBytes);
       if (const auto free = f.figures.get(Figure::free); free && asked > *free && asked >= kMiB)
         return fmt::format(
@@ -319,7 +319,7 @@ std::string next_step_of(const Failure& f) {
   return "record what this would need: see below";
 }
 
-std::string would_tell_of(const Failure& f) {
+std::string missing_evidence_for(const Failure& f) {
   if (f.remarks.advised.empty()) return decider_of(f);
   return fmt::format("{}; meanwhile, {}", decider_of(f), own_advice(f));
 }

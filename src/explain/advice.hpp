@@ -1,4 +1,4 @@
-// Whose a failure is, and what to do about it.
+// Who is responsible for a failure, and what to do about it.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace vramtrack::explain {
 
-/// Whose the failure is. Its cause is known.
+/// The responsible party, as a sentence. REQUIRES a known cause.
 std::string fault_of(const Failure& failure);
 std::string next_step_of(const Failure& failure);
-/// What would tell the cause that the message does not.
-std::string would_tell_of(const Failure& failure);
+/// The evidence, missing in the message, that would show the cause.
+std::string missing_evidence_for(const Failure& failure);
 
 }  // namespace vramtrack::explain

@@ -30,7 +30,7 @@ void Anchors::build() {
     }
     nodes_[node].ends.push_back(index);
   }
-  // Breadth first: the fallback of a node is shorter than the node, and so is complete before it.
+  // Breadth first: the fallback of a node is shorter than the node, and so already complete.
   std::vector<std::uint32_t> order;
   for (std::size_t c = 0; c < class_count_; ++c)
     if (steps_[c] != 0) order.push_back(steps_[c]);

@@ -10,27 +10,27 @@
 
 namespace vramtrack::explain {
 
-/// One text that was found.
+/// A match of one text.
 struct Hit {
-  std::size_t end = 0;  ///< offset behind its last byte
+  std::size_t end = 0;  ///< offset after its last byte
   std::uint32_t index = 0;
 };
 
-/// Immutable after the last add() and build(); any thread may then search. Cases do not matter, and blanks count as one
-/// space, as in Pattern.
+/// Immutable after the last add() and build(); then any thread may search. Case is ignored, and a run of blanks counts
+/// as one space, as in Pattern.
 class Anchors {
  public:
   /// `text` as Pattern::anchor() gives it; equal texts may be added several times. Indices count from 0.
   void add(std::string_view text);
   void build();
 
-  /// All places of all texts in `text`, in the order of their ends. O(text + hits).
+  /// All occurrences of all texts in `text`, ordered by their ends. O(text + hits).
   void find(std::string_view text, std::vector<Hit>& out) const;
 
  private:
   struct Node {
     std::uint32_t fallback = 0;
-    std::uint32_t shorter = 0;  ///< the next node on the way of fallbacks that ends a text; 0: none
+    std::uint32_t shorter = 0;  ///< the next node along the fallbacks that ends a text; 0: none
     std::vector<std::uint32_t> ends;
   };
   [[nodiscard]] std::uint32_t& step(std::uint32_t node, char c) {
@@ -38,7 +38,7 @@ class Anchors {
   }
 
   std::vector<std::string_view> texts_;
-  std::array<std::uint8_t, 256> classes_{};  ///< of a byte: those that stand in no text share 0
+  std::array<std::uint8_t, 256> classes_{};  ///< class of a byte: bytes that occur in no text share 0
   std::size_t class_count_ = 1;
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> steps_;

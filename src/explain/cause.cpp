@@ -17,37 +17,37 @@
 namespace vramtrack::explain {
 namespace {
 
-/// No card that such programs run on is as small.
+/// No card that runs such programs is smaller.
 constexpr double kSmallBytes = kGiB;
-/// Up to this the drivers of Intel's GPUs give in one piece, unless they are told otherwise (oneAPI's documentation of
-/// UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS).
+/// Drivers of Intel's GPUs allocate at most this much in one piece, unless configured otherwise (oneAPI's documentation
+/// of UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS).
 constexpr double kIntelPieceBytes = 4 * kGiB;
 
-/// Messages round to a hundredth.
+/// Messages round to two decimals.
 constexpr double kAlmost = 0.99;
 
-/// The figures of a device, completed by what follows from them.
+/// The figures of a device, completed by values that follow from them.
 struct Sums {
-  double asked = 0;  ///< 0: the message does not tell
+  double asked = 0;  ///< 0: not in the message
   std::optional<double> total, free, allocated, reserved, cached, process, allowed, used;
-  double others = 0;  ///< of other processes, added up
+  double others = 0;  ///< sum over other processes
 
-  /// What the allocator has taken.
+  /// Memory that the allocator has taken.
   [[nodiscard]] double held() const { return reserved.value_or(allocated.value_or(0)); }
-  /// What neither is free nor was this allocator's; nullopt: the message does not tell.
+  /// Memory that is neither free nor this allocator's; nullopt: the message does not show it.
   [[nodiscard]] std::optional<double> outside() const {
     if (!total || !free || (!reserved && !allocated)) return std::nullopt;
     return *total - *free - held();
   }
-  /// Drivers keep some back, the more the larger the device, so that the last per cent of it is no room; and what
-  /// others hold, as far as the message tells, moves by a tenth between the failure and the message. `taken`: since it
+  /// Drivers reserve some memory, more on larger devices, so that the last per cent is unusable; and the
+  /// memory of others may change by a tenth between the failure and the message. `taken`: allocated since it
   /// was free.
   [[nodiscard]] bool has_room_on_device(double taken = 0) const {
     const double theirs = std::max(others, outside().value_or(0));
     return free && *free - taken >= asked + std::max({32 * kMiB, asked / 32, total.value_or(0) / 128, theirs / 8});
   }
   [[nodiscard]] bool has_hit_allowed() const { return allowed && held() + asked > *allowed * kAlmost; }
-  /// The limit in the message makes what is free beyond it useless.
+  /// A limit in the message makes free memory beyond it unusable.
   [[nodiscard]] bool is_limited() const { return has_hit_allowed() && free.value_or(*allowed) >= asked; }
 };
 
@@ -63,17 +63,17 @@ Sums sums_of(const Failure& f) {
   s.allowed = f.figures.get(Figure::allowed);
   s.used = f.figures.get(Figure::used);
   if (!s.reserved && s.allocated && s.cached) s.reserved = *s.allocated + *s.cached;
-  // What all hold and what is free is all there is.
+  // Used plus free memory is the total.
   if (!s.total && s.used && s.free && f.used_line == 0) s.total = *s.used + *s.free;
-  // Of a limit of all that holds memory, others have their part.
+  // A limit on all memory holders together includes the memory of others.
   if (!s.total && s.allowed && f.figures.get(Figure::outside)) std::swap(s.total, s.allowed);
   if (!s.cached && s.allocated && s.reserved) s.cached = std::max(0.0, *s.reserved - *s.allocated);
   for (const OtherProcess& other : f.others) s.others += other.bytes;
   return s;
 }
 
-/// A request of less than a tenth of the memory is not what is too big: what is held already is. As for a cache and a
-/// rise, less than a tenth is not what filled the memory.
+/// A request of less than a tenth of the memory is not too big itself: the memory already held is. Likewise for a cache
+/// and a rise: less than a tenth did not fill the memory.
 Cause filled_by(double asked, double memory) {
   return asked < memory / 10 ? Cause::full : Cause::too_big;
 }
@@ -82,7 +82,7 @@ Answer by_kv_cache(const Failure& f, const Sums&) {
   return kv_cache_verdict(f);
 }
 
-/// The program says what it needs in total, before it begins.
+/// The program reports its total need before it starts.
 Answer by_total_need(const Failure& f, const Sums& s) {
   const auto needed = f.figures.get(Figure::needed);
   if (!needed) return std::nullopt;
@@ -110,7 +110,7 @@ Answer by_total_need(const Failure& f, const Sums& s) {
                  fmt::format("{} are needed, but only {} are available", size_words(*needed), size_words(*s.total))};
 }
 
-/// What the driver has moved to the host, as it does on Windows.
+/// Memory that the driver has moved to the host, as it does on Windows.
 std::string moved_words(const Sums& s) {
   const double held = s.held();
   return !s.total || held <= *s.total ? ""
@@ -118,7 +118,7 @@ std::string moved_words(const Sums& s) {
                                                     size_words(held), size_words(held - *s.total));
 }
 
-/// The request is more than any machine, or this device, has.
+/// The request exceeds what any machine, or this device, has.
 Answer by_size_of_device(const Failure&, const Sums& s) {
   if (s.asked >= kImpossibleBytes)
     return Verdict{Cause::bad_size, fmt::format("{} were requested, which no machine has: the size itself is wrong (an "
@@ -129,7 +129,7 @@ Answer by_size_of_device(const Failure&, const Sums& s) {
                                              size_words(*s.total), moved_words(s))};
 }
 
-/// TensorRT-LLM makes its components one after the other, and tells what was free before the one that failed.
+/// TensorRT-LLM creates its components in sequence, and reports what was free before the one that failed.
 Answer by_component(const Failure& f, const Sums& s) {
   if (f.wording->name != "trtllm" || !s.total || !s.free || *s.free < *s.total / 10) return std::nullopt;
   return Verdict{Cause::too_big, fmt::format("the component that could not be created did not fit into the {} of the "
@@ -137,14 +137,14 @@ Answer by_component(const Failure& f, const Sums& s) {
                                              size_words(*s.free), size_words(*s.total))};
 }
 
-/// The memory on a chip, of which a kernel declares its part.
+/// On-chip memory, of which a kernel declares its share.
 Answer by_chip(const Failure& f, const Sums& s) {
   if (f.wording->name != "statement_scratch" || s.asked <= 0 || !s.allowed) return std::nullopt;
   return Verdict{Cause::too_big, fmt::format("a kernel needs {} of the memory on the chip, and may have {}",
                                              size_words(s.asked), size_words(*s.allowed))};
 }
 
-/// The allocator listed its pieces: exact where messages alone can only estimate.
+/// The allocator listed its pieces: exact, where messages alone only allow an estimate.
 Answer by_pieces(const Failure& f, const Sums& s) {
   const auto piece = f.figures.get(Figure::piece);
   if (!piece || *piece >= s.asked) return std::nullopt;
@@ -161,20 +161,20 @@ Answer by_pieces(const Failure& f, const Sums& s) {
                                         size_words(*s.allocated), free_words(free, *piece, f));
   if (free >= s.asked) return Verdict{Cause::fragmentation, sizes + ": enough, but not in one piece"};
   const double taken = *s.allocated + free;
-  // It is allowed more than it has, and did not get it.
+  // Its limit exceeds its memory, and it did not get it.
   if (s.allowed && taken + s.asked <= *s.allowed * kAlmost)
     return Verdict{Cause::outside, fmt::format("{}; it may take {} and has taken {}: the device did not have the rest",
                                                sizes, size_words(*s.allowed), size_words(taken))};
   return Verdict{filled_by(s.asked, s.allowed.value_or(taken)), sizes};
 }
 
-/// What llama.cpp has put into buffers since it printed what is free, which it does when it starts.
+/// Memory that llama.cpp put into buffers since it printed the free memory, which it does on start.
 double buffers_since_start(const Failure& f) {
   if (f.wording->program != "llama.cpp/ggml") return 0;
   return f.figures.get(Figure::weights).value_or(0) + f.figures.get(Figure::kv_cache).value_or(0);
 }
 
-/// Other processes that the message names. Where one of them may be this process, what is outside its allocator counts.
+/// Other processes in the message. If one of them may be this process, memory outside its allocator counts.
 Answer by_others(const Failure& f, const Sums& s) {
   if (f.may_name_itself || !s.total || !s.free || f.others.empty()) return std::nullopt;
   if (s.others <= ordinary_outside_bytes(*s.total) || s.others < s.asked) return std::nullopt;
@@ -184,9 +184,9 @@ Answer by_others(const Failure& f, const Sums& s) {
                   size_words(*s.free), size_words(*s.total), size_words(s.others), processes_words(f.others))};
 }
 
-/// The device had the request free, and no limit of the message is near: it does not tell what refused.
+/// The device had enough free, and no limit in the message is near: the message does not show what refused.
 Answer by_room_on_device(const Failure& f, const Sums& s) {
-  // llama.cpp says what is free when it starts; where the text lacks its buffers, that shows nothing of the failure.
+  // llama.cpp prints free memory on start; if the text lacks its buffers, that says nothing about the failure.
   if (f.wording->program == "llama.cpp/ggml" && buffers_since_start(f) <= 0) return std::nullopt;
   if (s.has_hit_allowed() || !s.has_room_on_device(buffers_since_start(f)) || !s.total || *s.free > *s.total)
     return std::nullopt;
@@ -200,11 +200,11 @@ Answer by_room_on_device(const Failure& f, const Sums& s) {
       "gives; and, by vramtrack watch beside the program, whether somebody gave memory back since"};
 }
 
-/// A message does not say how the cache lies: as in `snapshot summary`, less than a tenth of what is reserved, or 64
-/// MiB, is what any allocator keeps.
+/// A message does not show the fragmentation of the cache: as in `snapshot summary`, any allocator keeps less than a
+/// tenth of what is reserved, or 64 MiB.
 Answer by_cache(const Failure&, const Sums& s) {
   const double cached = s.cached.value_or(0);
-  // What the driver has moved to the host is no memory of the device, whole or in pieces.
+  // Memory that the driver has moved to the host is not device memory, whether fragmented or not.
   if (s.total && s.allocated.value_or(0) > *s.total) return std::nullopt;
   const double room = s.is_limited() ? 0 : s.free.value_or(0);
   if (cached < std::max(64 * kMiB, s.reserved.value_or(0) / 10) || cached + room < s.asked || cached <= room)
@@ -215,9 +215,9 @@ Answer by_cache(const Failure&, const Sums& s) {
                              s.free && !s.is_limited() ? fmt::format(" and {} free", size_words(*s.free)) : "")};
 }
 
-/// What is held and the request exceed the limit in the message, or would not. Where the message does not tell what is
-/// free, a limit keeps from nothing that shows (TensorFlow calls so what it found on the device when it started),
-/// unless the program says that it did, or no card is as small.
+/// Whether held memory plus the request exceeds the limit in the message. If the message does not report free memory, a
+/// limit is not taken as the cause (TensorFlow calls so the memory it found on start), unless the program says that it
+/// was, or no card is so small.
 Answer by_limit(const Failure& f, const Sums& s) {
   if (!s.allowed) return std::nullopt;
   const std::string asked = fmt::format("{} were requested", size_words(s.asked));
@@ -239,8 +239,8 @@ Answer by_limit(const Failure& f, const Sums& s) {
                                                              asked, size_words(s.held()), size_words(*s.allowed))};
 }
 
-/// The request alone exceeds what the allocator may take, and the program does not call that a limit.
-Answer by_size_of_share(const Failure& f, const Sums& s) {
+/// The request alone exceeds the allocator's maximum, and the program does not call that a limit.
+Answer by_piece_size(const Failure& f, const Sums& s) {
   if (f.wording->otherwise == Cause::limit || !s.allowed || s.asked < *s.allowed) return std::nullopt;
   return Verdict{Cause::too_big, fmt::format("{} were requested, and {} are allowed in all", size_words(s.asked),
                                              size_words(*s.allowed))};
@@ -256,11 +256,11 @@ Answer by_intel_piece(const Failure& f, const Sums& s) {
                              size_words(s.asked), size_words(free), size_words(*s.total))};
 }
 
-/// The message has one figure of all that is held outside the allocator (Apple's GPUs).
+/// The message has one figure for everything held outside the allocator (Apple's GPUs).
 Answer by_outside_figure(const Failure& f, const Sums& s) {
   const auto outside = f.figures.get(Figure::outside);
   if (!outside || !s.total || !s.allocated) return std::nullopt;
-  // They are of this process, too (its compiled graphs): the larger part is meant.
+  // Part of it belongs to this process (its compiled graphs): the larger part decides.
   if (*outside > *s.allocated && *outside >= s.asked)
     return Verdict{
         Cause::outside,
@@ -273,27 +273,27 @@ Answer by_outside_figure(const Failure& f, const Sums& s) {
                   size_words(s.asked), size_words(*s.allocated), size_words(*outside), size_words(*s.total))};
 }
 
-/// What is neither free nor this allocator's.
+/// Memory that is neither free nor this allocator's.
 Answer by_what_is_outside(const Failure& f, const Sums& s) {
   if (!s.outside()) return std::nullopt;
   const double ordinary = ordinary_outside_bytes(*s.total);
   const double outside = *s.outside();
   if (outside <= ordinary || outside < s.asked) return std::nullopt;
   const double own = s.process ? *s.process - s.held() : 0;
-  std::string by_whom;
-  if (own > ordinary) by_whom = fmt::format(" ({} of them by this process)", size_words(own));
+  std::string breakdown;
+  if (own > ordinary) breakdown = fmt::format(" ({} of them by this process)", size_words(own));
   if (f.may_name_itself)
-    by_whom = fmt::format("; the message names {}, {} may be this one", processes_words(f.others),
-                          f.others.size() == 1 ? "which" : "one of which");
+    breakdown = fmt::format("; the message names {}, {} may be this one", processes_words(f.others),
+                            f.others.size() == 1 ? "which" : "one of which");
   return Verdict{
       Cause::outside,
       fmt::format("{} were requested and {} were free; of the device's {} this allocator had {}, and {} are used "
                   "outside it{}",
                   size_words(s.asked), size_words(*s.free), size_words(*s.total), size_words(s.held()),
-                  size_words(outside), by_whom)};
+                  size_words(outside), breakdown)};
 }
 
-/// Nothing else explains it: the program's own memory and the request do not fit.
+/// No other explanation: the program's own memory and the request do not fit.
 Answer by_own_need(const Failure& f, const Sums& s) {
   if (!s.total || !s.free || !s.allocated) return std::nullopt;
   const double cached = s.cached.value_or(0);
@@ -318,8 +318,8 @@ Answer by_own_need(const Failure& f, const Sums& s) {
                              s.asked > *s.free ? "" : ": hardly more, of which drivers keep some back")};
 }
 
-/// A table beside the message shows the device at another moment: of others that fill it, or with nobody in it. Between
-/// the two it decides nothing.
+/// A table near the message shows the device at another moment: filled by others, or idle. In any state between, it
+/// decides nothing.
 Answer by_table(const Failure& f, const Sums& s) {
   if (!s.used || !s.total || f.used_line == 0) return std::nullopt;
   const double ordinary = ordinary_outside_bytes(*s.total);
@@ -333,7 +333,7 @@ Answer by_table(const Failure& f, const Sums& s) {
   return Verdict{filled_by(s.asked, *s.total), words};
 }
 
-/// llama.cpp makes its buffers when a model is loaded, before anything grows.
+/// llama.cpp creates its buffers when it loads a model, before anything grows.
 Answer by_start(const Failure& f, const Sums& s) {
   if (f.wording->program != "llama.cpp/ggml" || !s.total || !s.free || s.asked <= 0) return std::nullopt;
   const double used = *s.total - *s.free;
@@ -344,15 +344,15 @@ Answer by_start(const Failure& f, const Sums& s) {
   if (taken <= 0 && s.asked <= *s.free)
     return Verdict{Cause::unknown, words + "; the text does not show what it has taken since"};
   if (used <= ordinary_outside_bytes(*s.total)) return Verdict{filled_by(s.asked, *s.total), words};
-  // Without what was in use before, it would fit.
+  // It would fit without the memory that was in use before.
   if (s.asked + taken > *s.total) return Verdict{filled_by(s.asked, *s.total), words};
   if (s.asked + taken <= *s.free) return std::nullopt;
   return Verdict{Cause::outside, words};
 }
 
-/// The message was cut off before the allocator's figures, and tells what this process holds.
-/// Only one of what is free and what the device has is told.
-Answer by_what_is_told(const Failure& f, const Sums& s) {
+/// The message was cut off before the allocator's figures, and shows only what this process holds and either the free
+/// memory or the device's total.
+Answer by_partial_figures(const Failure& f, const Sums& s) {
   if (!s.allocated || s.total.has_value() == s.free.has_value()) return std::nullopt;
   if (s.free) {
     if (s.asked <= *s.free) return std::nullopt;
@@ -378,7 +378,7 @@ Answer by_process(const Failure&, const Sums& s) {
   return Verdict{filled_by(s.asked, *s.total), sizes};
 }
 
-/// More in one piece than cards have.
+/// More in one piece than any card has.
 Answer by_size_of_cards(const Failure& f, const Sums& s) {
   constexpr double kMostCardsBytes = 80 * kGiB;
   if (s.total || s.free || s.allowed || s.asked < kMostCardsBytes) return std::nullopt;
@@ -404,8 +404,8 @@ Answer by_size_of_cards(const Failure& f, const Sums& s) {
                              size_words(s.asked), size_words(*s.allocated))};
 }
 
-/// The program is shown less than the device has: a partition, or the driver, keeps it from the rest. Several cards are
-/// a multiple of one.
+/// The program sees less memory than the device has: a partition or the driver withholds the rest. Several cards give a
+/// multiple of one.
 Answer by_capacity(const Failure& f, const Sums& s) {
   const double capacity = f.remarks.capacity;
   if (!s.total || capacity < 1.5 * *s.total || s.asked > capacity || s.asked <= s.free.value_or(*s.total))
@@ -419,7 +419,7 @@ Answer by_capacity(const Failure& f, const Sums& s) {
                   size_words(s.asked), size_words(*s.total), size_words(capacity))};
 }
 
-/// What is counted exceeds a bound that somebody set for a part of the device, or for one piece.
+/// What is counted exceeds a bound that was set for a part of the device, or for one piece.
 Answer by_bound(const Failure& f, const Sums& s) {
   if (!f.wording->text.empty() || !s.allowed || is_on_chip(*f.wording) || s.asked >= kImpossibleBytes)
     return std::nullopt;
@@ -436,7 +436,7 @@ Answer by_bound(const Failure& f, const Sums& s) {
                                            sum, size_words(*s.allowed))};
 }
 
-/// No figure of the message: what the text around it shows that is no lack of memory.
+/// Not figures of the message, but signs in the surrounding text that memory was not short.
 Answer by_contradiction(const Failure& f, const Sums& s) {
   if (!f.remarks.other_code.empty())
     return Verdict{
@@ -456,7 +456,7 @@ Answer by_contradiction(const Failure& f, const Sums& s) {
       "version that it supports), and whether another program can use the device at all"};
 }
 
-/// A setting in the text takes most of the device at once.
+/// A setting in the text reserves most of the device.
 Answer by_setting(const Failure& f, const Sums& s) {
   const double aside = f.remarks.set_aside;
   if (aside <= 0 || !s.total || s.free || s.allocated || aside < 0.85 * *s.total) return std::nullopt;
@@ -465,7 +465,7 @@ Answer by_setting(const Failure& f, const Sums& s) {
                                            f.remarks.settings, size_words(aside), size_words(*s.total))};
 }
 
-/// The program had set a part of the device aside, and that is what ran out.
+/// The program had reserved a part of the device, and that part ran out.
 Answer by_pool(const Failure& f, const Sums& s) {
   if (f.wording->name != "statement_pool" || (s.total && s.asked >= *s.total)) return std::nullopt;
   return Verdict{Cause::limit, fmt::format("{}what ran out is the pool that the program set aside, not the device{}",
@@ -473,14 +473,14 @@ Answer by_pool(const Failure& f, const Sums& s) {
                                            s.free ? fmt::format(", which had {} free", size_words(*s.free)) : "")};
 }
 
-/// What the text around the failure says of the program's need and of the card; no figure of the failure tells more.
+/// What the surrounding text says about the program's need and the card, if the failure's figures show no more.
 Answer by_remarks(const Failure& f, const Sums& s) {
   constexpr double kUsualCardBytes = 32 * kGiB;
   if (s.allocated || s.used || f.figures.get(Figure::outside)) return std::nullopt;
   const double planned =
       std::max(f.figures.get(Figure::planned).value_or(0),
                f.figures.get(Figure::weights).value_or(0) + f.figures.get(Figure::kv_cache).value_or(0));
-  // Desktops and drivers take their part.
+  // Desktops and drivers take some memory, too.
   if (s.total && planned > *s.total * 0.9)
     return Verdict{Cause::too_big, fmt::format("{} were needed in all, as the text says, and the device has {}",
                                                size_words(planned), size_words(*s.total))};
@@ -493,8 +493,8 @@ Answer by_remarks(const Failure& f, const Sums& s) {
   return std::nullopt;
 }
 
-/// What others hold is told, and not by whom.
-Answer by_told_others(const Failure& f, const Sums& s) {
+/// The memory of others is reported, but not the processes.
+Answer by_reported_others(const Failure& f, const Sums& s) {
   const auto outside = f.figures.get(Figure::outside);
   if (!outside || s.allocated || *outside <= ordinary_outside_bytes(s.total.value_or(*outside))) return std::nullopt;
   if (s.total && s.asked > 0 && *s.total - *outside >= s.asked) return std::nullopt;
@@ -506,7 +506,7 @@ Answer by_told_others(const Failure& f, const Sums& s) {
                   s.free ? fmt::format(", and {} were free", size_words(*s.free)) : "")};
 }
 
-/// What all hold together is told, at the moment of the failure.
+/// The total memory in use is reported, at the moment of the failure.
 Answer by_use(const Failure& f, const Sums& s) {
   if (!s.used || !s.total || f.used_line > 0) return std::nullopt;
   if (*s.used > *s.total * 1.01)
@@ -536,7 +536,7 @@ Answer by_use(const Failure& f, const Sums& s) {
                                              is_full ? ": the device was full before" : "")};
 }
 
-/// What is free is all that is told.
+/// Only the free memory is reported.
 Answer by_free(const Failure& f, const Sums& s) {
   if (f.wording->otherwise != Cause::unknown || !s.free || s.total || s.allocated || s.asked <= 0) return std::nullopt;
   const std::string sizes = fmt::format("{} were requested and {} were free", size_words(s.asked), size_words(*s.free));
@@ -547,7 +547,7 @@ Answer by_free(const Failure& f, const Sums& s) {
                  "whether another version of the driver does the same"};
 }
 
-/// So little is refused only where nothing is left, or for another reason.
+/// Such a small request is refused only if nothing is left, or for another reason.
 Answer by_tiny_request(const Failure& f, const Sums& s) {
   constexpr double kTinyBytes = kMiB;
   if (s.asked <= 0 || s.asked > kTinyBytes || is_on_chip(*f.wording) || s.free || !f.wording->text.empty())
@@ -571,42 +571,61 @@ Answer by_little_room(const Failure& f, const Sums& s) {
                   size_words(s.asked), size_words(*s.free), size_words(*s.total))};
 }
 
-/// The first that applies decides; docs/explain.md has them in this order, which is that of the questions that the
-/// figures can answer. All but the first two are about the request.
+/// The first rule that applies decides; docs/explain.md lists them in this order, that of the questions that figures
+/// can answer. All but the first two concern the request.
 constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_contradiction,   by_capacity,       by_component, by_chip,         by_setting,
-    by_bound,           by_pool,           by_kv_cache,  by_total_need,
-    by_size_of_device,  // could it ever fit?
-    by_pieces,          by_room_on_device,
+    by_contradiction,
+    by_capacity,
+    by_component,
+    by_chip,
+    by_setting,
+    by_bound,
+    by_pool,
+    by_kv_cache,
+    by_total_need,
+    by_size_of_device,  // can it ever fit?
+    by_pieces,
+    by_room_on_device,
     by_cache,  // was there room, on the device or in the cache?
-    by_limit,           by_size_of_share,
-    by_intel_piece,  // did a limit keep it from room that there was?
-    by_outside_figure,  by_others,
-    by_what_is_outside,  // whose is the rest?
-    by_own_need,        by_start,          by_table,     by_what_is_told, by_process,
-    by_remarks,         by_told_others,    by_use,       by_little_room,  by_free,
-    by_size_of_cards,   by_tiny_request};
+    by_limit,
+    by_piece_size,
+    by_intel_piece,  // did a limit block it although there was room?
+    by_outside_figure,
+    by_others,
+    by_what_is_outside,  // who holds the rest?
+    by_own_need,
+    by_start,
+    by_table,
+    by_partial_figures,
+    by_process,
+    by_remarks,
+    by_reported_others,
+    by_use,
+    by_little_room,
+    by_free,
+    by_size_of_cards,
+    by_tiny_request};
 
-/// False: the figures decide nothing.
+/// False: the figures are inconclusive.
 bool judge_device(Failure& f) {
   const Sums sums = sums_of(f);
   for (const auto rule : kDeviceRules) {
     const bool is_about_request = rule != by_contradiction && rule != by_setting && rule != by_component &&
                                   rule != by_chip && rule != by_pool && rule != by_remarks && rule != by_kv_cache &&
                                   rule != by_total_need && rule != by_table && rule != by_bound && rule != by_process &&
-                                  rule != by_told_others && rule != by_use;
+                                  rule != by_reported_others && rule != by_use;
     if (sums.asked <= 0 && is_about_request) continue;
     if (Answer answer = rule(f, sums)) {
       f.cause = answer->cause;
       f.because = std::move(answer->because);
-      f.would_tell = std::move(answer->would_tell);
+      f.missing_evidence = std::move(answer->missing_evidence);
       return true;
     }
   }
   return false;
 }
 
-/// What the text around a failure shows, where nothing decides.
+/// What the text around a failure shows, if the figures are inconclusive.
 void add_remarks(Failure& f) {
   if (f.cause != Cause::unknown) return;
   const double asked = f.figures.get(Figure::asked).value_or(0);
@@ -667,7 +686,7 @@ void find_cause(Failure& failure) {
   if (failure.wording->role == Role::host) return judge_host(failure);
   if (!judge_device(failure)) {
     failure.cause = failure.wording->otherwise;
-    // What a device can hold may be too big only beside what else is there, which no figure shows.
+    // Memory that fits the device is too big only next to other memory, which no figure shows.
     const auto asked = failure.figures.get(Figure::asked);
     const auto total = failure.figures.get(Figure::total);
     if (failure.wording->text.empty() && failure.cause == Cause::too_big && asked && total && *asked * 2 < *total)

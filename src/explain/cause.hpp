@@ -1,4 +1,4 @@
-// The cause of one failure, by the figures of its message.
+// Determines the cause of one failure from the figures of its message.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@
 
 namespace vramtrack::explain {
 
-/// What a rule says.
+/// The answer of a rule.
 struct Verdict {
   Cause cause = Cause::unknown;
   std::string because;
-  std::string would_tell;  ///< as Failure::would_tell
+  std::string missing_evidence;  ///< as Failure::missing_evidence
 };
 /// nullopt: the rule does not apply.
 using Answer = std::optional<Verdict>;
@@ -21,13 +21,13 @@ using Answer = std::optional<Verdict>;
 /// Sets cause and because of `failure`. Pure.
 void find_cause(Failure& failure);
 
-/// TensorFlow and JAX take most of the device when they start. An array may then be too much for what is left of
-/// theirs, or others may have held the device before; the size of the request does not tell which.
+/// TensorFlow and JAX take most of the device on start. Then either an array is too large for the rest of theirs, or
+/// others held the device before; the size of the request does not show which.
 bool takes_device_at_start(const Wording& wording);
 
 /// "4.26 GiB", "871.0 MiB", "90 bytes"; "4.0 EiB" for sizes that no machine has.
 std::string size_words(double bytes);
-/// More than any machine has: such a size is itself wrong.
+/// More than any machine has: such a size is itself an error.
 inline constexpr double kImpossibleBytes = 16 * kTiB;
 
 }  // namespace vramtrack::explain

@@ -13,11 +13,11 @@
 namespace vramtrack::explain {
 
 namespace {
-/// The kernel ends who is left, where what fills the memory belongs to nobody it may end.
+/// The kernel kills a remaining process if the memory is filled by something that it may not kill.
 constexpr double kSmallVictimBytes = 64 * kMiB;
-/// The parts of a balance may exceed their total by this factor, since each of them is rounded.
+/// The parts of a balance may exceed their total by this factor, because each is rounded.
 constexpr double kAddsUp = 1.005;
-/// No card has as much: a number that overflowed, or "none" written as the greatest one.
+/// No card has this much: a number that overflowed, or "none" written as the maximum.
 constexpr double kLargestRequest = 0x1p50;
 
 }  // namespace
@@ -51,7 +51,7 @@ bool is_host_code(const Failure& f) {
 void judge_host_code(Failure& f) {
   f.cause = Cause::unknown;
   f.because = "the driver gives its code for the host's memory, which it also gives for other failures, and no figure";
-  f.would_tell =
+  f.missing_evidence =
       "what of the host's memory was free when it failed (free -m); if there was room, another version of the "
       "driver, or another device, tells whether the driver is at fault";
   f.figures.clear(Figure::total);  // of the device
@@ -88,7 +88,7 @@ void judge_host(Failure& f) {
     f.because =
         "not even the smallest piece of the host's memory could be pinned: pinning does not work here, and the host's "
         "memory is not short";
-    f.would_tell =
+    f.missing_evidence =
         "whether any program pins memory here: the driver and its version, the limit of locked memory (ulimit -l, "
         "--ulimit memlock=-1 of the container)";
     return;
@@ -134,7 +134,7 @@ std::string balance_words(const Failure& f) {
       {get(Figure::reserved), get(Figure::allocated) + get(Figure::unallocated), counts_use ? get(Figure::used) : 0.0});
   const double asked = std::max(get(Figure::asked), get(Figure::needed));
   std::string sum;
-  double rest = 0;  // for what is asked for
+  double rest = 0;  // for the request
   const auto add = [&sum](double bytes, std::string_view what) {
     if (bytes >= kMiB) sum += fmt::format("{}{} {}", sum.empty() ? "" : " + ", size_words(bytes), what);
   };
@@ -147,7 +147,7 @@ std::string balance_words(const Failure& f) {
   } else if (total && (free || (f.figures.get(Figure::used) && f.used_line <= f.last_line))) {
     rest = free.value_or(*total - get(Figure::used));
     const double own = std::max(held, get(Figure::process));
-    // Figures of other moments or of other devices do not add up: no sum is better than a false one.
+    // Figures of other moments or devices do not add up: no sum is better than a false one.
     if (rest < 0 || own + rest > *total * kAddsUp) return {};
     const double allocated = get(Figure::allocated);
     add(allocated, "allocated");

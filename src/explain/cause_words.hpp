@@ -1,4 +1,4 @@
-// The words for the figures of a failure, and the answers that rest on its wording where no figures decide.
+// Puts the figures of a failure into words, and answers from its wording if figures are inconclusive.
 #pragma once
 
 #include <string>
@@ -11,23 +11,23 @@ namespace vramtrack::explain {
 std::string free_words(double free, double piece, const Failure& f);
 
 /// "22.00 GiB of the device's 22.49 GiB were in use by the table of nvidia-smi in line 3: process 7 (21.97 GiB)".
-/// Requires such a table.
+/// REQUIRES such a table.
 std::string table_use_words(const Failure& f);
 
-/// Sets the cause of a failure to get memory of the host, and its words.
-/// Whether a driver gave its code for the host's memory, and no figure of it.
+/// Sets the cause of a failure to get host memory, and its description. Whether a driver returned its code for host
+/// memory, without a figure.
 bool is_host_code(const Failure& f);
 void judge_host_code(Failure& f);
 void judge_host(Failure& f);
 
 /// The figures as a sum: "24.00 GiB = 20.00 GiB allocated + 1.00 GiB cached + 2.50 GiB others + 512.0 MiB free; 2.00
-/// GiB asked for: 1.50 GiB short"; empty: there are too few for one.
+/// GiB asked for: 1.50 GiB short"; empty: too few figures.
 std::string balance_words(const Failure& f);
 
-/// What is said where no figures decide, and the wording itself does. Requires the cause.
+/// The explanation if the figures are inconclusive and the wording decides. REQUIRES the cause.
 std::string wording_words(const Failure& f);
 
-/// Whether it asked for an object of the driver, which has no bytes to speak of.
+/// Whether it requested a driver object, which has no meaningful size.
 bool is_handle(const Failure& f);
 
 }  // namespace vramtrack::explain

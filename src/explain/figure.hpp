@@ -1,4 +1,4 @@
-// Figure: what a number in an out-of-memory message means. A placeholder of wordings.def names one.
+// Figure: the meaning of a number in an out-of-memory message, named by a placeholder in wordings.def.
 #pragma once
 
 #include <array>
@@ -12,36 +12,36 @@ namespace vramtrack::explain {
 /// Sizes are in bytes.
 enum class Figure : std::uint8_t {
   asked,        ///< the allocation that failed
-  needed,       ///< what the program needs in all, where it says that before it begins
-  total,        ///< of the device (or of the host, where the message is about the host)
-  free,         ///< on the device, or still available to who asked
+  needed,       ///< what the program needs in total, if it reports that before it starts
+  total,        ///< of the device (or of the host, if the message is about the host)
+  free,         ///< on the device, or still available to the requester
   allocated,    ///< held by the program in its allocator
-  reserved,     ///< taken from the driver by the allocator: allocated and cached
-  unallocated,  ///< reserved and not allocated: the cache
-  pool,         ///< held by pools of CUDA graphs, part of what is allocated
-  process,      ///< of this process in all, as the driver counts it
-  other,        ///< of another process; there may be several, each with its pid
-  outside,      ///< of others, in one figure
-  used,         ///< of the device by all, as a table beside the message shows it, made before or after
-  allowed,      ///< a limit on what may be taken
+  reserved,     ///< taken from the driver by the allocator: allocated plus cached
+  unallocated,  ///< reserved but not allocated: the cache
+  pool,         ///< held by pools of CUDA graphs, included in allocated
+  process,      ///< of this process in total, as the driver counts it
+  other,        ///< of another process; may occur several times, each with its pid
+  outside,      ///< of others, as one figure
+  used,         ///< in use on the device, as shown by a table near the message, made before or after
+  allowed,      ///< a limit on memory
   resident,     ///< host memory of a process
-  piece,        ///< the largest piece that is free in the allocator
-  budget,       ///< of the device, what a serving engine takes by its own setting
+  piece,        ///< the largest free piece in the allocator
+  budget,       ///< of the device, reserved by a serving engine's own setting
   weights,      ///< of the model
-  kv_cache,     ///< what is left for the key-value cache
-  missing,      ///< by what the weights and activations exceed the budget
-  planned,      ///< needed by the program in all, as the text around the failure says
-  slept,        ///< given back by a serving engine when it went to sleep
-  device,       ///< the device's number
+  kv_cache,     ///< left for the key-value cache
+  missing,      ///< by which the weights and activations exceed the budget
+  planned,      ///< needed by the program in total, according to the text around the failure
+  slept,        ///< freed by a serving engine when it went to sleep
+  device,       ///< the device index
   pid,
   count,
-  fraction,    ///< of the device that may be taken, 0 to 1
-  tokens,      ///< of the longest request
-  tokens_fit,  ///< that the key-value cache can hold
+  fraction,    ///< share of the device that may be taken, 0 to 1
+  tokens,      ///< length of the longest request
+  tokens_fit,  ///< capacity of the key-value cache
   shape,       ///< "[2048,436631]": the product of its numbers
-  pieces,      ///< how many pieces are free in the allocator
-  element,     ///< the name of a tensor's type: the bytes of one element
-  skipped,     ///< a word or number of no use
+  pieces,      ///< number of free pieces in the allocator
+  element,     ///< the name of a tensor's type: gives the bytes of one element
+  skipped,     ///< a word or number that is ignored
 };
 inline constexpr std::size_t kFigureCount = static_cast<std::size_t>(Figure::skipped) + 1;
 
@@ -61,7 +61,7 @@ class Figures {
   [[nodiscard]] std::size_t count() const;
   /// No figure has two values that differ by more than `tolerance` of the larger one.
   [[nodiscard]] bool agrees_with(const Figures& other, double tolerance) const;
-  /// Takes from `other` what is missing here.
+  /// Takes missing figures from `other`.
   void complete(const Figures& other);
 
  private:

@@ -9,40 +9,40 @@
 #include "explain/cause.hpp"
 #include "explain/cause_words.hpp"
 #include "explain/processes.hpp"
-#include "explain/story.hpp"
+#include "explain/sequence.hpp"
 #include "explain/words.hpp"
 
 namespace vramtrack::explain {
 namespace {
 
-/// Messages this near to one another may tell of one failure: a traceback lies between them, or a table.
+/// Messages this close together may report one failure: a traceback or a table lies between them.
 constexpr std::uint64_t kNearLines = 60;
-/// Further from a failure that the program survived another one is another, not an echo.
+/// Beyond this distance from a failure that the program survived, another failure is a new one, not an echo.
 constexpr std::uint64_t kSurvivalLines = 3;
-/// A line of a traceback this near above a message belongs to it.
+/// A traceback line this close above a message belongs to it.
 constexpr std::uint64_t kTracebackLines = 20;
 
-/// In use on a device that nobody uses.
+/// In use on an idle device.
 constexpr double kIdleBytes = 1 * kGiB;
 
-/// The last line that tells of it: a table may be longer than what lies between two messages.
+/// The last line that reports it: a table may be longer than the gap between two messages.
 std::uint64_t end_of(const Failure& failure) {
   return std::max(failure.last_line, failure.table_line);
 }
 
-/// Libraries that take memory beside a framework's allocator: they fail on their own.
+/// Libraries that take memory in addition to a framework's allocator: they fail independently.
 bool is_library(const Wording& wording) {
   const std::string_view p = wording.program;
   return p == "NCCL" || p == "cuBLAS" || p == "cuDNN" || p == "cuSOLVER" || p == "cuFFT" || p == "cuSPARSE";
 }
 
-/// It says neither whose memory it was nor which program's: whoever failed beside it. `M`: Message or Failure.
+/// It names neither the memory's owner nor the program: something next to it failed. `M`: Message or Failure.
 template <typename M>
 bool is_unspecified(const M& message) {
   return message.wording->name == "statement" && message.figures.count() == 0;
 }
 
-/// A sentence that somebody wrote, and no line of a log. `M`: Message or Failure.
+/// A sentence written by a person, not a log line. `M`: Message or Failure.
 template <typename M>
 bool is_prose(const M& message) {
   return message.wording->text.empty() && is_sentence(lower(message.text));
@@ -51,19 +51,19 @@ bool is_prose(const M& message) {
 bool is_same_failure(const Failure& failure, const Message& message) {
   if (is_unspecified(message) || is_unspecified(failure) || is_prose(failure))
     return message.line <= end_of(failure) + kNearLines;
-  // What went on is over.
+  // An interrupted recovery has ended.
   if (!failure.went_on.empty() && message.went_on.empty() && message.line > failure.last_line + kSurvivalLines)
     return false;
   if (failure.wording->role != message.wording->role) return false;
-  // The kernel tells of one kill on several lines, the last of which names whom it ended.
+  // The kernel reports one kill on several lines, the last of which names the killed process.
   if (failure.wording->program == "Linux" && message.wording->program == "Linux" &&
       !failure.figures.get(Figure::resident) && message.line <= failure.last_line + 1)
     return true;
   if (failure.wording->program != message.wording->program &&
       (is_library(*failure.wording) || is_library(*message.wording)))
     return false;
-  // Figures that are there twice are a message that was printed twice; another failure differs in them. Wordings round
-  // differently, to a hundredth.
+  // Identical figures mean that a message was printed twice; another failure differs in them. Wordings round
+  // differently, to two decimals.
   if (!failure.figures.agrees_with(message.figures, failure.wording == message.wording ? 0 : 0.01)) return false;
   return message.line <= end_of(failure) + kNearLines;
 }
@@ -73,22 +73,22 @@ void merge(Failure& failure, const Message& message) {
   failure.last_line = message.line;
   if (message.went_on.empty() && message.line > failure.line) failure.went_on.clear();
   if (!message.went_on.empty()) failure.went_on = message.went_on;
-  const bool tells_cause = failure.wording->otherwise == Cause::unknown && message.wording->otherwise != Cause::unknown;
+  const bool adds_cause = failure.wording->otherwise == Cause::unknown && message.wording->otherwise != Cause::unknown;
   if (is_unspecified(failure)) failure.line = message.line;
   if (failure.wording->name == "jetson") failure.runs_in = failure.wording->program;
-  // Who tells of it, before or behind the log, may be short, and wrong.
-  const bool is_told = is_prose(failure) && !is_prose(message);
+  // A person's report, before or after the log, may be short and wrong.
+  const bool replaces_prose = is_prose(failure) && !is_prose(message);
   Figures figures = message.figures;
   const bool loses_setting = failure.wording->program == message.wording->program &&
                              !failure.wording->setting.empty() && message.wording->setting.empty();
-  if ((message.figures.count() > failure.figures.count() && !loses_setting) || tells_cause || is_unspecified(failure) ||
-      is_told) {
-    if (is_told) failure.line = message.line;
+  if ((message.figures.count() > failure.figures.count() && !loses_setting) || adds_cause || is_unspecified(failure) ||
+      replaces_prose) {
+    if (replaces_prose) failure.line = message.line;
     failure.wording = message.wording;
     failure.text = message.text;
     failure.before = message.before;
   }
-  if (is_told) std::swap(failure.figures, figures);
+  if (replaces_prose) std::swap(failure.figures, figures);
   failure.figures.complete(figures);
   if (failure.remarks.grew.empty()) failure.remarks.grew = message.remarks.grew;
   if (failure.remarks.shared.empty()) failure.remarks.shared = message.remarks.shared;
@@ -101,7 +101,7 @@ void merge(Failure& failure, const Message& message) {
   if (failure.others.empty()) failure.others = message.others;
 }
 
-/// The failure that a table belongs to: the one that it follows, else the one that follows it. nullptr: none is near.
+/// The failure that a table belongs to: the previous one, else the next one. nullptr: none is near.
 Failure* failure_of(std::vector<Failure>& failures, const Message& table) {
   Failure* before = nullptr;
   Failure* after = nullptr;
@@ -123,7 +123,7 @@ void add_table(std::vector<Failure>& failures, const Message& table) {
     failure->largest.insert(failure->largest.end(), table.largest.begin(), table.largest.end());
 }
 
-/// What a line beside a failure adds to it.
+/// Adds what a line near a failure says about it.
 void add_line(Failure& failure, const Message& line) {
   const bool is_before = line.line <= failure.line;
   const std::uint64_t distance = is_before ? failure.line - line.line : 0;
@@ -141,11 +141,11 @@ void add_line(Failure& failure, const Message& line) {
     failure.others = line.others;
   const auto device = line.figures.get(Figure::device);
   const auto own_device = failure.figures.get(Figure::device);
-  // Buffers are of the program that failed; what a table shows may be of another device than the failure.
+  // Buffers belong to the program that failed; a table may show another device than the failure.
   const bool is_buffer = !own_device && (line.figures.get(Figure::weights) || line.figures.get(Figure::kv_cache));
   if (device && own_device != device && !is_buffer) return;
   if ((line.figures.get(Figure::used) && !failure.figures.get(Figure::used)) || line.figures.get(Figure::outside)) {
-    // What the message itself shows is of the moment of the failure, unless it is that nothing is there at all.
+    // Figures in the message itself are of the moment of the failure, unless they show an empty device.
     const bool is_empty = failure.figures.get(Figure::free) == 0.0 && line.figures.get(Figure::used) < kIdleBytes;
     if (failure.figures.get(Figure::free) && !is_empty) return;
     failure.used_line = line.line;
@@ -156,7 +156,7 @@ void add_line(Failure& failure, const Message& line) {
   failure.figures.complete(figures);
 }
 
-/// Figures of the program's budget hold for all that comes after; of several, those that were printed last.
+/// Figures of the program's budget apply to everything after them; of several, the last ones count.
 void add_contexts(std::vector<Failure>& failures, const std::vector<const Message*>& contexts) {
   std::vector<const Message*> lines;
   for (const Message* const context : contexts)
@@ -172,8 +172,8 @@ void add_contexts(std::vector<Failure>& failures, const std::vector<const Messag
   }
 }
 
-/// Host memory that could not be pinned is asked for again, each time less: the program goes on with what it gets,
-/// unless something else fails behind.
+/// Host memory that could not be pinned is requested again, in smaller sizes: the program continues with what it gets,
+/// unless something else fails afterwards.
 void retried_with_less(std::vector<Failure>& failures) {
   std::size_t begin = 0;
   for (std::size_t i = 1; i <= failures.size(); ++i) {
@@ -188,7 +188,7 @@ void retried_with_less(std::vector<Failure>& failures) {
   }
 }
 
-/// What the program survived once it survives again, where it only warns of it.
+/// A failure that the program survived once is survived again, if it is only a warning.
 void survived_before(std::vector<Failure>& failures) {
   const auto words = [](const Failure& f) {
     std::string out = lower(f.before + f.text);
@@ -240,14 +240,14 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
     find_own_process(failure);
     find_cause(failure);
   }
-  // What ended the program comes before what it survived, and a cause that is known before one that is not.
+  // The failure that ended the program precedes those it survived, and a known cause precedes an unknown one.
   const auto rank = [](const Failure& f) { return (f.went_on.empty() ? 2 : 0) + (f.cause != Cause::unknown ? 1 : 0); };
   for (std::size_t i = 1; i < out.failures.size(); ++i)
     if (rank(out.failures[i]) > rank(out.failures[out.decisive])) out.decisive = i;
   const Growth growth = growth_of(out.failures);
   out.events = events_of(out.failures, messages);
   out.growth = growth.words;
-  out.story = story_words(out);
+  out.sequence = sequence_words(out);
   Failure& decisive = out.failures[out.decisive];
   std::string rise = growth.is_leak ? growth.words : rise_words(decisive.held);
   if (const std::string& grew = decisive.remarks.grew;
@@ -268,7 +268,7 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
   out.fault = fault_of(decisive);
   out.next_step = next_step_of(decisive);
   if (out.cause == Cause::unknown) {
-    out.would_tell = would_tell_of(decisive);
+    out.missing_evidence = missing_evidence_for(decisive);
     out.next_step.clear();
   }
   return out;

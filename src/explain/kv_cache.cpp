@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kShare = "--gpu-memory-utilization";
 
-/// The figures of an engine, completed by what follows from them.
+/// The figures of an engine, completed by values that follow from them.
 struct Engine {
   std::optional<double> total, budget, fraction, weights, kv_cache, missing, needed, tokens, fit;
 
@@ -30,13 +30,13 @@ struct Engine {
 
   [[nodiscard]] bool is_about_length() const { return tokens && fit && *fit < *tokens; }
 
-  /// What the budget is short of; nullopt: it cannot be told.
+  /// The amount by which the budget is short; nullopt: unknown.
   [[nodiscard]] std::optional<double> short_of() const {
     if (needed && kv_cache) return *needed - *kv_cache;
     if (is_about_length() && kv_cache && *fit > 0) return *kv_cache * (*tokens / *fit - 1);
     return missing;
   }
-  /// The least share that would do; 1 and more: the device is too small.
+  /// The smallest share that would suffice; 1 and more: the device is too small.
   [[nodiscard]] std::optional<double> least_share() const {
     const auto more = short_of();
     if (!more || !total || !fraction || *total <= 0) return std::nullopt;
@@ -98,7 +98,7 @@ std::string kv_cache_step(const Failure& f) {
     const double share = std::floor(*free / *e.total * 100) / 100;
     std::string others =
         fmt::format("end what holds the other {} (vramtrack holders)", size_words(std::max(0.0, *e.total - *free)));
-    // A share is of use if it holds the weights.
+    // A share helps only if it holds the weights.
     if (share <= 0 || (e.weights && *e.weights >= *free)) return others;
     return fmt::format("{}, or set {} to {:.2f} or less{}", others, kShare, share,
                        e.fraction ? fmt::format(" (now {:.2f})", *e.fraction) : "");

@@ -8,10 +8,10 @@
 
 namespace vramtrack::explain {
 
-/// nullopt: the failure is none of the key-value cache.
+/// nullopt: the failure is not about the key-value cache.
 Answer kv_cache_verdict(const Failure& failure);
 
-/// What to set the engine's options to, by its figures; empty: they tell nothing.
+/// The values to set for the engine's options, from its figures; empty: unknown.
 std::string kv_cache_step(const Failure& failure);
 
 }  // namespace vramtrack::explain

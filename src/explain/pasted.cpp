@@ -32,7 +32,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return out;
 }
 
-/// The parts of a line between bars, tabs or two blanks.
+/// The parts of a line between bars, tabs or runs of two blanks.
 std::vector<std::string_view> cells_of(std::string_view line) {
   std::vector<std::string_view> out;
   for (std::size_t at = 0; at < line.size();) {
@@ -43,14 +43,14 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   return out;
 }
 
-/// The size that a cell is.
+/// The size in a cell.
 std::optional<double> size_of(std::string_view cell) {
   std::size_t at = 0;
   const auto bytes = read_size(cell, at);
   return bytes && at == cell.size() ? bytes : std::nullopt;
 }
 
-/// One summary of PyTorch's allocator. More of them are readings, which `analyze` reads.
+/// A single summary of PyTorch's allocator. Several are readings, which `analyze` reads.
 Pasted memory_summary(const std::vector<std::string_view>& lines, const std::string& words) {
   constexpr std::string_view kTitle = "cuda memory summary, device id ";
   const std::size_t title = words.find(kTitle);
@@ -103,7 +103,7 @@ Pasted ollama(const std::vector<std::string_view>& lines, const std::string&) {
       false};
 }
 
-/// The task manager of Chrome and Edge, copied: a column of GPU memory among others.
+/// The task manager of Chrome and Edge, copied: with a column of GPU memory.
 Pasted browser_tasks(const std::vector<std::string_view>& lines, const std::string&) {
   if (lines.empty()) return {};
   const auto titles = cells_of(lines[0]);
@@ -170,7 +170,7 @@ Pasted before_and_after(const std::vector<std::string_view>& lines, const std::s
           true};
 }
 
-/// A table of nvidia-smi or gpustat beside no message.
+/// A table of nvidia-smi or gpustat without a message.
 Pasted device_table(const std::vector<std::string_view>& lines, const std::string&) {
   SmiTable table;
   std::uint64_t number = 0;

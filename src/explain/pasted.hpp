@@ -8,15 +8,15 @@
 
 namespace vramtrack::explain {
 
-/// As much of a text is looked at. A longer one is a log.
+/// Only this much of a text is examined. A longer one is a log.
 inline constexpr std::size_t kPastedBytes = 16384;
 
 struct Pasted {
-  std::string what;          ///< "is one torch.cuda.memory_summary() of device 0: ..."; empty: none of them
+  std::string what;          ///< "is one torch.cuda.memory_summary() of device 0: ..."; empty: not such a text
   std::string next_step;     ///< how to see more
-  bool is_for_logs = false;  ///< its lines may be those of a log, which `analyze` reads
+  bool is_for_logs = false;  ///< its lines may belong to a log, which `analyze` reads
 };
-/// Its words are those of the text: print them through core/printable. O(text).
+/// Its words come from the text: print them through core/printable. O(text).
 Pasted pasted(std::string_view text);
 
 }  // namespace vramtrack::explain

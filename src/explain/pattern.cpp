@@ -9,14 +9,14 @@
 namespace vramtrack::explain {
 namespace {
 
-/// A group is taken at most this often: a message names some dozens of processes.
+/// A group matches at most this often: a message names some dozens of processes.
 constexpr std::size_t kMostRepeats = 64;
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/// The bytes of one element of a tensor, by the name that TensorFlow and XLA print; 0: not known.
+/// The bytes of one element of a tensor, by the type name that TensorFlow and XLA print; 0: unknown.
 double element_bytes(std::string_view name) {
   static constexpr struct {
     std::string_view name;
@@ -29,7 +29,7 @@ double element_bytes(std::string_view name) {
   return 0;
 }
 
-/// The product of the numbers between brackets: "[2048,436631]", "(176351, 176460)".
+/// The product of the numbers in brackets: "[2048,436631]", "(176351, 176460)".
 std::optional<double> read_shape(std::string_view text, std::size_t& at) {
   if (at >= text.size() || (text[at] != '[' && text[at] != '(')) return std::nullopt;
   const std::size_t close = text.substr(0, std::min(text.size(), at + kGapBytes)).find_first_of("])", at);
@@ -63,7 +63,7 @@ bool literal_at(std::string_view text, std::size_t at, std::string_view literal)
   return true;
 }
 
-/// The first offset in [at, end) at which `is_there`, if the search has not been there before.
+/// The first offset in [at, end) at which `is_there`, unless an earlier search has covered it.
 template <class IsThere>
 std::optional<std::size_t> search(GapSearches::Search& known, std::size_t at, std::size_t end, IsThere is_there) {
   if (at < known.from || at > known.until) known = {at, at, false};
@@ -181,7 +181,7 @@ Result<Pattern> Pattern::compile(std::string_view text) {
     }
     if (element.kind != Kind::literal) break;
     pattern.anchor_ += element.literal;
-    pattern.anchor_elements_ = i + 1;  // without the blanks at its end
+    pattern.anchor_elements_ = i + 1;  // without trailing blanks
   }
   while (!pattern.anchor_.empty() && pattern.anchor_.back() == ' ') pattern.anchor_.pop_back();
   if (pattern.anchor_.size() < 3) return fail(fmt::format("the wording \"{}\" does not begin with text", text));
@@ -221,7 +221,7 @@ bool Pattern::match_one(const Element& element, const Element* next, std::string
     case Kind::gap: {
       if (next == nullptr || next->kind != Kind::literal) return false;
       GapSearches::Gap& known = searches.gaps[element.gap];
-      // A text that is cut, as each is where its message must end, is not searched where it may go on.
+      // A truncated text, such as one cut at the maximum message length, is not searched where it may continue.
       std::size_t end = std::min(text.size() - std::min(text.size(), next->literal.size()), at + kGapBytes) + 1;
       const auto is_line_end = [text](std::size_t i) { return text[i] == '\n'; };
       if (element.in_line)
@@ -270,7 +270,7 @@ bool Pattern::match_behind_anchor(std::string_view text, std::size_t begin, std:
   return match_from(anchor_elements_, text, begin, out, searches);
 }
 
-/// From out.end on.
+/// Starting at out.end.
 bool Pattern::match_from(std::size_t element, std::string_view text, std::size_t begin, Match& out,
                          GapSearches& searches) const {
   if (from_line_begin_) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kTaskManager = "the Task Manager (Details, column Dedicated GPU memory)";
 
-/// The first with a mark in the message is meant: a message of ROCm may say CUDA as well.
+/// The first with a mark in the message counts: a ROCm message may mention CUDA as well.
 constexpr Platform kPlatforms[] = {
     {Maker::nvidia, {"jetson"}, "tegrastats (host and GPU share one memory)", "", "PYTORCH_ALLOC_CONF"},
     {Maker::apple, {"mps ", "metal", "mlx", "iogpu"}, "Activity Monitor (Window, GPU History)", "", "", false},
@@ -46,7 +46,7 @@ constexpr Platform kPlatforms[] = {
      "CUDA_VISIBLE_DEVICES",
      "PYTORCH_ALLOC_CONF"},
 };
-/// Of a system, where the message names no maker but NVIDIA.
+/// Of a system, if the message names no maker but NVIDIA.
 constexpr Platform kNvidiaOnWindows{Maker::nvidia,          {}, "nvidia-smi or the Task Manager",
                                     "CUDA_VISIBLE_DEVICES", "", false};
 constexpr Platform kWindows{Maker::windows, {}, kTaskManager, "", "", false};
@@ -56,7 +56,7 @@ constexpr Platform kBrowser{Maker::browser, {}, "the browser's task manager (Shi
 constexpr Platform kPhone{
     Maker::phone, {}, "the profiler of the phone (Xcode's Instruments, adb shell dumpsys meminfo)", "", "", false};
 constexpr Platform kOther{Maker::other, {}, "vramtrack holders", "", "PYTORCH_ALLOC_CONF"};
-/// Programs whose messages name no device, and that run on one maker's devices unless they do.
+/// Programs whose messages name no device, and that run on one maker's devices unless they say otherwise.
 constexpr std::string_view kOfNvidia[] = {"PyTorch", "TensorRT", "CuPy", "RMM",    "Faiss",  "Numba",
                                           "vLLM",    "SGLang",   "CUDA", "Thrust", "CUDA.jl"};
 
@@ -66,8 +66,8 @@ bool has_mark(const Platform& platform, std::string_view text) {
   });
 }
 
-/// Whether `text` has one of the '|'-separated names by itself: "ipad" is no part of "ipadapter", "iphone" is of
-/// "iphone12,1". Both in small letters.
+/// Whether `text` contains one of the '|'-separated names as a word: "ipad" does not match "ipadapter", "iphone"
+/// matches "iphone12,1". Both in lower case.
 bool names_any(std::string_view text, std::string_view names) {
   return any_part(names, [text](std::string_view name) {
     for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {

@@ -1,4 +1,4 @@
-// Platform: whose driver refused, and what can be looked at and set there.
+// Platform: the vendor whose driver refused, and its diagnostic tools and settings.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ enum class Maker : std::uint8_t { nvidia, amd, intel, apple, ascend, habana, sop
 
 struct Platform {
   Maker maker = Maker::other;
-  std::string_view marks[10];  ///< in lower case, of which a message of it has one; those unused are empty
-  std::string_view tool;       ///< shows who holds the device
-  std::string_view devices;    ///< the variable that chooses devices; empty: there is none
-  std::string_view allocator;  ///< the variable of PyTorch's allocator; empty: it has no segments that expand
-  bool has_vramtrack = true;   ///< false: it does not run there
+  std::string_view marks[10];  ///< in lower case; its messages contain one of them; unused entries are empty
+  std::string_view tool;       ///< command that shows the processes on the device
+  std::string_view devices;    ///< the variable that selects devices; empty: none
+  std::string_view allocator;  ///< the variable of PyTorch's allocator; empty: it has no expandable segments
+  bool has_vramtrack = true;   ///< whether vramtrack runs there
 };
 
-/// Which of the systems without vramtrack `text` names.
+/// The system without vramtrack that `text` names.
 System system_of(std::string_view text);
 
-/// By the message, its line and its program; Maker::other where they tell nothing.
+/// From the message, its line and its program; Maker::other if they do not show it.
 const Platform& platform_of(const Failure& failure);
 
 }  // namespace vramtrack::explain

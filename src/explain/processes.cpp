@@ -12,9 +12,9 @@
 namespace vramtrack::explain {
 namespace {
 
-/// What a process takes of a device beside its allocator: its context and the kernels of libraries.
+/// Memory that a process takes in addition to its allocator: its context and the kernels of libraries.
 constexpr double kContextBytes = 3 * kGiB;
-/// Messages round to a hundredth.
+/// Messages round to two decimals.
 constexpr double kRounding = 0.01;
 
 bool is_near(double a, double b) {
@@ -50,7 +50,7 @@ void find_own_process(Failure& f) {
   if (f.used_line > 0) return;
   const auto total = f.figures.get(Figure::total);
   if (const auto process = f.figures.get(Figure::process)) {
-    // It is named, as well as "this process", if the two are equal and the device could not hold both.
+    // It is listed, as well as "this process", if the two are equal and the device could not hold both.
     const auto same = std::find_if(named.begin(), named.end(), [&](const OtherProcess& each) {
       return is_near(each.bytes, *process) && total && each.bytes + *process > *total;
     });
@@ -61,7 +61,7 @@ void find_own_process(Failure& f) {
   const auto allocated = f.figures.get(Figure::allocated);
   const auto cached = f.figures.get(Figure::unallocated);
   const double held = f.figures.get(Figure::reserved).value_or(allocated.value_or(0) + cached.value_or(0));
-  // What the allocator holds is part of what its process holds: where one process alone can be it, it is.
+  // The allocator's memory is part of its process's memory: if only one process fits, it is that one.
   const auto can_be = [held](const OtherProcess& each) {
     return held > 0 && each.bytes >= held * (1 - 2 * kRounding) && each.bytes <= held + kContextBytes;
   };
@@ -71,7 +71,7 @@ void find_own_process(Failure& f) {
 }
 
 bool is_own_outside(const Failure& f) {
-  // Metal counts this process alone.
+  // Metal counts only this process.
   if (f.wording->name == "torch_mps") return true;
   const auto process = f.figures.get(Figure::process);
   const auto total = f.figures.get(Figure::total);

@@ -10,39 +10,39 @@ namespace {
 
 using Words = std::span<const std::string_view>;
 
-/// A sentence with one of these is about what may happen, wherever in the sentence the message stands.
+/// A sentence with one of these is about what may happen, no matter where in it the message is.
 constexpr std::string_view kConditions =
     "if|unless|whenever|e.g.|i.e.|example|examples|how|faq|tip|tips|wenn|falls|sollte|lorsque|si|cuando";
 constexpr std::string_view kReader = "you|your|you're|you'll|you've";
 constexpr std::string_view kWriter = "i|i'm|i've|my|we|our|ich|mein|meine|wir";
-/// Words for what is done about failures begin with one of these, in all their forms.
+/// Words for countermeasures begin with one of these, in all their forms.
 constexpr std::string_view kRemedies =
     "fix|solv|solut|resol|avoid|prevent|handl|catch|mitigat|workaro|troubleshoot|debugging|vermeid|verhinder|"
     "beheb|prone|expect|common|frequent";
 constexpr std::string_view kDenials = "no|not|never|without";
 constexpr std::string_view kModals = "may|might|can|could|would|should|will|retry|retries";
-/// What happened to a program.
+/// Events of a program.
 constexpr std::string_view kEvents =
     "failed|failure|crashed|died|raised|threw|got|caught|hit|ran|aborted|terminated|exited|panicked|encountered|"
     "ended|killed|was|were|returned|reported|printed|said|gave|stopped|unable|cannot|finished|went|abgebrochen|"
     "abgestürzt|brach|wurde|killing|uncaught|unhandled|terminating|failing|results|gescheitert|fails|crashes|dies|"
     "aborts|produces|crashing|dying";
-/// What programs do again and again, where the sentence goes on with a condition: "prints X when".
+/// Repeated actions of programs, if the sentence continues with a condition: "prints X when".
 constexpr std::string_view kHabits = "prints|reports|shows|logs|emits|returns|raises|throws|writes|gives|sets|says";
-/// Labels of a failure, where a clause begins with them: "error in worker 3 X".
+/// Labels of a failure, if a clause begins with them: "error in worker 3 X".
 constexpr std::string_view kLabels = "error|err|fatal|critical|warning|warn|exception|severe";
-/// Words that sentences have and labels have not: articles, prepositions, auxiliaries.
+/// Words that occur in sentences but not in labels: articles, prepositions, auxiliaries.
 constexpr std::string_view kFunctionWords =
     "a|an|the|this|that|these|of|on|in|for|to|with|by|from|as|at|into|is|are|be|do|does|has|have|it|and|or|see|"
     "like|such|during|after|before|while|when|der|die|das|ein|eine|mit|bei|beim|ist|und|zu|le|la|une|avec";
-/// Words behind a message that speak of messages in general.
+/// Words after a message that mention messages in general.
 constexpr std::string_view kGeneralAfter =
     "errors|exceptions|issues|problems|failures|crashes|means|usually|often|typically|sometimes|can|may|might|"
     "could|should|will|if|indicates|happens|occurs|is|are|handling";
-/// The same, behind a message that begins its line: a program prints its reason, not its condition.
+/// The same, after a message that begins its line: a program prints its reason, not its condition.
 constexpr std::string_view kGeneralBehindBegin = "when|whenever|because|unless|during|with";
 constexpr std::string_view kConditionsBehind = " when | if | whenever | once ";
-/// Nouns between a message and what is said of it.
+/// Nouns between a message and the verb that follows.
 constexpr std::string_view kNouns = "error|exception|message|status|problem|issue|zu";
 
 bool has(Words words, std::string_view word) {
@@ -58,7 +58,7 @@ bool is_remedy(std::string_view word) {
 bool is_word_letter(char c) {
   return (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0xc3;
 }
-/// The rest of the sentence behind a message.
+/// The rest of the sentence after a message.
 std::string_view to_sentence_end(std::string_view after) {
   for (std::size_t i = 0; i < after.size(); ++i) {
     const bool ends = i + 1 == after.size() || after[i + 1] == ' ' || is_quote_mark(after[i + 1]);
@@ -80,7 +80,7 @@ bool has_cjk(std::string_view text) {
   return false;
 }
 
-/// Behind the last of `marks` in `text`, which "|" parts.
+/// The text after the last of `marks` in `text`, which are separated by "|".
 std::string_view behind_last(std::string_view text, std::string_view marks) {
   while (!text.empty() && has_any(text, marks)) {
     std::size_t at = 0;
@@ -96,7 +96,7 @@ Sentence::Sentence(std::string_view before, std::string_view after) : after_(to_
   for (std::size_t at = 0; at < before.size();) {
     const std::size_t end = std::min(before.find_first_of(" =\"", at), before.size());
     if (end > at) add(before.substr(at, end - at));
-    // What stands in another column, or is the key of a field, is a label.
+    // Text in another column, or the key of a field, is a label.
     if (end < before.size() && (before[end] == '=' || before.substr(end).starts_with("  "))) end_clause();
     at = end + 1;
   }
@@ -114,7 +114,7 @@ void Sentence::end_clause() {
 void Sentence::add(std::string_view raw) {
   const std::string_view word = trimmed(raw, "\"'`*_,:;!?()[]");
   const char last = raw.back();
-  if (has_cjk(raw)) return end_clause();  // is_general_in_cjk() judges it
+  if (has_cjk(raw)) return end_clause();  // decided by is_general_in_cjk()
   if (!word.empty()) {
     for (auto* const words : {&sentence_, &clause_, &part_}) words->push_back(word);
   } else if (is_quote_mark(last)) {
@@ -128,15 +128,15 @@ void Sentence::add(std::string_view raw) {
     end_clause();
     has_prefix_ = false;
   } else if ((last == ':' && !is_class) || last == ']' || word.empty() || !is_word_letter(word.front())) {
-    // A bracket that the message stands in belongs to what it stands behind: "step 3 failed (X)".
+    // A bracket around the message belongs to the text before it: "step 3 failed (X)".
     if (raw != "(") end_clause();
   } else if (last == ',') {
     part_.clear();
   }
 }
 
-bool Sentence::tells_event() const {
-  // "loading it shows the error message X": what one program showed.
+bool Sentence::reports_event() const {
+  // "loading it shows the error message X": this is what one program showed.
   const std::size_t count = clause_.size();
   if (count > 2 && clause_[count - 1] == "message" && clause_[count - 2] == "error" &&
       has_any(clause_[count - 3], "shows|showed|displays|displayed|gives|gave"))
@@ -145,9 +145,9 @@ bool Sentence::tells_event() const {
 }
 
 bool Sentence::is_own_report() const {
-  const bool is_told_behind =
+  const bool reports_event_after =
       after_.find(" i ") != std::string_view::npos || after_.find(" my ") != std::string_view::npos;
-  return is_told_behind || has_word_of(sentence_, kWriter);
+  return reports_event_after || has_word_of(sentence_, kWriter);
 }
 
 bool Sentence::could_not() const {
@@ -161,14 +161,14 @@ bool Sentence::is_condition() const {
   if (has_word_of(sentence_, kConditions)) return true;
   if (has_word_of(sentence_, kReader))
     return has(sentence_, "you") || has(sentence_, "when") || (!has_word_of(sentence_, kEvents) && !could_not());
-  // "fix: X", "- fixed a crash with X": the line of a list of changes.
+  // "fix: X", "- fixed a crash with X": an entry of a change log.
   const auto first =
       std::find_if(sentence_.begin(), sentence_.end(), [](auto word) { return is_word_letter(word.front()); });
   return first != sentence_.end() && is_remedy(*first);
 }
 
-/// Whether the message is part of a sentence, and not behind a label: by its words, or because a label that no time,
-/// tag or key stands before is a name, and not as long.
+/// Whether the message is part of a sentence, rather than following a label: by its words, or because a label without a
+/// time, tag or key before it is a name, and shorter.
 bool Sentence::has_own_words() const {
   constexpr std::size_t kLongestLabel = 2;
   return (!has_prefix_ && part_.size() > kLongestLabel) || has_word_of(part_, kFunctionWords);
@@ -184,17 +184,17 @@ bool Sentence::is_general() const {
   if (clause_.empty()) return false;
   const std::string_view last = clause_.back();
   const std::string_view before_last = clause_.size() > 1 ? clause_[clause_.size() - 2] : "";
-  if (last == "when" || last == "upon" || (last == "for" && !tells_event())) return true;
+  if (last == "when" || last == "upon" || (last == "for" && !reports_event())) return true;
   // "falls back to the CPU when the GPU is X"
-  if (clause_.size() > 1 && has(Words(clause_).subspan(1), "when") && !tells_event()) return true;
-  // "could not be loaded because X" denies something else.
+  if (clause_.size() > 1 && has(Words(clause_).subspan(1), "when") && !reports_event()) return true;
+  // In "could not be loaded because X", the denial does not concern X.
   if (last == "because" || (last == "of" && before_last == "because") || (last == "to" && before_last == "due"))
     return has_word_of(clause_, kModals) && !has_word_of(clause_, kDenials);
-  if (tells_event()) return false;
+  if (reports_event()) return false;
   if (std::any_of(clause_.begin(), clause_.end(), is_remedy) || has_word_of(clause_, kModals)) return true;
   if (is_own_report()) return false;
-  const bool is_told_behind = has_any(after_, kEvents);
-  return has_own_words() && !is_told_behind;
+  const bool reports_event_after = has_any(after_, kEvents);
+  return has_own_words() && !reports_event_after;
 }
 
 bool is_spoken_of(std::string_view after, bool begins) {
@@ -207,7 +207,7 @@ bool is_spoken_of(std::string_view after, bool begins) {
     const std::string_view word = after.substr(at, end - at);
     if (word.empty()) return false;
     if (is_any(word, kGeneralAfter) || (begins && is_any(word, kGeneralBehindBegin))) return true;
-    // Its writer knows why: "because I stopped it".
+    // The writer knows the reason: "because I stopped it".
     const std::string_view rest = trimmed(after.substr(end), " ");
     if (word == "because" && is_any(rest.substr(0, rest.find(' ')), kWriter)) return true;
     if (is_remedy(word) && word != "handled") return true;
@@ -225,7 +225,7 @@ bool addresses_reader(std::string_view line) {
     at = end + 1;
   }
   if (has_word_of(words, kWriter)) return false;
-  // "Your log:" introduces what happened.
+  // "Your log:" introduces a report.
   std::erase(words, "your");
   return has_word_of(words, kReader) || has_word_of(words, kConditions) || has_word_of(words, kModals) ||
          std::any_of(words.begin(), words.end(), is_remedy);
@@ -234,10 +234,10 @@ bool addresses_reader(std::string_view line) {
 bool is_answered(std::string_view lines) {
   constexpr std::string_view kMarks = " \t\r*#>_`-";
   constexpr int kBlockLines = 8;
-  bool is_apart = false;   // a blank line or a fence stands between
-  bool has_block = false;  // the rest of a block of code does
+  bool is_apart = false;   // a blank line or a fence separates them
+  bool has_block = false;  // the rest of a code block does
   int count = 0;
-  // Behind the line of the message.
+  // The text after the line of the message.
   for (std::size_t at = lines.find('\n'); at != std::string_view::npos && count < kBlockLines; ++count) {
     const std::size_t end = lines.find('\n', at + 1);
     const std::string_view line = trimmed(lines.substr(at + 1, end - at - 1), " \t\r");

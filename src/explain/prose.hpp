@@ -1,4 +1,4 @@
-// Prose: tells a sentence that speaks of out-of-memory messages in general from one that tells of a failure.
+// Prose: distinguishes a sentence about out-of-memory messages in general from one that reports a failure.
 #pragma once
 
 #include <string_view>
@@ -6,22 +6,22 @@
 
 namespace vramtrack::explain {
 
-/// What stands around a message in its line. Texts are in lower case. The views must outlive it.
+/// The text around a message in its line, in lower case. The views must outlive it.
 ///
-/// A failure is told by a label ("worker 3: X", "| X |"), or by a verb that says what happened ("it failed with X"). A
-/// sentence that has neither and still has the words of one ("the program stops with X") says what happens at times.
-/// Conditions, denials and remedies ("if X", "no X", "fixed X") mention a message whatever else they say.
+/// A failure is reported by a label ("worker 3: X", "| X |"), or by a verb that reports it ("it failed with X"). A
+/// sentence that has neither but is a sentence ("the program stops with X") describes what may happen. Conditions,
+/// denials and remedies ("if X", "no X", "fixed X") only mention a message, no matter what else they say.
 class Sentence {
  public:
   Sentence(std::string_view before, std::string_view after);
 
-  /// Whether the message is spoken of in general.
+  /// Whether it mentions the message in general.
   [[nodiscard]] bool is_general() const;
-  /// Whether it has a condition, a question or a denial.
+  /// Whether it contains a condition, a question or a denial.
   [[nodiscard]] bool is_hypothetical() const;
-  /// Whether it has a verb that tells of a failure, before the message.
-  [[nodiscard]] bool tells_event() const;
-  /// Whether its writer tells of their own: "I get X".
+  /// Whether a verb before the message reports a failure.
+  [[nodiscard]] bool reports_event() const;
+  /// Whether the writer reports their own failure: "I get X".
   [[nodiscard]] bool is_own_report() const;
 
  private:
@@ -33,23 +33,23 @@ class Sentence {
 
   std::string_view after_;
   std::vector<std::string_view> sentence_;
-  std::vector<std::string_view> clause_;  ///< of the sentence, behind the last colon or bracket
-  std::vector<std::string_view> part_;    ///< of the clause, behind the last comma
-  bool has_prefix_ = false;               ///< something ended a clause before: a time, a tag, a key, a colon
+  std::vector<std::string_view> clause_;  ///< of the sentence, after the last colon or bracket
+  std::vector<std::string_view> part_;    ///< of the clause, after the last comma
+  bool has_prefix_ = false;               ///< something ended a clause before it: a time, a tag, a key, a colon
 };
 
-/// What is said of a message behind it: "X errors", "`X` usually means", "X?". `begins`: X begins its line.
+/// What follows a message: "X errors", "`X` usually means", "X?". `begins`: X begins its line.
 bool is_spoken_of(std::string_view after, bool begins);
 
-/// Whether `line`, above a message, addresses its reader: "you may see this:". Who writes "I" reports a failure.
+/// Whether `line`, above a message, addresses its reader: "you may see this:". A writer who says "I" reports a failure.
 bool addresses_reader(std::string_view line);
 
-/// Whether the lines behind that of a message, of which `lines` is the rest and what follows, begin with a remedy,
-/// apart from it or as a heading: "**Solution**: ...", as documents have it.
+/// Whether the lines after the message's line, of which `lines` is the rest and what follows, begin with a remedy,
+/// separately or as a heading: "**Solution**: ...", as in documentation.
 bool is_answered(std::string_view lines);
 
-/// The same as Sentence::is_general() for Chinese, Japanese and Korean, which part no words. False: there is no such
-/// sentence around the message.
+/// The same as Sentence::is_general() for Chinese, Japanese and Korean, which do not separate words. False: there is no
+/// such sentence around the message.
 bool is_general_in_cjk(std::string_view before, std::string_view after);
 
 }  // namespace vramtrack::explain

@@ -19,8 +19,8 @@ std::string_view without_blanks_at_end(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
-/// In lower case, with ASCII's quote marks and Markdown for the typographic ones and for HTML, and with the line
-/// feeds that JSON and Python escape.
+/// In lower case, with ASCII quotation marks and Markdown instead of typographic ones and HTML, and with the line feeds
+/// that JSON and Python escape.
 std::string plain(std::string_view text) {
   static constexpr struct {
     std::string_view mark;
@@ -47,7 +47,7 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-/// The begin of the message with the names of exceptions before it: "RuntimeError: X".
+/// The beginning of the message, including names of exceptions before it: "RuntimeError: X".
 std::size_t begin_with_classes(std::string_view before) {
   std::size_t begin = before.size();
   for (;;) {
@@ -59,17 +59,17 @@ std::size_t begin_with_classes(std::string_view before) {
   }
 }
 
-/// Marks of quoted mail, differences, debuggers and searches before the code of a line.
+/// Marks of quoted mail, diffs, debuggers and searches before a line of code.
 std::string_view code_of(std::string_view line) {
   return line.substr(std::min(line.find_first_not_of(" \t+->|0123456789:}"), line.size()));
 }
 
-/// A name as programs have it: CUDA_ERROR_OUT_OF_MEMORY.
+/// A name as in programs: CUDA_ERROR_OUT_OF_MEMORY.
 bool is_name(std::string_view text) {
   return text.find(' ') == std::string_view::npos;
 }
 
-/// The function whose call a line begins with, where its first argument is a string; empty: there is none.
+/// The function that a line begins by calling, if its first argument is a string; empty: none.
 std::string_view called_with_string(std::string_view code) {
   const std::size_t end = code.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.0123456789");
   if (end == std::string_view::npos || end == 0 || code[end] != '(') return {};
@@ -79,7 +79,7 @@ std::string_view called_with_string(std::string_view code) {
 }
 
 bool is_exception(std::string_view name) {
-  // The call of a logger.
+  // A call of a logger.
   if (name.ends_with(".error") || name.ends_with(".exception")) return false;
   return name.ends_with("error") || name.ends_with("exception");
 }
@@ -94,14 +94,14 @@ bool is_used_as_name(std::string_view code, std::string_view left, std::string_v
          (word_end > 0 && word_end != std::string_view::npos && right.substr(word_end) == ";");
 }
 
-/// Inside of a comment of several lines, as C and its kin write them: " * may fail for lack of memory".
+/// Inside a multi-line comment of C and similar languages: " * may fail for lack of memory".
 bool is_in_comment(std::string_view before, std::string_view line_above) {
   const std::string_view above = trimmed(line_above);
   return before.starts_with(" ") && trimmed(before).starts_with("*") &&
          (above.starts_with("*") || above.starts_with("/*"));
 }
 
-/// The next line underlines this one, which is a heading.
+/// The next line underlines this one, so it is a heading.
 bool is_underlined(std::string_view before, std::string_view message, std::string_view lines) {
   const std::size_t begin = lines.find('\n');
   if (begin == std::string_view::npos || !trimmed(before).empty()) return false;
@@ -121,7 +121,7 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
       before.find(": # ") != std::string_view::npos || before.find(" //") != std::string_view::npos ||
       before.find("@throw") != std::string_view::npos || before.find("\\throw") != std::string_view::npos)
     return true;
-  // A template, and a rule for alerts: "summary: X on {{ $labels.instance }}".
+  // A template, or an alerting rule: "summary: X on {{ $labels.instance }}".
   if (before.find("{{") != std::string_view::npos || after.find("{{") != std::string_view::npos) return true;
   const std::string_view key = trimmed(before, " \t-\"'");
   if (key == "alert:" || (is_ascii_letter(key.empty() ? ' ' : key.front()) && before.front() == ' ' &&
@@ -129,18 +129,18 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
                            key == "description:")))
     return true;
   const std::string_view first = code.substr(0, std::min(code.find_first_of(" \t("), code.size()));
-  // "case 3: X" is no statement, but the begin of a log line.
+  // "case 3: X" is not a statement, but the beginning of a log line.
   if (is_any(first, kStatements) && code.find(": ") == std::string_view::npos) return true;
   if (const auto function = called_with_string(code); !function.empty() && !is_exception(function)) return true;
   // The end of another name: PodOOMKilled.
   if (is_name(message) && is_ascii_letter(message.front()) && !before.empty() && is_ascii_letter(before.back()) &&
       (before.size() < 2 || before[before.size() - 2] != '\\'))
     return true;
-  // A string in a call, with more arguments before it.
+  // A string in a call, preceded by other arguments.
   if (before.find_first_of("\"'`") != std::string_view::npos && has_any(after, ");|):")) return true;
   const std::string_view words = without_blanks_at_end(before);
   if (is_any(words.substr(words.find_last_of(" \t(;{") + 1), kStatements)) return true;
-  // The help of a program: "--retry  what to do on X".
+  // The help text of a program: "--retry what to do on X".
   if (const auto option = trimmed(before); option.size() > 2 && option.starts_with("--") && is_ascii_letter(option[2]))
     return true;
   // A pattern: /X/, %X%.
@@ -149,7 +149,7 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
     return true;
   const std::string_view left = without_blanks_at_end(before);
   const std::string_view right = trimmed(after, " \t\"'}])");
-  // A counter that counted none.
+  // A counter with value zero.
   if (right == "0" && after.starts_with("\"}")) return true;
   if (is_name(message) && is_used_as_name(code, left, after, message.find(':') != std::string_view::npos)) return true;
   return left.ends_with("==") || left.ends_with("!=") || left.ends_with("&&") || left.ends_with("||") ||
@@ -158,14 +158,14 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
          (right.starts_with("= ") && right.size() > 2 && (right[2] == '-' || (right[2] >= '0' && right[2] <= '9')));
 }
 
-/// What stands behind the term of a list: ": lower the batch size".
+/// What follows the term in a list: ": lower the batch size".
 bool explains(std::string_view rest) {
   constexpr std::string_view kMarks = ": |：|- |-> |\xe2\x80\x94|\xe2\x80\x93|\xe2\x86\x92";
   return begins_any(rest, kMarks);
 }
 
-/// Whether `before` ends with a mark of quotation that closes in `after`, and what stands around both shows that the
-/// message is a term or a string among others, not the value of a field or the text of an exception.
+/// Whether `before` ends with a quotation mark that closes in `after`, and the surrounding text shows that the message
+/// is a term or a string among others, not the value of a field or the text of an exception.
 bool is_term(std::string_view before, std::string_view after, const Sentence& sentence, bool has_class) {
   if (before.empty() || !is_quote_mark(before.back())) return false;
   const char mark = before.back();
@@ -181,7 +181,7 @@ bool is_term(std::string_view before, std::string_view after, const Sentence& se
   const std::string_view code = without_blanks_at_end(left);
   const std::string_view line = code_of(left);
   if (line.empty() || trimmed(line, "*# \t").empty()) {
-    // People begin their reports with the whole error in quotes: "`RuntimeError: X` on my card".
+    // Users begin their reports with the whole error in quotes: "`RuntimeError: X` on my card".
     const std::string_view rest = trimmed(right, " \t.!");
     return is_exact && (has_class ? explains(rest) : !rest.empty());
   }
@@ -197,13 +197,14 @@ bool is_term(std::string_view before, std::string_view after, const Sentence& se
                            (code[key] == '{' || code[key] == ' ' || code[key] == ',');
   if (is_numbered && is_name(after.substr(0, close))) return is_exact;
   if (last == ',' || last == '[' || last == '{') return is_exact && !has_class;
-  if (has_blank && (is_ascii_letter(last) || last == ')')) return !sentence.tells_event() && !sentence.is_own_report();
-  // "'X' in solver.cu:220" names a place, and no text that has it.
+  if (has_blank && (is_ascii_letter(last) || last == ')'))
+    return !sentence.reports_event() && !sentence.is_own_report();
+  // "'X' in solver.cu:220" is a location, not text that contains X.
   return begins_any(trimmed(right, " "), "in str(|in repr(|in text|in line|in msg|in message|in output|in log|not in ");
 }
 
-/// An entry of a list or of a table: of messages alone, or one that says what X is: "- X: lower the batch size",
-/// "| X | lower the batch size |".
+/// An entry of a list or of a table: messages only, or an explanation of X: "- X: lower the batch size", "| X | lower
+/// the batch size |".
 bool is_entry(std::string_view before, std::string_view after, bool has_class) {
   const std::string_view mark = trimmed(before, " \t*_`");
   const std::string_view rest = after.substr(std::min(after.find_first_not_of("*_`. "), after.size()));
@@ -222,14 +223,14 @@ bool is_entry(std::string_view before, std::string_view after, bool has_class) {
   return (is_bullet && explains(rest) && has_words) || mark.ends_with("[ ]") || mark.ends_with("[x]");
 }
 
-/// The sentence of the line above goes on behind the message, which is wrapped: `after` begins in lower case.
+/// The sentence of the previous line continues after the message, which is wrapped: `after` begins in lower case.
 bool is_wrapped(std::string_view above, std::string_view after) {
   after = trimmed(after, " \t\r\n.\"'`");
   if (above.empty() || !is_ascii_letter(above.back()) || after.empty()) return false;
   return is_ascii_letter(after.front()) || after.front() == ',';
 }
 
-/// A line of a program, or of a traceback that shows it with its number: "74         if previous_handler is not None:".
+/// A line of code, or of a traceback that shows it with its number: "74 if previous_handler is not None:".
 bool is_code_line(std::string_view line) {
   const std::size_t at = line.find_first_not_of("0123456789-> \t");
   return at > 0 && at != std::string_view::npos && (is_ascii_letter(line[at]) || line[at] == '@') &&
@@ -244,14 +245,14 @@ bool is_place(std::string_view word) {
          word.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
 }
 
-/// "00:31:12.904", with which a line of a log begins.
+/// "00:31:12.904", at the beginning of a log line.
 bool is_clock(std::string_view word) {
   return word.size() >= 8 && word[2] == ':' && word[5] == ':' &&
          word.find_first_not_of("0123456789:.,") == std::string_view::npos;
 }
 
-/// A program wrote the line: it begins with a level or with the place in the code, or has a level between marks:
-/// "Error: X", "nvenc : Error on X", "worker.ts:8 X", "| 12:00 | ERROR | X".
+/// A program wrote the line: it begins with a level or a code location, or contains a level between marks: "Error: X",
+/// "nvenc : Error on X", "worker.ts:8 X", "| 12:00 | ERROR | X".
 bool is_logged(std::string_view before) {
   const std::string_view line = trimmed(before, " \t\"'#*%/|");
   const std::string_view first = line.substr(0, line.find(' '));
@@ -259,15 +260,15 @@ bool is_logged(std::string_view before) {
   constexpr std::string_view kLevels = "error:|fatal:|critical:|[error]|[e]|[fatal]|err:|[warn]|[w]";
   if (is_any(first, kLevels) || is_place(first) || is_clock(first)) return true;
   if (first.ends_with(':') && is_any(second.substr(0, second.find(' ')), kLevels)) return true;
-  // The bar of a column cannot stand in a list.
+  // The bar of a column cannot occur in a list.
   if (line.find("| error |") != std::string_view::npos || has_any(line, " - error - |][fatal]|][e]|][error]"))
     return true;
   const std::size_t mark = line.find(" : error");
   return mark != std::string_view::npos && line.find(' ') == mark;
 }
 
-/// A span of code in a sentence that is a line of a program, with its level or the place in its code: "yields `ERROR on
-/// proc 0: X (pair.cpp:110)`".
+/// An inline code span that is a program's line, with its level or code location: "yields `ERROR on proc 0: X
+/// (pair.cpp:110)`".
 bool is_logged_span(std::string_view before, std::string_view message, std::string_view after) {
   const std::size_t open = before.rfind('`');
   const std::size_t close = after.find('`');
@@ -279,8 +280,8 @@ bool is_logged_span(std::string_view before, std::string_view message, std::stri
   return is_place(last.substr(last.rfind('/') + 1));
 }
 
-/// Whether the sentence above a message that has its line to itself speaks of it in general: it goes on behind it, or
-/// introduces it by a colon, also above the fence of a block of code.
+/// Whether the sentence above a message on its own line is about the message in general: it continues after it, or
+/// introduces it with a colon, also above the fence of a code block.
 bool is_introduced(std::string_view lines_above, std::string_view after) {
   bool is_next = true;
   bool is_in_fence = false;
@@ -302,7 +303,7 @@ bool is_introduced(std::string_view lines_above, std::string_view after) {
 /// "OOMKilled:false", "\"oom\": 0": it did not happen.
 bool is_denied(std::string_view after) {
   const std::size_t at = std::min(after.find_first_not_of("\"'` "), after.size());
-  if (after == " 0" || after.starts_with(" 0\n")) return true;  // a counter that counted none
+  if (after == " 0" || after.starts_with(" 0\n")) return true;  // a counter with value zero
   if (at >= after.size() || (after[at] != ':' && after[at] != '=')) return false;
   const std::string_view value = trimmed(after.substr(at + 1), " \"'");
   const std::size_t end = std::min(value.find_first_of(" ,}\"'\n\r;"), value.size());
@@ -324,7 +325,7 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
   const std::string_view before_class = before.substr(0, begin_with_classes(before));
   const bool has_class = before_class.size() < before.size();
   const bool begins = trimmed(before_class, " \t>|`*\"'").empty();
-  // A wrapped line goes on with the sentence of the line above.
+  // A wrapped line continues the sentence of the previous line.
   const std::string_view above = std::string_view(all_before).substr(0, line == 0 ? 0 : line - 1);
   const std::string_view line_above = trimmed(above.substr(above.rfind('\n') + 1));
   const std::string_view begin_of_line = trimmed(before);
@@ -333,10 +334,10 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
   const std::string joined = is_rest ? std::string(line_above) + ' ' + std::string(begin_of_line) : std::string(before);
   const Sentence sentence(joined, after);
   const std::string message = plain(text.substr(begin, end - begin));
-  // A commented line of a log tells what happened, where it has a size.
-  const bool is_told = figure_count > 0 && has_class && before_class.find("error") == std::string_view::npos;
+  // A commented log line reports an event, if it contains a size.
+  const bool is_reported = figure_count > 0 && has_class && before_class.find("error") == std::string_view::npos;
   if (is_logged(before) || is_logged_span(before, message, after) ||
-      (is_told && trimmed(before_class, " #*/%").empty()))
+      (is_reported && trimmed(before_class, " #*/%").empty()))
     return has_remedy || (line >= 2 && all_before.find("```") != std::string::npos &&
                           is_introduced(std::string_view(all_before).substr(0, line - 1), after))
                ? Mention::marked

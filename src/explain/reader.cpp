@@ -16,22 +16,22 @@ namespace vramtrack::explain {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 20;
-/// Kept before what is settled: the begin of a line, for wordings that stand there, and the lines above a statement.
+/// Kept before the unread text: the beginning of a line, for wordings that need it, and the lines above a statement.
 constexpr std::size_t kBehindBytes = 2 * kStatementBytes;
-/// Readings of what is allocated that are kept.
+/// Number of readings of allocated memory that are kept.
 constexpr std::size_t kMostHeld = 64;
-/// Of a flood of messages, only the first are looked at with the text around them.
+/// In a flood of messages, only the first are examined with the surrounding text.
 constexpr std::size_t kMostLooked = 64;
 constexpr std::size_t kMostMessages = 10'000;
 constexpr std::size_t kMostSpoken = 4;
 constexpr std::size_t kMostTextBytes = 300;
-/// To tell a message from a mention takes some microseconds, which a text of nothing else must not multiply.
+/// Distinguishing a message from a mention takes microseconds, which must not add up in a text full of them.
 constexpr std::uint64_t kJudgedAtOnce = 500;
 constexpr std::uint64_t kBytesForOneJudged = 2000;
-/// A size of an address space, and no process's: the driver's "unknown" (2^64 - 1) as PyTorch prints it under WSL.
+/// The size of an address space, not of a process: the driver's "unknown" (2^64 - 1) as PyTorch prints it under WSL.
 constexpr double kNoSize = 1e18;
 
-/// The wordings, ready to be found. A wording that does not compile is left out: the tests compile all of them.
+/// The compiled wordings. One that does not compile is left out: the tests compile all of them.
 struct Compiled {
   std::vector<Pattern> patterns;
   std::vector<const Wording*> wordings;
@@ -50,7 +50,7 @@ struct Compiled {
     anchors.add(kBatchCue);
     anchors.build();
   }
-  /// Behind the anchors of the wordings stand the cues of statements, and behind these that of readings.
+  /// After the anchors of the wordings come the cues of statements, then that of readings.
   [[nodiscard]] bool is_wording(const Hit& hit) const { return hit.index < patterns.size(); }
   [[nodiscard]] bool is_held(const Hit& hit) const { return hit.index == patterns.size() + statement_cues().size(); }
   [[nodiscard]] bool is_batch(const Hit& hit) const {
@@ -65,7 +65,7 @@ const Compiled& compiled() {
   return all;
 }
 
-/// Where the anchor begins that ends at `end`: the text backwards, blanks as one.
+/// The beginning of the anchor that ends at `end`: matches backwards, runs of blanks as one.
 std::size_t begin_of(std::string_view text, std::size_t end, std::string_view anchor) {
   std::size_t at = end;
   for (std::size_t i = anchor.size(); i-- > 0;) {
@@ -73,7 +73,7 @@ std::size_t begin_of(std::string_view text, std::size_t end, std::string_view an
       if (at > 0) --at;
       continue;
     }
-    // Blanks and quote marks, up to the byte that stands before the space in the anchor.
+    // Blanks and quote marks, up to the byte before the space in the anchor.
     while (at > 0 && normal(text[at - 1]) != anchor[i - 1]) --at;
   }
   return at;
@@ -132,18 +132,18 @@ void Reader::scan(bool is_end) {
     std::uint32_t index;
   };
   std::vector<Start> starts;
-  // A message that begins later may go on in the next piece.
+  // A message that begins later may continue in the next chunk.
   const std::size_t until = is_end ? text_.size() : text_.size() - kMessageBytes;
   for (const Hit& hit : hits) {
     if (!all.is_wording(hit)) continue;
     const std::size_t begin = begin_of(text_, hit.end, all.patterns[hit.index].anchor());
-    if (begin >= settled_ && begin < until) starts.push_back({begin, hit.end, hit.index});
+    if (begin >= taken_until_ && begin < until) starts.push_back({begin, hit.end, hit.index});
   }
   std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) { return a.begin < b.begin; });
   std::vector<GapSearches> searches(all.patterns.size());
-  Match match;  // kept for its memory: most beginnings go nowhere
+  Match match;  // kept to reuse its memory: most beginnings match nothing
   std::vector<Found> founds;
-  // A message may go on behind `until`.
+  // A message may continue after `until`.
   std::size_t end = until;
   for (const Start& start : starts) {
     const Pattern& pattern = all.patterns[start.index];
@@ -153,7 +153,7 @@ void Reader::scan(bool is_end) {
       founds.push_back(std::move(found));
       continue;
     }
-    // Of wordings that lie over one another the one that tells most; of equal ones that which leaves less open.
+    // Of overlapping wordings, the most informative one counts; of equal ones, the more specific one.
     Found& best = founds.back();
     const auto rank = [](const Found& f) {
       return std::tuple(f.match.captured.size(), f.match.end - f.begin, f.anchor_size);
@@ -166,7 +166,7 @@ void Reader::scan(bool is_end) {
   if (!founds.empty()) end = std::max(end, std::min(founds.back().match.end, text_.size()));
   add_statements(hits, until, founds);
   for (const Hit& hit : hits) {
-    if (hit.end < settled_ || hit.end >= until) continue;
+    if (hit.end < taken_until_ || hit.end >= until) continue;
     if (all.is_held(hit)) {
       const std::size_t at = std::min(text_.find_first_not_of(" :=", hit.end), text_.size());
       std::size_t behind = at;
@@ -178,21 +178,21 @@ void Reader::scan(bool is_end) {
   }
   for (const Found& found : founds) take(found);
   take_held(text_.size());
-  settled_ = end;
-  const std::size_t keep_from = is_end ? text_.size() : std::min(until, settled_) - std::min(until, kBehindBytes);
+  taken_until_ = end;
+  const std::size_t keep_from = is_end ? text_.size() : std::min(until, taken_until_) - std::min(until, kBehindBytes);
   const auto from = text_.begin() + static_cast<std::ptrdiff_t>(std::min(counted_, keep_from));
   lines_before_ +=
       static_cast<std::uint64_t>(std::count(from, text_.begin() + static_cast<std::ptrdiff_t>(keep_from), '\n'));
   counted_ = std::max(counted_, keep_from) - keep_from;
   text_.erase(0, keep_from);
   erased_ += keep_from;
-  settled_ -= std::min(settled_, keep_from);
+  taken_until_ -= std::min(taken_until_, keep_from);
 }
 
 void Reader::add_statements(const std::vector<Hit>& hits, std::size_t until, std::vector<Found>& all) const {
   const std::size_t known_count = all.size();
   std::size_t known = 0;
-  std::size_t line_end = settled_;
+  std::size_t line_end = taken_until_;
   for (const Hit& hit : hits) {
     if (hit.index < compiled().patterns.size() || hit.index >= compiled().patterns.size() + statement_cues().size() ||
         hit.end <= line_end || hit.end > until)
@@ -201,9 +201,9 @@ void Reader::add_statements(const std::vector<Hit>& hits, std::size_t until, std
     const std::string_view rest = std::string_view(text_).substr(hit.end, kStatementBytes);
     const std::size_t rest_size = std::min(rest.find('\n'), rest.size());
     line_end = hit.end + std::min(rest_size, kStatementBytes * 3 / 8);
-    if (!statement || statement->begin < settled_ || statement->begin >= until) continue;
+    if (!statement || statement->begin < taken_until_ || statement->begin >= until) continue;
     line_end = hit.end + rest_size;
-    // Who knows the program tells more of it: a wording on the same line, or one that goes over it.
+    // A wording that names the program is more informative: on the same line, or spanning it.
     const std::size_t from = statement->begin - std::min(statement->begin, kStatementBytes);
     const std::string_view before = std::string_view(text_).substr(from, statement->begin - from);
     const std::size_t line = from + before.rfind('\n') + 1;
@@ -267,9 +267,9 @@ void Reader::take(const Found& found) {
   const Wording& wording = is_statement || is_elsewhere ? wording_of(text_, range) : *found.wording;
   Figures beside;
   std::size_t own_count = 0;
-  // Who kills for the host's memory says what it counts.
+  // A killer that acts for host memory says what it counts.
   if ((is_statement || wording.role == Role::device) && size_count < 2)
-    // What a program of the table holds stands on the line of its wording, or in its own tables.
+    // The memory of a program in the table is on the line of its wording, or in its own tables.
     own_count = read_figures(text_, found.begin, found.match.end, is_statement || size_count == 0, beside);
   Mention mention = Mention::none;
   if (may_be_mention && (!is_statement || own_count < 2)) {
@@ -282,7 +282,7 @@ void Reader::take(const Found& found) {
     if (mention != Mention::none && quotation_line_ == 0) quotation_line_ = lines_before_ + 1;
     if (mention == Mention::marked || (mention == Mention::spoken && spoken_.size() >= kMostSpoken)) return;
   }
-  // The frames of one traceback are one sign.
+  // The frames of one traceback count as one sign.
   const bool is_frame = found.wording->role == Role::frame;
   if (is_frame && !messages_.empty() && messages_.back().wording == found.wording) {
     messages_.back().line = lines_before_ + 1;
@@ -295,12 +295,12 @@ void Reader::take(const Found& found) {
     if (wording.name != "statement_killed")
       message.went_on = went_on_words(text_, found.begin, found.match.end, is_statement).substr(0, kMostTextBytes);
     if (messages_.size() <= kMostLooked) {
-      Figures told;
-      // Beside a message with figures of its own only what it cannot tell counts.
+      Figures ignored;
+      // Next to a message with figures, only figures that it cannot contain count.
       const bool is_of_device = wording.role == Role::device && size_count < 2;
-      message.remarks = read_remarks(text_, found.begin, found.match.end, is_of_device ? beside : told);
-      // Of the host's memory only a size that is wrong counts: what the card has is another's.
-      if (const auto planned = told.get(Figure::planned); planned && *planned >= kImpossibleBytes)
+      message.remarks = read_remarks(text_, found.begin, found.match.end, is_of_device ? beside : ignored);
+      // About host memory, only an invalid size counts: the card's memory is irrelevant.
+      if (const auto planned = ignored.get(Figure::planned); planned && *planned >= kImpossibleBytes)
         beside.set(Figure::planned, *planned);
     }
     message.held = held_;
@@ -311,7 +311,7 @@ void Reader::take(const Found& found) {
   const std::size_t from = found.begin - std::min(found.begin, kBeforeBytes);
   const std::string_view before = std::string_view(text_).substr(from, found.begin - from);
   message.before = before.substr(before.rfind('\n') + 1);
-  // The words of a statement are its line's; the name of a device before a wording is its own: "HIP out of memory".
+  // The words of a statement are those of its line; a device name before a wording belongs to it: "HIP out of memory".
   const std::string_view name =
       std::string_view(message.before).substr(message.before.rfind(' ', message.before.size() - 2) + 1);
   const bool has_device = name.size() > 1 && name.ends_with(' ') && is_of_device(lower(name));
@@ -335,7 +335,7 @@ void Reader::take(const Found& found) {
     }
   }
   message.figures.complete(beside);
-  // What a kernel uses of the chip is what it asks for.
+  // On-chip memory used by a kernel is its request.
   if (const auto used = message.figures.get(Figure::used); used && is_on_chip(wording)) {
     if (!message.figures.get(Figure::asked)) message.figures.set(Figure::asked, *used);
     message.figures.clear(Figure::used);

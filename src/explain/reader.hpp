@@ -14,19 +14,19 @@
 namespace vramtrack::explain {
 
 /// Takes a text piece by piece. Any bytes are accepted; nothing in them is executed. Holds at most 1 MiB of the text
-/// and 10,000 messages (the first ones; dropped_count() goes on). The cost is linear in the text, whatever it says:
-/// where messages of less than two figures stand closer than one in 2,000 bytes, only the first 500 of them are told
-/// from mentions, and the rest is dropped. Not thread-safe.
+/// and 10,000 messages (the first ones; dropped_count() continues). The cost is linear in the text, no matter what it
+/// contains: if messages with fewer than two figures are denser than one in 2,000 bytes, only the first 500 of them are
+/// distinguished from mentions, and the rest is dropped. Not thread-safe.
 class Reader {
  public:
   void feed(std::string_view piece);
-  /// What was found, in the order of the text. Call it once, after the last feed().
+  /// The messages found, in text order. Call once, after the last feed().
   std::vector<Message> finish();
 
   [[nodiscard]] std::uint64_t line_count() const { return lines_before_; }
   /// Messages that were not kept.
   [[nodiscard]] std::uint64_t dropped_count() const { return dropped_; }
-  /// The first line on which a message is only mentioned (quotation.hpp); 0: there is none.
+  /// The first line that only mentions a message (quotation.hpp); 0: none.
   [[nodiscard]] std::uint64_t quotation_line() const { return quotation_line_; }
 
  private:
@@ -36,41 +36,41 @@ class Reader {
     std::size_t anchor_size = 0;
     Match match;
   };
-  /// What is told between failures: what is allocated, "mem_allocated: 1698 MB", and the size of a batch.
+  /// Reported between failures: allocated memory, "mem_allocated: 1698 MB", and batch sizes.
   struct Held {
     std::size_t at = 0;
     double bytes = 0;
-    double batch = 0;  ///< 0: it is the other
+    double batch = 0;  ///< 0: the other kind
   };
   void scan(bool is_end);
   void add_statements(const std::vector<Hit>& hits, std::size_t until, std::vector<Found>& all) const;
   void take(const Found& found);
-  /// Whether the text, which has mentions and no message, is somebody's report: short, and of several lines.
+  /// Whether the text, which has mentions but no message, is a user's report: short, and of several lines.
   [[nodiscard]] bool is_report() const;
-  /// The system that the text names at its begin or around `begin`: the first that was found.
+  /// The system that the text names at its beginning or near `begin`: the first one found.
   System system_at(std::size_t begin);
-  /// Passes the readings of `readings_` before `until`.
+  /// Consumes the readings of `readings_` before `until`.
   void take_held(std::size_t until);
 
-  std::string text_;                ///< what is not yet settled, and some before it
-  std::size_t settled_ = 0;         ///< offset in text_: messages that begin before it are taken
+  std::string text_;                ///< unread text, and some before it
+  std::size_t taken_until_ = 0;     ///< offset in text_: messages that begin before it have been read
   std::uint64_t lines_before_ = 0;  ///< line feeds before counted_
   std::size_t counted_ = 0;         ///< offset in text_
   TableReader tables_;
   System system_ = System::any;
   std::vector<Message> messages_;
-  std::vector<Message> spoken_;  ///< the first mentions by their sentence alone (Mention::spoken)
+  std::vector<Message> spoken_;  ///< the first mentions identified only by their sentence (Mention::spoken)
   std::uint64_t read_bytes_ = 0;
-  std::uint64_t erased_ = 0;    ///< bytes that stood before text_
-  std::uint64_t judged_ = 0;    ///< messages that were told from mentions
-  double batch_ = 0;            ///< the size that was named last
-  std::vector<Held> readings_;  ///< not yet passed
-  std::vector<double> held_;    ///< the last of those that were
+  std::uint64_t erased_ = 0;    ///< bytes dropped before text_
+  std::uint64_t judged_ = 0;    ///< messages examined for being mentions
+  double batch_ = 0;            ///< the last batch size
+  std::vector<Held> readings_;  ///< not yet consumed
+  std::vector<double> held_;    ///< the last ones consumed
   std::uint64_t dropped_ = 0;
   std::uint64_t quotation_line_ = 0;
 };
 
-/// The messages of a text at hand.
+/// The messages of a complete text.
 std::vector<Message> read_messages(std::string_view text);
 
 }  // namespace vramtrack::explain

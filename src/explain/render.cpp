@@ -10,13 +10,13 @@
 #include "explain/cause.hpp"
 #include "explain/cause_words.hpp"
 #include "explain/processes.hpp"
-#include "explain/story.hpp"
+#include "explain/sequence.hpp"
 #include "explain/table.hpp"
 
 namespace vramtrack::explain {
 namespace {
 
-/// The figures that filled the memory, in the order of the text.
+/// The figures of what filled the memory, in text order.
 struct Row {
   Figure figure;
   std::string_view name;
@@ -45,7 +45,7 @@ constexpr Row kRows[] = {
     {Figure::free, "free", "then"},
 };
 
-/// The begin of a message, for one line.
+/// The beginning of a message, for one line.
 std::string shown(std::string_view text) {
   constexpr std::size_t kColumns = 120;
   const std::string line = printable(text);
@@ -83,14 +83,14 @@ std::string_view cause_words(Cause cause) {
 }
 
 std::string headline(const Explanation& e, std::string_view source) {
-  const std::string place = source.empty() ? "" : fmt::format("{}:{}: ", printable(source), e.failure().line);
-  // It is this process's, or may be.
+  const std::string position = source.empty() ? "" : fmt::format("{}:{}: ", printable(source), e.failure().line);
+  // It belongs to this process, or may.
   const Failure& f = e.failure();
   const bool may_be_own = e.cause == Cause::outside && (f.may_name_itself || is_own_outside(f));
-  return fmt::format("{}{}: {}", place, may_be_own ? "HELD OUTSIDE THE ALLOCATOR" : cause_words(e.cause), e.because);
+  return fmt::format("{}{}: {}", position, may_be_own ? "HELD OUTSIDE THE ALLOCATOR" : cause_words(e.cause), e.because);
 }
 
-/// The largest of each table, as many of each, and at most as many as of one table.
+/// The largest of each table, the same number of each, and in total at most as many as for one table.
 std::string largest_text(const std::vector<Holding>& largest) {
   constexpr std::size_t kMost = 8;
   const std::size_t tables = table_count(largest);
@@ -108,8 +108,8 @@ std::string largest_text(const std::vector<Holding>& largest) {
   return out;
 }
 
-/// Each event on a line of its own. The headline of a leak has its growth already.
-std::string story_text(const Explanation& e) {
+/// Each event on a separate line. The headline of a leak already contains its growth.
+std::string sequence_text(const Explanation& e) {
   std::vector<std::string> lines;
   for (const Event& event : e.events) lines.push_back(event_words(event));
   if (e.events.empty()) lines.push_back(failures_words(e.failures));
@@ -125,10 +125,10 @@ std::string explanation_text(const Explanation& e, std::string_view source) {
   const Failure& f = e.failure();
   std::string out = headline(e, source) + '\n';
   out += fmt::format("  responsible  {}\n", printable(e.fault));
-  if (!e.would_tell.empty()) out += fmt::format("  to be sure   {}\n", e.would_tell);
+  if (!e.missing_evidence.empty()) out += fmt::format("  to be sure   {}\n", e.missing_evidence);
   if (!e.next_step.empty()) out += fmt::format("  do           {}\n", e.next_step);
   if (!f.went_on.empty()) out += fmt::format("  outcome      the program continued: {}\n", shown(f.went_on));
-  out += story_text(e);
+  out += sequence_text(e);
   out += '\n';
   for (const Row& each : kRows)
     if (const auto bytes = f.figures.get(each.figure))
@@ -158,7 +158,7 @@ std::string explanation_json(const Explanation& e, std::string_view source) {
   else
     j.value(source);
   j.field("cause", cause_name(e.cause)).field("because", e.because).field("fault", e.fault);
-  j.field("next_step", e.next_step).field("would_tell", e.would_tell).field("story", e.story);
+  j.field("next_step", e.next_step).field("would_tell", e.missing_evidence).field("story", e.sequence);
   j.field("messages", e.message_count).field("decisive", e.decisive);
   j.key("events").begin_array();
   for (const Event& event : e.events)

@@ -9,7 +9,7 @@
 
 namespace vramtrack::explain {
 
-/// Some lines for people; ends with a newline. `source`: the file; empty: there is none, and no line is named.
+/// Some lines of text; ends with a newline. `source`: the file; empty: none, and no line is named.
 std::string explanation_text(const Explanation& explanation, std::string_view source);
 
 /// One JSON object in one line, without a newline: vramtrack.explain.v1.

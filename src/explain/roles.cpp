@@ -15,8 +15,8 @@
 namespace vramtrack::explain {
 namespace {
 
-/// The roles that words give to the size beside them, by their beginnings, where core/words.def tells none or where a
-/// message means another than a log. The first that fits is meant: "target" is nothing.
+/// The roles that words give to an adjacent size, by their beginnings, if core/words.def has none or a message uses
+/// them differently than a log. The first match counts: "target" is ignored.
 constexpr struct {
   std::string_view stems;
   Figure figure;
@@ -34,15 +34,15 @@ constexpr struct {
     {"held|hold|occup|usage", Figure::used},
 };
 constexpr std::string_view kOthers = "other|another|khác|别的|其他";
-/// Cards, and words for them. Their names have digits: "rtx 3050", "a100".
+/// Cards, and words for them. Their names contain digits: "rtx 3050", "a100".
 constexpr std::string_view kCards = "vram|card|cards|geforce|rtx|gtx|tesla|quadro|titan|radeon|rx|arc|karte|显卡";
-/// What stands before the number of a card's model.
+/// Words before the number of a card's model.
 constexpr std::string_view kModels = "hd|geforce|gtx|rtx|gt|mx|radeon|rx|quadro|tesla|firepro|arc|iris";
 constexpr std::string_view kCardNames =
     "a100|a800|a40|a10|h100|h200|h800|b200|gh200|v100|p100|k80|t4|l4|l40|mi1|mi2|mi3|3060|3070|3080|3090|4060|4070|"
     "4080|4090|5060|5070|5080|5090";
-/// Cards that have one capacity, in GiB, whatever else stands behind their number: "3080" had 10 or 12, "a100" 40
-/// or 80.
+/// Cards with a single capacity, in GiB, for all variants of their number: "3080" had 10 or 12, "a100" 40 or
+/// 80.
 constexpr struct {
   std::string_view name;
   std::string_view suffix;
@@ -51,11 +51,11 @@ constexpr struct {
                    {"3090", "", 24}, {"4070", "", 12},   {"4080", "", 16},   {"4090", "", 24}, {"5070", "ti", 16},
                    {"5080", "", 16}, {"5090", "", 32},   {"a10", "", 24},    {"a10g", "", 24}, {"l4", "", 24},
                    {"l40", "", 48},  {"l40s", "", 48},   {"h100", "", 80},   {"h200", "", 141}};
-/// What is said before a size that a program needs in all, by its plan or by who runs it.
+/// Words before a size that a program needs in total, from its plan or from its user.
 constexpr std::string_view kPlans = "estimat|need|requir|project|planned|dag|load";
 
 std::optional<Figure> role_of(std::string_view word) {
-  // "allocated" is what the program holds, the other forms what is asked for.
+  // "allocated" is what the program holds, other forms are requests.
   if (word == "allocated" || word == "mem_allocated") return Figure::allocated;
   if (word.ends_with("-vm")) return std::nullopt;  // the kernel's "total-vm" is an address space
   for (const auto& role : kRoles)
@@ -103,7 +103,7 @@ std::optional<double> read_hex(std::string_view text, std::size_t& at) {
   return value;
 }
 
-/// A number that has its unit further on: "24 576 MiB", grouped by blanks, and "22.6/24.5GB", a pair of one unit.
+/// A number whose unit follows later: "24 576 MiB", grouped by blanks, and "22.6/24.5GB", a pair with one unit.
 std::optional<Size> read_joined(std::string_view line, std::size_t at, double number) {
   Size out;
   std::size_t next = at + 1;
@@ -143,7 +143,7 @@ std::optional<Size> read_joined(std::string_view line, std::size_t at, double nu
   return out;
 }
 
-/// The word before `at`, with a blank between.
+/// The word before `at`, separated by a blank.
 std::string_view word_before(std::string_view line, std::size_t at) {
   if (at == 0 || line[at - 1] != ' ') return {};
   std::size_t begin = at - 1;
@@ -151,7 +151,7 @@ std::string_view word_before(std::string_view line, std::size_t at) {
   return line.substr(begin, at - 1 - begin);
 }
 
-/// Numbers with a unit, and whole ones without, in the order of the line.
+/// Numbers with a unit, and whole ones without, in line order.
 std::vector<Size> sizes_of(std::string_view line) {
   std::vector<Size> out;
   for (std::size_t at = 0; at < line.size();) {
@@ -186,7 +186,7 @@ std::vector<Size> sizes_of(std::string_view line) {
           size.has_unit = true;
           end = joined->end;
         }
-      // A part of a name: "qwen3-4b", "HD 8670M"; a code: "8007000e".
+      // Part of a name: "qwen3-4b", "HD 8670M"; a code: "8007000e".
       const bool is_letter = end == number_end + 1;
       if (is_letter && line[number_end] == 'e') {
         at = end;
@@ -197,14 +197,14 @@ std::vector<Size> sizes_of(std::string_view line) {
         at = end;
         continue;
       }
-      // A fraction, a time, a version, a shape and a part of a name are no bytes.
+      // A fraction, a time, a version, a shape or a part of a name is not a size.
       const bool is_whole = number_end == end && *number == static_cast<double>(static_cast<std::uint64_t>(*number)) &&
                             line.substr(at, number_end - at).find('.') == std::string_view::npos;
       const bool goes_on =
           begins_any(line.substr(end), " token| element| pixel| thread| page| block") ||
           (end < line.size() && (is_part(line[end]) || line[end] == ':' || line[end] == '%' || line[end] == '/' ||
                                  (line[end] == '.' && end + 1 < line.size() && is_digit(line[end + 1]))));
-      // "gpumem_alloc:2339": a line of a program.
+      // "gpumem_alloc:2339": a source line of a program.
       const bool is_line = at > 1 && line[at - 1] == ':' && is_part(line[at - 2]) && *number < 1e5;
       if (!size.has_unit && (!is_whole || goes_on || is_suffix || is_line)) {
         at = std::max(end, at + 1);
@@ -218,19 +218,19 @@ std::vector<Size> sizes_of(std::string_view line) {
   return out;
 }
 
-/// The role that the words right behind a size give it: "of VRAM are free".
+/// The role according to the words right after a size: "of VRAM are free".
 std::optional<Figure> role_behind(std::string_view text) {
   for (std::size_t at = 0, count = 0; count < 5; ++count) {
     while (at < text.size() && text[at] == ' ') ++at;
     const std::size_t begin = at;
     while (at < text.size() && is_part(text[at])) ++at;
     const std::string_view word = text.substr(begin, at - begin);
-    // "request: 538MB Available: 168MB": the label of the next.
+    // "request: 538MB Available: 168MB": the label of the next one.
     if (word.empty() || (at < text.size() && (text[at] == ':' || text[at] == '='))) return std::nullopt;
     if (word == "total") return Figure::total;
     if (word == "max" || word == "maximum") return Figure::allowed;
     const auto role = role_of(word);
-    // "of" leads to the size of which it is a part, "for" to what is asked for.
+    // "of" introduces the whole of a size, "for" the request.
     if (role && word != "size" && word != "has") return role;
     if (!is_any(word, "of|is|are|was|were|gpu|vram|memory|video|bytes|in|total|already|device|the|mem"))
       return std::nullopt;
@@ -238,8 +238,8 @@ std::optional<Figure> role_behind(std::string_view text) {
   return std::nullopt;
 }
 
-/// The role that the nearest words before a size give it; `is_next`: the nearest alone. "the maximum allocation size
-/// of", "but max alloc size supported by device is": a bound on what is asked for may stand further off.
+/// The role according to the nearest words before a size; `is_next`: only the nearest. "the maximum allocation size
+/// of", but "max alloc size supported by device is": a bound on requests may be further away.
 std::optional<Figure> role_before(std::string_view text, bool is_next) {
   constexpr std::size_t kNear = 5, kBound = 8;
   if (has_any(text, "global mem|globalmem")) return has_any(text, "max") ? Figure::allowed : Figure::total;
@@ -260,7 +260,7 @@ std::optional<Figure> role_before(std::string_view text, bool is_next) {
   return asked ? std::optional(Figure::asked) : std::nullopt;
 }
 
-/// More than any machine has, and a count that has wrapped.
+/// More than any machine has, or a counter that overflowed.
 constexpr double kNoMachineBytes = 16 * kTiB;
 constexpr double kNoSize = 1e18;
 
@@ -274,7 +274,7 @@ bool is_of_whole(std::string_view between) {
          });
 }
 
-/// Sets what is missing. `takes_asked`: the line may tell of the request.
+/// Sets missing figures. `takes_asked`: the line may report the request.
 void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
   const std::string line = lower(raw.substr(0, kStatementBytes));
   const auto sizes = sizes_of(line);
@@ -282,7 +282,7 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const Size& size = sizes[i];
     std::size_t from = i == 0 ? 0 : sizes[i - 1].end;
-    // The number of a process is no size.
+    // A process id is not a size.
     if (i > 0 && size.has_unit && !sizes[i - 1].has_unit) from = i == 1 ? 0 : sizes[i - 2].end;
     const std::string_view before = std::string_view(line).substr(from, size.begin - from);
     const std::size_t until = i + 1 < sizes.size() ? sizes[i + 1].begin : line.size();
@@ -299,7 +299,7 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
       figures.set(Figure::needed, sizes[i - 1].bytes);
       figures.clear(Figure::total);
     }
-    // "23.1 GiB of 24.0 GiB in use", "100 MiB free of 8192 MiB", "0.1GiB free out of 12GiB": the whole stands behind.
+    // "23.1 GiB of 24.0 GiB in use", "100 MiB free of 8192 MiB", "0.1GiB free out of 12GiB": the total follows.
     if (i > 0 && size.has_unit && is_of_whole(joint)) {
       if (role == Figure::used && (has_any(behind, kOthers) || has_any(behind, " by "))) role = Figure::outside;
       if (role && !last && is_any(figure_key(*role), "used_bytes|free_bytes|allocated_bytes|outside_bytes") &&
@@ -314,7 +314,7 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
                   (joint == "/ " && sizes[i - 1].begin > 4 && line.substr(sizes[i - 1].begin - 4, 3) == "oom"));
     if (is_over && (!role || role == Figure::asked || role == Figure::total)) {
       role = Figure::allowed;
-      // What is held already with the request counts as in use: no limit is shorter than a count that has wrapped.
+      // Memory held including the request counts as in use: no limit is shorter than an overflowed counter.
       const Figure over = joint == "/ " && sizes[i - 1].bytes < kNoSize ? Figure::used : Figure::asked;
       if (!last && sizes[i - 1].bytes >= 256 && !figures.get(over) && takes_asked)
         figures.set(over, sizes[i - 1].bytes);
@@ -330,8 +330,8 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
         !trimmed(before).ends_with("another") &&
         has_any(before.size() < 32 ? std::string(before) + std::string(behind) : before, kOthers))
       role = Figure::outside;
-    // "used by Redshift": by who prints it. "Process 4711 has 14 GiB in use": which may be this one, so the sum of all
-    // decides.
+    // "used by Redshift": by the program that prints it. "Process 4711 has 14 GiB in use" may be this one, so the sum
+    // of all decides.
     if (role == Figure::used && has_any(before, "used by|this process")) role = Figure::process;
     if (const std::size_t process = before.rfind("process ");
         role == Figure::used && process != std::string_view::npos && process + 8 < before.size() &&
@@ -350,17 +350,17 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
     if (*role == Figure::asked && !takes_asked) continue;
     if (!figures.get(*role)) figures.set(*role, size.bytes);
   }
-  // "Memory allocation failed on device: cuda for 120 bytes": nothing else can be meant.
+  // "Memory allocation failed on device: cuda for 120 bytes": unambiguous.
   if (takes_asked && sizes.size() == 1 && sizes[0].has_unit && !last && sizes[0].bytes > 0 && has_any(line, "alloc") &&
       figures.count() == 0)
     figures.set(Figure::asked, sizes[0].bytes);
-  // What the system lets all programs have of the device.
+  // The share of the device that the system allows all programs together.
   if (const auto budget = figures.get(Figure::budget); budget && !figures.get(Figure::total))
     figures.set(Figure::total, *budget);
   figures.clear(Figure::budget);
 }
 
-/// "GPU 1", "device 0", "cuda:2"; nullopt: the line names none, or several.
+/// "GPU 1", "device 0", "cuda:2"; nullopt: none on the line, or several.
 std::optional<double> device_in(std::string_view raw) {
   const std::string line = lower(raw);
   const auto words = words_of(line);
@@ -379,7 +379,7 @@ std::optional<double> device_in(std::string_view raw) {
   return out;
 }
 
-/// A line of a message that is wrapped: it has sizes with roles, and no time before them.
+/// A wrapped line of a message: it has sizes with roles, and no time before them.
 bool is_wrapped(std::string_view raw) {
   const std::string line = lower(raw);
   if (line.empty() || has_statement(line)) return false;
@@ -392,7 +392,7 @@ bool is_wrapped(std::string_view raw) {
   });
 }
 
-/// A line that goes on with the one above: "[requestedSpace: 343146496 B]", "err:     Size:      65536".
+/// A line that continues the previous one: "[requestedSpace: 343146496 B]", "err: Size: 65536".
 bool goes_on(std::string_view line) {
   const std::size_t from = std::min(line.find_first_not_of(" \t\r>|"), line.size());
   if (from >= line.size()) return false;
@@ -406,7 +406,7 @@ bool goes_on(std::string_view line) {
   return is_field || line.substr(colon + 1, 3) == "   " || is_wrapped(line);
 }
 
-/// A line beside a failure that tells of no other one: of a device, or of what is free of a total.
+/// A line near a failure that does not report another one: about a device, or the free part of a total.
 bool is_beside(std::string_view line) {
   const std::string words = lower(line);
   const auto names = [&words](std::string_view role) {
@@ -415,7 +415,7 @@ bool is_beside(std::string_view line) {
   return (is_of_device(words) || (names("free") && names("total"))) && !has_statement(words);
 }
 
-/// The words of the clause at the end of `text`, at most `count`.
+/// The last words of the clause at the end of `text`, at most `count`.
 std::vector<Word> last_words(std::string_view text, std::size_t count) {
   auto words = words_of(text);
   std::size_t from = words.size();
@@ -427,12 +427,12 @@ std::vector<Word> last_words(std::string_view text, std::size_t count) {
 bool is_card(const Word& word) {
   return is_any(word.text, kCards) || begins_any(word.text, kCardNames);
 }
-/// "8 GB GPU", and not "GPU 1 with 220 MB", which is a share of it.
+/// "8 GB GPU", but not "GPU 1 with 220 MB", which is a part of it.
 bool is_card_behind(const Word& word) {
   return is_card(word) || is_any(word.text, "gpu|gpus");
 }
 
-/// What the card has that `words` name by its model, without a capacity beside it; nullopt: none, or several.
+/// The capacity of the card whose model `words` name without a capacity; nullopt: none, or several.
 std::optional<double> capacity_in(const std::vector<Word>& words) {
   std::optional<double> out;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -450,11 +450,11 @@ std::optional<double> capacity_in(const std::vector<Word>& words) {
   return out;
 }
 
-/// What a line of prose, or of a plan, says of the device and of what the program needs.
+/// What a line of prose, or of a plan, says about the device and the program's need.
 void read_remark(std::string_view raw, Figures& figures) {
   constexpr std::size_t kNearWords = 7;
   const std::string line = lower(raw);
-  // What one could do, or would need, is not what was.
+  // A suggestion or a hypothetical need is not a fact.
   if (has_any(line, "if |recommend|at least|minimum|should|try ")) return;
   auto sizes = sizes_of(line);
   std::erase_if(sizes, [](const Size& size) { return !size.has_unit || size.bytes < kMiB; });  // "13B": parameters
@@ -464,7 +464,7 @@ void read_remark(std::string_view raw, Figures& figures) {
       capacity && !figures.get(Figure::total))
     figures.set(Figure::total, *capacity);
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    // "This will require 1.71799e+10Gb of memory": a wrong size.
+    // "This will require 1.71799e+10Gb of memory": an invalid size.
     const bool is_wrong = sizes[i].bytes >= kNoMachineBytes;
     if (sizes[i].bytes < kGiB || (sizes[i].bytes > kTiB && !is_wrong)) continue;
     const std::size_t from = i == 0 ? 0 : sizes[i - 1].end;
@@ -479,12 +479,12 @@ void read_remark(std::string_view raw, Figures& figures) {
       return is_any(word.text, "ram|host|system|swap|page|disk|cpu|storage|file|model|buffer") ||
              begins_any(word.text, "free|avail|left|remain|used|usage|alloc|takes|about|limit|max|peak|request|amount");
     };
-    const bool is_told = !before.empty() && is_any(before.back().text, "is|are|take|takes|was|were");
-    if (any(before, is_plan) || (!is_wrong && is_told && !any(before, is_card) && !any(before, is_other))) {
+    const bool is_stated = !before.empty() && is_any(before.back().text, "is|are|take|takes|was|were");
+    if (any(before, is_plan) || (!is_wrong && is_stated && !any(before, is_card) && !any(before, is_other))) {
       figures.set(Figure::planned, std::max(sizes[i].bytes, figures.get(Figure::planned).value_or(0)));
     } else if (!is_wrong && (any(before, is_card) || any(behind, is_card_behind)) && !any(before, is_other) &&
                !any(behind, is_other)) {
-      // A second card, which `skipped` tells.
+      // A second card, as `skipped` shows.
       if (const auto total = figures.get(Figure::total); total && *total != sizes[i].bytes)
         figures.set(Figure::skipped, sizes[i].bytes);
       else
@@ -493,12 +493,12 @@ void read_remark(std::string_view raw, Figures& figures) {
   }
 }
 
-/// "after 6 hours", "runs fine for roughly 14 million steps, then", "until 1 hour of playing": what fits at first and
-/// not later has grown. "vram usage is always growing" says so itself.
+/// "after 6 hours", "runs fine for roughly 14 million steps, then", "until 1 hour of playing": if it fits at first and
+/// not later, it has grown. "vram usage is always growing" says so directly.
 std::string growth_in(std::string_view raw) {
   const std::string line = lower(raw);
   const auto words = words_of(line);
-  const auto said = [&](std::size_t from, std::size_t to) {
+  const auto quote = [&](std::size_t from, std::size_t to) {
     return std::string(raw.substr(words[from].begin, words[to].end - words[from].begin));
   };
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -508,7 +508,7 @@ std::string growth_in(std::string_view raw) {
       if (has_any(line, "memory|vram|ram usage") && !has_any(line, "no longer|not grow|n't grow") &&
           is_any(words[j].text,
                  "always|keeps|kept|keep|steadily|constantly|continuously|slowly|gradually|rapidly|until"))
-        return said(std::min(i, j), std::max(words[i].text == "runs" ? std::min(i + 3, words.size() - 1) : i, j));
+        return quote(std::min(i, j), std::max(words[i].text == "runs" ? std::min(i + 3, words.size() - 1) : i, j));
     const bool is_then = words[i].text == "for" && has_any(line, " then |stops|dies|crashes");
     if (!is_any(words[i].text, "after|until") && !is_then) continue;
     bool is_many = false;
@@ -531,8 +531,8 @@ std::string growth_in(std::string_view raw) {
   return {};
 }
 
-/// The words by which `raw` tells that others use the device: who keeps company ("another instance", "also", "on the
-/// same card", "when X is") beside a word for running. What may be, or should be looked at, is no sign.
+/// The words in `raw` showing that others use the device: words for company ("another instance", "also", "on the same
+/// card", "when X is") next to a word for running. Suggestions and possibilities do not count.
 std::string sharing_in(std::string_view raw) {
   constexpr std::size_t kNearWords = 7;
   constexpr std::string_view kProgram =
@@ -585,7 +585,7 @@ std::string sharing_in(std::string_view raw) {
   return {};
 }
 
-/// "beautifully with smaller files. But with larger images": what fits tells that the rest is too large.
+/// "beautifully with smaller files. But with larger images": what fits shows that the rest is too large.
 std::string less_in(std::string_view raw) {
   constexpr std::size_t kNear = 8;
   const std::string line = lower(raw);
@@ -601,8 +601,8 @@ std::string less_in(std::string_view raw) {
   return {};
 }
 
-/// Adds the settings of memory on `raw`: "device_memory_GB=9", "--gpu-memory-utilization 0.95", "--shm-size=64m". A
-/// figure of a log has a name of what was, not of what may be.
+/// Adds the memory settings on `raw`: "device_memory_GB=9", "--gpu-memory-utilization 0.95", "--shm-size=64m". A figure
+/// in a log has a name for a past value, not for an allowed one.
 void read_settings(std::string_view raw, Remarks& out) {
   constexpr std::string_view kBounds =
       "limit|max|fraction|util|ratio|static|_gb|_mb|pool|size|watermark|workspace|threshold|preallocate";
@@ -634,8 +634,8 @@ void read_settings(std::string_view raw, Remarks& out) {
   }
 }
 
-/// What the program itself advises on `raw`, in its words: "try reducing the timeline resolution", "raise
-/// --scene-cache-mb", "..., which can be specified in requiredLimits"; empty: nothing.
+/// The program's own advice on `raw`, in its words: "try reducing the timeline resolution", "raise --scene-cache-mb",
+/// "..., which can be specified in requiredLimits"; empty: none.
 std::string advice_in(std::string_view raw) {
   constexpr std::string_view kVerbs =
       "try|reduce|lower|decrease|increase|raise|shorten|consider|close|adjust|use|set|enable|free|please";
@@ -657,7 +657,7 @@ std::string advice_in(std::string_view raw) {
   return {};
 }
 
-/// Calls `read` with the lines above and below, the nearest first, while it returns true.
+/// Calls `read` with the lines above and below, nearest first, while it returns true.
 template <class Read>
 void for_lines_around(std::string_view text, Range line, std::size_t lines, Read read) {
   std::size_t at = line.end;
@@ -690,7 +690,7 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
     if (!(is_same && !is_above) && !is_beside(words)) return;
     Figures here;
     read_line(words, is_same && !is_above, here);
-    // What a program holds, it says itself.
+    // A program reports its own memory itself.
     if (is_sentence(lower(words)))
       for (const Figure held : {Figure::allocated, Figure::reserved, Figure::process}) here.clear(held);
     (is_above ? above : figures).complete(here);
@@ -698,7 +698,7 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
   if (!may_go_on)
     for (const Figure held : {Figure::allocated, Figure::reserved, Figure::unallocated, Figure::process})
       if (!own.get(held)) figures.clear(held);
-  // What was free or in use before the failure shows what was then only where it was too little already.
+  // Free or used memory before the failure counts only if it was already too little then.
   const auto total = above.get(Figure::total);
   const auto used = above.get(Figure::used);
   const auto free = above.get(Figure::free);
@@ -706,7 +706,7 @@ std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t e
   const bool had_room = free && asked > 0 && *free >= asked;
   if (total && !had_room && !figures.get(Figure::total)) figures.set(Figure::total, *total);
   if (used && total && *used >= 0.95 * *total && !figures.get(Figure::used)) figures.set(Figure::used, *used);
-  // What is in use is this process's, where more than that is not free.
+  // The memory in use belongs to this process, if more than that is not free.
   if (used && total && free && *free < *total / 10 && 2 * *used < *total - *free && !figures.get(Figure::free)) {
     figures.set(Figure::process, *used);
     figures.set(Figure::free, *free);
@@ -746,7 +746,7 @@ Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, 
   };
   const std::string_view own = text.substr(line.begin, line.end - line.begin);
   read(own);
-  // Who says in words that memory ran out says it also where a condition names other codes.
+  // A sentence that says memory ran out says so even if a condition names other codes.
   if (!has_any(lower(own), "out of|not enough|insufficient|exhaust")) out.other_code = other_code_in(own);
   out.advised = advice_in(text.substr(begin, line.end - begin));
   std::size_t below = 0;
@@ -766,7 +766,7 @@ Remarks read_remarks(std::string_view text, std::size_t begin, std::size_t end, 
              out.advised.back() != ')')
       out.advised += ' ' + std::string(trimmed(words, " .\r"));  // it is wrapped
   });
-  // Of several cards none is the one that failed.
+  // Of several cards, none is known to be the one that failed.
   if (has_several) out.capacity = 0;
   if (has_several && !had_total) figures.clear(Figure::total);
   return out;
@@ -777,7 +777,7 @@ bool is_row_of_terms(std::string_view text, std::size_t begin, bool is_statement
   const std::string words = lower(text.substr(line.begin, line.end - line.begin));
   const std::size_t from = words.find_first_not_of(" \t");
   if (from == std::string::npos || words[from] != '|' || std::count(words.begin(), words.end(), '|') < 3) return false;
-  // A wording may stand in a row of a listing: a table of Markdown has a rule under its titles.
+  // A wording may occur in a row of a listing: a Markdown table has a rule under its titles.
   bool has_rule = is_statement;
   for_lines_around(text, line, 2 * kStatementLines, [&has_rule](std::string_view each, bool is_above) {
     has_rule = has_rule || (is_above && each.starts_with("|--"));

@@ -1,4 +1,4 @@
-// Sizes and numbers as messages spell them.
+// Reads sizes and numbers as messages spell them.
 #include <cmath>
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 namespace vramtrack::explain {
 namespace {
 
-/// How many digits stand at `at`.
+/// The number of digits at `at`.
 std::size_t digits_at(std::string_view text, std::size_t at) {
   std::size_t n = 0;
   while (at + n < text.size() && is_digit(text[at + n])) ++n;
@@ -20,7 +20,7 @@ bool is_word(char c) {
   return is_digit(c) || (normal(c) >= 'a' && normal(c) <= 'z');
 }
 
-/// The factor of the unit at `at`, which moves behind it; 0: no unit stands there.
+/// The factor of the unit at `at`, which moves past it; 0: no unit.
 double read_unit(std::string_view text, std::size_t& at) {
   std::size_t end = at;
   while (end < text.size() && end - at < 6 && normal(text[end]) >= 'a' && normal(text[end]) <= 'z') ++end;
@@ -75,7 +75,7 @@ std::optional<double> read_size(std::string_view text, std::size_t& at) {
   const auto number = read_number(text, at);
   if (!number) return std::nullopt;
   if (at < text.size() && text[at] == '.' && (at + 1 >= text.size() || text[at + 1] == ' ')) {
-    std::size_t behind = at + 1;  // "201. GiB", as NumPy has it, and no end of a sentence
+    std::size_t behind = at + 1;  // "201. GiB", as in NumPy, not the end of a sentence
     while (behind < text.size() && text[behind] == ' ') ++behind;
     if (const double unit = read_unit(text, behind); unit > 1) {
       at = behind;

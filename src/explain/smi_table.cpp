@@ -17,7 +17,7 @@ const Wording kSmi{"nvidia_smi", "NVIDIA driver", "any", Role::context, Cause::u
 
 const Wording kProcesses{"processes", "any", "any", Role::context, Cause::unknown, "", ""};
 
-/// The words of a row, without its bars and brackets.
+/// The words of a row, without bars and brackets.
 std::vector<std::string_view> row_words(std::string_view row) {
   std::vector<std::string_view> out;
   for (std::size_t at = 0; at < row.size() && out.size() < 64;) {
@@ -29,7 +29,7 @@ std::vector<std::string_view> row_words(std::string_view row) {
   return out;
 }
 
-/// nullopt: it is no whole number.
+/// nullopt: not a whole number.
 std::optional<double> number_of(std::string_view word) {
   std::size_t at = 0;
   const auto number = read_number(word, at);
@@ -45,7 +45,7 @@ bool is_type(std::string_view word) {
   return word == "C" || word == "G" || word == "C+G" || word == "M+C";
 }
 
-/// The program of a path: "...rs/kit/kit" is "kit".
+/// The program name of a path: "...rs/kit/kit" is "kit".
 std::string name_of(std::string_view path) {
   return std::string(path.substr(path.find_last_of("/\\") + 1));
 }
@@ -77,7 +77,7 @@ bool SmiTable::take_row_alone(std::string_view line, std::uint64_t number) {
   return true;
 }
 
-/// The kernel counts pages, ps and top KiB.
+/// The kernel counts in pages, ps and top in KiB.
 bool SmiTable::take_titles(std::string_view line, std::uint64_t number) {
   const std::string titles = lower(line);
   if (titles.find("pid") == std::string::npos || !has_any(titles, "rss|mem|res")) return false;
@@ -158,10 +158,10 @@ bool SmiTable::take(std::string_view line, std::uint64_t number) {
     if (!pid || (devices_.size() >= kMostDevices && !devices_.contains(*index))) continue;
     Message& device = devices_[*index];
     if (device.others.size() >= kMostProcesses) return true;
-    // Of a list of processes alone.
+    // Only a list of processes.
     if (device.wording == nullptr) device.line = number;
     device.wording = &kSmi;
-    // "Unknown Error", "[Not Found]": the driver cannot name it.
+    // "Unknown Error", "[Not Found]": the driver does not know the name.
     const bool is_named = !is_any(words[i + 1], "Unknown|Not|No|-");
     device.others.push_back({*pid, *bytes * kMiB, is_named ? name_of(words[words.size() - 2]) : "without a name"});
     return true;

@@ -1,5 +1,5 @@
-// SmiTable: what a table of nvidia-smi in a text shows of each device: what is in use, and by
-// whom.
+// SmiTable: what a table of nvidia-smi in a text shows for each device: the memory in use, and its
+// processes.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace vramtrack::explain {
 ///   14992    C+G   .../kit/kit                  6817MiB
 ///   [6] NVIDIA A100 80GB PCIe | 52'C, 100 % | 10151 / 81920 MB | alice(8123M)
 ///
-/// A row of a process without its table is told by Figure::outside. The last form is gpustat's.
+/// A process row without its table is reported as Figure::outside. The last form is gpustat's.
 ///
 /// Lists of processes and their memory of the host are read too, by their titles: of Ray, ps, top and of the kernel:
 ///
@@ -28,10 +28,10 @@ namespace vramtrack::explain {
 ///   [  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name
 class SmiTable {
  public:
-  /// False: the line is none of such a table, or its first.
+  /// False: the line is not part of such a table, or is its first.
   bool take(std::string_view line, std::uint64_t number);
-  /// Appends a message for each device of the table, without a failure of its own, and begins another. A message names
-  /// its device where there are several.
+  /// Appends a message for each device of the table, without a failure, and starts over. A message names its device if
+  /// there are several.
   void end(std::vector<Message>& out);
 
  private:

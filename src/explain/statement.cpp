@@ -9,7 +9,7 @@
 namespace vramtrack::explain {
 namespace {
 
-/// Of what memory ran out. The order is that of kWordings.
+/// The memory that ran out. The order is that of kWordings.
 enum class Memory : std::uint8_t {
   device,
   any,
@@ -82,7 +82,7 @@ bool is_storage(std::string_view word) {
                 "mib|gib|mb|gb|size|rendertexture|atlas");
 }
 
-/// "412 mb", "5mb": what a number of bytes ends with.
+/// "412 mb", "5mb": the end of a number of bytes.
 bool is_unit(std::string_view word) {
   const std::size_t at = std::min(word.find_first_not_of("0123456789"), word.size());
   return is_any(word.substr(at), "bytes|kb|kib|mb|mib|gb|gib");
@@ -144,7 +144,7 @@ std::optional<Range> exhausted_at(const std::vector<Word>& words, std::size_t i)
   return std::nullopt;
 }
 
-/// What is allocated and is no memory.
+/// Things that are allocated but are not memory.
 constexpr std::string_view kOtherResources =
     "address|addresses|port|ports|socket|sockets|file|descriptor|descriptors|fd|fds|node|nodes|job|jobs|task|tasks|"
     "register|registers|vgpr|sgpr|color|colors|tty|pty|inode|id|ids|license|resource|resources|cpu|cpus|cores|ip|"
@@ -163,9 +163,9 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   while (until + 1 < words.size() && until - i < kNear && !words[until].ends_clause) ++until;
   const auto begin = words.begin() + static_cast<std::ptrdiff_t>(from);
   const auto end = words.begin() + static_cast<std::ptrdiff_t>(until) + 1;
-  // "mem_allocated 12 GiB, request failed": what is allocated did not fail, unless it could not be.
+  // "mem_allocated 12 GiB, request failed": "allocated" memory did not fail, unless "could not be" precedes it.
   const bool may_be_past = is_any(words[i].text, "cannot|can't|couldn't|could|unable");
-  // Who cannot does not: "cannot allocate", and not "the allocated size cannot be less".
+  // "cannot" negates the verb: "cannot allocate", but not "the allocated size cannot be less".
   const auto after = is_any(words[i].text, "cannot|can't|couldn't|could|unable")
                          ? words.begin() + static_cast<std::ptrdiff_t>(i)
                          : begin;
@@ -183,11 +183,11 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
              (has_bytes && begins_any(word.text, "creat|map|plac|fit|satisf|grow|expand"));
     });
   if (verb == end) return std::nullopt;
-  // Memory is what is allocated, unless the words name something else that is, and no memory beside it.
+  // Memory is what is allocated, unless the words name something else, without memory next to it.
   const auto stores = [](const Word& word) { return word.is_storage || is_unit(word.text); };
   const auto is_other = [](const Word& word) { return is_any(word.text, kOtherResources); };
   if (std::none_of(begin, end, stores) && std::any_of(begin, end, is_other)) return std::nullopt;
-  // "error" alone fails nothing: "allocation error", "error when allocating".
+  // "error" needs a noun for the action: "allocation error", "error when allocating".
   const auto allocates = [&words](std::size_t k) { return k < words.size() && words[k].is_allocation; };
   if (words[i].text == "error" && !allocates(i - 1) && !allocates(i + 1)) return std::nullopt;
   // "no allocation failed"
@@ -196,12 +196,12 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   return Range{words[first].begin, std::max(words[i].end, verb->end)};
 }
 
-/// What may have a largest size of its own, and what is a part of the memory that somebody set aside.
+/// Things with their own maximum size, and reserved parts of the memory.
 constexpr std::string_view kPieces =
     "buffer|buffers|binding|texture|textures|image|tensor|tensors|ndarray|array|matrix|block|object|dimension|"
     "dimensions|width|height|allocation|newbufferwith";
 constexpr std::string_view kPools = "pool|budget|quota|cache|arena|kv|kvcache|limit|vgpu";
-/// What a number of bytes, of elements or of pixels looks like: "640000000", "0xc000", "412 mb", "5mb", "23040x23040".
+/// The forms of a number of bytes, elements or pixels: "640000000", "0xc000", "412 mb", "5mb", "23040x23040".
 bool is_amount(const std::vector<Word>& words, std::size_t i) {
   constexpr std::size_t kManyDigits = 6;
   const std::string_view word = words[i].text;
@@ -215,10 +215,10 @@ bool is_amount(const std::vector<Word>& words, std::size_t i) {
 
 struct Found {
   Range range;
-  std::optional<Memory> memory;  ///< where the structure alone tells it
+  std::optional<Memory> memory;  ///< if only the structure shows it
 };
 
-/// An amount beside a bound that it exceeds. The noun of the bound tells what is bound:
+/// An amount next to a bound that it exceeds. The noun of the bound shows its scope:
 ///   the device   "memory on device (31.4/47.4 GiB) is less than desired (45.0 GiB)", "requires more system memory (12
 ///                GiB) than is available (7 GiB)", "uses too much shared data (0x10000 bytes, 0xc000 max)"
 ///   one piece    "Buffer size 640000000 is greater than the maximum buffer size (268435456)", "must not exceed 8
@@ -249,12 +249,12 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
     const std::size_t distance = std::max(i, j) - std::min(i, j);
     has_part = has_part || (distance <= 5 && is_any(each, kPools)) || is_any(each, "kv|kvcache");
   }
-  // All that is compared is the statement: "error: the buffer of 4 GiB is greater than ..."
+  // The comparison is the statement: "error: the buffer of 4 GiB is greater than ..."
   const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
   const std::size_t from = colon == std::string_view::npos ? words.front().begin : colon + 2;
   const Range range{from, words[std::min(i + 1, words.size() - 1)].end};
   const bool is_kept = is_any(word, "exceed|exceeds|exceeded") && i > 0 && words[i - 1].text == "not";
-  // A library of anything may say as much of a buffer, unless it is a large one.
+  // Any library may say this about a buffer, unless it is a large one.
   const bool has_power = has_any(line, "2**3|2^3|int_max") && has_any(line, "tensor|ndarray|texture|gpu");
   const bool is_large = amounts > 1 || (amounts > 0 && is_of_device(line)) || has_power;
   if ((is_more || is_sign || (is_too && amounts > 1)) && has_piece && (has_limit || is_kept || has_power) && is_large &&
@@ -289,7 +289,7 @@ std::optional<Range> impossible_at(const std::vector<Word>& words, std::size_t i
   return std::nullopt;
 }
 
-/// The numbers that interfaces give to a lack of memory, by what names them on the line.
+/// The error numbers that interfaces use for a lack of memory, with what names them on the line.
 constexpr struct {
   std::string_view interface;
   std::string_view numbers;
@@ -314,7 +314,7 @@ std::optional<Range> number_at(const std::vector<Word>& words, std::size_t i, st
   return Range{words[from].begin, words[i].end};
 }
 
-/// The end by signal 9, as shells, launchers and schedulers tell it: "exit code 137", "(exitcode: -9)", "signal
+/// The end by signal 9, as shells, launchers and schedulers report it: "exit code 137", "(exitcode: -9)", "signal
 /// SIGKILL", "train.sh: line 3: 4711 Killed", and "Killed" alone.
 std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
   const std::string_view word = words[i].text;
@@ -340,7 +340,7 @@ std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, st
   return Range{words[from].begin, words[i].end};
 }
 
-/// In Chinese and Japanese no blanks part the words.
+/// Chinese and Japanese do not separate words by blanks.
 constexpr std::string_view kFixed =
     "your gpu memory is full|bad allocation|paging file is too small|killed as a result of limit of|too many "
     "concurrent sessions|due to memory pressure|memory is "
@@ -358,9 +358,9 @@ std::optional<Range> fixed_in(std::string_view line) {
   return std::nullopt;
 }
 
-/// The name of a failed allocation, as drivers, systems and languages have it, however its parts are joined:
+/// The name of a failed allocation, as used by drivers, systems and languages, regardless of how its parts are joined:
 /// CUDA_ERROR_OUT_OF_MEMORY, RayOutOfMemoryError, CL_MEM_OBJECT_ALLOCATION_FAILURE, cudaErrorMemoryAllocation,
-/// STATUS_NO_MEMORY, std::bad_alloc, VK_ERROR_MEMORY_MAP_FAILED. How often it happened is a count of them.
+/// STATUS_NO_MEMORY, std::bad_alloc, VK_ERROR_MEMORY_MAP_FAILED. A number after it is a counter.
 bool is_code(std::string_view word) {
   constexpr std::size_t kShortest = 6;
   if (word.size() < kShortest || !has_any(word, "mem|alloc|oom|8007000e|2147024882|c000012d|invalid|out_of|outof"))
@@ -378,7 +378,7 @@ bool is_code(std::string_view word) {
   return has_any(name, "fail|error") && (has_any(name, "alloc") || (has_any(name, "mem") && has_any(name, "map")));
 }
 
-/// Without the words that say nothing of a failure: "does not have enough free memory" is "not enough memory".
+/// Without words that are irrelevant to a failure: "does not have enough free memory" is "not enough memory".
 void drop_fillers(std::vector<Word>& words) {
   constexpr std::string_view kFillers =
       "a|an|the|has|have|had|been|is|was|were|are|be|does|do|did|when|while|during|any|your|its|this|that|free";
@@ -403,7 +403,7 @@ std::optional<Found> failure_in(std::string_view line) {
   }
   std::optional<Found> code;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    // Words in quotation marks behind a code explain it: "hit cudaErrorMemoryAllocation due to "out of memory"".
+    // Words in quotation marks after a code explain it: "hit cudaErrorMemoryAllocation due to "out of memory"".
     const bool is_named = code && !code->memory;
     for (const auto rule : {lack_at, exhausted_at, failure_at, impossible_at})
       if (const auto found = rule(words, i))
@@ -436,11 +436,11 @@ std::string_view around(std::string_view text, Range line) {
   return text.substr(from, until - from);
 }
 
-/// Words that name the host's memory, whatever else the line and those around it name.
+/// Words that name host memory, regardless of what else the line and its neighbours name.
 constexpr std::string_view kOnHost =
     "[host]|page allocation failure|mach_vm_map|ulimit -v|bad allocation|cpuallocator|system out of memory|paging "
     "file is too small|页面文件太小|_nchwc|killed signal terminated program";
-/// The most that is given in one piece, which is no figure of what is free.
+/// The maximum size of one piece, which is not a figure of free memory.
 constexpr std::string_view kMostInOnePiece =
     "max alloc|max_alloc|maximum alloc|max mem alloc|max_mem_alloc|max size of memory object|max buffer size|maximum "
     "buffer size|maxbuffer|max single alloc|maximum single|maxstoragebuffer|maxmemoryallocation";
@@ -483,13 +483,13 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
   if (has_any(lines, kSessions)) return Memory::session;
   if (has_any(next, kOnHost) || has_any(lines, "mach_vm_map")) return Memory::host;
   if (is_of_device(lines)) return Memory::device;
-  // What the system says of its own (ENOMEM).
+  // The system's own message (ENOMEM).
   const bool is_host =
       has_any(line, "cannot allocate memory|memoryerror") || has_any(lines, "physical memory|main memory");
   return is_host ? Memory::host : Memory::any;
 }
 
-/// In a span of code (`...`) the whole of it is meant: "`call to cuMemAlloc returned error 2: Out of memory`".
+/// In a code span (`...`) the whole of it counts: "`call to cuMemAlloc returned error 2: Out of memory`".
 void widen_to_span(std::string_view line, Range& found) {
   const std::string_view before = line.substr(0, found.begin);
   if (std::count(before.begin(), before.end(), '`') % 2 == 0) return;
@@ -599,7 +599,7 @@ std::string_view went_on_words(std::string_view text, std::size_t begin, std::si
   const Range line = line_of(text, begin, end);
   const auto raw = [text](Range each) { return text.substr(each.begin, each.end - each.begin); };
   const std::string own = lower_line(text, line);
-  // What cannot be pinned is only slower, where the program warns of it.
+  // Memory that cannot be pinned is only slower, if the program just warns of it.
   const bool is_pin = own.find("pinned") != std::string::npos;
   if (is_pin && own.starts_with("warning")) return raw(line);
   bool may_succeed = is_statement || is_pin;

@@ -1,4 +1,4 @@
-// Statement: a failed allocation that no wording of wordings.def knows, found by its structure: what failed, and of
+// Statement: a failed allocation that no wording of wordings.def describes, found by its structure: what failed, and
 // which memory. roles.hpp reads its figures.
 #pragma once
 
@@ -11,25 +11,25 @@
 
 namespace vramtrack::explain {
 
-/// The words that tell of a failure, "out of GPU memory".
+/// The words that report a failure, "out of GPU memory".
 struct Statement {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
 
-/// Lines before and after a statement whose figures count.
+/// Number of lines before and after a statement whose figures count.
 inline constexpr std::size_t kStatementLines = 8;
-/// How far these reach.
+/// Their extent in bytes.
 inline constexpr std::size_t kStatementBytes = 2048;
 
 struct Range {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
-/// The line of [begin, end), no further than kStatementBytes / 2 to each side.
+/// The line of [begin, end), at most kStatementBytes / 2 to each side.
 Range line_of(std::string_view text, std::size_t begin, std::size_t end);
 
-/// Words that every statement has one of, as Anchors takes them.
+/// Words of which every statement contains one, in the form that Anchors takes.
 std::span<const std::string_view> statement_cues();
 
 /// The statement on the line of `at`, where a cue ends. It has
@@ -40,31 +40,31 @@ std::span<const std::string_view> statement_cues();
 ///   - an excess over a limit of memory: "uses too much shared data (0x10000 bytes, 0xc000 max)".
 /// Looks at the line alone, at most kStatementBytes of it. O(1).
 std::optional<Statement> read_statement(std::string_view text, std::size_t at);
-/// Whether `line`, in lower case, has one.
+/// Whether `line`, in lower case, contains one.
 bool has_statement(std::string_view line);
 
 /// Whether `words`, in lower case, name a device or its interface.
 bool is_of_device(std::string_view words);
 
-/// The code of another failure that `line` has, and none of a lack of memory: "cudaErrorNotSupported"; empty: it has
+/// The code of another failure in `line`, which has none of a lack of memory: "cudaErrorNotSupported"; empty:
 /// none.
 std::string_view other_code_in(std::string_view line);
 
-/// Whether its line names the host's memory, whatever its program asks for elsewhere.
+/// Whether its line names host memory, no matter what the program requests elsewhere.
 bool is_on_host(std::string_view text, const Statement& statement);
 
-/// The wording of a statement: one of a few that no program owns, by the memory that ran out. The words of the line
-/// tell it, else those of the lines around it.
+/// The wording of a statement: one of a few generic ones, by the memory that ran out. The words of the line decide,
+/// else those of the lines around it.
 const Wording& wording_of(std::string_view text, const Statement& statement);
-/// Of a statement whose memory is not yet asked for.
+/// For a statement whose memory is not determined yet.
 const Wording& any_statement();
 
-/// Whether the line of [begin, end) is the pattern of a message, with a placeholder for its size: "%zu bytes", "N
+/// Whether the line of [begin, end) is the format string of a message, with a placeholder for its size: "%zu bytes", "N
 /// bytes".
 bool is_template(std::string_view text, std::size_t begin, std::size_t end);
 
-/// The words by which the line of [begin, end), or one of the next few, tells that the program went on ("falling back
-/// to pinned system memory", "[ OK ]"); empty: none does. `is_statement`: no wording says what follows it.
+/// The words in the line of [begin, end), or one of the next few, which show that the program continued ("falling back
+/// to pinned system memory", "[ OK ]"); empty: none. `is_statement`: no wording defines what follows it.
 std::string_view went_on_words(std::string_view text, std::size_t begin, std::size_t end, bool is_statement);
 
 }  // namespace vramtrack::explain

@@ -20,17 +20,17 @@ constexpr std::size_t kMostKinds = 4096;  ///< sizes, or operations, of one dump
 constexpr std::size_t kMostBuffers = 64;
 constexpr std::size_t kLargest = 8;
 constexpr std::size_t kNameBytes = 120;
-/// Lines that a table may have between two of its own: tracebacks and loggers write into it.
+/// Maximum number of lines between two of a table's own: tracebacks and loggers write into it.
 constexpr std::uint64_t kBetween = 30;
 
-/// None of them is a failure: they complete one.
+/// None of them is a failure: they add to one.
 const Wording kDump{"bfc_dump", "TensorFlow, JAX/XLA", "any", Role::context, Cause::unknown, "", ""};
 const Wording kBuffers{"xla_buffers", "JAX/XLA", "any", Role::context, Cause::unknown, "", ""};
 const Wording kTensors{"tf_usage", "TensorFlow", "1.5 and newer", Role::context, Cause::unknown, "", ""};
 
 constexpr std::string_view kLogger = "bfc_allocator.cc:";
 
-/// What stands behind `key`, blanks left out; nullopt: it is not in `text`.
+/// The text after `key`, without blanks; nullopt: not in `text`.
 std::optional<std::string_view> behind(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   if (at == std::string_view::npos) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<double> size_behind(std::string_view text, std::string_view key) {
   return rest ? read_size(*rest, at) : std::nullopt;
 }
 
-/// The value of `name` in 'op_name="..." source_line=7'; empty: it is not there.
+/// The value of `name` in 'op_name="..." source_line=7'; empty: absent.
 std::string_view attribute(std::string_view text, std::string_view name) {
   const auto rest = behind(text, name);
   if (!rest || rest->empty()) return {};
@@ -51,8 +51,8 @@ std::string_view attribute(std::string_view text, std::string_view name) {
   return rest->substr(1, std::min(rest->find('"', 1), rest->size()) - 1);
 }
 
-/// "jit(main)/jit(_einsum)/dot_general[precision=None]" -> "jit(_einsum)/dot_general": the end of a path says what it
-/// is.
+/// "jit(main)/jit(_einsum)/dot_general[precision=None]" -> "jit(_einsum)/dot_general": the end of a path identifies
+/// it.
 std::string operation(std::string_view name) {
   name = name.substr(0, name.find('['));
   std::size_t at = name.rfind('/');
@@ -66,7 +66,7 @@ std::string_view file_name(std::string_view path) {
   return at == std::string_view::npos ? path : path.substr(at + 1);
 }
 
-/// Whether a list's own words stand before `at`: nothing, or what a logger puts before its line.
+/// Whether only a list's own words precede `at`: nothing, or a logger's prefix.
 bool begins_line(std::string_view line, std::size_t at) {
   const std::string_view before = trimmed(line.substr(0, at));
   return before.empty() || before.back() == ']' || before.back() == '.' || before.back() == ')' ||
@@ -172,7 +172,7 @@ void TableReader::take_bin(std::string_view text) {
     std::size_t at = 0;
     return rest ? read_number(*rest, at) : std::nullopt;
   };
-  /// The size that stands before `key`.
+  /// The size that precedes `key`.
   const auto size_before = [&](std::string_view key) -> std::optional<double> {
     const std::size_t end = text.find(key);
     if (end == std::string_view::npos) return std::nullopt;
@@ -187,7 +187,7 @@ void TableReader::take_bin(std::string_view text) {
   if (!total || !in_use || !allocated || !used || *total < *in_use || *allocated < *used) return;
   dump_->used_bytes += *used;
   if (*total == *in_use) return;
-  // The bins come from the smallest to the largest: the last one with a single free chunk shows its size.
+  // The bins are in ascending order: the last one with a single free chunk shows its size.
   const double free = *allocated - *used;
   dump_->free_bytes += free;
   dump_->free_chunks += static_cast<std::uint64_t>(std::min(*total - *in_use, 1e15));
@@ -226,7 +226,7 @@ void TableReader::begin_list(const Wording& wording) {
   list_->line = list_->last_line = line_;
 }
 
-/// A line of XLA's list; false: it is none.
+/// A line of XLA's list; false: it is not one.
 bool TableReader::take_buffer_line(std::string_view line) {
   const std::size_t size = line.find("Size: ");
   if (size != std::string_view::npos && begins_line(line, size)) {
@@ -272,11 +272,11 @@ bool TableReader::take_tensor_line(std::string_view line) {
   const auto name = behind(line.substr(std::min(at, line.size())), "from ");
   if (!bytes || !name || name->empty()) return false;
   const std::string by(name->substr(0, kNameBytes));
-  if (const auto known = list_->places.find(by); known != list_->places.end()) {
+  if (const auto known = list_->positions.find(by); known != list_->positions.end()) {
     list_->all[known->second].bytes += *bytes;
     ++list_->all[known->second].count;
   } else if (list_->all.size() < kMostKinds) {
-    list_->places.emplace(by, list_->all.size());
+    list_->positions.emplace(by, list_->all.size());
     list_->all.emplace_back();
     list_->all.back().bytes = *bytes;
     list_->all.back().by = by;
@@ -291,7 +291,7 @@ void TableReader::end_dump() {
   table.wording = &kDump;
   table.line = dump.line;
   table.last_line = dump.last_line;
-  // Both tell of all chunks, unless the text was cut: what tells of more is more complete. Bins round.
+  // Both cover all chunks, unless the text was truncated: the larger one is more complete. Bins are rounded.
   const bool by_bins = dump.used_bytes + dump.free_bytes >= 0.99 * (dump.listed_used_bytes + dump.listed_free_bytes);
   const double free = by_bins ? dump.free_bytes : dump.listed_free_bytes;
   const double used = by_bins ? dump.used_bytes : dump.listed_used_bytes;

@@ -1,5 +1,5 @@
-// TableReader: the tables that stand beside an out-of-memory message: of JAX, XLA and TensorFlow the largest
-// allocations and the state of the BFC allocator, of nvidia-smi who holds the devices (smi_table.hpp).
+// TableReader: the tables near an out-of-memory message: of JAX, XLA and TensorFlow the largest allocations and the
+// state of the BFC allocator, of nvidia-smi the processes on the devices (smi_table.hpp).
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,31 @@
 
 namespace vramtrack::explain {
 
-/// What is read of a dump of the BFC allocator.
+/// The values read from a dump of the BFC allocator.
 struct BfcDump {
   std::uint64_t line = 0;
   std::uint64_t last_line = 0;
   double used_bytes = 0;  ///< of the bins
   double free_bytes = 0;  ///< of the bins
   std::uint64_t free_chunks = 0;
-  std::optional<double> bin_piece_bytes;  ///< the largest free piece that the bins show
+  std::optional<double> bin_piece_bytes;  ///< the largest free chunk that the bins show
   double listed_used_bytes = 0;
   double listed_free_bytes = 0;
   std::uint64_t listed_free_chunks = 0;
   double largest_listed_bytes = 0;
   bool lists_chunks = false;
-  bool is_summarised = false;                       ///< the sizes are of the summary, and not of the list
+  bool is_summarised = false;                       ///< the sizes come from the summary, not from the list
   std::map<double, std::uint64_t> sizes;            ///< chunks in use of each size
-  std::map<std::string, Holding, std::less<>> ops;  ///< what each operation holds
+  std::map<std::string, Holding, std::less<>> ops;  ///< memory held by each operation
 };
 
-/// What is read of a list of the largest allocations.
+/// The values read from a list of the largest allocations.
 struct HoldingList {
   const Wording* wording = nullptr;
   std::uint64_t line = 0;
   std::uint64_t last_line = 0;
   std::vector<Holding> all;
-  std::unordered_map<std::string, std::size_t> places;  ///< of tensors in `all`, by name
+  std::unordered_map<std::string, std::size_t> positions;  ///< of tensors in `all`, by name
 };
 
 /// Takes a text piece by piece, and holds at most 4 KiB of it. Any bytes are accepted. The cost is linear in the text.
@@ -61,7 +61,7 @@ struct HoldingList {
 class TableReader {
  public:
   void feed(std::string_view piece);
-  /// One message per table, without a failure of its own. Call it once, after the last feed().
+  /// One message per table, without a failure. Call once, after the last feed().
   std::vector<Message> finish();
 
  private:
@@ -76,7 +76,7 @@ class TableReader {
   void end_list();
   void end_smi();
 
-  std::string rest_;  ///< the begin of a line
+  std::string rest_;  ///< the beginning of a line
   std::uint64_t line_ = 0;
   std::optional<BfcDump> dump_;
   std::optional<HoldingList> list_;
@@ -86,13 +86,13 @@ class TableReader {
 };
 
 /// "the largest: 32.00 GiB s32[8388608,8,4] of FloorMod, 31.00 GiB of it padding; 4.00 GiB ...": the first of each
-/// table, with its name where there are several.
+/// table, with its name if there are several.
 std::string holdings_words(const std::vector<Holding>& largest);
-/// "XLA's arrays": what the holdings of a table are.
+/// "XLA's arrays": the kind of a table's entries.
 std::string_view table_words(std::string_view table);
-/// From how many tables they are.
+/// The number of tables they come from.
 std::size_t table_count(const std::vector<Holding>& largest);
-/// The same of one, without its size.
+/// The same for one, without its size.
 std::string holding_words(const Holding& holding);
 
 }  // namespace vramtrack::explain

@@ -15,7 +15,7 @@ bool any_of(std::string_view list, Fits fits) {
   return false;
 }
 
-/// The first byte of a character from U+3000 on, and a byte inside of one.
+/// The first byte of a character from U+3000 on, and a continuation byte.
 bool is_of_cjk(char c) {
   return static_cast<unsigned char>(c) >= 0xe3 && static_cast<unsigned char>(c) <= 0xef;
 }
@@ -39,7 +39,7 @@ bool has_any(std::string_view text, std::string_view list) {
 }
 bool is_any(std::string_view word, std::string_view list) {
   if (word.empty()) return false;
-  // One search of the list: most words are in none.
+  // One lookup of the list: most words are in no list.
   for (std::size_t at = list.find(word); at != std::string_view::npos; at = list.find(word, at + 1)) {
     const std::size_t end = at + word.size();
     if ((at == 0 || list[at - 1] == '|') && (end == list.size() || list[end] == '|')) return true;
@@ -64,7 +64,7 @@ std::vector<Word> words_of(std::string_view line) {
       ++at;
       continue;
     }
-    // No blank parts Chinese, Japanese and Korean from other words.
+    // Chinese, Japanese and Korean do not separate words by blanks.
     const std::size_t begin = at;
     const bool is_cjk = is_of_cjk(line[at]);
     while (at < line.size() && is_part(line[at]) &&

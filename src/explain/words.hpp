@@ -10,13 +10,13 @@
 
 namespace vramtrack::explain {
 
-/// Of a word: letters, digits, and what joins them.
+/// Characters of a word: letters, digits, and those that join them.
 bool is_part(char c);
 
 /// '"', "'", '`' and '*', as Markdown has them.
 bool is_quote_mark(char c);
 
-/// `list` is parted by "|": "gpu|cuda".
+/// `list` is separated by "|": "gpu|cuda".
 bool has_any(std::string_view text, std::string_view list);
 bool is_any(std::string_view word, std::string_view list);
 bool begins_any(std::string_view word, std::string_view list);
@@ -26,15 +26,15 @@ struct Word {
   std::string_view text;
   std::size_t begin = 0;  ///< offset in the line
   std::size_t end = 0;
-  bool ends_clause = false;    ///< a mark that ends a clause stands between it and the next
-  bool is_allocation = false;  ///< for who asks often: false as words_of() gives it
+  bool ends_clause = false;    ///< punctuation that ends a clause separates it from the next word
+  bool is_allocation = false;  ///< cache for repeated lookups: false as words_of() returns it
   bool is_storage = false;
   bool is_code = false;
 };
 /// `line` is in lower case, and must outlive them. O(line).
 std::vector<Word> words_of(std::string_view line);
 
-/// Whether somebody wrote `line`, in lower case, and no program printed it: it has the small words of sentences.
+/// Whether a person wrote `line`, in lower case, rather than a program: it has the small words of sentences.
 bool is_sentence(std::string_view line);
 
 }  // namespace vramtrack::explain

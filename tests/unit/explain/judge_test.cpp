@@ -8,7 +8,7 @@
 
 #include "core/units.hpp"
 #include "explain/render.hpp"
-#include "explain/story.hpp"
+#include "explain/sequence.hpp"
 
 namespace vramtrack::explain {
 namespace {
@@ -50,8 +50,8 @@ TEST(Judge, ALimitIsNamedOnlyWhereTheTextShowsOne) {
   EXPECT_EQ(room.cause, Cause::unknown);
   EXPECT_NE(room.because.find("the device had room, and the message does not say what refused it"), std::string::npos)
       << room.because;
-  EXPECT_NE(room.would_tell.find("sets a limit for itself"), std::string::npos) << room.would_tell;
-  for (const std::string* const words : {&room.because, &room.fault, &room.would_tell})
+  EXPECT_NE(room.missing_evidence.find("sets a limit for itself"), std::string::npos) << room.missing_evidence;
+  for (const std::string* const words : {&room.because, &room.fault, &room.missing_evidence})
     EXPECT_EQ(words->find("memory_fraction"), std::string::npos) << *words;
   const auto shown = explained(torch(0.1, 24, 12, 11, 0.2, " 11.25 GiB allowed;"));
   EXPECT_EQ(shown.cause, Cause::limit);
@@ -300,14 +300,14 @@ TEST(Remark, ThatOthersUseTheDeviceDecidesWhereNoFigureDoes) {
 
 TEST(Advice, NamesNoToolThatDoesNotRunThere) {
   const std::string message = "RuntimeError: CUDA error: out of memory\n";
-  EXPECT_NE(explained(message).would_tell.find("vramtrack"), std::string::npos);
+  EXPECT_NE(explained(message).missing_evidence.find("vramtrack"), std::string::npos);
   for (const std::string& place : {std::string("Platform: Windows 10 2004\n"), std::string("Renderer: WebGL 2.0\n"),
                                    std::string("Android 14, Adreno 740\n")})
-    EXPECT_EQ(explained(place + message).would_tell.find("vramtrack"), std::string::npos) << place;
-  EXPECT_NE(explained("concurrent.futures.executor: callback failed\n" + message).would_tell.find("vramtrack"),
+    EXPECT_EQ(explained(place + message).missing_evidence.find("vramtrack"), std::string::npos) << place;
+  EXPECT_NE(explained("concurrent.futures.executor: callback failed\n" + message).missing_evidence.find("vramtrack"),
             std::string::npos);
   EXPECT_NE(explained("RuntimeError: FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::56836702208\n")
-                .would_tell.find("hl-smi"),
+                .missing_evidence.find("hl-smi"),
             std::string::npos);
 }
 
@@ -332,7 +332,7 @@ TEST(Table, OfNvidiaSmiWithNobodyInItShowsTheProgramsOwnNeed) {
   const auto some = explained(smi(528) + std::string(kBuffer));
   EXPECT_EQ(some.cause, Cause::unknown) << "earlier buffers may have filled it, or others afterwards";
   EXPECT_NE(some.because.find("528.0 MiB of the device's 24.00 GiB were in use"), std::string::npos) << some.because;
-  EXPECT_NE(some.would_tell.find("-ngl"), std::string::npos) << some.would_tell;
+  EXPECT_NE(some.missing_evidence.find("-ngl"), std::string::npos) << some.missing_evidence;
 }
 
 TEST(Table, OfNvidiaSmiDecidesNothingBesideTheMessagesOwnFigures) {
@@ -381,7 +381,7 @@ TEST(Judge, TheSizeOfTheRequestAloneDoesNotShowThatItIsTooBig) {
         kTensor}) {
     const auto one = explained(text);
     EXPECT_EQ(one.cause, Cause::unknown) << text;
-    EXPECT_NE(one.would_tell.find("Stats: Limit"), std::string::npos) << one.would_tell;
+    EXPECT_NE(one.missing_evidence.find("Stats: Limit"), std::string::npos) << one.missing_evidence;
     EXPECT_TRUE(one.next_step.empty()) << one.next_step;
   }
 }
@@ -575,14 +575,14 @@ TEST(Story, AMessagePrintedTwiceIsOneFailure) {
   const auto twice = explained(message + "\nTraceback\n" + message);
   EXPECT_EQ(twice.failures.size(), 1U);
   EXPECT_EQ(twice.message_count, 2U);
-  EXPECT_TRUE(twice.story.empty());
+  EXPECT_TRUE(twice.sequence.empty());
 }
 
 TEST(Story, GrowthFromOneFailureToTheNextIsALeak) {
   const auto leak = explained(torch(4, 24, 3, 19, 0.2) + torch(4, 24, 2, 20.5, 0.2) + torch(4, 24, 1, 22, 0.2));
   EXPECT_EQ(leak.cause, Cause::leak) << leak.because;
   EXPECT_EQ(
-      leak.story,
+      leak.sequence,
       "3 failures, the first in line 1, the last in line 3; the same request of 4.00 GiB failed 3 times, and what was "
       "allocated rose each time, from 19.00 GiB to 22.00 GiB");
   const std::string mixed = torch(4, 24, 3, 17, 0.2) + torch(3, 24, 2.5, 19, 0.2) + torch(4, 24, 2, 20.5, 0.2);
@@ -611,7 +611,7 @@ TEST(Story, GrowthFromOneFailureToTheNextIsALeak) {
   EXPECT_EQ(ranks.cause, Cause::too_big) << "two ranks, each with a GPU that it calls 0";
   const auto flat = explained(torch(4, 24, 1, 22, 0.2) + torch(3, 24, 1, 20, 0.2) + torch(4, 24, 1, 21, 0.2));
   EXPECT_EQ(flat.cause, Cause::too_big);
-  EXPECT_NE(flat.story.find("did not grow"), std::string::npos) << flat.story;
+  EXPECT_NE(flat.sequence.find("did not grow"), std::string::npos) << flat.sequence;
 }
 
 TEST(Story, GrowthOfTheRequestIsNoLeak) {

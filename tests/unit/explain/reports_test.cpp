@@ -77,7 +77,7 @@ TEST(Reports, AreExplainedAsTheyEnded) {
       std::cout << "wrong: " << report.citation << " (" << report.program << "): " << report.cause << ", but "
                 << headline(*explanation, "") << '\n';
     EXPECT_FALSE(explanation->because.empty()) << report.citation;
-    EXPECT_NE(explanation->next_step.empty(), explanation->would_tell.empty()) << report.citation;
+    EXPECT_NE(explanation->next_step.empty(), explanation->missing_evidence.empty()) << report.citation;
   }
   std::cout << right << " of " << all.size() << " right, of " << programs.size() << " programs; " << with_outcome
             << " reports tell their outcome, the others' figures show it or nobody could tell\n";

@@ -1,4 +1,4 @@
-#include "explain/story.hpp"
+#include "explain/sequence.hpp"
 
 #include <fmt/format.h>
 
@@ -17,19 +17,19 @@
 namespace vramtrack::explain {
 namespace {
 
-/// Of requests of several sizes, so many failures of one of them that hold ever more are a leak. Two are, if no other
-/// size failed: else the second may be another place of the program.
+/// Among requests of several sizes, this many failures of one size with ever more memory held are a leak. Two suffice
+/// if no other size failed: else the second may come from another place in the program.
 constexpr std::size_t kLeastFailures = 3;
-/// So many in rising order are no chance (one in 24), however small the rise: on a full card there is no room for more.
+/// This many in rising order are no coincidence (one in 24), however small the rise: a full card has no room for more.
 constexpr std::size_t kNoChance = 4;
-/// Messages round to a hundredth.
+/// Messages round to two decimals.
 constexpr double kRounding = 0.01;
 
 /// What one process held at its failures, in the order of the text.
 ///
 /// Only failures of equal requests can be compared. What is held when a request fails depends on the request: a smaller
 /// one fails later, on a fuller device, and a larger batch holds more and requests more. So a rise shows a leak where
-/// the requests are equal, and the batch is the same as far as the text tells it.
+/// the requests are equal, and the batch is the same, as far as the text reports it.
 struct Series {
   std::vector<double> held;
   std::vector<double> asked;
@@ -47,7 +47,7 @@ struct Series {
   [[nodiscard]] bool is_leak() const {
     if (!rises() || !is_one_request() || !all_equal(batches)) return false;
     const double rise = (held.back() - held.front()) / held.back();
-    // A rise of a tenth of what is held: less did not fill the device (as `snapshot oom`).
+    // A rise by a tenth of what is held: less did not fill the device (as in `snapshot oom`).
     return rise >= 0.1 || (held.size() >= kNoChance && rise > kRounding);
   }
   [[nodiscard]] std::string words() const {
@@ -94,7 +94,7 @@ std::string what_failed(const Failure& failure) {
 }  // namespace
 
 Growth growth_of(const std::vector<Failure>& failures) {
-  using Process = std::tuple<double, std::string_view>;  // its device, and who printed its message
+  using Process = std::tuple<double, std::string_view>;  // its device, and the process that printed its message
   std::map<Process, Series> processes;
   std::map<std::tuple<Process, double, double>, Series> requests;  // their sizes, and the batch
   const Series* first = nullptr;
@@ -158,7 +158,7 @@ std::string failures_words(const std::vector<Failure>& failures) {
                      format_number(failures.front().line), format_number(failures.back().line));
 }
 
-std::string story_words(const Explanation& e) {
+std::string sequence_words(const Explanation& e) {
   std::string out;
   const auto add = [&out](const std::string& words) { out += (out.empty() || words.empty() ? "" : "; ") + words; };
   for (const Event& event : e.events) add(event_words(event));
