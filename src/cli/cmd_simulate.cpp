@@ -16,7 +16,7 @@
 #include "live/notifications.hpp"
 #include "live/pace.hpp"
 #include "report/conclusion.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "report/words.hpp"
 #include "source/sim/find_scenario.hpp"
 #include "source/sim/sim.hpp"
@@ -200,7 +200,7 @@ class Simulation {
 
   [[nodiscard]] std::string prediction() const {
     std::string out = fmt::format("  alert      {}: {}, probability of a leak {}\n", into(alert_->raised),
-                                  tell(*alert_).what, format_percent(alert_->finding.confidence));
+                                  alert_words(*alert_).what, format_percent(alert_->finding.confidence));
     if (!alert_->finding.oom_in_s) return out;
     const Interval& eta = *alert_->finding.oom_in_s;
     out += fmt::format("  predicted  out of memory in {}\n", format_eta(eta));

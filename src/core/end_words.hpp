@@ -1,5 +1,5 @@
-// How a run ended, in words. Each EndKind is worded here and nowhere else: for the surfaces (report/told), and for the
-// reason that the engine keeps with an alert.
+// How a run ended, in words. Each EndKind is worded here and nowhere else: for the surfaces
+// (report/conclusion_words), and for the reason that the engine keeps with an alert.
 //
 // That reason is text, as `because` is: it is stored and sent with its alert, and it is still told when the device
 // shows the end of a later run.

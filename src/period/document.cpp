@@ -10,16 +10,16 @@
 #include "core/option.hpp"
 #include "core/order.hpp"
 #include "period/sections.hpp"
+#include "report/conclusion_words.hpp"
 #include "report/headline.hpp"
 #include "report/health.hpp"
-#include "report/told.hpp"
 #include "report/total.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack {
 namespace {
 
-constexpr std::size_t kMostProcesses = 12;  ///< per device, besides those that grow or had an alert
+constexpr std::size_t kMostProcesses = 12;  ///< per device, in addition to those that grow or had an alert
 constexpr std::size_t kMostAlerts = 200;
 
 bool is_device(const SeriesView& s) {
@@ -30,19 +30,19 @@ bool interesting(const PeriodSeries& s) {
   return grows(s.view.verdict.finding) || !s.alerts.empty();
 }
 
-/// A series of the report and what is said about it.
-struct ToldSeries {
+/// A series of the report with its description.
+struct DescribedSeries {
   const PeriodSeries& series;
-  Told told;
+  ConclusionWords words;
 };
 
-std::string verdict_of(const ToldSeries& s) {
+std::string verdict_of(const DescribedSeries& s) {
   if (!s.series.has_verdict) return "only summaries are left";
-  return s.told.headline + (s.series.gone ? ", no longer seen" : "");
+  return s.words.headline + (s.series.gone ? ", no longer seen" : "");
 }
 
-Tone tone_of(const ToldSeries& s) {
-  return s.series.has_verdict ? s.told.tone : Tone::faint;
+Tone tone_of(const DescribedSeries& s) {
+  return s.series.has_verdict ? s.words.tone : Tone::faint;
 }
 
 std::string eta_of(const PeriodSeries& s) {
@@ -80,14 +80,14 @@ std::string used_of(const PeriodSeries& s) {
   return format_bytes(used);
 }
 
-std::vector<ToldSeries> tell_all(const PeriodReport& report) {
-  std::vector<Told> told = told_series(report);
-  std::vector<ToldSeries> out;
-  for (std::size_t i = 0; i < told.size(); ++i) out.push_back({report.series[i], std::move(told[i])});
+std::vector<DescribedSeries> describe_all(const PeriodReport& report) {
+  std::vector<ConclusionWords> words = series_words(report);
+  std::vector<DescribedSeries> out;
+  for (std::size_t i = 0; i < words.size(); ++i) out.push_back({report.series[i], std::move(words[i])});
   return out;
 }
 
-/// What happened in the period and is over; empty: nothing did.
+/// What happened in the period and is over; empty: nothing.
 std::string past_words(const PeriodReport& report, std::size_t devices) {
   std::vector<const SeriesView*> ran_out;
   for (const PeriodSeries& s : report.series) {
@@ -111,7 +111,7 @@ std::string title_of(const PeriodReport& report) {
     if (std::string past = past_words(report, machine.devices); !past.empty()) return past;
   std::optional<Interval> first;  ///< the first to run out of memory
   if (machine.matter == Matter::leaking)
-    for (const SeriesView* s : machine.whose)
+    for (const SeriesView* s : machine.subjects)
       if (const auto& its = s->verdict.finding.oom_in_s; its && (!first || its->mid < first->mid)) first = its;
   return machine.words + (first ? ", " + format_oom(*first) : "");
 }
@@ -142,38 +142,39 @@ Facts facts(const PeriodReport& report) {
   return out;
 }
 
-Table gpu_table(const std::vector<ToldSeries>& all) {
+Table gpu_table(const std::vector<DescribedSeries>& all) {
   Table out;
   out.header = {"GPU", "used", "peak", "verdict", "growth", "probability of a leak", "out of memory in", "suspect"};
   out.right = {1, 2, 4, 5};
-  for (const ToldSeries& one : all) {
+  for (const DescribedSeries& one : all) {
     const PeriodSeries& s = one.series;
     if (!is_total(s.view)) continue;
     out.rows.push_back({device_words(s.view), used_of(s), peak_of(s), verdict_of(one),
-                        s.has_verdict ? one.told.growth : "", s.has_verdict ? one.told.probability : "", eta_of(s),
-                        s.has_verdict ? one.told.suspect : ""});
+                        s.has_verdict ? one.words.growth : "", s.has_verdict ? one.words.probability : "", eta_of(s),
+                        s.has_verdict ? one.words.suspect : ""});
     out.tones.push_back(tone_of(one));
   }
   return out;
 }
 
 /// The device's processes: those that grow or had an alert, then the greatest.
-void process_table(const std::vector<ToldSeries>& told, const std::string& device_id, std::vector<Block>& blocks) {
-  std::vector<const ToldSeries*> all;
-  for (const ToldSeries& s : told)
+void process_table(const std::vector<DescribedSeries>& words, const std::string& device_id,
+                   std::vector<Block>& blocks) {
+  std::vector<const DescribedSeries*> all;
+  for (const DescribedSeries& s : words)
     if (s.series.view.key.metric == Metric::process_used && s.series.view.key.device_id == device_id) all.push_back(&s);
   if (all.empty()) return;
-  std::stable_partition(all.begin(), all.end(), [](const ToldSeries* s) { return interesting(s->series); });
+  std::stable_partition(all.begin(), all.end(), [](const DescribedSeries* s) { return interesting(s->series); });
   Table out;
   out.header = {"process", "user", "job", "used", "peak", "verdict", "growth", "probability of a leak"};
   out.right = {3, 4, 6, 7};
   std::size_t plain = 0;
-  for (const ToldSeries* one : all) {
+  for (const DescribedSeries* one : all) {
     const PeriodSeries& s = one->series;
     if (!interesting(s) && ++plain > kMostProcesses) continue;
     out.rows.push_back({command_of(s.view), user_of(s.view), job_label(s.view), used_of(s), peak_of(s),
-                        verdict_of(*one), s.has_verdict ? one->told.growth : "",
-                        s.has_verdict ? one->told.probability : ""});
+                        verdict_of(*one), s.has_verdict ? one->words.growth : "",
+                        s.has_verdict ? one->words.probability : ""});
     out.tones.push_back(tone_of(*one));
   }
   blocks.emplace_back(std::move(out));
@@ -182,9 +183,9 @@ void process_table(const std::vector<ToldSeries>& told, const std::string& devic
         Paragraph{fmt::format("{} more processes without a sign of a leak are in the JSON.", plain - kMostProcesses)});
 }
 
-void device_section(const PeriodReport& report, const std::vector<ToldSeries>& all, std::size_t index,
+void device_section(const PeriodReport& report, const std::vector<DescribedSeries>& all, std::size_t index,
                     std::vector<Block>& blocks) {
-  const ToldSeries& one = all[index];
+  const DescribedSeries& one = all[index];
   const PeriodSeries& s = one.series;
   blocks.emplace_back(Heading{2, device_words(s.view) + ": " + verdict_of(one), tone_of(one)});
   blocks.emplace_back(Chart{index});
@@ -192,35 +193,35 @@ void device_section(const PeriodReport& report, const std::vector<ToldSeries>& a
   const auto add = [&out](const std::vector<Fact>& facts) {
     for (const Fact& fact : facts) out.rows.emplace_back(fact.label, fact.text);
   };
-  if (s.has_verdict) add(one.told.facts);
+  if (s.has_verdict) add(one.words.facts);
   if (report.last)
     for (const HealthProblem& p : judge_health(s.view, *report.last).problems)
       out.rows.emplace_back("health", fmt::format("{}: {}; {}", to_string(p.condition), p.text, p.next));
-  // What is to be known of its processes beside their growth.
-  for (const ToldSeries& process : all) {
+  // Facts about its processes besides their growth.
+  for (const DescribedSeries& process : all) {
     const SeriesView& view = process.series.view;
     if (view.key.pid == 0 || device_key(view.key) != device_key(s.view.key) || !process.series.has_verdict) continue;
-    for (const Fact& fact : process.told.facts)
+    for (const Fact& fact : process.words.facts)
       if (fact.label == "wall" || fact.label == "ran out")
         out.rows.emplace_back(fact.label, fmt::format("{}: {}", process_words(view), fact.text));
   }
-  add(one.told.advice);
-  for (const Fact& other : one.told.dissent)
+  add(one.words.advice);
+  for (const Fact& other : one.words.dissent)
     if (s.has_verdict && other.label == "dissent") out.rows.emplace_back(other.label, other.text);
   if (is_device(s.view) && !s.view.device.capacity_bytes)
     out.rows.emplace_back("capacity", fmt::format("unknown, so the time to out-of-memory cannot be predicted; pass {}",
                                                   name_of(Option::capacity)));
-  if (s.has_verdict && !one.told.next.empty()) out.rows.emplace_back("next", one.told.next);
+  if (s.has_verdict && !one.words.next.empty()) out.rows.emplace_back("next", one.words.next);
   if (!out.rows.empty()) blocks.emplace_back(std::move(out));
   process_table(all, s.view.key.device_id, blocks);
 }
 
 /// Sections for drivers that report what processes hold but not what the card holds.
-void device_less_sections(const std::vector<ToldSeries>& all, std::vector<Block>& blocks) {
+void device_less_sections(const std::vector<DescribedSeries>& all, std::vector<Block>& blocks) {
   std::vector<std::string> done;
-  for (const ToldSeries& s : all)
+  for (const DescribedSeries& s : all)
     if (is_total(s.series.view)) done.push_back(s.series.view.key.device_id);
-  for (const ToldSeries& s : all) {
+  for (const DescribedSeries& s : all) {
     const SeriesView& view = s.series.view;
     if (std::find(done.begin(), done.end(), view.key.device_id) != done.end()) continue;
     done.push_back(view.key.device_id);
@@ -229,58 +230,59 @@ void device_less_sections(const std::vector<ToldSeries>& all, std::vector<Block>
   }
 }
 
-std::string end_of(const PeriodAlert& a, const ToldAlert& told, bool relative) {
+std::string end_of(const PeriodAlert& a, const AlertWords& words, bool relative) {
   if (!a.alert.cleared && a.watch_ended) return "not known: its watch ended";
-  return (a.alert.cleared ? format_moment(*a.alert.cleared, relative) + ": " : "") + told.ended;
+  return (a.alert.cleared ? format_moment(*a.alert.cleared, relative) + ": " : "") + words.ended;
 }
 
 /// An alert, and the processes that report the same leak.
-struct ToldIncident {
+struct DescribedIncident {
   const PeriodSeries* series;
   const PeriodAlert* alert;
   std::vector<const PeriodSeries*> by;
 };
 
-/// Counts alerts as people do: one leak is one alert, even if a device and its process each raised one.
-std::vector<ToldIncident> told_alerts(const PeriodReport& report) {
-  std::vector<ToldIncident> all;
+/// Counts incidents: one leak is one incident, even if a device and its process each raised an alert.
+std::vector<DescribedIncident> described_incidents(const PeriodReport& report) {
+  std::vector<DescribedIncident> all;
   std::vector<AlertOf> alerts;
   for (const PeriodSeries& s : report.series)
     for (const PeriodAlert& a : s.alerts) {
       all.push_back({&s, &a, {}});
       alerts.push_back({s.view.key, a.alert});
     }
-  std::vector<ToldIncident> out;
+  std::vector<DescribedIncident> out;
   for (const Incident& incident : incidents_of(alerts)) {
-    ToldIncident told = all[incident.speaks];
+    DescribedIncident words = all[incident.speaks];
     for (const std::size_t i : incident.members) {
       if (i == incident.speaks) continue;
-      // A process may report one leak in several series: what it holds, and what its allocator holds.
+      // A process may report one leak in several series: its own memory, and that of its allocator.
       const SeriesKey& key = all[i].series->view.key;
-      const bool is_new = std::none_of(told.by.begin(), told.by.end(), [&](const PeriodSeries* s) {
+      const bool is_new = std::none_of(words.by.begin(), words.by.end(), [&](const PeriodSeries* s) {
         return process_key(s->view.key) == process_key(key);
       });
-      if (key.pid != 0 && is_new) told.by.push_back(all[i].series);
-      // The alert that was raised first says when and how.
-      if (all[i].alert->alert.raised < told.alert->alert.raised) told.alert = all[i].alert;
+      if (key.pid != 0 && is_new) words.by.push_back(all[i].series);
+      // The alert that was raised first gives time and reason.
+      if (all[i].alert->alert.raised < words.alert->alert.raised) words.alert = all[i].alert;
     }
-    out.push_back(std::move(told));
+    out.push_back(std::move(words));
   }
-  order(out,
-        [](const ToldIncident& a, const ToldIncident& b) { return a.alert->alert.raised < b.alert->alert.raised; });
+  order(out, [](const DescribedIncident& a, const DescribedIncident& b) {
+    return a.alert->alert.raised < b.alert->alert.raised;
+  });
   return out;
 }
 
-std::string whose_words(const ToldIncident& told) {
-  std::string device = device_words(told.series->view);
-  if (!is_device(told.series->view)) return device + ", " + command_of(told.series->view);
-  if (told.by.empty()) return device;
+std::string subject_words(const DescribedIncident& words) {
+  std::string device = device_words(words.series->view);
+  if (!is_device(words.series->view)) return device + ", " + command_of(words.series->view);
+  if (words.by.empty()) return device;
   return device + ", " +
-         (told.by.size() == 1 ? command_of(told.by.front()->view) : fmt::format("{} processes", told.by.size()));
+         (words.by.size() == 1 ? command_of(words.by.front()->view) : fmt::format("{} processes", words.by.size()));
 }
 
 void alert_section(const PeriodReport& report, std::vector<Block>& blocks) {
-  const std::vector<ToldIncident> all = told_alerts(report);
+  const std::vector<DescribedIncident> all = described_incidents(report);
   blocks.emplace_back(Heading{2, "Alerts"});
   if (all.empty()) {
     blocks.emplace_back(Paragraph{"No alert was raised or active in this period."});
@@ -302,13 +304,13 @@ void alert_section(const PeriodReport& report, std::vector<Block>& blocks) {
   for (std::size_t i = from; i < all.size(); ++i) {
     const PeriodAlert& a = *all[i].alert;
     const Finding& f = a.alert.finding;
-    const ToldAlert told = tell(a.alert);
+    const AlertWords words = alert_words(a.alert);
     out.rows.push_back(
-        {format_moment(a.alert.raised, report.clock_is_relative), whose_words(all[i]), told.what,
+        {format_moment(a.alert.raised, report.clock_is_relative), subject_words(all[i]), words.what,
          std::string(to_string(a.alert.severity)), a.alert.kind != AlertKind::leak ? "" : format_percent(f.confidence),
          a.alert.kind != AlertKind::leak ? "" : format_rate(f.growth_bytes_per_s),
-         f.oom_in_s ? format_eta(*f.oom_in_s) : "", end_of(a, told, report.clock_is_relative), printable(f.because)});
-    out.tones.push_back(a.alert.cleared ? Tone::plain : told.tone);
+         f.oom_in_s ? format_eta(*f.oom_in_s) : "", end_of(a, words, report.clock_is_relative), printable(f.because)});
+    out.tones.push_back(a.alert.cleared ? Tone::plain : words.tone);
   }
   blocks.emplace_back(std::move(out));
   if (from > 0) blocks.emplace_back(Paragraph{fmt::format("{} earlier ones are in the JSON.", from)});
@@ -382,10 +384,10 @@ View view_of(const PeriodReport& report) {
   return view;
 }
 
-std::vector<Told> told_series(const PeriodReport& report) {
+std::vector<ConclusionWords> series_words(const PeriodReport& report) {
   const View view = view_of(report);
-  std::vector<Told> out;
-  for (const SeriesView& s : view.series) out.push_back(tell(view, s, {.origin = Origin::files}));
+  std::vector<ConclusionWords> out;
+  for (const SeriesView& s : view.series) out.push_back(conclusion_words(view, s, {.origin = Origin::files}));
   return out;
 }
 
@@ -393,7 +395,7 @@ Document report_document(const PeriodReport& report) {
   Document out;
   out.title = "GPU memory: " + title_of(report);
   out.blocks.emplace_back(facts(report));
-  const std::vector<ToldSeries> all = tell_all(report);
+  const std::vector<DescribedSeries> all = describe_all(report);
   out.blocks.emplace_back(gpu_table(all));
   for (const bool first : {true, false})
     for (std::size_t i = 0; i < report.series.size(); ++i) {

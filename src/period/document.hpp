@@ -1,4 +1,4 @@
-// Document: a report as blocks, so that all forms for people have the same content. The forms escape the raw texts.
+// Document: a report as blocks, so that all readable forms have the same content. The forms escape the raw texts.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "period/period.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 
 namespace vramtrack {
 
@@ -52,8 +52,8 @@ Document report_document(const PeriodReport& report);
 /// All series of the report as one View.
 View view_of(const PeriodReport& report);
 
-/// What is said about each of report.series, in their order.
-std::vector<Told> told_series(const PeriodReport& report);
+/// The words for each of report.series, in their order.
+std::vector<ConclusionWords> series_words(const PeriodReport& report);
 
 /// The chart as an SVG element, coloured by the page's style sheet; empty with fewer than two points.
 std::string report_svg(const PeriodReport& report, const PeriodSeries& series);

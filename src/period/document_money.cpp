@@ -58,7 +58,7 @@ std::string device_names(const PeriodReport& report, const std::vector<std::stri
   return out;
 }
 
-/// Empty where steps are counted: there are no hours, and the whole column is left out.
+/// Empty if steps are counted: there are no hours, and the whole column is left out.
 std::string gpu_hours_or_unknown(const LostWork& lost) {
   if (scale().counts_steps()) return {};
   return lost.gpu_h ? gpu_hours(*lost.gpu_h) : "not known";
@@ -74,7 +74,7 @@ bool lists_processes(const PeriodReport& report) {
                      [](const PeriodSeries& s) { return s.view.key.pid != 0; });
 }
 
-/// Why the amount of work is not known.
+/// Why the amount of work is unknown.
 std::string unknown_words(const PeriodReport& report, std::string_view work) {
   if (scale().counts_steps())
     return fmt::format(
@@ -85,7 +85,7 @@ std::string unknown_words(const PeriodReport& report, std::string_view work) {
                      report.is_log ? "; add a log of processes" : "");
 }
 
-/// A table of lost work: one row per job, and the sum. `work`: the name for it. `moment`: the cell that says when.
+/// A table of lost work: one row per job, and the sum. `work`: its title. `moment`: the cell with the time.
 template <class Job, class Moment>
 Table loss_table(const PeriodReport& report, const std::vector<Job>& jobs, const LostWork& total, std::string_view work,
                  Moment moment) {

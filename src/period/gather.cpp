@@ -8,7 +8,7 @@
 #include "core/format.hpp"
 #include "core/option.hpp"
 #include "core/order.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 
 namespace vramtrack {
 namespace {
@@ -100,7 +100,7 @@ Status ReportGatherer::play(Source& source, Catalog& catalog, bool is_closed) {
   return read_.broken ? Status(fail(*read_.broken)) : Status();
 }
 
-/// Where the samples are gone, their summaries are left.
+/// Where samples are gone, their summaries remain.
 void ReportGatherer::add_summaries(StoreReader& reader, const Catalog& catalog) {
   const auto raw = reader.raw_extent();
   if (!raw) return report_.warnings.push_back(raw.error().message);
@@ -154,7 +154,7 @@ void ReportGatherer::add_utilisation(StoreReader& reader, const Catalog& catalog
   }
 }
 
-/// Adds the alerts of the live watch, whatever today's detector would say about the same samples.
+/// Adds the alerts of the live watch, regardless of today's detector's verdict on the same samples.
 void ReportGatherer::add_recorded_alerts(StoreReader& reader) {
   Catalog catalog;
   auto alerts = reader.alerts(catalog);
@@ -163,15 +163,16 @@ void ReportGatherer::add_recorded_alerts(StoreReader& reader) {
   for (Alert& alert : *alerts) {
     if (!stood_in_range(alert)) continue;
     const SeriesKey& key = catalog.key(alert.series);
-    PeriodAlert told{alert, false};
+    PeriodAlert recorded{alert, false};
     if (!alert.cleared)
-      told.watch_ended = std::any_of(watches_.begin(), watches_.end(), [&](Timestamp w) { return w > alert.raised; });
+      recorded.watch_ended =
+          std::any_of(watches_.begin(), watches_.end(), [&](Timestamp w) { return w > alert.raised; });
     // Show the alert as it was at the end of the period, not as it ended later.
     if (range_.to && alert.cleared && *alert.cleared >= *range_.to) {
-      told.alert.cleared.reset();
-      told.alert.ended = AlertEnd::standing;
+      recorded.alert.cleared.reset();
+      recorded.alert.ended = AlertEnd::standing;
     }
-    recorded_alerts_[name(key)].push_back(std::move(told));
+    recorded_alerts_[name(key)].push_back(std::move(recorded));
     Known& known = known_[name(key)];
     if (known.judged || !known.view.key.device_id.empty()) continue;
     known.view.key = key;
@@ -202,7 +203,7 @@ void ReportGatherer::assemble(const Catalog& catalog) {
     if (s.history.empty() && s.alerts.empty()) continue;
     s.has_verdict = known.judged;
     s.first_seen = known.first;
-    // If its first sample is at the beginning of the recording, it may have existed for long.
+    // If its first sample is at the beginning of the recording, it may have existed long before.
     s.seen_from_start = recording_begin_ && known.first &&
                         seconds_between(*recording_begin_, *known.first) <= 2 * known.view.interval_s;
     // The logs of devices and of processes need not end in the same second.
@@ -254,7 +255,7 @@ Error ReportGatherer::nothing_of_store(StoreReader& reader, const std::string& p
 }
 
 Error ReportGatherer::nothing_of(const RecordedPart& part, const Catalog& catalog) const {
-  // The file is fine, but of another time. Reading stopped at --until, so it is not known how far the file goes.
+  // The file is fine, but covers another time. Reading stopped at --until, so its end is unknown.
   if (read_.first && (range_.from || range_.to)) {
     const bool relative = catalog.clock_is_relative;
     const std::string begin = format_moment(*read_.first, relative);
@@ -281,7 +282,7 @@ Result<PeriodReport> ReportGatherer::gather(const RecordedInfo& kind, const std:
   auto source = part->open(catalog);
   if (!source) return fail(source.error());
   report_.scale = (*source)->notes().scale;
-  const ScaleScope said_by(report_.scale);
+  const ScaleScope scale(report_.scale);
   std::unique_ptr<StoreReader> store;
   if (!part->store_path.empty()) {
     auto reader = StoreReader::open(part->store_path);
@@ -293,7 +294,7 @@ Result<PeriodReport> ReportGatherer::gather(const RecordedInfo& kind, const std:
   if (!played)
     report_.warnings.push_back(played.error().message + (store ? "" : "; the samples before that are reported"));
   if (store) {
-    // The catalog of the alerts has devices of which no sample is left.
+    // The catalog of the alerts includes devices without remaining samples.
     add_summaries(*store, catalog);
     add_utilisation(*store, catalog);
     add_recorded_alerts(*store);

@@ -15,22 +15,22 @@
 
 namespace vramtrack {
 
-/// Used once. Up to a day before the range is judged too, so that the verdicts are those that a watch gave; charts,
-/// alerts and figures cover only the range. What is read before a failure is still reported.
-/// Cost: that of a replay, plus about 10 ns per sample.
+/// Use once. Up to a day before the range is judged too, so that the verdicts match those of a watch; charts, alerts
+/// and figures cover only the range. What is read before a failure is still reported. Cost: that of a replay, plus
+/// about 10 ns per sample.
 class ReportGatherer {
  public:
   /// `advice`: what to do about a period without samples.
   ReportGatherer(const Config& config, TimeRange range, std::string advice = "give another period")
       : config_(config), range_(range), advice_(std::move(advice)) {}
 
-  /// For files that form one recording. For a store, reports what the live watch said, whatever today's detector would
-  /// say. Errors: those of plan_one_recorded() and of opening, and when there is nothing in the range (says what there
+  /// For files that form one recording. For a store, reports the live watch's conclusions, regardless of today's
+  /// detector. Errors: those of plan_one_recorded() and of opening, and an empty range (the error says what there
   /// is).
   Result<PeriodReport> gather(const RecordedInfo& kind, const std::vector<std::string>& files, const LogOptions& logs);
 
  private:
-  /// `is_closed`: as RecordedPart says.
+  /// `is_closed`: see RecordedPart.
   Status play(Source& source, Catalog& catalog, bool is_closed);
   void take(const Tick& read, Catalog& catalog);
   void begin_anew(Catalog& catalog);
@@ -63,7 +63,7 @@ class ReportGatherer {
   std::optional<Timestamp> recording_begin_;
   TicksRead read_;
   std::vector<Notice> notices_;
-  std::vector<std::string> findings_;  ///< of the last watch, beside its series
+  std::vector<std::string> findings_;  ///< of the last watch, next to its series
   bool alerts_are_recorded_ = false;
   PeriodReport report_;
 };

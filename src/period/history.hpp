@@ -1,4 +1,4 @@
-// History: a series over a period, in at most kMostPoints buckets of equal width, however long the period is.
+// History: a series over a period, in at most kMostPoints buckets of equal width, regardless of its length.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class Histories {
   /// added next.
   void add(const SeriesKey& key, const HistoryPoint& summary);
   void add_utilisation(const std::string& device_id, Timestamp time, double ratio);
-  /// The highest utilisation of a stretch, for all buckets that overlap [from, to). Creates no buckets.
+  /// The highest utilisation of an interval, for all buckets that overlap [from, to). Creates no buckets.
   void add_utilisation(const std::string& device_id, Timestamp from, Timestamp to, double ratio);
 
   /// The points of `key`, of the same width for all series. Empty when it has none.

@@ -30,8 +30,8 @@ std::string_view tone_class(Tone tone) {
   return is_bad(tone) ? "bad" : to_string(tone);
 }
 
-// Colours from a set that is safe for colour-blind readers (Okabe and Ito 2008), lightened for the dark page; the
-// words say the same.
+// Colours that are safe for colour-blind readers (Okabe and Ito 2008), lightened for the dark page; the words carry the
+// same information.
 constexpr std::string_view kStyle = R"(
 :root{--page:#fff;--ink:#1b1f24;--faint:#5b6570;--line:#d5dbe1;--mean:#0062a3;--band:#56b4e955;--bad:#b3261e;--notice:#8a5a00;--good:#00694c;--end:#d55e0033;--row:#f6f8fa}
 @media (prefers-color-scheme:dark){:root{--page:#14181d;--ink:#e4e8ec;--faint:#9aa5b1;--line:#333c46;--mean:#6cc1ff;--band:#56b4e944;--bad:#ff8a7a;--notice:#f0b93a;--good:#4fd1a5;--end:#d55e0055;--row:#1b2128}}
@@ -86,10 +86,10 @@ class Html {
       out += t.prose ? "<tr class=\"told\">" : "<tr>";
       for (std::size_t c = 0; c < columns && c < t.rows[r].size(); ++c) {
         const std::string cell = escape_markup(t.rows[r][c]);
-        // Only the verdict's words are coloured: what the colour says, the words say too.
-        const bool told = t.header[c] == "verdict" || (t.header[c] == "end" && is_bad(tone));
+        // Only the verdict's words are coloured: the words carry the same information as the colour.
+        const bool is_verdict = t.header[c] == "verdict" || (t.header[c] == "end" && is_bad(tone));
         out += fmt::format("<td{} data-column=\"{}\">{}</td>", side(t, c), escape_markup(t.header[c]),
-                           told ? fmt::format("<span class=\"{}\">{}</span>", tone_class(tone), cell) : cell);
+                           is_verdict ? fmt::format("<span class=\"{}\">{}</span>", tone_class(tone), cell) : cell);
       }
       out += "</tr>\n";
       if (t.prose)
@@ -139,7 +139,7 @@ std::string report_csv(const PeriodReport& report) {
   for (std::size_t i = 0; i < report.series.size(); ++i) {
     if (!charted[i]) continue;
     const PeriodSeries& s = report.series[i];
-    // A name that begins like a formula must not be taken for one by a spreadsheet.
+    // A spreadsheet must not interpret a name as a formula.
     std::string device = printable(s.view.key.device_id);
     std::replace(device.begin(), device.end(), '"', '?');
     if (!device.empty() && std::string_view("=+-@").find(device.front()) != std::string_view::npos)

@@ -8,9 +8,9 @@
 
 #include "core/scale.hpp"
 #include "period/document.hpp"
+#include "report/conclusion_words_json.hpp"
 #include "report/fields_json.hpp"
 #include "report/report.hpp"
-#include "report/told_json.hpp"
 
 namespace vramtrack {
 namespace {
@@ -104,7 +104,7 @@ json money_json(const PeriodReport& report) {
   return out;
 }
 
-/// Its figures have no names, so they are put into the scale here.
+/// Its figures have no names, so they are scaled here.
 json history_json(const PeriodReport& report, const PeriodSeries& s) {
   json out = json::array();
   const double unit = scaled_name("bytes").factor;
@@ -121,11 +121,11 @@ json history_json(const PeriodReport& report, const PeriodSeries& s) {
 }
 
 /// The lines of docs/formats/analysis.md, so that a series has the same content in every output, and a device and its
-/// processes are concluded together.
+/// processes share their conclusion.
 std::vector<json> analysis_lines(const PeriodReport& report) {
   View view;
   view.clock_is_relative = report.clock_is_relative;
-  // Seconds are counted from the report's first sample, not from the series'. Devices come first in a View.
+  // Seconds are counted from the report's first sample, not from the series' own. Devices come first in a View.
   view.series.emplace_back().first = report.first;
   for (const PeriodSeries& s : report.series) {
     SeriesView& one = view.series.emplace_back(s.view);
@@ -139,10 +139,11 @@ std::vector<json> analysis_lines(const PeriodReport& report) {
   return out;
 }
 
-json series_json(const PeriodReport& report, const PeriodSeries& s, json out, const Told& told, bool charted) {
+json series_json(const PeriodReport& report, const PeriodSeries& s, json out, const ConclusionWords& words,
+                 bool charted) {
   for (const char* common : {"schema", "files", "skipped_lines", "warnings"}) out.erase(common);
   if (!s.has_verdict) out["verdict"] = nullptr;
-  out["told"] = s.has_verdict ? told_json(told) : json(nullptr);
+  out["told"] = s.has_verdict ? conclusion_words_json(words) : json(nullptr);
   const JobName job = job_of(s.view);
   out["job"] = s.view.key.pid == 0 ? json(nullptr) : json{{"kind", job.kind}, {"id", job.id}};
   out["user"] = s.view.process && !s.view.process->user.empty() ? json(s.view.process->user) : json(nullptr);
@@ -170,10 +171,10 @@ std::string report_json(const PeriodReport& report) {
   out["money"] = money_json(report);
   out["series"] = json::array();
   const std::vector<bool> charted = charted_series(report);
-  const std::vector<Told> told = told_series(report);
+  const std::vector<ConclusionWords> words = series_words(report);
   std::vector<json> lines = analysis_lines(report);
   for (std::size_t i = 0; i < report.series.size(); ++i)
-    out["series"].push_back(series_json(report, report.series[i], std::move(lines[i]), told[i], charted[i]));
+    out["series"].push_back(series_json(report, report.series[i], std::move(lines[i]), words[i], charted[i]));
   out["events"] = json::array();
   for (const Notice& n : report.notices)
     out["events"].push_back(

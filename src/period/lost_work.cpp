@@ -32,7 +32,7 @@ Processes members(const PeriodReport& report, const JobName& job, Chosen chosen)
 }
 
 /// The process predicted to run out of memory: the series' own, or the suspect of its device.
-const PeriodSeries* whom(const PeriodReport& report, const PeriodSeries& s) {
+const PeriodSeries* growing_process(const PeriodReport& report, const PeriodSeries& s) {
   if (is_process(s)) return &s;
   const auto& suspect = s.view.verdict.suspect;
   if (!suspect || suspect->pid == 0) return nullptr;
@@ -66,8 +66,8 @@ Begin begin_of(const Processes& processes, Timestamp end) {
 
 /// Seconds of work lost by a crash at `now` plus `left_s`.
 Interval lost_s(const CostRules& rules, JobLoss& job, const Begin& begin, Timestamp now, const Interval& left_s) {
-  // A checkpoint given for this job takes precedence over one given for all jobs. One after the crash saved another
-  // run.
+  // A checkpoint given for this job takes precedence over one given for all jobs. One after the crash belongs to
+  // another run.
   const CostRules::LastCheckpoint* last = nullptr;
   for (const auto& candidate : rules.last_checkpoints)
     if (candidate.time <= now && names(candidate, job) &&
@@ -103,8 +103,8 @@ void describe(JobLoss& job, const Processes& processes) {
   job.devices.assign(devices.begin(), devices.end());
 }
 
-/// Prices `lost_s` on every GPU of the job; adds it to `total`. Nothing is known of it where steps are counted: how
-/// long one takes is not known.
+/// Prices `lost_s` on every GPU of the job; adds it to `total`. Unknown if steps are counted: their duration is
+/// unknown.
 void price(JobLoss& job, const Interval& lost_s, const Money& money, LostWork& total) {
   if (scale().counts_steps()) return;
   const Interval gpu_h = scaled(lost_s, static_cast<double>(job.devices.size()) / 3600);
@@ -121,7 +121,7 @@ void reckon_jobs(const PeriodReport& report, Money& money) {
     const Finding& f = s.view.verdict.finding;
     if (!s.has_verdict || s.view.ended || s.gone || s.view.ignored || !f.leak || !f.oom_in_s) continue;
     if (!is_total(s.view) && !is_process(s)) continue;
-    const PeriodSeries* who = whom(report, s);
+    const PeriodSeries* who = growing_process(report, s);
     const JobName name = who != nullptr ? job_of(who->view) : JobName{};
     if (who != nullptr && (who->view.ended || who->gone)) continue;
     const std::string key = who != nullptr ? name.kind + '/' + name.id : '/' + s.view.key.device_id;
@@ -154,7 +154,7 @@ void reckon_jobs(const PeriodReport& report, Money& money) {
 }
 
 /// The process of a device that ended with `run`; nullptr: it was not recorded.
-const PeriodSeries* whose(const PeriodReport& report, const PeriodSeries& device, const Run& run) {
+const PeriodSeries* ended_process(const PeriodReport& report, const PeriodSeries& device, const Run& run) {
   const PeriodSeries* latest = nullptr;
   for (const PeriodSeries& s : report.series)
     if (is_process(s) && run.pid != 0 && s.view.key.pid == run.pid &&
@@ -196,7 +196,7 @@ void reckon_crashes(const PeriodReport& report, Money& money) {
   for (const PeriodSeries& device : report.series)
     for (const Run& run : device.view.runs) {
       if (!run.end || run.how < EndKind::out_of_memory || (report.first && *run.end < *report.first)) continue;
-      const PeriodSeries* process = whose(report, device, run);
+      const PeriodSeries* process = ended_process(report, device, run);
       if (process == nullptr || !crashed.contains(process))
         money.crashes.push_back(crash_of(report, device, run, process, money, crashed));
     }

@@ -97,7 +97,7 @@ void reckon(PeriodReport& report) {
   Money money;
   if (report.rules.usd_per_gpu_hour > 0) money.usd_per_gpu_hour = report.rules.usd_per_gpu_hour;
   reckon_lost_work(report, money);
-  // Without a clock there are no hours that a GPU was idle.
+  // Without a clock, idle hours of a GPU are unknown.
   for (const PeriodSeries& s : report.series) {
     if (s.view.key.metric != Metric::device_used || s.view.key.pid != 0 || scale().counts_steps()) continue;
     money.idle.push_back(idle_of(report, s));

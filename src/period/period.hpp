@@ -15,18 +15,18 @@ namespace vramtrack {
 /// One alert of the period; as it was reported at the time, if that was recorded.
 struct PeriodAlert {
   Alert alert;
-  bool watch_ended = false;  ///< it was active when its watch ended: its further course is not known
+  bool watch_ended = false;  ///< it was active when its watch ended: the rest is unknown
 };
 
 struct PeriodSeries {
   SeriesView view;          ///< as at the end of the period, or of its last watch; its own `alerts` are not used
-  bool gone = false;        ///< not seen at the end of the period, but its end was not seen either
-  bool has_verdict = true;  ///< false: only summaries are left of it, too coarse to judge
+  bool gone = false;        ///< not seen at the end of the period, and its end was not seen either
+  bool has_verdict = true;  ///< false: only summaries remain, too coarse to judge
   std::vector<PeriodAlert> alerts;
   std::vector<HistoryPoint> history;  ///< of the period only
   /// In the whole recording, not only in the period.
   std::optional<Timestamp> first_seen;
-  bool seen_from_start = false;  ///< it existed before: first_seen is not when it began
+  bool seen_from_start = false;  ///< it existed before: first_seen is not its beginning
 };
 
 /// What the figures in money are computed from (docs/report.md).
@@ -35,12 +35,12 @@ struct CostRules {
     std::string job;  ///< as in JobRisk::id, or a pid; empty: for all jobs
     Timestamp time;
   };
-  double usd_per_gpu_hour = 0;  ///< 0: not known
+  double usd_per_gpu_hour = 0;  ///< 0: unknown
   std::optional<double> checkpoint_every_s;
   std::vector<LastCheckpoint> last_checkpoints;
 };
 
-/// Work that was lost, or would be lost. nullopt: not known.
+/// Work that was lost, or would be lost. nullopt: unknown.
 struct LostWork {
   std::optional<Interval> gpu_h;
   std::optional<Interval> usd;
@@ -54,9 +54,9 @@ struct JobLoss {
   std::string kind;  ///< "Slurm job", "pod", "container", "process"; empty as id
   std::string command;
   std::vector<std::uint32_t> pids;
-  std::vector<std::string> devices;  ///< on which it holds memory: all of them end with it
+  std::vector<std::string> devices;  ///< on which it holds memory: all of them are lost with it
   Basis basis = Basis::start;
-  LostWork lost;  ///< not known if it is not known whose work it is
+  LostWork lost;  ///< unknown if its owner is unknown
 };
 
 /// One job that is predicted to run out of memory.
@@ -77,8 +77,8 @@ struct IdleDevice {
   double unused_h = 0;    ///< memory was held but no kernel ran; only if utilisation is known
   double share_h = 0;     ///< both, weighted by the share of the device's memory that was held
   std::uint64_t most_bytes = 0;
-  bool processes_known = false;    ///< false: orphaned_h is not known (and 0)
-  bool utilisation_known = false;  ///< false: unused_h is not known (and 0)
+  bool processes_known = false;    ///< false: orphaned_h is unknown (and 0)
+  bool utilisation_known = false;  ///< false: unused_h is unknown (and 0)
 };
 
 struct Money {
@@ -100,7 +100,7 @@ struct PeriodAct {
   std::string event;    ///< "done", "failed", "refused", "would", "undone", "end"
   std::string subject;  ///< "pid 4242 (python train.py, alice)"
   std::string text;     ///< what was done, or why not
-  std::string because;  ///< the evidence of that moment
+  std::string because;  ///< the evidence at that time
   bool dry_run = false;
 };
 
@@ -112,7 +112,7 @@ struct PeriodReport {
   std::optional<Timestamp> last;
   bool clock_is_relative = false;
   bool is_log = false;  ///< made from logs, not from a store
-  /// Of the recording. The forms below express figures by the scale in force: make a ScaleScope of this for them.
+  /// Of the recording. The forms below express figures in the current scale: create a ScaleScope from this for them.
   Scale scale;
   std::uint64_t samples = 0;
   double bucket_s = 0;               ///< width of a HistoryPoint

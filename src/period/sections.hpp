@@ -11,7 +11,7 @@ namespace vramtrack {
 void crash_section(const PeriodReport& report, std::vector<Block>& blocks);
 /// "At risk": what the predicted crashes would lose, job by job. Appends to `blocks`.
 void risk_section(const PeriodReport& report, std::vector<Block>& blocks);
-/// "Idle memory": memory that nobody used, and what that cost.
+/// "Idle memory": memory that nobody used, and its cost.
 void idle_section(const PeriodReport& report, std::vector<Block>& blocks);
 
 }  // namespace vramtrack

@@ -13,7 +13,7 @@ namespace vramtrack {
 Accounting account(const View& view, const DeviceKey& device) {
   Accounting a;
   bool any_ended = false;
-  double host_bytes = 0;  ///< of processes, where the device's memory is the host's
+  double host_bytes = 0;  ///< of processes, if the device's memory is the host's
   std::optional<std::uint64_t> capacity_bytes;
   for (const SeriesView& s : view.series) {
     const bool here = device_key(s.key) == device;
@@ -45,7 +45,7 @@ Accounting account(const View& view, const DeviceKey& device) {
   else if (rest <= driver_share_bytes(capacity_bytes))
     a.rest = Accounting::Rest::driver;
   else
-    a.rest = any_ended ? Accounting::Rest::dead : Accounting::Rest::nobody;
+    a.rest = any_ended ? Accounting::Rest::dead : Accounting::Rest::unattributed;
   return a;
 }
 
@@ -57,7 +57,7 @@ std::string rest_words(const Accounting& a) {
       return {};
     case Accounting::Rest::driver:
       return bytes + " driver";
-    case Accounting::Rest::nobody:
+    case Accounting::Rest::unattributed:
       return bytes + " held by no visible process";
     case Accounting::Rest::dead:
       return bytes + " held by no live process";

@@ -1,4 +1,4 @@
-// Accounting: what a device's memory consists of, so that the rows below it add up.
+// Accounting: the parts of a device's memory, so that the rows below it add up.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@ namespace vramtrack {
 
 struct Accounting {
   enum class Rest : std::uint8_t {
-    none,     ///< the processes hold all of it
-    driver,   ///< no more than the driver's own share (core/driver_share.hpp)
-    nobody,   ///< more than that, and no visible process holds it
-    dead,     ///< the same, and a process that held memory here has ended
-    too_much  ///< the processes' sum is above the device's use: shared memory is counted with each of them
+    none,          ///< the processes hold all of it
+    driver,        ///< no more than the driver's own share (core/driver_share.hpp)
+    unattributed,  ///< more than that, and no visible process holds it
+    dead,          ///< the same, and a process that held memory here has ended
+    too_much       ///< the processes' sum is above the device's use: shared memory is counted with each of them
   };
   std::optional<double> used_bytes;      ///< absent if the driver does not report it
-  double processes_bytes = 0;            ///< with what they hold of the host's memory, where the device shares that
+  double processes_bytes = 0;            ///< including the processes' host memory, if the device shares that
   std::size_t processes = 0;             ///< living, with memory on this device or on its MIG instances
-  std::optional<double> reserved_bytes;  ///< what the driver keeps besides the used memory
+  std::optional<double> reserved_bytes;  ///< reserved by the driver in addition to the used memory
   double rest_bytes = 0;                 ///< never negative; for `too_much`: the excess
   Rest rest = Rest::none;
 };
@@ -29,8 +29,8 @@ struct Accounting {
 /// O(series).
 Accounting account(const View& view, const DeviceKey& device);
 
-/// What its processes do not explain: "410 MiB driver", "2.1 GiB held by no visible process", "1.0 GiB counted twice";
-/// empty if they explain all of it, or if the driver does not report it.
+/// The part that processes do not explain: "410 MiB driver", "2.1 GiB held by no visible process", "1.0 GiB counted
+/// twice"; empty if they explain everything, or if the driver does not report it.
 std::string rest_words(const Accounting& accounting);
 
 /// "3 processes 19.8 GiB + 0.4 GiB driver = 20.2 GiB used".

@@ -74,7 +74,7 @@ void axes(std::string& out, const Plane& plane, bool relative) {
         plane.x(t), kTop, kHeight - kBottom, kHeight - kBottom + 16, time_label(t, step_s, relative));
 }
 
-/// Runs of points without a gap: nothing is drawn for times at which nothing was seen.
+/// Runs of points without a gap: periods without samples are left blank.
 template <class Draw>
 void runs(const std::vector<ChartPoint>& points, double step_s, Draw draw) {
   for (std::size_t begin = 0; begin < points.size();) {
@@ -102,7 +102,7 @@ void history(std::string& out, const Plane& plane, const ChartInput& chart) {
   });
 }
 
-/// A line of the chart has its name beside it: a legend would have to be read first.
+/// Each line of the chart is labelled in place: a legend would have to be looked up.
 std::string name_of_line(double x, double y, std::string_view words) {
   const bool is_right = x > kWidth * 0.7;
   return fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
@@ -129,7 +129,7 @@ void end_to_come(std::string& out, const Plane& plane, const ChartInput& chart) 
   if (from_s + oom_in_s.low < plane.length_s) out += name_of_line(low, kTop + 24, "predicted end");
 }
 
-/// `row`: of the names, from the bottom, so that neighbours do not cover one another.
+/// `row`: of the labels, from the bottom, so that neighbours do not overlap.
 void mark(std::string& out, const Plane& plane, const ChartInput& chart, std::string_view kind, std::string_view words,
           Timestamp time, int row) {
   if (time < plane.begin) return;
@@ -144,7 +144,7 @@ Plane plane_of(const ChartInput& chart) {
   plane.begin = chart.begin;
   const double seen_s = std::max(1.0, seconds_between(chart.begin, chart.last));
   plane.length_s = seen_s;
-  // The end is shown if it is not too far beyond what was seen.
+  // The end is shown if it is not too far beyond the samples.
   if (chart.forecast) plane.length_s += std::clamp(chart.forecast->oom_in_s.high * 1.03, 0.0, 2.5 * seen_s);
   double top = std::max(chart.capacity_bytes.value_or(0.0), chart.wall ? chart.wall->bytes : 0.0);
   for (const ChartPoint& p : chart.points) top = std::max(top, p.max_bytes);

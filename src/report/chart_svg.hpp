@@ -1,5 +1,5 @@
 // The chart of one series as SVG: the band between minimum and maximum, the mean, the capacity, alerts, the predicted
-// end. The only code for charts outside the terminal and dashboard: the period report and Python's notebooks use it.
+// end. The only charting code outside the terminal and dashboard: the period report and Python's notebooks use it.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace vramtrack {
 
-/// The range and the mean of one stretch of time.
+/// The range and the mean of one interval.
 struct ChartPoint {
   Timestamp time;
   double min_bytes = 0;
@@ -28,19 +28,19 @@ struct ChartForecast {
 struct ChartInput {
   std::vector<ChartPoint> points;  ///< in time order
   Timestamp begin;                 ///< where the time axis begins; not after the first point
-  Timestamp last;                  ///< the last moment seen; not before the last point
-  /// The distance between two points. Nothing is drawn across a gap of more than three of them: nothing was seen there.
+  Timestamp last;                  ///< time of the last sample; not before the last point
+  /// The distance between two points. A gap of more than three of them is left blank: there were no samples.
   double step_s = 1;
   bool clock_is_relative = false;        ///< times are offsets from zero, not dates
-  std::optional<double> capacity_bytes;  ///< drawn as a line if it is known
-  std::optional<MemoryEnd> wall;         ///< likewise, with its name; the forecast ends there
+  std::optional<double> capacity_bytes;  ///< drawn as a line if known
+  std::optional<MemoryEnd> wall;         ///< drawn as a line with its name if known; the forecast ends there
   std::vector<Timestamp> alerts;         ///< when they were raised
   std::optional<Timestamp> onset;        ///< of the leak
   std::optional<ChartForecast> forecast;
   std::string label = "memory used over the period";  ///< for screen readers
 };
 
-/// How a chart gets its colours.
+/// Where a chart gets its colours from.
 enum class ChartStyle : std::uint8_t {
   of_page,     ///< from the page's style sheet, by the classes of the elements
   standalone,  ///< from a style sheet within the SVG, for light and dark pages

@@ -22,8 +22,8 @@ Verdict verdict_of_run(const View& view, const SeriesView& series, const Alert& 
     out.finding.growth_bytes_per_s = {rate, rate, rate};
   }
   if (end.onset) out.finding.onset = end.onset;
-  out.dissent.clear();  // it is about what came after
-  // The reasons as its process had them at its end: a limit may have moved since the alert.
+  out.dissent.clear();  // it describes what came after
+  // The reasons recorded when its process ended: a limit may have changed since the alert.
   for (const SeriesView* s : same_end(series, view))
     if (s != &series && s->ended && s->wall && grows(s->verdict.finding))
       out.finding.because = fmt::format("pid {} grows: {}", s->key.pid, s->verdict.finding.because);
@@ -37,7 +37,7 @@ bool explains(const SeriesView& process, const SeriesView& device) {
          suspect->pid_start_ticks == process.key.pid_start_ticks && device_key(device.key) == device_key(process.key);
 }
 
-/// The first onset that a series of the same growth names; `onset` is that of `series`.
+/// The earliest onset given by a series of the same growth; `onset` is that of `series`.
 Timestamp first_onset(const View& view, const SeriesView& series, Timestamp onset) {
   if (is_of_ended_run(series) || (series.key.pid != 0 && series.verdict.end)) {
     for (const SeriesView* s : same_end(series, view))

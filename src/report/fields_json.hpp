@@ -1,5 +1,5 @@
 // The declared fields (core/verdict_fields.hpp) as JSON, in two forms: exact, for clients that read it back, and
-// rounded in flat lines, for programs and people.
+// rounded in flat lines, for programs and users.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ json exact(const T& object) {
   return out;
 }
 
-/// The fields of `objects` that belong in the line, each exact.
+/// The fields of `objects` that belong in the line, each unrounded.
 template <class... Objects>
 json exact_line(std::uint8_t Places::*line, const Objects&... objects) {
   json out = json::object();
@@ -162,7 +162,7 @@ json line(std::uint8_t Places::*places, const LineClock& clock, const Objects&..
   return out;
 }
 
-/// What is concluded about the series: see report/conclusion.hpp.
+/// The conclusion about the series: see report/conclusion.hpp.
 inline json verdict_line(const Conclusion& conclusion, const LineClock& clock) {
   return line(&Places::verdict, clock, conclusion.finding(), conclusion.verdict());
 }
@@ -186,7 +186,7 @@ inline void multiply(json& value, double by) {
     for (auto& [name, part] : value.items()) multiply(part, by);
 }
 
-/// `value` with each name and its figures as scaled_name() says; the elements of arrays that have no names are kept.
+/// `value` with each name and its figures converted by scaled_name(); elements of arrays without names stay unchanged.
 inline json in_scale(const json& value) {
   if (value.is_array()) {
     json out = json::array();
@@ -203,7 +203,7 @@ inline json in_scale(const json& value) {
   return out;
 }
 
-/// A whole line of output: in the scale in force, and with what is counted, if it counts steps.
+/// A complete line of output: in the current scale, and with its unit of counting, if it counts steps.
 inline json line_in_scale(json row) {
   if (!scale().counts_steps() && scale().has_unit) return row;
   if (scale().counts_steps()) row["counts"] = scale().step;

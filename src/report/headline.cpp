@@ -11,7 +11,7 @@
 #include "report/total.hpp"
 #include "report/words.hpp"
 
-// A matter that is added without its words must be an error here.
+// A new matter without words must be a compile error here.
 #pragma GCC diagnostic error "-Wswitch"
 
 namespace vramtrack {
@@ -19,15 +19,15 @@ namespace {
 
 using Devices = std::vector<const SeriesView*>;
 
-/// A device, by what is known of it.
+/// A device, summarised from its series.
 struct Device {
-  const SeriesView* face = nullptr;    ///< its total; without one, what of it deserves a look most
-  const SeriesView* leaker = nullptr;  ///< its total if that leaks, else the worst of what leaks on it
+  const SeriesView* face = nullptr;    ///< its total; without one, its most relevant series
+  const SeriesView* leaker = nullptr;  ///< its total if that leaks, else its worst leaking series
   bool has_total = false;
   bool is_past = false;
 };
 
-/// The more severe first, then the one whose memory runs out sooner.
+/// The more severe one first, then the one that runs out of memory sooner.
 bool worse(const SeriesView* a, const SeriesView* b) {
   const auto end_s = [](const SeriesView* s) {
     return s->verdict.finding.oom_in_s ? s->verdict.finding.oom_in_s->mid : std::numeric_limits<double>::infinity();
@@ -65,14 +65,14 @@ Devices faces(const std::vector<Device>& devices, Pick pick) {
   return out;
 }
 
-/// How these ended, if all ended alike.
+/// How these ended, if all ended in the same way.
 std::string_view ends_of(const Devices& ended) {
   const std::string_view first = end_words(*ended.front());
   const bool alike = std::all_of(ended.begin(), ended.end(), [&](const auto* s) { return end_words(*s) == first; });
   return alike ? first : "ended badly";
 }
 
-/// A leak that no device's total shows, for example where only the processes were recorded.
+/// A leak that no device total shows, for example because only the processes were recorded.
 std::string part_words(const SeriesView& part) {
   if (is_of_host(part.key.metric)) return "the host memory of a process leaks";
   return part.key.pid != 0 ? "a process leaks" : "the memory of an allocator leaks";
@@ -84,10 +84,10 @@ std::string leak_words(const Devices& leaking, std::size_t devices) {
   return fmt::format("{} leak{}", which_devices(leaking, devices), leaking.size() == 1 ? "s" : "");
 }
 
-Machine machine_about(Matter matter, Tone tone, std::size_t devices, Devices whose) {
-  Machine out{matter, tone, {}, devices, std::move(whose)};
-  const std::string which = out.whose.empty() ? std::string() : which_devices(out.whose, devices);
-  const bool one = out.whose.size() == 1;
+Machine machine_about(Matter matter, Tone tone, std::size_t devices, Devices subjects) {
+  Machine out{matter, tone, {}, devices, std::move(subjects)};
+  const std::string which = out.subjects.empty() ? std::string() : which_devices(out.subjects, devices);
+  const bool one = out.subjects.size() == 1;
   switch (matter) {
     case Matter::no_device:
       out.words = "no GPU";
@@ -96,7 +96,7 @@ Machine machine_about(Matter matter, Tone tone, std::size_t devices, Devices who
       out.words = "not known yet: too few samples";
       break;
     case Matter::healthy:
-      out.words = out.whose.empty() ? "no leak" : "no leak so far";
+      out.words = out.subjects.empty() ? "no leak" : "no leak so far";
       break;
     case Matter::growing:
       out.words = fmt::format("{} {}, too early to tell why", which, one ? "grows" : "grow");
@@ -108,10 +108,10 @@ Machine machine_about(Matter matter, Tone tone, std::size_t devices, Devices who
       out.words = fmt::format("{} {} lost", which, one ? "was" : "were");
       break;
     case Matter::ended:
-      out.words = fmt::format("{} {}", which, ends_of(out.whose));
+      out.words = fmt::format("{} {}", which, ends_of(out.subjects));
       break;
     case Matter::leaking:
-      out.words = leak_words(out.whose, devices);
+      out.words = leak_words(out.subjects, devices);
       break;
   }
   return out;
@@ -131,38 +131,38 @@ std::string short_names(const Devices& devices) {
 }
 
 std::string of_leak(const Machine& machine, const View& view, const MaySeeCommand& may_see) {
-  const SeriesView& worst = *machine.whose.front();
+  const SeriesView& worst = *machine.subjects.front();
   const auto& suspect = worst.verdict.suspect;
-  const Told told = tell(view, worst);
-  std::string text = machine.whose.size() > 1 ? fmt::format(", {} first", short_device_words(worst)) : std::string();
-  if (suspect && suspect->pid == 0) text += ": " + told.by;
+  const ConclusionWords words = conclusion_words(view, worst);
+  std::string text = machine.subjects.size() > 1 ? fmt::format(", {} first", short_device_words(worst)) : std::string();
+  if (suspect && suspect->pid == 0) text += ": " + words.by;
   if (suspect && suspect->pid != 0)
     text += ": " + who(view, worst, suspect->pid, suspect->pid_start_ticks, suspect->command, may_see);
   else if (worst.process)
     text += ": " + who(view, worst, worst.key.pid, worst.key.pid_start_ticks, worst.process->command, may_see);
-  if (!told.forecast.empty()) text += "; " + told.forecast;
+  if (!words.forecast.empty()) text += "; " + words.forecast;
   return text;
 }
 
 std::string of_end(const Machine& machine, const View& view, const MaySeeCommand& may_see) {
-  const SeriesView& last = *machine.whose.front();
+  const SeriesView& last = *machine.subjects.front();
   const End& end = *last.verdict.end;
-  std::string text = machine.whose.size() > 1 ? fmt::format(", {} last,", short_device_words(last)) : std::string();
+  std::string text = machine.subjects.size() > 1 ? fmt::format(", {} last,", short_device_words(last)) : std::string();
   text += " at " + format_moment(end.time, view.clock_is_relative);
   if (end.pid != 0) text += ": " + who(view, last, end.pid, end.pid_start_ticks, end.command, may_see);
   return text;
 }
 
 std::string of_loss(const Machine& machine, const View& view) {
-  const SeriesView& first = *machine.whose.front();
+  const SeriesView& first = *machine.subjects.front();
   if (!first.last) return {};
   return fmt::format("{} at {}: readings stopped then",
-                     machine.whose.size() > 1 ? ", " + short_device_words(first) : std::string(),
+                     machine.subjects.size() > 1 ? ", " + short_device_words(first) : std::string(),
                      format_moment(*first.last, view.clock_is_relative));
 }
 
 std::string of_health(const Machine& machine) {
-  if (!machine.whose.empty()) return fmt::format("; too few samples of {} to tell", short_names(machine.whose));
+  if (!machine.subjects.empty()) return fmt::format("; too few samples of {} to tell", short_names(machine.subjects));
   return machine.devices == 1 ? std::string() : fmt::format(" on {} GPUs", machine.devices);
 }
 
@@ -179,7 +179,7 @@ std::string text_of(const Machine& machine, const View& view, const MaySeeComman
       break;
     case Matter::growing:
     case Matter::suspected:
-      if (machine.whose.size() > 1) text += ": " + short_names(machine.whose);
+      if (machine.subjects.size() > 1) text += ": " + short_names(machine.subjects);
       break;
     case Matter::lost:
       text += of_loss(machine, view);
@@ -197,15 +197,15 @@ std::string text_of(const Machine& machine, const View& view, const MaySeeComman
 
 }  // namespace
 
-std::string which_devices(const std::vector<const SeriesView*>& whose, std::size_t devices) {
-  if (whose.size() == 1) return short_device_words(*whose.front());
-  return fmt::format("{} of {} GPUs", whose.size(), devices);
+std::string which_devices(const std::vector<const SeriesView*>& subjects, std::size_t devices) {
+  if (subjects.size() == 1) return short_device_words(*subjects.front());
+  return fmt::format("{} of {} GPUs", subjects.size(), devices);
 }
 
 Machine machine_of(const std::vector<SeenSeries>& series, Timestamp now) {
   const std::vector<Device> devices = devices_of(series, now);
-  const auto about = [&](Matter matter, Tone tone, Devices whose = {}) {
-    return machine_about(matter, tone, devices.size(), std::move(whose));
+  const auto about = [&](Matter matter, Tone tone, Devices subjects = {}) {
+    return machine_about(matter, tone, devices.size(), std::move(subjects));
   };
   if (devices.empty()) return about(Matter::no_device, Tone::faint);
   Devices leaking;
@@ -216,7 +216,7 @@ Machine machine_of(const std::vector<SeenSeries>& series, Timestamp now) {
     const Tone tone = tone_of(*leaking.front(), now);
     return about(Matter::leaking, tone, std::move(leaking));
   }
-  // A run that ended badly in the last day: whoever looks in the morning wants to know that first.
+  // A run that ended badly in the last day: users who look in the morning need to see that first.
   Devices ended = faces(devices, [&](const Device& d) { return ended_badly(*d.face, now); });
   if (!ended.empty()) {
     std::stable_sort(ended.begin(), ended.end(),
@@ -231,7 +231,7 @@ Machine machine_of(const std::vector<SeenSeries>& series, Timestamp now) {
   if (!suspected.empty()) return about(Matter::suspected, Tone::notice, std::move(suspected));
   Devices growing = faces(devices, [&](const Device& d) { return goes_on(d) && concern(*d.face, now) == 1; });
   if (!growing.empty()) return about(Matter::growing, Tone::notice, std::move(growing));
-  // A GPU that has been seen too briefly is not known to be healthy.
+  // A GPU with too few samples is not known to be healthy.
   Devices young = faces(devices, [](const Device& d) { return d.face->verdict.finding.state == State::too_short; });
   if (young.size() == devices.size()) return about(Matter::unknown, Tone::faint, std::move(young));
   return about(Matter::healthy, Tone::ok, std::move(young));

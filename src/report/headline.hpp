@@ -1,4 +1,4 @@
-// The whole machine in one sentence, concluded once: the page begins with it, as do the head of top and the title of a
+// The whole machine in one sentence, concluded once: it begins the page, the head of top and the title of a
 // report.
 #pragma once
 
@@ -8,26 +8,26 @@
 #include <vector>
 
 #include "core/view.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 
 namespace vramtrack {
 
-/// What a machine's sentence is about, in rising order of how much it deserves a look.
+/// The matter that a machine's sentence is about, in rising order of relevance.
 enum class Matter : std::uint8_t { no_device, unknown, healthy, growing, suspected, lost, ended, leaking };
 
 struct Machine {
   Matter matter = Matter::no_device;
   Tone tone = Tone::faint;
-  /// "GPU 0 leaks", "2 of 8 GPUs leaked and ran out of memory", "no leak": each surface may add to it, such as when.
+  /// "GPU 0 leaks", "2 of 8 GPUs leaked and ran out of memory", "no leak": surfaces may add details, such as the time.
   std::string words;
   std::size_t devices = 0;
-  /// The series that it is about, the worst first; of a healthy machine, those of which too few samples are known.
-  std::vector<const SeriesView*> whose;
+  /// The series that it is about, the worst first; for a healthy machine, those with too few samples.
+  std::vector<const SeriesView*> subjects;
 };
 
 struct SeenSeries {
   const SeriesView* view = nullptr;
-  bool is_past = false;  ///< of a report: its watch has ended, so it neither leaks nor grows
+  bool is_past = false;  ///< for a report: its watch has ended, so nothing leaks or grows any more
 };
 
 /// `now`: an end is news for a day. Pure; O(series).
@@ -35,7 +35,7 @@ Machine machine_of(const std::vector<SeenSeries>& series, Timestamp now);
 Machine machine_of(const View& view);
 
 /// "GPU 0", "2 of 8 GPUs": the subject of a sentence about the devices of `whose`.
-std::string which_devices(const std::vector<const SeriesView*>& whose, std::size_t devices);
+std::string which_devices(const std::vector<const SeriesView*>& subjects, std::size_t devices);
 
 struct Headline {
   Tone tone = Tone::faint;

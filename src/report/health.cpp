@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kXidCounts_s = 24 * 3600;
 
-/// Errors of a program itself say nothing about the GPU's health.
+/// Errors of a program itself do not concern the GPU's health.
 Condition xid_condition(std::uint64_t code) {
   const XidSeverity severity = xid_severity(code);
   if (severity == XidSeverity::info) return Condition::healthy;

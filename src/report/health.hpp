@@ -1,4 +1,4 @@
-// The condition that a device's health amounts to, and the words for it: one judgement for every surface.
+// Judges a device's health and describes it: one judgement for every surface.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct HealthReport {
   std::vector<HealthProblem> problems;       ///< the worst first
 };
 
-/// Judges a device's series. A power cap, clocks that somebody set and an idle GPU are not problems, nor are XID errors
-/// that a program caused; those of the hardware count for a day. `now`: the View's time. Pure.
+/// Judges a device's series. A power cap, clocks set by the user and an idle GPU are not problems, nor are XID errors
+/// caused by a program; those of the hardware count for a day. `now`: the View's time. Pure.
 HealthReport judge_health(const SeriesView& device, Timestamp now);
 
 /// "temperature 71 °C; ECC on, 0 uncorrected; throttle: power cap"; unknown values are named as such. Without XID and

@@ -2,9 +2,9 @@
 #include "report/json.hpp"
 
 #include "core/json.hpp"
+#include "report/conclusion_words_json.hpp"
 #include "report/fields_json.hpp"
 #include "report/report.hpp"
-#include "report/told_json.hpp"
 
 namespace vramtrack {
 namespace {
@@ -37,9 +37,9 @@ json series_json(const SeriesView& s) {
   return out;
 }
 
-json told_alert_line(const Alert& alert, const LineClock& clock) {
+json alert_words_line(const Alert& alert, const LineClock& clock) {
   json out = fields::alert_line(alert, clock);
-  out["told"] = told_json(tell(alert));
+  out["told"] = conclusion_words_json(alert_words(alert));
   return out;
 }
 
@@ -67,7 +67,7 @@ std::string render(const View& view, const ReportStyle&) {
     const Conclusion conclusion(view, s);
     row["leaked"] = has_leaked(s);
     row["verdict"] = fields::verdict_line(conclusion, clock);
-    row["told"] = told_json(tell(view, s));
+    row["told"] = conclusion_words_json(conclusion_words(view, s));
     if (s.headroom && s.headroom->is_news()) row["headroom"] = headroom_json(s);
     if (s.wall) row["wall"] = wall_json(s);
     if (s.host) row["host_memory"] = host_json(s);
@@ -79,7 +79,7 @@ std::string render(const View& view, const ReportStyle&) {
     if (s.mark_growth) row["mark_growth"] = mark_growth_json(s);
     if (s.stall) row["stall"] = fields::stall_line(*s.stall, clock);
     row["alerts"] = json::array();
-    for (const Alert& a : s.alerts) row["alerts"].push_back(told_alert_line(a, clock));
+    for (const Alert& a : s.alerts) row["alerts"].push_back(alert_words_line(a, clock));
     row["suspicions"] = json::array();
     for (const Alert& a : s.suspicions) row["suspicions"].push_back(fields::alert_line(a, clock));
     if (s.key.metric == Metric::device_used || !s.runs.empty()) {
@@ -99,12 +99,12 @@ std::string render(const View& view, const ReportStyle&) {
 std::string alert_json(const View& view, const SeriesView& series, const Alert& alert, AlertNews news) {
   const LineClock clock = clock_of(view);
   json row = {{"schema", "vramtrack.alert.v1"}, {"event", to_string(news)}, {"series", series_json(series)}};
-  row["alert"] = told_alert_line(alert, clock);
+  row["alert"] = alert_words_line(alert, clock);
   row["because"] = news == AlertNews::raised      ? alert.finding.because
                    : news == AlertNews::escalated ? series.verdict.finding.because
                                                   : alert.end_reason;
   row["verdict"] = fields::verdict_line(Conclusion(view, series), clock);
-  row["told"] = told_json(tell(view, series));
+  row["told"] = conclusion_words_json(conclusion_words(view, series));
   return dump(fields::line_in_scale(std::move(row)));
 }
 

@@ -14,16 +14,16 @@ namespace vramtrack {
 /// One line, vramtrack.alert.v1: what happened to `alert` of `series`. Ends with a newline.
 std::string alert_json(const View& view, const SeriesView& series, const Alert& alert, AlertNews news);
 
-/// What a GPU has free now, held against what a program needed at most.
+/// A GPU's free memory, compared with a program's peak need.
 struct RoomOnDevice {
   std::string id;
   std::optional<int> index;
   double free_bytes = 0;
-  double short_bytes = 0;  ///< 0: there is room
+  double short_bytes = 0;  ///< 0: there is enough
 };
 
-/// One line, vramtrack.program.v1: what is remembered about a program. Ends with a newline.
-/// `traced_bytes`: the peaks of its runs in traces of the probe. `room`: nullopt where nothing was compared.
+/// One line, vramtrack.program.v1: what is remembered about a program. Ends with a newline. `traced_bytes`: the peaks
+/// of its runs in traces of the probe. `room`: nullopt if nothing was compared.
 std::string program_json(const Program& program, const std::vector<double>& traced_bytes = {},
                          const std::optional<std::vector<RoomOnDevice>>& room = {});
 

@@ -13,9 +13,9 @@
 #include "core/format.hpp"
 #include "core/incident.hpp"
 #include "core/pod_name.hpp"
+#include "report/conclusion_words.hpp"
 #include "report/health.hpp"
 #include "report/metric_family.hpp"
-#include "report/told.hpp"
 
 namespace vramtrack {
 namespace {
@@ -157,20 +157,20 @@ void add_health(Families& out, const std::vector<Device>& devices, Timestamp now
     if (h.remapped_rows) remapped.add(*h.remapped_rows, d.labels);
     flag(pending, d, h.repair_pending);
     flag(failed, d, h.repair_failed);
-    // Idleness is no reason to look at it.
+    // Idleness does not need attention.
     for (std::size_t i = 0; h.throttle && i < kThrottleNames.size(); ++i)
       if (const auto reason = static_cast<Throttle>(i); reason != Throttle::idle)
         throttled.add(h.throttle->has(reason) ? 1.0 : 0.0, d.labels, {{"reason", std::string(kThrottleNames[i])}});
   }
 }
 
-/// Whom a process works for: the same labels on everything that is about one process. Never the command line: a client
+/// The owner of a process's work: the same labels on everything about one process. Never the command line: a client
 /// that may scrape is not necessarily allowed to read it.
 Labels labels_of_process(std::uint32_t pid, const ProcessInfo& who, const std::string& framework,
                          const MetricsOptions& options) {
   PodName name;
   if (!who.pod.empty() && options.pod_name) name = options.pod_name(who.pod, who.container);
-  // A label with the step in it would make another series of the same job.
+  // A label with the step in it would split a job into several series.
   const std::size_t dot = std::min(who.slurm_job.find('.'), who.slurm_job.size());
   return {{"pid", std::to_string(pid)},
           {"comm", who.name},
@@ -208,7 +208,7 @@ void add_suspect(Family& suspect, const Device& d, const MetricsOptions& options
   suspect.add(1.0, d.labels, labels_of_process(v.suspect->pid, who, v.framework, options));
 }
 
-/// What is concluded of a device as a whole.
+/// The conclusion about a device as a whole.
 void add_verdicts(Families& out, const View& view, const std::vector<Device>& devices, const MetricsOptions& options) {
   Family verdict(out, "vramtrack_verdict", "1 while the device leaks with this pattern, else 0.");
   Family words(out, "vramtrack_verdict_info", "The verdict in words and their tone, as labels; always 1.");
@@ -233,13 +233,15 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
     const Labels labels = labels_of_finding(d);
     for (const Pattern pattern : kPatterns)
       verdict.add(f.leak && f.pattern == pattern ? 1.0 : 0.0, labels, {{"pattern", std::string(to_string(pattern))}});
-    const Told told = tell(view, *d.used);
-    words.add(1.0, d.labels, {{"verdict", told.verdict}, {"tone", std::string(to_string(told.tone))}});
+    const ConclusionWords concluded = conclusion_words(view, *d.used);
+    words.add(1.0, d.labels, {{"verdict", concluded.verdict}, {"tone", std::string(to_string(concluded.tone))}});
     severity.add(static_cast<double>(d.used->verdict.severity), labels);
     slow.add(f.state == State::slow_growth ? 1.0 : 0.0, labels);
     suspected.add(f.stage == Stage::suspected ? 1.0 : 0.0, labels);
-    const auto stands = [](const Alert& a) { return a.kind == AlertKind::leak && a.ended == AlertEnd::standing; };
-    const auto alert = std::find_if(d.used->alerts.begin(), d.used->alerts.end(), stands);
+    const auto is_standing_leak = [](const Alert& a) {
+      return a.kind == AlertKind::leak && a.ended == AlertEnd::standing;
+    };
+    const auto alert = std::find_if(d.used->alerts.begin(), d.used->alerts.end(), is_standing_leak);
     const bool is_paged = alert != d.used->alerts.end();
     if (f.leak || is_paged) paged.add(is_paged ? 1.0 : 0.0, labels);
     if (is_paged) paged_because.add(1.0, labels, {{"reason", alert->paged_because}});
@@ -247,7 +249,7 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
   }
 }
 
-/// The figures behind that. Where nothing is known yet there are none, which is different from zero.
+/// The subsequent figures. If nothing is known yet there are none, which is different from zero.
 void add_figures(Families& out, const std::vector<Device>& devices) {
   Family confidence(out, "vramtrack_confidence_ratio", "Probability that the device's memory leaks, 0 to 1.");
   Family growth(out, "vramtrack_growth_bytes_per_second", "Growth of memory use: median of the estimate.");
@@ -292,7 +294,7 @@ void add_alerts(Families& out, const View& view, const std::vector<Device>& devi
   }
 }
 
-/// What is concluded of the parts of a device: its processes, and the memory outside them.
+/// The conclusions about the parts of a device: its processes, and the memory outside them.
 void add_parts(Families& out, const std::vector<Device>& devices) {
   Family leaking(out, "vramtrack_device_processes_leaking", "Number of processes whose own verdict is a leak.");
   Family rest_leaking(out, "vramtrack_device_unattributed_leaking",
@@ -327,7 +329,7 @@ void add_parts(Families& out, const std::vector<Device>& devices) {
   }
 }
 
-/// Only where allocations are seen. A process that holds memory on several devices is shown on the one where it holds
+/// Only if allocations are traced. A process that holds memory on several devices is shown on the one where it holds
 /// most.
 void add_sites(Families& out, const std::vector<Device>& devices, const MetricsOptions& options) {
   Family live(out, "vramtrack_site_live_bytes",

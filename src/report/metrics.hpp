@@ -1,4 +1,4 @@
-// The View as Prometheus text: docs/METRICS.md names every metric and is checked against what this writes.
+// The View as Prometheus text: docs/METRICS.md names every metric and is checked against this output.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace vramtrack {
 
-/// What one live source has cost, and how often it has failed.
+/// The cost and failures of one live source.
 struct SourceCost {
   std::string name;
   std::uint64_t polls = 0;
@@ -20,7 +20,7 @@ struct SourceCost {
   double poll_s = 0;  ///< in total
 };
 
-/// What the agent itself costs: the tool that looks for leaks is watched, too.
+/// The agent's own cost: it monitors itself, too.
 struct OwnCost {
   double cpu_s = 0;  ///< user and system, since the start
   std::uint64_t resident_bytes = 0;
@@ -28,7 +28,7 @@ struct OwnCost {
   std::uint64_t late_polls = 0;  ///< that began more than half a period late
   double observe_s = 0;          ///< in total: store, detectors and the View
   std::uint64_t samples = 0;
-  std::uint64_t looks = 0;     ///< rounds over the processes that hold memory, to see whether they make progress
+  std::uint64_t looks = 0;     ///< rounds over the processes that hold memory, checking whether they make progress
   double look_s = 0;           ///< in total
   bool recording = false;      ///< there is a store
   bool store_failing = false;  ///< it cannot be written at present
@@ -37,14 +37,14 @@ struct OwnCost {
   std::uint64_t requests = 0;
   std::uint64_t refused_connections = 0;
   std::uint64_t streams = 0;
-  /// Processes that the kernel ended for want of the host's memory since the start, by "cgroup" or "machine", and by
-  /// whether they held memory of a GPU.
+  /// Processes that the kernel killed because the host's memory ran out since the start, by "cgroup" or "machine", and
+  /// by whether they held GPU memory.
   std::map<std::pair<std::string, bool>, std::uint64_t> host_kills;
-  /// What became of the steps of policies, by action and outcome, since the start.
+  /// Results of policy steps, by action and outcome, since the start.
   std::map<std::pair<std::string, std::string>, std::uint64_t> acts;
 };
 
-/// How Kubernetes names a container; empty: not known.
+/// Kubernetes' names for a container; empty: unknown.
 struct PodName {
   std::string space;  ///< its namespace
   std::string pod;
@@ -55,20 +55,20 @@ struct PodName {
 using CategoryBytesByName = std::vector<std::pair<std::string, double>>;
 
 struct MetricsOptions {
-  std::string host;  ///< label Hostname for what belongs to this machine
+  std::string host;  ///< label Hostname for this machine's own metrics
   std::string version;
   bool per_process = false;
   std::size_t top_processes = 10;  ///< per device, by memory and by growth each
-  /// Whether the standing alert of this series is silenced; empty: no alert is silenced.
+  /// Whether the active alert of this series is silenced; empty: no alert is silenced.
   std::function<bool(const View& view, const SeriesView& series)> silenced = {};
-  /// The names of a container by its pod's UID and its id; empty: no names are known.
+  /// The names of a container by its pod's UID and its id; empty: none are known.
   std::function<PodName(const std::string& pod_uid, const std::string& container_id)> pod_name = {};
-  /// What a process holds by category; empty: nothing is known of any.
+  /// Memory of a process by category; empty: none is known.
   std::function<CategoryBytesByName(const SeriesView& process)> categories = {};
 };
 
 /// Text format 0.0.4. Series: about 33 per device and 18 more for its health, 10 overall, 1 more while a verdict
-/// stands; with per_process at most 6 * top_processes + 2 more per device; where allocations are seen, top_processes
+/// stands; with per_process at most 6 * top_processes + 2 more per device; if allocations are traced, top_processes
 /// more, and 10 more for each process that is watched by category. O(series).
 std::string prometheus_text(const View& view, const OwnCost& own, const MetricsOptions& options);
 

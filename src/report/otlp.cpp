@@ -33,14 +33,14 @@ struct Sample {
 
 enum class Kind : std::uint8_t { gauge, counter, up_down };
 
-/// One of ours under the name that the semantic conventions have for it.
+/// One of our metrics under its name in the semantic conventions.
 struct Convention {
   std::string_view ours;
   std::string_view name;
   std::string_view unit;
   std::string_view description;
   Kind kind = Kind::gauge;
-  std::pair<std::string_view, std::string_view> more = {};  ///< an attribute besides those of the GPU
+  std::pair<std::string_view, std::string_view> more = {};  ///< an attribute in addition to those of the GPU
 };
 constexpr std::array kConventions = {
     Convention{"vramtrack_device_memory_used_bytes", "hw.gpu.memory.usage", "By", "GPU memory used.", Kind::up_down},
@@ -116,7 +116,7 @@ class Request {
 
   void add(std::string_view name, std::string_view unit, std::string_view description, Kind kind, Labels labels,
            double value) {
-    const auto [at, is_new] = places_.try_emplace(std::string(name), metrics_.size());
+    const auto [at, is_new] = positions_.try_emplace(std::string(name), metrics_.size());
     if (is_new) metrics_.push_back({name, unit, description, kind, {}});
     metrics_[at->second].points.emplace_back(std::move(labels), value);
   }
@@ -166,10 +166,10 @@ class Request {
 
   const OtlpResource& resource_;
   std::vector<OneMetric> metrics_;
-  std::map<std::string, std::size_t> places_;
+  std::map<std::string, std::size_t> positions_;
 };
 
-/// A label of ours that names the GPU, as an attribute of the conventions.
+/// One of our labels that names the GPU, as an attribute of the conventions.
 Labels attributes_of_gpu(const Sample& sample, const std::string& model) {
   Labels out = {{"hw.id", sample.label("UUID")}, {"hw.name", "GPU " + sample.label("gpu")}, {"hw.model", model}};
   if (sample.label("gpu").empty()) out.erase(out.begin() + 1);
@@ -189,8 +189,8 @@ std::string otlp_json(std::string_view text, const OtlpResource& resource) {
   Request out(resource);
   std::vector<Sample> samples;
   std::map<std::string, std::string> models;  // by GPU
-  std::map<std::string, double> used, most;   // likewise
-  std::map<std::string, Labels> gpus;         // likewise
+  std::map<std::string, double> used, most;   // by GPU
+  std::map<std::string, Labels> gpus;         // by GPU
   std::string_view help, type;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));

@@ -1,6 +1,6 @@
-// OTLP: what a scrape gives, as a request that exports it to an OpenTelemetry collector, in the JSON encoding of
-// OTLP/HTTP (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). Beside our own metrics it has those of
-// the semantic conventions for GPUs (https://opentelemetry.io/docs/specs/semconv/hardware/gpu/). Pure.
+// OTLP: the metrics of a scrape, as a request that exports them to an OpenTelemetry collector, in the JSON encoding of
+// OTLP/HTTP (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). In addition to our own metrics it has
+// those of the semantic conventions for GPUs (https://opentelemetry.io/docs/specs/semconv/hardware/gpu/). Pure.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace vramtrack {
 
-/// Who exports.
+/// The exporter's identity.
 struct OtlpResource {
   std::map<std::string, std::string> attributes;  ///< go before what follows
   std::string service;                            ///< service.name
@@ -21,8 +21,8 @@ struct OtlpResource {
   Timestamp now = {};
 };
 
-/// `text` in Prometheus' text format 0.0.4, as prometheus_text() and fleet_metrics() write it. Lines of another form
-/// are left out.
+/// Converts `text` in Prometheus' text format 0.0.4, as prometheus_text() and fleet_metrics() write it. Lines of
+/// another form are dropped.
 std::string otlp_json(std::string_view text, const OtlpResource& resource);
 
 }  // namespace vramtrack

@@ -10,10 +10,10 @@
 
 namespace vramtrack {
 
-/// How a surface wants the text to look; it does not affect the content.
+/// How a surface wants the text formatted; does not affect the content.
 struct ReportStyle {
   bool colour = false;    ///< ANSI colours
-  std::size_t width = 0;  ///< columns that a line of a table may use; 0: as many as it needs
+  std::size_t width = 0;  ///< maximum width of a table line; 0: unlimited
 };
 
 struct ReportInfo {

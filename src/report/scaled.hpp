@@ -5,15 +5,15 @@
 
 namespace vramtrack {
 
-/// A figure's name, and by how much its number is multiplied.
+/// A figure's name, and the factor for its number.
 struct ScaledName {
   std::string name;
   double factor = 1;
 };
 
-/// How the scale in force (core/scale.hpp) expresses the figure `name`. A log that counts steps has no seconds, and one
+/// How the current scale (core/scale.hpp) expresses the figure `name`. A log that counts steps has no seconds, and one
 /// without a unit has no bytes: "growth_bytes_per_s" is "growth_bytes_per_step", "oom_in_s" is "oom_in_steps",
-/// "used_bytes" is "used_units". So no program can take them for seconds or bytes. Other names stay as they are.
+/// "used_bytes" is "used_units". So no program can mistake them for seconds or bytes. Other names stay unchanged.
 ScaledName scaled_name(std::string name);
 
 }  // namespace vramtrack

@@ -108,19 +108,19 @@ SitesReport sites_of(const SeriesView& series) {
   report.because = finding.because;
   report.notes = {"traced while it runs: what it allocated before is not in these figures"};
   double grown = 0;
-  for (const SiteLifetimes& told : series.sites) {
+  for (const SiteLifetimes& lifetimes : series.sites) {
     MemorySite site;
-    site.site = told.site;
-    site.live_bytes = std::llround(told.live_bytes);
-    site.live_count = std::llround(told.live_blocks);
+    site.site = lifetimes.site;
+    site.live_bytes = std::llround(lifetimes.live_bytes);
+    site.live_count = std::llround(lifetimes.live_blocks);
     double lately_s = 0, lately_bytes = 0;
-    for (const AgedBytes& age : told.ages) {
+    for (const AgedBytes& age : lifetimes.ages) {
       if (site.oldest_s == 0 && age.live_bytes > 0) site.oldest_s = age.oldest_s;
       if (age.oldest_s > kGrowthOver_s) continue;
       lately_s = std::max(lately_s, age.oldest_s);
       lately_bytes += age.live_bytes;
     }
-    if (lately_s > 0 && told.idle_s < kStopped_s) site.growth_bytes_per_s = lately_bytes / lately_s;
+    if (lately_s > 0 && lifetimes.idle_s < kStopped_s) site.growth_bytes_per_s = lately_bytes / lately_s;
     grown += site.growth_bytes_per_s;
     report.sites.push_back(std::move(site));
   }

@@ -53,15 +53,15 @@ struct SitesReport {
   friend bool operator==(const SitesReport&, const SitesReport&) = default;
 };
 
-/// The lines of a process whose allocations are seen, as the view has them: the fastest growing first. If its memory
-/// leaks, the first of them is the one that leaks.
+/// The lines of a process whose allocations are traced, as the view has them: the fastest growing first. If its memory
+/// leaks, the first of them is the leaking line.
 SitesReport sites_of(const SeriesView& series);
 
 /// What is currently known about the sites of a process.
 struct SitesNow {
   enum class State : std::uint8_t {
     unknown,     ///< no answer yet
-    not_probed,  ///< it does not run under `vramtrack run`, or the client may not know
+    not_probed,  ///< it does not run under `vramtrack run`, or the client may not see it
     not_yet,     ///< it does, but there is no report yet
     known,
   };
@@ -69,14 +69,14 @@ struct SitesNow {
   SitesReport report{};  ///< if it is known
 };
 
-// Limits on what is kept of a report, however long. A program chooses its names: each is cut, and so is their sum.
+// Limits on the part of a report that is kept. A program chooses its names: each is truncated, and so is their sum.
 inline constexpr std::size_t kMostLeakingSites = 100;
 inline constexpr std::size_t kMostOtherSites = 20;  ///< those that hold most
 inline constexpr std::size_t kMostSiteFrames = 64;  ///< the innermost
 inline constexpr std::size_t kMostNameBytes = 512;
 inline constexpr std::size_t kMostSitesBytes = 512 * 1024;
 
-/// Cut as described above. Errors: it is not such a report.
+/// Truncated as described above. Errors: it is not such a report.
 Result<SitesReport> parse_sites_json(std::string_view text);
 /// "vramtrack.trace_report.v1" again, with "sites_left_out". Names are printable.
 std::string sites_json(const SitesReport& report);

@@ -12,18 +12,18 @@
 #include "core/format.hpp"
 #include "core/printable.hpp"
 #include "core/wrap.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "report/total.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack {
 namespace {
 
-/// Columns in front of the conclusion if lines may be as long as they need.
+/// Columns in front of the conclusion if lines may be of any length.
 constexpr std::size_t kNameWidth = 44;
 constexpr std::size_t kUsedWidth = 16;
 constexpr std::size_t kRateWidth = 16;
-/// On a terminal every column counts: the least width that fits all usual figures, "14.9/24.0 GiB", "+120 MiB/min".
+/// On a terminal every column counts: the smallest width that fits all usual figures, "14.9/24.0 GiB", "+120 MiB/min".
 constexpr std::size_t kLeastUsedWidth = 13;
 constexpr std::size_t kLeastRateWidth = 12;
 constexpr std::size_t kLeastNameWidth = 14;  ///< "  pid 4194304…": the longest pid fits in full
@@ -35,7 +35,7 @@ bool interesting(const SeriesView& s) {
          (s.stall && s.stall->judgement == StallJudgement::stalled);
 }
 
-/// Ranks of the parts of a conclusion if there is no room for all: the first are the last to be dropped.
+/// Ranks of the parts of a conclusion when there is no room for all: the first ranks are dropped last.
 enum class Worth : std::uint8_t { verdict, stall, end, suspect, range, pattern, confidence, busy };
 
 struct Part {
@@ -51,7 +51,7 @@ struct Row {
   std::vector<Part> conclusion;
 };
 
-/// The head of `text`, separate from what its brackets or semicolon add.
+/// The beginning of `text`, without what its brackets or semicolon add.
 void add_in_two(std::vector<Part>& parts, const std::string& text, Worth head, Worth rest, Tone tone) {
   const std::size_t cut = std::min(text.find(" ("), text.find("; "));
   parts.push_back({head, text.substr(0, cut), tone});
@@ -59,17 +59,17 @@ void add_in_two(std::vector<Part>& parts, const std::string& text, Worth head, W
 }
 
 /// Verdict, confidence and end, in reading order.
-std::vector<Part> conclusion(const SeriesView& s, const Told& told) {
+std::vector<Part> conclusion(const SeriesView& s, const ConclusionWords& words) {
   const Finding& f = s.verdict.finding;
   std::vector<Part> out;
-  add_in_two(out, told.headline, Worth::verdict, Worth::pattern, told.tone);
+  add_in_two(out, words.headline, Worth::verdict, Worth::pattern, words.tone);
   if (s.stall && s.stall->judgement != StallJudgement::idle)
-    add_in_two(out, ", " + told.stall, Worth::stall, Worth::confidence, told.stall_tone);
+    add_in_two(out, ", " + words.stall, Worth::stall, Worth::confidence, words.stall_tone);
   if (s.ignored) return out;
   if (f.leak || f.state == State::growing)
     out.push_back({Worth::confidence, ", probability of a leak " + format_percent(f.confidence)});
-  if (!told.forecast.empty()) add_in_two(out, ", " + told.forecast, Worth::end, Worth::range, Tone::plain);
-  if (!told.by.empty()) out.push_back({Worth::suspect, ", " + told.by});
+  if (!words.forecast.empty()) add_in_two(out, ", " + words.forecast, Worth::end, Worth::range, Tone::plain);
+  if (!words.by.empty()) out.push_back({Worth::suspect, ", " + words.by});
   return out;
 }
 
@@ -79,7 +79,8 @@ Row row_of(std::string name, const SeriesView& s, const View& view) {
   const Finding& f = s.verdict.finding;
   Row row{std::move(name),
           of ? format_bytes_of(used, static_cast<double>(*s.device.capacity_bytes)) : format_bytes(used),
-          f.state == State::too_short ? "" : format_rate(f.growth_bytes_per_s.mid), conclusion(s, tell(view, s))};
+          f.state == State::too_short ? "" : format_rate(f.growth_bytes_per_s.mid),
+          conclusion(s, conclusion_words(view, s))};
   if (s.utilisation_ratio)
     row.conclusion.push_back({Worth::busy, fmt::format(", GPU {} busy", format_percent(*s.utilisation_ratio))});
   return row;
@@ -91,7 +92,7 @@ std::size_t length(const std::vector<Part>& parts) {
   return out;
 }
 
-/// The verdict and the end, and as many other parts as fit, the more important first; those two may be cut later.
+/// The verdict and the end, and as many other parts as fit, the more important first; those two may be shortened later.
 std::vector<Part> fitting(const std::vector<Part>& parts, std::size_t room) {
   std::vector<const Part*> by_worth;
   for (const Part& part : parts) by_worth.push_back(&part);
@@ -196,7 +197,7 @@ std::string stall_lines(const std::string& when, const SeriesView& series, const
   const std::uint64_t held = series.stall ? series.stall->held_bytes : series.used_bytes;
   std::string out =
       fmt::format("{}  {}  {}: holds {} and has made no progress for {}, with a confidence of {}\n", when,
-                  toned(tell(alert).severity, Tone::warning, style), series_words(series),
+                  toned(alert_words(alert).severity, Tone::warning, style), series_words(series),
                   format_bytes(static_cast<double>(held)), format_duration(for_s), format_percent(f.confidence));
   if (!f.because.empty()) out += "    because  " + printable(f.because) + '\n';
   if (series.stall)
@@ -209,36 +210,37 @@ std::string unreleased_lines(const std::string& when, const SeriesView& series, 
                              const ReportStyle& style) {
   return fmt::format(
       "{}  {}  {}: it has ended, but memory that it held is still in use\n    because  {}\n    next     {}\n", when,
-      toned(tell(alert).severity, Tone::warning, style), series_words(series), printable(alert.finding.because),
+      toned(alert_words(alert).severity, Tone::warning, style), series_words(series), printable(alert.finding.because),
       kUnreleasedNextStep);
 }
 
 std::string killed_lines(const std::string& when, const SeriesView& series, const Alert& alert,
                          const ReportStyle& style) {
   return fmt::format("{}  {}  {}: the host's memory ran out, and the kernel ended it\n    because  {}\n", when,
-                     toned(tell(alert).severity, Tone::critical, style), series_words(series),
+                     toned(alert_words(alert).severity, Tone::critical, style), series_words(series),
                      printable(alert.finding.because));
 }
 
 std::string headroom_lines(const std::string& when, const SeriesView& series, const Alert& alert,
                            const ReportStyle& style) {
-  return fmt::format("{}  {}  {}: {}\n    next     {}\n", when, toned(tell(alert).severity, Tone::warning, style),
-                     series_words(series), printable(alert.finding.because), kHeadroomNextStep);
+  return fmt::format("{}  {}  {}: {}\n    next     {}\n", when,
+                     toned(alert_words(alert).severity, Tone::warning, style), series_words(series),
+                     printable(alert.finding.because), kHeadroomNextStep);
 }
 
-/// Below the row of a leak of which nobody is notified yet: why.
+/// Below the row of a leak without a notification yet: the reason.
 void paging_row(Layout& out, const SeriesView& s) {
   if (!s.paging.empty()) out.add("    no alert  " + printable(s.paging));
 }
 
-/// Below the row of a process that ran out and still holds what it had.
+/// Below the row of a process that ran out of memory and still holds what it had.
 void still_holds_row(Layout& out, const View& view, const SeriesView& s) {
   if (s.still_holds && !s.ended)
     out.add(fmt::format("    {}; next: {}", still_holds_words(view, s), kStillHoldsNextStep));
 }
 
-/// The processes of one device, those that deserve a line first. `tells_paging`: the device has not told it.
-void process_rows(Layout& out, const View& view, const std::string& device_id, bool tells_paging, std::size_t at_most) {
+/// The processes of one device, the relevant ones first. `shows_paging`: the device has not shown it.
+void process_rows(Layout& out, const View& view, const std::string& device_id, bool shows_paging, std::size_t at_most) {
   std::vector<const SeriesView*> processes;
   for (const SeriesView& s : view.series)
     if (s.key.pid != 0 && s.key.metric == Metric::process_used && s.key.device_id == device_id && !s.ended)
@@ -254,7 +256,7 @@ void process_rows(Layout& out, const View& view, const std::string& device_id, b
       continue;
     }
     out.add(row_of("  " + process_words(*s), *s, view));
-    if (tells_paging) paging_row(out, *s);
+    if (shows_paging) paging_row(out, *s);
     still_holds_row(out, view, *s);
   }
   if (left_out > 0)
@@ -273,7 +275,7 @@ std::string status_table(const View& view, const ReportStyle& style, std::size_t
   for (const std::string& id : devices) {
     const SeriesView* any = nullptr;
     bool has_total = false;
-    bool tells_paging = true;  // once: a process of a device that leaks waits for the same
+    bool shows_paging = true;  // once: a process of a leaking device waits for the same reason
     for (const SeriesView& s : view.series) {
       if (s.key.device_id != id) continue;
       any = &s;
@@ -281,11 +283,11 @@ std::string status_table(const View& view, const ReportStyle& style, std::size_t
       has_total = true;
       out.add(row_of(device_words(s), s, view));
       paging_row(out, s);
-      if (!s.paging.empty()) tells_paging = false;
+      if (!s.paging.empty()) shows_paging = false;
     }
-    // Some drivers report what processes hold, but not what the device uses.
+    // Some drivers report the memory of processes, but not that of the device.
     if (!has_total) out.add(fit(device_words(*any), kNameWidth) + "  use of the whole device not known");
-    process_rows(out, view, id, tells_paging, processes);
+    process_rows(out, view, id, shows_paging, processes);
     for (const SeriesView& s : view.series) {
       if (s.key.device_id != id || !interesting(s)) continue;
       if (s.key.metric == Metric::device_unattributed) out.add(row_of("  held by no visible process", s, view));
@@ -304,17 +306,17 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
   const Timestamp at = news == AlertNews::raised ? alert.raised : alert.cleared.value_or(view.time);
   const std::string when = format_moment(at, view.clock_is_relative);
   const Finding& f = alert.finding;
-  const ToldAlert said = tell(alert);
+  const AlertWords phrases = alert_words(alert);
   if (news == AlertNews::escalated) {
-    const std::string now = tell(view, series).forecast;  // as it is now, not as it was at the raise
-    return fmt::format("{}  {}  {}: now {}{}{}\n", when, toned("ESCALATED", Tone::warning, style), who, said.severity,
-                       now.empty() ? "" : ", ", now);
+    const std::string now = conclusion_words(view, series).forecast;  // the current one, not that of the raise
+    return fmt::format("{}  {}  {}: now {}{}{}\n", when, toned("ESCALATED", Tone::warning, style), who,
+                       phrases.severity, now.empty() ? "" : ", ", now);
   }
   if (news == AlertNews::cleared) {
     const bool is_bad = alert.end_kind && words_of_end(*alert.end_kind).is_bad;
     return fmt::format("{}  {}  {}: {}\n", when,
                        is_bad ? toned("OUT OF MEMORY", Tone::critical, style) : toned("CLEARED", Tone::ok, style), who,
-                       said.ended);
+                       phrases.ended);
   }
   if (alert.kind == AlertKind::stall) return stall_lines(when, series, alert, style);
   if (alert.kind == AlertKind::unreleased) return unreleased_lines(when, series, alert, style);
@@ -322,17 +324,17 @@ std::string alert_lines(const View& view, const SeriesView& series, const Alert&
   if (alert.kind == AlertKind::host_out_of_memory) return killed_lines(when, series, alert, style);
   SeriesView at_raise = series;  // the advice belongs to what was raised
   at_raise.verdict.finding = f;
-  const Told told = tell(view, at_raise);
+  const ConclusionWords words = conclusion_words(view, at_raise);
   std::string out =
-      fmt::format("{}  {}  {}: {}, {}, probability of a leak {}", when, toned(said.severity, said.tone, style), who,
-                  said.what, format_rate(f.growth_bytes_per_s), format_percent(f.confidence));
-  if (!told.forecast.empty()) out += ", " + told.forecast;
+      fmt::format("{}  {}  {}: {}, {}, probability of a leak {}", when, toned(phrases.severity, phrases.tone, style),
+                  who, phrases.what, format_rate(f.growth_bytes_per_s), format_percent(f.confidence));
+  if (!words.forecast.empty()) out += ", " + words.forecast;
   out += '\n';
   if (!f.because.empty()) out += "    because  " + printable(f.because) + '\n';
-  if (!told.suspect.empty())
-    out += "    suspect  " + told.suspect +
+  if (!words.suspect.empty())
+    out += "    suspect  " + words.suspect +
            (series.verdict.framework.empty() ? "" : ", " + printable(series.verdict.framework)) + '\n';
-  if (!told.next.empty()) out += "    next     " + told.next + '\n';
+  if (!words.next.empty()) out += "    next     " + words.next + '\n';
   return out;
 }
 

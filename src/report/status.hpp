@@ -1,4 +1,4 @@
-// What a watch prints as it runs: the table from time to time, a line at every alert. For people.
+// The output of a running watch: the table from time to time, and a line at every alert.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 namespace vramtrack {
 
 /// The table: a line per device, with its processes below it, growing ones first; at most `processes` steady ones per
-/// device, the rest in one line. If `style` has a width, every line fits: names are shortened first, the verdict and
-/// the time to out-of-memory last. Ends with a newline. Cost: O(series).
+/// device, the rest summarised in one line. If `style` has a width, every line fits: names are shortened first, the
+/// verdict and the time to out-of-memory last. Ends with a newline. Cost: O(series).
 std::string status_table(const View& view, const ReportStyle& style, std::size_t processes = 4);
 
-/// Raised: who leaks, how fast, until when, why, and what to do next. Escalated: how severe it has become. Cleared: how
-/// it ended. Ends with a newline.
+/// Raised: what leaks, how fast, until when, why, and what to do next. Escalated: the new severity. Cleared: how it
+/// ended. Ends with a newline.
 std::string alert_lines(const View& view, const SeriesView& series, const Alert& alert, AlertNews news,
                         const ReportStyle& style);
 

@@ -1,4 +1,4 @@
-// The text report: what a tired person needs first comes first.
+// The text report: the most urgent information comes first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 #include "core/incident.hpp"
 #include "core/option.hpp"
 #include "core/printable.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "report/words.hpp"
 
 namespace vramtrack {
@@ -25,7 +25,7 @@ void line(std::string& out, std::string_view label, std::string_view text) {
   out += fmt::format("  {} {}\n", fit(label, 10), body);
 }
 
-/// Memory that no visible process holds is a part of its device's memory, just as a process's is.
+/// Memory that no visible process holds is a part of its device's memory, just like a process's.
 bool is_rest(const SeriesView& s) {
   return s.key.metric == Metric::device_unattributed;
 }
@@ -51,17 +51,17 @@ bool worth_details(const SeriesView& s) {
          !s.suspicions.empty() || !s.explain.empty();
 }
 
-std::string headline(const View& view, const SeriesView& s, const Told& told, const ReportStyle& style) {
-  std::string out = fmt::format("{}: {}{}", title(s), toned(told.verdict, told.tone, style),
-                                told.headline.substr(told.verdict.size()));
-  if (!told.growth.empty())
-    out += fmt::format(", {}, R² {}, probability of a leak {}", told.growth,
-                       format_r_squared(Conclusion(view, s).finding().r_squared), told.probability);
-  if (!told.forecast.empty()) out += ", " + told.forecast;
+std::string headline(const View& view, const SeriesView& s, const ConclusionWords& words, const ReportStyle& style) {
+  std::string out = fmt::format("{}: {}{}", title(s), toned(words.verdict, words.tone, style),
+                                words.headline.substr(words.verdict.size()));
+  if (!words.growth.empty())
+    out += fmt::format(", {}, R² {}, probability of a leak {}", words.growth,
+                       format_r_squared(Conclusion(view, s).finding().r_squared), words.probability);
+  if (!words.forecast.empty()) out += ", " + words.forecast;
   return out + '\n';
 }
 
-/// The last suspicion, which may still stand, and how many came before it.
+/// The last suspicion, which may still be active, and the number of earlier ones.
 void suspicion_line(std::string& out, const SeriesView& s, bool relative) {
   if (s.suspicions.empty()) return;
   const Alert& a = s.suspicions.back();
@@ -77,21 +77,21 @@ void suspicion_line(std::string& out, const SeriesView& s, bool relative) {
   line(out, "suspected", text);
 }
 
-/// Alerts of incidents for which another alert speaks, with the series of that one.
-using ToldWith = std::map<const Alert*, const SeriesView*>;
+/// Alerts of incidents that another alert reports, with the series of that one.
+using IncidentSpeakers = std::map<const Alert*, const SeriesView*>;
 
-ToldWith told_elsewhere(const View& view) {
+IncidentSpeakers is_reported_elsewhere(const View& view) {
   std::vector<AlertOf> all;
-  std::vector<const SeriesView*> whose;
+  std::vector<const SeriesView*> owners;
   for (const SeriesView& s : view.series)
     for (const Alert& alert : s.alerts) {
       all.push_back({s.key, alert});
-      whose.push_back(&s);
+      owners.push_back(&s);
     }
-  ToldWith out;
+  IncidentSpeakers out;
   for (const Incident& incident : incidents_of(all))
     for (const std::size_t i : incident.members)
-      if (i != incident.speaks) out.emplace(&all[i].alert, whose[incident.speaks]);
+      if (i != incident.speaks) out.emplace(&all[i].alert, owners[incident.speaks]);
   return out;
 }
 
@@ -103,25 +103,25 @@ std::string short_words(const SeriesView& s) {
   return fmt::format("{} [{}]", words, metric_words(metric));
 }
 
-void alert_lines(std::string& out, const SeriesView& s, const ToldWith& elsewhere, bool relative) {
+void alert_lines(std::string& out, const SeriesView& s, const IncidentSpeakers& elsewhere, bool relative) {
   const std::size_t from = s.alerts.size() > kMaxAlertLines ? s.alerts.size() - kMaxAlertLines : 0;
   if (from > 0) line(out, "alerts", fmt::format("{} earlier ones are in {}", from, name_of(Option::all_alerts)));
   for (std::size_t i = from; i < s.alerts.size(); ++i) {
     const Alert& a = s.alerts[i];
-    const ToldAlert told = tell(a);
-    std::string text = fmt::format("{} raised {}", told.what, format_moment(a.raised, relative));
+    const AlertWords words = alert_words(a);
+    std::string text = fmt::format("{} raised {}", words.what, format_moment(a.raised, relative));
     if (const auto whole = elsewhere.find(&a); whole != elsewhere.end()) {
       line(out, "alert", text + ", the same leak as the alert of " + short_words(*whole->second));
       continue;
     }
-    if (!told.figures.empty()) text += ", " + told.figures;
+    if (!words.figures.empty()) text += ", " + words.figures;
     text += fmt::format("; highest severity {}; ", to_string(a.severity));
     line(out, "alert",
-         text + (a.cleared ? fmt::format("ended {}: ", format_moment(*a.cleared, relative)) : "") + told.ended);
+         text + (a.cleared ? fmt::format("ended {}: ", format_moment(*a.cleared, relative)) : "") + words.ended);
   }
 }
 
-/// Consecutive facts with the same label show it once.
+/// Consecutive facts with the same label show it only once.
 void fact_lines(std::string& out, const std::vector<Fact>& facts) {
   std::string_view last;
   for (const Fact& fact : facts) {
@@ -130,8 +130,8 @@ void fact_lines(std::string& out, const std::vector<Fact>& facts) {
   }
 }
 
-/// " over 1h 00m, every 5s"; nothing for a single sample. Where the usual interval does not lead from the first sample
-/// to the last, it is said what does.
+/// " over 1h 00m, every 5s"; nothing for a single sample. If the samples are not at the usual interval throughout, says
+/// so.
 std::string sampling(const SeriesView& s) {
   const double length_s = s.first && s.last ? seconds_between(*s.first, *s.last) : 0.0;
   if (length_s <= 0) return {};
@@ -147,22 +147,23 @@ std::string sampling(const SeriesView& s) {
   return out;
 }
 
-void details(std::string& out, const SeriesView& s, const Told& told, const ToldWith& elsewhere, const View& view) {
+void details(std::string& out, const SeriesView& s, const ConclusionWords& words, const IncidentSpeakers& elsewhere,
+             const View& view) {
   line(out, "used",
        fmt::format("{} {}, {} at most; {}{}", used(s), s.ended || s.paused ? "at its end" : "now",
                    format_bytes(static_cast<double>(s.peak_bytes)), format_count(s.samples, "sample"), sampling(s)));
-  fact_lines(out, told.facts);
-  fact_lines(out, told.advice);
+  fact_lines(out, words.facts);
+  fact_lines(out, words.advice);
   alert_lines(out, s, elsewhere, view.clock_is_relative);
   suspicion_line(out, s, view.clock_is_relative);
-  for (const Fact& other : told.dissent)
+  for (const Fact& other : words.dissent)
     if (other.label == "dissent") line(out, other.label, other.text);
   for (const std::string& why : s.explain) line(out, &why == s.explain.data() ? "explain" : "", why);
   if (s.key.pid == 0 && !is_rest(s) && !s.device.capacity_bytes)
     line(out, "capacity",
          fmt::format("unknown, so the time to out-of-memory cannot be predicted; pass {}, for example {}",
                      name_of(Option::capacity), example_of(Option::capacity)));
-  if (!told.next.empty()) line(out, "next", told.next);
+  if (!words.next.empty()) line(out, "next", words.next);
 }
 
 /// Explains the words and signs of the judge's figures, below the last of them.
@@ -202,16 +203,16 @@ std::string render(const View& view, const ReportStyle& style) {
   std::string out;
   for (const std::string& file : view.files) out += printable(file) + '\n';
   summary(out, view);
-  const ToldWith elsewhere = told_elsewhere(view);
+  const IncidentSpeakers elsewhere = is_reported_elsewhere(view);
   bool shown_before = false;
   std::size_t brief = 0;
   for (const SeriesView& s : view.series) {
     const bool full = worth_details(s);
     if (!full && (is_rest(s) || ++brief > kMaxBriefLines)) continue;
     if (full && (shown_before || !view.files.empty())) out += '\n';
-    const Told told = tell(view, s);
-    out += headline(view, s, told, style);
-    if (full) details(out, s, told, elsewhere, view);
+    const ConclusionWords words = conclusion_words(view, s);
+    out += headline(view, s, words, style);
+    if (full) details(out, s, words, elsewhere, view);
     shown_before = true;
   }
   if (brief > kMaxBriefLines)

@@ -1,4 +1,4 @@
-// Round moments for the time axis of a chart, the same in reports and on the terminal.
+// Round ticks for the time axis of a chart, the same in reports and on the terminal.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace vramtrack {
 
-/// Seconds between round moments of which at most `most` fit into `length_s`: 1 s to a week, or whole steps where the
-/// scale counts steps. REQUIRES: most > 0. Pure.
+/// Seconds between round ticks, at most `most` of which fit into `length_s`: 1 s to a week, or whole steps if the scale
+/// counts steps. REQUIRES: most > 0. Pure.
 double time_step(double length_s, int most = 8);
 
-/// The multiples of `step_s` from `from` to `to`, in the zone in which clock_time() writes: full hours there are full
-/// hours here. O(ticks).
+/// The multiples of `step_s` from `from` to `to`, in the zone that clock_time() uses, so that full hours are full hours
+/// there. O(ticks).
 std::vector<Timestamp> time_ticks(Timestamp from, Timestamp to, double step_s);
 
-/// "08:15", "08:15:30" where ticks are less than a minute apart, "01-05" at midnight and where they are days apart; a
-/// duration or a number of steps where the clock is relative.
+/// "08:15", "08:15:30" if ticks are less than a minute apart, "01-05" at midnight and if they are days apart; a
+/// duration or a number of steps if the clock is relative.
 std::string time_label(Timestamp tick, double step_s, bool clock_is_relative);
 
 }  // namespace vramtrack

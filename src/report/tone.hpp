@@ -1,4 +1,4 @@
-// Tone: how serious words are, and so which colour they get on a terminal, a screen and a page.
+// Tone: how serious words are, and thereby their colour on a terminal, a screen and a page.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace vramtrack {
 /// anything else that needs attention. `plain`: no colour.
 enum class Tone : std::uint8_t { plain, ok, notice, watch, warning, critical, faint };
 
-/// "ok", "notice", "critical", ...: the class of the words on a page.
+/// "ok", "notice", "critical", ...: the CSS class of the words on a page.
 std::string_view to_string(Tone tone);
 
-/// Whether somebody should look: `watch`, `warning`, `critical`.
+/// Whether it needs attention: `watch`, `warning`, `critical`.
 bool is_bad(Tone tone);
 
 /// `text` in the tone's colour, or unchanged if the style has no colours.

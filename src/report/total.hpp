@@ -5,14 +5,14 @@
 
 namespace vramtrack {
 
-/// Whether a device is judged by this series: what is in use on it, or, where nothing else is known of the device, what
-/// a framework's allocator reports. The engine keeps runs for those alone.
+/// Whether a device is judged by this series: the memory in use on it or, if nothing else is known of the device, a
+/// framework's allocator. The engine keeps runs only for these.
 inline bool is_total(const SeriesView& series) {
   return series.key.metric == Metric::device_used || !series.runs.empty();
 }
 
 /// Such a series of a framework's allocator.
-inline bool stands_in(const SeriesView& series) {
+inline bool replaces_device_total(const SeriesView& series) {
   return is_total(series) && series.key.metric != Metric::device_used;
 }
 

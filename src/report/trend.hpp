@@ -19,14 +19,14 @@ struct TrendLine {
 /// For a series that leaks or grows; nullopt for others, or if onset or level are unknown. Pure.
 std::optional<TrendLine> trend_line(const SeriesView& series);
 
-/// Where the memory of a series ends, and so every forecast for it and every chart of that.
+/// Where the memory of a series ends, as used by all its forecasts and charts.
 struct MemoryEnd {
   double bytes = 0;  ///< level of the series
-  std::string wall;  ///< the limit that others have set (MemoryWall::name) which ends it; empty: its device; untrusted
+  std::string wall;  ///< the external limit (MemoryWall::name) that ends it; empty: its device; untrusted
 };
 
-/// Of a device: its capacity minus what the driver reserves, or what is in use when the process that makes its growth
-/// comes to its wall, if that is sooner. Of a process: its wall. Nullopt where neither is known. Pure; O(series).
+/// For a device: its capacity minus the driver's reserve, or its use when the growing process reaches its wall, if that
+/// is sooner. For a process: its wall. Nullopt if neither is known. Pure; O(series).
 std::optional<MemoryEnd> memory_end(const View& view, const SeriesView& series);
 /// The level of memory_end().
 std::optional<double> limit_bytes(const View& view, const SeriesView& series);

@@ -3,10 +3,10 @@
 #include "report/view_json.hpp"
 
 #include "core/json.hpp"
+#include "report/conclusion_words_json.hpp"
 #include "report/fields_json.hpp"
 #include "report/headline.hpp"
 #include "report/health.hpp"
-#include "report/told_json.hpp"
 #include "report/trend.hpp"
 #include "report/words.hpp"
 
@@ -20,7 +20,7 @@ using fields::exact;
 json alert_object(const SeriesKey& key, const Alert& a) {
   json out = {{"id", alert_id(key, a.raised)}};
   out.update(exact(a));
-  out["told"] = told_json(tell(a));
+  out["told"] = conclusion_words_json(alert_words(a));
   return out;
 }
 
@@ -121,7 +121,7 @@ json load_json(const ProcessLoad& load) {
           {"host_bytes", known(load.host_bytes)}};
 }
 
-/// Derived values are written too, so that every surface says the same; they are not read back.
+/// Derived values are written too, so that all surfaces agree; they are not read back.
 json condition_json(const SeriesView& s, Timestamp now) {
   if (s.key.metric != Metric::device_used) return nullptr;
   const HealthReport report = judge_health(s, now);
@@ -131,15 +131,15 @@ json condition_json(const SeriesView& s, Timestamp now) {
   return out;
 }
 
-json stall_json(const SeriesView& s, const Told& told) {
+json stall_json(const SeriesView& s, const ConclusionWords& words) {
   if (!s.stall) return nullptr;
   json out = exact(*s.stall);
-  out["words"] = told.stall;
+  out["words"] = words.stall;
   out["next"] = stall_next_step(*s.stall, s.key.pid);
   return out;
 }
 
-/// What lines are called tells as much as the command: both are shown to the same clients.
+/// The names of lines reveal as much as the command: both are shown to the same clients.
 json sites_json(const SeriesView& s, const MaySeeCommand& may_see) {
   json out = json::array();
   if (s.process && may_see && !may_see(*s.process)) return out;
@@ -160,7 +160,7 @@ json sites_json(const SeriesView& s, const MaySeeCommand& may_see) {
   return out;
 }
 
-/// The starting point of the growth line, as trend_line() has it.
+/// The starting point of the growth line, according to trend_line().
 json trend_json(const SeriesView& s) {
   const auto trend = trend_line(s);
   if (!trend) return nullptr;
@@ -171,12 +171,12 @@ json trend_json(const SeriesView& s) {
 }
 
 json headline_json(const View& view, const MaySeeCommand& may_see) {
-  const Headline said = headline(view, may_see);
-  return {{"tone", to_string(said.tone)}, {"text", said.text}};
+  const Headline sentence = headline(view, may_see);
+  return {{"tone", to_string(sentence.tone)}, {"text", sentence.text}};
 }
 
 json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may_see) {
-  const Told told = tell(view, s, {.may_see = may_see});
+  const ConclusionWords words = conclusion_words(view, s, {.may_see = may_see});
   json out = {
       {"key", series_key_text(s.key)},
       {"id", index_of(s.id)},
@@ -198,7 +198,7 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
       {"utilisation_ratio", known_figure(s.utilisation_ratio)},
       {"gauges", gauges_json(s.gauges)},
       {"load", load_json(s.load)},
-      {"stall", stall_json(s, told)},
+      {"stall", stall_json(s, words)},
       {"headroom", headroom_json(s)},
       {"wall", wall_json(s)},
       {"host_memory", host_json(s)},
@@ -212,9 +212,9 @@ json series_json(const View& view, const SeriesView& s, const MaySeeCommand& may
                        : json(nullptr)},
       {"condition", condition_json(s, view.time)},
       // Older names of told.forecast, for a leak, and of told.next.
-      {"end", s.verdict.finding.leak ? told.forecast : std::string()},
-      {"next", told.next},
-      {"told", told_json(told)},
+      {"end", s.verdict.finding.leak ? words.forecast : std::string()},
+      {"next", words.next},
+      {"told", conclusion_words_json(words)},
       {"limit_bytes", known_figure(limit_bytes(view, s))},
       {"trend", trend_json(s)},
       {"verdict", verdict_json(view, s.key.host, s.verdict, may_see)},

@@ -8,12 +8,12 @@
 #include "core/result.hpp"
 #include "core/series_text.hpp"
 #include "core/view.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 
 namespace vramtrack {
 
-/// One line of JSON without a newline at its end. Exact: times to the nanosecond, sizes and figures unchanged (a figure
-/// that is not finite becomes null and reads as 0). Bytes that are not UTF-8 become U+FFFD. If `may_see` says no, the
+/// One line of JSON without a final newline. Exact: times to the nanosecond, sizes and figures unchanged (a figure that
+/// is not finite becomes null and reads as 0). Bytes that are not UTF-8 become U+FFFD. If `may_see` returns false, the
 /// process's short name replaces its command line, in suspects too. O(series), some 20 us each.
 std::string view_json(const View& view, const MaySeeCommand& may_see = {});
 

@@ -298,7 +298,7 @@ SeriesView read_series(const Place& p) {
   if (s.key.device_id.empty()) p.fail("an object with a key");
   p.with("device", [&](const Place& d) { s.device = read_device(d); });
   p.with("process", [&](const Place& q) { s.process = read_process(q); });
-  // Both are the host of the series, which its key names.
+  // Both are the host of the series, from its key.
   s.device.host = s.key.host;
   if (s.process) s.process->host = s.key.host;
   p.get("samples", s.samples);

@@ -1,4 +1,4 @@
-// How instants are named in URLs and in JSON.
+// How instants are written in URLs and in JSON.
 #include <fmt/format.h>
 
 #include <array>
@@ -14,7 +14,7 @@ std::string exact_time(Timestamp time) {
   std::string out =
       fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(ymd.year()),
                   static_cast<unsigned>(ymd.month()), static_cast<unsigned>(ymd.day()), s / 3600, s / 60 % 60, s % 60);
-  // Of the earliest second, only the later part can be counted in nanoseconds.
+  // In the earliest second, only the later part is representable in nanoseconds.
   constexpr std::int64_t kSecondNs = 1'000'000'000;
   if (const auto ns = (time.time_since_epoch().count() % kSecondNs + kSecondNs) % kSecondNs; ns != 0) {
     out += fmt::format(".{:09}", ns);
@@ -42,7 +42,7 @@ std::optional<Timestamp> parse_exact_time(std::string_view text) {
                                         std::chrono::month{static_cast<unsigned>(parts[1])},
                                         std::chrono::day{static_cast<unsigned>(parts[2])}};
   if (!ymd.ok() || parts[3] > 23 || parts[4] > 59 || parts[5] > 59) return std::nullopt;
-  if (parts[0] < 1678 || parts[0] > 2261) return std::nullopt;  // the range of 64 bits of nanoseconds
+  if (parts[0] < 1678 || parts[0] > 2261) return std::nullopt;  // the range of 64-bit nanoseconds
   std::string_view rest = text.substr(kForm.size(), text.size() - kForm.size() - 1);
   std::int64_t ns = 0;
   if (!rest.empty()) {

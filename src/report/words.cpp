@@ -11,16 +11,16 @@ namespace vramtrack {
 
 namespace {
 
-/// " [allocated to tensors]": what the series measures, if that is a part of its device's or its process's memory.
+/// " [allocated to tensors]": the measure of a series, if it is a part of its device's or its process's memory.
 std::string metric_label(const SeriesView& series) {
   const Metric metric = series.key.metric;
   if (is_of_device(metric) || metric == Metric::process_used) return {};
   return fmt::format(" [{}]", metric_words(metric));
 }
 
-/// Whether the label stands behind the device, else behind the process.
+/// Whether the label follows the device, else after the process.
 bool names_metric_with_device(const SeriesView& series) {
-  return series.key.pid == 0 || stands_in(series);
+  return series.key.pid == 0 || replaces_device_total(series);
 }
 
 }  // namespace
@@ -159,11 +159,11 @@ std::string state_words(const Finding& f) {
 std::string short_device_words(const SeriesView& series) {
   const DeviceInfo& d = series.device;
   const std::string id = d.index ? std::to_string(*d.index) : series.key.device_id;
-  // A log of several hosts or runs has several devices named GPU 0: their ids say whose they are, as in "node2/0".
-  std::string whose = series.key.host;
-  if (const std::string tail = '/' + id; whose.empty() && d.index && series.key.device_id.ends_with(tail))
-    whose = series.key.device_id.substr(0, series.key.device_id.size() - tail.size());
-  return printable(whose + (whose.empty() ? "" : " ") + (d.parent_id.empty() ? "GPU " : "MIG ") + id);
+  // A log of several hosts or runs has several devices named GPU 0: their ids identify them, as in "node2/0".
+  std::string prefix = series.key.host;
+  if (const std::string tail = '/' + id; prefix.empty() && d.index && series.key.device_id.ends_with(tail))
+    prefix = series.key.device_id.substr(0, series.key.device_id.size() - tail.size());
+  return printable(prefix + (prefix.empty() ? "" : " ") + (d.parent_id.empty() ? "GPU " : "MIG ") + id);
 }
 
 std::string device_words(const SeriesView& series) {

@@ -1,4 +1,5 @@
-// The names of things: patterns, metrics, states, devices, processes. Conclusions about them: report/told.hpp.
+// The names of things: patterns, metrics, states, devices, processes. For conclusions about them:
+// report/conclusion_words.hpp.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace vramtrack {
 std::string_view pattern_words(Pattern pattern);
 /// "stalled for 43m (confidence 80 %)", "no progress for 43m, unclear why", "idle for 3h 10m (Jupyter kernel)".
 std::string stall_words(const Stall& stall);
-/// What to do where the need of a process does not fit.
+/// What to do if the need of a process does not fit.
 inline constexpr std::string_view kHeadroomNextStep =
     "move one of the programs to another GPU, or reduce its memory use, before it reaches its peak again";
 
@@ -31,15 +32,15 @@ std::string_view metric_words(Metric metric);
 std::string still_holds_words(const View& view, const SeriesView& series);
 /// "steady", "warming up", "too short to tell", ...
 std::string state_words(const Finding& finding);
-/// "GPU 0", "GPU GPU-8f…" where it has no index, "node2 GPU 0" where there are several hosts or runs; MIG instances are
-/// named as such.
+/// "GPU 0", "GPU GPU-8f…" if it has no index, "node2 GPU 0" if there are several hosts or runs; MIG instances are named
+/// as such.
 std::string short_device_words(const SeriesView& series);
 /// The same with its model: "GPU 0 NVIDIA A10".
 std::string device_words(const SeriesView& series);
 /// "pid 4242 python train.py (alice)".
 std::string process_words(const SeriesView& series);
-/// Whose alert it is: "GPU 0 NVIDIA A10", "GPU 0 NVIDIA A10, pid 4242 python train.py (alice)", "GPU 0 NVIDIA A10,
-/// memory that no visible process holds".
+/// The subject of an alert: "GPU 0 NVIDIA A10", "GPU 0 NVIDIA A10, pid 4242 python train.py (alice)", "GPU 0 NVIDIA
+/// A10, memory that no visible process holds".
 std::string series_words(const SeriesView& series);
 
 }  // namespace vramtrack

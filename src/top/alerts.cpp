@@ -4,18 +4,18 @@
 #include <algorithm>
 
 #include "core/format.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "top/draw.hpp"
 #include "top/rows.hpp"
 
 namespace vramtrack::top {
 namespace {
 
-std::string status_words(const Model& m, const AlertRow& row, const ToldAlert& told) {
+std::string status_words(const Model& m, const AlertRow& row, const AlertWords& words) {
   const Alert& a = row.alert;
   const bool seen = m.acknowledged.contains({row.key, a.raised});
   if (a.ended == AlertEnd::standing && m.silenced.contains({row.key, a.raised})) return "silenced";
-  return a.ended == AlertEnd::standing && seen ? "acknowledged" : told.state;
+  return a.ended == AlertEnd::standing && seen ? "acknowledged" : words.state;
 }
 
 }  // namespace
@@ -49,12 +49,12 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     const Alert& a = row.alert;
     const int y = r.y + 1 + i;
     const bool open = a.ended == AlertEnd::standing && !m.acknowledged.contains({row.key, a.raised});
-    const ToldAlert told = tell(a);
-    const Role role = open ? role_of(told.tone) : Role::faint;
+    const AlertWords words = alert_words(a);
+    const Role role = open ? role_of(words.tone) : Role::faint;
     screen.put(at[0], y, clock_width(), clock_words(a.raised, m.view->time, relative), Role::plain);
-    screen.put(at[1], y, 12, told.severity, role);
-    screen.put(at[2], y, 14, status_words(m, row, told), role);
-    if (wide) screen.put(at[3], y, 15, told.what, Role::plain);
+    screen.put(at[1], y, 12, words.severity, role);
+    screen.put(at[2], y, 14, status_words(m, row, words), role);
+    if (wide) screen.put(at[3], y, 15, words.what, Role::plain);
     if (a.kind == AlertKind::leak)
       screen.put_right(at[4] + growth_width(), y, growth_width(), format_rate(a.finding.growth_bytes_per_s.mid),
                        Role::plain);
@@ -67,7 +67,7 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
   }
   const AlertRow& row = rows[static_cast<std::size_t>(chosen)];
   const Alert& a = row.alert;
-  const ToldAlert told = tell(a);
+  const AlertWords words = alert_words(a);
   int y = r.bottom() - below + 1;
   const auto put = [&](std::string_view label, const std::string& text, Role role = Role::plain) {
     bool begin = true;
@@ -80,11 +80,11 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
     }
   };
   put("who", row.who, Role::title);
-  std::string raised = format_moment(a.raised, relative) + ", " + told.what;
+  std::string raised = format_moment(a.raised, relative) + ", " + words.what;
   if (a.kind == AlertKind::stall && a.finding.onset)
     raised += ", no progress since " + format_moment(*a.finding.onset, relative);
   if (a.kind == AlertKind::leak) raised += ", " + format_rate(a.finding.growth_bytes_per_s);
-  if (!told.figures.empty()) raised += ", " + told.figures;
+  if (!words.figures.empty()) raised += ", " + words.figures;
   put("raised", raised);
   if (const auto silenced = m.silenced.find({row.key, a.raised}); silenced != m.silenced.end())
     put("silenced", silenced->second == Timestamp::max()
@@ -92,10 +92,10 @@ void draw_alerts(Screen& screen, const Rect& r, const Model& m) {
                         : fmt::format("until {}: nobody is notified", format_moment(silenced->second, false)));
   if (a.ended == AlertEnd::standing) {
     const SeriesView* s = find(*m.view, row.key);
-    const Told now = s != nullptr ? tell(*m.view, *s) : Told{};
+    const ConclusionWords now = s != nullptr ? conclusion_words(*m.view, *s) : ConclusionWords{};
     if (!now.forecast.empty()) put("now", now.forecast, role_of(now.tone));
   } else {
-    put("ended", a.cleared ? fmt::format("{}: {}", format_moment(*a.cleared, relative), told.ended) : told.ended);
+    put("ended", a.cleared ? fmt::format("{}: {}", format_moment(*a.cleared, relative), words.ended) : words.ended);
   }
   put("because", printable(a.finding.because));
 }

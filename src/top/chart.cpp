@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kLabel = 9;  ///< columns of the left scale
 
-/// Dots of Braille over the cells of a rectangle: two by four a cell, rows counted from the bottom.
+/// A rectangle as a grid of Braille dots: two by four per cell, rows counted from the bottom.
 class Dots {
  public:
   explicit Dots(const Rect& area)
@@ -56,7 +56,7 @@ int dot_of(double bytes, const Plane& plane, int dots) {
   return static_cast<int>(std::lround(std::clamp((bytes - plane.low_bytes) / span, 0.0, 1.0) * (dots - 1)));
 }
 
-/// The column of `time`, -1 when it is not on the chart.
+/// The column of `time`, -1 if it is not on the chart.
 int column_of(Timestamp time, const Plane& plane, int columns) {
   if (time < plane.from || time > plane.to || plane.to <= plane.from) return -1;
   const double at = seconds_between(plane.from, time) / seconds_between(plane.from, plane.to);
@@ -67,7 +67,7 @@ Timestamp time_of(double column, const Plane& plane, int columns) {
   return plane.from + from_seconds(seconds_between(plane.from, plane.to) * column / columns);
 }
 
-/// If the pause between two points is longer than this (several usual steps), nothing is drawn between them.
+/// If the pause between two points is longer than this (several usual steps), the gap stays empty.
 double longest_hold_s(const std::vector<Point>& points) {
   std::vector<double> steps;
   for (std::size_t i = 1; i < points.size(); ++i) steps.push_back(seconds_between(points[i - 1].from, points[i].from));
@@ -104,7 +104,7 @@ std::vector<Extreme> columns_of_points(const Plane& plane, const std::vector<Poi
   return out;
 }
 
-/// The points, from the bottom up if the plane begins there.
+/// The points, filled from the bottom up if the plane begins there.
 Dots history_dots(const Rect& r, const Plane& plane, const std::vector<Point>& points) {
   Dots out(r);
   const bool fill = plane.low_bytes <= 0;
@@ -117,7 +117,7 @@ Dots history_dots(const Rect& r, const Plane& plane, const std::vector<Point>& p
   return out;
 }
 
-/// A line through the dot columns, without gaps where it is steep. `bytes_at`: of a time; nullopt: no line there.
+/// A line through the dot columns, without gaps at steep parts. `bytes_at`: value at a time; nullopt: no line there.
 template <class BytesAt>
 void add_line(Dots& out, const Plane& plane, BytesAt bytes_at) {
   constexpr int kNone = -1;
@@ -135,7 +135,7 @@ void add_line(Dots& out, const Plane& plane, BytesAt bytes_at) {
   }
 }
 
-/// The trend up to now, and from now on the middle of the band.
+/// The trend up to now, and the middle of the band from now on.
 Dots trend_dots(const Rect& r, const Chart& c) {
   Dots out(r);
   if (c.trend) {
@@ -155,7 +155,7 @@ Dots trend_dots(const Rect& r, const Chart& c) {
   return out;
 }
 
-/// Every other dot between the earliest and the latest end: lighter than memory that was used.
+/// Every other dot between the earliest and the latest end: lighter than used memory.
 Dots band_dots(const Rect& r, const Chart& c) {
   Dots out(r);
   if (!c.band) return out;
@@ -170,7 +170,7 @@ Dots band_dots(const Rect& r, const Chart& c) {
   return out;
 }
 
-/// A cell has one colour, and so it shows the trend, else the past, else the band.
+/// A cell has only one colour: that of the trend, else the past, else the band.
 void put_dots(Screen& screen, const Rect& r, const Dots& past, const Dots& band, const Dots& trend) {
   for (int y = 0; y < r.height; ++y)
     for (int x = 0; x < r.width; ++x) {
@@ -189,21 +189,21 @@ void put_dots(Screen& screen, const Rect& r, const Dots& past, const Dots& band,
 void draw_limit(Screen& screen, const Rect& r, const Chart& c) {
   const double bytes = c.limit->bytes;
   if (bytes < c.plane.low_bytes || bytes > c.plane.high_bytes) return;
-  // At its own height among the dots, so that what meets it is not drawn above it.
+  // At its exact dot height, so that a curve that meets it is not drawn above it.
   constexpr std::array kLines = {U'▁', U'─', U'─', U'▔'};
   const int dot = dot_of(bytes, c.plane, r.height * 4);
   const int y = r.bottom() - 1 - dot / 4;
   for (int x = r.x; x < r.right(); ++x)
     if (!screen.at(x, y).written) screen.put(x, y, kLines[static_cast<std::size_t>(dot % 4)], Role::faint);
   if (c.limit->wall.empty()) return;
-  // Beside the line: below it there is the past, in its place the trend that meets it.
+  // Next to the line: below it is the past, at its height the trend that meets it.
   const int row = y > r.y ? y - 1 : y + 1;
   screen.put(r.x + 1, row, r.width - 2, fmt::format("{} {}", format_bytes(bytes), printable(c.limit->wall)),
              Role::mark);
 }
 
 /// A round step of at least `least`: the first that divides `span`, unless it is more than twice as long as the first
-/// of all. Half, a quarter or an eighth of the unit in which `span` is shown, and what memory is sold in.
+/// of all. Half, a quarter or an eighth of the unit in which `span` is shown, and the common sizes of memory.
 double round_step(double least, double span) {
   constexpr std::array<double, 23> kSteps = {0.125, 0.25, 0.5, 1,  2,  4,   5,   8,   10,  16,  20, 25,
                                              32,    40,   50,  64, 80, 100, 125, 200, 250, 256, 512};
@@ -229,7 +229,7 @@ std::vector<double> ticks(const Plane& plane, int rows) {
   const double step = round_step(span / most, span);
   const double first = std::ceil(plane.low_bytes / step);
   for (int i = 0; i <= most && (first + i) * step <= plane.high_bytes; ++i) out.push_back((first + i) * step);
-  // The end of memory is always named, and nothing right below it.
+  // The end of memory is always labelled, and nothing right below it.
   if (out.empty() || out.back() < plane.high_bytes) {
     if (!out.empty() && plane.high_bytes - out.back() < 0.6 * span / most) out.pop_back();
     out.push_back(plane.high_bytes);

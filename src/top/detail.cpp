@@ -1,4 +1,4 @@
-// Detail of one GPU or process: its whole history with zoom and pan, and everything that is known about it.
+// Detail of one GPU or process: its whole history with zoom and pan, and all known facts about it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 #include "core/format.hpp"
 #include "core/units.hpp"
 #include "report/accounting.hpp"
+#include "report/conclusion_words.hpp"
 #include "report/health.hpp"
-#include "report/told.hpp"
 #include "report/words.hpp"
 #include "top/chart.hpp"
 #include "top/draw.hpp"
@@ -48,31 +48,31 @@ void add_identity(std::vector<Fact>& facts, const Model& m, const SeriesView& s)
                                  percent_or_dash(s.load.gpu_ratio), percent_or_dash(s.load.cpu_ratio),
                                  s.load.host_bytes ? format_bytes(static_cast<double>(*s.load.host_bytes)) : "-"),
                      Role::plain});
-  std::string place = place_words(p);
+  std::string place = container_words(p);
   if (p.ns_pid != 0) place += fmt::format("{}pid {} in its container", place.empty() ? "" : ", ", p.ns_pid);
   if (!p.cgroup.empty()) place += (place.empty() ? "" : ", ") + printable(p.cgroup);
   if (!place.empty()) facts.push_back({"runs in", place, Role::plain});
 }
 
-void add(std::vector<Fact>& facts, const std::vector<vramtrack::Fact>& told) {
+void add(std::vector<Fact>& facts, const std::vector<vramtrack::Fact>& words) {
   std::string_view last;
-  for (const vramtrack::Fact& one : told) {
+  for (const vramtrack::Fact& one : words) {
     facts.push_back({one.label == last ? std::string() : one.label, one.text, Role::plain});
     last = one.label;
   }
 }
 
-void add_verdict(std::vector<Fact>& facts, const SeriesView& s, const Told& told) {
+void add_verdict(std::vector<Fact>& facts, const SeriesView& s, const ConclusionWords& words) {
   const Finding& f = s.verdict.finding;
   if (f.state != State::too_short)
     facts.push_back(
         {"growth",
          fmt::format("{}, R² {}, probability of a leak {}{}, found by {}", format_rate(f.growth_bytes_per_s),
                      format_r_squared(f.r_squared), format_percent(f.confidence),
-                     told.pattern.empty() ? "" : ", pattern " + told.pattern, f.detector),
+                     words.pattern.empty() ? "" : ", pattern " + words.pattern, f.detector),
          Role::plain});
-  add(facts, told.facts);
-  if (!told.next.empty()) facts.push_back({"next", told.next, Role::plain});
+  add(facts, words.facts);
+  if (!words.next.empty()) facts.push_back({"next", words.next, Role::plain});
 }
 
 void add_sites(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
@@ -87,29 +87,29 @@ void add_alerts(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
   for (const AlertRow& row : every_alert(m)) {
     if (!(row.key == s.key)) continue;
     const Alert& a = row.alert;
-    const ToldAlert told = tell(a);
+    const AlertWords phrases = alert_words(a);
     std::string words =
-        fmt::format("{}  {} {}", clock_words(a.raised, m.view->time, relative), told.severity, told.what);
+        fmt::format("{}  {} {}", clock_words(a.raised, m.view->time, relative), phrases.severity, phrases.what);
     if (a.kind == AlertKind::leak) words += ", " + format_rate(a.finding.growth_bytes_per_s);
-    if (!told.figures.empty()) words += ", " + told.figures;
+    if (!phrases.figures.empty()) words += ", " + phrases.figures;
     words += fmt::format("; {}{}", a.cleared ? clock_words(*a.cleared, m.view->time, relative) + "  " : std::string(),
-                         told.ended);
+                         phrases.ended);
     if (a.ended == AlertEnd::standing)
       words += fmt::format("{}{}", m.acknowledged.contains({row.key, a.raised}) ? ", acknowledged" : "",
                            m.silenced.contains({row.key, a.raised}) ? ", silenced" : "");
-    facts.push_back({"alert", words, figure_role(told.tone)});
+    facts.push_back({"alert", words, figure_role(phrases.tone)});
   }
 }
 
 /// The series with the device's health, also for a process, since a device's problem affects it. For a MIG instance:
 /// that of its GPU.
-const SeriesView* whose_health(const View& view, const SeriesView& s) {
+const SeriesView* health_series(const View& view, const SeriesView& s) {
   const std::string& id = s.device.parent_id.empty() ? s.key.device_id : s.device.parent_id;
   return find(view, {Metric::device_used, id, 0, 0});
 }
 
 void add_health(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
-  const SeriesView* device = whose_health(*m.view, s);
+  const SeriesView* device = health_series(*m.view, s);
   const HealthReport report = device != nullptr ? judge_health(*device, m.view->time) : HealthReport{};
   if (s.key.pid == 0) {
     std::string words = s.paused ? "the device does not answer" : std::string(to_string(report.condition));
@@ -145,7 +145,7 @@ void add_series(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
   const Span all = detail_extent(m);
   words += fmt::format(", recorded since {}", clock_words(all.from, m.view->time, m.view->clock_is_relative));
   facts.push_back({"seen", words, Role::faint});
-  // What the process's own allocator reports, if something reads that.
+  // The figures of the process's own allocator, if they are recorded.
   for (const SeriesView& other : m.view->series) {
     if (other.key.pid != s.key.pid || s.key.pid == 0 || other.key.device_id != s.key.device_id || other.key == s.key)
       continue;
@@ -177,7 +177,7 @@ void draw_detail_chart(Screen& screen, const Rect& r, const Model& m, const Seri
     chart.plane.high_bytes = static_cast<double>(*s.device.capacity_bytes);
   } else {
     chart.plane.high_bytes = std::max(1.0, high * 1.1);
-    // As far as its wall, if that is not so far away that the past would be flat.
+    // Up to its wall, unless that is so far away that the past would look flat.
     constexpr double kFarthest = 10;
     if (const auto end = memory_end(*m.view, s); end && end->bytes < kFarthest * high)
       chart.plane.high_bytes = std::max(chart.plane.high_bytes, 1.05 * end->bytes);
@@ -232,19 +232,19 @@ void draw_detail(Screen& screen, const Rect& r, const Model& m) {
   int x = r.x +
           screen.put(r.x, r.y, r.width * 2 / 5, s->key.pid == 0 ? device_words(*s) : process_words(*s), Role::title) +
           2;
-  const Told told = tell(*m.view, *s);
-  x += put_conclusion(screen, x, r.y, r.right() - x, *s, told);
+  const ConclusionWords words = conclusion_words(*m.view, *s);
+  x += put_conclusion(screen, x, r.y, r.right() - x, *s, words);
 
   std::vector<Fact> facts;
   add_identity(facts, m, *s);
   add_sites(facts, m, *s);
-  add_verdict(facts, *s, told);
+  add_verdict(facts, *s, words);
   add_health(facts, m, *s);
   add_alerts(facts, m, *s);
   add_events(facts, m);
-  add(facts, told.dissent);
+  add(facts, words.dissent);
   add_series(facts, m, *s);
-  add(facts, told.advice);
+  add(facts, words.advice);
   constexpr int kLabel = 11;
   std::vector<Fact> lines;
   for (const Fact& fact : facts) {

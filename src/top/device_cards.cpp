@@ -8,7 +8,7 @@
 #include "core/format.hpp"
 #include "core/scale.hpp"
 #include "report/accounting.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "report/words.hpp"
 #include "top/chart.hpp"
 #include "top/draw.hpp"
@@ -17,10 +17,10 @@
 namespace vramtrack::top {
 namespace {
 
-/// From this width on, a one-line row that shows what the device does also has its history.
+/// From this width on, a one-line row that shows the device's activity also shows its history.
 constexpr int kSparkBesideGauges = 100;
 
-/// What the small histories show: as much as is known, in steps up to an hour, so that the first minutes are no sliver.
+/// The time span of the small histories: as far as known, in steps up to an hour, so that the first minutes fill them.
 double spark_span_s(const Model& m) {
   constexpr double kMost_s = 3600;
   if (scale().counts_steps()) return kMost_s;
@@ -36,7 +36,7 @@ double spark_span_s(const Model& m) {
   return kMost_s;
 }
 
-/// "1h", "5m"; "600 steps" where steps are counted.
+/// "1h", "5m"; "600 steps" if steps are counted.
 std::string spark_span_words(const Model& m) {
   const double span_s = spark_span_s(m);
   if (scale().counts_steps()) return format_duration(span_s);
@@ -54,9 +54,9 @@ std::string growth_words(const SeriesView& s) {
   return s.verdict.finding.state == State::too_short ? "" : format_rate(s.verdict.finding.growth_bytes_per_s.mid);
 }
 
-void draw_memory_bar(Screen& screen, int x, int y, int width, const DeviceRow& d, const Told& told) {
+void draw_memory_bar(Screen& screen, int x, int y, int width, const DeviceRow& d, const ConclusionWords& words) {
   if (d.used == nullptr || !d.any->device.capacity_bytes || *d.any->device.capacity_bytes == 0) return;
-  const Role role = d.used->verdict.finding.leak ? figure_role(told.tone) : Role::bar;
+  const Role role = d.used->verdict.finding.leak ? figure_role(words.tone) : Role::bar;
   draw_ratio(screen, x, y, width,
              static_cast<double>(d.used->used_bytes) / static_cast<double>(*d.any->device.capacity_bytes), role);
 }
@@ -81,18 +81,18 @@ int put_condition(Screen& screen, int x, int y, int room, const Model& m, const 
   return screen.put(x, y, room, columns_of(words) <= room ? words : "!", role);
 }
 
-/// Columns of a row of one line: where each begins, for the row and for the heads.
+/// Columns of a one-line row: where each begins, for the row and for the heading.
 struct LineColumns {
   int bar, bar_width, used, gauges, spark, spark_width, growth, conclusion;
-  explicit LineColumns(const Rect& r, bool told) {
-    const bool beside = r.width >= (told ? kSparkBesideGauges : 70);
+  explicit LineColumns(const Rect& r, bool words) {
+    const bool beside = r.width >= (words ? kSparkBesideGauges : 70);
     const int growth_columns = growth_width() + 1;
     spark_width = beside ? std::clamp((r.width - 30 - growth_columns) / 5, 7, 30) : 0;
-    bar_width = std::clamp((r.width - 37 - growth_columns - (told ? 14 : 0)) / 4, 6, 30);
+    bar_width = std::clamp((r.width - 37 - growth_columns - (words ? 14 : 0)) / 4, 6, 30);
     bar = r.x + 7;
     used = bar + bar_width + 1;
     gauges = used + 15;
-    spark = gauges + 1 + (told ? 18 : 0);
+    spark = gauges + 1 + (words ? 18 : 0);
     growth = spark + spark_width + (spark_width > 0 ? 1 : 0);
     conclusion = growth + growth_columns;
   }
@@ -103,18 +103,18 @@ bool any_gauges(const Model& m) {
                      [](const SeriesView& s) { return s.key.pid == 0 && has_gauges(s); });
 }
 
-/// In a narrow row the verdict goes before what the device does.
+/// In a narrow row the verdict takes precedence over the activity.
 bool line_has_gauges(const Rect& r, const Model& m) {
   constexpr int kLeastWithGauges = 76;
   return r.width >= kLeastWithGauges && any_gauges(m);
 }
 
 /// "87 % busy", or "-".
-std::string told_ratio(const std::optional<double>& ratio, std::string_view what) {
+std::string ratio_words(const std::optional<double>& ratio, std::string_view what) {
   return percent_or_dash(ratio) + (ratio ? std::string(what) : std::string());
 }
 
-/// What a device is doing, in one row after its bar: as much as fits.
+/// What a device is doing, after its bar: as much as fits.
 void put_gauges(Screen& screen, int x, int y, int end, const SeriesView& s) {
   const DeviceGauges& g = s.gauges;
   struct Part {
@@ -122,7 +122,7 @@ void put_gauges(Screen& screen, int x, int y, int end, const SeriesView& s) {
     int width;
     Role role;
   };
-  const std::array<Part, 5> parts = {{{told_ratio(s.utilisation_ratio, " busy"), 10, Role::plain},
+  const std::array<Part, 5> parts = {{{ratio_words(s.utilisation_ratio, " busy"), 10, Role::plain},
                                       {temperature_words(s), 6, temperature_role(s)},
                                       {power_words(g), 9, Role::plain},
                                       {"fan " + percent_or_dash(g.fan_ratio), 9, Role::faint},
@@ -143,11 +143,11 @@ struct Meter {
   Role role = Role::plain;
 };
 
-/// The gauges of a device with a row each, most important first.
+/// The gauges of a device, one per row, most important first.
 std::vector<Meter> meters(const SeriesView& s) {
   const DeviceGauges& g = s.gauges;
   std::vector<Meter> out = {
-      {"GPU", s.utilisation_ratio, told_ratio(s.utilisation_ratio, " busy")},
+      {"GPU", s.utilisation_ratio, ratio_words(s.utilisation_ratio, " busy")},
       {"PWR", power_ratio(g),
        power_words(g) + (g.fan_ratio ? "   fan " + percent_or_dash(g.fan_ratio) : std::string())},
   };
@@ -155,13 +155,13 @@ std::vector<Meter> meters(const SeriesView& s) {
   out.insert(out.begin() + 1,
              {"TMP", celsius ? std::optional(*celsius / 100) : std::nullopt, temperature_words(s),
               temperature_role(s) == Role::plain ? Role::busy : temperature_role(s), temperature_role(s)});
-  out.push_back({"BUS", g.memory_utilisation_ratio, told_ratio(g.memory_utilisation_ratio, " reads and writes memory"),
+  out.push_back({"BUS", g.memory_utilisation_ratio, ratio_words(g.memory_utilisation_ratio, " reads and writes memory"),
                  Role::busy, Role::faint});
   return out;
 }
 
 constexpr int kLabelWidth = 4;  ///< "MEM "
-constexpr int kMeterRows = 6;   ///< of a card: from here on each gauge has a row
+constexpr int kMeterRows = 6;   ///< for a card: from this height on each gauge has a row
 
 }  // namespace
 
@@ -185,8 +185,8 @@ void draw_device_line(Screen& screen, const Rect& r, const Model& m, const Devic
   const LineColumns at(r, gauges);
   const int name = screen.put(r.x, r.y, 7, short_name(d), Role::title);
   put_condition(screen, r.x + name, r.y, std::min(1, 7 - name), m, d);
-  const Told told = d.used != nullptr ? tell(*m.view, *d.used) : Told{};
-  draw_memory_bar(screen, at.bar, r.y, at.bar_width, d, told);
+  const ConclusionWords words = d.used != nullptr ? conclusion_words(*m.view, *d.used) : ConclusionWords{};
+  draw_memory_bar(screen, at.bar, r.y, at.bar_width, d, words);
   screen.put_right(at.used + 14, r.y, 14, used_words(d));
   draw_spark(screen, {at.spark, r.y, at.spark_width, 1}, m, d);
   if (d.used == nullptr) return;
@@ -199,31 +199,31 @@ void draw_device_line(Screen& screen, const Rect& r, const Model& m, const Devic
     screen.put_right(at.gauges + 18, r.y, 6, power_words(drawn));
   }
   screen.put_right(at.growth + growth_width(), r.y, growth_width(), growth_words(*d.used));
-  put_conclusion(screen, at.conclusion, r.y, r.right() - at.conclusion, *d.used, told);
+  put_conclusion(screen, at.conclusion, r.y, r.right() - at.conclusion, *d.used, words);
 }
 
 void draw_device_card(Screen& screen, const Rect& r, const Model& m, const DeviceRow& d, CardStyle style) {
   const int name = screen.put(r.x, r.y, std::max(20, r.width / 2 - 2),
                               d.used != nullptr ? device_words(*d.used) : short_name(d), Role::title);
-  const Told told = d.used != nullptr ? tell(*m.view, *d.used) : Told{};
+  const ConclusionWords words = d.used != nullptr ? conclusion_words(*m.view, *d.used) : ConclusionWords{};
   if (d.used != nullptr) {
-    constexpr int kConclusion = 44;  // a whole ETA with its interval goes before the word
+    constexpr int kConclusion = 44;  // a complete ETA with its interval takes precedence over the word
     int x = r.x + name + 2;
     const int sign = put_condition(screen, x, r.y, std::max(1, r.right() - x - kConclusion - 2), m, d);
     if (sign > 0) x += sign + 2;
-    put_conclusion(screen, x, r.y, r.right() - x, *d.used, told);
+    put_conclusion(screen, x, r.y, r.right() - x, *d.used, words);
   }
   const bool gauges = d.used != nullptr && has_gauges(*d.used);
   const bool labelled = gauges && r.height > 2;
   const int bar = std::clamp(r.width / (r.height == 2 && gauges ? 5 : 3), 14, 60);
   const int left = r.x + 2 + (labelled ? kLabelWidth : 0);
   if (labelled) screen.put(r.x + 2, r.y + 1, kLabelWidth, "MEM", Role::faint);
-  draw_memory_bar(screen, left, r.y + 1, bar, d, told);
+  draw_memory_bar(screen, left, r.y + 1, bar, d, words);
   int x = left + bar + 1;
   x += screen.put(x, r.y + 1, 20, used_words(d)) + 2;
   if (d.used != nullptr) {
     screen.put(x, r.y + 1, std::min(growth_width() + 1, r.right() - x), growth_words(*d.used),
-               figure_role(told.growth_tone));
+               figure_role(words.growth_tone));
     x += growth_width() + 2;
   }
   const Rect beside{x, r.y + 1, std::min(60, r.right() - x), 1};
@@ -251,7 +251,7 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
   }
   if (d.used != nullptr && !d.used->paging.empty() && row < r.height)
     screen.put(r.x + 2, r.y + row++, r.width - 2, "no alert: " + printable(d.used->paging), Role::faint);
-  // The only device's accounting is said by the table below anyway.
+  // The table below shows the only device's accounting anyway.
   if (!style.only && row < r.height && (!gauges || r.height > 3)) {
     screen.put(r.x + 2, r.y + row, r.width - 2, accounting_words(account(*m.view, device_key(d.any->key))),
                Role::faint);
@@ -264,9 +264,9 @@ void draw_device_card(Screen& screen, const Rect& r, const Model& m, const Devic
   }
   const Rect history{r.x + 2, r.y + row, r.width - 2, r.height - row};
   const std::string span = "last " + spark_span_words(m);
-  const int words = columns_of(span) + 1;
-  draw_spark(screen, {history.x, history.y, history.width - words - 2, history.height}, m, d);
-  screen.put(history.right() - words, history.bottom() - 1, words, span, Role::faint);
+  const int label_width = columns_of(span) + 1;
+  draw_spark(screen, {history.x, history.y, history.width - label_width - 2, history.height}, m, d);
+  screen.put(history.right() - label_width, history.bottom() - 1, label_width, span, Role::faint);
 }
 
 }  // namespace vramtrack::top

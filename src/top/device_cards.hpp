@@ -1,4 +1,4 @@
-// The GPUs of the overview: one line each, or a card where there is room.
+// The GPUs of the overview: one line each, or a card if there is room.
 #pragma once
 
 #include "top/rows.hpp"
@@ -6,17 +6,17 @@
 
 namespace vramtrack::top {
 
-/// The column heads above one-line rows.
+/// The column headings above one-line rows.
 void draw_device_heads(Screen& screen, const Rect& row, const Model& model);
-/// One row: name, bar, used, what it does, history, growth, conclusion.
+/// One row: name, bar, used, activity, history, growth, conclusion.
 void draw_device_line(Screen& screen, const Rect& row, const Model& model, const DeviceRow& device);
 
 struct CardStyle {
-  bool only = false;     ///< the one device: the table below says its accounting anyway
-  bool history = false;  ///< what is left of the rectangle shows the last hour
+  bool only = false;     ///< the only device: the table below shows its accounting anyway
+  bool history = false;  ///< the rest of the rectangle shows the last hour
 };
-/// A card of at least two rows: the conclusion; memory; what the device does. With six rows or more each of its gauges
-/// has one.
+/// A card of at least two rows: the conclusion; memory; activity. With six rows or more, each of its gauges has its
+/// own.
 void draw_device_card(Screen& screen, const Rect& rect, const Model& model, const DeviceRow& device, CardStyle style);
 
 }  // namespace vramtrack::top

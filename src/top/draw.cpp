@@ -48,12 +48,12 @@ std::string playback_words(const PlaybackState& p) {
 
 void draw_head(Screen& screen, const Rect& r, const Model& m) {
   const View& view = *m.view;
-  // The day is shown if there is room for it.
+  // Shows the day if there is room for it.
   std::string right;
   if (!view.series.empty() && view.clock_is_relative)
     right = clock_words(view.time, view.time, true);
   else if (!view.series.empty())
-    // The zone is named here, once for the whole screen; a whole moment in UTC names it itself.
+    // The zone is shown here, once for the whole screen; a complete moment in UTC includes it.
     right = r.width < 110 ? clock_words(view.time, view.time, false) : format_moment(view.time, false);
   if (!right.empty() && !view.clock_is_relative && !right.ends_with('Z')) right += ' ' + zone_name(view.time);
   if (m.playback) right = playback_words(*m.playback) + "  " + right;
@@ -61,7 +61,7 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   std::string mode = mode_words(m);
   const std::string first_word = mode.substr(0, mode.find(' '));
   const int mode_end = r.right() - columns_of(right) - 2;
-  // Who takes a recording for the present is misled, so its first word, "REPLAY", is shown before any other.
+  // A user who mistakes a recording for live data is misled, so its first word, "REPLAY", takes precedence.
   const bool is_present = m.mode == Mode::live || m.mode == Mode::agent;
   const int end = is_present ? r.right() : mode_end - columns_of(first_word) - 2;
 
@@ -74,13 +74,13 @@ void draw_head(Screen& screen, const Rect& r, const Model& m) {
   if (machine.matter != Matter::no_device) put(machine.words, role_of(machine.tone));
   if (const std::size_t open = open_alerts(m); open > 0)
     put(fmt::format("{} alert{}", open, open == 1 ? "" : "s"), Role::bad);
-  // What is cut off ends in "…", which would take the word's last letter.
+  // Truncated text ends in "…", which would replace the word's last letter.
   if (mode_end - x < columns_of(first_word) + 2) mode = first_word;
   if (x < mode_end) screen.put(x, r.y, mode_end - x, mode, m.mode == Mode::live ? Role::faint : Role::notice);
   screen.put_right(r.right(), r.y, std::max(0, r.right() - x), right, Role::plain);
 }
 
-/// The key that a word of the foot stands for; 0 where it names two.
+/// The key for a word in the footer; 0 if it names two.
 char32_t single_key(std::string_view name) {
   if (name == "Esc") return kEscape;
   if (name == "Tab") return kTab;
@@ -164,25 +164,25 @@ std::vector<std::string> wrap(std::string_view text, int width) {
   return lines;
 }
 
-int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series, const Told& told) {
-  std::string words = told.headline;
-  if (told.severity.empty()) {
-    if (!told.forecast.empty()) words += ", " + told.forecast;
-    return screen.put(x, y, most, words, role_of(told.tone));
+int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series, const ConclusionWords& phrases) {
+  std::string words = phrases.headline;
+  if (phrases.severity.empty()) {
+    if (!phrases.forecast.empty()) words += ", " + phrases.forecast;
+    return screen.put(x, y, most, words, role_of(phrases.tone));
   }
-  // The severity first, for those who read no further; then until when, which process, and its name, as far as there is
+  // The severity first, for a quick reader; then the deadline, the process, and its name, as far as there is
   // room.
-  words = told.severity;
+  words = phrases.severity;
   const auto& oom_in_s = series.verdict.finding.oom_in_s;
-  if (oom_in_s && columns_of(words) + 2 + columns_of(told.forecast) > most) {
+  if (oom_in_s && columns_of(words) + 2 + columns_of(phrases.forecast) > most) {
     words += ' ' + format_eta(*oom_in_s);
     if (columns_of(words) > most)
-      words = told.severity + ' ' + format_eta({oom_in_s->mid, oom_in_s->mid, oom_in_s->mid});
+      words = phrases.severity + ' ' + format_eta({oom_in_s->mid, oom_in_s->mid, oom_in_s->mid});
   } else {
-    for (const std::string* part : {&told.forecast, &told.by, &told.pattern})
+    for (const std::string* part : {&phrases.forecast, &phrases.by, &phrases.pattern})
       if (!part->empty() && columns_of(words) + 2 + columns_of(*part) <= most) words += ", " + *part;
   }
-  return screen.put(x, y, most, words, role_of(told.tone));
+  return screen.put(x, y, most, words, role_of(phrases.tone));
 }
 
 void draw(Screen& screen, const Model& model) {

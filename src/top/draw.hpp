@@ -1,7 +1,7 @@
-// The screens. Pure: the same Model and size, the same cells.
+// The screens. Pure: the same Model and size give the same cells.
 #pragma once
 
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "top/model.hpp"
 #include "top/rows.hpp"
 #include "top/screen.hpp"
@@ -11,25 +11,25 @@ namespace vramtrack::top {
 inline constexpr int kLeastWidth = 60;
 inline constexpr int kLeastHeight = 16;
 
-/// The whole screen: head line, page, key line, and what lies above them. Under 60x16 one message instead. Cost:
-/// O(series
+/// The whole screen: header line, page, key line, and overlays. Below 60x16 a single message instead. Cost: O(series +
+/// cells); about a millisecond with 8 devices and 64 processes.
 /// + cells); about a millisecond with 8 devices and 64 processes.
 void draw(Screen& screen, const Model& model);
 
-/// Name, conclusion, forecast and reasons of one device: what the predict page and a wide overview show of the
-/// selected.
-/// `concludes`: the conclusion stands here; else somewhere beside.
+/// Name, conclusion, forecast and reasons of one device: shown by the predict page and a wide
+/// overview for the selection. `concludes`: includes the conclusion; else it is shown
+/// elsewhere.
 void draw_outlook(Screen& screen, const Rect& area, const Model& model, const DeviceRow& device, bool concludes);
 
 // Parts of it, one file each. They stay within `area`.
 #define VRAMTRACK_PAGE(name, key, keys, help) void draw_##name(Screen& screen, const Rect& area, const Model& model);
 #include "top/pages.def"
 #undef VRAMTRACK_PAGE
-/// Above the page, over a cleared rectangle.
+/// Drawn above the page, over a cleared rectangle.
 void draw_help(Screen& screen, const Rect& area, const Model& model);
 void draw_signal_dialog(Screen& screen, const Rect& area, const Model& model);
 
-/// The time span that the detail chart shows now, for panning and zooming by keys, too.
+/// The time span that the detail chart shows now, for panning and zooming, including by keys.
 struct Span {
   Timestamp from;
   Timestamp to;
@@ -38,12 +38,12 @@ Span detail_span(const Model& model);
 /// All of the history of the detail page's series.
 Span detail_extent(const Model& model);
 
-/// How many rows of a list of `rows` begin above the screen so that `selected` is on it.
+/// How many rows of a list of `rows` are scrolled above the screen so that `selected` is visible.
 int first_row(int rows, int selected, int height);
 
 /// "CRITICAL, out of memory in 0h 24m (19m–30m)", or "LEAK (gradual leak)", "steady", ...: the conclusion in at most
-/// `most` columns; where they are few, "CRITICAL 0h 24m".
-int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series, const Told& told);
+/// `most` columns; if they are few, "CRITICAL 0h 24m".
+int put_conclusion(Screen& screen, int x, int y, int most, const SeriesView& series, const ConclusionWords& words);
 
 /// Text in lines of at most `width` columns, broken at blanks.
 std::vector<std::string> wrap(std::string_view text, int width);

@@ -1,4 +1,4 @@
-// The sources of what top shows: its own engine, playback, an agent. All fill the same Model.
+// The data sources of top: its own engine, playback, an agent. All fill the same Model.
 #pragma once
 
 #include <chrono>
@@ -20,44 +20,44 @@
 
 namespace vramtrack::top {
 
-/// A source for the screens, as functions; the program that runs it knows nothing else about it.
+/// A data source for the screens, as functions; the program that runs it needs nothing else.
 struct TopSource {
-  Scale scale;  ///< of a recording; make a ScaleScope of it before anything is drawn or stepped
-  /// Does what is due now (polls, plays a stretch; at most some 50 ms of work) and says when it wants to be called
+  Scale scale;  ///< of a recording; create a ScaleScope from it before drawing or stepping
+  /// Does what is due now (polls, plays a part; at most some 50 ms of work) and returns when it wants to be called
   /// again; `max`: never. Sets `changed` when the View has changed.
   std::function<SteadyTime(SteadyTime now, bool& changed)> step;
   std::function<std::shared_ptr<const View>()> view;
   Feed feed;
   /// Fills the rest of the Model: mode, source, playback, warnings, earlier alerts.
   std::function<void(Model&)> describe;
-  /// Of playback; empty otherwise.
+  /// Only for playback; otherwise empty.
   std::function<void(Play)> play;
   /// At the end, in order.
   std::function<void()> finish;
-  /// An agent keeps acknowledgements itself; empty otherwise.
+  /// An agent keeps acknowledgements itself; otherwise empty.
   std::function<Status(const AlertId&)> acknowledge;
 };
 
-/// What this program has seen of a series, preceded by what a store has of it (null: nothing).
+/// The history of a series seen by this program, preceded by that of a store (null: none).
 std::vector<Point> joined_history(StoreHistory* store, const Timeline& seen, const SeriesKey& key, Timestamp from,
                                   Timestamp to, std::size_t most);
 
-/// This machine's GPUs, polled and recorded as by `watch`. `clock`: machine_clock(), but in tests.
+/// This machine's GPUs, polled and recorded as by `watch`. `clock`: machine_clock(), except in tests.
 TopSource live_source(const Config& config, LoopInput input, Clock clock);
 
-/// The agent behind that Unix socket. Errors: it does not answer.
+/// The agent behind this Unix socket. Errors: it does not answer.
 Result<TopSource> agent_source(const std::string& socket);
 
-/// A recording or a simulation. `open` opens it anew from the beginning.
+/// A recording or a simulation. `open` opens it again from the beginning.
 struct PlaybackOptions {
   Mode mode = Mode::replay;
   std::string name;
-  double speed = 0;  ///< 0: chosen so that it takes some minutes, where its length is known
+  double speed = 0;  ///< 0: a speed that takes some minutes, if its length is known
   TimeRange range;
   std::optional<std::pair<Timestamp, Timestamp>> extent;
-  bool is_closed = true;           ///< its end decides what is suspected then: RecordedPart::is_closed
+  bool is_closed = true;           ///< its end decides which suspicions remain: RecordedPart::is_closed
   std::vector<std::string> files;  ///< as for Pipeline::set_files
-  std::string store_path;          ///< of a store: what it holds before `range` is history; empty otherwise
+  std::string store_path;          ///< of a store: its data before `range` is history; otherwise empty
   std::function<Result<std::unique_ptr<Source>>(Catalog&)> open;
   Clock clock = machine_clock();
 };

@@ -15,13 +15,13 @@
 namespace vramtrack::top {
 namespace {
 
-/// A local agent answers in milliseconds; the screen must not freeze because of one that does not.
+/// A local agent answers in milliseconds; the screen must not freeze because of a slow one.
 constexpr double kTimeout_s = 1;
-/// Asked beside the screen: the agent asks a run.
+/// Asked in the background: the agent forwards the question to a run.
 constexpr double kSitesTimeout_s = 3;
 constexpr std::chrono::milliseconds kLeastInterval{200};
 constexpr std::chrono::seconds kRetry{2};
-/// How often to ask for alerts, for the agent's identity, and again for what failed.
+/// How often to request alerts and the agent's identity, and to retry failed requests.
 constexpr std::chrono::seconds kQuestionsEvery{5};
 constexpr std::size_t kMostKept = 24;
 
@@ -78,7 +78,7 @@ class AgentTop {
     const std::string text = series_key_text(key);
     const auto known = begins_.find(text);
     if (known != begins_.end()) return known->second;
-    // A decade at hourly grain: the first point is where the recording begins.
+    // A decade at hourly resolution: the first point is the beginning of the recording.
     const auto points = ask_history(key, view_->time - std::chrono::hours{24 * 3650}, view_->time, 1000);
     if (!points) return std::nullopt;
     std::optional<Timestamp> begin;
@@ -118,7 +118,7 @@ class AgentTop {
     SeriesKey key;
     Timestamp from;
     Timestamp to;
-    Duration span;  ///< span of the chart it was read for: another zoom needs another resolution
+    Duration span;  ///< span of the chart it was read for: another zoom level needs another resolution
     std::vector<Point> points;
   };
 
@@ -134,7 +134,7 @@ class AgentTop {
     view_ = std::make_shared<const View>(std::move(view));
   }
 
-  /// From the agent's store, cached: what was recorded before this program began no longer changes.
+  /// From the agent's store, cached: data from before this program began no longer changes.
   std::vector<Point> recorded(const SeriesKey& key, Timestamp from, Timestamp to, Duration span, std::size_t most) {
     auto it = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) {
       return k.key == key && k.from <= from && k.to >= to && k.span <= span * 2 && k.span * 2 >= span;
@@ -142,7 +142,7 @@ class AgentTop {
     if (it == kept_.end()) {
       const Timestamp begin = from - span / 2;
       const auto points = ask_history(key, begin, to, most * 2);
-      if (!points) return {};  // not kept: it is asked again
+      if (!points) return {};  // not kept: it is requested again
       Kept kept{key, begin, to, span, {}};
       for (const agent::AgentPoint& p : *points)
         kept.points.push_back({p.time, p.time, static_cast<double>(p.min), p.mean, static_cast<double>(p.max), 1});
@@ -154,7 +154,7 @@ class AgentTop {
     return kept_.front().points;
   }
 
-  /// nullopt: it failed. A failure need not be permanent, but the request is not repeated at every drawing.
+  /// nullopt: it failed. A failure need not be permanent, but the request is not repeated for every frame.
   std::optional<std::vector<agent::AgentPoint>> ask_history(const SeriesKey& key, Timestamp from, Timestamp to,
                                                             std::size_t most) {
     if (!ask_history_ || !error_.empty()) return std::nullopt;
@@ -186,19 +186,20 @@ class AgentTop {
     const std::set<AlertId> before = std::exchange(acknowledged_, {});
     const auto silenced_before = std::exchange(silenced_, {});
     earlier_alerts_.clear();
-    for (const agent::AgentAlert& told : *alerts) {
-      if (told.acknowledged) acknowledged_.insert({told.key, told.alert.raised});
-      if (told.silenced)
-        silenced_[{told.key, told.alert.raised}] = told.silenced->endless() ? Timestamp::max() : told.silenced->ends;
+    for (const agent::AgentAlert& words : *alerts) {
+      if (words.acknowledged) acknowledged_.insert({words.key, words.alert.raised});
+      if (words.silenced)
+        silenced_[{words.key, words.alert.raised}] =
+            words.silenced->endless() ? Timestamp::max() : words.silenced->ends;
       SeriesView series;
-      series.key = told.key;
-      series.device = told.device;
-      if (told.key.pid != 0) {
+      series.key = words.key;
+      series.device = words.device;
+      if (words.key.pid != 0) {
         series.process.emplace();
-        series.process->pid = told.key.pid;
-        series.process->name = told.process;
+        series.process->pid = words.key.pid;
+        series.process->name = words.process;
       }
-      earlier_alerts_.push_back({told.key, alert_who(series), told.alert});
+      earlier_alerts_.push_back({words.key, alert_who(series), words.alert});
     }
     return acknowledged_ != before || silenced_ != silenced_before;
   }
@@ -214,7 +215,7 @@ class AgentTop {
   std::map<std::string, std::optional<Timestamp>> begins_;
   std::set<AlertId> acknowledged_;
   std::map<AlertId, Timestamp> silenced_;
-  std::vector<AlertRow> earlier_alerts_;  ///< including those of the View: code that shows them takes each one once
+  std::vector<AlertRow> earlier_alerts_;  ///< including those of the View: code that shows them uses each one once
   std::optional<Timestamp> started_;      ///< of the agent
   std::string error_;                     ///< it does not answer
   std::string history_error_;

@@ -11,7 +11,7 @@
 namespace vramtrack::top {
 namespace {
 
-/// The points of ended processes are dropped once in this many ticks.
+/// Points of ended processes are dropped every this many ticks.
 constexpr std::uint64_t kForgetEvery = 600;
 
 class LiveTop {
@@ -71,7 +71,7 @@ class LiveTop {
   void finish() { loop_.finish(); }
 
  private:
-  /// What was recorded before, by any program. If there is no store file there is no history, which is not an error.
+  /// Data recorded earlier, by any program. Without a store file there is no history, which is not an error.
   void open_history(const std::string& path) {
     auto history = StoreHistory::open(path);
     if (!history) return;
@@ -85,7 +85,7 @@ class LiveTop {
       if (const DeviceInfo* device = catalog.device(device_key(series.key))) series.device = *device;
       if (const ProcessInfo* process = catalog.process(process_key(series.key))) series.process = *process;
       AlertRow row{series.key, alert_who(series), alert};
-      // Its end was not seen: the watch that raised it was ended, and this one began without knowledge.
+      // Its end was not seen: the watch that raised it ended, and this one started without knowledge of it.
       if (row.alert.ended == AlertEnd::standing) {
         row.alert.ended = AlertEnd::withdrawn;
         row.alert.end_reason = "the watch that raised it has ended";
@@ -99,7 +99,7 @@ class LiveTop {
     if (loop_.cost().polls % kForgetEvery == 0) timeline_.forget_retired(loop_.catalog());
   }
 
-  /// What happened once is shown once: what still stands is among the View's warnings.
+  /// A past event is shown once: ongoing ones are among the View's warnings.
   void warn(const std::string& text) { news_.push_back(text); }
 
   const Config config_;

@@ -12,7 +12,7 @@
 namespace vramtrack::top {
 namespace {
 
-/// No step takes longer, so that keys are handled in between.
+/// No step takes longer, so that keys are handled between steps.
 constexpr std::chrono::milliseconds kSlice{40};
 constexpr std::chrono::milliseconds kFrame{100};
 /// A recording of known length takes this many seconds by default; others run at this speed.
@@ -63,7 +63,7 @@ class Playback {
     return {};
   }
 
-  /// Skips what lies before the range. Error: nothing lies in it, and waiting would not help.
+  /// Skips data before the range. Error: the range contains none, and waiting would not help.
   Status find_first() {
     if ((!options_.range.from && !options_.range.to) || fill()) return {};
     if (!broken_.empty()) return fail(broken_);
@@ -90,7 +90,7 @@ class Playback {
       if (!fill()) {
         state_.ended = true;
         if (options_.is_closed && waiting_ == nullptr) {
-          pipeline_->set_files(options_.files);  // until then, more of it follows, as of a watch
+          pipeline_->set_files(options_.files);  // until then, more of it follows, as with a watch
           pipeline_->end_of_recording();
         }
         state_.jumping = false;
@@ -113,7 +113,7 @@ class Playback {
         return SteadyTime::max();
       }
     }
-    // Playback is behind: what could not be played in time is not caught up.
+    // Playback has fallen behind: it does not catch up.
     if (!state_.jumping) anchor_.reset();
     return options_.clock.steady();
   }
@@ -200,15 +200,15 @@ class Playback {
   void new_pipeline() {
     pipeline_ = std::make_unique<Pipeline>(config_, *catalog_);
     Listener listener;
-    listener.alert = [this](const AlertTold& told) {
-      if (told.incident.news != AlertNews::raised) return;
+    listener.alert = [this](const AlertTold& change) {
+      if (change.incident.news != AlertNews::raised) return;
       ++raised_;
-      if (raises_.empty() || told.alert.raised > raises_.back()) raises_.push_back(told.alert.raised);
+      if (raises_.empty() || change.alert.raised > raises_.back()) raises_.push_back(change.alert.raised);
     };
     pipeline_->listen(std::move(listener));
   }
 
-  /// From the beginning again, up to the last alert before this moment: an engine cannot go backward.
+  /// Restarts from the beginning, up to the last alert before this moment: an engine cannot go backward.
   void jump_back() {
     const Timestamp here = played_.value_or(Timestamp{});
     std::optional<Timestamp> before;
@@ -239,7 +239,7 @@ class Playback {
   std::optional<Anchor> anchor_;
   std::uint64_t raised_ = 0;
   std::vector<Timestamp> raises_;    ///< of all that has been played so far
-  std::optional<Timestamp> target_;  ///< of a jump to a known moment
+  std::optional<Timestamp> target_;  ///< of a jump to a known time
   std::string broken_;
 };
 

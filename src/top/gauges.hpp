@@ -20,14 +20,14 @@ std::string percent_or_dash(const std::optional<double>& ratio);
 std::optional<double> temperature_celsius(const SeriesView& device);
 /// "64 °C", or "-".
 std::string temperature_words(const SeriesView& device);
-/// Notice or bad while heat holds the clocks down.
+/// Notice or bad while heat throttles the clocks.
 Role temperature_role(const SeriesView& device);
 /// "312/450 W"; "312 W" without a limit; or "-".
 std::string power_words(const DeviceGauges& gauges);
-/// Draw of the limit; nullopt where one of them is not known.
+/// Power draw relative to the limit; nullopt if either is unknown.
 std::optional<double> power_ratio(const DeviceGauges& gauges);
 
-/// A bar of `width` cells that is full at 1, and nothing where the ratio is not known.
+/// A bar of `width` cells that is full at 1; empty if the ratio is unknown.
 void draw_ratio(Screen& screen, int x, int y, int width, const std::optional<double>& ratio, Role role);
 
 }  // namespace vramtrack::top

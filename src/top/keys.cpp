@@ -80,7 +80,7 @@ void open_detail(Model& m) {
   open_page(m, Page::detail);
 }
 
-/// Zooms around the middle, or around now while the chart follows the time.
+/// Zooms around the middle, or around now while the chart follows time.
 void zoom(Model& m, double factor) {
   const Span all = detail_extent(m);
   const Span shown = detail_span(m);
@@ -102,7 +102,7 @@ void pan(Model& m, double share) {
   const Span all = detail_extent(m);
   const Span shown = detail_span(m);
   const double span_s = seconds_between(shown.from, shown.to);
-  // No farther than the whole history, however far the key goes.
+  // At most the whole history, no matter how far the key would go.
   const double step_s =
       std::clamp(span_s * share, -seconds_between(all.from, all.to), seconds_between(all.from, all.to));
   const Timestamp to = shown.to + from_seconds(step_s);
@@ -178,7 +178,7 @@ bool in_playback(Model& m, Key key, Request& request) {
   }
 }
 
-/// Opens the page for `key`. False when it is not the key of a page.
+/// Opens the page for `key`. False if it is not the key of a page.
 bool opens_page(Model& m, Key key) {
 #define VRAMTRACK_PAGE(name, opening, keys, help) \
   if ((opening) != 0 && key == (opening)) {       \
@@ -190,7 +190,7 @@ bool opens_page(Model& m, Key key) {
   return false;
 }
 
-/// Keys that mean the same on every page. True when `key` was one.
+/// Keys that mean the same on every page. True if `key` was one.
 bool anywhere(Model& m, Key key, Request& request) {
   switch (key) {
     case U'q':
@@ -399,7 +399,7 @@ Request handle(Model& m, const Pointer& pointer, const Screen& shown) {
   if (pointer.did == Did::wheel_up || pointer.did == Did::wheel_down)
     return handle(m, pointer.did == Did::wheel_up ? kUp : kDown);
   if (m.ui.help || m.ui.editing_filter) return handle(m, kEnter);
-  // The question before a signal can be answered only by keys, so that a slip of the mouse sends nothing.
+  // Only keys answer the question before a signal, so that an accidental click sends nothing.
   if (m.ui.target) return {};
   const Link* link = shown.link_at(pointer.x, pointer.y);
   if (link == nullptr) return {};

@@ -1,4 +1,4 @@
-// Keys: what a key changes, and what it asks of the program around the screens.
+// Keys: what a key changes, and what it requests from the program around the screens.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ inline constexpr Key kEnter = 0xe00a;
 inline constexpr Key kEscape = 0xe00b;
 inline constexpr Key kBackspace = 0xe00c;
 inline constexpr Key kResize = 0xe00d;
-inline constexpr Key kPointer = 0xe00e;  ///< the mouse: ask the terminal what it did
+inline constexpr Key kPointer = 0xe00e;  ///< a mouse event: query the terminal for it
 
 /// What the mouse did at a cell.
 struct Pointer {
@@ -37,21 +37,21 @@ struct Pointer {
 
 enum class Play : std::uint8_t { none, toggle, slower, faster, next_alert, previous_alert, restart };
 
-/// What only the program around the screens can do.
+/// Actions that only the surrounding program can do.
 struct Request {
   bool quit = false;
-  bool redraw = false;  ///< the whole terminal, anew
+  bool redraw = false;  ///< redraw the whole terminal
   std::optional<AlertId> acknowledge;
-  std::optional<SeriesKey> ask_signal;  ///< open the dialog on this process: fill Ui::target, or say why not
-  std::optional<int> send_signal;       ///< confirmed: index into kSignals, to Ui::target
-  bool drop_signal = false;             ///< the dialog was left
+  std::optional<SeriesKey> ask_signal;  ///< open the dialog on this process: fill Ui::target, or report why not
+  std::optional<int> send_signal;       ///< confirmed: send signal kSignals[index] to Ui::target
+  bool drop_signal = false;             ///< the dialog was closed
   Play play = Play::none;
 };
 
 /// Applies `key` to `model.ui`, nothing else. Pure apart from that.
 Request handle(Model& model, Key key);
-/// The same of the mouse on `shown`, the screen as it was drawn last. A click selects, a double click opens, the wheel
-/// moves the selection or scrolls.
+/// The same for the mouse on `shown`, the last drawn screen. A click selects, a double click opens, the wheel moves the
+/// selection or scrolls.
 Request handle(Model& model, const Pointer& pointer, const Screen& shown);
 
 }  // namespace vramtrack::top

@@ -1,4 +1,4 @@
-// Model: everything that a screen is drawn from. A plain value: drawing changes nothing, keys change only `ui`.
+// Model: the data from which a screen is drawn. A plain value: drawing changes nothing, keys change only `ui`.
 #pragma once
 
 #include <array>
@@ -20,18 +20,17 @@ namespace vramtrack::top {
 
 /// Access to data that is not in the View, provided by the source: own engine, playback, or an agent's client.
 struct Feed {
-  /// At most `most` points of the series within [from, to), from as far back as anything is known. Called for every
-  /// drawing: must be cheap or cached.
+  /// At most `most` points of the series within [from, to), as far back as known. Called for every frame: must be cheap
+  /// or cached.
   std::function<std::vector<Point>(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most)> history;
-  /// When the history of the series begins; nullopt: with what the View says.
+  /// The beginning of the series' history; nullopt: as in the View.
   std::function<std::optional<Timestamp>(const SeriesKey& key)> history_begin;
-  /// The lines of a process that keep memory, as far as they are known now. Called for every drawing, too; empty where
-  /// no process is alive, as in a recording.
+  /// The lines of a process that hold memory, as far as known now. Called for every frame, too; empty if no process is
+  /// alive, as in a recording.
   std::function<SitesNow(std::uint32_t pid)> sites;
 };
 
-/// An alert, of this program's time or of an earlier one's, with what is needed to show it without its series.
-/// Identity of an alert over restarts.
+/// Identity of an alert across restarts.
 struct AlertId {
   SeriesKey key;
   Timestamp raised;
@@ -44,20 +43,21 @@ struct AlertId {
   friend bool operator==(const AlertId&, const AlertId&) = default;
 };
 
+/// An alert of this program or of an earlier one, with everything needed to show it without its series.
 struct AlertRow {
   SeriesKey key;
-  std::string who;  ///< as alert_who() has it: "GPU 0, pid 4242 python train.py; NVIDIA A10"
+  std::string who;  ///< from alert_who(): "GPU 0, pid 4242 python train.py; NVIDIA A10"
   Alert alert;
   std::vector<AlertId> also{};  ///< for a device's alert: the alerts of processes that report the same leak
 };
 
 enum class Mode : std::uint8_t { live, agent, replay, simulation };
 
-/// Of a replay or a simulation.
+/// For a replay or a simulation.
 struct PlaybackState {
   std::optional<Timestamp> begin;
-  std::optional<Timestamp> end;  ///< where the recording ends, when that is known
-  double speed = 1;              ///< recorded seconds a second
+  std::optional<Timestamp> end;  ///< where the recording ends, if known
+  double speed = 1;              ///< recorded seconds per second
   bool playing = true;
   bool jumping = false;  ///< on the way to the next alert
   bool ended = false;
@@ -85,32 +85,32 @@ struct SignalTarget {
   std::string started;
 };
 
-/// What --user, --pid and --gpu leave on the screens; empty lists leave all.
+/// What --user, --pid and --gpu select; empty lists select everything.
 struct Only {
   std::vector<std::string> users;   ///< names, or uids as text
-  std::vector<std::uint32_t> pids;  ///< as the driver lists them
+  std::vector<std::uint32_t> pids;  ///< as listed by the driver
   std::vector<std::string> gpus;    ///< indices, UUIDs or their beginnings
 };
 
 struct Ui {
   Page page = Page::overview;
-  Page back = Page::overview;  ///< where Escape leads from detail
+  Page back = Page::overview;  ///< the page to which Escape leads from detail
   bool help = false;
   int help_scroll = 0;
   std::string device_id;             ///< the selected device; empty: the first
   std::optional<SeriesKey> process;  ///< the selected row of the process table
-  bool this_device_only = false;     ///< the process table leaves other devices' out
+  bool this_device_only = false;     ///< the process table omits processes of other devices
   SeriesKey detail;                  ///< what the detail page shows
   double zoom_s = 0;                 ///< span of the detail chart; 0: all there is
-  std::optional<Timestamp> pan_end;  ///< where it ends; nullopt: now, and goes with it
-  bool fit_scale = false;            ///< the detail chart's scale is what the curve needs, not from 0 to the capacity
+  std::optional<Timestamp> pan_end;  ///< its end; nullopt: now, moving with time
+  bool fit_scale = false;            ///< the detail chart's scale fits the curve, instead of from 0 to the capacity
   int detail_scroll = 0;
   std::optional<AlertId> alert;  ///< the selected one
   std::string filter;
   bool editing_filter = false;
   Sort sort = Sort::severity;
   bool reversed = false;
-  bool mouse = true;    ///< the terminal is asked for the mouse
+  bool mouse = true;    ///< mouse events are requested from the terminal
   bool paused = false;  ///< live: the screen is frozen, but watching continues
   int theme = 0;
   std::string message;                 ///< the result of the last key, until the next one
@@ -130,20 +130,20 @@ struct Model {
   Feed feed;
   Ui ui;
   Only only;
-  std::string known_gpus{};  ///< "GPU 0, GPU 1": with Only::gpus, those it chooses from
+  std::string known_gpus{};  ///< "GPU 0, GPU 1": with Only::gpus, the devices to choose from
   Mode mode = Mode::live;
-  std::string source;     ///< what is looked at: "nvml", a file's name, a scenario's
+  std::string source;     ///< the source of data: "nvml", a file's name, a scenario's
   std::string simulated;  ///< of an agent: the scenario it runs, nothing here is real; empty: it is
   double interval_s = 0;  ///< live: between two samples
-  std::string recording;  ///< the store recorded into; empty: none
+  std::string recording;  ///< the store being recorded into; empty: none
   std::optional<PlaybackState> playback;
-  std::optional<Timestamp> boot;  ///< of the machine whose processes are shown; to tell when they started
+  std::optional<Timestamp> boot;  ///< of the machine whose processes are shown; to compute when they started
   std::vector<AlertRow> earlier_alerts;
   std::set<AlertId> acknowledged;
-  std::map<AlertId, Timestamp> silenced;  ///< until when nobody is notified; the latest time: for ever
-  std::vector<std::string> warnings;      ///< told by sources and the store, latest last
-  bool no_colour = false;                 ///< NO_COLOR is set: themes with colours are not to be had
-  bool read_only = false;                 ///< signals are not to be sent
+  std::map<AlertId, Timestamp> silenced;  ///< until when notifications are muted; the latest time: forever
+  std::vector<std::string> warnings;      ///< from sources and the store, latest last
+  bool no_colour = false;                 ///< NO_COLOR is set: themes with colours are unavailable
+  bool read_only = false;                 ///< signals must not be sent
 };
 
 }  // namespace vramtrack::top

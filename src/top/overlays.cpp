@@ -1,4 +1,4 @@
-// What lies above a page: the help, and the question before a signal.
+// Overlays above a page: the help, and the question before a signal.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace vramtrack::top {
 namespace {
 
-/// A cleared box in the middle of `area` with a frame; what is left inside of it.
+/// A cleared box in the middle of `area` with a frame; returns its inside.
 Rect draw_box(Screen& screen, const Rect& area, int width, int height, std::string_view title) {
   const Rect box{area.x + (area.width - width) / 2, area.y + std::max(0, (area.height - height) / 2),
                  std::min(width, area.width), std::min(height, area.height)};
@@ -94,7 +94,7 @@ constexpr auto kHelp = std::to_array<HelpLine>({
     {"^  !  .  *", "growth began, alert raised, alert ended, event"},
 });
 
-/// Where steps are counted, an hour is the steps of sixty readings (docs/formats/logs.md).
+/// If steps are counted, an hour is the steps of sixty readings (docs/formats/logs.md).
 std::string help_words(const HelpLine& line) {
   const bool critical = line.key == "CRITICAL";
   if (!scale().counts_steps() || (!critical && line.key != "WARNING")) return std::string(line.what);

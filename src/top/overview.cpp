@@ -1,11 +1,11 @@
-// Overview: every GPU, and below them their processes. The outlook of the selected GPU is beside them on a wide screen,
-// and between them on a high one.
+// Overview: every GPU, and below them their processes. The outlook of the selected GPU is next to them on a wide
+// screen, and between them on a tall one.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/printable.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "top/device_cards.hpp"
 #include "top/draw.hpp"
 #include "top/gauges.hpp"
@@ -15,16 +15,16 @@
 namespace vramtrack::top {
 namespace {
 
-/// From this size on there is room for the outlook beside the list of GPUs, which fills its side where it has some.
+/// From this size on there is room for the outlook next to the list of GPUs, filling that side.
 constexpr int kWideWidth = 150;
 constexpr int kWideHeight = 34;
 constexpr int kLeastListed = 3;
 constexpr int kLeastBeside = 18;   ///< rows of it there
-constexpr int kLeastOutlook = 12;  ///< rows in which chart and reasons can be read
-constexpr int kHigh = 30;          ///< rows from which on a part of the processes is enough
-constexpr int kLeastTable = 6;     ///< rows in which the processes can be read, with title and heads
+constexpr int kLeastOutlook = 12;  ///< rows in which chart and reasons are readable
+constexpr int kHigh = 30;          ///< rows from which on some of the processes are enough
+constexpr int kLeastTable = 6;     ///< rows in which the processes are readable, with title and headings
 
-/// How the upper part is divided.
+/// The layout of the upper part.
 struct Arrangement {
   int rows = 1;     ///< of each device
   int visible = 0;  ///< devices
@@ -36,15 +36,15 @@ Arrangement arrange(int room, int most_rows, const std::vector<DeviceRow>& all, 
   const auto count = static_cast<int>(all.size());
   Arrangement out;
   out.rows = std::clamp(room / std::max(1, count), 1, most_rows);
-  const bool told =
+  const bool words =
       std::any_of(all.begin(), all.end(), [](const DeviceRow& d) { return d.used != nullptr && has_gauges(*d.used); });
-  out.heads = out.rows == 1 && told && room > 2;
+  out.heads = out.rows == 1 && words && room > 2;
   out.visible = std::min(count, (room - (out.heads ? 1 : 0)) / out.rows);
   out.first = first_row(count, chosen, out.visible);
   return out;
 }
 
-/// The devices of `a` from the top of `r`, and how many there are where some are left out. Rows taken.
+/// The devices of `a` from the top of `r`, and their number if some are left out. Returns the rows used.
 int draw_devices(Screen& screen, const Rect& r, const Model& m, const std::vector<DeviceRow>& all, const Arrangement& a,
                  CardStyle style) {
   const auto count = static_cast<int>(all.size());
@@ -86,9 +86,9 @@ void draw_lately(Screen& screen, const Rect& r, const Model& m) {
   };
   for (const AlertRow& row : alerts(m)) {
     if (y >= r.bottom() - 1) break;  // one row is for the events
-    const ToldAlert told = tell(row.alert);
+    const AlertWords words = alert_words(row.alert);
     screen.link({r.x, y, r.width, 1}, {.to = Link::To::alert, .series = row.key, .at = row.alert.raised});
-    put(row.alert.raised, fmt::format("{} {}, {}", told.severity, told.state, row.who), figure_role(told.tone));
+    put(row.alert.raised, fmt::format("{} {}, {}", words.severity, words.state, row.who), figure_role(words.tone));
   }
   const auto& notices = m.view->notices;
   for (std::size_t i = notices.size(); i > 0; --i)  // the latest first
@@ -98,10 +98,10 @@ void draw_lately(Screen& screen, const Rect& r, const Model& m) {
     if (y < r.bottom()) screen.put(r.x + 2, y++, r.width - 2, line, Role::good);
 }
 
-/// The upper part of a large screen. Rows taken.
+/// The upper part of a large screen. Returns the rows used.
 int draw_beside(Screen& screen, const Rect& r, const Model& m, const std::vector<DeviceRow>& all) {
   const auto chosen = selected_device(m, all);
-  // The table gets what it needs, up to half; few processes leave more for the charts.
+  // The table gets the rows it needs, up to half; few processes leave more for the charts.
   const auto table = static_cast<int>(processes(m).size()) + 4;
   const int room = std::max(r.height - table, r.height * 11 / 20);
   const int left = r.width * 12 / 25;
@@ -118,7 +118,7 @@ int least_outlook(const Rect& r) {
   return r.height >= kHigh ? r.height * 2 / 5 : kLeastOutlook;
 }
 
-/// Rows for the GPUs on a high screen, so that the outlook and the processes have what they need; 0: there is no room.
+/// Rows for the GPUs on a tall screen, leaving enough for the outlook and the processes; 0: there is no room.
 int rows_above_outlook(const Rect& r, int devices, int processes) {
   int table = std::max(processes + 3, kLeastTable);
   if (r.height >= kHigh) table = std::min(table, r.height / 3);
@@ -126,7 +126,7 @@ int rows_above_outlook(const Rect& r, int devices, int processes) {
   return room > devices ? std::min(room, devices * 3) : 0;
 }
 
-/// The upper part of a high screen. Rows taken.
+/// The upper part of a tall screen. Returns the rows used.
 int draw_above(Screen& screen, const Rect& r, const Model& m, const std::vector<DeviceRow>& all, int room) {
   const auto chosen = selected_device(m, all);
   const Arrangement a = arrange(room, 3, all, static_cast<int>(chosen));
@@ -148,7 +148,7 @@ void draw_overview(Screen& screen, const Rect& r, const Model& m) {
   } else if (const int above = rows_above_outlook(r, count, static_cast<int>(processes(m).size())); above > 0) {
     taken = draw_above(screen, r, m, all, above);
   } else {
-    // As many rows a device as fit into somewhat more than half of the screen; the table keeps at least eight.
+    // As many rows per device as fit into somewhat more than half of the screen; the table keeps at least eight.
     const int room = std::max(3, std::min(r.height - 8, r.height * 11 / 20));
     const Arrangement a = arrange(room, count == 1 ? 9 : 6, all, static_cast<int>(selected_device(m, all)));
     taken = draw_devices(screen, r, m, all, a, {.only = count == 1, .history = true});

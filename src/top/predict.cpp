@@ -1,11 +1,11 @@
-// Predict: for each GPU the growth, how certain it is, and when it ends; for the selected one why, which process, and
-// what to do.
+// Predict: for each GPU the growth, its certainty, and the time of the end; for the selected one the reason, the
+// process, and what to do.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/format.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "report/words.hpp"
 #include "top/chart.hpp"
 #include "top/draw.hpp"
@@ -19,7 +19,7 @@ struct Column {
   int width;
   bool right;
   int least_screen;
-  std::string (*words)(const DeviceRow&, const Told&);
+  std::string (*words)(const DeviceRow&, const ConclusionWords&);
 };
 
 bool is_known(const DeviceRow& d) {
@@ -29,7 +29,7 @@ const Finding& finding(const DeviceRow& d) {
   return d.used->verdict.finding;
 }
 
-std::string suspect_short(const DeviceRow& d, const Told&) {
+std::string suspect_short(const DeviceRow& d, const ConclusionWords&) {
   if (!is_known(d) || !d.used->verdict.suspect) return {};
   const Suspect& s = *d.used->verdict.suspect;
   if (s.pid == 0) return "no visible process";
@@ -37,30 +37,38 @@ std::string suspect_short(const DeviceRow& d, const Told&) {
 }
 
 const std::array<Column, 10> kColumns = {
-    {{"GPU", 7, false, 0, [](const DeviceRow& d, const Told&) { return short_name(d); }},
+    {{"GPU", 7, false, 0, [](const DeviceRow& d, const ConclusionWords&) { return short_name(d); }},
      {"RISK", 9, false, 0,
-      [](const DeviceRow& d, const Told& told) { return d.used == nullptr ? std::string("not known") : told.word; }},
+      [](const DeviceRow& d, const ConclusionWords& words) {
+        return d.used == nullptr ? std::string("not known") : words.word;
+      }},
      {"GROWTH", 13, true, 0,
-      [](const DeviceRow& d, const Told&) {
+      [](const DeviceRow& d, const ConclusionWords&) {
         return is_known(d) ? format_rate(finding(d).growth_bytes_per_s.mid) : std::string();
       }},
      {"R²", 5, true, 0,
-      [](const DeviceRow& d, const Told&) { return is_known(d) ? format_r_squared(finding(d).r_squared) : ""; }},
+      [](const DeviceRow& d, const ConclusionWords&) {
+        return is_known(d) ? format_r_squared(finding(d).r_squared) : "";
+      }},
      {"P(LEAK)", 9, true, 0,
-      [](const DeviceRow& d, const Told&) { return is_known(d) ? format_percent(finding(d).confidence) : ""; }},
+      [](const DeviceRow& d, const ConclusionWords&) {
+        return is_known(d) ? format_percent(finding(d).confidence) : "";
+      }},
      {"OUT OF MEMORY IN", 26, false, 0,
-      [](const DeviceRow& d, const Told&) {
+      [](const DeviceRow& d, const ConclusionWords&) {
         if (!is_known(d)) return std::string();
         return finding(d).oom_in_s ? format_eta(*finding(d).oom_in_s) : std::string("-");
       }},
      {"PATTERN", 14, false, 110,
-      [](const DeviceRow& d, const Told& told) {
-        return is_known(d) && !told.pattern.empty() ? told.pattern : std::string("-");
+      [](const DeviceRow& d, const ConclusionWords& words) {
+        return is_known(d) && !words.pattern.empty() ? words.pattern : std::string("-");
       }},
      {"DETECTOR", 12, false, 150,
-      [](const DeviceRow& d, const Told&) { return is_known(d) ? finding(d).detector : std::string(); }},
+      [](const DeviceRow& d, const ConclusionWords&) { return is_known(d) ? finding(d).detector : std::string(); }},
      {"FRAMEWORK", 12, false, 150,
-      [](const DeviceRow& d, const Told&) { return is_known(d) ? d.used->verdict.framework : std::string(); }},
+      [](const DeviceRow& d, const ConclusionWords&) {
+        return is_known(d) ? d.used->verdict.framework : std::string();
+      }},
      {"SUSPECT", 0, false, 90, suspect_short}}};
 
 void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector<DeviceRow>& all, int visible,
@@ -70,24 +78,25 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
     const int y = r.y + 1 + i;
     int x = r.x + 1;
     const DeviceRow* d = i < 0 ? nullptr : &all[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
-    const Told told = d != nullptr && d->used != nullptr ? tell(*m.view, *d->used) : Told{};
+    const ConclusionWords words =
+        d != nullptr && d->used != nullptr ? conclusion_words(*m.view, *d->used) : ConclusionWords{};
     if (d != nullptr)
       screen.link({r.x, y, r.width, 1}, {.to = Link::To::device, .series = {Metric::device_used, d->id, 0, 0}});
     for (const Column& c : kColumns) {
       if (screen.width() < c.least_screen) continue;
       const int width = c.head == "GROWTH" ? growth_width() : c.width > 0 ? c.width : r.right() - x;
       if (width <= 0 || x + width > r.right()) break;
-      const std::string words = d == nullptr ? std::string(c.head) : c.words(*d, told);
+      const std::string text = d == nullptr ? std::string(c.head) : c.words(*d, words);
       const bool judged = d != nullptr && d->used != nullptr && c.head != "SUSPECT" && c.head != "GPU";
       const Role role = d == nullptr         ? Role::faint
                         : !judged            ? Role::plain
-                        : c.head == "RISK"   ? role_of(told.word_tone)
-                        : c.head == "GROWTH" ? figure_role(told.growth_tone)
-                                             : figure_role(told.word_tone);
+                        : c.head == "RISK"   ? role_of(words.word_tone)
+                        : c.head == "GROWTH" ? figure_role(words.growth_tone)
+                                             : figure_role(words.word_tone);
       if (c.right)
-        screen.put_right(x + width, y, width, words, role);
+        screen.put_right(x + width, y, width, text, role);
       else
-        screen.put(x, y, width, words, role);
+        screen.put(x, y, width, text, role);
       x += width + 2;
     }
     if (first + i == chosen && i >= 0 && all.size() > 1) {
@@ -98,26 +107,26 @@ void draw_table(Screen& screen, const Rect& r, const Model& m, const std::vector
 }
 
 /// The lines below the chart, most important first.
-std::vector<Fact> reasons(const SeriesView& s, const Told& told) {
+std::vector<Fact> reasons(const SeriesView& s, const ConclusionWords& words) {
   const Finding& f = s.verdict.finding;
   std::vector<Fact> lines;
   if (f.state != State::too_short) {
     // The ETA is in the headline and in the table already.
     lines.push_back({"growth", fmt::format("{}, R² {}, probability of a leak {}, {}", format_rate(f.growth_bytes_per_s),
                                            format_r_squared(f.r_squared), format_percent(f.confidence),
-                                           told.pattern.empty() ? told.verdict : told.pattern)});
+                                           words.pattern.empty() ? words.verdict : words.pattern)});
   }
-  lines.insert(lines.end(), told.facts.begin(), told.facts.end());
-  if (!told.next.empty()) lines.push_back({"next", told.next});
+  lines.insert(lines.end(), words.facts.begin(), words.facts.end());
+  if (!words.next.empty()) lines.push_back({"next", words.next});
   // The next step ends with the first advice.
-  std::copy_if(told.advice.begin(), told.advice.end(), std::back_inserter(lines),
-               [&](const Fact& one) { return told.next.find(one.text) == std::string::npos; });
+  std::copy_if(words.advice.begin(), words.advice.end(), std::back_inserter(lines),
+               [&](const Fact& one) { return words.next.find(one.text) == std::string::npos; });
   return lines;
 }
 
 constexpr int kReasonLabel = 11;
 
-/// The reasons in at most `most` lines: what to try goes first, then the ends of the longest.
+/// The reasons in at most `most` lines: advice is dropped first, then the ends of the longest.
 std::vector<Fact> reason_lines(const std::vector<Fact>& reasons, int width, int most) {
   std::size_t count = reasons.size();
   for (int each = 12;;) {
@@ -137,7 +146,7 @@ std::vector<Fact> reason_lines(const std::vector<Fact>& reasons, int width, int 
       continue;
     }
     if (each-- > 1) continue;
-    // One line each is too much, too: growth, because and next are what nobody can do without.
+    // Even one line each is too much: growth, because and next are indispensable.
     for (std::size_t k = lines.size(); k-- > 0 && static_cast<int>(lines.size()) > most;)
       if (k > 1 && lines[k].label != "next") lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(k));
     if (static_cast<int>(lines.size()) > most) lines.resize(static_cast<std::size_t>(std::max(0, most)));
@@ -153,13 +162,13 @@ void draw_forecast(Screen& screen, const Rect& r, const Model& m, const DeviceRo
   const Timestamp now = s.last.value_or(m.view->time);
   Timestamp begin = s.first.value_or(now);
   if (m.feed.history_begin) begin = std::min(begin, m.feed.history_begin(s.key).value_or(begin));
-  // Enough of the past to see the onset in, and a future in which the band can be told from a line.
+  // Enough of the past to see the onset, and enough of the future to distinguish the band from a line.
   double past_s = std::clamp(seconds_between(begin, now), 60.0, 6 * 3600.0);
   if (f.onset)
     past_s = std::min(std::max(60.0, seconds_between(begin, now)), 1.25 * seconds_between(*f.onset, now) + 300);
   double future_s = 0;
   if (f.oom_in_s && f.leak) future_s = std::min(1.05 * f.oom_in_s->high, std::max(2 * past_s, 1.1 * f.oom_in_s->mid));
-  // A date that far off is meaningless, and the sum must remain a valid time.
+  // Such a distant date is meaningless, and the sum must remain a valid time.
   constexpr double kFarthest_s = 10 * 365.25 * 86400;
   past_s = std::clamp(past_s, 60.0, kFarthest_s);
   future_s = future_s > 0 ? std::min(future_s, kFarthest_s) : 0;
@@ -193,11 +202,11 @@ void draw_outlook(Screen& screen, const Rect& r, const Model& m, const DeviceRow
     return;
   }
   const Finding& f = d.used->verdict.finding;
-  const Told told = tell(*m.view, *d.used);
+  const ConclusionWords words = conclusion_words(*m.view, *d.used);
   int x = r.x + name + 2;
-  if (concludes) x += put_conclusion(screen, x, r.y, std::max(0, r.right() - x), *d.used, told) + 2;
-  // The chart keeps what it needs to be read, the reasons take what they need of the rest.
-  const auto lines = reason_lines(reasons(*d.used, told), r.width, r.height - std::max(9, r.height * 11 / 20));
+  if (concludes) x += put_conclusion(screen, x, r.y, std::max(0, r.right() - x), *d.used, words) + 2;
+  // The chart keeps the rows it needs, the reasons take theirs from the rest.
+  const auto lines = reason_lines(reasons(*d.used, words), r.width, r.height - std::max(9, r.height * 11 / 20));
   const auto wanted = static_cast<int>(lines.size());
   if (f.onset && r.right() - x >= 46) draw_legend(screen, x, r.y, r.right() - x, f);
   draw_forecast(screen, {r.x, r.y + 1, r.width, r.height - 1 - wanted}, m, d);

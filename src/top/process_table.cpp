@@ -11,7 +11,7 @@
 #include "core/scale.hpp"
 #include "core/what_runs.hpp"
 #include "report/accounting.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "top/draw.hpp"
 #include "top/gauges.hpp"
 
@@ -26,7 +26,7 @@ bool has_usual_rates() {
 std::string growth_figure(const SeriesView& s) {
   if (s.verdict.finding.state == State::too_short) return {};
   const std::string words = format_rate(s.verdict.finding.growth_bytes_per_s.mid);
-  return has_usual_rates() ? words.substr(0, words.find(' ')) : words;  // the unit is in the table's head
+  return has_usual_rates() ? words.substr(0, words.find(' ')) : words;  // the unit is in the table's heading
 }
 
 enum class Column : std::uint8_t {
@@ -52,7 +52,7 @@ struct ColumnInfo {
   bool right;
   int least_screen;  ///< shown from this screen width on
   std::optional<Sort> sort = std::nullopt;
-  bool load = false;  ///< only if something is known about what processes do
+  bool load = false;  ///< only if processes' activity is known
 };
 constexpr std::array<ColumnInfo, 14> kColumns = {{{Column::device, "GPU", 3, false, 0},
                                                   {Column::pid, "PID", 7, true, 0, Sort::pid},
@@ -69,15 +69,16 @@ constexpr std::array<ColumnInfo, 14> kColumns = {{{Column::device, "GPU", 3, fal
                                                   {Column::place, "JOB/CONTAINER", 16, false, 116},
                                                   {Column::command, "COMMAND", 0, false, 0}}};
 
-/// From this width on the start is told beside what the process does.
+/// From this width on the start is shown next to the activity.
 constexpr int kStartedBesideLoad = 96;
 
 std::vector<ColumnInfo> columns_for(const View& view, int width, const std::vector<DeviceRow>& all) {
   const bool loads = std::any_of(view.series.begin(), view.series.end(),
                                  [](const SeriesView& s) { return !(s.load == ProcessLoad{}); });
   const bool named = std::any_of(all.begin(), all.end(), [](const DeviceRow& d) { return !d.any->device.index; });
-  const bool places = std::any_of(view.series.begin(), view.series.end(),
-                                  [](const SeriesView& s) { return s.process && !place_words(*s.process).empty(); });
+  const bool places = std::any_of(view.series.begin(), view.series.end(), [](const SeriesView& s) {
+    return s.process && !container_words(*s.process).empty();
+  });
   std::vector<ColumnInfo> out;
   for (ColumnInfo c : kColumns) {
     if (width < c.least_screen || (c.column == Column::device && all.size() < 2)) continue;
@@ -95,7 +96,7 @@ std::vector<ColumnInfo> columns_for(const View& view, int width, const std::vect
     if (width >= 120 && c.column == Column::framework) c.width = 13;
     out.push_back(c);
   }
-  // The command tells the programs apart: others make room for it, the least important first.
+  // The command distinguishes the programs: other columns make room for it, the least important first.
   const int least_command = width >= 100 ? 24 : 14;
   const auto room = [&] {
     return std::accumulate(out.begin(), out.end(), width - 1,
@@ -110,13 +111,13 @@ std::string started_words(const Model& m, const SeriesView& s, int width) {
   const auto at = started(m, s);
   if (!at) return {};
   std::string words = clock_words(at->time, m.view->time, m.view->clock_is_relative);
-  // In a narrow table minutes have to do, or the day: "08:22:35" and "01-05 08:22" are too wide.
+  // In a narrow table minutes suffice, or the day: "08:22:35" and "01-05 08:22" are too wide.
   if (columns_of(words) > width - 1 && !m.view->clock_is_relative) words.resize(5);
   return at->at_most ? "≤" + words : words;
 }
 
 void draw_cell(Screen& screen, const ColumnInfo& c, int x, int y, int width, const Model& m, const SeriesView& s,
-               const Told& told, const std::vector<DeviceRow>& all, bool wide) {
+               const ConclusionWords& words, const std::vector<DeviceRow>& all, bool wide) {
   const ProcessInfo none;
   const ProcessInfo& p = s.process ? *s.process : none;
   const auto put = [&](const std::string& text, Role role = Role::plain) {
@@ -140,12 +141,12 @@ void draw_cell(Screen& screen, const ColumnInfo& c, int x, int y, int width, con
     case Column::memory:
       return put(format_bytes(static_cast<double>(s.used_bytes)));
     case Column::growth:
-      return put(growth_figure(s), figure_role(told.growth_tone));
+      return put(growth_figure(s), figure_role(words.growth_tone));
     case Column::state:
-      return put(told.word, role_of(told.word_tone));
+      return put(words.word, role_of(words.word_tone));
     case Column::eta:
       return put(s.verdict.finding.oom_in_s ? format_eta(*s.verdict.finding.oom_in_s) : "",
-                 figure_role(told.word_tone));
+                 figure_role(words.word_tone));
     case Column::gpu:
       return put(percent_figure(s.load.gpu_ratio));
     case Column::cpu:
@@ -155,16 +156,16 @@ void draw_cell(Screen& screen, const ColumnInfo& c, int x, int y, int width, con
     case Column::started:
       return put(started_words(m, s, width), Role::faint);
     case Column::place:
-      return put(place_words(p), Role::faint);
+      return put(container_words(p), Role::faint);
     case Column::command: {
-      const std::string place = m.view->clock_is_relative || wide ? "" : place_words(p);
+      const std::string place = m.view->clock_is_relative || wide ? "" : container_words(p);
       return put((place.empty() ? "" : place + ": ") +
                  printable(p.command.empty() ? p.name : short_command(p.command)));
     }
   }
 }
 
-/// "GPU 0 only, user ada, pid 4242, filter: train"; empty where all are listed.
+/// "GPU 0 only, user ada, pid 4242, filter: train"; empty if all are listed.
 std::string filter_words(const Model& m, const DeviceRow& device) {
   std::string out;
   const auto add = [&](const std::string& words) { out += (out.empty() ? "" : ", ") + words; };
@@ -177,10 +178,10 @@ std::string filter_words(const Model& m, const DeviceRow& device) {
 
 std::string none_words(const Model& m) {
   if (!m.ui.filter.empty()) return "no process matches the filter";
-  std::string whose;
-  if (!m.only.users.empty()) whose = fmt::format(" of user {}", fmt::join(m.only.users, " or "));
-  if (!m.only.pids.empty()) whose += fmt::format(" with pid {}", fmt::join(m.only.pids, " or "));
-  return fmt::format("no process{} is visible on {}", printable(whose),
+  std::string filters;
+  if (!m.only.users.empty()) filters = fmt::format(" of user {}", fmt::join(m.only.users, " or "));
+  if (!m.only.pids.empty()) filters += fmt::format(" with pid {}", fmt::join(m.only.pids, " or "));
+  return fmt::format("no process{} is visible on {}", printable(filters),
                      m.only.gpus.empty() ? "these GPUs" : "the chosen GPUs");
 }
 
@@ -190,7 +191,7 @@ void draw_processes(Screen& screen, const Rect& r, const Model& m, const std::ve
   const auto rows = processes(m);
   const auto cursor = selected_process(m, rows);
   const DeviceRow& device = all[selected_device(m, all)];
-  // The rule between the two halves carries the accounting of the selected device.
+  // The rule between the two halves shows the accounting of the selected device.
   std::string title =
       fmt::format("{}: {}", short_name(device), accounting_words(account(*m.view, device_key(device.any->key))));
   const int x = screen.put(r.x, r.y, r.width, title, Role::title);
@@ -230,13 +231,13 @@ void draw_processes(Screen& screen, const Rect& r, const Model& m, const std::ve
     return;
   }
   const bool more = count > height;
-  const int visible = more ? height - 1 : height;  // the last row says how many are left out
+  const int visible = more ? height - 1 : height;  // the last row shows how many are left out
   const int first = first_row(count, cursor ? static_cast<int>(*cursor) : 0, visible);
   for (int i = 0; i < std::min(visible, count); ++i) {
     const SeriesView& s = *rows[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
     const int y = r.y + 2 + i;
-    const Told told = tell(*m.view, s);
-    each([&](const ColumnInfo& c, int at, int width) { draw_cell(screen, c, at, y, width, m, s, told, all, wide); });
+    const ConclusionWords words = conclusion_words(*m.view, s);
+    each([&](const ColumnInfo& c, int at, int width) { draw_cell(screen, c, at, y, width, m, s, words, all, wide); });
     screen.link({r.x, y, r.width, 1}, {.to = Link::To::process, .series = s.key});
     if (cursor && static_cast<int>(*cursor) == first + i) {
       if (!screen.at(r.x, y).written) screen.put(r.x, y, U'>', Role::key);

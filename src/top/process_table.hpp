@@ -8,7 +8,7 @@
 
 namespace vramtrack::top {
 
-/// A rule that adds up the selected device's memory, the heads, and a row a process. `all`: devices() of the model.
+/// A rule that adds up the selected device's memory, headings, and a row per process. `all`: devices() of the model.
 void draw_processes(Screen& screen, const Rect& area, const Model& model, const std::vector<DeviceRow>& all);
 
 }  // namespace vramtrack::top

@@ -25,13 +25,13 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// Draw no more often than this, however fast a replay is: nobody can read more, and a slow terminal would lag behind.
+/// Draw at most this often, even for a fast replay: nobody can read faster, and a slow terminal would lag behind.
 constexpr std::chrono::milliseconds kFrame{66};
 /// If nothing is due, wait for keys for this long at a time.
 constexpr std::chrono::milliseconds kLongestWait{1000};
 constexpr std::chrono::seconds kAcknowledgedEvery{1};
 
-/// When this machine was started, by /proc/stat.
+/// When this machine booted, from /proc/stat.
 std::optional<Timestamp> boot_time(const std::string& proc_root) {
   std::ifstream in(proc_root + "/stat");
   for (std::string word; in >> word;) {
@@ -131,7 +131,7 @@ class Program {
       auto until = std::min(next, now + kLongestWait);
       if (stale_) until = std::min(until, last_frame + kFrame);
       const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(until - now);
-      // Everything typed meanwhile is taken before the next drawing.
+      // All pending key presses are handled before the next frame.
       for (auto key = terminal.key(std::max(wait, std::chrono::milliseconds{0})); key;
            key = terminal.key(std::chrono::milliseconds{0})) {
         if (on_key(*key, terminal)) return;
@@ -148,9 +148,9 @@ class Program {
     source_.describe(model_);
     // Acknowledgements that the agent did not accept are kept here.
     model_.acknowledged.insert(unkept_.begin(), unkept_.end());
-    if (!model_.warnings.empty() && model_.warnings.back() != told_) {
-      told_ = model_.warnings.back();
-      if (model_.ui.message.empty()) model_.ui.message = told_;
+    if (!model_.warnings.empty() && model_.warnings.back() != shown_warning_) {
+      shown_warning_ = model_.warnings.back();
+      if (model_.ui.message.empty()) model_.ui.message = shown_warning_;
     }
   }
 
@@ -163,8 +163,8 @@ class Program {
       model_.known_gpus += (model_.known_gpus.empty() ? "" : ", ") + short_name(device);
   }
 
-  /// Those that others acknowledge meanwhile count, too: the file is shared by all programs on that store.
-  /// True when something has changed.
+  /// Acknowledgements from other programs count, too: the file is shared by all programs on that store. True if
+  /// something has changed.
   bool refresh_acknowledged() {
     const auto now = steady_clock::now();
     if (!acknowledged_ || now < next_acknowledged_) return false;
@@ -179,13 +179,13 @@ class Program {
     return changed;
   }
 
-  /// True: end.
+  /// True: quit.
   bool on_key(Key key, Terminal& terminal) {
     const auto pointer = key == kPointer ? terminal.pointer() : std::nullopt;
     if (key == kPointer && !pointer) return false;
     const Request request = pointer ? handle(model_, *pointer, shown_) : handle(model_, key);
     if (request.redraw) terminal.redraw();
-    if (request.acknowledge) acknowledge_story(*request.acknowledge);
+    if (request.acknowledge) acknowledge_incident(*request.acknowledge);
     if (request.ask_signal) ask_signal(*request.ask_signal);
     if (request.drop_signal) held_.reset();
     if (request.send_signal) send_signal(*request.send_signal);
@@ -197,7 +197,7 @@ class Program {
   }
 
   /// The device's alert and its process's are one leak: acknowledged once.
-  void acknowledge_story(const AlertId& id) {
+  void acknowledge_incident(const AlertId& id) {
     const auto rows = alerts(model_);
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const AlertRow& r) {
       return AlertId{r.key, r.alert.raised} == id;
@@ -273,8 +273,8 @@ class Program {
   steady_clock::time_point next_acknowledged_{};
   std::set<AlertId> unkept_;
   std::optional<HeldProcess> held_;  ///< while the dialog is open
-  bool stale_ = false;               ///< there is a newer View than the shown one
-  std::string told_;
+  bool stale_ = false;               ///< there is a newer View than the one shown
+  std::string shown_warning_;
 };
 
 }  // namespace

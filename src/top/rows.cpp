@@ -13,7 +13,7 @@
 #include "core/local_time.hpp"
 #include "core/order.hpp"
 #include "core/scale.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "report/total.hpp"
 #include "report/words.hpp"
 
@@ -50,14 +50,14 @@ bool passes(const SeriesView& s, const Only& only) {
   return among(only.pids, s.key.pid) && among(only.users, user_of(s));
 }
 
-/// "0", "GPU-8f2c1f9e-…", or a beginning of it that is longer than what all UUIDs begin with.
+/// "0", "GPU-8f2c1f9e-…", or a prefix of it that is longer than the common prefix of all UUIDs.
 bool names(const std::string& gpu, const DeviceInfo& device, const std::string& id) {
-  constexpr std::size_t kTelling = 6;
+  constexpr std::size_t kDistinctive = 6;
   if (device.index && std::to_string(*device.index) == gpu) return true;
-  return id == gpu || (gpu.size() >= kTelling && id.rfind(gpu, 0) == 0);
+  return id == gpu || (gpu.size() >= kDistinctive && id.rfind(gpu, 0) == 0);
 }
 
-/// Whether `a` comes before `b`; what is equal keeps the View's order.
+/// Whether `a` comes before `b`; equal rows keep the View's order.
 bool before(const Model& model, const SeriesView& a, const SeriesView& b) {
   switch (model.ui.sort) {
     case Sort::severity: {
@@ -124,7 +124,7 @@ std::string short_name(const DeviceRow& device) {
   const DeviceInfo& info = device.any->device;
   if (info.index) return short_device_words(*device.any);
   const std::string kind = info.parent_id.empty() ? "GPU " : "MIG ";
-  // UUIDs begin "GPU-" or "MIG-"; what follows tells them apart.
+  // UUIDs begin "GPU-" or "MIG-"; the rest distinguishes them.
   const std::string id = printable(device.id);
   const std::size_t from = id.rfind("GPU-", 0) == 0 || id.rfind("MIG-", 0) == 0 ? 4 : 0;
   return kind + id.substr(from, 4);
@@ -311,7 +311,7 @@ std::string clock_words(Timestamp time, Timestamp now, bool clock_is_relative) {
   return same_day ? clock.substr(11, 8) : clock.substr(5, 5) + ' ' + clock.substr(11, 5);
 }
 
-std::string place_words(const ProcessInfo& p) {
+std::string container_words(const ProcessInfo& p) {
   if (!p.slurm_job.empty()) return "job " + printable(p.slurm_job);
   if (!p.pod.empty()) return "pod " + printable(p.pod).substr(0, 8);
   if (!p.container.empty()) return "ctr " + printable(p.container).substr(0, 12);

@@ -1,5 +1,5 @@
-// What the lists of the screens hold, and in which order. Shared by drawing and by keys, so that the selected row is
-// the shown one. Pure.
+// The contents and order of the lists on the screens. Shared by drawing and keys, so that the selected row is the shown
+// one. Pure.
 #pragma once
 
 #include <memory>
@@ -24,22 +24,22 @@ struct DeviceRow {
 
 /// The devices in the View's order. Pointers into the View.
 std::vector<DeviceRow> devices(const View& view);
-/// The view with only those devices, and what is on them, that `gpus` names; a MIG instance is on its GPU, too. The
-/// view itself where `gpus` is empty.
+/// The view restricted to the devices in `gpus` and what is on them; a MIG instance counts as on its GPU. The view
+/// itself if `gpus` is empty.
 std::shared_ptr<const View> narrowed(std::shared_ptr<const View> view, const std::vector<std::string>& gpus);
 /// Index of the selected device in `rows`, 0 by default.
 std::size_t selected_device(const Model& model, const std::vector<DeviceRow>& rows);
 /// "GPU 0", "MIG 3f2a…".
 std::string short_name(const DeviceRow& device);
 
-/// Living processes that pass Only and the filter, in the chosen order. The filter is words, all of which must occur in
-/// the pid, user, command, framework, container, pod or job (letters' case does not matter).
+/// Living processes that pass Only and the filter, in the chosen order. The filter consists of words, all of which must
+/// occur in the pid, user, command, framework, container, pod or job (ignoring case).
 std::vector<const SeriesView*> processes(const Model& model);
 /// Index of the selected one, nullopt for none.
 std::optional<std::size_t> selected_process(const Model& model, const std::vector<const SeriesView*>& rows);
 
-/// Whose an alert is, what tells it from others first: "GPU 0 NVIDIA A10"; "GPU 0, pid 4242 python train.py; NVIDIA
-/// A10".
+/// The subject of an alert, with its distinguishing part first: "GPU 0 NVIDIA A10"; "GPU 0, pid 4242 python train.py;
+/// NVIDIA A10".
 std::string alert_who(const SeriesView& series);
 
 /// All alerts, latest first, those of earlier programs too, each once.
@@ -47,16 +47,16 @@ std::vector<AlertRow> every_alert(const Model& model);
 /// The same, one for each leak: a process's alert is merged with that of its device (core/incident.hpp).
 std::vector<AlertRow> alerts(const Model& model);
 std::size_t selected_alert(const Model& model, const std::vector<AlertRow>& rows);
-/// Standing and not acknowledged.
+/// Active and not acknowledged.
 std::size_t open_alerts(const Model& model);
 
-/// The series with that key; nullptr when the View has none.
+/// The series with that key; nullptr if the View has none.
 const SeriesView* find(const View& view, const SeriesKey& key);
 /// Bytes of a series of the same device, such as device_reserved.
 std::optional<double> last_bytes(const View& view, const std::string& device_id, Metric metric);
 
 Role role_of(Tone tone);
-/// Of the figures beside the state, which alone stands out.
+/// Colour for the figures next to the state; only the state itself is highlighted.
 Role figure_role(Tone tone);
 
 /// Plain if all is well or nothing is known.
@@ -64,25 +64,25 @@ Role condition_role(Condition condition);
 
 std::string_view sort_name(Sort sort);
 
-/// When the process started: by its start ticks and the boot, else the first sample, which is an upper bound.
+/// When the process started: from its start ticks and the boot, else the first sample, which is an upper bound.
 struct Started {
   Timestamp time;
   bool at_most = false;
 };
 std::optional<Started> started(const Model& model, const SeriesView& process);
 
-/// "08:22:35", with the day where it is not that of `now`; "+1h 05m" where times are no dates; "step 1,200" where steps
+/// "08:22:35", with the day if it differs from that of `now`; "+1h 05m" if times are not dates; "step 1,200" if steps
 /// are counted.
 std::string clock_words(Timestamp time, Timestamp now, bool clock_is_relative);
 
-/// Columns for clock_words() and for format_rate(), which are longer where steps are counted.
+/// Columns for clock_words() and for format_rate(), which are longer if steps are counted.
 int clock_width();
 int growth_width();
 
 /// "job 1234", "pod 8f3a…", "ctr 12ab…", or nothing.
-std::string place_words(const ProcessInfo& process);
+std::string container_words(const ProcessInfo& process);
 
-/// "no alert so far", and why nobody is notified yet of what is shown as a leak: the most severe comes first.
+/// "no alert so far", and why nobody has been notified yet about a displayed leak: the most severe comes first.
 std::string no_alert_words(const Model& model);
 
 }  // namespace vramtrack::top

@@ -25,8 +25,8 @@ constexpr std::array<Range, 14> kWide = {{{0x1100, 0x115f},
                                           {0x1f900, 0x1f9ff},
                                           {0x20000, 0x3fffd}}};
 
-// Combining marks, joiners, directional and other invisible characters: a command line must not be able to turn the
-// row around or to hide a part of itself.
+// Combining marks, joiners, directional and other invisible characters: a command line must not be able to reverse the
+// row or to hide a part of itself.
 constexpr std::array<Range, 10> kInvisible = {{{0x0, 0x1f},
                                                {0x7f, 0x9f},
                                                {0xad, 0xad},
@@ -44,7 +44,7 @@ bool in_any(const std::array<Range, N>& ranges, char32_t code) {
                      [code](const Range& r) { return code >= r.first && code <= r.second; });
 }
 
-/// Bytes that follow the first one of a UTF-8 sequence; -1 when it cannot be a first one.
+/// Number of bytes after the first one of a UTF-8 sequence; -1 if it cannot be a first one.
 int following(unsigned char lead) {
   if (lead < 0x80) return 0;
   if (lead >= 0xc2 && lead < 0xe0) return 1;
@@ -113,7 +113,7 @@ int Screen::put(int x, int y, int most, std::string_view utf8, Role role) {
   const std::u32string codes = decode(utf8);
   int total = 0;
   for (const char32_t code : codes) total += columns_of(code);
-  const int room = total <= most ? total : most - 1;  // the last one for the sign that it was cut
+  const int room = total <= most ? total : most - 1;  // the last one for the truncation sign
   int taken = 0;
   for (const char32_t code : codes) {
     const int wide = columns_of(code);

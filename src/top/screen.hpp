@@ -1,5 +1,5 @@
-// Screen: a grid of characters with roles. What a terminal shows, without a terminal: screens are functions that fill
-// one, tests compare its text, and terminal.cpp copies it out.
+// Screen: a grid of characters with roles. The content of a terminal, without a terminal: screens are functions that
+// fill one, tests compare its text, and terminal.cpp copies it out.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace vramtrack::top {
 
-/// What a cell means; a theme gives it a colour. Words and glyphs carry the meaning without one.
+/// The meaning of a cell; a theme gives it a colour. Words and glyphs carry the meaning without one.
 enum class Role : std::uint8_t {
   plain,
-  faint,     ///< labels, rules, what matters least
+  faint,     ///< labels, rules, least important
   title,     ///< headings
   key,       ///< a key to press
   good,      ///< healthy
@@ -26,10 +26,10 @@ enum class Role : std::uint8_t {
   bad,       ///< a leak
   critical,  ///< a leak that ends soon
   bar,       ///< used memory
-  busy,      ///< what works: kernels, power, the fan
+  busy,      ///< activity: kernels, power, the fan
   history,   ///< memory over time
-  trend,     ///< the verdict's line through it
-  band,      ///< where memory may be going
+  trend,     ///< the verdict's trend line
+  band,      ///< the forecast of memory
   mark,      ///< an instant on a chart
 };
 inline constexpr std::size_t kRoles = 14;
@@ -54,7 +54,7 @@ struct Cell {
   bool written = false;
 };
 
-/// What a click on a part of the screen means.
+/// The meaning of a click on a part of the screen.
 struct Link {
   enum class To : std::uint8_t { key, device, process, alert, sort };
   To to = To::key;
@@ -80,31 +80,31 @@ class Screen {
   [[nodiscard]] int width() const { return width_; }
   [[nodiscard]] int height() const { return height_; }
   [[nodiscard]] Rect all() const { return {0, 0, width_, height_}; }
-  /// REQUIRES: inside.
+  /// REQUIRES: (x, y) is inside.
   [[nodiscard]] const Cell& at(int x, int y) const { return cells_[index(x, y)]; }
 
-  /// Writes `utf8` from (x, y) in at most `most` columns, cut with "…" when it is longer. Control and combining
-  /// characters are left out. Returns the columns it took.
+  /// Writes `utf8` from (x, y) in at most `most` columns, truncated with "…". Control and combining characters are left
+  /// out. Returns the columns used.
   int put(int x, int y, int most, std::string_view utf8, Role role = Role::plain);
   /// The same, ending before column `end`.
   void put_right(int end, int y, int most, std::string_view utf8, Role role = Role::plain);
   void put(int x, int y, char32_t code, Role role);
   /// As put(), over a cell that has been written before, on purpose: a line over a filled chart.
   void over(int x, int y, char32_t code, Role role);
-  /// A row or a part of it, shown as chosen. Blank cells too.
+  /// A row or a part of it, shown as selected. Including blank cells.
   void select(const Rect& rect);
-  /// A part that can be clicked. Later ones lie above earlier ones.
+  /// A clickable part. Later ones cover earlier ones.
   void link(const Rect& rect, Link link);
-  /// What a click there means; nullptr: nothing.
+  /// The meaning of a click there; nullptr: nothing.
   [[nodiscard]] const Link* link_at(int x, int y) const;
-  /// Empties a rectangle for something that lies above the rest.
+  /// Clears a rectangle for an overlay.
   void clear(const Rect& rect);
 
-  /// Cells written twice, and cells that would have been outside. Both are 0 for every screen: tests hold that.
+  /// Cells written twice, and cells that would have been outside. Both are 0 for every screen: tests check that.
   [[nodiscard]] int overwritten() const { return overwritten_; }
   [[nodiscard]] int outside() const { return outside_; }
 
-  /// The rows, each ended by a newline and without blanks at its end.
+  /// The rows, each ended by a newline and without trailing blanks.
   [[nodiscard]] std::string text() const;
 
  private:

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMostRows = 12;
 
 std::string rate(double bytes_per_s) {
-  constexpr double kMost = 9e18;  // a run may say anything
+  constexpr double kMost = 9e18;  // a run may report anything
   return bytes_per_s == 0 ? "-" : format_size(static_cast<std::int64_t>(std::clamp(bytes_per_s, -kMost, kMost))) + "/s";
 }
 

@@ -1,4 +1,4 @@
-// The lines of a process that keep memory, as rows of the detail page. Pure.
+// The lines of a process that hold memory, as rows of the detail page. Pure.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace vramtrack::top {
 struct SiteRow {
   std::string text;
   Role role = Role::plain;
-  bool is_cut = false;  ///< a row of the table: cut where there is no room, not wrapped
+  bool is_cut = false;  ///< a row of the table: truncated if there is no room, not wrapped
 };
-/// What they come to, then one row each: the leaking first. Empty where the process does not run under the probe.
+/// A summary, then one row each: the leaking lines first. Empty if the process does not run under the probe.
 std::vector<SiteRow> site_rows(const SitesNow& now);
 
 }  // namespace vramtrack::top

@@ -14,9 +14,9 @@ Result<SitesNow> sites_of_run(std::uint32_t pid) {
   const auto all = run::probed_processes(*owner);
   const auto mine = std::find_if(all.begin(), all.end(), [&](const run::ProbedPid& one) { return one.pid == pid; });
   if (mine == all.end()) return SitesNow{State::not_probed};
-  const auto told = run::ask_control(mine->folder, "report", run::kControlPatience, owner);
-  if (!told || !told->starts_with("ok ")) return SitesNow{State::not_yet};
-  auto report = parse_sites_json(std::string_view(*told).substr(3));
+  const auto words = run::ask_control(mine->folder, "report", run::kControlPatience, owner);
+  if (!words || !words->starts_with("ok ")) return SitesNow{State::not_yet};
+  auto report = parse_sites_json(std::string_view(*words).substr(3));
   if (!report) return fail(report.error());
   return SitesNow{State::known, std::move(*report)};
 }
@@ -37,11 +37,11 @@ SitesNow SitesWatch::look(std::uint32_t pid) {
 }
 
 void SitesWatch::run(std::uint32_t pid) {
-  auto told = ask_(pid);
+  auto words = ask_(pid);
   const std::lock_guard lock(mutex_);
-  // Keep what was known if there is no answer this time.
-  if (told && !(told->state == SitesNow::State::not_yet && pid == pid_ && newest_.state == SitesNow::State::known))
-    newest_ = std::move(*told);
+  // Keeps the previous report if there is no answer this time.
+  if (words && !(words->state == SitesNow::State::not_yet && pid == pid_ && newest_.state == SitesNow::State::known))
+    newest_ = std::move(*words);
   else if (pid != pid_)
     newest_ = {};
   pid_ = pid;

@@ -1,4 +1,4 @@
-// SitesWatch: gets the lines of the displayed process in the background, because a run may answer slowly.
+// SitesWatch: requests the lines of the displayed process in the background, because a run may answer slowly.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace vramtrack::top {
 
-/// What this user's runs on this machine report about a process. Takes up to two seconds.
+/// The report of this user's runs on this machine about a process. Takes up to two seconds.
 Result<SitesNow> sites_of_run(std::uint32_t pid);
 
 class SitesWatch {
@@ -22,12 +22,12 @@ class SitesWatch {
 
   explicit SitesWatch(Ask ask, std::chrono::milliseconds every = std::chrono::seconds{3})
       : ask_(std::move(ask)), every_(every) {}
-  /// Waits for a call that is under way.
+  /// Waits for a call in progress.
   ~SitesWatch();
   SitesWatch(const SitesWatch&) = delete;
   SitesWatch& operator=(const SitesWatch&) = delete;
 
-  /// Returns the last report about this process at once; asks again if it is old. Called by one thread only.
+  /// Returns the last report about this process at once; requests a new one if it is old. Called by one thread only.
   SitesNow look(std::uint32_t pid);
 
  private:
@@ -37,7 +37,7 @@ class SitesWatch {
   const Ask ask_;
   const std::chrono::milliseconds every_;
   std::thread thread_;
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;  ///< guards the following members
   bool is_asking_ = false;
   std::uint32_t pid_ = 0;  ///< the process of newest_
   SitesNow newest_;

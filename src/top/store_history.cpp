@@ -6,7 +6,7 @@ namespace vramtrack::top {
 namespace {
 
 constexpr std::size_t kMostKept = 24;
-/// Whole samples are read of at most this long; it is decoded in tens of milliseconds.
+/// Whole samples are read for at most this time span; it is decoded in tens of milliseconds.
 constexpr double kLongestSamples_s = 3 * 3600;
 
 Point point_of(const Rollup& rollup, Duration length) {
@@ -42,7 +42,7 @@ std::optional<std::pair<Timestamp, Timestamp>> StoreHistory::extent() const {
 std::vector<Point> StoreHistory::points(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most) {
   const double span_s = seconds_between(from, to);
   if (!(span_s > 0) || most == 0 || !begin(key)) return {};
-  // The coarsest grain that still gives every second column a point of its own.
+  // The coarsest resolution that still gives every second column its own point.
   const double per_point_s = span_s / static_cast<double>(most);
   const Grain grain = per_point_s >= 1800                               ? Grain::hour
                       : per_point_s >= 30 || span_s > kLongestSamples_s ? Grain::minute
@@ -51,7 +51,7 @@ std::vector<Point> StoreHistory::points(const SeriesKey& key, Timestamp from, Ti
     return k.key == key && k.grain == grain && k.from <= from && k.to >= to;
   });
   if (it == kept_.end()) {
-    // More than asked for, on both sides: panning and the time that goes on need no reading for a while.
+    // More than requested, on both sides: panning and new samples then need no reading for a while.
     const Duration margin = from_seconds(span_s / 2);
     std::erase_if(kept_, [&](const Kept& k) { return k.key == key && k.grain == grain; });
     kept_.push_front({key, grain, from - margin, to + margin, read(key, grain, from - margin, to + margin)});
@@ -73,7 +73,7 @@ std::vector<Point> StoreHistory::read(const SeriesKey& key, Grain grain, Timesta
     }
     const Duration length = hours ? Duration{std::chrono::hours{1}} : Duration{std::chrono::minutes{1}};
     for (const Rollup& rollup : *rollups) out.push_back(point_of(rollup, length));
-    // Minutes are dropped after their time; hours stay.
+    // Minutes are dropped after their retention time; hours stay.
     if (!hours && (out.empty() || out.front().from - from > std::chrono::hours{2})) {
       const Timestamp until = out.empty() ? to : out.front().from;
       std::vector<Point> older = read(key, Grain::hour, from, until);
@@ -89,7 +89,7 @@ std::vector<Point> StoreHistory::read(const SeriesKey& key, Grain grain, Timesta
     const auto read = reader_->read(catalog, batch);
     if (!read) {
       error_ = read.error().message;
-      continue;  // the next call goes on behind the damage
+      continue;  // the next call continues after the damage
     }
     more = *read;
     const auto id = catalog.find(key);

@@ -12,24 +12,24 @@
 
 namespace vramtrack::top {
 
-/// Reads beside a writer. Not thread-safe. What it has read it keeps (the last few charts), so that drawing the same
-/// chart again costs no reading; samples written meanwhile are read once they matter to the chart.
+/// Reads concurrently with a writer. Not thread-safe. It caches what it has read (for the last few charts), so that
+/// drawing the same chart again costs no reading; samples written meanwhile are read once they affect the chart.
 class StoreHistory {
  public:
   /// Errors are those of StoreReader::open.
   static Result<StoreHistory> open(const std::string& path);
 
-  /// At most `most` points within [from, to). Whole samples where the range is short enough to need them, else
-  /// the rollups of minutes or hours. What cannot be read is left out, and said by take_error().
+  /// At most `most` points within [from, to). Whole samples if the range is short enough to need them, else the rollups
+  /// of minutes or hours. Unreadable parts are left out, and reported by take_error().
   std::vector<Point> points(const SeriesKey& key, Timestamp from, Timestamp to, std::size_t most);
 
-  /// When the series' first sample was; nullopt for one the store does not know.
+  /// The time of the series' first sample; nullopt if the store does not have it.
   [[nodiscard]] std::optional<Timestamp> begin(const SeriesKey& key) const;
-  /// First and last sample of all, as of the opening.
+  /// First and last sample of all, when the store was opened.
   [[nodiscard]] std::optional<std::pair<Timestamp, Timestamp>> extent() const;
-  /// The alerts it holds; their series are described in `catalog`.
+  /// The alerts in the store; their series are described in `catalog`.
   Result<std::vector<Alert>> alerts(Catalog& catalog) { return reader_->alerts(catalog); }
-  /// The last error of reading, once.
+  /// The last reading error, returned once.
   [[nodiscard]] std::string take_error() { return std::exchange(error_, {}); }
 
  private:
@@ -47,7 +47,7 @@ class StoreHistory {
 
   std::unique_ptr<StoreReader> reader_;
   std::vector<SeriesExtent> series_;
-  std::list<Kept> kept_;  ///< the latest used first
+  std::list<Kept> kept_;  ///< most recently used first
   std::string error_;
 };
 

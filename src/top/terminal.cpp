@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
-// curses defines macros with everyday names.
+// curses defines macros with common names.
 #undef timeout
 #undef columns
 #undef lines
@@ -23,7 +23,7 @@ namespace {
 
 /// Escape is a key here and also the first byte of others: curses waits this long for the rest.
 constexpr int kEscapeDelay_ms = 25;
-/// Two presses on one row within this are one double press. Curses could tell them, but waits for the second then.
+/// Two presses on one row within this time are a double press. Curses could detect them, but then waits for the second.
 constexpr std::chrono::milliseconds kDoublePress{400};
 
 std::optional<Key> special_key(wint_t code) {
@@ -100,7 +100,7 @@ attr_t attributes(const Look& look, bool selected) {
 
 char ascii_for(char32_t code) {
   if (code < 0x80) return static_cast<char>(code);
-  if (code >= 0x2800 && code <= 0x28ff) {  // Braille: by how many of its eight dots there are
+  if (code >= 0x2800 && code <= 0x28ff) {  // Braille: by the number of its eight dots that are set
     constexpr std::string_view kDensity = " ..::*##@";
     return kDensity[static_cast<std::size_t>(std::popcount(static_cast<unsigned>(code - 0x2800)))];
   }
@@ -157,7 +157,7 @@ Result<Terminal> Terminal::open() {
         "the terminal '{}' is not known on this machine; set TERM, for example TERM=xterm-256color (or install "
         "ncurses-term)",
         term == nullptr ? "" : term));
-  del_curterm(cur_term);  // looked up only to report an error, because newterm would end the program
+  del_curterm(cur_term);  // checked only to report an error, because newterm would end the program
   // Only for characters: numbers are always formatted by us, independent of the locale.
   std::setlocale(LC_CTYPE, "");
   Terminal terminal;
@@ -207,7 +207,7 @@ void Terminal::show(const Screen& screen, const Theme& theme) {
   for (int y = 0; y < std::min(screen.height(), height()); ++y) {
     for (int x = 0; x < std::min(screen.width(), width()); ++x) {
       const Cell& cell = screen.at(x, y);
-      const bool paints = cell.selected || theme.look(cell.role).reverse;  // so that a blank is seen, too
+      const bool paints = cell.selected || theme.look(cell.role).reverse;  // so that a blank is visible, too
       if (cell.code == 0 || (cell.code == U' ' && !paints)) continue;
       wchar_t text[2] = {static_cast<wchar_t>(cell.code), 0};
       if (!utf8_) text[0] = static_cast<wchar_t>(ascii_for(cell.code));

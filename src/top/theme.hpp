@@ -10,7 +10,7 @@
 
 namespace vramtrack::top {
 
-/// How one role looks. Colours are of the 256-colour palette, with the nearest of the 8 for lesser terminals.
+/// The appearance of a role. Colours are from the 256-colour palette, with the nearest of the 8 for simpler terminals.
 struct Look {
   std::int16_t colour = -1;  ///< -1: the terminal's own
   std::int16_t colour8 = -1;

@@ -1,4 +1,4 @@
-// Timeline: what this program has seen of its series, in bounded memory, for drawing.
+// Timeline: the samples that this program has seen, in bounded memory, for drawing.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace vramtrack::top {
 
-/// Memory over [from, to), from the samples there. A gap between neighbouring points means that nothing was seen.
+/// Memory over [from, to), from the samples there. A gap between neighbouring points means that there were no samples.
 struct Point {
   Timestamp from;
   Timestamp to;
@@ -28,8 +28,8 @@ struct Point {
 /// O(points).
 std::vector<Point> resample(const std::vector<Point>& points, Timestamp from, Timestamp to, std::size_t most);
 
-/// One series. Every sample is a point until `most` are there; then neighbours are merged two by two, again and again:
-/// the whole past at a resolution of at least most / 2 points.
+/// One series. Every sample is a point until there are `most`; then neighbours are merged in pairs, repeatedly: the
+/// whole past at a resolution of at least most / 2 points.
 class SeriesTimeline {
  public:
   explicit SeriesTimeline(std::size_t most) : most_(most) {}
@@ -46,7 +46,7 @@ class SeriesTimeline {
 /// All series of a catalog. Not thread-safe.
 class Timeline {
  public:
-  /// 64 bytes a point: the default is 128 KiB a series.
+  /// 64 bytes per point: the default is 128 KiB per series.
   explicit Timeline(std::size_t points_per_series = 2048) : most_(points_per_series) {}
 
   void take(const Batch& batch, const Catalog& catalog);

@@ -3,7 +3,7 @@
     surfaces.py build/release/tests/surfaces/surfaces [--node NODE] [--python PYTHON --package FOLDER] [--table FILE]
 
 The situations are made by hand (situations.cpp), so no detector decides what is tested. What each must say is written down here. A file
-that shows what is told and is not in SHOWS fails test_every_surface_is_driven: drive it here, then add it there.
+that shows conclusions and is not in SHOWS fails test_every_surface_is_driven: drive it here, then add it there.
 """
 import argparse
 import functools
@@ -40,7 +40,7 @@ EXPECTED_OF_PROCESS = {
     "ended and growing again": ("ran out of memory, process ended", "warning"),
     "process ended": ("steady, process ended", "ok"),
 }
-# How its alert is told, where there is one: what it is, and how it ended.
+# The words for its alert, if there is one: what it is, and how it ended.
 ALERT = {
     "leaking": ("gradual leak", "still active"),
     "ended by out-of-memory, steady now": ("gradual leak", "memory ran out at 23.9 GiB, and pid 4242 ended"),
@@ -64,14 +64,13 @@ ANSI = {"ok": "\x1b[32m", "notice": "\x1b[33m", "watch": "\x1b[1;31m", "warning"
 ROLE = {"ok": "good", "notice": "notice", "watch": "bad", "warning": "bad", "critical": "critical", "faint": "faint"}
 CLASS = {"ok": "ok", "notice": "notice", "watch": "bad", "warning": "bad", "critical": "bad", "faint": "faint"}
 
-# Every file that shows what is told, and the surface by which it is driven here.
+# Every file that shows conclusions, and the surface by which it is driven here.
 SHOWS = {
     "src/agent/server/api_events.cpp": "API view",
     "src/cli/cmd_simulate.cpp": "notification",  # its summary names the alert as the notification does
     "src/period/document.cpp": "report text",
     "src/fleet/json.cpp": "fleet json",
     "src/fleet/text.cpp": "fleet text",
-    "src/live/notifications.cpp": "notification",
     "src/period/gather.cpp": "report text",  # the order of the processes
     "src/period/html.cpp": "report html",
     "src/period/json.cpp": "report json",
@@ -97,11 +96,11 @@ SHOWS = {
     "python/vramtrack/confirmation.py": "Python",
     "python/vramtrack/verdict.py": "Python",
 }
-# What concludes in words, and so may stand in report/told alone.
+# What concludes in words, and so may stand in report/conclusion_words alone.
 CONCLUDES = re.compile(r"EndKind::(?!ended\b)\w+|AlertEnd::(?!standing\b)\w+|\bstate_words\(|\bpattern_words\(|\bstall_words\(")
 MAY = {
     "src/report/conclusion.cpp": "it is what the others render",
-    "src/report/told.cpp": "it is where they are made",
+    "src/report/conclusion_words.cpp": "it is where they are made",
     "src/report/words.cpp": "names of things",
     "src/report/words.hpp": "names of things",
     "src/core/incident.cpp": "which alerts are one leak",
@@ -317,16 +316,16 @@ class Surfaces(unittest.TestCase):
                     self.assertIn(END, text.replace("\\", ""), surface)
 
     def test_every_surface_is_driven(self):
-        shows = re.compile(r"(?<!const )\btell\([^)]|\btold_json\(|\btold_series\(|\bheadline\(view|\bmachine_of\(|\bconcern\(|\bTold\(|\.told\b")
+        shows = re.compile(r"(?<!ConclusionWords )(?<!AlertWords )\b(?:conclusion_words|alert_words)\([^)]|\bconclusion_words_json\(|\bseries_words\(|\bheadline\(view|\bmachine_of\(|\bconcern\(|\bTold\(|\.told\b")
         found = set()
         for folder, endings in (("src", (".cpp",)), ("page/src", (".ts",)), ("python/vramtrack", (".py",))):
             for path in sorted((ROOT / folder).rglob("*")):
                 name = str(path.relative_to(ROOT))
-                if path.suffix in endings and name != "src/report/told.cpp" and shows.search(path.read_text(errors="replace")):
+                if path.suffix in endings and name != "src/report/conclusion_words.cpp" and shows.search(path.read_text(errors="replace")):
                     found.add(name)
-        ours = {name for name in found if re.search(r"report/told|told_json|report/headline|report/view_json|period/document|top/draw|top/rows", (ROOT / name).read_text()) or not name.startswith("src/")}
-        self.assertEqual(sorted(ours - set(SHOWS)), [], "files that show what is told and are not driven here")
-        self.assertEqual(sorted(set(SHOWS) - ours), [], "files that show nothing of what is told")
+        ours = {name for name in found if re.search(r"report/conclusion_words|report/headline|report/view_json|period/document|top/draw|top/rows", (ROOT / name).read_text()) or not name.startswith("src/")}
+        self.assertEqual(sorted(ours - set(SHOWS)), [], "files that show conclusions and are not driven here")
+        self.assertEqual(sorted(set(SHOWS) - ours), [], "files that show no conclusion")
         driven = set().union(*self.all.values()) | {"page", "Python"}
         self.assertEqual(sorted(set(SHOWS.values()) - driven), [], "surfaces that nothing drives")
 
@@ -335,7 +334,7 @@ class Surfaces(unittest.TestCase):
             for path in sorted((ROOT / "src" / folder).rglob("*.?pp")):
                 name = str(path.relative_to(ROOT))
                 if name not in MAY:
-                    self.assertIsNone(CONCLUDES.search(path.read_text()), f"{name} concludes in words; report/told.cpp does")
+                    self.assertIsNone(CONCLUDES.search(path.read_text()), f"{name} concludes in words; report/conclusion_words.cpp does")
 
     def test_table(self):
         """The table of all surfaces, read from each of them."""

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "agent/server/api_parts.hpp"
+#include "report/conclusion_words.hpp"
 #include "report/health.hpp"
-#include "report/told.hpp"
 
 namespace vramtrack::agent {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kWait{500};  ///< a stream's wait for the ne
 
 /// What is said of a device, apart from figures that change with every sample.
 std::string said(const View& view, const SeriesView& device) {
-  const Told told = tell(view, device);
+  const ConclusionWords told = conclusion_words(view, device);
   return told.headline + told.forecast + told.end;
 }
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "one_gpu.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 
 namespace vramtrack {
 namespace {
@@ -64,7 +64,7 @@ TEST_P(OutOfMemory, IsTheSameStoryHoweverMuchComesAfter) {
   EXPECT_FALSE(s.verdict.finding.oom_in_s);
   EXPECT_NE(s.verdict.finding.state, State::growing);
   EXPECT_FALSE(s.verdict.suspect);
-  const Told told = tell(*views.back(), s);
+  const ConclusionWords told = conclusion_words(*views.back(), s);
   EXPECT_THAT(told.next, testing::StartsWith("find out what grew"));
   ASSERT_EQ(s.alerts.size(), 1U);
   EXPECT_TRUE(s.alerts[0].finding.leak);
@@ -82,7 +82,7 @@ TEST_P(OutOfMemory, IsTheSameStoryHoweverMuchComesAfter) {
     EXPECT_EQ(process.alerts.back().ended, AlertEnd::process_ended);
     EXPECT_EQ(process.alerts.back().end_kind, EndKind::out_of_memory) << "its own alert says so, too";
     EXPECT_THAT(process.alerts.back().end_reason, testing::StartsWith("memory ran out at "));
-    EXPECT_EQ(tell(*views.back(), process).verdict, "LEAKED until memory ran out");
+    EXPECT_EQ(conclusion_words(*views.back(), process).verdict, "LEAKED until memory ran out");
   }
 }
 std::string name_of(const testing::TestParamInfo<Case>& info) {
@@ -145,7 +145,7 @@ class SlowRelease : public Endings, public testing::WithParamInterface<std::vect
     EXPECT_EQ(s.verdict.end->used_bytes, kIdle + last_used);
     EXPECT_EQ(s.verdict.end->time, at(end_));
     EXPECT_FALSE(s.verdict.finding.leak);
-    const Told told = tell(*views.back(), s);
+    const ConclusionWords told = conclusion_words(*views.back(), s);
     EXPECT_THAT(told.next, testing::StartsWith("find out what grew"));
     ASSERT_EQ(s.alerts.size(), 1U);
     EXPECT_EQ(s.alerts[0].ended, AlertEnd::process_ended);

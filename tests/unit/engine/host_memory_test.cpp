@@ -4,7 +4,7 @@
 
 #include "core/end_words.hpp"
 #include "engine/remainder.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "scenario_run.hpp"
 
 namespace vramtrack {
@@ -88,7 +88,7 @@ TEST(HostMemoryJudged, TheForecastEndsAtTheLimitOfItsCgroup) {
   ASSERT_TRUE(s.wall);
   EXPECT_EQ(s.wall->name, "memory.max of /pod");
   EXPECT_EQ(s.wall->bytes, std::uint64_t{64} << 30U);
-  const Told told = tell(*run->view, s);
+  const ConclusionWords told = conclusion_words(*run->view, s);
   EXPECT_THAT(told.forecast, HasSubstr("the kernel will end a process in"));
   EXPECT_THAT(told.forecast, Not(HasSubstr("out of memory")));
   ASSERT_FALSE(s.verdict.advice.empty());
@@ -168,14 +168,15 @@ TEST_P(HostEnd, IsToldApartFromOneByTheGpu) {
     const auto& wall = find(*run->view, metric)->wall;
     ASSERT_TRUE(wall) << to_string(metric);
     EXPECT_EQ(wall->name, "memory.max of /pod");
-    EXPECT_THAT(tell(*run->view, *find(*run->view, metric)).end, HasSubstr("; its limit was memory.max of /pod"));
+    EXPECT_THAT(conclusion_words(*run->view, *find(*run->view, metric)).end,
+                HasSubstr("; its limit was memory.max of /pod"));
   }
   EXPECT_TRUE(find(*run->view, Metric::process_used)->alerts.empty()) << "one alert is enough";
-  EXPECT_THAT(tell(*run->view, *find(*run->view, Metric::process_used)).verdict,
+  EXPECT_THAT(conclusion_words(*run->view, *find(*run->view, Metric::process_used)).verdict,
               HasSubstr("the host's memory ran out"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Told, HostEnd, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Both, HostEnd, testing::Bool(),
                          [](const auto& told) { return told.param ? "ByTheKernel" : "ByTheFigures"; });
 
 TEST(HostMemoryJudged, AProcessThatDidNotLeakAndWasChosenIsAnAlert) {
@@ -211,7 +212,7 @@ TEST(HostMemoryJudged, AProcessThatDidNotLeakAndWasChosenIsAnAlert) {
   EXPECT_EQ(run.changes[0].news, AlertNews::raised);
   EXPECT_EQ(run.changes[0].alert.kind, AlertKind::host_out_of_memory);
   EXPECT_EQ(run.changes[1].news, AlertNews::cleared);
-  EXPECT_EQ(tell(run.changes[1].alert).severity, "HOST OUT OF MEMORY");
+  EXPECT_EQ(alert_words(run.changes[1].alert).severity, "HOST OUT OF MEMORY");
   const auto view = run.engine->view();
   ASSERT_EQ(find(*view, Metric::process_used)->alerts.size(), 1U);
   EXPECT_EQ(find(*view, Metric::process_used)->verdict.end->how, EndKind::host_out_of_memory);
@@ -237,13 +238,13 @@ TEST(SharedMemory, TheEndIsTheHosts) {
   ASSERT_TRUE(device.verdict.finding.oom_in_s) << device.verdict.finding.because;
   const double left_s = (60.0 * 1024 - 80 * 400) / 400 * 60;
   EXPECT_NEAR(device.verdict.finding.oom_in_s->mid, left_s, 0.05 * left_s);
-  const Told told = tell(*run->view, device);
+  const ConclusionWords told = conclusion_words(*run->view, device);
   EXPECT_THAT(told.forecast, HasSubstr("the kernel will end a process in"));
   EXPECT_THAT(told.facts, testing::Contains(testing::Field(&Fact::text, HasSubstr("it shares the host's"))));
   const auto ended = play(scenario("170min"));
   EXPECT_EQ(find(*ended->view, Metric::device_used)->verdict.end->how, EndKind::host_out_of_memory);
   EXPECT_EQ(find(*ended->view, Metric::process_used)->verdict.end->how, EndKind::host_out_of_memory);
-  EXPECT_THAT(tell(*ended->view, *find(*ended->view, Metric::device_used)).verdict,
+  EXPECT_THAT(conclusion_words(*ended->view, *find(*ended->view, Metric::device_used)).verdict,
               HasSubstr("the host's memory ran out"));
 }
 
@@ -267,7 +268,7 @@ TEST(SharedMemory, TheHostMemoryOfAProcessExplainsTheDevices) {
   const SeriesView& rest = *find(*run->view, Metric::device_unattributed);
   EXPECT_EQ(rest.used_bytes, std::uint64_t{6} << 30U);
   EXPECT_FALSE(rest.verdict.finding.leak) << rest.verdict.finding.because;
-  const Told told = tell(*run->view, device);
+  const ConclusionWords told = conclusion_words(*run->view, device);
   EXPECT_THAT(told.suspect, HasSubstr("pid 42 python serve.py"));
   EXPECT_EQ(told.unattributed, "6.0 GiB held by no visible process") << "what is not of the process";
 }

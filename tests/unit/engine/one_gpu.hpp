@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 
 namespace vramtrack {
 
@@ -84,9 +84,9 @@ class OneGpu : public testing::Test {
     return leaks;
   }
 
-  Told told_of(SeriesId id) {
+  ConclusionWords told_of(SeriesId id) {
     const SeriesView& series = seen(id);
-    return tell(*views.back(), series);
+    return conclusion_words(*views.back(), series);
   }
 
   /// A quarter of an hour at 4 GiB, then 4 MiB/s: certain enough for an alert some minutes later.

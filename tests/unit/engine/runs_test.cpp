@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "one_gpu.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 
 namespace vramtrack {
 namespace {

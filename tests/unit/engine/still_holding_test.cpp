@@ -55,7 +55,7 @@ TEST_F(StillHoldingTest, WhatItHoldsAndHowMuchOfThatItsAllocatorDoesNotUse) {
   ASSERT_TRUE(holds);
   EXPECT_EQ(holds->ran_out, at(595));
   EXPECT_EQ(holds->unused_bytes, 20 * kGiB);
-  const Told told = told_of(first);
+  const ConclusionWords told = told_of(first);
   EXPECT_THAT(told.facts, Contains(Field(&Fact::text, HasSubstr("still holds 21.0 GiB, 20.0 GiB of them unused by its "
                                                                 "allocator"))));
   EXPECT_THAT(told.facts, Contains(Field(&Fact::text, HasSubstr("next: torch.cuda.empty_cache()"))));

@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "report/conclusion_words.hpp"
 #include "report/report.hpp"
-#include "report/told.hpp"
 #include "sample_view.hpp"
 
 namespace vramtrack {

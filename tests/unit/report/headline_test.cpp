@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "report/trend.hpp"
 #include "report/view_json.hpp"
 #include "report/words.hpp"
@@ -187,7 +187,7 @@ TEST(ViewJson, ServesWhatIsConcluded) {
   EXPECT_EQ(json["headline"]["tone"], "critical");
   const auto& s = json["series"][0];
   EXPECT_EQ(s["end"], "out of memory in 0h 25m (20m–30m)");
-  const Told told = tell(v, v.series[0]);
+  const ConclusionWords told = conclusion_words(v, v.series[0]);
   EXPECT_EQ(s["next"], told.next);
   EXPECT_EQ(s["told"]["verdict"], told.verdict);
   EXPECT_EQ(s["told"]["tone"], "critical");

@@ -4,9 +4,9 @@
 
 #include "core/format.hpp"
 #include "core/option.hpp"
+#include "report/conclusion_words.hpp"
 #include "report/report.hpp"
 #include "report/status.hpp"
-#include "report/told.hpp"
 #include "report/words.hpp"
 #include "sample_view.hpp"
 
@@ -106,7 +106,7 @@ TEST(TextReport, InPythonArgumentsAreNamedAndNoOptions) {
   v.series[0].verdict = Verdict{};
   v.series[0].verdict.finding.state = State::too_short;
   v.files.clear();
-  EXPECT_THAT(tell(v, v.series[0]).next, HasSubstr("(interval_s of a Watch)"));
+  EXPECT_THAT(conclusion_words(v, v.series[0]).next, HasSubstr("(interval_s of a Watch)"));
   EXPECT_THAT(find_report("json")->render(v, {}), Not(HasSubstr("--")));
   EXPECT_EQ(name_of(Option::line_pattern), "the command line's --line-pattern");
 }
@@ -309,7 +309,7 @@ TEST(Words, EveryStateHasAWord) {
   SeriesView s = steady_process();
   for (int i = 0; i <= static_cast<int>(State::too_short); ++i) {
     s.verdict.finding.state = static_cast<State>(i);
-    const Told told = tell({}, s);
+    const ConclusionWords told = conclusion_words({}, s);
     EXPECT_NE(told.verdict, "unknown");
     EXPECT_NE(told.word, "unknown");
   }

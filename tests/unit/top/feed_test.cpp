@@ -5,7 +5,7 @@
 #include "../manual_clock.hpp"
 #include "../temp_folder.hpp"
 #include "live/pipeline.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 #include "source/sim/find_scenario.hpp"
 #include "source/sim/sim.hpp"
 #include "source/tick_reader.hpp"
@@ -209,7 +209,7 @@ TEST(Playback, HasNotEndedBeforeItsEnd) {
   const auto next_steps = [&source] {
     std::string all;
     const auto view = source->view();
-    for (const SeriesView& s : view->series) all += tell(*view, s).next + '\n';
+    for (const SeriesView& s : view->series) all += conclusion_words(*view, s).next + '\n';
     return all;
   };
   const auto jump = [&source] {
@@ -234,7 +234,7 @@ TEST(Playback, HasNotEndedBeforeItsEnd) {
 std::vector<std::string> conclusions(const View& view) {
   std::vector<std::string> out;
   for (const SeriesView& s : view.series) {
-    out.push_back(tell(view, s).headline);
+    out.push_back(conclusion_words(view, s).headline);
     for (const Alert& alert : s.alerts)
       out.push_back(std::string(to_string(alert.finding.stage)) + ' ' + std::string(to_string(alert.ended)));
   }

@@ -112,7 +112,7 @@ TEST(Accounting, NamesTheRest) {
   view.series = {device(0, 10.5), process(0, 1, 10)};
   EXPECT_EQ(account(view, {"GPU-0", ""}).rest, Accounting::Rest::driver);
   view.series[1].used_bytes = static_cast<std::uint64_t>(4 * kGiB);
-  EXPECT_EQ(account(view, {"GPU-0", ""}).rest, Accounting::Rest::nobody);
+  EXPECT_EQ(account(view, {"GPU-0", ""}).rest, Accounting::Rest::unattributed);
   view.series.push_back(process(0, 2, 6.5));
   view.series.back().ended = true;
   EXPECT_EQ(account(view, {"GPU-0", ""}).rest, Accounting::Rest::dead);

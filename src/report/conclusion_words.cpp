@@ -1,4 +1,4 @@
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 
 #include <fmt/format.h>
 
@@ -15,17 +15,17 @@
 #include "core/scale.hpp"
 #include "core/units.hpp"
 #include "report/accounting.hpp"
-#include "report/told_runs.hpp"
+#include "report/run_facts.hpp"
 #include "report/words.hpp"
 
-// A kind that is added without its words must be an error here, not a gap on some surface.
+// A new kind without words must be a compile error here, not a gap on some surface.
 #pragma GCC diagnostic error "-Wswitch"
 
 namespace vramtrack {
 namespace {
 
 /// How long the end of a run remains the first thing to report.
-constexpr double kTold_s = 24 * 3600;
+constexpr double kNews_s = 24 * 3600;
 
 bool is_device(const SeriesView& s) {
   return s.key.pid == 0;
@@ -35,14 +35,14 @@ bool is_stalled(const SeriesView& s) {
   return s.stall && s.stall->judgement == StallJudgement::stalled && !s.ended;
 }
 
-/// How its last run ended, as a verdict; empty: it has not ended, or that is no news.
+/// How its last run ended, as a verdict; empty: it has not ended, or that is no longer news.
 std::string_view past_words(const SeriesView& s) {
   if (!s.verdict.end) return {};
   const EndWords end = words_of_end(*s.verdict.end);
   return leak_at_end(s) != nullptr ? end.leaked : end.verdict;
 }
 
-/// What came after the run that `past` is about, beside the figures of that run or before its own.
+/// What came after the run that `past` is about, next to the figures of that run or before its own.
 std::string with_present(std::string_view past, const SeriesView& s) {
   const Finding& f = s.verdict.finding;
   if (!is_device(s) || f.state == State::too_short) return std::string(past);
@@ -89,7 +89,7 @@ std::string_view state_word(State state) {
   return "unknown";
 }
 
-/// Of several conditions, the one that most needs attention.
+/// The condition that needs most attention.
 std::string_view word_of(const SeriesView& s, Timestamp now) {
   const Finding& f = s.verdict.finding;
   if (s.paused) return "no answer";
@@ -103,7 +103,7 @@ std::string_view word_of(const SeriesView& s, Timestamp now) {
   return state_word(f.state);
 }
 
-/// Where the host's memory ends, no allocation fails: the kernel ends a process, and not always the one that grew.
+/// When the host's memory runs out, no allocation fails: the kernel kills a process, not always the one that grew.
 bool ends_with_the_host(const SeriesView& s) {
   return is_of_host(s.key.metric) || s.device.shares_host_memory;
 }
@@ -117,7 +117,7 @@ std::string forecast_words(const SeriesView& s, const Finding& f) {
   return "full in " + format_duration(*f.oom_if_growth_continues_s) + " if the growth continues";
 }
 
-std::string end_story(const SeriesView& series, const View& view, const MaySeeCommand& may_see) {
+std::string end_report(const SeriesView& series, const View& view, const MaySeeCommand& may_see) {
   if (!series.verdict.end) return {};
   const End& end = *series.verdict.end;
   const auto moment = [&](Timestamp at) { return format_moment(at, view.clock_is_relative); };
@@ -132,7 +132,7 @@ std::string end_story(const SeriesView& series, const View& view, const MaySeeCo
   if (end.pid == 0 && series.runs.size() > 1 && !series.runs.back().end && series.runs.back().begin > end.time)
     out += "; the next run began at " + moment(series.runs.back().begin);
   else if (end.pid == 0 && series.used_bytes >= end.used_bytes)
-    out += "; then a program reported that memory had run out";  // nothing else ends a run without a fall
+    out += "; then a program reported that memory had run out";  // nothing else ends a run without a drop
   else if (end.pid == 0)
     out += "; then its memory was released";
   else
@@ -143,7 +143,7 @@ std::string end_story(const SeriesView& series, const View& view, const MaySeeCo
       out += "; its limit was " + printable(s->wall->name);
       break;
     }
-  // One leak has one beginning and one first alert, whichever series saw it first.
+  // One leak has one beginning and one first alert, regardless of which series saw it first.
   const Alert* leak = nullptr;
   std::optional<Timestamp> alerted;
   std::optional<Timestamp> onset = end.onset;
@@ -174,7 +174,7 @@ std::string suspect_words(const Suspect& suspect, const std::string& command) {
   return fmt::format("pid {} {}: {} of the growth", suspect.pid, printable(command), share);
 }
 
-/// Nobody reads of less than a minute and then acts in time; steps have no length that is known.
+/// Deadlines under a minute are shown as "now", since nobody can act in time; the length of steps is unknown.
 double least_time_s() {
   return scale().counts_steps() ? 1 : kSecondsPerMinute;
 }
@@ -193,7 +193,7 @@ std::string step_after_end(const End& end) {
                      end.how == EndKind::out_of_memory ? "'vramtrack explain' reads the message in its log, and " : "");
 }
 
-/// What kind of program holds the memory that leaks; its framework decides where its command does not.
+/// The kind of program that holds the leaking memory; its framework decides if its command does not.
 ProgramKind kind_to_rescue(const SeriesView& series, bool is_named) {
   ProgramKind kind = ProgramKind::unknown;
   if (is_named)
@@ -203,8 +203,8 @@ ProgramKind kind_to_rescue(const SeriesView& series, bool is_named) {
   return kind == ProgramKind::unknown && is_for_inference(series.verdict.framework) ? ProgramKind::serving : kind;
 }
 
-/// What saves the work of the program that leaks, or frees its memory in an orderly way: `when` is empty, " now" or
-/// " within 24m". Only here is it decided who is advised to save a checkpoint.
+/// The step that saves the work of the leaking program, or frees its memory in an orderly way: `when` is empty, " now"
+/// or " within 24m". Only this function decides who is advised to save a checkpoint.
 std::string rescue(const SeriesView& series, const std::string& when) {
   const auto& suspect = series.verdict.suspect;
   const bool is_named = suspect && suspect->pid != 0;
@@ -234,7 +234,7 @@ std::string next_step(const SeriesView& series, Timestamp now, Origin origin) {
   if (series.paused && is_device(series))
     return "see nvidia-smi and the kernel log (dmesg | grep -i -e xid -e nvrm), then reset the GPU or restart the "
            "machine";
-  // What has ended is past, unless the device's next run leaks or is suspected.
+  // An ended leak is past, unless the device's next run leaks or is suspected.
   if (series.ended || (v.end && !f.leak && f.stage == Stage::none))
     return ended_badly(series, now) ? step_after_end(*v.end) : std::string();
   if (f.leak) {
@@ -283,8 +283,8 @@ std::string wall_words(const MemoryWall& wall) {
   return out;
 }
 
-/// With the limit against which what a process needs was held, where that is nearer than the device's end.
-std::string headroom_told(const View& view, const SeriesView& s) {
+/// Names the limit that the process's need was compared with, if it is closer than the device's end.
+std::string headroom_words_of(const View& view, const SeriesView& s) {
   std::string out =
       headroom_words(*s.headroom, is_device(s) ? s.device.capacity_bytes : std::optional<std::uint64_t>());
   for (const SeriesView& other : view.series) {
@@ -309,7 +309,7 @@ std::string mark_words(const MarkGrowth& growth) {
                      growth.bytes_per_mark < 0 ? "-" : "+", format_bytes(std::abs(growth.bytes_per_mark)));
 }
 
-/// What a finding explains: the verdict; of a device whose run has ended, what came after; of a process that ended
+/// What a finding explains: the verdict; for a device whose run has ended, what came after; for a process that ended
 /// without a leak, what came before.
 std::string_view label_of_reason(const SeriesView& s) {
   if (past_words(s).empty()) return "because";
@@ -317,8 +317,9 @@ std::string_view label_of_reason(const SeriesView& s) {
   return leak_at_end(s) != nullptr ? "because" : "until then";
 }
 
-/// The lines below the headline. To show people a new field of a verdict, add a line here.
-std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusion& conclusion, const Told& told) {
+/// The lines below the headline. To show users a new field of a verdict, add a line here.
+std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusion& conclusion,
+                           const ConclusionWords& words) {
   const Verdict& v = conclusion.verdict();
   const Finding& f = v.finding;
   const Finding& now = s.verdict.finding;
@@ -334,17 +335,17 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
   };
   if (const Alert* leak = leak_at_end(s); leak != nullptr && (is_device(s) || conclusion.is_of_ended_run()))
     add_reason("because", leak->finding);
-  // Of too few samples after the end nothing is said.
+  // With too few samples after the end, nothing is reported.
   if (!conclusion.is_of_ended_run() || (is_device(s) && now.state != State::too_short))
     add_reason(label_of_reason(s), now);
   if (!s.paging.empty() && s.alerts.empty()) add("no alert", s.paging);
   if (!s.paging.empty() && !s.alerts.empty()) add("alert", "no other one yet: " + s.paging);
   if (s.stall) {
-    add("progress", told.stall);
+    add("progress", words.stall);
     for (const std::string& why : s.stall->evidence) add("progress", why);
     if (const std::string next = stall_next_step(*s.stall, s.key.pid); !next.empty()) add("progress", "next: " + next);
   }
-  if (s.headroom && s.headroom->is_news() && !s.ended) add("headroom", headroom_told(view, s));
+  if (s.headroom && s.headroom->is_news() && !s.ended) add("headroom", headroom_words_of(view, s));
   if (is_device(s) && s.device.shares_host_memory)
     add("memory", "it has none of its own: it shares the host's, and where that ends, the kernel ends a process");
   if (s.wall) add("wall", wall_words(*s.wall));
@@ -361,11 +362,11 @@ std::vector<Fact> facts_of(const View& view, const SeriesView& s, const Conclusi
     add("ran out", "next: " + std::string(kStillHoldsNextStep));
   }
   if (s.mark_growth) add("marks", mark_words(*s.mark_growth));
-  add("end", told.end);
+  add("end", words.end);
   for (Fact& fact : run_facts(view, s)) out.push_back(std::move(fact));
   if (f.onset && (f.leak || f.state == State::growing)) add("since", format_moment(*f.onset, view.clock_is_relative));
   if (v.suspect)
-    add("suspect", told.suspect + (v.framework.empty() ? "" : ", " + v.framework));
+    add("suspect", words.suspect + (v.framework.empty() ? "" : ", " + v.framework));
   else
     add("framework", v.framework);
   return out;
@@ -395,7 +396,7 @@ std::string visible_command(const View& view, const std::string& host, std::uint
   for (const SeriesView& s : view.series)
     if (s.process && s.process->pid == pid && s.process->start_ticks == start_ticks && s.key.host == host)
       return may_see(*s.process) ? command : s.process->name;
-  return {};  // no longer known: nobody can say whose it was
+  return {};  // no longer known: its owner could not be identified
 }
 
 std::string_view severity_words(Severity severity) {
@@ -419,13 +420,13 @@ std::string_view end_words(const SeriesView& series) {
 
 bool ended_badly(const SeriesView& series, Timestamp now) {
   const auto& end = series.verdict.end;
-  return end && seconds_between(end->time, now) <= kTold_s &&
+  return end && seconds_between(end->time, now) <= kNews_s &&
          (words_of_end(*end).is_bad || leak_at_end(series) != nullptr);
 }
 
 namespace {
 
-/// Of what it does now, whatever came before.
+/// About its current behaviour, regardless of what came before.
 Tone present_tone(const SeriesView& s) {
   const Finding& f = s.verdict.finding;
   if (f.leak) {
@@ -473,10 +474,10 @@ int concern(const SeriesView& series, Timestamp now) {
   return tone_of(series, now) == Tone::notice ? 1 : 0;
 }
 
-Told tell(const View& view, const SeriesView& s, const Audience& audience) {
+ConclusionWords conclusion_words(const View& view, const SeriesView& s, const Audience& audience) {
   const Verdict& v = s.verdict;
   const Finding& f = v.finding;
-  Told out;
+  ConclusionWords out;
   out.verdict = verdict_words(s);
   out.headline = headline_words(s, out.verdict);
   out.tone = tone_of(s, view.time);
@@ -498,8 +499,8 @@ Told tell(const View& view, const SeriesView& s, const Audience& audience) {
     out.growth = format_rate(concluded.growth_bytes_per_s);
     out.probability = format_percent(concluded.confidence);
   }
-  if (!s.paused) out.forecast = forecast_words(s, f);  // what has stopped is not foretold
-  out.end = end_story(s, view, audience.may_see);
+  if (!s.paused) out.forecast = forecast_words(s, f);  // there is no forecast for what has stopped
+  out.end = end_report(s, view, audience.may_see);
   if (v.suspect) {
     const Suspect& suspect = *v.suspect;
     out.suspect = suspect_words(suspect, visible_command(view, s.key.host, suspect.pid, suspect.pid_start_ticks,
@@ -515,8 +516,8 @@ Told tell(const View& view, const SeriesView& s, const Audience& audience) {
   return out;
 }
 
-ToldAlert tell(const Alert& a) {
-  ToldAlert out;
+AlertWords alert_words(const Alert& a) {
+  AlertWords out;
   const auto percent = format_percent(a.finding.confidence);
   switch (a.kind) {
     case AlertKind::leak:

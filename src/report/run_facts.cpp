@@ -1,4 +1,4 @@
-#include "report/told_runs.hpp"
+#include "report/run_facts.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxRuns = 10;
 constexpr double kBriefRun_s = 60;  ///< shorter runs are counted
-/// The engine keeps as many runs of a device; with so many, earlier ones may be missing.
+/// The engine keeps this many runs of a device; with as many, earlier ones may be missing.
 constexpr std::size_t kMostKept = 256;
 
 /// "2026-01-01T08:00:00Z to 2026-01-01T09:32:00Z, 1h 32m: +186 MiB/min, 24.0/24.0 GiB at most, ran out of memory, pid
@@ -42,19 +42,19 @@ std::string run_words(const Run& run, const SeriesView& s, const View& view) {
 std::vector<Fact> run_facts(const View& view, const SeriesView& s) {
   std::vector<Fact> out;
   if (s.runs.size() < 2) return out;
-  std::vector<const Run*> told;
+  std::vector<const Run*> words;
   std::size_t brief = 0;
   for (const Run& run : s.runs)
     if (run.end && seconds_between(run.begin, *run.end) < kBriefRun_s)
       ++brief;
     else
-      told.push_back(&run);
+      words.push_back(&run);
   const auto add = [&out](std::string text) { out.push_back({"runs", std::move(text)}); };
   const bool all = s.runs.size() < kMostKept;
   add(all ? fmt::format("{} in all, oldest first", s.runs.size())
           : fmt::format("the last {}, oldest first", s.runs.size()));
-  const std::size_t from = told.size() > kMaxRuns ? told.size() - kMaxRuns : 0;
-  for (std::size_t i = from; i < told.size(); ++i) add(run_words(*told[i], s, view));
+  const std::size_t from = words.size() > kMaxRuns ? words.size() - kMaxRuns : 0;
+  for (std::size_t i = from; i < words.size(); ++i) add(run_words(*words[i], s, view));
   std::vector<std::string> more;
   if (from > 0) more.push_back(fmt::format("{} earlier run{}", from, from == 1 ? "" : "s"));
   if (brief > 0) more.push_back(fmt::format("{} run{} shorter than a minute", brief, brief == 1 ? "" : "s"));

@@ -1,4 +1,4 @@
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -34,9 +34,9 @@ View with(SeriesView series) {
   return view;
 }
 
-Told told(SeriesView series) {
+ConclusionWords words_about(SeriesView series) {
   const View view = with(std::move(series));
-  return tell(view, view.series[0]);
+  return conclusion_words(view, view.series[0]);
 }
 
 SeriesView steady_device() {
@@ -55,52 +55,52 @@ End end_of(EndKind how, double time_s) {
   return end;
 }
 
-TEST(Told, ALeakBySeverity) {
+TEST(ConclusionWords, ALeakBySeverity) {
   SeriesView s = leaking_device();
   for (const auto& [severity, word, tone] : {std::tuple{Severity::critical, "CRITICAL", Tone::critical},
                                              {Severity::warning, "WARNING", Tone::warning},
                                              {Severity::watch, "LEAK", Tone::watch}}) {
     s.verdict.severity = severity;
-    const Told t = told(s);
+    const ConclusionWords t = words_about(s);
     EXPECT_EQ(t.verdict, "LEAK (gradual leak)");
     EXPECT_EQ(t.severity, word);
     EXPECT_EQ(t.word, word);
     EXPECT_EQ(t.tone, tone);
     EXPECT_EQ(t.concern, 10 + static_cast<int>(severity));
   }
-  const Told t = told(s);
+  const ConclusionWords t = words_about(s);
   EXPECT_EQ(t.forecast, "out of memory in 0h 47m (38m–1h 05m)");
   EXPECT_EQ(t.by, "by pid 4242");
   EXPECT_EQ(t.suspect, "pid 4242 python train.py: 96 % of the growth");
 }
 
-TEST(Told, EveryStateHasWords) {
+TEST(ConclusionWords, EveryStateHasWords) {
   for (std::size_t i = 0; i < words_of<State>().size(); ++i) {
     SeriesView s = steady_device();
     s.verdict.finding.state = static_cast<State>(i);
-    const Told t = told(s);
+    const ConclusionWords t = words_about(s);
     EXPECT_NE(t.verdict, "unknown");
     EXPECT_NE(t.word, "unknown");
     EXPECT_LE(columns(t.word), 9U);
   }
 }
 
-TEST(Told, WhatGrowsSlowlyIsWorthALookOnEverySurface) {
+TEST(ConclusionWords, WhatGrowsSlowlyIsWorthALookOnEverySurface) {
   SeriesView s = steady_device();
-  EXPECT_EQ(told(s).concern, 0);
+  EXPECT_EQ(words_about(s).concern, 0);
   for (const State state : {State::slow_growth, State::growing, State::leaking}) {
     s.verdict.finding.state = state;
-    EXPECT_EQ(told(s).concern, 1);
-    EXPECT_EQ(told(s).tone, Tone::notice);
+    EXPECT_EQ(words_about(s).concern, 1);
+    EXPECT_EQ(words_about(s).tone, Tone::notice);
   }
 }
 
-TEST(Told, EveryKindOfEndHasWords) {
+TEST(ConclusionWords, EveryKindOfEndHasWords) {
   for (std::size_t i = 0; i < words_of<EndKind>().size(); ++i) {
     const auto how = static_cast<EndKind>(i);
     SeriesView s = steady_device();
     s.verdict.end = end_of(how, 7000);
-    EXPECT_THAT(told(s).end, HasSubstr("24.0/24.0 GiB at"));
+    EXPECT_THAT(words_about(s).end, HasSubstr("24.0/24.0 GiB at"));
     EXPECT_THAT(std::string(end_words(s)), AllOf(Not(IsEmpty()), Not(HasSubstr("leaked"))));
     s.alerts = leaking_device().alerts;
     s.alerts.resize(1);
@@ -112,10 +112,10 @@ TEST(Told, EveryKindOfEndHasWords) {
   }
 }
 
-TEST(Told, AGpuWhoseJobRanOutOfMemoryIsNotWell) {
+TEST(ConclusionWords, AGpuWhoseJobRanOutOfMemoryIsNotWell) {
   SeriesView s = steady_device();
   s.verdict.end = end_of(EndKind::out_of_memory, 7000);
-  const Told t = told(s);
+  const ConclusionWords t = words_about(s);
   EXPECT_EQ(t.verdict, "ran out of memory; now steady");
   EXPECT_EQ(t.tone, Tone::warning);
   EXPECT_EQ(t.word, "ran out");
@@ -126,31 +126,31 @@ TEST(Told, AGpuWhoseJobRanOutOfMemoryIsNotWell) {
             "run' names the lines that allocate");
 }
 
-TEST(Told, AGpuWhoseJobEndedAsItShouldNeedsNothing) {
+TEST(ConclusionWords, AGpuWhoseJobEndedAsItShouldNeedsNothing) {
   SeriesView s = steady_device();
   s.verdict.end = end_of(EndKind::ended, 7000);
-  EXPECT_EQ(told(s).next, "");
-  EXPECT_EQ(told(s).tone, Tone::ok);
+  EXPECT_EQ(words_about(s).next, "");
+  EXPECT_EQ(words_about(s).tone, Tone::ok);
 }
 
-TEST(Told, ACheckpointInLessThanAMinuteIsDueNow) {
+TEST(ConclusionWords, ACheckpointInLessThanAMinuteIsDueNow) {
   SeriesView s = leaking_device();
   for (const auto& [low_s, step] : {std::pair{1.2, "save a checkpoint now"},
                                     {59.0, "save a checkpoint now"},
                                     {60.0, "save a checkpoint within 1m"},
                                     {2280.0, "save a checkpoint within 38m"}}) {
     s.verdict.finding.oom_in_s->low = low_s;
-    EXPECT_THAT(told(s).next, StartsWith(step));
+    EXPECT_THAT(words_about(s).next, StartsWith(step));
   }
 }
 
-TEST(Told, WhatToDoFirstSuitsTheProgram) {
+TEST(ConclusionWords, WhatToDoFirstSuitsTheProgram) {
   const auto next = [](const char* command, const char* framework) {
     SeriesView s = leaking_device();
     s.verdict.advice.clear();
     s.verdict.suspect->command = command;
     s.verdict.framework = framework;
-    return tell({}, s).next;
+    return conclusion_words({}, s).next;
   };
   EXPECT_EQ(next("python train.py", "PyTorch"), "save a checkpoint within 38m; then look into pid 4242");
   EXPECT_EQ(next("vllm serve llama", ""), "let pid 4242 finish its requests and restart it within 38m");
@@ -164,88 +164,89 @@ TEST(Told, WhatToDoFirstSuitsTheProgram) {
     EXPECT_EQ(next(server, "PyTorch"), "let pid 4242 finish its requests and restart it within 38m") << server;
 }
 
-TEST(Told, OnlyAWatchCanGoOn) {
+TEST(ConclusionWords, OnlyAWatchCanGoOn) {
   SeriesView s = steady_process();
   s.verdict.finding.state = State::growing;
-  EXPECT_THAT(tell({}, s).next, testing::StartsWith("keep watching: "));
-  EXPECT_THAT(tell({}, s, {.origin = Origin::files}).next, testing::StartsWith("record for longer: "));
+  EXPECT_THAT(conclusion_words({}, s).next, testing::StartsWith("keep watching: "));
+  EXPECT_THAT(conclusion_words({}, s, {.origin = Origin::files}).next, testing::StartsWith("record for longer: "));
 }
 
-TEST(Told, WhatGrowsHasAForecastAtItsRate) {
+TEST(ConclusionWords, WhatGrowsHasAForecastAtItsRate) {
   SeriesView s = steady_device();
   s.verdict.finding.state = State::growing;
   s.verdict.finding.oom_if_growth_continues_s = 7800;
-  EXPECT_EQ(told(s).forecast, "full in 2h 10m if the growth continues");
+  EXPECT_EQ(words_about(s).forecast, "full in 2h 10m if the growth continues");
 }
 
-TEST(Told, AfterADayAnEndIsPast) {
+TEST(ConclusionWords, AfterADayAnEndIsPast) {
   SeriesView s = steady_device();
   s.verdict.end = end_of(EndKind::out_of_memory, 7199 - 25 * 3600);
-  EXPECT_EQ(told(s).verdict, "ran out of memory; now steady") << "it is still said";
-  EXPECT_EQ(told(s).tone, Tone::ok);
-  EXPECT_EQ(told(s).concern, 0);
-  EXPECT_EQ(told(s).next, "");
+  EXPECT_EQ(words_about(s).verdict, "ran out of memory; now steady") << "it is still said";
+  EXPECT_EQ(words_about(s).tone, Tone::ok);
+  EXPECT_EQ(words_about(s).concern, 0);
+  EXPECT_EQ(words_about(s).next, "");
 }
 
-TEST(Told, WhatElseIsTheMatterFollowsTheVerdict) {
+TEST(ConclusionWords, WhatElseIsTheMatterFollowsTheVerdict) {
   SeriesView s = steady_process();
   s.ended = true;
-  EXPECT_EQ(told(s).headline, "steady, process ended");
-  EXPECT_EQ(told(s).word, "ended");
+  EXPECT_EQ(words_about(s).headline, "steady, process ended");
+  EXPECT_EQ(words_about(s).word, "ended");
   s = steady_device();
   s.paused = true;
-  EXPECT_EQ(told(s).headline, "steady, then the GPU was lost");
-  EXPECT_EQ(told(s).tone, Tone::warning);
+  EXPECT_EQ(words_about(s).headline, "steady, then the GPU was lost");
+  EXPECT_EQ(words_about(s).tone, Tone::warning);
   s = steady_process();
   s.ignored = true;
-  EXPECT_EQ(told(s).headline, "steady, ignored by ignore-patterns");
-  EXPECT_EQ(told(s).word, "ignored");
+  EXPECT_EQ(words_about(s).headline, "steady, ignored by ignore-patterns");
+  EXPECT_EQ(words_about(s).word, "ignored");
 }
 
-TEST(Told, AStalledProcessSaysSoInItsWord) {
+TEST(ConclusionWords, AStalledProcessSaysSoInItsWord) {
   SeriesView s = steady_process();
   s.stall = lasting_stall();
-  EXPECT_EQ(told(s).word, "stalled");
-  EXPECT_EQ(told(s).word_tone, Tone::warning);
-  EXPECT_EQ(told(s).tone, Tone::ok) << "its memory is steady";
-  EXPECT_EQ(told(s).stall, "stalled for 43m (confidence 80 %)");
+  EXPECT_EQ(words_about(s).word, "stalled");
+  EXPECT_EQ(words_about(s).word_tone, Tone::warning);
+  EXPECT_EQ(words_about(s).tone, Tone::ok) << "its memory is steady";
+  EXPECT_EQ(words_about(s).stall, "stalled for 43m (confidence 80 %)");
 }
 
-TEST(Told, ACommandStandsOnlyWhereItMayBeSeen) {
+TEST(ConclusionWords, ACommandStandsOnlyWhereItMayBeSeen) {
   View view = with(leaking_device());
   view.series.push_back(steady_process());
   SeriesView& process = view.series.back();
   process.key.pid = process.process->pid = 4242;
   process.key.pid_start_ticks = process.process->start_ticks = 77;
   process.process->name = "python";
-  const Told seen = tell(view, view.series[0], {.may_see = [](const ProcessInfo&) { return false; }});
+  const ConclusionWords seen =
+      conclusion_words(view, view.series[0], {.may_see = [](const ProcessInfo&) { return false; }});
   EXPECT_EQ(seen.suspect, "pid 4242 python: 96 % of the growth");
   for (const Fact& fact : seen.facts) EXPECT_THAT(fact.text, Not(HasSubstr("train.py")));
   view.series.pop_back();
-  EXPECT_EQ(tell(view, view.series[0], {.may_see = [](const ProcessInfo&) { return true; }}).suspect,
+  EXPECT_EQ(conclusion_words(view, view.series[0], {.may_see = [](const ProcessInfo&) { return true; }}).suspect,
             "pid 4242 : 96 % of the growth")
       << "of who is forgotten nobody can say whose it was";
 }
 
-TEST(Told, ForeignWordsArePrintable) {
+TEST(ConclusionWords, ForeignWordsArePrintable) {
   SeriesView s = leaking_device();
   const std::string hostile = "x\x1b[31m\xff";
   s.verdict.finding.because = s.verdict.framework = s.verdict.suspect->command = hostile;
   s.verdict.causes = s.verdict.advice = {hostile};
   s.verdict.dissent[0].because = hostile;
-  const Told t = told(s);
+  const ConclusionWords t = words_about(s);
   for (const auto* facts : {&t.facts, &t.advice, &t.dissent})
     for (const Fact& fact : *facts) EXPECT_THAT(fact.text, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\xff"))));
   EXPECT_THAT(t.next + t.suspect, Not(HasSubstr("\x1b")));
 }
 
-TEST(ToldAlert, HowItEnded) {
+TEST(AlertWords, HowItEnded) {
   Alert a;
   a.finding = leak_finding();
   const auto ended = [&](AlertEnd how, const std::string& reason) {
     a.ended = how;
     a.end_reason = reason;
-    return tell(a).ended;
+    return alert_words(a).ended;
   };
   EXPECT_EQ(ended(AlertEnd::standing, ""), "still active");
   EXPECT_EQ(ended(AlertEnd::released, "it fell again"), "released, it fell again");
@@ -254,37 +255,37 @@ TEST(ToldAlert, HowItEnded) {
   EXPECT_EQ(ended(AlertEnd::process_ended, "memory ran out at 24.0 GiB, and pid 4242 ended"),
             "memory ran out at 24.0 GiB, and pid 4242 ended");
   EXPECT_EQ(ended(AlertEnd::process_ended, ""), "the process has ended");
-  EXPECT_EQ(tell(a).tone, Tone::faint);
-  EXPECT_EQ(tell(a).figures, "probability of a leak 97 %, predicted then: out of memory in 0h 47m (38m–1h 05m)");
+  EXPECT_EQ(alert_words(a).tone, Tone::faint);
+  EXPECT_EQ(alert_words(a).figures, "probability of a leak 97 %, predicted then: out of memory in 0h 47m (38m–1h 05m)");
 }
 
-TEST(ToldAlert, MemoryThatRanOutIsNoMereEndOfAProcess) {
+TEST(AlertWords, MemoryThatRanOutIsNoMereEndOfAProcess) {
   Alert a;
   a.ended = AlertEnd::process_ended;
-  EXPECT_EQ(tell(a).state, "process ended") << "as an older recording has it";
+  EXPECT_EQ(alert_words(a).state, "process ended") << "as an older recording has it";
   a.end_kind = EndKind::ended;
-  EXPECT_EQ(tell(a).state, "process ended");
+  EXPECT_EQ(alert_words(a).state, "process ended");
   a.end_kind = EndKind::ended_near_limit;
-  EXPECT_EQ(tell(a).state, "process ended");
+  EXPECT_EQ(alert_words(a).state, "process ended");
   a.end_kind = EndKind::out_of_memory;
-  EXPECT_EQ(tell(a).state, "out of memory");
-  EXPECT_EQ(tell(a).ended, "ran out of memory") << "of an alert without a reason";
+  EXPECT_EQ(alert_words(a).state, "out of memory");
+  EXPECT_EQ(alert_words(a).ended, "ran out of memory") << "of an alert without a reason";
   for (std::size_t i = 0; i < words_of<EndKind>().size(); ++i) {
     a.end_kind = static_cast<EndKind>(i);
-    EXPECT_LE(columns(tell(a).state), 13U) << "the column of top";
+    EXPECT_LE(columns(alert_words(a).state), 13U) << "the column of top";
   }
 }
 
-TEST(ToldAlert, OfAStallAndOfMemoryLeftBehind) {
+TEST(AlertWords, OfAStallAndOfMemoryLeftBehind) {
   Alert a = stall_alert();
-  EXPECT_EQ(tell(a).what, "stalled process");
-  EXPECT_EQ(tell(a).severity, "STALLED");
-  EXPECT_EQ(tell(a).figures, "confidence 80 %");
+  EXPECT_EQ(alert_words(a).what, "stalled process");
+  EXPECT_EQ(alert_words(a).severity, "STALLED");
+  EXPECT_EQ(alert_words(a).figures, "confidence 80 %");
   a.kind = AlertKind::unreleased;
-  EXPECT_EQ(tell(a).severity, "NOT RELEASED");
-  EXPECT_EQ(tell(a).figures, "");
+  EXPECT_EQ(alert_words(a).severity, "NOT RELEASED");
+  EXPECT_EQ(alert_words(a).figures, "");
   a.kind = AlertKind::headroom;
-  EXPECT_EQ(tell(a).severity, "DOES NOT FIT");
+  EXPECT_EQ(alert_words(a).severity, "DOES NOT FIT");
 }
 
 std::string document(const std::string& path) {
@@ -303,7 +304,7 @@ std::set<std::string> quoted_words(std::string_view text) {
   return out;
 }
 
-TEST(Told, TheDocumentsHaveEveryStateAndNoOther) {
+TEST(ConclusionWords, TheDocumentsHaveEveryStateAndNoOther) {
   std::set<std::string> words = {"LEAK", "LEAKED until memory ran out", "suspected leak, not confirmed",
                                  "…, then the GPU was lost"};
   const std::string analysis = document("/docs/formats/analysis.md");
@@ -327,7 +328,7 @@ TEST(Told, TheDocumentsHaveEveryStateAndNoOther) {
   EXPECT_EQ(listed, words);
 }
 
-TEST(Told, ALostGpuIsSaidInEveryWord) {
+TEST(ConclusionWords, ALostGpuIsSaidInEveryWord) {
   View view = sample_view();
   SeriesView& s = view.series[0];
   s.paused = true;
@@ -336,7 +337,7 @@ TEST(Told, ALostGpuIsSaidInEveryWord) {
   s.verdict.finding.state = State::steady;
   s.verdict.finding.oom_if_growth_continues_s = Interval{1, 2, 3}.mid;
   s.verdict.end.reset();
-  const Told told = tell(view, s);
+  const ConclusionWords told = conclusion_words(view, s);
   EXPECT_EQ(told.headline, "steady, then the GPU was lost");
   EXPECT_EQ(told.tone, Tone::warning);
   EXPECT_EQ(told.forecast, "");

@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 
 namespace vramtrack {
 
-/// Lines labelled "runs" for a device that had several: the last ten, the latest last, and how many are left out. Empty
+/// Lines labelled "runs" for a device that had several: the last ten, the latest last, and the number left out. Empty
 /// if there was only one. Pure; O(runs).
 std::vector<Fact> run_facts(const View& view, const SeriesView& series);
 

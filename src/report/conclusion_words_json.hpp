@@ -1,4 +1,4 @@
-// What people are told, as JSON: the same object in the API, in analysis lines and in notifications (docs/openapi.yaml,
+// ConclusionWords as JSON: the same object in the API, in analysis lines and in notifications (docs/openapi.yaml,
 // schema Told).
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/json.hpp"
-#include "report/told.hpp"
+#include "report/conclusion_words.hpp"
 
 namespace vramtrack {
 
@@ -16,38 +16,38 @@ inline Json facts_json(const std::vector<Fact>& facts) {
   return out;
 }
 
-/// Adds the fields that have content: an empty text or list is left out.
-inline void add_said(Json& out, const char* name, const std::string& text) {
+/// Adds non-empty fields: an empty text or list is left out.
+inline void add_nonempty(Json& out, const char* name, const std::string& text) {
   if (!text.empty()) out[name] = text;
 }
-inline void add_said(Json& out, const char* name, const std::vector<Fact>& facts) {
+inline void add_nonempty(Json& out, const char* name, const std::vector<Fact>& facts) {
   if (!facts.empty()) out[name] = facts_json(facts);
 }
 
-inline Json told_json(const Told& told) {
-  Json out = {{"verdict", told.verdict},
-              {"headline", told.headline},
-              {"tone", to_string(told.tone)},
-              {"word", told.word},
-              {"word_tone", to_string(told.word_tone)},
-              {"concern", told.concern}};
-  add_said(out, "severity", told.severity);
-  add_said(out, "pattern", told.pattern);
-  add_said(out, "forecast", told.forecast);
-  add_said(out, "end", told.end);
-  add_said(out, "suspect", told.suspect);
-  add_said(out, "by", told.by);
-  add_said(out, "stall", told.stall);
-  if (!told.stall.empty()) out["stall_tone"] = to_string(told.stall_tone);
-  add_said(out, "next", told.next);
-  add_said(out, "unattributed", told.unattributed);
-  add_said(out, "facts", told.facts);
-  add_said(out, "advice", told.advice);
-  add_said(out, "dissent", told.dissent);
+inline Json conclusion_words_json(const ConclusionWords& words) {
+  Json out = {{"verdict", words.verdict},
+              {"headline", words.headline},
+              {"tone", to_string(words.tone)},
+              {"word", words.word},
+              {"word_tone", to_string(words.word_tone)},
+              {"concern", words.concern}};
+  add_nonempty(out, "severity", words.severity);
+  add_nonempty(out, "pattern", words.pattern);
+  add_nonempty(out, "forecast", words.forecast);
+  add_nonempty(out, "end", words.end);
+  add_nonempty(out, "suspect", words.suspect);
+  add_nonempty(out, "by", words.by);
+  add_nonempty(out, "stall", words.stall);
+  if (!words.stall.empty()) out["stall_tone"] = to_string(words.stall_tone);
+  add_nonempty(out, "next", words.next);
+  add_nonempty(out, "unattributed", words.unattributed);
+  add_nonempty(out, "facts", words.facts);
+  add_nonempty(out, "advice", words.advice);
+  add_nonempty(out, "dissent", words.dissent);
   return out;
 }
 
-/// Null where it is not known.
+/// Null if unknown.
 inline Json headroom_json(const SeriesView& s) {
   if (!s.headroom) return nullptr;
   const Headroom& h = *s.headroom;
@@ -85,10 +85,11 @@ inline Json mark_growth_json(const SeriesView& s) {
       {"name", s.mark_growth->name}, {"last", s.mark_growth->last}, {"bytes_per_mark", s.mark_growth->bytes_per_mark}};
 }
 
-inline Json told_json(const ToldAlert& told) {
-  Json out = {{"what", told.what}, {"severity", told.severity}, {"tone", to_string(told.tone)}, {"state", told.state}};
-  add_said(out, "figures", told.figures);
-  add_said(out, "ended", told.ended);
+inline Json conclusion_words_json(const AlertWords& words) {
+  Json out = {
+      {"what", words.what}, {"severity", words.severity}, {"tone", to_string(words.tone)}, {"state", words.state}};
+  add_nonempty(out, "figures", words.figures);
+  add_nonempty(out, "ended", words.ended);
   return out;
 }
 
