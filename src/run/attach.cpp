@@ -17,7 +17,7 @@
 #include "host/process.hpp"
 #include "host/small_file.hpp"
 
-// glibc has a wrapper from 2.36 on only.
+// glibc has a wrapper only since 2.36.
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
@@ -55,7 +55,7 @@ Result<AttachTarget> AttachTarget::open(std::uint32_t pid) {
   if (pid == static_cast<std::uint32_t>(::getpid())) return fail("that is vramtrack itself");
   AttachTarget target;
   target.pid_ = pid;
-  // The same process before and after it is held: its start, which no two processes with one pid share.
+  // Compares the start time before and after opening, which no two processes with one pid share.
   const std::uint64_t started = start_of(pid);
   target.pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U));
   const int error = errno;
@@ -109,7 +109,7 @@ std::string python_version_of(std::string_view program, const std::vector<std::s
   return {};
 }
 
-std::string door_path(std::string_view net_unix, const std::vector<std::uint64_t>& inodes, std::uint32_t pid) {
+std::string attach_socket_path(std::string_view net_unix, const std::vector<std::uint64_t>& inodes, std::uint32_t pid) {
   constexpr std::string_view kListens = "00010000";
   const std::string ending = fmt::format("/{}", pid);
   while (!net_unix.empty()) {

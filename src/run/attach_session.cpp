@@ -1,4 +1,4 @@
-// Speaking through the door of a Python program.
+// Talks to a Python program through its attach socket.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -22,16 +22,16 @@
 namespace vramtrack::run {
 namespace {
 
-constexpr int kPatienceMs = 120'000;  ///< a snapshot of a large program takes a while
+constexpr int kPatienceMs = 120'000;  ///< a snapshot of a large program takes time
 constexpr std::size_t kLongestLine = 1U << 20U;
 constexpr std::size_t kMostLines = 10'000;
-/// A connection to the door, which is the target's own: the kernel says who listens there.
+/// A connection to the attach socket of the target process: the kernel identifies the listener.
 Result<int> connect_to(const std::string& path, std::uint32_t pid) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return fail(fmt::format("{}: the path is too long", printable(path)));
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  // A blocking connection would wait without end where others wait in line already.
+  // A blocking connection would wait indefinitely if others are queued already.
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -56,9 +56,9 @@ Result<int> connect_to(const std::string& path, std::uint32_t pid) {
 
 Result<AttachSession> AttachSession::open(const AttachTarget& target, bool with_debugger) {
   const std::uint32_t pid = target.pid();
-  std::string path = find_door(pid);
+  std::string path = find_attach_socket(pid);
   if (path.empty()) {
-    auto opened = have_door_opened(target, with_debugger);
+    auto opened = open_attach_socket(target, with_debugger);
     if (!opened) return fail(opened.error());
     path = std::move(*opened);
   }
@@ -91,7 +91,7 @@ Result<std::string> AttachSession::read_line() {
     }
     pollfd waiting{socket_, POLLIN, 0};
     const int ready = ::poll(&waiting, 1, kPatienceMs);
-    if (ready < 0 && errno == EINTR) continue;  // asked to end: the answer is still to come
+    if (ready < 0 && errno == EINTR) continue;  // asked to end: the answer is pending
     if (ready == 0) return fail("the program did not answer; another vramtrack may be attached to it");
     const ssize_t got = ready < 0 ? -1 : ::recv(socket_, piece.data(), piece.size(), 0);
     if (got <= 0 || buffer_.size() > kLongestLine) return fail("the program has ended, or has closed the connection");

@@ -30,14 +30,14 @@ namespace vramtrack::run {
 namespace {
 
 constexpr std::size_t kLongestLine = 1U << 20U;
-/// How long the main thread of a program may take to come to its next line of Python.
+/// How long the main thread of a program may take to reach its next line of Python.
 constexpr std::chrono::seconds kInjectionPatience{15};
-/// How long a debugger may take to read what it needs of a large program, which stands still meanwhile.
+/// How long a debugger may take to read a large program, which is stopped meanwhile.
 constexpr std::chrono::seconds kDebuggerPatience{60};
 constexpr unsigned kFirstRemoteMinor = 14, kFirstMinor = 8;
 constexpr const char* kDebuggers[] = {"/usr/bin/gdb", "/usr/local/bin/gdb"};
 
-/// What the program has to be started with, for the next time.
+/// The options that the program needs at its next start.
 constexpr std::string_view kNextTime =
     "start it the next time with 'vramtrack run -- PROGRAM', which needs nothing of the program; or let it call "
     "vramtrack.allow_attach(), or import vramtrack with VRAMTRACK_ATTACHABLE=1 set";
@@ -60,7 +60,7 @@ std::vector<std::uint64_t> sockets_of(std::uint32_t pid) {
   return inodes;
 }
 
-/// Whether only this user, or root, could have written the file that is executed.
+/// Whether only this user, or root, could have written the executable file.
 Status is_trusted(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return fail(fmt::format("{}: {}", printable(path), errno_words(errno)));
@@ -88,7 +88,7 @@ Status write_private(const std::string& path, std::string_view text) {
   return fail(fmt::format("{}: {}", printable(path), errno_words(error)));
 }
 
-/// Reads what the other end writes until it is closed, or `until`: then false.
+/// Reads the other end's output until it is closed, or `until`: then returns false.
 bool read_to_end(int from, std::string& into, std::chrono::steady_clock::time_point until) {
   std::array<char, 4096> piece{};
   for (;;) {
@@ -104,7 +104,7 @@ bool read_to_end(int from, std::string& into, std::chrono::steady_clock::time_po
   }
 }
 
-/// The script that the program runs: its source travels as hexadecimal digits, and keeps a name of its own.
+/// The script that the program runs: its source is passed as hexadecimal digits, under its own name.
 std::string injected() {
   std::string digits;
   for (const char c : attach_script()) digits += fmt::format("{:02x}", static_cast<unsigned char>(c));
@@ -122,10 +122,10 @@ std::string injected() {
       digits);
 }
 
-/// What a program that was run said, and how it ended.
+/// The output of an executed program, and how it ended.
 struct Ran {
   int status = 0;
-  std::string said;
+  std::string output;
 };
 
 /// Runs `file` with `words`, of which the last is null, for at most `patience`; nullopt: it took longer, and was
@@ -147,7 +147,7 @@ Result<std::optional<Ran>> run_tool(const char* file, const char* const* words, 
     return fail(errno_words(error));
   }
   Ran ran;
-  const bool has_ended = read_to_end(ends[0], ran.said, std::chrono::steady_clock::now() + patience);
+  const bool has_ended = read_to_end(ends[0], ran.output, std::chrono::steady_clock::now() + patience);
   ::close(ends[0]);
   if (!has_ended) ::kill(child, SIGKILL);
   pid_t reaped = -1;
@@ -169,19 +169,19 @@ Status ask_python(const std::string& program, std::uint32_t pid, const std::stri
   auto ran = run_tool(name.c_str(), words, kInjectionPatience);
   if (!ran) return fail(ran.error());
   if (!*ran) return fail(fmt::format("its Python did not start within {} s, or hangs", kInjectionPatience.count()));
-  std::string& said = (*ran)->said;
+  std::string& output = (*ran)->output;
   if ((*ran)->status == 0) return {};
   // The last line of a traceback is the reason.
-  while (said.ends_with('\n')) said.pop_back();
-  const std::string reason = printable(said.substr(said.rfind('\n') + 1));
+  while (output.ends_with('\n')) output.pop_back();
+  const std::string reason = printable(output.substr(output.rfind('\n') + 1));
   return fail(fmt::format("its Python could not be asked to allow this: {}{}",
                           reason.empty() ? "it did not start" : reason,
                           reason.find("ermission") != std::string::npos ? kForbidden : std::string_view{}));
 }
 
-/// Has gdb stop the program for a moment and ask its interpreter, by Py_AddPendingCall(), to run `script` at the main
-/// thread's next line. Nothing of the program's heap is used, whose lock a stopped thread may hold: the text lies in a
-/// page of its own. The text catches everything, since an error that it left would be the program's.
+/// Makes gdb stop the program for a moment and ask its interpreter, by Py_AddPendingCall(), to run `script` at the main
+/// thread's next line. The program's heap is not used, since a stopped thread may hold its lock: the text is in a
+/// separate page. The text catches every exception, since one that escaped would be raised in the program.
 Status ask_debugger(std::uint32_t pid, const std::string& script) {
   const char* const* const gdb = std::find_if(std::begin(kDebuggers), std::end(kDebuggers),
                                               [](const char* path) { return ::access(path, X_OK) == 0; });
@@ -210,27 +210,29 @@ Status ask_debugger(std::uint32_t pid, const std::string& script) {
   auto ran = run_tool(*gdb, words, kDebuggerPatience);
   if (!ran) return fail(ran.error());
   if (!*ran) return fail(fmt::format("gdb was not done within {} s and was stopped", kDebuggerPatience.count()));
-  const std::string& said = (*ran)->said;
-  if (said.find("vramtrack: 0\n") != std::string::npos) return {};
-  if (said.find("not permitted") != std::string::npos) return fail(fmt::format("gdb may not stop it{}", kForbidden));
-  if (said.find("No symbol") != std::string::npos)
+  const std::string& output = (*ran)->output;
+  if (output.find("vramtrack: 0\n") != std::string::npos) return {};
+  if (output.find("not permitted") != std::string::npos) return fail(fmt::format("gdb may not stop it{}", kForbidden));
+  if (output.find("No symbol") != std::string::npos)
     return fail("gdb does not find the functions of its Python: it is stripped, or is not a CPython");
-  return fail("gdb could not call its Python; what it said last: " +
-              printable(said.substr(std::min(
-                  said.size(), said.find_last_of('\n', said.size() - std::min<std::size_t>(said.size(), 2)) + 1))));
+  return fail(
+      "gdb could not call its Python; what it said last: " +
+      printable(output.substr(std::min(
+          output.size(), output.find_last_of('\n', output.size() - std::min<std::size_t>(output.size(), 2)) + 1))));
 }
 
-/// Waits for the door that `script` opens, which was asked for. The path of its socket.
-Result<std::string> wait_for_door(const AttachTarget& target, const std::string& script, std::string_view else_words) {
+/// Waits for the attach socket that `script` opens. Returns the path of the socket.
+Result<std::string> wait_for_attach_socket(const AttachTarget& target, const std::string& script,
+                                           std::string_view else_words) {
   const auto until = std::chrono::steady_clock::now() + kInjectionPatience;
   while (std::chrono::steady_clock::now() < until && !target.has_ended()) {
-    if (std::string path = find_door(target.pid()); !path.empty()) {
+    if (std::string path = find_attach_socket(target.pid()); !path.empty()) {
       ::unlink(script.c_str());
       return path;
     }
     ::poll(nullptr, 0, 20);
   }
-  // The file stays: the program may still come to run it, and then closes the door after a minute.
+  // The file stays: the program may still run it, and then closes the socket after a minute.
   return fail(fmt::format("process {} {} within {} s", target.pid(), else_words, kInjectionPatience.count()));
 }
 
@@ -246,10 +248,11 @@ Result<std::string> let_in(const AttachTarget& target, const std::string& progra
     ::unlink(script.c_str());
     return fail(asked.error());
   }
-  return wait_for_door(target, script, "did not reach a line of Python (its main thread is waiting or computing in C)");
+  return wait_for_attach_socket(target, script,
+                                "did not reach a line of Python (its main thread is waiting or computing in C)");
 }
 
-/// By the probe that `vramtrack run` has in it: the search for what keeps memory runs a script that it finds.
+/// By the probe that `vramtrack run` loaded into it: its search for what keeps memory runs a script that it finds.
 Result<std::string> let_in_by_probe(const AttachTarget& target, const std::string& folder) {
   if (::access((folder + probe::kKeptScript).c_str(), R_OK) != 0)
     return fail(fmt::format(
@@ -263,19 +266,19 @@ Result<std::string> let_in_by_probe(const AttachTarget& target, const std::strin
     return fail(fmt::format("process {} runs under 'vramtrack run', which does not answer: {}", target.pid(),
                             asked.error().message));
   }
-  return wait_for_door(target, script,
-                       "runs under 'vramtrack run' and allocated no GPU memory, which is when it lets in,");
+  return wait_for_attach_socket(target, script,
+                                "runs under 'vramtrack run' and allocated no GPU memory, which is when it lets in,");
 }
 
 }  // namespace
 
-std::string find_door(std::uint32_t pid) {
+std::string find_attach_socket(std::uint32_t pid) {
   constexpr std::size_t kMostBytes = 16U << 20U;
   const auto known = read_text_file(fmt::format("/proc/{}/net/unix", pid), kMostBytes);
-  return known ? door_path(*known, sockets_of(pid), pid) : std::string{};
+  return known ? attach_socket_path(*known, sockets_of(pid), pid) : std::string{};
 }
 
-Result<std::string> have_door_opened(const AttachTarget& target, bool with_debugger) {
+Result<std::string> open_attach_socket(const AttachTarget& target, bool with_debugger) {
   const std::uint32_t pid = target.pid();
   std::string program(4096, '\0');
   const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), program.data(), program.size());

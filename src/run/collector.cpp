@@ -19,7 +19,7 @@
 namespace vramtrack::run {
 namespace {
 
-/// At most so many records at a time: the others' rings fill meanwhile.
+/// At most this many records at a time: other rings fill meanwhile.
 constexpr std::size_t kMostAtOnce = 1U << 16U;
 
 }  // namespace
@@ -27,7 +27,7 @@ constexpr std::size_t kMostAtOnce = 1U << 16U;
 Collector::Collector(std::string folder, Take take, Warn warn)
     : folder_(std::move(folder)), take_(std::move(take)), warn_(std::move(warn)) {}
 
-void Collector::tell_limits(const RingFile& ring) const {
+void Collector::send_limits(const RingFile& ring) const {
   ring.header().limit_bytes.store(limits_.limit_bytes, std::memory_order_relaxed);
   const std::uint64_t before =
       ring.header().soft_limit_bytes.exchange(limits_.soft_limit_bytes, std::memory_order_relaxed);
@@ -38,7 +38,7 @@ void Collector::tell_limits(const RingFile& ring) const {
 void Collector::set_limits(const Limits& limits) {
   if (limits.soft_limit_bytes != limits_.soft_limit_bytes) ended_above_.clear();
   limits_ = limits;
-  for (const auto& [name, each] : open_) tell_limits(each.ring);
+  for (const auto& [name, each] : open_) send_limits(each.ring);
 }
 
 void Collector::ask_kept() {
@@ -59,7 +59,7 @@ void Collector::make_spares() const {
 }
 
 void Collector::note_unrecorded(const std::string& name) {
-  if (!told_unrecorded_.insert(name).second) return;
+  if (!reported_unrecorded_.insert(name).second) return;
   std::error_code error;
   const std::string target = std::filesystem::read_symlink(std::filesystem::path(folder_) / name, error).string();
   std::istringstream words(target);
@@ -87,7 +87,7 @@ void Collector::find_new() {
       continue;
     }
     const ProbedProcess process{processes_.size(), ring->pid(), ring->start_ticks(), ring->begin_realtime_us()};
-    tell_limits(*ring);
+    send_limits(*ring);
     processes_.push_back(process);
     open_.emplace(name, Open{process.index, std::move(*ring)});
   }
@@ -98,7 +98,7 @@ std::size_t Collector::look(bool is_over) {
   for (auto at = open_.begin(); at != open_.end();) {
     Open& each = at->second;
     const ProbedProcess process = processes_[each.index];
-    // Asked before the ring is read: what was written until then is taken.
+    // Checked before the ring is read: everything written until then is taken.
     const bool is_last = is_over || each.ring.is_abandoned();
     do {
       records_.clear();
@@ -140,7 +140,7 @@ std::int64_t Collector::above_soft_limit_bytes(std::size_t process, std::size_t 
   if (const auto ended = ended_above_.find({process, device}); ended != ended_above_.end()) return ended->second;
   for (const auto& [name, each] : open_) {
     if (each.index != process) continue;
-    // What was held when the limit was set, no probe notes.
+    // Memory held when the limit was set, which no probe notes.
     const std::int64_t held = each.ring.header().held[device].driver.load(std::memory_order_relaxed);
     const bool is_above = limits_.soft_limit_bytes > 0 && held > static_cast<std::int64_t>(limits_.soft_limit_bytes);
     return std::max(each.ring.header().above_soft_limit[device].load(std::memory_order_relaxed), is_above ? held : 0);

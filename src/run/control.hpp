@@ -1,4 +1,4 @@
-// The control socket of a run: its user, and nobody else, changes limits, sets marks and asks what is held.
+// The control socket of a run: only its user can change limits, set marks and query memory.
 //
 // run/client asks. A connection sends one line and gets one back, "ok ..." or "error: ...":
 //   limit BYTES | soft-limit BYTES | mark NAME | status | report | categories | kept | kept NUMBER
@@ -20,9 +20,9 @@ struct ControlRequest {
   std::optional<std::uint64_t> soft_limit_bytes;
   std::optional<std::string> mark;
   bool asks_status = false;
-  std::optional<std::uint64_t> kept;  ///< what keeps memory: 0: look for it; else what the look of that number found
+  std::optional<std::uint64_t> kept;  ///< what keeps memory: 0: search for it; else the result of search number
   bool asks_categories = false;       ///< "PID:weights=BYTES,activations=BYTES PID:...", of a run with --watch
-  bool asks_report = false;           ///< the sites so far, as `vramtrack trace report --format json` prints them
+  bool asks_report = false;           ///< the sites so far, in the format of `vramtrack trace report --format json`
 };
 Result<ControlRequest> parse_control(std::string_view line);
 
@@ -37,7 +37,7 @@ class ControlSocket {
   ControlSocket& operator=(ControlSocket&& other) noexcept;
   ~ControlSocket();
 
-  /// Answers those who ask now. Connections of other users are closed.
+  /// Answers pending requests. Connections of other users are closed.
   void serve(const Answer& answer);
 
  private:

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "run/elf_symbols.hpp"
-#include "run/library_place.hpp"
+#include "run/library_folder.hpp"
 
 namespace vramtrack::run {
 namespace {
@@ -15,8 +15,8 @@ namespace {
 constexpr std::string_view kSpare = "vramtrack_spare_";
 
 struct Renaming {
-  std::vector<std::pair<std::string, std::string>> names;  ///< a spare and what it stands for
-  std::vector<std::string> left_over;                      ///< too long, or more than there are spares
+  std::vector<std::pair<std::string, std::string>> names;  ///< a spare function and the name it gets
+  std::vector<std::string> left_over;                      ///< too long, or more than there are spare functions
 };
 
 Renaming plan(const ElfSymbols& probe, const ElfSymbols& driver) {
@@ -43,7 +43,7 @@ std::string functions(std::size_t count) {
 
 }  // namespace
 
-ProbeLibrary with_names_of_driver(const ProbeLibrary& library, const std::vector<std::string>& places,
+ProbeLibrary with_names_of_driver(const ProbeLibrary& library, const std::vector<std::string>& directories,
                                   const Warn& warn) {
   if (library.cuda_driver.empty()) return library;
   auto probe = ElfSymbols::read(library.path);
@@ -67,12 +67,12 @@ ProbeLibrary with_names_of_driver(const ProbeLibrary& library, const std::vector
     give_up(reason, renaming.names.front().second, renaming.names.size());
     return library;
   };
-  const auto place = library_place(places);
-  if (!place)
+  const auto directory = usable_library_folder(directories);
+  if (!directory)
     return give_all_up(
-        fmt::format("there is no folder for a copy of the probe that has them ({})", place.error().message));
+        fmt::format("there is no folder for a copy of the probe that has them ({})", directory.error().message));
   if (!probe->rename(renaming.names)) return give_all_up("the probe was linked without spare functions");
-  const auto copy = place_library(probe->bytes(), library.path, *place);
+  const auto copy = copy_library(probe->bytes(), library.path, *directory);
   if (!copy) return give_all_up(fmt::format("the probe cannot be copied: {}", copy.error().message));
   return {*copy, library.cuda_driver};
 }

@@ -1,4 +1,4 @@
-// The dynamic symbols of a 64-bit library's file, and other names for them.
+// Reads and renames the dynamic symbols in the file of a 64-bit library.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,27 @@
 
 namespace vramtrack::run {
 
-/// A library's file in memory. Nothing in the file is trusted: each offset is checked against its size, once.
-/// Not for several threads at a time. Costs the file's size.
+/// A library's file in memory. Nothing in the file is trusted: each offset is checked against its size, once. Not
+/// thread-safe. Costs the size of the file.
 class ElfSymbols {
  public:
-  /// An Error names the file and what is wrong with it: it cannot be read, is no 64-bit ELF file of this byte order,
-  /// or has no (or a damaged) table of dynamic symbols.
+  /// An Error names the file and its fault: it cannot be read, is not a 64-bit ELF file of this byte order, or has no
+  /// (or a damaged) table of dynamic symbols.
   static Result<ElfSymbols> read(const std::string& path);
   static Result<ElfSymbols> parse(std::string bytes, const std::string& path);
 
-  /// The names of the functions that it exports, in the table's order. They point into bytes().
+  /// The names of the functions that it exports, in table order. Views into bytes().
   [[nodiscard]] std::vector<std::string_view> functions() const;
 
-  /// Gives symbols other names: pairs of the old and the new one, which is no longer than the old one. The hash table
-  /// of the System V ABI is made anew, and the GNU one, which wants the symbols sorted, is taken out of the dynamic
-  /// section, so that the loader uses the former. false: the file has no such table, and nothing was changed.
+  /// Renames symbols: pairs of the old and the new name, which is at most as long as the old one. The hash table of the
+  /// System V ABI is rebuilt, and the GNU one, which requires sorted symbols, is removed from the dynamic section, so
+  /// that the loader uses the former. false: the file has no such table, and nothing was changed.
   bool rename(const std::vector<std::pair<std::string, std::string>>& names);
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
 
  private:
-  /// Of the file: where a table begins, and how many bytes it has.
+  /// In the file: the offset of a table, and its size in bytes.
   struct Part {
     std::size_t offset = 0, bytes = 0;
   };

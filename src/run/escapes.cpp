@@ -15,12 +15,12 @@
 namespace vramtrack::run {
 namespace {
 
-/// What hands out a GPU's memory, by the beginning of its file's name.
+/// Libraries that allocate GPU memory, by the beginning of their file name.
 constexpr std::array<std::string_view, 5> kDrivers = {"libcuda.so", "libamdhip64.so", "libOpenCL.so", "libvulkan.so",
                                                       "libze_loader.so"};
 constexpr std::string_view kProbe = "libvramtrack_probe";
 
-/// A second, at a look each millisecond: most programs have loaded their libraries by then.
+/// One second, with one look per millisecond: most programs have loaded their libraries by then.
 constexpr std::uint32_t kYoungLooks = 1000;
 constexpr std::size_t kMostChildrenBytes = 1U << 20U;
 constexpr std::size_t kMostAuxiliaryBytes = 4096;
@@ -57,13 +57,13 @@ std::vector<EscapedProcess> Escapes::look() {
 std::vector<EscapedProcess> Escapes::look_at_doubtful() {
   std::vector<std::uint32_t> pids;
   for (const auto& [pid, image] : known_)
-    if (!image.is_settled) pids.push_back(pid);
+    if (!image.is_classified) pids.push_back(pid);
   return look_at(std::move(pids), false);
 }
 
 bool Escapes::has_young() const {
   return std::any_of(known_.begin(), known_.end(),
-                     [](const auto& each) { return !each.second.is_settled && each.second.looks < kYoungLooks; });
+                     [](const auto& each) { return !each.second.is_classified && each.second.looks < kYoungLooks; });
 }
 
 std::vector<EscapedProcess> Escapes::look_at(std::vector<std::uint32_t> open, bool with_children) {
@@ -75,23 +75,23 @@ std::vector<EscapedProcess> Escapes::look_at(std::vector<std::uint32_t> open, bo
     const auto alive = process_alive(proc_root_, pid, path);
     Image& image = known_[pid];
     if (!alive || (image.start_ticks != 0 && image.start_ticks != alive->start_ticks)) {
-      known_.erase(pid);  // its number may be somebody else's by now
+      known_.erase(pid);  // its number may belong to another process by now
       continue;
     }
     if (with_children) add_children(pid, open);
     const std::string auxiliary =
         read_text_file(fmt::format("{}/{}/auxv", proc_root_, pid), kMostAuxiliaryBytes).value_or("");
     if (image.start_ticks == 0 || image.auxiliary != auxiliary) image = {alive->start_ticks, auxiliary, 0, false};
-    if (image.is_settled) continue;
+    if (image.is_classified) continue;
     ++image.looks;
     const MappedNames mapped = read_mapped_names(proc_root_, pid);
-    image.is_settled = std::any_of(mapped.names.begin(), mapped.names.end(),
-                                   [](const std::string& name) { return name.starts_with(kProbe); });
-    if (image.is_settled) continue;
-    // The loader maps what is preloaded before all else: a driver without the probe will stay without it.
+    image.is_classified = std::any_of(mapped.names.begin(), mapped.names.end(),
+                                      [](const std::string& name) { return name.starts_with(kProbe); });
+    if (image.is_classified) continue;
+    // The loader maps preloaded libraries first: a driver without the probe will stay without it.
     const auto driver = std::find_if(mapped.names.begin(), mapped.names.end(), is_driver);
     if (driver == mapped.names.end()) continue;
-    image.is_settled = true;
+    image.is_classified = true;
     const auto info = read_process(proc_root_, pid);
     found.push_back({pid, alive->start_ticks, info ? info->command : std::string(), *driver});
   }

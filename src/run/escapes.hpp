@@ -15,21 +15,21 @@ struct EscapedProcess {
   std::string library;  ///< the driver's, by file name: "libcuda.so.1"
 };
 
-/// Follows a program and the processes below it by looking at them: a process that lives shorter than the time between
-/// two looks, whose parents all ended between two looks, or whose mappings this user may not read is not seen. A
-/// process is one image: what it becomes by exec is looked at anew. Not thread-safe.
+/// Follows a program and its descendants by polling: it misses a process that lives shorter than the polling interval,
+/// whose parents all ended between two polls, or whose mappings this user may not read. A process is one image: after
+/// an exec it is examined again. Not thread-safe.
 class Escapes {
  public:
-  /// `proc_root` is "/proc" but in tests.
+  /// `proc_root` is "/proc" except in tests.
   explicit Escapes(std::string proc_root) : proc_root_(std::move(proc_root)) {}
 
   void follow(std::uint32_t pid) { known_.try_emplace(pid); }
-  /// Looks at all that is there now; the processes that are found to have escaped since the last call. Cost: some 20 us
-  /// a process, 10 us for each of its threads, and 100 us for each that has no probe (yet).
+  /// Examines all current processes; returns those found to have escaped since the last call. Cost: some 20 us per
+  /// process, 10 us for each of its threads, and 100 us for each that has no probe (yet).
   std::vector<EscapedProcess> look();
-  /// The same of those alone that have no probe (yet), and no look for children.
+  /// The same only for those that have no probe (yet), without looking for children.
   std::vector<EscapedProcess> look_at_doubtful();
-  /// Whether one of these is young: it may load a driver and end at any moment, and is worth a look each millisecond.
+  /// Whether one of these is young: it may load a driver and end at any moment, so it is examined every millisecond.
   [[nodiscard]] bool has_young() const;
   /// All so far.
   [[nodiscard]] const std::vector<EscapedProcess>& all() const { return all_; }
@@ -37,15 +37,15 @@ class Escapes {
  private:
   struct Image {
     std::uint64_t start_ticks = 0;
-    std::string auxiliary;  ///< /proc/PID/auxv: addresses that each exec draws anew
+    std::string auxiliary;  ///< from /proc/PID/auxv: addresses that each exec randomises
     std::uint32_t looks = 0;
-    bool is_settled = false;  ///< it has the probe, or has escaped
+    bool is_classified = false;  ///< it has the probe, or has escaped
   };
   std::vector<EscapedProcess> look_at(std::vector<std::uint32_t> open, bool with_children);
   void add_children(std::uint32_t pid, std::vector<std::uint32_t>& open);
 
   std::string proc_root_;
-  std::map<std::uint32_t, Image> known_;  ///< by pid: those that were there at the last look
+  std::map<std::uint32_t, Image> known_;  ///< by pid: those present at the last poll
   std::vector<EscapedProcess> all_;
 };
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/option.hpp"
-#include "run/library_place.hpp"
+#include "run/library_folder.hpp"
 
 namespace vramtrack::run {
 namespace {
@@ -24,7 +24,7 @@ std::string value_of(const char* name) {
 }
 
 /// As the loader finds it for a program: LD_LIBRARY_PATH, then its cache. Under another run it finds that run's probe,
-/// which was told where the driver is.
+/// which received the driver's location.
 std::string find_cuda_driver() {
   void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (driver == nullptr) return {};
@@ -39,21 +39,21 @@ std::string find_cuda_driver() {
   return path;
 }
 
-std::vector<fs::path> places(const std::string& folder) {
+std::vector<fs::path> directories(const std::string& folder) {
   if (!folder.empty()) return {folder};
   std::error_code error;
   const fs::path binary = fs::read_symlink("/proc/self/exe", error).parent_path();
   return {binary / "probe", binary / ".." / "lib" / "vramtrack", "/usr/lib/vramtrack"};
 }
 
-/// The manifest that names this library lies beside it, or in `cuda` beside it.
+/// The manifest that names this library is next to it, or in `cuda` next to it.
 std::string vulkan_layer_folder(const std::string& library) {
   const fs::path path(library);
   return (path.stem() == "libvramtrack_probe" ? path.parent_path() : path.parent_path() / "cuda").string();
 }
 
-/// "first:rest" without the empty entries of the rest, which would mean the current folder, and without those of
-/// another run's probe: of two, the inner run's records.
+/// "first:rest" without empty entries of the rest, which would mean the current folder, and without those of another
+/// run's probe: of two runs, the inner one records.
 std::string before(const std::string& first, const std::string& rest, const char* separators = ":") {
   std::string all = first;
   for (std::size_t begin = 0; begin < rest.size();) {
@@ -73,23 +73,23 @@ Result<ProbeLibrary> find_probe(const std::string& folder) {
   found.cuda_driver = find_cuda_driver();
   const std::string name = found.cuda_driver.empty() ? "libvramtrack_probe.so" : "libvramtrack_probe_cuda.so";
   std::string searched;
-  for (const fs::path& place : places(folder)) {
+  for (const fs::path& directory : directories(folder)) {
     std::error_code error;
-    const fs::path path = fs::canonical(place / name, error);
+    const fs::path path = fs::canonical(directory / name, error);
     if (!error) {
       found.path = path.string();
       return found;
     }
-    searched += (searched.empty() ? "" : ", ") + place.lexically_normal().string();
+    searched += (searched.empty() ? "" : ", ") + directory.lexically_normal().string();
   }
   return fail(
       fmt::format("{} was found in none of {}; name its folder with {}", name, searched, name_of(Option::probe)));
 }
 
-Result<ProbeLibrary> preloadable(ProbeLibrary library, const std::vector<std::string>& places) {
+Result<ProbeLibrary> preloadable(ProbeLibrary library, const std::vector<std::string>& directories) {
   if (can_be_preloaded(library.path)) return library;
-  const auto place = library_place(places);
-  auto path = place ? place_link(library.path, *place) : Result<std::string>(fail(place.error()));
+  const auto directory = usable_library_folder(directories);
+  auto path = directory ? link_library(library.path, *directory) : Result<std::string>(fail(directory.error()));
   if (!path)
     return fail(fmt::format(
         "{} cannot be loaded into a program: its path has a blank, a colon or '$', which LD_PRELOAD cannot "
@@ -106,11 +106,11 @@ std::vector<Variable> probe_environment(const ProbeLibrary& library, const std::
   changes.push_back({"OPENCL_LAYERS", before(library.path, value_of("OPENCL_LAYERS"))});
   changes.push_back({"VRAMTRACK_PROBE_VULKAN", "1"});
   changes.push_back({"VK_INSTANCE_LAYERS", before("VK_LAYER_VRAMTRACK_probe", value_of("VK_INSTANCE_LAYERS"))});
-  // Vulkan's loader ignores VK_ADD_LAYER_PATH where VK_LAYER_PATH is set.
+  // Vulkan's loader ignores VK_ADD_LAYER_PATH if VK_LAYER_PATH is set.
   const char* layer_path = value_of("VK_LAYER_PATH").empty() ? "VK_ADD_LAYER_PATH" : "VK_LAYER_PATH";
   changes.push_back({layer_path, before(vulkan_layer_folder(library.path), value_of(layer_path))});
-  // Of a program that is built with AddressSanitizer, it says, no library may be loaded before its own: nothing of the
-  // probe's is among what it replaces. What the user sets comes after, and counts.
+  // A program built with AddressSanitizer demands that no library be loaded before its own: the probe replaces nothing
+  // of it. The user's setting follows, and takes precedence.
   changes.push_back({"ASAN_OPTIONS", before("verify_asan_link_order=0", value_of("ASAN_OPTIONS"))});
   if (!library.cuda_driver.empty()) changes.push_back({"VRAMTRACK_PROBE_DRIVER", library.cuda_driver});
   if (limits.limit_bytes > 0) changes.push_back({"VRAMTRACK_PROBE_LIMIT_BYTES", std::to_string(limits.limit_bytes)});

@@ -14,7 +14,7 @@ const std::string& ProbeSource::describe(int number, const ProbedDevice& device)
   auto [found, is_new] = ids_.try_emplace({number, device.uuid});
   if (!is_new) return found->second;
   found->second = device.uuid.empty() ? fmt::format("device {}", number) : device.uuid;
-  // What a driver's source knows of it is more than the API tells.
+  // A driver's source knows more about it than the API reports.
   if (catalog_.device({found->second, ""}) == nullptr) {
     DeviceInfo info;
     info.id = found->second;
@@ -49,7 +49,7 @@ Result<Progress> ProbeSource::poll(Timestamp now, Batch& out) {
     }
   }
   if (lifetimes_ == nullptr) return Progress::more;
-  for (trace::ToldProcess& process : lifetimes_->tell(static_cast<double>(realtime_us()) * 1e-6))
+  for (trace::ToldProcess& process : lifetimes_->report(static_cast<double>(realtime_us()) * 1e-6))
     out.events.push_back(trace::event_of(std::move(process), now));
   return Progress::more;
 }

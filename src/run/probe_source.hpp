@@ -1,4 +1,4 @@
-// The probes of a run as a source: what each process holds by its own account, and what ran out of memory.
+// The probes of a run as a source: each process's own account of its memory, and out-of-memory events.
 #pragma once
 
 #include <map>
@@ -13,12 +13,12 @@
 
 namespace vramtrack::run {
 
-/// Events lifetimes; series probe_live (the driver's allocations), and allocator_allocated and allocator_reserved where
-/// a framework tells them. Devices are known by their UUID; one without is named by API and number, and is not one that
-/// a driver's source tells of.
+/// Events lifetimes; series probe_live (the driver's allocations), and allocator_allocated and allocator_reserved if a
+/// framework reports them. Devices are identified by their UUID; one without is named by API and number, and does not
+/// match any device that a driver's source reports.
 class ProbeSource final : public Source {
  public:
-  /// All must outlive it. `facts` are by process, as the collector counts them. `lifetimes`: may be null.
+  /// All must outlive this object. `facts` are per process, in the collector's order. `lifetimes`: may be null.
   ProbeSource(const Collector& collector, const std::vector<ProcessFacts>& facts, RunLifetimes* lifetimes,
               Catalog& catalog)
       : collector_(collector), facts_(facts), lifetimes_(lifetimes), catalog_(catalog) {}

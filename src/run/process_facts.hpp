@@ -1,5 +1,5 @@
-// What a run needs to know of a probed process at once, from its records: devices, framework totals, libraries. All
-// else is for the reader of the trace.
+// The facts about a probed process that a run needs at once, from its records: devices, framework totals, libraries.
+// Everything else is left to the reader of the trace.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ProbedDevice {
   std::string uuid;
   std::string name;
   std::uint64_t total_bytes = 0;
-  std::uint64_t allocated_bytes = 0;  ///< as the framework says last
+  std::uint64_t allocated_bytes = 0;  ///< as last reported by the framework
   std::uint64_t reserved_bytes = 0;
 };
 
@@ -27,26 +27,26 @@ struct MemoryOut {
   bool by_limit = false;
 };
 
-/// A look of the probe at what keeps memory (src/probe/kept.hpp).
+/// One search of the probe for what keeps memory (src/probe/kept.hpp).
 struct KeptLook {
   std::vector<std::string> keepers;  ///< untrusted
-  std::string why;                   ///< it is not complete, or was refused; empty: it is complete
+  std::string why;                   ///< why it is not complete, or was refused; empty: it is complete
 };
 
-/// Takes the records of one process, in order. Bounded memory: texts are kept in whole only while they are short and
-/// few, which those of devices and libraries are.
+/// Takes the records of one process, in order. Bounded memory: texts are kept complete only while they are short and
+/// few, as those of devices and libraries are.
 class ProcessFacts {
  public:
   void take(std::span<const probe::Slot> records);
 
-  /// Whether a call of a driver was seen: what a limit needs.
+  /// Whether a call of a driver was seen, which a limit requires.
   [[nodiscard]] bool has_driver_calls() const { return has_driver_calls_; }
   [[nodiscard]] const std::map<int, ProbedDevice>& devices() const { return devices_; }
-  /// Paths of libraries since the last call.
+  /// Paths of libraries loaded since the last call.
   std::vector<std::string> new_modules();
   /// Since the last call, at most the first 16.
   std::vector<MemoryOut> memory_outs();
-  /// Looks that ended so far, and the newest of them.
+  /// Number of searches finished so far, and the newest of them.
   [[nodiscard]] std::uint64_t looks() const { return looks_; }
   [[nodiscard]] const KeptLook& newest_look() const { return newest_look_; }
 

@@ -75,7 +75,7 @@ bool RingFile::is_abandoned() const {
   if (::fcntl(file_, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) return false;
   std::string path;
   const auto alive = process_alive("/proc", pid(), path);
-  // A program that closes all files that it does not know loses the lock as well.
+  // A program that closes all unknown files loses the lock as well.
   return !alive || alive->start_ticks != start_ticks() || !is_mapped();
 }
 
@@ -83,7 +83,7 @@ bool RingFile::is_mapped() const {
   struct stat status {};
   if (::fstat(file_, &status) != 0) return true;
   std::ifstream maps(fmt::format("/proc/{}/maps", pid()));
-  if (!maps) return true;  // another user's: the pid has to do
+  if (!maps) return true;  // another user's: only the pid can be checked
   for (std::string line; std::getline(maps, line);) {
     std::istringstream fields(line);
     std::string range, mode, offset, device;
@@ -96,7 +96,7 @@ bool RingFile::is_mapped() const {
 }
 
 std::size_t RingFile::take(std::vector<Slot>& into, std::size_t most, bool is_over) {
-  // A file that was cut after it was mapped would end this process at the first touch.
+  // A file that was truncated after it was mapped would crash this process at the first access.
   struct stat status {};
   if (::fstat(file_, &status) != 0 || static_cast<std::size_t>(status.st_size) < mapped_bytes_) return 0;
   const std::uint64_t capacity = capacity_;

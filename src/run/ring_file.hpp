@@ -1,4 +1,4 @@
-// The reader's end of a ring: takes the records that a program has written, while it runs and after it is gone.
+// The reader's end of a ring: takes the records that a program has written, while it runs and after it has ended.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace vramtrack::run {
 /// One process's ring. Not thread-safe; the program writes while this reads, and neither waits.
 class RingFile {
  public:
-  /// Maps the ring at `path`. An Error: it is none, or of another version. A ring that its program is still making is
-  /// an Error, too: ask again.
+  /// Maps the ring at `path`. An Error: it is not a ring, or has another version. A ring that its program is still
+  /// creating is an Error, too: try again.
   static Result<RingFile> open(const std::string& path);
   RingFile(RingFile&& other) noexcept;
   RingFile& operator=(RingFile&& other) noexcept;
@@ -25,13 +25,13 @@ class RingFile {
   [[nodiscard]] std::int64_t begin_realtime_us() const { return header_->begin_realtime_us; }
   [[nodiscard]] probe::RingHeader& header() const { return *header_; }
 
-  /// The program's image that made it is gone: nobody has its file locked, and the process with its pid, if it is
-  /// there, has not mapped it. A process of another pid namespace is known by the lock alone.
+  /// The program image that created it is gone: nobody has its file locked, and the process with its pid, if any, has
+  /// not mapped it. For a process of another pid namespace, only the lock is checked.
   [[nodiscard]] bool is_abandoned() const;
 
-  /// Appends what has been written since the last call, at most `most` records, and gives their room back; how many.
-  /// Records that found no room are told of in a record of their own (Record::lost). A record that is not complete
-  /// ends the reading; where `is_over`, because the program is gone, it is left out.
+  /// Appends what has been written since the last call, at most `most` records, and frees their space; returns their
+  /// number. Records that found no space are reported in a separate record (Record::lost). A record that is not
+  /// complete ends the reading; if `is_over`, because the program is gone, it is left out.
   std::size_t take(std::vector<probe::Slot>& into, std::size_t most, bool is_over);
 
  private:
@@ -41,9 +41,9 @@ class RingFile {
   probe::RingHeader* header_ = nullptr;
   probe::Slot* slots_ = nullptr;
   std::size_t mapped_bytes_ = 0;
-  std::uint64_t capacity_ = 0;  ///< as it was checked: the program may write anything into its header
-  int file_ = -1;               ///< to see whether it was cut
-  std::uint64_t lost_ = 0;      ///< told of
+  std::uint64_t capacity_ = 0;  ///< as validated: the program may write anything into its header
+  int file_ = -1;               ///< to detect truncation
+  std::uint64_t lost_ = 0;      ///< reported
 };
 
 }  // namespace vramtrack::run

@@ -17,7 +17,7 @@ bool names(Record record) {
          record == Record::process;
 }
 
-/// PyTorch's allocators tell of each block, which lies in what they took.
+/// PyTorch's allocators report each block, which is part of what they took.
 bool is_of_allocator(const trace::ProcessTrace& process, std::uint32_t stack) {
   const auto& frames = process.stack(stack);
   return std::any_of(frames.begin(), frames.end(), [&](const trace::RawFrame& frame) {
@@ -27,10 +27,10 @@ bool is_of_allocator(const trace::ProcessTrace& process, std::uint32_t stack) {
   });
 }
 
-/// Lines that begin to rise within it have begun at once.
+/// Lines that begin to rise within this time count as simultaneous.
 constexpr double kOneOnset_s = 5;
 
-/// The first block of an allocator lies where the driver's memory begins that it is part of.
+/// The first block of an allocation is at the beginning of the driver's memory that it is part of.
 std::uint64_t key_of(const Slot& slot) {
   return slot.address ^ (probe::call_of(slot) == probe::Call::torch_block ? 1ULL << 63U : 0);
 }
@@ -46,7 +46,7 @@ struct RunLifetimes::Process {
   bool is_over = false;  ///< or its records were lost
   trace::LifetimesAccount account;
   trace::RecentGrowth recent;
-  std::vector<double> told_s;  ///< when the rises began that were told
+  std::vector<double> reported_s;  ///< beginnings of the reported rises
   std::unordered_map<std::uint32_t, trace::SiteNumber> stacks;
 };
 
@@ -68,10 +68,10 @@ trace::SiteNumber RunLifetimes::part_of(Process& process, std::uint32_t stack) {
     sites_.push_back({std::move(words), static_cast<std::size_t>(depth)});
   }
   const Part part{number->second, stack_categories_.of(id)};
-  const auto [place, is_new_part] =
+  const auto [position, is_new_part] =
       part_numbers_.try_emplace({part.site, part.category}, static_cast<trace::SiteNumber>(parts_.size()));
   if (is_new_part) parts_.push_back(part);
-  return known->second = place->second;
+  return known->second = position->second;
 }
 
 void RunLifetimes::take(const ProbedProcess& probed, std::span<const Slot> records) {
@@ -128,14 +128,14 @@ void RunLifetimes::take(const ProbedProcess& probed, std::span<const Slot> recor
   }
 }
 
-std::vector<trace::ToldProcess> RunLifetimes::tell(double now_s) {
-  std::vector<trace::ToldProcess> told;
+std::vector<trace::ToldProcess> RunLifetimes::report(double now_s) {
+  std::vector<trace::ToldProcess> reports;
   for (const auto& [index, process] : processes_) {
     if (process->is_over) continue;
     if (auto sites = process->account.tell(now_s, [this](trace::SiteNumber site) { return sites_[site].words; }))
-      told.push_back({process->pid, process->start_ticks, std::move(*sites)});
+      reports.push_back({process->pid, process->start_ticks, std::move(*sites)});
   }
-  return told;
+  return reports;
 }
 
 std::vector<ProcessCategories> RunLifetimes::categories() const {
@@ -145,10 +145,10 @@ std::vector<ProcessCategories> RunLifetimes::categories() const {
     std::map<trace::Category, std::int64_t> bytes;
     for (trace::SiteNumber part = 0; part < parts_.size(); ++part)
       bytes[parts_[part].category] += process->recent.live_bytes(part);
-    ProcessCategories& told = out.emplace_back();
-    told.pid = process->pid;
+    ProcessCategories& sums = out.emplace_back();
+    sums.pid = process->pid;
     for (const auto& [category, held] : bytes)
-      if (held > 0) told.bytes.emplace_back(category, held);
+      if (held > 0) sums.bytes.emplace_back(category, held);
   }
   return out;
 }
@@ -158,21 +158,21 @@ std::vector<LateRise> RunLifetimes::late_rises(double now_s) {
   for (const auto& [index, process] : processes_) {
     if (process->is_over) continue;
     std::vector<trace::RecentRise> rises = process->recent.rises(now_s - process->begin_s);
-    // What began with a rise that was told before belongs to it.
+    // A rise that began together with an already reported one belongs to it.
     std::erase_if(rises, [&process = *process](const trace::RecentRise& rise) {
-      return std::any_of(process.told_s.begin(), process.told_s.end(),
-                         [&](double told_s) { return std::abs(rise.since_s - told_s) <= kOneOnset_s; });
+      return std::any_of(process.reported_s.begin(), process.reported_s.end(),
+                         [&](double reported_s) { return std::abs(rise.since_s - reported_s) <= kOneOnset_s; });
     });
     std::sort(rises.begin(), rises.end(), [](const auto& a, const auto& b) { return a.since_s < b.since_s; });
     for (auto begin = rises.begin(); begin != rises.end();) {
       const auto end = std::find_if(begin, rises.end(),
                                     [&](const auto& rise) { return rise.since_s - begin->since_s > kOneOnset_s; });
-      process->told_s.push_back(begin->since_s);
-      LateRise& told = out.emplace_back();
-      told.pid = process->pid;
-      told.since_s = begin->since_s;
-      told.lasts_s = now_s - process->begin_s - begin->since_s;
-      // As in the report of a whole run: the last line of a step, if it lies nearer to the loop than another one, else
+      process->reported_s.push_back(begin->since_s);
+      LateRise& group = out.emplace_back();
+      group.pid = process->pid;
+      group.since_s = begin->since_s;
+      group.lasts_s = now_s - process->begin_s - begin->since_s;
+      // As in the report of a whole run: the last line of a step, if it is nearer to the loop than another one, else
       // the one that gained most.
       const auto site_of = [&](const trace::RecentRise& rise) -> const Site& { return sites_[parts_[rise.site].site]; };
       const trace::RecentRise result =
@@ -180,14 +180,14 @@ std::vector<LateRise> RunLifetimes::late_rises(double now_s) {
       std::sort(begin, end, [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
       const bool is_nearer =
           std::any_of(begin, end, [&](const auto& rise) { return site_of(rise).depth > site_of(result).depth; });
-      told.line = site_of(is_nearer ? result : *begin).words;
+      group.line = site_of(is_nearer ? result : *begin).words;
       for (auto rise = begin; rise != end; ++rise) {
-        told.bytes += rise->bytes;
-        told.blocks += rise->blocks;
-        told.bytes_per_s += rise->bytes_per_s;
+        group.bytes += rise->bytes;
+        group.blocks += rise->blocks;
+        group.bytes_per_s += rise->bytes_per_s;
         const std::string& words = site_of(*rise).words;
-        if (words != told.line && std::find(told.others.begin(), told.others.end(), words) == told.others.end())
-          told.others.push_back(words);
+        if (words != group.line && std::find(group.others.begin(), group.others.end(), words) == group.others.end())
+          group.others.push_back(words);
       }
       begin = end;
     }

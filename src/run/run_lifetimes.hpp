@@ -1,4 +1,4 @@
-// RunLifetimes: the records of a run's probes as lifetimes of what each line allocates, for the judge.
+// RunLifetimes: turns the records of a run's probes into lifetimes of what each line allocates, for the judge.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace vramtrack::run {
 /// Lines that have begun to rise together: one leak, or a cache that has begun to fill.
 struct LateRise {
   std::uint32_t pid = 0;
-  std::string line;                 ///< the one that probably keeps: "train.py:57 train_step"
+  std::string line;                 ///< the one that probably holds the memory: "train.py:57 train_step"
   std::vector<std::string> others;  ///< the most bytes first
   double since_s = 0;               ///< after the start of its process
   double lasts_s = 0;               ///< until now
@@ -31,16 +31,16 @@ struct LateRise {
   double bytes_per_s = 0;
 };
 
-/// What a process holds of each kind of memory, by the stacks that allocated it.
+/// The memory of a process by category, from the stacks that allocated it.
 struct ProcessCategories {
   std::uint32_t pid = 0;
   std::vector<std::pair<trace::Category, std::int64_t>> bytes;  ///< those that hold some
 };
 
-/// Counts device memory, and what a framework takes from the driver to hand out in blocks as these blocks. While the
-/// probe samples, a block counts as all that it stands for. Of a process whose records were lost nothing is told any
-/// more: a free may be among them. Not thread-safe. Memory: some 10 MiB
-/// a process, 40 bytes for each of its live blocks (trace::RecentGrowth), and the names of its code.
+/// Counts device memory, and counts memory that a framework takes from the driver to divide into blocks as these
+/// blocks. While the probe samples, a block counts for all the memory that it represents. If a process's records were
+/// lost, it is no longer reported: a free may be among them. Not thread-safe. Memory: some 10 MiB per process, 40 bytes
+/// for each of its live blocks (trace::RecentGrowth), and the names of its code.
 class RunLifetimes {
  public:
   /// `native`: may be null, as in trace::ProbeNames.
@@ -48,9 +48,9 @@ class RunLifetimes {
   ~RunLifetimes();
 
   void take(const ProbedProcess& process, std::span<const probe::Slot> records);
-  /// Of which something is to be told now. `now_s`: seconds since 1970.
-  std::vector<trace::ToldProcess> tell(double now_s);
-  /// What has begun to rise since the last call, each once. `now_s`: as in tell().
+  /// The processes with something to report now. `now_s`: seconds since 1970.
+  std::vector<trace::ToldProcess> report(double now_s);
+  /// Rises that began since the last call, each once. `now_s`: as in report().
   std::vector<LateRise> late_rises(double now_s);
   /// Of each process that runs.
   [[nodiscard]] std::vector<ProcessCategories> categories() const;
@@ -60,9 +60,9 @@ class RunLifetimes {
   /// A line of the program.
   struct Site {
     std::string words;
-    std::size_t depth = 0;  ///< functions of the user's own that lie between the program's begin and it
+    std::size_t depth = 0;  ///< number of the user's own functions between the program's entry and it
   };
-  /// A line and what it allocates: a line that calls a model allocates weights, activations and caches.
+  /// A line and a category: a line that calls a model allocates weights, activations and caches.
   struct Part {
     trace::SiteNumber site = 0;
     trace::Category category = trace::Category::unknown;
@@ -71,7 +71,7 @@ class RunLifetimes {
 
   trace::Symbols symbols_;
   std::unique_ptr<trace::NativeNames> native_;
-  trace::ProbeTrace texts_;  ///< of the records those that name: stacks, texts, modules
+  trace::ProbeTrace texts_;  ///< the naming records: stacks, texts, modules
   trace::ProbeNames names_;
   std::map<std::size_t, std::unique_ptr<Process>> processes_;  ///< by index
   std::vector<Site> sites_;

@@ -21,10 +21,10 @@
 namespace vramtrack::run {
 namespace {
 
-/// Numbers of texts that the launcher gives: the probe counts from below.
+/// Numbers of texts that the launcher assigns: the probe counts up from below.
 constexpr std::uint32_t kFirstOwnText = 0xf000'0000U;
 
-/// Now, as the process's records count time; of no thread.
+/// The current time on the clock of the process's records; no thread.
 std::uint64_t since_begin(const ProbedProcess& process) {
   return probe::when(static_cast<std::uint64_t>(std::max<std::int64_t>(0, realtime_us() - process.begin_realtime_us)),
                      0);
@@ -45,8 +45,8 @@ bool defines(const probe::Slot& slot) {
   }
 }
 
-/// The pid here of the process that knows itself as `pid`, which may be in a namespace: by its start, which no two
-/// share.
+/// The pid here of the process whose own pid is `pid`, which may be in a namespace: matched by its start time, which no
+/// two share.
 std::optional<std::uint32_t> pid_here(std::uint32_t pid, std::uint64_t start_ticks) {
   std::string path;
   const auto is_it = [&](std::uint32_t candidate) {
@@ -64,7 +64,7 @@ std::optional<std::uint32_t> pid_here(std::uint32_t pid, std::uint64_t start_tic
   return std::nullopt;
 }
 
-/// The program's file name, as it does in a file name of ours: a name may hold anything but a slash.
+/// The program's file name, as it appears in our file names: a name may hold anything but a slash.
 std::string plain_name(const std::string& program) {
   std::string name = std::filesystem::path(program).filename().string();
   for (char& c : name)
@@ -90,9 +90,9 @@ Status RunTrace::can_be_written() const {
     return fail(fmt::format("cannot write a trace into {}: it is a folder; name a file in it with {}", output_,
                             name_of(Option::output)));
   const std::filesystem::path folder = std::filesystem::path(output_).parent_path();
-  const std::string place = folder.empty() ? std::string(".") : folder.string();
-  if (::access(place.c_str(), W_OK | X_OK) == 0) return {};
-  return fail(fmt::format("cannot write a trace into {}: {}; name another file with {}", place, errno_words(errno),
+  const std::string directory = folder.empty() ? std::string(".") : folder.string();
+  if (::access(directory.c_str(), W_OK | X_OK) == 0) return {};
+  return fail(fmt::format("cannot write a trace into {}: {}; name another file with {}", directory, errno_words(errno),
                           name_of(Option::output)));
 }
 
@@ -104,7 +104,7 @@ void RunTrace::check(const Status& status) {
 }
 
 void RunTrace::open() {
-  // A name that the user did not choose replaces nothing: two containers number their processes alike.
+  // A name that the user did not choose replaces nothing: two containers may use the same pids.
   std::error_code ignored;
   const std::string wanted = output_;
   for (int i = 1; !is_named_ && std::filesystem::exists(std::filesystem::symlink_status(output_, ignored)); ++i)
@@ -136,11 +136,11 @@ void RunTrace::take(const ProbedProcess& process, std::span<const probe::Slot> r
   for (const std::string& module : facts.new_modules())
     if (file_ && modules_.insert({process.index, module}).second)
       check(file_->write_module(indices_[process.index], {module, build_id_of_module(process, module)}));
-  // What later records refer to is in no ring any more: it must not wait in this process, which may be killed.
+  // Records that later ones refer to are no longer in any ring: they must not wait here, as this process may be killed.
   if (file_ && std::any_of(records.begin(), records.end(), defines)) check(file_->flush());
 }
 
-/// As the process sees the path, which may have another root; of one that has ended, as this process sees it.
+/// The path as seen by the process, which may have another root; for one that has ended, as seen by this process.
 std::string RunTrace::build_id_of_module(const ProbedProcess& process, const std::string& module) {
   auto [root, is_new] = roots_.try_emplace(process.index);
   if (is_new)

@@ -1,4 +1,4 @@
-// The trace file of a run. What cannot be written ends the recording, and never the program.
+// The trace file of a run. A write error ends the recording, but never the program.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,25 @@
 
 namespace vramtrack::run {
 
-/// Made with the first process that has a ring: a program that uses no GPU leaves no file. Not thread-safe.
+/// Created with the first process that has a ring: a program that uses no GPU leaves no file. Not thread-safe.
 class RunTrace {
  public:
   /// `output`: empty: vramtrack.PROGRAM.%p.trace; %p is this process's pid.
   RunTrace(std::string output, std::vector<std::string> program, Warn warn);
 
   void take(const ProbedProcess& process, std::span<const probe::Slot> records, ProcessFacts& facts);
-  /// What holds for the process from now on.
+  /// Limits that apply to the process from now on.
   void limits(const ProbedProcess& process, const Limits& limits);
   /// Names this moment of the process.
   void mark(const ProbedProcess& process, const std::string& name);
   void reading(const ProbedProcess& process, const trace::ProbeReading& reading);
   void holder(const trace::ProbeHolder& holder);
-  /// At least once a second: what SIGKILL of this process may lose. What others refer to (stacks, texts, modules) is
-  /// written at once.
+  /// Call at least once a second: limits what is lost if this process is killed. Records that others refer to (stacks,
+  /// texts, modules) are written at once.
   void flush();
   void finish(const ProgramEnd& end);
 
-  /// Before the program starts, whether its trace can be written at all.
+  /// Checks before the program starts whether its trace can be written at all.
   [[nodiscard]] Status can_be_written() const;
   [[nodiscard]] const std::string& path() const { return path_; }  ///< empty: there is no file
   /// The recording ended before the program, or never began, and the caller was warned.
@@ -58,7 +58,7 @@ class RunTrace {
   std::optional<trace::ProbeFileWriter> file_;
   std::vector<std::uint32_t> indices_;                     ///< in the file, by process
   std::set<std::pair<std::size_t, std::string>> modules_;  ///< in the file, by process
-  std::map<std::size_t, std::string> roots_;               ///< by process, once it was looked for; empty: it was gone
+  std::map<std::size_t, std::string> roots_;               ///< by process, after a lookup; empty: it was gone
   std::uint64_t records_ = 0;
   std::uint32_t texts_ = 0;
   bool has_failed_ = false;

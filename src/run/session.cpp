@@ -25,7 +25,7 @@
 #include "run/client/ask.hpp"
 #include "run/control.hpp"
 #include "run/driver_names.hpp"
-#include "run/library_place.hpp"
+#include "run/library_folder.hpp"
 #include "run/probe_library.hpp"
 #include "run/probe_source.hpp"
 #include "run/process_facts.hpp"
@@ -37,16 +37,16 @@
 namespace vramtrack::run {
 namespace {
 
-/// A ring has room for half a million records: 10 million a second.
+/// A ring has room for half a million records: at 10 million a second.
 constexpr std::chrono::milliseconds kLookEvery{50};
-/// With a limit, processes that escape it are looked for more often: a short one must not go unseen.
+/// With a limit, the search for processes that escape it is more frequent: a short one must not be missed.
 constexpr std::chrono::milliseconds kLookForEscapesEvery{2};
 constexpr std::chrono::milliseconds kLookAtYoungEvery{1};
-/// Looking for them takes at most one part in so many of a core.
+/// The search takes at most this fraction of a core.
 constexpr int kEscapesPause = 50;
 constexpr std::chrono::seconds kHoldersEvery{10};
 
-/// The folder of the rings and of the control socket; gone with this.
+/// The folder of the rings and of the control socket; removed with this object.
 class RunFolder {
  public:
   static Result<RunFolder> make() {
@@ -87,13 +87,13 @@ class Session {
                        : nullptr),
         loop_(config, input(config), machine_clock()) {
     collector_.set_limits(settings.limits);
-    Listener hears;
-    hears.warning = listener_.warn;
-    hears.alert = [this](const AlertTold& told) {
-      if (listener_.alert) listener_.alert(told);
+    Listener engine_listener;
+    engine_listener.warning = listener_.warn;
+    engine_listener.alert = [this](const AlertTold& change) {
+      if (listener_.alert) listener_.alert(change);
     };
-    hears.tick = [this](const Batch& batch) { note_driver_figures(batch); };
-    loop_.pipeline().listen(std::move(hears));
+    engine_listener.tick = [this](const Batch& batch) { note_driver_figures(batch); };
+    loop_.pipeline().listen(std::move(engine_listener));
   }
 
   Result<RunOutcome> run(const ProbeLibrary& library) {
@@ -119,10 +119,10 @@ class Session {
       look(end.has_value());
       for (int i = LauncherSignals::marks(); i > 0; --i) mark("signal");
       if (control) control->serve([this](const ControlRequest& request) { return answer(request); });
-      tell_memory_outs();
+      report_out_of_memory();
       if (loop_.clock().steady() >= loop_.next()) second();
       if (end) outcome.end = *end;
-      if (end) tell_host_out_of_memory(static_cast<std::uint32_t>(*pid), *end);
+      if (end) report_host_out_of_memory(static_cast<std::uint32_t>(*pid), *end);
     }
     finish(outcome);
     return outcome;
@@ -148,7 +148,7 @@ class Session {
     return file ? Status{} : fail(fmt::format("{}: {}", path, errno_words(errno)));
   }
 
-  /// Until the rings are to be looked at, or a signal came.
+  /// Waits until the rings must be read, or a signal arrives.
   void wait() {
     const SteadyTime until = loop_.clock().steady() + kLookEvery;
     for (SteadyTime now = loop_.clock().steady(); now < until; now = loop_.clock().steady()) {
@@ -158,7 +158,7 @@ class Session {
     }
   }
 
-  /// All processes of the run at a rate that costs little, and each young one without the probe meanwhile.
+  /// All processes of the run at a rate that costs little, and in between each young one without the probe.
   void look_for_escapes() {
     const SteadyTime begin = loop_.clock().steady();
     const std::uint64_t limit = collector_.limits().limit_bytes;
@@ -175,7 +175,7 @@ class Session {
         limit > 0 && escapes_.has_young() ? std::min(next_whole_look_, end + kLookAtYoungEvery) : next_whole_look_;
   }
 
-  /// What is known of a process is there from the moment that its ring is found, with records or without.
+  /// A process's facts exist from the moment its ring is found, with or without records.
   void look(bool is_over) {
     const std::size_t known = collector_.processes().size();
     collector_.find_new();
@@ -184,7 +184,7 @@ class Session {
     collector_.look(is_over);
   }
 
-  /// The program has ended: processes of it that run on.
+  /// The program has ended: its processes that continue to run.
   std::vector<std::uint32_t> left_behind() {
     collector_.find_new();
     return collector_.alive();
@@ -244,7 +244,7 @@ class Session {
     return text;
   }
 
-  /// 0 asks for a look, and gets its number; the others ask for what it found. A look takes longer than an answer may.
+  /// 0 requests a search and returns its number; others request its result: a search takes longer than an answer.
   std::string answer_kept(std::uint64_t number) {
     if (number == 0) {
       looks_before_.clear();
@@ -271,25 +271,25 @@ class Session {
     return text;
   }
 
-  void tell_memory_outs() {
+  void report_out_of_memory() {
     for (const ProbedProcess& process : collector_.processes())
       for (const MemoryOut& out : facts_[process.index].memory_outs()) {
-        // A program may live with failures for hours: the holders of the last one are not those of the next.
+        // A program may survive failures for hours: the holders of the last one differ from those of the next.
         if (const SteadyTime now = loop_.clock().steady(); now >= next_holders_) {
           next_holders_ = now + kHoldersEvery;
           note_holders();
           trace_.flush();
         }
-        if (std::exchange(has_told_out_, true)) continue;
+        if (std::exchange(has_reported_out_, true)) continue;
         listener_.warn(fmt::format("process {} asked for {} on {} and {}", process.pid, format_size(out.asked_bytes),
                                    device_words(process, out.device),
                                    out.by_limit ? "the limit refused it" : "the device had no room for it"));
       }
   }
 
-  /// A program that was killed, or that says of one that it started (137), may have met the end of the host's memory,
-  /// which is no error of the GPU's.
-  void tell_host_out_of_memory(std::uint32_t pid, const ProgramEnd& end) {
+  /// A program that was killed, or that reports this of its child (137), may have hit the end of the host's memory,
+  /// which is not a GPU error.
+  void report_host_out_of_memory(std::uint32_t pid, const ProgramEnd& end) {
     constexpr int kKilled = 128 + SIGKILL;
     if (end.signal != SIGKILL && end.exit_code.value_or(0) != kKilled) return;
     if (const auto kill = oom_.ended(pid, cgroup_))
@@ -304,7 +304,7 @@ class Session {
     return printable(trace::device_words(number, known == devices.end() ? std::string() : known->second.name));
   }
 
-  /// Everybody's memory, now: who else held some is not in any program's records.
+  /// The memory of all processes, now: no program's records show who else held some.
   void note_holders() {
     notes_holders_ = true;
     loop_.tick();
@@ -321,7 +321,7 @@ class Session {
     trace_.holder(holder);
   }
 
-  void tell_soft_limit() {
+  void report_soft_limit() {
     const std::uint64_t soft = collector_.limits().soft_limit_bytes;
     if (soft == 0) return;
     for (const ProbedProcess& process : collector_.processes())
@@ -337,7 +337,7 @@ class Session {
 
   void second() {
     loop_.tick();
-    tell_soft_limit();
+    report_soft_limit();
     if (lifetimes_ && listener_.late_rise)
       for (const LateRise& rise : lifetimes_->late_rises(static_cast<double>(realtime_us()) * 1e-6))
         listener_.late_rise(rise);
@@ -345,7 +345,7 @@ class Session {
     if (listener_.second && !trace_.path().empty()) listener_.second(trace_.path());
   }
 
-  /// What the driver says that our processes and their devices hold: for the residual.
+  /// The driver's figures for our processes and their devices: for the residual.
   void note_driver_figures(const Batch& batch) {
     for (const Sample& sample : batch.samples) {
       const SeriesKey& key = loop_.catalog().key(sample.series);
@@ -361,7 +361,7 @@ class Session {
   }
 
   void finish(RunOutcome& outcome) {
-    tell_soft_limit();
+    report_soft_limit();
     loop_.finish();
     trace_.finish(outcome.end);
     outcome.processes = collector_.processes().size();
@@ -381,30 +381,30 @@ class Session {
   std::vector<ProcessFacts> facts_;
   RunTrace trace_;
   Collector collector_;
-  std::unique_ptr<RunLifetimes> lifetimes_;  ///< null: nobody is told of alerts
+  std::unique_ptr<RunLifetimes> lifetimes_;  ///< null: alerts are not reported
   Escapes escapes_{"/proc"};
   OomKills oom_{"/proc", "/sys"};
   const std::string cgroup_ =
       cgroup_of("/proc", static_cast<std::uint32_t>(::getpid())).value_or(CgroupIdentity{}).path;
   Loop loop_;
   SteadyTime next_escapes_{}, next_whole_look_{};
-  std::map<std::size_t, std::uint64_t> looks_before_;  ///< by process, when a look was asked for last
+  std::map<std::size_t, std::uint64_t> looks_before_;  ///< by process: time of the last requested search
   std::uint64_t kept_requests_ = 0;
   std::set<std::pair<std::uint32_t, std::size_t>> passed_soft_;
   SteadyTime next_holders_{};
-  bool has_told_out_ = false;
-  bool notes_holders_ = false;  ///< while the tick after an allocation that failed runs
+  bool has_reported_out_ = false;
+  bool notes_holders_ = false;  ///< while processing the tick after a failed allocation
 };
 
 }  // namespace
 
 Result<RunOutcome> run_program(const RunSettings& settings, const Config& config, const RunListener& listener) {
-  const LauncherSignals signals;  // from before the first file is written
+  const LauncherSignals signals;  // since before the first file is written
   const auto library = find_probe(settings.probe_folder);
   if (!library) return fail(library.error());
   const auto folder = RunFolder::make();
   if (!folder) return fail(folder.error());
-  const auto loaded = preloadable(with_names_of_driver(*library, library_places(), listener.warn), library_places());
+  const auto loaded = preloadable(with_names_of_driver(*library, library_folders(), listener.warn), library_folders());
   if (!loaded) return fail(loaded.error());
   return Session(settings, config, listener, folder->path()).run(*loaded);
 }

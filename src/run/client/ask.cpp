@@ -24,10 +24,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestAnswer = 4U << 20U;  ///< a report of thousands of sites
-/// More entries than this in a folder of runs are not ours.
+/// A folder of runs with more entries than this is not ours.
 constexpr std::size_t kMostEntries = 4096;
 
-/// Who listens there.
+/// The user of the listening process.
 std::optional<std::uint32_t> peer_of(int connection) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -49,7 +49,7 @@ std::string runtime_of_environment() {
   return runtime == nullptr ? "" : runtime;
 }
 
-/// A folder of `uid`'s that others cannot enter. No link: where it leads, somebody else may have said.
+/// A folder of `uid` that others cannot enter. Not a link: its target may be under somebody else's control.
 bool is_private(const std::string& folder, std::uint32_t uid) {
   struct stat status {};
   return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == uid &&
@@ -64,7 +64,7 @@ std::set<std::string> folders_of(std::uint32_t uid) {
   return all;
 }
 
-/// The names in a folder that are `prefix` and a number; the numbers.
+/// The numbers in the names in a folder that consist of `prefix` and a number.
 std::vector<std::uint32_t> numbers_in(const std::string& folder, std::string_view prefix) {
   std::vector<std::uint32_t> found;
   std::error_code error;
@@ -87,8 +87,7 @@ Result<std::string> ask_control(const std::string& folder, std::string_view line
   const LineDeadline until = std::chrono::steady_clock::now() + patience;
   sockaddr_un address{};
   const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // Where the run's queue is full, connect() waits.
-  // Where the run's queue is full, connect() waits.
+  // While the run's queue is full, connect() waits.
   const timeval limit{patience.count() / 1000, (patience.count() % 1000) * 1000};
   if (!control_address(folder, address) ||
       ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||

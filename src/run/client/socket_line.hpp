@@ -1,4 +1,4 @@
-// One line each way over a run's control socket, within a time.
+// One line each way over a run's control socket, with a timeout.
 #pragma once
 
 #include <sys/un.h>
@@ -12,11 +12,11 @@ namespace vramtrack::run {
 
 using LineDeadline = std::chrono::steady_clock::time_point;
 
-/// Of the socket in a run's folder; false where the path is too long for one.
+/// The address of the socket in a run's folder; false if the path is too long for one.
 bool control_address(const std::string& folder, sockaddr_un& address);
-/// Up to the newline; empty where it does not come in time or is longer than `longest`.
+/// Up to the newline; empty if it does not arrive in time or is longer than `longest`.
 std::string read_line(int fd, std::size_t longest, LineDeadline until);
-/// False where the other side does not take it in time.
+/// False if the other side does not accept it in time.
 bool send_all(int fd, std::string_view text, LineDeadline until);
 
 }  // namespace vramtrack::run

@@ -43,7 +43,7 @@ bool take(std::uint64_t address, std::uint64_t bytes) {
 
 /// A record that sampling leaves alone.
 void tell(std::uint64_t number) {
-  probe::tell_totals(Call::torch_block, 0, number, 0);
+  probe::record_totals(Call::torch_block, 0, number, 0);
 }
 
 struct Collected {
@@ -210,8 +210,8 @@ TEST(Collector, ARingThatIsNoneIsSaidOnce) {
 TEST(ProcessFacts, TellsDevicesTotalsAndWhatRanOut) {
   Collected all;
   const pid_t child = probed(all.folder.path(), [] {
-    probe::tell_device(1, "GPU-0123", "Some GPU of a long name", 80ULL << 30U);
-    probe::tell_totals(Call::torch_block, 1, 100, 200);
+    probe::record_device(1, "GPU-0123", "Some GPU of a long name", 80ULL << 30U);
+    probe::record_totals(Call::torch_block, 1, 100, 200);
     probe::Hook hook(Call::cu_mem_alloc);
     (void)hook.may_take(1, 4096);
     hook.failed(true, 12);

@@ -46,7 +46,7 @@ class Probe {
     put({probe::head_of(Record::free, call, 0, 0, 0), probe::when(us(at_s), 1), address, 0});
   }
   void put(const Slot& slot) { lifetimes_.take(process_, {&slot, 1}); }
-  std::vector<trace::ToldProcess> tell(double at_s) { return lifetimes_.tell(kBegin_s + at_s); }
+  std::vector<trace::ToldProcess> tell(double at_s) { return lifetimes_.report(kBegin_s + at_s); }
   std::vector<ProcessCategories> categories() const { return lifetimes_.categories(); }
   std::vector<LateRise> late_rises(double at_s) { return lifetimes_.late_rises(kBegin_s + at_s); }
 

@@ -1,4 +1,4 @@
-#include "run/library_place.hpp"
+#include "run/library_folder.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -26,14 +26,14 @@ std::string absolute_variable(const char* name) {
   return value != nullptr && *value == '/' ? value : "";
 }
 
-/// Whether nobody but this user and root can write to it, or put something else in its place.
+/// Whether nobody but this user and root can write to it, or replace it.
 bool is_ours_alone(const std::string& folder) {
-  struct stat status {};  // no link: where it leads, somebody else may say later
+  struct stat status {};  // not a link: its target may change later
   return ::lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
          others_who_write(folder).empty();
 }
 
-/// Why programs cannot load from `folder`, which is made where it is not there; empty: they can.
+/// Why programs cannot load from `folder`, which is created if missing; empty: they can.
 std::string obstacle(const std::string& folder) {
   if (!can_be_preloaded(folder)) return "its path has a blank, a colon or '$', which LD_PRELOAD cannot hold";
   std::error_code error;
@@ -50,7 +50,7 @@ bool has_content(const fs::path& file, const std::string& bytes) {
   return in && std::string(std::istreambuf_iterator<char>(in), {}) == bytes;
 }
 
-/// The library beside its Vulkan manifest, which names it by a relative path.
+/// The library next to its Vulkan manifest, which names it by a relative path.
 std::error_code write_library(const fs::path& folder, const std::string& bytes, const fs::path& original) {
   std::error_code error;
   fs::remove_all(folder, error);  // of an earlier process with this pid
@@ -72,32 +72,32 @@ bool can_be_preloaded(const std::string& path) {
   return path.find_first_of(" :$") == std::string::npos;
 }
 
-std::vector<std::string> library_places() {
-  std::vector<std::string> places;
+std::vector<std::string> library_folders() {
+  std::vector<std::string> directories;
   if (const std::string cache = absolute_variable("XDG_CACHE_HOME"); !cache.empty())
-    places.push_back(cache + "/vramtrack");
+    directories.push_back(cache + "/vramtrack");
   else if (::geteuid() == 0)
-    places.emplace_back("/var/cache/vramtrack");  // with sudo, the home folder may be another user's
+    directories.emplace_back("/var/cache/vramtrack");  // with sudo, the home folder may be another user's
   else if (const std::string home = absolute_variable("HOME"); !home.empty())
-    places.push_back(home + "/.cache/vramtrack");
+    directories.push_back(home + "/.cache/vramtrack");
   std::error_code error;
   if (const fs::path temporary = fs::temp_directory_path(error); !error)
-    places.push_back((temporary / fmt::format("vramtrack-{}", ::geteuid())).string());
-  return places;
+    directories.push_back((temporary / fmt::format("vramtrack-{}", ::geteuid())).string());
+  return directories;
 }
 
-Result<std::string> library_place(const std::vector<std::string>& places) {
+Result<std::string> usable_library_folder(const std::vector<std::string>& directories) {
   std::string reasons;
-  for (const std::string& place : places) {
-    const std::string reason = obstacle(place);
-    if (reason.empty()) return place;
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", place, reason);
+  for (const std::string& directory : directories) {
+    const std::string reason = obstacle(directory);
+    if (reason.empty()) return directory;
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", directory, reason);
   }
   return fail(reasons);
 }
 
-Result<std::string> place_library(const std::string& bytes, const std::string& original, const std::string& place) {
-  const fs::path folder = fs::path(place) / text_hash(bytes);
+Result<std::string> copy_library(const std::string& bytes, const std::string& original, const std::string& directory) {
+  const fs::path folder = fs::path(directory) / text_hash(bytes);
   const fs::path library = folder / fs::path(original).filename();
   if (has_content(library, bytes)) return library.string();
   const fs::path draft = folder.string() + fmt::format(".{}", ::getpid());
@@ -115,9 +115,9 @@ Result<std::string> place_library(const std::string& bytes, const std::string& o
   return library.string();
 }
 
-Result<std::string> place_link(const std::string& library, const std::string& place) {
+Result<std::string> link_library(const std::string& library, const std::string& directory) {
   const fs::path target = fs::path(library).parent_path();
-  const fs::path link = fs::path(place) / ("link-" + text_hash(target.string()));
+  const fs::path link = fs::path(directory) / ("link-" + text_hash(target.string()));
   std::error_code error;
   if (fs::read_symlink(link, error) != target) {
     const fs::path draft = link.string() + fmt::format(".{}", ::getpid());

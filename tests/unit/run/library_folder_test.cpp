@@ -1,4 +1,4 @@
-#include "run/library_place.hpp"
+#include "run/library_folder.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -33,7 +33,7 @@ class LibraryPlace : public ::testing::Test {
 };
 
 TEST_F(LibraryPlace, TheFirstThatWillDoIsMade) {
-  const auto place = library_place({in("a blank"), in("new/vramtrack"), in("other")});
+  const auto place = usable_library_folder({in("a blank"), in("new/vramtrack"), in("other")});
   ASSERT_TRUE(place) << place.error().message;
   EXPECT_EQ(*place, in("new/vramtrack"));
   struct stat status {};
@@ -47,12 +47,12 @@ TEST_F(LibraryPlace, EachObstacleIsSaid) {
   fs::create_directory(in("shared"));
   fs::permissions(in("shared"), fs::perms::all);
   fs::create_directory_symlink(folder_, in("link"));
-  const auto why = [&](const std::string& place) { return library_place({place}).error().message; };
+  const auto why = [&](const std::string& place) { return usable_library_folder({place}).error().message; };
   EXPECT_EQ(why(in("a:colon")), in("a:colon") + ": its path has a blank, a colon or '$', which LD_PRELOAD cannot hold");
   for (const char* name : {"file", "shared", "link", "shared/inner"})
     EXPECT_EQ(why(in(name)), in(name) + ": it is not a folder that only you can write to") << name;
   EXPECT_EQ(why(in("file/inner")), in("file/inner") + ": Not a directory");
-  EXPECT_EQ(library_place({in("file"), in("link")}).error().message, why(in("file")) + "; " + why(in("link")));
+  EXPECT_EQ(usable_library_folder({in("file"), in("link")}).error().message, why(in("file")) + "; " + why(in("link")));
 }
 
 TEST_F(LibraryPlace, NothingIsLoadedFromAMountWithoutExecution) {
@@ -60,33 +60,33 @@ TEST_F(LibraryPlace, NothingIsLoadedFromAMountWithoutExecution) {
   struct statvfs mount {};
   if (::statvfs(own.c_str(), &mount) != 0 || (mount.f_flag & ST_NOEXEC) == 0)
     GTEST_SKIP() << "/proc is not mounted noexec here";
-  EXPECT_EQ(library_place({own}).error().message, own + ": it is mounted noexec");
+  EXPECT_EQ(usable_library_folder({own}).error().message, own + ": it is mounted noexec");
 }
 
 TEST_F(LibraryPlace, TheCopyHasItsManifestsAndIsUsedAgain) {
   fs::create_directories(in("lib/cuda"));
   write(in("lib/cuda/layer.json"), "{}");
-  const auto first = place_library("bytes", in("lib/libprobe.so"), in(""));
+  const auto first = copy_library("bytes", in("lib/libprobe.so"), in(""));
   ASSERT_TRUE(first) << first.error().message;
   EXPECT_EQ(text_of(*first), "bytes");
   EXPECT_EQ(fs::path(*first).filename(), "libprobe.so");
   EXPECT_EQ(text_of(fs::path(*first).parent_path() / "cuda/layer.json"), "{}");
   const auto written = fs::last_write_time(*first);
-  EXPECT_EQ(*place_library("bytes", in("lib/libprobe.so"), in("")), *first);
+  EXPECT_EQ(*copy_library("bytes", in("lib/libprobe.so"), in("")), *first);
   EXPECT_EQ(fs::last_write_time(*first), written);
-  EXPECT_NE(*place_library("other bytes", in("lib/libprobe.so"), in("")), *first);
+  EXPECT_NE(*copy_library("other bytes", in("lib/libprobe.so"), in("")), *first);
 }
 
 TEST_F(LibraryPlace, ADamagedCopyIsReplaced) {
-  const auto first = place_library("bytes", in("libprobe.so"), in(""));
+  const auto first = copy_library("bytes", in("libprobe.so"), in(""));
   ASSERT_TRUE(first);
   write(*first, "byt");
-  EXPECT_EQ(*place_library("bytes", in("libprobe.so"), in("")), *first);
+  EXPECT_EQ(*copy_library("bytes", in("libprobe.so"), in("")), *first);
   EXPECT_EQ(text_of(*first), "bytes");
 }
 
 TEST_F(LibraryPlace, ACopyThatCannotBeWrittenIsAnError) {
-  const auto copy = place_library("bytes", in("libprobe.so"), "/proc");
+  const auto copy = copy_library("bytes", in("libprobe.so"), "/proc");
   ASSERT_FALSE(copy);
   EXPECT_NE(copy.error().message.find("/proc/"), std::string::npos);
 }
@@ -95,7 +95,7 @@ TEST_F(LibraryPlace, ALinkLeadsToTheFolderThatItIsMadeForNow) {
   fs::create_directory(in("a blank"));
   write(in("a blank/libprobe.so"), "one");
   for (int i = 0; i < 2; ++i) {
-    const auto path = place_link(in("a blank/libprobe.so"), in(""));
+    const auto path = link_library(in("a blank/libprobe.so"), in(""));
     ASSERT_TRUE(path) << path.error().message;
     EXPECT_TRUE(can_be_preloaded(*path));
     EXPECT_EQ(text_of(*path), "one");
