@@ -16,7 +16,7 @@ struct Device {
   char name[128] = {};
   std::uint64_t total_bytes = 0;
   bool is_known = false;
-  std::atomic<bool> is_told{false};
+  std::atomic<bool> is_recorded{false};
 };
 Spin spin;
 std::array<Device, kMostDevices> devices;
@@ -54,11 +54,12 @@ int number_of_device(std::string_view uuid, std::string_view name, std::uint64_t
   return free;
 }
 
-void tell_number(int number) {
+void record_numbered_device(int number) {
   if (number < kFirstNumbered || number >= static_cast<int>(kMostDevices)) return;
   Device& device = devices[static_cast<std::size_t>(number)];
-  if (device.is_told.load(std::memory_order_relaxed) || !is_recording() || device.is_told.exchange(true)) return;
-  tell_device(number, device.uuid, device.name, device.total_bytes);
+  if (device.is_recorded.load(std::memory_order_relaxed) || !is_recording() || device.is_recorded.exchange(true))
+    return;
+  record_device(number, device.uuid, device.name, device.total_bytes);
 }
 
 void note_ordinal(int number, std::string_view uuid) {
@@ -69,9 +70,9 @@ void note_ordinal(int number, std::string_view uuid) {
   device.is_known = !uuid.empty();
 }
 
-void forget_told_devices() {
+void forget_recorded_devices() {
   spin.reset();
-  for (Device& device : devices) device.is_told.store(false, std::memory_order_relaxed);
+  for (Device& device : devices) device.is_recorded.store(false, std::memory_order_relaxed);
 }
 
 UuidText uuid_text(const std::uint8_t (&bytes)[16], bool is_nvidia) {

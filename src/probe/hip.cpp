@@ -107,7 +107,7 @@ VRAMTRACK_HIP(hipDeviceReset, (), const int device = current_device(); const Err
               });
               return result;)
 
-// Who asks for a function by its name gets the one that stands before it.
+// Who asks for a function by its name gets the one that precedes it.
 
 VRAMTRACK_HIP(hipGetProcAddress, (const char* symbol, void** into, int version, std::uint64_t flags, int* status),
               const Error result = real(symbol, into, version, flags, status);

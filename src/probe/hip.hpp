@@ -9,12 +9,12 @@ namespace vramtrack::probe::hip {
 
 inline constexpr const char* kLibrary = "libamdhip64";
 
-/// The calling thread's device. Tells of it when it is new.
+/// The calling thread's device. Records it if it is new.
 int current_device();
 int device_or_current(int device);
 bool is_out_of_memory(Error error);
 
-/// `call(into)` hands out `bytes` at `*into`; `taken()` says what it took in truth.
+/// `call(into)` allocates `bytes` at `*into`; `taken()` returns the actual size.
 template <class Pointer, class Taken, class Function>
 Error take(Call call, int device, std::uint64_t bytes, Pointer* into, std::uint8_t flags, Taken taken,
            Function function) {
@@ -35,7 +35,7 @@ Error take(Call call, int device, std::uint64_t bytes, Pointer* into, Function f
       call, device, bytes, into, 0, [bytes] { return bytes; }, function);
 }
 
-/// `function()` gives back what is held at `memory`.
+/// `function()` frees the memory held at `memory`.
 template <class Function>
 Error give(void* memory, Function function) {
   const Holding holding = gave_back(Level::driver, reinterpret_cast<std::uint64_t>(memory));
@@ -46,9 +46,9 @@ Error give(void* memory, Function function) {
 
 }  // namespace vramtrack::probe::hip
 
-/// Within the namespace: defines the program's `name`, which looks up the library's as `real`, and answers
-/// kNotInitialized where there is none. By its plain name: a symbol without a version serves each that a program asks
-/// for (hip_4.2 and on).
+/// Within the namespace: defines the program's `name`, which looks up the library's as `real`, and returns
+/// kNotInitialized if there is none. By its plain name: a symbol without a version matches each that a program requests
+/// (hip_4.2 and later).
 #define VRAMTRACK_HIP(name, parameters, ...)                                \
   extern "C" __attribute__((visibility("default"))) Error name parameters { \
     static constinit Real<Error parameters> function(kLibrary, #name);      \

@@ -1,4 +1,4 @@
-// The part of HIP's C interface that the hooks need, as ROCm 4.2 to 7 have it: no header of ROCm is needed to build.
+// The part of HIP's C interface that the hooks need, as in ROCm 4.2 to 7: building requires no ROCm headers.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// HIP's arrays. HIP tells nobody what an array takes: the sizes here are those of its elements.
+// HIP's arrays. HIP does not report the size of an array: the sizes here are those of its elements.
 #include <algorithm>
 
 #include "probe/hip.hpp"
@@ -26,7 +26,7 @@ Error take_array(std::uint64_t bytes, Array* into, Function function) {
       Call::hip_array_create, current_device(), bytes, into, kEstimated, [bytes] { return bytes; }, function);
 }
 
-/// All levels: each has a quarter (an eighth) of the one before.
+/// All levels: each has a quarter (an eighth) of the previous one.
 std::uint64_t with_levels(std::uint64_t texel_bytes, Extent extent, unsigned levels) {
   std::uint64_t bytes = 0;
   for (unsigned level = 0; level < std::clamp(levels, 1U, 32U); ++level)

@@ -14,9 +14,9 @@ constinit Real<Error(std::size_t*, int)> get_total(kLibrary, "hipDeviceTotalMem"
 constinit Real<Error(Uuid*, int)> get_uuid(kLibrary, "hipDeviceGetUuid");
 
 /// Bit by ordinal.
-std::atomic<std::uint32_t> told{0};
+std::atomic<std::uint32_t> recorded_devices{0};
 
-void tell(int device) {
+void record_device_details(int device) {
   char name[128] = {};
   std::size_t total_bytes = 0;
   Uuid uuid{};
@@ -26,7 +26,7 @@ void tell(int device) {
   bool has_uuid = false;
   if (auto* const ask = get_uuid.get()) has_uuid = ask(&uuid, device) == kSuccess;
   std::memcpy(bytes, uuid.bytes, sizeof bytes);
-  tell_device(device, has_uuid ? uuid_text(bytes, false).text : "", name, total_bytes);
+  record_device(device, has_uuid ? uuid_text(bytes, false).text : "", name, total_bytes);
 }
 
 }  // namespace
@@ -36,7 +36,8 @@ int device_or_current(int device) {
     if (auto* const ask = get_device.get(); ask == nullptr || ask(&device) != kSuccess) return -1;
   if (device < 0 || device >= kFirstNumbered || !is_recording()) return device;
   const std::uint32_t bit = 1U << static_cast<unsigned>(device);
-  if ((told.load(std::memory_order_relaxed) & bit) == 0 && (told.fetch_or(bit) & bit) == 0) tell(device);
+  if ((recorded_devices.load(std::memory_order_relaxed) & bit) == 0 && (recorded_devices.fetch_or(bit) & bit) == 0)
+    record_device_details(device);
   return device;
 }
 

@@ -1,5 +1,5 @@
-// How much memory an image of OpenCL takes, by its shape: a lower bound, since the driver pads as it likes. Without
-// OpenCL's headers.
+// The memory of an OpenCL image, from its shape: a lower bound, since the driver adds padding. Without OpenCL's
+// headers.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct ImageShape {
   std::uint32_t type;
   std::size_t width, height, depth, layers;
   std::uint64_t pitches_and_samples[3];
-  const void* parent;  ///< whose memory it uses
+  const void* parent;  ///< the buffer whose memory it uses
 };
 
 constexpr std::uint64_t element_bytes(const ImageFormat& format) {

@@ -21,24 +21,24 @@
 namespace vramtrack::probe {
 namespace {
 
-/// So many blocks more than at the last look are worth another one: these, and a part of what there was.
+/// This many blocks more than at the last search, plus a share of the previous number, justify a new search.
 constexpr std::int64_t kMoreBlocks = 16;
 constexpr std::int64_t kMoreOneIn = 4;
 constexpr std::uint64_t kCheckEveryUs = 250'000;
-/// Before it, a program loads what it works with.
+/// Until then, a program loads its working set.
 constexpr std::uint64_t kFirstUs = 1'000'000;
-/// Looks may take this much, and one part in so many of the time since.
+/// Searches may take this much, and one part in this many of the time since.
 constexpr std::uint64_t kFreeUs = 500'000;
 constexpr std::uint64_t kShareOneIn = 33;
-/// Memory may run out at each step of a program that lives with it.
+/// A program that survives failures may run out of memory at each step.
 constexpr std::uint64_t kMemoryOutEveryUs = 10'000'000;
-/// How long the main thread is waited for; how long the interpreter's lock.
+/// How long to wait for the main thread, and for the interpreter's lock.
 constexpr std::uint64_t kMainThreadUs = 250'000;
 constexpr std::uint64_t kLockUs = 10'000'000;
 constexpr const char* kSwitchedOff = "it is switched off";
 constexpr std::size_t kScriptBytes = std::size_t{1} << 17U;
 
-// What is called of CPython: all but PyUnicode_AsUTF8() in its stable ABI, and there since 3.3.
+// The functions of CPython that are called: all but PyUnicode_AsUTF8() in its stable ABI, and available since 3.3.
 struct Python {
   const char* (*version)();
   int (*is_initialized)();
@@ -78,10 +78,10 @@ std::atomic<State> state{State::unseen};
 std::atomic<const char*> refused_why{kSwitchedOff};  ///< with State::refused
 std::uint32_t looked_modules = 0;
 
-/// Of the look that is wanted: `stands`: the main thread does, until it is over; `taken`: it did not come in time.
-enum class Claim : int { none, waiting, stands, taken, given_up };
+/// State of a requested search: `paused`: the main thread is, until it is over; `taken`: it did not arrive in time.
+enum class Claim : int { none, waiting, paused, taken, given_up };
 std::atomic<Claim> claim{Claim::none};
-std::atomic<bool> is_busy{false};  ///< a thread of ours lives
+std::atomic<bool> is_busy{false};  ///< one of our threads is running
 std::atomic<bool> is_over{false};  ///< the interpreter is about to end: changed and read with its lock held
 
 std::atomic<std::int64_t> blocks{0};
@@ -90,13 +90,13 @@ std::atomic<std::uint64_t> next_us{0}, first_us{0}, asked_us{0}, memory_out_us{0
 std::atomic<std::uint64_t> spent_us{0}, last_us{0};
 std::atomic<bool> has_begun{false}, wants_search{false};
 
-// Python's, from the first look on.
+// Python's functions, available from the first search on.
 void* look_function = nullptr;
 char* script = nullptr;
 
-void tell_end(std::string_view why, std::uint64_t found, std::uint64_t took_us) {
-  ring().put(head_of(Record::kept, Call::none, 0, kLookEnd, why.empty() ? 0 : tell(why)), when(ring().now_us(), 0),
-             found, took_us);
+void record_look_end(std::string_view why, std::uint64_t found, std::uint64_t took_us) {
+  ring().put(head_of(Record::kept, Call::none, 0, kLookEnd, why.empty() ? 0 : record_text(why)),
+             when(ring().now_us(), 0), found, took_us);
 }
 
 template <class Function>
@@ -137,10 +137,10 @@ const char* unfit() {
 void refuse(const char* why) {
   refused_why.store(why, std::memory_order_relaxed);
   state.store(State::refused, std::memory_order_release);
-  tell_end(why, 0, 0);
+  record_look_end(why, 0, 0);
 }
 
-/// By one thread at a time.
+/// Called by one thread at a time.
 bool has_python() {
   const std::uint32_t count = modules().count();
   for (; state.load(std::memory_order_relaxed) == State::unseen && looked_modules < count; ++looked_modules) {
@@ -164,15 +164,15 @@ std::uint64_t number_at(const char*& at) {
   return number;
 }
 
-/// A keeper: "ROOTED BYTES ADDRESS,ADDRESS, WORDS", once for each address.
-void tell_keeper(const char* at, const char* end) {
+/// A keeper: "ROOTED BYTES ADDRESS,ADDRESS, WORDS", recorded once for each address.
+void record_keeper(const char* at, const char* end) {
   const std::uint8_t flags = *at == '1' ? kRootedKeeper : 0;
   at += 2;
   const std::uint64_t bytes = number_at(at);
   const char* addresses = ++at;
   while (at < end && *at != ' ') ++at;
   if (at == end) return;
-  const std::uint32_t words = tell({at + 1, static_cast<std::size_t>(end - at - 1)});
+  const std::uint32_t words = record_text({at + 1, static_cast<std::size_t>(end - at - 1)});
   const std::uint64_t now = when(ring().now_us(), 0);
   for (const char* each = addresses; each < at; ++each) {
     const std::uint64_t address = number_at(each);
@@ -180,7 +180,7 @@ void tell_keeper(const char* at, const char* end) {
   }
 }
 
-/// answer(lines): what a look found, in lines "K keeper", and at its end "E OBJECTS MICROSECONDS REASON".
+/// answer(lines): the result of a search, in lines "K keeper", ended by "E OBJECTS MICROSECONDS REASON".
 void* take_answer(void* /*self*/, void* argument) {
   const char* at = python.text(argument);
   if (at == nullptr) python.clear_error();
@@ -188,13 +188,14 @@ void* take_answer(void* /*self*/, void* argument) {
     const char* end = at;
     while (*end != '\0' && *end != '\n') ++end;
     if (at[0] == 'K' && end - at > 4) {
-      tell_keeper(at + 2, end);
+      record_keeper(at + 2, end);
     } else if (at[0] == 'E') {
       at += 2;
       const std::uint64_t found = number_at(at);
       const std::uint64_t took_us = number_at(++at);
-      tell_end(*at == ' ' ? std::string_view(at + 1, static_cast<std::size_t>(end - at - 1)) : std::string_view(),
-               found, took_us);
+      record_look_end(
+          *at == ' ' ? std::string_view(at + 1, static_cast<std::size_t>(end - at - 1)) : std::string_view(), found,
+          took_us);
     }
     at = *end == '\0' ? end : end + 1;
   }
@@ -225,11 +226,11 @@ bool has_grown() {
   return blocks.load(std::memory_order_relaxed) >= before + kMoreBlocks + before / kMoreOneIn;
 }
 
-/// at_end(): by Python's atexit, when the program has run to its end and all its variables are there. A thread that
-/// wants the lock of an interpreter that ends is ended by it, whatever it is in: where that is a function of C++ that
-/// may not throw, such as PyTorch's, the whole program is. So ours is the last look, and another is waited for.
+/// at_end(): called by Python's atexit, when the program has run to its end and all its variables still exist. A thread
+/// that waits for the lock of an ending interpreter is terminated: inside a C++ function that must not throw, such as
+/// PyTorch's, that ends the program. So this is our last search, and a running one is waited for.
 void* take_end(void* self, void* /*argument*/) {
-  record_end();  // the look takes time, which is not the program's
+  record_end();  // the search takes time that is not the program's
   is_over.store(true, std::memory_order_relaxed);
   Claim expected = Claim::waiting;
   claim.compare_exchange_strong(expected, Claim::given_up);
@@ -245,8 +246,8 @@ void* take_end(void* self, void* /*argument*/) {
   return self;
 }
 
-// Of this process as long as it runs: Python refers to them.
-Method tell_method{"answer", take_answer, kOneArgument, nullptr};
+// Live as long as this process: Python refers to them.
+Method answer_method{"answer", take_answer, kOneArgument, nullptr};
 Method end_method{"at_end", take_end, kNoArguments, nullptr};
 
 /// With the interpreter's lock: compiles the search, once.
@@ -254,30 +255,30 @@ bool prepare() {
   if (look_function != nullptr) return true;
   void* names = python.new_dict();
   if (names == nullptr) return python.clear_error(), false;
-  void* tell_it = python.new_function(&tell_method, names, nullptr);
+  void* answer_function = python.new_function(&answer_method, names, nullptr);
   void* end = python.new_function(&end_method, names, nullptr);
   void* code = python.compile(script, "<vramtrack kept>", kFileInput);
-  bool is_done = tell_it != nullptr && end != nullptr && code != nullptr &&
+  bool is_done = answer_function != nullptr && end != nullptr && code != nullptr &&
                  python.set_item(names, "__builtins__", python.builtins()) == 0 &&
-                 python.set_item(names, "answer", tell_it) == 0 && python.set_item(names, "at_end", end) == 0;
+                 python.set_item(names, "answer", answer_function) == 0 && python.set_item(names, "at_end", end) == 0;
   void* result = is_done ? python.evaluate(code, names, names) : nullptr;
   is_done = result != nullptr;
   if (is_done) look_function = python.item(names, "look");
   if (look_function != nullptr) python.hold(look_function);
   python.clear_error();
-  for (void* each : {tell_it, end, code, result, names})
+  for (void* each : {answer_function, end, code, result, names})
     if (each != nullptr) python.drop(each);
   if (look_function == nullptr) refuse("the search could not be loaded into the program");
   return look_function != nullptr;
 }
 
-/// In the main thread, between two bytecodes: it stands still there while the thread of the look searches, in which no
-/// handler of the program's signals runs. What such a handler raises would else be raised within the search.
+/// In the main thread, between two bytecodes: it pauses there while the search thread runs, so that no handler of the
+/// program's signals runs. An exception raised by such a handler would otherwise appear within the search.
 int pending_call(void* /*argument*/) {
   Claim expected = Claim::waiting;
-  if (!claim.compare_exchange_strong(expected, Claim::stands)) return 0;
+  if (!claim.compare_exchange_strong(expected, Claim::paused)) return 0;
   void* thread = python.let_go();
-  while (claim.load(std::memory_order_acquire) == Claim::stands) sleep_some(200'000);
+  while (claim.load(std::memory_order_acquire) == Claim::paused) sleep_some(200'000);
   python.go_on(thread);
   return 0;
 }
@@ -300,7 +301,7 @@ bool read_script() {
 
 void run_thread() {
   claim.store(Claim::waiting, std::memory_order_release);
-  // To prepare the search, nobody has to stand still. The call fails where its queue is full: then nobody comes.
+  // Preparing the search does not require a pause. The call fails if its queue is full: then nothing runs.
   const bool waits = wants_search.load(std::memory_order_relaxed);
   if (waits) python.add_pending_call(pending_call, nullptr);
   const std::uint64_t begin = ring().now_us();
@@ -310,7 +311,7 @@ void run_thread() {
   const int lock = python.take_lock();
   Claim now = Claim::waiting;
   if (!is_over.load(std::memory_order_relaxed) &&
-      (claim.compare_exchange_strong(now, Claim::taken) || now == Claim::stands))
+      (claim.compare_exchange_strong(now, Claim::taken) || now == Claim::paused))
     if (prepare() && wants_search.load(std::memory_order_relaxed)) look();
   claim.store(Claim::none, std::memory_order_release);
   python.give_lock(lock);
@@ -324,10 +325,10 @@ extern "C" void* vramtrack_look(void* /*argument*/) {
 }
 
 using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-/// In a library of its own until glibc 2.34.
+/// In a separate library before glibc 2.34.
 Real<Create> create_thread{"libpthread", "pthread_create"};
 
-/// Which takes no signal of the program.
+/// It blocks the program's signals.
 bool start_thread() {
   std::uint64_t all = ~std::uint64_t{0}, before = 0;
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
@@ -351,7 +352,7 @@ void begin_look(std::uint64_t now_us, bool searches, bool is_requested = false) 
   wants_search.store(searches, std::memory_order_relaxed);
   if (!has_python()) {
     if (state.load(std::memory_order_relaxed) == State::unseen && is_requested)
-      tell_end("no Python runs in this process", 0, 0);
+      record_look_end("no Python runs in this process", 0, 0);
   } else if (!read_script()) {
     refuse(kSwitchedOff);
   } else if (!is_ending()) {
@@ -361,12 +362,12 @@ void begin_look(std::uint64_t now_us, bool searches, bool is_requested = false) 
   is_busy.store(false, std::memory_order_release);
 }
 
-/// The thread that waits for the interpreter's lock goes on waiting, and does nothing once it has it.
+/// The thread that waits for the interpreter's lock continues waiting, and does nothing once it gets it.
 void give_up_late_look(std::uint64_t now_us) {
   if (now_us < asked_us.load(std::memory_order_relaxed) + kLockUs) return;
   Claim expected = Claim::waiting;
   if (claim.compare_exchange_strong(expected, Claim::given_up))
-    tell_end("the interpreter's lock (GIL) was not free for 10 s", 0, 0);
+    record_look_end("the interpreter's lock (GIL) was not free for 10 s", 0, 0);
 }
 
 bool can_afford(std::uint64_t now_us) {
@@ -405,14 +406,14 @@ void ask_look(std::uint64_t now_us) {
 void consider_look(std::uint64_t now_us, std::uint64_t requests) {
   const bool is_requested = requests != requests_seen.load(std::memory_order_relaxed);
   if (!is_requested && now_us < next_us.load(std::memory_order_relaxed)) {
-    // Its Python is prepared early: a short program has its look at the end.
+    // Python is prepared early: a short program is searched at its end.
     if (has_begun.load(std::memory_order_relaxed) || blocks.load(std::memory_order_relaxed) < kMoreBlocks) return;
   }
   next_us.store(now_us + kCheckEveryUs, std::memory_order_relaxed);
   if (is_requested) {
     requests_seen.store(requests, std::memory_order_relaxed);
     if (state.load(std::memory_order_acquire) == State::refused)
-      return tell_end(refused_why.load(std::memory_order_relaxed), 0, 0);
+      return record_look_end(refused_why.load(std::memory_order_relaxed), 0, 0);
     return begin_look(now_us, true, true);
   }
   if (state.load(std::memory_order_acquire) == State::refused) return;

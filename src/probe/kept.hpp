@@ -1,5 +1,5 @@
-// What keeps memory: the search that python/vramtrack/referrers.py has, run within the interpreter of a Python program
-// now and then, at its end, where memory ran out, and on request. What it finds goes into the ring (Record::kept).
+// What keeps memory: the search of python/vramtrack/referrers.py, run within the interpreter of a Python program
+// occasionally, at its end, after out-of-memory, and on request. Its results go into the ring (Record::kept).
 //
 //   an allocation -> consider_look() -> a thread for this look -> Py_AddPendingCall() -> Python's main thread stands
 //                     between two bytecodes, or did not come in a quarter of a second -> the thread searches, with the
@@ -15,10 +15,10 @@ namespace vramtrack::probe {
 
 /// A recorded block more, or less.
 void count_block(int by);
-/// After each allocation that is recorded. Some ns, but for the one that begins a look. `requests`: of the ring's
+/// After each recorded allocation. Some ns, except for the one that starts a search. `requests`: of the ring's
 /// header.
 void consider_look(std::uint64_t now_us, std::uint64_t requests);
-/// Memory ran out: the next allocation, or this one, begins a look.
+/// Out of memory: the next allocation, or this one, starts a search.
 void ask_look(std::uint64_t now_us);
 
 }  // namespace vramtrack::probe

@@ -22,14 +22,14 @@ std::uint32_t number_of_text(std::string_view text) {
   }
   std::uint32_t number = 0;
   if (texts.find(hash.value(), number)) return number;
-  number = tell(text);
+  number = record_text(text);
   texts.put(hash.value(), number);
   return number;
 }
 
 }  // namespace
 
-void tell_label(std::uint64_t address, std::string_view category, std::string_view name) {
+void record_label(std::uint64_t address, std::string_view category, std::string_view name) {
   if (address == 0 || !is_recording()) return;
   const std::uint32_t category_number = number_of_text(category);
   const std::uint32_t name_number = name.empty() ? 0 : number_of_text(name);

@@ -1,4 +1,4 @@
-// What a program says that its memory is: Record::label.
+// The program's description of its memory: Record::label.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace vramtrack::probe {
 
-/// Of the live block at `address`. A text is written once, and again where others have taken its place since
-/// (64 KiB remember 4096 of them). 0.1 µs, 32 bytes of the ring.
-void tell_label(std::uint64_t address, std::string_view category, std::string_view name);
-/// In a child after a fork: its ring has none of the texts.
+/// Describes the live block at `address`. A text is written once, and again after others have evicted it (64 KiB
+/// remember 4096 of them). 0.1 µs, 32 bytes of the ring.
+void record_label(std::uint64_t address, std::string_view category, std::string_view name);
+/// In a child after a fork: its ring contains none of the texts.
 void forget_labels();
 
 }  // namespace vramtrack::probe

@@ -1,4 +1,4 @@
-// What a thread's stack was when it was walked last: most of the next walk is there already.
+// A thread's stack at its last walk: most of the next walk is usually identical.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@ namespace vramtrack::probe {
 /// One frame of a walk, and where the registers of the next one were read. Not zeroed.
 struct Step {
   std::uint64_t pc, sp, fp;
-  std::uint64_t pc_from;  ///< 0: found by other ways, so what comes next is found anew
+  std::uint64_t pc_from;  ///< 0: found in other ways, so the rest is searched again
   std::uint64_t fp_from;  ///< 0: not read
   std::uint32_t module;
 };
 
-/// The last walk of a thread. A stack seldom changes but at its inner end, and a frame with the same registers leads
-/// to the same frames again as long as the words that were read on the way are the same.
+/// The last walk of a thread. A stack seldom changes except at its inner end, and a frame with the same registers leads
+/// to the same frames again as long as the words read on the way are unchanged.
 class LastWalk {
  public:
   static constexpr std::size_t kMost = 64;
@@ -39,12 +39,12 @@ class LastWalk {
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] const Step& operator[](std::size_t i) const { return steps_[i]; }
 
-  /// Whether some step has these registers: looks outwards from `from`, and moves it there.
+  /// Whether some step has these registers: searches outwards from `from`, and moves it there.
   bool find(const Registers& at, std::size_t& from) const {
     while (from < count_ && steps_[from].sp < at.sp) ++from;
     return from < count_ && steps_[from].pc == at.pc && steps_[from].sp == at.sp && steps_[from].fp == at.fp;
   }
-  /// Appends the frames that are as they were, from step `from` on; the step at which to go on.
+  /// Appends the unchanged frames, from step `from` on; returns the step at which to continue.
   template <class StackReader>
   std::size_t follow(std::size_t from, NativeFrame* into, std::size_t& count, std::size_t most,
                      StackReader& stack) const {
@@ -57,7 +57,7 @@ class LastWalk {
     }
     return from;
   }
-  /// Puts `count` steps into the place of the first `replaced`.
+  /// Replaces the first `replaced` steps by `count` steps.
   void replace(const Step* steps, std::size_t count, std::size_t replaced) {
     const std::size_t rest = std::min(count_ - replaced, kMost - count);
     if (count != replaced) std::memmove(steps_ + count, steps_ + replaced, rest * sizeof(Step));

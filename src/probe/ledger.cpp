@@ -24,7 +24,7 @@ Ledger::Shard& Ledger::shard_of(std::uint64_t hash) const {
   return shards_[hash >> 60U];
 }
 
-/// The cell of the holding, or the empty one where it belongs. REQUIRES: an empty cell.
+/// The cell of the holding, or the empty one for it. REQUIRES: an empty cell.
 std::size_t Ledger::slot(const Shard& shard, Level level, std::uint64_t address) {
   const std::size_t mask = shard.capacity - 1;
   std::size_t at = hash_of(level, address) & mask;
@@ -58,7 +58,7 @@ Holding Ledger::put(const Holding& holding) {
   return before;
 }
 
-/// Closes the gap: what follows in the same run moves up, unless that would put it before its home.
+/// Closes the gap: later cells of the run move up, unless that would put them before their home.
 void Ledger::erase(Shard& shard, std::size_t at) {
   const std::size_t mask = shard.capacity - 1;
   --shard.used;
@@ -92,7 +92,7 @@ Holding Ledger::find(Level level, std::uint64_t address) const {
 
 void Ledger::reset() {
   for (Shard& shard : shards_) {
-    // Memory of a shard that was just growing is left: its size is not certain.
+    // A shard that was growing loses its memory: its size is uncertain.
     if (!shard.spin.reset()) give_back(shard.cells, shard.capacity * sizeof(Holding));
     shard.cells = nullptr;
     shard.capacity = shard.used = 0;

@@ -1,5 +1,5 @@
-// What the process holds now, by level and address: frees tell no size, contexts free everything they own, limits
-// need sums.
+// The memory that the process holds now, by level and address: frees do not report a size, contexts free everything
+// they own, limits need sums.
 #pragma once
 
 #include <array>
@@ -18,20 +18,20 @@ struct Holding {
   Call call = Call::none;
   std::int8_t device = 0;
   Level level = Level::driver;
-  bool is_recorded = true;  ///< false: sampling passed over it; its free is not written either
+  bool is_recorded = true;  ///< false: not sampled; its free is not written either
 };
 static_assert(sizeof(Holding) == 24);
 
-/// Thread-safe; 24 bytes a cell, at most four fifths of the cells used, so 30 to 60 bytes a holding. Memory comes from
-/// the system, never from malloc. Some 50 ns a call.
+/// Thread-safe; 24 bytes per cell, at most four fifths of the cells used, so 30 to 60 bytes per holding. Memory comes
+/// from the system, never from malloc. Some 50 ns per call.
 class Ledger {
  public:
-  /// Replaces what is there; that is returned (address 0: nothing). REQUIRES: address != 0.
+  /// Replaces the holding there, and returns the old one (address 0: none). REQUIRES: address != 0.
   Holding put(const Holding& holding);
-  /// Removes and returns it; address 0: nothing is known there.
+  /// Removes and returns it; address 0: unknown.
   Holding take(Level level, std::uint64_t address);
   [[nodiscard]] Holding find(Level level, std::uint64_t address) const;
-  /// Removes all that `wanted` says and calls `visit` for each, with no lock held.
+  /// Removes all that `wanted` accepts and calls `visit` for each, with no lock held.
   template <class Wanted, class Visit>
   void take_all(Wanted wanted, Visit visit) {
     for (Shard& shard : shards_)
@@ -58,7 +58,7 @@ class Ledger {
       const Holding found = shard.cells[at];
       if (found.address == 0 || !wanted(found)) continue;
       erase(shard, at);
-      return found;  // erase() may have moved another into this cell: looked at again
+      return found;  // erase() may have moved another into this cell: examined again
     }
     return {};
   }

@@ -1,5 +1,5 @@
-// Level Zero's functions by their names, before those of libze_loader: unified shared memory. Prototypes as in version
-// 1 of the interface, which later ones keep: no header of it is needed to build.
+// Level Zero's functions by name, loaded before libze_loader's: unified shared memory. Prototypes of version 1 of the
+// interface, which later versions keep: building requires no headers.
 #include <algorithm>
 #include <cstdint>
 
@@ -74,7 +74,7 @@ int number_of(Device device) {
                               is_known ? properties.name : "Level Zero device", total_bytes);
     numbers.put(key_of(nullptr, device), number);
   }
-  tell_number(number);
+  record_numbered_device(number);
   return number;
 }
 
@@ -82,7 +82,7 @@ template <class Function>
 Result take(Call call, Device device, std::uint64_t bytes, void** into, Function function) {
   Hook hook(call);
   if (hook.passes()) return function();
-  // Shared memory may belong to no device in particular.
+  // Shared memory need not belong to a particular device.
   if (!hook.may_take(device == nullptr ? -1 : number_of(device), bytes)) return kOutOfDeviceMemory;
   const Result result = function();
   if (result == kSuccess)
@@ -129,7 +129,7 @@ VRAMTRACK_ZE(zeMemAllocHost, (Context context, const void* how, std::size_t byte
 
 VRAMTRACK_ZE(zeMemFree, (Context context, void* memory), return give(memory, [&] { return real(context, memory); });)
 
-// It may free later, when what uses the memory is done: for the program it is gone now.
+// It may free later, when the memory is no longer in use: for the program it is freed now.
 VRAMTRACK_ZE(zeMemFreeExt, (Context context, const void* how, void* memory),
              return give(memory, [&] { return real(context, how, memory); });)
 

@@ -19,7 +19,7 @@ namespace {
 
 Modules the_modules;
 
-/// Not of /proc/self where the kernel has the other (3.17): that is the main thread, which may end before the others.
+/// Not /proc/self if the kernel has the other (3.17): that is the main thread, which may end before the others.
 int open_own(const char* name) {
   Line<64> path;
   const int file = open(path.add("/proc/thread-self/").add(name).c_str(), O_RDONLY | O_CLOEXEC);
@@ -34,7 +34,7 @@ std::uint64_t monotonic_ns() {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// Of ELF header and the first notes, which hold the build id: another file has another, the same file always the same.
+/// Of ELF header and first notes, which hold the build id: differs for other files, is always the same for one file.
 std::uint64_t identity_of(std::uint64_t elf, std::uint64_t notes) {
   std::uint64_t words[16] = {};
   if (!read_memory(elf, words, 64)) return 0;
@@ -64,7 +64,7 @@ void read_headers(Module& module) {
     }
     if (segment.p_type == PT_GNU_EH_FRAME) table = segment.p_vaddr;
     if (segment.p_type == PT_DYNAMIC) dynamic = segment.p_vaddr;
-    // Linkers may put a property note into a segment of its own; the build id is in the last one.
+    // Linkers may put a property note into a separate segment; the build id is in the last one.
     if (segment.p_type == PT_NOTE && segment.p_filesz >= 24) notes = segment.p_vaddr;
   }
   if (!has_bias) return;
@@ -104,9 +104,9 @@ bool read_memory(std::uint64_t address, void* into, std::size_t bytes) {
   const iovec local{into, bytes};
   const iovec remote{reinterpret_cast<void*>(address), bytes};  // NOLINT(performance-no-int-to-ptr)
   const int saved = errno;
-  // By the thread's own number: a main thread that has ended leaves its process without memory, as its number says.
+  // By the thread's own number: a main thread that has ended leaves its process without memory under that number.
   auto got = syscall(SYS_process_vm_readv, static_cast<pid_t>(thread_id()), &local, 1UL, &remote, 1UL, 0UL);
-  // A sandbox may forbid it: then the file that says the same.
+  // A sandbox may forbid it: then use the file with the same contents.
   if (got < 0 && (errno == EPERM || errno == ENOSYS)) {
     const int file = open_own("mem");
     if (file >= 0) {
@@ -159,7 +159,7 @@ bool Maps::next(Mapping& into) {
       if (parse_mapping({rest.data(), end}, into)) return true;
       continue;
     }
-    // A line that fills the buffer is longer than a path can be: what is there of it is dropped.
+    // A line that fills the buffer is longer than a path can be: its incomplete text is dropped.
     if (at_ == 0 && size_ == sizeof buffer_) size_ = 0;
     std::memmove(buffer_, buffer_ + at_, size_ - at_);
     size_ -= at_;
@@ -216,7 +216,7 @@ void Modules::add(const Mapping& mapping, std::uint64_t elf) {
   std::string_view name = mapping.path;
   name.remove_prefix(name.rfind('/') + 1);  // all of it where there is none
   module.has_python_name = name.find("python") != std::string_view::npos;
-  module.path = probe::tell(mapping.path);
+  module.path = probe::record_text(mapping.path);
   ranges_[count].begin.store(mapping.begin, std::memory_order_relaxed);
   ranges_[count].end.store(mapping.end, std::memory_order_relaxed);
   count_.store(count + 1, std::memory_order_release);
@@ -278,12 +278,12 @@ bool Modules::is_same(std::uint32_t number) {
   return false;
 }
 
-void Modules::tell(std::uint32_t number) {
+void Modules::record(std::uint32_t number) {
   Module& module = modules_[number - 1];
-  if (module.is_told.load(std::memory_order_acquire)) return;
+  if (module.is_recorded.load(std::memory_order_acquire)) return;
   ring().put(head_of(Record::module, Call::none, 0, 0, module.path), module.offset, module.begin,
              module.end - module.begin);
-  module.is_told.store(true, std::memory_order_release);
+  module.is_recorded.store(true, std::memory_order_release);
 }
 
 void Modules::forget() {

@@ -10,11 +10,11 @@
 namespace vramtrack::probe::opencl {
 namespace {
 
-/// A memory object lives until it was released as often as it was created and retained, and as long as a sub-buffer or
-/// an image that lies in it lives.
+/// A memory object lives until it has been released as often as it was created and retained, and as long as a
+/// sub-buffer or an image within it lives.
 struct Object {
   std::uint32_t references = 1;
-  cl_mem parent = nullptr;  ///< whose memory it uses; it owns none
+  cl_mem parent = nullptr;  ///< the parent whose memory it uses; it owns none
 };
 Table<Object> objects;
 void forget_objects() {
@@ -22,7 +22,7 @@ void forget_objects() {
 }
 VRAMTRACK_ON_FORK(forget_objects);
 
-/// The object that this thread's outer hook handles: the layer below sees the same call again.
+/// The object handled by this thread's outer hook: the layer below sees the same call again.
 __attribute__((tls_model("initial-exec"))) thread_local const void* handled = nullptr;
 class Handling {
  public:
@@ -43,23 +43,23 @@ bool is_host_call(Call call) {
   return call == Call::cl_create_buffer_host || call == Call::cl_create_image_host;
 }
 
-void say(cl_int* into, cl_int error) {
+void set_error(cl_int* into, cl_int error) {
   if (into != nullptr) *into = error;
 }
 
-/// `create(cl_int*)` makes an object that owns `bytes` at most; what it took is asked where `is_exact` does not hold.
+/// `create(cl_int*)` creates an object that owns at most `bytes`; its actual size is queried unless `is_exact`.
 template <class Create>
 cl_mem create_object(const Next& next, Call call, cl_context context, std::uint64_t bytes, bool is_exact, cl_int* error,
                      Create create) {
   Hook hook(call);
   if (hook.passes()) return create(error);
   if (!hook.may_take(is_host_call(call) ? -1 : device_of(next, context), bytes)) {
-    say(error, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    set_error(error, CL_MEM_OBJECT_ALLOCATION_FAILURE);
     return nullptr;
   }
   cl_int result = CL_SUCCESS;
   cl_mem object = create(&result);
-  say(error, result);
+  set_error(error, result);
   if (object == nullptr) {
     hook.failed(is_out_of_memory(result));
     return nullptr;
@@ -84,7 +84,7 @@ void add_reference(cl_mem object, int count) {
   });
 }
 
-/// One that lies in `parent`, which lives as long.
+/// One within `parent`, which lives at least as long.
 cl_mem created_within(cl_mem object, cl_mem parent) {
   if (object == nullptr) return object;
   add_reference(parent, 1);
@@ -94,11 +94,11 @@ cl_mem created_within(cl_mem object, cl_mem parent) {
 
 template <class Create>
 cl_mem create_within(cl_mem parent, Create create) {
-  const Hook hook(Call::cl_create_buffer);  // the layer below sees that there is a hook
+  const Hook hook(Call::cl_create_buffer);  // shows the layer below that there is a hook
   return hook.passes() ? create() : created_within(create(), parent);
 }
 
-/// Before the driver says: what the elements alone take.
+/// Before the driver reports it: the size of the elements.
 std::uint64_t bytes_of_image(const cl_image_format* format, const cl_image_desc* shape) {
   if (format == nullptr || shape == nullptr) return 0;
   return image_bytes({format->image_channel_order, format->image_channel_data_type}, {shape->image_type,
@@ -137,7 +137,7 @@ cl_image_desc shape_of(cl_mem_object_type type, std::size_t width, std::size_t h
   return shape;
 }
 
-/// What lies in `parent` is gone: the parent may have waited for that.
+/// An object within `parent` is gone: the parent may have been waiting for that.
 void released_within(cl_mem parent) {
   while (parent != nullptr) {
     Object known;
@@ -253,7 +253,7 @@ void* svm_alloc(const Next& next, cl_context context, cl_svm_mem_flags flags, st
   if (memory != nullptr)
     hook.took(reinterpret_cast<std::uint64_t>(memory), bytes);
   else
-    hook.failed(false);  // OpenCL does not say why
+    hook.failed(false);  // OpenCL does not report the reason
   return memory;
 }
 
@@ -265,7 +265,7 @@ void svm_free(const Next& next, cl_context context, void* memory) {
 cl_int enqueue_svm_free(const Next& next, cl_command_queue queue, cl_uint count, void** memory, SvmFreed freed,
                         void* user, cl_uint waits, const cl_event* wait_for, cl_event* event) {
   const cl_int result = next.clEnqueueSVMFree(queue, count, memory, freed, user, waits, wait_for, event);
-  // With a function of its own the program calls clSVMFree when the time has come.
+  // With its own callback, the program calls clSVMFree when the time has come.
   if (result == CL_SUCCESS && freed == nullptr && memory != nullptr)
     for (cl_uint i = 0; i < count; ++i) gave_back(Level::driver, reinterpret_cast<std::uint64_t>(memory[i]));
   return result;

@@ -1,5 +1,5 @@
-// What OpenCL's memory objects take, and until when. Called by the functions that stand before OpenCL's
-// (opencl_api.cpp) and by the layer that its loader loads (opencl_layer.cpp), each with what comes `next`.
+// The memory of OpenCL's memory objects, and their lifetimes. Called by the functions that replace OpenCL's
+// (opencl_api.cpp) and by the layer that its loader loads (opencl_layer.cpp), each with the `next` function.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300

@@ -1,5 +1,5 @@
-// OpenCL's functions by their names: a program that is linked with libOpenCL, and every library of it that is, calls
-// these, since the probe is loaded before.
+// OpenCL's functions by name: programs and libraries linked with libOpenCL call these, since the probe is loaded
+// first.
 #include <atomic>
 
 #include "probe/opencl.hpp"
@@ -25,7 +25,7 @@ void find(Function& into, const char* name) {
   into = reinterpret_cast<Function>(find_function("libOpenCL", name));
 }
 
-/// The functions of libOpenCL. If a process has several, any of them serves: each calls the driver through the object.
+/// The functions of libOpenCL. If a process has several, any of them will do: each calls the driver through the object.
 const Next& next() {
   const std::uint64_t now = unloaded_objects() + 1;
   if (found_at.load(std::memory_order_acquire) == now) return functions;

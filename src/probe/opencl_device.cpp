@@ -49,7 +49,7 @@ void name_by_pci(Line<64>& line, std::uint32_t domain, std::uint32_t bus, std::u
   add_hex(line, function, 1);
 }
 
-/// The driver's UUID, which CUDA and Vulkan give as well; else where it sits; else a number of our own.
+/// The driver's UUID, which CUDA and Vulkan return as well; else its bus location; else a number of our own.
 void name(const Next& next, cl_device_id device, Line<64>& line) {
   cl_uint vendor = 0;
   ask(next, device, CL_DEVICE_VENDOR_ID, vendor);
@@ -103,7 +103,7 @@ int device_of(const Next& next, cl_context context) {
   cl_device_id devices[64] = {};
   if (next.clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, nullptr) != CL_SUCCESS) return -1;
   const int number = number_of(next, devices[0]);
-  tell_number(number);
+  record_numbered_device(number);
   return number;
 }
 

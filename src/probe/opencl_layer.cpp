@@ -1,5 +1,5 @@
 // The same as a layer of OpenCL's loader (OPENCL_LAYERS), which also sees programs that open libOpenCL themselves. A
-// call that came through opencl_api.cpp is seen twice then and recorded once.
+// call that came through opencl_api.cpp is then seen twice and recorded once.
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +8,7 @@
 namespace vramtrack::probe::opencl {
 namespace {
 
-Next below;  ///< what the loader gave
+Next below;  ///< the functions from the loader
 Next ours;   ///< the same with our functions
 constexpr cl_uint kEntries = sizeof(Next) / sizeof(void*);
 
@@ -63,9 +63,9 @@ cl_int CL_API_CALL layer_enqueue_svm_free(cl_command_queue queue, cl_uint count,
   return enqueue_svm_free(below, queue, count, memory, freed, user, waits, wait_for, event);
 }
 
-/// Where the loader has the function at all: an older one has a shorter table.
+/// If the loader has the function at all: an older one has a shorter table.
 template <class Function>
-void stand_before(Function& entry, Function function) {
+void interpose(Function& entry, Function function) {
   if (entry != nullptr) entry = function;
 }
 
@@ -92,19 +92,19 @@ extern "C" __attribute__((visibility("default"))) cl_int clInitLayer(cl_uint ent
   if (target == nullptr || entries_given == nullptr || given == nullptr) return CL_INVALID_VALUE;
   std::memcpy(static_cast<void*>(&below), target, std::min(entries, kEntries) * sizeof(void*));
   ours = below;
-  stand_before(ours.clCreateBuffer, &layer_create_buffer);
-  stand_before(ours.clCreateBufferWithProperties, &layer_create_buffer_with);
-  stand_before(ours.clCreateImage, &layer_create_image);
-  stand_before(ours.clCreateImageWithProperties, &layer_create_image_with);
-  stand_before(ours.clCreateImage2D, &layer_create_image_2d);
-  stand_before(ours.clCreateImage3D, &layer_create_image_3d);
-  stand_before(ours.clCreatePipe, &layer_create_pipe);
-  stand_before(ours.clCreateSubBuffer, &layer_create_sub_buffer);
-  stand_before(ours.clRetainMemObject, &layer_retain);
-  stand_before(ours.clReleaseMemObject, &layer_release);
-  stand_before(ours.clSVMAlloc, &layer_svm_alloc);
-  stand_before(ours.clSVMFree, &layer_svm_free);
-  stand_before(ours.clEnqueueSVMFree, &layer_enqueue_svm_free);
+  interpose(ours.clCreateBuffer, &layer_create_buffer);
+  interpose(ours.clCreateBufferWithProperties, &layer_create_buffer_with);
+  interpose(ours.clCreateImage, &layer_create_image);
+  interpose(ours.clCreateImageWithProperties, &layer_create_image_with);
+  interpose(ours.clCreateImage2D, &layer_create_image_2d);
+  interpose(ours.clCreateImage3D, &layer_create_image_3d);
+  interpose(ours.clCreatePipe, &layer_create_pipe);
+  interpose(ours.clCreateSubBuffer, &layer_create_sub_buffer);
+  interpose(ours.clRetainMemObject, &layer_retain);
+  interpose(ours.clReleaseMemObject, &layer_release);
+  interpose(ours.clSVMAlloc, &layer_svm_alloc);
+  interpose(ours.clSVMFree, &layer_svm_free);
+  interpose(ours.clEnqueueSVMFree, &layer_enqueue_svm_free);
   *entries_given = std::min(entries, kEntries);
   *given = &ours;
   return CL_SUCCESS;

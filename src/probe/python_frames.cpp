@@ -16,7 +16,7 @@ namespace {
 
 enum class State : int { unseen, found, ready, refused };
 std::atomic<State> state{State::unseen};
-/// How many modules there were when Python was looked for: it is looked for again when there are more.
+/// Number of modules when Python was last searched for: the search is repeated when there are more.
 std::atomic<std::uint32_t> looked{0};
 Spin spin;
 
@@ -42,7 +42,7 @@ T load(std::uint64_t address) {
 void refuse(std::string_view why) {
   Line<256> line;
   line.add("no Python frames: ").add(why);
-  ring().put(head_of(Record::mark, Call::none, 0, kNotice, tell(line.view())), when(ring().now_us(), 0), 0, 0);
+  ring().put(head_of(Record::mark, Call::none, 0, kNotice, record_text(line.view())), when(ring().now_us(), 0), 0, 0);
   state.store(State::refused, std::memory_order_release);
 }
 
@@ -111,7 +111,7 @@ bool is_sane_text(std::uint64_t text) {
          read_text(read_memory, layout, text, buffer, sizeof buffer) > 0;
 }
 
-/// Walks once so that nothing it meets can be a fault. nullptr: the layout is right.
+/// Walks once with checked reads. nullptr: the layout is right.
 const char* check(std::uint64_t thread) {
   auto frame = peek<std::uint64_t>(thread + layout.thread_frame);
   if (layout.is_frame_held) frame = peek<std::uint64_t>(frame + layout.held_frame);
@@ -166,12 +166,12 @@ std::size_t python_frames(PythonFrame* into, std::size_t most) {
     now = state.load(std::memory_order_acquire);
     if (now == State::unseen || now == State::refused) return 0;
   }
-  // Not while it ends: thread states go away under threads that still run.
+  // Not during shutdown: thread states are freed under threads that still run.
   if (is_initialized() == 0) return 0;
   const auto thread = reinterpret_cast<std::uint64_t>(this_thread_state());
   if (thread == 0) return 0;
   if (now == State::found) {
-    // Every version has a word there that is zero only where no frame runs (or, in 3.11 and 3.12, never).
+    // Every version has a word there that is zero only if no frame runs (or, in 3.11 and 3.12, never).
     auto frame = peek<std::uint64_t>(thread + layout.thread_frame);
     if (layout.is_frame_held && frame != 0) frame = peek<std::uint64_t>(frame + layout.held_frame);
     if (frame == 0) return 0;
@@ -203,7 +203,7 @@ std::size_t python_frames(PythonFrame* into, std::size_t most) {
   return count;
 }
 
-std::uint32_t tell_code(const PythonFrame& frame) {
+std::uint32_t record_code(const PythonFrame& frame) {
   std::uint32_t number = 0;
   if (recent_codes.find(frame.key, number)) return number;
   char file[1024];
@@ -222,8 +222,8 @@ std::uint32_t tell_code(const PythonFrame& frame) {
   number = codes.number(hash.value(), kMostCodes, is_new);
   if (number == 0) return 0;
   if (is_new) {
-    const std::uint32_t file_number = tell(file_text);
-    const std::uint32_t name_number = tell(name_text);
+    const std::uint32_t file_number = record_text(file_text);
+    const std::uint32_t name_number = record_text(name_text);
     ring().put(head_of(Record::code, Call::none, 0, 0, number), first_line,
                file_number | std::uint64_t{name_number} << 32U, 0);
     codes.is_written(number);

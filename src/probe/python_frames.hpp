@@ -1,5 +1,5 @@
 // Python frames of the calling thread, by offsets: without the GIL, without a reference count. The thread is in the
-// hooked call, so its frames stand still, and they keep their code objects.
+// hooked call, so its frames do not change, and they keep their code objects alive.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace vramtrack::probe {
 
-/// Not zeroed: arrays of them are on the way of each capture.
+/// Not zeroed: each capture creates arrays of them.
 struct PythonFrame {
   std::uint64_t code;  ///< the code object
   std::uint64_t key;   ///< of the code object and what it holds: addresses are used again
@@ -15,15 +15,15 @@ struct PythonFrame {
   bool is_entry;       ///< see kEntryFrame
 };
 
-/// Innermost first, at most `most`. 0: this thread runs no Python, or its frames are not understood, which is told once
-/// as Record::mark with kNotice and the reason ("no Python frames: ..."). The first that has frames is checked as a
-/// whole.
+/// Innermost first, at most `most`. 0: this thread runs no Python, or its frames are not understood, which is recorded
+/// once as Record::mark with kNotice and the reason ("no Python frames: ..."). The first thread that has frames is
+/// checked completely.
 std::size_t python_frames(PythonFrame* into, std::size_t most);
-/// The number of the frame's code object, which is written (Record::code) when it is new; 0: there is no more room.
-std::uint32_t tell_code(const PythonFrame& frame);
+/// The number of the frame's code object, which is written (Record::code) if it is new; 0: the table is full.
+std::uint32_t record_code(const PythonFrame& frame);
 std::uint32_t line_of(const PythonFrame& frame);
-/// The interpreter is shutting down: what is given back from here on is not the program's doing. false where there is
-/// no Python that was understood. Some ns.
+/// The interpreter is shutting down: memory freed from here on is not freed by the program. false if no known Python
+/// was found. Some ns.
 bool python_shuts_down();
 /// In a child after a fork.
 void forget_python();

@@ -1,4 +1,4 @@
-// Where CPython keeps what a stack is made of, by version.
+// Where each version of CPython keeps the parts of a stack.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ enum class LineTable : std::uint8_t {
 /// Offsets in bytes.
 struct PythonLayout {
   int minor = 0;
-  std::uint16_t thread_frame = 0;  ///< PyThreadState: the innermost frame, or what holds it
+  std::uint16_t thread_frame = 0;  ///< PyThreadState: the innermost frame, or its container
   bool is_frame_held = false;      ///< 3.11, 3.12: thread_frame is a _PyCFrame*, whose current_frame it is
   std::uint16_t held_frame = 0;    ///< _PyCFrame
   std::uint16_t frame_previous = 0;
@@ -33,10 +33,10 @@ struct PythonLayout {
   LineTable lines = LineTable::pairs;
 };
 
-/// 3.8 to 3.12, which have a table; nullptr: none is known.
+/// For 3.8 to 3.12, which have a table; nullptr: unknown version.
 const PythonLayout* layout_of(int minor);
-/// 3.13 and 3.14 say it themselves. `offsets`: the first `words` words of _PyRuntime. nullptr: understood; else why
-/// not.
+/// 3.13 and 3.14 describe themselves. `offsets`: the first `words` words of _PyRuntime. nullptr: understood; otherwise
+/// the reason why not.
 const char* read_layout(const std::uint64_t* offsets, std::size_t words, PythonLayout& into);
 inline constexpr std::size_t kDebugOffsetWords = 52;
 

@@ -3,7 +3,7 @@
 namespace vramtrack::probe {
 namespace {
 
-/// A table's bytes, read some at a time; past its end, or where it cannot be read, -1.
+/// A table's bytes, read in chunks; -1 past its end, or if it cannot be read.
 class Table {
  public:
   Table(ReadMemory read, std::uint64_t begin, std::uint64_t bytes) : read_(read), begin_(begin), bytes_(bytes) {}

@@ -1,4 +1,4 @@
-// Line numbers out of CPython's tables, which may be cut off or nonsense.
+// Line numbers from CPython's tables, which may be truncated or invalid.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace vramtrack::probe {
 
-/// Of the instruction at byte `at` of a code object that begins in `first_line`, by its table of `bytes` bytes at
-/// `table`. `first_line` where the table does not say.
+/// The line of the instruction at byte `at` of a code object that begins in `first_line`, from its table of `bytes`
+/// bytes at `table`. `first_line` if the table does not contain it.
 std::uint32_t find_line(ReadMemory read, LineTable kind, std::uint64_t table, std::uint64_t bytes, std::int64_t at,
                         std::int32_t first_line);
 

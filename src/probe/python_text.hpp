@@ -9,7 +9,7 @@
 
 namespace vramtrack::probe {
 
-/// UTF-8 of the str at `object`, cut at a character to fit `bytes`; 0: empty, or no text that is understood.
+/// UTF-8 of the str at `object`, truncated at a character to fit `bytes`; 0: empty, or an unsupported kind of text.
 std::size_t read_text(ReadMemory read, const PythonLayout& layout, std::uint64_t object, char* into, std::size_t bytes);
 
 }  // namespace vramtrack::probe

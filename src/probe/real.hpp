@@ -1,4 +1,4 @@
-// The function that a hook stands before: the library's own, found in the list of what is loaded.
+// The function that a hook replaces: the library's own, found in the list of loaded objects.
 //
 // dlsym(RTLD_NEXT) finds nothing in a library that was loaded for its caller alone, as Python loads its modules with
 // the libOpenCL of their wheel; it may allocate; and its version in the C library is newer than 2.17. So the tables of
@@ -10,21 +10,21 @@
 
 namespace vramtrack::probe {
 
-/// Of an object whose file name holds `library`, else of any other that exports `symbol`; never of the probe itself.
-/// nullptr where none does. Takes the loader's list lock, as a C++ exception does. Some microseconds.
+/// In an object whose file name contains `library`, else in any other that exports `symbol`; never in the probe itself.
+/// nullptr if there is none. Takes the loader's list lock, as a C++ exception does. Some microseconds.
 void* find_function(const char* library, const char* symbol);
 /// The probe's own export of that name; nullptr: there is none.
 void* find_own_function(const char* symbol);
-/// How many objects were unloaded so far: what was found before may be gone.
+/// Number of objects unloaded so far: earlier results may be invalid.
 std::uint64_t unloaded_objects();
 
 /// One function of a library, looked up at its first use and again after anything was unloaded. Any thread; constant
-/// initialisation; some 50 ns a use.
+/// initialisation; some 50 ns per use.
 template <class Function>
 class Real {
  public:
   constexpr Real(const char* library, const char* symbol) : library_(library), symbol_(symbol) {}
-  /// nullptr where the library is not loaded, or older than the function.
+  /// nullptr if the library is not loaded, or older than the function.
   Function* get() {
     const std::uint64_t now = unloaded_objects() + 1;
     if (found_at_.load(std::memory_order_acquire) != now) {

@@ -30,7 +30,7 @@ enum class State : int { untouched, opening, inert, open };
 std::atomic<State> state{State::untouched};
 
 Ring the_ring;
-std::atomic<bool> has_told_end{false};
+std::atomic<bool> has_recorded_end{false};
 Ledger the_ledger;
 std::atomic<std::uint32_t> threads{0};
 
@@ -38,20 +38,20 @@ struct ThisThread {
   int depth = 0;
   const Hook* outermost = nullptr;  ///< where depth is not 0
   bool is_opening = false;
-  std::uint32_t number = 0;  ///< 0: not yet; else one more than what is written
+  std::uint32_t number = 0;  ///< 0: not yet; else one more than the number written
 };
-// A library that is preloaded has its thread-local variables in the static block: no allocation, no function call.
+// A preloaded library has its thread-local variables in the static block: no allocation, no function call.
 __attribute__((tls_model("initial-exec"))) thread_local ThisThread here;
 
 void after_fork() {
   release_list_in_child();
   the_ring.forget();
-  has_told_end.store(false, std::memory_order_relaxed);
+  has_recorded_end.store(false, std::memory_order_relaxed);
   the_ledger.reset();
   forget_stacks();
   forget_labels();
   forget_sampling();
-  forget_told_devices();
+  forget_recorded_devices();
   forget_after_fork();
   here = {};
   threads.store(0, std::memory_order_relaxed);
@@ -65,9 +65,9 @@ std::size_t read_command(char* text, std::size_t bytes) {
   return size;
 }
 
-std::uint32_t tell_command() {
+std::uint32_t record_command() {
   char text[1024];
-  return tell({text, read_command(text, sizeof text)});
+  return record_text({text, read_command(text, sizeof text)});
 }
 
 std::uint64_t number_setting(const char* name) {
@@ -77,7 +77,7 @@ std::uint64_t number_setting(const char* name) {
   return number;
 }
 
-/// The limits that hold from the first allocation on, before whoever started the program has seen the ring.
+/// The limits that apply from the first allocation on, before the launcher has seen the ring.
 void set_first_limits(RingHeader& header) {
   const std::uint64_t limit = number_setting("VRAMTRACK_PROBE_LIMIT_BYTES");
   const std::uint64_t soft_limit = number_setting("VRAMTRACK_PROBE_SOFT_LIMIT_BYTES");
@@ -87,8 +87,8 @@ void set_first_limits(RingHeader& header) {
   the_ring.put(head_of(Record::limit, Call::none, 0, 0, 0), 0, soft_limit, limit);
 }
 
-/// Whoever runs the program learns that nothing is recorded of this process, and why.
-void tell_unrecorded(const char* directory, int error, std::uint64_t limit_bytes) {
+/// Informs the launcher that nothing of this process is recorded, and why.
+void report_unrecorded(const char* directory, int error, std::uint64_t limit_bytes) {
   Line<1024> target;
   target.add(static_cast<std::uint64_t>(error)).add(" ").add(limit_bytes).add(" ");
   char command[512];
@@ -107,7 +107,7 @@ bool open_ring() {
     const bool is_too_large = error == EFBIG;
     const std::uint64_t limit_bytes = number_setting("VRAMTRACK_PROBE_LIMIT_BYTES");
     const bool is_limited = limit_bytes != 0 && the_ring.create_private();
-    tell_unrecorded(directory, error, is_limited ? limit_bytes : 0);
+    report_unrecorded(directory, error, is_limited ? limit_bytes : 0);
     line.add("cannot record: no ring could be created in ")
         .add(directory)
         .add(is_too_large ? " within this process's limit for files (ulimit -f)" : "")
@@ -117,19 +117,19 @@ bool open_ring() {
     return is_limited;
   }
   RingHeader& header = the_ring.header();
-  the_ring.put(head_of(Record::process, Call::none, 0, 0, 0), header.pid, header.start_ticks, tell_command());
+  the_ring.put(head_of(Record::process, Call::none, 0, 0, 0), header.pid, header.start_ticks, record_command());
   set_first_limits(header);
   return true;
 }
 
-void tell_exit();
+void record_exit();
 
-/// Handlers run in reverse: this one before the destructors of all that was loaded and made until now, which may take
-/// longer than the program did.
+/// Handlers run in reverse order: this one before the destructors of everything loaded and created so far, which may
+/// take longer than the program did.
 void watch_exit() {
   static bool is_watching = false;  // a forked child inherits the handler
   if (std::exchange(is_watching, true)) return;
-  std::atexit(tell_exit);
+  std::atexit(record_exit);
 }
 
 bool is_open() {
@@ -139,7 +139,7 @@ bool is_open() {
   State expected = State::untouched;
   if (!state.compare_exchange_strong(expected, State::opening)) {
     if (here.is_opening) return false;
-    // Some milliseconds once: threads that load a model at once would else hold blocks that nobody knows.
+    // Some milliseconds once: otherwise, threads that load a model simultaneously would hold unknown blocks.
     while ((now = state.load(std::memory_order_acquire)) == State::opening) sched_yield();
     return now == State::open;
   }
@@ -158,7 +158,8 @@ std::uint16_t thread_number() {
     here.number = number + 1;
     char name[17] = {};
     prctl(PR_GET_NAME, name);
-    the_ring.put(head_of(Record::thread, Call::none, 0, 0, tell({name, std::strlen(name)})), number, thread_id(), 0);
+    the_ring.put(head_of(Record::thread, Call::none, 0, 0, record_text({name, std::strlen(name)})), number, thread_id(),
+                 0);
   }
   return static_cast<std::uint16_t>(here.number - 1);
 }
@@ -167,7 +168,7 @@ std::uint64_t stamp() {
   return when(the_ring.now_us(), thread_number());
 }
 
-void tell_exit() {
+void record_exit() {
   if (state.load(std::memory_order_acquire) == State::open)
     the_ring.put(head_of(Record::exit, Call::none, 0, 0, 0), stamp(), 0, 0);
 }
@@ -181,14 +182,14 @@ bool counts(Memory memory) {
   return memory == Memory::device || memory == Memory::managed;
 }
 
-/// Adds to what the device holds; the sum.
+/// Adds to the device's held memory; returns the sum.
 std::int64_t hold(Level level, int device, std::int64_t bytes) {
   HeldBytes* held = held_of(device);
   if (held == nullptr) return 0;
   return (level == Level::driver ? held->driver : held->block).fetch_add(bytes, std::memory_order_relaxed) + bytes;
 }
 
-/// For whoever runs the program, who looks now and then and would miss a peak.
+/// For the launcher, which polls and would miss a peak.
 void note_soft_limit(int device, std::int64_t held_bytes) {
   RingHeader& header = the_ring.header();
   const std::uint64_t limit = header.soft_limit_bytes.load(std::memory_order_relaxed);
@@ -205,7 +206,7 @@ void hold(const CallInfo& info, int device, std::int64_t bytes) {
   if (info.level == Level::driver && bytes >= 0 && held_of(device) != nullptr) note_soft_limit(device, sum);
 }
 
-/// Records an allocation that is already counted in what the device holds.
+/// Records an allocation that is already counted in the device's held memory.
 void record(const CallInfo& info, int device, std::uint64_t address, std::uint64_t bytes, std::uint8_t flags) {
   Holding holding{address, bytes, 0, info.call, static_cast<std::int8_t>(device), info.level, true};
   std::uint64_t now_us = 0;
@@ -220,7 +221,7 @@ void record(const CallInfo& info, int device, std::uint64_t address, std::uint64
     count_block(before.address == 0 || !before.is_recorded ? 1 : 0);
     consider_look(now_us, the_ring.header().kept_requests.load(std::memory_order_relaxed));
   }
-  // The free of what was there was never seen (it went by a way that is not hooked).
+  // The free of the previous holding was never seen (it used a function that is not hooked).
   if (before.address != 0)
     if (const CallInfo* old = info_of(before.call)) hold(*old, before.device, -static_cast<std::int64_t>(before.bytes));
 }
@@ -252,7 +253,7 @@ Hook::Hook(Call call) : call_(call), saved_errno_(errno) {
   passes_ = depth_before_ > 0 || !is_recording();
 }
 Hook::~Hook() {
-  here.depth = depth_before_;  // those within that an exception went through are gone, too
+  here.depth = depth_before_;  // including inner hooks that an exception left
   errno = saved_errno_;
 }
 
@@ -260,8 +261,8 @@ std::uint64_t Hook::mark_of(const Hook* hook) {
   return reinterpret_cast<std::uint64_t>(hook) ^ 0x9e3779b97f4a7c15U;
 }
 
-/// A C++ exception went through the outermost hook: the probe has no destructors for it (they need the C++ library).
-/// Hooks within it lie below it on the thread's stack, which others use as soon as it is gone.
+/// A C++ exception left the outermost hook: the probe has no destructors for it (they need the C++ library). Hooks
+/// within it are below it on the thread's stack, which is reused as soon as it is unwound.
 __attribute__((no_sanitize_address, no_sanitize_thread)) bool Hook::is_gone(const Hook* outermost) const {
   const auto there = reinterpret_cast<std::uint64_t>(outermost);
   const auto mine = reinterpret_cast<std::uint64_t>(this);
@@ -321,12 +322,12 @@ void lacked_block(Call call, int device, std::uint64_t bytes) {
 }
 
 void record_end() {
-  if (!has_told_end.exchange(true)) the_ring.put(head_of(Record::end, Call::none, 0, 0, 0), stamp(), 0, 0);
+  if (!has_recorded_end.exchange(true)) the_ring.put(head_of(Record::end, Call::none, 0, 0, 0), stamp(), 0, 0);
 }
 
 /// Before the first free of an interpreter that shuts down.
 void record_shutdown() {
-  if (!has_told_end.load(std::memory_order_relaxed) && python_shuts_down()) record_end();
+  if (!has_recorded_end.load(std::memory_order_relaxed) && python_shuts_down()) record_end();
 }
 
 void wrote_free(const Holding& holding) {
@@ -364,20 +365,21 @@ void renamed(Level level, std::uint64_t from, std::uint64_t to) {
   holds_still(holding);
 }
 
-void tell_totals(Call call, int device, std::uint64_t allocated_bytes, std::uint64_t reserved_bytes) {
+void record_totals(Call call, int device, std::uint64_t allocated_bytes, std::uint64_t reserved_bytes) {
   if (!is_recording()) return;
   the_ring.put(head_of(Record::totals, call, device, 0, 0), stamp(), allocated_bytes, reserved_bytes);
 }
 
-void tell_device(int device, std::string_view uuid, std::string_view name, std::uint64_t total_bytes) {
+void record_device(int device, std::string_view uuid, std::string_view name, std::uint64_t total_bytes) {
   note_ordinal(device, uuid);
   if (!is_recording()) return;
-  the_ring.put(head_of(Record::device, Call::none, device, 0, tell(uuid)), stamp(), total_bytes, tell(name));
+  the_ring.put(head_of(Record::device, Call::none, device, 0, record_text(uuid)), stamp(), total_bytes,
+               record_text(name));
 }
 
-void tell_mark(std::string_view name) {
+void record_mark(std::string_view name) {
   if (!is_recording()) return;
-  the_ring.put(head_of(Record::mark, Call::none, 0, 0, tell(name)), stamp(), 0, 0);
+  the_ring.put(head_of(Record::mark, Call::none, 0, 0, record_text(name)), stamp(), 0, 0);
 }
 
 void write_label(std::uint64_t address, std::uint32_t category, std::uint32_t name) {

@@ -1,4 +1,4 @@
-// What a hook tells: the one door from the hooked calls to ledger, stacks and ring.
+// Recording API for the hooks: each hooked call updates the ledger, captures a stack and writes to the ring.
 //
 //   CUresult cuMemAlloc_v2(CUdeviceptr* into, size_t bytes) {
 //     Hook hook(Call::cu_mem_alloc);
@@ -19,24 +19,24 @@
 
 namespace vramtrack::probe {
 
-/// One hooked call while it runs. A hooked call within another passes through (OpenCL on CUDA would count twice):
-/// each function below then does nothing. Keeps errno. Any thread; signal handlers that allocate GPU memory are not
-/// recorded while a hook runs on their thread.
+/// One hooked call while it runs. A hooked call within another passes through (OpenCL on CUDA would count twice): each
+/// function below then does nothing. Keeps errno. Any thread; signal handlers that allocate GPU memory are not recorded
+/// while a hook runs on their thread.
 class Hook {
  public:
-  /// The first of a process opens its ring, where VRAMTRACK_PROBE_DIR names a directory; without one all hooks pass.
+  /// The first of a process opens its ring if VRAMTRACK_PROBE_DIR names a directory; else all hooks pass through.
   explicit Hook(Call call);
   ~Hook();
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;
 
-  /// false: a limit forbids it, which is recorded; the hook answers as the API does when memory is out. true: `bytes`
-  /// count against the limit from now on, until took() or failed().
+  /// false: a limit forbids it, which is recorded; the hook returns the API's out-of-memory error. true: `bytes` count
+  /// against the limit from now on, until took() or failed().
   [[nodiscard]] bool may_take(int device, std::uint64_t bytes);
-  /// The call succeeded. `address`: what the free will name. `bytes`: what it took in truth, where that differs from
-  /// what was asked. Records it with the stack of the caller.
+  /// The call succeeded. `address`: the argument of the later free. `bytes`: the actual size, if it differs from the
+  /// requested one. Records it with the stack of the caller.
   void took(std::uint64_t address, std::uint64_t bytes, std::uint8_t flags = 0);
-  /// The call failed. `is_out_of_memory` is recorded.
+  /// The call failed. Recorded if `is_out_of_memory`.
   void failed(bool is_out_of_memory, std::uint64_t device_free_bytes = 0);
   [[nodiscard]] bool passes() const { return passes_; }
 
@@ -47,48 +47,48 @@ class Hook {
   Call call_;
   bool passes_;
   int depth_before_;
-  std::uint64_t mark_;  ///< says that the hook is there
+  std::uint64_t mark_;  ///< marks that the hook is present
   int device_ = 0;
   std::uint64_t asked_bytes_ = 0;
-  std::uint64_t reserved_bytes_ = 0;  ///< of these, what counts against the limit until the call is done
+  std::uint64_t reserved_bytes_ = 0;  ///< part of these that counts against the limit until the call is done
   int saved_errno_;
 };
 
-/// Not limited and without a failure: a framework handed out a block of what it holds already.
+/// Not limited and cannot fail: a framework handed out a block of memory that it holds already.
 void took_block(Call call, int device, std::uint64_t address, std::uint64_t bytes);
-/// A framework had no block of so many bytes to hand out, and raises an error now.
+/// A framework had no block of this size to hand out, and is about to raise an error.
 void lacked_block(Call call, int device, std::uint64_t bytes);
 
-/// Records, once, that the program has run to its end: readers tell what it held from what its teardown frees. Called
-/// with the first free of an interpreter that shuts down; who takes time before that calls it.
+/// Records, once, that the program has run to its end: readers distinguish what it held from what its teardown frees.
+/// Called with the first free of an interpreter that shuts down; anything slow that runs earlier must call it first.
 void record_end();
-/// Before the driver is called: afterwards another thread may have the address already. What was held there; address 0
-/// where nothing is known, which is normal for what began before the probe.
+/// Before the driver is called: afterwards another thread may get the same address. Returns the previous holding;
+/// address 0 if unknown, which is normal for memory allocated before the probe.
 Holding gave_back(Level level, std::uint64_t address);
-/// The call that was to free it failed: it is held as before.
+/// The call that should free it failed: it is still held.
 void holds_still(const Holding& holding);
-/// The same memory under another name (VMM: from the handle to where it is mapped, and back).
+/// The same memory under another address (VMM: from the handle to its mapping, and back).
 void renamed(Level level, std::uint64_t from, std::uint64_t to);
-/// All that `wanted` says is gone (a context was destroyed).
+/// Everything that `wanted` accepts has been freed (a context was destroyed).
 template <class Wanted>
 void gave_back_all(Wanted wanted);
 
-/// What a framework says of a device: allocated and reserved bytes.
-void tell_totals(Call call, int device, std::uint64_t allocated_bytes, std::uint64_t reserved_bytes);
-/// Once a device, when it is first seen.
-void tell_device(int device, std::string_view uuid, std::string_view name, std::uint64_t total_bytes);
-/// A moment that the program names.
-void tell_mark(std::string_view name);
-/// What the live block at `address` is; numbers of texts, `name` 0: none. REQUIRES: is_recording(). See labels.hpp.
+/// A framework's report about a device: allocated and reserved bytes.
+void record_totals(Call call, int device, std::uint64_t allocated_bytes, std::uint64_t reserved_bytes);
+/// Once per device, when it is first seen.
+void record_device(int device, std::string_view uuid, std::string_view name, std::uint64_t total_bytes);
+/// A moment named by the program.
+void record_mark(std::string_view name);
+/// Describes the live block at `address`; numbers of texts, `name` 0: none. REQUIRES: is_recording(). See labels.hpp.
 void write_label(std::uint64_t address, std::uint32_t category, std::uint32_t name);
-/// Of one device, in bytes; 0: none. What cuMemGetInfo and its kin must agree with.
+/// For one device, in bytes; 0: none. The value for cuMemGetInfo and similar calls.
 std::uint64_t limit_bytes();
 /// Driver level, device and managed memory.
 std::uint64_t held_bytes(int device);
 /// false: there is no ring, and hooks pass through. Opens it like a Hook.
 bool is_recording();
-/// From here on a forked child forgets what its parent held. Hooks do that themselves: for locks that are taken
-/// outside.
+/// From here on a forked child forgets what its parent held. Hooks do that themselves: for locks that are taken outside
+/// of them.
 void watch_forks();
 
 // Only for the templates above and for tests.

@@ -18,7 +18,7 @@
 namespace vramtrack::probe {
 namespace {
 
-/// By the kernel: the C library's fstat() has a new version since 2.33. All 0: not an open file.
+/// From the kernel: the C library's fstat() has a new version since 2.33. All 0: not an open file.
 struct stat status_of(int file) {
   struct stat status {};
   if (syscall(SYS_fstat, file, &status) != 0) status = {};
@@ -37,14 +37,14 @@ std::uint64_t nanoseconds(clockid_t clock) {
 std::atomic<std::uint32_t> texts{0};
 
 constexpr int kLowestFile = 500;
-/// 64 KiB. A page that is touched for the first time takes a fault, which costs more than all the rest of a record
-/// (15 us in some virtual machines), and one record in 128 would meet one. 16 pages at once cost little more than one.
+/// 64 KiB. The first access to a page causes a fault, which costs more than all the rest of a record (15 us in some
+/// virtual machines), and affects one record in 128. Populating 16 pages at once costs little more than one.
 constexpr std::uint64_t kSlotsPagedIn = 2048;
 static_assert(kFewestRingSlots % kSlotsPagedIn == 0);
-/// MADV_POPULATE_WRITE, which C libraries do not know yet. Linux before 5.14 refuses it: each page is a fault again.
+/// MADV_POPULATE_WRITE, which C libraries do not define yet. Linux before 5.14 refuses it: then each page faults.
 constexpr int kPopulateWrite = 23;
 
-/// Keeps errno: a free is recorded where the program's own is not saved.
+/// Keeps errno: a free may be recorded where the program's own errno is not saved.
 __attribute__((noinline)) void page_in(void* begin, std::size_t bytes) {
   const int saved_errno = errno;
   madvise(begin, bytes, kPopulateWrite);
@@ -59,14 +59,14 @@ Line<4096>& name(Line<4096>& path, const char* directory, const char* prefix, st
   return path.add(directory).add(prefix).add(static_cast<std::uint64_t>(getpid())).add(".").add(number);
 }
 
-/// How large this process may make a file: growing one beyond it is a signal that kills.
+/// The maximum file size of this process: growing a file beyond it raises a fatal signal.
 std::uint64_t file_size_limit() {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-/// Ends with this image of the process: by exit, by a signal, by exec. false: somebody else has it; without such locks
-/// (Linux before 3.15) nobody does.
+/// Held until this image of the process ends: by exit, by a signal, by exec. false: somebody else has it; without such
+/// locks (Linux before 3.15) nobody does.
 bool lock(int file) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -79,7 +79,7 @@ struct File {
   std::uint64_t slots = 0;
 };
 
-/// Under a name that no reader looks at, which is given in `path`.
+/// Under a name that no reader looks at, which is returned in `path`.
 File take_spare(const char* directory, Line<4096>& path) {
   for (std::uint64_t i = 0; i < kSpareRings; ++i) {
     path = {};
@@ -87,7 +87,7 @@ File take_spare(const char* directory, Line<4096>& path) {
     const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) continue;
     const std::uint64_t slots = ring_slots(static_cast<std::uint64_t>(status_of(file).st_size));
-    std::uint64_t magic = 0;  // of a ring that has ended, if its name is gone already
+    std::uint64_t magic = 0;  // of a ring that has ended, if its name is already gone
     if (slots != 0 && lock(file) && pread(file, &magic, sizeof magic, 0) == sizeof magic && magic == 0)
       return {file, slots};
     close(file);
@@ -111,14 +111,14 @@ File create_file(const char* directory, Line<4096>& path) {
   return {};
 }
 
-/// Room is taken now: a full file system is an error here, and not SIGBUS in the program later.
+/// Allocates space now: a full file system causes an error here, instead of a SIGBUS in the program later.
 bool take_room(int file, std::size_t bytes) {
   if (fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0) return true;
-  // A file system that knows no such call is written to, which the limit forbids within a file as well.
+  // If the file system does not support this call, writes instead, which the limit forbids even within a file.
   return errno == EOPNOTSUPP && bytes <= file_size_limit() && posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
 }
 
-/// Gives the ring at `hidden` its name, the first that is free.
+/// Gives the ring at `hidden` the first free name.
 bool publish(const char* directory, const Line<4096>& hidden) {
   Line<4096> path;
   for (std::uint64_t number = 1; number <= kMostNames; ++number) {
@@ -180,9 +180,9 @@ void Ring::begin(void* mapped, std::size_t bytes, std::uint64_t slots) {
   header_ = header;
 }
 
-/// Keeps `file` with its lock; without one the reader asks for the pid alone.
+/// Keeps `file` with its lock; without one the reader checks only the pid.
 void Ring::hold(int file) {
-  // Out of the way of programs that count on the lowest numbers.
+  // High enough not to affect programs that rely on the lowest numbers.
   const int high = fcntl(file, F_DUPFD_CLOEXEC, kLowestFile);
   if (high >= 0) close(file);
   file_ = high >= 0 ? high : file;
@@ -194,7 +194,7 @@ void Ring::forget() {
   if (header_ != nullptr) munmap(header_, mapped_bytes_);
   header_ = nullptr;
   slots_ = nullptr;
-  // A program that closes all files may have another one under that number.
+  // After closing all files, a program may have another one under that number.
   if (file_ >= 0 && inode_of(file_) == inode_) close(file_);
   file_ = -1;
 }
@@ -236,7 +236,7 @@ std::uint32_t next_text() {
   return texts.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-std::uint32_t tell(std::string_view text) {
+std::uint32_t record_text(std::string_view text) {
   const std::uint32_t number = next_text();
   ring().put_text(number, text);
   return number;

@@ -1,4 +1,4 @@
-// The writer's end of the ring: records go into shared memory, where they outlive the process however it ends.
+// The writer's end of the ring: records go into shared memory, where they survive the end of the process in any form.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace vramtrack::probe {
 
-/// Any thread may write; nobody waits. A record that finds no room is counted as lost.
+/// Any thread may write; nobody waits. A record that finds no space is counted as lost.
 class Ring {
  public:
-  /// Creates `directory`/ring.PID.N with the first N that is free: an earlier image of this process (exec) or a process
-  /// of another pid namespace may have the others. It has its name once it is complete. As long as this image lives,
-  /// its file is locked (F_OFD_SETLK). A spare ring is taken where there is one, else a file is made that is no larger
-  /// than this process may write. false: there is none, and the caller stays inert; errno is EFBIG where that limit is
-  /// the reason. Allocates nothing.
+  /// Creates `directory`/ring.PID.N with the first free N: an earlier image of this process (exec) or a process of
+  /// another pid namespace may have the others. It gets its name once it is complete. While this image lives, its file
+  /// is locked (F_OFD_SETLK). Uses a spare ring if there is one, else creates a file no larger than this process may
+  /// write. false: there is none, and the caller stays inert; errno is EFBIG if that limit is the reason. Allocates
+  /// nothing.
   bool create(const char* directory);
-  /// Without a file: held bytes and limits alone, no records.
+  /// Without a file: held bytes and limits only, no records.
   bool create_private();
   /// After a fork: the parent's ring is not the child's.
   void forget();
@@ -26,7 +26,7 @@ class Ring {
   [[nodiscard]] RingHeader& header() const { return *header_; }
 
   void put(std::uint64_t head, std::uint64_t a, std::uint64_t address, std::uint64_t bytes);
-  /// A text under `number`, in pieces.
+  /// A text under `number`, in chunks.
   void put_text(std::uint32_t number, std::string_view text);
   /// Since the ring began.
   [[nodiscard]] std::uint64_t now_us() const;
@@ -49,6 +49,6 @@ Ring& ring();
 /// A number for a text, unique in this process.
 std::uint32_t next_text();
 /// Writes `text` and returns its number.
-std::uint32_t tell(std::string_view text);
+std::uint32_t record_text(std::string_view text);
 
 }  // namespace vramtrack::probe

@@ -23,7 +23,7 @@ struct Phase {
 };
 __attribute__((tls_model("initial-exec"))) thread_local Phase phase;
 
-/// Xorshift (Marsaglia 2003): good enough to keep the phase from beating with the program's loop.
+/// Xorshift (Marsaglia 2003): good enough to keep the phase from resonating with the program's loop.
 std::uint64_t draw() {
   std::uint64_t x = phase.random;
   if (x == 0) x = reinterpret_cast<std::uintptr_t>(&phase) | 1U;
@@ -55,7 +55,7 @@ void SamplingRate::after(std::uint64_t recorded, std::uint64_t bytes, std::uint6
     saved = 0;
     if (recorded > most) interval_bytes = std::max<std::uint64_t>({interval_bytes * 2, bytes / most, 1});
   } else if (interval_bytes != 0 && recorded < most / 3) {
-    // Half the interval doubles what is recorded: only where there is room for that, and some more.
+    // Halving the interval doubles the number of records: only if there is room for that, and some more.
     interval_bytes = interval_bytes > 512 ? interval_bytes / 2 : 0;
   }
 }
@@ -79,7 +79,7 @@ bool is_sampled(Ring& ring, std::uint64_t bytes, std::uint64_t& now_us) {
   }
   window_bytes.fetch_add(bytes, std::memory_order_relaxed);
   if (is_taken) window_recorded.fetch_add(1, std::memory_order_relaxed);
-  // Reading the clock takes as long as all the rest, and most calls are passed over where it matters.
+  // Reading the clock takes as long as everything else, and most calls are skipped in busy programs.
   if (is_taken || ++phase.passed_over % 16 == 0) {
     now_us = ring.now_us();
     change_window(ring, now_us);

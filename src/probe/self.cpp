@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-// Names of the linker's: where the list of VRAMTRACK_ON_FORK begins and ends. Weak: a program may link none of it.
+// Names defined by the linker: begin and end of the list of VRAMTRACK_ON_FORK. Weak: a program may link none of it.
 using OnFork = void (*)();
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier)

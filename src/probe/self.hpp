@@ -1,4 +1,4 @@
-// What the probe needs of the process and the C library: no allocation, no locale, no symbol newer than glibc 2.17.
+// The probe's use of the process and the C library: no allocation, no locale, no symbol newer than glibc 2.17.
 #pragma once
 
 #include <cstddef>
@@ -40,18 +40,18 @@ class Line {
   bool is_cut_ = false;
 };
 
-/// Reads at most `bytes` of a small file such as /proc/self/stat. How many; 0 where there is none.
+/// Reads at most `bytes` of a small file such as /proc/self/stat. Returns the number; 0 if there is none.
 std::size_t read_file(const char* path, char* into, std::size_t bytes);
-/// Field 22 of /proc/self/stat; 0 where it cannot be read.
+/// Field 22 of /proc/self/stat; 0 if it cannot be read.
 std::uint64_t start_ticks();
-/// The kernel's number of the calling thread.
+/// The kernel's id of the calling thread.
 std::uint64_t thread_id();
-/// Of the environment; nullptr where it is not set.
+/// From the environment; nullptr if it is not set.
 const char* setting(const char* name);
 /// A line to standard error: "vramtrack: ...".
 void warn(std::string_view text);
 
-/// `bytes` of zeroed memory from the system, as it is touched. nullptr where there is none.
+/// `bytes` of zeroed memory from the system, committed on access. nullptr if there is none.
 void* reserve(std::size_t bytes);
 void give_back(void* memory, std::size_t bytes);
 
@@ -60,14 +60,14 @@ class Spin {
  public:
   void lock();
   void unlock();
-  /// In a child after a fork, where the owner is gone. true: it was taken, and what it guards may be half changed.
+  /// In a child after a fork, without the owner. true: it was taken, and the guarded data may be inconsistent.
   bool reset();
 
  private:
   std::uint32_t taken_ = 0;
 };
-/// What a forked child does before it runs on, in any file: `function` forgets what the parent knew and resets the
-/// locks that other threads of it held. Listed by the linker: nothing runs when the library is loaded.
+/// Actions of a forked child before it continues, in any file: `function` forgets the parent's state and resets locks
+/// that its other threads held. Listed by the linker: nothing runs when the library is loaded.
 // NOLINTBEGIN(bugprone-macro-parentheses): a declaration
 #define VRAMTRACK_ON_FORK(function) \
   __attribute__((section("vramtrack_on_fork"), used)) void (*on_fork_##function)() = &(function)

@@ -1,5 +1,5 @@
-// Which parts of a piece of memory are in use, where uses may share bytes: an engine binds several images to the same
-// place and uses one at a time.
+// The used parts of a piece of memory, if uses may overlap: an engine binds several images to the same place and uses
+// one at a time.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ struct Span {
   std::uint32_t uses = 0;
 };
 
-/// Disjoint spans in order: uses that overlap are one span until the last of them ends. Plain data, no lock; memory
+/// Disjoint spans in order: overlapping uses are one span until the last of them ends. Plain data, no lock; memory
 /// comes from the system.
 class Spans {
  public:
-  /// A use of [begin, end) begins. The span that is in use now and was not before; with `replaced` calls for each that
-  /// it takes the place of. end 0: nothing changes, all of it was in use already (or there is no memory for more).
+  /// A use of [begin, end) begins. Returns the newly used span; calls `replaced` for each span that it merges. end 0:
+  /// nothing changes, all of it was already in use (or there is no memory for more).
   template <class Replaced>
   Span add(std::uint64_t begin, std::uint64_t end, Replaced replaced) {
     std::size_t first = at(begin);
@@ -40,7 +40,7 @@ class Spans {
     spans_[first] = span;
     return span;
   }
-  /// A use that began at `begin` ends. The span that is free now; end 0: it is in use still, or was not known.
+  /// A use that began at `begin` ends. Returns the span that is free now; end 0: it is still in use, or was unknown.
   Span remove(std::uint64_t begin);
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] const Span& operator[](std::size_t i) const { return spans_[i]; }
@@ -50,7 +50,7 @@ class Spans {
   /// The first that ends after `begin`.
   [[nodiscard]] std::size_t at(std::uint64_t begin) const;
   bool make_room();
-  /// What was from index `from` on begins at `to`.
+  /// Moves the elements from index `from` on to `to`.
   void move(std::size_t from, std::size_t to);
 
   Span* spans_ = nullptr;

@@ -12,12 +12,12 @@
 namespace vramtrack::probe {
 namespace {
 
-// By the addresses in a stack, which a glance at the frames gives: found again without reading a name.
+// By the addresses in a stack, which are cheap to collect: found again without reading a name.
 Recent<17> recent;
-// By what was written of it, which is the same for a function that was compiled twice.
+// By its written form, which is the same for a function that was compiled twice.
 Numbers<18> stacks;
 std::atomic<std::uint64_t> refused{0};
-/// The module of the probe, whose frames are left out; 0: not known yet; for tests that link it, none is.
+/// The module of the probe, whose frames are left out; 0: not known yet; in tests that link it, none.
 std::atomic<std::uint32_t> own_module{0};
 
 /// Of the probe: the hook, what it calls, capture_stack()'s caller.
@@ -26,12 +26,12 @@ constexpr std::size_t kMostOwnFrames = 8;
 struct Stack {
   std::size_t native = 0;
   std::size_t python = 0;
-  const NativeFrame* native_frames = found;  ///< behind the probe's own
+  const NativeFrame* native_frames = found;  ///< after the probe's own
   NativeFrame found[kMostNativeFrames + kMostOwnFrames];
   PythonFrame python_frames[kMostPythonFrames];
 };
 
-/// In four parts, which a processor works out side by side.
+/// In four parts, which a processor computes in parallel.
 std::uint64_t hash_of(const Stack& stack) {
   Hash parts[4];
   for (std::size_t i = 0; i < stack.native; ++i)
@@ -59,7 +59,7 @@ bool are_modules_same(const Stack& stack) {
 void write(const Stack& stack, const std::uint32_t* codes, const std::uint32_t* lines, std::uint32_t number) {
   const std::uint64_t count = std::uint64_t{stack.native + stack.python} << 32U;
   for (std::size_t i = 0; i < stack.native; ++i) {
-    modules().tell(stack.native_frames[i].module);
+    modules().record(stack.native_frames[i].module);
     ring().put(head_of(Record::frame, Call::none, 0, 0, number), i | count, stack.native_frames[i].address, 0);
   }
   for (std::size_t i = 0; i < stack.python; ++i) {
@@ -68,7 +68,7 @@ void write(const Stack& stack, const std::uint32_t* codes, const std::uint32_t* 
   }
 }
 
-/// Of a stack that was not seen just so.
+/// For a stack that was not seen in exactly this form.
 __attribute__((noinline)) std::uint32_t number_of(const Stack& stack) {
   std::uint32_t codes[kMostPythonFrames];
   std::uint32_t lines[kMostPythonFrames];
@@ -77,7 +77,7 @@ __attribute__((noinline)) std::uint32_t number_of(const Stack& stack) {
     hash.add(stack.native_frames[i].address ^ std::uint64_t{stack.native_frames[i].module} << 48U);
   for (std::size_t i = 0; i < stack.python; ++i) {
     const PythonFrame& frame = stack.python_frames[i];
-    codes[i] = tell_code(frame);
+    codes[i] = record_code(frame);
     lines[i] = line_of(frame);
     if (codes[i] == 0) return 0;
     hash.add(std::uint64_t{codes[i]} << 32U | lines[i]);
@@ -87,7 +87,7 @@ __attribute__((noinline)) std::uint32_t number_of(const Stack& stack) {
   const std::uint32_t number = stacks.number(hash.value(), kMostStacks, is_new);
   if (!is_new) return number;
   write(stack, codes, lines, number);
-  // Whoever meets it unwritten until here writes it too: the same records, and nobody waits.
+  // Any thread that finds it unwritten up to here writes it too: the same records, and nobody waits.
   stacks.is_written(number);
   return number;
 }
@@ -98,7 +98,7 @@ void take(Stack& stack, const Registers& caller, bool with_native) {
     stack.python = python_frames(stack.python_frames, kMostPythonFrames);
     if (stack.python != 0) return;
   }
-  // First: it finds the modules, among them a Python that was loaded since.
+  // First: it finds the modules, including a Python that was loaded since.
   stack.native = unwind(caller, stack.found, kMostNativeFrames + kMostOwnFrames);
   stack.python = python_frames(stack.python_frames, kMostPythonFrames);
 #if defined(VRAMTRACK_PROBE_LIBRARY)
@@ -122,7 +122,7 @@ __attribute__((noinline)) std::uint32_t capture_stack(bool with_native) {
   Stack stack;
   std::uint64_t hash = 0;
   static std::atomic<std::uint32_t> captures{0};
-  // A module that was replaced at the same addresses shows when a stack is new; now and then one looks anyhow.
+  // A module that was replaced at the same addresses is noticed with a new stack, and by an occasional check.
   const bool looks = captures.fetch_add(1, std::memory_order_relaxed) % 4096 == 0;
   for (int attempt = 0; attempt < 3; ++attempt) {
     take(stack, caller, with_native);

@@ -1,4 +1,4 @@
-// Hash tables of fixed size for many threads: nobody waits, nothing is allocated but once, from the system.
+// Hash tables of fixed size for many threads: nobody waits, and memory is allocated only once, from the system.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class Hash {
   std::uint64_t state_ = 0xe7037ed1a0b428dbU;
 };
 
-/// Memory that the first who needs it takes; nullptr where there is none.
+/// Memory allocated at the first use; nullptr if there is none.
 template <class Cell>
 Cell* taken_once(std::atomic<Cell*>& cells, std::size_t count) {
   Cell* now = cells.load(std::memory_order_acquire);
@@ -35,7 +35,7 @@ Cell* taken_once(std::atomic<Cell*>& cells, std::size_t count) {
   return now;
 }
 
-/// Key to number, forgetful: what comes later takes the place of what was there. A reader that meets a writer misses.
+/// A cache from key to number: later entries replace earlier ones. A reader that collides with a writer misses.
 template <unsigned kBits>
 class Recent {
  public:
@@ -75,13 +75,13 @@ class Recent {
   std::atomic<Cell*> cells_{nullptr};
 };
 
-/// Numbers from 1 for keys, for good. A key is claimed by the first who asks for it, and written when that one says so;
-/// whoever asks in between is told that it is new as well.
+/// Permanent numbers from 1 for keys. A key is claimed by the first thread that requests it, and valid when that one
+/// has written it; threads that request it in between are told that it is new as well.
 template <unsigned kBits>
 class Numbers {
  public:
   static constexpr std::size_t cells_count() { return std::size_t{1} << kBits; }
-  /// 0: `most` keys are there, and this is none of them. REQUIRES: most < cells_count().
+  /// 0: there are already `most` keys, and this is none of them. REQUIRES: most < cells_count().
   std::uint32_t number(std::uint64_t key, std::size_t most, bool& is_new) {
     is_new = false;
     Cell* cells = taken_once(cells_, cells_count());

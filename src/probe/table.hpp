@@ -1,4 +1,4 @@
-// What a hook must know of the objects of an API, by owner and handle: without the heap, for a handful to millions.
+// A hook's data about the objects of an API, by owner and handle: without the heap, for a handful to millions.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace vramtrack::probe {
 
 struct Key {
-  std::uint64_t owner = 0;  ///< a device, a context; 0 where handles are unique without
+  std::uint64_t owner = 0;  ///< a device, a context; 0 if handles are globally unique
   std::uint64_t handle = 0;
   friend bool operator==(const Key&, const Key&) = default;
 };
@@ -43,7 +43,7 @@ class Table {
     erase(static_cast<std::size_t>(cell - cells_));
     return true;
   }
-  /// `change(Value&)` with the lock held: short, and calls nothing of this table. false: the key is not there.
+  /// `change(Value&)` with the lock held: short, without calls into this table. false: the key is not there.
   template <class Change>
   bool update(const Key& key, Change change) {
     const Locked locked(spin_);
@@ -60,14 +60,14 @@ class Table {
   }
   /// In a child after a fork: empty.
   void reset() {
-    // Memory of a table that was just growing is left: its size is not certain.
+    // A table that was growing loses its memory: its size is uncertain.
     if (!spin_.reset()) give_back(cells_, capacity_ * sizeof(Cell));
     cells_ = nullptr;
     capacity_ = used_ = 0;
   }
-  /// In a child after a fork: as it was, for objects that the child may use on.
+  /// In a child after a fork: unchanged, for objects that the child may continue to use.
   void unlock_after_fork() { spin_.reset(); }
-  /// Removes the next one of those that `wanted(Key)` says, from cell `at` on, which starts at 0. false: there is none
+  /// Removes the next entry that `wanted(Key)` accepts, from cell `at` on, which starts at 0. false: none
   /// left.
   template <class Wanted>
   bool take_next(std::size_t& at, Wanted wanted, Value& into) {
@@ -76,7 +76,7 @@ class Table {
       if (cells_[at].key.handle == 0 || !wanted(cells_[at].key)) continue;
       into = cells_[at].value;
       erase(at);
-      return true;  // erase() may have moved another into this cell: looked at again
+      return true;  // erase() may have moved another into this cell: examined again
     }
     return false;
   }

@@ -1,7 +1,7 @@
-// PyTorch's blocks: c10 tells a profiler of each block that an allocator hands out or takes back, by a function that
+// PyTorch's blocks: c10 reports each block that an allocator hands out or takes back to a profiler, by a function that
 // its libraries call through the symbol table, so that ours is called instead. It is called under the lock of the
-// device's allocator: nothing here waits, takes the GIL or calls CUDA. What c10 has under the same name is called
-// after it, so that torch.profiler sees what it always saw.
+// device's allocator: nothing here waits, takes the GIL or calls CUDA. c10's function of the same name is called after
+// it, so that torch.profiler sees what it always saw.
 //
 //   signature                       releases (as found in wheels and Debian's packages)
 //   (void*, long, Device)           1.6 to 1.9
@@ -24,7 +24,7 @@ struct TorchDevice {
 
 namespace {
 
-/// Of c10::DeviceType, those whose memory is a GPU's. ROCm's builds say that they are CUDA.
+/// The values of c10::DeviceType whose memory is on a GPU. ROCm's builds report CUDA.
 bool is_gpu(TorchDevice device) {
   constexpr std::int8_t kCuda = 1, kHip = 6, kXpu = 12;
   return device.type == kCuda || device.type == kHip || device.type == kXpu;
@@ -42,14 +42,14 @@ void report(void* block, std::int64_t bytes, TorchDevice device) {
 void report(void* block, std::int64_t bytes, std::uint64_t allocated_bytes, std::uint64_t reserved_bytes,
             TorchDevice device) {
   report(block, bytes, device);
-  if (is_gpu(device)) tell_torch_totals(device.index, allocated_bytes, reserved_bytes);
+  if (is_gpu(device)) record_torch_totals(device.index, allocated_bytes, reserved_bytes);
 }
 
 void lacked(std::int64_t bytes, TorchDevice device) {
   if (is_gpu(device) && bytes > 0) lacked_block(Call::torch_block, device.index, static_cast<std::uint64_t>(bytes));
 }
 
-/// c10's own function, looked up once. Nothing is called where nobody else defines it.
+/// c10's own function, looked up once. Nothing is called if nobody else defines it.
 class Next {
  public:
   constexpr explicit Next(const char* name) : name_(name) {}
@@ -76,7 +76,7 @@ class Next {
 
 using vramtrack::probe::TorchDevice;
 
-// The names are those that a C++ compiler makes of c10's declarations.
+// The names are a C++ compiler's for c10's declarations.
 #define VRAMTRACK_TORCH(name, symbol, ...)                                                  \
   extern "C" __attribute__((visibility("default"))) void name(__VA_ARGS__) __asm__(symbol); \
   static vramtrack::probe::Next next_##name{symbol};                                        \

@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::uint64_t kEveryNs = 10'000'000;
 
-struct Told {
+struct LastTotals {
   std::atomic<std::uint64_t> torch_ns{0};
   std::atomic<std::uint64_t> pool_ns{0};
   std::atomic<std::uint64_t> reserved_bytes{0};
 };
-std::array<Told, kMostDevices> told;
+std::array<LastTotals, kMostDevices> last_totals;
 
-/// To some milliseconds, at a fifth of the exact clock's cost.
+/// Accurate to some milliseconds, at a fifth of the exact clock's cost.
 std::uint64_t coarse_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -31,20 +31,20 @@ bool is_device(int device) {
 
 }  // namespace
 
-void tell_torch_totals(int device, std::uint64_t allocated_bytes, std::uint64_t reserved_bytes) {
+void record_torch_totals(int device, std::uint64_t allocated_bytes, std::uint64_t reserved_bytes) {
   if (!is_device(device)) return;
-  Told& last = told[static_cast<std::size_t>(device)];
+  LastTotals& last = last_totals[static_cast<std::size_t>(device)];
   const std::uint64_t now = coarse_ns();
   const bool is_due = now - last.torch_ns.load(std::memory_order_relaxed) >= kEveryNs;
   if (!is_due && last.reserved_bytes.load(std::memory_order_relaxed) == reserved_bytes) return;
   last.torch_ns.store(now, std::memory_order_relaxed);
   last.reserved_bytes.store(reserved_bytes, std::memory_order_relaxed);
-  tell_totals(Call::torch_block, device, allocated_bytes, reserved_bytes);
+  record_totals(Call::torch_block, device, allocated_bytes, reserved_bytes);
 }
 
 bool pool_totals_are_due(int device, bool at_once) {
   if (!is_device(device)) return false;
-  Told& last = told[static_cast<std::size_t>(device)];
+  LastTotals& last = last_totals[static_cast<std::size_t>(device)];
   if (last.torch_ns.load(std::memory_order_relaxed) != 0) return false;
   const std::uint64_t now = coarse_ns();
   if (!at_once && now - last.pool_ns.load(std::memory_order_relaxed) < kEveryNs) return false;

@@ -1,5 +1,5 @@
-// What a framework says that it handed out and holds in reserve, as a series: at most one record a device in 10 ms,
-// since one with each allocation would fill the ring twice as fast.
+// A framework's allocated and reserved memory, as a series: at most one record per device in 10 ms, since one with each
+// allocation would fill the ring twice as fast.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace vramtrack::probe {
 
-/// PyTorch's blocks come with totals; a changed reserve is told at once.
-void tell_torch_totals(int device, std::uint64_t allocated_bytes, std::uint64_t reserved_bytes);
-/// Whether those of a driver's pool are due: PyTorch, where it tells of the device, knows better. `at_once`: the
-/// reserve has changed, so that they are due however soon after the last.
+/// PyTorch's blocks come with totals; a changed reserve is recorded at once.
+void record_torch_totals(int device, std::uint64_t allocated_bytes, std::uint64_t reserved_bytes);
+/// Whether the totals of a driver's pool are due: PyTorch's, if it reports the device, take precedence. `at_once`: the
+/// reserve has changed, so that they are due no matter how recent the last ones are.
 bool pool_totals_are_due(int device, bool at_once = false);
 
 }  // namespace vramtrack::probe

@@ -14,17 +14,17 @@
 namespace vramtrack::probe {
 namespace {
 
-/// Of the calling thread: what may be read without asking.
+/// Of the calling thread: the range that may be read without checks.
 struct OwnStack {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   bool is_known = false;
-  bool is_whole = false;  ///< nothing below `begin` is of it
+  bool is_whole = false;  ///< memory below `begin` does not belong to it
 };
 __attribute__((tls_model("initial-exec"))) thread_local OwnStack own_stack;
 constexpr std::uint64_t kPageBytes = 4096;
 
-/// Whether it lies in it. Of a thread's stack more becomes known as it is used, page by page down to its guard page.
+/// Whether it is inside. The known part of a thread's stack grows as it is used, page by page down to its guard page.
 bool reaches(OwnStack& own, std::uint64_t address) {
   if (address >= own.end) return false;
   char byte = 0;
@@ -37,8 +37,8 @@ bool reaches(OwnStack& own, std::uint64_t address) {
 }
 
 /// The C library puts a thread's descriptor at the upper end of the thread's stack. The main thread's is "[stack]", or,
-/// of a child that another thread forked, that thread's: which of them, the maps say. They are read once a process,
-/// since each thread adds two lines to them.
+/// in a child that another thread forked, that thread's: the maps show which. They are read once per process, since
+/// each thread adds two lines to them.
 void find_own_stack() {
   own_stack = {};
   own_stack.is_known = true;
@@ -74,14 +74,14 @@ void find_own_stack() {
 class StackReader {
  public:
   explicit StackReader(const OwnStack& own) : begin_(own.begin), end_(own.end) {}
-  // Not for AddressSanitizer, which watches the words between variables that are read here.
+  // Not under AddressSanitizer, which guards the words between variables that are read here.
   __attribute__((no_sanitize_address, no_sanitize_thread)) bool read(std::uint64_t address, std::uint64_t& into) {
     if (address % 8 != 0) return false;
     if (address >= begin_ && address + 8 <= end_) {
       into = *reinterpret_cast<const volatile std::uint64_t*>(address);  // NOLINT(performance-no-int-to-ptr)
       return true;
     }
-    // Another stack: a signal's, a fiber's. By blocks, which may be gone.
+    // Another stack: a signal's, a fiber's. Read in blocks, which may be unmapped.
     if (block_ == 0 || address - block_ >= sizeof words_) {
       block_ = address / sizeof words_ * sizeof words_;
       if (!read_memory(block_, words_, sizeof words_)) {
@@ -113,8 +113,8 @@ std::int64_t signed_bits(std::uint64_t value, unsigned from, unsigned bits) {
   return static_cast<std::int64_t>(value << (64 - from - bits)) >> (64 - bits);
 }
 
-/// Rules by address: 65536 of them in 1 MiB; what is written later takes the place of what was there. A reader that
-/// meets a writer misses: the key is stored combined with the value.
+/// Rules by address: 65536 of them in 1 MiB; later ones replace earlier ones. A reader that collides with a writer
+/// misses: the key is stored combined with the value.
 class Rules {
  public:
   static constexpr std::size_t kCells = 1U << 16U;
@@ -157,16 +157,16 @@ class Rules {
 static_assert(Rules::kCells == 1U << 16U, "slot() yields 16 bits");
 Rules rules;
 
-/// mov $15, %rax; syscall: what a signal handler returns to.
+/// mov $15, %rax; syscall: the return address of a signal handler.
 bool is_signal_return(std::uint64_t pc) {
   static constexpr unsigned char kCode[9] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05};
   unsigned char code[sizeof kCode];
   return read_memory(pc, code, sizeof code) && std::memcmp(code, kCode, sizeof kCode) == 0;
 }
 
-/// 0: `pc` is in no module, which is asked again the next time.
+/// 0: `pc` is in no module; the next call tries again.
 __attribute__((noinline)) std::uint64_t learn(std::uint64_t key, std::uint64_t pc, bool is_exact) {
-  // Whether it still is the module that was read is asked before its table is trusted; if not, the maps are read again.
+  // Verifies that it is still the same module before its table is trusted; if not, the maps are read again.
   std::uint32_t module = modules().find(is_exact ? pc : pc - 1);
   if (module != 0 && !modules().is_same(module)) module = modules().find(is_exact ? pc : pc - 1);
   if (module == 0) return 0;
@@ -183,12 +183,12 @@ constexpr std::uint64_t kSignalFp = 40 + 10 * 8;
 constexpr std::uint64_t kSignalSp = 40 + 15 * 8;
 constexpr std::uint64_t kSignalPc = 40 + 16 * 8;
 
-/// Of all threads, 200 KB in all; two threads that meet in a cell have no last walk for once. (They are no thread-local
-/// variable: a library that is loaded later finds room for little of it.)
+/// For all threads, 200 KB in total; two threads that collide in a cell have no last walk for once. (Not a thread-local
+/// variable: a library that is loaded later gets little space for those.)
 std::atomic<LastWalk*> last_walks{nullptr};
 constexpr std::size_t kWalks = 64;
 
-/// The calling thread's, locked; null: it has none now.
+/// The calling thread's, locked; null: none at the moment.
 LastWalk* last_walk() {
   LastWalk* const walks = taken_once(last_walks, kWalks);
   if (walks == nullptr) return nullptr;
@@ -198,7 +198,7 @@ LastWalk* last_walk() {
 }
 static_assert(kWalks == 1U << 6U, "last_walk() picks by 6 bits");
 
-/// A walk that is under way.
+/// A walk in progress.
 class Walk {
  public:
   Walk(LastWalk* last, StackReader& stack, NativeFrame* into, std::size_t most)
@@ -208,7 +208,7 @@ class Walk {
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
   void follow(Registers& at);
-  /// Goes to the caller; false: there is none, or nobody knows.
+  /// Steps to the caller; false: there is none, or it is unknown.
   bool step(Registers& at, std::uint64_t rule, Step& step);
 
   LastWalk* last_;
@@ -217,8 +217,8 @@ class Walk {
   std::size_t most_;
   std::size_t count_ = 0;
   bool is_exact_ = false;
-  std::size_t searched_ = 0;  ///< the steps of the last walk before this one are further in
-  std::size_t tail_ = kNone;  ///< from this step on the last walk holds
+  std::size_t searched_ = 0;  ///< the steps of the last walk before this one are further inward
+  std::size_t tail_ = kNone;  ///< from this step on the last walk is valid
   std::size_t fresh_count_ = 0;
   bool is_fresh_whole_ = true;
   Step fresh_[LastWalk::kMost];
@@ -243,7 +243,7 @@ void Walk::follow(Registers& at) {
 bool Walk::step(Registers& at, std::uint64_t rule, Step& step) {
   const std::int64_t offset = signed_bits(rule, 6, 24) * 8;
   std::uint64_t cfa = 0;
-  bool is_computed = true;  // from registers alone
+  bool is_computed = true;  // from registers only
   switch (static_cast<Cfa>(rule & 0xfU)) {
     case Cfa::at_sp:
       cfa = at.sp + static_cast<std::uint64_t>(offset);
@@ -311,7 +311,7 @@ std::size_t Walk::run(Registers at) {
     if (rule == 0) break;
     const auto module = static_cast<std::uint32_t>(rule >> 50U);
     into_[count_++] = {at.pc, module};
-    // No frame has the pc 0: one that was interrupted has another rule than one that calls, so it is not found again.
+    // No frame has the pc 0: an interrupted frame has another rule than a calling one, so it must not match.
     Step now{is_exact_ ? 0 : at.pc, at.sp, at.fp, 0, 0, module};
     is_exact_ = false;
     const bool goes_on = step(at, rule, now);
@@ -323,7 +323,7 @@ std::size_t Walk::run(Registers at) {
     }
     if (!goes_on) break;
   }
-  // With a gap before it, the tail would not follow from what is before.
+  // With a gap before it, the tail would not connect to the previous frames.
   if (last_ != nullptr)
     last_->replace(fresh_, fresh_count_, tail_ == kNone || !is_fresh_whole_ ? last_->count() : tail_);
   return count_;

@@ -15,7 +15,7 @@ constexpr std::uint64_t kFp = 6, kSp = 7, kReturn = 16;
 constexpr Rule kNone{Cfa::frame_pointer, SavedFp::kept, 0, 0};
 constexpr std::int64_t kMostOffset = 1 << 26;
 
-/// Bytes from `at` to `end`, in order, read some at a time. Past the end everything is zero and is_bad() is true.
+/// Bytes from `at` to `end`, in order, read in chunks. Past the end everything is zero and is_bad() is true.
 class Bytes {
  public:
   Bytes(ReadMemory read, std::uint64_t begin, std::uint64_t end) : read_(read), at_(begin), end_(end) {}
@@ -72,10 +72,10 @@ class Bytes {
       return static_cast<std::int64_t>(value);
     }
   }
-  /// A pointer; relative ones to where it lies. Other bases (text, function) are not used for these.
+  /// A pointer; relative ones to their own position. Other bases (text, function) are not used for these.
   std::uint64_t pointer(std::uint8_t encoding, std::uint64_t data_base) {
     if (encoding == 0xff) return 0;
-    const std::uint64_t place = at_;
+    const std::uint64_t position = at_;
     std::uint64_t value = 0;
     switch (encoding & 0x0fU) {
       case 0x00:
@@ -109,7 +109,7 @@ class Bytes {
       case 0x00:
         return value;
       case 0x10:
-        return place + value;
+        return position + value;
       case 0x30:
         return data_base + value;
       default:
@@ -173,7 +173,7 @@ bool read_cie(ReadMemory read, std::uint64_t address, Cie& into) {
         const std::uint8_t encoding = bytes.u8();
         bytes.pointer(encoding, 0);
       } else if (*letter != 'B')
-        break;  // unknown: the length says where the instructions begin
+        break;  // unknown: its length gives the start of the instructions
     }
     into.instructions = after;
   } else if (augmentation[0] == '\0') {
@@ -187,7 +187,7 @@ bool read_cie(ReadMemory read, std::uint64_t address, Cie& into) {
 struct Registers {
   std::uint64_t cfa_register = kSp;
   std::int64_t cfa_offset = 0;
-  bool is_cfa_in_memory = false;  ///< the CFA is what lies at register + offset
+  bool is_cfa_in_memory = false;  ///< the CFA is the value at register + offset
   bool is_cfa_known = true;
   SavedFp fp = SavedFp::kept;
   std::int64_t fp_offset = 0;
@@ -209,7 +209,7 @@ class Program {
   void restore(std::uint64_t reg);
   void cfa_expression(Bytes& bytes);
   void expression(Bytes& bytes);
-  /// An offset in units of the data alignment; a table of nonsense wraps around.
+  /// An offset in units of the data alignment; an invalid table wraps around.
   [[nodiscard]] std::int64_t scaled(std::uint64_t units) const {
     return static_cast<std::int64_t>(units * static_cast<std::uint64_t>(cie_.data_align));
   }
@@ -477,7 +477,7 @@ Rule find_rule(ReadMemory read, std::uint64_t table, std::uint64_t address) {
   const std::uint8_t frame_encoding = head.u8();
   const std::uint8_t count_encoding = head.u8();
   const std::uint8_t table_encoding = head.u8();
-  // Pairs of 32 bit, relative to the header: what every linker writes.
+  // Pairs of 32 bits, relative to the header: written by every linker.
   if (version != 1 || table_encoding != 0x3b || count_encoding == 0xff) return kNone;
   head.pointer(frame_encoding, table);
   std::uint64_t count = head.pointer(count_encoding, table);

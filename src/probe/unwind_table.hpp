@@ -7,19 +7,19 @@
 
 namespace vramtrack::probe {
 
-/// Where the caller's stack pointer is (the "canonical frame address") when the frame is at the address.
+/// The caller's stack pointer (the "canonical frame address") when the frame is at the address.
 enum class Cfa : std::uint8_t {
-  end,            ///< the outermost frame, or nothing is known: the stack ends here
+  end,            ///< the outermost frame, or unknown: the stack ends here
   at_sp,          ///< sp + offset
   at_fp,          ///< fp + offset
-  in_fp,          ///< what lies at fp + offset (a realigned stack)
-  in_sp,          ///< what lies at sp + offset
-  signal,         ///< the kernel's frame of a signal handler: registers lie above sp
-  frame_pointer,  ///< no table: the chain of frame pointers, if it is sane
+  in_fp,          ///< the value at fp + offset (a realigned stack)
+  in_sp,          ///< the value at sp + offset
+  signal,         ///< the kernel's frame of a signal handler: registers are above sp
+  frame_pointer,  ///< no table: the chain of frame pointers, if it is valid
 };
-/// Where the caller's frame pointer is.
+/// The caller's frame pointer.
 enum class SavedFp : std::uint8_t {
-  kept,     ///< in the register still
+  kept,     ///< still in the register
   at_cfa,   ///< saved at CFA + offset
   at_fp,    ///< saved at fp + offset
   unknown,  ///< lost
@@ -34,8 +34,8 @@ struct Rule {
 
 using ReadMemory = bool (*)(std::uint64_t address, void* into, std::size_t bytes);
 
-/// `table`: where .eh_frame_hdr is mapped. `address`: within the instruction whose rule is wanted; for a return
-/// address, one less than it. Cfa::frame_pointer where the table has nothing for it, or nothing that is understood.
+/// `table`: address of the mapped .eh_frame_hdr. `address`: within the instruction whose rule is wanted; for a return
+/// address, one less than it. Cfa::frame_pointer if the table has no rule for it, or one that is not understood.
 Rule find_rule(ReadMemory read, std::uint64_t table, std::uint64_t address);
 
 }  // namespace vramtrack::probe

@@ -1,4 +1,4 @@
-// The Vulkan layer's parts: instances and devices, with what is called next in the chain.
+// The Vulkan layer's parts: instances and devices, with the next functions in the chain.
 #pragma once
 
 #include <vulkan/vk_layer.h>
@@ -21,7 +21,7 @@ struct Instance {
 struct Device {
   VkDevice handle;
   int number;
-  /// By memory type: it lies on the device.
+  /// By memory type: whether it is on the device.
   std::array<bool, VK_MAX_MEMORY_TYPES> is_on_device;
   PFN_vkGetDeviceProcAddr get_proc;
   PFN_vkDestroyDevice destroy;
@@ -42,7 +42,7 @@ struct Device {
 
 /// REQUIRES: a device that was created through the layer.
 Device& device_of(VkDevice handle);
-/// All memory of a device that is being destroyed is gone.
+/// All memory of a device that is being destroyed has been freed.
 void forget_memory_of(const Device& device);
 /// The layer's function for a device's `name`; nullptr: the next one's.
 PFN_vkVoidFunction memory_function(const char* name);

@@ -1,4 +1,4 @@
-// The layer itself: its place in the chains of instances and devices. VkLayer_vramtrack_probe.json names the entry.
+// The layer itself: its position in the chains of instances and devices. VkLayer_vramtrack_probe.json names the entry.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +14,7 @@ namespace {
 Table<Instance*> instances;
 Table<Device*> devices;
 
-/// A child may go on with what its parent made, which none but this table leads to.
+/// A child may continue to use its parent's objects, which only this table can resolve.
 void unlock_chains() {
   instances.unlock_after_fork();
   devices.unlock_after_fork();
@@ -22,7 +22,7 @@ void unlock_chains() {
 VRAMTRACK_ON_FORK(unlock_chains);
 
 /// Instances with their physical devices, and devices with their queues and command buffers, begin with a pointer that
-/// is theirs alone: the loader's table.
+/// is unique to them: the loader's table.
 template <class Dispatchable>
 Key table_of(Dispatchable handle) {
   return key_of(nullptr, *reinterpret_cast<void* const*>(handle));
@@ -164,7 +164,7 @@ VKAPI_ATTR void VKAPI_CALL destroy_device(VkDevice handle, const VkAllocationCal
   give_back(device, sizeof(Device));
 }
 
-/// With a limit, an engine that asks how much it may use is told no more than that.
+/// With a limit, an engine that queries its budget gets at most the limit.
 VKAPI_ATTR void VKAPI_CALL memory_properties_2(VkPhysicalDevice physical, VkPhysicalDeviceMemoryProperties2* into) {
   const Instance* instance = find(instances, physical);
   if (instance == nullptr || instance->memory_2 == nullptr) return;
@@ -208,7 +208,7 @@ PFN_vkVoidFunction instance_function(const char* name) {
   return device_function(name);
 }
 
-/// Ours, where the next in the chain has the function, too: an extension that is not there stays so.
+/// Ours, if the next one in the chain has the function, too: a missing extension stays missing.
 PFN_vkVoidFunction get_device_proc(VkDevice handle, const char* name) {
   const Device* device = find(devices, handle);
   PFN_vkVoidFunction next = device == nullptr ? nullptr : device->get_proc(handle, name);
@@ -218,7 +218,7 @@ PFN_vkVoidFunction get_device_proc(VkDevice handle, const char* name) {
 
 PFN_vkVoidFunction get_instance_proc(VkInstance handle, const char* name) {
   PFN_vkVoidFunction ours = instance_function(name);
-  // The loader asks the first layer with the handle of an instance that is still to be created.
+  // The loader calls the first layer with the handle of an instance that is still to be created.
   if (handle == VK_NULL_HANDLE || ours == reinterpret_cast<PFN_vkVoidFunction>(&create_instance)) return ours;
   const Instance* instance = find(instances, handle);
   PFN_vkVoidFunction next = instance == nullptr ? nullptr : instance->get_proc(handle, name);
@@ -233,7 +233,7 @@ Device& device_of(VkDevice handle) {
 
 }  // namespace vramtrack::probe::vulkan
 
-/// Not by the usual name: the probe is preloaded, and another layer's must not be mistaken for it.
+/// Not by the usual name: the probe is preloaded, and must not be mistaken for another layer's function.
 extern "C" __attribute__((visibility("default"))) VkResult vramtrack_probe_vulkan(VkNegotiateLayerInterface* layer) {
   using namespace vramtrack::probe::vulkan;
   if (layer == nullptr || layer->sType != LAYER_NEGOTIATE_INTERFACE_STRUCT || layer->loaderLayerInterfaceVersion < 2)

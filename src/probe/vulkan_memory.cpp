@@ -1,5 +1,5 @@
-// Memory of Vulkan, and the buffers and images in it. Memory has no address on the device: each piece gets one of its
-// own, from 2^60 on, and what is bound to it lies at its offset from there.
+// Memory of Vulkan, and the buffers and images in it. Memory has no address on the device: each piece gets a synthetic
+// one, from 2^60 on, and resources bound to it are at their offset from there.
 #include <atomic>
 #include <cstring>
 
@@ -23,17 +23,17 @@ struct Memory {
 };
 Table<Memory> memories;
 
-/// Where a buffer, or a plane of an image, lies.
-struct Place {
+/// The location of a buffer, or of a plane of an image.
+struct Binding {
   VkDeviceMemory memory = VK_NULL_HANDLE;
-  std::uint64_t base = 0;  ///< the memory's: its handle may have become another's
+  std::uint64_t base = 0;  ///< the memory's: its handle may have been reused
   std::uint64_t offset = 0;
 };
-Table<Place> places;
+Table<Binding> bindings;
 
 void forget_memories() {
   memories.reset();
-  places.reset();
+  bindings.reset();
 }
 VRAMTRACK_ON_FORK(forget_memories);
 constexpr std::uint64_t kPlanes = 3;
@@ -41,7 +41,7 @@ constexpr std::uint64_t kPlanes = 3;
 template <class Handle>
 Key key_in(const Device& device, Handle handle, std::uint64_t plane = 0) {
   Key key = key_of(device.handle, handle);
-  key.owner += plane;  // handles of devices are addresses of something larger
+  key.owner += plane;  // handles of devices are addresses of a larger object
   return key;
 }
 
@@ -73,7 +73,7 @@ VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice handle, const VkMemoryAllocateI
   const probe::Memory kind = info_of(call)->memory;
   Hook hook(call);
   if (hook.passes()) return device.allocate(handle, info, allocator, into);
-  tell_number(device.number);
+  record_numbered_device(device.number);
   if (!hook.may_take(kind == probe::Memory::host ? -1 : device.number, info->allocationSize))
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
   const VkResult result = device.allocate(handle, info, allocator, into);
@@ -88,7 +88,7 @@ VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice handle, const VkMemoryAllocateI
   return result;
 }
 
-/// With all that is bound to it.
+/// With everything that is bound to it.
 void forget(Memory& memory) {
   for (std::size_t i = 0; i < memory.bound.count(); ++i) gave_back(Level::block, memory.base + memory.bound[i].begin);
   memory.bound.clear();
@@ -102,7 +102,7 @@ VKAPI_ATTR void VKAPI_CALL free(VkDevice handle, VkDeviceMemory memory, const Vk
   device.free(handle, memory, allocator);
 }
 
-/// Spans that took the place of others are told after the table's lock is free.
+/// Spans that were merged are recorded after the table's lock is released.
 constexpr std::size_t kMostReplaced = 64;
 
 void bound(const Device& device, Key resource, VkDeviceMemory memory, std::uint64_t offset, std::uint64_t bytes,
@@ -122,7 +122,7 @@ void bound(const Device& device, Key resource, VkDeviceMemory memory, std::uint6
     });
   });
   if (base == 0 || kind == probe::Memory::mapped) return;
-  places.put(resource, {memory, base, offset});
+  bindings.put(resource, {memory, base, offset});
   for (std::size_t i = 0; i < count; ++i) gave_back(Level::block, base + replaced[i]);
   if (span.end == 0) return;
   const bool is_host = kind == probe::Memory::host;
@@ -132,13 +132,13 @@ void bound(const Device& device, Key resource, VkDeviceMemory memory, std::uint6
 }
 
 void unbound(const Device& device, Key resource) {
-  Place place;
-  if (!places.take(resource, place)) return;
+  Binding binding;
+  if (!bindings.take(resource, binding)) return;
   Span span;
-  memories.update(key_in(device, place.memory), [&](Memory& known) {
-    if (known.base == place.base) span = known.bound.remove(place.offset);
+  memories.update(key_in(device, binding.memory), [&](Memory& known) {
+    if (known.base == binding.base) span = known.bound.remove(binding.offset);
   });
-  if (span.end != 0) gave_back(Level::block, place.base + span.begin);
+  if (span.end != 0) gave_back(Level::block, binding.base + span.begin);
 }
 
 void bound_buffer(const Device& device, VkBuffer buffer, VkDeviceMemory memory, VkDeviceSize offset) {
@@ -239,8 +239,8 @@ VKAPI_ATTR void VKAPI_CALL destroy_image(VkDevice handle, VkImage image, const V
 void forget_memory_of(const Device& device) {
   const auto owner = reinterpret_cast<std::uint64_t>(device.handle);
   const auto is_of_device = [owner](const Key& key) { return key.owner - owner < kPlanes; };
-  Place place;
-  for (std::size_t at = 0; places.take_next(at, is_of_device, place);) continue;
+  Binding binding;
+  for (std::size_t at = 0; bindings.take_next(at, is_of_device, binding);) continue;
   Memory memory;
   for (std::size_t at = 0; memories.take_next(at, is_of_device, memory);) forget(memory);
 }

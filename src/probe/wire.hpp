@@ -23,7 +23,7 @@ enum class Call : std::uint8_t {
 #undef VRAMTRACK_CALL
 };
 
-/// Who hands the memory out. Blocks lie within what a driver handed out: their bytes are not counted twice.
+/// The allocator of the memory. Blocks are within the driver's memory: their bytes are not counted twice.
 enum class Level : std::uint8_t {
   driver = 0,  ///< cuMemAlloc, vkAllocateMemory, clCreateBuffer
   block = 1,   ///< a tensor's block of PyTorch, a buffer bound to Vulkan memory, an OpenCL sub-buffer
@@ -32,7 +32,7 @@ enum class Level : std::uint8_t {
 enum class Memory : std::uint8_t {
   device = 0,
   managed = 1,  ///< moves between host and device (cuMemAllocManaged, shared virtual memory)
-  host = 2,     ///< pinned host memory: a ledger of its own
+  host = 2,     ///< pinned host memory: has a separate ledger
   mapped = 3,   ///< another process's or API's, mapped here and not owned
 };
 
@@ -55,9 +55,9 @@ constexpr const CallInfo* info_of(Call call) {
 }
 
 enum class Record : std::uint8_t {
-  none = 0,       ///< the slot is free, or not complete
+  none = 0,       ///< the slot is free, or incomplete
   alloc = 1,      ///< address, bytes, stack, call, device
-  free = 2,       ///< address, bytes (what the alloc said), call (of the alloc), device
+  free = 2,       ///< address, bytes (as in the alloc), call (of the alloc), device
   frame = 3,      ///< `stack`: the stack it belongs to; see Slot::frame
   text = 4,       ///< `stack`: the text's number; see Slot::text
   code = 5,       ///< `stack`: the number of a Python code object; a: first line; b: file text | name text << 32
@@ -66,21 +66,21 @@ enum class Record : std::uint8_t {
   thread = 8,     ///< `stack`: text of the name; a: thread number
   device = 9,     ///< `device`; stack: text of the UUID; address: total bytes; bytes: text of the name
   mark = 10,      ///< `stack`: text; a moment that the program or its user named
-  refused = 11,   ///< bytes that a limit refused; address: what was held; call, device, stack
-  failed = 12,    ///< bytes that the API refused; address: what the device had free, if asked; call, device, stack
-  totals = 13,    ///< of a device: address: allocated bytes, bytes: reserved bytes; as the framework says
-  lost = 14,      ///< a: records that found no room before this one
-  sampling = 15,  ///< from here on one block in about `bytes` bytes is recorded (0: every one)
+  refused = 11,   ///< bytes that a limit refused; address: bytes held; call, device, stack
+  failed = 12,    ///< bytes that the API refused; address: free bytes of the device, if queried; call, device, stack
+  totals = 13,    ///< of a device: address: allocated bytes, bytes: reserved bytes; as reported by the framework
+  lost = 14,      ///< a: records that found no space before this one
+  sampling = 15,  ///< from here on about one block per `bytes` bytes is recorded (0: every one)
   limit = 16,     ///< from here on: bytes: the limit (0: none); address: the soft limit
   // 17: not used.
-  end = 18,     ///< from here on the process ends in order: the interpreter gives back what it holds
-  label = 19,   ///< what the block at `address` is; `stack`: text of its name (0: none); bytes: of the category
-  exit = 20,    ///< the process ends in order: what follows are destructors
-  onward = 21,  ///< the recording ends here and the process goes on: what it gave back last is no exit
+  end = 18,     ///< from here on the process ends in order: the interpreter frees its memory
+  label = 19,   ///< description of the block at `address`; `stack`: text of its name (0: none); bytes: of the category
+  exit = 20,    ///< the process ends in order: destructors follow
+  onward = 21,  ///< the recording ends here and the process continues: its last frees are not an exit
   kept = 22,    ///< what keeps the block at `address`; `number`: text; bytes: all that it keeps; see kLookEnd
 };
 
-/// One record. `head` is stored last and with release: a reader that finds it zero finds nothing yet.
+/// One record. `head` is stored last with release order: a reader that finds zero finds nothing yet.
 struct Slot {
   std::uint64_t head = 0;  ///< record | call << 8 | device << 16 | flags << 24 | stack << 32
   std::uint64_t a =
@@ -108,7 +108,7 @@ constexpr int device_of(const Slot& slot) {
 constexpr std::uint8_t flags_of(const Slot& slot) {
   return static_cast<std::uint8_t>(slot.head >> 24U & 0xffU);
 }
-/// Of a stack, text or code object.
+/// For a stack, text or code object.
 constexpr std::uint32_t number_of(const Slot& slot) {
   return static_cast<std::uint32_t>(slot.head >> 32U);
 }
@@ -123,14 +123,13 @@ inline constexpr std::uint8_t kEntryFrame = 2;
 // Record::text: a: offset | length of the whole text << 32; address and bytes: 16 bytes of it.
 inline constexpr std::size_t kTextBytes = 16;
 // Record::mark: flags.
-inline constexpr std::uint8_t kNotice = 1;  ///< no moment of the program: the probe says what it cannot see, and why
+inline constexpr std::uint8_t kNotice = 1;  ///< not a moment of the program: reports what the probe cannot see, and why
 // Record::alloc: flags.
-inline constexpr std::uint8_t kEstimated = 1;  ///< the API does not tell the size: it was computed
-// Record::kept: flags. A look writes its keepers, each of them once for each of some of the blocks that it keeps.
-inline constexpr std::uint8_t kLookEnd = 1;  ///< the look is over: address: objects found, bytes: how long it took in
-                                             ///< microseconds; `number`: text of why it is not complete, 0: it is
-inline constexpr std::uint8_t kRootedKeeper =
-    2;  ///< the text leads to a variable, and not to an object that has no name
+inline constexpr std::uint8_t kEstimated = 1;  ///< the API does not report the size: it was computed
+// Record::kept: flags. A search writes its keepers, each of them once for each of some of the blocks that it keeps.
+inline constexpr std::uint8_t kLookEnd = 1;       ///< the search is over: address: objects found, bytes: duration in
+                                                  ///< microseconds; `number`: text of why it is not complete, 0: it is
+inline constexpr std::uint8_t kRootedKeeper = 2;  ///< the text leads to a variable, not to an object without a name
 // Record::process: flags.
 inline constexpr std::uint64_t kForked = 1;  ///< the parent had a ring of its own
 
@@ -147,61 +146,61 @@ constexpr std::uint16_t thread_of(const Slot& slot) {
 inline constexpr std::uint64_t kRingMagic = 0x31474e4952545256;  ///< "VRTRING1"
 inline constexpr std::uint32_t kWireVersion = 1;
 inline constexpr std::size_t kRingHeaderBytes = 4096;
-/// Slots of a ring that may be as large as it wants, 16 MiB: what a reader that looks every 50 ms can miss at 10
-/// million records a second.
+/// Slots of a ring whose size is not limited, 16 MiB: the records that a reader with an interval of 50 ms can miss at
+/// 10 million per second.
 inline constexpr std::uint64_t kRingSlots = 1U << 19U;
 inline constexpr std::uint64_t kFewestRingSlots = 1U << 11U;
 inline constexpr std::size_t kMostDevices = 32;
 /// Devices of CUDA and HIP keep their ordinals, which are below this; others (OpenCL, Vulkan, Level Zero) get numbers.
 inline constexpr int kFirstNumbered = 16;
 
-/// Bytes that a process holds of one device, whether or not each was recorded.
+/// Bytes that a process holds on one device, whether or not each allocation was recorded.
 struct HeldBytes {
   std::atomic<std::int64_t> driver;
   std::atomic<std::int64_t> block;
 };
 
-/// The first page of a ring. Fields that both sides write while they run are atomic; nobody waits for anybody.
+/// The first page of a ring. Fields that both sides write at run time are atomic; nobody waits.
 struct RingHeader {
   std::uint64_t magic = kRingMagic;
   std::uint32_t version = kWireVersion;
   std::uint32_t pid = 0;
   std::uint64_t start_ticks = 0;                   ///< field 22 of /proc/PID/stat
   std::uint64_t capacity = 0;                      ///< slots; a power of two
-  std::int64_t begin_realtime_us = 0;              ///< since 1970, UTC; times of records count from here
-  alignas(64) std::atomic<std::uint64_t> written;  ///< slots handed to writers, ever
-  alignas(64) std::atomic<std::uint64_t> read;     ///< slots that the reader has taken and zeroed, ever
-  alignas(64) std::atomic<std::uint64_t> lost;     ///< records that found no room
-  // Set by whoever runs the program, read by the probe before each allocation.
+  std::int64_t begin_realtime_us = 0;              ///< since 1970, UTC; origin of the records' times
+  alignas(64) std::atomic<std::uint64_t> written;  ///< slots handed to writers so far
+  alignas(64) std::atomic<std::uint64_t> read;     ///< slots that the reader has taken and zeroed so far
+  alignas(64) std::atomic<std::uint64_t> lost;     ///< records that found no space
+  // Set by the launcher, read by the probe before each allocation.
   alignas(64) std::atomic<std::uint64_t> limit_bytes;  ///< 0: none
   std::atomic<std::uint64_t> soft_limit_bytes;
-  std::atomic<std::uint64_t> mark_requests;  ///< incremented: the probe writes what is held now
+  std::atomic<std::uint64_t> mark_requests;  ///< incremented: the probe writes what it holds now
   std::atomic<std::uint32_t> recording;      ///< 0: hooks pass through
   std::array<HeldBytes, kMostDevices> held;
-  /// The most that was held of each device above the soft limit, since the limit was set; 0: it was never passed.
+  /// The peak held on each device above the soft limit, since the limit was set; 0: it was never exceeded.
   std::array<std::atomic<std::int64_t>, kMostDevices> above_soft_limit;
-  std::atomic<std::uint64_t> kept_requests;  ///< incremented: at its next allocation the probe looks what keeps memory
+  std::atomic<std::uint64_t> kept_requests;  ///< incremented: at its next allocation the probe searches for keepers
 };
 static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
 
 constexpr std::size_t ring_bytes(std::uint64_t slots) {
   return kRingHeaderBytes + slots * sizeof(Slot);
 }
-/// How many slots a ring in a file of at most `bytes` has, a power of two; 0: it is too small for one.
+/// The number of slots of a ring in a file of at most `bytes`, a power of two; 0: too small for one.
 constexpr std::uint64_t ring_slots(std::uint64_t bytes) {
   if (bytes < ring_bytes(kFewestRingSlots)) return 0;
   return std::min(kRingSlots, std::bit_floor((bytes - kRingHeaderBytes) / sizeof(Slot)));
 }
-/// "spare.0" and so on in the folder of the rings: files of the size of a ring, empty, that whoever runs the program
-/// keeps there. A process takes one by locking it. It makes a file of its own where there is none; but that may be no
-/// larger than the process's limit for files (RLIMIT_FSIZE), which does not hold for what has its size already.
+/// "spare.0" and so on in the folder of the rings: empty files of the size of a ring, provided by the launcher. A
+/// process takes one by locking it. Without one it creates its own file; but that may be no larger than the process's
+/// file size limit (RLIMIT_FSIZE), which does not apply to a file that already has its size.
 inline constexpr char kSpareRing[] = "/spare.";
 inline constexpr std::uint64_t kSpareRings = 16;
-/// "unrecorded.PID.START" in that folder: a symbolic link of a process that has no ring. Its target, which no limit for
-/// files holds for, is "ERRNO LIMIT COMMAND": LIMIT is the limit in bytes that it obeys all the same (0: none).
+/// "unrecorded.PID.START" in that folder: a symbolic link by a process that has no ring. Its target, to which no file
+/// size limit applies, is "ERRNO LIMIT COMMAND": LIMIT is the limit in bytes that it obeys nevertheless (0: none).
 inline constexpr char kUnrecorded[] = "unrecorded.";
-/// In that folder: the Python source with which the probe looks what keeps memory (kept.hpp); without it there are no
-/// looks.
+/// In that folder: the Python source with which the probe searches for what keeps memory (kept.hpp); without it there
+/// are no searches.
 inline constexpr char kKeptScript[] = "/kept.py";
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 

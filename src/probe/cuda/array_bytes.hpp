@@ -1,4 +1,4 @@
-// How much memory an array takes, by its shape: a lower bound, since the driver pads as it likes.
+// The memory of an array, from its shape: a lower bound, since the driver adds padding.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@ struct ArrayShape3d {
 
 namespace vramtrack::probe::cuda {
 
-/// Bits of an element of `channels` channels.
+/// Bits per element with `channels` channels.
 constexpr std::uint64_t element_bits(int format, unsigned channels) {
-  if (format >= 0x91 && format <= 0x9e) {  // BC1 to BC7: 8 or 16 bytes a block of 16 elements
+  if (format >= 0x91 && format <= 0x9e) {  // BC1 to BC7: 8 or 16 bytes per block of 16 elements
     const bool is_half = format == 0x91 || format == 0x92 || format == 0x97 || format == 0x98;
     return is_half ? 4 : 8;
   }
-  if (format >= 0xc0 && format <= 0xcb) {  // UNORM, SNORM: 8 and 16 bits, of 1, 2 and 4 channels
+  if (format >= 0xc0 && format <= 0xcb) {  // UNORM, SNORM: 8 and 16 bits, with 1, 2 and 4 channels
     const int at = (format - 0xc0) % 6;
     return (at < 3 ? 8ULL : 16ULL) << static_cast<unsigned>(at % 3);
   }
@@ -44,8 +44,8 @@ constexpr std::uint64_t element_bits(int format, unsigned channels) {
   }
 }
 
-/// Of the first `levels` levels, each half of the one before in each direction. 0: memory is bound to it later (sparse,
-/// or deferred), or there is no shape.
+/// For the first `levels` levels, each half of the previous one in each direction. 0: memory is bound to it later
+/// (sparse, or deferred), or there is no shape.
 constexpr std::uint64_t array_bytes(const ArrayShape3d* shape, unsigned levels) {
   constexpr unsigned kLayered = 0x1, kCube = 0x4, kSparse = 0x40, kDeferred = 0x80;
   if (shape == nullptr || (shape->flags & (kSparse | kDeferred)) != 0) return 0;

@@ -1,5 +1,5 @@
-// Contexts: what they own goes with them. An address that a context gives up can be handed out again only by the
-// driver calls that follow, so what a context owned is recorded as freed before it is destroyed.
+// Contexts: destroying one frees what it owns. An address that a context frees can be reused only by later driver
+// calls, so the context's memory is recorded as freed before it is destroyed.
 #include "probe/cuda/cuda.hpp"
 
 using namespace vramtrack::probe::cuda;
@@ -16,7 +16,7 @@ CUresult create(CUcontext* context, CallDriver call_driver) {
   return code;
 }
 
-/// Whether the context is gone is known afterwards: others may have retained it, too.
+/// Only afterwards is it known whether the context is gone: others may have retained it, too.
 template <class CallDriver>
 CUresult release_primary(CUdevice device, CallDriver call_driver) {
   const CUresult code = call_driver();
@@ -58,7 +58,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuCtxDestroy(CUcontext context) {
 VRAMTRACK_CUDA_EXPORT CUresult cuCtxDestroy_v2(CUcontext context) {
   return destroy(context, [&] { return REAL(cuCtxDestroy_v2)(context); });
 }
-/// Counted by its references: only the last one takes the memory along. One more for the current context.
+/// Reference-counted: only the last release frees the memory. One more for the current context.
 VRAMTRACK_CUDA_EXPORT CUresult cuCtxAttach(CUcontext* context, unsigned flags) {
   const CUresult code = REAL(cuCtxAttach)(context, flags);
   if (code == kSuccess && context != nullptr) context_attached(*context);
@@ -82,7 +82,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice device) {
 VRAMTRACK_CUDA_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   return reset_primary(device, [&] { return REAL(cuDevicePrimaryCtxReset_v2)(device); });
 }
-/// A green context is a share of a primary one, which may go with its last share.
+/// A green context is a share of a primary one, which may be destroyed with its last share.
 VRAMTRACK_CUDA_EXPORT CUresult cuGreenCtxDestroy(void* context) {
   const int device = current_device();
   const auto call_driver = [&] { return REAL(cuGreenCtxDestroy)(context); };

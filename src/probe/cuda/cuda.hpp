@@ -1,5 +1,5 @@
-// What the hooks of the CUDA driver share: its types as far as they are needed (none of NVIDIA's headers is used), the
-// driver's own functions, and how one hooked call goes.
+// Common parts of the CUDA driver hooks: the driver types that they need (without NVIDIA's headers), the driver's own
+// functions, and the sequence of one hooked call.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace vramtrack::probe::cuda {
 inline constexpr CUresult kSuccess = 0, kOutOfMemory = 2, kNoDevice = 100, kNotFound = 500;
 inline constexpr int kOnDevice = 1;  ///< CUmemLocation::type; others are the host and its NUMA nodes
 
-/// Every name that a driver exports (symbols.txt), whether it is hooked or not.
+/// Every name that a driver exports (symbols.txt), hooked or not.
 enum class Symbol : std::uint32_t {
 #define VRAMTRACK_CUDA_SYMBOL(name, number) name = number,
 #define VRAMTRACK_CUDA_SPARE(name, number)
@@ -29,15 +29,15 @@ enum class Symbol : std::uint32_t {
 /// Whether there is a driver: the one that VRAMTRACK_PROBE_DRIVER names or, without it, what the loader finds in this
 /// process under `name`. Opens it.
 bool has_driver(const char* name);
-/// The driver's function; the driver is opened at the first call. Never nullptr: what the driver lacks returns
-/// CUDA_ERROR_NOT_FOUND, and CUDA_ERROR_NO_DEVICE where there is no driver. Any thread.
+/// The driver's function; the driver is opened at the first call. Never nullptr: functions that the driver lacks return
+/// CUDA_ERROR_NOT_FOUND, or CUDA_ERROR_NO_DEVICE without a driver. Any thread.
 void* driver_function(Symbol symbol);
-/// nullptr: the driver lacks it.
+/// nullptr: the driver does not have it.
 void* driver_function_if_any(Symbol symbol);
-/// From now on `function`, which the driver's resolver gave, is the driver's function.
+/// From now on, `function`, returned by the driver's resolver, is the driver's function.
 void remember_function(Symbol symbol, void* function);
 
-/// The driver's own function of that name, which has to be declared.
+/// The driver's own function of that name, which must be declared.
 #define REAL(name)                      \
   (reinterpret_cast<decltype(::name)*>( \
       ::vramtrack::probe::cuda::driver_function(::vramtrack::probe::cuda::Symbol::name)))
@@ -47,24 +47,24 @@ void remember_function(Symbol symbol, void* function);
 
 /// Of the calling thread's context; -1: it has none.
 int current_device();
-/// Free memory of the current device as the driver says it; 0 where it does not.
+/// Free memory of the current device as reported by the driver; 0 if it does not.
 std::uint64_t free_bytes();
-/// Tells the ring of a device before its first record.
+/// Records a device in the ring before its first record.
 void introduce(int device);
 
-/// Handles are no addresses: they get a range of the ledger of their own.
+/// Handles are not addresses: they get a separate range of the ledger.
 inline constexpr std::uint64_t kHandle = 1ULL << 63U;
 
-/// What a call handed out.
+/// The result of an allocating call.
 struct Taken {
   std::uint64_t address = 0, bytes = 0;
   std::uint8_t flags = 0;
 };
-/// Whether it goes with the context that was current.
+/// Whether destroying the current context frees it.
 enum class Life { of_context, of_device };
 
-/// One hooked allocation of about `bytes` on `device` (-1: of the host): refused where a limit says so, else
-/// `call_driver` runs, and `taken` says what came of it.
+/// One hooked allocation of about `bytes` on `device` (-1: of the host): refused if a limit requires it, else runs
+/// `call_driver`, and `taken` returns the result.
 template <class CallDriver, class TakenOf>
 CUresult allocate(Call call, int device, std::uint64_t bytes, Life life, CallDriver call_driver, TakenOf taken_of) {
   Hook hook(call);
@@ -80,14 +80,14 @@ CUresult allocate(Call call, int device, std::uint64_t bytes, Life life, CallDri
   if (taken.address == 0 || taken.bytes == 0) {
     hook.failed(false);
   } else {
-    // The owner first: what the ledger has may be freed with a context at any time.
+    // The owner first: memory in the ledger may be freed with a context at any time.
     if (life == Life::of_context) own(taken.address, device < 0 ? current_device() : device, device < 0);
     hook.took(taken.address, taken.bytes, taken.flags);
   }
   return code;
 }
 
-/// One hooked free: recorded before the driver has the address, and taken back if it fails.
+/// One hooked free: recorded before the driver gets the address, and undone if it fails.
 template <class CallDriver>
 CUresult release(std::uint64_t address, CallDriver call_driver) {
   const std::uint64_t owner = disown(address);
@@ -100,7 +100,7 @@ CUresult release(std::uint64_t address, CallDriver call_driver) {
   return code;
 }
 
-/// The part of a handle's number that tells it from an address.
+/// The bits of a handle's number that distinguish it from an address.
 inline std::uint64_t key_of(const void* handle) {
   return reinterpret_cast<std::uint64_t>(handle) | kHandle;
 }

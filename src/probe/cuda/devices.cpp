@@ -1,4 +1,4 @@
-// Which device a call is about, and what it is called.
+// The device that a call concerns, and its name.
 #include <pthread.h>
 
 #include <atomic>
@@ -39,7 +39,7 @@ void write_uuid(Line<64>& line, const CUuuid& uuid, const char* prefix) {
   }
 }
 
-/// The newer call gives a MIG instance's own UUID, the older one that of the device that it is a part of.
+/// The newer call returns a MIG instance's own UUID, the older one that of its parent device.
 Line<64> uuid_of(int device) {
   Line<64> line;
   CUuuid uuid{}, whole{};
@@ -63,7 +63,7 @@ void after_fork() {
 }  // namespace
 
 int current_device() {
-  if (!is_recording()) return -1;  // nobody asks
+  if (!is_recording()) return -1;  // not needed
   CUdevice device = -1;
   return REAL(cuCtxGetDevice)(&device) == kSuccess ? device : -1;
 }
@@ -82,14 +82,14 @@ void introduce(int device) {
   std::size_t total = 0;
   if (REAL(cuDeviceGetName)(name, sizeof name - 1, device) != kSuccess) name[0] = '\0';
   if (REAL(cuDeviceTotalMem_v2)(&total, device) != kSuccess) total = 0;
-  tell_device(device, uuid_of(device).view(), name, total);
+  record_device(device, uuid_of(device).view(), name, total);
 }
 
 }  // namespace vramtrack::probe::cuda
 
 using namespace vramtrack::probe::cuda;
 
-/// Nothing is opened here: many programs ask whether there is a GPU, and then do not use it.
+/// Nothing is opened here: many programs check whether there is a GPU, and then do not use it.
 VRAMTRACK_CUDA_EXPORT CUresult cuInit(unsigned flags) {
   static std::atomic<bool> is_registered{false};
   if (!is_registered.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork);

@@ -1,5 +1,5 @@
-// The driver itself: opened when a program opens it, or at the first call. Where `vramtrack run` found it, by its path:
-// the library that is preloaded then has the driver's name, and everybody who asks for that finds this library.
+// The driver itself: opened when a program opens it, or at the first call. If `vramtrack run` found it, by its path:
+// the preloaded library then has the driver's name, and any request for that name finds this library.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -41,25 +41,25 @@ CUresult is_missing() {
 
 constexpr const char* kName = "libcuda.so.1";
 
-/// Where `vramtrack run` found the driver; null: it found none, and only this process may have one.
-const char* told_path() {
+/// The driver's location as found by `vramtrack run`; null: it found none, and only this process may have one.
+const char* configured_path() {
   const char* path = setting("VRAMTRACK_PROBE_DRIVER");
   return path != nullptr && *path == '/' ? path : nullptr;
 }
 
-void say_missing() {
-  const char* path = told_path();
+void warn_missing() {
+  const char* path = configured_path();
   Line<512> line;
   line.add("the CUDA driver ").add(path != nullptr ? path : kName);
   warn(line.add(" cannot be opened, so that this program finds no GPU").view());
 }
 
-/// No lock of ours: the loader has one, and gives whoever asks a second time the same answer. null: there is none.
+/// Without our own lock: the loader has one, and returns the same handle for a second request. null: no driver.
 link_map* open_driver(const char* name) {
-  const char* path = told_path();
+  const char* path = configured_path();
   // A handle of glibc's loader is the object's link_map.
   auto* opened = static_cast<link_map*>(open_library(path != nullptr ? path : name));
-  // A probe, this one or another, would ask itself for ever.
+  // A probe, this one or another, would call itself endlessly.
   if (opened != nullptr && symbol_of(opened->l_addr, opened->l_ld, "vramtrack_probe_mark") != nullptr) return nullptr;
   link_map* known = the_driver.load(std::memory_order_acquire);
   while (opened != nullptr && (known == nullptr || known == kMissing))
@@ -67,13 +67,13 @@ link_map* open_driver(const char* name) {
   return known == kMissing ? nullptr : known;
 }
 
-/// For a call. That there is no driver is said once.
+/// For a call. A missing driver is reported once.
 link_map* driver_of_calls() {
   link_map* driver = the_driver.load(std::memory_order_acquire);
   if (driver == nullptr) {
     driver = open_driver(kName);
     link_map* none = nullptr;
-    if (driver == nullptr && the_driver.compare_exchange_strong(none, kMissing)) say_missing();
+    if (driver == nullptr && the_driver.compare_exchange_strong(none, kMissing)) warn_missing();
   }
   return driver == kMissing ? nullptr : driver;
 }
@@ -91,7 +91,7 @@ __attribute__((visibility("hidden"))) void* vramtrack_cuda_resolve(std::uint32_t
 }
 
 extern "C" {
-/// Where this library begins; of each spare trampoline, how far from its entry here it is.
+/// The base address of this library; for each spare trampoline, the distance from its entry here to it.
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));  // NOLINT(bugprone-reserved-identifier)
 extern const std::int32_t vramtrack_spare_offsets[] __attribute__((visibility("hidden")));
 }
@@ -99,7 +99,7 @@ extern const std::int32_t vramtrack_spare_offsets[] __attribute__((visibility("h
 namespace vramtrack::probe::cuda {
 namespace {
 
-/// A spare one's is what a copy of this library says (src/run/driver_names.cpp).
+/// For a spare function, the name in a copy of this library (src/run/driver_names.cpp).
 const char* name_of(std::uint32_t number) {
   if (number < kCount) return kNames[number];
   const std::int32_t* offset = vramtrack_spare_offsets + (number - kCount);

@@ -1,4 +1,4 @@
-// Which hook stands for a function that the driver's resolver found.
+// Selects the hook for a function that the driver's resolver found.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ inline constexpr std::uint64_t kPerThreadStream = 2;
 /// One form of a hooked call (hooks.def).
 struct Form {
   const char* name;
-  int version;  ///< of CUDA, which brought it
+  int version;  ///< version of CUDA that introduced it
   bool is_per_thread;
 };
 
-/// The newest form among `count` of that name that a program of CUDA `version` may get and that is_it(index) says the
-/// driver gave; `count`: none of them, so that the driver's own answer stands. A form for threads' streams goes first
-/// where it was asked for.
+/// The newest form among `count` of that name that is available to a program of CUDA `version` and that, according to
+/// is_it(index), the driver returned; `count`: none of them, so that the driver's own answer remains. A
+/// per-thread-stream form takes precedence if it was requested.
 template <class IsIt>
 std::size_t form_of(const Form* forms, std::size_t count, const char* name, int version, std::uint64_t flags,
                     IsIt is_it);

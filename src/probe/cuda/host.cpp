@@ -1,4 +1,4 @@
-// Pinned memory of the host: a ledger of its own, which no limit of a device counts.
+// Pinned host memory: has a separate ledger, which no device limit counts.
 #include "probe/cuda/cuda.hpp"
 
 using namespace vramtrack::probe;

@@ -1,4 +1,4 @@
-// Memory of a device that is allocated and freed at once.
+// Device memory that is allocated and freed immediately.
 #include "probe/cuda/cuda.hpp"
 
 using namespace vramtrack::probe;

@@ -33,8 +33,8 @@ bool names_driver(const char* path) {
 extern "C" {
 __attribute__((visibility("hidden"))) std::atomic<void*> vramtrack_real_dlopen{nullptr};
 
-/// The name to open instead of `name`: of the driver's names this library's path, where there is a driver, so that what
-/// a program sees without one stays as it is. A driver that opens another one (as in WSL) gets what it asks for.
+/// The name to open instead of `name`: for the driver's names this library's path, if there is a driver, so that a
+/// program without one sees no change. A driver that opens another one (as in WSL) gets what it requests.
 __attribute__((visibility("hidden"))) const char* vramtrack_name_to_open(const char* name, const void* caller) {
   using namespace vramtrack::probe;
   const int saved_errno = errno;
@@ -52,7 +52,7 @@ namespace vramtrack::probe::cuda {
 void* open_library(const char* path) {
   if (void* found = find_dlopen(); found != nullptr)
     return reinterpret_cast<void* (*)(const char*, int)>(found)(path, RTLD_LAZY | RTLD_LOCAL);
-  // Before glibc 2.34, a program that never links libdl has the loader all the same.
+  // Before glibc 2.34, a program that does not link libdl still has the loader.
   constexpr int kAsDlopen = static_cast<int>(0x80000000U);
   if (void* found = find_function("libc.so.", "__libc_dlopen_mode"); found != nullptr)
     return reinterpret_cast<void* (*)(const char*, int)>(found)(path, RTLD_LAZY | kAsDlopen);
@@ -61,8 +61,8 @@ void* open_library(const char* path) {
 
 }  // namespace vramtrack::probe::cuda
 
-// The jump at the end leaves the caller's return address where it was: the loader looks at it for RPATH and the
-// namespace. dlopen(const char*, int) and nothing else is in registers.
+// The jump at the end keeps the caller's return address in place: the loader uses it for RPATH and the namespace. Only
+// the arguments of dlopen(const char*, int) are in registers.
 #if defined(__x86_64__)
 asm(R"(
   .text

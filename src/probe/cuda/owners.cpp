@@ -10,7 +10,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuCtxGetCurrent(CUcontext* context);
 namespace vramtrack::probe::cuda {
 namespace {
 
-/// Ledgers of another kind, in which nothing is counted.
+/// Separate ledgers, in which nothing is counted.
 Ledger contexts;  ///< `bytes`: references
 Ledger owners;    ///< `bytes`: the owner
 std::atomic<bool> has_contexts{false}, has_owners{false};
@@ -43,7 +43,7 @@ bool is_of_pool(Call call) {
          call == Call::cu_mem_pool_import_pointer;
 }
 
-/// Of a primary context: no pointer is as small.
+/// For a primary context: no pointer is as small.
 std::uint64_t primary_owner(int device) {
   return static_cast<std::uint64_t>(device) + 1;
 }

@@ -1,5 +1,5 @@
-// Which context owns what, so that a context that goes takes its own memory along, and no other. A program that uses
-// the CUDA runtime has one context a device, its primary one; nothing is kept for that but its pinned host memory.
+// The owning context of each block, so that destroying a context frees its own memory, and nothing else. A program that
+// uses the CUDA runtime has one context per device, its primary one; only its pinned host memory is tracked here.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace vramtrack::probe::cuda {
 void context_began(CUcontext context);
 /// cuCtxAttach: one more reference to a context that cuCtxCreate made.
 void context_attached(CUcontext context);
-/// Before cuCtxDetach gives one back: all that lives in the context is gone with its last reference. How many there
-/// were; 0: cuCtxCreate did not make it.
+/// Before cuCtxDetach releases one reference: everything in the context is freed with its last reference. Returns the
+/// number of references; 0: cuCtxCreate did not create it.
 std::uint64_t context_detaches(CUcontext context);
-/// The driver refused that.
+/// The driver refused the call.
 void context_kept(CUcontext context, std::uint64_t references);
-/// After an allocation that lives in the current context. `device`: the context's.
+/// After an allocation in the current context. `device`: the context's.
 void own(std::uint64_t address, int device, bool is_host);
-/// Before a free. The owner, for own_again() if it fails; 0: none was kept.
+/// Before a free. Returns the owner, for own_again() if it fails; 0: none was recorded.
 std::uint64_t disown(std::uint64_t address);
 void own_again(std::uint64_t address, std::uint64_t owner);
-/// All that lives in the context is gone.
+/// Everything in the context has been freed.
 void context_ended(CUcontext context);
-/// All that lives in the primary context of the device is gone; with its pools, where it was reset.
+/// Everything in the primary context of the device has been freed; including its pools, if it was reset.
 void primary_context_ended(int device, bool with_pools);
 /// In a child after a fork.
 void forget_owners();

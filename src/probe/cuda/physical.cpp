@@ -3,7 +3,7 @@
 namespace vramtrack::probe::cuda {
 namespace {
 
-/// No address has this bit: memory that is not mapped is held under its number. So are handles, 0 among them.
+/// No address has this bit: unmapped memory is recorded under its number. The same applies to handles, including 0.
 constexpr std::uint64_t kNumber = 1ULL << 63U;
 
 Key at(std::uint64_t key) {

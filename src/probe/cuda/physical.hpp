@@ -1,6 +1,6 @@
-// Physical memory of the driver's virtual memory management: it lives until each of its handles is released and
-// nothing maps it or binds it to a multicast object. It is held at where it is mapped first, so that the blocks that a
-// framework cuts of it lie within, and under a key of its own while nothing maps it.
+// Physical memory of the driver's virtual memory management: it lives until all of its handles are released and nothing
+// maps it or binds it to a multicast object. It is recorded at its first mapping, so that a framework's blocks lie
+// within it, and under a separate key while nothing maps it.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace vramtrack::probe::cuda {
 
-/// What an event means for the ledger: memory moved from one key to another, is gone (to == 0), or came (from == 0).
-/// Nothing where both are 0.
+/// The effect of an event on the ledger: memory moved from one key to another, was freed (to == 0), or was added (from
+/// == 0). No effect if both are 0.
 struct Move {
   std::uint64_t from = 0, to = 0;
-  std::uint64_t bytes = 0;  ///< of what came
+  std::uint64_t bytes = 0;  ///< size of the added memory
   Call call = Call::none;
   int device = -1;
 };
@@ -22,26 +22,26 @@ struct Move {
 /// Thread-safe; constant initialisation.
 class PhysicalMemory {
  public:
-  /// A handle of new memory. `bytes` 0: not known before it is mapped. The key that it is held under.
+  /// A handle of new memory. `bytes` 0: unknown until it is mapped. Returns the key that it is recorded under.
   std::uint64_t create(std::uint64_t handle, std::uint64_t bytes, Call call, int device);
-  /// One more reference: `handle` is what the driver gave for the mapping that holds `address`.
+  /// One more reference: the driver returned `handle` for the mapping that contains `address`.
   void retain(std::uint64_t handle, std::uint64_t address);
   Move map(std::uint64_t handle, std::uint64_t address, std::uint64_t bytes);
-  /// Takes the first mapping in [address, end) away and moves `address` behind it. false: there is none.
+  /// Removes the first mapping in [address, end) and moves `address` after it. false: there is none.
   bool unmap(std::uint64_t& address, std::uint64_t end, Move& move);
 
-  /// `memory`, a handle, or what is mapped at an address, is bound to the multicast object `group` at `offset`.
+  /// `memory`, a handle or a mapped address, is bound to the multicast object `group` at `offset`.
   void bind(std::uint64_t group, std::uint64_t offset, std::uint64_t memory);
   void bind_address(std::uint64_t group, std::uint64_t offset, std::uint64_t address);
-  /// Ends the first binding of a device's memory to `group` in [offset, offset + bytes). false: there is none.
+  /// Removes the first binding of a device's memory to `group` in [offset, offset + bytes). false: there is none.
   bool unbind(std::uint64_t group, int device, std::uint64_t offset, std::uint64_t bytes, Move& move);
-  /// Ends the first binding to a multicast object that is gone. false: there is none. Cheap while nothing is bound.
+  /// Removes the first binding to a destroyed multicast object. false: there is none. Cheap if nothing is bound.
   bool unbind_from_gone(Move& move);
 
   struct Released;
   /// Before the driver is called.
   Released release(std::uint64_t handle);
-  /// The driver refused.
+  /// The driver refused the call.
   void undo(const Released& released);
   /// In a child after a fork.
   void reset();

@@ -1,7 +1,7 @@
-// cuGetProcAddress: the driver is asked first, so that its status, its versions and its errors are what the program
-// sees; then a function that is hooked is exchanged for its hook. Which form of a name the driver gave is told by the
-// driver, too: it is asked for the form that the hook stands for, and only the same answer is exchanged. A newer form
-// of a name, which may have other arguments, passes untouched.
+// cuGetProcAddress: calls the driver first, so that the program sees its status, its versions and its errors; then
+// replaces a hooked function by its hook. The driver also identifies the form of a name that it returned: it is queried
+// for the form that the hook replaces, and only the same answer is replaced. A newer form of a name, which may have
+// other arguments, is passed on unchanged.
 #include "probe/cuda/cuda.hpp"
 #include "probe/cuda/forms.hpp"
 
@@ -11,7 +11,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuGetProcAddress(const char* name, void** functio
 VRAMTRACK_CUDA_EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int version, std::uint64_t flags,
                                                    int* status);
 
-// The hooks as addresses, whatever their types are.
+// The hooks as addresses, regardless of their types.
 #define VRAMTRACK_CUDA_HOOK(name, version, is_per_thread, symbol) extern "C" char hook_of_##symbol[] __asm__(#symbol);
 #include "probe/cuda/hooks.def"
 #undef VRAMTRACK_CUDA_HOOK
@@ -35,7 +35,7 @@ constexpr Symbol kSymbols[] = {
 #undef VRAMTRACK_CUDA_HOOK
 };
 
-/// What the driver gives for each form; nullptr: it was not asked yet, or has none.
+/// The driver's function for each form; nullptr: not queried yet, or none.
 std::atomic<void*> answers[kCount];
 
 void* answer(std::size_t form) {
@@ -58,9 +58,9 @@ void exchange(const char* name, void** function, int version, std::uint64_t flag
   const std::size_t form =
       form_of(kForms, kCount, name, version, flags, [&](std::size_t i) { return answer(i) == *function; });
   if (form == kCount) return;
-  // A driver that looks itself up through an interposed dlopen finds this library: calling that would never end.
+  // A driver that looks itself up through an interposed dlopen finds this library: calling it would never end.
   if (*function == kHooks[form]) return;
-  // The hook calls what the program was to call. A driver need not export what its resolver knows.
+  // The hook calls the function that the program requested. A driver need not export everything its resolver knows.
   remember_function(kSymbols[form], *function);
   *function = kHooks[form];
 }

@@ -1,4 +1,4 @@
-// Memory whose allocation and free are ordered by a stream. What is allocated counts, not what a pool reserves. While a
+// Memory whose allocation and free are ordered by a stream. Counts allocations, not the reserve of a pool. While a
 // stream is captured nothing is allocated or freed: the calls become nodes of a graph, whose memory graphs.cpp counts.
 #include "probe/cuda/cuda.hpp"
 #include "probe/cuda/graphs.hpp"
@@ -26,7 +26,7 @@ Key key_of_pool(CUmemoryPool pool) {
   return {0, reinterpret_cast<std::uint64_t>(pool)};
 }
 
-/// A pool that was not seen to be made is a device's own.
+/// A pool whose creation was not seen belongs to a device.
 int device_of(CUmemoryPool pool) {
   int device = -1;
   if (!is_recording() || pools.find(key_of_pool(pool), device)) return device;
@@ -50,15 +50,15 @@ bool is_capturing(CUstream stream, bool is_per_thread) {
   return code == kSuccess && status == kActive;
 }
 
-/// What the pool uses and reserves, now and then or `at_once`. `pool` nullptr: the device's current one.
-void tell_pool(Call call, int device, CUmemoryPool pool, bool at_once = false) {
+/// Records the use and reserve of the pool, occasionally or `at_once`. `pool` nullptr: the device's current one.
+void record_pool(Call call, int device, CUmemoryPool pool, bool at_once = false) {
   constexpr int kReservedNow = 5, kUsedNow = 7;
   if (!is_recording() || !pool_totals_are_due(device, at_once)) return;
   if (pool == nullptr && REAL(cuDeviceGetMemPool)(&pool, device) != kSuccess) return;
   std::uint64_t reserved = 0, used = 0;
   if (REAL(cuMemPoolGetAttribute)(pool, kReservedNow, &reserved) == kSuccess &&
       REAL(cuMemPoolGetAttribute)(pool, kUsedNow, &used) == kSuccess)
-    tell_totals(call, device, used, reserved);
+    record_totals(call, device, used, reserved);
 }
 
 template <class CallDriver>
@@ -72,7 +72,7 @@ CUresult take(Call call, int device, CUdeviceptr* into, std::size_t bytes, CUmem
   const CUresult code = allocate(call, device, bytes, Life::of_device, call_driver, [&] {
     return Taken{*into, bytes};
   });
-  if (code == kSuccess) tell_pool(call, device, pool);
+  if (code == kSuccess) record_pool(call, device, pool);
   return code;
 }
 
@@ -129,7 +129,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemAl
     pools.put(key_of_pool(*pool), properties->location.type == kOnDevice ? properties->location.id : -1);
   return code;
 }
-/// A pool's memory outlives it: what was allocated from it stays until it is freed.
+/// A pool's memory outlives it: allocations from it stay until they are freed.
 VRAMTRACK_CUDA_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   int device = -1;
   const bool is_known = pools.take(key_of_pool(pool), device);
@@ -137,15 +137,15 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   if (code != kSuccess && is_known) pools.put(key_of_pool(pool), device);
   return code;
 }
-/// Gives back what the pool reserves and nobody uses: what is allocated stays, the reserve changes.
+/// Releases the unused reserve of the pool: allocations stay, the reserve changes.
 VRAMTRACK_CUDA_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, std::size_t keep) {
   const CUresult code = REAL(cuMemPoolTrimTo)(pool, keep);
   if (code != kSuccess) return code;
   const int device = device_of(pool);
-  tell_pool(call_of_pool(device), device, pool, true);
+  record_pool(call_of_pool(device), device, pool, true);
   return code;
 }
-/// Memory of another process's pool; freed by cuMemFreeAsync like one's own.
+/// Memory of another process's pool; freed by cuMemFreeAsync like our own.
 VRAMTRACK_CUDA_EXPORT CUresult cuMemPoolImportPointer(CUdeviceptr* into, CUmemoryPool pool, void* shared) {
   constexpr int kRangeSize = 12;
   return allocate(

@@ -1,4 +1,4 @@
-// The types of the CUDA driver as far as they are needed. None of NVIDIA's headers is used.
+// The CUDA driver's types that the hooks need, without NVIDIA's headers.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ using CUarray = void*;
 using CUmemoryPool = void*;
 using CUmemGenericAllocationHandle = unsigned long long;
 
-/// CUmemLocation, and the beginning that CUmemAllocationProp and CUmemPoolProps have in common.
+/// CUmemLocation, which is also the common beginning of CUmemAllocationProp and CUmemPoolProps.
 struct CUmemLocation {
   int type, id;
 };

@@ -31,7 +31,7 @@ void follow(const Move& move) {
   }
 }
 
-/// What was bound to a multicast object goes when the object does.
+/// Memory bound to a multicast object is released with the object.
 void follow_bindings() {
   for (Move move; physical_memory.unbind_from_gone(move);) follow(move);
 }
@@ -58,7 +58,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMemCreate(Handle* into, std::size_t bytes, cons
   });
 }
 
-/// Bytes of another process: how many is known when they are mapped.
+/// Another process's memory: its size becomes known when it is mapped.
 VRAMTRACK_CUDA_EXPORT CUresult cuMemImportFromShareableHandle(Handle* into, void* shared, int kind) {
   const CUresult code = REAL(cuMemImportFromShareableHandle)(into, shared, kind);
   if (code != kSuccess || !is_recording()) return code;
@@ -80,7 +80,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMulticastCreate(Handle* into, const MulticastPr
       });
 }
 
-/// Memory that is bound lives on without a handle and a mapping: until it is unbound, or the multicast object goes.
+/// Bound memory outlives its handle and mapping: until it is unbound, or the multicast object is destroyed.
 VRAMTRACK_CUDA_EXPORT CUresult cuMulticastBindMem(Handle group, std::size_t offset, Handle memory, std::size_t from,
                                                   std::size_t bytes, unsigned long long flags) {
   const CUresult code = REAL(cuMulticastBindMem)(group, offset, memory, from, bytes, flags);
@@ -106,7 +106,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuMemRetainAllocationHandle(Handle* into, void* a
   return code;
 }
 
-/// Recorded afterwards: the addresses are reserved by this program, so nobody else can have them.
+/// Recorded afterwards: the addresses are reserved by this program, so nobody else can get them.
 VRAMTRACK_CUDA_EXPORT CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset, Handle handle,
                                         unsigned long long flags) {
   const CUresult code = REAL(cuMemMap)(address, bytes, offset, handle, flags);

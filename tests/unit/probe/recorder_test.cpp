@@ -375,7 +375,7 @@ TEST(Wire, CallsHaveEachNumberOnce) {
 }
 
 TEST_F(Recorder, LabelsAreWrittenWithEachTextOnce) {
-  tell_mark("first");  // with the name of this thread
+  record_mark("first");  // with the name of this thread
   const std::size_t before = added().size();
   for (int i = 0; i < 3; ++i) vramtrack_probe_label(0x1000, "weights", "Net.layers.3.weight");
   vramtrack_probe_label(0x2000, "weights", nullptr);
