@@ -1,5 +1,5 @@
-// Chunk: a stretch of many series' values over one shared time column, packed and compressed. One format serves the
-// journal (seconds of samples), the packed raw samples (minutes) and the rollups (four values per point). Byte by byte:
+// Chunk: the values of many series over one shared time column, packed and compressed. One format serves the journal
+// (seconds of samples), the packed raw samples (minutes) and the rollups (four values per point). Byte by byte:
 // docs/formats/store.md.
 #pragma once
 
@@ -107,7 +107,7 @@ class ChunkBuilder {
 
   unsigned columns_;
   std::vector<std::int64_t> times_ns_;
-  std::vector<Lane> lanes_;  ///< in order of first sight
+  std::vector<Lane> lanes_;  ///< in order of first occurrence
   std::vector<Lane> spare_;  ///< cleared lanes whose buffers are kept
   std::unordered_map<std::uint32_t, std::size_t> lane_index_;
   std::size_t next_lane_ = 0;  ///< where the next point's lane probably is: series come in the same order in each tick

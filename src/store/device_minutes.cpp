@@ -9,7 +9,7 @@
 namespace vramtrack {
 namespace {
 
-/// More than any device reads: what lies beyond is a driver's nonsense.
+/// More than any device reports: larger values are a driver's errors.
 constexpr double kMostOfAnyGauge = 1e6;
 
 std::optional<std::int64_t> whole(const std::optional<double>& figure, double unit) {
@@ -61,7 +61,7 @@ Status DeviceMinuteWriter::write() {
   for (const auto& [at, figures] : waiting_) {
     put_.bind(1, at.first).bind(6, std::string_view(at.second));
     for (std::size_t i = 0; i < figures.size(); ++i)
-      if (figures[i]) put_.bind(static_cast<int>(i) + 2, *figures[i]);  // what is not bound is NULL
+      if (figures[i]) put_.bind(static_cast<int>(i) + 2, *figures[i]);  // unbound parameters are NULL
     if (auto s = put_.run(); !s) return s;
   }
   return {};

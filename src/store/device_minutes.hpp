@@ -1,5 +1,5 @@
-// What the gauges of devices read, minute by minute: the greatest of each. A report finds memory there that was held
-// but not used, and the dashboard draws it beside the memory.
+// The maxima of devices' gauges, minute by minute. A report finds memory there that was held but not used, and the
+// dashboard draws them next to the memory.
 #pragma once
 
 #include <array>
@@ -39,7 +39,7 @@ class DeviceMinuteWriter {
 
   sql::Statement put_;
   std::map<std::pair<std::int64_t, std::string>, Figures> waiting_;  ///< by minute_s and device
-  std::map<std::string, std::pair<std::int64_t, Figures>> latest_;   ///< what is known to be waiting or in the file
+  std::map<std::string, std::pair<std::int64_t, Figures>> latest_;   ///< waiting or in the file, as far as known
 };
 
 }  // namespace vramtrack

@@ -10,10 +10,10 @@
 namespace vramtrack {
 namespace {
 
-// A store may come from anybody.
+// A store may come from an untrusted source.
 constexpr std::size_t kMostSites = 64;
 constexpr std::size_t kMostAges = 64;
-/// Whole numbers above are no longer exact in a double.
+/// Larger whole numbers are not exact in a double.
 constexpr double kLargest = 9007199254740992;
 
 std::uint64_t whole(double figure) {
@@ -36,7 +36,7 @@ bool figures(std::string_view part, std::array<double, Count>& into) {
   return at == end;
 }
 
-/// The text up to the next `mark`, which is taken off with it; all of it where there is none.
+/// The text up to the next `mark`, which is removed with it; all of it if there is none.
 std::string_view take(std::string_view& text, char mark) {
   const std::size_t at = text.find(mark);
   const std::string_view part = text.substr(0, at);
@@ -55,7 +55,7 @@ std::string lifetimes_text(const std::vector<SiteLifetimes>& sites) {
     for (const AgedBytes& age : site.ages)
       out += fmt::format("{} {} {} {};", whole(age.youngest_s), whole(age.oldest_s), whole(age.allocated_bytes),
                          whole(age.live_bytes));
-    // The name comes last: nothing else is made of text.
+    // The name comes last: it is the only free text.
     const std::size_t begin = out.size();
     out += '@';
     out += site.site;

@@ -61,7 +61,7 @@ Result<WriterLock> WriterLock::take(const std::string& store_path, Timestamp now
     return fail(
         fmt::format("{}: cannot be locked: {}; set store.path to a local file system", path, errno_words(errno)));
   }
-  // The text is only for people: if the disk is too full for it, the lock still holds.
+  // The text is only for messages: if the disk is too full for it, the lock still holds.
   const std::string who = fmt::format("pid {}, since {}, command: {}\n", ::getpid(), iso8601(now), own_command());
   if (::ftruncate(fd, 0) == 0 && ::pwrite(fd, who.data(), who.size(), 0) < 0) errno = 0;
   return lock;

@@ -9,7 +9,7 @@
 namespace vramtrack {
 
 /// flock on "<store>.lock". The kernel releases it when the holder ends, however it ends; the file itself stays,
-/// because removing it could let two holders in. Its text names the holder, for people.
+/// because removing it could let two holders in. Its text names the holder, for messages.
 class WriterLock {
  public:
   /// Takes the lock without waiting. Errors: it is held (names pid, since when, command), or the lock file cannot be

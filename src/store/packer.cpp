@@ -252,33 +252,35 @@ Status Packer::keep_size() {
     // A sixteenth is left free for the journal and for the tables, between two blocks.
     if (static_cast<double>(pages->value_or(0) - free_pages->value_or(0)) * page_bytes <= cap_bytes * 15 / 16)
       return {};
-    const auto tell = [&](bool& told, std::string text) {
-      if (!told) notices_->push_back(std::move(text));
-      told = true;
+    const auto notify_once = [&](bool& is_notified, std::string text) {
+      if (!is_notified) notices_->push_back(std::move(text));
+      is_notified = true;
     };
     auto gone = delete_oldest("chunk", "true");
     if (!gone) return fail(gone.error());
     if (*gone != INT64_MIN) {
-      tell(told_raw_,
-           fmt::format(
-               "store: the size cap of {} MB is reached: raw samples up to {} were dropped before their {} hours were "
-               "over, and the oldest will be dropped from now on; raise store.max-size-mb to keep them",
-               config_.max_size_mb, iso8601(at(*gone)), config_.raw_hours));
+      notify_once(
+          notified_raw_,
+          fmt::format(
+              "store: the size cap of {} MB is reached: raw samples up to {} were dropped before their {} hours were "
+              "over, and the oldest will be dropped from now on; raise store.max-size-mb to keep them",
+              config_.max_size_mb, iso8601(at(*gone)), config_.raw_hours));
       continue;
     }
     gone = delete_oldest("rollup", "resolution_s=60 AND merged=0");
     if (!gone) return fail(gone.error());
     if (*gone != INT64_MIN) {
-      tell(told_minutes_,
-           fmt::format("store: the size cap of {} MB is reached with no raw samples left: minute rollups up to {} were "
-                       "dropped before their {} days were over; raise store.max-size-mb",
-                       config_.max_size_mb, iso8601(at(*gone)), config_.minute_days));
+      notify_once(
+          notified_minutes_,
+          fmt::format("store: the size cap of {} MB is reached with no raw samples left: minute rollups up to {} were "
+                      "dropped before their {} days were over; raise store.max-size-mb",
+                      config_.max_size_mb, iso8601(at(*gone)), config_.minute_days));
       continue;
     }
-    tell(told_hours_,
-         fmt::format("store: over the size cap of {} MB with only hourly rollups left; these are kept: raise "
-                     "store.max-size-mb or move the file away",
-                     config_.max_size_mb));
+    notify_once(notified_hours_,
+                fmt::format("store: over the size cap of {} MB with only hourly rollups left; these are kept: raise "
+                            "store.max-size-mb or move the file away",
+                            config_.max_size_mb));
     return {};
   }
   return {};

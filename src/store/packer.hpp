@@ -53,7 +53,7 @@ class Packer {
   std::int64_t last_seq_ = 0;  ///< last journal row in (or before) the block
   std::int64_t uptime_ns_ = 0;
   bool vacuum_ = false;  ///< free pages must be given back, a few with each call
-  bool told_raw_ = false, told_minutes_ = false, told_hours_ = false;
+  bool notified_raw_ = false, notified_minutes_ = false, notified_hours_ = false;
 };
 
 }  // namespace vramtrack

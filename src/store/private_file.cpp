@@ -33,7 +33,7 @@ Result<gid_t> group_id(const std::string& name) {
 }  // namespace
 
 Status make_private(const std::string& path, const std::string& group) {
-  // Never waits at a FIFO, and follows no link to a file of somebody else.
+  // Does not wait for a FIFO, and does not follow a link to another user's file.
   const Descriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600)};
   if (file.fd < 0 && errno == ELOOP)
     return fail(fmt::format("{}: is a symbolic link; set store.path to the file itself", path));

@@ -1,4 +1,4 @@
-// Table program: what is remembered about the finished runs of each program (docs/formats/store.md).
+// Table program: the finished runs of each program (docs/formats/store.md).
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ Bytes encode_runs(std::span<const FinishedRun> runs);
 /// Errors: of another version, or damaged. Pure.
 Result<std::vector<FinishedRun>> decode_runs(std::span<const std::uint8_t> bytes);
 
-/// That of `key`, or all of them, the last seen first. A row that cannot be read is an error.
+/// The program with `key`, or all of them, the last seen first. A row that cannot be read is an error.
 Result<std::vector<Program>> select_programs(sql::Database& database, std::optional<std::string_view> key);
 
 /// At most this many programs are kept: those last seen.

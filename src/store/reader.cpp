@@ -136,7 +136,7 @@ Result<std::unique_ptr<StoreReader>> StoreReader::open(const std::string& path) 
       (void)core->database->exec("PRAGMA cache_size=-512; PRAGMA busy_timeout=1000");
       checked = check_schema(*core->database, path);
       // A reader without permission to write the folder cannot create the shared index of a write-ahead log. If there
-      // is no log beside the file, nobody writes it: it can then be read without the index.
+      // is no log next to the file, nobody writes it: it can then be read without the index.
       if (checked || ::stat((path + "-wal").c_str(), &there) == 0 || ::access(path.c_str(), R_OK) != 0) break;
     }
     if (!checked) return fail(checked.error());

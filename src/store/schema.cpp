@@ -63,7 +63,7 @@ ALTER TABLE alert ADD COLUMN suspected_s REAL;
 ALTER TABLE alert ADD COLUMN oom_if_growth_continues_s REAL;
 )sql";
 
-/// What finished runs of the same program did. `key` holds the command as a hash, because it may contain secrets.
+/// Results of finished runs of the same program. `key` holds the command as a hash, because it may contain secrets.
 constexpr const char* kAddPrograms = R"sql(
 CREATE TABLE program(key TEXT PRIMARY KEY, name TEXT NOT NULL, user TEXT NOT NULL, first_ns INTEGER NOT NULL,
   last_ns INTEGER NOT NULL, runs INTEGER NOT NULL, leaked INTEGER NOT NULL, out_of_memory INTEGER NOT NULL,
@@ -75,7 +75,7 @@ constexpr const char* kAddAlertKind = R"sql(
 ALTER TABLE alert ADD COLUMN kind TEXT NOT NULL DEFAULT 'leak';
 )sql";
 
-/// Earlier records said it in the words of their reason.
+/// Earlier records have it in the words of their reason.
 constexpr const char* kAddEndKind = R"sql(
 ALTER TABLE alert ADD COLUMN end_kind TEXT;
 UPDATE alert SET end_kind='out_of_memory' WHERE ended='process_ended' AND end_reason LIKE 'memory ran out at %';

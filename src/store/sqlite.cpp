@@ -11,7 +11,7 @@
 namespace vramtrack::sql {
 namespace {
 
-/// What a person can do about this kind of failure.
+/// The user's remedy for this kind of failure.
 std::string next_step(int extended, int system_errno, const std::string& path) {
   if (extended == SQLITE_READONLY_ROLLBACK || extended == SQLITE_READONLY_RECOVERY)
     return "it was cut off while it was written: a watch that records into it repairs it, and needs write permission "

@@ -11,9 +11,9 @@
 #include "store/catalog_writer.hpp"
 #include "store/chunk.hpp"
 #include "store/device_minutes.hpp"
+#include "store/location.hpp"
 #include "store/lock.hpp"
 #include "store/packer.hpp"
-#include "store/place.hpp"
 #include "store/private_file.hpp"
 #include "store/program_row.hpp"
 #include "store/rows.hpp"
@@ -77,7 +77,7 @@ struct Store::Core {
   std::optional<Uptime> uptime;
   std::optional<Packer> packer;
   std::int64_t last_seq = 0;
-  std::optional<bool> clock_is_relative;  ///< what the file says, once it says so
+  std::optional<bool> clock_is_relative;  ///< as recorded in the file, once known
 
   std::vector<Sample> pending;
   std::optional<Timestamp> pending_since;
@@ -148,7 +148,7 @@ Status Store::Core::connect() {
   return packer->advance(compressor, uptime->ns());
 }
 
-/// Somebody may remove or replace the file while a watch runs for weeks; writing on into a file without a name would
+/// The file may be removed or replaced while a watch runs for weeks; continuing to write to a file without a name would
 /// silently lose everything.
 Status Store::Core::reconnect_if_replaced() {
   if (packer && identity && !was_replaced(path, *identity)) return {};
@@ -233,7 +233,7 @@ Status Store::Core::seal() {
   return status;
 }
 
-/// One transaction for everything that waits.
+/// One transaction for everything that is waiting.
 Status Store::Core::write() {
   std::vector<std::uint32_t> alert_series;
   for (const Alert& alert : alerts) {
@@ -363,7 +363,7 @@ std::optional<ClockMark> Store::clock_mark() const {
 Status Store::append(const Batch& batch) {
   Core& core = *core_;
   Status status;
-  // Each step by itself: if there is no memory for one, the others may still succeed.
+  // Each step separately: if there is no memory for one, the others may still succeed.
   const auto attempt = [&](auto step) {
     if (Status s = or_out_of_memory([&]() -> Status { return step(); }); !s) status = std::move(s);
   };

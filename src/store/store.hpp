@@ -1,5 +1,5 @@
-// Store: what a watch has seen, kept in one SQLite file. Samples live in compressed chunks, old ones only as
-// min/mean/max rollups. The file's layout and its guarantees: docs/formats/store.md.
+// Store: the data of a watch, kept in one SQLite file. Samples live in compressed chunks, old ones only as min/mean/max
+// rollups. The file's layout and its guarantees: docs/formats/store.md.
 //
 //   append -> pending (memory, <= flush_seconds) -> journal (committed) -> chunk + rollups (committed)
 //
@@ -70,14 +70,14 @@ class Store {
   /// Adds or replaces what is remembered about a program (by its key); written with the next flush. Kept for ever, as
   /// the hourly summaries are.
   Status remember(const Program& program);
-  /// What is remembered under `key`, whether already written or not; nullopt: nothing, or it could not be read.
+  /// The entry for `key`, whether already written or not; nullopt: none, or it could not be read.
   [[nodiscard]] std::optional<Program> program(const std::string& key) const;
 
   /// Writes what is pending now. Success: everything that was appended is committed. Errors are returned each time.
   Status flush();
 
-  /// What a person should be told once: a size cap that cut history short, space that came back, dropped samples, a
-  /// damaged row that was skipped. Taken: a second call returns only what is new.
+  /// Notices for the user, each returned once: a size cap that cut history short, space that became available, dropped
+  /// samples, a damaged row that was skipped. A second call returns only new ones.
   [[nodiscard]] std::vector<std::string> take_notices();
 
   /// Why appended data cannot be written at present; empty while it can.
@@ -103,7 +103,7 @@ struct Rollup {
   std::uint64_t count = 0;
 };
 
-/// The greatest of each of a device's gauges in the minute from `start`. What was not reported is nullopt.
+/// The maximum of each of a device's gauges in the minute from `start`. Unreported values are nullopt.
 struct DeviceMinute {
   Timestamp start;
   std::optional<double> busy_ratio;  ///< 0..1, share of time that some kernel ran, to a hundredth, rounded up
@@ -125,7 +125,7 @@ struct SeriesExtent {
 /// meanwhile may remember it again when a run of it ends. Errors: no store, or it cannot be written.
 Result<std::size_t> forget_programs(const std::string& path, const std::string& key);
 
-/// Any number of readers may work beside a writer, in any program; each is used from one thread.
+/// Any number of readers may work concurrently with a writer, in any program; each is used from one thread.
 /// Opens read-only and never changes the file.
 class StoreReader {
  public:
@@ -163,7 +163,7 @@ class StoreReader {
   /// Every alert, oldest first; their series are interned in `catalog` and described there.
   Result<std::vector<Alert>> alerts(Catalog& catalog);
 
-  /// What is remembered about programs, the last seen first; empty for a store older than that feature.
+  /// All remembered programs, the last seen first; empty for a store older than that feature.
   Result<std::vector<Program>> programs();
 
   /// Times of the oldest and newest raw sample; nullopt if there is none.

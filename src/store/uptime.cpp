@@ -14,7 +14,7 @@ Timestamp at(std::int64_t ns) {
   return Timestamp(Duration(ns));
 }
 
-/// How long the machine was up between the two marks: for another boot, since that boot began; 0 in the wrong order.
+/// The machine's uptime between the two marks: for another boot, since that boot began; 0 in the wrong order.
 std::int64_t passed_ns(const ClockMark& earlier, const ClockMark& later) {
   const bool same_boot = earlier.boot_id == later.boot_id;
   const Duration passed = same_boot ? later.since_boot - earlier.since_boot : later.since_boot;

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "store/place.hpp"
+#include "store/location.hpp"
 #include "store_fixture.hpp"
 
 namespace vramtrack {

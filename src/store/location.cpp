@@ -1,4 +1,4 @@
-#include "store/place.hpp"
+#include "store/location.hpp"
 
 #include <fmt/format.h>
 #include <pwd.h>

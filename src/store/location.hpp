@@ -18,7 +18,7 @@ Status make_folder_of(const std::string& file);
 using FileIdentity = std::pair<std::uint64_t, std::uint64_t>;
 /// nullopt when there is none.
 std::optional<FileIdentity> file_identity(const std::string& path);
-/// Whether `path` is now another file than `known`, or no file. If the system cannot tell, the answer is no.
+/// Whether `path` is now another file than `known`, or no file. If the system cannot determine it, the answer is no.
 bool was_replaced(const std::string& path, const FileIdentity& known);
 
 }  // namespace vramtrack
