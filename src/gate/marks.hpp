@@ -18,8 +18,8 @@ struct Mark {
   friend bool operator==(const Mark&, const Mark&) = default;
 };
 
-/// Cuts what comes through a pipe into marks. Lines that are not marks are counted and skipped: the other side may
-/// write anything. Bounded memory. Not thread-safe.
+/// Splits the bytes from a pipe into marks. Lines that are not marks are counted and skipped: the other side may write
+/// anything. Bounded memory. Not thread-safe.
 class MarkReader {
  public:
   /// Marks of `bytes`, together with the beginning of a line left over from before.

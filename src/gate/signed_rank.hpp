@@ -21,9 +21,9 @@ std::vector<double> walsh_averages(std::span<const double> values);
 double hodges_lehmann(std::span<const double> walsh);
 
 /// The centre's lower confidence bound: P(centre < bound) <= probability. The test of "centre <= x" at that level
-/// rejects exactly when the bound is above x. nullopt as signed_rank_critical. `n`: of the values.
+/// rejects exactly when the bound is above x. nullopt in the same cases as signed_rank_critical. `n`: of the values.
 std::optional<double> lower_bound_of_centre(std::span<const double> walsh, std::size_t n, double probability);
-/// The upper bound, likewise.
+/// The upper bound, defined in the same way.
 std::optional<double> upper_bound_of_centre(std::span<const double> walsh, std::size_t n, double probability);
 
 }  // namespace vramtrack::gate

@@ -13,12 +13,12 @@
 namespace vramtrack::sizing {
 namespace {
 
-/// llama.cpp's --fit leaves this free on each GPU, and gives contexts in steps.
+/// llama.cpp's --fit leaves this much free on each GPU, and sets contexts in steps.
 constexpr double kLlamaMargin = 1024 * kMiB;
 constexpr double kLlamaStep = 256;
 /// vLLM's block of tokens.
 constexpr double kBlock = 16;
-/// Nobody wants less context than this.
+/// Nobody needs less context than this.
 constexpr double kLeastContext = 512;
 
 Fits judge(const Need& need, double free_bytes) {
@@ -30,7 +30,7 @@ double floor_to(double value, double step) {
   return std::max(0.0, std::floor(value / step) * step);
 }
 
-/// The largest multiple of `step` up to `most` for which `fits`; 0: none. `fits` must not become true again above.
+/// The largest multiple of `step` up to `most` for which `fits`; 0: none. `fits` must be monotonic.
 double largest(double most, double step, const std::function<bool(double)>& fits) {
   double low = 0;
   double high = std::floor(most / step);
@@ -219,7 +219,7 @@ std::string refusal(const ModelFacts& model, double shards) {
   };
   if (shards <= 1) return {};
   if (model.heads > 0 && leaves_rest(model.heads)) return words(model.heads, "attention heads");
-  // Fewer heads of keys and values than GPUs are copied, each to as many.
+  // Fewer key-value heads than GPUs are replicated, each to the same number of GPUs.
   if (model.kv_heads > 0 && leaves_rest(model.kv_heads) && std::fmod(shards, model.kv_heads) != 0)
     return words(model.kv_heads, "heads of keys and values");
   if (model.experts == 0 && model.feed_forward > 0 && leaves_rest(model.feed_forward))

@@ -1,5 +1,5 @@
-// Answer: whether a model fits into what is free, what would make it fit, and how many tokens servers would find room
-// for at their start. Pure.
+// Answer: whether a model fits into the free memory, what would make it fit, and how many tokens a server could cache
+// at its start. Pure.
 #pragma once
 
 #include <optional>
@@ -19,24 +19,24 @@ struct Room {
 enum class Fits : std::uint8_t { yes, no, unsure };
 std::string_view to_string(Fits fits);
 
-/// One thing to change, which alone makes the model fit for sure.
+/// A single change that is certain to make the model fit.
 struct Change {
   std::string what;  ///< "a context of 12,288 tokens instead of 32,768"
   double need_bytes = 0;
 };
 
-/// What a server does at its start.
+/// A server's memory at its start.
 struct StartRule {
   std::string server;
   bool starts = true;
-  double cache_bytes = 0;  ///< that it gives to the cache
-  double tokens = 0;       ///< that fit into it, of all sequences together
-  std::string formula;     ///< with the numbers, for people
+  double cache_bytes = 0;  ///< given to the cache
+  double tokens = 0;       ///< that fit into it, over all sequences
+  std::string formula;     ///< with the numbers, for messages
 };
 
-/// What earlier runs of the program that is meant needed, at a peak on one GPU.
+/// The peak need of earlier runs of the given program on one GPU.
 struct Measured {
-  std::string program;  ///< for people; untrusted
+  std::string program;  ///< for messages; untrusted
   std::uint64_t runs = 0;
   double most_bytes = 0;
   std::optional<double> usual_bytes;
@@ -46,7 +46,7 @@ struct Answer {
   Need need;
   Fits fits = Fits::unsure;
   std::optional<Measured> measured;
-  std::string refused;           ///< why tensors cannot be divided among so many GPUs; empty: they can be
+  std::string refused;           ///< why tensors cannot be divided among this many GPUs; empty: they can be
   std::vector<Change> changes;   ///< empty if it fits
   std::vector<StartRule> rules;  ///< empty for training
 };
@@ -59,18 +59,18 @@ inline constexpr double kSglangFraction = 0.88;
 /// can be. "32 attention heads cannot be divided by 3".
 std::string refusal(const ModelFacts& model, double shards);
 
-/// Whether what runs needed lies within the range of the estimate: "within", "above", "below".
+/// Whether the runs' need lies within the range of the estimate: "within", "above", "below".
 std::string_view agreement(const Need& need, const Measured& measured);
 
-/// Checks an answer against runs of the same program: where the headers alone leave it open, what was measured decides;
-/// where both say different things, it is unsure.
+/// Checks an answer against runs of the same program: if the headers alone leave it open, the measurement decides; if
+/// the two contradict each other, it is unsure.
 void check(Answer& answer, const Room& room, Measured measured);
 
 /// `utilization` replaces both shares.
 Answer answer(const ModelFacts& model, const Request& request, const Room& room,
               std::optional<double> utilization = {});
 
-/// For people, and as one JSON document, schema "vramtrack.fit.v1" (docs/fit.md). `where`: "GPU 0".
+/// For messages, and as one JSON document, schema "vramtrack.fit.v1" (docs/fit.md). `where`: "GPU 0".
 std::string answer_text(const Answer& answer, const ModelFacts& model, const Request& request, const Room& room,
                         const std::string& where);
 std::string answer_json(const Answer& answer, const ModelFacts& model, const Request& request, const Room& room,

@@ -12,13 +12,13 @@
 namespace vramtrack::sizing {
 namespace {
 
-constexpr std::size_t kMostNumbers = 4096;      // of an array that is kept: one number a layer
+constexpr std::size_t kMostNumbers = 4096;      // of an array that is kept: one number per layer
 constexpr std::size_t kMostText = 4096;         // of a text that is kept
 constexpr std::uint64_t kMostName = 64 * 1024;  // the specification allows keys of 65,535 bytes
 constexpr std::uint64_t kMostEntries = 1 << 22;
 constexpr int kDeepest = 4;
 constexpr std::uint32_t kMostDimensions = 8;
-/// llama.cpp keeps a window and the tokens that it computes at a time, in steps (src/llama-kv-cache-iswa.cpp).
+/// llama.cpp keeps a window plus the tokens of one batch, in steps (src/llama-kv-cache-iswa.cpp).
 constexpr double kMicroBatch = 512;
 constexpr double kCacheStep = 256;
 
@@ -100,7 +100,7 @@ double number_at(const char* at, ValueType type) {
   }
 }
 
-/// Reads from front to back. Once something is wrong or missing, nothing more is read.
+/// Reads from front to back. After an error, nothing more is read.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) : bytes_(bytes) {}
@@ -113,7 +113,7 @@ class Cursor {
   void refuse(const std::string& what) {
     if (is_good()) error_ = fmt::format("offset {}: {}", at_, what);
   }
-  /// `count` bytes; nullptr: they are not there.
+  /// `count` bytes; nullptr: not available.
   const char* take(std::uint64_t count) {
     if (!is_good()) return nullptr;
     if (count > bytes_.size() - at_) {
@@ -169,7 +169,7 @@ void read_value(Cursor& cursor, ValueType type, GgufValue& value, int depth) {
     cursor.take(count * width);
     return;
   }
-  // Texts and arrays take 8 bytes and more each, so a made-up count ends with the bytes.
+  // Texts and arrays take at least 8 bytes each, so an invented count ends with the bytes.
   for (std::uint64_t i = 0; i < count && cursor.is_good(); ++i) read_value(cursor, element, value, depth + 1);
 }
 
@@ -187,7 +187,7 @@ void read_tensor(Cursor& cursor, GgufHeader& header) {
   if (cursor.is_good()) header.tensors.push_back(std::move(tensor));
 }
 
-/// What is negative, too large or no number counts as 0.
+/// Negative, too large or invalid numbers count as 0.
 double sane(double number) {
   return number > 0 && number <= kMostOfAnything ? number : 0;
 }
@@ -204,13 +204,13 @@ class Keys {
     return at == header_.values.end() ? nullptr : &at->second;
   }
   [[nodiscard]] const GgufValue* own(const std::string& key) const { return find(architecture_ + '.' + key); }
-  /// The largest, of an array; `otherwise` where the key is missing.
+  /// The largest value of an array; `otherwise` if the key is missing.
   [[nodiscard]] double number(const std::string& key, double otherwise = 0) const {
     const GgufValue* value = own(key);
     if (value == nullptr || value->numbers.empty()) return otherwise;
     return sane(*std::max_element(value->numbers.begin(), value->numbers.end()));
   }
-  /// Of one layer, where the file has one for each.
+  /// For one layer, if the file has a value per layer.
   [[nodiscard]] double number(const std::string& key, std::size_t layer, double otherwise) const {
     const GgufValue* value = own(key);
     if (value == nullptr || value->numbers.empty()) return otherwise;
@@ -223,7 +223,7 @@ class Keys {
   std::string architecture_;
 };
 
-/// Every how many layers one sees the whole context where the others have a window, as llama.cpp sets it
+/// The interval of layers that see the whole context if the others have a window, as llama.cpp sets it
 /// (src/llama-model.cpp, set_swa_pattern); 0: every layer has the window.
 std::size_t full_every(const std::string& architecture) {
   struct Pattern {
@@ -355,7 +355,7 @@ Result<ModelFacts> facts_of(const GgufHeader& header, double data_bytes) {
     if (tensor.name == "output.weight") out.has_output_matrix = true;
   }
   if (unknown_elements > 0) {
-    // All types together fill the data, but for padding.
+    // All types together fill the data, except for padding.
     if (data_bytes > out.weights_bytes)
       out.weights_bytes = data_bytes;
     else

@@ -1,5 +1,5 @@
-// GGUF: the header of a model file of llama.cpp, as far as it says what memory the model needs. The form is described
-// at https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (versions 2 and 3).
+// GGUF: the part of a llama.cpp model file's header that determines its memory need. The format is described at
+// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md (versions 2 and 3).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace vramtrack::sizing {
 
-/// One metadata value. Of an array, its length and, if they are numbers and not too many, its numbers.
+/// One metadata value. For an array, its length and, if they are numbers and not too many, its numbers.
 struct GgufValue {
   std::string text;
   std::vector<double> numbers;
@@ -35,27 +35,27 @@ struct GgufHeader {
   std::size_t end = 0;  ///< where the header ends; the data begins at the next multiple of general.alignment
 };
 
-/// Whether the header did not end within what was read: more of the file may hold the rest.
+/// Whether the header did not end within the bytes read: more of the file may hold the rest.
 struct GgufRead {
   bool is_cut = false;
   GgufHeader header;
 };
 
-/// The most that a header may take: vocabularies of a million tokens take some tens of MiB.
+/// The maximum size of a header: vocabularies of a million tokens take some tens of MiB.
 inline constexpr std::size_t kMostGgufHeaderBytes = std::size_t{256} << 20U;
 
-/// Reads the header from the first bytes of a file. Errors name the offset. Each length is compared with what is
-/// there before anything is kept. Pure; O(bytes).
+/// Reads the header from the first bytes of a file. Errors name the offset. Each length is compared with the available
+/// bytes before anything is allocated. Pure; O(bytes).
 Result<GgufRead> parse_gguf(std::string_view bytes);
 
-/// What the header says about the model; `data_bytes` are those after the header, of all parts of the file, which
-/// bound tensors of types that are not known here; 0: not known. Pure.
+/// The header's facts about the model; `data_bytes` are those after the header, of all parts of the file, which bound
+/// tensors of unknown types; 0: unknown. Pure.
 Result<ModelFacts> facts_of(const GgufHeader& header, double data_bytes);
 
-/// The number of files that the model was split into; 1: this one alone.
+/// The number of files that the model was split into; 1: only this one.
 std::size_t parts_of(const GgufHeader& header);
 
-/// "Q4_K" and the bytes of so many elements; empty and 0 for a type that is not known.
+/// "Q4_K" and the bytes of this many elements; empty and 0 for an unknown type.
 std::string_view gguf_type_name(std::uint32_t type);
 double gguf_type_bytes(std::uint32_t type, double elements);
 

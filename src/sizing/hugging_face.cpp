@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 constexpr int kDeepest = 64;
 
-/// As nlohmann's parse(), with the offset of what is wrong, and without depths at which its values cannot be destroyed.
+/// Like nlohmann's parse(), with the offset of the error and a depth limit, since deep values cannot be destroyed.
 Result<Json> parse(std::string_view text, std::size_t begin) {
   int depth = 0;
   bool in_text = false;
@@ -44,7 +44,7 @@ Result<Json> parse(std::string_view text, std::size_t begin) {
   }
 }
 
-/// A member of an object; nullptr: there is none, or it is null.
+/// A member of an object; nullptr: missing or null.
 const Json* find(const Json& object, const char* key) {
   if (!object.is_object()) return nullptr;
   const auto at = object.find(key);
@@ -58,7 +58,7 @@ std::optional<double> number(const Json& object, const char* key) {
   return n >= 0 && n <= kMostOfAnything ? std::optional(n) : std::nullopt;
 }
 
-/// The first of these keys that is there: families name the same thing differently.
+/// The first of these keys that exists: model families use different names.
 double number(const Json& object, std::initializer_list<const char*> keys, double otherwise = 0) {
   for (const char* key : keys)
     if (const auto n = number(object, key)) return *n;
@@ -118,7 +118,7 @@ Status add_tensor(const std::string& name, const Json& tensor, ModelFacts& out) 
   return {};
 }
 
-/// An architecture of whose weights this file knows the shapes.
+/// An architecture with known weight shapes.
 struct Shape {
   std::string_view type;
   bool is_gated;     ///< three matrices of feed-forward, not two
@@ -142,7 +142,7 @@ double head_dim(const Json& config, const ModelFacts& out) {
   return number(config, {"head_dim"}, out.heads > 0 ? out.hidden / out.heads : 0);
 }
 
-/// Whether layer `i` keeps only a window of the context, as the families' own code decides.
+/// Whether layer `i` keeps only a window of the context, as in the families' own code.
 double window_of(const Json& config, std::size_t i, const std::string& type) {
   const double window = number(config, {"sliding_window"});
   if (window == 0 || truth(config, "use_sliding_window") == false) return 0;
@@ -202,7 +202,7 @@ double attention_parameters(const Json& config, const ModelFacts& out) {
   return query + out.hidden * (latent + rope) + latent * out.heads * (nope + value) + out.heads * value * out.hidden;
 }
 
-/// All weights by their shapes. Biases of some families and the vectors of norms are left out where they are small.
+/// All weights by their shapes. Small biases and norm vectors of some families are left out.
 Status derive_weights(const Json& config, ModelFacts& out) {
   const Shape* shape = find_shape(out.architecture);
   if (shape == nullptr)
@@ -253,7 +253,7 @@ Result<ModelFacts> read_config(std::string_view config_text, const ModelFacts* c
   const auto root = parse(config_text, 0);
   if (!root) return tl::unexpected(root.error());
   if (!root->is_object()) return fail("offset 0: expected a JSON object, as in config.json of a model");
-  // A model of several parts has the one that talks in a configuration of its own.
+  // A multi-part model has a separate configuration for its language model.
   const Json* inner = find(*root, "text_config");
   const Json& config =
       inner != nullptr && inner->is_object() && find(*inner, "hidden_size") != nullptr ? *inner : *root;

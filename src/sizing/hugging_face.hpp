@@ -1,4 +1,4 @@
-// A model as Hugging Face keeps it: config.json, and the headers of safetensors files
+// A model in Hugging Face's layout: config.json, and the headers of safetensors files
 // (https://github.com/huggingface/safetensors#format).
 #pragma once
 
@@ -28,10 +28,10 @@ Status add_safetensors(std::string_view header, ModelFacts& out);
 /// The files that model.safetensors.index.json names, each once, in their order. Pure.
 Result<std::vector<std::string>> indexed_files(std::string_view index);
 
-/// What config.json says. The weights are derived from it, for the architectures for which this file knows how; an
-/// Error otherwise. `weights_are_counted` is false then. Pure.
+/// The facts in config.json. The weights are derived from it, for known architectures; otherwise an Error.
+/// `weights_are_counted` is false then. Pure.
 Result<ModelFacts> facts_of_config(std::string_view config);
-/// The same for a model whose weights have been counted: what the configuration has beside them.
+/// The same for a model whose weights have been counted: the other facts in the configuration.
 Result<ModelFacts> facts_of_config(std::string_view config, const ModelFacts& counted);
 
 }  // namespace vramtrack::sizing

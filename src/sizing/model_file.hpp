@@ -9,7 +9,7 @@
 namespace vramtrack::sizing {
 
 /// `path`: a GGUF file (the first of several parts), a safetensors file, a config.json, or a folder with config.json
-/// and safetensors files. Only headers are read. Errors name the file, and the offset in it where one is known.
+/// and safetensors files. Only headers are read. Errors name the file, and the offset in it if known.
 Result<ModelFacts> read_model(const std::string& path);
 
 }  // namespace vramtrack::sizing

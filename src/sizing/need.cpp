@@ -13,14 +13,14 @@ namespace {
 
 /// llama.cpp computes this many tokens at a time (--ubatch-size).
 constexpr double kMicroBatch = 512;
-/// A server computes prompts in pieces: of so many tokens at least and at most (vLLM's max_num_batched_tokens, SGLang's
-/// chunked_prefill_size, by size of the GPU).
+/// A server computes prompts in chunks of this many tokens at least and at most (vLLM's max_num_batched_tokens,
+/// SGLang's chunked_prefill_size, by size of the GPU).
 constexpr double kFewTokens = 2048;
 constexpr double kManyTokens = 8192;
-/// What a process takes before it allocates anything: the driver's context and the kernels of libraries.
+/// The initial memory of a process: the driver's context and the kernels of libraries.
 constexpr double kLeastContext = 0.25 * kGiB;
 constexpr double kMostContext = 0.7 * kGiB;
-/// Activations that some programs keep, by what has to be kept.
+/// Activations that some programs keep, as shares of what must be kept.
 constexpr double kMostKept = 1.6;
 /// LoRA's matrices, as a share of the weights: rank 8 at the attention's query and value, up to rank 64 everywhere.
 constexpr double kLeastLora = 0.0005;
@@ -51,7 +51,7 @@ constexpr auto kCacheTypes = std::to_array<Named>({{"f32", 4},
                                                    {"q5_0", 22.0 / 32},
                                                    {"q4_1", 20.0 / 32},
                                                    {"q4_0", 18.0 / 32}});
-/// With the scales that a quantization keeps beside its weights; "q4" is llama.cpp's Q4_K_M.
+/// Including the scales that a quantization keeps with its weights; "q4" is llama.cpp's Q4_K_M.
 constexpr auto kWeightTypes = std::to_array<Named>({{"fp32", 32},
                                                     {"f32", 32},
                                                     {"fp16", 16},
@@ -78,7 +78,7 @@ double stored_bits(const ModelFacts& model) {
   return model.parameters > 0 ? 8 * model.weights_bytes / model.parameters : 16;
 }
 
-/// Of 16 bits are the results of all other weights, quantized ones, too; llama.cpp's formulas have their own types.
+/// The results of all other weights have 16 bits, including quantized ones; llama.cpp's formulas have their own types.
 bool computes_in_32_bits(const ModelFacts& model, const Request& request) {
   return !model.is_gguf && request.weight_bits.value_or(stored_bits(model)) > 24;
 }
@@ -111,7 +111,7 @@ Part cache_part(const ModelFacts& model, const Request& request) {
   return exact("cache of keys and values", bytes, std::move(formula));
 }
 
-/// What is alive while a piece of a prompt is computed: the streams of one layer, and the scores of the vocabulary.
+/// The live memory while a chunk of a prompt is computed: the streams of one layer, and the scores of the vocabulary.
 Part working_part(const ModelFacts& model, const Request& request) {
   if (model.is_gguf) {
     const double bytes = kMicroBatch * (model.vocabulary + model.hidden) * 4;
@@ -135,8 +135,8 @@ Part context_part() {
           "not in any header: depends on GPU, driver and framework"};
 }
 
-/// Bytes that training keeps of each layer for each token, after Korthikanti et al. (arXiv:2205.05198), with attention
-/// that keeps no scores, without dropout, and for a gated feed-forward.
+/// Bytes that training keeps per layer and token, after Korthikanti et al. (arXiv:2205.05198), with attention that
+/// stores no scores, without dropout, and for a gated feed-forward.
 Part activations_part(const ModelFacts& model, const Request& request, const Training& training) {
   const bool is_32 = training.precision == Training::Precision::fp32;
   const double width = is_32 ? 4 : 2;
@@ -147,11 +147,11 @@ Part activations_part(const ModelFacts& model, const Request& request, const Tra
   const auto layers = static_cast<double>(model.layers);
   const double checkpoints = training.has_checkpoints ? layers * width * model.hidden : 0;
   const double kept = training.has_checkpoints ? per_layer : layers * per_layer;
-  // The loss is computed in 32 bits from scores of 16: scores, their copy, and its gradient.
+  // The loss is computed in 32 bits from 16-bit scores: scores, their copy, and its gradient.
   const double scores = model.vocabulary * (width + 8);
-  // A layer is computed again only when the scores are no longer needed.
+  // A layer is recomputed only when the scores are no longer needed.
   const double least = checkpoints + (training.has_checkpoints ? std::max(kept, scores) : kept + scores);
-  // Norms that are computed in 32 bits, and keys and values that are repeated for each head, as transformers has them.
+  // Norms computed in 32 bits, and keys and values repeated for each head, as in transformers.
   const double most = kMostKept * (checkpoints + kept) + 1.5 * scores;
   return {
       "activations", tokens * least / request.shards, tokens * most / request.shards,
@@ -177,8 +177,8 @@ void add_training(const ModelFacts& model, const Request& request, const Trainin
   }
   const bool is_mixed = training.precision == Training::Precision::mixed;
   out.parts.push_back(exact("weights", n * width, fmt::format("{} x {:.0f} bytes", of, width)));
-  // The backward pass makes gradients while it gives back activations. Only when they are kept from one micro-batch to
-  // the next is there a moment with all of both.
+  // The backward pass allocates gradients while it frees activations. Only if they are kept from one micro-batch to the
+  // next do both exist completely at the same time.
   Part activations = activations_part(model, request, training);
   out.parts.push_back(
       {"gradients", std::max(0.0, n * width - activations.low_bytes), n * width,

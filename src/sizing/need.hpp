@@ -1,5 +1,5 @@
-// Need: how much GPU memory a model takes for what is to be done with it, part by part, each with its formula and how
-// sure it is. The sources of the formulas are in docs/fit.md. Pure.
+// Need: how much GPU memory a model takes for a task, part by part, each with its formula and its certainty. The
+// sources of the formulas are in docs/fit.md. Pure.
 #pragma once
 
 #include <optional>
@@ -12,15 +12,15 @@
 
 namespace vramtrack::sizing {
 
-/// Optimizers that are known by name, with the state that each keeps for every weight.
+/// Known optimizers, with their state for every weight.
 struct Optimizer {
   std::string_view name;
-  double states;             ///< numbers that it keeps for each trained weight
-  double state_bytes;        ///< of each of them; 0: as wide as the weights that are trained
-  std::string_view what;     ///< for people
-  bool has_scratch = false;  ///< PyTorch's own takes another number for each weight while it steps, unless it is fused
+  double states;             ///< numbers kept for each trained weight
+  double state_bytes;        ///< bytes of each; 0: as wide as the trained weights
+  std::string_view what;     ///< for messages
+  bool has_scratch = false;  ///< PyTorch's own takes another number per weight during a step, unless it is fused
 };
-/// nullptr: not known.
+/// nullptr: unknown.
 const Optimizer* find_optimizer(std::string_view name);
 std::vector<std::string> optimizer_names();
 
@@ -28,24 +28,24 @@ std::vector<std::string> optimizer_names();
 struct Training {
   const Optimizer* optimizer = nullptr;
   enum class Precision : std::uint8_t { fp32, mixed, pure } precision = Precision::mixed;
-  bool has_checkpoints = false;  ///< activations are computed again in the backward pass
-  bool is_lora = false;          ///< the weights are frozen, and small matrices beside them are trained
+  bool has_checkpoints = false;  ///< activations are recomputed in the backward pass
+  bool is_lora = false;          ///< the weights are frozen, and small additional matrices are trained
 };
 /// "adamw,bf16", "adamw8bit,bf16,checkpoints", "adamw,bf16,lora". Errors name the word.
 Result<Training> parse_training(std::string_view text);
 
 struct Request {
   double context_tokens = 0;                  ///< of each sequence
-  double sequences = 1;                       ///< at a time
-  double shards = 1;                          ///< GPUs among which tensors are divided
-  std::optional<double> cache_element_bytes;  ///< none: cache_bytes_per_element() says
-  std::optional<double> weight_bits;          ///< per weight, instead of how the weights lie in the files
+  double sequences = 1;                       ///< at the same time
+  double shards = 1;                          ///< GPUs that share the tensors
+  std::optional<double> cache_element_bytes;  ///< none: see cache_bytes_per_element()
+  std::optional<double> weight_bits;          ///< per weight, instead of the width in the files
   std::optional<Training> training;
 };
 
-/// Bytes per element of a type of cache, by the names of llama.cpp (--cache-type-k) and vLLM (--kv-cache-dtype).
+/// Bytes per element of a cache type, by the names of llama.cpp (--cache-type-k) and vLLM (--kv-cache-dtype).
 Result<double> cache_type_bytes(std::string_view name);
-/// As the request says; if it says nothing, 4 for a model that computes in 32 bits, else 2.
+/// According to the request; by default 4 for a model that computes in 32 bits, else 2.
 double cache_bytes_per_element(const ModelFacts& model, const Request& request);
 /// Bits per weight of a quantization by its name: "int8", "q4", "fp8", "bf16".
 Result<double> weight_type_bits(std::string_view name);
@@ -55,7 +55,7 @@ struct Part {
   std::string name;
   double low_bytes = 0;
   double high_bytes = 0;
-  std::string formula;  ///< with this model's numbers, for people
+  std::string formula;  ///< with this model's numbers, for messages
 };
 
 struct Need {
@@ -67,8 +67,8 @@ struct Need {
 /// On one of request.shards GPUs.
 Need need_of(const ModelFacts& model, const Request& request);
 
-/// What llama.cpp takes in addition where it runs without flash attention: the scores of the tokens that it computes at
-/// a time with each token of the context.
+/// What llama.cpp takes in addition if it runs without flash attention: the scores of one batch of tokens with each
+/// token of the context.
 double scores_without_flash_bytes(const ModelFacts& model, const Request& request);
 
 /// "8.03 billion", "1.2 million", "4,096".

@@ -25,7 +25,7 @@ struct Free {
   void operator()(void* memory) const { std::free(memory); }
 };
 
-/// The name that the linker knows, which has the namespaces; else the plain one.
+/// The linker's name, which includes namespaces; else the plain one.
 std::string name_of(Dwarf_Die& die) {
   Dwarf_Attribute attribute;
   for (const unsigned kind : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
@@ -79,7 +79,7 @@ class DebugNames::File {
   std::vector<trace::NativeName> look_up(std::uint64_t file_offset) {
     std::vector<trace::NativeName> out;
     GElf_Addr address = 0;
-    // Before the return address is the call: what follows it may be another line or another function.
+    // The call is before the return address: the address itself may belong to another line or another function.
     if (elf_ == nullptr || file_offset == 0 || !to_address(file_offset - 1, address)) return out;
     functions(address, out);
     if (out.empty()) {
@@ -113,9 +113,9 @@ class DebugNames::File {
     return false;
   }
 
-  /// The unit that has the code at the address; null where no debug information tells. `bias` is then subtracted from
-  /// addresses. libdw looks into .debug_aranges alone, which Clang and Rust do not write: for theirs, each unit's own
-  /// ranges are read once.
+  /// The unit that contains the address; null if there is no debug information for it. `bias` is then subtracted from
+  /// addresses. libdw uses only .debug_aranges, which Clang and Rust do not write: for theirs, each unit's own ranges
+  /// are read once.
   Dwarf_Die* unit_of(GElf_Addr address, Dwarf_Addr& bias) {
     if (Dwarf_Die* const unit = dwfl_module_addrdie(module_, address, &bias)) return unit;
     if (dwfl_module_getdwarf(module_, &bias) == nullptr) return nullptr;
@@ -137,7 +137,7 @@ class DebugNames::File {
     std::ranges::sort(ranges_, {}, &Range::begin);
   }
 
-  /// What is inlined at the address, innermost first, then the function itself. Lines of all but the first.
+  /// The functions inlined at the address, innermost first, then the function itself. Lines of all but the first.
   void functions(GElf_Addr address, std::vector<trace::NativeName>& out) {
     Dwarf_Addr bias = 0;
     Dwarf_Die* const unit = unit_of(address, bias);
@@ -148,7 +148,7 @@ class DebugNames::File {
     int first = 0;
     while (first < count && !is_function(raw[first])) ++first;
     if (first >= count) return;
-    // The scopes around an inlined function are where it was written: those where it was inlined are its parents.
+    // The scopes around an inlined function are those of its definition: those of its call site are its parents.
     Dwarf_Die innermost = raw[first];
     Dwarf_Die* raw_parents = nullptr;
     const int parents_count = dwarf_getscopes_die(&innermost, &raw_parents);
@@ -156,7 +156,7 @@ class DebugNames::File {
     Dwarf_Files* files = nullptr;
     std::size_t file_count = 0;
     if (dwarf_getsrcfiles(unit, &files, &file_count) != 0) file_count = 0;
-    trace::NativeName next;  // with the line where the one before was inlined
+    trace::NativeName next;  // with the line at which the previous one was inlined
     for (int i = 0; i < parents_count; ++i) {
       if (!is_function(raw_parents[i])) continue;
       next.function = name_of(raw_parents[i]);

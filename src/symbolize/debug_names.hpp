@@ -1,4 +1,4 @@
-// DebugNames: the functions and source lines at native return addresses, out of the files' debug information (libdw).
+// DebugNames: the functions and source lines at native return addresses, from the files' debug information (libdw).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace vramtrack::symbolize {
 
 /// Reads a file when a frame in it is first looked up. Debug information is taken from the file itself, from
-/// /usr/lib/debug, and, only where DEBUGINFOD_URLS is set, from those servers. A file whose build id is another than
-/// the recorded one is not used. Not thread-safe. Memory: libdw's, of the files that were looked at.
+/// /usr/lib/debug, and, only if DEBUGINFOD_URLS is set, from those servers. A file whose build id differs from the
+/// recorded one is not used. Not thread-safe. Memory: libdw's, for the files read.
 class DebugNames : public trace::NativeNames {
  public:
   DebugNames();

@@ -36,7 +36,7 @@ struct TestedSeries {
 
 struct Conclusion {
   GateOutcome outcome = GateOutcome::not_tested;
-  std::string words;  ///< for people: why, with the figures
+  std::string words;  ///< for messages: why, with the figures
   std::string key;    ///< of the writer of the series that decided
   std::vector<TestedSeries> tested;
 };

@@ -35,7 +35,7 @@ struct GrownLines {
 /// there may write anything.
 GrownLines read_grown_lines(const std::string& folder, std::string_view key);
 
-/// For people, one line each; empty if nothing grew.
+/// For messages, one line each; empty if nothing grew.
 std::vector<std::string> grown_words(const GrownLines& grown);
 
 }  // namespace vramtrack::gate

@@ -58,7 +58,7 @@ std::string identity_of(int fd) {
 /// Starts the program with the pipe's writing end under the same descriptor number.
 Result<pid_t> start(const std::vector<std::string>& program, int fd, const std::string& evidence_folder) {
   std::vector<Variable> changes = {{"VRAMTRACK_MARK_FD", std::to_string(fd)}, {"VRAMTRACK_MARK_PIPE", identity_of(fd)}};
-  // If it is already set, the user wants it that way: another folder, or none.
+  // If it is already set, that is the user's choice: another folder, or none.
   if (!evidence_folder.empty() && ::getenv("VRAMTRACK_TEST_EVIDENCE") == nullptr)
     changes.push_back({"VRAMTRACK_TEST_EVIDENCE", evidence_folder});
   return start_program(program, changes, fd);

@@ -29,7 +29,7 @@ struct ProgramRun {
   std::string not_measured;  ///< why a mark without bytes, or a sample, could not be measured; empty: all could
 };
 
-/// What the process tree below `root` holds on all GPUs, in bytes; an Error if that cannot be determined.
+/// Memory of the process tree below `root` on all GPUs, in bytes; an Error if that cannot be determined.
 using TreeMemory = std::function<Result<double>(int root)>;
 
 /// Runs `program` (looked up in PATH) with this one's standard streams, and with VRAMTRACK_MARK_FD and
