@@ -502,6 +502,9 @@ class Links(unittest.TestCase):
 class Glossary(unittest.TestCase):
     """The types that the headers of src/ declare, against the glossary of docs/ARCHITECTURE.md."""
 
+    PLAIN = ("explain", "gate", "period", "probe", "report", "run", "sizing", "source/log", "store", "symbolize", "top")
+    # Types of other modules that those folders use, and a field of JSON.
+    FOREIGN = {"AlertTold", "ToldProcess", "can_tell"}
     TOKEN = re.compile(r"namespace\s+([\w:]*)\s*\{|(?:class|struct)\s+(?:alignas\([^)]*\)\s*)?([A-Z]\w*)\s*(?:final)?\s*(?::[^:;{][^;{]*)?\{|[{}]")
 
     @classmethod
@@ -549,6 +552,25 @@ class Glossary(unittest.TestCase):
         for name, _, header in self.types:
             with self.subTest(f"src/{header}.hpp: {name}"):
                 self.assertTrue(name in excepted or not words & set(re.findall("[A-Z][a-z0-9]*", name)), "see the glossary of docs/ARCHITECTURE.md")
+
+    @staticmethod
+    def names(text):
+        """The names in C++ that are not members of something: a member's name is refused where it is declared. Without comments and literals."""
+        code = re.sub(r'R"(\w*)\([\s\S]*?\)\1"|"(?:[^"\\\n]|\\.)*"|//.*', " ", text)
+        return set(re.findall(r"(?<![\w.>])[A-Za-z_]\w*", code))
+
+    def test_names_are_read(self):
+        self.assertEqual(self.names('a = R"(tell\ntold)" + "said \\" door" + b_c(D1.tell);  // settle'), {"a", "b_c", "D1"})
+
+    def test_no_name_is_made_of_a_refused_word(self):
+        words = {word for row in self.rows("Words that names do not use") for word in row[0]}
+        self.assertIn("settle", words)
+        for folder in self.PLAIN:
+            for path in sorted((ROOT / "src" / folder).rglob("*.[ch]pp")):
+                refused = [name for name in self.names(path.read_text()) - self.FOREIGN
+                           if words & {part.lower() for part in re.findall("[A-Z]?[a-z]+", name)}]
+                with self.subTest(str(path.relative_to(ROOT))):
+                    self.assertEqual(refused, [], "see the glossary of docs/ARCHITECTURE.md")
 
     def test_no_new_type_shares_its_name(self):
         listed = {row[0][0]: row[1] for row in self.rows("Names of several types")}
