@@ -125,7 +125,8 @@ std::string why_spared(const Holder& holder, const ReclaimBounds& bounds) {
     return "it waits in the kernel, where no signal reaches it: look for XID errors in the kernel log";
   if (holder.state == HolderState::not_visible) return "it is not visible here: run this on the host";
   if (holder.state != HolderState::orphaned) return "it is alive";
-  if (!holder.is_helper) return "its parent has ended, but it may have been left to run on purpose";
+  if (!holder.is_worker) return "its parent has ended, but it may have been left to run on purpose";
+  if (!holder.kept.empty()) return "its parent has ended, but " + holder.kept;
   const bool is_named = bounds.is_root && bounds.users.contains(holder.info.user);
   if (holder.info.user.empty() || (holder.info.user != bounds.own_user && !is_named))
     return fmt::format("it belongs to {}: as root, name that user with {}",

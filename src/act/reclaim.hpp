@@ -21,9 +21,9 @@ struct ReclaimBounds {
   std::set<std::uint32_t> protected_pids;  ///< this program and all its ancestors
 };
 
-/// Why `holder` is left alone, in one clause; empty: it may be ended. Only a worker that was started by Python's
-/// multiprocessing or a DataLoader, and whose parent has ended, may be ended: any other process whose parent has ended
-/// may have been left running on purpose. Pure.
+/// Why `holder` is left alone, in one clause; empty: it may be ended. Only a worker whose program has ended and for
+/// which nobody waits (LostWorkers) may be: any other process whose parent has ended may have been left running on
+/// purpose. Pure.
 std::string why_spared(const Holder& holder, const ReclaimBounds& bounds);
 
 /// The process itself and all its ancestors, by /proc.

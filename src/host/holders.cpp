@@ -10,7 +10,7 @@
 
 #include "core/nature.hpp"
 #include "core/order.hpp"
-#include "host/orphan.hpp"
+#include "host/parentage.hpp"
 #include "host/process.hpp"
 #include "host/process_tree.hpp"
 #include "host/small_file.hpp"
@@ -72,28 +72,26 @@ std::string parent_words(const ListedProcess* parent, std::uint32_t pid) {
   return parent != nullptr ? fmt::format("pid {} ({})", pid, parent->name) : fmt::format("pid {}", pid);
 }
 
-bool is_orphaned(const Processes& all, const ListedProcess& process, bool is_helper) {
+bool is_orphaned(const Processes& all, const ListedProcess& process) {
   Parentage known;
   known.pid = process.pid;
   known.parent_pid = process.parent_pid;
   known.group = process.group;
   known.session = process.session;
-  known.is_helper = is_helper;
   known.leader_lives = find(all, process.group) != nullptr;
   if (const ListedProcess* parent = find(all, process.parent_pid); parent != nullptr) {
     known.parent_is_visible = true;
     known.parent_group = parent->group;
     known.parent_session = parent->session;
-    known.parent_name = parent->name;
   }
   return has_lost_its_starter(known);
 }
 
-void judge(const Processes& all, const ListedProcess& process, Holder& holder) {
+void judge(const Processes& all, const LostWorkers& lost, const ListedProcess& process, Holder& holder) {
   const ListedProcess* parent = find(all, process.parent_pid);
   const std::string above = parent_words(parent, process.parent_pid);
   const NatureFound nature = nature_of(holder.info.command, holder.info.name, holder.info.kind);
-  holder.is_helper = is_multiprocessing_helper(holder.info.command, holder.info.name);
+  const LostWorkers::Found worker = lost.of(process.pid);
   if (process.state == 'Z' || process.state == 'X') {
     holder.state = HolderState::zombie;
     holder.why = fmt::format("it has ended, but its parent {} has not reaped it", above);
@@ -103,9 +101,12 @@ void judge(const Processes& all, const ListedProcess& process, Holder& holder) {
   } else if (nature.nature == ProcessNature::display || nature.nature == ProcessNature::driver_service) {
     holder.state = HolderState::service;
     holder.why = nature.what;
-  } else if (is_orphaned(all, process, holder.is_helper)) {
+  } else if (worker.is_worker || is_orphaned(all, process)) {
     holder.state = HolderState::orphaned;
-    holder.why = fmt::format("the process that started it has ended; its parent is now {}", above);
+    holder.is_worker = worker.is_worker;
+    holder.kept = worker.kept;
+    holder.why = fmt::format("the process that started it has ended; its parent is now {}{}{}", above,
+                             worker.kept.empty() ? "" : ", but ", worker.kept);
   } else {
     holder.why = nature.what.empty() ? fmt::format("it runs; its parent is {}", above) : std::string(nature.what);
   }
@@ -134,6 +135,7 @@ bool is_gpu_file(std::string_view path) {
 HoldersFound find_holders(const std::string& proc_root, const std::set<std::uint32_t>& listed) {
   HoldersFound found;
   const Processes all = list_processes(proc_root);
+  const LostWorkers lost(proc_root, all);
   const auto now_s = uptime_s(proc_root);
   static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
   for (const ListedProcess& process : all) {
@@ -149,7 +151,7 @@ HoldersFound find_holders(const std::string& proc_root, const std::set<std::uint
     holder.info = std::move(*info);
     holder.parent_pid = process.parent_pid;
     if (now_s) holder.age_s = std::max(0.0, *now_s - static_cast<double>(process.start_ticks) / ticks_per_s);
-    judge(all, process, holder);
+    judge(all, lost, process, holder);
     found.holders.push_back(std::move(holder));
   }
   for (const std::uint32_t pid : listed)

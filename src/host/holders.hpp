@@ -34,7 +34,8 @@ struct Holder {
   std::string why;              ///< one clause for people: "its parent has ended; pid 1 (systemd) inherited it"
   std::optional<double> age_s;  ///< since it started; unknown where /proc/uptime cannot be read
   std::uint32_t parent_pid = 0;
-  bool is_helper = false;       ///< is_multiprocessing_helper()
+  bool is_worker = false;       ///< orphaned, and it worked only for the program that started it (LostWorkers)
+  std::string kept;             ///< of such a worker: why somebody may wait for it, in one clause; empty: nobody does
   std::set<std::string> files;  ///< device files that it has open or mapped: "/dev/nvidia0"
   bool was_inspected = true;    ///< its open files could be read
 };
@@ -49,8 +50,8 @@ bool is_gpu_file(std::string_view path);
 
 /// The processes with a GPU's file open or mapped, and those of `listed` (pids that a driver lists) whatever they have
 /// open. `proc_root` is "/proc" but in tests. Kernel threads are left out. Without root (CAP_SYS_PTRACE) only this
-/// user's processes can be inspected; the others are counted. May be called from any thread. Cost: the open files and
-/// mappings of each process of the machine, up to some tens of ms: not for a sampling loop.
+/// user's processes can be inspected; the others are counted. May be called from any thread. Cost: twice the open
+/// files, and the mappings, of each process of the machine, up to some tens of ms: not for a sampling loop.
 HoldersFound find_holders(const std::string& proc_root, const std::set<std::uint32_t>& listed);
 
 }  // namespace vramtrack

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kMapsBytes = std::size_t{16} << 20;
 constexpr std::size_t kMostNames = 4096;
+constexpr std::uint64_t kForkedOnly = 0x40;  // the kernel's PF_FORKNOEXEC
 
 std::string process_file(std::string_view proc_root, std::uint32_t pid, std::string_view file) {
   std::string path(proc_root);
@@ -115,6 +116,7 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
     if (field == 7) stat.terminal = parse_unsigned(value).value_or(0);
     if (field == 8)
       if (const auto group = parse_unsigned(value)) stat.foreground_group = static_cast<std::int64_t>(*group);
+    if (field == 9) stat.is_forked_only = (parse_unsigned(value).value_or(0) & kForkedOnly) != 0;
     if (field == 16 || field == 17) stat.waited_ticks += parse_unsigned(value).value_or(0);
     if (field == 14 || field == 15) stat.cpu_ticks += parse_unsigned(value).value_or(0);
     if (field == 20) threads = parse_unsigned(value).value_or(1);

@@ -20,6 +20,7 @@ struct ProcessStat {
   std::uint32_t parent_pid = 0;
   std::uint32_t group = 0;  ///< process group
   std::uint32_t session = 0;
+  bool is_forked_only = false;         ///< it has started no program since it was forked
   std::uint64_t terminal = 0;          ///< number of its terminal; 0: none
   std::int64_t foreground_group = -1;  ///< of that terminal
   std::uint64_t cpu_ticks = 0;         ///< user and system time of all its threads

@@ -28,6 +28,7 @@ std::vector<ListedProcess> list_processes(const std::string& proc_root) {
     one.session = stat->session;
     one.start_ticks = std::max<std::uint64_t>(stat->start_ticks, 1);
     one.state = stat->state;
+    one.is_forked_only = stat->is_forked_only;
     one.name = stat->name;
     all.push_back(std::move(one));
   }

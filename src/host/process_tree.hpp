@@ -15,6 +15,7 @@ struct ListedProcess {
   std::uint32_t group = 0;
   std::uint32_t session = 0;
   std::uint64_t start_ticks = 0;  ///< never 0
+  bool is_forked_only = false;    ///< as in ProcessStat
   char state = '?';               ///< 'R', 'S', 'D', 'Z', ...
   std::string name;               ///< comm
 };

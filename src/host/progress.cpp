@@ -8,7 +8,7 @@
 #include <array>
 
 #include "core/nature.hpp"
-#include "host/orphan.hpp"
+#include "host/parentage.hpp"
 #include "host/small_file.hpp"
 
 namespace vramtrack {
@@ -159,7 +159,8 @@ void ProgressReader::read_children(const Entry& process, ProcessProgress& into) 
   into.children_io_bytes = io;
 }
 
-void ProgressReader::read_parent(const Entry& process, Before& before, ProcessProgress& into) const {
+void ProgressReader::read_parent(const Entry& process, const ProcessInfo& info, Before& before,
+                                 ProcessProgress& into) const {
   into.parent_pid = process.parent_pid;
   if (before.parent_pid != process.parent_pid) before.parent_left = true;
   const Entry* const parent = find(process.parent_pid);
@@ -169,16 +170,14 @@ void ProgressReader::read_parent(const Entry& process, Before& before, ProcessPr
   known.parent_pid = process.parent_pid;
   known.group = process.group;
   known.session = process.session;
-  known.is_helper = into.helper;
   known.leader_lives = find(process.group) != nullptr;
   if (parent != nullptr) {
     known.parent_is_visible = true;
     known.parent_group = parent->group;
     known.parent_session = parent->session;
-    std::array<char, 64> buffer;
-    if (into.helper)
-      if (const auto name = read_small_file(file(parent->pid, "comm").c_str(), buffer))
-        known.parent_name = trimmed(*name);
+    // Ray's have no pipe of their parent's.
+    if (into.helper && !info.name.starts_with("ray::"))
+      known.parent_holds_pipe = holds_other_end(proc_root_, process.pid, parent->pid);
   }
   into.orphaned = before.parent_left || has_lost_its_starter(known);
 }
@@ -312,7 +311,7 @@ void ProgressReader::read(std::span<const ProcessInfo> processes, Timestamp now,
     }
     read_children(*process, p);
     p.helper = is_multiprocessing_helper(info.command, info.name);
-    read_parent(*process, before, p);
+    read_parent(*process, info, before, p);
     read_status(info.pid, before, p);
     const NatureFound found = nature_of(info.command, info.name, info.kind);
     p.nature = found.nature;

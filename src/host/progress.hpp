@@ -19,8 +19,9 @@ namespace vramtrack {
 /// One per live loop. Not thread-safe.
 ///
 /// Cost of a round: one /proc/PID/stat for each process of the machine (6 us each), and of each process that is asked
-/// for two small files. One that rested since the round before costs its descriptors and sockets (host/sockets.hpp) and
-/// a file for each of its threads and of those of its children besides. Without processes to ask for, nothing.
+/// for two small files; of a worker of multiprocessing and its parent, the descriptors. One that rested since the round
+/// before costs its descriptors and sockets (host/sockets.hpp) and a file for each of its threads and of those of its
+/// children besides. Without processes to ask for, nothing.
 class ProgressReader {
  public:
   /// `sys_root`: where the cgroups are, below fs/cgroup.
@@ -51,7 +52,7 @@ class ProgressReader {
   void list_processes();
   [[nodiscard]] const Entry* find(std::uint32_t pid) const;
   void read_children(const Entry& process, ProcessProgress& into) const;
-  void read_parent(const Entry& process, Before& before, ProcessProgress& into) const;
+  void read_parent(const Entry& process, const ProcessInfo& info, Before& before, ProcessProgress& into) const;
   void read_status(std::uint32_t pid, Before& before, ProcessProgress& into) const;
   struct Io {
     std::uint64_t read_bytes = 0;

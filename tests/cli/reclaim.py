@@ -12,20 +12,25 @@ from sandbox import Sandbox
 BINARY = sys.argv.pop(1)
 FAKE = os.environ.get("VRAMTRACK_FAKE_LIBRARY")
 
-# A trainer that leads a session, starts a worker and ends. The worker has the name that PyTorch gives its own.
+# A trainer that leads a session, starts a worker by multiprocessing, or leaves a program of the name "train", and ends.
 TRAINER = """
-import ctypes, os, signal, sys, time
+import ctypes, multiprocessing, os, signal, sys, time
+def rest():
+    for fd in (0, 1, 2):
+        os.dup2(os.open(os.devnull, os.O_RDWR), fd)
+    ctypes.CDLL(None).prctl(15, sys.argv[1].encode())
+    if len(sys.argv) > 2:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(600)
 os.setsid()
-pid = os.fork()
-if pid:
-    print(pid, flush=True)
-    os._exit(0)
-for fd in (0, 1, 2):
-    os.dup2(os.open(os.devnull, os.O_RDWR), fd)
-ctypes.CDLL(None).prctl(15, sys.argv[1].encode())
-if len(sys.argv) > 2:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-time.sleep(600)
+if sys.argv[1] == "train":
+    pid = os.fork() or rest()
+else:
+    worker = multiprocessing.get_context("fork").Process(target=rest)
+    worker.start()
+    pid = worker.pid
+print(pid, flush=True)
+os._exit(0)
 """
 
 

@@ -24,7 +24,7 @@ Holder orphan() {
   holder.info.start_ticks = 7;
   holder.info.user = "ada";
   holder.state = HolderState::orphaned;
-  holder.is_helper = true;
+  holder.is_worker = true;
   return holder;
 }
 
@@ -33,8 +33,11 @@ const ReclaimBounds kAda{"ada", {}, false, {900, 901}};
 TEST(Reclaim, OnlyAWorkerWhoseParentHasEndedMayBeEnded) {
   EXPECT_EQ(why_spared(orphan(), kAda), "");
   Holder program = orphan();
-  program.is_helper = false;
+  program.is_worker = false;
   EXPECT_THAT(why_spared(program, kAda), HasSubstr("left to run on purpose"));
+  Holder kept = orphan();
+  kept.kept = "pid 7 (server) is connected to it";
+  EXPECT_EQ(why_spared(kept, kAda), "its parent has ended, but pid 7 (server) is connected to it");
   for (const HolderState state : {HolderState::alive, HolderState::service, HolderState::zombie,
                                   HolderState::uninterruptible, HolderState::not_visible}) {
     Holder other = orphan();

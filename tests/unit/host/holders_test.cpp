@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "../temp_folder.hpp"
 
@@ -22,11 +24,11 @@ class Machine {
     add(1, 0, 1, 1, 'S', "systemd");
   }
   void add(int pid, int parent, int group, int session, char state, const std::string& name,
-           const std::string& command = {}) {
+           const std::string& command = {}, int start_ticks = 40000) {
     const std::string folder = proc_.file(std::to_string(pid));
     std::filesystem::create_directories(folder + "/fd");
     std::ofstream(folder + "/stat") << pid << " (" << name << ") " << state << ' ' << parent << ' ' << group << ' '
-                                    << session << " 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 40000 0 0\n";
+                                    << session << " 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 " << start_ticks << " 0 0\n";
     std::string words = command.empty() ? name : command;
     std::replace(words.begin(), words.end(), ' ', '\0');
     std::ofstream(folder + "/cmdline") << words << '\0';
@@ -39,6 +41,33 @@ class Machine {
   void write(int pid, const std::string& name, const std::string& text) const {
     std::ofstream(proc_.file(std::to_string(pid) + "/" + name)) << text;
   }
+  inline static const std::string kPython = "400000-500000 r-xp 0000 08:01 7  /opt/conda/bin/python3.11\n";
+  enum End { reads, writes };
+  /// One end of a pipe that was made so long ago. All processes here started 600 s ago.
+  void pipe(int pid, int fd, int inode, End end, int age_s = 600) const {
+    const std::string target = "pipe:[" + std::to_string(inode) + "]";
+    open(pid, target, fd);
+    std::filesystem::create_directories(proc_.file(std::to_string(pid) + "/fdinfo"));
+    write(pid, "fdinfo/" + std::to_string(fd),
+          end == writes ? "pos:\t0\nflags:\t02000001\n" : "pos:\t0\nflags:\t02000000\n");
+    write(pid, "fd/" + target, "");  // what the link leads to
+    std::filesystem::last_write_time(proc_.file(std::to_string(pid) + "/fd/" + target),
+                                     std::filesystem::file_time_type::clock::now() - std::chrono::seconds(age_s));
+  }
+  /// What multiprocessing gives a worker, and its program: of two pipes, the ends that each keeps.
+  void worker_pipes(int pid, int age_s = 600) const {
+    pipe(pid, 5, 900, writes, age_s);
+    pipe(pid, 6, 901, reads, age_s);
+    write(pid, "maps", kPython);
+  }
+  void program_pipes(int pid) const {
+    pipe(pid, 4, 900, reads);
+    pipe(pid, 7, 901, writes);
+  }
+  void remove(int pid, const std::string& name) const {
+    std::filesystem::remove_all(proc_.file(std::to_string(pid) + "/" + name));
+  }
+  [[nodiscard]] std::string path(int pid) const { return proc_.file(std::to_string(pid)); }
   [[nodiscard]] HoldersFound find(const std::set<std::uint32_t>& listed = {}) const {
     return find_holders(proc_.path(), listed);
   }
@@ -89,7 +118,7 @@ TEST(Holders, EachStateHasItsReason) {
   EXPECT_EQ(found.holders[2].why, "display server");
   EXPECT_EQ(found.holders[3].why, "MPS server");
   EXPECT_THAT(found.holders[4].why, HasSubstr("the process that started it has ended"));
-  EXPECT_TRUE(found.holders[4].is_helper);
+  EXPECT_FALSE(found.holders[4].is_worker) << "it has only the name of one";
   EXPECT_THAT(found.holders[5].why, HasSubstr("pid 7 in its own pid namespace"));
 }
 
@@ -105,30 +134,129 @@ const std::string kSpawned =
     "python -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=5, pipe_handle=7)";
 
 TEST(Holders, AWorkerWhoseTrainerEndedIsAnOrphanAlthoughAScriptLeadsItsGroup) {
-  struct Case {
-    const char* why;
-    std::string name;
-    std::string command;
-  };
-  const std::vector<Case> workers = {{"forked", "pt_data_worker", "python train.py"},
-                                     {"spawned", "python", kSpawned},
-                                     {"frozen", "app", "app --multiprocessing-fork tracker_fd=5"},
-                                     {"vLLM", "VLLM::EngineCor", "VLLM::EngineCore"},
-                                     {"Ray", "ray::train_fn", "ray::train_fn"}};
-  for (const Case& one : workers) {
+  // Whatever it is called, and whatever adopts it.
+  for (const auto& [name, command] :
+       std::initializer_list<std::pair<const char*, std::string>>{{"pt_data_worker", "python train.py"},
+                                                                  {"python", "python train.py"},
+                                                                  {"python", kSpawned},
+                                                                  {"VLLM::EngineCor", "VLLM::EngineCore"}}) {
     // A batch script of Slurm, which goes on with the next attempt.
     Machine batch;
-    batch.add(50, 1, 50, 50, 'S', "slurmstepd");
+    batch.add(50, 1, 50, 50, 'S', "stepd");
     batch.add(51, 50, 51, 51, 'S', "slurm_script");
     batch.add(52, 51, 51, 51, 'S', "python", "python train.py --resume");
-    batch.add(53, 50, 51, 51, 'S', one.name, one.command);
-    EXPECT_EQ(batch.find({53}).holders.at(0).state, HolderState::orphaned) << one.why;
-    // A retry loop that is pid 1 of a container.
+    batch.add(53, 50, 51, 51, 'S', name, command);
+    batch.worker_pipes(53);
+    const Holder in_batch = batch.find({53}).holders.at(0);
+    EXPECT_EQ(in_batch.state, HolderState::orphaned) << command;
+    EXPECT_TRUE(in_batch.is_worker && in_batch.kept.empty()) << command << in_batch.kept;
+    // A retry loop that is pid 1 of a container, with the worker's own subprocess and the tracker of its program.
     Machine container;
-    container.add(1, 0, 1, 1, 'S', "entrypoint.sh");
-    container.add(54, 1, 1, 1, 'S', one.name, one.command);
-    EXPECT_EQ(container.find({54}).holders.at(0).state, HolderState::orphaned) << one.why;
+    container.add(1, 0, 1, 1, 'S', "entrypoint");
+    container.add(54, 1, 1, 1, 'S', name, command);
+    container.worker_pipes(54);
+    container.pipe(54, 8, 902, Machine::reads, 599);
+    container.pipe(54, 9, 899, Machine::writes, 605);
+    container.add(55, 54, 1, 1, 'S', "ffmpeg");
+    container.pipe(55, 3, 902, Machine::writes, 599);
+    container.add(56, 1, 1, 1, 'S', "python", "python -c from multiprocessing.resource_tracker import main;main(5)");
+    container.pipe(56, 3, 899, Machine::reads, 605);
+    const Holder in_container = container.find({54}).holders.at(0);
+    EXPECT_TRUE(in_container.is_worker && in_container.kept.empty()) << command << in_container.kept;
   }
+}
+
+/// A worker, pid 70, whose program has ended, in the session of a script that goes on.
+struct Orphaned : Machine {
+  Orphaned() {
+    add(69, 1, 69, 69, 'S', "sh", "sh retry.sh");
+    add(70, 1, 69, 69, 'S', "python", "python train.py");
+  }
+  Holder worker() const { return find({70}).holders.at(0); }
+};
+
+TEST(Holders, AWorkerForWhichSomebodyMayWaitIsKept) {
+  const auto kept = [](const std::function<void(Orphaned&)>& change) {
+    Orphaned machine;
+    machine.worker_pipes(70);
+    change(machine);
+    const Holder worker = machine.worker();
+    EXPECT_TRUE(worker.is_worker);
+    EXPECT_EQ(worker.state, HolderState::orphaned);
+    return worker.kept;
+  };
+  EXPECT_EQ(kept([](Orphaned&) {}), "");
+  const auto add_other = [](Orphaned& machine) { machine.add(71, 1, 71, 71, 'S', "server", "python server.py"); };
+  EXPECT_EQ(kept([&](Orphaned& machine) {
+              add_other(machine);
+              machine.program_pipes(71);
+            }),
+            "pid 71 (server) holds the other end of a pipe of it");
+  EXPECT_EQ(kept([&](Orphaned& machine) {
+              add_other(machine);
+              machine.write(70, "maps",
+                            Machine::kPython + "7f00-7f10 rw-s 0000 00:1a 42  /dev/shm/sem.mp-x (deleted)\n");
+              machine.write(71, "maps", "7e00-7e10 rw-s 0000 00:1a 42  /dev/shm/sem.mp-x (deleted)\n");
+            }),
+            "pid 71 (server) shares memory with it");
+  EXPECT_EQ(kept([&](Orphaned& machine) {
+              add_other(machine);
+              machine.open(70, "socket:[501]", 8);
+              machine.open(71, "socket:[502]", 8);
+              std::filesystem::create_directories(machine.path(70) + "/net");
+              machine.write(70, "net/tcp",
+                            "header\n 0: 0100007F:A000 0100007F:1F90 01 0:0 00:0 0 0 0 501 1\n"
+                            " 1: 0100007F:1F90 0100007F:A000 01 0:0 00:0 0 0 0 502 1\n");
+            }),
+            "pid 71 (server) is connected to it");
+  EXPECT_THAT(kept([&](Orphaned& machine) {
+                machine.open(70, "socket:[501]", 8);
+                std::filesystem::create_directories(machine.path(70) + "/net");
+                machine.write(70, "net/tcp", "header\n 0: 0A00000A:A000 0B00000A:1F90 01 0:0 00:0 0 0 0 501 1\n");
+              }),
+              HasSubstr("not visible here"));
+  EXPECT_EQ(kept([](Orphaned& machine) {
+              machine.open(70, "socket:[501]", 8);
+              std::filesystem::create_directories(machine.path(70) + "/net");
+              machine.write(70, "net/tcp", "header\n 0: 00000000:1F40 00000000:0000 0A 0:0 00:0 0 0 0 501 1\n");
+            }),
+            "it listens for others");
+  EXPECT_THAT(kept([](Orphaned& machine) { machine.remove(69, "fd"); }), HasSubstr("may not be read by this user"));
+}
+
+TEST(Holders, OnlyWhatIsBornAsAWorkerIsOne) {
+  Orphaned left;  // by a worker, long after that one's start
+  left.worker_pipes(70, 700);
+  EXPECT_EQ(left.worker().state, HolderState::alive);
+  Orphaned program;  // forked by a program that had just started workers
+  program.program_pipes(70);
+  EXPECT_EQ(program.worker().state, HolderState::alive);
+  Orphaned other;  // started with two pipes by something else than multiprocessing
+  other.worker_pipes(70);
+  other.write(70, "maps", "");
+  EXPECT_EQ(other.worker().state, HolderState::alive);
+  Orphaned logs;  // into the pipe of a log alone, and from nothing
+  logs.pipe(70, 1, 900, Machine::writes);
+  logs.pipe(70, 6, 901, Machine::reads);
+  logs.write(70, "maps", Machine::kPython);
+  EXPECT_EQ(logs.worker().state, HolderState::alive);
+}
+
+TEST(Holders, WhoseProgramReadsALogOfItIsAnOrphan) {
+  Orphaned machine;
+  machine.worker_pipes(70);
+  machine.pipe(70, 1, 950, Machine::writes);
+  machine.add(71, 69, 69, 69, 'S', "cat");
+  machine.pipe(71, 0, 950, Machine::reads);
+  EXPECT_TRUE(machine.worker().is_worker && machine.worker().kept.empty()) << machine.worker().kept;
+}
+
+TEST(Holders, WhoIsYoungerThanAWorkersPipesHasThemByInheritance) {
+  Orphaned machine;
+  machine.worker_pipes(70, 600);
+  machine.add(71, 1, 71, 71, 'S', "python", "python uploader.py", 40001);
+  machine.program_pipes(71);
+  EXPECT_EQ(machine.worker().kept, "");
 }
 
 TEST(Holders, AWorkerThatAScriptsTrainerWaitsForIsNoOrphan) {
@@ -140,6 +268,8 @@ TEST(Holders, AWorkerThatAScriptsTrainerWaitsForIsNoOrphan) {
   machine.add(64, 61, 64, 64, 'S', "python", kSpawned);          // in a session of its own
   machine.add(65, 60, 60, 60, 'S', "python", "python eval.py");  // the script's own program
   machine.add(66, 1, 60, 60, 'S', "python", "python left.py");   // left to run by the script, which lives
+  machine.worker_pipes(62);
+  machine.program_pipes(61);
   for (const Holder& holder : machine.find({62, 63, 64, 65, 66}).holders)
     EXPECT_EQ(holder.state, HolderState::alive) << holder.info.pid;
 }

@@ -30,6 +30,8 @@ TEST(Process, StatIsReadPastParenthesesAndBlanksInTheName) {
   EXPECT_EQ(stat->start_ticks, 987654U);
   EXPECT_EQ(stat->cpu_ticks, 7U);
   EXPECT_EQ(stat->resident_pages, 50U);
+  EXPECT_FALSE(stat->is_forked_only);
+  EXPECT_TRUE(parse_stat("7 (a) S 1 7 7 0 -1 4194624 1 0 0 0 5 2 0 0 20 0 1 0 9 1000 50")->is_forked_only);
   EXPECT_FALSE(parse_stat(""));
   EXPECT_FALSE(parse_stat("7 (name) S 1 7"));
   EXPECT_FALSE(parse_stat(")7("));

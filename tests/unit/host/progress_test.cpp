@@ -243,6 +243,22 @@ TEST_F(ProgressOfProcesses, AnOrphanIsOneWhoseLeaderIsGoneOrWhoseParentChanged) 
   EXPECT_FALSE(read(info(20))->orphaned) << "a daemon leads its own group";
 }
 
+TEST_F(ProgressOfProcesses, AWorkerWhoseParentHasNoneOfItsPipesHasLostItsProgram) {
+  const auto pipe = [&](std::uint32_t pid, int fd, int flags) {
+    file(pid, fmt::format("fdinfo/{}", fd), fmt::format("pos:\t0\nflags:\t0{}\n", flags));
+    std::filesystem::create_directories(folder_.path() + fmt::format("/{}/fd", pid));
+    std::filesystem::create_symlink("pipe:[900]", folder_.path() + fmt::format("/{}/fd/{}", pid, fd));
+  };
+  put(9, {.parent = 1, .session = 9});  // a script that adopts, in the same group
+  put(10, {.parent = 9, .group = 9, .session = 9});
+  std::filesystem::create_directories(folder_.path() + "/9/fd");
+  pipe(10, 5, 2000001);
+  const ProcessInfo worker = info(10, "python -c from multiprocessing.spawn import spawn_main");
+  EXPECT_TRUE(read(worker)->orphaned);
+  pipe(9, 4, 2000000);
+  EXPECT_FALSE(read(worker)->orphaned) << "it has the other end";
+}
+
 TEST_F(ProgressOfProcesses, AServerIsKnownByItsSocketsAndByThoseOfTheServerAbove) {
   put(9, {.parent = 1});
   put(10, {.parent = 9, .group = 9});

@@ -1,0 +1,284 @@
+#include "host/parentage.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <iterator>
+#include <string_view>
+
+#include "core/nature.hpp"
+#include "host/process.hpp"
+#include "host/small_file.hpp"
+#include "host/sockets.hpp"
+
+namespace vramtrack {
+namespace {
+
+/// How long before and after its start the pipes of a worker are made and first written into: a large program takes a
+/// while to fork.
+constexpr double kBirth_s = 1;
+/// The kernel shows the start of a process in 10 ms, and stamps pipes by a clock of 4 to 10 ms.
+constexpr double kClock_s = 0.03;
+constexpr std::size_t kEnvironmentBytes = std::size_t{256} << 10U;
+
+/// When this machine started, in seconds since 1970, by the clock that stamps pipes: a new one bears the present time.
+std::optional<double> boot_time_s(const std::string& proc_root) {
+  const auto text = read_text_file(proc_root + "/uptime", 256);
+  double uptime_s = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), uptime_s).ec != std::errc{})
+    return std::nullopt;
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::nullopt;
+  struct stat now {};
+  const bool is_known = ::fstat(pipe[0], &now) == 0;
+  for (const int fd : pipe) ::close(fd);
+  if (!is_known) return std::nullopt;
+  return static_cast<double>(now.st_mtim.tv_sec) + static_cast<double>(now.st_mtim.tv_nsec) / 1e9 - uptime_s;
+}
+
+/// The value of a variable in the text of /proc/PID/environ; empty when absent.
+std::string_view variable(std::string_view environment, std::string_view key) {
+  while (!environment.empty()) {
+    const std::string_view one = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(std::min(environment.size(), one.size() + 1));
+    if (one.size() > key.size() && one.starts_with(key) && one[key.size()] == '=') return one.substr(key.size() + 1);
+  }
+  return {};
+}
+
+bool is_inherited(const Parentage& p) {
+  return p.parent_pid == 1 || (p.parent_is_visible && p.parent_session != p.session);
+}
+
+}  // namespace
+
+bool has_lost_its_starter(const Parentage& p) {
+  if (p.parent_holds_pipe) return !*p.parent_holds_pipe;
+  // A parent of the same group started it, even as pid 1 of a container. Of a group that is led from outside, nobody
+  // can be seen to have ended.
+  if (p.group == 0 || (p.parent_is_visible && p.parent_group == p.group)) return false;
+  // Whoever inherited it is of another session; a job of its own leads its group.
+  return is_inherited(p) && p.group != p.pid && !p.leader_lives;
+}
+
+/// What the constructor looks at.
+struct LostWorkers::Moment {
+  Moment(const std::string& root, const std::vector<ListedProcess>& processes)
+      : proc_root(root), all(processes), links(root, processes), sockets(root), boot_s(boot_time_s(root)) {}
+
+  const std::string& proc_root;
+  const std::vector<ListedProcess>& all;
+  Links links;
+  SocketTables sockets;
+  std::optional<double> boot_s;
+
+  [[nodiscard]] const ListedProcess* find(std::uint32_t pid) const {
+    const auto at = std::lower_bound(all.begin(), all.end(), pid,
+                                     [](const ListedProcess& p, std::uint32_t n) { return p.pid < n; });
+    return at != all.end() && at->pid == pid ? &*at : nullptr;
+  }
+
+  [[nodiscard]] std::string command_of(std::uint32_t pid) const {
+    return read_text_file(fmt::format("{}/{}/cmdline", proc_root, pid), 4096).value_or(std::string());
+  }
+
+  [[nodiscard]] std::string words(std::uint32_t pid) const {
+    const ListedProcess* const process = find(pid);
+    return process == nullptr ? fmt::format("pid {}", pid) : fmt::format("pid {} ({})", pid, process->name);
+  }
+
+  /// Whether `pid` was started by one of `above`, or by what these started.
+  template <class Set>
+  [[nodiscard]] bool is_below(std::uint32_t pid, const Set& above) const {
+    const ListedProcess* at = find(pid);
+    for (int i = 0; at != nullptr && at->parent_pid > 1 && i < 256; ++i) {
+      if (above.contains(at->parent_pid)) return true;
+      at = find(at->parent_pid);
+    }
+    return false;
+  }
+
+  /// The pipes that multiprocessing gave it at its birth, if it did and its parent does not have the other ends.
+  [[nodiscard]] std::set<std::uint64_t> born_with(const ListedProcess& process) const {
+    const OpenEnds& ends = links.ends_of(process.pid);
+    if (!boot_s || ends.pipes.empty()) return {};
+    static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
+    const double start = *boot_s + static_cast<double>(process.start_ticks) / ticks_per_s;
+    const auto parent_has = [&](const PipeEnd& end) { return links.at_other_end(end).contains(process.parent_pid); };
+    const auto is_early = [&](const PipeEnd& end) { return *end.changed_s <= start + kClock_s; };
+    const bool is_of_server = is_forkserver(process.pid);
+    const ListedProcess* const parent = is_of_server ? find(process.parent_pid) : nullptr;
+    const bool server_lives = parent != nullptr && is_lost_forkserver(*parent);
+    std::vector<PipeEnd> born;  // the ends of pipes made with it whose other ends neither it nor its own workers have
+    for (const PipeEnd& end : ends.pipes) {
+      if ((end.reads && end.writes) || !end.changed_s) continue;
+      // The server keeps the pipe into which its worker would write.
+      if (server_lives && end.reads && !parent_has(end)) return {end.inode};
+      if (*end.changed_s < start - kBirth_s || *end.changed_s > start + kBirth_s) continue;
+      const std::set<std::uint32_t> others = links.at_other_end(end);
+      const std::set<std::uint32_t> self = {process.pid};
+      if (std::any_of(others.begin(), others.end(), [&](std::uint32_t other) { return is_below(other, self); }))
+        continue;
+      if (is_of_server && end.reads && !parent_has(end)) return {end.inode};
+      born.push_back(end);
+    }
+    // In the order in which they were made, or written into since.
+    std::sort(born.begin(), born.end(), [](const PipeEnd& a, const PipeEnd& b) {
+      return *a.changed_s != *b.changed_s ? *a.changed_s < *b.changed_s : a.inode < b.inode;
+    });
+    // The program makes the pipe into which the worker writes, then the one from which it reads. Whoever forks later
+    // with the program's own ends has them the other way round.
+    for (auto read = born.begin(); read != born.end(); ++read) {
+      if (!read->reads || parent_has(*read)) continue;
+      const bool is_followed =
+          std::any_of(read + 1, born.end(), [&](const PipeEnd& end) { return end.writes && is_early(end); });
+      const auto write = std::find_if(std::make_reverse_iterator(read), born.rend(), [&](const PipeEnd& end) {
+        return end.writes && is_early(end) && !parent_has(end);
+      });
+      if (!is_followed && write != born.rend() && runs_python(process.pid)) return {write->inode, read->inode};
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool runs_python(std::uint32_t pid) const {
+    const MappedNames mapped = read_mapped_names(proc_root, pid);
+    return std::any_of(mapped.names.begin(), mapped.names.end(), [](std::string_view name) {
+      if (name.starts_with("lib")) name.remove_prefix(3);
+      return name.starts_with("python") || name.starts_with("pypy");
+    });
+  }
+
+  [[nodiscard]] bool is_forkserver(std::uint32_t pid) const {
+    return command_of(pid).find("multiprocessing.forkserver") != std::string::npos;
+  }
+
+  /// The server that forks workers: it has no pipes of a worker, and stays while they hold one of its own.
+  [[nodiscard]] bool is_lost_forkserver(const ListedProcess& process) const {
+    const OpenEnds& ends = links.ends_of(process.pid);
+    return !ends.pipes.empty() && is_forkserver(process.pid) &&
+           std::none_of(ends.pipes.begin(), ends.pipes.end(),
+                        [&](const PipeEnd& end) { return links.at_other_end(end).contains(process.parent_pid); });
+  }
+
+  /// A launcher of ranks has PyTorch in it, and is the user's own.
+  [[nodiscard]] bool may_launch_ranks(std::uint32_t parent, std::uint32_t pid) const {
+    const auto its = read_process(proc_root, parent);
+    const auto own = read_process(proc_root, pid);
+    if (!its || !own) return true;
+    if (its->user != own->user) return false;
+    const MappedNames mapped = read_mapped_names(proc_root, parent);
+    if (mapped.access != MappedNames::Access::read) return true;
+    return std::any_of(mapped.names.begin(), mapped.names.end(),
+                       [](const std::string& name) { return name.starts_with("libtorch"); });
+  }
+
+  /// The port where the ranks of its job meet, if it is one of them that its launcher has left.
+  std::optional<std::uint16_t> lost_rank(const ListedProcess& process) {
+    // What a rank has forked has all that it has.
+    if (process.is_forked_only || links.ends_of(process.pid).sockets.empty()) return std::nullopt;
+    const auto environment = read_text_file(fmt::format("{}/{}/environ", proc_root, process.pid), kEnvironmentBytes);
+    if (!environment || variable(*environment, "TORCHELASTIC_RUN_ID").empty()) return std::nullopt;
+    const auto port = parse_unsigned(variable(*environment, "MASTER_PORT"));
+    if (!port || *port == 0 || *port > 0xffff) return std::nullopt;
+    const std::vector<Link> its = links.of(process.pid, static_cast<std::uint16_t>(*port));
+    if (std::none_of(its.begin(), its.end(), [](const Link& link) { return link.is_meeting; })) return std::nullopt;
+    // The store of a job on this host is in its launcher.
+    const bool store_has_ended =
+        variable(*environment, "TORCHELASTIC_USE_AGENT_STORE") == "True" &&
+        std::any_of(its.begin(), its.end(), [](const Link& link) { return link.is_meeting && link.has_ended; });
+    if (!store_has_ended && may_launch_ranks(process.parent_pid, process.pid)) return std::nullopt;
+    return static_cast<std::uint16_t>(*port);
+  }
+
+  /// Ray's have a title, and are connected to what started them.
+  bool is_lost_of_ray(const ListedProcess& process) {
+    if (process.is_forked_only || !process.name.starts_with("ray::")) return false;
+    const std::vector<Link> its = links.of(process.pid);
+    return !its.empty() && std::none_of(its.begin(), its.end(), [&](const Link& link) {
+      return std::find(link.others.begin(), link.others.end(), process.parent_pid) != link.others.end();
+    });
+  }
+
+  /// What only serves workers, and ends with the last of them; what serves all programs of a GPU.
+  [[nodiscard]] bool is_attendant(std::uint32_t pid) const {
+    const ListedProcess* const process = find(pid);
+    if (process == nullptr) return false;
+    const std::string command = command_of(pid);
+    for (const char* tracker : {"multiprocessing.resource_tracker", "multiprocessing.semaphore_tracker"})
+      if (command.find(tracker) != std::string::npos) return true;
+    return nature_of(command, process->name, "").nature == ProcessNature::driver_service;
+  }
+
+  /// Why somebody may wait for `pid`, in one clause, if only `lost` ones do not; empty: nobody does.
+  std::string why_kept(std::uint32_t pid, const Worker& worker, const std::map<std::uint32_t, Worker>& lost) {
+    const ListedProcess& process = *find(pid);
+    if (process.session == pid && worker.port == 0) return "it leads a session of its own, as one left to run does";
+    std::vector<Link> all_links = links.of(pid);
+    all_links.push_back(links.memory_of(pid));
+    for (const Link& link : all_links) {
+      const char* const what = link.kind == Link::Kind::pipe         ? "holds the other end of a pipe of it"
+                               : link.kind == Link::Kind::connection ? "is connected to it"
+                                                                     : "shares memory with it";
+      // Whoever is younger than the worker has an end of the worker's own pipes by inheritance only.
+      const bool is_own = link.kind == Link::Kind::pipe && worker.born_with.contains(link.inode);
+      for (const std::uint32_t other : link.others)
+        if (!lost.contains(other) && !is_below(other, lost) && !is_attendant(other) &&
+            !(is_own && find(other)->start_ticks > process.start_ticks))
+          return fmt::format("{} {}", words(other), what);
+      if (link.is_unknown) return "it is connected to somebody who is not visible here";
+    }
+    // A program that forked it may have closed its pipes.
+    if (process.parent_pid > 1 && !lost.contains(process.parent_pid) &&
+        command_of(process.parent_pid) == command_of(pid))
+      return "its parent runs the same command";
+    const std::set<std::uint16_t> meeting = {worker.port};
+    const auto listening = sockets.of(pid, true, meeting);
+    if (listening && (!listening->ports.empty() || listening->local > 0)) return "it listens for others";
+    for (const ListedProcess& other : all) {
+      const bool is_near = other.session == process.session || other.group == process.group;
+      if (is_near && other.state != 'Z' && !links.ends_of(other.pid).were_read)
+        return fmt::format("the open files of {}, which may wait for it, may not be read by this user",
+                           words(other.pid));
+    }
+    return {};
+  }
+};
+
+LostWorkers::LostWorkers(const std::string& proc_root, const std::vector<ListedProcess>& all) {
+  Moment moment(proc_root, all);
+  for (const ListedProcess& process : all) {
+    if (process.state == 'Z' || process.parent_pid == 0 || process.group == 0) continue;
+    const OpenEnds& ends = moment.links.ends_of(process.pid);
+    if (!ends.were_read || (ends.pipes.empty() && ends.sockets.empty())) continue;
+    if (const auto port = moment.lost_rank(process))
+      workers_[process.pid].port = *port;
+    else if (auto born_with = moment.born_with(process); !born_with.empty())
+      workers_[process.pid].born_with = std::move(born_with);
+    else if (moment.is_lost_forkserver(process) || moment.is_lost_of_ray(process))
+      workers_.try_emplace(process.pid);
+  }
+  // Each that is kept may keep others, so until none is found.
+  std::map<std::uint32_t, Worker> lost = workers_;
+  for (bool is_settled = false; !is_settled;) {
+    is_settled = true;
+    for (auto& [pid, worker] : workers_) {
+      if (!lost.contains(pid)) continue;
+      worker.kept = moment.why_kept(pid, worker, lost);
+      if (worker.kept.empty()) continue;
+      lost.erase(pid);
+      is_settled = false;
+    }
+  }
+}
+
+LostWorkers::Found LostWorkers::of(std::uint32_t pid) const {
+  const auto found = workers_.find(pid);
+  return found == workers_.end() ? Found() : Found{true, found->second.kept};
+}
+
+}  // namespace vramtrack

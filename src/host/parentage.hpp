@@ -1,0 +1,74 @@
+// Whether the process that started another one has ended, by what /proc shows of both: the one place that decides it.
+// No process is known by its name as one that adopts: any may be, a script as pid 1 of a container, a supervisor, a
+// step daemon.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "host/pipes.hpp"
+#include "host/process_tree.hpp"
+
+namespace vramtrack {
+
+/// What /proc shows of a process and of its parent.
+struct Parentage {
+  std::uint32_t pid = 0;
+  std::uint32_t parent_pid = 0;
+  std::uint32_t group = 0;  ///< 0: led from outside this pid namespace
+  std::uint32_t session = 0;
+  bool parent_is_visible = false;
+  std::uint32_t parent_group = 0;  ///< these two only if it is visible
+  std::uint32_t parent_session = 0;
+  bool leader_lives = false;  ///< the leader of its group is there
+  /// Of a worker of Python's multiprocessing: holds_other_end() of it and its parent.
+  std::optional<bool> parent_holds_pipe;
+};
+
+/// Pure. A process is known to have lost its starter where its parent is another one than started it (it is of another
+/// session), and the leader of its group, which was its job, has ended. Of a worker its pipes decide, where they can be
+/// read: a program holds the other ends of those that it gave to its workers.
+bool has_lost_its_starter(const Parentage& process);
+
+/// The workers of a machine whose program has ended: processes that work only for the program that started them, and
+/// for which nobody waits any more. They are recognised by what they have, not by what they are called:
+///
+///     of Python's multiprocessing   the two pipes that each of its workers is born with: it holds one end of each, and
+///     (also DataLoader, vLLM)       the program the others; a worker of a forkserver has one. A process that such a
+///                                   worker left behind has none that is as old as itself
+///     of torchrun                   its job's variables, and a connection to the port where its ranks meet
+///     of Ray                        its title, and a connection to the process that started it
+///     (neither)                     if it has started no program since it was forked: a rank's daemon
+///
+/// A worker is lost if its parent did not start it and if nobody else holds the other end of one of its pipes or
+/// connections, or shares memory with it, but other lost workers and what these started. One that listens for others,
+/// or that leads a session of its own without being a rank, is not; nor is one of which somebody may wait whose files
+/// this user may not read.
+class LostWorkers {
+ public:
+  struct Found {
+    bool is_worker = false;  ///< whose parent did not start it
+    std::string kept;        ///< why somebody may wait for it, in one clause; empty: it is lost
+  };
+
+  /// `all`: list_processes(proc_root). Cost: a glance at each process's descriptors, some ms for each 1000 of them.
+  LostWorkers(const std::string& proc_root, const std::vector<ListedProcess>& all);
+
+  [[nodiscard]] Found of(std::uint32_t pid) const;
+
+ private:
+  struct Worker {
+    std::set<std::uint64_t> born_with;  ///< pipes, by inode
+    std::uint16_t port = 0;             ///< where its ranks meet
+    std::string kept;                   ///< as Found::kept
+  };
+  struct Moment;
+
+  std::map<std::uint32_t, Worker> workers_;  ///< those whose parent did not start them
+};
+
+}  // namespace vramtrack

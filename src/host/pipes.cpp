@@ -1,0 +1,325 @@
+#include "host/pipes.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+#include "host/small_file.hpp"
+
+namespace vramtrack {
+namespace {
+
+constexpr std::size_t kMostDescriptors = 65536;
+constexpr std::size_t kTableBytes = std::size_t{4} << 20U;
+constexpr std::uint64_t kErrorOutput = 2;
+
+std::string link_target(const std::string& path) {
+  std::array<char, 256> buffer;
+  const ssize_t length = ::readlink(path.c_str(), buffer.data(), buffer.size());
+  return length <= 0 ? std::string() : std::string(buffer.data(), static_cast<std::size_t>(length));
+}
+
+/// 7 of "pipe:[7]"; nullopt for anything else.
+std::optional<std::uint64_t> inode_of(std::string_view target, std::string_view kind) {
+  if (!target.starts_with(kind) || !target.ends_with(']')) return std::nullopt;
+  return parse_unsigned(target.substr(kind.size(), target.size() - kind.size() - 1));
+}
+
+/// O_RDONLY, O_WRONLY or O_RDWR of "flags:\t02100000" in the text of a file below fdinfo.
+std::optional<std::uint64_t> access_of(const std::string& path) {
+  std::array<char, 512> buffer;
+  const auto text = read_small_file(path.c_str(), buffer);
+  if (!text) return std::nullopt;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const std::string_view line = next_line(rest);
+    if (!line.starts_with("flags:")) continue;
+    const auto flags = parse_unsigned(trimmed(line.substr(6)), 8);
+    return flags ? std::optional(*flags & O_ACCMODE) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> changed_s(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return std::nullopt;
+  return static_cast<double>(found.st_mtim.tv_sec) + static_cast<double>(found.st_mtim.tv_nsec) / 1e9;
+}
+
+/// Cuts the next word off `text`.
+std::string_view next_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  const std::string_view word = text.substr(0, text.find_first_of(" \t"));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+/// "0100007F:1F90" of that, and of an IPv4 address in IPv6: "0000000000000000FFFF00000100007F:1F90".
+std::string plain_address(std::string_view address) {
+  constexpr std::string_view kMapped = "0000000000000000FFFF0000";
+  return std::string(address.starts_with(kMapped) ? address.substr(kMapped.size()) : address);
+}
+
+std::optional<std::uint64_t> port_of(std::string_view address) {
+  return parse_unsigned(address.substr(std::min(address.size(), address.rfind(':') + 1)), 16);
+}
+
+/// The memory that a process shares for writing, by device and inode, from the text of its maps. Files on disk are no
+/// sign of others, and the driver's are shared by all its users.
+std::set<std::string> shared_memory(std::string_view text) {
+  std::set<std::string> out;
+  while (!text.empty()) {
+    // "7f0000-7f1000 rw-s 00000000 00:1a 42      /dev/shm/sem.mp-x (deleted)"
+    std::string_view line = next_line(text);
+    next_word(line);
+    if (!next_word(line).starts_with("rw-s")) continue;
+    next_word(line);
+    const std::string_view device = next_word(line);
+    const std::string_view inode = next_word(line);
+    const std::string_view path = trimmed(line);
+    if (path.starts_with("/dev/shm/cuda.shm.")) continue;  // of all clients of MPS
+    for (const char* memory : {"/dev/shm/", "/dev/zero", "/memfd:", "/SYSV"})
+      if (path.starts_with(memory)) out.insert(std::string(device) + ' ' + std::string(inode));
+  }
+  return out;
+}
+
+std::string_view host_of(std::string_view address) {
+  return address.substr(0, address.rfind(':'));
+}
+
+}  // namespace
+
+OpenEnds read_open_ends(const std::string& proc_root, std::uint32_t pid) {
+  OpenEnds out;
+  const std::string folder = proc_root + '/' + std::to_string(pid);
+  DIR* const open = ::opendir((folder + "/fd").c_str());
+  if (open == nullptr) return out;
+  out.were_read = true;
+  std::map<std::uint64_t, PipeEnd> pipes;
+  std::set<std::uint64_t> standard;
+  std::size_t seen = 0;
+  while (const dirent* entry = ::readdir(open)) {
+    const auto fd = parse_unsigned(entry->d_name);
+    if (!fd || ++seen > kMostDescriptors) continue;
+    const std::string path = folder + "/fd/" + entry->d_name;
+    const std::string target = link_target(path);
+    const auto pipe = inode_of(target, "pipe:[");
+    const auto socket = pipe ? std::nullopt : inode_of(target, "socket:[");
+    if (!pipe && !socket) continue;
+    if (*fd <= kErrorOutput) standard.insert(pipe ? *pipe : *socket);
+    if (socket) out.sockets.insert(*socket);
+    if (!pipe) continue;
+    const auto access = access_of(folder + "/fdinfo/" + entry->d_name);
+    if (!access) continue;  // closed meanwhile
+    PipeEnd& end = pipes[*pipe];
+    end.inode = *pipe;
+    end.reads = end.reads || *access != O_WRONLY;
+    end.writes = end.writes || *access != O_RDONLY;
+    if (!end.changed_s) end.changed_s = changed_s(path);
+  }
+  ::closedir(open);
+  for (const auto& [inode, end] : pipes)
+    if (!standard.contains(inode)) out.pipes.push_back(end);
+  for (const std::uint64_t inode : standard) out.sockets.erase(inode);
+  return out;
+}
+
+std::optional<bool> holds_other_end(const std::string& proc_root, std::uint32_t pid, std::uint32_t parent) {
+  const OpenEnds own = read_open_ends(proc_root, pid);
+  const OpenEnds its = read_open_ends(proc_root, parent);
+  if (!own.were_read || !its.were_read) return std::nullopt;
+  std::optional<bool> out;
+  for (const PipeEnd& end : own.pipes) {
+    if (end.reads && end.writes) continue;
+    const bool holds = std::any_of(its.pipes.begin(), its.pipes.end(), [&end](const PipeEnd& other) {
+      return other.inode == end.inode && (end.reads ? other.writes : other.reads);
+    });
+    out = out.value_or(false) || holds;
+  }
+  return out;
+}
+
+Links::Links(std::string proc_root, const std::vector<ListedProcess>& all) : proc_root_(std::move(proc_root)) {
+  for (const ListedProcess& process : all) {
+    const OpenEnds& ends = ends_.emplace(process.pid, read_open_ends(proc_root_, process.pid)).first->second;
+    for (const PipeEnd& end : ends.pipes) {
+      if (end.reads) readers_[end.inode].insert(process.pid);
+      if (end.writes) writers_[end.inode].insert(process.pid);
+    }
+    for (const std::uint64_t inode : ends.sockets) sockets_[inode].insert(process.pid);
+  }
+}
+
+const OpenEnds& Links::ends_of(std::uint32_t pid) const {
+  static const OpenEnds kNone;
+  const auto found = ends_.find(pid);
+  return found == ends_.end() ? kNone : found->second;
+}
+
+std::set<std::uint32_t> Links::at_other_end(const PipeEnd& end) const {
+  std::set<std::uint32_t> out;
+  for (const auto* side : {end.reads ? &writers_ : nullptr, end.writes ? &readers_ : nullptr})
+    if (side != nullptr)
+      if (const auto found = side->find(end.inode); found != side->end())
+        out.insert(found->second.begin(), found->second.end());
+  return out;
+}
+
+std::vector<Link> Links::of(std::uint32_t pid, std::uint16_t port) {
+  std::vector<Link> out;
+  const auto add = [&](Link::Kind kind, const std::set<std::uint32_t>& holders) {
+    Link& link = out.emplace_back();
+    link.kind = kind;
+    std::copy_if(holders.begin(), holders.end(), std::back_inserter(link.others),
+                 [pid](std::uint32_t other) { return other != pid; });
+  };
+  const OpenEnds& ends = ends_of(pid);
+  for (const PipeEnd& end : ends.pipes) {
+    add(Link::Kind::pipe, at_other_end(end));
+    out.back().inode = end.inode;
+  }
+  if (ends.sockets.empty()) return out;
+  const Tables& tables = tables_of(pid);
+  const auto add_peer = [&](std::uint64_t peer) {
+    const auto holders = sockets_.find(peer);
+    if (peer == 0 || holders != sockets_.end())
+      add(Link::Kind::connection, peer == 0 ? std::set<std::uint32_t>() : holders->second);
+    else
+      add(Link::Kind::connection, {});
+    out.back().is_unknown = peer != 0 && holders == sockets_.end();
+  };
+  for (const std::uint64_t inode : ends.sockets) {
+    if (tables.local.contains(inode)) {
+      read_unix_peers();
+      const auto peer = unix_peers_->find(inode);
+      add_peer(peer == unix_peers_->end() ? 0 : peer->second);
+      if (peer == unix_peers_->end()) out.back().is_unknown = true;  // of another network namespace
+    }
+    const auto tcp = tables.tcp.find(inode);
+    if (tcp == tables.tcp.end()) continue;
+    const Connection& its = tcp->second;
+    const auto peer = tables.by_address.find(its.remote + ' ' + its.local);
+    add_peer(peer == tables.by_address.end() || !its.is_open ? 0 : peer->second);
+    if (its.is_open && peer == tables.by_address.end()) out.back().is_unknown = true;  // of another host
+    out.back().is_meeting = port != 0 && (port_of(its.local) == port || port_of(its.remote) == port);
+    out.back().has_ended = !its.is_open && host_of(its.local) == host_of(its.remote);
+  }
+  return out;
+}
+
+Link Links::memory_of(std::uint32_t pid) {
+  const auto own = [&](std::uint32_t of) {
+    const auto text = read_text_file(proc_root_ + '/' + std::to_string(of) + "/maps", kTableBytes);
+    return text ? shared_memory(*text) : std::set<std::string>();
+  };
+  if (!memory_) {
+    memory_.emplace();
+    for (const auto& [other, ends] : ends_)
+      if (ends.were_read)
+        for (const std::string& memory : own(other)) (*memory_)[memory].insert(other);
+  }
+  Link out;
+  out.kind = Link::Kind::memory;
+  for (const auto& [memory, pids] : *memory_)
+    if (pids.contains(pid))
+      std::copy_if(pids.begin(), pids.end(), std::back_inserter(out.others),
+                   [pid](std::uint32_t other) { return other != pid; });
+  return out;
+}
+
+const Links::Tables& Links::tables_of(std::uint32_t pid) {
+  const std::string folder = proc_root_ + '/' + std::to_string(pid);
+  std::string name = link_target(folder + "/ns/net");
+  if (name.empty()) name = folder;
+  const auto [known, is_new] = tables_.try_emplace(name);
+  Tables& tables = known->second;
+  if (!is_new) return tables;
+  for (const char* file : {"/net/tcp", "/net/tcp6"}) {
+    const auto text = read_text_file(folder + file, kTableBytes);
+    if (!text) continue;
+    std::string_view rest = *text;
+    while (!rest.empty()) {
+      // "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 12345 1 ..."
+      std::string_view line = next_line(rest);
+      next_word(line);
+      const std::string local = plain_address(next_word(line));
+      const std::string remote = plain_address(next_word(line));
+      const std::string_view state = next_word(line);
+      for (int i = 0; i < 5; ++i) next_word(line);
+      const auto inode = parse_unsigned(next_word(line));
+      constexpr std::string_view kOpen = "01";
+      constexpr std::string_view kClosedByPeer = "08";
+      if (!inode || (state != kOpen && state != kClosedByPeer)) continue;
+      tables.by_address[local + ' ' + remote] = *inode;
+      if (*inode != 0) tables.tcp[*inode] = {local, remote, state == kOpen};
+    }
+  }
+  const auto text = read_text_file(folder + "/net/unix", kTableBytes);
+  std::string_view rest = text ? std::string_view(*text) : std::string_view();
+  while (!rest.empty()) {
+    // "0000000000000000: 00000003 00000000 00000000 0001 03 22 /run/x.sock"
+    std::string_view line = next_line(rest);
+    for (int i = 0; i < 4; ++i) next_word(line);
+    const std::string_view type = next_word(line);
+    const std::string_view state = next_word(line);
+    const auto inode = parse_unsigned(next_word(line));
+    if (inode && type != "0002" && state == "03") tables.local.insert(*inode);  // no datagrams: to a log
+  }
+  return tables;
+}
+
+/// /proc does not show who is at the other end of a Unix socket; the kernel answers that on request, to everybody.
+void Links::read_unix_peers() {
+  if (unix_peers_) return;
+  unix_peers_.emplace();
+  const int fd = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+  if (fd < 0) return;
+  struct {
+    nlmsghdr header{};
+    unix_diag_req request{};
+  } asked;
+  asked.header.nlmsg_len = sizeof asked;
+  asked.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  asked.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  asked.request.sdiag_family = AF_UNIX;
+  asked.request.udiag_states = ~0U;
+  asked.request.udiag_show = UDIAG_SHOW_PEER;
+  bool goes_on = ::send(fd, &asked, sizeof asked, 0) == static_cast<ssize_t>(sizeof asked);
+  alignas(nlmsghdr) std::array<char, 32768> buffer;
+  while (goes_on) {
+    const ssize_t got = ::recv(fd, buffer.data(), buffer.size(), 0);
+    if (got <= 0) break;
+    auto left = static_cast<unsigned>(got);
+    for (auto* header = reinterpret_cast<nlmsghdr*>(buffer.data()); NLMSG_OK(header, left);
+         header = NLMSG_NEXT(header, left)) {
+      if (header->nlmsg_type == NLMSG_DONE || header->nlmsg_type == NLMSG_ERROR) goes_on = false;
+      if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY) continue;
+      const auto* message = static_cast<const unix_diag_msg*>(NLMSG_DATA(header));
+      std::uint64_t& peer = (*unix_peers_)[message->udiag_ino];
+      auto rest = static_cast<int>(header->nlmsg_len - NLMSG_LENGTH(sizeof *message));
+      for (const auto* attribute = reinterpret_cast<const rtattr*>(message + 1); RTA_OK(attribute, rest);
+           attribute = RTA_NEXT(attribute, rest)) {
+        std::uint32_t inode = 0;
+        if (attribute->rta_type == UNIX_DIAG_PEER && RTA_PAYLOAD(attribute) >= sizeof inode) {
+          std::memcpy(&inode, RTA_DATA(attribute), sizeof inode);
+          peer = inode;
+        }
+      }
+    }
+  }
+  ::close(fd);
+}
+
+}  // namespace vramtrack

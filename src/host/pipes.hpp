@@ -1,0 +1,85 @@
+// Who is at the other end: of the pipes and the connections of a process, by its open files; who shares memory with it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "host/process_tree.hpp"
+
+namespace vramtrack {
+
+/// One end of an unnamed pipe that a process has open.
+struct PipeEnd {
+  std::uint64_t inode = 0;
+  bool reads = false;
+  bool writes = false;
+  /// When somebody last wrote into it, or it was made, in seconds since 1970; nullopt: not readable.
+  std::optional<double> changed_s;
+};
+
+/// What a process may be connected by.
+struct OpenEnds {
+  bool were_read = false;           ///< false: this user may not look, or it has ended
+  std::vector<PipeEnd> pipes;       ///< each once, those of its standard input and output left out
+  std::set<std::uint64_t> sockets;  ///< their inodes, likewise
+};
+
+/// Needs the same user or CAP_SYS_PTRACE. Any thread. Cost: a readlink per descriptor (at most 65,536) and two small
+/// reads per pipe.
+OpenEnds read_open_ends(const std::string& proc_root, std::uint32_t pid);
+
+/// Whether `parent` has the other end of a pipe of `pid` open; nullopt if either may not be read, or `pid` has no pipe
+/// of which it holds one end only. Cost: as read_open_ends() of both.
+std::optional<bool> holds_other_end(const std::string& proc_root, std::uint32_t pid, std::uint32_t parent);
+
+/// What a process is connected to by one pipe or socket, or by all its shared memory.
+struct Link {
+  enum class Kind : std::uint8_t { pipe, connection, memory };
+  Kind kind = Kind::pipe;
+  std::uint64_t inode = 0;            ///< of a pipe
+  std::vector<std::uint32_t> others;  ///< who has the other end, or the memory; the process itself left out
+  bool is_unknown = false;            ///< somebody may have it whom we cannot see: another host, another user
+  bool is_meeting = false;            ///< the port of one of its two ends is the one asked about
+  bool has_ended = false;             ///< the other side was of this host, and has closed it
+};
+
+/// The ends of all processes of a machine at one moment. Not thread-safe. Cost: as read_open_ends() for each process;
+/// then three small files per network namespace, and one request to the kernel for the peers of Unix sockets.
+class Links {
+ public:
+  Links(std::string proc_root, const std::vector<ListedProcess>& all);
+
+  [[nodiscard]] const OpenEnds& ends_of(std::uint32_t pid) const;
+  /// Who has the other end of `end` open.
+  [[nodiscard]] std::set<std::uint32_t> at_other_end(const PipeEnd& end) const;
+  /// Of each pipe and connection of `pid`. `port`: see Link::is_meeting.
+  std::vector<Link> of(std::uint32_t pid, std::uint16_t port = 0);
+  /// Who can write into memory that `pid` can write into. The first call reads the mappings of all processes.
+  Link memory_of(std::uint32_t pid);
+
+ private:
+  struct Connection {
+    std::string local, remote;  ///< address and port in hexadecimal, IPv4 also where it is mapped into IPv6
+    bool is_open = false;       ///< false: the other side has closed it
+  };
+  struct Tables {
+    std::map<std::uint64_t, Connection> tcp;          ///< by inode
+    std::map<std::string, std::uint64_t> by_address;  ///< inode of "local remote"
+    std::set<std::uint64_t> local;                    ///< connected Unix sockets
+  };
+  const Tables& tables_of(std::uint32_t pid);
+  void read_unix_peers();
+
+  std::string proc_root_;
+  std::map<std::uint32_t, OpenEnds> ends_;
+  std::map<std::uint64_t, std::set<std::uint32_t>> readers_, writers_, sockets_;  ///< pids by inode
+  std::optional<std::map<std::string, std::set<std::uint32_t>>> memory_;          ///< pids by device and inode
+  std::map<std::string, Tables> tables_;                                          ///< by network namespace
+  std::optional<std::map<std::uint64_t, std::uint64_t>> unix_peers_;              ///< 0: the other side has ended
+};
+
+}  // namespace vramtrack

@@ -1,0 +1,413 @@
+"""The programs of tests/cli/orphans.py: what starts workers, what adopts them, and what they do. python family.py CONFIG, which is JSON:
+
+    what      the program: a function of this file
+    roll      a file in which each process enters its tree, its role and its pid
+    tree      the number of its tree
+"""
+import ctypes
+import json
+import mmap
+import multiprocessing
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+SUBREAPER, NAME = 36, 15  # of prctl(2)
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def prctl(option, value):
+    LIBC.prctl(option, value, 0, 0, 0)
+
+
+def enter(c, role):
+    """As the mount of /proc counts, whatever pid namespace this is in."""
+    if pathlib.Path(c["marker"]).exists():
+        role = "next-" + role
+    roll = os.open(c["roll"], os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC)
+    os.write(roll, f"{c['tree']} {role} {os.readlink('/proc/self')}\n".encode())
+    os.close(roll)
+
+
+def rest(c):
+    """What a worker does whose program is gone or has no work for it."""
+    activity = c.get("activity", "sleep")
+    if activity == "spin":
+        end = time.monotonic() + 300
+        while time.monotonic() < end:
+            for _ in range(1000):
+                pass
+            time.sleep(0.05)
+    elif activity == "event":
+        threading.Event().wait()
+    elif activity == "poll":
+        while True:
+            time.sleep(0.2)
+    while True:
+        time.sleep(600)
+
+
+def run_and_exit(c):
+    """The program goes on until it is told to end, or is killed."""
+    signal.signal(signal.SIGUSR1, lambda *_: os._exit(0))
+    while True:
+        if c.get("program") == "waits":
+            signal.pause()
+        time.sleep(0.5)
+
+
+# Workers
+
+
+def work(c, role, *_kept):
+    enter(c, role)
+    if c.get("title"):
+        prctl(NAME, c["title"].encode())
+    if c.get("shell"):
+        subprocess.Popen(["sleep", "600"], stdout=subprocess.PIPE)
+    rest(c)
+
+
+def take(c, role, queue):
+    enter(c, role)
+    queue.get()
+
+
+def answer(c, role, end):
+    enter(c, role)
+    end.recv()
+
+
+def watch(c, role, event):
+    enter(c, role)
+    event.wait()
+
+
+def visit(c, role, port):
+    end = socket.create_connection(("127.0.0.1", port))
+    enter(c, role)
+    end.recv(1)
+
+
+def detach(c, role):
+    """A worker that leaves the session of its program, to outlive it."""
+    os.setsid()
+    work(c, role)
+
+
+def work_with_own_workers(c, role):
+    start(c, work, 1, "either")
+    enter(c, role)
+    rest(c)
+
+
+def start(c, target, count, role, *passed):
+    context = multiprocessing.get_context(c["start"])
+    out = [context.Process(target=target, args=(c, role, *passed), daemon=c.get("daemonic", False)) for _ in range(count)]
+    for one in out:
+        one.start()
+    return out
+
+
+# Programs: they enter themselves as "program"
+
+
+def workers(c):
+    channel = c.get("channel")
+    context = multiprocessing.get_context(c["start"])
+    kept = []
+    for _ in range(c["workers"]):
+        if channel == "queue":
+            kept.append(context.Queue())
+            kept += start(c, take, 1, "worker", kept[-1])
+        elif channel == "duplex":
+            kept += context.Pipe()
+            kept += start(c, answer, 1, "worker", kept[-1])
+        else:
+            kept += start(c, work, 1, "worker")
+    if c.get("late_session"):
+        os.setsid()
+    enter(c, "program")
+    run_and_exit(c)
+
+
+def _task(c):
+    work(c, "worker")
+
+
+def pool(c):
+    context = multiprocessing.get_context(c["start"])
+    with context.Pool(c["workers"]) as of:
+        of.map_async(_task, [c] * c["workers"], chunksize=1)
+        enter(c, "program")
+        run_and_exit(c)
+
+
+def executor(c):
+    from concurrent.futures import ProcessPoolExecutor
+    of = ProcessPoolExecutor(c["workers"], mp_context=multiprocessing.get_context(c["start"]))
+    kept = [of.submit(_task, c) for _ in range(c["workers"])]
+    enter(c, "program")
+    run_and_exit({**c, "kept": kept})
+
+
+def nested(c):
+    kept = start({**c, "daemonic": False}, work_with_own_workers, c["workers"], "worker")
+    enter(c, "program")
+    run_and_exit({**c, "kept": kept})
+
+
+def _middle(c, *passed):
+    target = {"queue": take, "event": watch, "tcp": visit, None: work}[c.get("channel")]
+    kept = start({**c, "daemonic": False}, target, 1, "worker", *passed)
+    enter(c, "middle")
+    run_and_exit({**c, "kept": kept})
+
+
+def middle(c):
+    """A program that lives, one of its workers that is killed, and whose worker still has work from the program, or has not."""
+    context = multiprocessing.get_context(c["start"])
+    if c.get("adopts"):
+        prctl(SUBREAPER, 1)
+    server = socket.create_server(("127.0.0.1", 0)) if c.get("channel") == "tcp" else None
+    passed = {"queue": lambda: [context.Queue()], "event": lambda: [context.Event()], "tcp": lambda: [server.getsockname()[1]], None: lambda: []}[c.get("channel")]()
+    kept = [context.Process(target=_middle, args=({**c, "daemonic": False}, *passed))]
+    kept[0].start()
+    if server:
+        passed.append(server.accept())
+    enter(c, "program")
+    run_and_exit({**c, "kept": (kept, passed)})
+
+
+def closed(c):
+    """A program that closes all that it has open, as some do to become a daemon, and still waits for its workers."""
+    kept = start(c, work, c["workers"], "worker")
+    os.closerange(3, 1024)
+    enter(c, "program")
+    run_and_exit({**c, "kept": kept})
+
+
+def detached(c):
+    kept = start({**c, "daemonic": False}, detach, c["workers"], "worker")
+    enter(c, "program")
+    run_and_exit({**c, "kept": kept})
+
+
+def late_daemon(c):
+    """A program that starts workers, then goes on as a daemon of which they still have their work."""
+    queue = multiprocessing.get_context("fork").Queue()
+    kept = start({**c, "daemonic": False}, take, c["workers"], "worker", queue)
+    if _daemonize({**c, "closes": False}):
+        enter(c, "daemon")
+        while True:
+            time.sleep(600)
+    enter(c, "program")
+    run_and_exit({**c, "kept": kept})
+
+
+def _forkserver_pid():
+    from multiprocessing import forkserver
+    return forkserver._forkserver._forkserver_pid
+
+
+def without_its_forkserver(c):
+    kept = start({**c, "start": "forkserver"}, work, c["workers"], "worker")
+    with open(c["roll"], "a", encoding="utf-8") as roll:  # not for pid namespaces
+        roll.write(f"{c['tree']} middle {_forkserver_pid()}\n")
+    enter(c, "program")
+    run_and_exit({**c, "kept": kept})
+
+
+def _map_torch():
+    """What makes it a program with PyTorch in it, to whoever reads its mappings."""
+    folder = pathlib.Path(sys.argv[0]).parent
+    with open(folder / "libtorch_cpu.so", "rb") as f:
+        return mmap.mmap(f.fileno(), 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC, flags=mmap.MAP_PRIVATE)
+
+
+def launcher(c):
+    """As torchrun does it: the store in the launcher, each rank in a session of its own, its job in its environment."""
+    kept = [_map_torch()]
+    store = socket.create_server(("127.0.0.1", 0))
+    threading.Thread(target=lambda: [kept.append(store.accept()) for _ in range(99)], daemon=True).start()
+    for rank in range(c["workers"]):
+        job = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": c["workers"], "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": store.getsockname()[1],
+               "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": 0, "TORCHELASTIC_USE_AGENT_STORE": "True"}
+        kept.append(subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "rank"})], env={**os.environ, **{k: str(v) for k, v in job.items()}},
+                                     start_new_session=c.get("own_sessions", True)))
+    enter(c, "program")
+    run_and_exit(c)
+
+
+def rank(c):
+    kept = [_map_torch(), socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])))]
+    if c.get("loaders"):
+        kept += start(c, work, 1, "either")
+    leave(c)
+    enter(c, "worker")
+    rest({**c, "kept": kept})
+
+
+def leave(c):
+    """Leaves a daemon behind: a program of its own, or a fork with all that is open here."""
+    if c.get("leaves") == "fork" and (_daemonize(c) if c["daemonic"] else not os.fork()):
+        if not c["daemonic"]:
+            os.setsid()
+        service({**c, "role": "daemon"})
+    if c.get("leaves") == "program":
+        subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "service", "role": "daemon"})], start_new_session=True)
+
+
+def raylet(c):
+    path = os.path.join(os.path.dirname(c["roll"]), f"raylet-{c['tree']}-{os.getpid()}")
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(path)
+    server.listen()
+    kept = []
+    threading.Thread(target=lambda: [kept.append(server.accept()) for _ in range(99)], daemon=True).start()
+    for _ in range(c["workers"]):
+        kept.append(subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "ray_worker", "path": path})]))
+    enter(c, "program")
+    run_and_exit(c)
+
+
+def ray_worker(c):
+    if c.get("own_group"):
+        os.setpgid(0, 0)
+    kept = socket.socket(socket.AF_UNIX)
+    kept.connect(c["path"])
+    prctl(NAME, b"ray::train_fn")
+    leave(c)
+    enter(c, "worker")
+    rest({**c, "kept": kept})
+
+
+# Servers and daemons: they live whatever became of who started them
+
+
+def _listen(c):
+    for port in range(20000 + c["tree"] * 7 % 9000, 32000):
+        try:
+            return socket.create_server(("127.0.0.1", port), backlog=8)
+        except OSError:
+            continue
+    raise OSError("no port is free")
+
+
+def _serve(c, role, server):
+    enter(c, role)
+    kept = []
+    while True:
+        kept.append(server.accept())
+
+
+def _visit(c, port):
+    enter(c, "client")
+    kept = [socket.create_connection(("127.0.0.1", port)) for _ in range(8)]
+    while kept:
+        time.sleep(600)
+
+
+def prefork_server(c):
+    """As uvicorn --workers: its workers accept for themselves, and go on without it."""
+    server = _listen(c)
+    kept = start({**c, "daemonic": False}, _serve, c["workers"], "worker", server)
+    if c.get("clients"):
+        subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "visitor", "port": server.getsockname()[1]})], start_new_session=True)
+    enter(c, "program")
+    run_and_exit({**c, "kept": kept})
+
+
+def visitor(c):
+    _visit(c, c["port"])
+
+
+def service(c):
+    kept = [_listen(c)] if c.get("listens") else []
+    if c.get("with_workers"):
+        kept += start(c, work, 1, "kept")
+    enter(c, c["role"])
+    if c.get("log"):
+        with open(os.path.join(os.path.dirname(c["roll"]), f"log-{os.getpid()}"), "w", encoding="utf-8") as log:
+            while True:
+                print(time.time(), file=log, flush=True)
+                time.sleep(0.3)
+    rest({**c, "kept": kept})
+
+
+def _daemonize(c):
+    """Forks twice, and goes on in the grandchild only."""
+    if os.fork():
+        os.wait()
+        return False
+    if not c.get("same_session"):
+        os.setsid()
+    if os.fork():
+        os._exit(0)
+    if c.get("closes"):
+        os.closerange(3, 256)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(nothing, fd)
+    os.close(nothing)
+    return True
+
+
+def daemon(c):
+    """A program that leaves a daemon behind, with the pipes of its own workers and programs, and ends."""
+    kept = start(c, work, c["workers"], "worker") if c["workers"] else []
+    if c.get("dialogue"):
+        kept.append(subprocess.Popen(["sleep", "0.2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        time.sleep(1.5)
+    if _daemonize(c):
+        service({**c, "role": "daemon"})
+    enter(c, "program")
+    run_and_exit({**c, "kept": kept})
+
+
+def _worker_with_daemon(c, _role):
+    time.sleep(c["after_s"])  # a worker does that some time after its start
+    if _daemonize(c):
+        service({**c, "role": "daemon"})
+    work(c, "worker")
+
+
+def daemon_of_a_worker(c):
+    kept = start({**c, "daemonic": False}, _worker_with_daemon, 1, "worker")
+    enter(c, "program")
+    run_and_exit({**c, "kept": kept})
+
+
+def left_behind(c):
+    """A program with one that speaks with it over its standard input and output, in no other way."""
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE} if c.get("dialogue") else {}
+    kept = subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "service", "role": "daemon"})], **options)
+    enter(c, "program")
+    run_and_exit({**c, "kept": kept})
+
+
+# What adopts
+
+
+def reaper(c):
+    """Starts a program, and adopts what it leaves; as a job's step daemon, a container's init or a supervisor does."""
+    if not c.get("is_init"):
+        prctl(SUBREAPER, 1)
+    prctl(NAME, c["name"].encode())
+    subprocess.Popen(c["words"], start_new_session=c["new_session"])
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            time.sleep(600)
+
+
+if __name__ == "__main__":
+    sys.stdin = open(os.devnull, encoding="utf-8")
+    config = json.loads(sys.argv[1])
+    globals()[config["what"]](config)
