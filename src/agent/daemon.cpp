@@ -272,6 +272,8 @@ class Agent {
     if (simulated_.empty()) api->traced_categories = options_.traced_categories;
     api->marks = marks_;
     api->pods = pods_;
+    if (simulated_.empty() && !launches_) launches_ = std::make_shared<Launches>(config().sources.proc_root);
+    api->launches = launches_;
     api->runner = runner_.get();
     token_ = token;
     api_->configure(std::move(api));
@@ -425,6 +427,7 @@ class Agent {
   const std::shared_ptr<ProbedSites> sites_ = std::make_shared<ProbedSites>();
   const std::shared_ptr<MarkBox> marks_ = std::make_shared<MarkBox>();
   std::shared_ptr<PodNames> pods_;
+  std::shared_ptr<Launches> launches_;
   std::optional<Api> api_;
   std::unique_ptr<act::OtlpPush> otlp_;  ///< its thread uses all above, as those of the server do
   std::unique_ptr<HttpServer> server_;   ///< last

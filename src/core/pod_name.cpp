@@ -37,4 +37,10 @@ std::string owner_of_pod(std::string_view pod) {
   return std::string(name);
 }
 
+std::string work_of(const std::string& job, const std::string& name_space, const std::string& pod) {
+  if (!job.empty()) return "job " + job;
+  if (pod.empty()) return {};
+  return name_space.empty() ? owner_of_pod(pod) : name_space + '/' + owner_of_pod(pod);
+}
+
 }  // namespace vramtrack

@@ -57,6 +57,15 @@ std::string group_of(const std::vector<const Workload*>& users) {
   return out;
 }
 
+}  // namespace
+
+std::string work_name(const GpuVerdict& gpu, const std::vector<const Workload*>& users) {
+  std::string group = group_of(users);
+  return group.empty() ? gpu_name(gpu) : group;
+}
+
+namespace {
+
 std::vector<Stay> stays_of(const Scan& scan) {
   std::vector<Stay> out;
   for (const MachineVerdict& machine : scan.machines)
@@ -316,7 +325,7 @@ LeakingJob& job_of(std::map<std::string, LeakingJob>& jobs, const LeakingGpu& le
   const std::string group = group_of(leak.users);
   LeakingJob& job = jobs[group.empty() ? gpu.device.host + '\0' + gpu.device.id : group];
   job.is_named = !group.empty();
-  job.name = job.is_named ? group : gpu_name(gpu);
+  job.name = work_name(gpu, leak.users);
   if (groups_of(leak.users).size() == 1 && job.program.empty()) job.program = leak.users.front()->program();
   return job;
 }

@@ -32,7 +32,7 @@ struct LeakingGpu {
 
 /// What runs together, and leaks. GPUs whose users are not known are a group each.
 struct LeakingJob {
-  std::string name;     ///< Workload::group(), "a, b" of those that share a GPU; else "node1 GPU 3"
+  std::string name;     ///< work_name()
   std::string program;  ///< Workload::program(), or empty
   bool is_named = false;
   std::vector<LeakingGpu> leaks;   ///< in the order in which the growth began: the first rank that leaks is the first
@@ -46,6 +46,9 @@ struct LeakingJob {
   std::optional<double> cache_ratio;
   double gpu_hours = 0;  ///< of all its GPUs since it began, within the time scanned: the work a crash may lose
 };
+
+/// What leaks when these use the GPU: "job 1234", "ml/a, ml/b" of those who share it; of nobody known: "node1 GPU 3".
+std::string work_name(const GpuVerdict& gpu, const std::vector<const Workload*>& users);
 
 /// How a value is shared by those that leak, and by those that do not.
 struct SharedValue {

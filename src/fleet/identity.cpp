@@ -77,8 +77,7 @@ void place_work(const Labels& labels, const WorkloadLabels& names, const Roster&
 }  // namespace
 
 std::string Workload::group() const {
-  if (!job.empty()) return "job " + job;
-  if (!pod.empty()) return name_space.empty() ? owner_of_pod(pod) : name_space + '/' + owner_of_pod(pod);
+  if (std::string work = work_of(job, name_space, pod); !work.empty()) return work;
   if (!job_name.empty()) return job_name;
   return container;
 }

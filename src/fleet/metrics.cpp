@@ -35,6 +35,7 @@ Labels labels_of(const GpuVerdict& gpu, const Alert& leak) {
           {"gpu", gpu.device.index ? std::to_string(*gpu.device.index) : std::string()},
           {"Hostname", gpu.device.host},
           {"user", all_of(users, [](const Workload& w) { return w.user; })},
+          {"work", work_name(gpu, users)},
           {"slurm_job_id", all_of(users, [](const Workload& w) { return w.job; })},
           {"namespace", all_of(users, [](const Workload& w) { return w.name_space; })},
           {"pod", all_of(users, [](const Workload& w) { return w.pod; })},

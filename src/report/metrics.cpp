@@ -25,6 +25,7 @@ using metrics::Family;
 using metrics::Labels;
 
 constexpr auto kCounter = metrics::kCounter;
+constexpr std::size_t kContainerId = 64;  ///< hex digits; LXC's containers, which are machines, have names
 
 /// A device and the living processes on it.
 struct Device {
@@ -35,6 +36,9 @@ struct Device {
   std::vector<const SeriesView*> host_series;  ///< of these processes
   std::string host;                            ///< as in SeriesKey::host
   Labels labels;
+
+  [[nodiscard]] const std::string& number() const { return labels[1].second; }     ///< empty: not known
+  [[nodiscard]] const std::string& host_name() const { return labels[2].second; }  ///< as people know it
 };
 
 std::vector<Device> devices_of(const View& view, const std::string& host) {
@@ -164,18 +168,31 @@ void add_health(Families& out, const std::vector<Device>& devices, Timestamp now
   }
 }
 
+/// What the process is a part of: a job, a pod, a container, else what was started on its host.
+std::string work_of_process(const ProcessKey& key, const ProcessInfo& who, const PodName& name,
+                            const std::string& host_name, const MetricsOptions& options) {
+  if (std::string work = work_of(who.slurm_job.substr(0, who.slurm_job.find('.')), name.space, name.pod); !work.empty())
+    return work;
+  if (!who.pod.empty()) return "pod " + who.pod;
+  if (who.container.size() == kContainerId) return host_name + " container " + who.container.substr(0, 12);
+  std::string launch = options.launch && key.host.empty() ? options.launch(key) : std::string();
+  if (launch.empty()) launch = who.name + (who.name.empty() ? "pid " : " pid ") + std::to_string(key.pid);
+  return host_name + ' ' + launch;
+}
+
 /// The owner of a process's work: the same labels on everything about one process. Never the command line: a client
 /// that may scrape is not necessarily allowed to read it.
-Labels labels_of_process(std::uint32_t pid, const ProcessInfo& who, const std::string& framework,
-                         const MetricsOptions& options) {
+Labels labels_of_process(const ProcessKey& key, const ProcessInfo& who, const std::string& framework,
+                         const std::string& host_name, const MetricsOptions& options) {
   PodName name;
   if (!who.pod.empty() && options.pod_name) name = options.pod_name(who.pod, who.container);
   // A label with the step in it would split a job into several series.
   const std::size_t dot = std::min(who.slurm_job.find('.'), who.slurm_job.size());
-  return {{"pid", std::to_string(pid)},
+  return {{"pid", std::to_string(key.pid)},
           {"comm", who.name},
           {"framework", framework},
           {"user", who.user},
+          {"work", work_of_process(key, who, name, host_name, options)},
           {"slurm_job_id", who.slurm_job.substr(0, dot)},
           {"slurm_step_id", who.slurm_job.substr(std::min(dot + 1, who.slurm_job.size()))},
           {"namespace", name.space},
@@ -186,9 +203,9 @@ Labels labels_of_process(std::uint32_t pid, const ProcessInfo& who, const std::s
           {"container_id", who.container}};
 }
 
-Labels labels_of_process(const SeriesView& process, const MetricsOptions& options) {
+Labels labels_of_process(const Device& d, const SeriesView& process, const MetricsOptions& options) {
   const ProcessInfo who = process.process.value_or(ProcessInfo{});
-  return labels_of_process(process.key.pid, who, who.framework, options);
+  return labels_of_process(process_key(process.key), who, who.framework, d.host_name(), options);
 }
 
 /// REQUIRES: d.used.
@@ -198,14 +215,23 @@ Labels labels_of_finding(const Device& d) {
   return labels;
 }
 
-void add_suspect(Family& suspect, const Device& d, const MetricsOptions& options) {
+/// The labels of the process that leaks; empty: none is visible.
+Labels labels_of_suspect(const Device& d, const MetricsOptions& options) {
   const Verdict& v = d.used->verdict;
-  if (!v.finding.leak || !v.suspect || v.suspect->pid == 0) return;
+  if (!v.finding.leak || !v.suspect || v.suspect->pid == 0) return {};
   ProcessInfo who;
   for (const SeriesView* p : d.processes)
     if (p->process && p->key.pid == v.suspect->pid && p->key.pid_start_ticks == v.suspect->pid_start_ticks)
       who = *p->process;
-  suspect.add(1.0, d.labels, labels_of_process(v.suspect->pid, who, v.framework, options));
+  return labels_of_process({v.suspect->pid, v.suspect->pid_start_ticks, d.host}, who, v.framework, d.host_name(),
+                           options);
+}
+
+/// What leaks; of no visible process, the GPU.
+std::string work_of_leak(const Device& d, const Labels& suspect) {
+  for (const auto& [name, value] : suspect)
+    if (name == "work") return value;
+  return d.host_name() + (d.number().empty() ? ' ' + d.labels.front().second : " GPU " + d.number());
 }
 
 /// The conclusion about a device as a whole.
@@ -243,9 +269,10 @@ void add_verdicts(Families& out, const View& view, const std::vector<Device>& de
     };
     const auto alert = std::find_if(d.used->alerts.begin(), d.used->alerts.end(), is_standing_leak);
     const bool is_paged = alert != d.used->alerts.end();
-    if (f.leak || is_paged) paged.add(is_paged ? 1.0 : 0.0, labels);
+    const Labels process = labels_of_suspect(d, options);
+    if (f.leak || is_paged) paged.add(is_paged ? 1.0 : 0.0, labels, {{"work", work_of_leak(d, process)}});
     if (is_paged) paged_because.add(1.0, labels, {{"reason", alert->paged_because}});
-    add_suspect(suspect, d, options);
+    if (!process.empty()) suspect.add(1.0, d.labels, process);
   }
 }
 
@@ -350,7 +377,7 @@ void add_sites(Families& out, const std::vector<Device>& devices, const MetricsO
       if (most[{p->key.pid, p->key.pid_start_ticks, p->key.host}] != p) continue;
       for (const SiteLifetimes& site : p->sites) sites.emplace_back(p, &site);
       for (const auto& [category, bytes] : options.categories ? options.categories(*p) : CategoryBytesByName()) {
-        Labels more = labels_of_process(*p, options);
+        Labels more = labels_of_process(d, *p, options);
         more.emplace_back("category", category);
         categories.add(bytes, d.labels, more);
       }
@@ -359,7 +386,7 @@ void add_sites(Families& out, const std::vector<Device>& devices, const MetricsO
                      [](const auto& a, const auto& b) { return a.second->live_bytes > b.second->live_bytes; });
     if (sites.size() > options.top_processes) sites.resize(options.top_processes);
     for (const auto& [p, site] : sites) {
-      Labels more = labels_of_process(*p, options);
+      Labels more = labels_of_process(d, *p, options);
       more.emplace_back("site", site->site);
       live.add(site->live_bytes, d.labels, more);
     }
@@ -412,7 +439,7 @@ void add_processes(Families& out, const std::vector<Device>& devices, const Metr
         others_bytes += p->used_bytes;
         continue;
       }
-      const Labels more = labels_of_process(*p, options);
+      const Labels more = labels_of_process(d, *p, options);
       used.add(p->used_bytes, d.labels, more);
       if (p->headroom) {
         peak.add(p->headroom->peak_bytes, d.labels, more);

@@ -63,6 +63,8 @@ struct MetricsOptions {
   std::function<bool(const View& view, const SeriesView& series)> silenced = {};
   /// The names of a container by its pod's UID and its id; empty: none are known.
   std::function<PodName(const std::string& pod_uid, const std::string& container_id)> pod_name = {};
+  /// What a process of this machine was started as part of, "torchrun pid 4242" (host/launch.hpp); empty: not known.
+  std::function<std::string(const ProcessKey& process)> launch = {};
   /// Memory of a process by category; empty: none is known.
   std::function<CategoryBytesByName(const SeriesView& process)> categories = {};
 };

@@ -65,6 +65,32 @@ class Contrib(unittest.TestCase):
         result = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=30)
         self.assertEqual((result.returncode, result.stderr), (0, b""), result.stdout)
 
+    @unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
+    def test_ranks_of_one_launcher_are_one_work_and_two_launchers_two(self):
+        # Each launcher starts two ranks, in sessions of their own, as torchrun does.
+        launcher = ("import subprocess, sys, time\n"
+                    "ranks = [subprocess.Popen(['sleep', '1000'], start_new_session=True) for _ in range(2)]\n"
+                    "print(*(r.pid for r in ranks), flush=True)\nsys.stdin.read()\n[r.kill() for r in ranks]")
+        with Sandbox(BINARY) as box:
+            launchers = [subprocess.Popen(["sh", "-c", 'setsid "$0" -c "$1"; :', sys.executable, launcher], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                         for _ in "ab"]
+            try:
+                ranks = [tuple(map(int, one.stdout.readline().split())) for one in launchers]
+                box.write("nvml.txt", "gpu 0 total=80G used=1G\n" + "".join(f"process gpu=0 pid={pid} used=2G\n" for pair in ranks for pid in pair))
+                with Agent(box, "--source", "nvml", "--set", "sources.nvml-library=" + FAKE, "--set", "metrics.per-process=true", simulate=False,
+                           env={"VRAMTRACK_FAKE_NVML": str(box.work / "nvml.txt"), "NODE_NAME": "node7"}) as agent:
+                    text = until(lambda: (a := agent.ask("GET", "/metrics"))[0] == 200 and b"vramtrack_process_memory_used_bytes{" in a[2] and a[2], 20,
+                                 "a sample").decode()
+            finally:
+                for one in launchers:
+                    one.communicate()
+        work = {int(pid): name for pid, name in re.findall(r'^vramtrack_process_memory_used_bytes\{.*,pid="(\d+)".*,work="([^"]*)"', text, re.M)}
+        (a, b), (c, d) = ranks
+        self.assertEqual(work[a], work[b])
+        self.assertEqual(work[c], work[d])
+        self.assertNotEqual(work[a], work[c])
+        self.assertRegex(work[a], r"^node7 \S+ pid \d+$")
+
     def test_the_dashboards_ask_for_metrics_there_are(self):
         known = (CONTRIB.parents[1] / "docs" / "METRICS.md").read_text() + (CONTRIB / "vramtrack.recording.yml").read_text()
         for dashboard in ("fleet", "job", "node", "gpu"):

@@ -138,6 +138,7 @@ class Relay:
                 status, body = fetch(f"http://{relay.agent}{self.path}") if relay.agent else (503, b"")
                 named = re.sub(rb'namespace="",pod="",container="",deployment="",(pod_uid="[^"])',
                                rb'namespace="train",pod="serve-7",container="serve",deployment="serve",\1', body)
+                named = re.sub(rb'work="pod [^"]+"', b'work="train/serve"', named)
                 self.send_response(status or 503)
                 self.send_header("Content-Type", "text/plain; version=0.0.4")
                 self.end_headers()

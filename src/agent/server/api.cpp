@@ -367,12 +367,16 @@ std::shared_ptr<const std::string> Api::metrics_text() {
         config.sites ? config.sites->categories(snapshot->view.get()) : ProbedSites::Categories();
     // What is told from within a process says more than what is seen from outside.
     if (config.traced_categories) categories.merge(config.traced_categories->get());
+    if (config.launches) config.launches->keep(*snapshot->view);
     return prometheus_text(
         *snapshot->view, snapshot->own,
         {config.node, config.version, settings.per_process, static_cast<std::size_t>(settings.top_processes),
          [this](const View& view, const SeriesView& s) { return is_silenced(view, s); },
          [&config](const std::string& pod_uid, const std::string& container_id) {
            return config.pods ? config.pods->find(pod_uid, container_id) : PodName();
+         },
+         [&config](const ProcessKey& process) {
+           return config.launches ? config.launches->find(process) : std::string();
          },
          [&categories](const SeriesView& process) {
            const auto known = process.key.host.empty() ? categories.find(process.key.pid) : categories.end();

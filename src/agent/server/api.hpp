@@ -12,6 +12,7 @@
 #include "act/runner.hpp"
 #include "agent/acknowledgements.hpp"
 #include "agent/server/http.hpp"
+#include "agent/server/launches.hpp"
 #include "agent/server/mark_box.hpp"
 #include "agent/server/own_processes.hpp"
 #include "agent/server/peer.hpp"
@@ -45,6 +46,7 @@ struct ApiConfig {
   std::vector<std::string> sources;
   act::Runner* runner = nullptr;       ///< of the policies; must outlive the server. Null: there are none
   std::shared_ptr<PodNames> pods;      ///< null: this does not run in Kubernetes
+  std::shared_ptr<Launches> launches;  ///< null: no process of this machine is watched, as in a simulation
   std::shared_ptr<MarkBox> marks;      ///< null: none are taken
   std::shared_ptr<ProbedSites> sites;  ///< null: nothing of this machine runs here, as in a simulation
   std::shared_ptr<const TracedCategories> traced_categories;  ///< null: no process is traced from outside

@@ -210,7 +210,10 @@ TEST(Findings, ALeakOnASharedGpuIsOfAllItsPodsOrOfNone) {
     const std::size_t at = metrics.find(std::string("\n") + name + '{');
     ASSERT_NE(at, std::string::npos) << name << " is not in\n" << metrics;
     const std::string line = metrics.substr(at + 1, metrics.find('\n', at + 1) - at - 1);
-    EXPECT_NE(line.find(R"(namespace="ml",pod="x-0,y-0",container="",deployment="x,y")"), std::string::npos) << line;
+    EXPECT_NE(
+        line.find(R"(work="ml/x, ml/y",slurm_job_id="",namespace="ml",pod="x-0,y-0",container="",deployment="x,y")"),
+        std::string::npos)
+        << line;
   }
 }
 

@@ -41,7 +41,7 @@ std::map<std::string, Described> described(const std::string& text) {
     labels = std::regex_replace(labels, std::regex("UUID, gpu, Hostname"), "device");
     out[name].labels =
         std::regex_replace(labels,
-                           std::regex("pid, comm, framework, user, slurm_job_id, slurm_step_id, namespace, pod, "
+                           std::regex("pid, comm, framework, user, work, slurm_job_id, slurm_step_id, namespace, pod, "
                                       "container, deployment, pod_uid, container_id"),
                            "process");
   }
@@ -228,9 +228,10 @@ TEST(Metrics, TheSuspectHasTheNamesOfItsJob) {
     return uid == "u-1" && id == "aa11" ? PodName{"train", "job-7c9d8b6f5-x2x4z", "main"} : PodName();
   };
   const std::string text = prometheus_text(view, full_cost(), options);
-  EXPECT_THAT(text, HasSubstr(R"(pid="4243",comm="python",framework="PyTorch",user="alice",slurm_job_id="77",)"
-                              R"(slurm_step_id="batch",namespace="train",pod="job-7c9d8b6f5-x2x4z",container="main",)"
-                              R"(deployment="job",pod_uid="u-1",container_id="aa11"} 1)"));
+  EXPECT_THAT(text,
+              HasSubstr(R"(pid="4243",comm="python",framework="PyTorch",user="alice",work="job 77",slurm_job_id="77",)"
+                        R"(slurm_step_id="batch",namespace="train",pod="job-7c9d8b6f5-x2x4z",container="main",)"
+                        R"(deployment="job",pod_uid="u-1",container_id="aa11"} 1)"));
   options.pod_name = {};
   EXPECT_THAT(prometheus_text(view, full_cost(), options),
               HasSubstr(R"(namespace="",pod="",container="",deployment="",pod_uid="u-1",container_id="aa11"} 1)"));
@@ -248,10 +249,47 @@ TEST(Metrics, EachProcessHasTheNamesOfItsJob) {
   for (std::string line; std::getline(in, line);) {
     if (line.find("pid=\"4243\"") == std::string::npos) continue;
     ++processes;
-    EXPECT_THAT(line, HasSubstr(R"(user="alice",slurm_job_id="77",slurm_step_id="0",namespace="train",pod="vllm-0",)"
-                                R"(container="main",deployment="vllm",pod_uid="u-1")"));
+    EXPECT_THAT(
+        line,
+        HasSubstr(R"(user="alice",work="job 77",slurm_job_id="77",slurm_step_id="0",namespace="train",pod="vllm-0",)"
+                  R"(container="main",deployment="vllm",pod_uid="u-1")"));
   }
   EXPECT_GE(processes, 4) << "memory, growth, headroom and the suspect";
+}
+
+TEST(Metrics, WorkIsTheJobThePodTheContainerOrWhatWasStarted) {
+  View view = full_view();
+  ProcessInfo& who = *view.series[1].process;
+  MetricsOptions options{"node7", "0.1.0", true, 10};
+  options.pod_name = [](const std::string& uid, const std::string&) {
+    return uid == "u-1" ? PodName{"train", "big-7c9d8b6f5-x2x4z", "main"} : PodName();
+  };
+  options.launch = [](const ProcessKey& p) { return p.pid == 4243 ? "torchrun pid 4200" : ""; };
+  const auto work = [&] {
+    const std::string text = prometheus_text(view, full_cost(), options);
+    const auto value = [&text](const std::string& metric) {
+      const std::size_t line = text.find('\n' + metric + '{');
+      const std::size_t at = text.find(",work=\"", line) + 7;
+      return line == std::string::npos ? "none" : text.substr(at, text.find('"', at) - at);
+    };
+    EXPECT_EQ(value("vramtrack_suspect_info"), value("vramtrack_device_leak_paged"));
+    return value("vramtrack_suspect_info");
+  };
+  EXPECT_EQ(work(), "node7 torchrun pid 4200");
+  who.container = std::string(64, 'a');
+  EXPECT_EQ(work(), "node7 container aaaaaaaaaaaa");
+  who.pod = "u-2";
+  EXPECT_EQ(work(), "pod u-2");
+  who.pod = "u-1";
+  EXPECT_EQ(work(), "train/big");
+  who.slurm_job = "77.0";
+  EXPECT_EQ(work(), "job 77");
+  who = {};
+  who.name = "python";
+  options.launch = {};
+  EXPECT_EQ(work(), "node7 python pid 4243") << "what is not visible here";
+  view.series[0].verdict.suspect.reset();
+  EXPECT_THAT(prometheus_text(view, full_cost(), options), HasSubstr(R"(detector="judge",work="node7 GPU 0"})"));
 }
 
 /// Labels that come and go with jobs make a new series of each: they are of processes alone.
