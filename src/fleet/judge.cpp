@@ -30,6 +30,12 @@ const Alert* GpuVerdict::leak() const {
   return nullptr;
 }
 
+bool GpuVerdict::is_paged() const {
+  return std::any_of(alerts.begin(), alerts.end(), [](const Alert& alert) {
+    return alert.finding.leak && !alert.cleared && !alert.paged_because.empty();
+  });
+}
+
 bool GpuVerdict::has_leaked() const {
   return std::any_of(alerts.begin(), alerts.end(), shows_leak);
 }

@@ -30,6 +30,8 @@ struct GpuVerdict {
 
   /// The alert that stands; nullptr: the GPU does not leak now.
   [[nodiscard]] const Alert* leak() const;
+  /// People are notified of that: the engine's decision, when little time is left.
+  [[nodiscard]] bool is_paged() const;
   /// An alert was raised and not withdrawn: what analyze's exit code 1 means.
   [[nodiscard]] bool has_leaked() const;
   /// All who had the GPU at `time`, or last before it: several pods share one by time-slicing or MPS, and which of them

@@ -53,7 +53,8 @@ void add_verdicts(Families& out, const Scan& scan) {
   Family low(out, "vramtrack_oom_eta_low_seconds", "Time until memory runs out: 10th percentile.");
   Family high(out, "vramtrack_oom_eta_high_seconds", "Time until memory runs out: 90th percentile.");
   Family used(out, "vramtrack_fleet_leaking_used_bytes", "Memory in use on a device that leaks.");
-  Family paged(out, "vramtrack_device_leak_paged", "1 while an alert of a leak of the device is active.");
+  Family paged(out, "vramtrack_device_leak_paged",
+               "1 while an alert of a leak of the device is active; 0 while it leaks and nobody is notified yet.");
   for (const MachineVerdict& machine : scan.machines)
     for (const GpuVerdict& gpu : machine.gpus) {
       const Alert* leak = gpu.leak();
@@ -72,7 +73,7 @@ void add_verdicts(Families& out, const Scan& scan) {
         high.add(finding.oom_in_s->high, device, detector);
       }
       used.add(gpu.used_bytes, device);
-      paged.add(1.0, device, detector);
+      paged.add(gpu.is_paged() ? 1.0 : 0.0, device, detector);
     }
 }
 

@@ -217,6 +217,25 @@ TEST(Findings, ALeakOnASharedGpuIsOfAllItsPodsOrOfNone) {
   }
 }
 
+TEST(Findings, PeopleAreNotifiedOfALeakWhenTheEngineDecidesSo) {
+  GpuVerdict later = gpu("n1", job("1"), 0, 10, 5), now = gpu("n2", job("2"), 0, 10, 5);
+  now.alerts[0].paged_because = "memory may run out in 58m";
+  const Scan scan = scan_of({later, now, gpu("n3", job("3"), 0, 10)});
+  const std::string metrics = fleet_metrics(scan, find(scan), {});
+  const auto value_of = [&metrics](const std::string& name, const std::string& host) {
+    for (std::size_t at = metrics.find('\n' + name + '{'); at != std::string::npos;
+         at = metrics.find('\n' + name + '{', at + 1)) {
+      const std::string line = metrics.substr(at + 1, metrics.find('\n', at + 1) - at - 1);
+      if (line.find("Hostname=\"" + host + '"') != std::string::npos) return line.substr(line.rfind(' ') + 1);
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(value_of("vramtrack_verdict", "n1"), "1");
+  EXPECT_EQ(value_of("vramtrack_device_leak_paged", "n1"), "0");
+  EXPECT_EQ(value_of("vramtrack_device_leak_paged", "n2"), "1");
+  EXPECT_EQ(value_of("vramtrack_device_leak_paged", "n3"), "none");
+}
+
 TEST(Findings, WhoHadAGpuLastIsItsUserAfterwards) {
   GpuVerdict verdict = gpu("n1", job("1"), 0, 4);
   verdict.tenancies.push_back({job("2"), 2 * kHourMs, 4 * kHourMs});
