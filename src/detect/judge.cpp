@@ -161,6 +161,20 @@ bool Judge::may_be_loading() const {
   return (facts_ != nullptr && facts_->load(life_, e->start, e->end, e->net_bytes, false)) || most_of_load(*e) < 1;
 }
 
+bool Judge::denies(Timestamp start, double net_bytes) const {
+  if (load_of(start, last_, net_bytes)) return true;
+  Evidence e;
+  e.start = start;
+  e.end = last_;
+  e.duration_s = seconds_between(start, last_);
+  e.start_bytes = static_cast<double>(last_bytes_) - net_bytes;
+  e.net_bytes = net_bytes;
+  const SiblingsWord siblings = of_siblings(e);
+  if (experienced(e).explains() || siblings.explains()) return true;
+  if (!is_told(e, siblings) && !is_full() && most_of_load(e) < 1) return true;
+  return facts_ != nullptr && facts_->lifetimes().word(start, last_, net_bytes, e.duration_s).denies();
+}
+
 /// Earlier runs that ran out of memory, or that this one has left behind, and siblings that stand still.
 Basis Judge::basis() const {
   const auto e = best();

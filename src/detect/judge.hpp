@@ -66,6 +66,7 @@ class Judge final : public Detector {
   }
   bool confirm_at_end() override;
   [[nodiscard]] bool may_be_loading() const override;
+  [[nodiscard]] bool denies(Timestamp start, double net_bytes) const override;
   [[nodiscard]] Basis basis() const override;
   [[nodiscard]] Finding finding() const override;
   [[nodiscard]] AlertEnd last_end() const override { return end_; }

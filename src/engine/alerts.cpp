@@ -33,7 +33,6 @@ void keep_at_most(std::vector<T>& all, std::size_t most) {
 
 void Engine::Core::decide(SeriesState& s) {
   if (!s.detector || s.ended) return;
-  review_pile(s);
   const bool wants = wants_leak(s);
   if ((s.leaks() || s.alert() != nullptr) && !wants) {
     if (endings.is_falling(s)) return;  // it is not known yet whether a run ends or a program goes on
@@ -94,7 +93,7 @@ Move Engine::Core::move_of(const SeriesState& s, const Finding& finding) const {
 
 /// Detector::cycle_s(); of a device, the longest of those of its leaking parts.
 double Engine::Core::cycle_of(const SeriesState& s) const {
-  double cycle_s = s.detector ? s.detector->cycle_s() : 0;
+  double cycle_s = s.detector ? s.line().detector->cycle_s() : 0;
   if (s.key.metric != Metric::device_used) return cycle_s;
   for (const SeriesId id : s.device->leaking)
     if (const SeriesState* part = series.find(id); part != nullptr && part->detector)
@@ -105,9 +104,9 @@ double Engine::Core::cycle_of(const SeriesState& s) const {
 /// The curve shows no leak any more. Near a full card its alert may stand all the same.
 void Engine::Core::no_leak_any_more(SeriesState& s) {
   WhyOver why = s.leaks() ? why_over(s) : WhyOver{};
-  if (s.alert() == nullptr || why.end != AlertEnd::withdrawn || s.detector->last_end_is_sure())
+  if (s.alert() == nullptr || why.end != AlertEnd::withdrawn || s.last_line().detector->last_end_is_sure())
     return clear(s, std::move(why));
-  const PageDecision decision = decide_page(page_facts(s, s.detector->finding(), false));
+  const PageDecision decision = decide_page(page_facts(s, s.finding(), false));
   if (decision.what != Paging::page) {
     if (!s.leaks()) why.reason = decision.why;
     return clear(s, std::move(why));
@@ -125,13 +124,14 @@ const SeriesState& Engine::Core::what_ends(const SeriesState& s) const {
 
 /// How long its line stands still, and what that is compared with.
 PageFacts Engine::Core::standstill_facts(const SeriesState& s, const Finding& finding) const {
+  const SeriesState& line = s.line();
   PageFacts f;
   f.left_s = finding.oom_in_s;
   if (const auto& left_s = finding.oom_if_growth_continues_s; !f.left_s && left_s) f.left_s = Interval{0, *left_s, 0};
-  f.still_s = s.standstill.still_s();
-  f.flat_s = s.standstill.flat_s();
-  f.usual_pause_s = s.standstill.usual_s();
-  f.period_s = s.period.median_s();
+  f.still_s = line.standstill.still_s();
+  f.flat_s = line.standstill.flat_s();
+  f.usual_pause_s = line.standstill.usual_s();
+  f.period_s = line.period.median_s();
   f.cycle_s = cycle_of(s);
   // If the device does not fill up, the others give back what the part takes.
   const SeriesState& total = what_ends(s);
@@ -198,7 +198,8 @@ std::optional<Band> Engine::Core::band(const SeriesState& total, Timestamp onset
 /// What, besides the curve, shows that it leaks; of a device, what shows it of its parts.
 Basis Engine::Core::basis_of(const SeriesState& s) const {
   if (s.key.metric == Metric::allocator_allocated || live_memory_leaks(s)) return Basis::allocator;
-  if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.detector->basis();
+  if (s.key.metric != Metric::device_used || !knows_parts(s))
+    return std::max(s.detector->basis(), s.line().detector->basis());
   Basis most = Basis::curve;
   for (const SeriesId id : s.device->leaking)
     if (const SeriesState* part = series.find(id); part != nullptr && part->detector)

@@ -58,7 +58,7 @@ void Engine::Core::take_figures_of_suspect(const SeriesState& device, Verdict& v
   if (!endings.is_falling(device) && (!last_fall || *last_fall < *v.finding.onset)) return;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
     if (!s.is(v.suspect) || !s.detector) return;
-    const Finding its = s.detector->finding();
+    const Finding its = s.finding();
     if (!grows(its)) return;
     v.finding.growth_bytes_per_s = its.growth_bytes_per_s;
     v.finding.r_squared = its.r_squared;
@@ -160,7 +160,7 @@ bool Engine::Core::ends_with_device(const SeriesState& s) const {
 std::optional<MemoryWall> Engine::Core::wall(const SeriesState& process) const {
   if (process.ended) return std::nullopt;
   const auto growth_bytes_per_s = [&] {
-    return growth_together(process, process.detector ? process.detector->finding() : Finding{});
+    return growth_together(process, process.detector ? process.finding() : Finding{});
   };
   if (auto host = is_of_host(process.key.metric) ? wall_of_host(process) : std::nullopt) {
     const std::uint64_t left_bytes = host->bytes - host->used_bytes;
@@ -211,7 +211,7 @@ double Engine::Core::growth_together(const SeriesState& s, const Finding& its) c
   double all_bytes_per_s = std::max(0.0, its.growth_bytes_per_s.mid);
   for (const SeriesState* other : sharing(s)) {
     if (other->id == s.id || !other->detector) continue;
-    const Finding theirs = other->detector->finding();
+    const Finding theirs = other->finding();
     if (grows(theirs)) all_bytes_per_s += std::max(0.0, theirs.growth_bytes_per_s.mid);
   }
   return all_bytes_per_s;
@@ -274,7 +274,7 @@ void Engine::Core::end_with_suspect(const SeriesState& device, Verdict& v) const
     return of.oom_in_s ? std::optional(of.oom_in_s->mid) : of.oom_if_growth_continues_s;
   };
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
-    if (!is_part_of(s, v.suspect) || !s.detector || !grows(s.detector->finding())) return;
+    if (!is_part_of(s, v.suspect) || !s.detector || !grows(s.finding())) return;
     const auto now_s = end_s(f);
     const Finding its = verdict(s).finding;
     const auto its_s = end_s(its);

@@ -40,8 +40,8 @@ struct DeviceState {
   std::optional<Timestamp> derived;  ///< the last tick in which that series was made, or could not be
   std::set<SeriesId> leaking;        ///< those of its processes and its remainder whose alerts stand
 
-  std::optional<Pile> pile;                ///< while its total rises like a leak
-  std::optional<Timestamp> pile_reviewed;  ///< when that was last looked at
+  std::optional<Pile> pile;                 ///< while its total rises like a leak
+  std::optional<Timestamp> total_reviewed;  ///< when that was last looked at, and who explains the rise
 
   std::set<SeriesId> living;  ///< its processes that have not ended
 

@@ -140,7 +140,7 @@ void Endings::name(End& end, const SeriesState& process) const {
 End Endings::end_of_process(const SeriesState& s, std::optional<EndKind> reported) const {
   End end = end_at(s);
   name(end, s);
-  if (s.detector) take_growth(end, s, s.detector->finding());
+  if (s.detector) take_growth(end, s, s.finding());
   if (!reported)
     end.how = kind_of(s, last_figures(s, end));
   else if (!is_of_host(s.key.metric) || *reported == EndKind::host_out_of_memory)
@@ -162,6 +162,7 @@ bool Endings::host_ran_out(const SeriesState& s) const {
 void Endings::process_ends(SeriesState& s, std::optional<EndKind> reported) {
   End its = end_of_process(s, reported);
   its.while_loading = its.while_loading && its.how == EndKind::out_of_memory;
+  s.conclude();  // before its device's run ends with it
   SeriesState* const total = table_.device_of(s).used;
   if (total != nullptr && s.key.metric == Metric::process_used) {
     const auto is_its_end = [&] {

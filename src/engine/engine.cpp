@@ -42,7 +42,7 @@ void Engine::Core::take(const Sample& sample) {
     describe_kind(s);
     if (s.device->used != nullptr) s.device->runs.came(sample.time);
   }
-  if (s.detector->alerting() != s.leaks() || s.detector->suspecting() != s.leaks()) queue(s);
+  if (s.alerting() != s.leaks() || s.suspecting() != s.leaks()) queue(s);
 }
 
 void Engine::Core::queue(SeriesState& s) {
@@ -75,6 +75,10 @@ void Engine::Core::decide_all() {
   if (undecided.empty()) return;
   deciding.clear();
   deciding.swap(undecided);
+  for (std::size_t i = 0, n = deciding.size(); i < n; ++i)
+    if (const SeriesState* s = series.find(deciding[i]); s != nullptr) review_total(*s);
+  deciding.insert(deciding.end(), undecided.begin(), undecided.end());
+  undecided.clear();
   // A device is decided from its parts, so they come first. A part that begins or ceases to leak adds its device.
   for (const SeriesId id : deciding)
     if (SeriesState* s = series.find(id); s != nullptr && s->key.metric != Metric::device_used) decide(*s);
@@ -211,8 +215,7 @@ void Engine::Core::end(SeriesState& s, std::optional<EndKind> reported) {
   std::string left;
   const std::optional<MemoryWall> its_wall = wall(s);
   // As told last: of the wall, too, which the series itself does not know.
-  const std::string because =
-      its_wall && s.detector && grows(s.detector->finding()) ? verdict(s).finding.because : std::string();
+  const std::string because = its_wall && s.detector && grows(s.finding()) ? verdict(s).finding.because : std::string();
   if (s.key.metric == Metric::process_used) {
     remember_run(s);
     left = still_holding.left_for(s, catalog.clock_is_relative);
@@ -366,8 +369,9 @@ void Engine::finish() {
 void Engine::end_of_recording() {
   finish();
   core_->series.for_each([&](SeriesState& s) {
-    if (s.ended || !s.detector || s.suspicion() == nullptr) return;
-    if (core_->others_give_back(s) || !s.detector->confirm_at_end()) return;
+    if (s.ended || !s.detector || s.suspicion() == nullptr || core_->others_give_back(s)) return;
+    const SeriesState& line = s.line();
+    if (!line.detector->confirm_at_end() && (&line == &s || !line.detector->alerting())) return;
     s.reviewed.reset();
     core_->decide(s);
   });

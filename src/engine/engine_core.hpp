@@ -99,7 +99,8 @@ struct Engine::Core final : EndingsEngine {
   [[nodiscard]] bool is_part(const SeriesState& series) const;
   [[nodiscard]] bool others_give_back(const SeriesState& part) const;
   [[nodiscard]] bool is_part_of(const SeriesState& series, const std::optional<Suspect>& suspect) const;
-  void review_pile(const SeriesState& device) const;
+  void review_total(const SeriesState& device);
+  [[nodiscard]] std::optional<double> share_of_growth(const SeriesState& part, const Finding& of_total) const;
   [[nodiscard]] bool knows_parts(const SeriesState& device) const;
   [[nodiscard]] bool wants_leak(const SeriesState& series) const override;
   [[nodiscard]] bool wants_suspicion(const SeriesState& series) const;

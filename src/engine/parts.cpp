@@ -37,6 +37,15 @@ constexpr double kSettled = 2;
 constexpr double kSameOnset_s = 2 * kSecondsPerMinute;
 constexpr double kSameOnsetShare = 0.1;
 
+/// A part that explains this share of its device's growth has the device's curve; it keeps that while it explains the
+/// second share.
+constexpr double kExplains = 0.8;
+constexpr double kStillExplains = 0.6;
+/// A part whose readings are so many times further apart has shown less than its device has.
+constexpr double kRarely = 2;
+/// The second half of a growth is looked at by itself if it brought this share.
+constexpr double kLateShare = 0.2;
+
 /// Growth by less than this share of the free memory is small: waiting costs nothing.
 constexpr double kSmall = 0.05;
 
@@ -70,7 +79,7 @@ void Engine::Core::derive_remainders() {
     if (!rest.observe({tick, id, *bytes})) continue;
     unreleased.take(rest, tick, teller());
     touched.push_back(id);
-    if (rest.detector->alerting() != rest.leaks() || rest.detector->suspecting() != rest.leaks()) queue(rest);
+    if (rest.alerting() != rest.leaks() || rest.suspecting() != rest.leaks()) queue(rest);
   }
 }
 
@@ -112,7 +121,7 @@ bool Engine::Core::others_give_back(const SeriesState& part) const {
   if (!is_part(part) || is_of_host(part.key.metric) || part.device->living.size() < 2 || total == nullptr ||
       !total->detector || total->samples == 0)
     return false;
-  const auto onset = part.detector->finding().onset;
+  const auto onset = part.finding().onset;
   if (!onset || (part.device->process_ended && *part.device->process_ended >= *onset)) return false;
   return !total->detector->suspecting() || band(*total, *onset).has_value();
 }
@@ -133,29 +142,73 @@ const Engine::Core::Hold* Engine::Core::hold_of(const SeriesState& s) const {
 bool Engine::Core::wants_leak(const SeriesState& s) const {
   if (!s.detector) return false;
   if (s.alert() != nullptr && hold_of(s) != nullptr) return true;
-  if (s.key.metric == Metric::process_used) return s.detector->alerting() || live_memory_leaks(s);
-  if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.detector->alerting();
+  if (s.key.metric == Metric::process_used) return s.alerting() || live_memory_leaks(s);
+  if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.alerting();
   if (!s.device->leaking.empty()) return true;
-  return s.detector->alerting() && (s.device->pile || !leaking_parts(s).empty());
+  return s.alerting() && (s.device->pile || !leaking_parts(s).empty());
 }
 
 /// The same for a suspicion: of the series itself, or of one of its parts.
 bool Engine::Core::wants_suspicion(const SeriesState& s) const {
   if (!s.detector) return false;
   if (s.runs_climb) return true;
-  if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.detector->suspecting();
-  return suspected_part(s) != nullptr || (s.device->pile && s.detector->suspecting());
+  if (s.key.metric != Metric::device_used || !knows_parts(s)) return s.suspecting();
+  return suspected_part(s) != nullptr || (s.device->pile && s.suspecting());
 }
 
-/// Whether processes pile up on a device whose total rises like a leak: none of them grows, but together they do.
-void Engine::Core::review_pile(const SeriesState& s) const {
+/// The share of its device's growth that the part explains, if the total's curve shows more of the part than its own:
+/// the part is read more rarely, most of the growth, to its end, is the part's, and nothing that is known of the part
+/// denies that it leaks. Who knows its allocator knows more than the total.
+std::optional<double> Engine::Core::share_of_growth(const SeriesState& part, const Finding& of_total) const {
+  if (of_total.stage == Stage::none || !of_total.onset || part.ended || !part.detector) return std::nullopt;
+  const SeriesState& total = *part.device->used;
+  if (part.period.median_s() < kRarely * total.period.median_s()) return std::nullopt;
+  const Allocator allocator = allocator_of(part);
+  if (allocator.allocated != nullptr || allocator.reserved != nullptr || is_past(total, part, of_total))
+    return std::nullopt;
+  const Timestamp from = std::max(*of_total.onset, part.first_time);
+  const Timestamp to = std::min(part.last_time, total.last_time);
+  if (to <= from) return std::nullopt;
+  const double rise_bytes = part.rise_between(from, to);
+  double of_device_bytes = total.rise_between(*of_total.onset, to);
+  if (const auto rise = total.detector->rise(); rise && rise->since <= *of_total.onset)
+    of_device_bytes = std::min(of_device_bytes, static_cast<double>(total.last_bytes) - rise->from_bytes);
+  if (rise_bytes <= 0 || of_device_bytes <= 0) return std::nullopt;
+  const Timestamp middle = from + (to - from) / 2;
+  const double late_bytes = total.rise_between(middle, to);
+  double share = rise_bytes / of_device_bytes;
+  if (late_bytes > kLateShare * of_device_bytes) share = std::min(share, part.rise_between(middle, to) / late_bytes);
+  if (share < (part.explains ? kStillExplains : kExplains) || part.detector->denies(from, rise_bytes))
+    return std::nullopt;
+  return share;
+}
+
+/// What a device's total that rises like a leak is the curve of: of processes that pile up, none of which grows, but
+/// together they do; or of a part that is read more rarely, which then is judged by it.
+void Engine::Core::review_total(const SeriesState& s) {
   constexpr Duration kReview = std::chrono::seconds{60};
-  DeviceState& device = *s.device;
   if (s.key.metric != Metric::device_used || !s.detector) return;
-  if (!s.detector->suspecting() || !knows_parts(s)) return device.pile.reset();
-  if (device.pile_reviewed && tick - *device.pile_reviewed < kReview) return;
-  device.pile_reviewed = tick;
-  device.pile = attribution(s, s.detector->finding()).pile;
+  DeviceState& device = *s.device;
+  if (!s.suspecting() || !knows_parts(s)) {
+    device.pile.reset();
+    if (!s.suspecting()) device.total_reviewed.reset();
+    return;
+  }
+  if (device.total_reviewed && tick - *device.total_reviewed < kReview) return;
+  const bool is_new = !device.total_reviewed;
+  device.total_reviewed = tick;
+  device.pile = attribution(s, s.finding()).pile;
+  Verdict alone = s.verdict(config.severity);
+  leave_the_past(s, alone);
+  const auto look = [&](SeriesState& part) {
+    if (is_new) part.explains.reset();  // it was of an earlier growth
+    const bool followed = part.explains.has_value();
+    part.explains = share_of_growth(part, alone.finding);
+    if (followed != part.explains.has_value()) queue(part);
+  };
+  for (const SeriesId id : device.living)
+    if (SeriesState* const part = series.find(id); part != nullptr) look(*part);
+  look(*device.unattributed);
 }
 
 const SeriesState* Engine::Core::suspected_part(const SeriesState& device) const {
@@ -169,8 +222,9 @@ const SeriesState* Engine::Core::suspected_part(const SeriesState& device) const
 
 /// How and why the growth that the alert of `s` is about ended.
 WhyOver Engine::Core::why_over(const SeriesState& s) const {
-  if (s.detector && !s.detector->alerting() && !s.detector->last_end_reason().empty())
-    return {s.detector->last_end(), s.detector->last_end_reason()};
+  for (const SeriesState* line : {&s.last_line(), &s})
+    if (s.detector && !s.alerting() && !line->detector->last_end_reason().empty())
+      return {line->detector->last_end(), line->detector->last_end_reason()};
   if (const SeriesState* const allocated = allocator_of(s).allocated; allocated != nullptr && allocated != &s)
     return why_over(*allocated);
   for (const std::vector<Alert>* told : {&s.alerts, &s.suspicions})
@@ -188,8 +242,8 @@ std::vector<const SeriesState*> Engine::Core::leaking_parts(const SeriesState& d
       found.emplace_back(verdict(*s).finding, s);
   if (found.empty() && device.detector && device.detector->alerting() && !config.detection.ignore_patterns.empty())
     series.for_device(device_key(device.key), [&](const SeriesState& s) {
-      if (s.ignored && s.detector && s.key.metric == Metric::process_used && s.detector->alerting())
-        found.emplace_back(s.detector->finding(), &s);
+      if (s.ignored && s.detector && s.key.metric == Metric::process_used && s.alerting())
+        found.emplace_back(s.finding(), &s);
     });
   std::erase_if(found, [&](const auto& one) { return !one.first.leak || is_past(device, *one.second, one.first); });
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return worse(a.first, b.first); });
@@ -242,10 +296,10 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
   }
   const Attribution a = attribution(device, v.finding);
   const SeriesState* const rest = device.device->unattributed;
-  const bool rest_grows = rest->detector && grows(rest->detector->finding());
+  const bool rest_grows = rest->detector && grows(rest->finding());
   bool process_grows = false;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
-    if (is_part_of(s, a.suspect) && s.detector) process_grows = process_grows || grows(s.detector->finding());
+    if (is_part_of(s, a.suspect) && s.detector) process_grows = process_grows || grows(s.finding());
   });
   Finding& f = v.finding;
   const bool was_leak = f.leak;
@@ -259,7 +313,7 @@ void Engine::Core::judge_by_parts(const SeriesState& device, Verdict& v) const {
     // The part knows more than the total does, such as how earlier runs of its program ended.
     if (process_grows)
       series.for_device(device_key(device.key), [&](const SeriesState& s) {
-        if (is_part_of(s, a.suspect) && s.detector && grows(s.detector->finding()))
+        if (is_part_of(s, a.suspect) && s.detector && grows(s.finding()))
           f.confidence = std::min(f.confidence, verdict(s).finding.confidence);
       });
     if (!was_leak) return;
@@ -286,7 +340,7 @@ const SeriesState* Engine::Core::loader(const SeriesState& device) const {
   for (const SeriesId id : device.device->living) {
     const SeriesState* const s = series.find(id);
     if (s == nullptr || !s->detector || !s->facts || (found != nullptr && s->last_bytes <= found->last_bytes)) continue;
-    if (s->detector->finding().state == State::loading) found = s;
+    if (s->finding().state == State::loading) found = s;
   }
   return found;
 }
@@ -297,7 +351,7 @@ const SeriesState* Engine::Core::fastest_grower(const SeriesState& device) const
   double fastest = 0;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
     if (s.key.pid == 0 || !is_part(s) || s.ended || s.ignored || !s.detector) return;
-    const Finding f = s.detector->finding();
+    const Finding f = s.finding();
     if (!grows(f) || f.growth_bytes_per_s.mid <= fastest || is_past(device, s, f)) return;
     found = &s;
     fastest = f.growth_bytes_per_s.mid;
@@ -316,17 +370,17 @@ void take_what_the_total_shows(const Finding& total, Timestamp now, Finding& par
 void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& parts, const SeriesState& device,
                                          Verdict& v) const {
   const SeriesState& worst = *parts.front();
-  Finding f = worst.ignored ? worst.detector->finding() : verdict(worst).finding;
+  Finding f = worst.ignored ? worst.finding() : verdict(worst).finding;
   take_what_the_total_shows(v.finding, device.last_time, f);
   // What is suspected fills the memory, too, and so does what would be, were it not young enough to be loading; if one
   // grows faster than the confirmed ones, it is the one to look into.
   std::vector<const SeriesState*> growers = parts;
   const SeriesState* named = &worst;
-  double fastest = worst.detector->finding().growth_bytes_per_s.mid;
+  double fastest = worst.finding().growth_bytes_per_s.mid;
   series.for_device(device_key(device.key), [&](const SeriesState& s) {
     if (s.key.pid == 0 || !is_part(s) || s.ended || s.ignored || !s.detector || s.leaks()) return;
     if (!s.is_suspected() && !s.detector->rise()) return;
-    const Finding its = s.detector->finding();
+    const Finding its = s.finding();
     if (!s.is_suspected() && (!grows(its) || its.confidence < config.detection.confidence_threshold)) return;
     growers.push_back(&s);
     const double rate = its.growth_bytes_per_s.mid;
@@ -341,7 +395,7 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
     // Several grow, and together they fill the memory.
     Interval together;
     for (const SeriesState* part : growers) {
-      const Finding its = part->detector->finding();
+      const Finding its = part->finding();
       together.low += its.growth_bytes_per_s.low;
       together.mid += its.growth_bytes_per_s.mid;
       together.high += its.growth_bytes_per_s.high;
@@ -362,7 +416,7 @@ void Engine::Core::take_figures_of_parts(const std::vector<const SeriesState*>& 
   // The reason begins with the one that is named.
   if (named != &worst)
     f.because = fmt::format("{} grows fastest, by {}, and {}; {}", name_of(*named),
-                            format_scaled_rate(named->detector->finding().growth_bytes_per_s.mid),
+                            format_scaled_rate(named->finding().growth_bytes_per_s.mid),
                             named->is_suspected() ? "is suspected" : "is not suspected yet", f.because);
   if (named->key.pid == 0) {
     v.suspect = Suspect{0, 0, "no visible process", share};

@@ -1,7 +1,10 @@
 #include "engine/series_state.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "core/format.hpp"
 #include "core/framework.hpp"
 #include "core/program.hpp"
 #include "core/program_kind.hpp"
@@ -132,7 +135,6 @@ void SeriesState::refresh_limit(std::optional<std::uint64_t> holds, std::optiona
 }
 
 void SeriesState::end(End how) {
-  final_verdict = verdict(severity_);
   final_verdict.end = std::move(how);
   // There is no forecast for what is over.
   final_verdict.finding.oom_in_s.reset();
@@ -144,6 +146,39 @@ void SeriesState::end(End how) {
 
 double SeriesState::release_s() const {
   return kLongestRelease_s + kReleaseSeenPeriods * period.median_s();
+}
+
+bool SeriesState::follows_total() const {
+  if (!explains) return false;
+  const SeriesState* const total = device->used;
+  return total != nullptr && total->detector && total->detector->suspecting();
+}
+
+const SeriesState& SeriesState::line() const {
+  return follows_total() ? *device->used : *this;
+}
+
+const SeriesState& SeriesState::last_line() const {
+  const SeriesState* const total = device->used;
+  return explains && total != nullptr && total->detector ? *total : *this;
+}
+
+bool SeriesState::alerting() const {
+  return detector->alerting() || (follows_total() && line().detector->alerting());
+}
+
+bool SeriesState::suspecting() const {
+  return detector->suspecting() || follows_total();
+}
+
+Finding SeriesState::finding() const {
+  Finding own = detector->finding();
+  if (!follows_total()) return own;
+  Finding of_total = line().detector->finding();
+  if (of_total.stage <= own.stage) return own;
+  of_total.because = fmt::format("shown by the device's memory, of whose growth it explains {}: {}",
+                                 format_percent(std::min(1.0, *explains)), of_total.because);
+  return of_total;
 }
 
 bool SeriesState::is_total() const {
@@ -159,6 +194,12 @@ double SeriesState::rise_since(Timestamp onset) const {
   const auto then = history.at(onset);
   if (!then || history.spans().empty()) return 0;
   return static_cast<double>(history.spans().back().mean_bytes) - static_cast<double>(then->min_bytes);
+}
+
+double SeriesState::rise_between(Timestamp from, Timestamp to) const {
+  const auto then = history.at(from);
+  const auto now = history.at(to);
+  return then && now ? static_cast<double>(now->mean_bytes) - static_cast<double>(then->mean_bytes) : 0;
 }
 
 std::optional<double> SeriesState::level_of(const Finding& finding) const {
@@ -194,9 +235,9 @@ ProcessGrowth SeriesState::growth_since(Timestamp onset, const Catalog& catalog)
     g.came_at = seconds_between(onset, first_time) / seconds_between(onset, last_time);
   if (!ended && samples > 0) g.now_bytes = static_cast<double>(history.spans().back().mean_bytes);
   if (detector && !ended) {
-    const Finding finding = detector->finding();
-    g.growing = grows(finding);
-    g.since_birth_bytes = rise_since(std::max(onset, finding.onset.value_or(first_time)));
+    const Finding its = finding();
+    g.growing = grows(its);
+    g.since_birth_bytes = rise_since(std::max(onset, its.onset.value_or(first_time)));
   }
   return g;
 }
@@ -206,7 +247,7 @@ Verdict SeriesState::verdict(const SeverityConfig& severity) const {
   Verdict v;
   v.time = last_time;
   v.series = id;
-  v.finding = detector->finding();
+  v.finding = finding();
   if (ignored) {
     v.finding.leak = false;
     v.finding.stage = Stage::none;

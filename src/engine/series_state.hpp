@@ -62,7 +62,9 @@ struct SeriesState {
   void set_experience(const Experience* experience);
   /// What is known besides memory: made, and shown to the detector, on the first call.
   Facts& know();
-  /// The process has ended: keeps the verdict and the past, frees the detectors.
+  /// Keeps the verdict, as what is known of the process now that it has ended.
+  void conclude() { final_verdict = verdict(severity_); }
+  /// The process has ended: keeps the past, frees the detectors. REQUIRES: conclude() was called.
   void end(End how);
 
   /// How long memory that a process held may take to be freed, and to be seen as freed: a driver takes up to a minute
@@ -90,10 +92,22 @@ struct SeriesState {
   /// Whether the process is the one that `suspect` names.
   [[nodiscard]] bool is(const std::optional<Suspect>& suspect) const;
   [[nodiscard]] double rise_since(Timestamp onset) const;
+  /// From the mean level around `from` to that around `to`; 0: not known.
+  [[nodiscard]] double rise_between(Timestamp from, Timestamp to) const;
   /// See SeriesView::level_bytes; nullopt without an onset.
   [[nodiscard]] std::optional<double> level_of(const Finding& finding) const;
   [[nodiscard]] ProcessGrowth growth_since(Timestamp onset, const Catalog& catalog) const;
-  /// The detector's finding with severity and dissent; no attribution.
+  /// Whether its device's curve counts for it: the device's total rises like a leak, and it explains that.
+  [[nodiscard]] bool follows_total() const;
+  /// The series whose curve counts for it.
+  [[nodiscard]] const SeriesState& line() const;
+  /// The same after the end of the last growth.
+  [[nodiscard]] const SeriesState& last_line() const;
+  // Its detector's opinion, or that of line() where that is more certain. REQUIRES: detector.
+  [[nodiscard]] bool alerting() const;
+  [[nodiscard]] bool suspecting() const;
+  [[nodiscard]] Finding finding() const;
+  /// finding() with severity and dissent; no attribution.
   [[nodiscard]] Verdict verdict(const SeverityConfig& severity) const;
   void name_framework(Verdict& verdict, const Catalog& catalog) const;
   [[nodiscard]] SeriesView view(const Catalog& catalog, bool explain) const;
@@ -133,6 +147,7 @@ struct SeriesState {
   Move move;                             ///< of `standstill`, as of the last review
   std::string paging;                    ///< why nobody is notified of the leak yet, as of the last review
   std::optional<Climb> runs_climb;       ///< of a process: each run of its program, up to this one, peaks higher
+  std::optional<double> explains;        ///< its share of its device's last growth, where line() is the device's total
   std::uint64_t climb_at_bytes = 0;      ///< the peak at which that was last looked at
   bool queued = false;
   bool ended = false;
