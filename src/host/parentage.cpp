@@ -73,7 +73,7 @@ struct LostWorkers::Moment {
 
   const std::string& proc_root;
   const std::vector<ListedProcess>& all;
-  Links links;
+  ProcessLinks links;
   SocketTables sockets;
   std::optional<double> boot_s;
 
@@ -185,12 +185,13 @@ struct LostWorkers::Moment {
     if (!environment || variable(*environment, "TORCHELASTIC_RUN_ID").empty()) return std::nullopt;
     const auto port = parse_unsigned(variable(*environment, "MASTER_PORT"));
     if (!port || *port == 0 || *port > 0xffff) return std::nullopt;
-    const std::vector<Link> its = links.of(process.pid, static_cast<std::uint16_t>(*port));
-    if (std::none_of(its.begin(), its.end(), [](const Link& link) { return link.is_meeting; })) return std::nullopt;
+    const std::vector<ProcessLink> its = links.of(process.pid, static_cast<std::uint16_t>(*port));
+    if (std::none_of(its.begin(), its.end(), [](const ProcessLink& link) { return link.is_meeting; }))
+      return std::nullopt;
     // The store of a job on this host is in its launcher.
     const bool store_has_ended =
         variable(*environment, "TORCHELASTIC_USE_AGENT_STORE") == "True" &&
-        std::any_of(its.begin(), its.end(), [](const Link& link) { return link.is_meeting && link.has_ended; });
+        std::any_of(its.begin(), its.end(), [](const ProcessLink& link) { return link.is_meeting && link.has_ended; });
     if (!store_has_ended && may_launch_ranks(process.parent_pid, process.pid)) return std::nullopt;
     return static_cast<std::uint16_t>(*port);
   }
@@ -198,8 +199,8 @@ struct LostWorkers::Moment {
   /// Ray's have a title, and are connected to what started them.
   bool is_lost_of_ray(const ListedProcess& process) {
     if (process.is_forked_only || !process.name.starts_with("ray::")) return false;
-    const std::vector<Link> its = links.of(process.pid);
-    return !its.empty() && std::none_of(its.begin(), its.end(), [&](const Link& link) {
+    const std::vector<ProcessLink> its = links.of(process.pid);
+    return !its.empty() && std::none_of(its.begin(), its.end(), [&](const ProcessLink& link) {
       return std::find(link.others.begin(), link.others.end(), process.parent_pid) != link.others.end();
     });
   }
@@ -218,14 +219,14 @@ struct LostWorkers::Moment {
   std::string why_kept(std::uint32_t pid, const Worker& worker, const std::map<std::uint32_t, Worker>& lost) {
     const ListedProcess& process = *find(pid);
     if (process.session == pid && worker.port == 0) return "it leads a session of its own, as one left to run does";
-    std::vector<Link> all_links = links.of(pid);
+    std::vector<ProcessLink> all_links = links.of(pid);
     all_links.push_back(links.memory_of(pid));
-    for (const Link& link : all_links) {
-      const char* const what = link.kind == Link::Kind::pipe         ? "holds the other end of a pipe of it"
-                               : link.kind == Link::Kind::connection ? "is connected to it"
-                                                                     : "shares memory with it";
+    for (const ProcessLink& link : all_links) {
+      const char* const what = link.kind == ProcessLink::Kind::pipe         ? "holds the other end of a pipe of it"
+                               : link.kind == ProcessLink::Kind::connection ? "is connected to it"
+                                                                            : "shares memory with it";
       // Whoever is younger than the worker has an end of the worker's own pipes by inheritance only.
-      const bool is_own = link.kind == Link::Kind::pipe && worker.born_with.contains(link.inode);
+      const bool is_own = link.kind == ProcessLink::Kind::pipe && worker.born_with.contains(link.inode);
       for (const std::uint32_t other : link.others)
         if (!lost.contains(other) && !is_below(other, lost) && !is_attendant(other) &&
             !(is_own && find(other)->start_ticks > process.start_ticks))

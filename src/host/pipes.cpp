@@ -151,7 +151,8 @@ std::optional<bool> holds_other_end(const std::string& proc_root, std::uint32_t 
   return out;
 }
 
-Links::Links(std::string proc_root, const std::vector<ListedProcess>& all) : proc_root_(std::move(proc_root)) {
+ProcessLinks::ProcessLinks(std::string proc_root, const std::vector<ListedProcess>& all)
+    : proc_root_(std::move(proc_root)) {
   for (const ListedProcess& process : all) {
     const OpenEnds& ends = ends_.emplace(process.pid, read_open_ends(proc_root_, process.pid)).first->second;
     for (const PipeEnd& end : ends.pipes) {
@@ -162,13 +163,13 @@ Links::Links(std::string proc_root, const std::vector<ListedProcess>& all) : pro
   }
 }
 
-const OpenEnds& Links::ends_of(std::uint32_t pid) const {
+const OpenEnds& ProcessLinks::ends_of(std::uint32_t pid) const {
   static const OpenEnds kNone;
   const auto found = ends_.find(pid);
   return found == ends_.end() ? kNone : found->second;
 }
 
-std::set<std::uint32_t> Links::at_other_end(const PipeEnd& end) const {
+std::set<std::uint32_t> ProcessLinks::at_other_end(const PipeEnd& end) const {
   std::set<std::uint32_t> out;
   for (const auto* side : {end.reads ? &writers_ : nullptr, end.writes ? &readers_ : nullptr})
     if (side != nullptr)
@@ -177,17 +178,17 @@ std::set<std::uint32_t> Links::at_other_end(const PipeEnd& end) const {
   return out;
 }
 
-std::vector<Link> Links::of(std::uint32_t pid, std::uint16_t port) {
-  std::vector<Link> out;
-  const auto add = [&](Link::Kind kind, const std::set<std::uint32_t>& holders) {
-    Link& link = out.emplace_back();
+std::vector<ProcessLink> ProcessLinks::of(std::uint32_t pid, std::uint16_t port) {
+  std::vector<ProcessLink> out;
+  const auto add = [&](ProcessLink::Kind kind, const std::set<std::uint32_t>& holders) {
+    ProcessLink& link = out.emplace_back();
     link.kind = kind;
     std::copy_if(holders.begin(), holders.end(), std::back_inserter(link.others),
                  [pid](std::uint32_t other) { return other != pid; });
   };
   const OpenEnds& ends = ends_of(pid);
   for (const PipeEnd& end : ends.pipes) {
-    add(Link::Kind::pipe, at_other_end(end));
+    add(ProcessLink::Kind::pipe, at_other_end(end));
     out.back().inode = end.inode;
   }
   if (ends.sockets.empty()) return out;
@@ -195,9 +196,9 @@ std::vector<Link> Links::of(std::uint32_t pid, std::uint16_t port) {
   const auto add_peer = [&](std::uint64_t peer) {
     const auto holders = sockets_.find(peer);
     if (peer == 0 || holders != sockets_.end())
-      add(Link::Kind::connection, peer == 0 ? std::set<std::uint32_t>() : holders->second);
+      add(ProcessLink::Kind::connection, peer == 0 ? std::set<std::uint32_t>() : holders->second);
     else
-      add(Link::Kind::connection, {});
+      add(ProcessLink::Kind::connection, {});
     out.back().is_unknown = peer != 0 && holders == sockets_.end();
   };
   for (const std::uint64_t inode : ends.sockets) {
@@ -219,7 +220,7 @@ std::vector<Link> Links::of(std::uint32_t pid, std::uint16_t port) {
   return out;
 }
 
-Link Links::memory_of(std::uint32_t pid) {
+ProcessLink ProcessLinks::memory_of(std::uint32_t pid) {
   const auto own = [&](std::uint32_t of) {
     const auto text = read_text_file(proc_root_ + '/' + std::to_string(of) + "/maps", kTableBytes);
     return text ? shared_memory(*text) : std::set<std::string>();
@@ -230,8 +231,8 @@ Link Links::memory_of(std::uint32_t pid) {
       if (ends.were_read)
         for (const std::string& memory : own(other)) (*memory_)[memory].insert(other);
   }
-  Link out;
-  out.kind = Link::Kind::memory;
+  ProcessLink out;
+  out.kind = ProcessLink::Kind::memory;
   for (const auto& [memory, pids] : *memory_)
     if (pids.contains(pid))
       std::copy_if(pids.begin(), pids.end(), std::back_inserter(out.others),
@@ -239,7 +240,7 @@ Link Links::memory_of(std::uint32_t pid) {
   return out;
 }
 
-const Links::Tables& Links::tables_of(std::uint32_t pid) {
+const ProcessLinks::Tables& ProcessLinks::tables_of(std::uint32_t pid) {
   const std::string folder = proc_root_ + '/' + std::to_string(pid);
   std::string name = link_target(folder + "/ns/net");
   if (name.empty()) name = folder;
@@ -281,7 +282,7 @@ const Links::Tables& Links::tables_of(std::uint32_t pid) {
 }
 
 /// /proc does not show who is at the other end of a Unix socket; the kernel answers that on request, to everybody.
-void Links::read_unix_peers() {
+void ProcessLinks::read_unix_peers() {
   if (unix_peers_) return;
   unix_peers_.emplace();
   const int fd = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
@@ -308,14 +309,20 @@ void Links::read_unix_peers() {
       if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY) continue;
       const auto* message = static_cast<const unix_diag_msg*>(NLMSG_DATA(header));
       std::uint64_t& peer = (*unix_peers_)[message->udiag_ino];
-      auto rest = static_cast<int>(header->nlmsg_len - NLMSG_LENGTH(sizeof *message));
-      for (const auto* attribute = reinterpret_cast<const rtattr*>(message + 1); RTA_OK(attribute, rest);
-           attribute = RTA_NEXT(attribute, rest)) {
+      // RTA_OK and RTA_NEXT mix signed and unsigned lengths.
+      std::size_t rest = header->nlmsg_len - NLMSG_LENGTH(sizeof *message);
+      const auto* at = reinterpret_cast<const char*>(message + 1);
+      while (rest >= sizeof(rtattr)) {
+        const auto* attribute = reinterpret_cast<const rtattr*>(at);
+        if (attribute->rta_len < sizeof(rtattr) || attribute->rta_len > rest) break;
         std::uint32_t inode = 0;
         if (attribute->rta_type == UNIX_DIAG_PEER && RTA_PAYLOAD(attribute) >= sizeof inode) {
           std::memcpy(&inode, RTA_DATA(attribute), sizeof inode);
           peer = inode;
         }
+        const std::size_t step = RTA_ALIGN(attribute->rta_len);
+        rest -= std::min(rest, step);
+        at += step;
       }
     }
   }

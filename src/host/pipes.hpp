@@ -37,7 +37,7 @@ OpenEnds read_open_ends(const std::string& proc_root, std::uint32_t pid);
 std::optional<bool> holds_other_end(const std::string& proc_root, std::uint32_t pid, std::uint32_t parent);
 
 /// What a process is connected to by one pipe or socket, or by all its shared memory.
-struct Link {
+struct ProcessLink {
   enum class Kind : std::uint8_t { pipe, connection, memory };
   Kind kind = Kind::pipe;
   std::uint64_t inode = 0;            ///< of a pipe
@@ -49,17 +49,17 @@ struct Link {
 
 /// The ends of all processes of a machine at one moment. Not thread-safe. Cost: as read_open_ends() for each process;
 /// then three small files per network namespace, and one request to the kernel for the peers of Unix sockets.
-class Links {
+class ProcessLinks {
  public:
-  Links(std::string proc_root, const std::vector<ListedProcess>& all);
+  ProcessLinks(std::string proc_root, const std::vector<ListedProcess>& all);
 
   [[nodiscard]] const OpenEnds& ends_of(std::uint32_t pid) const;
   /// Who has the other end of `end` open.
   [[nodiscard]] std::set<std::uint32_t> at_other_end(const PipeEnd& end) const;
-  /// Of each pipe and connection of `pid`. `port`: see Link::is_meeting.
-  std::vector<Link> of(std::uint32_t pid, std::uint16_t port = 0);
+  /// Of each pipe and connection of `pid`. `port`: see ProcessLink::is_meeting.
+  std::vector<ProcessLink> of(std::uint32_t pid, std::uint16_t port = 0);
   /// Who can write into memory that `pid` can write into. The first call reads the mappings of all processes.
-  Link memory_of(std::uint32_t pid);
+  ProcessLink memory_of(std::uint32_t pid);
 
  private:
   struct Connection {

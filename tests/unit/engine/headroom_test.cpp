@@ -95,7 +95,7 @@ TEST_F(HeadroomTest, TheAlertIsRaisedOnRequestAndEnds) {
   EXPECT_EQ(changes[0].alert.kind, AlertKind::headroom);
   EXPECT_EQ(changes[0].alert.series, job);
   EXPECT_THAT(changes[0].alert.finding.because, HasSubstr("does not fit beside pid 88"));
-  EXPECT_EQ(tell(changes[0].alert).what, "does not fit");
+  EXPECT_EQ(alert_words(changes[0].alert).what, "does not fit");
   end_process(t, 88);
   for (int i = 0; i < 12; ++i, t += 10) tick(t, 3 * kGiB, {{job, 2 * kGiB}});
   ASSERT_EQ(changes.size(), 2U);

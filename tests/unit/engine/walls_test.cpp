@@ -267,7 +267,7 @@ TEST(WallsOfAScenario, WhatGrowsBeyondItFailsAndItsEndNamesIt) {
   const auto run = play(*scenario);
   for (const SeriesView& s : run->view->series) {
     if (s.key.pid != 4242 && s.key.metric != Metric::device_used) continue;
-    EXPECT_THAT(tell(*run->view, s).end, HasSubstr("ended then; its limit was dmem.max of /pod"));
+    EXPECT_THAT(conclusion_words(*run->view, s).end, HasSubstr("ended then; its limit was dmem.max of /pod"));
     const std::string because = Conclusion(*run->view, s).finding().because;
     EXPECT_THAT(because, HasSubstr("ends at 9.0 GiB, by dmem.max of /pod, of which 2 processes use 9.0 GiB"));
     EXPECT_THAT(because, Not(HasSubstr("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT")));
