@@ -43,6 +43,8 @@ constexpr double kExplains = 0.8;
 constexpr double kStillExplains = 0.6;
 /// A part whose readings are so many times further apart has shown less than its device has.
 constexpr double kRarely = 2;
+/// A program that came while the device was watched may load for so long, whatever the device shows of that.
+constexpr double kMayLoad_s = 36 * kSecondsPerMinute;
 /// The second half of a growth is looked at by itself if it brought this share.
 constexpr double kLateShare = 0.2;
 
@@ -169,6 +171,9 @@ std::optional<double> Engine::Core::share_of_growth(const SeriesState& part, con
   const Timestamp from = std::max(*of_total.onset, part.first_time);
   const Timestamp to = std::min(part.last_time, total.last_time);
   if (to <= from) return std::nullopt;
+  const bool came = part.key.pid != 0 && seconds_between(part.device->unattributed->first_time, part.first_time) >
+                                             part.period.median_s() / 2;
+  if (came && seconds_between(part.first_time, to) < kMayLoad_s) return std::nullopt;
   const double rise_bytes = part.rise_between(from, to);
   double of_device_bytes = total.rise_between(*of_total.onset, to);
   if (const auto rise = total.detector->rise(); rise && rise->since <= *of_total.onset)
@@ -200,6 +205,7 @@ void Engine::Core::review_total(const SeriesState& s) {
   device.pile = attribution(s, s.finding()).pile;
   Verdict alone = s.verdict(config.severity);
   leave_the_past(s, alone);
+  leave_to_band(s, alone);
   const auto look = [&](SeriesState& part) {
     if (is_new) part.explains.reset();  // it was of an earlier growth
     const bool followed = part.explains.has_value();

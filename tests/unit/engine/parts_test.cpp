@@ -147,6 +147,28 @@ TEST_F(ListedRarely, StaysALoadThatFactsExplain) {
   }
 }
 
+/// A job that comes and loads for twenty minutes, of which its first listing shows little.
+TEST_F(ListedRarely, MayLoadWhileItIsYoung) {
+  for (const double list_s : {0.0, 60.0, 240.0}) {
+    changes.clear();
+    start();
+    const SeriesId tenant = process(20, "python serve.py");
+    const SeriesId job = process(10, "python job.py");
+    for (double t = 0; t < 7200; ++t) {
+      const bool is_there = t >= 3650;
+      const std::uint64_t its =
+          is_there ? 500 * kMiB + static_cast<std::uint64_t>(std::min(t - 3650, 1200.0) * 10) * kMiB : 0;
+      std::vector<std::pair<SeriesId, std::uint64_t>> listed;
+      if (list_s > 0 && std::fmod(t, list_s) == 0) {
+        listed = {{tenant, 4 * kGiB}};
+        if (is_there) listed.emplace_back(job, its);
+      }
+      tick(t, 300 * kMiB + 4 * kGiB + its, listed);
+    }
+    EXPECT_EQ(notified_s().has_value(), list_s == 0) << list_s;
+  }
+}
+
 /// Two programs of which neither makes most of the growth: each is judged by its own curve.
 TEST_F(ListedRarely, IsJudgedByItselfWhereItDoesNotExplainTheGrowth) {
   start();
