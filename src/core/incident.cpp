@@ -34,6 +34,7 @@ int speaking_rank(Metric metric) {
     case Metric::process_busy:
     case Metric::process_read:
     case Metric::process_clients:
+    case Metric::process_age:
     case Metric::host_resident:
     case Metric::host_pinned:
     case Metric::host_available:

@@ -5,11 +5,11 @@
 namespace vramtrack {
 namespace {
 
-constexpr std::array<std::string_view, 16> kMetricNames = {
-    "device_used",        "device_reserved", "process_used",        "allocator_allocated",
-    "allocator_reserved", "probe_live",      "device_unattributed", "device_busy",
-    "device_received",    "process_busy",    "process_read",        "process_clients",
-    "host_anonymous",     "host_resident",   "host_pinned",         "host_available"};
+constexpr std::array<std::string_view, 17> kMetricNames = {
+    "device_used",    "device_reserved",     "process_used",   "allocator_allocated", "allocator_reserved",
+    "probe_live",     "device_unattributed", "device_busy",    "device_received",     "process_busy",
+    "process_read",   "process_clients",     "host_anonymous", "host_resident",       "host_pinned",
+    "host_available", "process_age"};
 
 std::string key_text(const SeriesKey& key) {
   std::string text = key.device_id;

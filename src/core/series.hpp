@@ -35,6 +35,7 @@ enum class Metric : std::uint8_t {
   host_resident,   ///< bytes in the host's memory, files that it has mapped included; a fact
   host_pinned,     ///< of these, bytes that may not move, for devices to reach them; a fact
   host_available,  ///< bytes by which it can still grow in the host, or within its cgroup's limit; a fact
+  process_age,     ///< seconds since a process began; a fact about its memory on any of its devices
 };
 
 /// A device or process that is busy all the time.
@@ -47,7 +48,7 @@ constexpr bool is_fact(Metric metric) {
 
 /// Whether it is about the host's memory, of which no device has a part.
 constexpr bool is_of_host(Metric metric) {
-  return metric >= Metric::host_anonymous;
+  return metric >= Metric::host_anonymous && metric <= Metric::host_available;
 }
 
 /// Whether it is about a device, whoever holds the memory; else it is about a process.

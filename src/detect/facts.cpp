@@ -77,6 +77,11 @@ void Facts::busy(Timestamp time, double ratio) {
   busy_.observe(time, busy_.total() + std::clamp(ratio, 0.0, 1.0) * passed_s);
 }
 
+void Facts::read(Timestamp time, double total_bytes) {
+  if (read_.empty() && begin_ && *begin_ < time) read_.observe(*begin_, 0);
+  read_.observe(time, total_bytes);
+}
+
 void Facts::received(Timestamp time, double bytes_per_s) {
   if (received_.empty()) return received_.observe(time, 0);
   const double passed_s = std::max(0.0, seconds_between(received_.last(), time));
@@ -107,7 +112,8 @@ std::optional<Load> Facts::load(Timestamp life, Timestamp start, Timestamp end, 
   const double loading_s = seconds_between(start, until);
   const auto busy_s = busy_.increase(start, until);
   const auto before_s = busy_.increase(life, start);
-  const bool idle = busy_s && *busy_s <= kIdle * loading_s &&
+  const bool may_have_worked = !before_s && seconds_between(life, start) > kLoadUnread_s;
+  const bool idle = busy_s && *busy_s <= kIdle * loading_s && !may_have_worked &&
                     (!before_s || *before_s <= kIdle * seconds_between(life, start) + kIdle * duration_s);
   if (!idle || full || 2 * loading_s < duration_s || duration_s > kLoadUnread_s) return std::nullopt;
   return Load{std::nullopt, true, until == end};

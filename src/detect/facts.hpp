@@ -56,7 +56,7 @@ class Facts {
   /// The share of time, 0..1, since the reading before in which the GPU worked for this series' program.
   void busy(Timestamp time, double ratio);
   /// What the program has read so far, and what its device received in the time since the reading before.
-  void read(Timestamp time, double total_bytes) { read_.observe(time, total_bytes); }
+  void read(Timestamp time, double total_bytes);
   void received(Timestamp time, double bytes_per_s);
   /// Somebody else has begun to use the GPU as well: how busy it was, or what it received, says nothing about this
   /// program.
@@ -65,6 +65,9 @@ class Facts {
   /// On how many devices the program holds memory: what it reads is spread over them.
   void set_devices(std::size_t devices) { devices_ = static_cast<double>(devices > 0 ? devices : 1); }
   void set_kind(ProgramKind kind) { kind_ = kind; }
+  /// When the program began; it may have begun long before it was watched.
+  void set_begin(Timestamp time) { begin_ = time; }
+  [[nodiscard]] std::optional<Timestamp> begin() const { return begin_; }
   [[nodiscard]] ProgramKind kind() const { return kind_; }
   [[nodiscard]] Lifetimes& lifetimes() { return lifetimes_; }
   [[nodiscard]] const Lifetimes& lifetimes() const { return lifetimes_; }
@@ -72,7 +75,7 @@ class Facts {
   /// A rise of `net_bytes` from `start` to `end` in a life that began at `life`, if it is a load:
   /// * as much was read (or received) as it rose, within a factor of two; or
   /// * the program has not begun to work since its life began, the rise has not lasted for an hour, and it has not all
-  ///   but filled the memory (`full`).
+  ///   but filled the memory (`full`). Whether it worked is not known of a life that was not seen for an hour.
   /// A rise counts as the load's if the load took more than half of its time: a leak that follows is judged alone.
   [[nodiscard]] std::optional<Load> load(Timestamp life, Timestamp start, Timestamp end, double net_bytes,
                                          bool full) const;
@@ -88,6 +91,7 @@ class Facts {
   Track read_;      ///< bytes
   Track received_;  ///< bytes
   double devices_ = 1;
+  std::optional<Timestamp> begin_;
   ProgramKind kind_ = ProgramKind::unknown;
   Lifetimes lifetimes_;
 };

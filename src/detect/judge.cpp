@@ -158,7 +158,8 @@ bool Judge::may_be_loading() const {
   auto e = whole_growth();
   if (!e) e = best();
   if (!e || is_told(*e, of_siblings(*e))) return false;
-  return (facts_ != nullptr && facts_->load(life_, e->start, e->end, e->net_bytes, false)) || most_of_load(*e) < 1;
+  return (facts_ != nullptr && facts_->load(life().begin, e->start, e->end, e->net_bytes, false)) ||
+         most_of_load(*e) < 1;
 }
 
 bool Judge::denies(Timestamp start, double net_bytes) const {
@@ -383,6 +384,7 @@ void Judge::restart(bool keep_highs) {
   const Bucket& first = scales_.level(0).back();
   life_ = scales_.start_of(0, first.slot);
   life_bytes_ = first.floor_bytes;
+  again_ = true;
   if (!keep_highs) program_first_ = life_;
   if (creeping_.alerts() || doubling_.alerts() || (!keep_highs && cycling_.alerts())) {
     end_ = AlertEnd::released;
@@ -484,10 +486,20 @@ LifetimesWord Judge::lifetimes_of(const Standing& standing) const {
                                   seconds_between(standing.start(), last_));
 }
 
+/// As seen, or as facts show if that was not its beginning: what it held may have been there for long, and a program
+/// that is old when it is first seen with next to nothing has not begun then.
+Judge::Life Judge::life() const {
+  const Life seen{life_, static_cast<double>(life_bytes_),
+                  began_ || !(static_cast<double>(life_bytes_) > kNothingShare * limit_bytes_.value_or(0))};
+  const auto begin = facts_ != nullptr && of_ == Of::series && !began_ && !again_ ? facts_->begin() : std::nullopt;
+  if (!begin || *begin > life_ || (seen.known && seconds_between(*begin, life_) <= kLongestLoad_s)) return seen;
+  return {*begin, 0, true};
+}
+
 /// The load that a rise is, as far as facts show.
 std::optional<Load> Judge::load_of(Timestamp start, Timestamp end, double net_bytes) const {
   if (facts_ == nullptr || of_ != Of::series) return std::nullopt;
-  return facts_->load(life_, start, end, net_bytes, is_full());
+  return facts_->load(life().begin, start, end, net_bytes, is_full());
 }
 
 bool Judge::is_full() const {
@@ -511,10 +523,11 @@ std::optional<Evidence> Judge::loading() const {
 double Judge::most_of_load(const Evidence& e) const {
   if (of_ != Of::series || !limit_bytes_) return 1;
   // A recording that begins in the middle of a life does not show how old the program is.
-  if (!began_ && life_bytes_ > kNothingShare * *limit_bytes_) return 1;
+  const Life its = life();
+  if (!its.known) return 1;
   return most_of_young_load(e, *limit_bytes_,
-                            {seconds_between(life_, e.start), e.start_bytes - static_cast<double>(life_bytes_),
-                             seconds_between(life_, last_), facts_ != nullptr && facts_->worked(e.start, e.end)});
+                            {seconds_between(its.begin, e.start), e.start_bytes - its.bytes,
+                             seconds_between(its.begin, last_), facts_ != nullptr && facts_->worked(e.start, e.end)});
 }
 
 ExperienceWord Judge::experienced(const Evidence& e) const {

@@ -95,6 +95,13 @@ class Judge final : public Detector {
   [[nodiscard]] std::optional<Load> load_of(Timestamp start, Timestamp end, double net_bytes) const;
   [[nodiscard]] std::optional<Evidence> loading() const;
   [[nodiscard]] bool is_full() const;
+  /// The life that its memory is in.
+  struct Life {
+    Timestamp begin{};
+    double bytes = 0;    ///< what it held then
+    bool known = false;  ///< that it began then
+  };
+  [[nodiscard]] Life life() const;
   void restart(bool keep_highs);
   void decide(Standing& standing);
   void end(Standing& standing, AlertEnd end, std::string reason, bool is_sure = false);
@@ -150,6 +157,7 @@ class Judge final : public Detector {
   Timestamp life_{};
   float life_bytes_ = 0;
   bool began_ = false;     ///< that its life began at `life_` is known, and not only that nothing was seen before
+  bool again_ = false;     ///< it began anew at `life_`, with a restart
   float epoch_first_ = 0;  ///< the first sample since the last restart
   float epoch_high_ = 0;   ///< highest peak since the last restart
   std::array<float, Scales::kLevels> probability_{};

@@ -164,9 +164,10 @@ void Judge::describe_load(Finding& f, const Evidence& e) const {
   f.onset = e.start;
   const Load load = load_of(e.start, e.end, e.net_bytes).value_or(Load{});
   // Stages with pauses between them are one load, if nothing but loading has happened in this life.
-  const double so_far = static_cast<double>(last_bytes_ - life_bytes_);
-  const bool of_this_life = load_of(life_, last_, so_far).has_value();
-  const auto read = facts_->read_since(of_this_life ? life_ : e.start);
+  const Life its = life();
+  const double so_far = static_cast<double>(last_bytes_) - its.bytes;
+  const bool of_this_life = load_of(its.begin, last_, so_far).has_value();
+  const auto read = facts_->read_since(of_this_life ? its.begin : e.start);
   f.because = fmt::format("loading, {} so far", format_bytes(of_this_life ? so_far : e.net_bytes));
   if (load.read_bytes && read)
     f.because += fmt::format("; {} read", format_bytes(*read));

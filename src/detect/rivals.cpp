@@ -76,9 +76,8 @@ constexpr double kLoadMedian_s = 20;
 constexpr double kLoadSigma = 1.5;
 constexpr double kMostFastLoad = 8;
 
-/// By the curve alone: a load takes half an hour at most, some minutes more until its end is seen, and fills at least
-/// this share of the memory in that time, or the second share if the GPU works meanwhile (weights are converted); ...
-constexpr double kLongestLoad_s = 36 * kSecondsPerMinute;
+/// By the curve alone: a load fills at least this share of the memory in kLongestLoad_s, or the second share if the GPU
+/// works meanwhile (weights are converted); ...
 constexpr double kLeastLoadShare = 0.1;
 constexpr double kLeastLoadAtWork = 2.0 / 3;
 /// ... its stages are at least this share as fast as what came before; and kMayBeLoad of confidence waits until it is

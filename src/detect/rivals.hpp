@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/program_kind.hpp"
+#include "core/units.hpp"
 #include "detect/evidence.hpp"
 #include "detect/window.hpp"
 
@@ -47,6 +48,9 @@ double largest_fall_before(const Window& w);
 /// in six hours or more, in a series that has not been seen for a day before.
 double day_weight(const Evidence& e, double life_s);
 
+/// A load takes half an hour at most, and some minutes more until its end is seen.
+inline constexpr double kLongestLoad_s = 36 * kSecondsPerMinute;
+
 /// The life of a program in which a rise was seen: what came before it, and what is known of it.
 struct YoungLife {
   double before_s = 0;      ///< from its beginning to the rise
@@ -59,9 +63,9 @@ struct YoungLife {
 inline constexpr double kMayBeLoad = 0.8;
 
 /// kMayBeLoad for a rise that may be a load, by its curve alone; 1 if it cannot be. A program that is no
-/// more than 36 minutes old loads, at once or in stages, at rates that fill a tenth of the memory in that time; if it
-/// works meanwhile, because it converts what it loads, two thirds, from the first minutes of its life on. A leak that
-/// follows a load is slower than the load was.
+/// more than kLongestLoad_s old loads, at once or in stages, at rates that fill a tenth of the memory in that time; if
+/// it works meanwhile, because it converts what it loads, two thirds, from the first minutes of its life on. A leak
+/// that follows a load is slower than the load was.
 double most_of_young_load(const Evidence& e, double limit_bytes, const YoungLife& life);
 
 /// The highest confidence in a rise that may be the first morning of a daily load, however straight it is; 1 if it

@@ -40,6 +40,11 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
         if (s.know().kind() == ProgramKind::unknown) s.know().set_kind(ProgramKind::serving);
       });
       return;
+    case Metric::process_age:
+      series.for_process(process_key(key), [&](SeriesState& s) {
+        if (!s.ended) s.know().set_begin(sample.time - from_seconds(value));
+      });
+      return;
     case Metric::host_available:
       if (key.pid == 0) {  // what a device that shares the host's memory can still get of it
         if (device != nullptr && device->used != nullptr)
@@ -84,7 +89,7 @@ void Engine::Core::tell_received(DeviceState& device, Timestamp time, double byt
 /// The process whose memory this is will not come back.
 void Engine::Core::retire_facts(const SeriesKey& memory) {
   SeriesKey fact = memory;
-  for (const Metric metric : {Metric::process_busy, Metric::process_read, Metric::process_clients,
+  for (const Metric metric : {Metric::process_busy, Metric::process_read, Metric::process_clients, Metric::process_age,
                               Metric::host_resident, Metric::host_pinned, Metric::host_available}) {
     fact.metric = metric;
     if (const auto id = catalog.find(fact)) catalog.retire(*id);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include "core/nature.hpp"
 #include "core/order.hpp"
@@ -57,15 +56,6 @@ void read_mappings(const std::string& folder, std::set<std::string>& into) {
     const std::string_view path = line.substr(std::min(line.find('/'), line.size()));
     if (is_gpu_file(path)) into.emplace(path);
   }
-}
-
-/// Seconds since the machine started.
-std::optional<double> uptime_s(const std::string& proc_root) {
-  const auto text = read_text_file(proc_root + "/uptime", 256);
-  if (!text) return std::nullopt;
-  double value = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  return error == std::errc{} ? std::optional(value) : std::nullopt;
 }
 
 std::string parent_words(const ListedProcess* parent, std::uint32_t pid) {
@@ -136,8 +126,7 @@ HoldersFound find_holders(const std::string& proc_root, const std::set<std::uint
   HoldersFound found;
   const Processes all = list_processes(proc_root);
   const LostWorkers lost(proc_root, all);
-  const auto now_s = uptime_s(proc_root);
-  static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
+  const auto now_s = machine_uptime_s(proc_root);
   for (const ListedProcess& process : all) {
     if (process.pid == kKernelThreads || process.parent_pid == kKernelThreads) continue;
     const std::string folder = proc_root + '/' + std::to_string(process.pid);
@@ -150,7 +139,7 @@ HoldersFound find_holders(const std::string& proc_root, const std::set<std::uint
     if (!info || info->start_ticks != process.start_ticks) continue;  // it has ended since
     holder.info = std::move(*info);
     holder.parent_pid = process.parent_pid;
-    if (now_s) holder.age_s = std::max(0.0, *now_s - static_cast<double>(process.start_ticks) / ticks_per_s);
+    if (now_s) holder.age_s = process_age_s(*now_s, process.start_ticks);
     judge(all, lost, process, holder);
     found.holders.push_back(std::move(holder));
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <unordered_set>
 
@@ -26,6 +27,11 @@ std::string process_file(std::string_view proc_root, std::uint32_t pid, std::str
   std::string path(proc_root);
   path.append("/").append(std::to_string(pid)).append("/").append(file);
   return path;
+}
+
+double seconds_of(std::uint64_t ticks) {
+  static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
+  return static_cast<double>(ticks) / ticks_per_s;
 }
 
 /// The value of "Key:\tvalue" in a status text; empty when absent.
@@ -141,13 +147,23 @@ std::optional<Alive> process_alive(std::string_view proc_root, std::uint32_t pid
   if (!text) return std::nullopt;
   const auto stat = parse_stat(*text);
   if (!stat || has_ended(stat->state)) return std::nullopt;
-  static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
   static const auto page_bytes = static_cast<std::uint64_t>(std::max(1L, ::sysconf(_SC_PAGESIZE)));
   // A process of the first tick after boot would look unknown; nothing but pid 1 can be that old.
-  Alive alive{std::max<std::uint64_t>(stat->start_ticks, 1), stat->state,
-              static_cast<double>(stat->cpu_ticks) / ticks_per_s, std::nullopt};
+  Alive alive{std::max<std::uint64_t>(stat->start_ticks, 1), stat->state, seconds_of(stat->cpu_ticks), std::nullopt};
   if (stat->resident_pages) alive.resident_bytes = *stat->resident_pages * page_bytes;
   return alive;
+}
+
+std::optional<double> machine_uptime_s(const std::string& proc_root) {
+  std::array<char, 256> buffer;
+  const auto text = read_small_file((proc_root + "/uptime").c_str(), buffer);
+  double value = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), value).ec != std::errc{}) return std::nullopt;
+  return value;
+}
+
+double process_age_s(double up_s, std::uint64_t start_ticks) {
+  return std::max(0.0, up_s - seconds_of(start_ticks));
 }
 
 std::optional<ProcessInfo> read_process(const std::string& proc_root, std::uint32_t pid) {

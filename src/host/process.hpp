@@ -42,6 +42,11 @@ struct Alive {
 };
 std::optional<Alive> process_alive(std::string_view proc_root, std::uint32_t pid, std::string& path);
 
+/// Seconds since the machine started, from /proc/uptime; nullopt when it cannot be read.
+std::optional<double> machine_uptime_s(const std::string& proc_root);
+/// How long a process with these start ticks has lived when the machine has been up for `up_s`. Pure.
+double process_age_s(double up_s, std::uint64_t start_ticks);
+
 /// All that is readable of `pid`: user, command, name, cgroup and what follows from it. pid and start_ticks
 /// are set, the framework and kind are not. Fields that may not be read stay empty. nullopt when the process is
 /// not visible. Cost: four small files, those of workload.hpp for a process in a container or a Slurm job, and for a

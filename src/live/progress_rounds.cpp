@@ -6,6 +6,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "host/process.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -62,6 +64,20 @@ void ProgressRounds::add_busy(Catalog& catalog, Timestamp now, Batch& batch) {
   polls_ = 0;
 }
 
+void ProgressRounds::add_age(Catalog& catalog, Timestamp now, Batch& batch) {
+  std::erase_if(aged_, [this](const Process& process) { return !holds_.contains(process); });
+  std::optional<double> up_s;
+  for (const auto& [process, holding] : holds_) {
+    if (aged_.contains(process)) continue;
+    if (!up_s) up_s = machine_uptime_s(proc_root_);
+    if (!up_s) return;
+    aged_.insert(process);
+    batch.samples.push_back({now,
+                             catalog.intern({Metric::process_age, holding.device_id, process.first, process.second}),
+                             static_cast<std::uint64_t>(process_age_s(*up_s, process.second))});
+  }
+}
+
 void ProgressRounds::add_read(Catalog& catalog, const ProgressReading& reading, Batch& batch) {
   const auto held = holds_.find({reading.pid, reading.pid_start_ticks});
   if (held == holds_.end()) return;
@@ -111,6 +127,7 @@ bool ProgressRounds::add(Catalog& catalog, Timestamp now, Batch& batch) {
   readings_.clear();
   reader_.read(asked_, now, readings_);
   add_busy(catalog, now, batch);
+  add_age(catalog, now, batch);
   for (ProgressReading& reading : readings_) {
     reading.progress.held_by_policy = told_held_.contains({reading.pid, reading.pid_start_ticks});
     add_read(catalog, reading, batch);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,13 +23,14 @@ using HeldProcesses = std::map<std::pair<std::uint32_t, std::uint64_t>, std::str
 class ProgressRounds {
  public:
   ProgressRounds(const StallConfig& config, const SourcesConfig& sources)
-      : config_(config), reader_(sources.proc_root, sources.sys_root) {}
+      : config_(config), proc_root_(sources.proc_root), reader_(sources.proc_root, sources.sys_root) {}
 
   /// Call it with each poll's `batch`. Adds an event for each process that a policy holds from now on, or no longer
   /// does. If a round is due (every StallConfig::look_s(), or half a minute where stalls
   /// are not looked for), adds the readings of the processes of at least stall.min-memory-mb, and the facts: how much
-  /// each of them has read, its clients, and how busy the devices and processes were since the round before. True if a
-  /// round was due. Cost: ProgressReader's, else an addition for each reading of the driver.
+  /// each of them has read, its clients, how busy the devices and processes were since the round before, and, once, how
+  /// old each process is. True if a round was due. Cost: ProgressReader's, else an addition for each reading of the
+  /// driver.
   bool add(Catalog& catalog, Timestamp now, Batch& batch);
 
   /// From now on, `held` names the processes that a policy holds. Called in add(), on the loop's thread.
@@ -50,9 +52,11 @@ class ProgressRounds {
   void tell_held(Timestamp now, Batch& batch);
   void collect_busy(const Catalog& catalog, const Batch& batch);
   void add_busy(Catalog& catalog, Timestamp now, Batch& batch);
+  void add_age(Catalog& catalog, Timestamp now, Batch& batch);
   void add_read(Catalog& catalog, const ProgressReading& reading, Batch& batch);
 
   StallConfig config_;
+  std::string proc_root_;
   ProgressReader reader_;
   std::function<HeldProcesses()> held_;
   HeldProcesses told_held_;
@@ -61,6 +65,7 @@ class ProgressRounds {
   std::map<std::string, Busy> device_busy_;     ///< by device
   std::map<std::uint32_t, Busy> process_busy_;  ///< by the id of the series of its memory
   std::size_t polls_ = 0;                       ///< since the last round
+  std::set<Process> aged_;                      ///< whose age was told
   std::map<Process, Holding> holds_;            ///< scratch
   std::vector<ProcessInfo> asked_;              ///< scratch
   std::vector<ProgressReading> readings_;       ///< scratch

@@ -68,6 +68,8 @@ std::string_view metric_words(Metric metric) {
       return "bytes read from files";
     case Metric::process_clients:
       return "connections of clients";
+    case Metric::process_age:
+      return "age of the process";
     case Metric::host_anonymous:
       return "host memory";
     case Metric::host_resident:

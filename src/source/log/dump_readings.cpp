@@ -311,6 +311,8 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
                                             process.bytes.has_value());
     rows.seen(listed, static_cast<double>(dump_));
     if (process.bytes) rows.add(time, rows.process_series(listed), *process.bytes);
+    if (process.bytes && process.age_s)
+      rows.add(time, rows.further_series(gpu.device, Metric::process_age, process.pid), *process.age_s);
   }
 }
 

@@ -69,6 +69,7 @@ struct DumpedProcess {
   std::string name, kind, user;
   std::string command{};  ///< empty: the name
   std::optional<std::uint64_t> bytes{};
+  std::optional<std::uint64_t> age_s{};
 };
 
 /// Not thread-safe.

@@ -56,6 +56,24 @@ std::string_view with_plain_boxes(std::string_view line, std::string& buffer) {
   return buffer;
 }
 
+/// The age of a process as nvitop writes it, in seconds: "22:10" or "5:07:00", and "4.3 days" from four days on.
+std::optional<std::uint64_t> age_of(std::string_view text, bool is_in_days) {
+  if (is_in_days) {
+    logtext::Decimal days;
+    if (!logtext::read_decimal(text, days) || days.negative) return std::nullopt;
+    return static_cast<std::uint64_t>(std::min(days.value(), 1e5) * kSecondsPerDay);
+  }
+  std::uint64_t age_s = 0;
+  for (int parts = 1;; ++parts) {
+    const std::size_t colon = text.find(':');
+    const auto number = whole_number<std::uint32_t>(text.substr(0, colon));
+    if (!number || parts > 3) return std::nullopt;
+    age_s = age_s * 60 + *number;
+    if (colon == std::string_view::npos) return parts > 1 ? std::optional(age_s) : std::nullopt;
+    text.remove_prefix(colon + 1);
+  }
+}
+
 bool is_of_table(std::string_view line) {
   line = trim(line);
   // nvitop writes the load of the host between its tables.
@@ -345,7 +363,10 @@ void Table::read_nvitop_process(std::string_view row, std::uint64_t number, LogR
   const std::string_view kind = take_word(row);
   const std::string_view user = take_word(row);
   const std::string_view memory = take_word(row);
-  for (int i = 0; i < nvitop_between_; ++i) take_word(row);
+  std::string_view time;  // since the process began; the last column before the command
+  for (int i = 0; i < nvitop_between_; ++i) time = take_word(row);
+  const bool is_in_days = time.find('.') != std::string_view::npos && trim(row).starts_with("days ");
+  if (is_in_days) take_word(row);
   std::uint64_t bytes = 0;
   const logtext::Amount amount =
       memory == "WDDM:N/A" ? logtext::Amount::missing : logtext::read_amount(memory, kBytesPerMiB, bytes);
@@ -354,6 +375,7 @@ void Table::read_nvitop_process(std::string_view row, std::uint64_t number, LogR
                      fmt::format("no GPU, pid and memory in the process row '{}'", logtext::excerpt(whole_row)));
   DumpedProcess process{*pid, std::string(trim(row)), std::string(kind == "X" ? "C+G" : kind), std::string(user)};
   if (amount == logtext::Amount::read) process.bytes = bytes;
+  process.age_s = age_of(time, is_in_days);
   add_process(*gpu, gpu_at(*gpu), std::move(process), rows);
 }
 

@@ -102,7 +102,7 @@ void Processes::start(Run& run) {
   run.started_s = at_s;
   run.end_s = std::min(spec.end_s.value_or(kNever_s), at_s + spec.lifetime_s.value_or(kNever_s));
   if (run.number > 1 && !spec.pid_reuse) run.pid = (run.pid + 1000) % kPidLimit;
-  run.start_ticks = static_cast<std::uint64_t>((kUptime_s + at_s) * 100);
+  run.start_ticks = static_cast<std::uint64_t>(std::max(0.01, kUptime_s + at_s) * 100);
   const std::uint64_t stream = substream(run.stream, run.number);
   for (std::size_t i = 0; i < spec.devices.size(); ++i) {
     if (spec.one_per_device && i != run.rank) continue;
@@ -117,7 +117,7 @@ void Processes::start(Run& run) {
     run.holdings.push_back(std::move(holding));
   }
   run.host = {};
-  run.told_limit = run.told_failure = false;
+  run.told_limit = run.told_failure = run.told_age = false;
   constexpr std::size_t kHostStreams = 1'000'000;
   for (std::size_t s = 0; s < spec.host_shapes.size(); ++s) {
     const ShapeSpec& shape = spec.host_shapes[s];

@@ -50,9 +50,10 @@ struct Run {
   HostPart host;
   bool told_limit = false;    ///< where its host memory ends
   bool told_failure = false;  ///< that an allocation failed
-  double read_bytes = 0;      ///< so far, as emitted
-  double grown_bytes = 0;     ///< what it held when that was last emitted
-  double read_at_s = 0;       ///< when
+  bool told_age = false;
+  double read_bytes = 0;   ///< so far, as emitted
+  double grown_bytes = 0;  ///< what it held when that was last emitted
+  double read_at_s = 0;    ///< when
 };
 
 struct Ending {

@@ -112,7 +112,7 @@ ProcessSpec read_process(const toml::table& table, std::size_t position, const S
   process.name = process.info.name.empty() ? fmt::format("process {}", position) : process.info.name;
   process.devices = reader.positions("devices", scenario.devices.size());
   process.one_per_device = reader.boolean("one_per_device", false);
-  process.start_s = reader.number("start_s", Unit::seconds, 0, 0, kMaxTime_s);
+  process.start_s = reader.number("start_s", Unit::seconds, 0, -kMaxTime_s, kMaxTime_s);
   process.end_s = reader.maybe_number("end_s", Unit::seconds, 0, kMaxTime_s);
   process.lifetime_s = reader.maybe_number("lifetime_s", Unit::seconds, 1, kMaxTime_s);
   process.restart_after_s = reader.maybe_number("restart_after_s", Unit::seconds, 1, kMaxTime_s);

@@ -30,7 +30,8 @@ enum class OnOom : std::uint8_t {
   report,  ///< likewise, and it says so
 };
 
-/// A process, or one rank per device of a job. Times are seconds since the scenario's start.
+/// A process, or one rank per device of a job. Times are seconds since the scenario's start, when the watch begins: of
+/// what began before it, the watch knows the age.
 struct ProcessSpec {
   std::string name;                  ///< name of its random stream, and ProcessInfo::name
   ProcessInfo info;                  ///< pid 0: chosen

@@ -275,6 +275,7 @@ class Simulation final : public Source {
         out.samples.push_back({time_, id, static_cast<std::uint64_t>(value)});
       };
       emit_host(run, add, out);
+      if (run.started_s < 0 && !std::exchange(run.told_age, true)) add(Metric::process_age, t_s - run.started_s);
       if (run.spec->read_share) add(Metric::process_read, read_so_far(run, works, t_s));
       if (run.spec->clients) add(Metric::process_clients, *run.spec->clients);
     }

@@ -100,6 +100,24 @@ TEST(Facts, NothingIsReadIntoWhatWasNotSeen) {
   EXPECT_FALSE(facts.load(at(0), at(600), at(615), kGiB, false));
 }
 
+TEST(Facts, WhatWasReadBeforeTheWatchCounts) {
+  const auto loads = [](std::optional<double> began_s) {
+    Facts facts;
+    if (began_s) facts.set_begin(at(*began_s));
+    for (int s = 0; s <= 600; s += 30) facts.read(at(s), (3 + s / 60.0) * kGiB);
+    return facts.load(at(-180), at(-180), at(600), 13 * kGiB, false).has_value();
+  };
+  EXPECT_TRUE(loads(-180));
+  EXPECT_FALSE(loads({})) << "a quarter of it was not seen";
+}
+
+TEST(Facts, WhetherAProgramWorkedInHoursThatWereNotSeenIsNotKnown) {
+  Facts facts;
+  for (int s = 0; s <= 900; s += 15) facts.busy(at(s), 0);
+  EXPECT_TRUE(facts.load(at(-180), at(60), at(900), 10 * kGiB, false));
+  EXPECT_FALSE(facts.load(at(-9 * 3600), at(60), at(900), 10 * kGiB, false));
+}
+
 struct Watched {
   bool suspected = false;
   std::optional<double> raised_s;
@@ -107,14 +125,15 @@ struct Watched {
   Finding last;
 };
 
-/// An 80 GiB card, read every 15 s. `busy` below 0: not told.
+/// An 80 GiB card, read every 15 s. `busy` below 0: not told. `age_s`: of the program when the watch begins, if known.
 Watched watch(const std::function<double(double)>& bytes, double duration_s, const std::function<double(double)>& busy,
-              ProgramKind kind = ProgramKind::unknown) {
+              ProgramKind kind = ProgramKind::unknown, std::optional<double> age_s = {}) {
   const auto judge = find_detector("judge")->make({});
   judge->set_limit(80 * kGiB);
   Facts facts;
   facts.set_kind(kind);
   judge->set_facts(&facts);
+  if (age_s) facts.set_begin(at(-*age_s));
   Watched out;
   for (double s = 0; s <= duration_s; s += 15) {
     if (const double share = busy(s); share >= 0) facts.busy(at(s), share);
@@ -201,6 +220,33 @@ TEST(Loading, BeginsWithItsProgramAndNotWithTheFirstSampleOfTheJudge) {
   };
   EXPECT_FALSE(raised(true));
   EXPECT_TRUE(raised(false));
+}
+
+TEST(Loading, IsSeenAsOneByAWatchThatBeginsInItsMiddle) {
+  // The program began three minutes before the watch: it holds 7.5 GiB already, and loads 50 more in 17 minutes.
+  const auto rest = [](double s) { return load(s + 180 + 90); };
+  const auto unknown = [](double) { return -1.0; };
+  const Watched known = watch(rest, 7200, unknown, ProgramKind::unknown, 180);
+  EXPECT_FALSE(known.suspected);
+  EXPECT_FALSE(known.raised_s);
+  EXPECT_TRUE(watch(rest, 7200, unknown).raised_s) << "it may have held that for years";
+  const Watched idle = watch(
+      rest, 7200, [](double s) { return s < 1050 ? 0.0 : 0.9; }, ProgramKind::unknown, 180);
+  EXPECT_TRUE(idle.loading);
+  EXPECT_FALSE(idle.suspected);
+}
+
+TEST(Loading, AProgramThatHasRunForHoursIsNotInItsFirstPartOfLife) {
+  // From when the watch begins on, until the card is full after an hour.
+  const auto leak = [](double s) { return (0.5 + 80 * s / 3600) * kGiB; };
+  const auto raised_s = [&](std::optional<double> age_s) {
+    return watch(
+               leak, 3500, [](double) { return -1.0; }, ProgramKind::unknown, age_s)
+        .raised_s.value_or(1e9);
+  };
+  EXPECT_GT(raised_s({}), 1700) << "half an hour may be a load";
+  EXPECT_GT(raised_s(60), 1700);
+  EXPECT_LT(raised_s(9 * 3600), 1600);
 }
 
 TEST(Loading, ALeakOfAProgramThatNeverWorksIsFoundBeforeTheMemoryIsFull) {

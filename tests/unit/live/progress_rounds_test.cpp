@@ -78,6 +78,14 @@ TEST_F(Rounds, TellWhatIsReadAndHowBusyItWasSinceTheLast) {
   EXPECT_EQ(poll(rounds, 0)[Metric::process_busy], 0U) << "a driver does not list a process that does nothing";
 }
 
+/// The process began 0.05 s after the machine.
+TEST_F(Rounds, TellOnceHowOldAProcessIs) {
+  std::ofstream(std::filesystem::path(folder_.path()) / "uptime") << "32400.07 64000.00\n";
+  ProgressRounds rounds({}, sources(folder_));
+  EXPECT_EQ(poll(rounds, 0)[Metric::process_age], 32400U);
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(poll(rounds, 0).contains(Metric::process_age));
+}
+
 TEST_F(Rounds, GoOnWhereStallsAreNotLookedFor) {
   StallConfig config;
   config.minutes = 0;

@@ -71,6 +71,7 @@ TEST(Table, ReadsWhatNvitopPrintsOnce) {
   EXPECT_THAT(r.of(Metric::process_used, gpu, 771034, 0), ElementsAre(Pair(t, DoubleNear(41.03 * 1024, 0.01))));
   EXPECT_EQ(r.catalog->process(771034, 0)->command, "python3 -m sglang.launch_server --model q..");
   EXPECT_EQ(r.catalog->process(771034, 0)->user, "root");
+  EXPECT_THAT(r.raw(Metric::process_age, gpu), ElementsAre(22 * 60 + 10)) << "22:10";
   ASSERT_THAT(r.events, SizeIs(1)) << "the second listing does not have it";
   EXPECT_EQ(r.events[0].pid, 771034U);
   EXPECT_EQ(r.notes.skipped_lines, 0U);
