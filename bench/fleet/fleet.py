@@ -4,9 +4,12 @@
     bench/fleet/fleet.py speed BUILD      8,000 GPUs and a day, 80,000 GPUs and an hour, and the steady pass
     bench/fleet/fleet.py accuracy BUILD   how often the scan is right, beside predict_linear and deriv rules
     bench/fleet/fleet.py cluster BUILD    what is told of 2,240 GPUs whose machines have many names, beside what is true (tests/fleet/cluster.py)
+    bench/fleet/fleet.py day BUILD [--no-busy]   the same cluster with jobs, loads, caches, days, restarts and outages, and the pages of a `fleet watch`;
+                                          --no-busy: without how busy the GPUs are. Writes what is true into truth.csv first
     bench/fleet/fleet.py check BUILD      fails unless each way of reading finds every leak of 8,000 GPUs, and alarms at no other GPU
 
 BUILD is a build with VRAMTRACK_BENCH (build/bench)."""
+import collections
 import csv
 import json
 import os
@@ -22,6 +25,7 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tests" / "fleet"))
 import cluster as made_cluster  # noqa: E402
+import loads  # noqa: E402
 from scan_data import END  # noqa: E402
 from servers import Prometheus, VictoriaMetrics, free_port  # noqa: E402
 
@@ -264,10 +268,65 @@ def cluster():
     sys.exit(0 if made_cluster.is_right(seen) else 1)
 
 
+def write_truths(truths, path):
+    with open(path, "w") as file:
+        out = csv.writer(file)
+        out.writerow(["device", "host", "kind", "leaks", "full_at"])
+        for t in truths:
+            out.writerow([t.device, t.host, t.kind, int(t.leaks), " ".join(made_cluster.time_text(ms) for ms in t.full_ms)])
+
+
+def pages(server, hours):
+    """What a `fleet watch` that has read the day reports: the GPUs with a leak, and those of which its metrics say that people are notified."""
+    port = free_port()
+    watch = subprocess.Popen([BUILD / "vramtrack", "fleet", "watch", "--url", server.url, "--listen", f"127.0.0.1:{port}", "--every", "10min", "--history",
+                              f"{hours + 1}h"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            time.sleep(1)
+            try:
+                text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30).read().decode()
+            except OSError:
+                continue
+            if re.search(r"^vramtrack_fleet_passes_total 1", text, re.M):
+                break
+    finally:
+        watch.terminate()
+        watch.wait()
+    return tuple(set(re.findall(rf'^{name}\{{UUID="([^"]+)".*\}} 1$', text, re.M)) for name in ("vramtrack_verdict", "vramtrack_device_leak_paged"))
+
+
+def day():
+    """Needs no load_fleet."""
+    hours, hosts, at_once = 24, 280, 20
+    server, truths = Prometheus(), []
+    try:
+        samples = 0
+        for first in range(0, hosts, at_once):
+            series, more = made_cluster.cluster(range(first, first + at_once), hours, draw=loads.draw, is_busy_known="--no-busy" not in sys.argv)
+            truths += more
+            samples += sum(len(values) for _, values in series)
+            server.write(series)
+        write_truths(truths, "truth.csv")
+        print(f"{samples:,} samples of {hosts} machines; {', '.join(f'{kind} {n}' for kind, n in collections.Counter(t.kind for t in truths).items())}",
+              flush=True)
+        run = scan(server, "--since", f"{hours}h", "--until", END, "--format", "json")
+        verdicts, paged = pages(server, hours)
+    finally:
+        server.close()
+    rows = [json.loads(line) for line in run["out"].splitlines()]
+    for what, count in {**made_cluster.figures(rows, truths), **made_cluster.day_figures(rows, truths)}.items():
+        print(f"{what}: {count}")
+    leaking = {t.device for t in truths if t.leaks}
+    print(f"watch, at the end: leaks with a verdict {len(verdicts & leaking)}, notified {len(paged & leaking)}; "
+          f"healthy with a verdict {len(verdicts - leaking)}, notified {len(paged - leaking)}")
+    print(f"{run['wall_s']:.1f} s, {run['cpu_s']:.1f} s of CPU", flush=True)
+
+
 def accuracy():
     compare(2000, 0.5, 1)
     compare(8000, 0.01, 2)
 
 
 if __name__ == "__main__":
-    {"speed": speed, "accuracy": accuracy, "cluster": cluster, "check": check}[sys.argv[1]]()
+    {"speed": speed, "accuracy": accuracy, "cluster": cluster, "day": day, "check": check}[sys.argv[1]]()

@@ -1,4 +1,5 @@
 """Real servers with made-up fleets, for tests: Prometheus, VictoriaMetrics and Thanos, and a proxy between them and whoever reads."""
+import bisect
 import http.server
 import json
 import os
@@ -88,12 +89,13 @@ class Server:
         """[(labels, [(ms, value), ...]), ...] by remote-write; an hour at a time, as Prometheus takes them in order."""
         if not series:
             return
+        series = [s for s in series if s[1]]
         first = min(samples[0][0] for _, samples in series)
         last = max(samples[-1][0] for _, samples in series)
         for begin in range(first, last + 1, 1_800_000):
             body = b""
             for labels, samples in series:
-                part = [s for s in samples if begin <= s[0] < begin + 1_800_000]
+                part = samples[bisect.bisect_left(samples, (begin,)):bisect.bisect_left(samples, (begin + 1_800_000,))]
                 if part:
                     body += field(1, series_message(labels, part))
             if body:
