@@ -128,7 +128,7 @@ def test_variables():
     found = paths(kept_by(seconds=20))
     here = ", local of test_variables() at test_referrers.py:"
     assert found == [
-        f"list, 1 items within the default arguments of test_variables.<locals>.default(), default{here}{_line(test_variables, 5)}",
+        f"it (list, 1 items) in the default arguments of test_variables.<locals>.default(), default{here}{_line(test_variables, 5)}",
         f"local{here}{_line(test_variables, 1)}",
         f"held{here}{_line(test_variables, 2)}",
         f"it in the closure of test_variables.<locals>.<lambda>.<locals>.<lambda>(), closure{here}{_line(test_variables, 3)}",
@@ -455,3 +455,56 @@ def test_nothing_of_the_programs_own_runs_for_words():
     caches[Key()] = Own([Tensor(1), Tensor(1)])
     (keeper,) = kept_by(seconds=20).keepers
     assert keeper.path == "['a Key'] (Own, 2 items) of caches (dict, 1 items) in test_referrers.py module globals"
+
+
+def look():
+    """As a program under `vramtrack run` is searched: by a sample of its tensors. How many each path keeps."""
+    search = referrers._Search(None, lambda device, address: "", time.monotonic() + 20, is_whole=False)
+    try:
+        assert search.run()
+        found = {re.sub(r"[\d,]+ items", "items", path): len(ids) for path, ids in search.found.items()}
+        return found, len(search.unheld)
+    finally:
+        search.clear()
+
+
+def test_a_sample_finds_containers_that_are_filled_in_turn():
+    outputs = []
+    for i in range(400):
+        losses.append(Tensor(1))
+        outputs.append(Tensor(1))
+        caches[i] = Tensor(1)
+    found, unheld = look()
+    assert sorted(found.values()) == [400, 400, 400] and unheld == 0
+
+
+def test_a_sample_finds_a_container_of_a_few_among_many():
+    losses.extend(Tensor(1) for _ in range(2000))
+    caches.update((i, Tensor(1)) for i in range(100))
+    found, _ = look()
+    assert found["caches (dict, items) in test_referrers.py module globals"] == 100
+
+
+def test_what_is_alike_and_lies_in_two_containers_is_divided():
+    outputs = []
+    for i in range(300):
+        losses.append((i, Tensor(1)))
+        outputs.append((i, Tensor(1)))
+    found, unheld = look()
+    in_losses = sum(count for path, count in found.items() if "within losses (list, items)" in path)
+    in_outputs = sum(count for path, count in found.items() if "within outputs (list, items)" in path)
+    assert (in_losses, in_outputs, unheld) == (300, 300, 0), found
+
+
+def test_what_a_graph_nests_is_kept_where_its_end_is():
+    class Node:
+        def __init__(self, *saved):
+            self.tensor, self.saved = Tensor(1), saved
+
+    for _ in range(100):
+        losses.append(Node(Node(Node())))
+        caches[len(caches)] = Node(Node())
+    found, unheld = look()
+    assert unheld == 0
+    assert sum(count for path, count in found.items() if "losses (list, items)" in path) == 300, found
+    assert sum(count for path, count in found.items() if "caches (dict, items)" in path) == 200, found

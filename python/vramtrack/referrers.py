@@ -31,6 +31,11 @@ _ALIKE = 8
 _CHAIN = 6
 #: so much of the time is for finding what holds the tensors; the rest is for naming it
 _SEARCH_SHARE = 0.6
+#: a look that asks about a sample asks so often, each time about tensors that nothing is known to hold yet, until they are so few
+_ROUNDS, _FEW, _FEW_ONE_IN = 3, 6, 50
+#: objects that are visited to find out in which of several containers others lie
+_VISITS = 200_000
+_GOLDEN = 0.6180339887498949
 _LRU = "_lru_cache_wrapper"
 _LOCAL = _thread._local
 _GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
@@ -158,9 +163,12 @@ class _Search:
         self.nodes: Dict[int, Any] = {}  # what keeps, by id
         self.parents: Dict[int, List[Any]] = {}
         self.asked: Any = frozenset()  # of what keeps tensors itself, what was followed
+        self.asked_tensors: Dict[int, None] = {}  # ids of those that the garbage collector was asked about
+        self.unheld: List[int] = []  # ids of those that nothing was found to hold
         self.chains: Dict[int, Tuple[Any, str]] = {}  # of what lies in a chain: where that begins, and the chain in words
         self.hidden: List[Any] = []  # objects that gc.get_referrers() does not see through
         self.names: Dict[int, str] = {}
+        self.visits = 0
         self.steps = 0  # of the name that is being made: of a chain of objects each keeps the next
         self.found: Dict[str, Dict[int, None]] = {}  # path -> ids of tensors
         self.modules = {id(m.__dict__): m for m in list(sys.modules.values()) if isinstance(m, types.ModuleType)}
@@ -227,43 +235,117 @@ class _Search:
         for frame in self.frames:
             take(frame)
         # A few tensors name the containers that hold most of them.
-        sample = self._sample()
-        for holder in self.referrers(sample):
-            take(holder)
-        sample.clear()
+        for n in range(1 if self.is_whole else _ROUNDS):
+            sample = self._sample(seen if n else {})
+            for holder in self.referrers(sample):
+                take(holder)
+            self.asked_tensors.update(dict.fromkeys(map(id, sample)))
+            sample.clear()
+            if len(left) - len(seen) < max(_FEW, len(left) // _FEW_ONE_IN) or 3 * time.monotonic() >= 2 * self.begun + self.until:
+                break
         is_complete = not self.is_whole or self._search_all([i for i in left if i not in seen], take)
         groups = self._alike(holders, held)
+        paths: Dict[str, List[Any]] = {}  # of one group: path -> the holders that were followed
+        followed_of: Dict[str, List[Any]] = {}  # of all
         self._climb([one for group in groups for one in _spread(group, _ALIKE)])
         for group in groups:
-            paths: Dict[str, int] = {}
-            for is_followed in (True, False):
-                for holder in group:
-                    if (self._is_root(holder) or id(holder) in self.asked) != is_followed:
-                        continue
-                    for i in held[id(holder)]:
-                        # Of many that are alike, some are followed: the others are kept where most of these are.
-                        of_this = self._edges(holder, i) if is_followed or not paths else [max(paths, key=lambda path: paths[path])]
-                        for path in of_this:
-                            paths[path] = paths.get(path, 0) + is_followed
-                            self.found.setdefault(path, {})[i] = None
+            followed = [holder for holder in group if self._is_root(holder) or id(holder) in self.asked]
+            rest = [holder for holder in group if not self._is_root(holder) and id(holder) not in self.asked]
+            paths = {}
+            for holder in followed if followed else rest:
+                for i in held[id(holder)]:
+                    for path in self._edges(holder, i):
+                        paths.setdefault(path, []).append(holder)
+                        self.found.setdefault(path, {})[i] = None
+            if followed and paths:
+                # Of many that are alike, some are followed: the others are kept where these are.
+                most = max(paths, key=lambda path: (is_rooted(path), len(paths[path])))
+                apart = {i: its for i, its in self._containers_of(paths).items() if len(its) < len(paths)} if len(paths) > 1 else {}
+                where = self._places(set(map(id, rest)), apart)
+                for holder in rest:
+                    for path in where.get(id(holder), [most]):
+                        self.found.setdefault(path, {}).update(held[id(holder)])
+            for path, its in paths.items():
+                if is_rooted(path):
+                    followed_of.setdefault(path, []).extend(its)
         groups.clear()
+        if not self.is_whole:  # what is nested: a sample of the holders leads to where the others lie
+            for i, of_this in self._places({i for i in left if i not in seen}, self._containers_of(followed_of)).items():
+                seen[i] = None
+                for path in of_this:
+                    self.found.setdefault(path, {})[i] = None
+        followed_of.clear()
+        self.unheld = [i for i in left if i not in seen]
         for i in self.facts:
             if self.is_whole and is_complete and i not in seen:
                 self.found.setdefault(_UNNAMED, {})[i] = None
         holders.clear()
         return is_complete
 
-    def _sample(self) -> List[Any]:
-        """Some of each kind: parameters outnumber what one line of a program keeps."""
+    def _sample(self, seen: Dict[int, None]) -> List[Any]:
+        """Some of each kind, of those that are not `seen`: parameters outnumber what one line of a program keeps."""
         kinds: Dict[Any, List[Any]] = {}
         for one in self.objects:
-            kinds.setdefault((type(one), self.facts[id(one)][2]), []).append(one)
+            if id(one) not in seen:
+                kinds.setdefault((type(one), self.facts[id(one)][2]), []).append(one)
         self.own.update(map(id, [kinds, *kinds.values()]))
         most = _SAMPLE if self.is_whole else _SAMPLE // 4
-        sample = [one for its in kinds.values() for one in its[:: max(1, len(its) // most)][:most]][: 2 * _SAMPLE]
+        sample = [one for its in kinds.values() for one in _scattered(its, most)][: 2 * _SAMPLE]
         for its in kinds.values():
             its.clear()
         return sample
+
+    def _containers_of(self, paths: Dict[str, List[Any]]) -> Dict[int, List[str]]:
+        """The containers of many items that lead to these holders, or are some, by id, the largest first: of each what lies in it, in words,
+        the most frequent first."""
+        above: Dict[int, List[str]] = {}
+        for path in sorted(paths, key=lambda path: len(paths[path]), reverse=True):
+            known: Dict[int, None] = {}
+            way = list(paths[path])
+            while way:
+                for parent in self.parents.get(id(way.pop()), ()):
+                    if id(parent) not in known:
+                        known[id(parent)] = None
+                        way.append(parent)
+            for i in known:
+                if i in self.nodes and self._is_many(self.nodes[i]):
+                    above.setdefault(i, []).append(path)
+        for path, holders in paths.items():
+            for holder in holders:
+                if self._is_many(holder) and "objects within " + path not in above.setdefault(id(holder), []):
+                    above[id(holder)].append("objects within " + path)
+        return dict(sorted(above.items(), key=lambda one: -len(gc.get_referents(self.nodes[one[0]])))[:_WIDTH])
+
+    def _below(self, container: int) -> Any:
+        """The ids of what it leads to, as far as nothing else has a name for that."""
+        level, met = [self.nodes[container]], {container}
+        while level and self.visits < _VISITS and not self.is_late():
+            below = []
+            for one in level:
+                for child in gc.get_referents(one):
+                    if id(child) in met or isinstance(child, (type, types.ModuleType)) or self._is_running(child) or self._namespace(child):
+                        continue
+                    met.add(id(child))
+                    below.append(child)
+            self.visits += len(below)
+            level = below
+        return met
+
+    def _places(self, wanted: Any, containers: Dict[int, List[str]]) -> Dict[int, List[str]]:
+        """Of what the ids stand for, the paths of those of the containers that lead to it."""
+        out: Dict[int, List[str]] = {}
+        passed: Any = set()
+        for i, paths in containers.items():
+            if i in passed:  # it lies in a larger one
+                continue
+            met = self._below(i)
+            passed |= met
+            for one in wanted & met:
+                out.setdefault(one, []).append(paths[0])
+        return out
+
+    def _is_many(self, one: Any) -> bool:
+        return _is_container(one) and not self._namespace(one) and len(gc.get_referents(one)) >= _CHAIN
 
     def _alike(self, holders: List[Any], held: Dict[int, Dict[int, None]]) -> List[List[Any]]:
         """Those that are of one kind are one group, the most tensors first, and so are its members."""
@@ -338,7 +420,9 @@ class _Search:
             level = []
             self._link(self.referrers(asked), asked, {}, level)
         if not self.chains:
-            self._find_chains([kind for kind, count in kinds.items() if 4 * count >= _DEPTH])
+            often = [kind for kind, count in kinds.items() if 4 * count >= _DEPTH]
+            # Since Python 3.11 an object has a dictionary of its own from the first time that somebody asks for it, as a look does.
+            self._find_chains(often + [dict] if often and dict not in often else often)
 
     def _find_chains(self, kinds: List[type]) -> None:
         """Of what was met and is of these kinds: what keeps it in turn, one after the other, and where that begins."""
@@ -381,7 +465,7 @@ class _Search:
         kept_by.clear()
         begins.clear()
         if heads:
-            self.own.update((id(heads), id(self.chains)))
+            self.own.update((id(heads), id(self.chains)), map(id, self.chains.values()))
             self._climb(list(heads.values()))
 
     def _link(self, parents: List[Any], children: List[Any], linked: Dict[int, None], level: Optional[List[Any]] = None) -> None:
@@ -498,7 +582,8 @@ class _Search:
                 return f"{what or 'function'} in {self.name(parent)}"  # the key is a number of a hook, or no name
             return "".join(f"[{name!r}] ({what or 'object'}) of {self.name(parent)}" for name in _keys(parent, id(one))[:1])
         if _is_container(parent):
-            return f"{what or _describe(one)} within {self.name(parent)}"
+            default = self._default_argument(one, parent) if type(parent) is tuple and what else ""
+            return default or f"{what or _describe(one)} within {self.name(parent)}"
         for name in _attribute_names(parent, id(one)):
             return self._attribute(parent, name, what)
         variable = self._context_variable(one)
@@ -507,6 +592,15 @@ class _Search:
         # An iterator, a node of a tree in C: it has no names, and is itself kept.
         where = self.name(parent)
         return "" if where == _describe(parent) else f"{what} within {where}" if what else where
+
+    def _default_argument(self, one: Any, values: Any) -> str:
+        """A container that is the value of an argument which callers leave out."""
+        for function in self.parents.get(id(values), ()):
+            if isinstance(function, types.FunctionType) and function.__defaults__ is values:
+                code = function.__code__
+                names = code.co_varnames[code.co_argcount - len(values) : code.co_argcount]
+                return next((f"{_named(name, one)} in {self._way(values, function)}" for name, value in zip(names, values) if value is one), "")
+        return ""
 
     def _context_variable(self, one: Any) -> str:
         for node in self.nodes.values():
@@ -630,6 +724,13 @@ def _spread(items: List[Any], most: int) -> List[Any]:
         return items
     first, rest = items[: most // 2], items[most // 2 :]
     return first + rest[:: -(-len(rest) // (most - len(first)))]
+
+
+def _scattered(items: List[Any], most: int) -> List[Any]:
+    """At most so many, from all over and at no equal distance: what comes in turn is not always of the same place."""
+    if len(items) <= most:
+        return list(items)
+    return [items[i] for i in dict.fromkeys(int(len(items) * (n * _GOLDEN % 1)) for n in range(most))]
 
 
 def _is_container(one: Any) -> bool:

@@ -3,9 +3,10 @@ the program, which has no package vramtrack. It gives the names answer() and at_
 from __future__ import annotations
 
 import atexit
+import heapq
 import os
 import time
-from typing import Any, Callable, List
+from typing import Any, Callable, Iterable, List
 
 from vramtrack.referrers import _ONE_AT_A_TIME, Keeper, _Search, is_rooted
 
@@ -15,6 +16,8 @@ _LOOK_S = 1.0
 _BY_TENSORS, _BY_BYTES = 24, 8
 #: of the tensors of a keeper
 _MOST_ADDRESSES = 64
+#: what a line says of its addresses: half of the flags of Record::kept
+_ROOTED, _WITH_GRAPHS, _NOTHING, _NOT_ASKED = 1, 2, 4, 8
 
 answer: Callable[[str], None]
 at_end: Callable[[], None]
@@ -25,11 +28,24 @@ def _chosen(keepers: List[Keeper]) -> List[Keeper]:
     return by_tensors + [keeper for keeper in keepers[:_BY_BYTES] if keeper not in by_tensors]
 
 
+def _some_of(addresses: Iterable[int]) -> str:
+    """Of the same addresses the same ones, whatever keeps them, and of those that come in turn none more than others."""
+    return ",".join(map(str, heapq.nsmallest(_MOST_ADDRESSES, set(addresses), key=lambda each: (each >> 6) * 0x9E3779B97F4A7C15 % 2**64)))
+
+
 def _line(search: Any, keeper: Keeper) -> str:
-    addresses = [search.facts[i][0] for i in search.found[keeper.path]]
-    some = addresses[:: -(-len(addresses) // _MOST_ADDRESSES)]
-    words = " ".join(keeper.path.split())
-    return f"K {int(is_rooted(keeper.path))} {keeper.bytes} {','.join(map(str, some))} {words}"
+    flags = _ROOTED * is_rooted(keeper.path) + _WITH_GRAPHS * (keeper.graphs > 0)
+    return f"K {flags} {keeper.bytes} {_some_of(search.facts[i][0] for i in search.found[keeper.path])} {' '.join(keeper.path.split())}"
+
+
+def _lines_of_unheld(search: Any) -> List[str]:
+    """Of what nothing was found to hold: what the garbage collector was asked about, and what it was not."""
+    out = []
+    for flags, is_asked in ((_NOTHING, True), (_NOT_ASKED, False)):
+        unheld = [search.facts[i] for i in search.unheld if (i in search.asked_tensors) == is_asked]
+        if unheld:
+            out.append(f"K {flags} {sum(facts[1] for facts in unheld)} {_some_of(facts[0] for facts in unheld)} -")
+    return out
 
 
 def _let_in() -> None:
@@ -56,7 +72,7 @@ def look() -> None:
         search = _Search(None, lambda device, address: "", begun + _LOOK_S, is_whole=False)
         reason = "" if search.run() else f"stopped after {_LOOK_S:.0f} s, with tensors left"
         objects = len(search.facts)
-        lines += [_line(search, keeper) for keeper in _chosen(search.keepers())]
+        lines += [_line(search, keeper) for keeper in _chosen(search.keepers())] + _lines_of_unheld(search)
     except Exception as error:
         reason = f"the search failed: {type(error).__name__}"
     finally:

@@ -61,7 +61,7 @@ class LiveSites {
   bool is_reading_ = false;
   Clock::time_point next_{};
   std::optional<SitesSoFar> newest_;
-  bool take_locked(const std::vector<std::string>& lines);
+  bool take_locked(const std::vector<std::string>& lines, const std::set<std::string>& before);
   std::set<std::string> told_;  ///< by line
 };
 

@@ -164,11 +164,10 @@ std::uint64_t number_at(const char*& at) {
   return number;
 }
 
-/// A keeper: "ROOTED BYTES ADDRESS,ADDRESS, WORDS", recorded once for each address.
+/// A keeper: "FLAGS BYTES ADDRESS,ADDRESS WORDS", once for each address.
 void record_keeper(const char* at, const char* end) {
-  const std::uint8_t flags = *at == '1' ? kRootedKeeper : 0;
-  at += 2;
-  const std::uint64_t bytes = number_at(at);
+  const auto flags = static_cast<std::uint8_t>(number_at(at) << 1U);  // kLookEnd is no flag of a keeper
+  const std::uint64_t bytes = number_at(++at);
   const char* addresses = ++at;
   while (at < end && *at != ' ') ++at;
   if (at == end) return;

@@ -91,6 +91,8 @@ void ProcessFacts::take_kept(const Slot& slot) {
     open_look_.why = std::move(words);
     newest_look_ = std::exchange(open_look_, {});
     ++looks_;
+  } else if ((probe::flags_of(slot) & (probe::kUnheldBlock | probe::kUnaskedBlock)) != 0) {
+    return;  // no keeper
   } else if (open_look_.keepers.empty() || open_look_.keepers.back() != words) {
     if (open_look_.keepers.size() < kMostKeepers) open_look_.keepers.push_back(std::move(words));
   }

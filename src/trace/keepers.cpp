@@ -6,7 +6,7 @@
 namespace vramtrack::trace {
 namespace {
 
-constexpr std::string_view kInto[] = {" within ", ", attribute of ", ") of "};
+constexpr std::string_view kInto[] = {" within ", ", attribute of ", ") of ", " that begins at "};
 
 /// The outermost place first; each as far as the text goes.
 std::vector<std::string_view> places_of(std::string_view keeper) {
@@ -39,16 +39,20 @@ std::uint64_t items_of(std::string_view place) {
 
 /// The same text but for the numbers of items.
 bool is_one_place(std::string_view a, std::string_view b) {
-  const std::size_t in_a = a.find(" items"), in_b = b.find(" items");
-  if (in_a == std::string_view::npos || in_b == std::string_view::npos) return a == b;
-  const auto before = [](std::string_view text, std::size_t end) {
-    while (end > 0 && ((text[end - 1] >= '0' && text[end - 1] <= '9') || text[end - 1] == ',')) --end;
-    return text.substr(0, end);
-  };
-  return before(a, in_a) == before(b, in_b) && a.substr(in_a) == b.substr(in_b);
+  return without_items(a) == without_items(b);
 }
 
 }  // namespace
+
+std::string without_items(std::string_view keeper) {
+  std::string out;
+  for (std::size_t at = 0; at < keeper.size(); ++at) {
+    if (keeper.substr(at).starts_with(" items"))
+      while (!out.empty() && ((out.back() >= '0' && out.back() <= '9') || out.back() == ',')) out.pop_back();
+    out += keeper[at];
+  }
+  return out;
+}
 
 std::size_t places_between(std::string_view keeper) {
   return places_of(keeper).size() - 1;
@@ -61,6 +65,24 @@ bool have_one_container(std::string_view a, std::string_view b, std::uint64_t it
     if (!is_one_place(place_a, place_b)) return false;
     if (std::min(items_of(place_a), items_of(place_b)) >= items) return true;
   }
+  return false;
+}
+
+bool are_apart(std::string_view a, std::string_view b, std::uint64_t items) {
+  const auto of_a = places_of(a), of_b = places_of(b);
+  for (std::size_t i = 0; i < std::min(of_a.size(), of_b.size()); ++i) {
+    const std::string_view place_a = first_of(of_a[i]), place_b = first_of(of_b[i]);
+    if (!is_one_place(place_a, place_b)) return true;
+    if (std::min(items_of(place_a), items_of(place_b)) >= items) return false;
+  }
+  return false;
+}
+
+bool are_two_keys(std::string_view a, std::string_view b) {
+  const auto of_a = places_of(a), of_b = places_of(b);
+  for (std::size_t i = 0; i < std::min(of_a.size(), of_b.size()); ++i)
+    if (!is_one_place(first_of(of_a[i]), first_of(of_b[i])))
+      return of_a[i].starts_with('[') && of_b[i].starts_with('[');
   return false;
 }
 

@@ -63,8 +63,18 @@ struct Held {
 struct FoundKeeper {
   std::string words;            ///< "losses (list, 406 items), local of train() at train.py:16"; untrusted
   bool is_rooted = false;       ///< it leads to a variable
+  bool has_graphs = false;      ///< some of what it keeps has a graph, which keeps blocks that Python has no object for
   std::uint64_t blocks = 0;     ///< of the site, of those that the look named: a sample
-  std::uint64_t looked_us = 0;  ///< when
+  std::uint64_t looked_us = 0;  ///< when the look began
+  Held stands_for;              ///< what it keeps of the site, estimated from the sample
+  std::uint64_t first_us = 0, middle_us = 0, last_us = 0;  ///< when the blocks of the sample were allocated
+};
+
+/// What the newest look says of a site's blocks besides.
+struct SiteLook {
+  std::int64_t live_blocks = 0;  ///< of the site at that moment
+  /// Blocks that Python has an object for (a sample): nothing was found to refer to it, or it was not asked about.
+  std::uint64_t unheld = 0, unasked = 0;
 };
 
 /// The end of a look at what keeps memory.
@@ -228,8 +238,13 @@ class ProcessTrace {
   /// What the program reported about live blocks; `place` is the index of the call site.
   [[nodiscard]] const std::vector<LiveTold::Told>& told() const { return told_; }
   [[nodiscard]] bool is_python() const { return is_python_; }
-  /// By call site: what keeps most of its blocks, by the newest look that found that. An index of sites().
-  [[nodiscard]] const std::map<std::uint32_t, FoundKeeper>& keepers() const { return keepers_; }
+  /// By call site, an index of sites(): what keeps its blocks, by the newest look that found any; first what leads to a
+  /// variable, and of that what keeps most. Of several that keep the same blocks it is one.
+  [[nodiscard]] const std::map<std::uint32_t, std::vector<FoundKeeper>>& keepers() const { return keepers_; }
+  /// Of a call site, an index of sites(). REQUIRES: last_look().
+  [[nodiscard]] SiteLook site_look(std::size_t site) const {
+    return site < site_looks_.size() ? site_looks_[site] : SiteLook{};
+  }
   /// The newest one. Null: none was asked for, or none ended.
   [[nodiscard]] const std::optional<KeptLook>& last_look() const { return last_look_; }
   /// What each call site holds, block by block: allocated when, and at the exit given back in which order.
@@ -265,6 +280,7 @@ class ProcessTrace {
   void label(const probe::Slot& slot);
   void lacked(const probe::Slot& slot);
   void kept(const probe::Slot& slot);
+  void end_look(std::uint64_t begun_us);
   void allocated(const probe::Slot& slot);
   void freed(const probe::Slot& slot);
   void give_back(AddressTable<Cell>& table, Cell* cell, std::uint64_t now_us);
@@ -348,8 +364,17 @@ class ProcessTrace {
   std::string epoch_name_;
   std::vector<std::pair<std::size_t, std::size_t>> epoch_bounds_;  ///< of the name that comes most often
 
-  std::map<std::pair<std::uint32_t, std::uint32_t>, FoundKeeper> open_look_;  ///< by call site and text
-  std::map<std::uint32_t, FoundKeeper> keepers_;
+  /// A block that the open look named.
+  struct KeptBlock {
+    std::uint32_t text = 0, site = 0;
+    std::uint8_t flags = 0;
+    std::uint64_t address = 0, time_us = 0;
+    Held held;
+    std::uint64_t all_bytes = 0;  ///< that its keeper keeps
+  };
+  std::vector<KeptBlock> open_look_;
+  std::vector<SiteLook> site_looks_;
+  std::map<std::uint32_t, std::vector<FoundKeeper>> keepers_;
   std::optional<KeptLook> last_look_;
 
   LiveTold live_told_;

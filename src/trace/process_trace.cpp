@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <set>
 #include <utility>
 
+#include "core/order.hpp"
 #include "core/printable.hpp"
 #include "trace/probe_trace.hpp"
 
@@ -525,26 +528,74 @@ void ProcessTrace::label(const probe::Slot& slot) {
 /// A look that is cut off by the end of the trace is none.
 void ProcessTrace::kept(const probe::Slot& slot) {
   const std::uint32_t number = probe::number_of(slot);
-  if ((probe::flags_of(slot) & probe::kLookEnd) == 0) {
+  const std::uint8_t flags = probe::flags_of(slot);
+  if ((flags & probe::kLookEnd) == 0) {
     const Cell* cell = live_cells_[static_cast<std::size_t>(Level::block)].find(slot.address);
     if (cell == nullptr) cell = live_cells_[static_cast<std::size_t>(Level::driver)].find(slot.address);
     if (cell == nullptr || open_look_.size() >= kMostKept) return;
-    FoundKeeper& keeper = open_look_[{cell->site, number}];
-    keeper.is_rooted = (probe::flags_of(slot) & probe::kRootedKeeper) != 0;
-    ++keeper.blocks;
+    open_look_.push_back({number, cell->site, flags, slot.address, cell->time_us, held_of(*cell), slot.bytes});
     return;
   }
-  std::map<std::uint32_t, FoundKeeper> best;
-  for (auto& [place, keeper] : open_look_) {
-    FoundKeeper& its = best[place.first];
-    if (std::pair(keeper.is_rooted, keeper.blocks) <= std::pair(its.is_rooted, its.blocks)) continue;
-    keeper.words = printable(text(place.second));
-    keeper.looked_us = probe::time_us_of(slot);
-    its = std::move(keeper);
-  }
-  for (auto& [site, keeper] : best) keepers_[site] = std::move(keeper);
-  open_look_.clear();
   last_look_ = {probe::time_us_of(slot), slot.address != 0 || slot.bytes != 0, std::string(printable(text(number)))};
+  if (last_look_->was_made) end_look(last_look_->time_us - std::min(slot.bytes, last_look_->time_us));
+  open_look_.clear();
+}
+
+void ProcessTrace::end_look(std::uint64_t begun_us) {
+  site_looks_.assign(sites_.size(), {});
+  for (std::size_t i = 0; i < sites_.size(); ++i) site_looks_[i].live_blocks = sites_[i].live.blocks;
+  std::map<std::uint32_t, std::int64_t> named;  // bytes of the sample, by text
+  std::map<std::uint32_t, std::map<std::uint32_t, std::vector<const KeptBlock*>>> by_site;
+  for (const KeptBlock& block : open_look_) {
+    if ((block.flags & probe::kUnheldBlock) != 0) {
+      ++site_looks_[block.site].unheld;
+    } else if ((block.flags & probe::kUnaskedBlock) != 0) {
+      ++site_looks_[block.site].unasked;
+    } else {
+      named[block.text] += block.held.bytes;
+      by_site[block.site][block.text].push_back(&block);
+    }
+  }
+  for (auto& [site, by_text] : by_site) {
+    std::vector<std::pair<FoundKeeper, std::set<std::uint64_t>>> found;
+    for (auto& [number, blocks] : by_text) {
+      auto& [keeper, addresses] = found.emplace_back();
+      std::vector<std::uint64_t> births_us;
+      for (const KeptBlock* block : blocks) {
+        addresses.insert(block->address);
+        births_us.push_back(block->time_us);
+        keeper.stands_for.bytes += block->held.bytes;
+        keeper.stands_for.blocks += block->held.blocks;
+      }
+      const double factor = static_cast<double>(std::min(blocks.front()->all_bytes, kMostBytes)) /
+                            static_cast<double>(std::max<std::int64_t>(1, named[number]));
+      for (std::int64_t* each : {&keeper.stands_for.bytes, &keeper.stands_for.blocks})
+        *each = std::llround(std::min(static_cast<double>(*each) * factor, static_cast<double>(kMostBytes)));
+      std::sort(births_us.begin(), births_us.end());
+      keeper.first_us = births_us.front();
+      keeper.middle_us = births_us[births_us.size() / 2];
+      keeper.last_us = births_us.back();
+      keeper.words = printable(text(number));
+      keeper.is_rooted = (blocks.front()->flags & probe::kRootedKeeper) != 0;
+      keeper.has_graphs = (blocks.front()->flags & probe::kGraphKeeper) != 0;
+      keeper.blocks = addresses.size();
+      keeper.looked_us = begun_us;
+    }
+    order(found, [](const auto& a, const auto& b) {
+      return std::pair(a.first.is_rooted, a.first.blocks) > std::pair(b.first.is_rooted, b.first.blocks);
+    });
+    std::vector<FoundKeeper>& its = keepers_[site];
+    its.clear();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const auto keeps_the_same = [&](const auto& other) {
+        const auto in_both = std::count_if(found[i].second.begin(), found[i].second.end(),
+                                           [&](std::uint64_t address) { return other.second.contains(address); });
+        return 4 * static_cast<std::size_t>(in_both) > found[i].second.size();
+      };
+      if (std::none_of(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(i), keeps_the_same))
+        its.push_back(found[i].first);
+    }
+  }
 }
 
 void ProcessTrace::lacked(const probe::Slot& slot) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,6 +18,9 @@ namespace {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
+/// The probe asks nothing about a process that holds fewer (kMoreBlocks in probe/kept.cpp).
+constexpr std::int64_t kLeastAsked = 16;
+
 /// In measurements, an interpreter's atexit handlers took up to 1.1 times as long as its teardown.
 constexpr std::uint64_t kMostTeardowns = 4;
 
@@ -29,9 +33,17 @@ bool is_keeper(const ReportSite& site) {
   return site.keeper && site.keeper->is_rooted && (site.keeper->blocks > 1 || site.live.blocks <= 2);
 }
 
+/// What keeps blocks of a line, of all its call sites.
+struct LineKeeper {
+  FoundKeeper found;
+  StackId stack = kNoStack;  ///< of the call site of which it keeps most
+  std::int64_t of_stack = 0;
+};
+
 /// The call sites of one line in one process.
 struct Line {
   ReportSite site;
+  std::vector<LineKeeper> keepers;
   std::vector<std::size_t> members;
   std::uint64_t oldest_us = kNever;
   std::uint64_t returned = 0;
@@ -148,6 +160,148 @@ void group_lines(std::vector<Line>& lines, const ProcessTrace& process, std::siz
   }
 }
 
+/// Containers with fewer items than that, of those that keep what two lines hold, are no container of their steps.
+std::uint64_t items_of_steps(std::int64_t blocks, std::int64_t other_blocks) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(kLeastSteps, std::min(blocks, other_blocks) / 2));
+}
+
+void add_keeper(std::vector<LineKeeper>& all, const FoundKeeper& keeper, StackId stack) {
+  const std::string words = without_items(keeper.words);
+  const auto known = std::find_if(all.begin(), all.end(), [&](const LineKeeper& each) {
+    return each.found.is_rooted == keeper.is_rooted && without_items(each.found.words) == words;
+  });
+  if (known == all.end()) {
+    all.push_back({keeper, stack, keeper.stands_for.blocks});
+    return;
+  }
+  FoundKeeper& found = known->found;
+  if (keeper.blocks > found.blocks) found.words = keeper.words, found.middle_us = keeper.middle_us;
+  found.has_graphs = found.has_graphs || keeper.has_graphs;
+  found.blocks += keeper.blocks;
+  found.looked_us = std::max(found.looked_us, keeper.looked_us);
+  found.stands_for.bytes += keeper.stands_for.bytes;
+  found.stands_for.blocks += keeper.stands_for.blocks;
+  found.first_us = std::min(found.first_us, keeper.first_us);
+  found.last_us = std::max(found.last_us, keeper.last_us);
+  if (keeper.stands_for.blocks <= known->of_stack) return;
+  known->stack = stack;
+  known->of_stack = keeper.stands_for.blocks;
+}
+
+/// Whether it keeps more and more of what the line allocates: blocks of all the time up to the look. What was loaded at
+/// first does not, nor a window of the last steps.
+bool keeps_ever_more(const FoundKeeper& keeper, const Line& line) {
+  constexpr std::uint64_t kPartOneIn = 4;
+  const std::uint64_t end_us = std::min(line.last_us, keeper.looked_us);
+  if (!keeper.is_rooted || keeper.blocks < kLeastSteps || end_us <= line.first_us) return false;
+  const std::uint64_t part_us = (end_us - line.first_us) / kPartOneIn, its_us = keeper.last_us - keeper.first_us;
+  return keeper.last_us + part_us >= end_us && its_us >= part_us &&
+         keeper.middle_us >= keeper.first_us + its_us / (2 * kPartOneIn) &&
+         keeper.middle_us + its_us / (2 * kPartOneIn) <= keeper.last_us;
+}
+
+/// The keepers of a line that are apart, with what they keep of it.
+std::vector<LineKeeper> parts_of(const Line& line) {
+  std::vector<LineKeeper> all = line.keepers, out;
+  order(all, [](const LineKeeper& a, const LineKeeper& b) { return a.found.blocks > b.found.blocks; });
+  for (const LineKeeper& keeper : all) {
+    if (!keeps_ever_more(keeper.found, line)) continue;
+    const auto part = std::find_if(out.begin(), out.end(), [&](const LineKeeper& other) {
+      const auto items = items_of_steps(keeper.found.stands_for.blocks, other.found.stands_for.blocks);
+      return !are_apart(keeper.found.words, other.found.words, items) ||
+             are_two_keys(keeper.found.words, other.found.words);
+    });
+    if (part == out.end()) {
+      out.push_back(keeper);
+      continue;
+    }
+    part->found.stands_for.bytes += keeper.found.stands_for.bytes;
+    part->found.stands_for.blocks += keeper.found.stands_for.blocks;
+  }
+  return out;
+}
+
+/// `share` of what `site` has.
+ReportSite part_of(const ReportSite& site, double share) {
+  ReportSite part = site;
+  for (std::int64_t* each : {&part.live.bytes, &part.live.blocks, &part.at_exit.bytes, &part.at_exit.blocks,
+                             &part.growth_bytes, &part.growth_blocks, &part.look.live_blocks})
+    *each = std::llround(static_cast<double>(*each) * share);
+  part.growth_bytes_per_s *= share;
+  return part;
+}
+
+/// A line whose blocks several variables keep, each more and more of them, becomes one line for each of these.
+void part_lines(std::vector<Line>& lines) {
+  constexpr std::size_t kMostParts = 8;
+  const std::size_t count = lines.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (lines[i].group == 0) continue;
+    const std::vector<LineKeeper> parts = parts_of(lines[i]);
+    if (parts.size() < 2 || parts.size() > kMostParts) continue;
+    double all = 0, blocks = 0;
+    for (const LineKeeper& part : parts) {
+      all += static_cast<double>(part.found.stands_for.bytes);
+      blocks += static_cast<double>(part.found.stands_for.blocks);
+    }
+    if (all <= 0 || blocks <= 0) continue;
+    const Line whole = lines[i];
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      const FoundKeeper& keeper = parts[p].found;
+      Line part = whole;
+      part.site = part_of(whole.site, static_cast<double>(keeper.stands_for.bytes) / all);
+      part.site.live.blocks = std::llround(static_cast<double>(whole.site.live.blocks) *
+                                           static_cast<double>(keeper.stands_for.blocks) / blocks);
+      part.site.keeper = keeper;
+      part.site.stack = parts[p].stack;
+      part.site.part = without_items(keeper.words);
+      if (p == 0)
+        lines[i] = std::move(part);
+      else
+        lines.push_back(std::move(part));
+    }
+  }
+}
+
+/// Of the lines of a group whose keeper is known, the one that holds what `line` allocates: one that comes after it in
+/// a step and keeps graphs, else any that does, else the next one.
+const Line& holder_of(const Line& line, const std::vector<const Line*>& kept) {
+  const auto rank = [&](const Line* each) {
+    const bool is_later = each->in_step >= line.in_step;
+    const auto distance =
+        static_cast<std::int64_t>(is_later ? each->in_step - line.in_step : line.in_step - each->in_step);
+    return std::tuple(each->site.keeper->has_graphs, is_later, -distance);
+  };
+  return **std::max_element(kept.begin(), kept.end(), [&](const Line* a, const Line* b) { return rank(a) < rank(b); });
+}
+
+/// Lines that hold blocks of the same steps are as many leaks as there are variables that keep them.
+void part_groups(std::vector<Line>& lines, std::size_t& groups) {
+  std::map<std::size_t, std::vector<Line*>> by_group;
+  for (Line& line : lines)
+    if (line.group != 0) by_group[line.group].push_back(&line);
+  for (auto& [group, its] : by_group) {
+    std::vector<const Line*> kept, firsts;  // of each keeper the first line
+    std::map<const Line*, std::size_t> place;
+    for (const Line* line : its) {
+      if (!is_keeper(line->site)) continue;
+      kept.push_back(line);
+      const auto same = std::find_if(firsts.begin(), firsts.end(), [&](const Line* other) {
+        const auto items = items_of_steps(line->site.live.blocks, other->site.live.blocks);
+        return !are_apart(line->site.keeper->words, other->site.keeper->words, items);
+      });
+      place[line] = static_cast<std::size_t>(same - firsts.begin());
+      if (same == firsts.end()) firsts.push_back(line);
+    }
+    if (firsts.size() < 2) continue;
+    for (Line* line : its) {
+      const std::size_t at = place.at(is_keeper(line->site) ? line : &holder_of(*line, kept));
+      if (at > 0) line->group = groups + at;
+    }
+    groups += firsts.size() - 1;
+  }
+}
+
 /// Lines whose blocks lie in one container are one leak, whatever the order in which they come and go.
 void join_by_keeper(std::vector<Line>& lines) {
   for (Line& line : lines)
@@ -155,8 +309,7 @@ void join_by_keeper(std::vector<Line>& lines) {
       if (&line == &other || line.group == 0 || other.group == 0 || line.group == other.group ||
           line.site.ledger != other.site.ledger || !is_keeper(line.site) || !is_keeper(other.site))
         continue;
-      const std::int64_t blocks = std::min(line.site.live.blocks, other.site.live.blocks);
-      const auto items = static_cast<std::uint64_t>(std::max<std::int64_t>(kLeastSteps, blocks / 2));
+      const auto items = items_of_steps(line.site.live.blocks, other.site.live.blocks);
       if (!have_one_container(line.site.keeper->words, other.site.keeper->words, items)) continue;
       const std::size_t from = other.group;
       std::vector<Line*> joined;
@@ -266,9 +419,12 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
     its.site.live.blocks += call.live.blocks;
     its.site.at_exit.bytes += process.held_at_exit()[i].bytes;
     its.site.at_exit.blocks += process.held_at_exit()[i].blocks;
-    if (const auto keeper = process.keepers().find(static_cast<std::uint32_t>(i));
-        keeper != process.keepers().end() && keeps_more(keeper->second, its.site.keeper))
-      its.site.keeper = keeper->second;
+    if (const auto found = process.keepers().find(static_cast<std::uint32_t>(i)); found != process.keepers().end())
+      for (const FoundKeeper& keeper : found->second) add_keeper(its.keepers, keeper, stack);
+    const SiteLook look = process.site_look(i);
+    its.site.look.live_blocks += look.live_blocks;
+    its.site.look.unheld += look.unheld;
+    its.site.look.unasked += look.unasked;
     if (call.live.blocks > 0) its.oldest_us = std::min(its.oldest_us, call.oldest_us);
     its.returned += call.returned;
     add(its.stretches, floors);
@@ -277,7 +433,9 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
   }
   std::vector<std::vector<Floor>> stretches, epochs;
   std::vector<std::uint64_t> returned;
-  for (const Line& line : lines) {
+  for (Line& line : lines) {
+    for (const LineKeeper& keeper : line.keepers)
+      if (keeps_more(keeper.found, line.site.keeper)) line.site.keeper = keeper.found;
     stretches.push_back(line.stretches);
     epochs.push_back(line.epochs);
     returned.push_back(line.returned);
@@ -327,6 +485,8 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
             line->group = 0;
         }
       });
+  part_lines(lines);
+  part_groups(lines, groups);
   join_by_keeper(lines);
   find_result(lines, process, names);
   return lines;
@@ -352,6 +512,9 @@ void merge(ReportSite& into, const ReportSite& other) {
   into.p_value = std::min(into.p_value, other.p_value);
   into.oldest_s = std::max(into.oldest_s, other.oldest_s);
   if (other.keeper && keeps_more(*other.keeper, into.keeper)) into.keeper = other.keeper;
+  into.look.live_blocks += other.look.live_blocks;
+  into.look.unheld += other.look.unheld;
+  into.look.unasked += other.look.unasked;
   into.pids.insert(into.pids.end(), other.pids.begin(), other.pids.end());
 }
 
@@ -597,15 +760,31 @@ std::string why_no_keeper(const ProbeTrace& trace, const ReportSite& site) {
   if (!look && (*process)->goes_on())
     return fmt::format("tracing from outside asks Python nothing; 'vramtrack attach {} --kept' does",
                        (*process)->process().pid);
+  std::int64_t blocks = 0;
+  for (const CallSite& call : (*process)->sites()) blocks += call.live.blocks;
+  if (!look && blocks < kLeastAsked)
+    return fmt::format("Python is asked only about a process that holds {} blocks", kLeastAsked);
+  if (!look && (*process)->end_us() > (*process)->shown_us())
+    return "it was given back before Python was first asked: the function or the thread that kept it had ended";
   if (!look) return "the program ended before Python was asked";
   const std::string after = format_span(static_cast<double>(look->time_us) * 1e-6);
   if (!look->was_made) return fmt::format("Python was not asked: {}", look->why);
   const double oldest_at_s = static_cast<double>((*process)->shown_us()) * 1e-6 - site.oldest_s;
   if (site.live.blocks > 0 && static_cast<double>(look->time_us) * 1e-6 < oldest_at_s)
     return fmt::format("it was allocated after Python was last asked, after {}", after);
+  if (2 * site.look.live_blocks < site.live.blocks && look->time_us >= (*process)->shown_us())
+    return fmt::format(
+        "it had been given back when Python was asked, after {}: the function or the thread that kept it had ended",
+        after);
   if (!look->why.empty()) return fmt::format("the last search, after {}, is not complete: {}", after, look->why);
+  if (!site.keeper && site.look.unheld > 0)
+    return fmt::format("Python has objects for it, and after {} no object referred to them: C or C++ code keeps them",
+                       after);
+  if (!site.keeper && site.look.unasked > 0)
+    return fmt::format("the search after {} asked about a sample of Python's objects, and these were not in it", after);
   if (!site.keeper)
-    return fmt::format("nothing that Python sees referred to it after {}: C or C++ code keeps it", after);
+    return fmt::format("after {} Python had no object for it: C or C++ code keeps it, as autograd keeps a graph",
+                       after);
   if (!site.keeper->is_rooted) return fmt::format("no variable leads to {}", site.keeper->words);
   return fmt::format("{} has one of its blocks only, as what the last step used", site.keeper->words);
 }
@@ -627,7 +806,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   report.program = trace.program();
   report.duration_s = trace.duration_s();
   report.notes = trace.losses();
-  std::map<std::tuple<Ledger, std::uint32_t, std::string_view>, std::size_t> place;
+  std::map<std::tuple<Ledger, std::uint32_t, std::string_view, std::string>, std::size_t> place;
   std::size_t groups = 0;
   std::vector<Membership> members;  // of each site
   std::vector<std::size_t> joined;  // groups that have a site in common
@@ -658,7 +837,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
       }
       if (site.leak) ++told.leaking_sites;
       const auto key = std::tuple(site.ledger, site.line.is_known ? index_of(site.line.frame) : IdTable::kNone,
-                                  site.line.is_known ? std::string_view{} : site.call);
+                                  site.line.is_known ? std::string_view{} : site.call, site.part);
       const auto [at, is_new] = place.try_emplace(key, report.sites.size());
       const Membership its{line.group, line.in_step, line.steps, line.is_result};
       if (is_new) {

@@ -38,11 +38,16 @@ struct ReportSite {
   double oldest_s = 0;  ///< age of its oldest live block
   double share = 0;     ///< of the growth of all sites of the ledger; 0 where it does not grow
   std::vector<std::uint32_t> pids;
-  std::optional<FoundKeeper> keeper;   ///< what keeps its blocks, as the program found it
+  std::optional<FoundKeeper> keeper;  ///< what keeps its blocks, as the program found it
+  SiteLook look;                      ///< what the newest look says of them besides
+  /// Not empty: several variables keep what the line allocated, and this is what one of them keeps, estimated from the
+  /// sample of the look. Its name, without numbers.
+  std::string part;
   std::optional<std::size_t> finding;  ///< its place in TraceReport::findings
 };
 
-/// A leak, or a suspected one: sites that hold blocks of the same steps have one keeper (lockstep.hpp).
+/// A leak, or a suspected one: sites that hold blocks of the same steps (lockstep.hpp), unless the program's look found
+/// several variables that keep them: each of these is a finding.
 struct Finding {
   std::vector<std::size_t> sites;  ///< places in TraceReport::sites, side by side; the one that probably keeps is first
   bool leak = false;               ///< else suspected

@@ -89,6 +89,18 @@ class Kept(unittest.TestCase):
         self.assertIsNone(report["findings"][0]["kept_by"])
         self.assertEqual(report["findings"][0]["no_keeper_because"], "Python was not asked: it is switched off")
 
+    def test_two_lists_that_one_line_fills_are_two_findings(self):
+        done, report = self.run_it(PROGRAM, "two_lists")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        kept = sorted(one["kept_by"]["words"].split(" (list, ")[0] for one in report["findings"])
+        self.assertEqual(kept, ["losses", "outputs"], done.stderr)
+        self.assertEqual(len(re.findall(r"LEAK at \S*kept_ways.py:\d+ two_lists: ", done.stderr)), 2, done.stderr)
+
+    def test_what_a_thread_kept_that_is_over_is_said_to_be_given_back(self):
+        done, report = self.run_it(PROGRAM, "a_thread_that_is_over")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(report["findings"][0]["no_keeper_because"], "given back .*: the function or the thread that kept it had ended")
+
     def check_as_it_was(self, words, status):
         alone = subprocess.run([sys.executable, PROGRAM, words], env=self.environment, capture_output=True, text=True, timeout=LIMIT_S)
         done, report = self.run_it(PROGRAM, words)

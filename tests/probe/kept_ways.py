@@ -156,6 +156,30 @@ def a_thread():
     thread.join()
 
 
+def two_lists():
+    losses, outputs = [], []
+    for _ in range(STEPS):
+        step()
+        for each in (losses, outputs):
+            each.append(T(1 << 12))
+
+
+def a_thread_that_is_over():
+    """Before Python is asked for the first time, after a second."""
+
+    def work():
+        cuda.cuCtxSetCurrent(context)
+        outputs = []
+        for _ in range(300):
+            T(1 << 16)
+            outputs.append(T(1 << 12))
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
 def an_extension():
     slots = (ctypes.py_object * STEPS)()
     for i in range(STEPS):

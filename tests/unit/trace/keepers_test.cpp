@@ -34,5 +34,23 @@ TEST(Keepers, WhatTheyLieInMayBeOneObjectWithTwoContainers) {
       << "no container";
 }
 
+TEST(Keepers, TwoVariablesAreApartAndTheWaysIntoOneAreNot) {
+  constexpr std::string_view kLosses = "losses (list, 406 items), local of train() at train.py:16";
+  EXPECT_TRUE(are_apart(kLosses, "outputs (list, 406 items), local of train() at train.py:17", 100));
+  EXPECT_FALSE(are_apart(kLosses, "losses (list, 398 items), local of train() at train.py:16", 100));
+  EXPECT_FALSE(
+      are_apart(kLosses, "tuple, 1 items within losses (list, 406 items), local of train() at train.py:16", 100));
+  EXPECT_FALSE(are_apart("['1'] (list, 9 items) of cache (dict, 90 items) in a.py module globals",
+                         "['7'] (list, 9 items) of cache (dict, 90 items) in a.py module globals", 50));
+  EXPECT_FALSE(are_apart("a chain of m.T (400 items) that begins at last, local of f() at a.py:1",
+                         "last, local of f() at a.py:1", 100));
+  constexpr std::string_view kX = "['x'] (list, 90 items) of log (dict, 2 items) in a.py module globals";
+  constexpr std::string_view kY = "['y'] (list, 90 items) of log (dict, 2 items) in a.py module globals";
+  EXPECT_TRUE(are_apart(kX, kY, 45));
+  EXPECT_TRUE(are_two_keys(kX, kY));
+  EXPECT_FALSE(are_two_keys(kLosses, kX));
+  EXPECT_EQ(without_items(kX), "['x'] (list,  items) of log (dict,  items) in a.py module globals");
+}
+
 }  // namespace
 }  // namespace vramtrack::trace

@@ -499,6 +499,12 @@ struct KeptSteps : ProbeScript {
     put(probe::Record::kept, probe::Call::none, 0, is_rooted ? probe::kRootedKeeper : 0, text(words),
         probe::when(now_us, 0), address, 100);
   }
+  void unheld(std::uint64_t address, std::uint8_t flags) {
+    put(probe::Record::kept, probe::Call::none, 0, flags, text("-"), probe::when(now_us, 0), address, 100);
+  }
+  void kept(std::string_view words, std::uint64_t address, std::uint8_t flags, std::uint64_t all_bytes) {
+    put(probe::Record::kept, probe::Call::none, 0, flags, text(words), probe::when(now_us, 0), address, all_bytes);
+  }
   void look_ends(std::string_view why) {
     put(probe::Record::kept, probe::Call::none, 0, probe::kLookEnd, why.empty() ? 0 : text(why), probe::when(now_us, 0),
         200, 3000);
@@ -527,7 +533,7 @@ TEST(TraceReport, TheVariableThatKeepsALeakIsNamed) {
   ASSERT_EQ(read.report.findings.size(), 1U);
   ASSERT_TRUE(read.report.findings[0].keeper);
   EXPECT_EQ(read.report.findings[0].keeper->words, "losses (list, 100 items)");
-  EXPECT_NEAR(static_cast<double>(read.report.findings[0].keeper->looked_us), 0.99e6, 100);
+  EXPECT_NEAR(static_cast<double>(read.report.findings[0].keeper->looked_us), 0.987e6, 100);
   const std::string text = trace_report_text(read.report, read.names, 10);
   EXPECT_NE(text.find("\n       kept by losses (list, 100 items), seen after "), std::string::npos) << text;
   EXPECT_NE(text.find("next: bound what is in losses (list, 100 items)"), std::string::npos) << text;
@@ -548,6 +554,111 @@ TEST(TraceReport, TheLineWhoseBlocksAVariableKeepsComesFirst) {
   EXPECT_EQ(read.report.sites[read.report.findings[0].sites.front()].live.bytes, 200 * 5000);
   ASSERT_TRUE(read.report.findings[0].keeper);
   EXPECT_EQ(read.report.findings[0].keeper->words, "outputs (list)");
+}
+
+TEST(TraceReport, LinesOfOneStepThatTwoVariablesKeepAreTwoFindings) {
+  KeptSteps script;
+  script.steps(0, 200);
+  for (std::uint64_t i = 0; i < 200; i += 4) {
+    script.kept("outputs (list, 200 items) in a.py module globals", KeptSteps::kActivations + i * 64, true);
+    script.kept("losses (list, 200 items) in a.py module globals", KeptSteps::kLosses + i * 64, true);
+  }
+  script.look_ends("");
+  const ReadSteps read(script);
+  ASSERT_EQ(read.report.findings.size(), 2U);
+  ASSERT_TRUE(read.report.findings[0].keeper && read.report.findings[1].keeper);
+  EXPECT_TRUE(read.report.findings[0].keeper->words.starts_with("outputs "));
+  EXPECT_EQ(read.report.findings[0].live.bytes, 200 * 5000);
+  EXPECT_TRUE(read.report.findings[1].keeper->words.starts_with("losses "));
+  EXPECT_EQ(read.report.findings[1].live.bytes, 200 * 100);
+}
+
+/// A step of three lines: what nothing in Python refers to goes with the variable that keeps graphs.
+TEST(TraceReport, WhatAGraphHoldsGoesWithWhatKeepsTheGraph) {
+  KeptSteps script;
+  const std::uint32_t metric = script.line("/home/me/train.py", 50);
+  constexpr std::uint64_t kMetrics = 3U << 20U;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    script.steps(i, i + 1);
+    script.alloc(kMetrics + i * 64, 300, metric);
+  }
+  for (std::uint64_t i = 0; i < 200; i += 4) {
+    script.kept("losses (list, 200 items) in a.py module globals", KeptSteps::kLosses + i * 64,
+                probe::kRootedKeeper | probe::kGraphKeeper, 400);
+    script.kept("metrics (list, 200 items) in a.py module globals", kMetrics + i * 64, probe::kRootedKeeper, 400);
+  }
+  script.look_ends("");
+  const ReadSteps read(script);
+  ASSERT_EQ(read.report.findings.size(), 2U);
+  EXPECT_TRUE(read.report.findings[0].keeper->words.starts_with("losses "));
+  EXPECT_EQ(read.report.findings[0].live.bytes, 200 * 5100);
+  EXPECT_TRUE(read.report.findings[1].keeper->words.starts_with("metrics "));
+}
+
+/// One call site: `of` gives the list that keeps the block of a step; the last `count` blocks of "recent" are there.
+struct OneSite : KeptSteps {
+  template <class Of>
+  explicit OneSite(Of of) {
+    for (std::uint64_t i = 0; i < 240; ++i) {
+      now_us = i * 10'000;
+      alloc(kLosses + i * 64, 1000, loss);
+    }
+    for (std::uint64_t i = 0; i < 240; i += 2)
+      for (const std::string_view words : of(i)) kept(words, kLosses + i * 64, probe::kRootedKeeper, 240'000);
+    look_ends("");
+  }
+};
+using Keepers = std::vector<std::string_view>;
+
+TEST(TraceReport, OneLineThatTwoVariablesKeepIsTwoFindings) {
+  const ReadSteps read(OneSite([](std::uint64_t i) {
+    return Keepers{i % 3 == 0 ? "a (list, 80 items) in a.py module globals"
+                              : "b (list, 160 items) in a.py module globals"};
+  }));
+  ASSERT_EQ(read.report.findings.size(), 2U);
+  EXPECT_EQ(read.report.sites.size(), 2U);
+  std::int64_t bytes = 0, blocks = 0;
+  for (const Finding& finding : read.report.findings) {
+    ASSERT_TRUE(finding.keeper);
+    bytes += finding.live.bytes;
+    blocks += finding.live.blocks;
+  }
+  EXPECT_EQ(bytes, 240'000);
+  EXPECT_EQ(blocks, 240);
+}
+
+TEST(TraceReport, OneLineIsOneFindingWhereOneVariableKeepsMoreAndMore) {
+  constexpr std::string_view kA = "a (list, 200 items) in a.py module globals",
+                             kB = "b (list, 40 items), local of f() at a.py:3";
+  const auto findings = [](auto of) { return ReadSteps(OneSite(of)).report.findings.size(); };
+  EXPECT_EQ(findings([&](std::uint64_t i) { return Keepers{i < 40 ? kB : kA}; }), 1U) << "what was loaded at first";
+  EXPECT_EQ(findings([&](std::uint64_t i) { return Keepers{i >= 200 ? kB : kA}; }), 1U) << "a window of the last steps";
+  EXPECT_EQ(findings([&](std::uint64_t) { return Keepers{kA, kB}; }), 1U) << "the same blocks in both";
+  EXPECT_EQ(findings([&](std::uint64_t i) {
+              return Keepers{i % 4 < 2 ? "['x'] (list, 120 items) of log (dict, 2 items) in a.py module globals"
+                                       : "['y'] (list, 120 items) of log (dict, 2 items) in a.py module globals"};
+            }),
+            1U)
+      << "two keys that one line fills";
+}
+
+TEST(TraceReport, WhatWasGivenBackBeforeTheLookHadAKeeperThen) {
+  KeptSteps script;
+  script.steps(0, 200);
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    script.free(KeptSteps::kActivations + i * 64);
+    script.free(KeptSteps::kLosses + i * 64);
+  }
+  script.put(probe::Record::end, probe::Call::none, 0, 0, 0, probe::when(script.now_us, 0), 0, 0);
+  script.now_us += 100;
+  script.look_ends("");
+  script.now_us += 100;
+  script.put(probe::Record::exit, probe::Call::none, 0, 0, 0, probe::when(script.now_us, 0), 0, 0);
+  const ReadSteps read(script);
+  ASSERT_EQ(read.report.findings.size(), 1U);
+  EXPECT_THAT(read.report.findings[0].why_no_keeper,
+              testing::MatchesRegex("it had been given back when Python was asked, after .*: the function or the "
+                                    "thread that kept it had ended"));
 }
 
 TEST(TraceReport, WhatKeepsOneBlockOfManyKeepsNoLeak) {
@@ -590,8 +701,20 @@ TEST(TraceReport, WhereNoKeeperIsNamedTheReasonIs) {
             }),
             "Python was not asked: it is switched off");
   EXPECT_THAT(why([](KeptSteps& script) { script.look_ends(""); }),
-              testing::AllOf(testing::StartsWith("nothing that Python sees referred to it after "),
-                             testing::EndsWith(": C or C++ code keeps it")));
+              testing::AllOf(testing::StartsWith("after "),
+                             testing::EndsWith(" Python had no object for it: C or C++ code keeps "
+                                               "it, as autograd keeps a graph")));
+  EXPECT_THAT(why([](KeptSteps& script) {
+                for (std::uint64_t i = 0; i < 100; ++i) script.unheld(KeptSteps::kLosses + i * 64, probe::kUnheldBlock);
+                script.look_ends("");
+              }),
+              testing::EndsWith(" no object referred to them: C or C++ code keeps them"));
+  EXPECT_THAT(why([](KeptSteps& script) {
+                for (std::uint64_t i = 0; i < 100; ++i)
+                  script.unheld(KeptSteps::kLosses + i * 64, probe::kUnaskedBlock);
+                script.look_ends("");
+              }),
+              testing::EndsWith(" asked about a sample of Python's objects, and these were not in it"));
   EXPECT_EQ(why([](KeptSteps& script) {
               for (std::uint64_t i = 0; i < 100; i += 4)
                 script.kept("an object of C++", KeptSteps::kLosses + i * 64, false);
