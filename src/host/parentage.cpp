@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
 #include <string_view>
 
@@ -28,17 +27,15 @@ constexpr std::size_t kEnvironmentBytes = std::size_t{256} << 10U;
 
 /// When this machine started, in seconds since 1970, by the clock that stamps pipes: a new one bears the present time.
 std::optional<double> boot_time_s(const std::string& proc_root) {
-  const auto text = read_text_file(proc_root + "/uptime", 256);
-  double uptime_s = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), uptime_s).ec != std::errc{})
-    return std::nullopt;
+  const auto uptime_s = machine_uptime_s(proc_root);
+  if (!uptime_s) return std::nullopt;
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::nullopt;
   struct stat now {};
   const bool is_known = ::fstat(pipe[0], &now) == 0;
   for (const int fd : pipe) ::close(fd);
   if (!is_known) return std::nullopt;
-  return static_cast<double>(now.st_mtim.tv_sec) + static_cast<double>(now.st_mtim.tv_nsec) / 1e9 - uptime_s;
+  return static_cast<double>(now.st_mtim.tv_sec) + static_cast<double>(now.st_mtim.tv_nsec) / 1e9 - *uptime_s;
 }
 
 /// The value of a variable in the text of /proc/PID/environ; empty when absent.
