@@ -88,7 +88,7 @@ class FleetWatch(unittest.TestCase):
         self.assertEqual({j["job"] for j in fleet["jobs"] if j["state"] == "leaks"}, {"job 7", "job 8"})
 
         metrics = watch.get("/metrics")[1].decode()
-        self.assertIn('vramtrack_verdict{UUID="GPU-node0-0",gpu="0",Hostname="node0",user="",slurm_job_id="7",namespace="",pod="",container="",deployment="",image="",'
+        self.assertIn('vramtrack_verdict{UUID="GPU-node0-0",gpu="0",Hostname="node0",user="",work="job 7",slurm_job_id="7",namespace="",pod="",container="",deployment="",image="",'
                       'detector="judge",pattern="gradual_leak"} 1', metrics)
         self.assertIn('slurm_job_id="8"', metrics)
         self.assertIn("\nvramtrack_fleet_leaking_gpus 2\n", metrics)

@@ -335,7 +335,7 @@ class OnServers(unittest.TestCase):
         self.check_rules(self.victoria)
         alert = until(lambda: [a for a in self.hook.alerts("GpuMemoryLeak") if a["labels"].get("pod") == "serve-7"], 60, "the alert at the webhook")[0]
         self.assertEqual((alert["labels"]["Hostname"], alert["labels"]["pod"], alert["labels"]["namespace"]), ("node1", "serve-7", "train"))
-        self.assertIn("of pod train/serve-7", alert["annotations"]["description"])
+        self.assertIn("Suspect: train/serve, pid 2200 server, pod serve-7.", alert["annotations"]["description"])
 
     def test_a_machine_without_an_agent_is_on_them(self):
         hosts = until(lambda: (lambda found: found if {"node1", "dcgm1"} <= found else None)(
