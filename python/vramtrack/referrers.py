@@ -651,7 +651,8 @@ class _Frame:
     def __init__(self, frame: Any) -> None:
         self.code = frame.f_code
         names = frame.f_locals
-        self.names = {id(value): str(name) for name, value in list(names.items())}
+        # Of two variables with one value, the first: the other one may be that of a loop.
+        self.names = {id(value): str(name) for name, value in reversed(list(names.items()))}
         # Before Python 3.13 this dictionary stays with the frame, and would keep the values alive. If the program has asked for its
         # locals(), it is the program's, and stays as it is.
         if sys.version_info < (3, 13) and sys.getrefcount(names) <= 3:
