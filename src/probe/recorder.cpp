@@ -296,6 +296,11 @@ void Hook::took(std::uint64_t address, std::uint64_t bytes, std::uint8_t flags) 
   record(info, device_, address, bytes, flags);
 }
 
+void Hook::took_unasked(int device, std::uint64_t address, std::uint64_t bytes, std::uint8_t flags) {
+  device_ = device;
+  took(address, bytes, flags);
+}
+
 void Hook::failed(bool is_out_of_memory, std::uint64_t device_free_bytes) {
   saved_errno_ = errno;
   if (passes_) return;

@@ -8,11 +8,11 @@ namespace vramtrack::trace {
 namespace {
 
 constexpr std::array<std::string_view, kCategories> kNames = {
-    "weights",     "gradients",  "optimizer_state", "activations", "kv_cache",
-    "other_cache", "workspaces", "communication",   "inputs",      "unknown"};
+    "weights",       "gradients", "optimizer_state", "activations", "kv_cache", "other_cache", "workspaces",
+    "communication", "inputs",    "contexts",        "code",        "graphs",   "managed",     "unknown"};
 constexpr std::array<std::string_view, kCategories> kWords = {
-    "weights",      "gradients",  "optimizer state", "activations", "KV cache",
-    "other caches", "workspaces", "communication",   "inputs",      "unknown"};
+    "weights",       "gradients", "optimizer state", "activations", "KV cache", "other caches", "workspaces",
+    "communication", "inputs",    "contexts",        "code",        "graphs",   "managed",      "unknown"};
 
 using enum RuleStrength;
 constexpr CategoryRule kRules[] = {

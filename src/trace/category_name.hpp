@@ -18,9 +18,13 @@ enum class Category : std::uint8_t {
   workspaces,     ///< of cuBLAS, cuDNN and similar libraries
   communication,  ///< buffers of NCCL, buckets of gradients
   inputs,         ///< batches
+  contexts,       ///< of the driver; this and the next three by the call, under `vramtrack run`
+  code,           ///< modules and libraries of kernels
+  graphs,         ///< CUDA graphs that are ready to run, and what they allocate
+  managed,        ///< memory of host and device that no stack says more of
   unknown,
 };
-inline constexpr std::size_t kCategories = 10;
+inline constexpr std::size_t kCategories = 14;
 
 /// "optimizer_state": in JSON and in what programs tell.
 std::string_view category_name(Category category);

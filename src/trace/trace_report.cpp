@@ -676,6 +676,29 @@ std::string_view call_of(const ProcessTrace&, const CallSite& site) {
   return info == nullptr ? std::string_view{} : info->name;
 }
 
+/// What memory is by the call that took it, whatever its stack says; of managed memory, where that says nothing.
+std::optional<Category> category_of_call(std::string_view name, Category of_stack) {
+  const auto call = std::find_if(probe::kCalls.begin(), probe::kCalls.end(),
+                                 [&](const probe::CallInfo& each) { return each.name == name; });
+  if (call == probe::kCalls.end()) return {};
+  switch (call->call) {
+    case probe::Call::cu_context:
+    case probe::Call::cu_primary_context:
+      return Category::contexts;
+    case probe::Call::cu_module:
+    case probe::Call::cu_library:
+    case probe::Call::hip_module:
+      return Category::code;
+    case probe::Call::cu_graph_exec:
+    case probe::Call::hip_graph_exec:
+    case probe::Call::cu_graph_memory:
+      return Category::graphs;
+    default:
+      if (call->memory == probe::Memory::managed && of_stack == Category::unknown) return Category::managed;
+      return {};
+  }
+}
+
 std::size_t root_of(std::vector<std::size_t>& joined, std::size_t group) {
   while (joined.size() <= group) joined.push_back(joined.size());
   while (joined[group] != group) group = joined[group] = joined[joined[group]];
@@ -872,7 +895,10 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   report.categories = categories_of(trace, names, stacks);
   report.calls = held_by(trace, call_of);
   report.libraries = held_by(trace, library_of);
-  for (ReportSite& site : report.sites) site.category = stacks.of(site.stack);
+  for (ReportSite& site : report.sites) {
+    const Category of_stack = stacks.of(site.stack);
+    site.category = category_of_call(site.call, of_stack).value_or(of_stack);
+  }
   report.suspected = report.suspected && !report.leak;
   report.undecided = !report.leak && !report.suspected && report.can_tell &&
                      std::any_of(report.sites.begin(), report.sites.end(), is_undecided);
@@ -919,6 +945,24 @@ CategoryTotals categories_of(const ProbeTrace& trace, ProbeNames& names, StackCa
       told.push_back({names.stack(*process, site.stack), each.category, name, each.bytes, each.blocks});
     }
   CategoryTotals totals = categorize(profile, told, stacks);
+  for (const auto& process : trace.processes()) {
+    std::map<std::uint32_t, Held> told_of;  // by call site
+    for (const LiveTold::Told& each : process->told()) {
+      told_of[each.place].bytes += each.bytes;
+      told_of[each.place].blocks += each.blocks;
+    }
+    for (std::uint32_t i = 0; i < process->sites().size(); ++i) {
+      const CallSite& site = process->sites()[i];
+      if (site.ledger != Ledger::device || site.live.blocks == 0) continue;
+      const Category of_stack = stacks.of(names.stack(*process, site.stack));
+      const auto by_call = category_of_call(call_of(*process, site), of_stack);
+      if (!by_call) continue;
+      const Held told_here = told_of[i];
+      const Held rest{site.live.bytes - told_here.bytes, site.live.blocks - told_here.blocks};
+      totals.add(of_stack, -rest.bytes, -rest.blocks);
+      totals.add(*by_call, rest.bytes, rest.blocks);
+    }
+  }
   totals.sort();
   return totals;
 }

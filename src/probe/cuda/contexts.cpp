@@ -1,7 +1,8 @@
 // Contexts: destroying one frees what it owns. An address that a context frees can be reused only by later driver
 // calls, so the context's memory is recorded as freed before it is destroyed.
-#include "probe/cuda/cuda.hpp"
+#include "probe/cuda/measured.hpp"
 
+using namespace vramtrack::probe;
 using namespace vramtrack::probe::cuda;
 
 VRAMTRACK_CUDA_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* is_active);
@@ -10,10 +11,12 @@ VRAMTRACK_CUDA_EXPORT CUresult cuCtxGetCurrent(CUcontext* context);
 namespace {
 
 template <class CallDriver>
-CUresult create(CUcontext* context, CallDriver call_driver) {
-  const CUresult code = call_driver();
-  if (code == kSuccess && context != nullptr) context_began(*context);
-  return code;
+CUresult create(CUcontext* context, CUdevice device, CallDriver call_driver) {
+  return take_measured(Call::cu_context, device, Life::of_context, context, [&] {
+    const CUresult code = call_driver();
+    if (code == kSuccess && context != nullptr) context_began(*context);
+    return code;
+  });
 }
 
 /// Only afterwards is it known whether the context is gone: others may have retained it, too.
@@ -43,14 +46,14 @@ CUresult destroy(CUcontext context, CallDriver call_driver) {
 }  // namespace
 
 VRAMTRACK_CUDA_EXPORT CUresult cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device) {
-  return create(context, [&] { return REAL(cuCtxCreate_v2)(context, flags, device); });
+  return create(context, device, [&] { return REAL(cuCtxCreate_v2)(context, flags, device); });
 }
 VRAMTRACK_CUDA_EXPORT CUresult cuCtxCreate_v3(CUcontext* context, void* affinity, int count, unsigned flags,
                                               CUdevice device) {
-  return create(context, [&] { return REAL(cuCtxCreate_v3)(context, affinity, count, flags, device); });
+  return create(context, device, [&] { return REAL(cuCtxCreate_v3)(context, affinity, count, flags, device); });
 }
 VRAMTRACK_CUDA_EXPORT CUresult cuCtxCreate_v4(CUcontext* context, void* parameters, unsigned flags, CUdevice device) {
-  return create(context, [&] { return REAL(cuCtxCreate_v4)(context, parameters, flags, device); });
+  return create(context, device, [&] { return REAL(cuCtxCreate_v4)(context, parameters, flags, device); });
 }
 VRAMTRACK_CUDA_EXPORT CUresult cuCtxDestroy(CUcontext context) {
   return destroy(context, [&] { return REAL(cuCtxDestroy)(context); });

@@ -111,7 +111,7 @@ VRAMTRACK_CUDA_EXPORT CUresult cuGraphUpload_ptsz(void* executable, CUstream str
   return then_look([&] { return REAL(cuGraphUpload_ptsz)(executable, stream); });
 }
 VRAMTRACK_CUDA_EXPORT CUresult cuGraphExecDestroy(void* executable) {
-  return then_look([&] { return REAL(cuGraphExecDestroy)(executable); });
+  return then_look([&] { return release(key_of(executable), [&] { return REAL(cuGraphExecDestroy)(executable); }); });
 }
 VRAMTRACK_CUDA_EXPORT CUresult cuDeviceGraphMemTrim(CUdevice device) {
   return then_look([&] { return REAL(cuDeviceGraphMemTrim)(device); });

@@ -32,6 +32,9 @@ bool dies_with_context(Call call) {
     case Call::cu_ipc_open_mem_handle:
     case Call::cu_import_external_memory:
     case Call::cu_graph_memory:
+    case Call::cu_context:
+    case Call::cu_module:
+    case Call::cu_graph_exec:
       return true;
     default:
       return false;

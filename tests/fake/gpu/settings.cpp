@@ -30,6 +30,14 @@ std::uint64_t context_bytes() {
   return setting("VRAMTRACK_FAKE_GPU_CONTEXT_MIB", 300) * kMib;
 }
 
+std::uint64_t module_bytes() {
+  return setting("VRAMTRACK_FAKE_GPU_MODULE_MIB", 0) * kMib;
+}
+
+std::uint64_t graph_bytes() {
+  return setting("VRAMTRACK_FAKE_GPU_GRAPH_MIB", 0) * kMib;
+}
+
 std::array<unsigned char, 16> device_uuid(int device) {
   std::array<unsigned char, 16> uuid{};
   for (int i = 0; i < 16; ++i)

@@ -22,6 +22,9 @@ int device_count();
 std::uint64_t device_bytes(int device);
 /// What the context of a process takes on a device that it uses.
 std::uint64_t context_bytes();
+/// What a module of code, and a graph that is made ready, take of the device.
+std::uint64_t module_bytes();
+std::uint64_t graph_bytes();
 std::array<unsigned char, 16> device_uuid(int device);
 /// The same as NVML writes it: GPU-a0a1a2a3-...
 std::string device_uuid_text(int device);

@@ -674,6 +674,23 @@ TEST(TraceReport, WhatKeepsOneBlockOfManyKeepsNoLeak) {
             std::string::npos);
 }
 
+TEST(TraceReport, WhatTheDriverTakesIsNamedByItsCall) {
+  ProbeScript script;
+  const std::uint32_t line = script.line("/home/me/a.py", 3);
+  script.alloc(1 << 12, 300 << 20, line, Call::cu_context);
+  script.alloc(2 << 12, 5 << 20, line, Call::cu_module);
+  script.alloc(3 << 12, 2 << 20, line, Call::cu_library);
+  script.alloc(4 << 12, 3 << 20, line, Call::cu_graph_exec);
+  script.alloc(5 << 12, 1 << 20, line, Call::cu_graph_memory);
+  script.alloc(0x4000'0000, 9 << 20, line, Call::cu_mem_alloc_managed);
+  script.alloc(0x8000'0000, 8 << 20, line);
+  const ReadSteps read(script);
+  const std::string text = trace_report_text(read.report, read.names, 5);
+  EXPECT_NE(text.find("\n  contexts 300.0 MiB, managed 9.0 MiB, code 7.0 MiB, graphs 4.0 MiB, unknown 8.0 MiB\n"),
+            std::string::npos)
+      << text;
+}
+
 /// Each way in which no variable is found, in words.
 TEST(TraceReport, WhereNoKeeperIsNamedTheReasonIs) {
   const auto why = [](const std::function<void(KeptSteps&)>& look) {

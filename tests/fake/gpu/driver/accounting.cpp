@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 
 #include "../shared_state.hpp"
 #include "driver.hpp"
@@ -75,6 +76,33 @@ void trace(const char* call, int device, std::uint64_t address, std::uint64_t by
 std::uint64_t next_handle() {
   static std::atomic<std::uint64_t> last{0x1000};
   return last += 16;
+}
+
+namespace {
+
+struct Beside {
+  int device;
+  std::uint64_t bytes;
+};
+std::map<std::uint64_t, Beside> besides;
+
+}  // namespace
+
+CUresult take_beside(std::uint64_t* handle, std::uint64_t bytes) {
+  const std::lock_guard<std::mutex> held(driver_mutex());
+  const int device = bytes != 0 && current_context() != nullptr ? current_context()->device : -1;
+  if (device >= 0 && !SharedState::get().charge(device, bytes)) return kOutOfMemory;
+  *handle = next_handle();
+  if (device >= 0) besides[*handle] = {device, bytes};
+  return kOk;
+}
+
+void give_back_beside(std::uint64_t handle) {
+  const std::lock_guard<std::mutex> held(driver_mutex());
+  const auto known = besides.find(handle);
+  if (known == besides.end()) return;
+  SharedState::get().give_back(known->second.device, known->second.bytes);
+  besides.erase(known);
 }
 
 }  // namespace fake_gpu

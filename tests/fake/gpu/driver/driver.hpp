@@ -95,5 +95,8 @@ CUresult free_pooled(const Range& range);
 
 /// A handle of something that the driver only names.
 std::uint64_t next_handle();
+/// A handle of what takes `bytes` of the current device beside allocations, until it is given back.
+CUresult take_beside(std::uint64_t* handle, std::uint64_t bytes);
+void give_back_beside(std::uint64_t handle);
 
 }  // namespace fake_gpu

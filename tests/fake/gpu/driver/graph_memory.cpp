@@ -64,6 +64,7 @@ EXPORT CUresult cuGraphLaunch_ptsz(std::uint64_t executable, void* stream) {
   return cuGraphLaunch(executable, stream);
 }
 EXPORT CUresult cuGraphExecDestroy(std::uint64_t executable) {
+  give_back_beside(executable);
   return kOk;
 }
 EXPORT CUresult cuDeviceGetGraphMemAttribute(int device, int attribute, std::uint64_t* value) {

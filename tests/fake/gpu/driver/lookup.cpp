@@ -20,14 +20,14 @@ EXPORT CUresult cuLaunchKernelEx(const void* config, void* function, void** para
   return kOk;
 }
 EXPORT CUresult cuModuleLoadData(std::uint64_t* module, const void* image) {
-  *module = next_handle();
-  return kOk;
+  return take_beside(module, module_bytes());
 }
 EXPORT CUresult cuModuleLoadDataEx(std::uint64_t* module, const void* image, unsigned count, void* options,
                                    void* values) {
   return cuModuleLoadData(module, image);
 }
 EXPORT CUresult cuModuleUnload(std::uint64_t module) {
+  give_back_beside(module);
   return kOk;
 }
 EXPORT CUresult cuModuleGetFunction(std::uint64_t* function, std::uint64_t module, const char* name) {

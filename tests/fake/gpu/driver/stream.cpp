@@ -119,8 +119,7 @@ EXPORT CUresult cuGraphDestroy(std::uint64_t graph) {
   return kOk;
 }
 EXPORT CUresult cuGraphInstantiateWithFlags(std::uint64_t* executable, std::uint64_t graph, std::uint64_t flags) {
-  *executable = next_handle();
-  return kOk;
+  return take_beside(executable, graph_bytes());
 }
 /// One node, so that PyTorch does not warn of an empty graph.
 EXPORT CUresult cuGraphGetNodes(std::uint64_t graph, void** nodes, std::size_t* count) {
