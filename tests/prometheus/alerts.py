@@ -74,6 +74,7 @@ class Fleet:
         alertmanager = self.servers.alertmanager("alertmanager.yml")
         self.alertmanager = f"http://127.0.0.1:{alertmanager}/api/v2"
         config = quick_config(self.folder, [self.relay.address], alertmanager, labels={"Hostname": "node1"})
+        config["global"]["scrape_interval"] = "3s"  # and as long for an answer
         # Jobs of Prometheus are called as their users like.
         config["scrape_configs"][0]["job_name"] = "gpu-agents"
         config["scrape_configs"].append({"job_name": "central", "honor_labels": True,
@@ -86,7 +87,7 @@ class Fleet:
         remote = fleet_servers()
         writer = remote.Server.__new__(remote.Server)  # one that runs already
         writer.url = self.prometheus.url
-        writer.write(with_capacity([(gpu, leaking(i, 4, 200)) for i, gpu in enumerate(gpus)]))
+        writer.write(with_capacity([(gpu, leaking(i, 4, 230)) for i, gpu in enumerate(gpus)]))
 
     def watch(self):
         with open(self.folder / "watch.log", "wb") as log:
