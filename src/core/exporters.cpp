@@ -23,6 +23,7 @@ std::optional<double> unit_in_name(std::string_view metric) {
   constexpr std::string_view kRatio = "ratio";
   const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
   if (std::equal(last.begin(), last.end(), kRatio.begin(), kRatio.end(), same)) return 1;
+  if (metric.starts_with("DCGM_FI_PROF_") && last == "ACTIVE") return 1;  // shares of time, in dcgm_fields.h
   return std::nullopt;
 }
 

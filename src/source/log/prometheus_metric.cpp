@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 
 #include "core/exporters.hpp"
@@ -49,11 +48,6 @@ std::optional<int> index_in(std::string_view text) {
 constexpr std::uint64_t kOfPercent = 100;
 constexpr std::uint64_t kOfRatio = 10'000;
 
-/// Facts that are not in the table of exporters. The unit converts a value to that of the fact's sample.
-constexpr std::array<std::pair<std::string_view, PrometheusMetric>, 2> kFacts = {
-    {{"DCGM_FI_PROF_GR_ENGINE_ACTIVE", {DumpReadings::Field::busy, kOfRatio}},
-     {"DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO", {DumpReadings::Field::busy, kOfRatio}}}};
-
 std::optional<PrometheusMetric> as_known(const exporters::MetricMeaning& known) {
   const auto unit = static_cast<std::uint64_t>(known.unit_bytes);
   switch (known.role) {
@@ -75,8 +69,6 @@ std::optional<PrometheusMetric> as_known(const exporters::MetricMeaning& known) 
 }  // namespace
 
 std::optional<PrometheusMetric> gpu_metric(std::string_view name, bool peaks) {
-  for (const auto& [known, metric] : kFacts)
-    if (known == name) return metric;
   if (const auto known = exporters::Mapping::known().find(std::string(name))) return as_known(*known);
   const Label label = read_label(name);
   const bool is_peak = label.role().first == Meaning::peak;

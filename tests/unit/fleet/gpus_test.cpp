@@ -209,15 +209,16 @@ TEST(Gpus, WhatAGpuReceivesIsKeptBesideItsMemory) {
 }
 
 TEST(Gpus, ARatioIsAShareOfOneAndAPercentageOfThatNameIsOne) {
-  const auto busy = [](std::initializer_list<double> values) {
+  const auto busy = [](std::initializer_list<double> values, const char* name = "DCGM_FI_DEV_GPU_UTIL_RATIO") {
     Roster roster;
     Gpus gpus(mapping(), roster);
     gpus.add(dcgm("USED_BYTES"), points({100, 200}));
-    gpus.add({{"Hostname", "node1"}, {"UUID", "GPU-1"}, {"__name__", "DCGM_FI_DEV_GPU_UTIL_RATIO"}}, points(values));
+    gpus.add({{"Hostname", "node1"}, {"UUID", "GPU-1"}, {"__name__", name}}, points(values));
     return fact_readings(only_gpu(gpus).busy);
   };
   EXPECT_EQ(busy({0.4, 1}), (std::vector<Reading>{{1000, 4000}, {2000, 10'000}}));
   EXPECT_EQ(busy({40, 1, 0}), (std::vector<Reading>{{1000, 4000}, {2000, 100}, {3000, 0}})) << "DCGM 4.5 and 4.6";
+  EXPECT_EQ(busy({0.4, 1}, "DCGM_FI_PROF_GR_ENGINE_ACTIVE"), busy({0.4, 1}));
 }
 
 TEST(Gpus, WithoutUsedMemoryItIsWhatIsNotFree) {
