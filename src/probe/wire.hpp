@@ -130,8 +130,8 @@ inline constexpr std::uint8_t kEstimated = 1;  ///< the API does not report the 
 inline constexpr std::uint8_t kLookEnd = 1;       ///< the search is over: address: objects found, bytes: duration in
                                                   ///< microseconds; `number`: text of why it is not complete, 0: it is
 inline constexpr std::uint8_t kRootedKeeper = 2;  ///< the text leads to a variable, not to an object without a name
-inline constexpr std::uint8_t kGraphKeeper = 4;  ///< some of what it keeps has a graph of autograd, which keeps others
-inline constexpr std::uint8_t kUnheldBlock = 8;  ///< no keeper: Python has an object for it, that nothing refers to
+inline constexpr std::uint8_t kGraphKeeper = 4;   ///< some of what it keeps has a graph of autograd, which keeps others
+inline constexpr std::uint8_t kUnheldBlock = 8;   ///< no keeper: Python has an object for it, that nothing refers to
 inline constexpr std::uint8_t kUnaskedBlock = 16;  ///< no keeper: Python has an object for it, that was not asked about
 // Record::process: flags.
 inline constexpr std::uint64_t kForked = 1;  ///< the parent had a ring of its own

@@ -143,11 +143,13 @@ def a_generator():
 
 
 def a_thread():
+    """Python is asked after a second: on a loaded machine somewhat later, and then the thread has to be there."""
+
     def work():
         cuda.cuCtxSetCurrent(context)
         local = threading.local()
         local.outputs = []
-        for _ in range(STEPS):
+        for _ in range(3 * STEPS):
             step()
             local.outputs.append(T(1 << 12))
 
