@@ -36,7 +36,8 @@ class Hook {
   /// The call succeeded. `address`: the argument of the later free. `bytes`: the actual size, if it differs from the
   /// requested one. Records it with the stack of the caller.
   void took(std::uint64_t address, std::uint64_t bytes, std::uint8_t flags = 0);
-  /// took() without may_take(): the size of what the call takes of `device` is known only afterwards, and no limit refuses it.
+  /// took() without may_take(): the size of what the call takes of `device` is known only afterwards, and no limit
+  /// refuses it.
   void took_unasked(int device, std::uint64_t address, std::uint64_t bytes, std::uint8_t flags = 0);
   /// The call failed. Recorded if `is_out_of_memory`.
   void failed(bool is_out_of_memory, std::uint64_t device_free_bytes = 0);
