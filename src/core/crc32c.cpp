@@ -21,10 +21,10 @@ class Crc32c {
 
   [[nodiscard]] std::uint32_t of(std::string_view bytes) const {
     std::uint32_t crc = 0xffffffffU;
-    const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    const auto at = [&](std::size_t i) -> std::uint32_t { return static_cast<unsigned char>(bytes[i]); };
     std::size_t i = 0;
     for (; i + 8 <= bytes.size(); i += 8) {
-      crc ^= at(i) | at(i + 1) << 8 | at(i + 2) << 16 | static_cast<std::uint32_t>(at(i + 3)) << 24;
+      crc ^= at(i) | at(i + 1) << 8 | at(i + 2) << 16 | at(i + 3) << 24;
       crc = table_[7][crc & 0xff] ^ table_[6][(crc >> 8) & 0xff] ^ table_[5][(crc >> 16) & 0xff] ^
             table_[4][crc >> 24] ^ table_[3][at(i + 4)] ^ table_[2][at(i + 5)] ^ table_[1][at(i + 6)] ^
             table_[0][at(i + 7)];
