@@ -115,13 +115,14 @@ test-python314: ## run what depends on the Python that runs with CPython 3.14, t
 
 KUBERNETES ?=
 KUBERNETES_ARGS ?=
-test-kubernetes: ## run the actions for Kubernetes on a real kube-apiserver: Debian's 1.20, built once into build/kubernetes (0.8 GB), or release KUBERNETES
+test-kubernetes: ## run the actions for Kubernetes and the Helm chart on a real kube-apiserver: Debian's 1.20, built once into build/kubernetes (0.8 GB), or release KUBERNETES
 	@scripts/setup.sh build test kubernetes
 	@$(call configure,release,tests)
 	@$(call compile,release) --target act_once
 	@scripts/kubernetes/build.sh
 	@$(if $(KUBERNETES),scripts/kubernetes/build_release.sh $(KUBERNETES))
 	@tests/kubernetes/apiserver.py build/release/act_once build/kubernetes$(addprefix -,$(KUBERNETES))/bin $(KUBERNETES_ARGS)
+	@tests/kubernetes/chart.py build/kubernetes$(addprefix -,$(KUBERNETES))/bin || [ $$? -eq 77 ]
 
 # A tenth of the draws of `make test`: what the sanitizers find depends on the paths taken, and a path is taken by the first draws.
 # Without the tests that take longest there (tests/long_when_sanitized.txt): `make dev` runs those.

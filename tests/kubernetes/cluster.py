@@ -46,10 +46,10 @@ def certificates(folder):
 
 
 class Cluster:
-    """`programs`: the folder of etcd, kube-apiserver, kube-controller-manager and kubectl."""
+    """`programs`: the folder of etcd, kube-apiserver, kube-controller-manager and kubectl; without `controllers`, of the first two."""
 
-    def __init__(self, folder, programs):
-        self.folder, self.programs, self.running = folder, programs, {}
+    def __init__(self, folder, programs, controllers=True):
+        self.folder, self.programs, self.controllers, self.running = folder, programs, controllers, {}
         certificates(folder)
         subprocess.run(["openssl", "genrsa", "-out", "accounts.key", "2048"], cwd=folder, check=True, capture_output=True)
         (folder / "tokens.csv").write_text(f'{ADMIN},admin,admin,"system:masters"\n')
@@ -79,7 +79,8 @@ class Cluster:
             self.version = self.get("/version")["gitVersion"]
             if int(self.get("/version")["minor"].rstrip("+")) < 24:
                 self.commands["kube-controller-manager"].append("--port=0")  # its port without TLS, which later ones do not have
-            self.start("kube-controller-manager")
+            if self.controllers:
+                self.start("kube-controller-manager")
             self.budgets = "/apis/" + self.get("/apis/policy")["preferredVersion"]["groupVersion"]
         except BaseException:
             self.__exit__()

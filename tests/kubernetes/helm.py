@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """The Helm chart, as helm renders it: what it grants and what it mounts. helm.py BINARY
 
-Where VRAMTRACK_OPENAPI names a folder of Kubernetes' OpenAPI documents (openapi/openapitest/testdata of the Go module k8s.io/client-go) and
-kubeconform is in PATH (go install github.com/yannh/kubeconform/cmd/kubeconform@latest), each rendering is checked against their schemas, strictly."""
+Where VRAMTRACK_OPENAPI names a folder of Kubernetes' OpenAPI documents (api/openapi-spec/v3 of the Go module k8s.io/kubernetes) and kubeconform
+is in PATH (go install github.com/yannh/kubeconform/cmd/kubeconform@latest), each rendering is checked against their schemas, strictly.
+VRAMTRACK_PODMONITOR names the definition of a PodMonitor (example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml of
+prometheus-operator); without it, PodMonitors are skipped."""
 import functools
 import json
 import os
@@ -13,7 +15,28 @@ import tempfile
 from pathlib import Path
 
 CHART = Path(__file__).resolve().parents[2] / "contrib/kubernetes/helm/vramtrack"
+DOCUMENTS = ("api__v1", "apis__apps__v1", "apis__rbac.authorization.k8s.io__v1")  # those of the chart's kinds
 POLICY = '[act]\nenabled = true\n[[policy]]\nname = "p"\nsteps = [{ do = "evict" }]\n'
+
+
+def closed(schema):
+    """The schema, in which a field that is misspelt is not ignored."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    schema = {name: closed(part) for name, part in schema.items()}
+    if schema.get("type") == "object" and isinstance(schema.get("properties"), dict):
+        schema.setdefault("additionalProperties", False)
+    return schema
+
+
+@functools.cache
+def definition():
+    """That of a PodMonitor (CustomResourceDefinition); None: there is none."""
+    import yaml
+    given = os.environ.get("VRAMTRACK_PODMONITOR")
+    return given and yaml.safe_load(Path(given).read_text())
 
 
 @functools.cache
@@ -23,23 +46,23 @@ def schemas():
     if not given or not shutil.which("kubeconform"):
         return None
     folder = tempfile.TemporaryDirectory()
-    for document in Path(given).glob("*_openapi.json"):
-        known = json.loads(document.read_text().replace("#/components/schemas/", "#/definitions/"))["components"]["schemas"]
-        for schema in known.values():
-            if "properties" in schema:
-                schema.setdefault("additionalProperties", False)  # a field that is misspelt is not ignored
+    for document in DOCUMENTS:
+        text = (Path(given) / f"{document}_openapi.json").read_text()
+        known = closed(json.loads(text.replace("#/components/schemas/", "#/definitions/"))["components"]["schemas"])
         for name, schema in known.items():
             for of in schema.get("x-kubernetes-group-version-kind", []):
                 group = of["group"].split(".")[0] + "-" if of["group"] else ""
                 file = Path(folder.name) / f"{of['kind']}-{group}{of['version']}.json".lower()
                 file.write_text(json.dumps({"$ref": f"#/definitions/{name}", "definitions": known}))
+    if defined := definition():
+        (Path(folder.name) / "podmonitor-monitoring-v1.json").write_text(json.dumps(closed(defined["spec"]["versions"][0]["schema"]["openAPIV3Schema"])))
     return folder
 
 
 def conforms(text):
     if folder := schemas():
-        # Schemas of prometheus-operator and of RBAC are not among them.
-        done = subprocess.run(["kubeconform", "-strict", "-summary", "-ignore-missing-schemas", "-schema-location", folder.name + "/{{.ResourceKind}}{{.KindSuffix}}.json"],
+        unknown = [] if definition() else ["-skip", "PodMonitor"]
+        done = subprocess.run(["kubeconform", "-strict", "-summary", *unknown, "-schema-location", folder.name + "/{{.ResourceKind}}{{.KindSuffix}}.json"],
                               input=text, capture_output=True, text=True, timeout=60)  # fmt: skip
         assert done.returncode == 0 and "Valid: 0" not in done.stdout, done.stdout + done.stderr
 
