@@ -18,8 +18,11 @@ namespace vramtrack::act {
 namespace {
 
 constexpr double kLook_s = 0.1;
-/// Looks at a process that waits for a core, until it gets one.
-constexpr int kMostLooks = 5;
+/// Looks at a process that waits for a core, until it gets one; and at one that computes, until it writes.
+constexpr int kStarvedLooks = 5;
+constexpr int kBusyLooks = 15;
+/// The part of a core above which it computes.
+constexpr double kBusyCores = 0.1;
 
 AuditEntry entry_of(const char* event, const Subject& target, const ReclaimTools& tools, const std::string& climb) {
   AuditEntry e;
@@ -73,8 +76,8 @@ Result<std::string> climb(const ActRequest& request, const ReclaimTools& tools, 
                   process.pid));
 }
 
-/// Why it must be taken for in use, in one clause; empty: nothing shows that it is. That it computes shows nothing: a
-/// worker whose program is gone may spin.
+/// Why it must be taken for in use, in one clause; empty: nothing shows that it is. That it computes shows nothing, as
+/// a worker whose program is gone may spin, but what works may write its log only from time to time.
 std::string sign_of_life(const Subject& target, const ReclaimTools& tools) {
   ProcessInfo info;
   info.pid = target.process.pid;
@@ -84,8 +87,12 @@ std::string sign_of_life(const Subject& target, const ReclaimTools& tools) {
   std::vector<ProgressReading> seen;
   const auto watched_s = [&] { return static_cast<double>(seen.size()) * tools.watch_s; };
   reader.read({&info, 1}, Timestamp{}, seen);
+  const auto moved = [](const std::optional<std::uint64_t>& from, const std::optional<std::uint64_t>& to) {
+    return from && to && *to > *from ? *to - *from : 0;
+  };
   bool is_starved = true;
-  for (int looks = 0; is_starved && looks < kMostLooks; ++looks) {
+  bool is_quiet_and_busy = false;
+  for (int looks = 0; (is_starved && looks < kStarvedLooks) || (is_quiet_and_busy && looks < kBusyLooks); ++looks) {
     tools.sleep(tools.watch_s);
     const std::size_t before = seen.size();
     reader.read({&info, 1}, Timestamp{from_seconds(watched_s())}, seen);
@@ -95,13 +102,12 @@ std::string sign_of_life(const Subject& target, const ReclaimTools& tools) {
     const ProcessProgress& is = seen.back().progress;
     // One that got a core and does nothing else spins.
     is_starved = is.state == 'R' && is.cpu_s <= was.cpu_s;
+    is_quiet_and_busy = is.cpu_s - was.cpu_s >= kBusyCores * (watched_s() - tools.watch_s) &&
+                        moved(was.io_bytes, is.io_bytes) + moved(was.children_io_bytes, is.children_io_bytes) == 0;
   }
   const ProcessProgress& before = seen.front().progress;
   const ProcessProgress& now = seen.back().progress;
   const std::string lately = "in the last " + format_duration(watched_s() - tools.watch_s);
-  const auto moved = [](const std::optional<std::uint64_t>& from, const std::optional<std::uint64_t>& to) {
-    return from && to && *to > *from ? *to - *from : 0;
-  };
   if (const std::uint64_t bytes = moved(before.io_bytes, now.io_bytes); bytes > 0)
     return fmt::format("it read or wrote {} {}, so something uses it", format_bytes(static_cast<double>(bytes)),
                        lately);

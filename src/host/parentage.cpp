@@ -131,19 +131,22 @@ struct LostWorkers::Moment {
     // The program makes the pipe into which the worker writes, then the one from which it reads. Whoever forks later
     // with the program's own ends has them the other way round.
     for (auto read = born.begin(); read != born.end(); ++read) {
-      if (!read->reads || parent_has(*read)) continue;
+      if (!read->reads || !read->was_opened_here || parent_has(*read)) continue;
       const bool is_followed =
           std::any_of(read + 1, born.end(), [&](const PipeEnd& end) { return end.writes && is_early(end); });
       const auto write = std::find_if(std::make_reverse_iterator(read), born.rend(), [&](const PipeEnd& end) {
         return end.writes && is_early(end) && !parent_has(end);
       });
-      if (!is_followed && write != born.rend() && runs_python(process.pid)) return {write->inode, read->inode};
+      if (!is_followed && write != born.rend() && ends.has_null_input && runs_python(process.pid).value_or(false))
+        return {write->inode, read->inode};
     }
     return {};
   }
 
-  [[nodiscard]] bool runs_python(std::uint32_t pid) const {
+  /// nullopt: this user may not look.
+  [[nodiscard]] std::optional<bool> runs_python(std::uint32_t pid) const {
     const MappedNames mapped = read_mapped_names(proc_root, pid);
+    if (mapped.access != MappedNames::Access::read) return std::nullopt;
     return std::any_of(mapped.names.begin(), mapped.names.end(), [](std::string_view name) {
       if (name.starts_with("lib")) name.remove_prefix(3);
       return name.starts_with("python") || name.starts_with("pypy");
@@ -162,16 +165,60 @@ struct LostWorkers::Moment {
                         [&](const PipeEnd& end) { return links.at_other_end(end).contains(process.parent_pid); });
   }
 
-  /// A launcher of ranks has PyTorch in it, and is the user's own.
-  [[nodiscard]] bool may_launch_ranks(std::uint32_t parent, std::uint32_t pid) const {
-    const auto its = read_process(proc_root, parent);
-    const auto own = read_process(proc_root, pid);
-    if (!its || !own) return true;
-    if (its->user != own->user) return false;
-    const MappedNames mapped = read_mapped_names(proc_root, parent);
-    if (mapped.access != MappedNames::Access::read) return true;
-    return std::any_of(mapped.names.begin(), mapped.names.end(),
-                       [](const std::string& name) { return name.starts_with("libtorch"); });
+  /// Whether a process above it, through whatever wrappers, may have launched it: one has PyTorch in it.
+  [[nodiscard]] bool may_have_launcher(const ListedProcess& rank) const {
+    const ListedProcess* at = &rank;
+    for (int i = 0; at->parent_pid > 0 && i < 256; ++i) {
+      at = find(at->parent_pid);
+      if (at == nullptr) return true;
+      const MappedNames mapped = read_mapped_names(proc_root, at->pid);
+      if (std::any_of(mapped.names.begin(), mapped.names.end(),
+                      [](const std::string& name) { return name.starts_with("libtorch"); }))
+        return true;
+    }
+    return false;
+  }
+
+  /// Whether whoever is its parent now may be the one that started it: no adoption can be seen.
+  [[nodiscard]] bool may_have_its_starter(const ListedProcess& process) const {
+    const ListedProcess* const parent = find(process.parent_pid);
+    if (parent == nullptr || parent->session != process.session || parent->start_ticks > process.start_ticks)
+      return false;
+    // The first process of a container adopts all of it. It has started a worker itself only if it runs Python.
+    const auto known = read_process(proc_root, parent->pid);
+    const bool is_first = parent->pid == 1 || (known && known->ns_pid == 1);
+    return !is_first || runs_python(parent->pid).value_or(true);
+  }
+
+  /// Whether a worker may be one that left its program's session to run on, as a daemon does: it calls setsid() and
+  /// forks at once, so that its session is led by nobody. That of a program is older than its workers.
+  [[nodiscard]] bool may_have_left(const ListedProcess& process) const {
+    static const auto ticks_per_s = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
+    const auto earlier_s = [&](const ListedProcess& one, const ListedProcess& other) {
+      return (static_cast<double>(other.start_ticks) - static_cast<double>(one.start_ticks)) / ticks_per_s;
+    };
+    const ListedProcess* const leader = find(process.session);
+    if (leader != nullptr && leader->state != 'Z') return false;
+    // Its members, and what its program started to track its workers, are as old as it at most.
+    const std::set<std::uint32_t> self = {process.pid};
+    for (const ListedProcess& other : all) {
+      if (other.session != process.session || other.start_ticks > process.start_ticks) continue;
+      if (earlier_s(other, process) >= kBirth_s ||
+          (!is_below(other.pid, self) &&
+           command_of(other.pid).find("multiprocessing.resource_tracker") != std::string::npos))
+        return false;
+    }
+    // Pids are given in rising order: whoever has one between those two is younger than the session.
+    const ListedProcess* between = nullptr;
+    for (const ListedProcess& other : all)
+      if (other.pid > process.session && other.pid < process.pid && earlier_s(other, process) >= kBirth_s &&
+          (between == nullptr || other.start_ticks > between->start_ticks))
+        between = &other;
+    // Unless they have begun anew since.
+    return between == nullptr || std::any_of(all.begin(), all.end(), [&](const ListedProcess& other) {
+             return earlier_s(*between, other) > kClock_s && earlier_s(other, process) > kClock_s &&
+                    (other.pid < between->pid || other.pid > process.pid);
+           });
   }
 
   /// The port where the ranks of its job meet, if it is one of them that its launcher has left.
@@ -183,13 +230,11 @@ struct LostWorkers::Moment {
     const auto port = parse_unsigned(variable(*environment, "MASTER_PORT"));
     if (!port || *port == 0 || *port > 0xffff) return std::nullopt;
     const std::vector<ProcessLink> its = links.of(process.pid, static_cast<std::uint16_t>(*port));
-    if (std::none_of(its.begin(), its.end(), [](const ProcessLink& link) { return link.is_meeting; }))
+    // The store of a job on this host is in its launcher, which has ended if it closed the connection.
+    if (variable(*environment, "TORCHELASTIC_USE_AGENT_STORE") != "True" ||
+        std::none_of(its.begin(), its.end(), [](const ProcessLink& link) { return link.is_meeting && link.has_ended; }))
       return std::nullopt;
-    // The store of a job on this host is in its launcher.
-    const bool store_has_ended =
-        variable(*environment, "TORCHELASTIC_USE_AGENT_STORE") == "True" &&
-        std::any_of(its.begin(), its.end(), [](const ProcessLink& link) { return link.is_meeting && link.has_ended; });
-    if (!store_has_ended && may_launch_ranks(process.parent_pid, process.pid)) return std::nullopt;
+    if (may_have_launcher(process)) return std::nullopt;
     return static_cast<std::uint16_t>(*port);
   }
 
@@ -216,6 +261,12 @@ struct LostWorkers::Moment {
   std::string why_kept(std::uint32_t pid, const Worker& worker, const std::map<std::uint32_t, Worker>& lost) {
     const ListedProcess& process = *find(pid);
     if (process.session == pid && worker.port == 0) return "it leads a session of its own, as one left to run does";
+    if (find(process.parent_pid) == nullptr)
+      return fmt::format("its parent, pid {}, is not visible here", process.parent_pid);
+    if (!lost.contains(process.parent_pid) && may_have_its_starter(process))
+      return fmt::format("{}, its parent, may have started it", words(process.parent_pid));
+    if (worker.port == 0 && may_have_left(process))
+      return "it may have left the session of its program to run on: whoever led its session has ended";
     std::vector<ProcessLink> all_links = links.of(pid);
     all_links.push_back(links.memory_of(pid));
     for (const ProcessLink& link : all_links) {

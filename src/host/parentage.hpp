@@ -40,14 +40,15 @@ bool has_lost_its_starter(const Parentage& process);
 ///     of Python's multiprocessing   the two pipes that each of its workers is born with: it holds one end of each, and
 ///     (also DataLoader, vLLM)       the program the others; a worker of a forkserver has one. A process that such a
 ///                                   worker left behind has none that is as old as itself
-///     of torchrun                   its job's variables, and a connection to the port where its ranks meet
+///     of torchrun                   its job's variables, and a connection to its launcher's store, which has closed it
 ///     of Ray                        its title, and a connection to the process that started it
 ///     (neither)                     if it has started no program since it was forked: a rank's daemon
 ///
 /// A worker is lost if its parent did not start it and if nobody else holds the other end of one of its pipes or
 /// connections, or shares memory with it, but other lost workers and what these started. One that listens for others,
 /// or that leads a session of its own without being a rank, is not; nor is one of which somebody may wait whose files
-/// this user may not read.
+/// this user may not read. Where it does not show that its parent adopted it, or that its session was its program's, it
+/// is spared: a program may have closed its ends, and a daemon has those of whoever forked it.
 class LostWorkers {
  public:
   struct Found {

@@ -21,7 +21,8 @@ namespace vramtrack {
 namespace {
 
 constexpr std::size_t kMostDescriptors = 65536;
-constexpr std::size_t kTableBytes = std::size_t{4} << 20U;
+/// More than the most mappings that a process can have by default, and some 100,000 connections.
+constexpr std::size_t kTableBytes = std::size_t{16} << 20U;
 constexpr std::uint64_t kErrorOutput = 2;
 
 std::string link_target(const std::string& path) {
@@ -36,7 +37,7 @@ std::optional<std::uint64_t> inode_of(std::string_view target, std::string_view 
   return parse_unsigned(target.substr(kind.size(), target.size() - kind.size() - 1));
 }
 
-/// O_RDONLY, O_WRONLY or O_RDWR of "flags:\t02100000" in the text of a file below fdinfo.
+/// O_RDONLY, O_WRONLY or O_RDWR, and O_CLOEXEC, of "flags:\t02100000" in the text of a file below fdinfo.
 std::optional<std::uint64_t> access_of(const std::string& path) {
   std::array<char, 512> buffer;
   const auto text = read_small_file(path.c_str(), buffer);
@@ -46,7 +47,7 @@ std::optional<std::uint64_t> access_of(const std::string& path) {
     const std::string_view line = next_line(rest);
     if (!line.starts_with("flags:")) continue;
     const auto flags = parse_unsigned(trimmed(line.substr(6)), 8);
-    return flags ? std::optional(*flags & O_ACCMODE) : std::nullopt;
+    return flags ? std::optional(*flags & (O_ACCMODE | O_CLOEXEC)) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -112,21 +113,29 @@ OpenEnds read_open_ends(const std::string& proc_root, std::uint32_t pid) {
   std::size_t seen = 0;
   while (const dirent* entry = ::readdir(open)) {
     const auto fd = parse_unsigned(entry->d_name);
-    if (!fd || ++seen > kMostDescriptors) continue;
+    if (!fd) continue;
+    if (++seen > kMostDescriptors) {
+      out.were_read = false;
+      break;
+    }
     const std::string path = folder + "/fd/" + entry->d_name;
     const std::string target = link_target(path);
+    if (target == "/dev/null" && access_of(folder + "/fdinfo/" + entry->d_name) == (O_RDONLY | O_CLOEXEC))
+      out.has_null_input = true;
     const auto pipe = inode_of(target, "pipe:[");
     const auto socket = pipe ? std::nullopt : inode_of(target, "socket:[");
     if (!pipe && !socket) continue;
     if (*fd <= kErrorOutput) standard.insert(pipe ? *pipe : *socket);
     if (socket) out.sockets.insert(*socket);
     if (!pipe) continue;
-    const auto access = access_of(folder + "/fdinfo/" + entry->d_name);
-    if (!access) continue;  // closed meanwhile
+    const auto flags = access_of(folder + "/fdinfo/" + entry->d_name);
+    if (!flags) continue;  // closed meanwhile
+    const auto access = *flags & O_ACCMODE;
     PipeEnd& end = pipes[*pipe];
     end.inode = *pipe;
-    end.reads = end.reads || *access != O_WRONLY;
-    end.writes = end.writes || *access != O_RDONLY;
+    end.reads = end.reads || access != O_WRONLY;
+    end.writes = end.writes || access != O_RDONLY;
+    end.was_opened_here = end.was_opened_here || (*flags & O_CLOEXEC) != 0;
     if (!end.changed_s) end.changed_s = changed_s(path);
   }
   ::closedir(open);
@@ -193,6 +202,10 @@ std::vector<ProcessLink> ProcessLinks::of(std::uint32_t pid, std::uint16_t port)
   }
   if (ends.sockets.empty()) return out;
   const Tables& tables = tables_of(pid);
+  if (!tables.are_whole) {
+    add(ProcessLink::Kind::connection, {});
+    out.back().is_unknown = true;
+  }
   const auto add_peer = [&](std::uint64_t peer) {
     const auto holders = sockets_.find(peer);
     if (peer == 0 || holders != sockets_.end())
@@ -247,10 +260,12 @@ const ProcessLinks::Tables& ProcessLinks::tables_of(std::uint32_t pid) {
   const auto [known, is_new] = tables_.try_emplace(name);
   Tables& tables = known->second;
   if (!is_new) return tables;
-  for (const char* file : {"/net/tcp", "/net/tcp6"}) {
-    const auto text = read_text_file(folder + file, kTableBytes);
-    if (!text) continue;
-    std::string_view rest = *text;
+  constexpr std::string_view kFirst = "/net/tcp";
+  for (const std::string_view file : {kFirst, std::string_view("/net/tcp6")}) {
+    const auto text = read_text_file(folder + std::string(file), kTableBytes);
+    // A kernel without IPv6 has no second one.
+    if (text ? text->size() >= kTableBytes : file == kFirst) tables.are_whole = false;
+    std::string_view rest = text ? std::string_view(*text) : std::string_view();
     while (!rest.empty()) {
       // "  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 12345 1 ..."
       std::string_view line = next_line(rest);
@@ -268,6 +283,7 @@ const ProcessLinks::Tables& ProcessLinks::tables_of(std::uint32_t pid) {
     }
   }
   const auto text = read_text_file(folder + "/net/unix", kTableBytes);
+  if (text && text->size() >= kTableBytes) tables.are_whole = false;
   std::string_view rest = text ? std::string_view(*text) : std::string_view();
   while (!rest.empty()) {
     // "0000000000000000: 00000003 00000000 00000000 0001 03 22 /run/x.sock"

@@ -17,14 +17,16 @@ struct PipeEnd {
   std::uint64_t inode = 0;
   bool reads = false;
   bool writes = false;
+  bool was_opened_here = false;  ///< it closes on exec: this program made it itself, and was not started with it
   /// When somebody last wrote into it, or it was made, in seconds since 1970; nullopt: not readable.
   std::optional<double> changed_s;
 };
 
 /// What a process may be connected by.
 struct OpenEnds {
-  bool were_read = false;           ///< false: this user may not look, or it has ended
-  std::vector<PipeEnd> pipes;       ///< each once, those of its standard input and output left out
+  bool were_read = false;       ///< false: this user may not look, it has ended, or there are too many
+  bool has_null_input = false;  ///< it has itself opened /dev/null for reading, as Python's workers do at their start
+  std::vector<PipeEnd> pipes;   ///< each once, those of its standard input and output left out
   std::set<std::uint64_t> sockets;  ///< their inodes, likewise
 };
 
@@ -70,6 +72,7 @@ class ProcessLinks {
     std::map<std::uint64_t, Connection> tcp;          ///< by inode
     std::map<std::string, std::uint64_t> by_address;  ///< inode of "local remote"
     std::set<std::uint64_t> local;                    ///< connected Unix sockets
+    bool are_whole = true;                            ///< false: one may not be read, or is too long
   };
   const Tables& tables_of(std::uint32_t pid);
   void read_unix_peers();

@@ -10,6 +10,7 @@ import mmap
 import multiprocessing
 import os
 import pathlib
+import shlex
 import signal
 import socket
 import subprocess
@@ -192,6 +193,21 @@ def closed(c):
     run_and_exit({**c, "kept": kept})
 
 
+def executed(c):
+    """A program that becomes another one, which waits for its workers."""
+    start(c, work, c["workers"], "worker")
+    enter(c, "program")
+    os.execv(sys.executable, [sys.executable, "-c", "import os, time\nfor _ in range(600): time.sleep(1)"])
+
+
+def shell(c):
+    """A shell that gives its program pipes whose other ends have ended since."""
+    own = shlex.join([sys.executable, sys.argv[0], json.dumps({**c, "what": "service", "role": "worker", "tree": c["tree"]})])
+    subprocess.Popen(["bash", "-c", f"{own} --to >(head -c0) --from <(true); true"])
+    enter(c, "program")
+    run_and_exit(c)
+
+
 def detached(c):
     kept = start({**c, "daemonic": False}, detach, c["workers"], "worker")
     enter(c, "program")
@@ -251,6 +267,34 @@ def rank(c):
     leave(c)
     enter(c, "worker")
     rest({**c, "kept": kept})
+
+
+def wrapped_ranks(c):
+    """A launcher that lives, a shell between it and each rank, and the store in the first rank or in the launcher."""
+    kept = [_map_torch()]
+    store = socket.create_server(("127.0.0.1", 0))
+    port = store.getsockname()[1]
+    if c["own_store"]:
+        threading.Thread(target=lambda: [kept.append(store.accept()) for _ in range(99)], daemon=True).start()
+    else:
+        os.set_inheritable(store.fileno(), True)
+    for rank in range(c["workers"]):
+        job = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": c["workers"], "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": "none",
+               "TORCHELASTIC_RESTART_COUNT": 0, "TORCHELASTIC_USE_AGENT_STORE": str(c["own_store"])}
+        passed = [store.fileno()] if rank == 0 and not c["own_store"] else []
+        one = {**c, "what": "rank_with_store" if passed else "rank", "store": store.fileno()}
+        kept.append(subprocess.Popen(["sh", "-c", '"$@"; true', "sh", sys.executable, sys.argv[0], json.dumps(one)], env={**os.environ, **{k: str(v) for k, v in job.items()}},
+                                     start_new_session=True, pass_fds=passed))
+    if not c["own_store"]:
+        store.close()
+    enter(c, "program")
+    run_and_exit(c)
+
+
+def rank_with_store(c):
+    store, kept = socket.socket(fileno=c["store"]), []
+    threading.Thread(target=lambda: [kept.append(store.accept()) for _ in range(99)], daemon=True).start()
+    rank(c)
 
 
 def leave(c):
@@ -363,7 +407,10 @@ def daemon(c):
     kept = start(c, work, c["workers"], "worker") if c["workers"] else []
     if c.get("dialogue"):
         kept.append(subprocess.Popen(["sleep", "0.2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE))
-        time.sleep(1.5)
+        if c.get("at_once"):
+            kept[-1].wait()
+        else:
+            time.sleep(1.5)
     if _daemonize(c):
         service({**c, "role": "daemon"})
     enter(c, "program")
@@ -371,7 +418,7 @@ def daemon(c):
 
 
 def _worker_with_daemon(c, _role):
-    time.sleep(c["after_s"])  # a worker does that some time after its start
+    time.sleep(c["after_s"])
     if _daemonize(c):
         service({**c, "role": "daemon"})
     work(c, "worker")
@@ -408,6 +455,8 @@ def reaper(c):
 
 
 if __name__ == "__main__":
-    sys.stdin = open(os.devnull, encoding="utf-8")
     config = json.loads(sys.argv[1])
+    if config.pop("loads", False):  # as one that loads a library and starts a service of its own
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
+        time.sleep(1.3)
     globals()[config["what"]](config)

@@ -199,6 +199,33 @@ TEST(Reclaim, WhatGotNoCoreIsLeftAlone) {
   EXPECT_THAT(acts.events(), ElementsAre("begin", "end"));
 }
 
+TEST(Reclaim, WhatComputesIsWatchedUntilItMayHaveWrittenItsLog) {
+  const TempFolder proc;
+  std::filesystem::create_directories(proc.file("77/task/77"));
+  const auto write = [&](double cpu_s, int written) {
+    const std::string stat =
+        fmt::format("77 (python) R 1 77 77 0 -1 0 0 0 0 0 {:.0f} 0 0 0 20 0 2 0 5 0 0\n", cpu_s * 100);
+    std::ofstream(proc.file("77/stat")) << stat;
+    std::ofstream(proc.file("77/task/77/stat")) << stat;
+    std::ofstream(proc.file("77/io")) << "rchar: 5\nwchar: " << written << "\n";
+  };
+  write(9, 5);
+  Acts acts;
+  ReclaimTools tools = acts.tools();
+  tools.act.proc_root = proc.path();
+  double slept_s = 0;
+  tools.sleep = [&](double s) {
+    slept_s += s;
+    write(9 + slept_s / 2, slept_s < 25 ? 5 : 50);
+  };
+  Subject target;
+  target.process = {77, 5, {}};
+  const auto said = acts.run(target, tools);
+  ASSERT_FALSE(said);
+  EXPECT_THAT(said.error().message, HasSubstr("left alone: it read or wrote 0 MiB in the last 26s"));
+  EXPECT_EQ(slept_s, 26);
+}
+
 TEST(Reclaim, WhatOnlySpinsIsNot) {
   const Busy busy([] {
     volatile int i = 0;

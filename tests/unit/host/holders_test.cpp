@@ -58,6 +58,8 @@ class Machine {
   void worker_pipes(int pid, int age_s = 600) const {
     pipe(pid, 5, 900, writes, age_s);
     pipe(pid, 6, 901, reads, age_s);
+    open(pid, "/dev/null", 0);
+    write(pid, "fdinfo/0", "pos:\t0\nflags:\t02100000\n");
     write(pid, "maps", kPython);
   }
   void program_pipes(int pid) const {
@@ -154,6 +156,7 @@ TEST(Holders, AWorkerWhoseTrainerEndedIsAnOrphanAlthoughAScriptLeadsItsGroup) {
     Machine container;
     container.add(1, 0, 1, 1, 'S', "entrypoint");
     container.add(54, 1, 1, 1, 'S', name, command);
+    container.write(1, "maps", "400000-500000 r-xp 0000 08:01 7  /bin/dash\n");
     container.worker_pipes(54);
     container.pipe(54, 8, 902, Machine::reads, 599);
     container.pipe(54, 9, 899, Machine::writes, 605);
@@ -224,6 +227,50 @@ TEST(Holders, AWorkerForWhichSomebodyMayWaitIsKept) {
   EXPECT_THAT(kept([](Orphaned& machine) { machine.remove(69, "fd"); }), HasSubstr("may not be read by this user"));
 }
 
+TEST(Holders, AWorkerWhoseAdoptionDoesNotShowIsKept) {
+  const auto kept = [](int parent, int group_and_session) {
+    Machine machine;
+    machine.add(69, 1, 69, 69, 'S', "python", "python main.py");
+    machine.write(69, "maps", Machine::kPython);
+    machine.add(70, parent, group_and_session, group_and_session, 'S', "python", kSpawned);
+    machine.worker_pipes(70);
+    return machine.find({70}).holders.at(0).kept;
+  };
+  EXPECT_EQ(kept(1, 69), "");
+  EXPECT_EQ(kept(68, 69), "its parent, pid 68, is not visible here");
+  // It closed its ends, or became another program.
+  EXPECT_EQ(kept(69, 69), "pid 69 (python), its parent, may have started it");
+  // It forked twice, after setsid(): pid 68 led the session.
+  EXPECT_THAT(kept(1, 68), HasSubstr("left the session of its program"));
+}
+
+TEST(Holders, ASessionThatIsOlderThanTheWorkerWasItsPrograms) {
+  const auto kept = [](const std::function<void(Machine&)>& change) {
+    Machine machine;
+    machine.add(70, 1, 60, 60, 'S', "python", kSpawned);
+    machine.worker_pipes(70);
+    change(machine);
+    return machine.find({70}).holders.at(0).kept;
+  };
+  EXPECT_NE(kept([](Machine&) {}), "");
+  EXPECT_NE(kept([](Machine& m) { m.add(65, 1, 65, 65, 'S', "cron", "", 39950); }), "") << "half a second";
+  EXPECT_EQ(kept([](Machine& m) { m.add(65, 1, 65, 65, 'S', "cron", "", 39000); }), "");
+  EXPECT_EQ(kept([](Machine& m) { m.add(80, 1, 60, 60, 'S', "cat", "", 39000); }), "") << "of its session";
+  EXPECT_NE(kept([](Machine& m) { m.add(60, 1, 60, 60, 'Z', "python", "", 39999); }), "") << "not reaped";
+  EXPECT_NE(kept([](Machine& m) {
+              m.add(65, 1, 65, 65, 'S', "cron", "", 39000);
+              m.add(90, 1, 90, 90, 'S', "sshd", "", 39500);  // pids have begun anew
+            }),
+            "");
+}
+
+TEST(Holders, WhoseConnectionsCannotAllBeReadIsKept) {
+  Orphaned machine;
+  machine.worker_pipes(70);
+  machine.open(70, "socket:[501]", 8);
+  EXPECT_THAT(machine.worker().kept, HasSubstr("not visible here"));
+}
+
 TEST(Holders, OnlyWhatIsBornAsAWorkerIsOne) {
   Orphaned left;  // by a worker, long after that one's start
   left.worker_pipes(70, 700);
@@ -235,6 +282,14 @@ TEST(Holders, OnlyWhatIsBornAsAWorkerIsOne) {
   other.worker_pipes(70);
   other.write(70, "maps", "");
   EXPECT_EQ(other.worker().state, HolderState::alive);
+  Orphaned given;  // a program with the pipes of a shell, which it was started with
+  given.worker_pipes(70);
+  given.write(70, "fdinfo/6", "pos:\t0\nflags:\t0\n");
+  EXPECT_EQ(given.worker().state, HolderState::alive);
+  Orphaned forked;  // not by multiprocessing, which gives each an input of its own
+  forked.worker_pipes(70);
+  forked.write(70, "fdinfo/0", "pos:\t0\nflags:\t02\n");
+  EXPECT_EQ(forked.worker().state, HolderState::alive);
   Orphaned logs;  // into the pipe of a log alone, and from nothing
   logs.pipe(70, 1, 900, Machine::writes);
   logs.pipe(70, 6, 901, Machine::reads);
