@@ -349,7 +349,7 @@ class Orphans(unittest.TestCase):
         self.assertGreaterEqual(count["found of these"], 0.95 * count["show"], shown)
 
     def test_orphans_end_and_what_lives_goes_on(self):
-        with self.forest(range(5)) as forest:
+        with self.forest(range(12)) as forest:
             before = {tree.number: [(role, pid) for role, pid in forest.entered(tree.number) if lives(pid)] for tree in forest.trees}
             # The driver reports no memory of them, and no longer lists them when the first has ended.
             said = forest.run("reclaim", "--yes", listed="used=0 to=2", code=(0, 1))

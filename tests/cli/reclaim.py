@@ -22,7 +22,7 @@ def rest():
     if len(sys.argv) > 2:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(600)
-os.setsid()
+os.setpgid(0, 0)
 if sys.argv[1] == "train":
     pid = os.fork() or rest()
 else:
@@ -41,8 +41,12 @@ class Reclaim(unittest.TestCase):
         self.addCleanup(self.box.__exit__)
 
     def orphan(self, *words):
-        out = subprocess.run([sys.executable, "-c", TRAINER, *words], capture_output=True, check=True).stdout
-        pid = int(out)  # the trainer has ended
+        # The session's leader lives on, as a shell at a terminal does: what has left its session may have been left on purpose.
+        shell = subprocess.Popen(["sh", "-c", '"$@"; exec sleep 600', "sh", sys.executable, "-c", TRAINER, *words], stdout=subprocess.PIPE, start_new_session=True)
+        self.addCleanup(shell.wait)
+        self.addCleanup(shell.kill)
+        self.addCleanup(shell.stdout.close)
+        pid = int(shell.stdout.readline())
         self.addCleanup(self.kill, pid)
         name = words[0][:15]
         while self.name(pid) != name:
