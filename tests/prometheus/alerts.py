@@ -45,7 +45,7 @@ def machine(slurm=False):
     gpus = [[i] for i in range(12)]
     if slurm:
         gpus[0].append(12)
-    out += '[[device]]\nname = "NVIDIA L40S"\ncapacity_bytes = "48GiB"\nbaseline_bytes = "500MiB"\n' * sum(map(len, gpus))
+    out += '[[device]]\nname = "NVIDIA L40S"\ncapacity_bytes = "400GiB"\nbaseline_bytes = "500MiB"\n' * sum(map(len, gpus))
     for i, devices in enumerate(gpus):
         out += f'[[process]]\nname = "python"\ncommand = "python train.py"\nuser = "{OWNERS[i % 3]}"\ndevices = {devices}\n'
         out += f'slurm_job = "{800 + i}.0"\n' if slurm else ""
@@ -102,7 +102,8 @@ class Fleet:
         box = Sandbox(BINARY).__enter__()
         self.test.addCleanup(box.__exit__)
         box.write("machine.toml", machine)
-        agent = Agent(box, "--scenario", "machine.toml", "--speed", "100", env={"NODE_NAME": "node1"}, simulate=False).__enter__()
+        # Notified of as soon as they are found: by this clock, the usual hour before the end is over in 36 s.
+        agent = Agent(box, "--scenario", "machine.toml", "--speed", "100", "--set", "alert.lead-time-minutes=20000", env={"NODE_NAME": "node1"}, simulate=False).__enter__()
         self.test.addCleanup(agent.__exit__)
         self.relay.agent = f"{agent.host}:{agent.port}"
         body = until(lambda: (lambda text: text if "vramtrack_device_info" in text else None)(fetch(f"http://{self.relay.address}/metrics")[1].decode()), 60,
