@@ -250,7 +250,7 @@ def stopped_by_signals():
 
 
 def until_its_input_ends():
-    outputs = []
+    outputs = [T(1 << 12) for _ in range(STEPS)]  # more bytes than those of one step, from the first look on
     print("at work", flush=True)
     while not select.select([sys.stdin], [], [], 0)[0]:
         step()
