@@ -314,9 +314,7 @@ int run_live(const LiveOptions& given, Console& console) {
                                   "'vramtrack doctor' says what is found here"});
   const std::uint64_t lost = (*recording)->lost(), unknown = (*recording)->unknown();
   recording->reset();  // the probes are gone before the report is made
-  if (lost > 0)
-    console.warn(fmt::format(
-        "{} allocations or frees came too fast and were lost: figures are too small or too large by them", lost));
+  if (lost > 0) console.warn(telemetry::lost_words(lost));
   if (unknown > 0)
     console.warn(fmt::format(
         "{} allocations or frees are not in the trace: their processes ended before they could be looked at{}", unknown,

@@ -1,6 +1,5 @@
 #include "telemetry/lifetimes_source.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,16 +74,13 @@ Result<Progress> LifetimesSource::poll(Timestamp now, Batch& out) {
       notes_.warnings.push_back(std::move(warning));
   warnings_.clear();
   if (categories_) categories_->set(accounts_->categories());
-  for (trace::ToldProcess& process : accounts_->tell()) out.events.push_back(trace::event_of(std::move(process), now));
-  if (const std::uint64_t lost = accounts_->lost(); lost > told_lost_) {
+  for (trace::ToldProcess& process : accounts_->report())
+    out.events.push_back(trace::event_of(std::move(process), now));
+  if (const std::uint64_t lost = accounts_->lost(); lost > reported_lost_) {
     Event note;
     note.time = now;
-    note.text = fmt::format(
-        "{} allocations or frees came too fast for the tracer and were lost: what lines hold is too small or too large "
-        "by "
-        "them",
-        lost - told_lost_);
-    told_lost_ = lost;
+    note.text = lost_words(lost - reported_lost_);
+    reported_lost_ = lost;
     out.events.push_back(std::move(note));
   }
   return Progress::more;

@@ -35,7 +35,7 @@ class LifetimesSource final : public Source {
   std::vector<std::string> warnings_;
   bool is_ending_ = false;
   // Of the thread that polls.
-  std::uint64_t told_lost_ = 0;
+  std::uint64_t reported_lost_ = 0;
   SourceNotes notes_;
   std::thread thread_;  ///< last: it uses all of these
 };

@@ -130,9 +130,9 @@ Recording::Process& Recording::enter(const FollowedProcess& from) {
 Recording::Process& Recording::before_change(const FollowedProcess& from) {
   Process& process = enter(from);
   ++events_;
-  if (const std::uint64_t lost = follower_->lost(); lost > told_lost_) {
-    write(process, {probe::head_of(Record::lost, Call::none, 0, 0, 0), lost - told_lost_, 0, 0});
-    told_lost_ = lost;
+  if (const std::uint64_t lost = follower_->lost(); lost > reported_lost_) {
+    write(process, {probe::head_of(Record::lost, Call::none, 0, 0, 0), lost - reported_lost_, 0, 0});
+    reported_lost_ = lost;
   }
   return process;
 }

@@ -72,7 +72,7 @@ class Recording {
   std::map<std::uint64_t, std::unique_ptr<Process>> processes_;  ///< running, by the follower's number
   std::uint32_t next_index_ = 0;
   std::optional<trace::ProbeProcess> ended_quietly_;  ///< the last one that ended without an event
-  std::uint64_t events_ = 0, told_lost_ = 0;
+  std::uint64_t events_ = 0, reported_lost_ = 0;
   Status failed_;
   std::unique_ptr<Follower> follower_;  ///< last: it goes first
 };

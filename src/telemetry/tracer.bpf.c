@@ -148,10 +148,10 @@ struct {
   __type(value, __u64);
 } woken SEC(".maps");
 
-static __always_inline void count_lost(void) {
+static __always_inline void count_lost(__u64 events) {
   __u32 key = 0;
   __u64* count = bpf_map_lookup_elem(&lost, &key);
-  if (count) ++*count;
+  if (count) *count += events;
 }
 
 static __always_inline __u64 load(__u64 at) {
@@ -300,7 +300,7 @@ static __always_inline int with_stack(struct pt_regs* c, const struct telemetry_
                                       const struct start* s, __u32 kind_of_shape) {
   struct telemetry_stack_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
   if (!e) {
-    count_lost();
+    count_lost(1);
     return 0;
   }
   describe(&e->head, TELEMETRY_EVENT_ALLOC, id);
@@ -342,7 +342,7 @@ static __always_inline int bare_since(__u64 began_ns, __u32 kind, __u64 id, __u3
                                       __u32 result, __u16 device) {
   struct telemetry_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
   if (!e) {
-    count_lost();
+    count_lost(1);
     return 0;
   }
   describe(e, kind, id);
@@ -360,7 +360,7 @@ static __always_inline int bare_since(__u64 began_ns, __u32 kind, __u64 id, __u3
 static __always_inline int mapped(__u64 id, const struct start* s, __u64 handle, __u32 act) {
   struct telemetry_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
   if (!e) {
-    count_lost();
+    count_lost(1);
     return 0;
   }
   describe(e, TELEMETRY_EVENT_MAPPED, id);
@@ -380,7 +380,7 @@ static __always_inline int bare(__u32 kind, __u64 id, __u32 call, __u64 address,
 }
 
 // Where there is no room, all processes are looked at sooner or later.
-static __always_inline int tell_news(__u32 kind, __u64 id) {
+static __always_inline int report_news(__u32 kind, __u64 id) {
   struct telemetry_event* e = bpf_ringbuf_reserve(&news, sizeof *e, 0);
   if (!e) return 0;
   describe(e, kind, id);
@@ -438,7 +438,7 @@ static __always_inline int report(struct pt_regs* c, struct telemetry_python* py
   if (!frame) return with_stack(c, python, id, call, address, bytes, threshold, device, 0, 0, TELEMETRY_NO_SHAPE);
   struct telemetry_python_event* e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
   if (!e) {
-    count_lost();
+    count_lost(1);
     return 0;
   }
   describe(&e->head, TELEMETRY_EVENT_ALLOC, id);
@@ -591,7 +591,7 @@ SEC("uprobe") int enter(struct pt_regs* c) {
   __u32 index = bpf_get_attach_cookie(c);
   const struct telemetry_function* function = bpf_map_lookup_elem(&functions, &index);
   if (!function) return 0;
-  if (function->act == TELEMETRY_LOADED) return tell_news(TELEMETRY_EVENT_LOADED, id);
+  if (function->act == TELEMETRY_LOADED) return report_news(TELEMETRY_EVENT_LOADED, id);
   if (!python) python = adopt(tgid);
   if (!python) return 0;
   if (function->act == TELEMETRY_REPORT) return report(c, python, id, function->call);
@@ -608,7 +608,7 @@ SEC("uprobe") int enter(struct pt_regs* c) {
       const __u64 count = value_at(c, function->size);
       for (int i = 0; i < 16 && i < count; ++i)
         bare(TELEMETRY_EVENT_FREE, id, function->call, load(address + i * 8), 0, 0, 0);
-      for (__u64 i = 16; i < 17 && i < count; ++i) count_lost();
+      if (count > 16) count_lost(count - 16);
       return 0;
     }
     case TELEMETRY_RETAIN:
@@ -730,7 +730,7 @@ SEC("raw_tp/sched_process_exec") int executed(struct bpf_raw_tracepoint_args* c)
   __u32 tgid = id >> 32;
   bpf_map_delete_elem(&left_out, &tgid);
   struct telemetry_python none = {};
-  if (bpf_map_update_elem(&targets, &tgid, &none, BPF_EXIST)) return tell_news(TELEMETRY_EVENT_STARTED, id);
+  if (bpf_map_update_elem(&targets, &tgid, &none, BPF_EXIST)) return report_news(TELEMETRY_EVENT_STARTED, id);
   return bare(TELEMETRY_EVENT_EXEC, id, 0, 0, 0, 0, 0);
 }
 

@@ -351,4 +351,12 @@ std::uint64_t Tracer::lost() const {
   return sum;
 }
 
+std::string lost_words(std::uint64_t events) {
+  return fmt::format(
+      "{} allocations or frees came too fast, or too many in one call, and were lost: figures are too small or too "
+      "large "
+      "by them",
+      events);
+}
+
 }  // namespace vramtrack::telemetry

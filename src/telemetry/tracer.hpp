@@ -49,7 +49,7 @@ class Tracer {
   Status poll(int timeout_ms);
   /// Waits as poll() does, and leaves what has happened for it. Thread-safe.
   void wait(int timeout_ms) const;
-  /// Events that found no room, so far.
+  /// Events that found no room, and frees beyond what is followed of one call, so far.
   [[nodiscard]] std::uint64_t lost() const;
 
  private:
@@ -62,5 +62,8 @@ class Tracer {
   Status probe(const std::string& path, const std::vector<Place>& places);
   std::unique_ptr<State> state_;
 };
+
+/// What to say of `events` that were lost.
+std::string lost_words(std::uint64_t events);
 
 }  // namespace vramtrack::telemetry

@@ -54,6 +54,13 @@ class Levels(Traced):
         _, _, report = self.traced(program, "a")
         self.assertEqual(self.held(report), [("clCreateBuffer", 3, 1), ("clCreateBuffer (host)", 1, 1), ("clCreateImage", 2, 1), ("clSVMAlloc", 7, 1)])
 
+    def test_what_one_call_frees_beyond_what_is_followed_is_counted_as_lost(self):
+        program = self.opened(self.start_api("opencl"))
+        tracer = self.attach("--pid", program.process.pid)
+        program.do("m")
+        _, _, report = self.detach(tracer, r"vramtrack: 4 allocations or frees came too fast, or too many in one call, and were lost")
+        self.assertEqual(self.held(report), [("clSVMAlloc", 4, 4)])
+
     def test_vulkan_through_the_loader(self):
         program = self.opened(self.start_api("vulkan"))
         code, text, report = self.traced(program, *["k10", "u10"] * 20)

@@ -61,10 +61,19 @@ static void kinds(void) {
   clFinish(queue);
 }
 
+/* More in one call than the tracer follows. */
+static void many(void) {
+  void* blocks[20];
+  for (int i = 0; i < 20; ++i) blocks[i] = clSVMAlloc(context, CL_MEM_READ_WRITE, MIB, 0);
+  clEnqueueSVMFree(queue, 20, blocks, NULL, NULL, 0, NULL, NULL);
+  clFinish(queue);
+}
+
 static void obey(char command, int number) {
   if (command == 'o') open_device();
   if (command == 'r') references();
   if (command == 'a') kinds();
+  if (command == 'm') many();
   if (command == 'l') clCreateBuffer(context, CL_MEM_READ_WRITE, (size_t)1 << 50, NULL, NULL);
   for (int i = 0; i < number; ++i) {
     if (command == 'k') buffer(MIB);
