@@ -55,8 +55,8 @@ Result<Witness> ask_agent(const std::string& url, const AgentAccess& access) {
   auto view = parse_view_json(*text);
   if (!view)
     return fail(fmt::format("{}: the answer is not an agent's view: {}", parsed->origin(), view.error().message));
-  const AgentVersion told = parse_version(*version);
-  return Witness{told.host, std::move(*view), told.simulated};
+  const AgentVersion agent_version = parse_version(*version);
+  return Witness{agent_version.host, std::move(*view), agent_version.simulated};
 }
 
 }  // namespace vramtrack::actuate

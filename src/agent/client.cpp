@@ -161,10 +161,10 @@ Result<std::string> AgentClient::ask(const std::string& path_and_query, const st
   if (!answer) return fail(answer.error());
   if (answer->status == 200 || answer->status == 204) return std::move(answer->body);
   const json value = json::parse(answer->body).value_or(nullptr);
-  const json* const said = value.find("error");
-  const json* const message = said != nullptr ? said->find("message") : nullptr;
-  const bool says = message != nullptr && message->is_string();
-  return fail(Error{says ? message->text() : fmt::format("status {}", answer->status)}.during(doing()));
+  const json* const error = value.find("error");
+  const json* const message = error != nullptr ? error->find("message") : nullptr;
+  const bool has_message = message != nullptr && message->is_string();
+  return fail(Error{has_message ? message->text() : fmt::format("status {}", answer->status)}.during(doing()));
 }
 
 Result<SitesNow> AgentClient::sites(std::uint32_t pid) const {
@@ -244,9 +244,9 @@ Result<std::vector<AgentAlert>> AgentClient::alerts() const {
       AgentAlert alert;
       alert.id = a.get<std::string>("id");
       alert.key = parse_series_key(a.get<std::string>("key")).value_or(SeriesKey{});
-      auto told = parse_alert_object_json(json_text(a));
-      if (!told) return fail(told.error());
-      alert.alert = std::move(*told);
+      auto parsed = parse_alert_object_json(json_text(a));
+      if (!parsed) return fail(parsed.error());
+      alert.alert = std::move(*parsed);
       const json& device = a.at("device");
       alert.device.id = device.get<std::string>("id");
       if (device.at("index").is_number_integer()) alert.device.index = device.get<int>("index");

@@ -141,7 +141,7 @@ class Agent {
     silences_->configure(config().notify);
     api_.emplace(published_, *acknowledgements_, *silences_, time_of_day);
     store_path_ = recorded;
-    loop_->hear([marks = marks_] { return marks->take(); });
+    loop_->add_events_of([marks = marks_] { return marks->take(); });
     open_pod_names();
     configure(*token);
 
@@ -229,12 +229,12 @@ class Agent {
     listener.event = [](const Event& event) {
       if (is_for_people(event)) log(Level::notice, printable(event.text));
     };
-    listener.alert = [](const AlertTold& told) {
-      if (!told.incident.news) return;
-      const Level level = told.incident.news == AlertNews::cleared    ? Level::notice
-                          : told.alert.severity == Severity::critical ? Level::error
-                                                                      : Level::warning;
-      log(level, alert_lines(told.view, told.series, told.alert, *told.incident.news, {}));
+    listener.alert = [](const AlertNotice& notice) {
+      if (!notice.incident.news) return;
+      const Level level = notice.incident.news == AlertNews::cleared    ? Level::notice
+                          : notice.alert.severity == Severity::critical ? Level::error
+                                                                        : Level::warning;
+      log(level, alert_lines(notice.view, notice.series, notice.alert, *notice.incident.news, {}));
     };
     loop_->pipeline().listen(std::move(listener));
     return {};
@@ -303,11 +303,11 @@ class Agent {
              ::access((access.folder + "/token").c_str(), R_OK) == 0)
       ask = [access, node = node_name()] { return act::pods_of_node(access, node); };
     if (!ask) return;
-    const auto told = [](const std::string& error) {
+    const auto notice = [](const std::string& error) {
       log(Level::warning, "the metrics identify pods by their UIDs only: " + error);
     };
     pods_ = std::make_shared<PodNames>(
-        std::move(ask), [] { return steady_clock::now(); }, told);
+        std::move(ask), [] { return steady_clock::now(); }, notice);
   }
 
   /// Policies act from the first tick on.

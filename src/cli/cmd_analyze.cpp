@@ -47,7 +47,7 @@ class Analysis {
     Catalog catalog;
     auto source = recording.open(catalog);
     if (!source) return failed(files, source.error().message);
-    const ScaleScope said_by((*source)->notes().scale);
+    const ScaleScope scale_scope((*source)->notes().scale);
     RunHistory history = history_;  // each recording starts with the same history
     std::optional<Engine> engine;
     const auto begin = [&] {

@@ -41,7 +41,7 @@ class Checkup {
  public:
   explicit Checkup(const ReportStyle& style) : style_(style) {}
 
-  void say(Health health, std::string_view subject, std::string_view text, std::string_view next = {}) {
+  void add(Health health, std::string_view subject, std::string_view text, std::string_view next = {}) {
     constexpr std::string_view kWords[] = {"ok", "note", "missing"};
     constexpr Tone kTones[] = {Tone::ok, Tone::notice, Tone::warning};
     const auto i = static_cast<std::size_t>(health);
@@ -71,12 +71,12 @@ void check_config(Checkup& checkup, const ConfigRequest& request, const Result<L
   const std::string path = config_path(request);
   std::error_code ec;
   if (!layers)
-    checkup.say(Health::missing, "configuration", layers.error().message,
+    checkup.add(Health::missing, "configuration", layers.error().message,
                 "correct it; until then every command ends with this error");
   else if (fs::exists(path, ec))
-    checkup.say(Health::ok, "configuration", path);
+    checkup.add(Health::ok, "configuration", path);
   else
-    checkup.say(Health::ok, "configuration",
+    checkup.add(Health::ok, "configuration",
                 path + " does not exist: the defaults apply ('vramtrack config init' writes one)");
 }
 
@@ -85,11 +85,11 @@ bool check_driver(Checkup& checkup, const SourcesConfig& config) {
   const std::string module = first_line(config.sys_root + "/module/nvidia/version");
   const std::string line = first_line(config.proc_root + "/driver/nvidia/version");
   if (!module.empty() || !line.empty())
-    checkup.say(Health::ok, "nvidia driver", module.empty() ? line : "version " + module);
+    checkup.add(Health::ok, "nvidia driver", module.empty() ? line : "version " + module);
   std::error_code ec;
   for (const char* device : {"/dev/nvidiactl", "/dev/nvidia0"})
     if (fs::exists(device, ec) && ::access(device, R_OK | W_OK) != 0)
-      checkup.say(Health::missing, device, "exists but cannot be opened",
+      checkup.add(Health::missing, device, "exists but cannot be opened",
                   "join its group (ls -l shows it), or pass the device to the container");
   return !module.empty() || !line.empty();
 }
@@ -102,7 +102,7 @@ int check_sources(Checkup& checkup, const SourcesConfig& config, bool is_nvidia,
     const bool wanted = config.enabled.empty() ||
                         std::find(config.enabled.begin(), config.enabled.end(), info->name) != config.enabled.end();
     if (!wanted) {
-      checkup.say(Health::note, info->name, "disabled by sources.enabled");
+      checkup.add(Health::note, info->name, "disabled by sources.enabled");
       continue;
     }
     auto source = info->make(config, catalog);
@@ -113,14 +113,14 @@ int check_sources(Checkup& checkup, const SourcesConfig& config, bool is_nvidia,
     ++working;
     const auto polled = (*source)->poll(time_of_day(), batch);
     if (polled)
-      checkup.say(Health::ok, info->name, info->help);
+      checkup.add(Health::ok, info->name, info->help);
     else
-      checkup.say(Health::note, info->name, polled.error().message);
-    for (const std::string& warning : (*source)->notes().warnings) checkup.say(Health::note, info->name, warning);
+      checkup.add(Health::note, info->name, polled.error().message);
+    for (const std::string& warning : (*source)->notes().warnings) checkup.add(Health::note, info->name, warning);
   }
   // A machine has one kind of GPU: it is normal that the other source finds none.
   for (const auto& [name, why] : absent)
-    checkup.say(working > 0 || (is_nvidia && name != "nvml") ? Health::note : Health::missing, name, why);
+    checkup.add(working > 0 || (is_nvidia && name != "nvml") ? Health::note : Health::missing, name, why);
   return working;
 }
 
@@ -139,7 +139,7 @@ void list_devices(Checkup& checkup, const Catalog& catalog, const Batch& batch) 
         text += fmt::format(", {} used", format_bytes(static_cast<double>(sample.bytes)));
       if (key.metric == Metric::process_used) ++processes;
     }
-    checkup.say(
+    checkup.add(
         Health::ok, "device",
         fmt::format("{}: {}, {} visible process{}", device_words(s), text, processes, processes == 1 ? "" : "es"));
   }
@@ -157,7 +157,7 @@ bool is_contained(const SourcesConfig& config) {
 void check_visibility(Checkup& checkup, const SourcesConfig& config) {
   std::error_code ec;
   if (!fs::exists(config.proc_root + "/self/stat", ec)) {
-    checkup.say(Health::missing, "processes", config.proc_root + " is not a procfs",
+    checkup.add(Health::missing, "processes", config.proc_root + " is not a procfs",
                 "mount it, or set sources.proc-root");
     return;
   }
@@ -172,19 +172,19 @@ void check_visibility(Checkup& checkup, const SourcesConfig& config) {
   const bool contained = is_contained(config);
   const std::string_view outside = contained ? "; those outside this container are not visible" : "";
   if (hidden && !privileged)
-    checkup.say(Health::note, "processes", fmt::format("procfs hides other users' processes (hidepid){}", outside),
+    checkup.add(Health::note, "processes", fmt::format("procfs hides other users' processes (hidepid){}", outside),
                 "run as root, or as a member of the group in its gid= option");
   else if (!privileged)
-    checkup.say(Health::note, "processes",
+    checkup.add(Health::note, "processes",
                 fmt::format("other users' processes are shown with user and command; their framework is guessed from "
                             "the command{}",
                             outside),
                 "run as root (or with CAP_SYS_PTRACE) to recognise it by the libraries they have loaded");
   else if (contained)
-    checkup.say(Health::note, "processes", "all processes of this container are visible; those outside it are not",
+    checkup.add(Health::note, "processes", "all processes of this container are visible; those outside it are not",
                 "start it with --pid=host to see them");
   else
-    checkup.say(Health::ok, "processes", "all processes of this system are visible");
+    checkup.add(Health::ok, "processes", "all processes of this system are visible");
 }
 
 /// Who holds the flock on `path`, from /proc/locks: trying to take the lock would get in a writer's way.
@@ -209,16 +209,16 @@ void check_store(Checkup& checkup, const Config& config) {
     fs::path folder = fs::path(path).parent_path();
     while (!folder.empty() && !fs::exists(folder, ec)) folder = folder.parent_path();
     if (::access(folder.c_str(), W_OK) == 0)
-      checkup.say(Health::ok, "store", path + " does not exist yet: the first watch creates it");
+      checkup.add(Health::ok, "store", path + " does not exist yet: the first watch creates it");
     else
-      checkup.say(Health::missing, "store",
+      checkup.add(Health::missing, "store",
                   fmt::format("{} cannot be created: {} is not writable", path, folder.string()),
                   "set store.path to a folder that you can write, or watch with --no-record");
     return;
   }
   auto reader = StoreReader::open(path);
   if (!reader) {
-    checkup.say(Health::missing, "store", reader.error().message);
+    checkup.add(Health::missing, "store", reader.error().message);
     return;
   }
   const double size = static_cast<double>(fs::file_size(path, ec));
@@ -230,9 +230,9 @@ void check_store(Checkup& checkup, const Config& config) {
     text += ", no sample yet";
   const std::string pid = holder_of(path + ".lock");
   text += pid.empty() ? ", nothing is recording now" : fmt::format(", pid {} is recording", pid);
-  checkup.say(Health::ok, "store", text);
+  checkup.add(Health::ok, "store", text);
   if (::access(path.c_str(), W_OK) != 0)
-    checkup.say(Health::missing, "store", path + " is not writable", "set store.path, or watch with --no-record");
+    checkup.add(Health::missing, "store", path + " is not writable", "set store.path, or watch with --no-record");
 }
 
 /// Nothing requires a running agent: without one, nothing is said. Returns whether one answers.
@@ -241,9 +241,9 @@ bool check_agent(Checkup& checkup, const AgentConfig& config) {
   if (!socket) return false;
   const auto agent = agent::AgentClient(*socket).version();
   if (!agent)
-    checkup.say(Health::note, "agent", agent.error().message, "restart it: systemctl restart vramtrack-agent");
+    checkup.add(Health::note, "agent", agent.error().message, "restart it: systemctl restart vramtrack-agent");
   else
-    checkup.say(Health::ok, "agent",
+    checkup.add(Health::ok, "agent",
                 fmt::format("{} answers on {} (pid {}, since {}{}): 'vramtrack top' shows what it sees", agent->version,
                             *socket, agent->pid, format_moment(agent->started, false),
                             agent->simulated.empty() ? "" : ", a simulation: " + agent->simulated));
@@ -256,17 +256,17 @@ void check_tracing(Checkup& checkup, bool is_wanted) {
   const auto tracer = telemetry::Tracer::open([](const telemetry_event&, std::size_t) {});
   const std::vector<std::string> limits = telemetry::limitations(telemetry::TracingRights::of_this_process());
   if (tracer && !limits.empty())
-    checkup.say(Health::note, "tracing",
+    checkup.add(Health::note, "tracing",
                 fmt::format("programs that run already can be traced, but {}", fmt::join(limits, "; ")),
                 "run it as root, or grant the capability");
   else if (tracer)
-    checkup.say(Health::ok, "tracing",
+    checkup.add(Health::ok, "tracing",
                 is_wanted ? "programs that run already can be traced; watch and agent do (telemetry.enabled)"
                           : "programs that run already can be traced ('vramtrack trace live', telemetry.enabled)");
   else
-    checkup.say(is_wanted ? Health::missing : Health::note, "tracing", tracer.error().message);
+    checkup.add(is_wanted ? Health::missing : Health::note, "tracing", tracer.error().message);
 #else
-  checkup.say(is_wanted ? Health::missing : Health::note, "tracing",
+  checkup.add(is_wanted ? Health::missing : Health::note, "tracing",
               fmt::format("this build cannot trace programs that run already: {}", why_no_telemetry()),
               is_wanted ? "set telemetry.enabled to false, or build it from source on this distribution" : "");
 #endif

@@ -73,7 +73,7 @@ int scan(const FleetScanOptions& o, const LayeredConfig& layers, Console& consol
   if (!here) return failed(console, here.error().why);
   auto scanned =
       fleet::scan(*here, *mapping, options, [&](std::size_t judged, std::size_t machines, std::uint64_t samples) {
-        progress->tell(fmt::format("{} of {} machines judged, {} samples", format_number(judged),
+        progress->show(fmt::format("{} of {} machines judged, {} samples", format_number(judged),
                                    format_number(machines), format_number(samples)));
       });
   progress.reset();

@@ -69,7 +69,7 @@ class Lines {
  public:
   explicit Lines(Console& console) : console_(console) {}
 
-  void tell(const fleet::FleetFindings& found, Timestamp time) {
+  void update(const fleet::FleetFindings& found, Timestamp time) {
     const LocalTimes local = console_.local_times();
     const std::string when = format_moment(time, false);
     std::map<std::string, std::string> leaking;
@@ -186,7 +186,7 @@ class Watching {
   void publish(fleet::FleetSite& site, const fleet::Scan& shown, const fleet::FleetFindings& found) {
     site.publish({fleet::fleet_json(shown, found, words_, status_), fleet::fleet_metrics(shown, found, status_),
                   status_.trouble.empty()});
-    lines_.tell(found, status_.time);  // a reader of a line can look up what it refers to
+    lines_.update(found, status_.time);  // a reader of a line can look up what it refers to
   }
 
   const FleetWatchOptions& o_;

@@ -26,9 +26,9 @@ constexpr double kPatience_s = 2;
 
 /// What its lines hold: as an agent that runs knows it, or the program's own `vramtrack run`.
 std::vector<LedgerSite> sites_of(const std::optional<std::string>& agent, std::uint32_t pid) {
-  auto told = agent ? agent::AgentClient(*agent, kPatience_s).sites(pid) : top::sites_of_run(pid);
-  if (!told || told->state != SitesNow::State::known) return {};
-  std::vector<MemorySite>& all = told->report.sites;
+  auto answer = agent ? agent::AgentClient(*agent, kPatience_s).sites(pid) : top::sites_of_run(pid);
+  if (!answer || answer->state != SitesNow::State::known) return {};
+  std::vector<MemorySite>& all = answer->report.sites;
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.live_bytes > b.live_bytes; });
   std::vector<LedgerSite> sites;
   for (const MemorySite& site : all)

@@ -79,9 +79,9 @@ class Trial {
     act::Ladder ladder(policies_, acting_, own_user_name());
     std::size_t standing = 0;
     Listener listener;
-    listener.alert = [&standing](const AlertTold& told) {
-      if (told.news == AlertNews::raised) ++standing;
-      if (told.news == AlertNews::cleared && standing > 0) --standing;
+    listener.alert = [&standing](const AlertNotice& notice) {
+      if (notice.news == AlertNews::raised) ++standing;
+      if (notice.news == AlertNews::cleared && standing > 0) --standing;
     };
     pipeline.listen(std::move(listener));
     TickTaker taker;
@@ -147,11 +147,11 @@ class Trial {
           break;
         }
       }
-      tell(entry, view.clock_is_relative);
+      print_entry(entry, view.clock_is_relative);
     }
   }
 
-  void tell(const act::AuditEntry& entry, bool relative) {
+  void print_entry(const act::AuditEntry& entry, bool relative) {
     if (json_) return console_.write(act::audit_json(entry) + '\n');
     const LocalTimes local = console_.local_times();
     std::string line = format_moment(entry.time, relative) + "  " + entry.policy + "  ";

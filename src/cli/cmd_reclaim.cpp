@@ -163,10 +163,10 @@ int end_all(const std::vector<Candidate>& chosen, const Config& config, LedgerRe
   for (const Candidate& candidate : chosen) {
     const act::Subject subject = subject_of(candidate);
     const std::uint64_t used_before = used_bytes(machine.look());
-    const auto said = act::reclaim(subject, tools, *journal);
+    const auto outcome = act::reclaim(subject, tools, *journal);
     bool is_back = false;
-    const std::string text = said ? *said + "; " + memory_words(machine, candidate, used_before, &is_back)
-                                  : "failed: " + said.error().message;
+    const std::string text = outcome ? *outcome + "; " + memory_words(machine, candidate, used_before, &is_back)
+                                     : "failed: " + outcome.error().message;
     if (!is_back) exit_code = 1;
     console.write(printable(act::subject_words(subject) + ": " + text) + '\n');
   }

@@ -57,14 +57,14 @@ class Replay {
     Timestamp last{};
     auto next_status = clock.steady();
     const auto every = from_seconds(config_.watch.status_every_seconds);
-    std::set<std::string> told;
+    std::set<std::string> reported;
     TickTaker taker;
     taker.wait = [&](const Tick& tick) {
-      tell_new(source.notes(), told, [&](const std::string& text) { printer.warn(text); });
+      report_new(source.notes(), reported, [&](const std::string& text) { printer.warn(text); });
       if (!pace.wait_for(tick.time)) return false;
       if (!first) first = tick.time;
       now_ = last = tick.time;
-      hear_of_watches(tick, pipeline);
+      note_watches(tick, pipeline);
       return true;
     };
     taker.begin_anew = [&](Tick& tick) { begin_anew(tick, pipeline, printer); };
@@ -77,9 +77,9 @@ class Replay {
       return !console_.gone();
     };
     const TicksRead read = read_ticks(source, taker, range_);
-    tell_new(source.notes(), told, [&](const std::string& text) { printer.warn(text); });
+    report_new(source.notes(), reported, [&](const std::string& text) { printer.warn(text); });
     const std::string broken = read.broken ? read.broken->message : std::string();
-    tell_skipped(source.notes());
+    warn_of_skipped(source.notes());
     if (!broken.empty()) console_.error(fmt::format("cannot replay all of {}: {}", what, broken));
     if (!first) {
       if (broken.empty())
@@ -99,7 +99,7 @@ class Replay {
 
  private:
   /// A watch that began without knowledge does so in the replay too; one that continued the previous one continues it.
-  void hear_of_watches(const Tick& tick, Pipeline& pipeline) const {
+  void note_watches(const Tick& tick, Pipeline& pipeline) const {
     for (const Event& event : tick.batch.events)
       if (event.kind == Event::Kind::watch_started) pipeline.remember(event.knew_runs ? memory_ : std::nullopt);
   }
@@ -112,7 +112,7 @@ class Replay {
     if (pipeline.counts().samples > 0) tick.batch.events.front().text = "a new recording starts here";
   }
 
-  void tell_skipped(const SourceNotes& notes) {
+  void warn_of_skipped(const SourceNotes& notes) {
     for (const std::string& skipped : notes.first_skipped) console_.warn("skipped " + skipped);
     if (notes.skipped_lines > notes.first_skipped.size())
       console_.warn(fmt::format("skipped {} line{} in total; 'vramtrack analyze' with the same file reports them",
@@ -165,7 +165,7 @@ int replay(const ReplayOptions& options, const LayeredConfig& layers, Console& c
       exit_code = kFailed;
       continue;
     }
-    const ScaleScope said_by((*source)->notes().scale);
+    const ScaleScope scale_scope((*source)->notes().scale);
     std::vector<Program> programs;
     if (!part.store_path.empty())
       if (const auto reader = StoreReader::open(part.store_path))

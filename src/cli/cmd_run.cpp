@@ -128,9 +128,10 @@ int run_command_with(const RunOptions& options, const LayeredConfig& layers, Con
     if (!sites.take(lines)) console.warn("SUSPECTED leak at " + late_rise_words(rise));
   };
   if (options.watches)
-    listener.alert = [&](const AlertTold& told) {
+    listener.alert = [&](const AlertNotice& notice) {
       const LocalTimes local = console.local_times();
-      if (told.incident.news) console.warn(alert_lines(told.view, told.series, told.alert, *told.incident.news, {}));
+      if (notice.incident.news)
+        console.warn(alert_lines(notice.view, notice.series, notice.alert, *notice.incident.news, {}));
     };
   const auto outcome = run::run_program(options.settings, layers.config(), listener);
   if (!outcome) {

@@ -62,7 +62,7 @@ class Simulation {
     if (notifier_)
       pipeline_.listen(notifying(*notifier_, silences_, [this](const auto& text) { printer_.warn(text); }));
     Listener listener;
-    listener.alert = [this](const AlertTold& told) { remember(told); };
+    listener.alert = [this](const AlertNotice& notice) { remember(notice); };
     pipeline_.listen(std::move(listener));
     printer_.listen();
   }
@@ -101,12 +101,12 @@ class Simulation {
     // After the OOM, the table would show what is left rather than what was predicted.
     if (!oom_ || options_.json || options_.explain) printer_.last_status(options_.explain);
     // --notify is for testing the receivers: the exit code says whether they were reached.
-    const bool told =
+    const bool is_sent =
         !options_.notify ||
         (notifier_ && finish_notifications(*notifier_, false, [this](const auto& text) { console_.warn(text); }));
     if (!options_.json && !options_.once) summarise();
     if (Status ok = csv->close(); !ok) return failed(ok.error());
-    return told ? 0 : 1;
+    return is_sent ? 0 : 1;
   }
 
  private:
@@ -127,9 +127,9 @@ class Simulation {
   }
 
   /// Keeps the first alert that says when memory will run out; later predictions are kept in `foretold_`.
-  void remember(const AlertTold& told) {
-    if (told.news == AlertNews::cleared || !told.alert.finding.leak) return;
-    if (!alert_ || (!alert_->finding.oom_in_s && told.alert.finding.oom_in_s)) alert_ = told.alert;
+  void remember(const AlertNotice& notice) {
+    if (notice.news == AlertNews::cleared || !notice.alert.finding.leak) return;
+    if (!alert_ || (!alert_->finding.oom_in_s && notice.alert.finding.oom_in_s)) alert_ = notice.alert;
   }
 
   /// Records what the verdict predicts, once per simulated minute.

@@ -88,7 +88,7 @@ int run_playback(const TopOptions& options, const Config& config, PlaybackOption
   const bool is_recording = playback.mode == top::Mode::replay;
   auto source = playback_source(config, std::move(playback));
   if (!source) return failed(console, "cannot replay: " + source.error().message);
-  const ScaleScope said_by(source->scale);
+  const ScaleScope scale_scope(source->scale);
   const auto view = source->view;
   const auto describe = source->describe;
   const int shown = show(options, config, std::move(*source), store, console);
@@ -109,11 +109,11 @@ int replay_top(const TopOptions& options, const Config& config, Console& console
   if (std::find(files.begin(), files.end(), "-") != files.end())
     return failed(console, "cannot replay standard input, because the keys are read from it; save it to a file first");
   playback.name = std::filesystem::path(files.front()).filename().string();
-  LogArguments said = options.logs;
+  LogArguments logs_options = options.logs;
   // For a recording, --interval is the time between its readings.
   for (const ConfigRequest::Override& o : options.config.overrides)
-    if (o.option == "--interval") said.interval_s = config.watch.interval_seconds;
-  const auto logs = log_options(said);
+    if (o.option == "--interval") logs_options.interval_s = config.watch.interval_seconds;
+  const auto logs = log_options(logs_options);
   if (!logs) return failed(console, logs.error().message);
   std::optional<Progress> progress;  // a full screen shows how far it is
   if (options.once) progress.emplace(console, files);

@@ -22,7 +22,7 @@ constexpr int kMet = 0;
 constexpr int kTimedOut = 1;
 constexpr int kFailed = 2;
 /// While nothing changes, it is said again after this long that somebody still waits.
-constexpr double kSayAgain_s = 60;
+constexpr double kPrintAgain_s = 60;
 
 struct WaitOptions {
   ConfigRequest config;
@@ -60,12 +60,12 @@ class Teller {
       : options_(options), console_(console), begin_(begin) {}
 
   [[nodiscard]] double waited_s() const { return std::chrono::duration<double>(steady_clock::now() - begin_).count(); }
-  void say(const WaitLook& look) {
+  void print(const WaitLook& look) {
     std::string signature = wait_signature(look);
     const double now_s = waited_s();
-    if (signature == said_ && now_s - said_at_s_ < kSayAgain_s) return;
-    said_ = std::move(signature);
-    said_at_s_ = now_s;
+    if (signature == printed_ && now_s - printed_at_s_ < kPrintAgain_s) return;
+    printed_ = std::move(signature);
+    printed_at_s_ = now_s;
     if (options_.json)
       console_.write(wait_json(look, "waiting", now_s));
     else
@@ -106,8 +106,8 @@ class Teller {
   const WaitOptions& options_;
   Console& console_;
   steady_clock::time_point begin_;
-  std::string said_;
-  double said_at_s_ = 0;
+  std::string printed_;
+  double printed_at_s_ = 0;
   bool is_first_ = true;
 };
 
@@ -129,18 +129,18 @@ int wait(const WaitOptions& given, const LayeredConfig& layers, Console& console
     return alive ? std::optional(alive->start_ticks) : std::nullopt;
   });
   const auto begin = steady_clock::now();
-  Teller teller(options, console, begin);
+  Teller printer(options, console, begin);
   while (true) {
     const auto look = waiting.look(reader.look());
     if (!look) {
       console.error(look.error().message);
       return kFailed;
     }
-    if (look->is_met()) return teller.met(*look);
-    const bool is_over = options.timeout_s && teller.waited_s() >= *options.timeout_s;
+    if (look->is_met()) return printer.met(*look);
+    const bool is_over = options.timeout_s && printer.waited_s() >= *options.timeout_s;
     // What the first look shows is shown also where the time was over before it.
-    if (!is_over || teller.is_first()) teller.say(*look);
-    if (is_over) return teller.timed_out(*look);
+    if (!is_over || printer.is_first()) printer.print(*look);
+    if (is_over) return printer.timed_out(*look);
     if (console.failed()) return kFailed;
     auto next = steady_clock::now() + of_seconds(config.watch.interval_seconds);
     // The last look is at the end of the time.

@@ -29,7 +29,7 @@ struct WatchOptions {
 };
 
 /// A user who starts a watch while an agent is running may not know about the agent.
-void tell_of_agent(const AgentConfig& config, Console& console) {
+void warn_of_agent(const AgentConfig& config, Console& console) {
   const auto socket = agent::find_agent(config);
   if (!socket) return;
   const auto agent = agent::AgentClient(*socket).version();
@@ -49,7 +49,7 @@ class Watch {
         console_(console),
         loop_(config, std::move(input), machine_clock()),
         printer_(loop_.pipeline(), console, options.json, false) {
-    tell_of_agent(config.agent, console);
+    warn_of_agent(config.agent, console);
     open_notifications();
     printer_.listen();
     if (config.watch.record) {
@@ -122,7 +122,7 @@ int watch(const WatchOptions& options, const LayeredConfig& layers, Console& con
   std::string reasons;
   input.sources = open_live_sources(config.sources, *input.catalog, reasons);
   if (input.sources.empty()) {
-    tell_of_agent(config.agent, console);
+    warn_of_agent(config.agent, console);
     if (!options.or_simulate) {
       console.error(fmt::format(
           "no GPU to watch: {}; 'vramtrack doctor' shows what to do, 'vramtrack simulate' needs no GPU", reasons));

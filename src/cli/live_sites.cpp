@@ -62,7 +62,7 @@ std::vector<std::string> LiveSites::new_leaks() {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> found;
   if (!newest_) return found;
-  const std::set<std::string> before = told_;  // a line of two leaks is news of both
+  const std::set<std::string> before = reported_;  // a line of two leaks is news of both
   for (const FoundLeak& leak : newest_->leaks)
     if (!take_locked(leak.lines, before))
       found.push_back(fmt::format("{}; it began {} after the start", leak.words, format_span(leak.since_s)));
@@ -71,15 +71,16 @@ std::vector<std::string> LiveSites::new_leaks() {
 
 bool LiveSites::take(const std::vector<std::string>& lines) {
   const std::lock_guard lock(mutex_);
-  const std::set<std::string> before = told_;
+  const std::set<std::string> before = reported_;
   return take_locked(lines, before);
 }
 
 /// A line that joins a leak that was told is no news.
 bool LiveSites::take_locked(const std::vector<std::string>& lines, const std::set<std::string>& before) {
-  const bool is_told = std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return before.contains(line); });
-  told_.insert(lines.begin(), lines.end());
-  return is_told;
+  const bool is_reported =
+      std::any_of(lines.begin(), lines.end(), [&](const auto& line) { return before.contains(line); });
+  reported_.insert(lines.begin(), lines.end());
+  return is_reported;
 }
 
 std::string LiveSites::json() const {

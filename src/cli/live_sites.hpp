@@ -62,7 +62,7 @@ class LiveSites {
   Clock::time_point next_{};
   std::optional<SitesSoFar> newest_;
   bool take_locked(const std::vector<std::string>& lines, const std::set<std::string>& before);
-  std::set<std::string> told_;  ///< by line
+  std::set<std::string> reported_;  ///< by line
 };
 
 /// The report of a trace, for LiveSites and for the end of a run.

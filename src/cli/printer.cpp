@@ -21,7 +21,7 @@ void Printer::listen() {
   Listener listener;
   listener.warning = [this](const std::string& text) { warn(text); };
   listener.event = [this](const Event& event) { print_event(event); };
-  listener.alert = [this](const AlertTold& told) { print_alert(told); };
+  listener.alert = [this](const AlertNotice& notice) { print_alert(notice); };
   pipeline_.listen(std::move(listener));
 }
 
@@ -34,7 +34,7 @@ void Printer::print(const std::string& text) {
 }
 
 void Printer::warn(const std::string& text) {
-  told_.insert(text);
+  printed_.insert(text);
   block_.erase();
   console_.warn(text);
 }
@@ -50,12 +50,12 @@ void Printer::print_event(const Event& event) {
     print(fmt::format("{}  {}\n", format_moment(event.time, relative), printable(event.text)));
 }
 
-void Printer::print_alert(const AlertTold& told) {
+void Printer::print_alert(const AlertNotice& notice) {
   const LocalTimes local(is_local_);
   if (json_)
-    print(alert_json(told.view, told.series, told.alert, told.news));
-  else if (told.incident.news)
-    print(alert_lines(told.view, told.series, told.alert, *told.incident.news, console_.style()));
+    print(alert_json(notice.view, notice.series, notice.alert, notice.news));
+  else if (notice.incident.news)
+    print(alert_lines(notice.view, notice.series, notice.alert, *notice.incident.news, console_.style()));
 }
 
 std::string Printer::status_text(const View& view) const {
@@ -64,15 +64,15 @@ std::string Printer::status_text(const View& view) const {
 }
 
 /// What the view warns of, and nobody has been told yet: once, above the tables.
-void Printer::tell_new_warnings(const View& view) {
+void Printer::print_new_warnings(const View& view) {
   if (json_) return;  // each row has them
   for (const std::string& text : view.warnings)
-    if (told_.insert(text).second) print(fmt::format("warning: {}\n", printable(text)));
+    if (printed_.insert(text).second) print(fmt::format("warning: {}\n", printable(text)));
 }
 
 void Printer::status() {
   const auto view = pipeline_.view();
-  tell_new_warnings(*view);
+  print_new_warnings(*view);
   shown_ = status_text(*view);
   shown_time_ = view->time;
   if (in_place_)
@@ -86,7 +86,7 @@ void Printer::last_status(bool explain) {
   const auto view = pipeline_.view(explain);
   const LocalTimes local(is_local_);
   if (explain && !json_) return console_.write_prose(find_report("text")->render(*view, console_.style()));
-  tell_new_warnings(*view);
+  print_new_warnings(*view);
   const std::string text = status_text(*view);
   if (in_place_ || explain || text != shown_ || view->time != shown_time_) console_.write(text);
 }

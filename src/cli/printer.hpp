@@ -31,9 +31,9 @@ class Printer {
 
  private:
   [[nodiscard]] std::string status_text(const View& view) const;
-  void tell_new_warnings(const View& view);
+  void print_new_warnings(const View& view);
   void print_event(const Event& event);
-  void print_alert(const AlertTold& told);
+  void print_alert(const AlertNotice& notice);
 
   Pipeline& pipeline_;
   Console& console_;
@@ -41,9 +41,9 @@ class Printer {
   bool json_;
   bool is_local_;  ///< times are this machine's: for people
   bool in_place_;
-  std::string shown_;           ///< the last status
-  std::set<std::string> told_;  ///< warnings
-  Timestamp shown_time_;        ///< of its samples: two of one second read alike
+  std::string shown_;              ///< the last status
+  std::set<std::string> printed_;  ///< warnings
+  Timestamp shown_time_;           ///< of its samples: two of one second read alike
 };
 
 }  // namespace vramtrack::cli

@@ -92,7 +92,7 @@ Progress::~Progress() {
   console_.set_progress({});
 }
 
-void Progress::tell(std::string done) {
+void Progress::show(std::string done) {
   const std::lock_guard lock(mutex_);
   done_ = std::move(done);
 }

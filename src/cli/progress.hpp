@@ -22,7 +22,7 @@ class Progress {
   Progress(Console& console, const std::vector<std::string>& files);
   ~Progress();
   /// What has been done, instead of how much of the files was read: "12 of 80 machines judged". Cheap; any thread.
-  void tell(std::string done);
+  void show(std::string done);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 

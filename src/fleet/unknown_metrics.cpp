@@ -73,14 +73,14 @@ bool looks_like_used_gpu_memory(const std::string& name) {
 
 std::string exporter_lines(const std::string& metric, const Labels& labels) {
   const std::vector<std::string> words = words_of_name(metric);
-  const bool says_unit = words.back().size() > 1 && memory_unit(words.back()) != 0;
+  const bool has_unit = words.back().size() > 1 && memory_unit(words.back()) != 0;
   const std::string device = uuid_label(labels);
   const std::string index = first_label(
       labels, {"gpu", "index", "gpu_index", "device_index", "minor_number", "gpu_id", "id", "card", "device"});
   const std::string host = first_label(labels, {"hostname", "node", "nodename", "host", "kubernetes_node", "instance"});
   std::string out = fmt::format("[[exporter]]\nname = \"{}\"\nused = [\"{}\"]\n", words.front(), metric);
-  out += says_unit ? fmt::format("unit = \"{}\"\n", lower(words.back()))
-                   : std::string("unit = \"MiB\"  # a guess: the name does not say\n");
+  out += has_unit ? fmt::format("unit = \"{}\"\n", lower(words.back()))
+                  : std::string("unit = \"MiB\"  # a guess: the name does not say\n");
   if (!device.empty()) out += fmt::format("device_labels = [\"{}\"]\n", device);
   if (!index.empty() || device.empty()) out += fmt::format("index_labels = [\"{}\"]\n", index.empty() ? "gpu" : index);
   out += fmt::format("host_labels = [\"{}\"]\n", host.empty() ? "instance" : host);

@@ -121,7 +121,7 @@ std::string path_in(std::string_view text, std::string_view controllers) {
 }
 
 /// How informative a line is; the path of the most informative line is kept for display.
-int telling(const CgroupIdentity& identity, std::string_view path) {
+int information(const CgroupIdentity& identity, std::string_view path) {
   return (identity.container.empty() ? 0 : 4) + (identity.pod.empty() ? 0 : 4) + (identity.slurm_job.empty() ? 0 : 4) +
          (path.size() > 1 ? 2 : 0);
 }
@@ -141,7 +141,7 @@ CgroupIdentity parse_cgroup(std::string_view text, const FolderOwner& owner) {
         path, [&](const std::string& folder) { return owner(parts->controllers, folder).value_or(0) == 0; }, identity);
     // On a hybrid host the v2 line may be "/" while the v1 lines have the information; if equal, v2 is preferred.
     const bool unified = line.starts_with("0::");
-    const int score = 2 * telling(identity, path) + (unified ? 1 : 0);
+    const int score = 2 * information(identity, path) + (unified ? 1 : 0);
     if (score > best) {
       best = score;
       result.path = path;

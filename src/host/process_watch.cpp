@@ -140,7 +140,7 @@ void ProcessWatch::retire_unsampled(const Entry& entry) {
     if (!held.sampled) catalog_.retire(held.series);
 }
 
-bool ProcessWatch::settle(std::uint32_t pid, Entry& entry, Batch& out) {
+bool ProcessWatch::close_entry(std::uint32_t pid, Entry& entry, Batch& out) {
   const bool listed = entry.listed_in_poll == poll_;
   const bool resolved = entry.info.start_ticks != 0;
   bool alive = listed;
@@ -192,7 +192,7 @@ void ProcessWatch::end(Batch& out) {
   out.events.insert(out.events.end(), pending_events_.begin(), pending_events_.end());
   pending_events_.clear();
   for (auto it = entries_.begin(); it != entries_.end();) {
-    if (settle(it->first, it->second, out))
+    if (close_entry(it->first, it->second, out))
       it = entries_.erase(it);
     else
       ++it;

@@ -93,7 +93,7 @@ class ProcessWatch {
   /// A process has ended: forgets those of its series that never had a sample.
   void retire_unsampled(const Entry& entry);
   /// Settles an entry at the end of a poll; true when it is over and can be forgotten.
-  bool settle(std::uint32_t pid, Entry& entry, Batch& out);
+  bool close_entry(std::uint32_t pid, Entry& entry, Batch& out);
 
   std::string proc_root_;
   Catalog& catalog_;

@@ -184,7 +184,7 @@ void WallReader::add_environment(const ProcessInfo& process, const std::vector<D
   const Environment& known = environment_of(process);
   if (known.mps.empty() && known.torch.empty() && !known.has_hami) return;
   const std::vector<const DeviceInfo*> cuda = numbered(devices, known.visible, known.order);
-  const std::string whose = short_id(process);
+  const std::string owner = short_id(process);
   // One entry for a GPU that the process does not see switches all of them off.
   if (const auto limits = parse_mps_limits(known.mps); limits && process.kind.find("MPS") != std::string::npos)
     if (limits->empty() || limits->rbegin()->first < cuda.size())
@@ -195,7 +195,7 @@ void WallReader::add_environment(const ProcessInfo& process, const std::vector<D
     for (std::size_t i = 0; i < cuda.size(); ++i) {
       const auto own = known.hami_of.find(i);
       if (const auto bytes = parse_hami_limit(own != known.hami_of.end() ? own->second : known.hami))
-        out.push_back({cuda[i]->id, *bytes, "HAMi's CUDA_DEVICE_MEMORY_LIMIT of " + whose});
+        out.push_back({cuda[i]->id, *bytes, "HAMi's CUDA_DEVICE_MEMORY_LIMIT of " + owner});
     }
   if (const auto fraction = parse_torch_fraction(known.torch))
     for (const DeviceInfo* device : cuda)

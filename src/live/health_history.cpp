@@ -22,8 +22,8 @@ void HealthHistory::add(const Catalog& catalog, Batch& batch) {
     Known& known = devices_.try_emplace(reading.device_id, Known{.since = reading.time}).first->second;
     if (std::exchange(known.seen, report.condition) != report.condition) known.since = reading.time;
     const bool is_sure = known.seen == Condition::failing || seconds_between(known.since, reading.time) >= kStands_s;
-    if (known.seen == known.told || !is_sure) continue;
-    known.told = known.seen;
+    if (known.seen == known.reported || !is_sure) continue;
+    known.reported = known.seen;
     std::string name = reading.device_id;
     if (const DeviceInfo* info = catalog.device({reading.device_id, reading.host}); info != nullptr && info->index)
       name = fmt::format("{}", *info->index);

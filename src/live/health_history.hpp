@@ -20,7 +20,7 @@ class HealthHistory {
 
  private:
   struct Known {
-    Condition told = Condition::healthy;
+    Condition reported = Condition::healthy;
     Condition seen = Condition::healthy;
     Timestamp since;  ///< of `seen`
   };

@@ -37,8 +37,8 @@ void HostRounds::note_holdings(const Catalog& catalog, const Batch& batch) {
   }
 }
 
-void HostRounds::tell_kill(const Catalog& catalog, const OomKill& kill, const Process* process, Timestamp now,
-                           Batch& batch) {
+void HostRounds::add_kill(const Catalog& catalog, const OomKill& kill, const Process* process, Timestamp now,
+                          Batch& batch) {
   const ProcessInfo* const info = process != nullptr ? catalog.process(process->first, process->second) : nullptr;
   const Known* const known = process != nullptr ? &known_[*process] : nullptr;
   const std::string name = info == nullptr || info->command.empty() ? kill.name : info->command;
@@ -64,12 +64,12 @@ void HostRounds::tell_kill(const Catalog& catalog, const OomKill& kill, const Pr
   batch.events.push_back(std::move(event));
 }
 
-void HostRounds::hear(const Catalog& catalog, Timestamp now, Batch& batch) {
+void HostRounds::add_kills(const Catalog& catalog, Timestamp now, Batch& batch) {
   for (const OomKill& kill : oom_.logged()) {
     const auto at =
         std::find_if(known_.rbegin(), known_.rend(), [&](const auto& one) { return one.first.first == kill.pid; });
     if (at != known_.rend()) at->second.was_killed = true;
-    tell_kill(catalog, kill, at != known_.rend() ? &at->first : nullptr, now, batch);
+    add_kill(catalog, kill, at != known_.rend() ? &at->first : nullptr, now, batch);
   }
   std::vector<std::pair<OomKill, Process>> found;
   for (Event& event : batch.events) {
@@ -83,7 +83,7 @@ void HostRounds::hear(const Catalog& catalog, Timestamp now, Batch& batch) {
         found.emplace_back(std::move(*kill), at->first);
       }
   }
-  for (const auto& [kill, process] : found) tell_kill(catalog, kill, &process, now, batch);
+  for (const auto& [kill, process] : found) add_kill(catalog, kill, &process, now, batch);
   for (const Event& event : batch.events)
     if (event.kind == Event::Kind::process_ended && event.device_id.empty() && event.host.empty())
       known_.erase({event.pid, event.pid_start_ticks});
@@ -95,7 +95,7 @@ void HostRounds::look_at(Catalog& catalog, const Process& process, Known& known,
   if (!holds) return;
   known.anonymous_bytes = holds->anonymous_bytes;
   const HostLimit limit = read_host_limit(cgroup_root_, known.cgroup, machine);
-  const auto tell = [&](const std::string& name, std::uint64_t bytes) {
+  const auto add_limit = [&](const std::string& name, std::uint64_t bytes) {
     batch.events.push_back(Event{.time = now,
                                  .kind = Event::Kind::capacity,
                                  .device_id = std::string(kHostMemory),
@@ -104,7 +104,7 @@ void HostRounds::look_at(Catalog& catalog, const Process& process, Known& known,
                                  .text = name,
                                  .capacity_bytes = bytes});
   };
-  if (limit.name != known.limit_name || limit.bytes != known.limit_bytes) tell(limit.name, limit.bytes);
+  if (limit.name != known.limit_name || limit.bytes != known.limit_bytes) add_limit(limit.name, limit.bytes);
   known.limit_name = limit.name;
   known.limit_bytes = limit.bytes;
   const auto add = [&](Metric metric, std::uint64_t bytes) {
@@ -136,7 +136,7 @@ void HostRounds::look(Catalog& catalog, Timestamp now, Batch& batch) {
 
 void HostRounds::add(Catalog& catalog, Timestamp now, Batch& batch) {
   note_holdings(catalog, batch);
-  hear(catalog, now, batch);
+  add_kills(catalog, now, batch);
   // The clock may have been set back.
   if (now < next_ && now >= last_) return;
   last_ = now;

@@ -47,8 +47,8 @@ class HostRounds {
   };
 
   void note_holdings(const Catalog& catalog, const Batch& batch);
-  void hear(const Catalog& catalog, Timestamp now, Batch& batch);
-  void tell_kill(const Catalog& catalog, const OomKill& kill, const Process* process, Timestamp now, Batch& batch);
+  void add_kills(const Catalog& catalog, Timestamp now, Batch& batch);
+  void add_kill(const Catalog& catalog, const OomKill& kill, const Process* process, Timestamp now, Batch& batch);
   void look(Catalog& catalog, Timestamp now, Batch& batch);
   void look_at(Catalog& catalog, const Process& process, Known& known, const HostMemory& machine, Timestamp now,
                Batch& batch);

@@ -12,8 +12,8 @@ void KnownWalls::take(const Batch& batch) {
       continue;
     const Process which{event.device_id, event.pid, event.pid_start_ticks};
     if (event.capacity_bytes > 0)
-      told_[which][event.text] = event.capacity_bytes;
-    else if (const auto known = told_.find(which); known != told_.end())
+      reported_[which][event.text] = event.capacity_bytes;
+    else if (const auto known = reported_.find(which); known != reported_.end())
       known->second.erase(event.text);
   }
 }
@@ -24,16 +24,16 @@ std::vector<Wall> KnownWalls::of(const ProcessInfo& process, const std::vector<D
   if (is_new) read->second = reader_.read(process, devices);
   std::vector<Wall> out = read->second;
   std::erase_if(out, [&device_id](const Wall& wall) { return wall.device_id != device_id; });
-  if (const auto told = told_.find({device_id, process.pid, process.start_ticks}); told != told_.end())
-    for (const auto& [name, bytes] : told->second) out.push_back({device_id, bytes, name});
+  if (const auto reported = reported_.find({device_id, process.pid, process.start_ticks}); reported != reported_.end())
+    for (const auto& [name, bytes] : reported->second) out.push_back({device_id, bytes, name});
   return out;
 }
 
 void KnownWalls::keep(const std::map<std::uint32_t, std::uint64_t>& living) {
   reader_.keep(living);
-  std::erase_if(told_, [&living](const auto& told) {
-    const auto alive = living.find(std::get<1>(told.first));
-    return told.second.empty() || alive == living.end() || alive->second != std::get<2>(told.first);
+  std::erase_if(reported_, [&living](const auto& reported) {
+    const auto alive = living.find(std::get<1>(reported.first));
+    return reported.second.empty() || alive == living.end() || alive->second != std::get<2>(reported.first);
   });
 }
 

@@ -31,8 +31,8 @@ class KnownWalls {
   using Process = std::tuple<std::string, std::uint32_t, std::uint64_t>;  ///< device id, pid, start ticks
 
   WallReader reader_;
-  std::map<std::uint32_t, std::vector<Wall>> read_;               ///< of this look, by pid
-  std::map<Process, std::map<std::string, std::uint64_t>> told_;  ///< by sources: bytes by the wall's name
+  std::map<std::uint32_t, std::vector<Wall>> read_;                   ///< of this look, by pid
+  std::map<Process, std::map<std::string, std::uint64_t>> reported_;  ///< by sources: bytes by the wall's name
 };
 
 /// A process on one device, and where its memory may end.

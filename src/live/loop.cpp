@@ -103,8 +103,8 @@ bool Loop::poll_sources() {
   now_ = stamps_.next(clock_.read());
   batch_.events.insert(batch_.events.end(), ended_.begin(), ended_.end());
   ended_.clear();
-  if (told_)
-    for (Event& event : told_()) {
+  if (outside_)
+    for (Event& event : outside_()) {
       event.time = now_;
       batch_.events.push_back(std::move(event));
     }

@@ -57,9 +57,9 @@ class Loop {
   /// `held`: the processes that a policy keeps from running or growing. Their rest is neither a sign of a stall nor the
   /// end of a leak. Called in tick().
   void mark_held(std::function<HeldProcesses()> held) { progress_.mark_held(std::move(held)); }
-  /// From now on, `told` gives events from outside, as marks of processes, at each tick, whose time they get. Called on
-  /// the loop's thread.
-  void hear(std::function<std::vector<Event>()> told) { told_ = std::move(told); }
+  /// From now on, `outside` gives events from outside, as marks of processes, at each tick, whose time they get. Called
+  /// on the loop's thread.
+  void add_events_of(std::function<std::vector<Event>()> outside) { outside_ = std::move(outside); }
   /// Writes what has not been written yet.
   void finish() { pipeline_.flush(); }
 
@@ -94,7 +94,7 @@ class Loop {
   HostRounds host_;
   HealthHistory health_;
   Batch batch_;
-  std::function<std::vector<Event>()> told_;
+  std::function<std::vector<Event>()> outside_;
   std::vector<Event> ended_;  ///< processes that ended after the last watch and before the first tick
   OwnCost cost_;
 };

@@ -24,7 +24,7 @@ constexpr std::size_t kMostHeld = 4096;  ///< as many as the notifier's own inbo
 struct HeldNote {
   act::Note note;
   SilenceSubject subject;
-  bool told_before = false;  ///< somebody was told of it, and expects to be told when it is over
+  bool reported_before = false;  ///< somebody was told of it, and expects to be told when it is over
 };
 using HeldNotes = std::map<std::string, HeldNote>;  // by name_of()
 
@@ -51,8 +51,8 @@ std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::st
   return nullptr;
 }
 
-act::Note note_of(const AlertTold& told, Timestamp now) {
-  const auto& [view, series, alert, news, incident] = told;
+act::Note note_of(const AlertNotice& notice, Timestamp now) {
+  const auto& [view, series, alert, news, incident] = notice;
   act::Note note;
   note.news = news;
   note.kind = alert.kind;
@@ -77,10 +77,10 @@ act::Note note_of(const AlertTold& told, Timestamp now) {
 Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
   const auto held = std::make_shared<HeldNotes>();
   Listener listener;
-  listener.alert = [&notifier, &silences, held](const AlertTold& told) {
+  listener.alert = [&notifier, &silences, held](const AlertNotice& notice) {
     const Timestamp now = notifier.now();
-    act::Note note = note_of(told, now);
-    SilenceSubject subject = silence_subject(told.view, told.series);
+    act::Note note = note_of(notice, now);
+    SilenceSubject subject = silence_subject(notice.view, notice.series);
     const auto silence = silences.covering(subject, now);
     if (!silence) {
       held->erase(name_of(note));
@@ -90,9 +90,9 @@ Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
     const auto known = held->find(name_of(note));
     const bool is_over = note.news == AlertNews::cleared;
     // What is held is reported first: for an alert raised before the silence, that is another change than "raised".
-    const bool told_before = known != held->end() ? known->second.told_before : note.news != AlertNews::raised;
+    const bool reported_before = known != held->end() ? known->second.reported_before : note.news != AlertNews::raised;
     // Nobody was told of it, or nobody ever will be: then nobody expects to be told that it is over.
-    if (is_over && (!told_before || silence->ends > now + kLongestHeld || held->size() >= kMostHeld)) {
+    if (is_over && (!reported_before || silence->ends > now + kLongestHeld || held->size() >= kMostHeld)) {
       if (known != held->end()) held->erase(known);
       return notifier.tell(std::move(note));
     }
@@ -100,7 +100,7 @@ Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
     // Someone who is told of it for the first time is told everything that was said about it.
     if (note.news == AlertNews::escalated && known != held->end())
       note.text = known->second.note.text + '\n' + note.text;
-    held->insert_or_assign(name_of(note), HeldNote{note, std::move(subject), told_before});
+    held->insert_or_assign(name_of(note), HeldNote{note, std::move(subject), reported_before});
   };
   listener.tick = [&notifier, &silences, held, warn = std::move(warn)](const Batch&) {
     for (auto it = held->begin(); it != held->end();) {

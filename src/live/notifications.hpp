@@ -22,7 +22,7 @@ std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::st
                                              const Warn& warn);
 
 /// What the notifier is told about one change of an alert. `now`: the time of day, for a view whose times have no date.
-act::Note note_of(const AlertTold& told, Timestamp now);
+act::Note note_of(const AlertNotice& notice, Timestamp now);
 
 /// The listener that passes every alert to the notifier, and the notifier's reports about its deliveries to `warn`. An
 /// alert covered by one of `silences` is reported when the silence has ended, if it still stands; its end is reported

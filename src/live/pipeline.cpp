@@ -37,10 +37,10 @@ void Pipeline::new_engine() {
   engine_ = std::make_unique<Engine>(config_, catalog_, max_ended_series_);
   view_.reset();
   if (memory_) engine_->remember(*memory_);
-  engine_->on_alert([this](const AlertChange& change) { hear(change); });
+  engine_->on_alert([this](const AlertChange& change) { add_change(change); });
 }
 
-void Pipeline::hear(const AlertChange& change) {
+void Pipeline::add_change(const AlertChange& change) {
   if (resuming_) return;
   // Immediately: the store needs the alert's series, which may be forgotten next.
   if (store_) check_store(store_->record(change.alert));
@@ -131,7 +131,7 @@ void Pipeline::take(const Batch& tick) {
     if (listener.event)
       for (const Event& event : tick.events)
         if (event.kind != Event::Kind::lifetimes) listener.event(event);  // part of what is judged, not news
-  if (!changes_.empty()) tell_changes();
+  if (!changes_.empty()) report_changes();
   for (const Listener& listener : listeners_)
     if (listener.tick) listener.tick(tick);
 }
@@ -139,7 +139,7 @@ void Pipeline::take(const Batch& tick) {
 void Pipeline::end_of_recording() {
   engine_->end_of_recording();
   view_.reset();
-  if (!changes_.empty()) tell_changes();
+  if (!changes_.empty()) report_changes();
 }
 
 std::shared_ptr<const View> Pipeline::view(bool explain) const {
@@ -156,7 +156,7 @@ std::shared_ptr<const View> Pipeline::new_view(bool explain) const {
   return view;
 }
 
-void Pipeline::tell_changes() {
+void Pipeline::report_changes() {
   const auto view = this->view();
   for (const AlertChange& change : changes_) {
     const auto series = std::find_if(view->series.begin(), view->series.end(),

@@ -20,7 +20,7 @@ namespace vramtrack {
 inline constexpr std::size_t kMaxEndedSeries = 256;
 
 /// One change of an alert, with the View of the tick that caused it.
-struct AlertTold {
+struct AlertNotice {
   const View& view;
   const SeriesView& series;
   const Alert& alert;
@@ -32,10 +32,10 @@ struct AlertTold {
 /// that watch differ in nothing else. Functions may be empty. They are called on the pipeline's thread, in this order
 /// within a tick, and must not call the pipeline's take().
 struct Listener {
-  Warn warning;                                 ///< a source, the store or the clock: one text for people
-  std::function<void(const Event&)> event;      ///< a process ended, a device was lost, an XID
-  std::function<void(const AlertTold&)> alert;  ///< raised, escalated or cleared
-  std::function<void(const Batch&)> tick;       ///< after all of these; view() is the View after the batch
+  Warn warning;                                   ///< a source, the store or the clock: one text for people
+  std::function<void(const Event&)> event;        ///< a process ended, a device was lost, an XID
+  std::function<void(const AlertNotice&)> alert;  ///< raised, escalated or cleared
+  std::function<void(const Batch&)> tick;         ///< after all of these; view() is the View after the batch
 };
 
 /// Not thread-safe. A tick in which no alert changes builds no View: listeners ask for one if they need it.
@@ -109,9 +109,9 @@ class Pipeline {
  private:
   void new_engine();
   void record_start(Timestamp now);
-  void hear(const AlertChange& change);
+  void add_change(const AlertChange& change);
   void check_store(const Status& status) const;
-  void tell_changes();
+  void report_changes();
   [[nodiscard]] std::shared_ptr<const View> new_view(bool explain) const;
 
   const Config config_;

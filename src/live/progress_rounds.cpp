@@ -30,13 +30,13 @@ void ProgressRounds::collect_busy(const Catalog& catalog, const Batch& batch) {
     if (reading.gpu_utilisation_ratio && reading.host.empty()) {
       Busy& busy = device_busy_[reading.device_id];
       busy.sum += *reading.gpu_utilisation_ratio;
-      busy.told = true;
+      busy.reported = true;
     }
   for (const ProcessReading& reading : batch.loads)
     if (reading.load.gpu_ratio && catalog.holds(reading.series)) {
       Busy& busy = process_busy_[index_of(reading.series)];
       busy.sum += *reading.load.gpu_ratio;
-      busy.told = true;
+      busy.reported = true;
     }
 }
 
@@ -44,7 +44,7 @@ void ProgressRounds::collect_busy(const Catalog& catalog, const Batch& batch) {
 void ProgressRounds::add_busy(Catalog& catalog, Timestamp now, Batch& batch) {
   const auto polls = static_cast<double>(std::max<std::size_t>(polls_, 1));
   for (auto& [device_id, busy] : device_busy_) {
-    if (busy.told)
+    if (busy.reported)
       batch.samples.push_back(
           {now, catalog.intern({Metric::device_busy, device_id, 0, 0}), busy_value(busy.sum / polls)});
     busy = {};
@@ -90,24 +90,24 @@ void ProgressRounds::add_read(Catalog& catalog, const ProgressReading& reading, 
     add(Metric::process_clients, listening->clients);
 }
 
-void ProgressRounds::tell_held(Timestamp now, Batch& batch) {
+void ProgressRounds::add_held(Timestamp now, Batch& batch) {
   if (!held_) return;
   HeldProcesses held = held_();
-  const auto tell = [&](Event::Kind kind, const Process& process, std::string text) {
+  const auto add = [&](Event::Kind kind, const Process& process, std::string text) {
     batch.events.push_back(Event{
         .time = now, .kind = kind, .pid = process.first, .pid_start_ticks = process.second, .text = std::move(text)});
   };
-  for (const auto& [process, words] : told_held_)
+  for (const auto& [process, words] : reported_held_)
     if (!held.contains(process))
-      tell(Event::Kind::let_go, process, fmt::format("pid {} is no longer held by a policy", process.first));
+      add(Event::Kind::let_go, process, fmt::format("pid {} is no longer held by a policy", process.first));
   for (const auto& [process, words] : held)
-    if (!told_held_.contains(process)) tell(Event::Kind::held, process, words);
-  told_held_ = std::move(held);
+    if (!reported_held_.contains(process)) add(Event::Kind::held, process, words);
+  reported_held_ = std::move(held);
 }
 
 bool ProgressRounds::add(Catalog& catalog, Timestamp now, Batch& batch) {
   collect_busy(catalog, batch);
-  tell_held(now, batch);
+  add_held(now, batch);
   // The clock may have been set back.
   if (now < next_ && now >= last_) return false;
   holds_.clear();
@@ -129,7 +129,7 @@ bool ProgressRounds::add(Catalog& catalog, Timestamp now, Batch& batch) {
   add_busy(catalog, now, batch);
   add_age(catalog, now, batch);
   for (ProgressReading& reading : readings_) {
-    reading.progress.held_by_policy = told_held_.contains({reading.pid, reading.pid_start_ticks});
+    reading.progress.held_by_policy = reported_held_.contains({reading.pid, reading.pid_start_ticks});
     add_read(catalog, reading, batch);
   }
   if (config_.minutes > 0)

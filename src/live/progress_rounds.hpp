@@ -45,11 +45,11 @@ class ProgressRounds {
   /// The sum of the shares of time that the driver reported since the last round.
   struct Busy {
     double sum = 0;
-    bool told = false;
+    bool reported = false;
   };
 
   [[nodiscard]] double pace_s() const;
-  void tell_held(Timestamp now, Batch& batch);
+  void add_held(Timestamp now, Batch& batch);
   void collect_busy(const Catalog& catalog, const Batch& batch);
   void add_busy(Catalog& catalog, Timestamp now, Batch& batch);
   void add_age(Catalog& catalog, Timestamp now, Batch& batch);
@@ -59,7 +59,7 @@ class ProgressRounds {
   std::string proc_root_;
   ProgressReader reader_;
   std::function<HeldProcesses()> held_;
-  HeldProcesses told_held_;
+  HeldProcesses reported_held_;
   Timestamp next_ = Timestamp::min();
   Timestamp last_ = Timestamp::min();
   std::map<std::string, Busy> device_busy_;     ///< by device

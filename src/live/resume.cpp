@@ -54,7 +54,7 @@ Result<bool> read_end(StoreReader& reader, Catalog& catalog, Timestamp now, cons
 }
 
 void read_days(StoreReader& reader, Catalog& catalog, Timestamp now, const View& view,
-               const std::function<void(SeriesId, const std::vector<std::pair<Timestamp, double>>&)>& tell) {
+               const std::function<void(SeriesId, const std::vector<std::pair<Timestamp, double>>&)>& report) {
   constexpr std::chrono::hours kWeek{8 * 24};
   const auto all = reader.series();
   if (!all) return;
@@ -69,7 +69,7 @@ void read_days(StoreReader& reader, Catalog& catalog, Timestamp now, const View&
     if (!hours || hours->empty()) continue;
     std::vector<std::pair<Timestamp, double>> floors;
     for (const Rollup& hour : *hours) floors.emplace_back(hour.start, static_cast<double>(hour.min));
-    tell(catalog.intern(key), floors);
+    report(catalog.intern(key), floors);
   }
 }
 

@@ -26,9 +26,10 @@ inline constexpr double kMostResumedSamples = 1.5e6;
 Result<bool> read_end(StoreReader& reader, Catalog& catalog, Timestamp now, const std::function<void()>& begin_anew,
                       const std::function<void(const Batch&)>& take);
 
-/// Passes the hourly floors of the last week before `now`, for the devices and processes that `view` shows, to `tell`.
+/// Passes the hourly floors of the last week before `now`, for the devices and processes that `view` shows, to
+/// `report`.
 void read_days(StoreReader& reader, Catalog& catalog, Timestamp now, const View& view,
-               const std::function<void(SeriesId, const std::vector<std::pair<Timestamp, double>>&)>& tell);
+               const std::function<void(SeriesId, const std::vector<std::pair<Timestamp, double>>&)>& report);
 
 /// A process_ended at `now` for each process that still runs in `view` but no longer exists.
 std::vector<Event> ended_meanwhile(const View& view, const std::string& proc_root, Timestamp now);

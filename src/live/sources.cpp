@@ -42,17 +42,17 @@ Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& wa
     warn(error.empty() ? fmt::format("{} answers again", live.name) : fmt::format("{}: {}", live.name, error));
     live.error = error;
   }
-  tell_new(live.source->notes(), live.told, warn);
+  report_new(live.source->notes(), live.reported, warn);
   return polled ? *polled : Progress::more;
 }
 
-void tell_new(const SourceNotes& notes, std::set<std::string>& told, const Warn& warn) {
+void report_new(const SourceNotes& notes, std::set<std::string>& reported, const Warn& warn) {
   for (const std::string& warning : notes.warnings)
-    if (told.insert(warning).second) warn(warning);
+    if (reported.insert(warning).second) warn(warning);
   // Over months, warnings may contain ever new figures, so only those that still stand are remembered.
   constexpr std::size_t kMost = 256;
-  if (told.size() > std::max(kMost, notes.warnings.size()))
-    told = std::set<std::string>(notes.warnings.begin(), notes.warnings.end());
+  if (reported.size() > std::max(kMost, notes.warnings.size()))
+    reported = std::set<std::string>(notes.warnings.begin(), notes.warnings.end());
 }
 
 std::vector<std::string> standing_warnings(const std::vector<LiveSource>& sources) {

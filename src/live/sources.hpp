@@ -23,8 +23,8 @@ inline constexpr std::string_view kTelemetrySource = "telemetry";
 struct LiveSource {
   std::string_view name;
   std::unique_ptr<Source> source;
-  std::string error;           ///< the last one reported; empty while it works
-  std::set<std::string> told;  ///< its warnings that were reported
+  std::string error;               ///< the last one reported; empty while it works
+  std::set<std::string> reported;  ///< its warnings that were reported
 };
 
 /// The sources that have something to read; the reasons why the others have nothing go to `reasons`, in one line.
@@ -37,7 +37,7 @@ Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& wa
 /// What currently hinders `sources`: why one fails, and what it warns about.
 std::vector<std::string> standing_warnings(const std::vector<LiveSource>& sources);
 
-/// Calls `warn` with each warning of `notes` that is not in `told`, and remembers those that still stand.
-void tell_new(const SourceNotes& notes, std::set<std::string>& told, const Warn& warn);
+/// Calls `warn` with each warning of `notes` that is not in `reported`, and remembers those that still stand.
+void report_new(const SourceNotes& notes, std::set<std::string>& reported, const Warn& warn);
 
 }  // namespace vramtrack

@@ -57,9 +57,9 @@ Timestamp Stamps::next(const ClockReading& now) {
                      : fmt::format("the clock was set {} by {}; timestamps continue from the previous time{}",
                                    off > Duration{0} ? "forward" : "back", span(off),
                                    ahead_ > Duration{0}
-                                       ? fmt::format(" and follow the clock if it still differs in {}", span(kSettle))
+                                       ? fmt::format(" and follow the clock if it still differs in {}", span(kStable))
                                        : fmt::format("; to follow the clock, restart vramtrack {} from now or later",
-                                                     span(kSettle)));
+                                                     span(kStable)));
     if (returned) stamp = std::max(wall, expected);
   } else if (ahead_ > Duration{0} && settled(since_boot)) {
     news_ = fmt::format("timestamps follow the clock again, {} ahead", span(ahead_));

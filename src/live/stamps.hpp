@@ -11,12 +11,12 @@ namespace vramtrack {
 
 /// The timestamps of a run always rise. They follow the time of day as long as it advances like the time since boot.
 /// When it jumps, they continue from the last good time by the time since boot. A jump ahead is believed once it has
-/// lasted for kSettle (a machine without a battery gets its time from the network after the start). After a jump back,
+/// lasted for kStable (a machine without a battery gets its time from the network after the start). After a jump back,
 /// the stamps continue as before it, since they must rise, until the time of day is corrected or another run begins:
-/// that run believes what has lasted for kSettle, ahead or back, and until then continues from the last run's stamps.
+/// that run believes what has lasted for kStable, ahead or back, and until then continues from the last run's stamps.
 ///
 ///        wall    ______/‾‾‾‾‾‾‾‾‾‾      stamps   ______________/‾‾‾‾‾
-///                      jump                             kSettle
+///                      jump                             kStable
 ///
 /// A pure function of its inputs; not thread-safe.
 class Stamps {
@@ -26,7 +26,7 @@ class Stamps {
   static constexpr Duration kTolerance = std::chrono::milliseconds{100};
   static constexpr int kSlew = 1000;
   /// How long a jump ahead must last before it is believed: longer than a mistake that somebody corrects at once.
-  static constexpr Duration kSettle = std::chrono::minutes{10};
+  static constexpr Duration kStable = std::chrono::minutes{10};
 
   /// Restarts at `now`, where another run left `last`. Returns the stamp of this moment, which may lie before
   /// `last.stamp`. Whether the clock was set between the two runs is only known within one boot of the machine; if it
@@ -41,7 +41,7 @@ class Stamps {
   std::string take_news();
 
  private:
-  [[nodiscard]] bool settled(Duration since_boot) const { return since_boot - changed_at_ >= kSettle; }
+  [[nodiscard]] bool settled(Duration since_boot) const { return since_boot - changed_at_ >= kStable; }
 
   std::optional<Timestamp> last_;
   Timestamp wall_;

@@ -20,7 +20,7 @@ std::string counted(std::string_view noun, const std::vector<T>& names, std::str
 }
 
 /// "the processes of user ada in container 0123": those that fit all that is named.
-std::string whose_words(const WaitFor& what) {
+std::string subject_words(const WaitFor& what) {
   std::string out = what.pids.empty() ? "the processes" : counted("pid", what.pids);
   if (!what.users.empty()) out += " of " + counted("user", what.users, "or");
   if (!what.containers.empty()) out += " in " + counted("container", what.containers, "or");
@@ -93,7 +93,7 @@ std::string wait_words(const WaitFor& what) {
     out.push_back(fmt::format("{} free on {}{}", format_bytes(static_cast<double>(*what.free_bytes)),
                               are_several ? "each of " : "", named.empty() ? "every GPU" : named));
   if (what.is_empty && what.names_processes())
-    out.push_back(fmt::format("{} to hold no memory of {}", whose_words(what), named.empty() ? "any GPU" : named));
+    out.push_back(fmt::format("{} to hold no memory of {}", subject_words(what), named.empty() ? "any GPU" : named));
   else if (what.is_empty)
     out.push_back(fmt::format("{} to be empty", named.empty() ? "every GPU" : named));
   if (what.is_gone) out.push_back(counted("pid", what.pids) + " to end");

@@ -44,16 +44,16 @@ void WallRounds::look_at_devices(const Catalog& catalog, Timestamp now, Batch& b
   device_revision_ = catalog.device_revision();
   for (const DeviceInfo& device : catalog.devices()) {
     if (!device.host.empty() || !device.capacity_bytes) continue;
-    std::uint64_t& told = totals_[device.id];
-    if (told == *device.capacity_bytes) continue;
-    const std::uint64_t before = std::exchange(told, *device.capacity_bytes);
+    std::uint64_t& reported = totals_[device.id];
+    if (reported == *device.capacity_bytes) continue;
+    const std::uint64_t before = std::exchange(reported, *device.capacity_bytes);
     Event moved{.time = now, .kind = Event::Kind::capacity, .device_id = device.id};
-    moved.capacity_bytes = told;
+    moved.capacity_bytes = reported;
     batch.events.push_back(std::move(moved));
     if (before == 0) continue;
     Event note{.time = now, .kind = Event::Kind::note, .device_id = device.id};
     note.text = fmt::format("{}: its memory now ends at {} instead of {}: the driver has adjusted the total",
-                            device_words(&device, device.id), format_bytes(told), format_bytes(before));
+                            device_words(&device, device.id), format_bytes(reported), format_bytes(before));
     batch.events.push_back(std::move(note));
   }
 }
@@ -61,9 +61,9 @@ void WallRounds::look_at_devices(const Catalog& catalog, Timestamp now, Batch& b
 /// Reads where the memory of each process that has samples ends, and adds what no source has told yet.
 void WallRounds::look(const Catalog& catalog, Timestamp now, Batch& batch) {
   const std::vector<DeviceInfo> devices(catalog.devices().begin(), catalog.devices().end());
-  std::set<std::pair<Process, std::string>> told;
+  std::set<std::pair<Process, std::string>> reported;
   for (const Event& event : batch.events)
-    if (is_wall(event)) told.insert({{event.device_id, event.pid, event.pid_start_ticks}, event.text});
+    if (is_wall(event)) reported.insert({{event.device_id, event.pid, event.pid_start_ticks}, event.text});
   std::map<std::uint32_t, std::uint64_t> living;
   devices_.clear();
   walls_.look();
@@ -81,8 +81,8 @@ void WallRounds::look(const Catalog& catalog, Timestamp now, Batch& batch) {
     for (const Wall& wall : walled.walls) limits[wall.name] = wall.bytes;
     const auto known = known_.find(which);
     const Limits before = known == known_.end() ? Limits() : known->second;
-    const auto tell = [&](const std::string& name, std::uint64_t bytes) {
-      if (told.contains({which, name})) return;
+    const auto add = [&](const std::string& name, std::uint64_t bytes) {
+      if (reported.contains({which, name})) return;
       events.push_back(Event{.time = now,
                              .kind = Event::Kind::capacity,
                              .device_id = key.device_id,
@@ -92,9 +92,9 @@ void WallRounds::look(const Catalog& catalog, Timestamp now, Batch& batch) {
                              .capacity_bytes = bytes});
     };
     for (const auto& [name, bytes] : limits)
-      if (const auto old = before.find(name); old == before.end() || old->second != bytes) tell(name, bytes);
+      if (const auto old = before.find(name); old == before.end() || old->second != bytes) add(name, bytes);
     for (const auto& [name, bytes] : before)
-      if (!limits.contains(name)) tell(name, 0);
+      if (!limits.contains(name)) add(name, 0);
     known_[which] = std::move(limits);
   }
   std::erase_if(known_, [this](const auto& known) {
@@ -119,9 +119,9 @@ void WallRounds::note(const Catalog& catalog, Timestamp now, Batch& batch) {
     if (device == devices_.end()) continue;
     const auto at = device->second.find({change.device_id, change.pid, change.pid_start_ticks});
     if (at == device->second.end()) continue;  // it has ended, and its limits with it
-    std::uint64_t& told = told_[{change.device_id, change.text}];
-    if (told == change.capacity_bytes) continue;
-    const std::uint64_t before = std::exchange(told, change.capacity_bytes);
+    std::uint64_t& reported = reported_[{change.device_id, change.text}];
+    if (reported == change.capacity_bytes) continue;
+    const std::uint64_t before = std::exchange(reported, change.capacity_bytes);
     std::vector<Walled> all;
     for (const auto& [process, walled] : device->second) all.push_back(walled);
     const Walled& its = at->second;
@@ -164,9 +164,9 @@ void WallRounds::note(const Catalog& catalog, Timestamp now, Batch& batch) {
 void WallRounds::add(const Catalog& catalog, Timestamp now, Batch& batch) {
   look_at_devices(catalog, now, batch);
   walls_.take(batch);
-  const bool is_told = std::any_of(batch.events.begin(), batch.events.end(), is_wall);
+  const bool is_reported = std::any_of(batch.events.begin(), batch.events.end(), is_wall);
   // The clock may have been set back.
-  if (now < next_ && now >= last_ && !is_told) return;
+  if (now < next_ && now >= last_ && !is_reported) return;
   last_ = now;
   next_ = now + from_seconds(kPace_s);
   look(catalog, now, batch);

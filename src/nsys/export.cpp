@@ -128,10 +128,10 @@ class Reader {
   /// What SQLite said, without its advice on a store.
   template <class Failed>
   [[nodiscard]] tl::unexpected<Error> damaged(const Failed& failed) const {
-    std::string said = failed.error().message;
-    if (const std::size_t colon = said.find(": "); colon != std::string::npos) said.erase(0, colon + 2);
-    said.resize(std::min(said.size(), said.find("; ")));
-    return fail(fmt::format("{}: cannot be read as an nsys export: {}", file_, printable(said)));
+    std::string message = failed.error().message;
+    if (const std::size_t colon = message.find(": "); colon != std::string::npos) message.erase(0, colon + 2);
+    message.resize(std::min(message.size(), message.find("; ")));
+    return fail(fmt::format("{}: cannot be read as an nsys export: {}", file_, printable(message)));
   }
 
   /// Of a plain table; empty where there is none, and for what only looks like a table.

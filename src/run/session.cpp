@@ -89,7 +89,7 @@ class Session {
     collector_.set_limits(settings.limits);
     Listener engine_listener;
     engine_listener.warning = listener_.warn;
-    engine_listener.alert = [this](const AlertTold& change) {
+    engine_listener.alert = [this](const AlertNotice& change) {
       if (listener_.alert) listener_.alert(change);
     };
     engine_listener.tick = [this](const Batch& batch) { note_driver_figures(batch); };

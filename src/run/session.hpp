@@ -44,7 +44,7 @@ struct RunOutcome {
 struct RunListener {
   Warn warn;  ///< exceeded limits, out-of-memory, read errors; for messages
   /// An alert of a series, with its View; empty: alerts are not needed.
-  std::function<void(const AlertTold& change)> alert;
+  std::function<void(const AlertNotice& change)> alert;
   /// With alerts: provides names of native frames for the judge; may be empty, or return null.
   std::function<std::unique_ptr<trace::NativeNames>()> native_names;
   /// With alerts: lines that began to rise recently; may be empty.

@@ -27,17 +27,17 @@ Result<std::unique_ptr<Accounts>> Accounts::open(Follower::Select select) {
   return accounts;
 }
 
-std::vector<trace::ToldProcess> Accounts::tell() {
+std::vector<trace::ToldProcess> Accounts::report() {
   const double now_s = static_cast<double>(monotonic_ns()) / 1e9;
-  std::vector<trace::ToldProcess> told;
+  std::vector<trace::ToldProcess> processes;
   for (const auto& [pid, process] : follower_->running()) {
     const auto known = accounts_.find(process->number);
     if (known == accounts_.end()) continue;
     const auto held = kernel_ ? kernel_->held(pid) : std::nullopt;
-    if (auto sites = known->second.tell(now_s, held))
-      told.push_back({pid, process->known.start_ticks, std::move(*sites)});
+    if (auto sites = known->second.report(now_s, held))
+      processes.push_back({pid, process->known.start_ticks, std::move(*sites)});
   }
-  return told;
+  return processes;
 }
 
 std::vector<std::string> Accounts::take_warnings() {

@@ -34,7 +34,7 @@ class Accounts {
   /// Waits up to `timeout_ms` until poll() has something to do. Thread-safe.
   void wait(int timeout_ms) const { follower_->wait(timeout_ms); }
   /// Those living processes of which something is to be told now (ProcessAccount::tell).
-  std::vector<trace::ToldProcess> tell();
+  std::vector<trace::ToldProcess> report();
   /// What each living process holds now, by what it is for.
   [[nodiscard]] TracedCategories::ByProcess categories() const;
 

@@ -115,7 +115,7 @@ bool Follower::look_at(std::uint32_t pid) {
   std::vector<MappedFile> files = files_of(pid);
   for (const MappedFile& file : files) {
     if (!is_loader(base_name(file.path))) continue;
-    told_.insert(pid);
+    loaders_.insert(pid);
     if (!probe(pid, file)) continue;
     files = files_of(pid);  // what it loaded meanwhile was not told
     break;
@@ -170,16 +170,16 @@ Status Follower::find_targets() {
   if (now_ns < scan_ns_) return failed_;
   scan_ns_ = now_ns + static_cast<std::uint64_t>(kScanEvery_s * 1e9);
   std::error_code error;
-  std::set<std::uint32_t> told;
+  std::set<std::uint32_t> living;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename().string();
     std::uint32_t pid = 0;
     const auto [end, wrong] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (wrong != std::errc{} || end != name.data() + name.size()) continue;
-    if (told_.count(pid) == 0) look_if_selected(pid);
-    if (told_.count(pid) > 0) told.insert(pid);
+    if (loaders_.count(pid) == 0) look_if_selected(pid);
+    if (loaders_.count(pid) > 0) living.insert(pid);
   }
-  told_ = std::move(told);  // pids are used again
+  loaders_ = std::move(living);  // pids are used again
   return failed_;
 }
 
@@ -230,7 +230,7 @@ void Follower::change_physical(FollowedProcess& process, const telemetry_event& 
 void Follower::take(const telemetry_event& event, std::size_t bytes) {
   if (event.kind == TELEMETRY_EVENT_FORK) return add_child(event);
   if (event.kind == TELEMETRY_EVENT_EXEC || event.kind == TELEMETRY_EVENT_STARTED) {
-    told_.erase(event.tgid);
+    loaders_.erase(event.tgid);
     due_[event.tgid] = event.time_ns + kAfterExec_ns;
   }
   if (event.kind == TELEMETRY_EVENT_LOADED) {

@@ -154,7 +154,7 @@ struct KernelMemory::State {
   std::vector<bpf_link*> links;
   int given = -1;
   std::vector<std::string> groups;
-  bool tells_ends = false;  ///< of objects: what is held is known
+  bool reports_ends = false;  ///< of objects: what is held is known
   std::string by;
   std::map<std::uint32_t, std::uint64_t> first_drm_bytes;  ///< by pid
 
@@ -202,7 +202,7 @@ Status KernelMemory::State::count(const KernelEvent& event, std::uint32_t index,
   }
   links.push_back(link);
   if (std::find(groups.begin(), groups.end(), event.group) == groups.end()) groups.push_back(event.group);
-  if (event.is_end) tells_ends = true, by = event.group;
+  if (event.is_end) reports_ends = true, by = event.group;
   return {};
 }
 
@@ -215,7 +215,7 @@ Status KernelMemory::State::count_ioctls(const std::vector<std::uint32_t>& devic
   bpf_link* const link = bpf_program__attach(bpf_object__find_program_by_name(object, "ioctl_returned"));
   if (link == nullptr) return fail(refused("cannot count the ioctls of NVIDIA's driver", errno));
   links.push_back(link);
-  tells_ends = true;
+  reports_ends = true;
   by = "NVIDIA's ioctls";
   return {};
 }
@@ -263,7 +263,7 @@ std::optional<KernelHeld> KernelMemory::held(std::uint32_t pid) {
     const std::uint64_t first = state_->first_drm_bytes.try_emplace(pid, *bytes).first->second;
     return KernelHeld{static_cast<std::int64_t>(*bytes) - static_cast<std::int64_t>(first), "DRM fdinfo"};
   }
-  if (!state_->tells_ends) return std::nullopt;
+  if (!state_->reports_ends) return std::nullopt;
   return KernelHeld{given(pid).held_bytes, state_->by};
 }
 

@@ -40,15 +40,15 @@ void ProcessAccount::freed(const telemetry_event& event) {
   if (key_of(event) == event.address) of_driver_.free(event.address);
 }
 
-std::optional<std::vector<SiteLifetimes>> ProcessAccount::tell(double now_s, const std::optional<KernelHeld>& held) {
-  auto told = account_.tell(now_s, [this](trace::SiteNumber site) { return names_.name(site); });
-  if (!told || !held) return told;
+std::optional<std::vector<SiteLifetimes>> ProcessAccount::report(double now_s, const std::optional<KernelHeld>& held) {
+  auto lines = account_.tell(now_s, [this](trace::SiteNumber site) { return names_.name(site); });
+  if (!lines || !held) return lines;
   const std::int64_t below = below_the_libraries(*held, std::llround(of_driver_.live_bytes()));
-  if (below <= 0) return told;
-  SiteLifetimes& line = told->emplace_back();
+  if (below <= 0) return lines;
+  SiteLifetimes& line = lines->emplace_back();
   line.site = fmt::format("below the libraries (by {})", held->by);
   line.live_bytes = static_cast<double>(below);
-  return told;
+  return lines;
 }
 
 std::vector<std::pair<std::string, double>> ProcessAccount::categories() const {

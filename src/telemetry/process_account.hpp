@@ -23,9 +23,9 @@ class ProcessAccount {
   void allocated(FollowedProcess& process, const telemetry_event& event, const FollowedStack& stack);
   void freed(const telemetry_event& event);
 
-  /// As LifetimesAccount::tell(). `held`: what the kernel says that the process holds, where it does; of that, what no
-  /// library was asked for comes last, as a line of its own without ages.
-  std::optional<std::vector<SiteLifetimes>> tell(double now_s, const std::optional<KernelHeld>& held = {});
+  /// As LifetimesAccount::report(). `held`: what the kernel says that the process holds, where it does; of that, what
+  /// no library was asked for comes last, as a line of its own without ages.
+  std::optional<std::vector<SiteLifetimes>> report(double now_s, const std::optional<KernelHeld>& held = {});
   /// What it holds now, by the name of its category.
   [[nodiscard]] std::vector<std::pair<std::string, double>> categories() const;
 

@@ -200,7 +200,7 @@ class Playback {
   void new_pipeline() {
     pipeline_ = std::make_unique<Pipeline>(config_, *catalog_);
     Listener listener;
-    listener.alert = [this](const AlertTold& change) {
+    listener.alert = [this](const AlertNotice& change) {
       if (change.incident.news != AlertNews::raised) return;
       ++raised_;
       if (raises_.empty() || change.alert.raised > raises_.back()) raises_.push_back(change.alert.raised);

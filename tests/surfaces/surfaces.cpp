@@ -156,7 +156,7 @@ json render(const Situation& situation) {
   if (situation.news) {
     const SeriesView& device = view.series.front();
     const IncidentChange incident{.id = device.alerts.back().incident, .also = {}, .news = situation.news};
-    const AlertTold told{view, device, device.alerts.back(), *situation.news, incident};
+    const AlertNotice told{view, device, device.alerts.back(), *situation.news, incident};
     const act::Note note = note_of(told, view.time);
     out["notification"] = note.text;
     out["notification json"] = note.json;

@@ -17,9 +17,9 @@ constexpr std::chrono::seconds kFullView{10};    ///< a stream's view at the lat
 constexpr std::chrono::milliseconds kWait{500};  ///< a stream's wait for the next sample: stopping is as quick
 
 /// What is said of a device, apart from figures that change with every sample.
-std::string said(const View& view, const SeriesView& device) {
-  const ConclusionWords told = conclusion_words(view, device);
-  return told.headline + told.forecast + told.end;
+std::string conclusion_text(const View& view, const SeriesView& device) {
+  const ConclusionWords words = conclusion_words(view, device);
+  return words.headline + words.forecast + words.end;
 }
 
 /// Changes when something a person would notice changes; not with every sample.
@@ -32,9 +32,10 @@ std::string fingerprint(const View& view) {
                     static_cast<int>(s.verdict.severity), f.leak ? 1 : 0, s.ended ? 1 : 0, s.paused ? 1 : 0,
                     s.ignored ? 1 : 0, s.alerts.size(), s.verdict.suspect ? s.verdict.suspect->pid : 0);
     if (s.key.metric == Metric::device_used)
-      out += fmt::format("{};h{}:{}:{};", said(view, s), static_cast<int>(judge_health(s, view.time).condition),
-                         s.health && s.health->throttle ? s.health->throttle->bits : 0,
-                         s.last_xid ? s.last_xid->time.time_since_epoch().count() : 0);
+      out +=
+          fmt::format("{};h{}:{}:{};", conclusion_text(view, s), static_cast<int>(judge_health(s, view.time).condition),
+                      s.health && s.health->throttle ? s.health->throttle->bits : 0,
+                      s.last_xid ? s.last_xid->time.time_since_epoch().count() : 0);
     if (s.stall) out += fmt::format("z{}{};", static_cast<int>(s.stall->judgement), static_cast<int>(s.stall->cause));
     for (const Alert& a : s.alerts) out += fmt::format("{}{}", static_cast<int>(a.ended), static_cast<int>(a.severity));
   }

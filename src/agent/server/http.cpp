@@ -202,7 +202,7 @@ struct HttpServer::Core {
       ++requests;
       if (!wait_turn(served.client.peer) || !library.serve_one(connection, n == served.requests)) break;
     }
-    connection.stream.say_goodbye();
+    connection.stream.send_last_chunk();
     if (connection.close) connection.stream.linger();
     end(served);
   }

@@ -61,11 +61,11 @@ ProbedSites::Answer ProbedSites::report(std::uint32_t pid, std::uint32_t uid) {
   const auto now = Clock::now();
   if (run->asked != Clock::time_point{} && now < run->asked + kAskEvery) return run->answer;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - now);
-  const auto told = run::ask_control(run->folder, "report", std::max(left, std::chrono::milliseconds{1}), uid);
+  const auto answer = run::ask_control(run->folder, "report", std::max(left, std::chrono::milliseconds{1}), uid);
   run->asked = Clock::now();
   run->answer = {Answer::State::not_yet, nullptr};
-  if (told && told->starts_with("ok "))
-    if (const auto report = parse_sites_json(std::string_view(*told).substr(3)))
+  if (answer && answer->starts_with("ok "))
+    if (const auto report = parse_sites_json(std::string_view(*answer).substr(3)))
       run->answer = {Answer::State::known, std::make_shared<const std::string>(sites_json(*report))};
   return run->answer;
 }
@@ -110,8 +110,8 @@ ProbedSites::Categories ProbedSites::categories(const View* view) {
       pids.insert(one.pid);
     }
   for (const auto& [folder, uid] : runs) {
-    const auto told = run::ask_control(folder, "categories", kCategoriesPatience, uid);
-    if (told && told->starts_with("ok ")) read_categories(std::string_view(*told).substr(3), found);
+    const auto answer = run::ask_control(folder, "categories", kCategoriesPatience, uid);
+    if (answer && answer->starts_with("ok ")) read_categories(std::string_view(*answer).substr(3), found);
   }
   for (auto& [pid, bytes] : categories_)
     if (pids.contains(pid)) found.try_emplace(pid, std::move(bytes));

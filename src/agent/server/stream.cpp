@@ -116,12 +116,12 @@ bool ClientStream::write(std::string_view bytes, double within_s) {
   return true;
 }
 
-void ClientStream::say_goodbye() {
+void ClientStream::send_last_chunk() {
   if (tls_) tls_->close();
 }
 
 void ClientStream::linger() {
-  say_goodbye();
+  send_last_chunk();
   // Closing with unread bytes would send a reset, which may overtake the answer.
   ::shutdown(fd_, SHUT_WR);
   const Clock::time_point deadline = Clock::now() + seconds(1);

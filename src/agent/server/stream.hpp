@@ -38,7 +38,7 @@ class ClientStream {
   [[nodiscard]] int fd() const { return fd_; }
 
   /// Tells the client of TLS that nothing follows. Does not wait.
-  void say_goodbye();
+  void send_last_chunk();
   /// Ends the connection so that an answer already written arrives although more was sent than read.
   void linger();
 

@@ -53,7 +53,7 @@ struct Heard {
     listener.event = [this](const Event& event) {
       if (is_for_people(event)) events.push_back(event.text);
     };
-    listener.alert = [this](const AlertTold& told) { alerts.emplace_back(to_string(told.news)); };
+    listener.alert = [this](const AlertNotice& told) { alerts.emplace_back(to_string(told.news)); };
     listener.tick = [this](const Batch&) { ++ticks; };
     return listener;
   }
@@ -249,7 +249,7 @@ TEST(Sources, WarningsThatNoLongerStandAreForgotten) {
   const Warn warn = [&warned](const std::string&) { ++warned; };
   for (int i = 0; i < 1000; ++i) {
     notes.warnings = {"always", "figure " + std::to_string(i)};
-    tell_new(notes, told, warn);
+    report_new(notes, told, warn);
     ASSERT_LE(told.size(), 257U);
   }
   EXPECT_EQ(warned, 1001) << "what stands is told once, however many others come and go";

@@ -39,7 +39,7 @@ struct Raised {
 
   [[nodiscard]] act::Note note(AlertNews news) const { return note_of(told(news), kNow); }
   /// It is told alone.
-  [[nodiscard]] AlertTold told(AlertNews news) const {
+  [[nodiscard]] AlertNotice told(AlertNews news) const {
     incident.news = news;
     return {view, series, alert, news, incident};
   }
@@ -291,7 +291,7 @@ void play_a_leak(act::Notifier& notifier, const Warn& warn, bool with_dates, std
   Silences silences("");
   pipeline.listen(notifying(notifier, silences, warn));
   Listener second;
-  second.alert = [&told](const AlertTold& alert) { told.push_back(note_of(alert, kNow)); };
+  second.alert = [&told](const AlertNotice& alert) { told.push_back(note_of(alert, kNow)); };
   pipeline.listen(second);
   for (Progress progress = Progress::more; progress == Progress::more;) {
     Batch batch;

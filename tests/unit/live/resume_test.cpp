@@ -53,7 +53,7 @@ struct Watch {
     input.sources.push_back(LiveSource{.name = "fake", .source = std::move(source)});
     loop = std::make_unique<Loop>(config, std::move(input), manual_clock(time));
     Listener listener;
-    listener.alert = [this](const AlertTold& told) { alerts.emplace_back(to_string(told.news)); };
+    listener.alert = [this](const AlertNotice& told) { alerts.emplace_back(to_string(told.news)); };
     loop->pipeline().listen(listener);
     StoreConfig store = config.store;
     store.path = path;

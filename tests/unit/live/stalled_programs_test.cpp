@@ -148,7 +148,7 @@ class Machine {
     if (source) input.sources.push_back(LiveSource{.name = "nvml", .source = std::move(*source)});
     loop_ = std::make_unique<Loop>(config_, std::move(input), manual_clock(time_));
     Listener listener;
-    listener.alert = [this](const AlertTold& told) { alerts.push_back(told.alert); };
+    listener.alert = [this](const AlertNotice& told) { alerts.push_back(told.alert); };
     loop_->pipeline().listen(std::move(listener));
   }
   Machine(const Machine&) = delete;

@@ -75,7 +75,7 @@ TEST(Stamps, AJumpAheadThatLastsIsBelieved) {
       machine.stamps.take_news(),
       "the clock was set forward by 24h 00m; timestamps continue from the previous time and follow the clock if it "
       "still differs in 10m");
-  for (Duration passed{0}; passed < Stamps::kSettle; passed += 5s) machine.after(5s);
+  for (Duration passed{0}; passed < Stamps::kStable; passed += 5s) machine.after(5s);
   EXPECT_EQ(machine.stamps.take_news(), "timestamps follow the clock again, 24h 00m ahead");
   EXPECT_EQ(machine.after(5s), machine.wall);
 }
@@ -137,8 +137,8 @@ TEST(Stamps, ARestartFollowsAClockThatWasSetBackForLong) {
   machine.after(5s);
   machine.wall -= 1h;
   machine.after(5s);
-  machine.pass(Stamps::kSettle - 1s);
-  EXPECT_EQ(machine.restart(), kStart + 10s + Stamps::kSettle - 1s) << "not for long yet";
+  machine.pass(Stamps::kStable - 1s);
+  EXPECT_EQ(machine.restart(), kStart + 10s + Stamps::kStable - 1s) << "not for long yet";
   machine.after(2s);
   EXPECT_EQ(machine.restart(), machine.wall);
   EXPECT_EQ(machine.stamps.take_news(), "");
@@ -155,7 +155,7 @@ TEST(Stamps, AfterAStartOfTheMachineTheTimeOfDayIsBelieved) {
 }
 
 /// Whatever is done to the clock: stamps rise, and never run ahead of the time since boot by more than what has stood
-/// for kSettle.
+/// for kStable.
 RC_GTEST_PROP(StampsProperty, AlwaysRise, ()) {
   Machine machine;
   Timestamp last = machine.after(1s);

@@ -72,7 +72,7 @@ class TracedLeak : public testing::Test {
     }
     Batch batch;
     batch.samples = {{at(second), device_, held_bytes_ + kGib}, {at(second), memory_, held_bytes_}};
-    if (auto sites = account_.tell(second))
+    if (auto sites = account_.report(second))
       batch.events.push_back(
           trace::event_of({process_.known.pid, process_.known.start_ticks, std::move(*sites)}, at(second)));
     pipeline.take(batch);
@@ -100,7 +100,7 @@ TEST_F(TracedLeak, TheAlertAndThePoliciesRecordNameTheLine) {
   ASSERT_NE(runner, nullptr);
   std::optional<std::string> told;
   Listener people;
-  people.alert = [&](const AlertTold& news) {
+  people.alert = [&](const AlertNotice& news) {
     if (news.alert.series == memory_ && !told) told = news.alert.finding.because;
   };
   pipeline.listen(std::move(people));

@@ -47,46 +47,46 @@ TEST(ProcessAccount, WhatNoLibraryWasAskedForIsALineOfItsOwn) {
   Traced traced;
   traced.allocate(1, 1, 20 * kMib);
   traced.allocate(1, 1, 12 * kMib, probe::Call::torch_block);
-  EXPECT_EQ(traced.account.tell(2, KernelHeld{30 * kMib, "DRM fdinfo"})->size(), 2U);
-  auto told = traced.account.tell(100, KernelHeld{50 * kMib, "DRM fdinfo"});
+  EXPECT_EQ(traced.account.report(2, KernelHeld{30 * kMib, "DRM fdinfo"})->size(), 2U);
+  auto told = traced.account.report(100, KernelHeld{50 * kMib, "DRM fdinfo"});
   ASSERT_TRUE(told);
   EXPECT_EQ(told->back().site, "below the libraries (by DRM fdinfo)");
   EXPECT_EQ(told->back().live_bytes, 30.0 * kMib);
   EXPECT_TRUE(told->back().ages.empty());
   traced.free(150, 1);
-  told = traced.account.tell(190, KernelHeld{50 * kMib, "i915"});
+  told = traced.account.report(190, KernelHeld{50 * kMib, "i915"});
   ASSERT_TRUE(told);
   EXPECT_EQ(told->back().live_bytes, 50.0 * kMib);
   traced.allocate(250, 2, 60 * kMib);
-  told = traced.account.tell(290, KernelHeld{50 * kMib, "i915"});
+  told = traced.account.report(290, KernelHeld{50 * kMib, "i915"});
   ASSERT_TRUE(told);
   EXPECT_NE(told->back().site.substr(0, 5), "below") << "less than was asked for is nothing";
-  EXPECT_NE(traced.account.tell(400)->back().site.substr(0, 5), "below") << "nobody tells";
+  EXPECT_NE(traced.account.report(400)->back().site.substr(0, 5), "below") << "nobody tells";
 }
 
 TEST(ProcessAccount, TellsOnceThereIsSomethingToTellAndThenAtItsPace) {
   Traced traced;
   traced.allocate(1, 1, kMib);
-  EXPECT_FALSE(traced.account.tell(2));
+  EXPECT_FALSE(traced.account.report(2));
   traced.allocate(3, 2, 8 * kMib);
-  auto told = traced.account.tell(4);
+  auto told = traced.account.report(4);
   ASSERT_TRUE(told);
   ASSERT_EQ(told->size(), 1U);
   EXPECT_EQ(told->front().live_bytes, 9.0 * kMib);
   EXPECT_EQ(told->front().live_blocks, 2);
   EXPECT_EQ(told->front().site, "(no stack)");
   traced.free(5, 1);
-  EXPECT_FALSE(traced.account.tell(33));
-  told = traced.account.tell(34);
+  EXPECT_FALSE(traced.account.report(33));
+  told = traced.account.report(34);
   ASSERT_TRUE(told);
   EXPECT_EQ(told->front().live_bytes, 8.0 * kMib);
   EXPECT_EQ(told->front().idle_s, 31);
   // Nothing happens: more seldom, and at last no more.
-  EXPECT_FALSE(traced.account.tell(123));
-  EXPECT_TRUE(traced.account.tell(124));
-  EXPECT_FALSE(traced.account.tell(3606));
+  EXPECT_FALSE(traced.account.report(123));
+  EXPECT_TRUE(traced.account.report(124));
+  EXPECT_FALSE(traced.account.report(3606));
   traced.free(4000, 2);
-  told = traced.account.tell(4001);
+  told = traced.account.report(4001);
   ASSERT_TRUE(told);
   EXPECT_EQ(told->front().live_bytes, 0);
 }
@@ -94,7 +94,7 @@ TEST(ProcessAccount, TellsOnceThereIsSomethingToTellAndThenAtItsPace) {
 TEST(ProcessAccount, CountsTheDevicesMemoryAlone) {
   Traced traced;
   traced.allocate(1, 1, 64 * kMib, probe::Call::cu_mem_alloc_host);
-  EXPECT_FALSE(traced.account.tell(2));
+  EXPECT_FALSE(traced.account.report(2));
 }
 
 /// The first block of a segment has the segment's address.
@@ -102,9 +102,9 @@ TEST(ProcessAccount, ABlockIsNotTheMemoryOfTheDriverThatItLiesIn) {
   Traced traced;
   traced.allocate(1, 4096, 20 * kMib);
   traced.allocate(1, 4096, 10 * kMib, probe::Call::torch_block);
-  EXPECT_EQ(traced.account.tell(2)->front().live_bytes, 30.0 * kMib);
+  EXPECT_EQ(traced.account.report(2)->front().live_bytes, 30.0 * kMib);
   traced.free(3, 4096, probe::Call::torch_block);
-  EXPECT_EQ(traced.account.tell(40)->front().live_bytes, 20.0 * kMib);
+  EXPECT_EQ(traced.account.report(40)->front().live_bytes, 20.0 * kMib);
 }
 
 /// By the stack: that of a function of this program, whose name is one that a rule knows, and none.
