@@ -1,4 +1,5 @@
-"""What keeper.cpp does, in Python: keeper.py LIBRARY. kN: N steps; oN: N MiB by what is in a file of PyTorch's optimizers."""
+"""What keeper.cpp does, in Python: keeper.py LIBRARY. kN: N steps; oN: N MiB by what is in a file of PyTorch's optimizers;
+tN: N steps of a thread whose state an extension keeps, too."""
 import ctypes
 import sys
 import threading
@@ -31,9 +32,18 @@ def optimize(mebibytes):
         kept.append(adam["_init_group"](Model(), 1 << 20))
 
 
+def extended(steps):
+    """As pybind11 does with threads that it made."""
+    libc, state, key = ctypes.CDLL(None), ctypes.pythonapi.PyThreadState_Get, ctypes.c_uint()
+    state.restype = ctypes.c_void_p
+    libc.pthread_key_create(ctypes.byref(key), None)
+    libc.pthread_setspecific(key, ctypes.c_void_p(state()))
+    train(steps)
+
+
 print("ready", flush=True)
 for line in sys.stdin:
-    thread = threading.Thread(target={"k": train, "o": optimize}[line[0]], args=(int(line[1:]),))
+    thread = threading.Thread(target={"k": train, "o": optimize, "t": extended}[line[0]], args=(int(line[1:]),))
     thread.start()
     thread.join()
     print("done", flush=True)
