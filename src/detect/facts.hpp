@@ -65,8 +65,8 @@ class Facts {
   /// On how many devices the program holds memory: what it reads is spread over them.
   void set_devices(std::size_t devices) { devices_ = static_cast<double>(devices > 0 ? devices : 1); }
   void set_kind(ProgramKind kind) { kind_ = kind; }
-  /// When the program began; it may have begun long before it was watched.
-  void set_begin(Timestamp time) { begin_ = time; }
+  /// When the program began; it may have begun long before it was watched. nullopt: not known any more.
+  void set_begin(std::optional<Timestamp> time) { begin_ = time; }
   [[nodiscard]] std::optional<Timestamp> begin() const { return begin_; }
   [[nodiscard]] ProgramKind kind() const { return kind_; }
   [[nodiscard]] Lifetimes& lifetimes() { return lifetimes_; }

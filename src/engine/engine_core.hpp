@@ -90,6 +90,7 @@ struct Engine::Core final : EndingsEngine {
   // facts.cpp
   void take_fact(const Sample& sample, const SeriesKey& key);
   void tell_busy(DeviceState& device, Timestamp time, double ratio) const;
+  void tell_age(DeviceState& device) const;
   void tell_received(DeviceState& device, Timestamp time, double bytes_per_s) const;
   void describe_kind(SeriesState& series) const;
   void retire_facts(const SeriesKey& memory);

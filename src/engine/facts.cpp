@@ -42,7 +42,10 @@ void Engine::Core::take_fact(const Sample& sample, const SeriesKey& key) {
       return;
     case Metric::process_age:
       series.for_process(process_key(key), [&](SeriesState& s) {
-        if (!s.ended) s.know().set_begin(sample.time - from_seconds(value));
+        if (s.ended) return;
+        s.know().set_begin(sample.time - from_seconds(value));
+        tell_age(*s.device);
+        if (runs) runs->know_age(s);
       });
       return;
     case Metric::host_available:
@@ -84,6 +87,17 @@ void Engine::Core::tell_received(DeviceState& device, Timestamp time, double byt
     else if (s->facts)
       s->facts->forget_received();
   }
+}
+
+/// How old a process is says how old its device's total is while nobody else uses the device.
+void Engine::Core::tell_age(DeviceState& device) const {
+  SeriesState* const total = device.total();
+  if (total == nullptr || device.living.empty()) return;
+  const SeriesState* const s = series.find(*device.living.begin());
+  if (device.living.size() == 1)
+    total->know().set_begin(s != nullptr && s->facts ? s->facts->begin() : std::nullopt);
+  else if (total->facts)
+    total->facts->set_begin(std::nullopt);
 }
 
 /// The process whose memory this is will not come back.

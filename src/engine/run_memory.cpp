@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/units.hpp"
+
 namespace vramtrack {
 namespace {
 
@@ -11,6 +13,8 @@ constexpr double kLeastRun_s = 10;
 constexpr std::uint64_t kLeastSamples = 3;
 /// A process that existed when watching began has only just begun if it held at most this share of its later maximum.
 constexpr double kBeginsShare = 0.1;
+/// Between its beginning and its first memory, a program loads its libraries.
+constexpr double kStarts_s = 2 * kSecondsPerMinute;
 /// A process that holds this share of the device's used memory determines what the device does.
 constexpr double kFillsShare = 0.8;
 
@@ -28,6 +32,7 @@ RunMemory::Seen& RunMemory::begin(SeriesState& s, Timestamp time, double bytes) 
   seen = std::make_unique<Seen>();
   seen->begin = time;
   seen->first_bytes = bytes;
+  if (s.key.pid != 0 && s.facts) seen->born = s.facts->begin();
   // If processes are listed from the beginning, one that comes later began at that moment.
   const auto first = catalog_.processes_are_listed || s.key.pid == 0 ? first_time_ : first_process_time_;
   seen->maybe_older = time <= first.value_or(time);
@@ -95,10 +100,28 @@ void RunMemory::ask(SeriesState& s, Seen& seen) {
   seen.experience.set_program(std::make_shared<const ProgramExperience>(*program));
   for (const FinishedRun& run : program->recent)
     seen.peaks.push_back({run.begin - memory_.shift, run.peak_bytes, run.peak_bytes});
-  double settled = 0;
-  for (const FinishedRun& run : program->recent) settled = std::max(settled, run.settled_bytes);
-  const bool from_start = !seen.maybe_older || seen.first_bytes <= kBeginsShare * settled;
-  seen.experience.set_begin(from_start ? std::optional(seen.begin) : std::nullopt);
+  for (const FinishedRun& run : program->recent) seen.settled_bytes = std::max(seen.settled_bytes, run.settled_bytes);
+  seen.experience.set_begin(begin_of(seen));
+}
+
+/// When the run began that its age is counted from; nullopt: not known.
+std::optional<Timestamp> RunMemory::begin_of(const Seen& seen) {
+  if (seen.maybe_older && seen.born) return seen.born;
+  return seen_from_start(seen, seen.settled_bytes) ? std::optional(seen.begin) : std::nullopt;
+}
+
+/// Whether its first memory was seen. How little it held does not say that of a process that is known to be old.
+bool RunMemory::seen_from_start(const Seen& seen, double settled_bytes) {
+  if (!seen.maybe_older) return true;
+  if (seen.born && seconds_between(*seen.born, seen.begin) > kStarts_s) return false;
+  return seen.first_bytes <= kBeginsShare * settled_bytes;
+}
+
+void RunMemory::know_age(SeriesState& s) {
+  Seen* const seen = find(s.id);
+  if (seen == nullptr || !is_process(s) || !s.facts) return;
+  seen->born = s.facts->begin();
+  if (seen->remembered) seen->experience.set_begin(begin_of(*seen));
 }
 
 void RunMemory::complete_tick(const std::vector<SeriesId>& touched) {
@@ -179,7 +202,7 @@ FinishedRun RunMemory::run_of(const SeriesState& s, const Seen& seen) const {
                                             : EndKind::ended;
   const bool leaked = alerted || (last.leak && !is_device);
   FinishedRun run = seen.curve.run(seen.begin, end, leaked, false, true);
-  const bool from_start = !seen.maybe_older || seen.first_bytes <= kBeginsShare * run.settled_bytes;
+  const bool from_start = seen_from_start(seen, run.settled_bytes);
   if (how == EndKind::out_of_memory) {
     // A process that ran out of memory without growing was crowded out: that says nothing about its program.
     const bool grew = leaked || grows(last) || run.outcome != RunOutcome::settled;

@@ -33,6 +33,8 @@ class RunMemory {
   void know_days(SeriesId id, const std::vector<std::pair<Timestamp, double>>& hour_floors);
   /// More is known about its process.
   void describe(SeriesState& series);
+  /// When its process began has become known.
+  void know_age(SeriesState& series);
   /// After a tick: which process's level a device follows, and runs of devices. O(touched).
   void complete_tick(const std::vector<SeriesId>& touched);
   /// Called once the process has ended and its verdict is final.
@@ -60,9 +62,11 @@ class RunMemory {
     Experience experience;
     ProgramIdentity identity;
     Timestamp begin;
-    bool maybe_older = false;  ///< it existed when watching began
+    bool maybe_older = false;       ///< it existed when watching began
+    std::optional<Timestamp> born;  ///< when its process began, as facts show
     double first_bytes = 0;
     bool remembered = false;    ///< there are earlier runs
+    double settled_bytes = 0;   ///< at most, of these
     std::vector<Trough> peaks;  ///< of these, oldest first
     const Seen* follows = nullptr;
     std::optional<Timestamp> last_end;  ///< for a device: end of the last run that grew until its end
@@ -75,6 +79,8 @@ class RunMemory {
   Seen* find(SeriesId id) const { return index_of(id) < seen_.size() ? seen_[index_of(id)].get() : nullptr; }
   Seen& begin(SeriesState& series, Timestamp time, double bytes);
   void ask(SeriesState& series, Seen& seen);
+  [[nodiscard]] static std::optional<Timestamp> begin_of(const Seen& seen);
+  [[nodiscard]] static bool seen_from_start(const Seen& seen, double settled_bytes);
   [[nodiscard]] FinishedRun run_of(const SeriesState& series, const Seen& seen) const;
   void tell(const ProgramIdentity& identity, const FinishedRun& run);
   void note_device_run(SeriesState& device);

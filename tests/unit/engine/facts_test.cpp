@@ -95,6 +95,27 @@ TEST(FactsOfADevice, ALoadInStagesAfterAnIdleTimeIsNoAlertThoughNothingSaysHowBu
   EXPECT_TRUE(m.changes.empty());
 }
 
+/// The watch begins three minutes after a load, whose process is listed once: from then on, the total decides.
+TEST(FactsOfADevice, ItsTotalIsAsOldAsTheOnlyProcess) {
+  for (const int processes : {0, 1, 2}) {  // of known age
+    Machine m;
+    for (int s = 0; s <= 1500; s += 5) {
+      Batch batch;
+      const Timestamp now{from_seconds(s)};
+      batch.samples.push_back({now, m.used, load(s + 300) + (1ULL << 30)});
+      if (s == 0) {
+        batch.samples.push_back({now, m.of_process(Metric::process_used, 7), load(300)});
+        if (processes == 2) batch.samples.push_back({now, m.of_process(Metric::process_used, 8), 1ULL << 30});
+        if (processes > 0) batch.samples.push_back({now, m.of_process(Metric::process_age, 7), 180});
+        if (processes == 2) batch.samples.push_back({now, m.of_process(Metric::process_age, 8), 28800});
+      }
+      m.engine.ingest(batch);
+    }
+    ASSERT_NE(m.find(m.used), nullptr);
+    EXPECT_EQ(m.find(m.used)->suspicions.empty() && m.changes.empty(), processes == 1) << processes;
+  }
+}
+
 TEST(FactsOfAProcess, WhatItReadsExplainsItsGrowthAndItsDevices) {
   Machine m;
   m.catalog.processes_are_listed = true;

@@ -33,6 +33,13 @@ class RunMemoryTest : public OneGpu {
     return t + duration_s + 60;
   }
 
+  void tell_age(double t, std::uint32_t pid, double age_s) {
+    Batch batch;
+    batch.samples.push_back(
+        {at(t), catalog.intern({Metric::process_age, "GPU-a", pid, 1000 + pid}), static_cast<std::uint64_t>(age_s)});
+    engine->ingest(batch);
+  }
+
   std::map<std::string, Program> known;
 };
 
@@ -115,6 +122,48 @@ TEST_F(RunMemoryTest, ARunThatWasThereBeforeHasNoCurve) {
   ASSERT_EQ(known.size(), 1U);
   EXPECT_FALSE(known.begin()->second.recent.front().seen_from_start);
   EXPECT_EQ(known.begin()->second.recent.front().points, 0U);
+}
+
+/// A watch that begins in the middle of a run compares it with earlier ones at its age, if that is known.
+TEST_F(RunMemoryTest, ARunThatWasThereBeforeIsComparedAtItsAge) {
+  begin();
+  tick(0, kGiB / 2);
+  double t = 10;
+  for (std::uint32_t i = 0; i < 4; ++i) t = run(t, 100 + i, "python train.py");
+  for (const bool is_known : {false, true}) {
+    const std::map<std::string, Program> before = known;
+    begin();
+    const SeriesId id = process(is_known ? 201 : 200, "python train.py");
+    const double from = t + 1800;
+    double confidence = 0;
+    for (double age = 1800; age < 3500; age += 10) {
+      tick(t + age, ramp(age) + kGiB / 2, {{id, ramp(age)}});
+      if (is_known && t + age == from) tell_age(from, 201, 1800);
+      confidence = std::max(confidence, seen(id).verdict.finding.confidence);
+    }
+    if (is_known)
+      EXPECT_LT(confidence, 0.5) << seen(id).verdict.finding.because;
+    else
+      EXPECT_GT(confidence, 0.85) << "the ramp must look like a leak in a stranger";
+    known = before;
+    t += 7200;
+  }
+}
+
+TEST_F(RunMemoryTest, AnOldProcessWithLittleMemoryHasNotJustBegun) {
+  for (const double age_s : {30.0, 28800.0}) {
+    known.clear();
+    begin();
+    const SeriesId id = process(100, "python train.py");
+    for (double s = 0; s < 5400; s += 10) {
+      tick(s, ramp(s) - 3 * kGiB / 2, {{id, ramp(s) - 2 * kGiB + kGiB / 4}});
+      if (s == 0) tell_age(0, 100, age_s);
+    }
+    end_process(5400, 100);
+    tick(5410, kGiB / 2);
+    ASSERT_EQ(known.size(), 1U) << age_s;
+    EXPECT_EQ(known.begin()->second.recent.back().seen_from_start, age_s < 60);
+  }
 }
 
 TEST_F(RunMemoryTest, WithoutProcessesADevicesRunsAreRuns) {
