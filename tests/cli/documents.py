@@ -149,6 +149,12 @@ class Documents(unittest.TestCase):
         keys = set(re.findall(r"^([a-z-]+) = ", shown, re.MULTILINE))
         self.assertEqual(set(re.findall(r"^\| `([a-z-]+)` \|", read("docs/CONFIG.md"), re.MULTILINE)), keys)
 
+    def test_every_program_that_begins_runs_is_documented(self):
+        table = re.search(r"kSessionHosts = .*?\{(.*?)\}\);", (ROOT / "src/host/launch.cpp").read_text(), re.DOTALL)[1]
+        shown = read("docs/METRICS.md").split("### What begins runs")[1].split("\n## ")[0]
+        named = [name for row in re.findall(r"^\| .*? \| (`.*) \|$", shown, re.MULTILINE) for name in re.findall(r"`(.*?)`", row)]
+        self.assertCountEqual(named, [*re.findall(r'"(.*?)"', table), "containerd-shim"])
+
 
 # A log recorder: prints the columns of a simulated log that the README's command asks for, and ends.
 NVIDIA_SMI = """#!{python}

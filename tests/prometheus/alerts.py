@@ -20,6 +20,7 @@ from running import Agent, Sandbox
 from scan_data import labels as dcgm_labels, leaking, with_capacity
 from servers import Servers, fetch, free_port, needs, quick_alertmanager, quick_config, quick_rules, until
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 OWNERS = ("ada", "bob", "eve")
 LEAKS = ("GpuMemoryLeak", "GpuOutOfMemorySoon")
 
@@ -154,6 +155,20 @@ class Alerts(unittest.TestCase):
             self.assertEqual(said["link"], f"http://{instance}/", key)
             self.assertIn(key, said["description"])
 
+    def check_example(self, fleet):
+        """The message that docs/prometheus.md shows, but for the port and the time that is left."""
+        shown = json.loads(re.search(r"```json\n(.*?)```", (ROOT / "docs/prometheus.md").read_text(), re.DOTALL)[1])
+        mine = lambda message: message["groupLabels"] == shown["groupLabels"] and len(message["alerts"]) == len(shown["alerts"])
+        message = until(lambda: next((m for _, m in list(fleet.hook.heard) if mine(m)), None), 60, "the example")
+        text = re.sub(r" in [\dhms ]+\"", ' in 1m"', json.dumps(message).replace(f"127.0.0.1:{fleet.watch_port}", "watch:9837"))
+        for key, value in json.loads(re.sub(r" in [\dhms ]+\"", ' in 1m"', json.dumps(shown))).items():
+            if key == "alerts":
+                each = [{part: {**shown[f"common{part.title()}"], **alert[part]} for part in ("labels", "annotations")} for alert in value]
+                got = [{part: alert[part] for part in ("labels", "annotations")} for alert in json.loads(text)["alerts"]]
+                self.assertCountEqual(got, each)
+            else:
+                self.assertEqual(json.loads(text)[key], value, key)
+
     def test_a_watch_alone_makes_one_group_of_each_job_and_its_end_is_told(self):
         fleet = Fleet(self)
         work = jobs()
@@ -164,6 +179,7 @@ class Alerts(unittest.TestCase):
         for key, (owner, gpus) in work.items():
             self.check_group(key, groups[key], owner, f"127.0.0.1:{fleet.watch_port}")
             until(lambda k=key, g=gpus: {a["labels"]["UUID"] for a in fleet.groups()[k]} == {one["UUID"] for one in g}, 60, f"each GPU of {key}")
+        self.check_example(fleet)
         self.assertEqual(fleet.hook.alerts("VramtrackAbsent"), [], "there is a watch")
         self.assertEqual(fleet.hook.alerts("VramtrackWatchDown"), [])
         watch.kill()
