@@ -204,6 +204,85 @@ def test_what_keeps_each_other_in_turn_leads_to_where_it_begins():
     assert re.match(r"a chain of [\w.]*Step \(\d+ items\) that begins at total, local of ", most.path), most
 
 
+class Leaf:
+    def __init__(self, tensor, parent):
+        self.tensor, self.parent, self.children = tensor, parent, []
+
+
+def deep_tree(count):
+    root = leaf = Leaf(None, None)
+    for _ in range(count):
+        leaf.children.append(Leaf(Tensor(1), leaf))
+        leaf = leaf.children[0]
+    return root
+
+
+def test_what_knows_its_parents_leads_to_a_variable_that_refers_to_any_of_it():
+    root = deep_tree(300)
+    (most, *_) = kept_by(seconds=20).keepers
+    assert re.match(r"Leaf.tensor, attribute of a chain of [\w.]*Leaf \(\d+ items\) that begins at root, local of ", most.path), most
+    assert most.tensors > 250
+    trainer = Trainer()
+    trainer.last, root = root, None  # no variable refers to any of it, but an object that one does
+    (most, *_) = kept_by(seconds=20).keepers
+    assert "that begins at Trainer.last, attribute of trainer, local of " in most.path
+    assert most.tensors > 250
+    trainer.last = None
+    assert not any(map(is_rooted, paths(kept_by(seconds=20))))  # until the garbage collector finds the circle
+
+
+class Package:
+    """Something that is a long way from its variable."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+
+def test_a_long_way_leads_to_its_variable():
+    package = [Tensor(1) for _ in range(40)]
+    for kind in (dict, list, Package, set) * 3:
+        package = {"a": package} if kind is dict else [package] if kind is list else Package(package) if kind is Package else (package,)
+    losses.append(package)
+    del package
+    (keeper,) = kept_by(seconds=20).keepers
+    assert keeper.path.startswith("['a'] (dict, 1 items)") or "list, 40 items" in keeper.path
+    assert keeper.path.endswith("within losses (list, 1 items) in test_referrers.py module globals")
+
+
+def test_names_that_a_program_makes_are_one_keeper(monkeypatch):
+    module = types.ModuleType("results")
+    monkeypatch.setitem(sys.modules, "results", module)
+    store, mixed = types.SimpleNamespace(), Trainer()
+    for i in range(40):
+        setattr(store, f"t{i}", Tensor(4))
+        setattr(Slots, f"kept{i}", Tensor(3))
+        setattr(module, f"loss_{i}", [Tensor(2)])
+        setattr(mixed, "".join(chr(97 + int(digit)) for digit in str(i * 7919)), Tensor(1))
+    mixed.history.extend(Tensor(90) for _ in range(3))
+    module.scale = Tensor(80)
+    try:
+        found = {(keeper.path.partition(" at ")[0], keeper.tensors) for keeper in kept_by(seconds=20).keepers}
+    finally:
+        for i in range(40):
+            delattr(Slots, f"kept{i}")
+    here = "local of test_names_that_a_program_makes_are_one_keeper()"
+    assert found == {
+        (f"SimpleNamespace.t* (40 items), attributes of store, {here}", 40),
+        ("Slots.kept* (40 items), attributes of the class", 40),
+        ("list, 1 items within loss_* (40 items) in results module globals", 40),
+        (f"Trainer.* (40 items), attributes of mixed, {here}", 40),
+        (f"Trainer.history (list, 3 items), attribute of mixed, {here}", 3),
+        ("scale in results module globals", 1),
+    }
+    assert all(is_rooted(path) for path, _ in found)
+
+
+def test_keys_of_which_there_are_many_are_not_named():
+    for i in range(300):
+        caches[i] = {"state": Tensor(1)}
+    assert paths(kept_by(seconds=20)) == ["dict, 1 items within caches (dict, 300 items) in test_referrers.py module globals"]
+
+
 def test_a_circle_ends():
     first = link = Link(Tensor(1), None)
     for _ in range(50):
@@ -240,9 +319,11 @@ def test_the_results_of_tasks():
 
 
 def test_iterators_lead_to_their_variable():
-    left, right = itertools.tee(Tensor(1) for _ in range(100))
+    left, right = itertools.tee(Tensor(1) for _ in range(200))
     collections.deque(right, maxlen=0)
-    assert [path.partition(" at ")[0] for path in paths(kept_by(seconds=20))] == ["left, local of test_iterators_lead_to_their_variable()"]
+    most, last = kept_by(seconds=20).keepers
+    assert most.path.startswith("left, local of test_iterators_lead_to_their_variable() at ") and most.tensors > 2 * last.tensors
+    assert last.path.startswith("right, local of ")  # the last block of both
 
 
 def test_views_share_their_storage():

@@ -29,6 +29,12 @@ _WIDTH = 48
 _ALIKE = 8
 #: links of a chain (the nodes of a linked list, the steps of a graph) that are more than nesting
 _CHAIN = 6
+#: as long as something has no variable and there is time, so many times as many steps are taken
+_FURTHER = 3
+#: variables that a chain is said to begin at are chosen from so many
+_HEADS = 8
+#: More names of one namespace, or keys of one dictionary, were made by the program as it ran: together they are one keeper.
+_SERIES = 24
 #: so much of the time is for finding what holds the tensors; the rest is for naming it
 _SEARCH_SHARE = 0.6
 #: a look that asks about a sample asks so often, each time about tensors that nothing is known to hold yet, until they are so few
@@ -43,7 +49,15 @@ _GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorTyp
 _ONE_AT_A_TIME = vars(sys).setdefault("_vramtrack_search", _thread.allocate_lock())
 _UNNAMED = "the autograd graph of other tensors, or other C++ code,"
 #: a path that holds one of these begins at a variable
-_ROOTS = ("module globals", ", local of ", "attribute of the class", "the closure of ", "the default arguments of ", ", a context variable")
+_ROOTS = (
+    "module globals",
+    ", local of ",
+    "attribute of the class",
+    "attributes of the class",
+    "the closure of ",
+    "the default arguments of ",
+    ", a context variable",
+)
 
 
 def _printable(text: str) -> str:
@@ -168,6 +182,9 @@ class _Search:
         self.chains: Dict[int, Tuple[Any, str]] = {}  # of what lies in a chain: where that begins, and the chain in words
         self.hidden: List[Any] = []  # objects that gc.get_referrers() does not see through
         self.names: Dict[int, str] = {}
+        self.far: Dict[int, int] = {}  # of each object that was met: steps to a variable, as far as one was found
+        self.series: Dict[int, Dict[int, List[str]]] = {}  # of namespaces, by id: the names by the ids of their values
+        self.kinds: Dict[int, Dict[type, int]] = {}  # of dictionaries, by id: how many values of each type
         self.visits = 0
         self.steps = 0  # of the name that is being made: of a chain of objects each keeps the next
         self.found: Dict[str, Dict[int, None]] = {}  # path -> ids of tensors
@@ -248,6 +265,7 @@ class _Search:
         paths: Dict[str, List[Any]] = {}  # of one group: path -> the holders that were followed
         followed_of: Dict[str, List[Any]] = {}  # of all
         self._climb([one for group in groups for one in _spread(group, _ALIKE)])
+        self.far = self._distances()
         for group in groups:
             followed = [holder for holder in group if self._is_root(holder) or id(holder) in self.asked]
             rest = [holder for holder in group if not self._is_root(holder) and id(holder) not in self.asked]
@@ -255,11 +273,13 @@ class _Search:
             for holder in followed if followed else rest:
                 for i in held[id(holder)]:
                     for path in self._edges(holder, i):
-                        paths.setdefault(path, []).append(holder)
+                        its = paths.setdefault(path, [])
+                        if not its or its[-1] is not holder:
+                            its.append(holder)
                         self.found.setdefault(path, {})[i] = None
             if followed and paths:
                 # Of many that are alike, some are followed: the others are kept where these are.
-                most = max(paths, key=lambda path: (is_rooted(path), len(paths[path])))
+                most = max(paths, key=lambda path: (is_rooted(path), len(paths[path]), -len(path)))
                 apart = {i: its for i, its in self._containers_of(paths).items() if len(its) < len(paths)} if len(paths) > 1 else {}
                 where = self._places(set(map(id, rest)), apart)
                 for holder in rest:
@@ -400,11 +420,12 @@ class _Search:
         return id(one) in self.modules or isinstance(one, (_Frame, type, types.ModuleType)) or _is_namespace(one)
 
     def _climb(self, level: List[Any]) -> None:
+        first = list(level)
         for one in level:
             self.nodes[id(one)] = one
         kinds: Dict[type, int] = {}  # at how many levels
-        self.own.add(id(kinds))
-        for depth in range(_DEPTH):
+        self.own.update((id(kinds), id(first)))
+        for depth in range(_FURTHER * _DEPTH):
             for kind in set(map(type, level)):
                 kinds[kind] = kinds.get(kind, 0) + 1
             asked = _spread([one for one in level if not self._is_root(one)], _WIDTH)
@@ -416,18 +437,52 @@ class _Search:
             self._link([*self.frames, *(module.__dict__ for module in self.modules.values())], asked, named)
             asked = [one for one in asked if id(one) not in named]
             if not asked or self.is_late():
-                return
+                break
             level = []
             self._link(self.referrers(asked), asked, {}, level)
-        if not self.chains:
-            often = [kind for kind, count in kinds.items() if 4 * count >= _DEPTH]
-            # Since Python 3.11 an object has a dictionary of its own from the first time that somebody asks for it, as a look does.
-            self._find_chains(often + [dict] if often and dict not in often else often)
+            if depth >= _DEPTH - 1:
+                if depth == _DEPTH - 1 and not self.chains:
+                    self._find_chains([kind for kind, count in kinds.items() if 4 * count >= _DEPTH])
+                wanted = self._above_what_has_no_variable(first)
+                level = [one for one in level if id(one) in wanted]
+        first.clear()
 
-    def _find_chains(self, kinds: List[type]) -> None:
-        """Of what was met and is of these kinds: what keeps it in turn, one after the other, and where that begins."""
-        kept_by: Dict[int, Any] = {}
-        self.own.add(id(kept_by))
+    def _distances(self) -> Dict[int, int]:
+        """Of all that was met and that a variable leads to: in how many steps."""
+        below: Dict[int, List[int]] = {}
+        for child, its in self.parents.items():
+            for parent in its:
+                below.setdefault(id(parent), []).append(child)
+        for child, (head, _) in self.chains.items():
+            below.setdefault(id(head), []).append(child)
+        level = [i for i, one in self.nodes.items() if self._is_root(one) or isinstance(one, contextvars.Context)]
+        far = dict.fromkeys(level, 0)
+        steps = 0
+        while level:
+            steps += 1
+            level = list(dict.fromkeys(child for i in level for child in below.get(i, ()) if child not in far))
+            far.update(dict.fromkeys(level, steps))
+        return far
+
+    def _above_what_has_no_variable(self, objects: List[Any]) -> Any:
+        """The ids of these of the objects, and of all that leads to them, as far as it was met."""
+        far = self._distances()
+        way = [id(one) for one in objects if id(one) not in far]
+        met = set(way)
+        while way:
+            for parent in self.parents.get(way.pop(), ()):
+                if id(parent) not in met:
+                    met.add(id(parent))
+                    way.append(id(parent))
+        return met
+
+    def _find_chains(self, often: List[type]) -> None:
+        """What was met and is of these kinds, and is kept by others of these kinds in turn: where that begins. That may be a circle, as the
+        nodes of a tree are that know their parents. It begins at a variable, if one refers to any of it."""
+        # Since Python 3.11 an object has a dictionary of its own from the first time that somebody asks for it, as a look does.
+        kinds = {*often, dict} if often else set()
+        keepers: Dict[int, List[Any]] = {}
+        self.own.update((id(kinds), id(keepers)))
         everything = gc.get_objects() if kinds else []
         self.own.add(id(everything))
         for n, one in enumerate(everything):
@@ -436,37 +491,87 @@ class _Search:
             if type(one) in kinds and id(one) not in self.own and not self._is_root(one):
                 for each in gc.get_referents(one):
                     if type(each) in kinds:
-                        kept_by.setdefault(id(each), one)
+                        its = keepers.setdefault(id(each), [])
+                        if len(its) < _ALIKE:
+                            its.append(one)
+        nodes = [node for node in self.nodes.values() if type(node) in kinds and not self._is_root(node)]
+        # All above the nodes, and what of it refers to what.
+        above = {id(node): node for node in nodes}
+        below: Dict[int, List[int]] = {}
+        way = list(nodes)
+        self.own.update(map(id, (nodes, above, below, way)))
+        while way:
+            one = way.pop()
+            for parent in keepers.get(id(one), ()):
+                below.setdefault(id(parent), []).append(id(one))
+                if id(parent) not in above:
+                    above[id(parent)] = parent
+                    way.append(parent)
+        keepers.clear()
+        heads = self._heads(above, below, everything)
         everything.clear()
-        begins: Dict[int, Tuple[Any, int, int]] = {}  # of each: where its chain begins, links up to there, and those of that type
-        nodes = [node for node in self.nodes.values() if type(node) in kinds]
-        way: List[Any] = []
-        self.own.update(map(id, (begins, nodes, way)))
-        for at in nodes:
-            while id(at) in kept_by and id(at) not in begins:
-                begins[id(at)] = (at, 0, 1)  # a circle ends here
-                way.append(at)
-                at = kept_by[id(at)]
-            head, links, alike = begins.get(id(at), (at, 0, 1))
-            while way:
-                one = way.pop()
-                links, alike = links + 1, alike + (type(one) is type(head))
-                begins[id(one)] = (head, links, alike)
-        longest: Dict[int, int] = {}
-        for head, _, alike in begins.values():
-            longest[id(head)] = max(longest.get(id(head), 0), alike)
-        heads: Dict[int, Any] = {}
-        for node in nodes:
-            head, links, _ = begins.get(id(node), (None, 0, 0))
-            if links >= _CHAIN:
-                self.chains[id(node)] = (head, f"a chain of {type(head).__module__}.{type(head).__qualname__} ({longest[id(head)]:,} items)")
-                heads[id(head)] = head
-        nodes.clear()
-        kept_by.clear()
-        begins.clear()
-        if heads:
-            self.own.update((id(heads), id(self.chains)), map(id, self.chains.values()))
-            self._climb(list(heads.values()))
+        for head, links in heads:
+            alike = sum(type(above[i]) is type(head) for i in links)
+            words = f"a chain of {type(head).__module__}.{type(head).__qualname__} ({alike:,} items)"
+            for node in nodes:
+                if links.get(id(node), 0) >= _CHAIN:
+                    self.chains.setdefault(id(node), (head, words))
+        level = [head for head, _ in heads if any(its[0] is head for its in self.chains.values())]
+        self.own.update((id(level), id(heads), id(self.chains)), map(id, heads), map(id, self.chains.values()))
+        for its in (nodes, above, below, heads):
+            its.clear()  # type: ignore[attr-defined]
+        if level:
+            self._climb(level)
+
+    def _heads(self, above: Dict[int, Any], below: Dict[int, List[int]], everything: List[Any]) -> List[Tuple[Any, Dict[int, int]]]:
+        """Where chains begin, with the steps to all that each leads to, those that lead to most first: what variables refer to, else what
+        nothing of the chains refers to, else what anything else does."""
+        out: List[Tuple[Any, Dict[int, int]]] = []
+        covered: Dict[int, None] = {}
+
+        def try_heads(candidates: Iterable[int]) -> None:
+            for head in candidates:
+                if head in covered or head not in above or len(out) >= _HEADS or self.is_late():
+                    continue
+                links = {head: 0}
+                level, steps = [head], 0
+                while level:
+                    steps += 1
+                    level = list(dict.fromkeys(i for at in level for i in below.get(at, ()) if i not in links))
+                    links.update(dict.fromkeys(level, steps))
+                covered.update(dict.fromkeys(links))
+                out.append((above[head], links))
+
+        everywhere = list(above.values())
+        self.own.update((id(out), id(everywhere)))
+        self._link([*self.frames, *(module.__dict__ for module in self.modules.values())], everywhere, {})
+        # The variables of the functions that began first, in the order of their names.
+        for frame in reversed(self.frames):
+            try_heads(reversed(list(frame.names)))
+        for module in self.modules.values():
+            try_heads(i for i in _members(module.__dict__) if i in above)
+        is_kept = {i for its in below.values() for i in its}
+        try_heads(i for i in above if i not in is_kept)
+        if len(covered) < len(above):
+            outside: Dict[int, Any] = {}
+            self.own.add(id(outside))
+            for n, one in enumerate(everything):
+                if n % 4096 == 0 and self.is_late():
+                    break
+                if id(one) in above or id(one) in self.own or above.keys().isdisjoint(map(id, gc.get_referents(one))):
+                    continue
+                if not self._is_running(one):
+                    outside[id(one)] = one
+            referrers = list(outside.values())
+            linked: Dict[int, None] = {}
+            self.own.update((id(referrers), id(linked)))
+            self._link(referrers, everywhere, linked)
+            try_heads(linked)
+            outside.clear()
+            referrers.clear()
+        everywhere.clear()
+        out.sort(key=lambda its: -len(its[1]))
+        return out
 
     def _link(self, parents: List[Any], children: List[Any], linked: Dict[int, None], level: Optional[List[Any]] = None) -> None:
         """Notes which of `parents` refers to which of `children`, and puts those that are new into `level`."""
@@ -491,21 +596,26 @@ class _Search:
         """Each name by which `holder` keeps the tensor: a namespace is no container, so each of its names is a keeper."""
         where = self._namespace(holder)
         if where:
-            return [f"{name} in {where}" for name in _keys(holder, member)]
+            return [f"{name} in {where}" for name in self._keys_of(holder, member)]
         if isinstance(holder, _Frame):
             return [holder.local(member)]
         if isinstance(holder, types.FrameType):
-            return [f"{_Frame(holder).local(member)}, in {self.name(holder)}"]
+            return [self._of_a_frame_that_ended(holder, member)]
         if isinstance(holder, _GENERATORS):
             return [self._suspended(holder, member)]
         if isinstance(holder, types.CellType):
             return [self._closure(None, holder)]
         owner = self._owner(holder)
         if owner is not None:
-            return [self._attribute(owner, name, "") for name in _keys(holder, member)]
+            return [self._attribute(owner, name, "") for name in self._keys_of(holder, member)]
         if not _is_container(holder):
-            return [self._attribute(holder, name, "") for name in _attribute_names(holder, member)] or [self.name(holder)]
+            return [self._attribute(holder, name, "") for name in self._attributes_of(holder, member)] or [self.name(holder)]
         return [self.name(holder)]
+
+    def _of_a_frame_that_ended(self, frame: Any, member: int, one: Any = None) -> str:
+        """The local variable of a function that a traceback keeps."""
+        local, where = _Frame(frame).local(member, one), self.name(frame)
+        return local if where == _describe(frame) else f"{local}, in {where}"
 
     def _suspended(self, generator: Any, member: int, one: Any = None) -> str:
         """The local variable of a generator or coroutine that waits."""
@@ -540,12 +650,17 @@ class _Search:
             self.names[id(one)] = words  # a circle ends here
             where = self.name(head)
             known = self.names[id(one)] = words if where == _describe(head) else f"{words} that begins at {where}"
-        if known is None and self.steps < _DEPTH:
+        if known is None and self.steps < _FURTHER * _DEPTH:
             self.names[id(one)] = _describe(one)  # a circle ends here
             self.steps += 1
-            ways = [way for way in (self._way(one, parent) for parent in self.parents.get(id(one), ())) if way]
+            parents = self.parents.get(id(one), [])
+            # What is nearer to a variable first: of two objects that refer to each other only one has its name from the other.
+            nearer = [parent for parent in parents if self.far.get(id(parent), sys.maxsize) < self.far.get(id(one), sys.maxsize)]
+            ways = [way for way in (self._way(one, parent) for parent in nearer) if way]
+            if not any(map(is_rooted, ways)):
+                ways += [way for way in (self._way(one, parent) for parent in parents) if way]
             self.steps -= 1
-            ways.sort(key=lambda way: (not way.endswith("module globals"), len(way)))
+            ways.sort(key=lambda way: (not is_rooted(way), not way.endswith("module globals"), len(way)))
             known = self.names[id(one)] = ways[0] if ways else _describe(one)
         return known or _describe(one)
 
@@ -553,11 +668,11 @@ class _Search:
         what = _describe(one) if _is_container(one) else ""
         where = self._namespace(parent)
         if where:
-            return "".join(f"{_named(name, one)} in {where}" for name in _keys(parent, id(one))[:1])
+            return "".join(f"{_with(name, what)} in {where}" for name in self._keys_of(parent, id(one))[:1])
         if isinstance(parent, _Frame):
             return parent.local(id(one), one)
         if isinstance(parent, types.FrameType):
-            return f"{_Frame(parent).local(id(one), one)}, in {self.name(parent)}"
+            return "" if isinstance(one, types.FrameType) else self._of_a_frame_that_ended(parent, id(one), one)
         if isinstance(parent, types.TracebackType) or (isinstance(parent, _GENERATORS) and isinstance(one, types.FrameType)):
             return self.name(parent)
         if isinstance(parent, _GENERATORS):
@@ -565,7 +680,7 @@ class _Search:
         if isinstance(parent, BaseException) and isinstance(one, types.TracebackType):
             return f"the traceback of {self.name(parent)}"
         if isinstance(parent, type):
-            return "".join(self._attribute(parent, name, what) for name in _keys(dict(vars(parent)), id(one))[:1])
+            return "".join(self._attribute(parent, name, what) for name in self._keys_of(parent, id(one))[:1])
         if isinstance(parent, types.FunctionType):
             words = f"the {'closure' if parent.__closure__ is one else 'default arguments'} of {parent.__qualname__}()"
             where = "" if self._is_root(parent) else self.name(parent)
@@ -576,15 +691,17 @@ class _Search:
             return f"the values of a thread in {self.name(parent)}"
         owner = self._owner(parent)
         if owner is not None:
-            return "".join(self._attribute(owner, name, what) for name in _keys(parent, id(one))[:1])
+            return "".join(self._attribute(owner, name, what) for name in self._keys_of(parent, id(one))[:1])
         if isinstance(parent, dict):
             if isinstance(one, types.FunctionType) or any(_is_of_thread(key) for key in list(parent)[:1]):
                 return f"{what or 'function'} in {self.name(parent)}"  # the key is a number of a hook, or no name
+            if self._is_one_of_many(parent, one):
+                return f"{what or _describe(one)} within {self.name(parent)}"
             return "".join(f"[{name!r}] ({what or 'object'}) of {self.name(parent)}" for name in _keys(parent, id(one))[:1])
         if _is_container(parent):
             default = self._default_argument(one, parent) if type(parent) is tuple and what else ""
             return default or f"{what or _describe(one)} within {self.name(parent)}"
-        for name in _attribute_names(parent, id(one)):
+        for name in self._attributes_of(parent, id(one)):
             return self._attribute(parent, name, what)
         variable = self._context_variable(one)
         if variable:
@@ -619,11 +736,28 @@ class _Search:
         return self.name(cell) if one is None else f"{_describe(one)} in {self.name(cell)}"
 
     def _attribute(self, owner: Any, name: str, what: str) -> str:
+        of = "attributes of" if _is_series(name) else "attribute of"
         if isinstance(owner, type):
-            return f"{owner.__qualname__}.{name}" + (f" ({what})" if what else "") + ", attribute of the class"
+            return f"{_with(f'{owner.__qualname__}.{name}', what)}, {of} the class"
         where, plain = self.name(owner), _describe(owner)
-        words = f"{type(owner).__qualname__}.{name}" + (f" ({what})" if what else "")
-        return f"{words}, attribute of " + (f"an object of {type(owner).__module__}.{type(owner).__qualname__}" if where == plain else where)
+        return f"{_with(f'{type(owner).__qualname__}.{name}', what)}, {of} {plain if where == plain else where}"
+
+    def _keys_of(self, namespace: Any, member: int) -> List[str]:
+        """The names of a value in a module, a class, or the attributes of an object. Many that differ in their ends only are one name."""
+        names = dict(vars(namespace)) if isinstance(namespace, type) else namespace
+        if id(namespace) not in self.series:
+            self.series[id(namespace)] = _series_in(names, self.facts)
+        return self.series[id(namespace)].get(member) or _keys(names, member)
+
+    def _is_one_of_many(self, values: Dict[Any, Any], one: Any) -> bool:
+        """Whether a dictionary has many values like this one: its key is of no interest, and another one at the next look."""
+        if id(values) not in self.kinds:
+            self.kinds[id(values)] = collections.Counter(map(type, list(dict.values(values))))
+        return self.kinds[id(values)][type(one)] > _SERIES
+
+    def _attributes_of(self, owner: Any, member: int) -> List[str]:
+        attributes = _dict_of(owner)
+        return (self._keys_of(attributes, member) if isinstance(attributes, dict) else []) or _slots_of(owner, member)
 
 
 def _facts(tensor: Any, site_of: Callable[[int, int], str]) -> Optional[Tuple[int, int, bool, str]]:
@@ -769,12 +903,7 @@ def _dict_of(one: Any) -> Any:
         return None
 
 
-def _attribute_names(owner: Any, member: int) -> List[str]:
-    attributes = _dict_of(owner)
-    if isinstance(attributes, dict):
-        names = _keys(attributes, member)
-        if names:
-            return names
+def _slots_of(owner: Any, member: int) -> List[str]:
     out = []
     for kind in type(owner).__mro__:
         for name, slot in list(vars(kind).items()):
@@ -785,6 +914,29 @@ def _attribute_names(owner: Any, member: int) -> List[str]:
                 except AttributeError:
                     pass
     return out
+
+
+def _series_in(names: Dict[Any, Any], tensors: Dict[int, Any]) -> Dict[int, List[str]]:
+    """By the ids of their values, what stands for names of which there are many alike: of one type of values, and up to a digit one text.
+    Names of tensors may have nothing in common."""
+    alike: Dict[Tuple[type, str], List[int]] = {}
+    for name, value in list(names.items()):
+        if type(name) is str and not name.startswith("__"):
+            alike.setdefault((type(value), re.split(r"\d", name, maxsplit=1)[0]), []).append(id(value))
+    few = [i for its in alike.values() if len(its) <= _SERIES for i in its if i in tensors]
+    series = [(stem, its) for (_, stem), its in alike.items() if len(its) > _SERIES] + [("", few)] * (len(few) > _SERIES)
+    return {i: [f"{stem[:80]}* ({len(its):,} items)"] for stem, its in series for i in its}
+
+
+def _is_series(name: str) -> bool:
+    return name.endswith(" items)")
+
+
+def _with(name: str, what: str) -> str:
+    """A name with the container that has it."""
+    if not what:
+        return name
+    return f"{what} within {name}" if _is_series(name) else f"{name} ({what})"
 
 
 def _describe(one: Any) -> str:

@@ -6,7 +6,7 @@
 namespace vramtrack::trace {
 namespace {
 
-constexpr std::string_view kInto[] = {" within ", ", attribute of ", ") of ", " that begins at "};
+constexpr std::string_view kInto[] = {" within ", ", attribute of ", ", attributes of ", ") of ", " that begins at "};
 
 /// The outermost place first; each as far as the text goes.
 std::vector<std::string_view> places_of(std::string_view keeper) {

@@ -1,6 +1,7 @@
 // What the words say about two blocks' keepers (FoundKeeper): how far their variable is, and whether it is one.
 // "tuple, 2 items within losses (list, 406 items), local of train() at train.py:16": the innermost place first, then
-// what it lies in, each after " within ", ", attribute of ", ") of " or " that begins at ". Pure.
+// what it lies in, each after " within ", ", attribute of ", ", attributes of ", ") of " or " that begins at ". Names
+// that a program makes as it runs are one place: "Store.t* (406 items), attributes of store". Pure.
 #pragma once
 
 #include <cstddef>

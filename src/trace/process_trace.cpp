@@ -585,6 +585,11 @@ void ProcessTrace::end_look(std::uint64_t begun_us) {
       return std::pair(a.first.is_rooted, a.first.blocks) > std::pair(b.first.is_rooted, b.first.blocks);
     });
     std::vector<FoundKeeper>& its = keepers_[site];
+    // A circle may outlive the function whose variable led to it, until the garbage collector finds it.
+    const auto is_known = [](const FoundKeeper& keeper) { return keeper.is_rooted && keeper.blocks > 1; };
+    const bool is_rooted =
+        std::any_of(found.begin(), found.end(), [](const auto& each) { return each.first.is_rooted; });
+    if (!is_rooted && std::any_of(its.begin(), its.end(), is_known)) continue;
     its.clear();
     for (std::size_t i = 0; i < found.size(); ++i) {
       const auto keeps_the_same = [&](const auto& other) {

@@ -33,6 +33,10 @@ WAYS = {
     "a_generator": ("batch, local of batches() at ", "in the generator batches() within iterators (list, N items), local of a_generator()"),
     "a_thread": ("['outputs'] (list, N items) of ", "local, local of "),
     "no_list_but_a_chain": ("a chain of tensors.T (N items) that begins at last, local of no_list_but_a_chain() at kept_ways.py:", "LINE last = None"),
+    "an_attribute_each": ("SimpleNamespace.t* (N items), attributes of store, local of an_attribute_each() at kept_ways.py:", ""),
+    "a_global_each": ("output_* (N items) in kept_ways.py module globals", ""),
+    "a_tree_that_knows_its_parents": ("Node.tensor, attribute of a chain of __main__.Node (N items) that begins at root, local of ", "LINE root = node = Node(None, None)"),
+    "a_handler_of_records": ("LogRecord.args (tuple, N items), attribute of an object of logging.LogRecord within Collects.records (list, N items), attribute of ", "['kept'] (object) of Manager.loggerDict"),
     "an_extension": ("py_object_Array_400._objects (dict, N items), attribute of slots, local of an_extension()", ""),
 }
 

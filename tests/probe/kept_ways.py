@@ -2,11 +2,13 @@
 import collections
 import ctypes
 import functools
+import logging
 import select
 import signal
 import sys
 import threading
 import time
+import types
 
 from tensors import T, context, cuda
 
@@ -194,6 +196,51 @@ def no_list_but_a_chain():
     for _ in range(STEPS):
         step()
         last = T(1 << 12, last)
+
+
+def an_attribute_each():
+    store = types.SimpleNamespace()
+    for i in range(STEPS):
+        step()
+        setattr(store, f"t{i}", T(1 << 12))
+
+
+def a_global_each():
+    for i in range(STEPS):
+        step()
+        globals()[f"output_{i}"] = T(1 << 12)
+
+
+class Node:
+    def __init__(self, tensor, parent):
+        self.tensor, self.parent, self.children = tensor, parent, []
+
+
+def a_tree_that_knows_its_parents():
+    root = node = Node(None, None)
+    for _ in range(STEPS):
+        step()
+        node.children.append(Node(T(1 << 12), node))
+        node = node.children[0]
+
+
+class Collects(logging.Handler):
+    def __init__(self):
+        super().__init__()
+        self.records = []
+
+    def emit(self, record):
+        self.records.append(record)
+
+
+def a_handler_of_records():
+    """When Python is asked at the end, what led to the handler is the table of all loggers alone."""
+    logger = logging.getLogger("kept")
+    logger.addHandler(Collects())
+    logger.propagate = False
+    for _ in range(STEPS):
+        step()
+        logger.warning("loss %s", T(1 << 12))
 
 
 def healthy():

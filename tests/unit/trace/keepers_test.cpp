@@ -27,6 +27,16 @@ TEST(Keepers, OneContainerWithItemsEnough) {
                                  "['7'] (dict, 2 items) of cache (dict, 90 items) in a.py module globals", 50));
 }
 
+TEST(Keepers, NamesThatAProgramMakesAreOneContainer) {
+  constexpr std::string_view kBefore = "Store.t* (99 items), attributes of store, local of train() at train.py:16";
+  constexpr std::string_view kAfter =
+      "Run.loss, attribute of Store.t* (406 items), attributes of store, local of train() at train.py:16";
+  EXPECT_EQ(places_between(kAfter), 2U);
+  EXPECT_TRUE(have_one_container(kBefore, kAfter, 50));
+  EXPECT_FALSE(are_apart(kBefore, kAfter, 50));
+  EXPECT_TRUE(are_apart(kBefore, "Store.u* (99 items), attributes of store, local of train() at train.py:16", 50));
+}
+
 TEST(Keepers, WhatTheyLieInMayBeOneObjectWithTwoContainers) {
   EXPECT_FALSE(have_one_container("Trainer.losses (list, 90 items), attribute of trainer in a.py module globals",
                                   "Trainer.inputs (list, 90 items), attribute of trainer in a.py module globals", 6));

@@ -674,6 +674,23 @@ TEST(TraceReport, WhatKeepsOneBlockOfManyKeepsNoLeak) {
             std::string::npos);
 }
 
+/// A circle outlives its function: what a look found then is more than what the last one finds.
+TEST(TraceReport, AKeeperOfALookStaysWhereTheLastOneFindsNoVariable) {
+  KeptSteps script;
+  script.steps(0, 100);
+  for (std::uint64_t i = 0; i < 100; i += 4)
+    script.kept("a chain of m.Node (100 items) that begins at root, local of f() at a.py:1",
+                KeptSteps::kLosses + i * 64, true);
+  script.look_ends("");
+  script.steps(100, 200);
+  for (std::uint64_t i = 0; i < 200; i += 4) script.kept("an object of m.Node", KeptSteps::kLosses + i * 64, false);
+  script.look_ends("");
+  const ReadSteps read(script);
+  ASSERT_EQ(read.report.findings.size(), 1U);
+  ASSERT_TRUE(read.report.findings[0].keeper);
+  EXPECT_TRUE(read.report.findings[0].keeper->words.ends_with("begins at root, local of f() at a.py:1"));
+}
+
 TEST(TraceReport, WhatTheDriverTakesIsNamedByItsCall) {
   ProbeScript script;
   const std::uint32_t line = script.line("/home/me/a.py", 3);
