@@ -260,8 +260,9 @@ static __always_inline int is_code(__u64 object) {
   return (load(load(load(object + 8) + 24)) & 0xffffffffffULL) == 0x65646f63ULL;  // "code"
 }
 
-// The key of the thread's Python state is the first whose datum leads to a frame with a code object. Extensions keep the
-// state of some threads under keys of their own (pybind11), which they made later than the interpreter made its key.
+// The key of the thread's Python state is the first whose datum leads to a frame with a code object. Extensions keep
+// the state of some threads under keys of their own (pybind11), which they made later than the interpreter made its
+// key.
 static __always_inline void find_key(struct telemetry_python* python, __u64 keys) {
   __u32 found = TELEMETRY_KEYS;
   for (int i = TELEMETRY_KEYS - 1; i >= 0; --i) {
