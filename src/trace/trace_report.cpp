@@ -465,8 +465,19 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
       site.oldest_s = static_cast<double>(process.shown_us() - lines[i].oldest_us) * 1e-6;
     site.pids = {process.process().pid};
   }
+  // A line whose own blocks are too few to judge belongs to the leak with which it goes in step.
   group_lines(
-      lines, process, groups, [](const Line& line) { return line.site.leak; }, [](std::vector<Line*>&) {});
+      lines, process, groups, [](const Line& line) { return line.site.leak || line.site.shape == SiteShape::unsure; },
+      [](std::vector<Line*>& group) {
+        const bool leaks = std::any_of(group.begin(), group.end(), [](const Line* line) { return line->site.leak; });
+        for (Line* line : group) {
+          line->site.leak = leaks;
+          if (leaks)
+            line->site.shape = SiteShape::leak;
+          else
+            line->group = 0;
+        }
+      });
   group_lines(
       lines, process, groups, [&](const Line& line) { return grows_late(line, process, has_epochs); },
       [&](std::vector<Line*>& group) {

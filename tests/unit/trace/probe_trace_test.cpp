@@ -884,6 +884,22 @@ TEST(TraceReport, OfLinesInOneFunctionThatTheStepsCallTheOneThatHoldsMostIsNamed
   EXPECT_EQ(script.first_line(), "t.py:8 __init__");
 }
 
+TEST(TraceReport, ALineOfTooFewBlocksBelongsToTheLeakWithWhichItGoesInStep) {
+  KeptSteps script;
+  const std::uint32_t scratch = script.line("/home/me/model.py", 9);
+  for (std::uint64_t i = 0; i < 11; ++i) {
+    script.now_us = i * 1'000'000;
+    script.alloc(64, 10, scratch);
+    script.free(64);
+    script.alloc(KeptSteps::kLosses + i * 64, 100, script.loss);
+    script.alloc(KeptSteps::kActivations + i * 64, 5000, script.activation);
+  }
+  const ReadSteps read(script);
+  ASSERT_EQ(read.report.findings.size(), 1U);
+  EXPECT_EQ(read.report.findings[0].sites.size(), 2U);
+  EXPECT_EQ(read.report.findings[0].live.bytes, 11 * (5000 + 100));
+}
+
 TEST(TraceReport, WhatOneContainerKeepsIsOneLeakHoweverItEnds) {
   for (const bool has_keeper : {true, false}) {
     KeptSteps script;
