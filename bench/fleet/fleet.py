@@ -4,8 +4,9 @@
     bench/fleet/fleet.py speed BUILD      8,000 GPUs and a day, 80,000 GPUs and an hour, and the steady pass
     bench/fleet/fleet.py accuracy BUILD   how often the scan is right, beside predict_linear and deriv rules
     bench/fleet/fleet.py cluster BUILD    what is told of 2,240 GPUs whose machines have many names, beside what is true (tests/fleet/cluster.py)
-    bench/fleet/fleet.py day BUILD [--no-busy]   the same cluster with jobs, loads, caches, days, restarts and outages, and the pages of a `fleet watch`;
-                                          --no-busy: without how busy the GPUs are. Writes what is true into truth.csv first
+    bench/fleet/fleet.py day BUILD [--no-busy] [--seed=N]   the same cluster with jobs, loads, caches, days, restarts and outages, and the pages of a
+                                          `fleet watch`; --no-busy: without how busy the GPUs are; --seed: another one of its kind. Writes what is true
+                                          into truth.csv first
     bench/fleet/fleet.py check BUILD      fails unless each way of reading finds every leak of 8,000 GPUs, and alarms at no other GPU
 
 BUILD is a build with VRAMTRACK_BENCH (build/bench)."""
@@ -299,11 +300,12 @@ def pages(server, hours):
 def day():
     """Needs no load_fleet."""
     hours, hosts, at_once = 24, 280, 20
+    seed = next((int(word.split("=")[1]) for word in sys.argv if word.startswith("--seed=")), 0)
     server, truths = Prometheus(), []
     try:
         samples = 0
         for first in range(0, hosts, at_once):
-            series, more = made_cluster.cluster(range(first, first + at_once), hours, draw=loads.draw, is_busy_known="--no-busy" not in sys.argv)
+            series, more = made_cluster.cluster(range(first, first + at_once), hours, draw=loads.draw, is_busy_known="--no-busy" not in sys.argv, seed=seed)
             truths += more
             samples += sum(len(values) for _, values in series)
             server.write(series)

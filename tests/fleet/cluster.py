@@ -66,13 +66,14 @@ def gaps(noise, times):
     return out + [(at, at + 7_200_000) for at in (noise.choice(times),) if noise.random() < 0.1]
 
 
-def cluster(hosts, hours=4, leak_every=49, draw=None, is_busy_known=True):
-    """`hosts`: their number, or the numbers of those to make."""
+def cluster(hosts, hours=4, leak_every=49, draw=None, is_busy_known=True, seed=0):
+    """`hosts`: their number, or the numbers of those to make. `seed`: another cluster of the same kind."""
     times = range(END_MS - int(hours * 3_600_000), END_MS, STEP_MS)
     half = len(times) // 2
     series, truths = [], []
     for n in range(hosts) if isinstance(hosts, int) else hosts:
-        noise = random.Random(n)
+        drawn_by = f"{seed}/{n}" if seed else n
+        noise = random.Random(drawn_by)
         node, piece = f"node{n:03}", n % 5
         kept = [ms for ms in times if noise.random() >= 0.01]
         away = gaps(noise, times) if draw else []
@@ -109,7 +110,7 @@ def cluster(hosts, hours=4, leak_every=49, draw=None, is_busy_known=True):
             series.append((dict(target(n, second_pod, "dcgm-by-hand", 9401), __name__="up"), [(ms, 1) for ms in kept[::20]]))
         for g in range(GPUS):
             leaks = (n * GPUS + g + 1) % leak_every == 13 and not (piece == 4 and g == 0) or (piece == 4 and g == 1 and n % 50 == 4)
-            bare = uuid_of(n, g)
+            bare = uuid_of(drawn_by, g)
             metric = {"__name__": "DCGM_FI_DEV_FB_USED", "UUID": "GPU-" + bare, "gpu": str(g), "modelName": "H100"}
             # One job of eight machines of one piece each: what leaks on one is healthy on the others.
             pods = [f"train{n // 5 // 8}-{piece}-worker-{n // 5 % 8}"]
