@@ -33,6 +33,15 @@ std::string group_names() {
 
 }  // namespace
 
+std::string quoted_for_pattern(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\^$.|?*+()[]{}/").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 Result<LinePattern> LinePattern::compile(const std::string& text) {
   const auto wrong = [&](const std::string& why) {
     return fail(

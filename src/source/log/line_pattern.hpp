@@ -17,6 +17,9 @@ struct TextReading {
   std::string_view time, step, used, total, free, allocated, reserved, gpu, uuid, pid, name, user;
 };
 
+/// `text` as a pattern that matches it.
+std::string quoted_for_pattern(std::string_view text);
+
 /// A compiled pattern with named groups, (?<used>...) or (?P<used>...): those of TextReading.
 class LinePattern {
  public:

@@ -224,7 +224,7 @@ Result<StampReader> make_clock(const LogHead& head, const Head& all, const WordP
   }
   if (texts.empty()) return StampReader::of_readings(*head.options, assumptions);
   StampReader::Title title;
-  title.step = plan.counted.has_value();
+  title.step = plan.counted.has_value() || plan.stamps_are_steps;
   if (plan.counted) title.counts = count_word(*plan.counted);
   const std::vector<std::string_view> samples(texts.begin(), texts.end());
   return StampReader::detect(samples, title, *head.options, *head.zone, assumptions);

@@ -15,15 +15,6 @@ namespace {
 using logtext::excerpt;
 using logtext::trim;
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::string_view("\\^$.|?*+()[]{}/").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 std::string_view group_of(Meaning role) {
   switch (role) {
     case Meaning::total:
@@ -86,7 +77,7 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label
     const std::string_view unit = trim(amount.substr(digits));
     const std::string_view label = by_label ? whole_label(text, f.begin) : std::string_view{};
     parts.push_back({f.begin, label.empty() ? f.word : label, group_of(f.role),
-                     unit.empty() ? std::string("[0-9.]+") : "[0-9.,]+ *" + escaped(unit)});
+                     unit.empty() ? std::string("[0-9.]+") : "[0-9.,]+ *" + quoted_for_pattern(unit)});
   }
   if (parts.empty()) return {};
   if (plan.minutes || plan.elapsed) {
@@ -117,32 +108,46 @@ std::string pattern_of(const HeadLine& line, const WordPlan& plan, bool by_label
       continue;
     }
     const bool stands_before = !part.word.empty() && part.word.data() < text.data() + part.begin;
-    if (stands_before) out += escaped(part.word) + "[^0-9]*";
+    if (stands_before) out += quoted_for_pattern(part.word) + "[^0-9]*";
     out += fmt::format("(?<{}>{})", part.group, part.value);
-    if (!stands_before && !part.word.empty()) out += " *" + escaped(part.word);
+    if (!stands_before && !part.word.empty()) out += " *" + quoted_for_pattern(part.word);
   }
   return out;
 }
 
-/// What the plan reads from a line, by group name.
-std::map<std::string_view, std::string_view> planned_groups(const HeadLine& line, const WordPlan& plan) {
-  std::map<std::string_view, std::string_view> groups;
-  for (const MemoryFigure& f : line.found.figures)
-    if (plan.takes(f)) groups[group_of(f.role)] = trim(std::string_view(line.text).substr(f.begin, f.end - f.begin));
-  if (groups.empty()) return groups;
-  if (plan.counted)
-    for (const LineCount& count : line.found.counts)
-      if (count.meaning == *plan.counted)
-        groups["step"] = std::string_view(line.text).substr(count.begin, count.end - count.begin);
-  if (plan.minutes) groups["time"] = line.found.minute;
-  if (plan.elapsed) groups["time"] = line.found.elapsed.text;
-  if (plan.pid_is_process)
-    groups["pid"] = std::string_view(line.text).substr(line.found.pid_begin, line.found.pid_end - line.found.pid_begin);
-  if (const std::string_view origin = plan.origin(line.found); !origin.empty())
-    groups["gpu"] = origin;
-  else if (line.found.gpu >= 0)
-    groups["gpu"] = std::string_view(line.text).substr(line.found.gpu_begin, line.found.gpu_end - line.found.gpu_begin);
-  return groups;
+/// The time or the count of a line, as the plan reads it.
+std::string_view time_of(const HeadLine& line, const WordPlan& plan) {
+  if (plan.minutes) return line.found.minute;
+  if (plan.elapsed) return line.found.elapsed.text;
+  if (!plan.counted) return plan.no_stamps ? std::string_view{} : line.found.stamp;
+  const auto it = std::find_if(line.found.counts.rbegin(), line.found.counts.rend(),
+                               [&](const LineCount& count) { return count.meaning == *plan.counted; });
+  return it == line.found.counts.rend() ? std::string_view{}
+                                        : std::string_view(line.text).substr(it->begin, it->end - it->begin);
+}
+
+/// Whether `read` is what the plan reads from `line`. `by_stamp`: its pattern has no group for the time.
+bool is_same(const HeadLine& line, const HeadLine& read, const WordPlan& plan, bool by_stamp) {
+  const LineFigures& found = line.found;
+  const auto is_read = [&](const MemoryFigure& f) {
+    return std::any_of(read.found.figures.begin(), read.found.figures.end(),
+                       [&](const MemoryFigure& r) { return r.role == f.role && r.begin == f.begin && r.end == f.end; });
+  };
+  std::size_t taken = 0;
+  for (const MemoryFigure& f : found.figures) {
+    if (!plan.takes(f)) continue;
+    if (!is_read(f)) return false;
+    ++taken;
+  }
+  const std::string_view time = time_of(line, plan);
+  const bool is_timed_alike = by_stamp ? read.found.stamp.empty() == time.empty() && read.found.stamp.starts_with(time)
+                                       : read.found.stamp == time;
+  const std::string_view origin = plan.origin(found);
+  const std::string_view gpu = !origin.empty() || found.gpu < 0 ? origin
+                                                                : std::string_view(line.text).substr(
+                                                                      found.gpu_begin, found.gpu_end - found.gpu_begin);
+  return taken == read.found.figures.size() && is_timed_alike && read.found.tag == gpu &&
+         read.found.pid == (plan.pid_is_process ? found.pid : std::nullopt);
 }
 
 /// Whether `pattern` reads from each line of `text` what the plan reads, and nothing from other lines.
@@ -150,34 +155,16 @@ bool reads_the_same(const std::string& pattern, std::string_view text, const Hea
   auto compiled = LinePattern::compile(pattern);
   if (!compiled) return false;
   const bool by_stamp = !compiled->has_time() && !compiled->has_step();
-  auto next = head.lines.begin();
-  for (std::uint64_t number = 1; next != head.lines.end() && !text.empty(); ++number) {
-    std::map<std::string_view, std::string_view> planned;
-    std::string_view stamp;
-    if (next->number == number) {
-      stamp = plan.no_stamps ? std::string_view{} : std::string_view(next->found.stamp);
-      planned = planned_groups(*next++, plan);
-    }
-    TextReading read;
-    const std::string_view line = logtext::take_line(text);
-    if (!compiled->read(line, read)) read = {};
-    if (const std::string_view found = find_stamp(line); by_stamp && !planned.empty())
-      if (found.empty() != stamp.empty() || !found.starts_with(stamp)) return false;
-    const std::pair<std::string_view, std::string_view> groups[] = {{"used", read.used},
-                                                                    {"total", read.total},
-                                                                    {"free", read.free},
-                                                                    {"allocated", read.allocated},
-                                                                    {"reserved", read.reserved},
-                                                                    {"step", read.step},
-                                                                    {"gpu", read.gpu},
-                                                                    {"time", read.time},
-                                                                    {"pid", read.pid}};
-    for (const auto& [name, value] : groups) {
-      const auto it = planned.find(name);
-      if (trim(value) != (it == planned.end() ? std::string_view{} : it->second)) return false;
-    }
+  const Head read = survey(text, LineCutter(std::move(*compiled)), false);
+  auto next = read.lines.begin();
+  for (const HeadLine& line : head.lines) {
+    if (std::none_of(line.found.figures.begin(), line.found.figures.end(),
+                     [&](const MemoryFigure& f) { return plan.takes(f); }))
+      continue;
+    if (next == read.lines.end() || next->number != line.number || !is_same(line, *next++, plan, by_stamp))
+      return false;
   }
-  return true;
+  return next == read.lines.end() || head.lines.empty() || next->number > head.lines.back().number;
 }
 
 /// The pattern for all kinds of lines, as alternatives.

@@ -6,36 +6,139 @@
 #include <cmath>
 
 #include "core/option.hpp"
-#include "source/log/unnamed_gpus.hpp"
+#include "core/units.hpp"
+#include "source/log/line_fields.hpp"
 
 namespace vramtrack {
 namespace {
 
+using logtext::excerpt;
+using logtext::trim;
+
 constexpr std::string_view kNoTime = "no line with a time before it";
 constexpr std::string_view kAbove = "used memory above the total";
+/// From this many lines with memory in use in other words on, the form of the log has changed.
+constexpr std::uint64_t kGoesOnOtherwise = 20;
 
 bool is_same_gpu(const TextFigures& a, const TextFigures& b) {
   return a.gpu.uuid == b.gpu.uuid && a.gpu.index == b.gpu.index && a.gpu.text == b.gpu.text && a.pid == b.pid;
 }
 
-template <class T>
-bool both(const std::optional<T>& a, const std::optional<T>& b) {
-  return a.has_value() && b.has_value();
-}
-
 /// Whether the later of two repeats a field that the earlier one gave: then it belongs to the next reading.
 bool comes_again(const TextFigures& a, const TextFigures& b) {
-  return both(a.used, b.used) || both(a.total, b.total) || both(a.free, b.free) || both(a.allocated, b.allocated) ||
-         both(a.reserved, b.reserved) || both(a.percent, b.percent);
-}
-
-template <class T>
-void add(std::optional<T>& to, const std::optional<T>& from) {
-  if (from) to = from;
+  bool again = a.percent && b.percent;
+  for (std::size_t i = 0; i < a.amounts.size(); ++i) again |= a.amounts[i] && b.amounts[i];
+  return again;
 }
 
 }  // namespace
 
+TextLines::TextLines(PlannedText planned, LineCutter cutter, const std::optional<std::uint64_t>& capacity,
+                     std::vector<std::string> assumptions)
+    : LineParser(std::move(planned.stamp)),
+      plan_(std::move(planned.plan)),
+      cutter_(std::move(cutter)),
+      percent_bytes_(static_cast<double>(capacity.value_or(100 * kBytesPerGiB)) / 100),
+      capacity_bytes_(planned.most_free_bytes > 0 ? planned.most_free_bytes : capacity.value_or(0)),
+      unnamed_gpus_(planned.unnamed_gpus) {
+  assumptions_ = std::move(assumptions);
+}
+
+Scale TextLines::scale() const {
+  Scale scale = stamp_.scale();
+  if (!plan_.unit_unknown) return scale;
+  scale.has_unit = false;
+  scale.unit_bytes = static_cast<double>(plan_.open_unit_bytes != 0 ? plan_.open_unit_bytes : plan_.unit_bytes);
+  return scale;
+}
+
+void TextLines::finish(LogRows& rows) {
+  flush(rows);
+  if (cutter_.pattern()) return;  // the user knows what is read
+  rows.warn(fmt::format("{}; {} other line{} skipped{}", plan_.read_as, skipped_, skipped_ == 1 ? "" : "s",
+                        plan_.correction));
+  if (doubled_ > 0)
+    rows.warn(fmt::format("{} figure{} of a kind that {} line already gave {} not read, first on line {}", doubled_,
+                          doubled_ == 1 ? "" : "s", doubled_ == 1 ? "its" : "their", doubled_ == 1 ? "was" : "were",
+                          first_doubled_));
+  if (otherwise_ >= kGoesOnOtherwise)
+    rows.warn(
+        fmt::format("no reading is behind line {}, although {} lines there give memory in use in other words, first "
+                    "line {}: '{}'; "
+                    "they are not read: analyze them by themselves, or describe them with {}",
+                    last_read_, otherwise_, first_otherwise_, first_otherwise_text_, name_of(Option::line_pattern)));
+}
+
+void TextLines::read_line(std::string_view raw, std::uint64_t number, bool whole, LogRows& rows) {
+  if (!whole) return;
+  const std::string_view line = cutter_.line(raw);
+  cutter_.cut(line, plan_.grouping, found_);
+  if (plan_.unclear) found_.figures.swap(found_.unclear);
+  plan_.use_peaks(found_);
+  plan_.convert_ratios(found_);
+  if (!plan_.tag.empty()) found_.tag = field_of(line, plan_.tag);
+  read_clock(rows);
+  if (!cutter_.fault().empty()) return rows.skip(number, fmt::format("{} in '{}'", cutter_.fault(), excerpt(line)));
+  for (const MemoryFigure& f : found_.capacities) index_totals_[f.gpu] = f.bytes(1);
+  // Figures of one GPU make one reading; each GPU of the line has its own.
+  std::vector<int> gpus;
+  for (const MemoryFigure& f : found_.figures)
+    if (plan_.takes(f) && std::find(gpus.begin(), gpus.end(), f.gpu) == gpus.end()) gpus.push_back(f.gpu);
+  if (gpus.empty()) return skip_line(line, number);
+  last_read_ = number;
+  otherwise_ = 0;
+  if (!plan_.tag.empty() && found_.tag.empty())
+    return rows.skip(number, "no name of the kind that says whose the figures of the other lines are");
+  for (const int gpu : gpus) {
+    TextFigures out;
+    out.line = number;
+    name(out, gpu);
+    for (const MemoryFigure& f : found_.figures) {
+      if (f.gpu != gpu || !plan_.takes(f)) continue;
+      if (f.percent) {
+        out.percent = plan_.free_percents ? 100 - f.number : f.number;
+        continue;
+      }
+      std::optional<std::uint64_t>& into = out.of(f.role);
+      if (into) {
+        ++doubled_;  // the first one is read, as the warning about the others says
+        if (doubled_ == 1) first_doubled_ = number;
+        continue;
+      }
+      into = plan_.bytes(f);
+    }
+    take(std::move(out), rows);
+  }
+}
+
+/// A line without a figure that is read.
+void TextLines::skip_line(std::string_view line, std::uint64_t number) {
+  if (plan_.heads_name_gpu && found_.gpu >= 0) head_gpu_ = found_.gpu;
+  if (!trim(line).empty()) ++skipped_;
+  const bool is_used = std::any_of(found_.figures.begin(), found_.figures.end(),
+                                   [](const MemoryFigure& f) { return f.role == Meaning::used && !f.percent; });
+  if (!is_used || otherwise_++ > 0) return;
+  first_otherwise_ = number;
+  first_otherwise_text_ = excerpt(trim(line));
+}
+
+/// As a plain number: "1,200" is written differently.
+std::string TextLines::count_of_line() {
+  if (plan_.count_in_epochs) epoch_ = count_of(found_, Meaning::epoch).value_or(epoch_);
+  const auto count = count_of(found_, *plan_.counted);
+  return count ? std::to_string(counter_.next(*count, epoch_)) : std::string();
+}
+
+void TextLines::read_clock(LogRows& rows) {
+  if (plan_.counted)
+    read_time(count_of_line(), rows);
+  else if (plan_.elapsed)
+    read_time(stamp_of(found_.elapsed), rows);
+  else if (!plan_.no_stamps)
+    read_time(found_.stamp.empty() && plan_.minutes ? found_.minute : found_.stamp, rows);
+}
+
+/// Takes the time in `text` as the current one, if there is one.
 void TextLines::read_time(std::string_view text, LogRows& rows) {
   is_own_ = false;
   Timestamp time;
@@ -68,26 +171,44 @@ std::optional<int> TextLines::next_unnamed_index() {
   return static_cast<int>(unnamed_index_);
 }
 
+void TextLines::name(TextFigures& out, int gpu) const {
+  if (cutter_.pattern()) return cutter_.name(out);
+  if (plan_.pid_is_process) out.pid = found_.pid;
+  out.is_named = true;
+  if (const std::string_view origin = plan_.origin(found_); !origin.empty()) {
+    out.gpu.index = logtext::whole_number<int>(origin);
+    if (out.gpu.index) return;
+    out.gpu.text = origin;
+    if (gpu >= 0) out.gpu.text += '/' + std::to_string(gpu);
+  } else if (gpu >= 0) {
+    out.gpu.index = gpu;
+  } else if (plan_.heads_name_gpu && head_gpu_ >= 0) {
+    out.gpu.index = head_gpu_;
+  } else {
+    out.is_named = false;
+  }
+}
+
+/// Adds the fields of a line to the current reading. If one may span several lines, it ends when another time begins,
+/// or when a figure repeats.
 void TextLines::take(TextFigures figures, LogRows& rows) {
   figures.is_timed = is_own_;
-  if (!in_blocks_) return emit(figures, rows);
+  if (!plan_.in_blocks) return emit(figures, rows);
   for (TextFigures& known : pending_) {
     if (!is_same_gpu(known, figures)) continue;
     if (comes_again(known, figures)) {
       flush(rows);
       break;
     }
-    add(known.used, figures.used);
-    add(known.total, figures.total);
-    add(known.free, figures.free);
-    add(known.allocated, figures.allocated);
-    add(known.reserved, figures.reserved);
-    add(known.percent, figures.percent);
+    for (std::size_t i = 0; i < known.amounts.size(); ++i)
+      if (figures.amounts[i]) known.amounts[i] = figures.amounts[i];
+    if (figures.percent) known.percent = figures.percent;
     return;
   }
   pending_.push_back(std::move(figures));
 }
 
+/// Delivers incomplete readings with the fields known so far.
 void TextLines::flush(LogRows& rows) {
   const std::uint64_t line = rows.line;
   for (TextFigures& figures : pending_) {
@@ -99,110 +220,42 @@ void TextLines::flush(LogRows& rows) {
 }
 
 void TextLines::emit(TextFigures& f, LogRows& rows) {
-  if (!f.used && f.free && f.total && *f.free <= *f.total) f.used = *f.total - *f.free;
-  if (!f.total && f.used && f.free) f.total = *f.used + *f.free;
-  if (f.used && f.total && *f.total > 0 && *f.used > *f.total + *f.total / 20) return rows.skip(f.line, kAbove);
+  auto& [used, allocated, reserved, free, whole] = f.amounts;
+  if (!used && free && whole && *free <= *whole) used = *whole - *free;
+  if (!whole && used && free) whole = *used + *free;
+  if (used && whole && *whole > 0 && *used > *whole + *whole / 20) return rows.skip(f.line, kAbove);
+  const bool has_use = used || allocated || reserved || f.percent || (free && whole);
   if (!f.is_named && !f.pid) {
     // A line that has only a total is not part of a reading.
-    if (f.has_use() || (f.free && capacity_bytes_ > 0)) {
-      f.gpu.index = next_unnamed_index();
-      if (!f.gpu.index) return rows.skip(f.line, "one GPU more than at other times");
-    } else {
-      f.gpu.index = 0;
-    }
+    f.gpu.index = has_use || (free && capacity_bytes_ > 0) ? next_unnamed_index() : 0;
+    if (!f.gpu.index) return rows.skip(f.line, "one GPU more than at other times");
   }
   const std::size_t device = rows.device(f.gpu);
   std::uint64_t& total = totals_[device];  // the last one; it may come before the first time
-  if (f.total) total = *f.total;
+  if (whole) total = *whole;
   if (const auto known = index_totals_.find(f.gpu.index.value_or(-1)); total == 0 && known != index_totals_.end())
     total = known->second;
-  if (f.free && !f.has_use() && total == 0) total = capacity_bytes_;
-  if (!f.has_use() && !(f.free && total > 0)) {
-    if (f.total && (stamped_ || stamp_.kind() == StampReader::Kind::none)) rows.total(time_, device, total);
+  if (free && !has_use && total == 0) total = capacity_bytes_;
+  if (!has_use && !(free && total > 0)) {
+    if (whole && (stamped_ || stamp_.kind() == StampReader::Kind::none)) rows.total(time_, device, total);
     return;
   }
   borrows_time_ |= stamp_.kind() != StampReader::Kind::none && !f.is_timed;
   if (!has_time(device, f.pid.value_or(0))) return rows.skip(f.line, kNoTime);
-  if (!f.used && f.free && total > 0 && (*f.free <= total || !f.total)) f.used = total - std::min(total, *f.free);
+  if (!used && free && total > 0 && (*free <= total || !whole)) used = total - std::min(total, *free);
   if (total > 0) rows.total(time_, device, total);
-  if (!f.used && !f.allocated && !f.reserved && f.percent)
-    f.used = static_cast<std::uint64_t>(
+  if (!used && !allocated && !reserved && f.percent)
+    used = static_cast<std::uint64_t>(
         std::llround(*f.percent * (total > 0 ? static_cast<double>(total) / 100 : percent_bytes_)));
-  if (f.allocated)
-    rows.add(time_, rows.further_series(device, Metric::allocator_allocated, f.pid.value_or(0)), *f.allocated);
-  if (f.reserved)
-    rows.add(time_, rows.further_series(device, Metric::allocator_reserved, f.pid.value_or(0)), *f.reserved);
+  if (allocated)
+    rows.add(time_, rows.further_series(device, Metric::allocator_allocated, f.pid.value_or(0)), *allocated);
+  if (reserved) rows.add(time_, rows.further_series(device, Metric::allocator_reserved, f.pid.value_or(0)), *reserved);
   if (!f.pid) {
-    if (f.used) rows.add(time_, rows.device_series(device), *f.used);
+    if (used) rows.add(time_, rows.device_series(device), *used);
     return;
   }
-  const std::size_t process = rows.process(device, *f.pid, f.name, {}, f.user, f.name, f.used.has_value());
-  if (f.used) rows.add(time_, rows.process_series(process), *f.used);
-}
-
-namespace {
-
-/// Whether every `n`th value is the same: a program repeating itself in each round.
-bool repeats_exactly(const std::vector<double>& values, std::size_t n) {
-  for (std::size_t i = n; i < values.size(); ++i)
-    if (values[i] != values[i - n]) return false;
-  return true;
-}
-
-}  // namespace
-
-Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings, StampReader stamp, bool by_pattern,
-                                       std::vector<std::string>& assumptions) {
-  const std::string record =
-      fmt::format("pass {} with a group gpu that says which, or record the index or uuid of each GPU",
-                  name_of(Option::line_pattern));
-  const bool has_times = stamp.kind() != StampReader::Kind::none;
-  std::map<std::string_view, UnnamedReadings> series;
-  std::map<std::string_view, std::vector<double>> used;
-  for (const HeadReading& reading : readings) {
-    Timestamp time;
-    if (has_times && !stamp.read(reading.stamp, time)) continue;
-    series[reading.gpu].add(seconds_between(Timestamp{}, time), reading.used, reading.line);
-    used[reading.gpu].push_back(reading.used);
-  }
-  if (!has_times) {
-    // The load of one GPU may repeat exactly every few readings, but its name shows that it is one.
-    const auto unnamed = used.find({});
-    const std::size_t n = unnamed == used.end() ? 1 : count_interleaved(unnamed->second);
-    if (n == 1) return 1;
-    if (by_pattern && repeats_exactly(unnamed->second, n)) {
-      assumptions.push_back(fmt::format(
-          "the figures go through the same {} values again and again: they are assumed to be of one GPU; if "
-          "they are of several, name them in a group gpu of {}",
-          n, name_of(Option::line_pattern)));
-      return 1;
-    }
-    return fail(fmt::format("the lines seem to alternate between {} GPUs, but nothing names them or gives a time; {}",
-                            n, record));
-  }
-  std::size_t unnamed_gpus = 1;
-  const bool counts = stamp.kind() == StampReader::Kind::step;
-  for (auto& [gpu, its] : series) {
-    ReadingWords words;
-    words.rows = "lines";
-    words.of = gpu.empty() ? "name no GPU" : fmt::format("name the GPU '{}'", logtext::excerpt(gpu, 24));
-    words.record = record;
-    words.grain_s = counts ? 1 : grain_of_stamp(readings.front().stamp);
-    const OrderEvidence order = counts
-                                    ? stamp.scale().step == "epoch" ? OrderEvidence::if_two : OrderEvidence::if_in_turn
-                                : gpu.empty() ? OrderEvidence::may
-                                              : OrderEvidence::never;
-    const auto n = count_gpus_by_order(std::move(its), order, stamp.is_relative() && !stamp.wraps(), words);
-    if (!n) return fail(n.error());
-    if (*n > 1) {
-      unnamed_gpus = *n;
-      assumptions.push_back(fmt::format(
-          "{} lines per time and no GPU index: they are assumed to be {} GPUs in that order; name them in a "
-          "group gpu of {}",
-          *n, *n, name_of(Option::line_pattern)));
-    }
-  }
-  return unnamed_gpus;
+  const std::size_t process = rows.process(device, *f.pid, f.name, {}, f.user, f.name, used.has_value());
+  if (used) rows.add(time_, rows.process_series(process), *used);
 }
 
 }  // namespace vramtrack

@@ -7,9 +7,11 @@
 #include <tuple>
 #include <utility>
 
+#include "core/option.hpp"
 #include "source/log/labels.hpp"
 #include "source/log/line_fields.hpp"
 #include "source/log/text_plan.hpp"
+#include "source/log/unnamed_gpus.hpp"
 
 namespace vramtrack {
 namespace {
@@ -270,6 +272,71 @@ std::vector<HeadReading> head_readings(const Head& all, const WordPlan& plan) {
       }
   }
   return readings;
+}
+
+namespace {
+
+/// Whether every `n`th value is the same: a program repeating itself in each round.
+bool repeats_exactly(const std::vector<double>& values, std::size_t n) {
+  for (std::size_t i = n; i < values.size(); ++i)
+    if (values[i] != values[i - n]) return false;
+  return true;
+}
+
+}  // namespace
+
+Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings, StampReader stamp, bool by_pattern,
+                                       std::vector<std::string>& assumptions) {
+  const std::string record =
+      fmt::format("pass {} with a group gpu that says which, or record the index or uuid of each GPU",
+                  name_of(Option::line_pattern));
+  const bool has_times = stamp.kind() != StampReader::Kind::none;
+  std::map<std::string_view, UnnamedReadings> series;
+  std::map<std::string_view, std::vector<double>> used;
+  for (const HeadReading& reading : readings) {
+    Timestamp time;
+    if (has_times && !stamp.read(reading.stamp, time)) continue;
+    series[reading.gpu].add(seconds_between(Timestamp{}, time), reading.used, reading.line);
+    used[reading.gpu].push_back(reading.used);
+  }
+  if (!has_times) {
+    // The load of one GPU may repeat exactly every few readings, but its name shows that it is one.
+    const auto unnamed = used.find({});
+    const std::size_t n = unnamed == used.end() ? 1 : count_interleaved(unnamed->second);
+    if (n == 1) return 1;
+    if (by_pattern && repeats_exactly(unnamed->second, n)) {
+      assumptions.push_back(fmt::format(
+          "the figures go through the same {} values again and again: they are assumed to be of one GPU; if "
+          "they are of several, name them in a group gpu of {}",
+          n, name_of(Option::line_pattern)));
+      return 1;
+    }
+    return fail(fmt::format("the lines seem to alternate between {} GPUs, but nothing names them or gives a time; {}",
+                            n, record));
+  }
+  std::size_t unnamed_gpus = 1;
+  const bool counts = stamp.kind() == StampReader::Kind::step;
+  for (auto& [gpu, its] : series) {
+    ReadingWords words;
+    words.rows = "lines";
+    words.of = gpu.empty() ? "name no GPU" : fmt::format("name the GPU '{}'", logtext::excerpt(gpu, 24));
+    words.record = record;
+    words.grain_s = counts ? 1 : grain_of_stamp(readings.front().stamp);
+    const OrderEvidence order = counts
+                                    ? stamp.scale().step == "epoch" ? OrderEvidence::if_two : OrderEvidence::if_in_turn
+                                : gpu.empty() ? OrderEvidence::may
+                                              : OrderEvidence::never;
+    const auto n = count_gpus_by_order(std::move(its), order, stamp.is_relative() && !stamp.wraps(), words);
+    if (!n) return fail(n.error());
+    if (*n > 1) {
+      unnamed_gpus = *n;
+      assumptions.push_back(fmt::format(
+          "{} lines per time and no GPU index: they are assumed to be {} GPUs in that order; name them in a "
+          "group gpu of {}",
+          *n, *n, name_of(Option::line_pattern)));
+    }
+  }
+  return unnamed_gpus;
 }
 
 }  // namespace vramtrack

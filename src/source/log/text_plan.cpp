@@ -252,7 +252,8 @@ Status choose_roles(const LogHead& head, Head& all, WordPlan& plan, std::vector<
 }
 
 /// Decides how to read numbers such as "4.000 MB". Reads the head again if that differs from the assumption.
-Status resolve_grouping(const LogHead& head, Head& all, WordPlan& plan, std::vector<std::string>& assumptions) {
+Status resolve_grouping(const LogHead& head, Head& all, const LineCutter& cutter, WordPlan& plan,
+                        std::vector<std::string>& assumptions) {
   std::vector<WrittenAmount> amounts;
   std::deque<std::string> digits;
   std::vector<std::string_view> lines;
@@ -278,7 +279,7 @@ Status resolve_grouping(const LogHead& head, Head& all, WordPlan& plan, std::vec
   }
   plan.grouping = choice.grouping;
   if (plan.grouping != Grouping::by_comma) {
-    all = survey(head.text, plan.unclear, plan.grouping);
+    all = survey(head.text, cutter, plan.unclear, plan.grouping);
     for (HeadLine& line : all.lines) plan.use_peaks(line.found);
     tag_lines(all, plan);
   }
@@ -374,7 +375,8 @@ std::uint64_t most_free_bytes(const Head& all, const WordPlan& plan) {
   return most;
 }
 
-Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std::vector<std::string>& assumptions) {
+Result<PlannedText> plan_text(const LogHead& head, Head& all, const LineCutter& cutter, bool unclear,
+                              std::vector<std::string>& assumptions) {
   WordPlan plan;
   plan.unclear = unclear;
   if (unclear)
@@ -386,7 +388,7 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std:
   detect_origins(all, plan);
   if (Status ok = choose_label(all, plan); !ok) return fail(std::move(ok.error()));
   if (Status ok = check_lists(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
-  if (Status ok = resolve_grouping(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  if (Status ok = resolve_grouping(head, all, cutter, plan, assumptions); !ok) return fail(std::move(ok.error()));
   if (Status ok = choose_clock(all, plan, assumptions); !ok) return fail(std::move(ok.error()));
   detect_readings(all, plan);
   detect_ratios(head, all, plan, assumptions);
@@ -400,13 +402,41 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std:
   if (Status ok = check_phases(all, plan, *unnamed_gpus); !ok) return fail(std::move(ok.error()));
   if (plan.percents && !head.options->capacity_bytes && !plan.roles.contains(Meaning::total))
     assumptions.push_back(nominal_scale("the used memory is a percentage"));
-  if (plan.free_only) assumptions.push_back(only_free(most_free_bytes(all, plan)));
+  const std::uint64_t most_free = plan.free_only ? most_free_bytes(all, plan) : 0;
+  if (plan.free_only) assumptions.push_back(only_free(most_free));
   // A pattern treats any count as steps: readings of one epoch come from one GPU, those of one step from several.
   const bool share_epochs = plan.counted == Meaning::epoch && *unnamed_gpus == 1 &&
                             std::adjacent_find(readings.begin(), readings.end(), [](const auto& a, const auto& b) {
                               return a.stamp == b.stamp && a.gpu == b.gpu;
                             }) != readings.end();
-  return PlannedText{std::move(plan), std::move(*stamp), *unnamed_gpus, share_epochs};
+  return PlannedText{std::move(plan), std::move(*stamp), *unnamed_gpus, share_epochs, most_free};
+}
+
+Result<PlannedText> plan_pattern(const LogHead& head, Head& all, const LineCutter& cutter,
+                                 std::vector<std::string>& assumptions) {
+  const LinePattern& pattern = *cutter.pattern();
+  WordPlan plan;
+  plan.roles = {Meaning::used, Meaning::total, Meaning::free, Meaning::allocated, Meaning::reserved};
+  plan.percents = true;
+  plan.stamps_are_steps = pattern.has_step() && !pattern.has_time();
+  plan.pid_is_process = pattern.has_pid();
+  // A line with a part of a reading: others give the rest.
+  plan.in_blocks = std::any_of(all.lines.begin(), all.lines.end(), [](const HeadLine& line) {
+    const auto has = [&](Meaning role) {
+      return std::any_of(line.found.figures.begin(), line.found.figures.end(),
+                         [role](const MemoryFigure& f) { return f.role == role; });
+    };
+    const bool has_use = has(Meaning::used) || has(Meaning::allocated) || has(Meaning::reserved);
+    return !has_use && !(has(Meaning::free) && has(Meaning::total));
+  });
+  if (Status ok = resolve_grouping(head, all, cutter, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  if (Status ok = choose_unit(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
+  auto stamp = make_clock(head, all, plan, assumptions);
+  if (!stamp) return fail(std::move(stamp.error()));
+  const auto readings = pattern.has_pid() ? std::vector<HeadReading>() : head_readings(all, plan);
+  const auto unnamed_gpus = count_unnamed_gpus(readings, *stamp, true, assumptions);
+  if (!unnamed_gpus) return fail(unnamed_gpus.error());
+  return PlannedText{std::move(plan), std::move(*stamp), *unnamed_gpus};
 }
 
 }  // namespace vramtrack

@@ -1,8 +1,10 @@
 // Chooses which figures to read from a free-text log, based on its first 256 KiB. Private to the text reader:
-// text_words.cpp reads the lines, text_survey.cpp the head, text_plan.cpp, text_clock.cpp and text_origins.cpp decide,
-// text_equal.cpp describes the decision.
+// text_words.cpp recognises it, text_pattern.cpp cuts lines by --line-pattern, text_survey.cpp reads the head,
+// text_plan.cpp, text_clock.cpp and text_origins.cpp decide, text_equal.cpp describes the decision, text_lines.cpp
+// reads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -14,10 +16,31 @@
 
 #include "core/result.hpp"
 #include "core/units.hpp"
+#include "source/log/dumps.hpp"
 #include "source/log/epoch_counter.hpp"
-#include "source/log/text_lines.hpp"
+#include "source/log/line_pattern.hpp"
+#include "source/log/memory_words.hpp"
+#include "source/log/roster.hpp"
+#include "source/log/table_rows.hpp"
 
 namespace vramtrack {
+
+/// The fields of one line, or of several, about one GPU at one time. Missing fields are empty.
+struct TextFigures {
+  LogDevice gpu;          ///< with an index, a UUID or a text if it is named
+  bool is_named = false;  ///< whether the line names the GPU
+  std::optional<std::uint32_t> pid;
+  std::string name, user;                               ///< of the process; without a pid, `name` is the GPU's
+  std::array<std::optional<std::uint64_t>, 5> amounts;  ///< of `used` to `total`, in their order
+  std::optional<double> percent;                        ///< of the total, used
+  std::uint64_t line = 0;                               ///< number of the first line
+  bool is_timed = false;                                ///< has its own time
+
+  /// REQUIRES: a role from `used` to `total`.
+  [[nodiscard]] std::optional<std::uint64_t>& of(Meaning role) {
+    return amounts[static_cast<std::size_t>(role) - static_cast<std::size_t>(Meaning::used)];
+  }
+};
 
 /// Which figures to read, according to the head.
 struct WordPlan {
@@ -38,6 +61,7 @@ struct WordPlan {
   bool minutes = false;                     ///< lines begin with hours and minutes
   bool elapsed = false;                     ///< lines give the time since the start
   bool no_stamps = false;                   ///< times in lines are durations
+  bool stamps_are_steps = false;            ///< a pattern's group step takes the place of the time
   bool count_in_epochs = false;             ///< the count restarts with each epoch
   bool pid_is_process = false;              ///< "pid 4242" distinguishes processes
   bool unclear = false;                     ///< read LineFigures::unclear, because there is nothing else
@@ -46,6 +70,7 @@ struct WordPlan {
   Grouping grouping = Grouping::by_comma;
   std::uint64_t open_unit_bytes = 0;  ///< of figures such as "4.000 MB", if their grouping is unclear
   std::string read_as;                ///< describes the plan to the user
+  std::string correction;             ///< "; to correct it: ...", behind that
 
   /// Identifies the program of a line, and thereby its GPU; empty: unknown.
   [[nodiscard]] std::string_view origin(const LineFigures& line) const {
@@ -96,10 +121,43 @@ struct Head {
   std::size_t stamped = 0;     ///< number of lines with a time in them or before them
   std::size_t heads = 0;       ///< headings: lines that name a GPU and have no figures
   std::string first;           ///< first non-blank line
+  bool has_match = false;      ///< some line matches the pattern
+};
+
+/// Cuts the figures out of lines: by the words next to them, or by --line-pattern. Not thread-safe.
+class LineCutter {
+ public:
+  LineCutter() = default;
+  explicit LineCutter(LinePattern pattern) : pattern_(std::move(pattern)) {}
+
+  /// `raw` as it is cut: by words, the row of a table is rewritten as text. Valid until the next call.
+  std::string_view line(std::string_view raw) { return pattern_ ? raw : table_.line(raw); }
+  /// Finds the figures of such a line.
+  void cut(std::string_view line, Grouping grouping, LineFigures& out) {
+    pattern_ ? cut_by_pattern(line, grouping, out) : find_figures(line, out, grouping);
+  }
+  /// Whether the last line belonged to a table.
+  [[nodiscard]] bool in_table() const { return table_.in_table(); }
+  [[nodiscard]] const std::optional<LinePattern>& pattern() const { return pattern_; }
+  /// Whether the last line matches the pattern.
+  [[nodiscard]] bool matches() const { return matches_; }
+  /// Why the last line, which matches, cannot be read ("no readable amount"); empty: it can.
+  [[nodiscard]] std::string_view fault() const { return fault_; }
+  /// Sets what the groups of the last line say of the owner of its figures.
+  void name(TextFigures& out) const;
+
+ private:
+  void cut_by_pattern(std::string_view line, Grouping grouping, LineFigures& out);
+
+  TableRows table_;
+  std::optional<LinePattern> pattern_;
+  TextReading groups_;  ///< of the last line
+  bool matches_ = false;
+  std::string_view fault_;
 };
 
 /// Reads the lines of a head that have figures. `unclear`: includes LineFigures::unclear. O(bytes).
-Head survey(std::string_view text, bool unclear, Grouping grouping = Grouping::by_comma);
+Head survey(std::string_view text, LineCutter cutter, bool unclear, Grouping grouping = Grouping::by_comma);
 /// The count of a line; nullopt: it has none.
 std::optional<std::uint64_t> count_of(const LineFigures& line, Meaning meaning);
 /// "describe a line with --line-pattern, for example ...".
@@ -117,6 +175,20 @@ Status choose_clock(Head& all, WordPlan& plan, std::vector<std::string>& assumpt
 /// The reader of those times or counts.
 Result<StampReader> make_clock(const LogHead& head, const Head& all, const WordPlan& plan,
                                std::vector<std::string>& assumptions);
+
+/// A reading of the head.
+struct HeadReading {
+  std::string stamp;  ///< from the line, or the last one before it
+  double used = 0;    ///< in any unit
+  std::uint64_t line = 0;
+  std::string gpu;  ///< as the line names it; empty: not named
+};
+
+/// The number of GPUs covered by the readings that do not name theirs: see count_gpus_by_order(). Fails like that, and
+/// for readings that name the same GPU. `stamp` reads the times as the parser will. `by_pattern`: the user has
+/// defined what a reading is.
+Result<std::size_t> count_unnamed_gpus(const std::vector<HeadReading>& readings, StampReader stamp, bool by_pattern,
+                                       std::vector<std::string>& assumptions);
 
 /// Detects how lines name their writer: by a prefix, a process or another field.
 void detect_origins(Head& all, WordPlan& plan);
@@ -142,11 +214,16 @@ struct PlannedText {
   WordPlan plan;
   StampReader stamp;
   std::size_t unnamed_gpus = 1;
-  bool share_epochs = false;  ///< readings of one epoch come from one GPU
+  bool share_epochs = false;          ///< readings of one epoch come from one GPU
+  std::uint64_t most_free_bytes = 0;  ///< if there is only free memory: see most_free_bytes()
 };
 /// Decides which figures of `all` to read, their unit, their clock and their GPUs. `all` is read again if numbers are
 /// grouped differently than assumed. An Error names the line and what would help.
-Result<PlannedText> plan_text(const LogHead& head, Head& all, bool unclear, std::vector<std::string>& assumptions);
+Result<PlannedText> plan_text(const LogHead& head, Head& all, const LineCutter& cutter, bool unclear,
+                              std::vector<std::string>& assumptions);
+/// The same for the lines of a pattern, whose groups say which figures are meant.
+Result<PlannedText> plan_pattern(const LogHead& head, Head& all, const LineCutter& cutter,
+                                 std::vector<std::string>& assumptions);
 
 /// "read as: time in the line, used memory by 'used' ('4000 MiB')".
 std::string read_as(const Head& head, const WordPlan& plan);

@@ -71,15 +71,6 @@ std::string_view last_word(std::string_view label) {
   return from == std::string_view::npos ? label : label.substr(from + 1);
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::string_view("\\^$.|?*+()[]{}/").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 /// The first word of `label`.
 std::string_view first_word(std::string_view label) {
   const std::size_t from = std::min(label.find_first_not_of(" \t,;|()[]/:="), label.size());
@@ -95,17 +86,17 @@ std::vector<std::string> example_patterns(std::string_view line, std::size_t beg
   const std::size_t digits = std::min(amount.find_first_not_of("0123456789.,"), amount.size());
   const std::string_view unit = trim(amount.substr(digits));
   const std::string value =
-      unit.empty() ? std::string("(?<used>[0-9.,]+)") : fmt::format("(?<used>[0-9.,]+ *{})", escaped(unit));
+      unit.empty() ? std::string("(?<used>[0-9.,]+)") : fmt::format("(?<used>[0-9.,]+ *{})", quoted_for_pattern(unit));
   const auto has_digit = [](std::string_view word) { return std::any_of(word.begin(), word.end(), logtext::is_digit); };
   const std::size_t last_digit = line.substr(0, begin).find_last_of("0123456789");
   const std::size_t from = last_digit == std::string_view::npos ? 0 : last_digit + 1;
   std::vector<std::string> candidates;
   if (const std::string_view word = last_word(line.substr(from, begin - from));
       !word.empty() && word.size() <= kLongestWord)
-    candidates.push_back(escaped(word) + "[^0-9]*" + value);
+    candidates.push_back(quoted_for_pattern(word) + "[^0-9]*" + value);
   if (const std::string_view word = first_word(line.substr(end));
       !word.empty() && word.size() <= kLongestWord && !has_digit(word))
-    candidates.push_back(value + "[^0-9]*" + escaped(word));
+    candidates.push_back(value + "[^0-9]*" + quoted_for_pattern(word));
   if (trim(line.substr(0, begin)).find_first_not_of("0123456789") == std::string_view::npos)
     candidates.push_back(trim(line.substr(0, begin)).empty() ? "^ *" + value : "^ *[0-9]+ +" + value);
   std::erase_if(candidates, [&](const std::string& pattern) {

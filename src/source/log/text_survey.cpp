@@ -5,7 +5,6 @@
 
 #include "core/option.hpp"
 #include "source/log/labels.hpp"
-#include "source/log/table_rows.hpp"
 #include "source/log/text_plan.hpp"
 #include "source/log/text_refusal.hpp"
 
@@ -59,9 +58,8 @@ std::optional<std::uint64_t> count_of(const LineFigures& line, Meaning meaning) 
   return std::nullopt;
 }
 
-Head survey(std::string_view text, bool unclear, Grouping grouping) {
+Head survey(std::string_view text, LineCutter cutter, bool unclear, Grouping grouping) {
   Head out;
-  TableRows table;
   std::map<Meaning, std::uint64_t> counts;
   std::string stamp;
   std::string minute;
@@ -70,15 +68,16 @@ Head survey(std::string_view text, bool unclear, Grouping grouping) {
   for (std::uint64_t number = 1; !text.empty() && out.lines.size() < kMostLines; ++number) {
     const std::string_view raw = logtext::take_line(text);
     HeadLine& line = out.lines.emplace_back();
-    line.text = table.line(raw);
-    line.is_row = table.in_table();
+    line.text = cutter.line(raw);
+    line.is_row = cutter.in_table();
     line.number = number;
     if (out.first.empty()) out.first = trim(raw);
     if (reports_out_of_memory(raw)) {  // not read as a line of figures
       out.lines.pop_back();
       continue;
     }
-    find_figures(line.text, line.found, grouping);
+    cutter.cut(line.text, grouping, line.found);
+    out.has_match |= cutter.matches();
     if (unclear) line.found.figures.swap(line.found.unclear);
     if (!line.found.stamp.empty()) stamp = line.found.stamp;
     if (!line.found.minute.empty()) {
@@ -101,49 +100,6 @@ Head survey(std::string_view text, bool unclear, Grouping grouping) {
     out.stamped += stamp.empty() ? 0U : 1U;
   }
   return out;
-}
-
-std::size_t count_word_lines(std::string_view head, std::size_t most) {
-  constexpr std::size_t kLooked = 4000;
-  LineFigures found;
-  TableRows table;
-  std::size_t lines = 0;
-  for (std::size_t i = 0; i < kLooked && !head.empty() && lines < most; ++i) {
-    find_figures(table.line(logtext::take_line(head)), found);
-    lines += found.figures.empty() ? 0U : 1U;
-  }
-  return lines;
-}
-
-bool has_unclear_lines(std::string_view head) {
-  constexpr std::size_t kLooked = 4000;
-  constexpr std::size_t kEnough = 3;
-  LineFigures found;
-  std::size_t lines = 0;
-  for (std::size_t i = 0; i < kLooked && !head.empty() && lines < kEnough; ++i) {
-    find_figures(logtext::take_line(head), found);
-    lines += found.unclear.empty() ? 0U : 1U;
-  }
-  return lines == kEnough;
-}
-
-bool is_table_of_figures(std::string_view head) {
-  constexpr std::size_t kFirst = 300;
-  LineFigures found;
-  TableRows table;
-  std::size_t lines = 0;
-  std::size_t figures = 0;
-  for (std::size_t i = 0; i < kFirst && !head.empty(); ++i) {
-    const std::string_view line = table.line(logtext::take_line(head));
-    if (trim(line).empty()) continue;
-    ++lines;
-    if (!table.in_table()) continue;
-    find_figures(line, found);
-    figures += std::any_of(found.figures.begin(), found.figures.end(), [](const MemoryFigure& f) { return !f.percent; })
-                   ? 1U
-                   : 0U;
-  }
-  return figures >= 3 && figures * 2 >= lines;
 }
 
 }  // namespace vramtrack
