@@ -76,15 +76,21 @@ std::vector<std::string_view> bar_cells(std::string_view line) {
 Result<DumpClock> DumpClock::detect(const LogHead& head, std::vector<std::string>& assumptions,
                                     const DumpTimes& times) {
   std::vector<std::string> texts;
-  std::string_view rest = head.text;
-  while (!rest.empty() && texts.size() < kSamples)
-    if (const std::string_view text = times.find(logtext::take_line(rest)); !text.empty()) texts.emplace_back(text);
+  const DumpTimes::Find* used = &times.find;
+  for (const DumpTimes::Find* const find : {&times.find, &times.otherwise}) {
+    if (!texts.empty() || !*find) break;
+    used = find;
+    const DumpTimes::Find look = *find;  // which may remember lines
+    for (std::string_view rest = head.text; !rest.empty() && texts.size() < kSamples;)
+      if (const std::string_view text = look(logtext::take_line(rest)); !text.empty()) texts.emplace_back(text);
+  }
   if (texts.empty() && !times.example.empty()) texts.emplace_back(times.example);
   const std::vector<std::string_view> samples(texts.begin(), texts.end());
-  if (samples.empty() && times.has_period) return DumpClock(StampReader::without_clock(*head.options, assumptions));
+  if (samples.empty() && times.has_period)
+    return DumpClock(StampReader::without_clock(*head.options, assumptions), *used);
   auto stamp = StampReader::detect(samples, {}, *head.options, *head.zone, assumptions, times.order);
   if (!stamp) return fail(std::move(stamp.error()));
-  return DumpClock(std::move(*stamp));
+  return DumpClock(std::move(*stamp), *used);
 }
 
 bool DumpClock::take(std::string_view text) {

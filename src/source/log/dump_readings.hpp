@@ -29,10 +29,13 @@ std::vector<std::string_view> bar_cells(std::string_view line);
 
 /// Where a tool's output has its times.
 struct DumpTimes {
-  std::function<std::string_view(std::string_view line)> find = dated_text;  ///< the time in a line; empty: none
-  std::optional<DateOrder> order{};                                          ///< if the tool always uses the same
-  bool has_period = false;                                                   ///< the usual period, if there is no time
-  std::string_view example{};  ///< their format, if the head has none; empty: there are none then
+  using Find = std::function<std::string_view(std::string_view line)>;
+
+  Find find = dated_text;            ///< the time in a line; empty: none
+  Find otherwise{};                  ///< likewise, if `find` finds none in the head
+  std::optional<DateOrder> order{};  ///< if the tool always uses the same
+  bool has_period = false;           ///< the usual period, if there is no time
+  std::string_view example{};        ///< their format, if the head has none; empty: there are none then
 };
 
 /// Not thread-safe.
@@ -41,6 +44,8 @@ class DumpClock {
   /// Determines from the lines of the head how times are written.
   static Result<DumpClock> detect(const LogHead& head, std::vector<std::string>& assumptions, const DumpTimes& times);
 
+  /// The time in a line, found as in the head; empty: none.
+  [[nodiscard]] std::string_view find(std::string_view line) const { return find_(line); }
   /// True when `text` is a time: the dump that follows was made then.
   bool take(std::string_view text);
   /// The time of the dump that begins. If the log has dates, each dump needs its own: nullopt when there was none since
@@ -56,9 +61,10 @@ class DumpClock {
   [[nodiscard]] bool counts() const { return stamp_.kind() == StampReader::Kind::none; }
 
  private:
-  explicit DumpClock(StampReader stamp) : stamp_(std::move(stamp)) {}
+  DumpClock(StampReader stamp, DumpTimes::Find find) : stamp_(std::move(stamp)), find_(std::move(find)) {}
 
   StampReader stamp_;
+  DumpTimes::Find find_;
   std::optional<Timestamp> time_;
   std::uint64_t round_ = 0;
 };
@@ -103,8 +109,8 @@ class DumpReadings {
   void list_process(const LogDevice& gpu, DumpedProcess process, LogRows& rows);
   /// The current dump has listed all processes of this GPU: any other process has ended.
   void list_is_complete(const LogDevice& gpu, LogRows& rows);
-  /// True when `line` is a time between two dumps.
-  bool take_time(std::string_view line, LogRows& rows) { return take(dated_text(line), rows); }
+  /// True when `line` has the time of the dump that begins here.
+  bool take_time(std::string_view line, LogRows& rows) { return take(clock_.find(line), rows); }
   /// True if `text` is a time: that of the dump that begins here.
   bool take(std::string_view text, LogRows& rows);
   /// The following values were read at `time`: they belong to the current dump if it has the same time.

@@ -109,15 +109,14 @@ class ScreenTimes {
 
 class GpustatText final : public DumpLines {
  public:
-  GpustatText(DumpClock clock, std::vector<std::string> assumptions, ScreenTimes times)
-      : DumpLines(std::move(clock), std::move(assumptions)), times_(std::move(times)) {}
+  using DumpLines::DumpLines;
 
  private:
   void read_line(std::string_view line, std::uint64_t number, bool whole, LogRows& rows) override {
     GpuLine gpu;
     const bool is_of_gpu = read_gpu_line(line, gpu);
     if (!whole) return is_of_gpu || trim(line).starts_with("[") ? rows.skip(number, "truncated last line") : void();
-    readings_.take(times_.of(line), rows);
+    readings_.take_time(line, rows);
     if (is_of_gpu) read_gpu(gpu, rows);
   }
 
@@ -144,7 +143,6 @@ class GpustatText final : public DumpLines {
       readings_.list_is_complete(named, rows);
   }
 
-  ScreenTimes times_;
   int last_ = -1;
 };
 
@@ -156,9 +154,8 @@ int recognise(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  const ScreenTimes times(head.text);
-  return make_dump_parser<GpustatText>(head, {[its = times](std::string_view line) mutable { return its.of(line); }},
-                                       times);
+  return make_dump_parser<GpustatText>(
+      head, {[times = ScreenTimes(head.text)](std::string_view line) mutable { return times.of(line); }});
 }
 
 /// A reading begins with the first line that is not a GPU's: the line with its time.

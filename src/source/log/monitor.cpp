@@ -198,7 +198,7 @@ void MonitorRows::read_line(std::string_view line, std::uint64_t number, bool wh
   }
   if (text.front() == '#' && !header_.by_entity) return;
   if (!cut_row(text, header_, row_)) {
-    readings_.take_time(text, rows);
+    readings_.take(dated_text(text), rows);
     return;
   }
   // The last word of a truncated line may lack digits. A command may be empty.

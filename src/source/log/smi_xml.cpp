@@ -106,7 +106,7 @@ class SmiXml final : public DumpParser<LineReader> {
 
   void close(std::string_view name, std::uint64_t line, LogRows& rows) {
     if (path_ != name && !path_.ends_with("/" + std::string(name))) return;  // of a tag that was never opened
-    if (path_ == "nvidia_smi_log/timestamp") readings_.take_time(text_, rows);
+    if (path_ == "nvidia_smi_log/timestamp") readings_.take(dated_text(text_), rows);
     if (path_ == kDocument.substr(1)) readings_.end_dump(rows);
     if (path_.starts_with(kGpu)) read_value(std::string_view(path_).substr(kGpu.size()), line, rows);
     path_.resize(path_.size() - name.size());

@@ -82,50 +82,25 @@ bool is_of_table(std::string_view line) {
          line.starts_with("[ MEM:");
 }
 
-/// The text of a line outside the tables without the marks around it: "==== Sun May 4 04:27:32 AM EDT 2025 ====".
-std::string_view stamp_text(std::string_view line) {
-  line = trim(line);
-  while (!line.empty() && !logtext::is_digit(line.front()) && !logtext::is_ascii_letter(line.front()))
-    line.remove_prefix(1);
-  while (!line.empty() && !logtext::is_digit(line.back()) && !logtext::is_ascii_letter(line.back()))
-    line.remove_suffix(1);
-  return line;
+/// The time of a dump stands outside of tables: on a line of its own, or, if there is none, in the text before it.
+std::string_view time_alone(std::string_view line) {
+  const std::string_view text = is_of_table(line) ? std::string_view{} : dated_text(line);
+  const std::string_view before =
+      text.empty() ? text : line.substr(0, static_cast<std::size_t>(text.data() - line.data()));
+  const auto is_of_word = [](char c) { return logtext::is_ascii_letter(c) || logtext::is_digit(c); };
+  return std::any_of(before.begin(), before.end(), is_of_word) ? std::string_view{} : text;
 }
 
-/// Whether `text` begins with a date.
-bool has_date(std::string_view text, Civil& civil) {
-  return (read_civil(text, DateOrder::month_first, civil) || read_civil(text, DateOrder::day_first, civil)) &&
-         civil.has_date;
+std::string_view time_in_text(std::string_view line) {
+  const std::string_view text = is_of_table(line) ? std::string_view{} : find_stamp(line);
+  Civil civil;
+  const bool is_read = read_civil(text, DateOrder::month_first, civil) || read_civil(text, DateOrder::day_first, civil);
+  return is_read && civil.has_date ? text : std::string_view{};
 }
-
-/// Finds the time of a dump, outside of tables: on a separate line, or, if no line contains only a time, any line
-/// before it.
-class TableTimes {
- public:
-  explicit TableTimes(std::string_view head) {
-    while (!head.empty() && in_text_) in_text_ = alone(logtext::take_line(head)).empty();
-  }
-  [[nodiscard]] std::string_view of(std::string_view line) const {
-    if (is_of_table(line)) return {};
-    const std::string_view text = in_text_ ? find_stamp(line) : alone(line);
-    Civil civil;
-    return has_date(text, civil) ? text : std::string_view{};
-  }
-
- private:
-  static std::string_view alone(std::string_view line) {
-    const std::string_view text = is_of_table(line) ? std::string_view{} : stamp_text(line);
-    Civil civil;
-    return has_date(text, civil) && trim(text.substr(civil.length)).empty() ? text : std::string_view{};
-  }
-
-  bool in_text_ = true;
-};
 
 class Table final : public DumpLines {
  public:
-  Table(DumpClock clock, std::vector<std::string> assumptions, TableTimes times)
-      : DumpLines(std::move(clock), std::move(assumptions)), times_(times) {}
+  using DumpLines::DumpLines;
 
   void finish(LogRows& rows) override {
     close_gpu(rows);
@@ -150,7 +125,6 @@ class Table final : public DumpLines {
     return gpu == gpus_.end() ? nullptr : &gpu->second;
   }
 
-  TableTimes times_;
   Part part_ = Part::outside;
   bool rows_follow_ = false;      ///< after the "|====" line of the current part
   int nvitop_between_ = 4;        ///< columns of nvitop between the memory and the command
@@ -229,7 +203,7 @@ void Table::read_line(std::string_view line, std::uint64_t number, bool whole, L
     return;
   }
   // Outside the tables: a time, or other text, which is ignored.
-  if (whole && readings_.take(times_.of(text), rows)) return;
+  if (whole && readings_.take_time(text, rows)) return;
   if (text.find("NVIDIA-SMI has failed") != std::string_view::npos || text.starts_with("Unable to determine") ||
       text.starts_with("No devices") || text.starts_with("Failed to initialize"))
     rows.skip(number, fmt::format("nvidia-smi said: {}", logtext::excerpt(text)));
@@ -388,8 +362,7 @@ int recognise(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
-  const TableTimes times(head.text);
-  return make_dump_parser<Table>(head, {[times](std::string_view line) { return times.of(line); }}, times);
+  return make_dump_parser<Table>(head, {time_alone, time_in_text});
 }
 
 /// A dump begins with the first line after the previous tables, usually its time.

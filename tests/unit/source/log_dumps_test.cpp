@@ -94,6 +94,23 @@ TEST(Table, NamesATruncatedDump) {
   EXPECT_THAT(r.events, SizeIs(0));
 }
 
+TEST(Table, HasItsTimeInAnyOfTheWaysThatOtherToolsHave) {
+  std::ifstream file(fixture("table_418.log"));
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  for (const std::string form : {"{}", "==== {} ====", "started for test 3, {}", "seconds"}) {
+    std::string dumps = text;
+    for (int second : {0, 10}) {
+      const std::string date = fmt::format("Wed Jun 12 09:00:{:02} 2019", second);
+      dumps.replace(dumps.find(date), date.size(),
+                    form == "seconds" ? std::to_string(1'560'330'000 + second) : fmt::format(fmt::runtime(form), date));
+    }
+    const auto r = read_text(dumps);
+    ASSERT_EQ(r.error, "") << form;
+    ASSERT_THAT(r.device("00000000:06:00.0"), SizeIs(2)) << form;
+    EXPECT_EQ(r.device("00000000:06:00.0")[1].first, 1'560'330'010) << form;
+  }
+}
+
 TEST(Dmon, ReadsTheFbColumnByItsHeader) {
   const auto r = read_logs({fixture("dmon.log")});
   EXPECT_THAT(r.formats, ElementsAre("dmon"));
