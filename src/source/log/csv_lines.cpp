@@ -209,14 +209,7 @@ const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& 
     }
   for (std::size_t i = 0; i < plan_.wide.size(); ++i) {
     CsvEntry& e = *entries_[i];
-    if (plan_.wide[i].total >= 0 && field(plan_.wide[i].total) != e.total_text) {
-      e.total_text = field(plan_.wide[i].total);
-      std::uint64_t total = 0;
-      if (logtext::read_amount(e.total_text, total_unit_, total, comma_) == logtext::Amount::read) {
-        e.total_bytes = total;
-        rows.total(time, e.device, total);
-      }
-    }
+    if (const char* const why = read_total(e, plan_.wide[i].total, time, rows)) return why;
     if (wide_used_[i] && !plan_.percent && is_above(*wide_used_[i], e.total_bytes))
       return "used memory above the total";
     if (wide_used_[i]) rows.add(time, e.series, *wide_used_[i]);

@@ -157,7 +157,7 @@ const char* CsvRows::add_row(CsvEntry& entry, Timestamp time, RowAmounts& row, L
     e->round = round_ + 1;
     time = stamp_.at_round(round_);
   }
-  if (const char* const why = read_total(*e, time, rows)) return why;
+  if (const char* const why = read_total(*e, plan_.total, time, rows)) return why;
   if (row.total_bytes != 0 && row.total_bytes != e->total_bytes) {
     e->total_bytes = row.total_bytes;
     rows.total(time, e->device, row.total_bytes);
@@ -316,10 +316,10 @@ const char* CsvRows::read_amounts(bool last_is_whole, RowAmounts& row) {
   return nullptr;
 }
 
-/// Reads the total if its text differs from that of the previous row.
-const char* CsvRows::read_total(CsvEntry& e, Timestamp time, LogRows& rows) {
-  if (plan_.total < 0 || field(plan_.total) == e.total_text) return nullptr;
-  e.total_text = field(plan_.total);
+/// Reads the total in `column` (-1: none) if its text differs from that of the previous row.
+const char* CsvRows::read_total(CsvEntry& e, int column, Timestamp time, LogRows& rows) {
+  if (column < 0 || field(column) == e.total_text) return nullptr;
+  e.total_text = field(column);
   std::uint64_t total = 0;
   if (logtext::read_amount(e.total_text, total_unit_, total, comma_) != Amount::read) return nullptr;
   if (!plan_.has_header && e.total_bytes != 0 && total != e.total_bytes) {

@@ -101,7 +101,7 @@ class CsvRows final : public LogParser {
   [[nodiscard]] Timestamp count_on(Timestamp time);
   const char* read_amounts(bool last_is_whole, RowAmounts& row);
   const char* add_row(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows);
-  const char* read_total(CsvEntry& e, Timestamp time, LogRows& rows);
+  const char* read_total(CsvEntry& e, int column, Timestamp time, LogRows& rows);
   void apply_percent(const CsvEntry& e, RowAmounts& row) const;
   void apply_free(CsvEntry& e, Timestamp time, RowAmounts& row, LogRows& rows);
   void read_line(std::string_view line, std::uint64_t number, bool complete, LogRows& rows);

@@ -14,16 +14,6 @@
 namespace vramtrack {
 namespace {
 
-// nvidia-smi --query-compute-apps=... when no process is visible: each line says so. Users cannot choose this format.
-class NoProcesses final : public LogParser {
- public:
-  std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool /*complete*/, LogRows& /*rows*/) override {
-    return first_line + static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
-  }
-  [[nodiscard]] bool clock_is_relative() const override { return false; }
-  [[nodiscard]] bool processes_only() const override { return true; }
-};
-
 /// Recognises logs whose every line is this message; `head` has at least one non-blank line.
 int recognise_no_processes(std::string_view head) {
   bool has_message = false;
@@ -38,9 +28,10 @@ int recognise_no_processes(std::string_view head) {
 }
 
 Result<std::unique_ptr<LogParser>> make_no_processes(const LogHead& /*head*/) {
-  return std::make_unique<NoProcesses>();
+  return std::make_unique<RowsWithoutFigures>("no process was visible", true);
 }
 
+/// Users cannot choose this format.
 const LogFormatInfo no_processes_log_format{"no-processes",
                                             "nvidia-smi --query-compute-apps=... where no process is visible",
                                             recognise_no_processes, make_no_processes, each_line_is_a_record};
