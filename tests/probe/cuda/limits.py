@@ -24,9 +24,9 @@ def mark(name):
 
 
 class Limits(UnderRun):
-    def run_code(self, code, *options):
+    def run_code(self, code, *options, **changes):
         self.driver()
-        done = self.run_program(sys.executable, "-c", PROGRAM + code, options=options)
+        done = self.run_program(sys.executable, "-c", PROGRAM + code, options=options, **changes)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
@@ -45,6 +45,17 @@ class Limits(UnderRun):
         self.assertRegex(said.stdout, r"^OUT OF MEMORY: process \d+ asked for 256\.0 KiB on device 0")
         self.assertEqual(said.stdout.count("the limit of 1.0 MiB refused it; the device itself was not asked"), 1, said.stdout)
         self.assertTrue(json.loads(self.trace("oom show", "--format", "json").stdout)["refused_by_limit"])
+
+    def test_what_is_measured_counts_against_a_limit(self):
+        # A module is never refused itself, and leaves less for what follows.
+        code = """
+module, other = ctypes.c_void_p(), ctypes.c_void_p()
+codes = [take(8 << 10), cuda.cuModuleLoadData(ctypes.byref(module), None), take(8 << 10), take(4 << 10), cuda.cuModuleLoadData(ctypes.byref(other), None)]
+print(codes, take(1), cuda.cuModuleUnload(module), cuda.cuModuleUnload(other), take(7 << 10), take(2 << 10))
+"""
+        done = self.run_code(code, "--limit", "20MiB", VRAMTRACK_FAKE_GPU_MODULE_MIB="5")
+        self.assertEqual(done.stdout, "[0, 0, 2, 0, 0] 2 0 0 0 2\n")
+        self.assertRegex(done.stderr, r"process \d+ asked for 8\.0 MiB on device 0 .* and the limit refused it")
 
     def test_a_leak_that_a_limit_stopped_is_both(self):
         self.run_code("while take(64) == 0: pass", "--limit", "64MiB")
