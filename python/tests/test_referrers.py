@@ -577,6 +577,21 @@ def test_what_is_alike_and_lies_in_two_containers_is_divided():
     assert (in_losses, in_outputs, unheld) == (300, 300, 0), found
 
 
+def test_a_chain_is_one_of_what_it_keeps_and_not_of_the_container_that_it_begins_at():
+    for _ in range(60):
+        losses.append([functools.reduce(lambda inner, _: Step(inner), range(depth), Step()) for depth in (5, 20)])
+    found, _ = look()
+    chains = [path for path in found if path.startswith("a chain of ")]
+    assert chains and all(re.match(r"a chain of [\w.]*Step \(items\) that begins at .*losses \(list, items\) in ", path) for path in chains), found
+
+
+def test_of_the_ways_into_one_container_the_shortest_is_named():
+    outer, other = "losses (list, 9 items) in a.py module globals", "others (list, 9 items) in a.py module globals"
+    once, twice = f"tuple, 1 items within {outer}", f"tuple, 1 items within tuple, 1 items within {outer}"
+    paths = {"tuple, 1 items": [1] * 9, twice: [1, 2, 3], once: [4], f"tuple, 1 items within {other}": [5, 6]}
+    assert referrers._by_container(paths) == [once, twice, f"tuple, 1 items within {other}", "tuple, 1 items"]
+
+
 def test_what_a_graph_nests_is_kept_where_its_end_is():
     class Node:
         def __init__(self, *saved):

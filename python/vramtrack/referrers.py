@@ -44,6 +44,7 @@ _VISITS = 200_000
 _GOLDEN = 0.6180339887498949
 _LRU = "_lru_cache_wrapper"
 _LOCAL = _thread._local
+_CONTAINERS = (dict, list, tuple, set, frozenset)
 _GENERATORS = (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 #: Two searches at once would find each other's lists. Of all copies of this module in the process: `vramtrack run` and `attach` bring theirs.
 _ONE_AT_A_TIME = vars(sys).setdefault("_vramtrack_search", _thread.allocate_lock())
@@ -279,7 +280,7 @@ class _Search:
                         self.found.setdefault(path, {})[i] = None
             if followed and paths:
                 # Of many that are alike, some are followed: the others are kept where these are.
-                most = max(paths, key=lambda path: (is_rooted(path), len(paths[path]), -len(path)))
+                most = _by_container(paths)[0]
                 apart = {i: its for i, its in self._containers_of(paths).items() if len(its) < len(paths)} if len(paths) > 1 else {}
                 where = self._places(set(map(id, rest)), apart)
                 for holder in rest:
@@ -317,9 +318,9 @@ class _Search:
 
     def _containers_of(self, paths: Dict[str, List[Any]]) -> Dict[int, List[str]]:
         """The containers of many items that lead to these holders, or are some, by id, the largest first: of each what lies in it, in words,
-        the most frequent first."""
+        as _by_container() orders it."""
         above: Dict[int, List[str]] = {}
-        for path in sorted(paths, key=lambda path: len(paths[path]), reverse=True):
+        for path in _by_container(paths):
             known: Dict[int, None] = {}
             way = list(paths[path])
             while way:
@@ -441,9 +442,10 @@ class _Search:
             level = []
             self._link(self.referrers(asked), asked, {}, level)
             if depth >= _DEPTH - 1:
-                if depth == _DEPTH - 1 and not self.chains:
-                    self._find_chains([kind for kind, count in kinds.items() if 4 * count >= _DEPTH])
                 wanted = self._above_what_has_no_variable(first)
+                if wanted and depth == _DEPTH - 1 and not self.chains:
+                    self._find_chains([kind for kind, count in kinds.items() if 4 * count >= _DEPTH])
+                    wanted = self._above_what_has_no_variable(first)
                 level = [one for one in level if id(one) in wanted]
         first.clear()
 
@@ -511,8 +513,9 @@ class _Search:
         heads = self._heads(above, below, everything)
         everything.clear()
         for head, links in heads:
-            alike = sum(type(above[i]) is type(head) for i in links)
-            words = f"a chain of {type(head).__module__}.{type(head).__qualname__} ({alike:,} items)"
+            counts = collections.Counter(type(above[i]) for i in links)
+            kind = max(counts, key=lambda kind: (not issubclass(kind, _CONTAINERS), counts[kind], kind.__qualname__))
+            words = f"a chain of {kind.__module__}.{kind.__qualname__} ({counts[kind]:,} items)"
             for node in nodes:
                 if links.get(id(node), 0) >= _CHAIN:
                     self.chains.setdefault(id(node), (head, words))
@@ -840,6 +843,16 @@ def _frames(running: Dict[int, None]) -> List[Any]:
     return out
 
 
+def _by_container(paths: Dict[str, List[Any]]) -> List[str]:
+    """Those that lead to a variable first, then those into the outermost container that most holders lie in; of one the shortest first:
+    which levels of what is nested are followed is another one at each look."""
+    count: Dict[str, int] = {}
+    for path, holders in paths.items():
+        outermost = path.rpartition(" within ")[2]
+        count[outermost] = count.get(outermost, 0) + len(holders)
+    return sorted(paths, key=lambda path: (not is_rooted(path), -count[path.rpartition(" within ")[2]], len(path), path))
+
+
 def _members(holder: Any) -> List[int]:
     return list(holder.names) if isinstance(holder, _Frame) else list(map(id, gc.get_referents(holder)))
 
@@ -869,7 +882,7 @@ def _scattered(items: List[Any], most: int) -> List[Any]:
 
 
 def _is_container(one: Any) -> bool:
-    return isinstance(one, (dict, list, tuple, set, frozenset)) or type(one).__name__ in ("deque", "OrderedDict", "dict_values", _LRU)
+    return isinstance(one, _CONTAINERS) or type(one).__name__ in ("deque", "OrderedDict", "dict_values", _LRU)
 
 
 def _is_no_keeper(holder: Any) -> bool:
