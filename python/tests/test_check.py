@@ -647,6 +647,38 @@ def test_the_sizes_of_a_shape_are_a_shape():
     assert rules(text.format("x.shape[0]", "8")) == rules(text.format("x.dtype", "torch.ones(8)")) == []
 
 
+@pytest.mark.parametrize("parameters, key, made, expected", [
+    ("n", "n", "torch.ones(n, n, device='cuda')", 1),  # a mask for each length
+    ("n, dtype", "(n, dtype)", "torch.ones(n, device='cuda').tril()", 1),
+    ("request_id, x", "request_id", "model(x.cuda())", 1),
+    ("self, key, x", "key", "model(x.cuda())", 0),  # what the keys are is not known
+    ("name, x", "name", "model(x.cuda())", 0),
+    ("dim", "dim", "torch.ones(dim, device='cuda')", 0),  # of a model
+    ("layer_id: int", "layer_id", "torch.ones(layer_id, device='cuda')", 0),
+    ("device", "device", "torch.ones(8, device=device)", 0),
+    ("n", "n", "torch.ones(n)", 0),  # on the processor
+    ("n", "n", "n + 1", 0),
+])  # fmt: skip
+def test_a_dict_keyed_by_what_callers_choose(parameters, key, made, expected):
+    text = f"import torch\nmodel = torch.nn.Linear(3, 3).cuda()\nCACHE = {{}}\ndef get({parameters}):\n    if {key} not in CACHE:\n        CACHE[{key}] = {made}\n    return CACHE[{key}]\n"
+    assert rules(text) == ["unbounded-cache"] * expected
+    assert rules(text + "def end():\n    CACHE.clear()\n") == []
+
+
+def test_a_dict_keyed_by_what_a_loop_over_data_gives():
+    text = """import torch
+model = torch.nn.Linear(3, 3).cuda()
+CACHE = {}
+def keep(key, x):
+    CACHE[key] = model(x.cuda())
+def train(loader):
+    for i, x in enumerate(loader):
+        keep(KEY)
+"""
+    assert rules(text.replace("KEY", "i, x")) == rules(text.replace("KEY", "x=x, key=(i, 3)")) == ["unbounded-cache"]
+    assert rules(text.replace("KEY", "'last', x")) == []
+
+
 def test_a_method_that_begins_anew_may_be_called_by_others_too():
     text = "import torch\nclass Run:\n    def __init__(self):\n        self.reset()\n    def reset(self):\n        self.kept = []\n    def add(self, model, x):\n        self.kept.append(model(x.cuda()))\n"
     assert rules(text) == []

@@ -9,7 +9,7 @@ from vramtrack.check_hooks import Hook, HookKeep, hooks_of, kept_in
 from vramtrack.check_scopes import Place
 from vramtrack.check_source import Source
 from vramtrack.check_syntax import FUNCTIONS, LOOPS, Function, Loop, contains_call, index_of, last_name, parameters_of, targets_of, text_of
-from vramtrack.check_values import Holds, Values, contains_state, element_and_container, has_slice
+from vramtrack.check_values import FACTORIES, Holds, Values, contains_state, element_and_container, has_slice
 
 
 class Finding(NamedTuple):
@@ -39,6 +39,11 @@ _COMPILERS = {
 _PER_STEP = {"torch.cuda.CUDAGraph": "a CUDA graph", "torch.cuda.Stream": "a stream"}
 #: Functions that run once for each object, or that trainers call once in each run, not in each step or epoch.
 _ONCE = re.compile(r"^(__new__|__post_init__|_*init(ialize)?(_\w+)?|setup|build|configure_\w+|prepare_data|on_(train|fit|init|pretrain_routine)_(begin|start|end))$")
+#: Parameters of which a program has a few values: layers, devices, kinds; and those that are another one with each step or request.
+_FIXED = re.compile(r"(^|_)(name|layer|device|dtype|type|kind|mode|rank|group|head|level|stage|block|module|stream|max)s?(_|$)")
+#: and those that say how long the input is
+_LENGTH = re.compile(r"^(n|size|length|batch_size|(\w+_)?(len|seqlen|tokens|positions))$")
+_ANOTHER = re.compile(r"(^|_)(step|iteration|batch_idx|batch_id|request|request_id|req_id|uid|uuid|session|session_id|prompt|query|sentence|question|url)$")
 #: What only grows by itself. Of other classes (weak references, caches with a size, queues) nothing is said.
 _GROWING = {"list", "dict", "set", "deque", "defaultdict", "OrderedDict", "Counter"}
 
@@ -265,18 +270,54 @@ class Rules:
             if keep.key is None or isinstance(keep.value, (ast.Constant, ast.JoinedStr)):
                 continue
             key = self._values.holds(keep.key)
-            if key == Holds.NOTHING or self._values.is_tensor(keep.container):
+            chosen = self._chosen_by_callers(keep) if key == Holds.NOTHING else ""
+            if key == Holds.NOTHING and not chosen or self._values.is_tensor(keep.container):
                 continue
             place = self._source.place(_base(keep.container))
             if place is None or not self._is_long_lived(keep.container) or self._is_bounded(place, is_local=False):
                 continue
-            if key == Holds.SHAPE and self._values.holds(keep.value) < Holds.TENSOR and not self._makes_memory(keep.value):
+            if key <= Holds.SHAPE and self._values.holds(keep.value) < (Holds.DEVICE if chosen else Holds.TENSOR) and not self._makes_memory(keep.value):
                 continue  # numbers, a compiled kernel, or nothing is known of it
             text = text_of(_base(keep.container))
+            if chosen:
+                yield Finding("unbounded-cache", keep.statement, f"`{text}` is keyed by `{chosen}`, which the callers choose, and is never emptied: it grows with every new one",
+                              f"give it a bound: functools.lru_cache(maxsize=...) on the function, or remove the oldest entry of `{text}` when len() exceeds a limit")
+                continue
             yield Finding("unbounded-cache", keep.statement,
                           f"`{text}` is keyed by {'tensors, and no two of them are the same key,' if key > Holds.SHAPE else 'the shape of the input'} and is never emptied: "
                           f"it grows with every new {'tensor' if key > Holds.SHAPE else 'shape'}",
                           "give it a bound: functools.lru_cache(maxsize=...) on the shape as a tuple, or remove the oldest entry when len() exceeds a limit")
+
+    def _chosen_by_callers(self, keep: Keep) -> str:
+        """The parameter that is in the key, if its values are no fixed set, as names, layers and devices are: it is a length, and what is
+        kept is as long, it is by its name another one in each call, or a caller has it from a loop over data."""
+        function = self._source.function_of(keep.statement)
+        if function is None or keep.key is None:
+            return ""
+        names = self._source.places_in(keep.key)
+        names |= {one for name in names if name.owner is function for value in self._source.values(name) for one in self._source.places_in(value)}
+        for place in sorted(names, key=lambda one: one.name):
+            parameter = self._source.parameter(place)
+            if parameter is None or place.owner is not function or self._source.bindings(place) or _FIXED.search(place.name) or _is_of_fixed_set(parameter.annotation):
+                continue
+            if _ANOTHER.search(place.name) or _LENGTH.search(place.name) and self._is_size(place, keep.value) or self._is_given_by_a_loop(function, place.name):
+                return place.name
+        return ""
+
+    def _is_size(self, place: Place, value: ast.expr) -> bool:
+        """Of a tensor that the value is made of."""
+        values = [value, *(one for name in self._source.places_in(value) for one in self._source.values(name))]
+        return any(isinstance(one, ast.Call) and last_name(one.func) in FACTORIES and any(place in self._source.places_in(size) for size in one.args)
+                   for each in values for one in ast.walk(each))
+
+    def _is_given_by_a_loop(self, function: Function, name: str) -> bool:
+        position = parameters_of(function).index(name) - int(self._is_method(function)) if name in parameters_of(function) else -1
+        for call in self._source.callers(function):
+            given = [one.value for one in call.keywords if one.arg == name] or (call.args[position : position + 1] if position >= 0 else [])
+            over = {place for loop in self._source.loops_of(call) if self._source.is_over_data(loop) for place in self._source.places_of(loop)}
+            if any(over & self._source.places_in(one) for one in given):
+                return True
+        return False
 
     def _makes_memory(self, value: ast.expr) -> bool:
         """A CUDA graph, a stream or a compiled function, each with memory of its own."""
@@ -589,6 +630,10 @@ def _has_bound(made: ast.expr) -> bool:
         factory = next((one.value for one in made.keywords if one.arg == "default_factory"), None)
         return _has_bound(factory.body) if isinstance(factory, ast.Lambda) else factory is not None and last_name(factory) not in _GROWING
     return last_name(made.func) not in _GROWING or any(one.arg == "maxlen" for one in made.keywords) or last_name(made.func) == "deque" and len(made.args) == 2
+
+
+def _is_of_fixed_set(annotation: Optional[ast.expr]) -> bool:
+    return annotation is not None and last_name(annotation) in ("bool", "dtype", "device", "type", "Literal", "Enum")
 
 
 def _is_exc_info(node: ast.AST) -> bool:

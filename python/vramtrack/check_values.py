@@ -36,7 +36,7 @@ _WITHOUT_GRAPH = {
     "detach", "detach_", "argmax", "argmin", "argsort", "eq", "ne", "gt", "lt", "ge", "le", "long", "nonzero", "isnan", "isfinite", "isinf", "sign", "no_grad", "stop_gradient",
     "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "bernoulli", "multinomial", "equal", "allclose",
 }
-_FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "tensor", "as_tensor", "from_numpy", "eye", "linspace"}
+FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "tensor", "as_tensor", "from_numpy", "eye", "linspace"}
 _PLAIN_ATTRIBUTES = {"data", "grad", "dtype", "device", "requires_grad", "is_cuda", "ndim", "grad_fn", "itemsize", "layout", "names", "is_leaf"}
 _CARRIERS = {"to", "cuda", "half", "float", "bfloat16", "double", "eval", "train", "compile", "DataParallel", "DistributedDataParallel", "DDP", "FSDP",
              "FullyShardedDataParallel", "prepare", "script", "initialize", "setup"}
@@ -220,7 +220,7 @@ class Values:
             return inputs if inputs == Holds.GRAPH else Holds.NOTHING
         if name == "cuda" or name == "to" and any(map(self._is_device, arguments)):
             return Holds.GRAPH if inputs == Holds.GRAPH else Holds.NOTHING if receiver is None or self.is_network(receiver) else Holds.DEVICE
-        if name in _FACTORIES and full.startswith(("torch.", "cupy.")):
+        if name in FACTORIES and full.startswith(("torch.", "cupy.")):
             return Holds.DEVICE if any(one.arg == "device" and self._is_device(one.value) for one in node.keywords) else Holds.TENSOR
         if self.is_network(node.func):
             return Holds.GRAPH
