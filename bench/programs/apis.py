@@ -30,7 +30,7 @@ def before(folder, name="LD_LIBRARY_PATH"):
 
 def compiled(path, options, libraries, missing=""):
     """The command that runs the program. `missing`: what to say where the API's headers or library are not installed."""
-    is_paced = getattr(options, "attach", False)
+    is_paced = getattr(options, "attach", False) or getattr(options, "watch", False)
     target = options.build / "bench_programs" / ("paced" if is_paced else "") / path.parent.name / path.stem
     target.parent.mkdir(parents=True, exist_ok=True)
     sources, flags = [str(path)], FLAGS
