@@ -2,11 +2,15 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "cli/cmd_trace.hpp"
 #include "cli/timeline_html.hpp"
 #include "core/format.hpp"
 #include "core/printable.hpp"
+#include "trace/call_category.hpp"
 #include "trace/render/page.hpp"
 
 namespace vramtrack::cli {
@@ -26,14 +30,20 @@ int run_page(const TraceOptions& options, Console& console) {
   const trace::Ledger ledger = options.host ? trace::Ledger::host : trace::Ledger::device;
   // By process and device; the times are the process's own until its begin is known.
   std::map<std::pair<std::uint32_t, int>, trace::PagePart> parts;
+  std::vector<std::pair<std::uint32_t, probe::Call>> holders;  // stack and call
+  std::unordered_map<std::uint64_t, trace::Holder> numbers;    // of these
   trace::Symbols symbols;
   const auto native = native_names();
   const auto run = open_run(
       console, options.files, options, symbols, native.get(),
       [&](std::uint32_t process, const trace::CallSite& site, std::uint64_t /*address*/, std::uint64_t time_us,
           std::int64_t bytes) -> Status {
-        if (site.ledger == ledger)
-          parts[{process, site.device}].activity.take(static_cast<std::int64_t>(time_us), site.stack, bytes, 0);
+        if (site.ledger != ledger) return {};
+        const auto [holder, is_new] =
+            numbers.try_emplace(static_cast<std::uint64_t>(site.stack) << 8U | static_cast<std::uint64_t>(site.call),
+                                static_cast<trace::Holder>(holders.size()));
+        if (is_new) holders.emplace_back(site.stack, site.call);
+        parts[{process, site.device}].activity.take(static_cast<std::int64_t>(time_us), holder->second, bytes, 0);
         return {};
       });
   if (!run) return trace_failed(console, run.error());
@@ -45,7 +55,12 @@ int run_page(const TraceOptions& options, Console& console) {
   for (auto& [key, part] : parts) {
     const trace::ProcessTrace& process = *processes[key.first];
     part.name = part_name(process, key.second, processes.size() == 1);
-    part.stack_of = [&names = *(*run)->names, &process](trace::Holder holder) { return names.stack(process, holder); };
+    part.stack_of = [&names = *(*run)->names, &process, &holders](trace::Holder holder) {
+      return names.stack(process, holders[holder].first);
+    };
+    part.category_of = [&holders](trace::Holder holder, trace::Category of_stack) {
+      return trace::category_of(probe::info_of(holders[holder].second), of_stack);
+    };
     part.line_of = (*run)->names->line_of();
     for (const trace::TraceMark& mark : process.marks())
       part.marks.push_back({static_cast<std::int64_t>(mark.time_us), {}, printable(mark.name), false});

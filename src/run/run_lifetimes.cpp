@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "trace/call_category.hpp"
+
 namespace vramtrack::run {
 
 using probe::Record;
@@ -46,16 +48,17 @@ struct RunLifetimes::Process {
   bool is_over = false;  ///< or its records were lost
   trace::LifetimesAccount account;
   trace::RecentGrowth recent;
-  std::vector<double> reported_s;  ///< beginnings of the reported rises
-  std::unordered_map<std::uint32_t, trace::SiteNumber> stacks;
+  std::vector<double> reported_s;                              ///< beginnings of the reported rises
+  std::unordered_map<std::uint64_t, trace::SiteNumber> parts;  ///< by stack and call
 };
 
 RunLifetimes::RunLifetimes(std::unique_ptr<trace::NativeNames> native)
     : native_(std::move(native)), names_(texts_, symbols_, native_.get(), {}) {}
 RunLifetimes::~RunLifetimes() = default;
 
-trace::SiteNumber RunLifetimes::part_of(Process& process, std::uint32_t stack) {
-  const auto [known, is_new] = process.stacks.try_emplace(stack, 0);
+trace::SiteNumber RunLifetimes::part_of(Process& process, std::uint32_t stack, probe::Call call) {
+  const auto [known, is_new] = process.parts.try_emplace(
+      static_cast<std::uint64_t>(stack) << 8U | static_cast<std::uint64_t>(call), trace::SiteNumber{});
   if (!is_new) return known->second;
   const trace::ProcessTrace& texts = *texts_.processes()[process.index];
   const trace::StackId id = names_.stack(texts, stack);
@@ -67,7 +70,7 @@ trace::SiteNumber RunLifetimes::part_of(Process& process, std::uint32_t stack) {
     const auto depth = std::count_if(frames.begin(), frames.end(), [this](auto frame) { return names_.is_own(frame); });
     sites_.push_back({std::move(words), static_cast<std::size_t>(depth)});
   }
-  const Part part{number->second, stack_categories_.of(id)};
+  const Part part{number->second, trace::category_of(probe::info_of(call), stack_categories_.of(id))};
   const auto [position, is_new_part] =
       part_numbers_.try_emplace({part.site, part.category}, static_cast<trace::SiteNumber>(parts_.size()));
   if (is_new_part) parts_.push_back(part);
@@ -104,7 +107,7 @@ void RunLifetimes::take(const ProbedProcess& probed, std::span<const Slot> recor
             (call->level == probe::Level::driver && is_of_allocator(*texts_.processes()[process->index], stack)))
           break;
         const std::uint64_t bytes = std::max(slot.bytes, process->sampled_bytes);
-        const trace::SiteNumber part = part_of(*process, stack);
+        const trace::SiteNumber part = part_of(*process, stack, call->call);
         process->account.allocate(key_of(slot), bytes, parts_[part].site, process->now_s);
         process->recent.allocate(key_of(slot), bytes, part, process->now_s - process->begin_s);
         break;

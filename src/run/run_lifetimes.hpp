@@ -31,7 +31,7 @@ struct LateRise {
   double bytes_per_s = 0;
 };
 
-/// The memory of a process by category, from the stacks that allocated it.
+/// The memory of a process by category, from the stacks and the calls that allocated it.
 struct ProcessCategories {
   std::uint32_t pid = 0;
   std::vector<std::pair<trace::Category, std::int64_t>> bytes;  ///< those that hold some
@@ -67,7 +67,7 @@ class RunLifetimes {
     trace::SiteNumber site = 0;
     trace::Category category = trace::Category::unknown;
   };
-  trace::SiteNumber part_of(Process& process, std::uint32_t stack);
+  trace::SiteNumber part_of(Process& process, std::uint32_t stack, probe::Call call);
 
   trace::Symbols symbols_;
   std::unique_ptr<trace::NativeNames> native_;

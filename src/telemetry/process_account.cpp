@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "probe/wire.hpp"
+#include "trace/call_category.hpp"
 #include "trace/probe_trace.hpp"
 
 namespace vramtrack::telemetry {
@@ -30,7 +31,8 @@ void ProcessAccount::allocated(FollowedProcess& process, const telemetry_event& 
   if (call->level == probe::Level::driver && is_of_traced_allocator(process.unwinder->files(), stack.native)) return;
   const SiteNames::Place place = names_.place_of(process, stack);
   account_.allocate(key_of(event), event.bytes, place.number, time_s(event), event.threshold);
-  by_category_.allocate(key_of(event), event.bytes, static_cast<trace::SiteNumber>(place.category), time_s(event),
+  by_category_.allocate(key_of(event), event.bytes,
+                        static_cast<trace::SiteNumber>(trace::category_of(call, place.category)), time_s(event),
                         event.threshold);
 }
 

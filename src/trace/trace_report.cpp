@@ -11,6 +11,7 @@
 
 #include "core/format.hpp"
 #include "core/order.hpp"
+#include "trace/call_category.hpp"
 #include "trace/keepers.hpp"
 
 namespace vramtrack::trace {
@@ -687,27 +688,10 @@ std::string_view call_of(const ProcessTrace&, const CallSite& site) {
   return info == nullptr ? std::string_view{} : info->name;
 }
 
-/// What memory is by the call that took it, whatever its stack says; of managed memory, where that says nothing.
-std::optional<Category> category_of_call(std::string_view name, Category of_stack) {
+const probe::CallInfo* call_named(std::string_view name) {
   const auto call = std::find_if(probe::kCalls.begin(), probe::kCalls.end(),
                                  [&](const probe::CallInfo& each) { return each.name == name; });
-  if (call == probe::kCalls.end()) return {};
-  switch (call->call) {
-    case probe::Call::cu_context:
-    case probe::Call::cu_primary_context:
-      return Category::contexts;
-    case probe::Call::cu_module:
-    case probe::Call::cu_library:
-    case probe::Call::hip_module:
-      return Category::code;
-    case probe::Call::cu_graph_exec:
-    case probe::Call::hip_graph_exec:
-    case probe::Call::cu_graph_memory:
-      return Category::graphs;
-    default:
-      if (call->memory == probe::Memory::managed && of_stack == Category::unknown) return Category::managed;
-      return {};
-  }
+  return call == probe::kCalls.end() ? nullptr : &*call;
 }
 
 std::size_t root_of(std::vector<std::size_t>& joined, std::size_t group) {
@@ -906,10 +890,7 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
   report.categories = categories_of(trace, names, stacks);
   report.calls = held_by(trace, call_of);
   report.libraries = held_by(trace, library_of);
-  for (ReportSite& site : report.sites) {
-    const Category of_stack = stacks.of(site.stack);
-    site.category = category_of_call(site.call, of_stack).value_or(of_stack);
-  }
+  for (ReportSite& site : report.sites) site.category = category_of(call_named(site.call), stacks.of(site.stack));
   report.suspected = report.suspected && !report.leak;
   report.undecided = !report.leak && !report.suspected && report.can_tell &&
                      std::any_of(report.sites.begin(), report.sites.end(), is_undecided);
@@ -966,12 +947,12 @@ CategoryTotals categories_of(const ProbeTrace& trace, ProbeNames& names, StackCa
       const CallSite& site = process->sites()[i];
       if (site.ledger != Ledger::device || site.live.blocks == 0) continue;
       const Category of_stack = stacks.of(names.stack(*process, site.stack));
-      const auto by_call = category_of_call(call_of(*process, site), of_stack);
-      if (!by_call) continue;
+      const Category by_call = category_of(probe::info_of(site.call), of_stack);
+      if (by_call == of_stack) continue;
       const Held told_here = told_of[i];
       const Held rest{site.live.bytes - told_here.bytes, site.live.blocks - told_here.blocks};
       totals.add(of_stack, -rest.bytes, -rest.blocks);
-      totals.add(*by_call, rest.bytes, rest.blocks);
+      totals.add(by_call, rest.bytes, rest.blocks);
     }
   }
   totals.sort();

@@ -96,6 +96,11 @@ class PartText {
     json.end_object();
   }
 
+  [[nodiscard]] Category category_of(const PagePart& part, Holder holder, StackId stack) const {
+    const Category of_stack = categories_.of(stack);
+    return part.category_of ? part.category_of(holder, of_stack) : of_stack;
+  }
+
   /// The lines with the highest peaks of their stacks, by the finest level, which knows them and every category.
   void choose_layers(const PagePart& part) {
     std::vector<Layer> lines;
@@ -103,7 +108,7 @@ class PartText {
     std::unordered_set<std::uint32_t> seen;
     for (const auto& [holder, peak_bytes] : part.activity.peaks()) {
       const StackId stack = part.stack_of(holder);
-      const Category category = categories_.of(stack);
+      const Category category = category_of(part, holder, stack);
       has_category_[static_cast<std::size_t>(category)] = true;
       const auto frame = part.line_of ? part.line_of(stack) : site_of(symbols_, stack);
       const auto [at, is_new] = line_at.try_emplace(frame ? index_of(*frame) : IdTable::kNone, lines.size());
@@ -140,7 +145,7 @@ class PartText {
       const auto [at, is_new] = places.try_emplace(change.holder);
       if (is_new) {
         const StackId stack = part.stack_of(change.holder);
-        at->second.category = &level.categories[static_cast<std::size_t>(categories_.of(stack))];
+        at->second.category = &level.categories[static_cast<std::size_t>(category_of(part, change.holder, stack))];
         if (const auto layer = layer_of_.find(index_of(stack)); layer != layer_of_.end())
           at->second.layer = &level.layers[layer->second];
       }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trace/activity.hpp"
+#include "trace/category_name.hpp"
 #include "trace/profile.hpp"
 #include "trace/snapshot.hpp"
 #include "trace/symbols.hpp"
@@ -41,6 +42,8 @@ struct PagePart {
   /// The stack of a holder; it may be looked up only now.
   std::function<StackId(Holder)> stack_of;
   LineOf line_of;  ///< empty: site_of()
+  /// What a holder's memory is for, if that of its stack is the second one; empty: that.
+  std::function<Category(Holder, Category)> category_of;
   /// Whose segments are drawn: those of `device`; null: the recording has none.
   const Snapshot* snapshot = nullptr;
   std::uint32_t device = 0;

@@ -155,6 +155,23 @@ TEST(RunLifetimes, SumsByWhatMemoryIsFor) {
   EXPECT_EQ(probe.tell(5).at(0).sites.size(), 1U) << "it is one line";
 }
 
+/// One line of the program makes a context and loads code into it.
+TEST(RunLifetimes, WhatTheDriverTakesIsNamedByItsCall) {
+  Probe probe;
+  train(probe, 1);
+  probe.free(2, 1'000'000);
+  probe.alloc(2, 0x1000, 3 * kMib, 1, Call::cu_context);
+  probe.alloc(3, 0x2000, 5 * kMib, 1, Call::cu_library);
+  probe.alloc(4, 0x3000, 2 * kMib, 1, Call::cu_graph_exec);
+  probe.alloc(5, 0x4000, 7 * kMib, 1, Call::cu_mem_alloc_managed);
+  using Bytes = std::vector<std::pair<trace::Category, std::int64_t>>;
+  EXPECT_EQ(probe.categories().at(0).bytes, (Bytes{{trace::Category::contexts, 3 * kMib},
+                                                   {trace::Category::code, 5 * kMib},
+                                                   {trace::Category::graphs, 2 * kMib},
+                                                   {trace::Category::managed, 7 * kMib}}));
+  EXPECT_EQ(probe.tell(6).at(0).sites.at(0).live_bytes, 17. * kMib) << "it is one line";
+}
+
 TEST(RunLifetimes, CountsHostMemoryAndBlocksWithinVulkansMemoryNotAtAll) {
   Probe probe;
   train(probe, 100);

@@ -122,6 +122,8 @@ TEST(ProcessAccount, SumsByWhatMemoryIsFor) {
   traced.free(2, 7);
   traced.free(2, 9);
   EXPECT_THAT(traced.account.categories(), ElementsAre(Pair("kv_cache", 2.0 * kMib)));
+  traced.allocate(3, 10, 3 * kMib, probe::Call::cu_mem_alloc_managed);
+  EXPECT_THAT(traced.account.categories(), ElementsAre(Pair("managed", 3.0 * kMib), Pair("kv_cache", 2.0 * kMib)));
 }
 
 TEST(SiteNames, KnowTheAllocatorsThatAreTracedThemselves) {

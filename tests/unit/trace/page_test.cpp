@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "trace/call_category.hpp"
+
 namespace vramtrack::trace {
 namespace {
 
@@ -75,6 +77,21 @@ TEST(PageData, TheStacksOfALineAreOneLayer) {
   EXPECT_THAT(text,
               testing::HasSubstr(R"("site":"/home/me/main.py:1 main","category":"activations, unknown","stacks":3)"));
   EXPECT_EQ(count(text, R"("site":")"), 1U);
+}
+
+/// One stack allocates with two calls.
+TEST(PageData, WhatTheDriverTakesIsNamedByItsCall) {
+  const Symbols symbols;
+  std::vector<PagePart> parts(1);
+  parts[0].stack_of = [](Holder) { return kNoStack; };
+  parts[0].category_of = [](Holder holder, Category of_stack) {
+    return category_of(probe::info_of(holder == 0 ? probe::Call::cu_context : probe::Call::cu_mem_alloc), of_stack);
+  };
+  parts[0].activity.take(0, 0, 300, 0);
+  parts[0].activity.take(1, 1, 20, 0);
+  const std::string text = page_json("t", parts, symbols);
+  EXPECT_THAT(text, testing::HasSubstr(R"({"name":"contexts","steps":[0,300]})"));
+  EXPECT_THAT(text, testing::HasSubstr(R"({"name":"unknown","steps":[1,20]})"));
 }
 
 }  // namespace
