@@ -580,6 +580,7 @@ void ProcessTrace::end_look(std::uint64_t begun_us) {
       keeper.has_graphs = (blocks.front()->flags & probe::kGraphKeeper) != 0;
       keeper.blocks = addresses.size();
       keeper.looked_us = begun_us;
+      keeper.live_blocks = sites_[site].live.blocks;
     }
     order(found, [](const auto& a, const auto& b) {
       return std::pair(a.first.is_rooted, a.first.blocks) > std::pair(b.first.is_rooted, b.first.blocks);

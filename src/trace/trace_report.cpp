@@ -166,6 +166,11 @@ std::uint64_t items_of_steps(std::int64_t blocks, std::int64_t other_blocks) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(kLeastSteps, std::min(blocks, other_blocks) / 2));
 }
 
+/// The same of what two lines held when their keepers were seen, as the items in the words were counted.
+std::uint64_t items_of_steps(const FoundKeeper& keeper, const FoundKeeper& other) {
+  return items_of_steps(keeper.live_blocks, other.live_blocks);
+}
+
 void add_keeper(std::vector<LineKeeper>& all, const FoundKeeper& keeper, StackId stack) {
   const std::string words = without_items(keeper.words);
   const auto known = std::find_if(all.begin(), all.end(), [&](const LineKeeper& each) {
@@ -180,6 +185,7 @@ void add_keeper(std::vector<LineKeeper>& all, const FoundKeeper& keeper, StackId
   found.has_graphs = found.has_graphs || keeper.has_graphs;
   found.blocks += keeper.blocks;
   found.looked_us = std::max(found.looked_us, keeper.looked_us);
+  found.live_blocks += keeper.live_blocks;
   found.stands_for.bytes += keeper.stands_for.bytes;
   found.stands_for.blocks += keeper.stands_for.blocks;
   found.first_us = std::min(found.first_us, keeper.first_us);
@@ -254,6 +260,8 @@ void part_lines(std::vector<Line>& lines) {
       part.site.live.blocks = std::llround(static_cast<double>(whole.site.live.blocks) *
                                            static_cast<double>(keeper.stands_for.blocks) / blocks);
       part.site.keeper = keeper;
+      part.site.keeper->live_blocks = std::llround(static_cast<double>(keeper.live_blocks) *
+                                                   static_cast<double>(keeper.stands_for.blocks) / blocks);
       part.site.stack = parts[p].stack;
       part.site.part = without_items(keeper.words);
       if (p == 0)
@@ -288,7 +296,7 @@ void part_groups(std::vector<Line>& lines, std::size_t& groups) {
       if (!is_keeper(line->site)) continue;
       kept.push_back(line);
       const auto same = std::find_if(firsts.begin(), firsts.end(), [&](const Line* other) {
-        const auto items = items_of_steps(line->site.live.blocks, other->site.live.blocks);
+        const auto items = items_of_steps(*line->site.keeper, *other->site.keeper);
         return !are_apart(line->site.keeper->words, other->site.keeper->words, items);
       });
       place[line] = static_cast<std::size_t>(same - firsts.begin());
@@ -310,7 +318,7 @@ void join_by_keeper(std::vector<Line>& lines) {
       if (&line == &other || line.group == 0 || other.group == 0 || line.group == other.group ||
           line.site.ledger != other.site.ledger || !is_keeper(line.site) || !is_keeper(other.site))
         continue;
-      const auto items = items_of_steps(line.site.live.blocks, other.site.live.blocks);
+      const auto items = items_of_steps(*line.site.keeper, *other.site.keeper);
       if (!have_one_container(line.site.keeper->words, other.site.keeper->words, items)) continue;
       const std::size_t from = other.group;
       std::vector<Line*> joined;

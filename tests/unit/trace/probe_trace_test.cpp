@@ -691,6 +691,28 @@ TEST(TraceReport, AKeeperOfALookStaysWhereTheLastOneFindsNoVariable) {
   EXPECT_TRUE(read.report.findings[0].keeper->words.ends_with("begins at root, local of f() at a.py:1"));
 }
 
+/// The items of a container are those of the look, however many blocks there are at the end.
+TEST(TraceReport, LinesOfOneContainerAreOneFindingHoweverLongAgoItWasSeen) {
+  KeptSteps script;
+  const auto steps = [&](std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t i = from; i < to; ++i) {
+      script.now_us = i * 10'000;
+      script.alloc(KeptSteps::kLosses + i * 64, 100, script.loss);
+      if (i % 3 == 0) script.alloc(KeptSteps::kActivations + i * 64, 300, script.activation);
+    }
+  };
+  steps(0, 60);
+  for (std::uint64_t i = 0; i < 60; i += 3) {
+    script.kept("tuple, 2 items within log (list, 80 items) in a.py module globals", KeptSteps::kLosses + i * 64, true);
+    script.kept("log (list, 80 items) in a.py module globals", KeptSteps::kActivations + i * 64, true);
+  }
+  script.look_ends("");
+  steps(60, 900);
+  const ReadSteps read(script);
+  ASSERT_EQ(read.report.findings.size(), 1U);
+  EXPECT_EQ(read.report.findings[0].sites.size(), 2U);
+}
+
 TEST(TraceReport, WhatTheDriverTakesIsNamedByItsCall) {
   ProbeScript script;
   const std::uint32_t line = script.line("/home/me/a.py", 3);
