@@ -10,6 +10,7 @@
 #include "act/proof.hpp"
 #include "core/format.hpp"
 #include "core/option.hpp"
+#include "host/parentage.hpp"
 #include "host/process.hpp"
 #include "host/process_tree.hpp"
 #include "host/progress.hpp"
@@ -114,10 +115,8 @@ std::string sign_of_life(const Subject& target, const ReclaimTools& tools) {
   if (moved(before.children_io_bytes, now.children_io_bytes) > 0)
     return fmt::format("its children read or wrote {}, so something uses it", lately);
   if (is_starved) return fmt::format("it got no core {}, so whether something uses it does not show", lately);
-  if (now.listening && now.listening->clients > 0)
-    return fmt::format("{} to it {} open, so something uses it", format_count(now.listening->clients, "connection"),
-                       now.listening->clients == 1 ? "is" : "are");
-  return {};
+  // Somebody may have come meanwhile.
+  return LostWorkers(tools.act.proc_root, list_processes(tools.act.proc_root)).of(info.pid).kept;
 }
 
 }  // namespace

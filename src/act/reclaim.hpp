@@ -38,12 +38,12 @@ struct ReclaimTools {
   double watch_s = 2;      ///< how long it is watched for signs of life before the first signal
 };
 
-/// Watches `target` for watch_s: that nobody waits for it is an inference, and something that reads, writes or has
-/// clients is in use whatever became of its parent; so may be what gets no core: it is watched 5 times as long, and 15
-/// times what computes, as it may write its log rarely. Without a sign sends SIGTERM through its pidfd, after comparing
-/// its start ticks; after patience_s sends SIGKILL. Each signal is written to `journal` and synced before it is sent,
-/// and its result afterwards. Returns the outcome; an error says that it still runs, or why nothing was sent. Blocks
-/// for up to 15 watch_s and twice patience_s. Any thread.
+/// Watches `target` for watch_s: that nobody waits for it is an inference, and something that reads or writes is in use
+/// whatever became of its parent; so may be what gets no core: it is watched 5 times as long, and 15 times what
+/// computes, as it may write its log rarely. Then asks again whether somebody waits for it. Without a sign sends
+/// SIGTERM through its pidfd, after comparing its start ticks; after patience_s sends SIGKILL. Each signal is written
+/// to `journal` and synced before it is sent, and its result afterwards. Returns the outcome; an error says that it
+/// still runs, or why nothing was sent. Blocks for up to 15 watch_s and twice patience_s. Any thread.
 Result<std::string> reclaim(const Subject& target, const ReclaimTools& tools, Journal& journal);
 
 }  // namespace vramtrack::act

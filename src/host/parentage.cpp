@@ -24,6 +24,9 @@ constexpr double kBirth_s = 1;
 /// The kernel shows the start of a process in 10 ms, and stamps pipes by a clock of 4 to 10 ms.
 constexpr double kClock_s = 0.03;
 constexpr std::size_t kEnvironmentBytes = std::size_t{256} << 10U;
+/// Where Ray's workers listen for each other after `ray start`, unless it was given others (--min-worker-port).
+constexpr std::uint16_t kFirstOfRay = 10002;
+constexpr std::uint16_t kLastOfRay = 19999;
 
 /// When this machine started, in seconds since 1970, by the clock that stamps pipes: a new one bears the present time.
 std::optional<double> boot_time_s(const std::string& proc_root) {
@@ -221,21 +224,90 @@ struct LostWorkers::Moment {
            });
   }
 
+  /// What its environment says of the rank that a process is, or was started by.
+  struct Rank {
+    std::string job;  ///< its identity, and where its ranks meet; empty: it has none
+    std::string number;
+    std::uint16_t port = 0;
+    bool is_met_here = false;  ///< at an address of this host
+  };
+  std::map<std::uint32_t, Rank> ranks;          ///< those that were asked about
+  std::map<std::uint32_t, std::string> starts;  ///< likewise: environment and command line
+
+  /// Its environment, and the words that it was started with: each ends with a NUL.
+  const std::string& started_with(std::uint32_t pid) {
+    const auto [known, is_new] = starts.try_emplace(pid);
+    if (is_new)
+      for (const char* file : {"environ", "cmdline"})
+        known->second += read_text_file(fmt::format("{}/{}/{}", proc_root, pid, file), kEnvironmentBytes).value_or("");
+    return known->second;
+  }
+
+  const Rank& rank_of(const ListedProcess& process) {
+    const auto [known, is_new] = ranks.try_emplace(process.pid);
+    Rank& rank = known->second;
+    // What a rank has forked has all that it has.
+    if (!is_new || process.is_forked_only) return rank;
+    const std::string& text = started_with(process.pid);
+    const std::string_view run = variable(text, "TORCHELASTIC_RUN_ID");
+    const std::string_view address = variable(text, "MASTER_ADDR");
+    const auto port = parse_unsigned(variable(text, "MASTER_PORT"));
+    if (run.empty() || !port || *port == 0 || *port > 0xffff ||
+        variable(text, "TORCHELASTIC_USE_AGENT_STORE") != "True")
+      return rank;
+    rank.job = fmt::format("{} {} {}", run, address, *port);
+    rank.number = variable(text, "RANK");
+    rank.port = static_cast<std::uint16_t>(*port);
+    const std::string name = read_text_file(proc_root + "/sys/kernel/hostname", 256).value_or("");
+    const auto first_label = [](std::string_view host) { return host.substr(0, host.find('.')); };
+    rank.is_met_here = address == "localhost" || address == "::1" || address.starts_with("127.") ||
+                       (!trimmed(name).empty() && first_label(address) == first_label(trimmed(name)));
+    return rank;
+  }
+
+  /// Whether it is the rank itself, and nothing that the rank started.
+  bool is_first_of_rank(const ListedProcess& process) {
+    const Rank own = rank_of(process);
+    return !own.job.empty() && std::none_of(all.begin(), all.end(), [&](const ListedProcess& other) {
+      if (other.start_ticks >= process.start_ticks || other.state == 'Z') return false;
+      const Rank& its = rank_of(other);
+      return its.job == own.job && its.number == own.number;
+    });
+  }
+
+  /// Whether it is connected to another rank of its job, or shares memory with one, as only ranks do.
+  bool has_other_rank(const ListedProcess& process) {
+    if (!is_first_of_rank(process)) return false;
+    const Rank own = rank_of(process);
+    std::vector<ProcessLink> its = links.of(process.pid);
+    its.push_back(links.memory_of(process.pid));
+    for (const ProcessLink& link : its)
+      for (const std::uint32_t pid : link.others) {
+        const ListedProcess& other = *find(pid);
+        const Rank& there = rank_of(other);
+        if (there.job == own.job && there.number != own.number && is_first_of_rank(other)) return true;
+      }
+    return false;
+  }
+
   /// The port where the ranks of its job meet, if it is one of them that its launcher has left.
   std::optional<std::uint16_t> lost_rank(const ListedProcess& process) {
-    // What a rank has forked has all that it has.
-    if (process.is_forked_only || links.ends_of(process.pid).sockets.empty()) return std::nullopt;
-    const auto environment = read_text_file(fmt::format("{}/{}/environ", proc_root, process.pid), kEnvironmentBytes);
-    if (!environment || variable(*environment, "TORCHELASTIC_RUN_ID").empty()) return std::nullopt;
-    const auto port = parse_unsigned(variable(*environment, "MASTER_PORT"));
-    if (!port || *port == 0 || *port > 0xffff) return std::nullopt;
-    const std::vector<ProcessLink> its = links.of(process.pid, static_cast<std::uint16_t>(*port));
-    // The store of a job on this host is in its launcher, which has ended if it closed the connection.
-    if (variable(*environment, "TORCHELASTIC_USE_AGENT_STORE") != "True" ||
-        std::none_of(its.begin(), its.end(), [](const ProcessLink& link) { return link.is_meeting && link.has_ended; }))
-      return std::nullopt;
-    if (may_have_launcher(process)) return std::nullopt;
-    return static_cast<std::uint16_t>(*port);
+    if (links.ends_of(process.pid).sockets.empty()) return std::nullopt;
+    const Rank rank = rank_of(process);
+    if (rank.job.empty()) return std::nullopt;
+    // The store of a job on this host is in its launcher, which has ended if it closed the connection. If it reset it,
+    // nothing shows of it any more.
+    const std::vector<ProcessLink> its = links.of(process.pid, rank.port);
+    const bool has_closed =
+        std::any_of(its.begin(), its.end(), [](const ProcessLink& link) { return link.is_meeting && link.has_ended; });
+    const auto may_have_reset = [&] {
+      const ProcessLink servers = links.servers_of(process.pid, rank.port);
+      return rank.is_met_here && !servers.is_unknown &&
+             std::all_of(servers.others.begin(), servers.others.end(),
+                         [&](std::uint32_t pid) { return find(pid)->start_ticks > process.start_ticks; });
+    };
+    const bool is_left = has_closed || (may_have_reset() && has_other_rank(process));
+    return is_left && !may_have_launcher(process) ? std::optional(rank.port) : std::nullopt;
   }
 
   /// Ray's have a title, and are connected to what started them.
@@ -255,6 +327,25 @@ struct LostWorkers::Moment {
     for (const char* tracker : {"multiprocessing.resource_tracker", "multiprocessing.semaphore_tracker"})
       if (command.find(tracker) != std::string::npos) return true;
     return nature_of(command, process->name, "").nature == ProcessNature::driver_service;
+  }
+
+  /// Why somebody may find `pid` where it listens, who is neither of `lost` nor was started by them, in one clause.
+  std::string why_found(std::uint32_t pid, const Worker& worker, const std::map<std::uint32_t, Worker>& lost) {
+    const auto at = sockets.addresses_of(pid);
+    if (!at) return {};
+    // Each worker of Ray listens once for the others; if it listens again, it serves whomever it likes.
+    const bool listens_once = at->chosen.size() + at->assigned.size() == 1;
+    for (const std::uint16_t port : at->chosen)
+      if (port != worker.port && !(worker.is_of_ray && listens_once && port >= kFirstOfRay && port <= kLastOfRay))
+        return fmt::format("it listens on port {}", port);
+    for (const std::string& name : at->names) {
+      if (!is_secret(name)) return name.empty() ? "it listens for others" : "it listens at " + name;
+      for (const ListedProcess& other : all)
+        if (other.pid != pid && !lost.contains(other.pid) && !is_below(other.pid, lost) && other.state != 'Z' &&
+            started_with(other.pid).find(name) != std::string::npos)
+          return fmt::format("{} was given the address at which it listens", words(other.pid));
+    }
+    return {};
   }
 
   /// Why somebody may wait for `pid`, in one clause, if only `lost` ones do not; empty: nobody does.
@@ -285,9 +376,7 @@ struct LostWorkers::Moment {
     if (process.parent_pid > 1 && !lost.contains(process.parent_pid) &&
         command_of(process.parent_pid) == command_of(pid))
       return "its parent runs the same command";
-    const std::set<std::uint16_t> meeting = {worker.port};
-    const auto listening = sockets.of(pid, true, meeting);
-    if (listening && (!listening->ports.empty() || listening->local > 0)) return "it listens for others";
+    if (std::string why = why_found(pid, worker, lost); !why.empty()) return why;
     for (const ListedProcess& other : all) {
       const bool is_near = other.session == process.session || other.group == process.group;
       if (is_near && other.state != 'Z' && !links.ends_of(other.pid).were_read)
@@ -308,7 +397,9 @@ LostWorkers::LostWorkers(const std::string& proc_root, const std::vector<ListedP
       workers_[process.pid].port = *port;
     else if (auto born_with = moment.born_with(process); !born_with.empty())
       workers_[process.pid].born_with = std::move(born_with);
-    else if (moment.is_lost_forkserver(process) || moment.is_lost_of_ray(process))
+    else if (moment.is_lost_of_ray(process))
+      workers_[process.pid].is_of_ray = true;
+    else if (moment.is_lost_forkserver(process))
       workers_.try_emplace(process.pid);
   }
   // Each that is kept may keep others, so until none is found.

@@ -40,13 +40,18 @@ bool has_lost_its_starter(const Parentage& process);
 ///     of Python's multiprocessing   the two pipes that each of its workers is born with: it holds one end of each, and
 ///     (also DataLoader, vLLM)       the program the others; a worker of a forkserver has one. A process that such a
 ///                                   worker left behind has none that is as old as itself
-///     of torchrun                   its job's variables, and a connection to its launcher's store, which has closed it
+///     of torchrun                   its job's variables, and a connection to its launcher's store, which has closed
+///                                   it; or to another rank, where nobody listens on the store's port any more
 ///     of Ray                        its title, and a connection to the process that started it
 ///     (neither)                     if it has started no program since it was forked: a rank's daemon
 ///
-/// A worker is lost if its parent did not start it and if nobody else holds the other end of one of its pipes or
-/// connections, or shares memory with it, but other lost workers and what these started. One that listens for others,
-/// or that leads a session of its own without being a rank, is not; nor is one of which somebody may wait whose files
+/// They are lost as a set: all whose parent did not start them, but those that somebody outside keeps, until no more
+/// are found. Outside is whoever is neither of the set nor was started by one of it. It keeps a worker whose pipe or
+/// connection it holds the other end of, or whose memory it shares; and one that it can find where that listens: at an
+/// address that can be known without having been given it, or that it was started with. So those that only listen for
+/// each other do not keep each other.
+///
+/// Nor is a worker lost that leads a session of its own without being a rank, or of which somebody may wait whose files
 /// this user may not read. Where it does not show that its parent adopted it, or that its session was its program's, it
 /// is spared: a program may have closed its ends, and a daemon has those of whoever forked it.
 class LostWorkers {
@@ -65,7 +70,8 @@ class LostWorkers {
   struct Worker {
     std::set<std::uint64_t> born_with;  ///< pipes, by inode
     std::uint16_t port = 0;             ///< where its ranks meet
-    std::string kept;                   ///< as Found::kept
+    bool is_of_ray = false;
+    std::string kept;  ///< as Found::kept
   };
   struct Moment;
 

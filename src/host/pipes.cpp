@@ -221,6 +221,19 @@ std::vector<ProcessLink> ProcessLinks::of(std::uint32_t pid, std::uint16_t port)
       add_peer(peer == unix_peers_->end() ? 0 : peer->second);
       if (peer == unix_peers_->end()) out.back().is_unknown = true;  // of another network namespace
     }
+    if (tables.unix_servers.contains(inode)) {
+      read_unix_peers();
+      if (const auto waiting = unix_waiting_.find(inode); waiting != unix_waiting_.end())
+        for (const std::uint64_t client : waiting->second) add_peer(client);
+    }
+    if (const auto server = tables.servers.find(inode); server != tables.servers.end()) {
+      const auto [first, last] = tables.waiting.equal_range(server->second);
+      for (auto at = first; at != last; ++at) {
+        const auto client = tables.by_address.find(at->second.remote + ' ' + at->second.local);
+        add_peer(client == tables.by_address.end() ? 0 : client->second);
+        if (client == tables.by_address.end()) out.back().is_unknown = true;  // of another host
+      }
+    }
     const auto tcp = tables.tcp.find(inode);
     if (tcp == tables.tcp.end()) continue;
     const Connection& its = tcp->second;
@@ -229,6 +242,22 @@ std::vector<ProcessLink> ProcessLinks::of(std::uint32_t pid, std::uint16_t port)
     if (its.is_open && peer == tables.by_address.end()) out.back().is_unknown = true;  // of another host
     out.back().is_meeting = port != 0 && (port_of(its.local) == port || port_of(its.remote) == port);
     out.back().has_ended = !its.is_open && host_of(its.local) == host_of(its.remote);
+  }
+  return out;
+}
+
+ProcessLink ProcessLinks::servers_of(std::uint32_t pid, std::uint16_t port) {
+  const Tables& tables = tables_of(pid);
+  ProcessLink out;
+  out.kind = ProcessLink::Kind::connection;
+  out.is_unknown = !tables.are_whole;
+  for (const auto& [inode, of_port] : tables.servers) {
+    if (of_port != port) continue;
+    const auto holders = sockets_.find(inode);
+    if (holders == sockets_.end())
+      out.is_unknown = true;
+    else
+      out.others.insert(out.others.end(), holders->second.begin(), holders->second.end());
   }
   return out;
 }
@@ -277,6 +306,10 @@ const ProcessLinks::Tables& ProcessLinks::tables_of(std::uint32_t pid) {
       const auto inode = parse_unsigned(next_word(line));
       constexpr std::string_view kOpen = "01";
       constexpr std::string_view kClosedByPeer = "08";
+      constexpr std::string_view kListens = "0A";
+      if (inode && state == kListens) tables.servers[*inode] = port_of(local).value_or(0);
+      if (inode == 0U && state == kOpen)
+        tables.waiting.emplace(port_of(local).value_or(0), Connection{local, remote, true});
       if (!inode || (state != kOpen && state != kClosedByPeer)) continue;
       tables.by_address[local + ' ' + remote] = *inode;
       if (*inode != 0) tables.tcp[*inode] = {local, remote, state == kOpen};
@@ -288,11 +321,14 @@ const ProcessLinks::Tables& ProcessLinks::tables_of(std::uint32_t pid) {
   while (!rest.empty()) {
     // "0000000000000000: 00000003 00000000 00000000 0001 03 22 /run/x.sock"
     std::string_view line = next_line(rest);
-    for (int i = 0; i < 4; ++i) next_word(line);
+    for (int i = 0; i < 3; ++i) next_word(line);
+    const auto flags = parse_unsigned(next_word(line), 16);
     const std::string_view type = next_word(line);
     const std::string_view state = next_word(line);
     const auto inode = parse_unsigned(next_word(line));
+    constexpr std::uint64_t kAccepts = 0x10000;
     if (inode && type != "0002" && state == "03") tables.local.insert(*inode);  // no datagrams: to a log
+    if (inode && flags && (*flags & kAccepts) != 0) tables.unix_servers.insert(*inode);
   }
   return tables;
 }
@@ -312,7 +348,7 @@ void ProcessLinks::read_unix_peers() {
   asked.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
   asked.request.sdiag_family = AF_UNIX;
   asked.request.udiag_states = ~0U;
-  asked.request.udiag_show = UDIAG_SHOW_PEER;
+  asked.request.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_ICONS;
   bool goes_on = ::send(fd, &asked, sizeof asked, 0) == static_cast<ssize_t>(sizeof asked);
   alignas(nlmsghdr) std::array<char, 32768> buffer;
   while (goes_on) {
@@ -336,6 +372,11 @@ void ProcessLinks::read_unix_peers() {
           std::memcpy(&inode, RTA_DATA(attribute), sizeof inode);
           peer = inode;
         }
+        if (attribute->rta_type == UNIX_DIAG_ICONS)
+          for (std::size_t i = 0; (i + 1) * sizeof inode <= RTA_PAYLOAD(attribute); ++i) {
+            std::memcpy(&inode, reinterpret_cast<const char*>(RTA_DATA(attribute)) + i * sizeof inode, sizeof inode);
+            unix_waiting_[message->udiag_ino].push_back(inode);
+          }
         const std::size_t step = RTA_ALIGN(attribute->rta_len);
         rest -= std::min(rest, step);
         at += step;

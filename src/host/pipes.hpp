@@ -58,8 +58,11 @@ class ProcessLinks {
   [[nodiscard]] const OpenEnds& ends_of(std::uint32_t pid) const;
   /// Who has the other end of `end` open.
   [[nodiscard]] std::set<std::uint32_t> at_other_end(const PipeEnd& end) const;
-  /// Of each pipe and connection of `pid`. `port`: see ProcessLink::is_meeting.
+  /// Of each pipe and connection of `pid`, and of those that wait to be accepted by it. `port`: see
+  /// ProcessLink::is_meeting.
   std::vector<ProcessLink> of(std::uint32_t pid, std::uint16_t port = 0);
+  /// Who listens on the TCP port where `pid` is.
+  ProcessLink servers_of(std::uint32_t pid, std::uint16_t port);
   /// Who can write into memory that `pid` can write into. The first call reads the mappings of all processes.
   ProcessLink memory_of(std::uint32_t pid);
 
@@ -69,10 +72,13 @@ class ProcessLinks {
     bool is_open = false;       ///< false: the other side has closed it
   };
   struct Tables {
-    std::map<std::uint64_t, Connection> tcp;          ///< by inode
-    std::map<std::string, std::uint64_t> by_address;  ///< inode of "local remote"
-    std::set<std::uint64_t> local;                    ///< connected Unix sockets
-    bool are_whole = true;                            ///< false: one may not be read, or is too long
+    std::map<std::uint64_t, Connection> tcp;           ///< by inode
+    std::map<std::string, std::uint64_t> by_address;   ///< inode of "local remote"
+    std::set<std::uint64_t> local;                     ///< connected Unix sockets
+    std::set<std::uint64_t> unix_servers;              ///< Unix sockets on which somebody listens
+    std::map<std::uint64_t, std::uint64_t> servers;    ///< TCP ports on which somebody listens, by inode
+    std::multimap<std::uint64_t, Connection> waiting;  ///< to such a port, by it: nobody has accepted them yet
+    bool are_whole = true;                             ///< false: one may not be read, or is too long
   };
   const Tables& tables_of(std::uint32_t pid);
   void read_unix_peers();
@@ -83,6 +89,7 @@ class ProcessLinks {
   std::optional<std::map<std::string, std::set<std::uint32_t>>> memory_;          ///< pids by device and inode
   std::map<std::string, Tables> tables_;                                          ///< by network namespace
   std::optional<std::map<std::uint64_t, std::uint64_t>> unix_peers_;              ///< 0: the other side has ended
+  std::map<std::uint64_t, std::vector<std::uint64_t>> unix_waiting_;  ///< clients not accepted yet, by server
 };
 
 }  // namespace vramtrack

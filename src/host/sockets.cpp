@@ -75,8 +75,8 @@ void parse_tcp(std::string_view text, std::vector<TcpSocket>& out) {
   }
 }
 
-std::vector<std::uint64_t> listening_unix(std::string_view text) {
-  std::vector<std::uint64_t> out;
+std::vector<UnixListener> listening_unix(std::string_view text) {
+  std::vector<UnixListener> out;
   while (!text.empty()) {
     // "0000000000000000: 00000002 00000000 00010000 0001 01 12345 /run/server.sock"
     std::string_view line = next_line(text);
@@ -88,10 +88,25 @@ std::vector<std::uint64_t> listening_unix(std::string_view text) {
     constexpr std::uint64_t kAccepts = 0x10000;
     if (!flags || (*flags & kAccepts) == 0 || !inode) continue;
     // The CUDA driver listens in every program that uses it ("@cuda-uvmfd-4026531836-4242").
-    if (line.find("/pymp-") == std::string_view::npos && line.find("@cuda-") == std::string_view::npos)
-      out.push_back(*inode);
+    const std::string_view name = trimmed(line);
+    if (name.find("/pymp-") == std::string_view::npos && !name.starts_with("@cuda-"))
+      out.push_back({*inode, std::string(name)});
   }
   return out;
+}
+
+bool is_secret(std::string_view name) {
+  const std::string_view last = after_last(name.substr(name.starts_with('@') ? 1 : 0), '/');
+  constexpr std::string_view kUuid = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  constexpr std::string_view kHex = "0123456789abcdef";
+  constexpr std::string_view kTemporary = "tmp";
+  constexpr std::size_t kTemporaryLength = 11;
+  if (last.size() == kUuid.size())
+    return std::equal(last.begin(), last.end(), kUuid.begin(), [kHex](char c, char as) {
+      return as == '-' ? c == '-' : kHex.find(c) != std::string_view::npos;
+    });
+  return last.size() == kTemporaryLength && last.starts_with(kTemporary) &&
+         last.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_", kTemporary.size()) == std::string_view::npos;
 }
 
 const SocketTables::Tables& SocketTables::tables_of(std::uint32_t pid) {
@@ -109,7 +124,7 @@ const SocketTables::Tables& SocketTables::tables_of(std::uint32_t pid) {
   const auto is_same = [](auto& a, auto& b) { return a.inode == b.inode; };
   tables.tcp.erase(std::unique(tables.tcp.begin(), tables.tcp.end(), is_same), tables.tcp.end());
   if (const auto text = read_text_file(folder + "/net/unix", kUnixBytes))
-    for (const std::uint64_t inode : listening_unix(*text)) tables.local.insert(inode);
+    for (UnixListener& one : listening_unix(*text)) tables.local[one.inode] = std::move(one.name);
   std::array<char, 64> buffer;
   if (const auto range = read_small_file((proc_root_ + "/sys/net/ipv4/ip_local_port_range").c_str(), buffer)) {
     std::string_view rest = trimmed(*range);
@@ -142,6 +157,20 @@ std::optional<ListeningSockets> SocketTables::of(std::uint32_t pid, bool service
   }
   out.ports.assign(ports.begin(), ports.end());
   for (const std::uint64_t inode : *own) out.local += tables.local.contains(inode) ? 1U : 0U;
+  return out;
+}
+
+std::optional<Addresses> SocketTables::addresses_of(std::uint32_t pid) {
+  const auto own = sockets_of(proc_root_, pid);
+  if (!own) return std::nullopt;
+  Addresses out;
+  if (own->empty()) return out;
+  const Tables& tables = tables_of(pid);
+  for (const TcpSocket& s : tables.tcp)
+    if (s.listens && own->contains(s.inode))
+      (tables.ephemeral.has(s.local_port) ? out.assigned : out.chosen).insert(s.local_port);
+  for (const auto& [inode, name] : tables.local)
+    if (own->contains(inode)) out.names.insert(name);
   return out;
 }
 

@@ -25,9 +25,26 @@ struct TcpSocket {
 /// Appends the sockets that listen or are connected. A line that is not understood is skipped. Pure.
 void parse_tcp(std::string_view text, std::vector<TcpSocket>& out);
 
-/// The inodes of the Unix sockets that listen, from /proc/net/unix; not those of the CUDA driver, and not those by
-/// which Python's multiprocessing hands over descriptors. Pure.
-std::vector<std::uint64_t> listening_unix(std::string_view text);
+/// A Unix socket that listens.
+struct UnixListener {
+  std::uint64_t inode = 0;
+  std::string name;  ///< its path, or "@name"; empty: it has none
+};
+
+/// Those in the text of /proc/net/unix; not those of the CUDA driver, and not those by which Python's multiprocessing
+/// hands over descriptors. Pure.
+std::vector<UnixListener> listening_unix(std::string_view text);
+
+/// Whether nobody finds a Unix socket of that name who was not told it: it is a UUID, or a name that Python's tempfile
+/// makes ("tmp" and eight characters). Pure.
+bool is_secret(std::string_view name);
+
+/// Where a process can be found by others.
+struct Addresses {
+  std::set<std::uint16_t> assigned;  ///< TCP ports that the system assigned: nobody knows them who was not told
+  std::set<std::uint16_t> chosen;    ///< the other TCP ports
+  std::set<std::string> names;       ///< of Unix sockets, as UnixListener::name
+};
 
 /// The ports that the system assigns when a program does not ask for one; [low, high].
 struct EphemeralPorts {
@@ -46,10 +63,13 @@ class SocketTables {
   /// assigned. Cost: a readlink per descriptor (at most 4096), and three files per namespace (at most 9 MiB).
   std::optional<ListeningSockets> of(std::uint32_t pid, bool services_only, const std::set<std::uint16_t>& ignored);
 
+  /// Where `pid` listens; nullopt and cost as above.
+  std::optional<Addresses> addresses_of(std::uint32_t pid);
+
  private:
   struct Tables {
     std::vector<TcpSocket> tcp;
-    std::set<std::uint64_t> local;
+    std::map<std::uint64_t, std::string> local;  ///< names by inode
     EphemeralPorts ephemeral;
   };
   const Tables& tables_of(std::uint32_t pid);

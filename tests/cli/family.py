@@ -15,8 +15,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import uuid
 
 SUBREAPER, NAME = 36, 15  # of prctl(2)
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -247,21 +249,31 @@ def _map_torch():
 
 
 def launcher(c):
-    """As torchrun does it: the store in the launcher, each rank in a session of its own, its job in its environment."""
+    """As torchrun does it: the store in the launcher, each rank in a session of its own, its job in its environment. With `resets` the launcher leaves
+    requests unread when it ends, so that the kernel resets the connections; with `peers` the ranks share memory, as NCCL's do."""
     kept = [_map_torch()]
     store = socket.create_server(("127.0.0.1", 0))
+    shared = os.memfd_create("nccl", 0)
+    os.ftruncate(shared, 4096)
+    passed = [shared] if c.get("peers") else []
     threading.Thread(target=lambda: [kept.append(store.accept()) for _ in range(99)], daemon=True).start()
     for rank in range(c["workers"]):
         job = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": c["workers"], "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": store.getsockname()[1],
                "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": 0, "TORCHELASTIC_USE_AGENT_STORE": "True"}
-        kept.append(subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "rank"})], env={**os.environ, **{k: str(v) for k, v in job.items()}},
-                                     start_new_session=c.get("own_sessions", True)))
+        kept.append(subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "rank", "shared": passed})], env={**os.environ, **{k: str(v) for k, v in job.items()}},
+                                     start_new_session=c.get("own_sessions", True), pass_fds=passed))
+    os.close(shared)
     enter(c, "program")
     run_and_exit(c)
 
 
 def rank(c):
     kept = [_map_torch(), socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])))]
+    if c.get("resets"):
+        kept[-1].send(b"x")
+    for shared in c.get("shared", []):
+        kept.append(mmap.mmap(shared, 4096))
+        os.close(shared)
     if c.get("loaders"):
         kept += start(c, work, 1, "either")
     leave(c)
@@ -305,9 +317,30 @@ def leave(c):
         service({**c, "role": "daemon"})
     if c.get("leaves") == "program":
         subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "service", "role": "daemon"})], start_new_session=True)
+    if c.get("leaves") == "evaluator":  # with PyTorch, the variables of its rank, and a connection that was reset
+        subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "evaluator", "role": "daemon"})], start_new_session=True)
+
+
+def evaluator(c):
+    kept = [_map_torch(), socket.create_connection((os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])))] if c.get("asks") else [_map_torch()]
+    end, other = socket.create_server(("127.0.0.1", 0)), socket.socket()
+    other.connect(end.getsockname())
+    accepted, _ = end.accept()
+    accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    accepted.close()
+    end.close()
+    service({**c, "kept": (kept, other)})
+
+
+def ray_start(c):
+    """`ray start`: the raylet goes on as a daemon, with its workers."""
+    subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "raylet", "as": "daemon", "of_worker": "kept"})], start_new_session=True)
+    enter(c, "program")
+    run_and_exit(c)
 
 
 def raylet(c):
+    """Its workers listen where `listens` says: on a port of Ray's, as after `ray start`, or on one that the system assigns, as after ray.init()."""
     path = os.path.join(os.path.dirname(c["roll"]), f"raylet-{c['tree']}-{os.getpid()}")
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
@@ -316,26 +349,45 @@ def raylet(c):
     threading.Thread(target=lambda: [kept.append(server.accept()) for _ in range(99)], daemon=True).start()
     for _ in range(c["workers"]):
         kept.append(subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "ray_worker", "path": path})]))
-    enter(c, "program")
+    if c.get("has_driver"):  # a program of somebody else, which uses each of the workers
+        ports = pathlib.Path(path + ".ports")
+        while not ports.exists() or len(ports.read_text().split()) < c["workers"]:
+            time.sleep(0.01)
+        for port in ports.read_text().split():
+            subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, "what": "visitor", "count": 1, "port": int(port)})], start_new_session=True)
+    enter(c, c.get("as", "program"))
     run_and_exit(c)
 
 
 def ray_worker(c):
     if c.get("own_group"):
         os.setpgid(0, 0)
-    kept = socket.socket(socket.AF_UNIX)
-    kept.connect(c["path"])
+    kept = [socket.socket(socket.AF_UNIX)]
+    kept[0].connect(c["path"])
     prctl(NAME, b"ray::train_fn")
+    if c.get("listens"):
+        kept.append(_listen(c, 10002) if c["listens"] == "ray" else socket.create_server(("", 0)))
+        ports = pathlib.Path(c["path"] + ".ports")
+        with open(ports, "a", encoding="utf-8") as f:  # to the others, each of which may connect to it
+            f.write(f"{kept[-1].getsockname()[1]}\n")
+        if c.get("meshed"):
+            while len(ports.read_text().split()) < c["workers"]:
+                time.sleep(0.01)
+            kept += [socket.create_connection(("127.0.0.1", int(port))) for port in ports.read_text().split() if int(port) != kept[1].getsockname()[1]]
+    if c.get("accepts"):
+        threading.Thread(target=lambda: [kept.append(kept[1].accept()) for _ in range(99)], daemon=True).start()
+    if c.get("serves"):  # requests of others, as Ray Serve's proxy and as a program within an actor
+        kept.append(_listen(c, 12000 if c["serves"] == "near" else 20000))
     leave(c)
-    enter(c, "worker")
+    enter(c, c.get("of_worker", "worker"))
     rest({**c, "kept": kept})
 
 
 # Servers and daemons: they live whatever became of who started them
 
 
-def _listen(c):
-    for port in range(20000 + c["tree"] * 7 % 9000, 32000):
+def _listen(c, first=20000):
+    for port in range(first + c["tree"] * 7 % 7000, 32000):
         try:
             return socket.create_server(("127.0.0.1", port), backlog=8)
         except OSError:
@@ -350,9 +402,9 @@ def _serve(c, role, server):
         kept.append(server.accept())
 
 
-def _visit(c, port):
+def visitor(c):
+    kept = [socket.create_connection(("127.0.0.1", c["port"])) for _ in range(c.get("count", 8))]
     enter(c, "client")
-    kept = [socket.create_connection(("127.0.0.1", port)) for _ in range(8)]
     while kept:
         time.sleep(600)
 
@@ -367,8 +419,156 @@ def prefork_server(c):
     run_and_exit({**c, "kept": kept})
 
 
-def visitor(c):
-    _visit(c, c["port"])
+# vLLM on several GPUs. Each process of it binds a Unix socket whose name is a UUID, as ZeroMQ's are there; the first worker has the store of its group,
+# on a port that the system assigned; a ring in memory that all share.
+
+
+def _bind(path):
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(path)
+    server.listen()
+    threading.Thread(target=lambda: [_KEPT.append(server.accept()) for _ in range(99)], daemon=True).start()
+    _KEPT.append(server)
+
+
+def _connect(path):
+    _KEPT.append(socket.socket(socket.AF_UNIX))
+    _KEPT[-1].connect(path)
+
+
+_KEPT = []
+
+
+def _names(c, count):
+    """Of sockets that nobody finds who was not told."""
+    make = {"uuid": lambda: str(uuid.uuid4()), "temporary": lambda: "tmp" + next(tempfile._get_candidate_names())}[c.get("names", "uuid")]
+    return [os.path.join(os.path.dirname(c["roll"]), make()) for _ in range(count)]
+
+
+def gpu_worker(c, role, ready, event, number, port, own, above):
+    prctl(NAME, f"VLLM::Worker_TP{number}"[:15].encode())
+    if number == 0:
+        store = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=lambda: [_KEPT.append(store.accept()) for _ in range(99)], daemon=True).start()
+        port.value = store.getsockname()[1]
+        _KEPT.append(store)
+    while not port.value:
+        time.sleep(0.01)
+    _KEPT.append(socket.create_connection(("127.0.0.1", port.value)))
+    _bind(own)
+    _connect(above)
+    ready.release()
+    _KEPT.append(event)
+    enter(c, role)
+    rest(c)
+
+
+def _start_gpu_workers(c, role):
+    """By the engine, which has a socket of its own."""
+    context = multiprocessing.get_context(c["start"])
+    above, *own = _names(c, c["workers"] + 1)
+    _bind(above)
+    ready, event, port = context.Semaphore(0), context.Event(), context.Value("i", 0)
+    kept = [context.Process(target=gpu_worker, args=(c, role, ready, event, n, port, own[n], above)) for n in range(c["workers"])]
+    for one in kept:
+        one.start()
+    for _ in kept:
+        ready.acquire()
+    for path in own:
+        _connect(path)
+    return kept, event
+
+
+def engine_core(c, role, ready, servers):
+    prctl(NAME, b"VLLM::EngineCor")
+    _KEPT.append(_start_gpu_workers(c, "either" if role == "worker" else role))
+    for path in servers:
+        _connect(path)
+    enter(c, role)
+    ready.release()
+    rest(c)
+
+
+def tensor_parallel(c):
+    """A program with an engine of its own, or with the workers alone (without VLLM_ENABLE_V1_MULTIPROCESSING)."""
+    c = {**c, "daemonic": False}
+    if c["engine"]:
+        context = multiprocessing.get_context(c["start"])
+        ready, (path,) = context.Semaphore(0), _names(c, 1)
+        _bind(path)
+        _KEPT.append(context.Process(target=engine_core, args=(c, "worker", ready, [path])))
+        _KEPT[-1].start()
+        ready.acquire()
+    else:
+        _KEPT.append(_start_gpu_workers(c, "worker"))
+    enter(c, "program")
+    run_and_exit(c)
+
+
+def vllm_serve(c):
+    """`vllm serve`, detached by its user, which waits for its first client."""
+    if _daemonize({**c, "closes": False}):
+        c = {**c, "daemonic": False}
+        context = multiprocessing.get_context(c["start"])
+        ready, (path,) = context.Semaphore(0), _names(c, 1)
+        _bind(path)
+        _KEPT.append(context.Process(target=engine_core, args=(c, "kept", ready, [path])))
+        _KEPT[-1].start()
+        ready.acquire()
+        _KEPT.append(_listen(c))
+        enter(c, "daemon")
+        rest(c)
+    enter(c, "program")
+    run_and_exit(c)
+
+
+def api_server(c, role, server, path, ready):
+    _KEPT.append(server)
+    _bind(path)
+    ready.release()
+    enter(c, role)
+    rest(c)
+
+
+def api_servers(c):
+    """`vllm serve --api-server-count`: servers that go on without the program that supervised them, and the engine that they all use."""
+    c = {**c, "daemonic": False}
+    context = multiprocessing.get_context(c["start"])
+    server, paths, ready = _listen(c), _names(c, c["workers"]), context.Semaphore(0)
+    for path in paths:
+        _KEPT.append(context.Process(target=api_server, args=(c, "worker", server, path, ready)))
+        _KEPT[-1].start()
+        ready.acquire()
+    _KEPT.append(context.Process(target=engine_core, args=(c, "kept", ready, paths)))
+    _KEPT[-1].start()
+    ready.acquire()
+    enter(c, "program")
+    run_and_exit(c)
+
+
+def _listen_at(c, role, path, ready):
+    _bind(path)
+    ready.release()
+    enter(c, role)
+    rest(c)
+
+
+def local_server(c):
+    """A worker that others find at a Unix socket, and that has no client now: by a name that it is known by, or that its client was started with."""
+    context = multiprocessing.get_context(c["start"])
+    folder, ready = os.path.dirname(c["roll"]), context.Semaphore(0)
+    path = os.path.join(folder, f"model-{c['tree']}.sock") if c["is_known"] else _names(c, 1)[0]
+    if c["is_known"] and os.path.exists(path):
+        os.unlink(path)
+    _KEPT.append(context.Process(target=_listen_at, args=(c, "worker", path, ready)))
+    _KEPT[-1].start()
+    ready.acquire()
+    if not c["is_known"]:
+        told = {"argument": {"path": path}, "variable": {}}[c["told_by"]]
+        _KEPT.append(subprocess.Popen([sys.executable, sys.argv[0], json.dumps({**c, **told, "what": "service", "role": "client"})], start_new_session=True,
+                                      env={**os.environ, **({} if told else {"MODEL_SOCKET": path})}))
+    enter(c, "program")
+    run_and_exit(c)
 
 
 def service(c):

@@ -1,8 +1,8 @@
 """vramtrack reclaim and holders, on real trees of processes (tests/cli/family.py): what is orphaned and what lives is known from how they were made.
 
-    orphans.py BINARY [--random N] [--seed S] [--batch N] [TEST...]
+    orphans.py BINARY [--random N] [--seed S] [--batch N] [--kinds "KIND,KIND"] [TEST...]
 
-Trees are made by chance, 25 unless --random asks for more, all from one seed. A tree has a program with workers, or a daemon, that somebody started
+Trees are made by chance, 25 unless --random asks for more, all from one seed, of all kinds unless --kinds names some. A tree has a program with workers, or a daemon, that somebody started
 (a retry loop, a pipeline, a supervisor) and that a process adopts when its parent ends: this machine's init, a subreaper, an unknown pid 1 of a pid
 namespace (as root). Then its program is killed, or not.
 """
@@ -31,7 +31,7 @@ def option(name, default):
     if name not in sys.argv:
         return default
     at = sys.argv.index(name)
-    value = int(sys.argv[at + 1])
+    value = type(default)(sys.argv[at + 1])
     del sys.argv[at:at + 2]
     return value
 
@@ -39,6 +39,7 @@ def option(name, default):
 TREES = option("--random", 25)
 SEED = option("--seed", 46)
 BATCH = option("--batch", 25)
+ONLY = option("--kinds", "")
 HAS_NAMESPACES = os.geteuid() == 0 and subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True, check=False).returncode == 0
 
 # Roles whose processes nobody counts: started by an orphan that still is there.
@@ -63,7 +64,13 @@ KINDS = {
     "executor": (3, "executor", lambda r: {}),
     "nested": (3, "nested", lambda r: {}),
     "launcher": (6, "launcher", lambda r: {"own_sessions": r.random() < 0.8, "loaders": r.random() < 0.3, "leaves": r.choice([None, None, "program", "fork"])}),
+    "reset store": (4, "launcher", lambda r: {"resets": True, "peers": True, "workers": r.randint(2, 3), "own_sessions": r.random() < 0.8, "loaders": r.random() < 0.3,
+                                              "leaves": r.choice([None, None, "program", "fork", "evaluator"]), "asks": r.random() < 0.5, "listens": r.random() < 0.3}),
     "raylet": (4, "raylet", lambda r: {"own_group": r.random() < 0.5, "leaves": r.choice([None, None, "program", "fork"])}),
+    "listening raylet": (4, "raylet", lambda r: {"listens": r.choice(["ray", "ray", "system"]), "meshed": r.random() < 0.5, "own_group": r.random() < 0.5,
+                                                 "leaves": r.choice([None, None, "program", "fork"])}),
+    "tensor parallel": (6, "tensor_parallel", lambda r: {"start": r.choice(["spawn", "fork"]), "workers": r.randint(2, 3), "engine": r.random() < 0.5,
+                                                         "names": r.choice(["uuid", "uuid", "temporary"])}),
     # Programs that live, although one that started them, or a part of them, ends.
     "late session": (2, "workers", lambda r: {"late_session": True}),
     "middle with work": (5, "middle", lambda r: {"channel": r.choice(["queue", "event", "tcp"]), "adopts": r.random() < 0.5}),
@@ -76,6 +83,13 @@ KINDS = {
     "daemon": (5, "daemon", lambda r: {"workers": r.choice([0, 2]), "dialogue": r.random() < 0.3, "closes": r.random() < 0.3, "log": r.random() < 0.3,
                                        "listens": r.random() < 0.3, "same_session": r.random() < 0.2, "with_workers": r.random() < 0.3, "start": "fork"}),
     "daemon of a worker": (3, "daemon_of_a_worker", lambda r: {"start": r.choice(["fork", "spawn"]), "closes": r.random() < 0.3, "log": r.random() < 0.2, "after_s": r.uniform(1.5, 4)}),
+    "ray start": (3, "ray_start", lambda r: {"listens": r.choice(["ray", "system"]), "meshed": r.random() < 0.5}),
+    "ray worker with a driver": (2, "raylet", lambda r: {"listens": r.choice(["ray", "system"]), "has_driver": True, "accepts": r.random() < 0.7}),
+    "ray worker that serves": (3, "raylet", lambda r: {"listens": r.choice(["ray", "system"]), "serves": r.choice(["near", "far"])}),
+    "evaluator of a rank": (2, "launcher", lambda r: {"resets": True, "workers": 1, "leaves": "evaluator", "asks": r.random() < 0.5, "listens": r.random() < 0.3}),
+    "vllm serve": (3, "vllm_serve", lambda r: {"start": r.choice(["spawn", "fork"]), "same_session": r.random() < 0.2}),
+    "api servers": (3, "api_servers", lambda r: {"start": r.choice(["spawn", "fork"])}),
+    "local server": (4, "local_server", lambda r: {"start": r.choice(["spawn", "fork"]), "is_known": r.random() < 0.5, "told_by": r.choice(["argument", "variable"])}),
     # Living programs, of whose tie to what they started nothing shows.
     "wrapped ranks": (3, "wrapped_ranks", lambda r: {"own_store": r.random() < 0.5}),
     "daemon at once": (3, "daemon", lambda r: {"workers": 0, "dialogue": True, "at_once": True, "log": r.random() < 0.2, "start": "fork"}),
@@ -86,7 +100,10 @@ KINDS = {
 }
 # What of a program of each kind is killed so that its workers are orphans; nothing else ever makes one.
 ENDS = {"middle with work": "middle", "middle": "middle", "without its forkserver": "middle"}
-LIVE_ON = {"prefork server", "middle with work", "without its forkserver", "detached", "late daemon"}
+LIVE_ON = {"prefork server", "middle with work", "without its forkserver", "detached", "late daemon", "ray worker with a driver", "ray worker that serves", "api servers", "local server"}
+RANKS = {"launcher", "reset store", "evaluator of a rank"}
+if ONLY:
+    KINDS = {kind: KINDS[kind] for kind in ONLY.split(",")}
 
 
 class Tree:
@@ -139,8 +156,18 @@ class Tree:
         c = self.config
         n = c["workers"]
         roles = collections.Counter({"program": 1, "worker": n})
-        if self.kind == "nested" or (self.kind == "launcher" and c["loaders"]):
+        if self.kind == "nested" or (self.kind in RANKS and c.get("loaders")):
             roles["either"] = n
+        if self.kind == "tensor parallel" and c["engine"]:
+            roles.update({"worker": 1 - n, "either": n})
+        if self.kind in ("ray start", "vllm serve"):
+            roles.update({"worker": -n, "daemon": 1, "kept": n + (self.kind == "vllm serve")})
+        if self.kind == "api servers":
+            roles["kept"] = n + 1
+        if self.kind == "local server":
+            roles.update({"worker": 1 - n, "client": not c["is_known"]})
+        if self.kind == "ray worker with a driver":
+            roles["client"] = n
         if c.get("leaves"):
             roles["daemon"] = n
         if self.kind in ENDS:
@@ -167,7 +194,11 @@ class Tree:
         """Whether it shows that what is its parent adopted it, and that its session was its program's. Any other may be spared."""
         if self.adopted_by == "subreaper of the group":
             return False
-        return self.kind == "launcher" or self.config["loads"] or lives(os.getsid(pid))
+        if self.config.get("leaves") == "fork" and self.config["daemonic"] and (self.config.get("meshed") or self.config.get("peers")):
+            return False  # the daemon that one of them forked has what ties that one to the others
+        if self.kind in RANKS:  # of one whose store reset it, what ties it to another rank
+            return not self.config.get("resets") or self.config["workers"] > 1
+        return self.config["loads"] or lives(os.getsid(pid))
 
     def either(self, entered):
         """Those of which neither is wrong: what an orphan started, and what was killed."""

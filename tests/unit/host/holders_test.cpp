@@ -218,13 +218,148 @@ TEST(Holders, AWorkerForWhichSomebodyMayWaitIsKept) {
                 machine.write(70, "net/tcp", "header\n 0: 0A00000A:A000 0B00000A:1F90 01 0:0 00:0 0 0 0 501 1\n");
               }),
               HasSubstr("not visible here"));
+  // On a port that the system assigned, by somebody whom it has not accepted yet.
+  const auto kept_by_waiting = [&](const std::string& client) {
+    return kept([&](Orphaned& machine) {
+      add_other(machine);
+      machine.open(70, "socket:[501]", 8);
+      machine.open(71, "socket:[502]", 8);
+      std::filesystem::create_directories(machine.path(70) + "/net");
+      machine.write(70, "net/tcp",
+                    "header\n 0: 00000000:A000 00000000:0000 0A 0:0 00:0 0 0 0 501 1\n"
+                    " 1: 0100007F:A000 0100007F:1F90 01 0:0 00:0 0 0 0 0 1\n" +
+                        client);
+    });
+  };
+  EXPECT_EQ(kept_by_waiting(" 2: 0100007F:1F90 0100007F:A000 01 0:0 00:0 0 0 0 502 1\n"),
+            "pid 71 (server) is connected to it");
+  EXPECT_THAT(kept_by_waiting(""), HasSubstr("not visible here"));
   EXPECT_EQ(kept([](Orphaned& machine) {
               machine.open(70, "socket:[501]", 8);
               std::filesystem::create_directories(machine.path(70) + "/net");
               machine.write(70, "net/tcp", "header\n 0: 00000000:1F40 00000000:0000 0A 0:0 00:0 0 0 0 501 1\n");
             }),
-            "it listens for others");
+            "it listens on port 8000");
+  const auto kept_at = [&](const std::string& name, const std::function<void(Orphaned&)>& change) {
+    return kept([&](Orphaned& machine) {
+      machine.open(70, "socket:[501]", 8);
+      std::filesystem::create_directories(machine.path(70) + "/net");
+      machine.write(70, "net/tcp", "header\n");
+      machine.write(70, "net/unix", "header\n0: 00000002 00000000 00010000 0001 01 501 " + name + "\n");
+      change(machine);
+    });
+  };
+  EXPECT_EQ(kept_at("/run/model.sock", [](Orphaned&) {}), "it listens at /run/model.sock");
+  const std::string secret = "/tmp/0b9b1d5e-6a3c-4f0e-9d55-1f2a3b4c5d6e";
+  EXPECT_EQ(kept_at(secret, [](Orphaned&) {}), "") << "nobody else knows it";
+  EXPECT_EQ(kept_at(secret,
+                    [&](Orphaned& machine) {
+                      add_other(machine);
+                      machine.write(71, "environ", "A=1" + std::string(1, '\0') + "MODEL=ipc://" + secret + '\0');
+                    }),
+            "pid 71 (server) was given the address at which it listens");
+  EXPECT_EQ(
+      kept_at(secret,
+              [&](Orphaned& machine) { machine.add(71, 70, 69, 69, 'S', "python", "python helper.py " + secret); }),
+      "")
+      << "its own child";
   EXPECT_THAT(kept([](Orphaned& machine) { machine.remove(69, "fd"); }), HasSubstr("may not be read by this user"));
+}
+
+/// The worker is one of Ray's, and its raylet has ended. It listens on `ports`.
+std::string kept_of_ray(std::initializer_list<int> ports) {
+  Orphaned machine;
+  machine.add(69, 1, 69, 69, 'S', "sh", "sh retry.sh");
+  machine.add(72, 1, 69, 69, 'S', "ray::train_fn", "ray::train_fn");
+  machine.add(73, 1, 69, 69, 'S', "sleep", "", 30000);  // of the raylet's session
+  std::string tcp = "header\n 0: 0100007F:A000 0100007F:1F90 08 0:0 00:0 0 0 0 501 1\n";
+  machine.open(72, "socket:[501]", 8);
+  int inode = 502;
+  for (const int port : ports) {
+    machine.open(72, "socket:[" + std::to_string(inode) + "]", inode);
+    char line[128];
+    std::snprintf(line, sizeof line, " 1: 00000000:%04X 00000000:0000 0A 0:0 00:0 0 0 0 %d 1\n", port, inode++);
+    tcp += line;
+  }
+  std::filesystem::create_directories(machine.path(72) + "/net");
+  machine.write(72, "net/tcp", tcp);
+  const Holder worker = machine.find({72}).holders.at(0);
+  EXPECT_TRUE(worker.is_worker);
+  return worker.kept;
+}
+
+TEST(Holders, OnlyItsOwnPortOfRayDoesNotKeepAWorkerOfRay) {
+  EXPECT_EQ(kept_of_ray({}), "");
+  EXPECT_EQ(kept_of_ray({10002}), "");
+  EXPECT_EQ(kept_of_ray({19999}), "");
+  EXPECT_EQ(kept_of_ray({40000}), "") << "after ray.init()";
+  EXPECT_EQ(kept_of_ray({8000}), "it listens on port 8000");
+  EXPECT_EQ(kept_of_ray({10002, 8000}), "it listens on port 8000");
+  EXPECT_EQ(kept_of_ray({10002, 12000}), "it listens on port 10002") << "which of them is Ray's does not show";
+  EXPECT_EQ(kept_of_ray({12000, 40000}), "it listens on port 12000");
+}
+
+/// Two ranks, pids 80 and 81, whose launcher has ended and reset their connections to its store, on port 8080.
+struct Ranks : Machine {
+  Ranks() {
+    for (const int pid : {80, 81}) {
+      add(pid, 1, pid, pid, 'S', "python", "python train.py", 40000 + pid);
+      environment(pid, pid - 80);
+      open(pid, "socket:[" + std::to_string(420 + pid) + "]", 8);  // of a connection that no table has
+      std::filesystem::create_directories(path(pid) + "/net");
+      tcp(pid, "");
+      write(pid, "maps", kShared);
+    }
+  }
+  void environment(int pid, int rank, const std::string& address = "127.0.0.1") const {
+    std::string text = "TORCHELASTIC_RUN_ID=none|TORCHELASTIC_USE_AGENT_STORE=True|MASTER_ADDR=" + address +
+                       "|MASTER_PORT=8080|RANK=" + std::to_string(rank) + "|";
+    std::replace(text.begin(), text.end(), '|', '\0');
+    write(pid, "environ", text);
+  }
+  void tcp(int pid, const std::string& lines) const { write(pid, "net/tcp", "header\n" + lines); }
+  [[nodiscard]] bool are_lost() const {
+    for (const Holder& holder : find({80, 81}).holders)
+      if (holder.state != HolderState::orphaned || !holder.is_worker || !holder.kept.empty()) return false;
+    return true;
+  }
+  inline static const std::string kShared = "7f00-7f10 rw-s 0000 00:1a 42  /dev/shm/nccl-x\n";
+};
+
+TEST(Holders, RanksWhoseConnectionToTheStoreWasResetAreLost) {
+  const auto are_lost = [](const std::function<void(Ranks&)>& change) {
+    Ranks machine;
+    change(machine);
+    return machine.are_lost();
+  };
+  EXPECT_TRUE(are_lost([](Ranks&) {}));
+  const auto serve = [](Ranks& machine, int start_ticks) {
+    machine.add(79, 1, 79, 79, 'S', "python", "python torchrun", start_ticks);
+    machine.open(79, "socket:[700]", 8);
+    for (const int pid : {80, 81}) machine.tcp(pid, " 0: 00000000:1F90 00000000:0000 0A 0:0 00:0 0 0 0 700 1\n");
+  };
+  EXPECT_FALSE(are_lost([&](Ranks& machine) { serve(machine, 30000); })) << "the store is there";
+  EXPECT_TRUE(are_lost([&](Ranks& machine) { serve(machine, 50000); })) << "it is the next attempt's";
+  EXPECT_FALSE(are_lost([](Ranks& machine) {
+    machine.environment(80, 0, "10.0.0.7");
+    machine.environment(81, 1, "10.0.0.7");
+  })) << "the store may be on another host";
+  EXPECT_TRUE(are_lost([](Ranks& machine) {
+    std::filesystem::create_directories(machine.path(80) + "/../sys/kernel");
+    machine.write(80, "../sys/kernel/hostname", "node7\n");
+    machine.environment(80, 0, "node7.example.org");
+    machine.environment(81, 1, "node7.example.org");
+  }));
+  EXPECT_FALSE(are_lost([](Ranks& machine) { machine.write(81, "maps", ""); })) << "nothing ties them";
+  EXPECT_FALSE(are_lost([](Ranks& machine) { machine.environment(81, 0); })) << "what the rank itself started";
+  EXPECT_FALSE(are_lost([](Ranks& machine) {
+    machine.add(82, 1, 82, 82, 'S', "python", "python train.py", 39000);  // the rank that started 81
+    machine.environment(82, 1);
+  }));
+  EXPECT_FALSE(are_lost([](Ranks& machine) {
+    machine.add(1, 0, 1, 1, 'S', "python");
+    machine.write(1, "maps", "400000-500000 r-xp 0000 08:01 7  /opt/libtorch_cpu.so\n");
+  })) << "pid 1 may have launched them";
 }
 
 TEST(Holders, AWorkerWhoseAdoptionDoesNotShowIsKept) {

@@ -72,13 +72,28 @@ TEST(Sockets, TheTablesAreReadAndOddLinesPassedOver) {
   EXPECT_FALSE(out[1].listens);
   EXPECT_EQ(out[1].waiting, 16U);
   EXPECT_EQ(out[2].local_port, 80);
-  EXPECT_THAT(listening_unix("Num       RefCount Protocol Flags    Type St Inode Path\n"
-                             "0000000000000000: 00000002 00000000 00010000 0001 01 21 /run/server.sock\n"
-                             "0000000000000000: 00000003 00000000 00000000 0001 03 22\n"
-                             "0000000000000000: 00000002 00000000 00010000 0005 01 23 @cuda-uvmfd-4026531836-4242@\n"
-                             "0000000000000000: 00000002 00000000 00010000 0001 01 24 /tmp/pymp-x/listener-y\n"
-                             "0000000000000000: 00000002 00000000 00010000 0001 01 25\nx\n"),
-              ElementsAre(21U, 25U));
+  const auto local = listening_unix(
+      "Num       RefCount Protocol Flags    Type St Inode Path\n"
+      "0000000000000000: 00000002 00000000 00010000 0001 01 21 /run/server.sock\n"
+      "0000000000000000: 00000003 00000000 00000000 0001 03 22\n"
+      "0000000000000000: 00000002 00000000 00010000 0005 01 23 @cuda-uvmfd-4026531836-4242@\n"
+      "0000000000000000: 00000002 00000000 00010000 0001 01 24 /tmp/pymp-x/listener-y\n"
+      "0000000000000000: 00000002 00000000 00010000 0001 01 25\nx\n");
+  ASSERT_EQ(local.size(), 2U);
+  EXPECT_EQ(local[0].inode, 21U);
+  EXPECT_EQ(local[0].name, "/run/server.sock");
+  EXPECT_EQ(local[1].inode, 25U);
+  EXPECT_EQ(local[1].name, "");
+}
+
+TEST(Sockets, OnlyNamesThatNobodyCanGuessAreSecret) {
+  for (const char* const name :
+       {"/tmp/0b9b1d5e-6a3c-4f0e-9d55-1f2a3b4c5d6e", "@0b9b1d5e-6a3c-4f0e-9d55-1f2a3b4c5d6e", "/tmp/tmpk3_x9a0q"})
+    EXPECT_TRUE(is_secret(name)) << name;
+  for (const char* const name :
+       {"", "/run/server.sock", "/tmp/tmp", "/tmp/tmpserver", "/tmp/tmpserver.so", "/tmp/model",
+        "/run/0b9b1d5e-6a3c-4f0e-9d55-1f2a3b4c5d6e/api.sock", "/tmp/0b9b1d5e-6a3c-4f0e-9d55-1f2a3b4c5d6e.sock"})
+    EXPECT_FALSE(is_secret(name)) << name;
 }
 
 /// A /proc of one's own, and a reader of it.
