@@ -61,6 +61,7 @@ class Cluster:
             "kube-apiserver": [f"--etcd-servers=http://127.0.0.1:{etcd}", "--bind-address=127.0.0.1", f"--secure-port={self.port}",
                                f"--tls-cert-file={folder}/server.crt", f"--tls-private-key-file={folder}/server.key", f"--cert-dir={folder}",
                                f"--token-auth-file={folder}/tokens.csv", "--authorization-mode=RBAC", "--endpoint-reconciler-type=none",
+                               "--allow-privileged=true",  # as kubeadm sets it; the container that reads the kernel log needs it
                                f"--service-account-key-file={folder}/accounts.key", f"--service-account-signing-key-file={folder}/accounts.key",
                                f"--service-account-issuer={ISSUER}", f"--api-audiences={ISSUER}", "--service-cluster-ip-range=10.0.0.0/24"],
             "kube-controller-manager": [f"--kubeconfig={folder}/kubeconfig", "--controllers=disruption,replicaset,serviceaccount,namespace",
