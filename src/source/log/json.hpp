@@ -62,15 +62,14 @@ class JsonParser : public LogParser {
  public:
   static constexpr std::size_t kMostObjectBytes = 16 * kBytesPerMiB;
 
-  /// With an `array_key`, the objects passed on are the elements of the array under this key, and everything outside
-  /// the array is skipped: a complete result may be one object that is too large for memory.
-  explicit JsonParser(std::string_view array_key = {}) : array_key_(array_key) {}
-
   std::uint64_t parse(std::string_view lines, std::uint64_t first_line, bool complete, LogRows& rows) final;
   void finish(LogRows& rows) override;
   [[nodiscard]] bool has_long_lines() const final { return true; }
 
  protected:
+  /// Passes on the elements of the array under this key only, and skips everything outside of it: a complete result may
+  /// be one object that is too large for memory.
+  void read_array(std::string_view key) { array_key_ = key; }
   /// A complete object; it began on `line`.
   virtual void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) = 0;
   /// A line, or the part of it outside of objects; never blank or only brackets and commas. `whole` is false for a last

@@ -15,6 +15,7 @@
 
 #include "core/option.hpp"
 #include "core/units.hpp"
+#include "source/log/dump_readings.hpp"
 #include "source/log/json.hpp"
 #include "source/log/prometheus_metric.hpp"
 #include "source/log/recording.hpp"
@@ -36,9 +37,9 @@ struct Point {
   Field field = Field::used;
 };
 
-/// For one GPU at one time: facts and the total first, then the free and the used memory.
+/// Of equal figures, the largest comes last, and counts.
 bool earlier(const Point& a, const Point& b) {
-  return std::tuple(a.time, a.gpu, b.field, a.bytes) < std::tuple(b.time, b.gpu, a.field, b.bytes);
+  return std::tie(a.time, a.gpu, a.field, a.bytes) < std::tie(b.time, b.gpu, b.field, b.bytes);
 }
 
 bool is_pair(const JsonValue& pair) {
@@ -55,30 +56,34 @@ bool read_point(const JsonValue& pair, std::uint64_t unit, Point& out) {
   return logtext::read_amount(pair.members()[1].second.text(), unit, out.bytes) == logtext::Amount::read;
 }
 
-class PrometheusRange final : public JsonParser {
+class PrometheusRange final : public DumpParser<JsonParser> {
  public:
-  explicit PrometheusRange(std::uint64_t unit) : JsonParser("result"), unit_(unit) {}
+  PrometheusRange(DumpClock clock, std::vector<std::string> assumptions, bool own_times, std::uint64_t unit)
+      : DumpParser(std::move(clock), std::move(assumptions), own_times), unit_(unit) {
+    read_array("result");
+  }
 
   void finish(LogRows& rows) override {
-    JsonParser::finish(rows);
-    deliver(rows);
+    std::sort(points_.begin(), points_.end(), earlier);
+    for (const Point& point : points_)
+      readings_.set_at(point.time, gpus_[point.gpu].named, point.field, point.bytes, rows);
+    points_ = {};
+    DumpParser::finish(rows);
     for (const std::string& name : other_)
       rows.warn(fmt::format("the metric {} is not the used, free or total memory of a GPU and is not read", name));
     for (const Gpu& gpu : gpus_)
-      if (!gpu.has_used)
+      if (!gpu.has(Field::used) && !(gpu.has(Field::free) && gpu.has(Field::total)))
         return rows.warn(
             fmt::format("GPU {} has free or total memory, but no used memory; query DCGM_FI_DEV_FB_USED as well",
-                        rows.device_id(gpu.device)));
+                        rows.device_id(rows.device(gpu.named))));
   }
-  [[nodiscard]] bool clock_is_relative() const override { return false; }
 
  private:
   struct Gpu {
-    std::size_t device = SIZE_MAX;
-    bool has_used = false;
-    bool has_total = false;
-    std::optional<Timestamp> free_time;  ///< of the last delivered free memory
-    std::uint64_t free_bytes = 0;
+    LogDevice named;
+    unsigned fields = 0;  ///< a bit for each
+
+    [[nodiscard]] bool has(Field field) const { return (fields & (1U << static_cast<unsigned>(field))) != 0; }
   };
 
   void read_object(const JsonValue& series, std::uint64_t line, LogRows& rows) override {
@@ -92,7 +97,7 @@ class PrometheusRange final : public JsonParser {
     if (!metric) return;
     const LogDevice named = gpu_of_labels(labels);
     const auto [known, fresh] = gpu_of_.try_emplace(device_id(named), static_cast<std::uint32_t>(gpus_.size()));
-    if (fresh) gpus_.push_back({rows.device(named)});
+    if (fresh) gpus_.push_back({named});
     if (const JsonValue* const value = series.find("value")) read_value(*value, *metric, line, known->second, rows);
     if (const JsonValue* const values = series.find("values"))
       for (const auto& [ignored, pair] : values->members()) read_value(pair, *metric, line, known->second, rows);
@@ -140,33 +145,8 @@ class PrometheusRange final : public JsonParser {
           fmt::format("{}: more than {} million values, the most that can be put in order of time; query a "
                       "shorter time or a longer step",
                       rows.file(), kMostPoints / 1'000'000));
-    gpus_[gpu].has_used |= metric.field == Field::used;
-    gpus_[gpu].has_total |= metric.field == Field::total;
+    gpus_[gpu].fields |= 1U << static_cast<unsigned>(metric.field);
     points_.push_back(point);
-  }
-
-  void deliver(LogRows& rows) {
-    std::sort(points_.begin(), points_.end(), earlier);
-    for (const Point& point : points_) {
-      Gpu& gpu = gpus_[point.gpu];
-      if (point.field == Field::busy || point.field == Field::received) {
-        const Metric metric = point.field == Field::busy ? Metric::device_busy : Metric::device_received;
-        rows.add(point.time, rows.further_series(gpu.device, metric, 0), point.bytes);
-      } else if (point.field == Field::total) {
-        rows.total(point.time, gpu.device, point.bytes);
-      } else if (point.field == Field::free) {
-        gpu.free_time = point.time;
-        gpu.free_bytes = point.bytes;
-      } else {
-        // If there is no total, use the sum of used and free, once: rounded values do not always have the same sum.
-        if (!gpu.has_total && gpu.free_time == point.time) {
-          gpu.has_total = true;
-          rows.total(point.time, gpu.device, point.bytes + gpu.free_bytes);
-        }
-        rows.add(point.time, rows.device_series(gpu.device), point.bytes);
-      }
-    }
-    points_ = {};
   }
 
   std::uint64_t unit_ = 0;
@@ -188,7 +168,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   if (!unit) return fail(unit.error());
   if (head.text.find("\"metric\"") == std::string_view::npos)
     return fail("the query found no series; query for example DCGM_FI_DEV_FB_USED");
-  return std::make_unique<PrometheusRange>(*unit);
+  return make_dump_parser<PrometheusRange>(head, {}, true, *unit);
 }
 
 }  // namespace
