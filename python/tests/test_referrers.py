@@ -231,6 +231,18 @@ def test_what_knows_its_parents_leads_to_a_variable_that_refers_to_any_of_it():
     assert not any(map(is_rooted, paths(kept_by(seconds=20))))  # until the garbage collector finds the circle
 
 
+def test_what_only_refers_to_each_other_is_not_followed_for_long(monkeypatch):
+    asked, ask = [], referrers._Search.referrers
+    monkeypatch.setattr(referrers._Search, "referrers", lambda self, of: asked.append(len(of)) or ask(self, of))
+    gc.disable()
+    try:
+        deep_tree(300)
+        found = paths(kept_by(seconds=20))
+    finally:
+        gc.enable()
+    assert found and not any(map(is_rooted, found)) and len(asked) <= 1 + referrers._DEPTH
+
+
 class Package:
     """Something that is a long way from its variable."""
 

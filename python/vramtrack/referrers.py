@@ -181,6 +181,7 @@ class _Search:
         self.asked_tensors: Dict[int, None] = {}  # ids of those that the garbage collector was asked about
         self.unheld: List[int] = []  # ids of those that nothing was found to hold
         self.chains: Dict[int, Tuple[Any, str]] = {}  # of what lies in a chain: where that begins, and the chain in words
+        self.closed: Any = set()  # ids of what only refers to each other: the garbage collector will find it
         self.hidden: List[Any] = []  # objects that gc.get_referrers() does not see through
         self.names: Dict[int, str] = {}
         self.far: Dict[int, int] = {}  # of each object that was met: steps to a variable, as far as one was found
@@ -469,7 +470,7 @@ class _Search:
     def _above_what_has_no_variable(self, objects: List[Any]) -> Any:
         """The ids of these of the objects, and of all that leads to them, as far as it was met."""
         far = self._distances()
-        way = [id(one) for one in objects if id(one) not in far]
+        way = [id(one) for one in objects if id(one) not in far and id(one) not in self.closed]
         met = set(way)
         while way:
             for parent in self.parents.get(way.pop(), ()):
@@ -572,6 +573,8 @@ class _Search:
             try_heads(linked)
             outside.clear()
             referrers.clear()
+            if not self.is_late():
+                self.closed.update(i for i in above if i not in covered)
         everywhere.clear()
         out.sort(key=lambda its: -len(its[1]))
         return out
