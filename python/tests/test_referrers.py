@@ -421,6 +421,9 @@ def test_the_time_is_bounded():
     kept = kept_by(seconds=0.0)
     assert not kept.is_complete
     assert "stopped after" in str(kept)
+    search = referrers._Search(None, lambda device, address: "", time.monotonic(), is_whole=False)
+    assert not search.run(), "nor is one of a sample"
+    search.clear()
 
 
 def test_what_only_c_code_holds(monkeypatch):

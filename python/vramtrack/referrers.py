@@ -302,7 +302,7 @@ class _Search:
             if self.is_whole and is_complete and i not in seen:
                 self.found.setdefault(_UNNAMED, {})[i] = None
         holders.clear()
-        return is_complete
+        return is_complete and not self.is_late()
 
     def _sample(self, seen: Dict[int, None]) -> List[Any]:
         """Some of each kind, of those that are not `seen`: parameters outnumber what one line of a program keeps."""

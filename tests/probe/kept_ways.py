@@ -297,11 +297,12 @@ def stopped_by_signals():
 
 
 def until_its_input_ends():
-    outputs = [T(1 << 12) for _ in range(STEPS)]  # more bytes than those of one step, from the first look on
-    print("at work", flush=True)
+    outputs = []
     while not select.select([sys.stdin], [], [], 0)[0]:
         step()
         outputs.append(T(1 << 12))
+        if len(outputs) == 50:  # more bytes than those of one step
+            print("at work", flush=True)
 
 
 class Slow(T):
