@@ -82,7 +82,7 @@ std::uint32_t looked_modules = 0;
 enum class Claim : int { none, waiting, paused, taken, given_up };
 std::atomic<Claim> claim{Claim::none};
 std::atomic<bool> is_busy{false};  ///< one of our threads is running
-std::atomic<bool> is_over{false};  ///< the interpreter is about to end: changed and read with its lock held
+std::atomic<bool> is_over{false};  ///< the interpreter is about to end: changed with its lock held
 
 std::atomic<std::int64_t> blocks{0};
 std::atomic<std::int64_t> looked_blocks{0};
@@ -227,17 +227,16 @@ bool has_grown() {
 
 /// at_end(): called by Python's atexit, when the program has run to its end and all its variables still exist. A thread
 /// that waits for the lock of an ending interpreter is terminated: inside a C++ function that must not throw, such as
-/// PyTorch's, that ends the program. So this is our last search, and a running one is waited for.
+/// PyTorch's, that ends the program. So this is our last search, and our thread is waited for, whatever it is at.
 void* take_end(void* self, void* /*argument*/) {
   record_end();  // the search takes time that is not the program's
   is_over.store(true, std::memory_order_relaxed);
   Claim expected = Claim::waiting;
   claim.compare_exchange_strong(expected, Claim::given_up);
-  if (expected == Claim::taken) {
+  if (is_busy.load(std::memory_order_acquire)) {
     const std::uint64_t begin = ring().now_us();
     void* thread = python.let_go();
-    while (claim.load(std::memory_order_acquire) == Claim::taken && ring().now_us() - begin < kLockUs)
-      sleep_some(1'000'000);
+    while (is_busy.load(std::memory_order_acquire) && ring().now_us() - begin < kLockUs) sleep_some(1'000'000);
     python.go_on(thread);
   }
   if (blocks.load(std::memory_order_relaxed) >= kMoreBlocks && look_function != nullptr) look();
@@ -343,6 +342,7 @@ bool start_thread() {
 }
 
 void begin_look(std::uint64_t now_us, bool searches, bool is_requested = false) {
+  if (is_over.load(std::memory_order_relaxed)) return;  // no thread of ours waits for the lock from now on
   if (is_busy.exchange(true)) {
     if (searches) wants_search.store(true, std::memory_order_relaxed);  // the thread that prepares it goes on to search
     return;
