@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/format.hpp"
@@ -207,8 +208,7 @@ Answer by_cache(const Failure&, const Sums& s) {
   // Memory that the driver has moved to the host is not device memory, whether fragmented or not.
   if (s.total && s.allocated.value_or(0) > *s.total) return std::nullopt;
   const double room = s.is_limited() ? 0 : s.free.value_or(0);
-  if (cached < std::max(64 * kMiB, s.reserved.value_or(0) / 10) || cached + room < s.asked || cached <= room)
-    return std::nullopt;
+  if (cached < std::max(64 * kMiB, s.reserved.value_or(0) / 10) || cached + room < s.asked) return std::nullopt;
   return Verdict{Cause::fragmentation,
                  fmt::format("{} were requested; {} were reserved and not allocated{}: enough, but not in one piece",
                              size_words(s.asked), size_words(cached),
@@ -571,50 +571,30 @@ Answer by_little_room(const Failure& f, const Sums& s) {
                   size_words(s.asked), size_words(*s.free), size_words(*s.total))};
 }
 
+using Rule = Answer (*)(const Failure&, const Sums&);
+template <class... Each>
+constexpr std::array<Rule, sizeof...(Each)> rules(Each... each) {
+  return {each...};
+}
+
 /// The first rule that applies decides; docs/explain.md lists them in this order, that of the questions that figures
-/// can answer. All but the first two concern the request.
-constexpr Answer (*kDeviceRules[])(const Failure&, const Sums&) = {
-    by_contradiction,
-    by_capacity,
-    by_component,
-    by_chip,
-    by_setting,
-    by_bound,
-    by_pool,
-    by_kv_cache,
-    by_total_need,
-    by_size_of_device,  // can it ever fit?
-    by_pieces,
-    by_room_on_device,
-    by_cache,  // was there room, on the device or in the cache?
-    by_limit,
-    by_piece_size,
-    by_intel_piece,  // did a limit block it although there was room?
-    by_outside_figure,
-    by_others,
-    by_what_is_outside,  // who holds the rest?
-    by_own_need,
-    by_start,
-    by_table,
-    by_partial_figures,
-    by_process,
-    by_remarks,
-    by_reported_others,
-    by_use,
-    by_little_room,
-    by_free,
-    by_size_of_cards,
-    by_tiny_request};
+/// can answer: can it ever fit, was there room on the device or in the cache, did a limit block it although there was,
+/// and who holds the rest?
+constexpr auto kDeviceRules = rules(
+    by_contradiction, by_capacity, by_component, by_chip, by_setting, by_bound, by_pool, by_kv_cache, by_total_need,
+    by_size_of_device, by_pieces, by_room_on_device, by_cache, by_limit, by_piece_size, by_intel_piece,
+    by_outside_figure, by_others, by_what_is_outside, by_own_need, by_start, by_table, by_partial_figures, by_process,
+    by_remarks, by_reported_others, by_use, by_little_room, by_free, by_size_of_cards, by_tiny_request);
+/// Those that apply where the size of the request is not known, too.
+constexpr auto kWithoutRequest =
+    rules(by_contradiction, by_component, by_chip, by_setting, by_bound, by_pool, by_kv_cache, by_total_need, by_table,
+          by_process, by_remarks, by_reported_others, by_use);
 
 /// False: the figures are inconclusive.
 bool judge_device(Failure& f) {
   const Sums sums = sums_of(f);
-  for (const auto rule : kDeviceRules) {
-    const bool is_about_request = rule != by_contradiction && rule != by_setting && rule != by_component &&
-                                  rule != by_chip && rule != by_pool && rule != by_remarks && rule != by_kv_cache &&
-                                  rule != by_total_need && rule != by_table && rule != by_bound && rule != by_process &&
-                                  rule != by_reported_others && rule != by_use;
-    if (sums.asked <= 0 && is_about_request) continue;
+  for (const Rule rule : kDeviceRules) {
+    if (sums.asked <= 0 && std::count(kWithoutRequest.begin(), kWithoutRequest.end(), rule) == 0) continue;
     if (Answer answer = rule(f, sums)) {
       f.cause = answer->cause;
       f.because = std::move(answer->because);
@@ -689,7 +669,8 @@ void find_cause(Failure& failure) {
     // Memory that fits the device is too big only next to other memory, which no figure shows.
     const auto asked = failure.figures.get(Figure::asked);
     const auto total = failure.figures.get(Figure::total);
-    if (failure.wording->text.empty() && failure.cause == Cause::too_big && asked && total && *asked * 2 < *total)
+    if (failure.wording->text.empty() && failure.cause == Cause::too_big &&
+        (failure.figures.count() == 0 ? !is_on_chip(*failure.wording) : asked && total && *asked * 2 < *total))
       failure.cause = Cause::unknown;
     failure.because = wording_words(failure);
     add_remarks(failure);

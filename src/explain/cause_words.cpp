@@ -96,6 +96,8 @@ void judge_host(Failure& f) {
   f.because = is_pin ? "the driver could not lock that much of the host's memory (pin it)"
               : f.wording->name == "statement_address"
                   ? "the addresses of the program ran out (of 32 bits they end at 2 to 4 GiB), not the memory of a GPU"
+              : f.wording->name == "statement_thread"
+                  ? "the host gave no more threads: their limit is reached, or their stacks find no memory"
               : f.wording->name == "statement_shm"
                   ? "the shared memory of the host (/dev/shm) ran out, not that of a GPU"
                   : "the memory of the host ran out, not that of a GPU";

@@ -32,8 +32,7 @@ std::uint64_t end_of(const Failure& failure) {
 
 /// Libraries that take memory in addition to a framework's allocator: they fail independently.
 bool is_library(const Wording& wording) {
-  const std::string_view p = wording.program;
-  return p == "NCCL" || p == "cuBLAS" || p == "cuDNN" || p == "cuSOLVER" || p == "cuFFT" || p == "cuSPARSE";
+  return is_any(wording.program, "NCCL|cuBLAS|cuDNN|cuSOLVER|cuFFT|cuSPARSE");
 }
 
 /// It names neither the memory's owner nor the program: something next to it failed. `M`: Message or Failure.

@@ -60,7 +60,7 @@ struct Engine {
 };
 
 bool is_without_cache(const Failure& f) {
-  return f.wording->name == "vllm_cache";
+  return f.wording->name == "vllm_cache" || f.figures.get(Figure::missing);
 }
 bool is_at_start(const Failure& f) {
   return f.wording->name == "vllm_start";

@@ -14,57 +14,31 @@ constexpr std::string_view kTaskManager = "the Task Manager (Details, column Ded
 
 /// The first with a mark in the message counts: a ROCm message may mention CUDA as well.
 constexpr Platform kPlatforms[] = {
-    {Maker::nvidia, {"jetson"}, "tegrastats (host and GPU share one memory)", "", "PYTORCH_ALLOC_CONF"},
-    {Maker::apple, {"mps ", "metal", "mlx", "iogpu"}, "Activity Monitor (Window, GPU History)", "", "", false},
-    {Maker::ascend,
-     {"npu ", "npu:", "ascend"},
-     "npu-smi info",
-     "ASCEND_RT_VISIBLE_DEVICES",
-     "PYTORCH_NPU_ALLOC_CONF",
-     false},
-    {Maker::habana, {"hpu", "habana", "pt_devmem"}, "hl-smi", "HABANA_VISIBLE_MODULES", "", false},
-    {Maker::sophgo, {"bmlib", "bm_alloc", "sophon"}, "bm-smi", "", "", false},
-    {Maker::intel,
-     {"xpu", "level zero", "ze_result", "sycl", "ur_result", "openvino", "i915"},
-     "xpu-smi or vramtrack holders",
-     "ONEAPI_DEVICE_SELECTOR",
-     ""},
-    {Maker::amd,
-     {"hip ", "hip_", "hiperror", "hipmalloc", "rocm", "amdgpu", "[drm", "hipcustom"},
-     "rocm-smi or vramtrack holders",
-     "HIP_VISIBLE_DEVICES",
-     "PYTORCH_ALLOC_CONF"},
-    {Maker::windows,
-     {"dml", "d3d", "directx", "dxgi", "directml", "0x8007000e", "ddraw", "dderr"},
-     kTaskManager,
-     "",
-     "",
-     false},
-    {Maker::nvidia,
-     {"cuda", "nvidia", "nccl", "cublas", "cudnn", "cumem", "nvml", "nvrm", "nvenc"},
-     "nvidia-smi or vramtrack holders",
-     "CUDA_VISIBLE_DEVICES",
-     "PYTORCH_ALLOC_CONF"},
+    {Maker::nvidia, "jetson", "tegrastats (host and GPU share one memory)", "", "PYTORCH_ALLOC_CONF"},
+    {Maker::apple, "mps |metal|mlx|iogpu", "Activity Monitor (Window, GPU History)", "", "", false},
+    {Maker::ascend, "npu |npu:|ascend", "npu-smi info", "ASCEND_RT_VISIBLE_DEVICES", "PYTORCH_NPU_ALLOC_CONF", false},
+    {Maker::habana, "hpu|habana|pt_devmem", "hl-smi", "HABANA_VISIBLE_MODULES", "", false},
+    {Maker::sophgo, "bmlib|bm_alloc|sophon", "bm-smi", "", "", false},
+    {Maker::intel, "xpu|level zero|ze_result|sycl|ur_result|openvino|i915", "xpu-smi or vramtrack holders",
+     "ONEAPI_DEVICE_SELECTOR", ""},
+    {Maker::amd, "hip |hip_|hiperror|hipmalloc|rocm|amdgpu|[drm|hipcustom", "rocm-smi or vramtrack holders",
+     "HIP_VISIBLE_DEVICES", "PYTORCH_ALLOC_CONF"},
+    {Maker::windows, "dml|d3d|directx|dxgi|directml|0x8007000e|ddraw|dderr", kTaskManager, "", "", false},
+    {Maker::nvidia, "cuda|nvidia|nccl|cublas|cudnn|cumem|nvml|nvrm|nvenc", "nvidia-smi or vramtrack holders",
+     "CUDA_VISIBLE_DEVICES", "PYTORCH_ALLOC_CONF"},
 };
 /// Of a system, if the message names no maker but NVIDIA.
-constexpr Platform kNvidiaOnWindows{Maker::nvidia,          {}, "nvidia-smi or the Task Manager",
+constexpr Platform kNvidiaOnWindows{Maker::nvidia,          "", "nvidia-smi or the Task Manager",
                                     "CUDA_VISIBLE_DEVICES", "", false};
-constexpr Platform kWindows{Maker::windows, {}, kTaskManager, "", "", false};
-constexpr Platform kApple{Maker::apple, {}, "Activity Monitor (Window, GPU History)", "", "", false};
-constexpr Platform kBrowser{Maker::browser, {}, "the browser's task manager (Shift+Esc, column GPU memory)", "", "",
+constexpr Platform kWindows{Maker::windows, "", kTaskManager, "", "", false};
+constexpr Platform kApple{Maker::apple, "", "Activity Monitor (Window, GPU History)", "", "", false};
+constexpr Platform kBrowser{Maker::browser, "", "the browser's task manager (Shift+Esc, column GPU memory)", "", "",
                             false};
 constexpr Platform kPhone{
-    Maker::phone, {}, "the profiler of the phone (Xcode's Instruments, adb shell dumpsys meminfo)", "", "", false};
-constexpr Platform kOther{Maker::other, {}, "vramtrack holders", "", "PYTORCH_ALLOC_CONF"};
+    Maker::phone, "", "the profiler of the phone (Xcode's Instruments, adb shell dumpsys meminfo)", "", "", false};
+constexpr Platform kOther{Maker::other, "", "vramtrack holders", "", "PYTORCH_ALLOC_CONF"};
 /// Programs whose messages name no device, and that run on one maker's devices unless they say otherwise.
-constexpr std::string_view kOfNvidia[] = {"PyTorch", "TensorRT", "CuPy", "RMM",    "Faiss",  "Numba",
-                                          "vLLM",    "SGLang",   "CUDA", "Thrust", "CUDA.jl"};
-
-bool has_mark(const Platform& platform, std::string_view text) {
-  return std::any_of(std::begin(platform.marks), std::end(platform.marks), [text](std::string_view mark) {
-    return !mark.empty() && text.find(mark) != std::string_view::npos;
-  });
-}
+constexpr std::string_view kOfNvidia = "PyTorch|TensorRT|CuPy|RMM|Faiss|Numba|vLLM|SGLang|CUDA|Thrust|CUDA.jl";
 
 /// Whether `text` contains one of the '|'-separated names as a word: "ipad" does not match "ipadapter", "iphone"
 /// matches "iphone12,1". Both in lower case.
@@ -99,13 +73,10 @@ System system_of(std::string_view raw) {
 const Platform& platform_of(const Failure& failure) {
   const std::string text = lower(failure.before + failure.text + ' ' + std::string(failure.wording->program) + ' ' +
                                  std::string(failure.wording->versions) + ' ' + std::string(failure.runs_in));
-  const std::string_view program = failure.wording->program;
   const Platform* found = &kOther;
-  if (std::any_of(std::begin(kOfNvidia), std::end(kOfNvidia),
-                  [program](auto each) { return program.starts_with(each); }))
-    found = &kPlatforms[std::size(kPlatforms) - 1];
+  if (begins_any(failure.wording->program, kOfNvidia)) found = &kPlatforms[std::size(kPlatforms) - 1];
   for (auto each = std::rbegin(kPlatforms); each != std::rend(kPlatforms); ++each)
-    if (has_mark(*each, text)) found = &*each;
+    if (has_any(text, each->marks)) found = &*each;
   if (!found->has_vramtrack) return *found;
   switch (failure.system) {
     case System::windows:

@@ -12,7 +12,7 @@ enum class Maker : std::uint8_t { nvidia, amd, intel, apple, ascend, habana, sop
 
 struct Platform {
   Maker maker = Maker::other;
-  std::string_view marks[10];  ///< in lower case; its messages contain one of them; unused entries are empty
+  std::string_view marks;      ///< in lower case, separated by '|': its messages contain one of them
   std::string_view tool;       ///< command that shows the processes on the device
   std::string_view devices;    ///< the variable that selects devices; empty: none
   std::string_view allocator;  ///< the variable of PyTorch's allocator; empty: it has no expandable segments

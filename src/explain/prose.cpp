@@ -127,7 +127,8 @@ void Sentence::add(std::string_view raw) {
     sentence_.clear();
     end_clause();
     has_prefix_ = false;
-  } else if ((last == ':' && !is_class) || last == ']' || word.empty() || !is_word_letter(word.front())) {
+  } else if ((last == ':' && !is_class && !raw.ends_with("::")) || last == ']' || word.empty() ||
+             !is_word_letter(word.front())) {
     // A bracket around the message belongs to the text before it: "step 3 failed (X)".
     if (raw != "(") end_clause();
   } else if (last == ',') {
@@ -161,6 +162,9 @@ bool Sentence::is_condition() const {
   if (has_word_of(sentence_, kConditions)) return true;
   if (has_word_of(sentence_, kReader))
     return has(sentence_, "you") || has(sentence_, "when") || (!has_word_of(sentence_, kEvents) && !could_not());
+  // "When X, a message is displayed."
+  if (!sentence_.empty() && sentence_.front() == "when" && has_any(after_, " is displayed| is shown| appears| occurs"))
+    return true;
   // "fix: X", "- fixed a crash with X": an entry of a change log.
   const auto first =
       std::find_if(sentence_.begin(), sentence_.end(), [](auto word) { return is_word_letter(word.front()); });
@@ -249,9 +253,7 @@ bool is_answered(std::string_view lines) {
     }
     const std::string_view label = trimmed(line, kMarks);
     if ((is_apart || line.front() == '*' || line.front() == '#') &&
-        (label.starts_with("fix") || label.starts_with("solut") || label.starts_with("workaround") ||
-         label.starts_with("resolution") || label.starts_with("解决") || label.starts_with("解決") ||
-         label.starts_with("対処")))
+        begins_any(label, "fix|solut|workaround|resolution|解决|対処"))
       return true;
     if (is_apart) return false;
     has_block = true;
@@ -265,7 +267,7 @@ bool is_general_in_cjk(std::string_view before, std::string_view after) {
   constexpr std::string_view kConditionTexts =
       "如果|若|请|請|避免|防止|解决|解決|怎么|如何|可能|提示|場合|たら|れば|ください|防ぐ|対処|ことがあ|경우|하면|세요";
   constexpr std::string_view kEventTexts =
-      "了|报错|報錯|失败|失敗|崩溃|出错|终止|ました|した|落ち|났|했습니다|실패|부족";
+      "了|报错|報錯|失败|失敗|崩溃|出错|终止|ました|した|落ち|났|했습니다|실패|부족|一直|无法|無法";
   std::size_t end = after.size();
   while (end > 0 && has_any(after.substr(0, end), kEnds)) --end;
   const std::string_view right = after.substr(0, end);

@@ -114,19 +114,13 @@ bool is_underlined(std::string_view before, std::string_view message, std::strin
 
 bool is_in_code(std::string_view before, std::string_view message, std::string_view after) {
   const std::string_view code = code_of(before);
-  if (code.starts_with("# ") || code.starts_with("## ") || code.starts_with("###") || code.starts_with("% ") ||
-      code.starts_with("//") || code.starts_with("/*") || code.starts_with("\"\"\"") ||
-      before.find("/*") != std::string_view::npos || before.find("<!--") != std::string_view::npos ||
-      before.find("  # ") != std::string_view::npos || before.find(":  #") != std::string_view::npos ||
-      before.find(": # ") != std::string_view::npos || before.find(" //") != std::string_view::npos ||
-      before.find("@throw") != std::string_view::npos || before.find("\\throw") != std::string_view::npos)
+  if (begins_any(code, "# |## |###|% |//|/*|\"\"\"") || has_any(before, "/*|<!--|  # |:  #|: # | //|@throw|\\throw"))
     return true;
   // A template, or an alerting rule: "summary: X on {{ $labels.instance }}".
-  if (before.find("{{") != std::string_view::npos || after.find("{{") != std::string_view::npos) return true;
+  if (has_any(before, "{{") || has_any(after, "{{")) return true;
   const std::string_view key = trimmed(before, " \t-\"'");
   if (key == "alert:" || (is_ascii_letter(key.empty() ? ' ' : key.front()) && before.front() == ' ' &&
-                          (key.starts_with("summary: ") || key.starts_with("description: ") || key == "summary:" ||
-                           key == "description:")))
+                          begins_any(key, "summary:|description:")))
     return true;
   const std::string_view first = code.substr(0, std::min(code.find_first_of(" \t("), code.size()));
   // "case 3: X" is not a statement, but the beginning of a log line.
@@ -136,8 +130,11 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   if (is_name(message) && is_ascii_letter(message.front()) && !before.empty() && is_ascii_letter(before.back()) &&
       (before.size() < 2 || before[before.size() - 2] != '\\'))
     return true;
-  // A string in a call, preceded by other arguments.
-  if (before.find_first_of("\"'`") != std::string_view::npos && has_any(after, ");|):")) return true;
+  // A string in a call, preceded by other arguments; but an error's value has words: DriverError(2, "out of memory").
+  const std::size_t mark = before.find_last_of("\"'`");
+  const bool is_open = mark != std::string_view::npos && after.find(before[mark]) != std::string_view::npos &&
+                       std::count(before.begin(), before.end(), before[mark]) % 2 != 0;
+  if (is_open && has_any(after, ");|):") && !is_exception(code.substr(0, code.find('(')))) return true;
   const std::string_view words = without_blanks_at_end(before);
   if (is_any(words.substr(words.find_last_of(" \t(;{") + 1), kStatements)) return true;
   // The help text of a program: "--retry what to do on X".
@@ -152,9 +149,12 @@ bool is_in_code(std::string_view before, std::string_view message, std::string_v
   // A counter with value zero.
   if (right == "0" && after.starts_with("\"}")) return true;
   if (is_name(message) && is_used_as_name(code, left, after, message.find(':') != std::string_view::npos)) return true;
-  return left.ends_with("==") || left.ends_with("!=") || left.ends_with("&&") || left.ends_with("||") ||
-         right.starts_with("==") || (right.starts_with("> ") && !left.ends_with("<")) || right.starts_with("< ") ||
-         right.starts_with("!=") || right.starts_with("&&") || after.starts_with("&") ||
+  // Names and strings are combined; "X && Y" of two messages is no code.
+  const bool is_combined = left.ends_with("&&") || left.ends_with("||") || right.starts_with("&&");
+  if (is_combined && (is_name(message) || (!before.empty() && is_quote_mark(before.back())))) return true;
+  return left.ends_with("==") || left.ends_with("!=") || right.starts_with("==") ||
+         (right.starts_with("> ") && !left.ends_with("<")) || right.starts_with("< ") || right.starts_with("!=") ||
+         after.starts_with("&") ||
          (right.starts_with("= ") && right.size() > 2 && (right[2] == '-' || (right[2] >= '0' && right[2] <= '9')));
 }
 
@@ -196,7 +196,9 @@ bool is_term(std::string_view before, std::string_view after, const Sentence& se
   const bool is_numbered = last == ':' && key != std::string_view::npos && key + 2 < code.size() &&
                            (code[key] == '{' || code[key] == ' ' || code[key] == ',');
   if (is_numbered && is_name(after.substr(0, close))) return is_exact;
-  if (last == ',' || last == '[' || last == '{') return is_exact && !has_class;
+  // An error's value is no list: "DriverError(2, "X")".
+  if (last == ',' || last == '[' || last == '{')
+    return is_exact && !has_class && !is_exception(line.substr(0, line.find('(')));
   if (has_blank && (is_ascii_letter(last) || last == ')'))
     return !sentence.reports_event() && !sentence.is_own_report();
   // "'X' in solver.cu:220" is a location, not text that contains X.
@@ -350,10 +352,6 @@ Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, st
        is_introduced(std::string_view(all_before).substr(0, line - 1), text.substr(end, kAfterBytes))))
     return Mention::marked;
   return sentence.is_general() || is_general_in_cjk(before, after) ? Mention::spoken : Mention::none;
-}
-
-bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std::size_t figure_count) {
-  return mention_of(text, begin, end, figure_count) != Mention::none;
 }
 
 }  // namespace vramtrack::explain

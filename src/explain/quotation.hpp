@@ -14,6 +14,12 @@ inline constexpr std::size_t kAfterBytes = 160;
 /// Distance to a remedy after a code block.
 inline constexpr std::size_t kAnswerBytes = 600;
 
+/// The kind of a match.
+enum class Mention : std::uint8_t {
+  none,    ///< a message
+  spoken,  ///< only its sentence makes it a mention: a person reporting a failure may write so, too
+  marked,  ///< its position does: code, a list, a heading, a condition, a question
+};
 /// Whether the message at [begin, end) of `text` is only mentioned. It is, if it has less than two figures and one of
 /// these holds:
 ///   - it is in a comment, a heading, or a statement of a program that handles errors;
@@ -23,14 +29,6 @@ inline constexpr std::size_t kAnswerBytes = 600;
 ///   - the sentence above, which introduces it, addresses a reader: "you may see this:".
 /// A message with two figures is always one: mentioning a failure does not require its figures, and people paste
 /// messages into sentences. Never reads further than kBeforeBytes and kAfterBytes. O(1).
-bool is_quotation(std::string_view text, std::size_t begin, std::size_t end, std::size_t figure_count);
-
-/// The kind of a match, as is_quotation() determines it.
-enum class Mention : std::uint8_t {
-  none,    ///< a message
-  spoken,  ///< only its sentence makes it a mention: a person reporting a failure may write so, too
-  marked,  ///< its position does: code, a list, a heading, a condition, a question
-};
 Mention mention_of(std::string_view text, std::size_t begin, std::size_t end, std::size_t figure_count);
 
 }  // namespace vramtrack::explain

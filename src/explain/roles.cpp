@@ -319,6 +319,9 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
       if (!last && sizes[i - 1].bytes >= 256 && !figures.get(over) && takes_asked)
         figures.set(over, sizes[i - 1].bytes);
     }
+    // "but size of that heap is only 16777216 bytes"
+    if (role == Figure::asked && figures.get(Figure::asked) && trimmed(before).ends_with("only"))
+      role = Figure::allowed;
     if (!role && joint == "of ") role = Figure::total;
     if (!role && is_part_of_last) role = Figure::total;
     // "(7619 MiB, 6558 MiB free)"
@@ -557,7 +560,8 @@ std::string sharing_in(std::string_view raw) {
         (number_end == std::string_view::npos && !text(i).empty() && text(i) != "0" && text(i) != "1") ||
         is_any(text(i), "two|three|several|multiple|many|both");
     const std::size_t counted = text(i + 1) == "个" || text(i + 1) == "個" ? i + 2 : i + 1;
-    if (is_count &&
+    const bool is_next = counted < words.size() && line.find(':', words[i].end) > words[counted].begin;
+    if (is_count && is_next &&
         begins_any(text(counted), "kernel|process|worker|instance|notebook|session|job|container|game|rank") &&
         has_any(line, "running|runs|gunicorn|uvicorn|celery|same gpu|one gpu|gpu0|gpu 0"))
       return std::string(raw.substr(words[i].begin, words[counted].end - words[i].begin));

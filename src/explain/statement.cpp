@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/what_runs.hpp"
 #include "explain/words.hpp"
 
 namespace vramtrack::explain {
@@ -22,11 +23,15 @@ enum class Memory : std::uint8_t {
   excess,
   address,
   killed,
-  piece
+  piece,
+  requirement,
+  thread
 };
 constexpr std::string_view kShm = "the size of /dev/shm (docker run --shm-size, --ipc=host)";
 constexpr std::string_view kPool = "the size or share that the program sets aside when it starts";
 constexpr std::string_view kPiece = "the most that the driver gives in one piece: divide what is asked for";
+constexpr std::string_view kRequirement = "what the program requires of a device before it uses it";
+constexpr std::string_view kThreads = "of threads or addresses: ulimit -u and -v, pids.max of the container";
 constexpr std::string_view kAddress = "a program of 64 bits; of Wine, WINE_LARGE_ADDRESS_AWARE=1";
 constexpr Wording kWordings[] = {
     {"statement_device", "any", "any", Role::device, Cause::unknown, "", ""},
@@ -41,24 +46,22 @@ constexpr Wording kWordings[] = {
     {"statement_address", "any", "any", Role::host, Cause::host, kAddress, ""},
     {"statement_killed", "any", "any", Role::host, Cause::unknown, "", ""},
     {"statement_piece", "any", "any", Role::device, Cause::limit, kPiece, ""},
+    {"statement_requirement", "any", "any", Role::device, Cause::limit, kRequirement, ""},
+    {"statement_thread", "any", "any", Role::host, Cause::host, kThreads, ""},
 };
 
-constexpr std::string_view kCues[] = {
-    "out of",        "outof",         "reject",    "denied",       "reached",        "too long",       "over quota",
-    "over budget",   "not fit",       "too big",   "bigger than",  "longer than",    "> 2**",          "buffer_size",
-    "image_size",    "all available", "all the",   "out_of",       "insufficient",   "exhaust",        "fail",
-    "cannot alloc",  "can't",         "could not", "couldn't",     "unable to",      "allocation err", "no_memory",
-    "no memory",     "memoryalloc",   "oom",       "out-of-mem",   "8007000e",       "2147024882",     "exceed",
-    "too much",      "bad_alloc",     "low on",    "not possible", "less than",      "smaller than",   "larger than",
-    "greater than",  "more than",     "too large", "but only",     "paging file",    "refused",        "error -",
-    "error `-",      "errno",         "code -",    "code: -",      "shortage",       "lack of",        "no_mem",
-    "mem_",          "-12",           "error 2",   "result=2",     "result = 2",     "error=2",        "error code 2",
-    "error code: 2", "137",           "sigkill",   "killed",       "bad allocation", "error when",     "error alloc",
-    ": -9",          "= -9",          "不足",      "不够",         "不夠",           "is full",        "太小",
-    "无法分配",      "부족",          "無法分配",  "enough",       "more system",    "c000012d"};
+constexpr std::string_view kCues =
+    "out of|outof|reject|denied|reached|too long|over quota|over budget|not fit|too big|bigger than|longer than|> "
+    "2**|buffer_size|image_size|all available|all the|out_of|insufficient|exhaust|fail|cannot alloc|can't|could not|"
+    "couldn't|unable to|allocation err|no_memory|no memory|memoryalloc|oom|out-of-mem|8007000e|2147024882|exceed|too "
+    "much|bad_alloc|low on|not possible|less than|smaller than|larger than|greater than|more than|too large|but only|"
+    "paging file|refused|error -|error `-|errno|code -|code: -|shortage|lack of|no_mem|mem_|-12|error 2|result=2|"
+    "result = 2|error=2|error code 2|error code: 2|137|sigkill|killed|bad allocation|error when|error alloc|: -9|= "
+    "-9|不足|不够|不夠|is full|太小|无法分配|부족|無法分配|enough|more system|c000012d|is only|vkalloc";
 
 constexpr std::string_view kDevices =
-    "gpu|cuda|rocm|vram|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|vkcreate|opencl|sycl|metal|mps |npu|xpu|tpu|hbm|"
+    "gpu|cuda|rocm|vram|rmm failure|/rmm/|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|vkcreate|opencl|sycl|metal|mps "
+    "|npu|xpu|tpu|hbm|"
     "device|video mem|videomem|nvrm|[drm|texture|cumem|curesult|hip|webgpu|wgpu|opengl|vkalloc|vkresult|cl_|ze_res|"
     "dxvk|dml|geforce|hpu|habana|devmem|_gmem|render|kgsl|adreno|mali |显存|nvenc|cublas|cudnn|encoder session";
 /// Texts that give another reason than a lack of memory.
@@ -125,7 +128,8 @@ std::optional<Range> lack_at(const std::vector<Word>& words, std::size_t i) {
   if (from == 0) return std::nullopt;
   for (std::size_t j = i + from; j < words.size() && j < i + from + 5; ++j) {
     // "GPU out of memory"
-    const bool has_subject = i > 0 && !words[i - 1].ends_clause && is_of_device(words[i - 1].text);
+    const bool has_subject =
+        i > 0 && !words[i - 1].ends_clause && (words[i - 1].text == "system" || is_of_device(words[i - 1].text));
     const bool is_space = words[j].text == "space" && words[j - 1].text == "address";
     if (is_space || is_memory(words[j].text)) return Range{words[has_subject ? i - 1 : i].begin, words[j].end};
     if (words[j].ends_clause) break;
@@ -232,9 +236,9 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
   const bool is_sign = line.substr(words[i].end, 3) == " > " && is_digit(next.empty() ? ' ' : next.front());
   const bool is_end = is_any(word, "full|reached|exhausted") ||
                       (is_any(word, "exceeded|exceeds|over") && is_any(next, "quota|budget|pool"));
-  const bool is_less = (is_any(word, "less|smaller") && next == "than") ||
-                       (word == "more" && has_word(words, i + 1, i + 8, "than")) ||
-                       (word == "but" && next == "only" && has_any(line, "free|available"));
+  const bool is_less =
+      (is_any(word, "less|smaller") && next == "than") || (word == "more" && has_word(words, i + 1, i + 8, "than")) ||
+      (word == "but" && has_word(words, i + 1, i + 7, "only") && has_any(line, "free|available|alloc"));
   if (!is_more && !is_too && !is_sign && !is_end && !is_less) return std::nullopt;
   std::size_t amounts = 0;
   bool has_limit = false, has_memory = false, has_piece = false, is_what_is_free = false, has_part = false;
@@ -243,12 +247,13 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
     if (is_amount(words, j)) ++amounts;
     has_limit = has_limit || begins_any(each, "limit|max") || is_any(each, "allowed|supported|int_max");
     is_what_is_free = is_what_is_free || begins_any(each, "free|avail|capacity|request|require|desired|budget");
-    has_memory = has_memory || is_memory(each) || is_any(each, "pool|allocation");
+    has_memory = has_memory || is_memory(each) || is_any(each, "pool|allocation|heap");
     has_piece = has_piece || is_any(each, kPieces) || has_any(each, "_buffer|_image|_texture") ||
                 (each.starts_with("max") && has_any(each, "buffer|image|texture|alloc"));
     const std::size_t distance = std::max(i, j) - std::min(i, j);
     has_part = has_part || (distance <= 5 && is_any(each, kPools)) || is_any(each, "kv|kvcache");
   }
+  has_memory = has_memory || (amounts > 1 && has_any(line, "byte size"));
   // The comparison is the statement: "error: the buffer of 4 GiB is greater than ..."
   const std::size_t colon = line.substr(0, words[i].begin).rfind(": ");
   const std::size_t from = colon == std::string_view::npos ? words.front().begin : colon + 2;
@@ -267,15 +272,17 @@ std::optional<Found> excess_at(const std::vector<Word>& words, std::size_t i, st
     has_limit = has_limit || is_what_is_free;
     has_memory = has_memory || (is_too && i + 2 < words.size() && words[i + 2].text == "shared");
     if (!has_limit || !has_memory) return std::nullopt;
-    return Found{{words[i].begin, words[is_too ? i + 1 : i].end}, Memory::excess};
+    return Found{{words[i].begin, words[is_too ? i + 1 : i].end},
+                 has_word(words, i + 1, i + 5, "limit") ? Memory::pool : Memory::excess};
   }
-  const bool compares =
-      is_less || is_more || (is_sign && amounts > 1) || (is_too && next == "large" && has_any(line, "for this"));
+  const bool compares = is_less || is_more || (is_sign && amounts > 1) ||
+                        (is_too && next == "large" && (has_any(line, "for this") || (amounts > 1 && is_what_is_free)));
   if (!compares || line.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
   if (!(has_memory || has_any(line, "buffer size|gib)|gb)") || (is_of_device(line) && has_any(line, " gib| gb"))) ||
       !(is_sign ||
-        has_any(line,
-                "available|requested|required|desired|free|total|maximum|allowed|for this system|for this device")))
+        has_any(
+            line,
+            "available|requested|required|desired|free|total|maximum|allowed|is only|for this system|for this device")))
     return std::nullopt;
   return Found{{colon == std::string_view::npos ? words[i].begin : from, range.end}, Memory::excess};
 }
@@ -306,6 +313,11 @@ std::optional<Range> number_at(const std::vector<Word>& words, std::size_t i, st
     return is_any(words[i].text, each.numbers) && has_any(line, each.interface);
   };
   if (std::none_of(std::begin(kNumbers), std::end(kNumbers), fits)) return std::nullopt;
+  // "vkAllocateMemory: -2": what an allocating call returns.
+  const auto call = words.begin() + static_cast<std::ptrdiff_t>(i - std::min<std::size_t>(i, 3));
+  const bool is_returned = words[i].text[0] == '-' && std::any_of(call, words.begin() + static_cast<std::ptrdiff_t>(i),
+                                                                  [](const Word& word) { return word.is_allocation; });
+  if (is_returned) return Range{call->begin, words[i].end};
   if (words[i].text == "0x2" ? !has_any(line, "fail|error")
                              : !is_any(words[i - 1].text, "error|result|code|status|err|errno|returned|ret"))
     return std::nullopt;
@@ -328,9 +340,13 @@ std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, st
   is_end = is_end || (word == "137" && last == "code");
   is_end = is_end || (word == "sigkill" && is_behind("signal|signals|negsignal|9", 2) &&
                       has_any(line, "terminat|died|receiv|return code|exit|killed by|failed"));
-  const bool has_pid = !last.empty() && last.find_first_not_of("0123456789") == std::string_view::npos;
-  is_end = is_end || (word == "killed" && (words.size() == 1 || (has_pid && has_any(line, ": line ")) ||
-                                           (i + 1 == words.size() && has_any(line, "***"))));
+  // A shell's line and process, in any language: "train.sh: line 3: 4711 Killed"
+  const auto is_number = [](std::string_view each) {
+    return !each.empty() && each.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const bool has_pid = is_number(last) && i > 1 && is_number(words[i - 2].text);
+  is_end =
+      is_end || (word == "killed" && (words.size() == 1 || has_pid || (i + 1 == words.size() && has_any(line, "***"))));
   if (!is_end) return std::nullopt;
   // "exited with code 137", "process 4711 exited with code 137"
   std::size_t from = i;
@@ -343,19 +359,21 @@ std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, st
 /// Chinese and Japanese do not separate words by blanks.
 constexpr std::string_view kFixed =
     "your gpu memory is full|bad allocation|paging file is too small|killed as a result of limit of|too many "
-    "concurrent sessions|due to memory pressure|memory is "
-    "full|显存不足|内存不足|显存不够|内存不够|記憶體不足|メモリ不足|无法分配|無法分配|页面文件太小|메모리 "
-    "부족|메모리가 부족|显存耗尽";
+    "concurrent sessions|due to memory pressure|memory is full|显存不足|内存不足|显存不够|内存不够|記憶體不足|"
+    "メモリ不足|无法分配|無法分配|页面文件太小|메모리 부족|메모리가 부족|显存耗尽";
 
-std::optional<Range> fixed_in(std::string_view line) {
-  for (std::size_t at = 0; at < kFixed.size();) {
-    const std::size_t end = std::min(kFixed.find('|', at), kFixed.size());
-    const std::string_view each = kFixed.substr(at, end - at);
+constexpr std::string_view kNoThread =
+    "thread creation failed|can't start new thread|unable to create native thread|unable to create new native thread|"
+    "pthread_create failed";
+
+std::optional<Range> text_in(std::string_view line, std::string_view texts) {
+  std::optional<Range> out;
+  any_part(texts, [line, &out](std::string_view each) {
     if (const std::size_t begin = line.find(each); begin != std::string_view::npos)
-      return Range{begin, begin + each.size()};
-    at = end + 1;
-  }
-  return std::nullopt;
+      out = Range{begin, begin + each.size()};
+    return out.has_value();
+  });
+  return out;
 }
 
 /// The name of a failed allocation, as used by drivers, systems and languages, regardless of how its parts are joined:
@@ -401,15 +419,20 @@ std::optional<Found> failure_in(std::string_view line) {
     word.is_allocation = !word.is_code && is_allocation(word.text);
     word.is_storage = is_storage(word.text);
   }
+  if (const auto thread = text_in(line, kNoThread)) return Found{*thread, Memory::thread};
   std::optional<Found> code;
   for (std::size_t i = 0; i < words.size(); ++i) {
     // Words in quotation marks after a code explain it: "hit cudaErrorMemoryAllocation due to "out of memory"".
     const bool is_named = code && !code->memory;
     for (const auto rule : {lack_at, exhausted_at, failure_at, impossible_at})
-      if (const auto found = rule(words, i))
-        return is_named && found->begin > 1 && line[found->begin - 2] == ' ' && is_quote_mark(line[found->begin - 1])
-                   ? *code
-                   : Found{*found};
+      if (auto found = rule(words, i)) {
+        if (is_named && found->begin > 1 && line[found->begin - 2] == ' ' && is_quote_mark(line[found->begin - 1]))
+          return code;
+        // "vkAllocateMemory failed with VK_ERROR_OUT_OF_DEVICE_MEMORY" is one.
+        for (std::size_t j = i + 1; j < std::min(i + 3, words.size()); ++j)
+          if (words[j].is_code) found->end = std::max(found->end, words[j].end);
+        return Found{*found};
+      }
     if (const auto found = excess_at(words, i, line)) return found;
     if (code) continue;
     if (const auto killed = killed_at(words, i, line)) code = Found{*killed, Memory::killed};
@@ -418,7 +441,7 @@ std::optional<Found> failure_in(std::string_view line) {
     if (const auto number = number_at(words, i, line)) code = Found{*number};
   }
   if (code) return code;
-  const auto fixed = fixed_in(line);
+  const auto fixed = text_in(line, kFixed);
   return fixed ? std::optional(Found{*fixed}) : std::nullopt;
 }
 
@@ -443,7 +466,7 @@ constexpr std::string_view kOnHost =
 /// The maximum size of one piece, which is not a figure of free memory.
 constexpr std::string_view kMostInOnePiece =
     "max alloc|max_alloc|maximum alloc|max mem alloc|max_mem_alloc|max size of memory object|max buffer size|maximum "
-    "buffer size|maxbuffer|max single alloc|maximum single|maxstoragebuffer|maxmemoryallocation";
+    "buffer size|maxbuffer|max single alloc|maximum single|maxstoragebuffer|maxmemoryallocation|of that heap";
 
 Memory memory_of(std::string_view line, std::string_view next, std::string_view lines) {
   line = line.substr(0, line.find(" falling back"));
@@ -451,33 +474,39 @@ Memory memory_of(std::string_view line, std::string_view next, std::string_view 
       "pinned|memlock|page-locked|pagelocked|host_bfc|mallochost|hostalloc|hostregister";
   constexpr std::string_view kSessions = "encodesession|encode session|encoder session";
   if (has_any(line, "address space")) return Memory::address;
+  if (has_any(line, "discarding|rejecting|excluding|ignoring") && has_any(line, "insufficient|not enough|too little"))
+    return Memory::requirement;
   if (has_any(line, kOnHost)) return Memory::host;
   if (has_any(line,
               "killed out of|oom-kill|oom_kill|maxrss|cgroup|memory pressure|physical memory|memory budget|being "
-              "killed|job "
-              "memory|oomkilled|its memory request|0:125|state: out_of|this system"))
+              "killed|job memory|oomkilled|its memory request|0:125|state: out_of|this system"))
     return Memory::host;
   if (has_any(line, kSessions)) return Memory::session;
   if (has_any(line,
               "shared data|threadgroup memory| local memory|launch_out_of_resources| vmem| smem|registers|per-block "
               "shared|shared memory per block") ||
-      (has_any(line, "shared memory") && has_any(line, "ptxas|triton|kernel")))
+      (has_any(line, "shared memory") && has_any(line, "ptxas|triton|kernel")) ||
+      (has_any(line, "out_of_resources") && has_any(lines, "work_group_static|local memory|local_accessor|__shared__")))
     return Memory::scratch;
   if (has_any(line, kMostInOnePiece)) return Memory::piece;
   if (has_any(line, kPinned)) return Memory::pinned;
   if (has_any(line, "/dev/shm|shared memory|shmem") && !has_any(line, "gpu and shared")) return Memory::shared;
-  if (has_any(line,
-              "pre-allocated|preallocated|pool size exceeded|out of pool|out_of_pool|pool exhausted|maximum pool"))
+  if (has_any(
+          line,
+          "pre-allocated|preallocated memory|pool size exceeded|out of pool|out_of_pool|pool exhausted|maximum pool"))
     return Memory::pool;
   const bool is_device = is_of_device(line);
   if (!is_device &&
-      has_any(line,
-              "paging file|page file|页面文件|virtual memory|system memory|on host|host memory|"
-              "cpu buffer|cpu_buffer|out_of_host|defaultcpu|cpu allocator|cpuallocator|memory on the node|webassembly|"
-              "the node|(ram)|container|pod |job |system.outofmemory"))
+      (has_any(line,
+               "paging file|page file|页面文件|virtual memory|system memory|on host|host memory|"
+               "cpu buffer|cpu_buffer|out_of_host|defaultcpu|cpu allocator|cpuallocator|memory on the node|webassembly|"
+               "the node|(ram)|container|pod |job |system.outofmemory") ||
+       (has_any(line, "bad_alloc") && !is_of_device(next))))
     return Memory::host;
   const auto words = words_of(line);
-  if (!is_device && has_word(words, 0, words.size(), "ram")) return Memory::host;
+  if (!is_device &&
+      has_word(words, 0, words.size(), "ram|malloc|mkl_malloc|calloc|realloc|posix_memalign|aligned_alloc|mmap"))
+    return Memory::host;
   if (is_device && !has_any(next, kPinned)) return Memory::device;
   if (has_any(lines, kPinned)) return Memory::pinned;
   if (has_any(lines, kSessions)) return Memory::session;
@@ -498,6 +527,14 @@ void widen_to_span(std::string_view line, Range& found) {
   found = {before.rfind('`') + 1, close};
 }
 
+/// Whether what reports the end of a container gives a reason other than memory for it.
+bool names_other_reason(std::string_view lines) {
+  const std::size_t reason = lines.find("reason: ");
+  return has_any(lines, "\"oomkilled\": false|oomkilled=false|oomkilled:false") ||
+         (reason != std::string_view::npos && has_any(lines.substr(reason), "exit code: 137") &&
+          !has_any(lines, "oomkilled"));
+}
+
 std::string lower_line(std::string_view text, Range line) {
   return lower(text.substr(line.begin, line.end - line.begin));
 }
@@ -515,7 +552,12 @@ Range line_of(std::string_view text, std::size_t begin, std::size_t end) {
 }
 
 std::span<const std::string_view> statement_cues() {
-  return kCues;
+  static const std::vector<std::string_view> all = [] {
+    std::vector<std::string_view> out;
+    any_part(kCues, [&out](std::string_view cue) { return out.emplace_back(cue).empty(); });
+    return out;
+  }();
+  return all;
 }
 
 bool is_of_device(std::string_view words) {
@@ -532,8 +574,11 @@ std::optional<Statement> read_statement(std::string_view text, std::size_t at) {
   auto found = failure_in(words);
   if (!found) return std::nullopt;
   constexpr std::size_t kReasonBytes = 200;
-  if (has_any(lower(text.substr(line.begin, line.end - line.begin + kReasonBytes)), kOtherReasons) ||
-      has_any(lower_line(text, line_above(text, line)), kOtherReasons))
+  // What ended a container says why: "OOMKilled": false, "Reason: Error".
+  const bool is_killed = found->memory == Memory::killed;
+  if (is_killed && names_other_reason(lower(around(text, line)))) return std::nullopt;
+  if (!is_killed && (has_any(lower(text.substr(line.begin, line.end - line.begin + kReasonBytes)), kOtherReasons) ||
+                     has_any(lower_line(text, line_above(text, line)), kOtherReasons)))
     return std::nullopt;
   widen_to_span(words, found->range);
   return Statement{line.begin + found->range.begin, line.begin + found->range.end};
@@ -544,7 +589,8 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
   const Range next = line.end + 1 < text.size() ? line_of(text, line.end + 1, line.end + 1) : Range{};
   const std::string words = lower_line(text, line);
   const auto found = failure_in(words);
-  if (found && found->memory == Memory::killed) return kWordings[static_cast<std::size_t>(Memory::killed)];
+  if (found && (found->memory == Memory::killed || found->memory == Memory::thread))
+    return kWordings[static_cast<std::size_t>(*found->memory)];
   Memory memory = memory_of(words, lower_line(text, next), lower(around(text, line)));
   const bool is_part = found && (found->memory == Memory::piece || found->memory == Memory::pool);
   if (found && found->memory && (memory == Memory::device || (memory == Memory::any && is_part)))

@@ -2,18 +2,10 @@
 
 #include <algorithm>
 
+#include "core/what_runs.hpp"
+
 namespace vramtrack::explain {
 namespace {
-
-template <class Fits>
-bool any_of(std::string_view list, Fits fits) {
-  for (std::size_t at = 0; at < list.size();) {
-    const std::size_t end = std::min(list.find('|', at), list.size());
-    if (fits(list.substr(at, end - at))) return true;
-    at = end + 1;
-  }
-  return false;
-}
 
 /// The first byte of a character from U+3000 on, and a continuation byte.
 bool is_of_cjk(char c) {
@@ -35,7 +27,7 @@ bool is_quote_mark(char c) {
 }
 
 bool has_any(std::string_view text, std::string_view list) {
-  return any_of(list, [text](std::string_view each) { return text.find(each) != std::string_view::npos; });
+  return any_part(list, [text](std::string_view each) { return text.find(each) != std::string_view::npos; });
 }
 bool is_any(std::string_view word, std::string_view list) {
   if (word.empty()) return false;
@@ -47,12 +39,18 @@ bool is_any(std::string_view word, std::string_view list) {
   return false;
 }
 bool begins_any(std::string_view word, std::string_view list) {
-  return any_of(list, [word](std::string_view each) { return word.starts_with(each); });
+  return any_part(list, [word](std::string_view each) { return word.starts_with(each); });
 }
 
 std::vector<Word> words_of(std::string_view line) {
   std::vector<Word> out;
   for (std::size_t at = 0; at < line.size();) {
+    // Dashes, dots and quotation marks of typographers (U+2000 to U+203F).
+    const auto is_set = [line](std::size_t i) { return line.substr(i, 2) == "\xe2\x80"; };
+    if (is_set(at)) {
+      at += 3;
+      continue;
+    }
     if (!is_part(line[at])) {
       const bool is_mark = line[at] == ';' || line[at] == '!' || line[at] == '?' ||
                            (line[at] == '.' && (at + 1 == line.size() || line[at + 1] == ' '));
@@ -60,18 +58,18 @@ std::vector<Word> words_of(std::string_view line) {
       ++at;
       continue;
     }
-    if (line[at] == '\'') {  // a quotation begins
+    if (line[at] == '\'' || line[at] == '_') {  // a quotation begins, or what is stressed
       ++at;
       continue;
     }
     // Chinese, Japanese and Korean do not separate words by blanks.
     const std::size_t begin = at;
     const bool is_cjk = is_of_cjk(line[at]);
-    while (at < line.size() && is_part(line[at]) &&
+    while (at < line.size() && is_part(line[at]) && !is_set(at) &&
            (at == begin || is_inside(line[at]) || is_of_cjk(line[at]) == is_cjk))
       ++at;
     std::size_t end = at;
-    while (line[end - 1] == '\'') --end;
+    while (line[end - 1] == '\'' || line[end - 1] == '_') --end;
     out.push_back({line.substr(begin, end - begin), begin, end});
   }
   return out;

@@ -696,6 +696,70 @@ TEST(Statement, APoolIsALimit) {
   EXPECT_TRUE(words.starts_with("A LIMIT: what ran out is the pool")) << words;
 }
 
+TEST(Statement, WhatAsksNamesTheMemory) {
+  for (const std::string text :
+       {"mkl_malloc: failed to allocate memory\n", "worker: malloc failed to allocate 64 MB\n",
+        "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n"})
+    EXPECT_TRUE(answer(text).starts_with("HOST MEMORY")) << text << answer(text);
+  // A library of the device throws the same.
+  for (const std::string text : {"MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /opt/include/pool.hpp\n",
+                                 "what():  std::bad_alloc: cudaErrorMemoryAllocation: out of memory\n"})
+    EXPECT_TRUE(answer(text).starts_with("CANNOT TELL")) << text << answer(text);
+  EXPECT_EQ(memory_of("`auto tile = sycl::local_accessor<float>(9000, h);`\n\nUR_RESULT_ERROR_OUT_OF_RESOURCES\n"),
+            "statement_scratch");
+  const std::string threads = answer("libgomp: Thread creation failed: Resource temporarily unavailable\n");
+  EXPECT_NE(threads.find("no more threads"), std::string::npos) << threads;
+}
+
+TEST(Statement, AHeapOfTheDeviceIsNoneWithoutRoom) {
+  const std::string words = answer(
+      "vkAllocateMemory: attempting to allocate 33554440 bytes from heap 2, but size of that heap is only 33554432 "
+      "bytes.\n");
+  EXPECT_TRUE(words.starts_with("A LIMIT: 32.0 MiB were requested in one piece")) << words;
+}
+
+TEST(Statement, ACodeNeedsNoWords) {
+  for (const std::string text :
+       {"vkAllocateMemory returned -2\n", "vkAllocateMemory => -2\n",
+        "Error: DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")\n", "DriverError(2, \"out of memory\")\n"})
+    EXPECT_TRUE(answer(text).starts_with("CANNOT TELL")) << text << answer(text);
+  EXPECT_EQ(answer("log(LEVEL, \"out of memory\");\n"), "");
+}
+
+TEST(Statement, ARequirementOfTheProgramIsALimit) {
+  const std::string words = answer("[opencl] discarding device 1 'Card' due to insufficient global memory (1024MB).\n");
+  EXPECT_TRUE(words.starts_with("A LIMIT")) << words;
+}
+
+TEST(Statement, AnEndWithAnotherReasonIsNone) {
+  EXPECT_EQ(answer("  \"OOMKilled\": false,\n  \"Dead\": false,\n  \"ExitCode\": 137,\n"), "");
+  EXPECT_EQ(answer("Last State: Terminated\n  Reason: ContainerCannotRun\n  Exit Code: 137\n"), "");
+  EXPECT_NE(answer("Last State: Terminated\n  Reason: OOMKilled\n  Exit Code: 137\n"), "");
+  // Whatever the language of the shell, and whatever failed after it.
+  for (const std::string text : {"run.sh: riga 24:  8612 Killed   python train.py\n",
+                                 "run.sh: Zeile 7: 311 Killed ./a\ncat: log: No such file or directory\n"})
+    EXPECT_EQ(memory_of(text), "statement_killed") << text;
+}
+
+TEST(Statement, FiguresWithoutAFailureWordDecide) {
+  EXPECT_TRUE(answer("Scene is too large: 1x 1600 MB of memory required, 1x 640 MB available\n").find("1.56 GiB") !=
+              std::string::npos);
+  EXPECT_TRUE(answer("The byte size of the arguments (86973087744) exceeds the base limit (81174881894) of the GPU.\n")
+                  .starts_with("A LIMIT"));
+  EXPECT_TRUE(
+      answer("CreateResource failed: HRESULT=8007000e\n{\n  \"Budget\": {\n    \"BudgetBytes\": 3540000000,\n    "
+             "\"UsageBytes\": 4229000000\n  }\n}\n")
+          .starts_with("A LIMIT: 3.94 GiB would be in use"));
+  EXPECT_TRUE(answer("model weights take 5.20GiB; non_torch_memory takes 0.03GiB; PyTorch activation peak memory takes "
+                     "1.42GiB; the rest of the memory reserved for KV Cache is -1.05GiB.\n")
+                  .starts_with("A LIMIT: nothing is left for the KV cache: 1.05 GiB are missing"));
+}
+
+TEST(Remark, ANumberBeforeAColonCountsNothing) {
+  EXPECT_TRUE(answer("process_linux.go:402: container init on gpu caused: cuda error: out of memory\n")
+                  .starts_with("CANNOT TELL"));
+}
+
 TEST(Plan, BeforeTheFailureDecides) {
   const std::string fit = answer(
       "common_params_fit_impl: projected to use 24840 MiB of device memory vs. 22341 MiB of free device memory\n"
