@@ -92,6 +92,10 @@ class Detector {
   /// Of what it suspects or has confirmed by the lows of cycles: the time from one low to the next; 0: by every sample.
   [[nodiscard]] virtual double cycle_s() const { return 0; }
 
+  /// How much what it suspects or has confirmed still rises at most, where its rate falls for certain; nullopt: it does
+  /// not. May cost microseconds.
+  [[nodiscard]] virtual std::optional<double> most_left_bytes() const { return std::nullopt; }
+
   /// Whether what rises now is a load, or may be one as far as is known: if memory runs out, the program did not fit.
   [[nodiscard]] virtual bool may_be_loading() const { return false; }
 

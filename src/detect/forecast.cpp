@@ -36,7 +36,12 @@ constexpr double kSteadyCentroid = 0.5;
 constexpr double kModelShare = 0.5;
 constexpr double kSoonest = 0.1;
 
-/// Lag-1 autocorrelation of the residuals, clipped to [0, kMostAutocorrelation].
+/// Of residuals, from the sums of their products at lag 1 and of their squares: within [0, kMostAutocorrelation].
+double clipped(double products, double squares) {
+  return squares > 0 ? std::clamp(products / squares, 0.0, kMostAutocorrelation) : 0;
+}
+
+/// Lag-1 autocorrelation of the residuals.
 double residual_autocorrelation(const std::vector<double>& t, const std::vector<double>& y, const Fit& line) {
   double c0 = 0;
   double c1 = 0;
@@ -47,7 +52,7 @@ double residual_autocorrelation(const std::vector<double>& t, const std::vector<
     if (i > 0) c1 += r * previous;
     previous = r;
   }
-  return c0 > 0 ? std::clamp(c1 / c0, 0.0, kMostAutocorrelation) : 0;
+  return clipped(c1, c0);
 }
 
 /// Theil-Sen slope with the interval of Sen (1968), Kendall's variance inflated for autocorrelation (Hamed & Rao 1998).
@@ -81,7 +86,8 @@ struct Parabola {
   double slope_at_end = 0;
   double curvature = 0;
   double curvature_se = 0;
-  double squares = 0;  ///< sum of the squared residuals
+  double squares = 0;          ///< sum of the squared residuals
+  double autocorrelation = 0;  ///< of these
 
   [[nodiscard]] bool bends_upwards() const { return curvature > kCurvatureErrors * curvature_se; }
   /// Time after the last point at which it has risen by `headroom`; nullopt if it never does.
@@ -123,14 +129,18 @@ std::optional<Parabola> parabola_through(const std::vector<double>& t, const std
   if (!(q2 > 0)) return std::nullopt;
   c2 /= q2;
   double squares = 0;
+  double products = 0;
+  double previous = 0;
   for (std::size_t i = 0; i < t.size(); ++i) {
     const double p1 = t[i] - m;
     const double r = y[i] - mean - c1 * p1 - c2 * (p1 * p1 - a * p1 - b);
     squares += r * r;
+    products += r * previous;
+    previous = r;
   }
   const double end = t.back() - m;
   const double variance = std::max(squares, least_squares) / std::max(1.0, n - kParabolaParameters);
-  return Parabola{c1 + c2 * (2 * end - a), c2, std::sqrt(variance / q2), squares};
+  return Parabola{c1 + c2 * (2 * end - a), c2, std::sqrt(variance / q2), squares, clipped(products, squares)};
 }
 
 /// Floors and peaks of the window's buckets, by the seconds since its start.
@@ -153,6 +163,22 @@ Stretch stretch_of(const Scales& scales, const Evidence& window) {
     out.peaks.push_back(static_cast<double>(level[i].peak_bytes));
   }
   return out;
+}
+
+/// What most_left_of_slowing() gives, of one stretch. Of the curvatures that the residuals allow, the least; these are
+/// correlated.
+std::optional<double> most_left(const std::vector<double>& t, const std::vector<double>& floors, double rounding) {
+  const auto parabola = parabola_through(t, floors, static_cast<double>(t.size()) * rounding * rounding);
+  if (!parabola) return std::nullopt;
+  const double correlated = std::sqrt((1 + parabola->autocorrelation) / (1 - parabola->autocorrelation));
+  const double bend = -parabola->curvature - kCurvatureErrors * correlated * parabola->curvature_se;
+  const double half_s = (t.back() - t.front()) / 2;
+  const double middle = parabola->slope_at_end - 2 * half_s * parabola->curvature;
+  const double early = middle + half_s * bend;  // the rates of the two halves
+  const double late = std::max(0.0, middle - half_s * bend);
+  if (!(bend > 0) || !(early > 0)) return std::nullopt;
+  // An exponential rises in each half by the same share of what it rose in the half before.
+  return half_s * late * late / (early - late);
 }
 
 struct KinkTime {
@@ -199,6 +225,15 @@ bool bends(const std::vector<double>& t, const std::vector<double>& y, double ro
   double squares = 0;
   for (std::size_t i = 0; i < t.size(); ++i) squares += line.residual(t[i], y[i]) * line.residual(t[i], y[i]);
   return explains_better(parabola->squares, squares, least_squares, t.size(), kParabolaParameters - kLineParameters);
+}
+
+std::optional<double> most_left_of_slowing(const Scales& scales, const Evidence& window) {
+  Stretch stretch = stretch_of(scales, window);
+  const double rounding = kRoundingShare * window.net_bytes;
+  const auto whole = most_left(stretch.t, stretch.floors, rounding);
+  stretch.drop_first(stretch.t.size() / 2);
+  const auto half = most_left(stretch.t, stretch.floors, rounding);
+  return whole && half ? std::optional(std::max(*whole, *half)) : std::nullopt;
 }
 
 Forecast forecast(const Scales& scales, const Evidence& window, std::optional<double> limit_bytes) {

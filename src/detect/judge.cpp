@@ -154,6 +154,13 @@ bool Judge::confirm_at_end() {
   return true;
 }
 
+std::optional<double> Judge::most_left_bytes() const {
+  if (spokesman() != nullptr) return std::nullopt;
+  auto e = whole_growth();
+  if (!e) e = best();
+  return e ? most_left_of_slowing(scales_, *e) : std::nullopt;
+}
+
 bool Judge::may_be_loading() const {
   auto e = whole_growth();
   if (!e) e = best();

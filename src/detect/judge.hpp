@@ -65,6 +65,7 @@ class Judge final : public Detector {
     return FollowedRise{growth_.number(), growth_.onset(), growth_.onset_bytes()};
   }
   bool confirm_at_end() override;
+  [[nodiscard]] std::optional<double> most_left_bytes() const override;
   [[nodiscard]] bool may_be_loading() const override;
   [[nodiscard]] bool denies(Timestamp start, double net_bytes) const override;
   [[nodiscard]] Basis basis() const override;

@@ -159,7 +159,13 @@ PageFacts Engine::Core::page_facts(const SeriesState& s, const Finding& finding,
   const SeriesState& total = what_ends(s);
   const double level = leak ? std::max(static_cast<double>(total.last_bytes), total.standstill.highest_bytes())
                             : static_cast<double>(total.last_bytes);
-  if (total.limit_bytes && *total.limit_bytes > 0) f.full_ratio = level / *total.limit_bytes;
+  if (total.limit_bytes && *total.limit_bytes > 0) {
+    f.full_ratio = level / *total.limit_bytes;
+    f.free_bytes = *total.limit_bytes - static_cast<double>(total.last_bytes);
+    if (leak && !f.paged) f.left_bytes = s.line().detector->most_left_bytes();
+  }
+  if (runs) f.stood_bytes = runs->stood_bytes(s);
+  f.used_bytes = static_cast<double>(s.last_bytes);
   const Alert* const alert = s.alert();
   if (!leak && alert != nullptr && alert->finding.onset) {
     const auto then = s.history.at(*alert->finding.onset);

@@ -30,12 +30,15 @@ struct SiblingSummary;
 
 /// Where knowledge of programs is kept: a store, or memory.
 struct ProgramMemory {
+  /// How the identity of what runs on a device begins, which has no process.
+  static constexpr const char* kOnDevice = "device\n";
   /// What is remembered; nullopt: nothing. Called when a run begins, and before `put`.
   std::function<std::optional<Program>(const ProgramIdentity&)> find;
   /// A run has ended: replaces what is remembered.
   std::function<void(const ProgramIdentity&, const Program&)> put;
-  /// For a device whose processes nobody lists: each time from idle to idle counts as a run, too.
-  bool devices = false;
+  /// For a device whose processes nobody lists, each time from idle to idle counts as a run, too: of what it is one
+  /// that begins at that time. Empty: it is not known, and the run does not count. Null: no run of a device does.
+  std::function<std::string(const SeriesKey& device, Timestamp begin)> program_on;
   /// Added to the times of runs: for recordings without dates, which would otherwise all begin at the same time.
   Duration shift{0};
 };

@@ -31,6 +31,9 @@ constexpr double kNight_s = 12 * kSecondsPerHour;
 /// Nothing is raised that has stood still for this share of its patience, and for longer than usual.
 constexpr double kFreshShare = 0.5;
 
+/// What rises to a height at which an earlier run stood still passes it by this share before it is another thing.
+constexpr double kSameHeight = 0.02;
+
 constexpr double kQuantumShare = 0.05;
 constexpr double kQuantum_s = 5 * kSecondsPerMinute;
 constexpr double kWindowShare = 1.0 / 8;
@@ -78,6 +81,12 @@ PageDecision due(const PageFacts& f) {
   if (f.grown_s < f.least_s)
     return {Paging::told,
             fmt::format("it has grown for {}; an alert takes {}", format_span(f.grown_s), format_span(f.least_s))};
+  if (f.left_bytes && *f.left_bytes < f.free_bytes)
+    return {Paging::told, fmt::format("the growth slows down: it goes on for {} at most, and {} are free",
+                                      format_bytes(*f.left_bytes), format_bytes(f.free_bytes))};
+  if (f.stood_bytes && f.used_bytes < (1 + kSameHeight) * *f.stood_bytes &&
+      kSameHeight * *f.stood_bytes < f.used_bytes + f.free_bytes - *f.stood_bytes)
+    return {Paging::told, fmt::format("an earlier run stood still at {}", format_bytes(*f.stood_bytes))};
   if (!f.left_s) return {Paging::page, "it is not known how much time is left"};
   const double needed = needed_s(f.lead_s, f.grown_s, f.left_s->mid);
   const std::string left = format_duration(f.left_s->low);

@@ -88,12 +88,16 @@ struct PageFacts {
   double usual_pause_s = 0;        ///< between its moves; 0: not known
   double period_s = 0;             ///< between two samples
   double cycle_s = 0;              ///< between the lows by which it is told: Detector::cycle_s()
-  double full_ratio = 0;           ///< of what ends the memory, how much is in use; 0: not known
-  bool given_back = false;         ///< a fifth of the growth or more
-  bool of_device = false;          ///< the figures above are the device's: others give back what a process takes
-  bool in_band = false;            ///< the device has moved up and down between these levels before (engine/band.hpp)
-  bool paged = false;              ///< an alert stands
-  bool held = false;               ///< a policy keeps the process from growing
+  std::optional<double> left_bytes;  ///< how much it still rises at most, where it slows down: Detector
+  double free_bytes = 0;             ///< until memory runs out
+  double used_bytes = 0;
+  std::optional<double> stood_bytes;  ///< how high earlier runs of its program rose, which then stood still for hours
+  double full_ratio = 0;              ///< of what ends the memory, how much is in use; 0: not known
+  bool given_back = false;            ///< a fifth of the growth or more
+  bool of_device = false;             ///< the figures above are the device's: others give back what a process takes
+  bool in_band = false;  ///< the device has moved up and down between these levels before (engine/band.hpp)
+  bool paged = false;    ///< an alert stands
+  bool held = false;     ///< a policy keeps the process from growing
 };
 
 /// `nothing`: nobody needs to know; `suspected`: shown as what may be a leak; `told`: shown as a leak, and nobody is

@@ -11,6 +11,8 @@ namespace {
 /// Shorter runs, or runs with fewer samples, show nothing.
 constexpr double kLeastRun_s = 10;
 constexpr std::uint64_t kLeastSamples = 3;
+/// A run stood still if it did so for this long at least.
+constexpr double kStood_s = kSecondsPerHour / 2;
 /// A process that existed when watching began has only just begun if it held at most this share of its later maximum.
 constexpr double kBeginsShare = 0.1;
 /// Between its beginning and its first memory, a program loads its libraries.
@@ -54,7 +56,7 @@ void RunMemory::observe(SeriesState& s, const Sample& sample) {
       s.set_experience(&seen->experience);
     }
     seen->experience.days().observe(sample.time, bytes);
-    if (memory_.devices) seen->curve.observe(seconds_between(seen->begin, sample.time), bytes);
+    if (memory_.program_on) seen->curve.observe(seconds_between(seen->begin, sample.time), bytes);
     return;
   }
   if (!first_process_time_) first_process_time_ = sample.time;
@@ -91,7 +93,12 @@ void RunMemory::ask(SeriesState& s, Seen& seen) {
     if (identity.text == seen.identity.text) return;
     seen.identity = std::move(identity);
   } else {
-    seen.identity = {"device\n" + s.key.host + '\n' + s.key.device_id, "runs of " + s.key.device_id, {}};
+    const std::string program = memory_.program_on(s.key, seen.begin);
+    seen.identity = {ProgramMemory::kOnDevice + s.key.host + '\n' + s.key.device_id + '\n' + program,
+                     "runs of " + s.key.device_id,
+                     {}};
+    seen.is_nobodys = program.empty();
+    if (seen.is_nobodys) return;
   }
   const auto program = memory_.find(seen.identity);
   if (!program) return;
@@ -100,7 +107,11 @@ void RunMemory::ask(SeriesState& s, Seen& seen) {
   seen.experience.set_program(std::make_shared<const ProgramExperience>(*program));
   for (const FinishedRun& run : program->recent)
     seen.peaks.push_back({run.begin - memory_.shift, run.peak_bytes, run.peak_bytes});
-  for (const FinishedRun& run : program->recent) seen.settled_bytes = std::max(seen.settled_bytes, run.settled_bytes);
+  for (const FinishedRun& run : program->recent) {
+    seen.settled_bytes = std::max(seen.settled_bytes, run.settled_bytes);
+    if (run.outcome == RunOutcome::settled && run.duration_s() - run.warm_up_s >= kStood_s)
+      seen.stood_bytes = std::max(seen.stood_bytes.value_or(0), run.settled_bytes);
+  }
   seen.experience.set_begin(begin_of(seen));
 }
 
@@ -129,7 +140,7 @@ void RunMemory::complete_tick(const std::vector<SeriesId>& touched) {
     SeriesState* const s = table_.find(id);
     if (s == nullptr || s->ended) continue;
     if (s->key.metric == Metric::device_used) {
-      if (memory_.devices) note_device_run(*s);
+      if (memory_.program_on) note_device_run(*s);
       forget_days_of_leak(*s);
       continue;
     }
@@ -174,7 +185,7 @@ void RunMemory::note_device_run(SeriesState& device) {
   if (lists_processes) return;
   const Run& run = device.device->runs.all().back();
   if (run.end) {
-    if (!seen->identity.text.empty()) tell(seen->identity, run_of(device, *seen));
+    if (!seen->identity.text.empty() && !seen->is_nobodys) tell(seen->identity, run_of(device, *seen));
     seen->identity = {};
     seen->curve = {};
     return;
@@ -254,7 +265,8 @@ void RunMemory::tell(const ProgramIdentity& identity, const FinishedRun& run) {
 void RunMemory::end_all() {
   table_.for_each([&](SeriesState& s) {
     Seen* const seen = find(s.id);
-    if (seen == nullptr || s.ended || seen->identity.text.empty() || seen->curve.samples() < kLeastSamples) return;
+    if (seen == nullptr || s.ended || seen->identity.text.empty() || seen->is_nobodys) return;
+    if (seen->curve.samples() < kLeastSamples) return;
     tell(seen->identity, run_of(s, *seen));
   });
 }
@@ -265,6 +277,11 @@ void RunMemory::forget(SeriesId id) {
   if (SeriesState* const s = table_.find(id); s != nullptr) s->set_experience(nullptr);
   if (seen->remembered) --remembered_;
   seen_[index_of(id)].reset();
+}
+
+std::optional<double> RunMemory::stood_bytes(const SeriesState& series) const {
+  const Seen* const seen = find(series.id);
+  return seen != nullptr ? seen->stood_bytes : std::nullopt;
 }
 
 std::optional<RunMemory::Needed> RunMemory::needed(const SeriesState& process, std::size_t at_most) const {

@@ -50,6 +50,10 @@ class RunMemory {
   };
   [[nodiscard]] std::optional<Needed> needed(const SeriesState& process, std::size_t at_most) const;
 
+  /// The highest level at which an earlier run of its program stood still for half an hour, to its end. nullopt: none
+  /// did, as far as is known. O(1).
+  [[nodiscard]] std::optional<double> stood_bytes(const SeriesState& series) const;
+
   /// Those earlier runs, in order: when each began, and its peak. Empty: none is known.
   [[nodiscard]] std::vector<Trough> earlier(const SeriesState& process) const;
 
@@ -65,9 +69,11 @@ class RunMemory {
     bool maybe_older = false;       ///< it existed when watching began
     std::optional<Timestamp> born;  ///< when its process began, as facts show
     double first_bytes = 0;
-    bool remembered = false;    ///< there are earlier runs
-    double settled_bytes = 0;   ///< at most, of these
-    std::vector<Trough> peaks;  ///< of these, oldest first
+    bool is_nobodys = false;            ///< of a device: of what it is a run, is not known
+    bool remembered = false;            ///< there are earlier runs
+    double settled_bytes = 0;           ///< at most, of these
+    std::optional<double> stood_bytes;  ///< at most, of these that stood still for half an hour
+    std::vector<Trough> peaks;          ///< of these, oldest first
     const Seen* follows = nullptr;
     std::optional<Timestamp> last_end;  ///< for a device: end of the last run that grew until its end
   };

@@ -1,7 +1,11 @@
 #include "fleet/judge.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/order.hpp"
 #include "engine/engine.hpp"
@@ -21,6 +25,37 @@ std::int64_t ms_of(Timestamp time) {
 
 /// Samples that are handed to the engine at once: enough that a batch costs nothing beside them.
 constexpr std::size_t kBatch = 4096;
+/// Of one machine, programs on GPUs whose runs are remembered.
+constexpr std::size_t kMostPrograms = 128;
+
+bool is_on_device(const ProgramIdentity& identity) {
+  return identity.text.starts_with(ProgramMemory::kOnDevice);
+}
+
+/// Of work that has a name and no command, no more is compared than where it stood still: the next run may be another
+/// size, and what rose until it was ended may have been a cache.
+Program heights_of(Program program) {
+  std::erase_if(program.recent, [](const FinishedRun& run) { return run.outcome != RunOutcome::settled; });
+  for (FinishedRun& run : program.recent) run.seen_from_start = false;
+  return program;
+}
+
+/// As GpuVerdict::users_at().
+std::vector<const Workload*> users_of(const std::vector<Tenancy>& tenancies, Timestamp time) {
+  if (tenancies.empty()) return {};
+  // The latest moment until then at which anybody had it.
+  std::int64_t at_ms = INT64_MIN;
+  for (const Tenancy& tenancy : tenancies)
+    if (time_of(tenancy.first_ms) <= time) at_ms = std::max(at_ms, std::min(tenancy.last_ms, ms_of(time)));
+  at_ms = std::max(at_ms, tenancies.front().first_ms);
+  std::vector<const Workload*> users;
+  for (const Tenancy& tenancy : tenancies)
+    if (tenancy.first_ms <= at_ms && at_ms <= tenancy.last_ms) users.push_back(&tenancy.workload);
+  // Of several scrapes, one may know less.
+  if (std::any_of(users.begin(), users.end(), [](const Workload* user) { return !user->group().empty(); }))
+    std::erase_if(users, [](const Workload* user) { return user->group().empty(); });
+  return users;
+}
 
 }  // namespace
 
@@ -41,19 +76,7 @@ bool GpuVerdict::has_leaked() const {
 }
 
 std::vector<const Workload*> GpuVerdict::users_at(Timestamp time) const {
-  if (tenancies.empty()) return {};
-  // The latest moment until then at which anybody had it.
-  std::int64_t at_ms = INT64_MIN;
-  for (const Tenancy& tenancy : tenancies)
-    if (time_of(tenancy.first_ms) <= time) at_ms = std::max(at_ms, std::min(tenancy.last_ms, ms_of(time)));
-  at_ms = std::max(at_ms, tenancies.front().first_ms);
-  std::vector<const Workload*> users;
-  for (const Tenancy& tenancy : tenancies)
-    if (tenancy.first_ms <= at_ms && at_ms <= tenancy.last_ms) users.push_back(&tenancy.workload);
-  // Of several scrapes, one may know less.
-  if (std::any_of(users.begin(), users.end(), [](const Workload* user) { return !user->group().empty(); }))
-    std::erase_if(users, [](const Workload* user) { return user->group().empty(); });
-  return users;
+  return users_of(tenancies, time);
 }
 
 /// One series' readings on their way into the engine.
@@ -64,7 +87,17 @@ struct MachineJudge::Feed {
 };
 
 struct MachineJudge::State {
-  explicit State(const Config& config) : engine(config, catalog) {}
+  explicit State(const Config& config) : engine(config, catalog) {
+    ProgramMemory memory;
+    memory.find = [this](const ProgramIdentity& identity) -> std::optional<Program> {
+      if (!is_on_device(identity)) return Program{};  // a process has a name here, and will not be known by it
+      const auto program = programs.find(identity.text);
+      return program != programs.end() ? std::optional(heights_of(program->second)) : std::nullopt;
+    };
+    memory.put = [this](const ProgramIdentity& identity, const Program& program) { remember(identity, program); };
+    memory.program_on = [this](const SeriesKey& device, Timestamp begin) { return program_on(device, begin); };
+    engine.remember(std::move(memory));
+  }
 
   struct Known {
     std::int64_t last_ms = INT64_MIN;           ///< of its samples that the engine has
@@ -83,11 +116,30 @@ struct MachineJudge::State {
   Engine engine;
   std::map<GpuKey, Known> known;
   std::map<std::pair<GpuKey, std::uint32_t>, std::int64_t> processes;  ///< last_ms, by GPU and pid
+  std::map<std::string, Program> programs;  ///< what their runs did, by ProgramIdentity::text
 
   [[nodiscard]] const Known* find(const SeriesKey& key) const {
     for (const GpuKey& of : {GpuKey{{}, key.device_id}, GpuKey{key.host, key.device_id}})
       if (const auto gpu = known.find(of); gpu != known.end()) return &gpu->second;
     return nullptr;
+  }
+
+  /// What runs again and again of those who had the device then; empty where that is not known.
+  [[nodiscard]] std::string program_on(const SeriesKey& device, Timestamp begin) const {
+    std::set<std::string> all;
+    if (const Known* const gpu = find(device))
+      for (const Workload* const user : users_of(gpu->tenancies, begin))
+        if (std::string program = user->program(); !program.empty()) all.insert(user->user + '\t' + program);
+    return fmt::format("{}", fmt::join(all, "\n"));
+  }
+
+  /// Of a machine of many jobs, the last are kept.
+  void remember(const ProgramIdentity& identity, const Program& program) {
+    if (!is_on_device(identity)) return;
+    programs[identity.text] = program;
+    if (programs.size() > kMostPrograms)
+      programs.erase(std::min_element(programs.begin(), programs.end(),
+                                      [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
   }
 };
 

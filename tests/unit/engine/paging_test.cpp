@@ -81,6 +81,33 @@ TEST(Paging, WithoutACapacityCertaintyIsEnough) {
   EXPECT_EQ(decide_page(f).why, "it is not known how much time is left");
 }
 
+TEST(Paging, WhatSlowsDownSoThatItStopsBeforeTheMemoryEndsIsNoPage) {
+  PageFacts f = leak(20 * kMinute_s);
+  f.free_bytes = 8.0 * kGiB;
+  f.left_bytes = 6.0 * kGiB;
+  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).why, "the growth slows down: it goes on for 6.0 GiB at most, and 8.0 GiB are free");
+  f.left_bytes = 9.0 * kGiB;
+  EXPECT_EQ(decide_page(f).what, Paging::page) << "memory runs out before that";
+  f.left_bytes = 6.0 * kGiB;
+  f.basis = Basis::allocator;
+  EXPECT_EQ(decide_page(f).what, Paging::page);
+}
+
+TEST(Paging, AHeightAtWhichAnEarlierRunStoodIsNoPage) {
+  PageFacts f = leak(20 * kMinute_s);
+  f.used_bytes = 70.0 * kGiB;
+  f.free_bytes = 10.0 * kGiB;
+  f.stood_bytes = 72.0 * kGiB;
+  EXPECT_EQ(decide_page(f).what, Paging::told);
+  EXPECT_EQ(decide_page(f).why, "an earlier run stood still at 72.0 GiB");
+  f.used_bytes = 74.0 * kGiB;
+  EXPECT_EQ(decide_page(f).what, Paging::page) << "this one goes beyond";
+  f.used_bytes = 70.0 * kGiB;
+  f.stood_bytes = 79.0 * kGiB;
+  EXPECT_EQ(decide_page(f).what, Paging::page) << "there is no room to go beyond";
+}
+
 TEST(Paging, TheEndOfARecordingWakesNobody) {
   PageFacts f = leak(1 * kMinute_s);
   f.stage = Stage::confirmed_at_end;

@@ -9,7 +9,7 @@ namespace {
 
 class RunMemoryTest : public OneGpu {
  protected:
-  void begin(bool devices = false) {
+  void begin() {
     start();
     ProgramMemory memory;
     memory.find = [this](const ProgramIdentity& identity) -> std::optional<Program> {
@@ -17,7 +17,7 @@ class RunMemoryTest : public OneGpu {
       return it == known.end() ? std::nullopt : std::optional(it->second);
     };
     memory.put = [this](const ProgramIdentity& identity, const Program& program) { known[identity.text] = program; };
-    memory.devices = devices;
+    if (!on_device.empty()) memory.program_on = [this](const SeriesKey&, Timestamp) { return on_device.back(); };
     engine->remember(memory);
   }
 
@@ -41,6 +41,7 @@ class RunMemoryTest : public OneGpu {
   }
 
   std::map<std::string, Program> known;
+  std::vector<std::string> on_device;  ///< what runs on the device now is the last one; empty: nobody asks
 };
 
 TEST_F(RunMemoryTest, ARampThatAlarmedIsAWarmUpOnceItHasSettledOften) {
@@ -167,7 +168,8 @@ TEST_F(RunMemoryTest, AnOldProcessWithLittleMemoryHasNotJustBegun) {
 }
 
 TEST_F(RunMemoryTest, WithoutProcessesADevicesRunsAreRuns) {
-  begin(true);
+  on_device = {"train"};
+  begin();
   const auto once = [&](double t) {
     for (double age = 0; age < 5400; age += 10) tick(t + age, ramp(age));
     tick(t + 5400, 0);
@@ -179,6 +181,42 @@ TEST_F(RunMemoryTest, WithoutProcessesADevicesRunsAreRuns) {
   for (int i = 0; i < 3; ++i) t = once(t);
   ASSERT_EQ(known.size(), 1U);
   EXPECT_EQ(known.begin()->second.runs, 3U);
+}
+
+TEST_F(RunMemoryTest, WhatStoodStillOnADeviceNotifiesNobodyWhenItFillsAgain) {
+  on_device = {"serve"};
+  begin();
+  const auto height = [](double t) { return static_cast<std::uint64_t>((0.3 + 0.6 * t) * 24 * kGiB); };
+  // It was there before: how it has filled is not known.
+  double t = 0;
+  for (; t < 4 * 3600; t += 30) tick(t, height(1));
+  const auto fill = [&](double to) {
+    changes.clear();
+    for (const double end = t + 60; t < end; t += 30) tick(t, 0);
+    for (const double begun = t; t < begun + to * 10800; t += 30) tick(t, height((t - begun) / 10800));
+    return std::count_if(changes.begin(), changes.end(), [](const auto& c) { return c.news == AlertNews::raised; });
+  };
+  EXPECT_EQ(fill(1), 0) << "it fills to where it stood";
+  for (const double end = t + 4 * 3600; t < end; t += 30) tick(t, height(1));
+  EXPECT_EQ(fill(1.1), 1) << "it goes on beyond";
+  on_device.push_back("train");
+  EXPECT_EQ(fill(1), 1) << "another program has stood nowhere";
+  on_device.push_back("");
+  EXPECT_EQ(fill(1), 1) << "nor has what nobody knows";
+}
+
+TEST_F(RunMemoryTest, WhatSlowsDownIsNoPageAndALineIs) {
+  const auto pages = [&](auto share_at) {
+    start();
+    changes.clear();
+    for (double t = 0; t < 60; t += 30) tick(t, 0);
+    for (double t = 60; t < 7200; t += 30)
+      tick(t, static_cast<std::uint64_t>((0.3 + 0.55 * share_at((t - 60) / 7200)) * 24 * kGiB));
+    return std::count_if(changes.begin(), changes.end(), [](const auto& c) { return c.news == AlertNews::raised; });
+  };
+  EXPECT_EQ(pages([](double of) { return 1 - std::exp(-3 * of); }), 0);
+  EXPECT_EQ(pages([](double of) { return 1.27 * of; }), 1);
+  EXPECT_EQ(pages([](double of) { return 1.27 * std::sqrt(of); }), 1) << "slower and slower, without an end";
 }
 
 }  // namespace
