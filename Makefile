@@ -219,7 +219,7 @@ bench-fleet: ## measure `vramtrack fleet` on real servers: speed, and how often 
 	@python3 bench/fleet/fleet.py speed build/bench
 	@python3 bench/fleet/fleet.py accuracy build/bench
 
-check-kills: ## kill the agent 200 times while a policy acts on real processes: none is forgotten, no message is missing (some minutes)
+check-kills: ## kill the agent 200 times while a policy of all actions acts on real processes: none is forgotten, no message is missing
 	@scripts/setup.sh build test
 	@$(call configure,release,tests)
 	@$(call compile,release) --target act_test

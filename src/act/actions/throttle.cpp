@@ -1,5 +1,6 @@
 // throttle: less CPU time for the process's own cgroup, so that it allocates more slowly.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <charconv>
@@ -66,8 +67,10 @@ Result<std::string> undo(const ActRequest& /*request*/, const std::string& text)
   const std::string file(next_line(rest));
   const std::string before(next_line(rest));
   const std::string ours(rest);
+  if (::access(file.c_str(), F_OK) != 0) return "the cgroup is gone";
   const auto now = read_control(file);
-  if (!now) return "the cgroup is gone";
+  if (!now) return fail(now.error());
+  if (*now == before) return "the limit is as it was";
   if (*now != ours) return "somebody else has changed the limit since: it was left alone";
   if (const Status written = write_control(file, before); !written) return fail(written.error());
   return fmt::format("'{}' was written back", before);
