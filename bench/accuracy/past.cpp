@@ -18,7 +18,7 @@ ProgramMemory Past::memory(double before_s) {
     return known == programs_.end() ? std::nullopt : std::optional(known->second);
   };
   memory.put = [this](const ProgramIdentity& identity, const Program& program) { programs_[identity.text] = program; };
-  memory.devices = true;
+  memory.program_on = [](const SeriesKey&, Timestamp) { return "whatever runs there"; };
   memory.shift = -from_seconds(before_s);
   return memory;
 }
