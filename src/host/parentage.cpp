@@ -182,6 +182,19 @@ struct LostWorkers::Moment {
     return false;
   }
 
+  /// 0: nobody.
+  [[nodiscard]] std::uint32_t tracer_of(std::uint32_t pid) const {
+    const auto text = read_text_file(fmt::format("{}/{}/status", proc_root, pid), 16384).value_or("");
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const std::string_view line = next_line(rest);
+      constexpr std::string_view kTracer = "TracerPid:";
+      if (line.starts_with(kTracer))
+        return static_cast<std::uint32_t>(parse_unsigned(trimmed(line.substr(kTracer.size()))).value_or(0));
+    }
+    return 0;
+  }
+
   /// Whether whoever is its parent now may be the one that started it: no adoption can be seen.
   [[nodiscard]] bool may_have_its_starter(const ListedProcess& process) const {
     const ListedProcess* const parent = find(process.parent_pid);
@@ -329,6 +342,17 @@ struct LostWorkers::Moment {
     return nature_of(command, process->name, "").nature == ProcessNature::driver_service;
   }
 
+  /// Whether it is connected to another of `lost`, or to itself, as the first rank is to the store that it serves.
+  bool is_joined(std::uint32_t pid, const std::map<std::uint32_t, Worker>& lost) {
+    const std::vector<ProcessLink> its = links.of(pid);
+    return std::any_of(its.begin(), its.end(), [&](const ProcessLink& link) {
+      return link.kind == ProcessLink::Kind::connection &&
+             (link.is_with_itself || std::any_of(link.others.begin(), link.others.end(), [&](std::uint32_t other) {
+                return lost.contains(other) || is_below(other, lost);
+              }));
+    });
+  }
+
   /// Why somebody may find `pid` where it listens, who is neither of `lost` nor was started by them, in one clause.
   std::string why_found(std::uint32_t pid, const Worker& worker, const std::map<std::uint32_t, Worker>& lost) {
     const auto at = sockets.addresses_of(pid);
@@ -338,12 +362,33 @@ struct LostWorkers::Moment {
     for (const std::uint16_t port : at->chosen)
       if (port != worker.port && !(worker.is_of_ray && listens_once && port >= kFirstOfRay && port <= kLastOfRay))
         return fmt::format("it listens on port {}", port);
+    // What a port or a socket is for by whose address nobody finds it: for the others of its set. If none of them is
+    // connected to it, somebody was told the address in a way that does not show: in a file, a directory of services.
+    if (!worker.is_of_ray || !listens_once)
+      if (const bool has_secret = std::any_of(at->names.begin(), at->names.end(), is_secret);
+          (!at->assigned.empty() || has_secret) && !is_joined(pid, lost))
+        return at->assigned.empty() ? "it listens at an address that no other worker uses"
+                                    : fmt::format("it listens on port {}, and no other worker is connected to it",
+                                                  *at->assigned.begin());
+    for (const std::uint16_t port : at->datagrams) return fmt::format("it receives datagrams on port {}", port);
     for (const std::string& name : at->names) {
       if (!is_secret(name)) return name.empty() ? "it listens for others" : "it listens at " + name;
       for (const ListedProcess& other : all)
         if (other.pid != pid && !lost.contains(other.pid) && !is_below(other.pid, lost) && other.state != 'Z' &&
             started_with(other.pid).find(name) != std::string::npos)
           return fmt::format("{} was given the address at which it listens", words(other.pid));
+    }
+    return {};
+  }
+
+  /// Why somebody may use `pid`, which one of `lost` started: it can be found, or somebody outside is connected to it.
+  std::string why_used(std::uint32_t pid, const std::map<std::uint32_t, Worker>& lost) {
+    if (std::string why = why_found(pid, Worker(), lost); !why.empty()) return why;
+    for (const ProcessLink& link : links.of(pid)) {
+      if (link.kind != ProcessLink::Kind::connection) continue;
+      if (link.is_unknown) return "it is connected to somebody who is not visible here";
+      for (const std::uint32_t other : link.others)
+        if (!lost.contains(other) && !is_below(other, lost)) return words(other) + " is connected to it";
     }
     return {};
   }
@@ -356,6 +401,9 @@ struct LostWorkers::Moment {
       return fmt::format("its parent, pid {}, is not visible here", process.parent_pid);
     if (!lost.contains(process.parent_pid) && may_have_its_starter(process))
       return fmt::format("{}, its parent, may have started it", words(process.parent_pid));
+    if (process.state == 'T' || process.state == 't') return "it is stopped: somebody may continue it";
+    if (const std::uint32_t tracer = tracer_of(pid); tracer != 0)
+      return fmt::format("{} traces it, as a debugger does", words(tracer));
     if (worker.port == 0 && may_have_left(process))
       return "it may have left the session of its program to run on: whoever led its session has ended";
     std::vector<ProcessLink> all_links = links.of(pid);
@@ -372,12 +420,28 @@ struct LostWorkers::Moment {
           return fmt::format("{} {}", words(other), what);
       if (link.is_unknown) return "it is connected to somebody who is not visible here";
     }
+    const std::set<std::uint32_t> self = {pid};
+    for (const ListedProcess& other : all) {
+      if (other.session != process.session || other.state == 'Z' || lost.contains(other.pid) ||
+          !is_below(other.pid, self))
+        continue;
+      if (const std::string why = why_used(other.pid, lost); !why.empty())
+        return fmt::format("{}, which it started, serves others: {}", words(other.pid), why);
+    }
     // A program that forked it may have closed its pipes.
     if (process.parent_pid > 1 && !lost.contains(process.parent_pid) &&
         command_of(process.parent_pid) == command_of(pid))
       return "its parent runs the same command";
     if (std::string why = why_found(pid, worker, lost); !why.empty()) return why;
+    if (const OpenEnds& ends = links.ends_of(pid); !ends.named_pipe.empty())
+      return fmt::format("it has {} open, a pipe that others find", ends.named_pipe);
+    else if (!ends.other_socket.empty())
+      return fmt::format("it has a socket of {}, of which nothing shows", ends.other_socket);
+    else if (ends.watches_files)
+      return "it watches files, in which it may get its work";
     for (const ListedProcess& other : all) {
+      if (!lost.contains(other.pid) && !is_below(other.pid, lost) && links.ends_of(other.pid).awaited.contains(pid))
+        return fmt::format("{} waits for its end", words(other.pid));
       const bool is_near = other.session == process.session || other.group == process.group;
       if (is_near && other.state != 'Z' && !links.ends_of(other.pid).were_read)
         return fmt::format("the open files of {}, which may wait for it, may not be read by this user",

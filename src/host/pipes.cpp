@@ -8,6 +8,7 @@
 #include <linux/unix_diag.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,6 +53,31 @@ std::optional<std::uint64_t> access_of(const std::string& path) {
   return std::nullopt;
 }
 
+/// The process that "Pid:\t42" names in the text of a pidfd's file below fdinfo.
+std::optional<std::uint32_t> awaited_by(const std::string& path) {
+  std::array<char, 512> buffer;
+  const auto text = read_small_file(path.c_str(), buffer);
+  std::string_view rest = text ? *text : std::string_view();
+  while (!rest.empty()) {
+    const std::string_view line = next_line(rest);
+    if (!line.starts_with("Pid:")) continue;
+    const auto pid = parse_unsigned(trimmed(line.substr(4)));
+    return pid && *pid > 0 ? std::optional(static_cast<std::uint32_t>(*pid)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// The protocol of a socket whose connections this program does not read, as VSOCK or SCTP; empty: of another one.
+std::string unread_protocol(const std::string& path) {
+  std::array<char, 64> buffer;
+  const ssize_t length = ::getxattr(path.c_str(), "system.sockprotoname", buffer.data(), buffer.size());
+  const std::string_view name(buffer.data(), length <= 0 ? 0 : static_cast<std::size_t>(length) - 1);
+  for (const char* known :
+       {"", "TCP", "TCPv6", "MPTCP", "MPTCPv6", "UDP", "UDPv6", "UNIX", "UNIX-STREAM", "NETLINK", "PING", "PINGv6"})
+    if (name == known) return {};
+  return std::string(name);
+}
+
 std::optional<double> changed_s(const std::string& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return std::nullopt;
@@ -76,22 +102,27 @@ std::optional<std::uint64_t> port_of(std::string_view address) {
   return parse_unsigned(address.substr(std::min(address.size(), address.rfind(':') + 1)), 16);
 }
 
-/// The memory that a process shares for writing, by device and inode, from the text of its maps. Files on disk are no
-/// sign of others, and the driver's are shared by all its users.
+/// The memory that a process shares, and whether it writes into it, by device and inode, from the text of its maps. A
+/// file only if it is mapped for writing; devices not, as the driver's are shared by all its users.
 std::set<std::string> shared_memory(std::string_view text) {
   std::set<std::string> out;
   while (!text.empty()) {
     // "7f0000-7f1000 rw-s 00000000 00:1a 42      /dev/shm/sem.mp-x (deleted)"
     std::string_view line = next_line(text);
     next_word(line);
-    if (!next_word(line).starts_with("rw-s")) continue;
+    const std::string_view access = next_word(line);
+    if (access.size() < 4 || access[3] != 's') continue;
+    const bool writes = access[1] == 'w';
     next_word(line);
     const std::string_view device = next_word(line);
     const std::string_view inode = next_word(line);
     const std::string_view path = trimmed(line);
     if (path.starts_with("/dev/shm/cuda.shm.")) continue;  // of all clients of MPS
-    for (const char* memory : {"/dev/shm/", "/dev/zero", "/memfd:", "/SYSV"})
-      if (path.starts_with(memory)) out.insert(std::string(device) + ' ' + std::string(inode));
+    const auto is_in = [path](const char* memory) { return path.starts_with(memory); };
+    constexpr std::array<const char*, 4> kMemory = {"/dev/shm/", "/dev/zero", "/memfd:", "/SYSV"};
+    const bool is_memory = std::any_of(kMemory.begin(), kMemory.end(), is_in);
+    if (is_memory || (writes && path.starts_with('/') && !path.starts_with("/dev/")))
+      out.insert(std::string(device) + ' ' + std::string(inode));
   }
   return out;
 }
@@ -122,9 +153,17 @@ OpenEnds read_open_ends(const std::string& proc_root, std::uint32_t pid) {
     const std::string target = link_target(path);
     if (target == "/dev/null" && access_of(folder + "/fdinfo/" + entry->d_name) == (O_RDONLY | O_CLOEXEC))
       out.has_null_input = true;
+    if (target.starts_with('/') && !target.starts_with("/dev/") && *fd > kErrorOutput && out.named_pipe.empty()) {
+      struct stat found {};
+      if (::stat(path.c_str(), &found) == 0 && S_ISFIFO(found.st_mode)) out.named_pipe = target;
+    }
+    out.watches_files = out.watches_files || target == "anon_inode:inotify";
+    if (target == "anon_inode:[pidfd]" || target.starts_with("pidfd:"))
+      if (const auto awaited = awaited_by(folder + "/fdinfo/" + entry->d_name)) out.awaited.insert(*awaited);
     const auto pipe = inode_of(target, "pipe:[");
     const auto socket = pipe ? std::nullopt : inode_of(target, "socket:[");
     if (!pipe && !socket) continue;
+    if (socket && out.other_socket.empty()) out.other_socket = unread_protocol(path);
     if (*fd <= kErrorOutput) standard.insert(pipe ? *pipe : *socket);
     if (socket) out.sockets.insert(*socket);
     if (!pipe) continue;
@@ -141,7 +180,8 @@ OpenEnds read_open_ends(const std::string& proc_root, std::uint32_t pid) {
   ::closedir(open);
   for (const auto& [inode, end] : pipes)
     if (!standard.contains(inode)) out.pipes.push_back(end);
-  for (const std::uint64_t inode : standard) out.sockets.erase(inode);
+  for (const std::uint64_t inode : standard)
+    if (out.sockets.erase(inode) > 0) out.standard_sockets.insert(inode);
   return out;
 }
 
@@ -169,6 +209,7 @@ ProcessLinks::ProcessLinks(std::string proc_root, const std::vector<ListedProces
       if (end.writes) writers_[end.inode].insert(process.pid);
     }
     for (const std::uint64_t inode : ends.sockets) sockets_[inode].insert(process.pid);
+    for (const std::uint64_t inode : ends.standard_sockets) sockets_[inode].insert(process.pid);
   }
 }
 
@@ -200,7 +241,7 @@ std::vector<ProcessLink> ProcessLinks::of(std::uint32_t pid, std::uint16_t port)
     add(ProcessLink::Kind::pipe, at_other_end(end));
     out.back().inode = end.inode;
   }
-  if (ends.sockets.empty()) return out;
+  if (ends.sockets.empty() && ends.standard_sockets.empty()) return out;
   const Tables& tables = tables_of(pid);
   if (!tables.are_whole) {
     add(ProcessLink::Kind::connection, {});
@@ -213,8 +254,18 @@ std::vector<ProcessLink> ProcessLinks::of(std::uint32_t pid, std::uint16_t port)
     else
       add(ProcessLink::Kind::connection, {});
     out.back().is_unknown = peer != 0 && holders == sockets_.end();
+    out.back().is_with_itself = peer != 0 && holders != sockets_.end() && holders->second.contains(pid);
   };
-  for (const std::uint64_t inode : ends.sockets) {
+  std::set<std::uint64_t> asked = ends.sockets;
+  for (const std::uint64_t inode : ends.standard_sockets)
+    if (tables.tcp.contains(inode)) asked.insert(inode);  // a client's, as inetd passes it on; a log has a Unix socket
+  for (const std::uint64_t inode : asked) {
+    if (tables.datagrams.contains(inode)) {
+      read_unix_peers();
+      if (const auto peer = unix_peers_->find(inode);
+          peer != unix_peers_->end() && tables.unnamed.contains(peer->second))
+        add_peer(peer->second);
+    }
     if (tables.local.contains(inode)) {
       read_unix_peers();
       const auto peer = unix_peers_->find(inode);
@@ -238,10 +289,11 @@ std::vector<ProcessLink> ProcessLinks::of(std::uint32_t pid, std::uint16_t port)
     if (tcp == tables.tcp.end()) continue;
     const Connection& its = tcp->second;
     const auto peer = tables.by_address.find(its.remote + ' ' + its.local);
-    add_peer(peer == tables.by_address.end() || !its.is_open ? 0 : peer->second);
+    const bool is_half_closed_by_peer = !its.is_open && tables.half.contains(its.remote + ' ' + its.local);
+    add_peer(peer == tables.by_address.end() || (!its.is_open && !is_half_closed_by_peer) ? 0 : peer->second);
     if (its.is_open && peer == tables.by_address.end()) out.back().is_unknown = true;  // of another host
     out.back().is_meeting = port != 0 && (port_of(its.local) == port || port_of(its.remote) == port);
-    out.back().has_ended = !its.is_open && host_of(its.local) == host_of(its.remote);
+    out.back().has_ended = !its.is_open && !is_half_closed_by_peer && host_of(its.local) == host_of(its.remote);
   }
   return out;
 }
@@ -307,12 +359,16 @@ const ProcessLinks::Tables& ProcessLinks::tables_of(std::uint32_t pid) {
       constexpr std::string_view kOpen = "01";
       constexpr std::string_view kClosedByPeer = "08";
       constexpr std::string_view kListens = "0A";
+      // Half closed by its own side, and still held (else it has no inode): it waits for what the other side sends.
+      const bool is_half = (state == "04" || state == "05") && inode && *inode != 0;
+      const bool is_asking = state == "02";  // for a connection that the other side has not yet accepted
       if (inode && state == kListens) tables.servers[*inode] = port_of(local).value_or(0);
       if (inode == 0U && state == kOpen)
         tables.waiting.emplace(port_of(local).value_or(0), Connection{local, remote, true});
-      if (!inode || (state != kOpen && state != kClosedByPeer)) continue;
+      if (!inode || (state != kOpen && state != kClosedByPeer && !is_half && !is_asking)) continue;
       tables.by_address[local + ' ' + remote] = *inode;
-      if (*inode != 0) tables.tcp[*inode] = {local, remote, state == kOpen};
+      if (*inode != 0) tables.tcp[*inode] = {local, remote, state == kOpen || is_half || is_asking};
+      if (is_half) tables.half.insert(local + ' ' + remote);
     }
   }
   const auto text = read_text_file(folder + "/net/unix", kTableBytes);
@@ -327,6 +383,8 @@ const ProcessLinks::Tables& ProcessLinks::tables_of(std::uint32_t pid) {
     const std::string_view state = next_word(line);
     const auto inode = parse_unsigned(next_word(line));
     constexpr std::uint64_t kAccepts = 0x10000;
+    if (inode && type == "0002") tables.datagrams.insert(*inode);
+    if (inode && trimmed(line).empty()) tables.unnamed.insert(*inode);          // that of a log has a name
     if (inode && type != "0002" && state == "03") tables.local.insert(*inode);  // no datagrams: to a log
     if (inode && flags && (*flags & kAccepts) != 0) tables.unix_servers.insert(*inode);
   }

@@ -27,7 +27,12 @@ struct OpenEnds {
   bool were_read = false;       ///< false: this user may not look, it has ended, or there are too many
   bool has_null_input = false;  ///< it has itself opened /dev/null for reading, as Python's workers do at their start
   std::vector<PipeEnd> pipes;   ///< each once, those of its standard input and output left out
-  std::set<std::uint64_t> sockets;  ///< their inodes, likewise
+  std::set<std::uint64_t> sockets;           ///< their inodes, likewise
+  std::set<std::uint64_t> standard_sockets;  ///< those of its standard input and output
+  std::string other_socket;                  ///< the protocol of one whose other side cannot be found
+  std::string named_pipe;                    ///< one of them, where others find it
+  bool watches_files = false;                ///< by inotify: it may get its work in files
+  std::set<std::uint32_t> awaited;           ///< processes whose end it can wait for, by a pidfd
 };
 
 /// Needs the same user or CAP_SYS_PTRACE. Any thread. Cost: a readlink per descriptor (at most 65,536) and two small
@@ -44,6 +49,7 @@ struct ProcessLink {
   Kind kind = Kind::pipe;
   std::uint64_t inode = 0;            ///< of a pipe
   std::vector<std::uint32_t> others;  ///< who has the other end, or the memory; the process itself left out
+  bool is_with_itself = false;        ///< it has both ends of a connection
   bool is_unknown = false;            ///< somebody may have it whom we cannot see: another host, another user
   bool is_meeting = false;            ///< the port of one of its two ends is the one asked about
   bool has_ended = false;             ///< the other side was of this host, and has closed it
@@ -72,9 +78,11 @@ class ProcessLinks {
     bool is_open = false;       ///< false: the other side has closed it
   };
   struct Tables {
-    std::map<std::uint64_t, Connection> tcp;           ///< by inode
-    std::map<std::string, std::uint64_t> by_address;   ///< inode of "local remote"
-    std::set<std::uint64_t> local;                     ///< connected Unix sockets
+    std::map<std::uint64_t, Connection> tcp;          ///< by inode
+    std::map<std::string, std::uint64_t> by_address;  ///< inode of "local remote"
+    std::set<std::string> half;     ///< "local remote" of those that hold on after they closed their own side
+    std::set<std::uint64_t> local;  ///< connected Unix sockets
+    std::set<std::uint64_t> datagrams, unnamed;        ///< Unix sockets of datagrams; those without a name
     std::set<std::uint64_t> unix_servers;              ///< Unix sockets on which somebody listens
     std::map<std::uint64_t, std::uint64_t> servers;    ///< TCP ports on which somebody listens, by inode
     std::multimap<std::uint64_t, Connection> waiting;  ///< to such a port, by it: nobody has accepted them yet

@@ -95,6 +95,22 @@ std::vector<UnixListener> listening_unix(std::string_view text) {
   return out;
 }
 
+std::vector<UnixListener> named_datagrams(std::string_view text) {
+  std::vector<UnixListener> out;
+  while (!text.empty()) {
+    std::string_view line = next_line(text);
+    for (int i = 0; i < 4; ++i) next_word(line);
+    const std::string_view type = next_word(line);
+    next_word(line);
+    const auto inode = parse_unsigned(next_word(line));
+    const std::string_view name = trimmed(line);
+    constexpr std::size_t kAssignedLength = 6;  // "@0a1b2", which the kernel gives to one that asks for any
+    if (!inode || type != "0002" || name.empty() || (name.starts_with('@') && name.size() <= kAssignedLength)) continue;
+    out.push_back({*inode, std::string(name)});
+  }
+  return out;
+}
+
 bool is_secret(std::string_view name) {
   const std::string_view last = after_last(name.substr(name.starts_with('@') ? 1 : 0), '/');
   constexpr std::string_view kUuid = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
@@ -125,6 +141,20 @@ const SocketTables::Tables& SocketTables::tables_of(std::uint32_t pid) {
   tables.tcp.erase(std::unique(tables.tcp.begin(), tables.tcp.end(), is_same), tables.tcp.end());
   if (const auto text = read_text_file(folder + "/net/unix", kUnixBytes))
     for (UnixListener& one : listening_unix(*text)) tables.local[one.inode] = std::move(one.name);
+  for (const char* file : {"/net/udp", "/net/udp6"}) {
+    const auto text = read_text_file(folder + file, kTableBytes);
+    std::string_view rest = text ? std::string_view(*text) : std::string_view();
+    while (!rest.empty()) {
+      std::string_view line = next_line(rest);
+      next_word(line);
+      const auto port = parse_unsigned(after_last(next_word(line), ':'), 16);
+      for (int i = 0; i < 7; ++i) next_word(line);
+      const auto inode = parse_unsigned(next_word(line));
+      if (port && *port <= 0xffff && inode) tables.udp[*inode] = static_cast<std::uint16_t>(*port);
+    }
+  }
+  if (const auto text = read_text_file(folder + "/net/unix", kUnixBytes))
+    for (UnixListener& one : named_datagrams(*text)) tables.datagrams[one.inode] = std::move(one.name);
   std::array<char, 64> buffer;
   if (const auto range = read_small_file((proc_root_ + "/sys/net/ipv4/ip_local_port_range").c_str(), buffer)) {
     std::string_view rest = trimmed(*range);
@@ -168,8 +198,12 @@ std::optional<Addresses> SocketTables::addresses_of(std::uint32_t pid) {
   const Tables& tables = tables_of(pid);
   for (const TcpSocket& s : tables.tcp)
     if (s.listens && own->contains(s.inode))
-      (tables.ephemeral.has(s.local_port) ? out.assigned : out.chosen).insert(s.local_port);
+      (tables.ephemeral.may_be_given_to_listener(s.local_port) ? out.assigned : out.chosen).insert(s.local_port);
   for (const auto& [inode, name] : tables.local)
+    if (own->contains(inode)) out.names.insert(name);
+  for (const auto& [inode, port] : tables.udp)
+    if (own->contains(inode) && !tables.ephemeral.has(port)) out.datagrams.insert(port);
+  for (const auto& [inode, name] : tables.datagrams)
     if (own->contains(inode)) out.names.insert(name);
   return out;
 }

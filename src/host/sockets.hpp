@@ -35,15 +35,19 @@ struct UnixListener {
 /// hands over descriptors. Pure.
 std::vector<UnixListener> listening_unix(std::string_view text);
 
+/// Unix sockets of datagrams that have a name: others send to them. Pure.
+std::vector<UnixListener> named_datagrams(std::string_view text);
+
 /// Whether nobody finds a Unix socket of that name who was not told it: it is a UUID, or a name that Python's tempfile
 /// makes ("tmp" and eight characters). Pure.
 bool is_secret(std::string_view name);
 
 /// Where a process can be found by others.
 struct Addresses {
-  std::set<std::uint16_t> assigned;  ///< TCP ports that the system assigned: nobody knows them who was not told
-  std::set<std::uint16_t> chosen;    ///< the other TCP ports
-  std::set<std::string> names;       ///< of Unix sockets, as UnixListener::name
+  std::set<std::uint16_t> assigned;   ///< TCP ports that the system assigned: nobody knows them who was not told
+  std::set<std::uint16_t> chosen;     ///< the other TCP ports
+  std::set<std::uint16_t> datagrams;  ///< UDP ports that it has bound, other than those that the system assigns
+  std::set<std::string> names;        ///< of Unix sockets, as UnixListener::name
 };
 
 /// The ports that the system assigns when a program does not ask for one; [low, high].
@@ -51,6 +55,11 @@ struct EphemeralPorts {
   std::uint16_t low = 32768;
   std::uint16_t high = 60999;
   [[nodiscard]] bool has(std::uint16_t port) const { return port >= low && port <= high; }
+  /// Whether Linux may have assigned `port` to one that listens: it gives those the other parity than `low` has
+  /// (inet_csk_find_open_port), as long as one is free. gRPC's examples and servers listen on 50051.
+  [[nodiscard]] bool may_be_given_to_listener(std::uint16_t port) const {
+    return has(port) && (port - low) % 2 != 0 && port != 50051;
+  }
 };
 
 /// The tables of one round: each network namespace is read only once. Not thread-safe.
@@ -69,7 +78,9 @@ class SocketTables {
  private:
   struct Tables {
     std::vector<TcpSocket> tcp;
-    std::map<std::uint64_t, std::string> local;  ///< names by inode
+    std::map<std::uint64_t, std::string> local;      ///< names by inode
+    std::map<std::uint64_t, std::uint16_t> udp;      ///< ports by inode
+    std::map<std::uint64_t, std::string> datagrams;  ///< names of Unix sockets by inode
     EphemeralPorts ephemeral;
   };
   const Tables& tables_of(std::uint32_t pid);
