@@ -25,6 +25,7 @@ struct Values {
   std::size_t present = 0, dates = 0, times_of_day = 0, uuids = 0, pcis = 0, sizes = 0, numbers = 0, integers = 0;
   double low = 0, high = 0, first = 0, last = 0;
   bool rising = true;
+  bool whole_sizes = true;
   std::string_view sample;
 
   [[nodiscard]] bool all(std::size_t n) const { return present > 0 && n == present; }
@@ -61,6 +62,7 @@ Values survey(std::span<const std::vector<std::string_view>> rows, std::size_t c
       v.times_of_day += !civil.has_date && civil.has_seconds && civil.length == field.size() ? 1U : 0U;
     } else if (logtext::read_amount(field, 1, bytes, false, &has_unit) == Amount::read && has_unit) {
       const auto value = static_cast<double>(bytes);
+      v.whole_sizes &= field.find('.') == std::string_view::npos;
       if (v.sizes++ == 0) v.low = v.high = v.first = v.last = value;
       v.last = value;
       v.low = std::min(v.low, value);
@@ -256,6 +258,9 @@ Result<ColumnPlan> infer_columns(std::span<const std::vector<std::string_view>> 
                                          "a time: it is how much memory each card has, not how much is used",
                                          memory[0] + 1, name + 1));
   }
+  // nvidia-smi's amounts have none; those of a process or of a container look the same.
+  if (columns.size() == 1 && with_units && !dated && !columns[0].whole_sizes)
+    return cannot_identify(rows, "nothing says whose memory the amounts with fractions are");
   if (memory.size() == 1 && (plan.time >= 0 || dated || with_units)) {
     plan.used = static_cast<int>(memory[0]);
     assume(fmt::format("column {} is read as used memory", plan.used + 1));

@@ -60,12 +60,20 @@ Label read_label(std::string_view text) {
   return label_of(words);
 }
 
+/// "memory allocated after loading the model": what follows is the moment, not what the memory holds.
+bool begins_moment(std::string_view word) {
+  constexpr std::array<std::string_view, 7> kWords = {"after", "before", "during", "while", "nach", "vor", "während"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view known) { return logtext::same_letters(word, known); });
+}
+
 Label label_of(std::span<const Word> words) {
   Label out;
   std::string_view limit;  // next to a word for memory; "--mem-fraction 0.8 --tp-size 16" has none there
   const auto is_memory = [](const Word& word) {
     return word.meaning == Meaning::memory || word.meaning == Meaning::vram;
   };
+  bool is_moment = false;
   for (const Word& word : words) {
     const bool is_behind_gpu = out.nearest_is_gpu;
     out.nearest_is_gpu = false;
@@ -96,7 +104,7 @@ Label label_of(std::span<const Word> words) {
         out.rate = true;
         break;
       case Meaning::change:
-        out.change = true;
+        out.change |= !is_moment;
         break;
       case Meaning::ram:
         if (is_behind_gpu && logtext::same_letters(word.text, "ram")) {  // "GPU RAM"
@@ -113,7 +121,7 @@ Label label_of(std::span<const Word> words) {
         out.host = true;
         break;
       case Meaning::other:
-        out.other = true;
+        out.other |= !is_moment;
         break;
       case Meaning::measured:
         out.measured = true;
@@ -133,7 +141,8 @@ Label label_of(std::span<const Word> words) {
           limit = word.text;
         break;
       default:
-        if (is_event(word.text)) out.change = true;
+        is_moment |= !out.roles.empty() && begins_moment(word.text);
+        if (is_event(word.text) && !is_moment) out.change = true;
         if (word.text.size() > 1)
           if (const std::uint64_t unit = written_unit(word.text); unit != 0) out.unit_bytes = unit;
         break;

@@ -142,9 +142,9 @@ class FigureFinder {
       consumed_ = static_cast<std::size_t>(text.data() + text.size() - line_.data());
       const Label was = context.label;
       context = {label, text};
-      context.label.gpu |= was.gpu && !labels_.follow();
-      context.label.memory |= was.memory && !labels_.follow();
-      context.label.vram |= was.vram && !labels_.follow();
+      context.label.gpu |= was.gpu && labels_.precede();
+      context.label.memory |= was.memory && labels_.precede();
+      context.label.vram |= was.vram && labels_.precede();
       context.label.other |= was.other;  // "RAM: 20 GB used"
       context.label.host |= was.host;
       context.label.measured |= was.measured;
@@ -244,7 +244,10 @@ class FigureFinder {
     if (take_capacity(i) || take_memory_info(i) || take_slashed(i)) return;
     const LineNumber& n = numbers_[i];
     const auto between = i + 1 < numbers_.size() ? joins_pair(after(i)) : std::nullopt;
-    const bool pair = between && numbers_[i + 1].unit_bytes != 0 && !numbers_[i + 1].rate && !numbers_[i + 1].percent;
+    // "5 / 24 GB", "mem (GB) 5 / 24"
+    const bool pair = between && !numbers_[i + 1].rate && !numbers_[i + 1].percent &&
+                      (numbers_[i + 1].unit_bytes != 0 || (n.unit_bytes == 0 && !numbers_[i + 1].is_index() &&
+                                                           read_label(labels_.before(i)).unit_bytes != 0));
     const bool has_unit = n.unit_bytes != 0 || pair;
     const bool is_element = continues_list(i, has_unit);
     const bool is_of_percent = explains_percent(i);
@@ -275,10 +278,10 @@ class FigureFinder {
       role_word = label.role_words.back();
     }
     gives_busy_ |= n.percent && label.gpu && label.rate && !label.memory && !label.vram;
-    const std::uint64_t unit = n.unit_bytes != 0       ? n.unit_bytes
-                               : pair                  ? numbers_[i + 1].unit_bytes
-                               : label.unit_bytes != 0 ? label.unit_bytes
-                                                       : unit_of_heading(i, role);
+    const std::uint64_t unit = n.unit_bytes != 0                         ? n.unit_bytes
+                               : pair && numbers_[i + 1].unit_bytes != 0 ? numbers_[i + 1].unit_bytes
+                               : label.unit_bytes != 0                   ? label.unit_bytes
+                                                                         : unit_of_heading(i, role);
     const bool is_memory = label.memory || label.vram;
     const bool take = is_taken(i, label, role, unit, pair) &&
                       !(role == Meaning::none && !label.is_of_gpu() && !label.gpu && is_in_name(label.subject));
@@ -406,6 +409,7 @@ class FigureFinder {
     total.has_role_word = total.is_memory = true;
     total.is_of_gpu = f.is_of_gpu;
     total.label = f.label;
+    if (total.unit_bytes == 0) total.unit_bytes = f.unit_bytes;
     const std::vector<Meaning> roles = roles_in_order(context.text, 2);
     if (!roles.empty()) {
       f.role = roles[0];

@@ -6,6 +6,8 @@
 namespace vramtrack {
 
 LineLabels::LineLabels(const CutLine& cut) : cut_(cut) {
+  follow_ = in_brackets_ = has_labels_in_brackets();
+  if (follow_) return;
   for (std::size_t i = 0; i < cut.numbers.size(); ++i) {
     if (!cut.numbers[i].is_amount() || cut.numbers[i].rate) continue;
     const Label own = read_label(before(i));
@@ -16,6 +18,20 @@ LineLabels::LineLabels(const CutLine& cut) : cut_(cut) {
     follow_ = !stands_before && !read_label(behind(i)).roles.empty() && ends_in_label();
     if (stands_before || follow_) break;  // "45%|" of a progress bar shows neither
   }
+}
+
+/// "Memory usage: 5 GB (allocated), 6 GB (reserved)": each of several amounts has its own label in brackets behind it.
+bool LineLabels::has_labels_in_brackets() const {
+  std::size_t amounts = 0;
+  for (std::size_t i = 0; i < cut_.numbers.size(); ++i) {
+    if (!cut_.numbers[i].is_amount() || cut_.numbers[i].rate) continue;
+    const std::string_view text = logtext::trim(cut_.after(i));
+    if (!text.starts_with('(') || text.find(')') == std::string_view::npos ||
+        read_label(label_after(text)).roles.empty())
+      return false;
+    ++amounts;
+  }
+  return amounts > 1;
 }
 
 /// Whether the last amount has a label after it: "24GB VRAM used 4000 MB" has none there.

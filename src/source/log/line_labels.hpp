@@ -19,13 +19,17 @@ class LineLabels {
   [[nodiscard]] std::string_view behind(std::size_t i) const;
   /// Whether labels follow their amounts: "4000 MiB used, 20000 MiB free". The first amount decides.
   [[nodiscard]] bool follow() const { return follow_; }
+  /// Whether the text before an amount describes it as well.
+  [[nodiscard]] bool precede() const { return !follow_ || in_brackets_; }
 
  private:
+  [[nodiscard]] bool has_labels_in_brackets() const;
   [[nodiscard]] bool ends_in_label() const;
   [[nodiscard]] std::string_view before_index(std::size_t i) const;
 
   const CutLine& cut_;
   bool follow_ = false;
+  bool in_brackets_ = false;
 };
 
 }  // namespace vramtrack

@@ -219,6 +219,24 @@ bool find_memory(std::string_view head, Sampled& out, bool peaks = false) {
   return false;
 }
 
+/// Whether metrics of the head show how much is in use: free memory does only together with the total.
+bool shows_use(std::string_view head) {
+  bool has_free = false;
+  bool has_total = false;
+  while (!head.empty() && !(has_free && has_total)) {
+    Sampled sample;
+    const std::string_view line = trim(logtext::take_line(head));
+    if (line.empty() || line.front() == '#' || !cut_sample(line, sample)) continue;
+    const auto metric = gpu_metric(sample.name, false);
+    if (!metric) continue;
+    has_total |= metric->field == DumpReadings::Field::total;
+    if (!is_memory_in_use(metric->field)) continue;
+    if (metric->field != DumpReadings::Field::free) return true;
+    has_free = true;
+  }
+  return has_free && has_total;
+}
+
 int recognise(std::string_view head) {
   Sampled sample;
   if ((find_memory(head, sample) || find_memory(head, sample, true)) &&
@@ -234,6 +252,11 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
     return fail(
         "no metric of a GPU's used memory at its beginning; expected one such as DCGM_FI_DEV_FB_USED or "
         "nvidia_smi_memory_used_bytes");
+  if (!peaks && !shows_use(head.text))
+    return fail(fmt::format(
+        "'{}' is the free memory, and no metric gives the used memory or the total; export one as well, such "
+        "as DCGM_FI_DEV_FB_USED",
+        sample.name));
   const auto unit = unit_of(*head.options);
   if (!unit) return fail(unit.error());
   std::vector<std::string> guesses;

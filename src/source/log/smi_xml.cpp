@@ -78,7 +78,7 @@ class SmiXml final : public DumpParser<LineReader> {
       close(trim(tag.substr(1)), line, rows);
     } else {
       const std::string_view name = logtext::take_word(tag);
-      if (name.ends_with('/')) return;  // empty
+      if (name.ends_with('/') || tag.ends_with('/')) return;  // empty
       open(name, tag, rows);
     }
     text_.clear();

@@ -179,9 +179,13 @@ bool is_table(std::string_view tabs, Spacing spacing, bool& with_header) {
 
 /// The layout of `head` as a table; nullopt if it is not a table.
 std::optional<Layout> find_layout(std::string_view head, bool& with_header) {
+  // Few counts without a title may be indices of GPUs as well: "12/200" is clearer than 12.
+  constexpr std::ptrdiff_t kRowsThatAreCounted = 24;
   const bool counts_lines = count_lines(head);
+  const bool are_many = std::count(head.begin(), head.end(), '\n') >= kRowsThatAreCounted;
   for (const Spacing spacing : {Spacing::gaps, Spacing::words})
-    if (const Layout layout{spacing, counts_lines}; is_table(tabbed(head, layout), spacing, with_header)) return layout;
+    if (const Layout layout{spacing, counts_lines}; is_table(tabbed(head, layout), spacing, with_header))
+      return Layout{spacing, counts_lines && (with_header || are_many)};
   return std::nullopt;
 }
 

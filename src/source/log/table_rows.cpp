@@ -64,6 +64,7 @@ std::string_view TableRows::line(std::string_view line) {
     return spaced(line, text);
   }
   spaced_titles_.clear();
+  in_spaced_ = false;
   in_summary_ |= text.find("PyTorch CUDA memory summary") != std::string_view::npos;
   if (in_summary_) return summary_row(text);
   if (!before_.empty() && text.find_first_not_of("|-: ") == std::string_view::npos &&
@@ -126,10 +127,12 @@ void TableRows::write_row(const std::vector<std::string>& titles) {
     row_ += fmt::format("{}{}: {}", i == 0 ? "" : ", ", titles[i], cells_[i]);
 }
 
-/// Titles and rows with spaces between the columns, as ultralytics prints them. A row may continue after its columns.
+/// Titles and rows with spaces between the columns, as ultralytics prints them. A row may continue after its columns,
+/// and other lines may stand before it and between the rows: titles hold until the next ones.
 std::string_view TableRows::spaced(std::string_view line, std::string_view text) {
+  in_spaced_ = false;
   if (text.empty()) return line;
-  if (!spaced_titles_.empty()) {
+  if (!spaced_titles_.empty() && (logtext::is_digit(text.front()) || text.front() == '-')) {
     std::string_view rest = text;
     cells_.clear();
     while (cells_.size() < spaced_titles_.size()) {
@@ -142,19 +145,21 @@ std::string_view TableRows::spaced(std::string_view line, std::string_view text)
       row_.clear();
       write_row(spaced_titles_);
       row_ += rest;
+      in_spaced_ = true;
       return row_;
     }
-    spaced_titles_.clear();
   }
-  read_spaced_titles(text);
+  in_spaced_ = read_spaced_titles(text);
   return line;
 }
 
-void TableRows::read_spaced_titles(std::string_view text) {
+/// Whether `text` is a line of titles, one of them of a GPU's memory.
+bool TableRows::read_spaced_titles(std::string_view text) {
   constexpr std::size_t kLeast = 3;
   std::string_view rest = text;
   for (std::string_view word = logtext::take_word(rest); !word.empty(); word = logtext::take_word(rest))
-    if (!logtext::is_ascii_letter(word.front()) || word.find_first_of(":=,.") != std::string_view::npos) return;
+    if (!logtext::is_ascii_letter(word.front()) || word.find_first_of(":=,.") != std::string_view::npos) return false;
+  spaced_titles_.clear();
   bool has_memory = false;
   while (true) {
     const std::string_view word = logtext::take_word(text);
@@ -163,6 +168,7 @@ void TableRows::read_spaced_titles(std::string_view text) {
     spaced_titles_.emplace_back(word);
   }
   if (!has_memory || spaced_titles_.size() < kLeast) spaced_titles_.clear();
+  return !spaced_titles_.empty();
 }
 
 }  // namespace vramtrack

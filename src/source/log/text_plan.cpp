@@ -345,6 +345,8 @@ void detect_ratios(const LogHead& head, Head& all, WordPlan& plan, std::vector<s
 
 void WordPlan::use_peaks(LineFigures& line) const {
   if (!peaks) return;
+  // "VRAM: 24 GB" beside them is no peak, but what a card has.
+  std::erase_if(line.figures, [](const MemoryFigure& f) { return f.role == Meaning::used && !f.has_role_word; });
   for (MemoryFigure& f : line.figures) {
     if (f.role != Meaning::peak) continue;
     f.role = Meaning::used;
@@ -365,6 +367,21 @@ bool names_no_owner(const Head& all, const WordPlan& plan) {
          });
 }
 
+/// A line of `head` that gives the resident memory of a process, which is the host's, where no line names a GPU; empty:
+/// none.
+std::string_view resident_line(std::string_view head) {
+  while (!head.empty()) {
+    const std::string_view line = logtext::take_line(head);
+    std::vector<Word> words;
+    cut_words(line, words);
+    if (std::any_of(words.begin(), words.end(), [](const Word& word) {
+          return logtext::same_letters(word.text, "resident") || logtext::same_letters(word.text, "rss");
+        }))
+      return line;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::uint64_t most_free_bytes(const Head& all, const WordPlan& plan) {
@@ -383,8 +400,14 @@ Result<PlannedText> plan_text(const LogHead& head, Head& all, const LineCutter& 
     assumptions.push_back(fmt::format("nothing says whose memory '{}' is: it is assumed to be that of a GPU",
                                       excerpt(all.lines.front().found.figures.front().label)));
   if (Status ok = choose_roles(head, all, plan, assumptions); !ok) return fail(std::move(ok.error()));
-  if (!unclear && names_no_owner(all, plan))
+  if (!unclear && names_no_owner(all, plan)) {
+    if (const std::string_view of_host = resident_line(head.text); !of_host.empty())
+      return fail(fmt::format(
+          "no line says that its memory is a GPU's, and lines such as '{}' give that of a process on the host; "
+          "if line {} is of a GPU, {}",
+          excerpt(logtext::trim(of_host), 80), all.lines.front().number, pattern_hint(all.lines.front())));
     assumptions.emplace_back("no line says that its memory is a GPU's: it may be that of a process or of the host");
+  }
   detect_origins(all, plan);
   if (Status ok = choose_label(all, plan); !ok) return fail(std::move(ok.error()));
   if (Status ok = check_lists(all, plan, assumptions); !ok) return fail(std::move(ok.error()));

@@ -13,6 +13,8 @@
 namespace vramtrack {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -600,6 +602,102 @@ TEST(LogCases, AFolderWithoutARunIsRefusedByItsReason) {
   const auto r = logtest::read_logs({folder.string()});
   std::filesystem::remove_all(folder);
   EXPECT_THAT(r.error, HasSubstr("is a directory in which no run was recorded"));
+}
+
+// ---- whose memory it is ----
+
+TEST(LogCases, TheOwnerMayStandBehindTheFigures) {
+  std::string text = "Memstats: After params initialized:\n";
+  for (int i = 0; i < 4; ++i)
+    text += fmt::format("\tUsing (GB) {} / 95.74 ({:.2f}%) on TPU_{}(process=0,({},{},0,0))\n", 44 + i, 46.0 + i, i,
+                        i % 2, i / 2);
+  const auto r = read_text(text, "a.log");
+  ASSERT_EQ(r.error, "");
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_THAT(r.device(std::to_string(i)), SizeIs(1)) << i;
+    EXPECT_NEAR(r.device(std::to_string(i)).back().second, (44 + i) * 1024, 0.1);
+  }
+  EXPECT_NEAR(static_cast<double>(r.catalog->device("3")->capacity_bytes.value_or(0)), 95.74 * 1073741824, 1e6);
+}
+
+TEST(LogCases, ThePartsOfOneCardAreNoReadingsBesideIt) {
+  const auto memory = [](int total, int used) {
+    return fmt::format(
+        "<fb_memory_usage>\n<total>{} MiB</total>\n<used>{} MiB</used>\n<free>{} MiB</free>\n</fb_memory_usage>\n"
+        "<bar1_memory_usage>\n<total>32767 MiB</total>\n<used>1 MiB</used>\n</bar1_memory_usage>\n",
+        total, used, total - used);
+  };
+  std::string text =
+      "<nvidia_smi_log>\n<timestamp>Sun Mar  1 10:00:00 2026</timestamp>\n<gpu id=\"00000000:01:00.0\">\n"
+      "<mig_devices>\n";
+  for (int i = 0; i < 4; ++i)
+    text += fmt::format("<mig_device>\n<index>{}</index>\n{}</mig_device>\n", i, memory(19968, 12 + i));
+  text += "</mig_devices>\n" + memory(81920, 50) + "<accounted_processes />\n</gpu>\n</nvidia_smi_log>\n";
+  const auto r = read_text(text, "a.xml");
+  EXPECT_THAT(r.formats, ElementsAre("smi-xml"));
+  EXPECT_EQ(r.series(), 1U);
+  EXPECT_THAT(r.device("00000000:01:00.0"), SizeIs(1));
+  EXPECT_EQ(r.catalog->device("00000000:01:00.0")->capacity_bytes, 81920ULL << 20);
+}
+
+TEST(LogCases, ResidentMemoryBesideMemoryOfNobodyIsTheHosts) {
+  std::string text;
+  for (int i = 0; i < 12; ++i)
+    text += fmt::format(
+        "006 (053.000.000) 02/27 16:{:02}:07 Image size of job updated: 131480\n"
+        "\t{} - ResidentSetSize of job (KB)\n...\n005 Job terminated.\n\t   Memory (MB)          :      {}        2"
+        "     32164\n...\n",
+        10 + i, 68120 + 512 * i, 190 + i);
+  EXPECT_THAT(read_text(text, "a.log").error,
+              AllOf(HasSubstr("no line says that its memory is a GPU's"), HasSubstr("ResidentSetSize of job")));
+}
+
+TEST(LogCases, AmountsWithFractionsAndNothingElseAreNobodys) {
+  std::string fractions;
+  std::string whole;
+  for (int i = 0; i < 30; ++i) {
+    fractions += fmt::format("{:.1f}MiB\n", 112.4 + i);
+    whole += fmt::format("{} MiB\n", 4112 + i);
+  }
+  EXPECT_THAT(read_text(fractions, "a.txt").error, HasSubstr("no word such as 'used'"));
+  EXPECT_THAT(read_text(whole, "a.txt").device("0"), SizeIs(30)) << "as nvidia-smi prints them with noheader";
+}
+
+TEST(LogCases, TheMemoryOfTheCardIsNoPeak) {
+  std::string text = "GPU: NVIDIA GeForce RTX 3090\nVRAM: 23.6 GB\n";
+  for (int i = 0; i < 12; ++i) text += fmt::format("case {}: time 1.5 ms, Peak Memory: {} MB\n", i, 1500 + 100 * i);
+  const auto r = read_text(text, "a.log");
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.device("0"), SizeIs(12));
+  EXPECT_EQ(r.device("0").front().second, 1500);
+}
+
+// ---- rows ----
+
+TEST(LogCases, ACountOfATotalIsNoIndex) {
+  std::string text;
+  for (int i = 0; i < 12; ++i) text += fmt::format("{:2}/299     {}G\n", i, i == 0 ? "7.49" : "5.9");
+  const auto r = read_text(text, "a.txt");
+  ASSERT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), SizeIs(12));
+  EXPECT_EQ(r.series(), 1U);
+}
+
+TEST(LogCases, OtherLinesMayStandBetweenTitlesAndTheirRows) {
+  std::string text = "Starting training for 20 epochs...\n";
+  for (int i = 1; i <= 20; ++i)
+    text += fmt::format(
+        "\n      Epoch    GPU_mem   box_loss   cls_loss  Instances       Size\n"
+        "/lib/graph.py:979: UserWarning: scatter_reduce has no deterministic implementation.\n"
+        "  return Variable._execution_engine.run_backward(  # calls the engine\n"
+        "       {}/20      {:.2f}G      1.63      2.71         41        640: 100% ---- 150/150 2.1it/s\n"
+        "                 Class     Images  Instances      Box(P          R      mAP50\n"
+        "                   all        240        512      0.512      0.402      0.431\n",
+        i, 8.17 + 0.01 * i);
+  const auto r = read_text(text, "a.log");
+  ASSERT_EQ(r.error, "");
+  ASSERT_THAT(r.device("0"), SizeIs(20));
+  EXPECT_NEAR(r.device("0").back().second, 8.37 * 1024, 0.1);
 }
 
 }  // namespace

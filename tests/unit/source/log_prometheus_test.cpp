@@ -144,6 +144,14 @@ TEST(Prometheus, SaysWhichMetricIsMissing) {
   EXPECT_THAT(read_text("# TYPE up gauge\nup{job=\"dcgm\"} 1\n").error, HasSubstr("DCGM_FI_DEV_FB_USED"));
 }
 
+TEST(Prometheus, FreeMemoryAloneNeedsTheTotal) {
+  const std::string free =
+      "# TYPE DCGM_FI_DEV_FB_FREE gauge\nDCGM_FI_DEV_FB_FREE{gpu=\"0\",UUID=\"GPU-1\",GPU_I_ID=\"3\"} 6012\n"
+      "DCGM_FI_DEV_FB_FREE{gpu=\"0\",UUID=\"GPU-1\",GPU_I_ID=\"4\"} 6012\n";
+  EXPECT_THAT(read_text(free).error, HasSubstr("'DCGM_FI_DEV_FB_FREE' is the free memory, and no metric gives"));
+  EXPECT_EQ(read_text(free + "DCGM_FI_DEV_FB_TOTAL{gpu=\"0\",UUID=\"GPU-1\",GPU_I_ID=\"3\"} 6144\n").error, "");
+}
+
 TEST(PrometheusRange, ReadsSeriesOneAfterAnotherInOrderOfTime) {
   const auto r = read_logs({fixture("prometheus_range.json")});
   EXPECT_THAT(r.formats, ElementsAre("prometheus-range"));

@@ -142,6 +142,26 @@ TEST(FindFigures, CurrentBesideAPeakIsInUseAndTheHostsLineIsNot) {
   EXPECT_EQ(figures("Memory info of CPU: total:201.37Gb, available: 190.78Gb, percent: 5.3%"), "");
 }
 
+TEST(FindFigures, LabelsMayStandInBracketsBehindEachAmount) {
+  EXPECT_EQ(figures("Memory usage at start: 12.0 MB (allocated), 20.0 MB (reserved)"), "allocated 12M, reserved 20M");
+  EXPECT_EQ(figures("VRAM: 5 GB (used), 19 GB (free)"), "used 5120M, free 19456M");
+}
+
+TEST(FindFigures, WordsForTheMomentAreNotForTheMemory) {
+  EXPECT_EQ(figures("train - memory allocated after emptying cache: 896.72 MB"), "allocated 897M");
+  EXPECT_EQ(figures("memory used before loading the model: 5 GB"), "used 5120M");
+  EXPECT_EQ(figures("model: 5 GB, cache used: 2 GB"), "");
+}
+
+TEST(FindFigures, AnOwnerAndAUnitMayStandApartFromTheFigures) {
+  EXPECT_EQ(figures("Using (GB) 44.5 / 96 (46.35%) on TPU_2(process=0,(0,1,0,0))"), "2:used 45568M, 2:total 98304M");
+}
+
+TEST(FindFigures, ShortNamesInCapitalsAreAnAllocators) {
+  EXPECT_EQ(figures("MA 61 GB         Max_MA 62 GB         CA 63 GB         Max_CA 64 GB"), "used 62464M, peak 63488M");
+  EXPECT_EQ(figures("ca 5 GB"), "");
+}
+
 TEST(FindFigures, CountsStand) {
   const auto counts = [](std::string_view line) {
     LineFigures found;
