@@ -41,6 +41,8 @@ _SEARCH_SHARE = 0.6
 _ROUNDS, _FEW, _FEW_ONE_IN = 3, 6, 50
 #: objects that are visited to find out in which of several containers others lie
 _VISITS = 200_000
+#: of graphs, so many nodes are visited at most, in so much of the time
+_NODES, _GRAPH_SHARE = 20_000, 0.25
 _GOLDEN = 0.6180339887498949
 _LRU = "_lru_cache_wrapper"
 _LOCAL = _thread._local
@@ -71,7 +73,7 @@ class Keeper(NamedTuple):
 
     path: str  # "losses (list, 5,632 items) in train.py module globals"
     tensors: int  # kept there
-    bytes: int  # of their storages, each counted once
+    bytes: int  # of their storages, and of what only their graphs keep, each counted once
     graphs: int  # so many of these tensors have a grad_fn, which keeps the graph of their step
     grown_tensors: int = 0  # more than at an earlier look
     grown_bytes: int = 0
@@ -190,6 +192,9 @@ class _Search:
         self.visits = 0
         self.steps = 0  # of the name that is being made: of a chain of objects each keeps the next
         self.found: Dict[str, Dict[int, None]] = {}  # path -> ids of tensors
+        self.graphs: Dict[int, Tuple[Dict[int, int], Dict[int, None]]] = {}  # by id of a tensor: bytes by storage, ids of the tensors below
+        self.within: Dict[int, None] = {}  # ids of the tensors that a graph leads to, or has saved
+        self.saved: Dict[int, Dict[int, int]] = {}  # id of a tensor -> bytes by storage that its graph keeps, and no other variable
         self.modules = {id(m.__dict__): m for m in list(sys.modules.values()) if isinstance(m, types.ModuleType)}
         self.running: Dict[int, None] = {}
         self.frames = _frames(self.running)
@@ -253,6 +258,7 @@ class _Search:
 
         for frame in self.frames:
             take(frame)
+        self._walk_graphs()
         # A few tensors name the containers that hold most of them.
         for n in range(1 if self.is_whole else _ROUNDS):
             sample = self._sample(seen if n else {})
@@ -297,19 +303,71 @@ class _Search:
                 for path in of_this:
                     self.found.setdefault(path, {})[i] = None
         followed_of.clear()
-        self.unheld = [i for i in left if i not in seen]
-        for i in self.facts:
-            if self.is_whole and is_complete and i not in seen:
-                self.found.setdefault(_UNNAMED, {})[i] = None
+        is_in_time = not self.is_late()
+        self._keep_saved(seen)
+        saved = {address for its in self.saved.values() for address in its}
+        self.unheld = [i for i in left if i not in seen and self.facts[i][0] not in saved]
+        if self.is_whole and is_complete and self.unheld:
+            self.found[_UNNAMED] = dict.fromkeys(self.unheld)
         holders.clear()
-        return is_complete and not self.is_late()
+        return is_complete and is_in_time
+
+    def _walk_graphs(self) -> None:
+        """What tensors' graphs save for a backward pass, and which tensors they lead to. Each node belongs to the nearest tensor."""
+        roots = [one for one in self.objects if self.facts[id(one)][2]]
+        nodes: Dict[int, Any] = {}
+        of: Dict[int, int] = {}  # the ids of tensors by those of their nodes
+        names_of: Dict[type, List[str]] = {}
+        until = min(self.until, time.monotonic() + _GRAPH_SHARE * (self.until - self.begun))
+        self.own.update((id(roots), id(nodes)))
+        for one in _scattered(roots, _NODES // 2):
+            node = one.grad_fn
+            if node is not None and id(node) not in of:
+                nodes[id(node)] = node
+                of[id(node)] = id(one)
+                self.graphs[id(one)] = ({}, {})
+        ways = collections.deque(of.items())
+        while ways and len(nodes) < _NODES and time.monotonic() < until:
+            i, owner = ways.popleft()
+            saved, below = self.graphs[owner]
+            for tensor in _saved_by(nodes[i], names_of):
+                self.within[id(tensor)] = None
+                facts = _facts(tensor, lambda device, address: "")
+                if facts is not None:
+                    saved[facts[0]] = facts[1]
+            for node, _ in nodes[i].next_functions:
+                if node is None:
+                    continue
+                if id(node) in of:
+                    below[of[id(node)]] = None
+                    self.within[of[id(node)]] = None
+                elif id(node) not in nodes:
+                    nodes[id(node)] = node
+                    ways.append((id(node), owner))
+
+    def _keep_saved(self, held: Dict[int, None]) -> None:
+        """What the graphs save is kept by the nearest tensors that something holds: of a sum that goes through all steps, everything that no
+        variable of the current step leads to."""
+        known = {self.facts[i][0] for i in held}
+        ways = collections.deque((i, i) for i in held if i in self.graphs)
+        met: Any = set(held)
+        while ways:
+            i, owner = ways.popleft()
+            saved, below = self.graphs[i]
+            for address, size in (*saved.items(), self.facts[i][:2]):
+                if address not in known:
+                    known.add(address)
+                    self.saved.setdefault(owner, {})[address] = size
+            ways.extend((each, owner) for each in below if each not in met)
+            met.update(below)
 
     def _sample(self, seen: Dict[int, None]) -> List[Any]:
-        """Some of each kind, of those that are not `seen`: parameters outnumber what one line of a program keeps."""
+        """Some of each kind, of those that are not `seen`: parameters outnumber what one line of a program keeps. What lies within a graph
+        is most often kept by that alone, and outnumbers what a graph begins at."""
         kinds: Dict[Any, List[Any]] = {}
         for one in self.objects:
             if id(one) not in seen:
-                kinds.setdefault((type(one), self.facts[id(one)][2]), []).append(one)
+                kinds.setdefault((type(one), self.facts[id(one)][2], id(one) in self.within), []).append(one)
         self.own.update(map(id, [kinds, *kinds.values()]))
         most = _SAMPLE if self.is_whole else _SAMPLE // 4
         sample = [one for its in kinds.values() for one in _scattered(its, most)][: 2 * _SAMPLE]
@@ -399,17 +457,24 @@ class _Search:
                 take(one)
         return True
 
+    def storages(self, path: str) -> Dict[int, int]:
+        """What is kept there, with what only graphs keep: bytes by address."""
+        storages: Dict[int, int] = {}
+        for i in self.found[path]:
+            storages[self.facts[i][0]] = self.facts[i][1]
+            storages.update(self.saved.get(i, {}))
+        return storages
+
     def keepers(self) -> List[Keeper]:
         out = []
         for path, ids in self.found.items():
-            storages = {self.facts[i][0]: self.facts[i][1] for i in ids}
             lines: Dict[str, int] = {}
             for i in ids:
                 line = self.facts[i][3]
                 if line:
                     lines[line] = lines.get(line, 0) + self.facts[i][1]
             made_at = max(lines, key=lambda line: lines[line]) if lines else ""
-            out.append(Keeper(path, len(ids), sum(storages.values()), sum(self.facts[i][2] for i in ids), made_at=made_at))
+            out.append(Keeper(path, len(ids), sum(self.storages(path).values()), sum(self.facts[i][2] for i in ids), made_at=made_at))
         out.sort(key=lambda keeper: (keeper.bytes, keeper.tensors), reverse=True)
         return out
 
@@ -778,6 +843,19 @@ def _facts(tensor: Any, site_of: Callable[[int, int], str]) -> Optional[Tuple[in
         return address, int(storage.nbytes()), tensor.grad_fn is not None, site_of(int(tensor.device.index or 0), address)
     except Exception:  # sparse, nested and fake tensors have no storage
         return None
+
+
+def _saved_by(node: Any, names_of: Dict[type, List[str]]) -> Iterable[Any]:
+    """The tensors that a node of a graph has saved. What has hooks (checkpoints, tensors moved to the host) is not asked for: these would
+    run. Earlier versions of PyTorch than about 2.6 do not show them."""
+    if type(node) not in names_of:
+        names_of[type(node)] = [name for base in type(node).__mro__ for name in vars(base) if name.startswith("_raw_saved_")]
+    for name in names_of[type(node)]:
+        try:
+            raw = object.__getattribute__(node, name)
+            yield from (one.data for one in (raw if isinstance(raw, (tuple, list)) else (raw,)) if one.unpack_hook is None)
+        except Exception:  # given back by a backward pass, or an earlier PyTorch
+            pass
 
 
 def _is_device_array(kind: type) -> bool:

@@ -35,7 +35,7 @@ def _some_of(addresses: Iterable[int]) -> str:
 
 def _line(search: Any, keeper: Keeper) -> str:
     flags = _ROOTED * is_rooted(keeper.path) + _WITH_GRAPHS * (keeper.graphs > 0)
-    return f"K {flags} {keeper.bytes} {_some_of(search.facts[i][0] for i in search.found[keeper.path])} {' '.join(keeper.path.split())}"
+    return f"K {flags} {keeper.bytes} {_some_of(search.storages(keeper.path))} {' '.join(keeper.path.split())}"
 
 
 def _lines_of_unheld(search: Any) -> List[str]:
