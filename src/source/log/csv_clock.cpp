@@ -27,6 +27,8 @@ constexpr std::size_t kReadingsAStep = 20;
 /// A number from here on is a date: seconds since 1970.
 constexpr double kDatesFrom = 9e8;
 
+constexpr std::size_t kMostGpus = 16;  ///< in one machine
+
 enum class Clock : std::uint8_t { none, time_of_day, date };
 
 /// The cells that distinguish the series of `row` from others.
@@ -228,19 +230,23 @@ bool is_row(std::string_view line, const ColumnPlan& plan) {
 void find_clock_lines(std::string_view head, ColumnPlan& plan) {
   if (plan.time >= 0) return;
   ClockLines clock;
-  while (!head.empty() && !plan.clock_lines) {
+  std::size_t times = 0;
+  std::size_t rows = 0;
+  while (!head.empty()) {
     const std::string_view line = logtext::take_line(head);
     if (trim(line).empty()) continue;
     const std::string stamp = clock.take(line);
     if (!stamp.empty() && (plan.count > 1 ? !is_row(line, plan) : stamp.size() > 10))
-      plan.clock_lines = true;
+      ++times;
     else if (is_row(line, plan))
-      break;
+      ++rows;
+    if (rows > 0 && times == 0) return;
   }
+  // A time that many readings share is a mention, such as that of the start.
+  plan.clock_lines = times > 0 && (plan.pid >= 0 || rows <= kMostGpus * times);
 }
 
 std::size_t count_rows_a_reading(std::string_view head, const ColumnPlan& plan) {
-  constexpr std::size_t kMostGpus = 16;  // in one machine
   std::vector<std::size_t> readings;
   ClockLines clock;
   while (!head.empty()) {

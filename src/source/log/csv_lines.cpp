@@ -210,8 +210,7 @@ const char* CsvRows::read_wide_row(Timestamp time, bool last_is_whole, LogRows& 
   for (std::size_t i = 0; i < plan_.wide.size(); ++i) {
     CsvEntry& e = *entries_[i];
     if (const char* const why = read_total(e, plan_.wide[i].total, time, rows)) return why;
-    if (wide_used_[i] && !plan_.percent && is_above(*wide_used_[i], e.total_bytes))
-      return "used memory above the total";
+    if (wide_used_[i] && !plan_.percent && is_above(*wide_used_[i], e.total_bytes)) return kAboveTotal;
     if (wide_used_[i]) rows.add(time, e.series, *wide_used_[i]);
     if (!e.further.empty()) add_further(time, e, plan_.wide[i].further, rows);
   }

@@ -168,7 +168,7 @@ const char* CsvRows::add_row(CsvEntry& entry, Timestamp time, RowAmounts& row, L
     apply_free(*e, time, row, rows);
 
   const bool has_used = row.used == Amount::read;
-  if (has_used && !plan_.percent && is_above(row.used_bytes, e->total_bytes)) return "used memory above the total";
+  if (has_used && !plan_.percent && is_above(row.used_bytes, e->total_bytes)) return kAboveTotal;
   const bool has_bytes = has_used && plan_.metric == Metric::device_used;
   if (plan_.pid >= 0 && !follow_process(*e, time, has_bytes, rows)) return "no readable pid";
   if (has_used)

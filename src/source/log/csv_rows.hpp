@@ -123,8 +123,6 @@ class CsvRows final : public LogParser {
   };
   void does_not_fit(std::string_view line, std::uint64_t number, const std::string& why);
   [[nodiscard]] std::string refuse_rows(std::uint64_t rows, const std::string& first) const;
-  /// Whether `used` exceeds `total` by more than rounding explains; false if the total is unknown.
-  static bool is_above(std::uint64_t used, std::uint64_t total) { return total > 0 && used > total + total / 20; }
   CsvEntry* entry(LogRows& rows);
   CsvEntry* make_entry(LogRows& rows);
   logtext::Amount read_percent(std::string_view text, double& percent) const;

@@ -300,8 +300,8 @@ void DumpReadings::deliver(Gpu& gpu, Timestamp time, LogRows& rows) {
   }
   if (!used && free && total && *free <= *total) used = *total - *free;
   if (total) rows.total(time, gpu.device, *total);
-  if (used && total && *used > *total + *total / 20) {  // by more than rounding explains
-    rows.skip(rows.line, "used memory above the total");
+  if (used && is_above(*used, total.value_or(0))) {
+    rows.skip(rows.line, kAboveTotal);
     used.reset();
   }
   if (used) rows.add(time, rows.device_series(gpu.device), *used);

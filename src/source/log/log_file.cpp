@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "core/order.hpp"
 #include "source/log/recognise.hpp"
@@ -88,11 +89,16 @@ Status LineInput::fill_without_prefix() {
   return {};
 }
 
-std::string_view LineInput::head() const {
-  const std::string_view all(buffer_.data() + begin_, end_ - begin_);
-  if (done_) return all;
-  const std::size_t newline = all.rfind('\n');
-  return newline == std::string_view::npos ? all : all.substr(0, newline + 1);
+std::string_view LineInput::head() {
+  std::string_view all(buffer_.data() + begin_, end_ - begin_);
+  if (const std::size_t newline = all.rfind('\n'); !done_ && newline != std::string_view::npos)
+    all = all.substr(0, newline + 1);
+  if (all.find('\0') == std::string_view::npos) return all;
+  head_.clear();
+  std::unique_copy(all.begin(), all.end(), std::back_inserter(head_),
+                   [](char a, char b) { return a == '\0' && b == '\0'; });
+  std::replace(head_.begin(), head_.end(), '\0', '\n');
+  return head_;
 }
 
 Result<LineInput::Stretch> LineInput::next(LogRows& rows) {

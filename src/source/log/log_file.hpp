@@ -39,8 +39,9 @@ class LineInput {
 
   static Result<std::unique_ptr<LineInput>> open(const std::string& path);
 
-  /// The first 256 KiB, cut to whole lines unless the file ends earlier. Call only before the first next().
-  [[nodiscard]] std::string_view head() const;
+  /// The first 256 KiB, cut to whole lines unless the file ends earlier; NUL bytes end a line. Call only before the
+  /// first next().
+  [[nodiscard]] std::string_view head();
   /// The next chunk; empty at the end. REQUIRES set_line() after each one that ends in a newline. `complete` is false
   /// for a last line without a newline. Valid until the next call. Malformed lines are reported to `rows`.
   struct Stretch {
@@ -68,6 +69,7 @@ class LineInput {
   std::unique_ptr<TextInput> input_;
   std::optional<LinePrefix> prefix_;
   std::string begun_;  ///< with a prefix: the beginning of a line that is not yet complete
+  std::string head_;   ///< if the buffer has NUL bytes
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;
   std::uint64_t line_ = 1;

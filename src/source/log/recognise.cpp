@@ -38,20 +38,14 @@ const LogFormatInfo no_processes_log_format{"no-processes",
 
 constexpr std::string_view kPatternFormat = "text";
 
-/// NUL bytes alone do not make a log binary: a crash leaves runs of them.
 bool looks_binary(std::string_view head) {
   const std::string_view start = head.substr(0, 8192);
   // No text begins in the middle of a character; a Python pickle begins with 0x80.
   if (!start.empty() && (static_cast<unsigned char>(start.front()) & 0xc0U) == 0x80) return true;
-  std::size_t nuls = 0;
-  std::size_t controls = 0;
-  for (const char c : start) {
-    if (c == '\0')
-      ++nuls;
-    else if (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\x1b')
-      ++controls;
-  }
-  return controls * 25 > start.size() || nuls * 2 > start.size();
+  const auto controls = std::count_if(start.begin(), start.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && std::string_view("\n\r\t\f\x1b").find(c) == std::string_view::npos;
+  });
+  return static_cast<std::size_t>(controls) * 25 > start.size();
 }
 
 std::string format_names() {
@@ -117,16 +111,28 @@ std::size_t count_readings(const LogFormatInfo& format, const LogHead& head) {
   return static_cast<std::size_t>(std::unique(times.begin(), times.end()) - times.begin());
 }
 
-/// A few screens may precede the output of another program that contains more data: then that is read. A tool's
-/// readings are preferred if they suffice for a verdict, since they show everything on the GPU.
-Result<RecognisedText> recognise_around(const LogHead& head, const LogFormatInfo& found) {
+/// A log may be of several formats: a few screens before the output of another program, or rows among text. What has
+/// more readings is read: a tool's, which show everything on the GPU, if they suffice for a verdict, and a table's if
+/// they are many more. `rows`: the format that is next most certain after text; nullptr: none.
+Result<RecognisedText> recognise_more(const LogHead& head, const LogFormatInfo& found, const LogFormatInfo* rows) {
   constexpr std::size_t kEnough = 20;
-  if (!is_screen(found)) return fail("no screen");
-  const std::size_t of_screens = count_readings(found, head);
-  if (of_screens >= kEnough) return fail("enough screens");
-  auto prose = recognise_prose(head, found);
-  if (!prose || count_readings(*prose->format, head) <= of_screens) return fail("no more around it");
-  return prose;
+  constexpr std::size_t kManyMore = 10;
+  const LogFormatInfo* const text = find_log_format(kPatternFormat);
+  if (is_screen(found) && find_header(head.text)) rows = find_log_format("csv");
+  const std::size_t of_rows =
+      rows == nullptr || (!is_screen(found) && &found != text) ? 0 : count_readings(*rows, head);
+  if (of_rows == 0 && !is_screen(found)) return fail("no rows");
+  const LogFormatInfo* best = &found;
+  std::size_t most = count_readings(found, head);
+  if (is_screen(found) && most >= kEnough) return fail("enough screens");
+  if (is_screen(found) && text->recognise(head.text) > 0)
+    if (const std::size_t of_text = count_readings(*text, head); of_text > most) {
+      best = text;
+      most = of_text;
+    }
+  if (of_rows > kManyMore * most) best = rows;
+  if (best == &found) return fail("no more readings");
+  return as_format(*best, head);
 }
 
 /// Beyond this, no screen is searched for: reading this far takes a second or two.
@@ -163,15 +169,6 @@ Status copy(PlannedFile& planned, LineInput& lines) {
 bool is_readable_again(const std::string& path) {
   std::error_code ignored;
   return path != "-" && std::filesystem::is_regular_file(path, ignored);
-}
-
-/// If both text and rows among it can be read, the one with many more readings is chosen. `rows`: the format that is
-/// next most certain after text; nullptr: none.
-Result<RecognisedText> recognise_rows(const LogHead& head, const LogFormatInfo& text, const LogFormatInfo* rows) {
-  constexpr std::size_t kManyMore = 10;
-  const std::size_t of_rows = rows == nullptr || text.name != kPatternFormat ? 0 : count_readings(*rows, head);
-  if (of_rows == 0 || of_rows <= kManyMore * count_readings(text, head)) return fail("no more rows");
-  return as_format(*rows, head);
 }
 
 }  // namespace
@@ -236,10 +233,8 @@ Result<RecognisedText> recognise_text(const LogHead& head) {
     return fail(std::move(why));
   }
   out.parser = std::move(*parser);
-  if (named.empty()) {
-    if (auto around = recognise_around(head, *out.format)) return std::move(*around);
-    if (auto more = recognise_rows(head, *out.format, rows)) return std::move(*more);
-  }
+  if (named.empty())
+    if (auto more = recognise_more(head, *out.format, rows)) return std::move(*more);
   return out;
 }
 

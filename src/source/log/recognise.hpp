@@ -34,7 +34,7 @@ struct PlannedFile {
 
   [[nodiscard]] bool is_stream() const { return input != nullptr; }
   /// The text from which parsers are made.
-  [[nodiscard]] std::string_view head(const LineInput& lines) const {
+  [[nodiscard]] std::string_view head(LineInput& lines) const {
     return later_head.empty() ? lines.head() : std::string_view(later_head);
   }
   [[nodiscard]] std::string opened_as() const { return spool ? spool->path() : path; }

@@ -28,6 +28,12 @@ struct SeriesBudget {
   static constexpr std::size_t kCopies = 8;               ///< of a text: parsers and the catalog each keep one
 };
 
+/// Whether `used` exceeds `total` by more than rounding explains; false if the total is unknown (0).
+inline bool is_above(std::uint64_t used, std::uint64_t total) {
+  return total > 0 && used > total + total / 20;
+}
+inline constexpr const char* kAboveTotal = "used memory above the total";
+
 /// Rows of one log. Not thread-safe. `catalog` and `roster` must outlive it.
 class LogRows {
  public:

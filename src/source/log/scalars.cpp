@@ -389,6 +389,7 @@ class Scalars final : public JsonParser {
     }
     if (use.allocator)
       return rows.add(time, rows.further_series(device.at, *use.allocator, owner.pid.value_or(0)), bytes);
+    if (is_above(bytes, device.total_bytes)) return rows.skip(rows.line, kAboveTotal);
     if (use.gpu != kProcessAround) return rows.add(time, rows.device_series(device.at), bytes);
     const std::size_t process =
         rows.process(device.at, owner.pid.value_or(0), owner.process, {}, {}, owner.process, true);

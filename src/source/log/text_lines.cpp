@@ -16,7 +16,6 @@ using logtext::excerpt;
 using logtext::trim;
 
 constexpr std::string_view kNoTime = "no line with a time before it";
-constexpr std::string_view kAbove = "used memory above the total";
 /// From this many lines with memory in use in other words on, the form of the log has changed.
 constexpr std::uint64_t kGoesOnOtherwise = 20;
 
@@ -223,7 +222,7 @@ void TextLines::emit(TextFigures& f, LogRows& rows) {
   auto& [used, allocated, reserved, free, whole] = f.amounts;
   if (!used && free && whole && *free <= *whole) used = *whole - *free;
   if (!whole && used && free) whole = *used + *free;
-  if (used && whole && *whole > 0 && *used > *whole + *whole / 20) return rows.skip(f.line, kAbove);
+  if (used && is_above(*used, whole.value_or(0))) return rows.skip(f.line, kAboveTotal);
   const bool has_use = used || allocated || reserved || f.percent || (free && whole);
   if (!f.is_named && !f.pid) {
     // A line that has only a total is not part of a reading.

@@ -151,6 +151,19 @@ TEST(ScreensAmongText, AreFoundBehindTheHeadOfALongLog) {
   EXPECT_THAT(read_text(before).error, testing::HasSubstr("is not recognised"));
 }
 
+TEST(ScreensAmongText, BeforeATableWithManyMoreReadingsTheTableIsRead) {
+  std::string table = "index, name, memory.total [MiB], memory.used [MiB]\n";
+  for (int i = 0; i < 60; ++i) table += fmt::format("0, NVIDIA A10, 23028 MiB, {} MiB\n", 3000 + i);
+  for (const Case& tool : cases()) {
+    SCOPED_TRACE(tool.name);
+    const auto r = read_text(tool.screen(0, 5000) + table);
+    EXPECT_EQ(r.error, "");
+    ASSERT_THAT(r.device("0"), SizeIs(60)) << "the time of the screen is not that of the rows";
+    EXPECT_NEAR(r.device("0").back().second, 3059, 1);
+    EXPECT_EQ(r.device("0").back().first - r.device("0").front().first, 59 * 60);
+  }
+}
+
 TEST(ScreensAmongText, FewerThanTheReadingsAroundThemAreLeftToThose) {
   std::string figures;
   for (int i = 0; i < 60; ++i)

@@ -71,6 +71,14 @@ TEST(LogInput, NamesLinesWithNulBytesAndGoesOn) {
   EXPECT_THAT(r.notes.first_skipped[1], HasSubstr(":4: 40 NUL bytes"));
 }
 
+TEST(LogInput, TextWithManyNulBytesIsText) {
+  const std::size_t behind_header = kLog.find('\n');
+  const std::string nuls(40'000, '\0');
+  const auto r = read_text(kLog.substr(0, behind_header) + nuls + kLog.substr(behind_header + 1) + nuls);
+  EXPECT_EQ(r.error, "");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1), Pair(kTen + 1, 2)));
+}
+
 TEST(LogInput, DropsALineOfMoreThanAMegabyte) {
   const auto r = read_text(kLog + std::string(1'300'000, 'x') + "\n2026/03/01 10:00:02, 0, 3 MiB\n");
   EXPECT_THAT(r.samples, SizeIs(3));

@@ -128,6 +128,15 @@ TEST(Scalars, AnObjectWithoutATimeIsNamedOnlyIfItHasMemory) {
   EXPECT_EQ(r.notes.skipped_lines, 3U);
 }
 
+TEST(Scalars, AReadingAboveTheTotalIsNone) {
+  const auto r = read_text(
+      "{\"time\": 1772359200, \"gpu_mem_used_mib\": 5, \"gpu_mem_total_mib\": 8000}\n"
+      "{\"time\": 1772359201, \"gpu_mem_used_mib\": 9000, \"gpu_mem_total_mib\": 8000}\n"
+      "{\"time\": 1772359202, \"gpu_mem_used_mib\": 6, \"gpu_mem_total_mib\": 8000}\n");
+  EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 5), Pair(kTen + 2, 6)));
+  EXPECT_THAT(r.notes.first_skipped, ElementsAre(HasSubstr(":2: used memory above the total")));
+}
+
 TEST(Scalars, NamesTheMetricsThatAreNotRead) {
   const auto r = read_text("{\"step\": 1, \"gpu_mem_allocated_mib\": 5, \"gpu_mem_used_mib\": 7}\n");
   EXPECT_THAT(r.device("0"), ElementsAre(Pair(60, 7)));
