@@ -77,7 +77,12 @@ class Analysis {
     view.skipped_lines = notes.skipped_lines;
     view.first_skipped = notes.first_skipped;
     view.warnings.insert(view.warnings.begin(), notes.warnings.begin(), notes.warnings.end());
-    if (view.series.empty()) return failed(files, broken ? broken->message : nothing_usable(notes, range_));
+    if (view.series.empty()) {
+      const LocalTimes local = console_.local_times();
+      return failed(files,
+                    broken ? broken->message
+                           : nothing_usable(notes, range_, outside_period(read, range_, catalog.clock_is_relative)));
+    }
     if (options_.format == "text" && printed_) console_.write("\n");
     printed_ = true;
     const ReportInfo& form = *find_report(options_.format);
@@ -112,15 +117,16 @@ class Analysis {
     return later;
   }
 
-  static std::string nothing_usable(const SourceNotes& notes, const TimeRange& range) {
+  static std::string nothing_usable(const SourceNotes& notes, const TimeRange& range, const std::string& outside) {
     std::string why = "it contains no usable samples";
-    if (range.from || range.to) why += " between --since and --until";
+    if (range.from || range.to) why += " between --since and --until" + outside;
     if (notes.skipped_lines > 0)
       why += fmt::format(" ({} line{} skipped", notes.skipped_lines, notes.skipped_lines == 1 ? "" : "s");
     if (!notes.first_skipped.empty()) why += ", the first: " + notes.first_skipped.front();
     if (notes.skipped_lines > 0) why += ')';
     for (const std::string& warning : notes.warnings) why += "; " + warning;
-    return why + "; check that this is the right file, or name its format with --input-format";
+    return why + (outside.empty() ? "; check that this is the right file, or name its format with --input-format"
+                                  : "; give another period");
   }
 
   const AnalyzeOptions& options_;

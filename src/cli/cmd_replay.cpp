@@ -82,9 +82,11 @@ class Replay {
     warn_of_skipped(source.notes());
     if (!broken.empty()) console_.error(fmt::format("cannot replay all of {}: {}", what, broken));
     if (!first) {
+      const LocalTimes local = console_.local_times();
       if (broken.empty())
-        console_.error(fmt::format("nothing to replay: {} has no sample{}; choose another range or file", what,
-                                   range_.from || range_.to ? " between --since and --until" : ""));
+        console_.error(fmt::format("nothing to replay: {} has no sample{}{}; choose another range or file", what,
+                                   range_.from || range_.to ? " between --since and --until" : "",
+                                   outside_period(read, range_, catalog.clock_is_relative)));
       return kFailed;
     }
     if (part.is_closed() && read.at_end) pipeline.end_of_recording();

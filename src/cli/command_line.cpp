@@ -6,10 +6,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <vector>
 
+#include "cli/other_names.hpp"
 #include "core/settings.hpp"
 
 namespace vramtrack::cli {
@@ -153,56 +153,6 @@ std::string unknown_command(const CLI::App& app) {
   return left.empty() || left.front().starts_with('-') ? std::string() : left.front();
 }
 
-/// A name that other programs have, and what is ours for it.
-struct OtherName {
-  std::string_view name;
-  std::string_view ours;    ///< a command or an option; empty: there is none
-  std::string_view advice;  ///< what to do then
-};
-
-constexpr std::string_view kColours = "set NO_COLOR=1 in the environment for output without colours";
-constexpr std::string_view kCompletion =
-    "the packages install the completions of bash, zsh and fish; in a checkout they are in contrib/completions";
-constexpr std::string_view kUpdate = "a new version is installed in the way that this one was (docs/install.md)";
-constexpr std::string_view kQuiet = "add >/dev/null: the exit status gives the result";
-
-constexpr auto kOtherCommands = std::to_array<OtherName>({
-    {"completion", {}, kCompletion}, {"completions", {}, kCompletion},
-    {"dashboard", "agent", {}},      {"exec", "run", {}},
-    {"history", "report", {}},       {"info", "doctor", {}},
-    {"kill", "reclaim", {}},         {"leak", "analyze", {}},
-    {"leaks", "analyze", {}},        {"list", "holders", {}},
-    {"log", "analyze", {}},          {"logs", "analyze", {}},
-    {"ls", "holders", {}},           {"monitor", "watch", {}},
-    {"plot", "report", {}},          {"profile", "run", {}},
-    {"ps", "holders", {}},           {"record", "watch", {}},
-    {"serve", "agent", {}},          {"server", "agent", {}},
-    {"stat", "watch --once", {}},    {"status", "watch --once", {}},
-    {"update", {}, kUpdate},         {"upgrade", {}, kUpdate},
-});
-
-/// An option of ours is offered where the command has it.
-constexpr auto kOtherOptions = std::to_array<OtherName>({
-    {"--batch", "--once", {}},
-    {"--color", {}, kColours},
-    {"--last", "--since", {}},
-    {"--no-color", {}, kColours},
-    {"--no-colour", {}, kColours},
-    {"--quiet", {}, kQuiet},
-    {"--silent", {}, kQuiet},
-    {"-b", "--once", {}},
-    {"-q", {}, kQuiet},
-});
-
-const OtherName* find_other(std::span<const OtherName> names, std::string_view word) {
-  const auto found = std::ranges::find(names, word, &OtherName::name);
-  return found == names.end() ? nullptr : &*found;
-}
-
-std::string other_words(const OtherName& other) {
-  return other.ours.empty() ? std::string(other.advice) : fmt::format("the nearest is '{}'", other.ours);
-}
-
 /// "'top', 'report' and 3 others": the first of several.
 std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 3;
@@ -220,18 +170,19 @@ std::vector<std::string> with_verb(std::span<const CommandInfo* const> commands,
 }
 
 std::string unknown_command_words(std::span<const CommandInfo* const> commands, const CLI::App& app,
-                                  const std::string& word) {
+                                  const std::string& word, std::span<const char* const> words) {
   const CLI::App& group = deepest(app);
   const auto known = commands_of(group);
-  if (&group != &app)
-    return fmt::format("unknown subcommand '{}' of {}; {}", word, group.get_name(), near_words(word, known));
-  std::string near;
-  if (const OtherName* const other = find_other(kOtherCommands, word); other != nullptr)
-    near = other_words(*other);
-  else if (const auto verbs = with_verb(commands, word); !verbs.empty())
+  if (&group != &app) {
+    const std::string other = other_verb(group.get_name(), word);
+    return fmt::format("unknown subcommand '{}' of {}; {}", word, group.get_name(),
+                       other.empty() ? near_words(word, known) : other);
+  }
+  std::string near = other_command(word);
+  if (const auto verbs = with_verb(commands, word); near.empty() && !verbs.empty())
     near = fmt::format("the nearest {} {}", verbs.size() == 1 ? "is" : "are", some_of(verbs));
-  else if (!near_name(word, known).empty())
-    near = near_words(word, known);
+  if (near.empty() && !near_name(word, known).empty()) near = near_words(word, known);
+  if (near.empty()) near = other_program(words);
   return fmt::format("unknown command '{}'{}{}", word, near.empty() ? "" : "; ", near);
 }
 
@@ -243,7 +194,7 @@ std::string unknown_option(const CLI::App& app, int argc, const char* const* arg
     const bool is_short = word.size() > 1 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1])) != 0;
     if (!word.starts_with("--") && !is_short) continue;
     std::string name(word.substr(0, is_short ? 2 : word.find('=')));
-    if (command.get_option_no_throw(name) == nullptr && app.get_option_no_throw(name) == nullptr) return name;
+    if (command.get_option_no_throw(name) == nullptr) return name;
   }
   return {};
 }
@@ -255,15 +206,13 @@ std::string shown_name(const CLI::App& command, std::string_view name) {
 }
 
 /// What to write instead of an option that the command does not have; empty if nothing resembles it.
-std::string near_option_words(const CLI::App& command, const std::string& name) {
+std::string near_option_words(const CLI::App& command, const DeclaredCommand& own, const std::string& name) {
   std::vector<std::string> shown;
   std::vector<std::string> others;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& each : option->get_lnames())
       (each == option->get_lnames().front() ? shown : others).push_back("--" + each);
-  const OtherName* const other = find_other(kOtherOptions, name);
-  if (other != nullptr && (other->ours.empty() || std::ranges::find(shown, other->ours) != shown.end()))
-    return other_words(*other);
+  if (std::string other = other_option(own, name); !other.empty()) return other;
   const std::vector<std::string_view> names(shown.begin(), shown.end());
   if (!near_name(name, names).empty()) return near_words(name, names);
   const std::vector<std::string_view> other_names(others.begin(), others.end());
@@ -291,22 +240,37 @@ void add_all(std::vector<DeclaredCommand>& from, std::vector<DeclaredCommand*>& 
   }
 }
 
-std::string unknown_option_words(std::span<const CommandInfo* const> commands, const CLI::App& command,
-                                 const std::string& name) {
-  std::vector<DeclaredCommand> declared_commands = declared(commands);
-  std::vector<DeclaredCommand*> all;
-  add_all(declared_commands, all);
-  const auto own = std::ranges::find_if(
-      all, [&](const DeclaredCommand* each) { return "vramtrack " + each->full_name == full_name(command); });
-  const bool has_program = own != all.end() && takes_a_program(**own);
+/// Every command and verb with its arguments, to look for what was meant.
+class AllDeclared {
+ public:
+  explicit AllDeclared(std::span<const CommandInfo* const> commands) : declared_(declared(commands)) {
+    add_all(declared_, all_);
+  }
+  [[nodiscard]] const std::vector<DeclaredCommand*>& all() const { return all_; }
+  /// Without arguments for the program itself.
+  [[nodiscard]] const DeclaredCommand& of(const CLI::App& command) const {
+    const auto own = std::ranges::find_if(
+        all_, [&](const DeclaredCommand* each) { return "vramtrack " + each->full_name == full_name(command); });
+    return own == all_.end() ? none_ : **own;
+  }
+
+ private:
+  std::vector<DeclaredCommand> declared_;
+  std::vector<DeclaredCommand*> all_;
+  DeclaredCommand none_;
+};
+
+std::string unknown_option_words(const AllDeclared& commands, const CLI::App& command, const std::string& name) {
+  const DeclaredCommand& own = commands.of(command);
+  const bool has_program = takes_a_program(own);
   std::string what = fmt::format("unknown option '{}'", name);
   // A short option before a program is one of the program's.
   const bool is_of_program = has_program && !name.starts_with("--");
-  if (const std::string near = is_of_program ? std::string() : near_option_words(command, name); !near.empty()) {
+  if (const std::string near = is_of_program ? std::string() : near_option_words(command, own, name); !near.empty()) {
     what += "; " + near;
   } else if (!is_of_program) {
     std::vector<std::string> others;
-    for (const DeclaredCommand* each : all)
+    for (const DeclaredCommand* each : commands.all())
       if (has_option(*each, name)) others.push_back(each->full_name);
     if (!others.empty()) what += fmt::format("; {} {} it", some_of(others), others.size() == 1 ? "has" : "have");
   }
@@ -345,13 +309,16 @@ Parsed usage_error(std::span<const CommandInfo* const> commands, const CLI::Pars
   std::string what;
   if (argc == 1) return {{}, 2, app.help(), {}};
   if (!word.empty())
-    what = unknown_command_words(commands, app, word);
+    what = unknown_command_words(commands, app, word, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
   else if (!verbs.empty() && &command != &app)
     what = fmt::format("{} needs a subcommand: {}", command.get_name(), fmt::join(verbs, ", "));
   else if (!option.empty())
-    what = unknown_option_words(commands, command, option);
+    what = unknown_option_words(AllDeclared(commands), command, option);
   else
     what = library_error_words(e);
+  if (const auto left = app.remaining(true); left.size() == 1 && what.starts_with("unexpected argument"))
+    if (const std::string near = other_argument(AllDeclared(commands).of(command), left.front()); !near.empty())
+      what += "; " + near;
   return {{}, 2, {}, fmt::format("{}; see '{} --help'", what, full_name(command))};
 }
 
@@ -359,14 +326,10 @@ bool is_command(std::span<const CommandInfo* const> commands, std::string_view w
   return std::any_of(commands.begin(), commands.end(), [&](const CommandInfo* each) { return each->name == word; });
 }
 
-bool is_file(std::string_view word) {
-  struct stat what {};
-  return ::stat(std::string(word).c_str(), &what) == 0 && !S_ISDIR(what.st_mode);
-}
-
 /// Whether the words name a recording and no command: the first is one, or options come first and one follows.
 bool names_a_recording(std::span<const CommandInfo* const> commands, std::span<const char* const> words) {
   const std::string_view first = words.front();
+  if (is_python(first)) return false;
   if (first == "-" || first.find_first_of("./") == 0 || is_file(first)) return true;
   if (!first.starts_with('-')) return !is_command(commands, first) && first.find_first_of("./") != first.npos;
   if (first == "-h" || first == "--help" || first == "-v" || first == "--version") return false;

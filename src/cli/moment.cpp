@@ -6,9 +6,11 @@
 #include <limits>
 #include <optional>
 
+#include "core/format.hpp"
 #include "core/units.hpp"
 #include "source/log/stamp.hpp"
 #include "source/log/zone.hpp"
+#include "source/tick_reader.hpp"
 
 namespace vramtrack::cli {
 namespace {
@@ -102,6 +104,14 @@ Result<TimeRange> time_range(const PeriodArguments& period, const std::string& t
   }
   if (range.from && range.to && *range.from >= *range.to) return fail("--since must be before --until");
   return range;
+}
+
+std::string outside_period(const TicksRead& read, const TimeRange& asked, bool clock_is_relative) {
+  if (!read.first || (!asked.from && !asked.to)) return {};
+  std::string words = ": it is " + extent_words(read, asked, clock_is_relative);
+  if (asked.from) words += ", --since is " + format_moment(*asked.from, false);
+  if (asked.to) words += ", --until is " + format_moment(*asked.to, false);
+  return words;
 }
 
 }  // namespace vramtrack::cli

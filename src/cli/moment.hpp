@@ -8,6 +8,10 @@
 #include "core/time.hpp"
 #include "core/time_range.hpp"
 
+namespace vramtrack {
+struct TicksRead;
+}
+
 namespace vramtrack::cli {
 
 /// "2026-01-02T03:04[:05][Z|+02:00]", "14:30" (today), "today", "yesterday", "yesterday 14:30", "now"; or how long
@@ -27,5 +31,9 @@ void add_period(Arguments& arguments, PeriodArguments& into, std::string since_h
 /// A length of time in --since counts back from `--until` if `from_end`, else from `now`.
 Result<TimeRange> time_range(const PeriodArguments& period, const std::string& timezone, Timestamp now,
                              bool from_end = false);
+
+/// What a recording without a sample in `asked` holds, and which times were meant: ": it is from A to B, and --since is
+/// C". Empty if nothing was read or no period was asked for.
+std::string outside_period(const TicksRead& read, const TimeRange& asked, bool clock_is_relative);
 
 }  // namespace vramtrack::cli

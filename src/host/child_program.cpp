@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +38,14 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
+/// What to write for a program that could not be started.
+std::string words_instead_of(const std::string& program) {
+  struct stat what {};
+  if (program.ends_with(".py") && ::stat(program.c_str(), &what) == 0)
+    return fmt::format("give its interpreter, too: -- python {}", program);
+  return "give a program and its arguments after '--'";
+}
+
 }  // namespace
 
 int shell_status(const ProgramEnd& end) {
@@ -66,8 +75,8 @@ Result<pid_t> start_program(const std::vector<std::string>& program, const std::
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0)
-    return fail(fmt::format("cannot run {}: {}; give a program and its arguments after '--'", program.front(),
-                            errno_words(error)));
+    return fail(
+        fmt::format("cannot run {}: {}; {}", program.front(), errno_words(error), words_instead_of(program.front())));
   return pid;
 }
 

@@ -256,16 +256,10 @@ Error ReportGatherer::nothing_of_store(StoreReader& reader, const std::string& p
 
 Error ReportGatherer::nothing_of(const RecordedPart& part, const Catalog& catalog) const {
   // The file is fine, but covers another time. Reading stopped at --until, so its end is unknown.
-  if (read_.first && (range_.from || range_.to)) {
-    const bool relative = catalog.clock_is_relative;
-    const std::string begin = format_moment(*read_.first, relative);
-    return Error{fmt::format("no sample in the requested period: {} from {}; {}",
+  if (read_.first && (range_.from || range_.to))
+    return Error{fmt::format("no sample in the requested period: {} {}; {}",
                              part.files.size() == 1 ? printable(part.files.front()) + " is" : "the files are",
-                             range_.to && *read_.last >= *range_.to
-                                 ? begin + " and later"
-                                 : begin + " to " + format_moment(*read_.last, relative),
-                             advice_)};
-  }
+                             extent_words(read_, range_, catalog.clock_is_relative), advice_)};
   return Error{
       fmt::format("no usable sample; check the file, or say what it is with {}", name_of(Option::input_format))};
 }

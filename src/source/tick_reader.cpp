@@ -1,6 +1,10 @@
 #include "source/tick_reader.hpp"
 
+#include <fmt/format.h>
+
 #include <iterator>
+
+#include "core/format.hpp"
 
 namespace vramtrack {
 namespace {
@@ -51,6 +55,13 @@ void TickReader::push(Batch& batch, Timestamp time) {
   tick.batch.swap(batch);
   tick.starts_anew = any_ && !tick.batch.events.empty() && starts_anew(tick.batch.events.front());
   any_ = true;
+}
+
+std::string extent_words(const TicksRead& read, const TimeRange& range, bool clock_is_relative) {
+  if (!read.first) return {};
+  const std::string begin = format_moment(*read.first, clock_is_relative);
+  if (range.to && *read.last >= *range.to) return fmt::format("from {} and later", begin);
+  return fmt::format("from {} to {}", begin, format_moment(*read.last, clock_is_relative));
 }
 
 TicksRead read_ticks(Source& source, const TickTaker& taker, const TimeRange& range) {

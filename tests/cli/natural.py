@@ -36,7 +36,7 @@ TABLE = [
     ("analyze --json gpu.csv", 1, SHORT_JSON, NOTHING),
     ("analyze --format JSON gpu.csv", 1, SHORT_JSON, NOTHING),
     ("analyze --since 2026-01-02T03:24 --until 2026-01-02T03:30 gpu.csv", 0, r"72 samples over 6m", NOTHING),
-    ("analyze --since yesterday gpu.csv", 2, NOTHING, r"no usable samples between --since and --until"),
+    ("analyze --since 09:00 --timezone UTC gpu.csv", 2, NOTHING, r"no usable samples between --since and --until: it is from 2026-01-02T03:04:05Z to 2026-01-02T03:44:05Z, --since is \d{4}-\d\d-\d\dT09:00:00Z; give another period"),
     ("analyze --detector linear_trend --lead-time 5min gpu.csv", 1, r"an alert is raised when 5 min are left \(lead-time\)", NOTHING),
     ("analyze --unit foo gpu.csv", 2, NOTHING, r"--unit: 'foo' is not one of: B, KiB, MiB, GiB, MB, GB"),
     ("analyze --capacity 5GiB bare.csv", 1, r"warning: GPU 0: up to 8\.6 GiB are in use, more than the 5\.0 GiB that --capacity says", NOTHING),
@@ -74,7 +74,27 @@ TABLE = [
     ("history", 2, NOTHING, r"the nearest is 'report'"),
     ("info", 2, NOTHING, r"the nearest is 'doctor'"),
     ("diff a b", 2, NOTHING, r"the nearest is 'trace diff'"),
-    ("stop", 2, NOTHING, r"unknown command 'stop'; see"),
+    ("stop", 2, NOTHING, r"unknown command 'stop'; Ctrl-C ends a command; 'systemctl' starts and stops the services"),
+    ("agent stop", 2, NOTHING, r"unexpected argument 'stop'; Ctrl-C ends a command"),
+    ("nothing", 2, NOTHING, r"unknown command 'nothing'; see"),
+    ("man", 2, NOTHING, r"the packages install the page that 'man vramtrack' shows"),
+    ("gpu", 2, NOTHING, r"the nearest is 'holders'"),
+    ("sh train.sh", 2, NOTHING, r"the nearest is 'run -- sh train\.sh', which runs it under the probe"),
+    ("train.py", 2, NOTHING, r"unknown command 'train\.py'; the nearest are 'run -- python train\.py' and 'check train\.py'"),
+    ("test -- train.py", 2, NOTHING, r"cannot run train\.py: .*; give its interpreter, too: -- python train\.py"),
+    ("watch gpu.csv", 2, NOTHING, r"unexpected argument 'gpu\.csv'; 'vramtrack replay gpu\.csv' plays a recording"),
+    ("top gpu.csv", 2, NOTHING, r"unexpected argument 'gpu\.csv'; the nearest is '--replay gpu\.csv'"),
+    ("trace gpu.csv", 2, NOTHING, r"unknown subcommand 'gpu\.csv' of trace; the nearest is 'trace report gpu\.csv'"),
+    ("oom gpu.csv", 2, NOTHING, r"the nearest are 'oom show gpu\.csv' for a trace and 'explain gpu\.csv' for a program's output"),
+    ("config edit", 2, NOTHING, r"edit the file that 'vramtrack config path' names"),
+    ("holders 0", 2, NOTHING, r"unexpected argument '0'; the nearest is '--gpu 0'"),
+    ("trace live 4711", 2, NOTHING, r"unexpected argument '4711'; the nearest is '--pid 4711'"),
+    ("attach --pid 4711", 2, NOTHING, r"unknown option '--pid'; PID is given without an option"),
+    ("wait 20GiB", 2, NOTHING, r"unexpected argument '20GiB'; the nearest is '--free 20GiB'"),
+    ("report --html gpu.csv", 2, NOTHING, r"unknown option '--html'; the nearest is '--format html'"),
+    ("analyze --verbose gpu.csv", 2, NOTHING, r"unknown option '--verbose'; the nearest is '--explain'"),
+    ("top --version", 2, NOTHING, r"unknown option '--version'; 'vramtrack --version' prints the version"),
+    ("agent --host 0.0.0.0", 2, NOTHING, r"unknown option '--host'; the nearest is '--listen'"),
     ("top -b", 2, NOTHING, r"unknown option '-b'; the nearest is '--once'"),
     ("report --fro 1h", 2, NOTHING, r"unknown option '--fro'; the nearest is '--since'"),
     ("report --last 1h", 2, NOTHING, r"unknown option '--last'; the nearest is '--since'"),
@@ -97,6 +117,7 @@ class Typed(unittest.TestCase):
         self.addCleanup(self.box.__exit__)
         self.box.write("gpu.csv", leak_log())
         self.box.write("steady.csv", steady_log())
+        self.box.write("train.py", "import torch\n")
         self.box.write("bare.csv", "\n".join(line.rsplit(",", 1)[0] for line in leak_log().splitlines()) + "\n")
 
     def words(self, typed):
