@@ -74,12 +74,15 @@ pass "import vramtrack"
 env/bin/python -m vramtrack analyze gpu.csv apps.csv | grep -q LEAK
 pass "python -m vramtrack analyze"
 if command -v uvx >/dev/null; then
+  tried=
   for wheel in "$dist"/*.whl; do
     if uvx --offline --from "$wheel" vramtrack analyze gpu.csv apps.csv 2>/dev/null | grep -q LEAK; then
-      pass "uvx --from $(basename "$wheel") vramtrack analyze"
+      tried=$(basename "$wheel")
       break
     fi
   done
+  [ -n "$tried" ]
+  pass "uvx --from $tried vramtrack analyze"
 fi
 if [ -x "$dist/install.sh" ]; then
   "$dist/install.sh" --from "$dist" --prefix "$work/prefix" >installed
