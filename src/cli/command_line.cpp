@@ -392,8 +392,12 @@ Parsed parse_command_line(std::span<const CommandInfo* const> commands, int give
   app.require_subcommand(1);
   app.footer(footer());
   std::vector<std::unique_ptr<Declared>> declared;
+  // One that is named is all that is parsed; the help and what is said of unknown words name all.
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  const bool is_alone = is_command(commands, first) || first == "--version" || first == "-v";
   for (const CommandInfo* info : commands)
-    declared.push_back(declare(app, *info, argc > 1 && info->name == std::string_view(argv[1])));
+    if (const bool is_named = info->name == first; is_named || !is_alone)
+      declared.push_back(declare(app, *info, is_named));
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForVersion& e) {
