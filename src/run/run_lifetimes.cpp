@@ -21,9 +21,9 @@ bool names(Record record) {
 
 /// PyTorch's allocators report each block, which is part of what they took.
 bool is_of_allocator(const trace::ProcessTrace& process, std::uint32_t stack) {
-  const auto& frames = process.stack(stack);
+  const auto& frames = process.names().stack(stack);
   return std::any_of(frames.begin(), frames.end(), [&](const trace::RawFrame& frame) {
-    const trace::MappedModule* const module = frame.is_python ? nullptr : process.module_at(frame.address);
+    const trace::MappedModule* const module = frame.is_python ? nullptr : process.names().module_at(frame.address);
     return module != nullptr &&
            std::string_view(module->path).substr(module->path.rfind('/') + 1).starts_with("libc10");
   });

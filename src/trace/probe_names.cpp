@@ -16,7 +16,7 @@ bool begins_a_thread(std::string_view name) {
 }
 
 std::string_view module_path(const ProcessTrace& process, std::uint64_t address) {
-  const MappedModule* const module = process.module_at(address);
+  const MappedModule* const module = process.names().module_at(address);
   return module == nullptr ? std::string_view{} : module->path;
 }
 
@@ -57,7 +57,7 @@ const std::vector<FrameId>& ProbeNames::native_frames(const ProcessTrace& proces
   const auto [known, is_new] = natives_[&process].try_emplace(address);
   std::vector<FrameId>& out = known->second;
   if (!is_new) return out;
-  const MappedModule* const module = process.module_at(address);
+  const MappedModule* const module = process.names().module_at(address);
   if (module == nullptr) {
     out.push_back(symbols_->intern(Frame{symbols_->intern(fmt::format("0x{:x}", address)), kNoText, 0}));
     return out;
@@ -78,9 +78,9 @@ const std::vector<FrameId>& ProbeNames::native_frames(const ProcessTrace& proces
 }
 
 FrameId ProbeNames::python_frame(const ProcessTrace& process, const RawFrame& raw) {
-  const CodeObject* const code = process.code(static_cast<std::uint32_t>(raw.address));
-  const std::string_view file = code == nullptr ? "" : process.text(code->file);
-  const std::string_view name = code == nullptr ? "(unknown Python function)" : process.text(code->name);
+  const CodeObject* const code = process.names().code(static_cast<std::uint32_t>(raw.address));
+  const std::string_view file = code == nullptr ? "" : process.names().text(code->file);
+  const std::string_view name = code == nullptr ? "(unknown Python function)" : process.names().text(code->name);
   const std::uint32_t line = raw.line == 0 && code != nullptr ? code->first_line : raw.line;
   const FrameId frame = symbols_->intern(Frame{symbols_->intern(name), symbols_->intern(file), line});
   python_.insert(index_of(frame));
@@ -91,7 +91,7 @@ FrameId ProbeNames::python_frame(const ProcessTrace& process, const RawFrame& ra
 StackId ProbeNames::stack(const ProcessTrace& process, std::uint32_t number) {
   const auto [known, is_new] = stacks_[&process].try_emplace(number, kNoStack);
   if (!is_new) return known->second;
-  const std::vector<RawFrame>& raw = process.stack(number);
+  const std::vector<RawFrame>& raw = process.names().stack(number);
   std::vector<FrameId> frames;
   std::vector<FrameId> python;
   std::vector<bool> is_entry;
@@ -138,7 +138,7 @@ std::string_view ProbeNames::thread_of(const ProcessTrace& process, std::uint32_
   if (is_new)
     for (const CallSite& site : process.sites()) known->second.try_emplace(site.stack, site.thread);
   const auto thread = known->second.find(stack);
-  return thread == known->second.end() ? std::string_view{} : process.thread_name(thread->second);
+  return thread == known->second.end() ? std::string_view{} : process.names().thread_name(thread->second);
 }
 
 SiteLine ProbeNames::line(StackId stack) const {

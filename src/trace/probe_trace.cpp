@@ -4,34 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "core/printable.hpp"
 #include "trace/hash.hpp"
 
 namespace vramtrack::trace {
-
-Result<MomentName> parse_moment(const std::string& text) {
-  MomentName out;
-  if (text.empty()) return fail("expected the name of a mark or a time");
-  if (text.ends_with('s') && (text[0] >= '0' && text[0] <= '9')) {
-    double seconds = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, seconds);
-    if (error == std::errc{} && end == text.data() + text.size() - 1 && seconds >= 0 && seconds < 1e9) {
-      out.time_us = static_cast<std::uint64_t>(std::llround(seconds * 1e6));
-      return out;
-    }
-  }
-  const std::size_t at = text.rfind('#');
-  out.mark = text.substr(0, at);
-  if (at == std::string::npos) return out;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + at + 1, end, out.number);
-  if (error != std::errc{} || stop != end || out.number == 0 || out.mark.empty())
-    return fail(fmt::format("expected NAME, NAME#NUMBER or SECONDSs, not '{}'", text));
-  return out;
-}
 
 ProbeTrace::ProbeTrace() = default;
 ProbeTrace::~ProbeTrace() = default;

@@ -61,7 +61,7 @@ struct Line {
 /// program's final work (a checkpoint, an evaluation), so less than half proves nothing.
 SiteShape shape_in_time(const Line& line, const ProcessTrace& process) {
   std::uint64_t end_us = process.shown_us();
-  if (process.is_python() && !process.goes_on()) {
+  if (process.names().is_python() && !process.goes_on()) {
     // Handlers of atexit come between a program's last line and the interpreter's end, and no record tells how long
     // they took. The teardown that follows is told, and a busy machine slows both.
     if (process.end_us() == 0 || process.exit_us() < process.end_us()) return SiteShape::leak;
@@ -391,7 +391,7 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
   std::vector<Line> lines;
   std::map<std::tuple<Ledger, std::uint32_t, std::uint32_t>, std::size_t> place;
   std::vector<std::int64_t> best;  // of each line: how far its chosen stack grew, and what it holds
-  const bool has_epochs = process.epoch_count() >= kLeastEpochs;
+  const bool has_epochs = process.floors().epoch_count() >= kLeastEpochs;
   for (std::size_t i = 0; i < process.sites().size(); ++i) {
     const CallSite& call = process.sites()[i];
     // Pure churn: there is nothing to judge or show, and its names need not be looked up.
@@ -409,14 +409,14 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
       best.push_back(std::numeric_limits<std::int64_t>::min());
     }
     Line& its = lines[at->second];
-    const std::vector<Floor> floors = process.stretches(call);
+    const std::vector<Floor> floors = process.floors().stretches(call);
     const std::int64_t rise = floors.empty() ? 0 : floors.back().bytes - floors[floors.size() / 6].bytes;
     if (const std::int64_t rank = rise * 1024 + call.live.bytes / 1024; rank > best[at->second]) {
       best[at->second] = rank;
       its.site.stack = stack;
       const probe::CallInfo* const info = probe::info_of(call.call);
       its.site.call = info == nullptr ? std::string_view{} : info->name;
-      if (!line.is_own) its.site.thread = printable(process.thread_name(call.thread));
+      if (!line.is_own) its.site.thread = printable(process.names().thread_name(call.thread));
     }
     ++its.site.stacks;
     if (call.allocations > 0) {
@@ -428,17 +428,18 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
     its.site.live.blocks += call.live.blocks;
     its.site.at_exit.bytes += process.held_at_exit()[i].bytes;
     its.site.at_exit.blocks += process.held_at_exit()[i].blocks;
-    if (const auto found = process.keepers().find(static_cast<std::uint32_t>(i)); found != process.keepers().end())
+    if (const auto found = process.looks().keepers().find(static_cast<std::uint32_t>(i));
+        found != process.looks().keepers().end())
       for (const FoundKeeper& keeper : found->second) add_keeper(its.keepers, keeper, stack);
-    const SiteLook look = process.site_look(i);
+    const SiteLook look = process.looks().of_site(i);
     its.site.look.live_blocks += look.live_blocks;
     its.site.look.unheld += look.unheld;
     its.site.look.unasked += look.unasked;
     if (call.live.blocks > 0) its.oldest_us = std::min(its.oldest_us, call.oldest_us);
     its.returned += call.returned;
     add(its.stretches, floors);
-    add(its.fine_stretches, process.fine_stretches(call));
-    if (has_epochs) add(its.epochs, process.epochs(call));
+    add(its.fine_stretches, process.floors().fine_stretches(call));
+    if (has_epochs) add(its.epochs, process.floors().epochs(call));
   }
   std::vector<std::vector<Floor>> stretches, epochs;
   std::vector<std::uint64_t> returned;
@@ -453,7 +454,7 @@ std::vector<Line> lines_of(const ProcessTrace& process, ProbeNames& names, std::
   const auto by_epochs = has_epochs ? judge_epochs(epochs, returned) : by_stretches;
   std::map<Ledger, std::int64_t> gained;
   for (const Line& line : lines) gained[line.site.ledger] += gained_lately(line).bytes;
-  const double judged_s = process.judged_s();
+  const double judged_s = process.floors().judged_s();
   const double run_s = static_cast<double>(process.shown_us()) * 1e-6;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     ReportSite& site = lines[i].site;
@@ -580,11 +581,12 @@ void note_process(const ProcessTrace& process, std::vector<std::string>& notes) 
   if (process.replaced() > 0)
     notes.push_back(fmt::format("{}: {} at an address that was still live: a free was not seen", who,
                                 format_count(process.replaced(), "allocation")));
-  if (process.refused() > 0)
-    notes.push_back(fmt::format("{}: a limit refused {}", who, format_count(process.refused(), "allocation")));
-  if (process.failed() > 0)
+  if (process.failures().refused() > 0)
     notes.push_back(
-        fmt::format("{}: {} failed: the device was out of memory", who, format_count(process.failed(), "allocation")));
+        fmt::format("{}: a limit refused {}", who, format_count(process.failures().refused(), "allocation")));
+  if (process.failures().failed() > 0)
+    notes.push_back(fmt::format("{}: {} failed: the device was out of memory", who,
+                                format_count(process.failures().failed(), "allocation")));
 }
 
 /// Whether JAX or TensorFlow holds its tensors in a pool. `vramtrack run --exact` makes them do without one.
@@ -662,9 +664,9 @@ bool is_of_driver(std::string_view library) {
 /// Whose code asked the driver: the innermost native frame that is not the driver's. The interpreter stands for the
 /// Python code that it ran (ctypes): what is below it began the program.
 std::string_view library_of(const ProcessTrace& process, const CallSite& site) {
-  for (const RawFrame& frame : process.stack(site.stack)) {
+  for (const RawFrame& frame : process.names().stack(site.stack)) {
     if (frame.is_python) break;
-    const MappedModule* const module = process.module_at(frame.address);
+    const MappedModule* const module = process.names().module_at(frame.address);
     if (module == nullptr) continue;
     if (is_cpython(module->path)) break;
     const std::string_view name = std::string_view(module->path).substr(module->path.rfind('/') + 1);
@@ -781,8 +783,8 @@ std::string why_no_keeper(const ProbeTrace& trace, const ReportSite& site) {
     return !site.pids.empty() && each->process().pid == site.pids.front();
   });
   if (process == trace.processes().end()) return "the process is not in the trace";
-  const std::optional<KeptLook>& look = (*process)->last_look();
-  if (!look && !(*process)->is_python()) return "no Python runs in the process, and only Python can be asked";
+  const std::optional<KeptLook>& look = (*process)->looks().last();
+  if (!look && !(*process)->names().is_python()) return "no Python runs in the process, and only Python can be asked";
   if (!look && (*process)->goes_on())
     return fmt::format("tracing from outside asks Python nothing; 'vramtrack attach {} --kept' does",
                        (*process)->process().pid);
@@ -844,13 +846,14 @@ TraceReport report_of(const ProbeTrace& trace, ProbeNames& names, const Suppress
     told.peak_bytes = process->peak_bytes();
     told.cached_bytes = process->cached_bytes();
     told.freed_of_before = process->freed_of_before();
-    told.epochs = process->epoch_count();
-    told.epoch_name = process->epoch_name();
-    told.can_tell = process->stretch_count() >= kLeastParts + 2 || process->epoch_count() >= kLeastEpochs;
+    told.epochs = process->floors().epoch_count();
+    told.epoch_name = process->floors().epoch_name();
+    told.can_tell =
+        process->floors().stretch_count() >= kLeastParts + 2 || process->floors().epoch_count() >= kLeastEpochs;
     report.can_tell = report.can_tell || told.can_tell;
     report.cached_bytes += told.cached_bytes;
     const std::optional<ProbeEnd>& end = process->end() ? process->end() : trace.end();
-    if (end && end->signal == 0 && !process->is_python() && !process->goes_on()) report.has_native_exit = true;
+    if (end && end->signal == 0 && !process->names().is_python() && !process->goes_on()) report.has_native_exit = true;
     for (std::size_t i = 0; i < kLedgers; ++i) {
       told.live_bytes[i] = process->live_bytes(static_cast<Ledger>(i));
       report.live_bytes[i] += told.live_bytes[i];
@@ -941,7 +944,7 @@ CategoryTotals categories_of(const ProbeTrace& trace, ProbeNames& names, StackCa
     for (const LiveTold::Told& each : process->told()) {
       const CallSite& site = process->sites()[each.place];
       if (site.ledger != Ledger::device) continue;
-      const StringId name = each.name == 0 ? kNoText : names.symbols().intern(process->text(each.name));
+      const StringId name = each.name == 0 ? kNoText : names.symbols().intern(process->names().text(each.name));
       told.push_back({names.stack(*process, site.stack), each.category, name, each.bytes, each.blocks});
     }
   CategoryTotals totals = categorize(profile, told, stacks);

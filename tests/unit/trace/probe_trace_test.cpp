@@ -81,7 +81,7 @@ TEST(ProbeTrace, AThreadWithoutOwnCodeIsNamed) {
   script.put(Record::alloc, Call::torch_block, 0, 0, engine, probe::when(1, 3), 0x1000, 10);
   ProbeTrace trace;
   replay(trace, script.slots);
-  EXPECT_EQ(only(trace).thread_name(3), "pt_autograd_0");
+  EXPECT_EQ(only(trace).names().thread_name(3), "pt_autograd_0");
   Symbols symbols;
   ProbeNames names(trace, symbols, nullptr, OwnCode());
   const TraceReport report = report_of(trace, names);

@@ -1,0 +1,50 @@
+// MemoryFailures: allocations of a traced process that a limit refused or that failed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "trace/call_site.hpp"
+
+namespace vramtrack::trace {
+
+/// An allocation that a limit refused or that failed, and what was live then.
+struct MemoryFailure {
+  std::uint64_t time_us = 0;
+  std::uint64_t asked_bytes = 0;
+  std::uint64_t figure_bytes = 0;  ///< refused: what was held; failed: what the device had free, 0: not known
+  std::uint64_t limit_bytes = 0;   ///< that was in force; 0: none
+  bool is_refused = false;         ///< by a limit
+  int device = 0;
+  probe::Call call = probe::Call::none;
+  std::uint32_t stack = 0;
+  std::int64_t live_bytes = 0;  ///< of the device ledger, blocks in backing counted once
+  std::int64_t backing_bytes = 0;
+  std::int64_t cached_bytes = 0;  ///< backing that no block used
+  std::vector<Held> sites;        ///< of each call site
+};
+
+class MemoryFailures {
+ public:
+  void set_limit(std::uint64_t bytes) { limit_bytes_ = bytes; }
+  /// Counts a record of a failure. The first of its level is kept: the caller adds what was live then. Null: another
+  /// one is kept.
+  MemoryFailure* take(const probe::Slot& slot);
+
+  [[nodiscard]] std::uint64_t refused() const { return refused_; }
+  [[nodiscard]] std::uint64_t failed() const { return failed_; }
+  /// The failure that the program saw: the framework's first one, else the driver's. If the driver refuses memory to a
+  /// framework that raises its own errors (PyTorch), the framework tries again. Null: none.
+  [[nodiscard]] const MemoryFailure* seen(bool has_framework) const {
+    if (block_) return &*block_;
+    return driver_ && !has_framework ? &*driver_ : nullptr;
+  }
+
+ private:
+  std::optional<MemoryFailure> block_, driver_;
+  std::uint64_t limit_bytes_ = 0;
+  std::uint64_t refused_ = 0, failed_ = 0;
+};
+
+}  // namespace vramtrack::trace
