@@ -494,6 +494,7 @@ Result<ColumnPlan> plan_header(std::string_view line, char delimiter) {
       plan.other_indexes.push_back(static_cast<int>(i));
   plan.uuid = best(ColumnRole::uuid);
   plan.pci = best(ColumnRole::pci);
+  plan.partition = best(ColumnRole::partition);
   plan.device_name = best(ColumnRole::device_name);
   plan.pid = best(ColumnRole::pid);
   plan.user = best(ColumnRole::user);

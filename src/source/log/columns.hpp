@@ -28,7 +28,8 @@ enum class ColumnRole : std::uint8_t {
   index,
   uuid,
   pci,
-  gpu,  ///< a title that names a GPU but not what is measured: "gpu0"
+  partition,  ///< of a GPU, which has its own memory; 0: the first
+  gpu,        ///< a title that names a GPU but not what is measured: "gpu0"
   series,
   device_name,
   pid,
@@ -69,7 +70,7 @@ struct ColumnPlan {
   std::string shared_title;  ///< names a GPU without its own memory, or host memory; empty: neither
   int outer_count = -1;      ///< of epochs, while `time` counts the steps within them
   int time = -1, date = -1, used = -1, free = -1, total = -1;
-  int index = -1, uuid = -1, pci = -1, device_name = -1;
+  int index = -1, uuid = -1, pci = -1, partition = -1, device_name = -1;
   int pid = -1, process_name = -1, process_kind = -1, user = -1;
   std::vector<int> series;  ///< further columns that distinguish series
   /// Another value in the same row: the allocator's allocated or reserved memory, or how busy the GPU is.

@@ -39,7 +39,7 @@ std::string series_of(const std::vector<std::string_view>& row, const ColumnPlan
     key += row[static_cast<std::size_t>(column)];
     key += '\n';
   };
-  for (const int column : {plan.uuid, plan.pci, plan.index, plan.pid}) add(column);
+  for (const int column : {plan.uuid, plan.pci, plan.index, plan.partition, plan.pid}) add(column);
   for (const int column : plan.series) add(column);
   return key;
 }

@@ -512,7 +512,7 @@ void choose_index(const Rows& rows, ColumnPlan& plan) {
 /// Interprets the index column according to its values.
 void resolve_index(const Rows& rows, ColumnPlan& plan, std::vector<std::string>& assumptions) {
   choose_index(rows, plan);
-  if (plan.index_is_unsure && plan.index >= 0 &&
+  if (plan.index_is_unsure && plan.index >= 0 && plan.partition < 0 &&
       !behaves_like_index(rows, static_cast<std::size_t>(plan.index), plan.time)) {
     assumptions.push_back(fmt::format(
         "column {} does not number GPUs (its values do not count through them): it is not read; if it does, title it "

@@ -26,7 +26,7 @@ void CsvRows::adopt(ColumnPlan plan) {
   int last = 0;
   for (const int c :
        {plan_.time, plan_.date, plan_.outer_count, plan_.used, plan_.free, plan_.total, plan_.index, plan_.uuid,
-        plan_.pci, plan_.pid, plan_.process_name, plan_.device_name, plan_.process_kind, plan_.user})
+        plan_.pci, plan_.partition, plan_.pid, plan_.process_name, plan_.device_name, plan_.process_kind, plan_.user})
     last = std::max(last, c);
   for (const int c : plan_.series) last = std::max(last, c);
   for (const ColumnPlan::Further& further : plan_.further) last = std::max(last, further.column);
@@ -43,6 +43,7 @@ void CsvRows::adopt(ColumnPlan plan) {
     key_columns_.push_back(plan_.pci);
   else if (plan_.index >= 0)
     key_columns_.push_back(plan_.index);
+  if (plan_.partition >= 0) key_columns_.push_back(plan_.partition);
   for (const int c : plan_.series) key_columns_.push_back(c);
   if (plan_.pid >= 0) key_columns_.push_back(plan_.pid);
   if (plan_.pid >= 0 && plan_.process_name >= 0) key_columns_.push_back(plan_.process_name);
@@ -475,6 +476,12 @@ CsvEntry* CsvRows::make_entry(LogRows& rows) {
     text += '/' + std::to_string(*device.index);
   device.text = text;
   if (!device.uuid.empty() || !device.pci_bus_id.empty()) device.text.clear();
+  const std::string_view part = plan_.partition >= 0 ? trim(field(plan_.partition)) : "0";
+  if (part != "0" && !logtext::is_missing(part)) {
+    const std::string_view title = titles_of(plan_)[static_cast<std::size_t>(plan_.partition)];
+    LogDevice whole = std::exchange(device, {});
+    device.text = device_id(whole) + '/' + logtext::lower(title) + std::string(part);
+  }
   if (plan_.device_name >= 0) device.name = trim(field(plan_.device_name));
 
   auto e = std::make_unique<CsvEntry>();

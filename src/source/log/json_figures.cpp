@@ -208,6 +208,13 @@ class FigureReader::Walk {
     const std::string above =
         name.substr(name.rfind(kWithin) == std::string::npos ? 0 : name.rfind(kWithin) + kWithin.size());
     for (const auto& [key, member] : object.members()) {
+      const JsonValue* const amount = member.find("value");  // {"value": 905, "unit": "MB"}
+      const JsonValue* const unit = member.find("unit");
+      if (amount != nullptr && unit != nullptr && !amount->text().empty()) {
+        text(amount->is_number() ? amount->text() + ' ' + unit->text() : amount->text(), path(name, key), {above, key},
+             owner);
+        continue;
+      }
       if (!member.is_object() && !member.is_array()) {
         value(member, path(name, key), {above, key}, owner);
         continue;

@@ -1,10 +1,9 @@
-// rocm-smi, dumped in a loop. It prints no time. Four layouts:
+// rocm-smi, dumped in a loop. It prints no time. Its JSON is read like any other (scalars). Three layouts:
 //
 //   GPU[0]  : VRAM Total Memory (B): 17163091968         rocm-smi --showmeminfo vram
 //   GPU[0]  : VRAM Total Used Memory (B): 692142080
 //   device,VRAM Total Memory (B),VRAM Total Used Memory (B)      ... --csv
 //   card0,17163091968,692142080
-//   {"card0": {"VRAM Total Memory (B)": "17163091968", ...}}     ... --json
 //   GPU  Temp   AvgPwr  ...  PwrCap  VRAM%  GPU%         rocm-smi: the percentage only
 //   0    31.0c  43.0W   ...  300.0W    4%   0%
 #include <fmt/format.h>
@@ -13,11 +12,13 @@
 
 #include "source/log/columns.hpp"
 #include "source/log/dump_readings.hpp"
-#include "source/log/json.hpp"
 #include "source/log/recording.hpp"
 #include "source/log/text.hpp"
 
 namespace vramtrack {
+
+extern const LogFormatInfo scalars_log_format;
+
 namespace {
 
 using logtext::excerpt;
@@ -50,7 +51,7 @@ std::optional<LogDevice> gpu_named(std::string_view name) {
   return device_numbered(name);
 }
 
-class RocmSmi final : public DumpParser<JsonParser> {
+class RocmSmi final : public DumpParser<LineReader> {
  public:
   /// `percent_only`: the log has no amount of used memory.
   RocmSmi(DumpClock clock, std::vector<std::string> assumptions, const LogOptions& options, bool percent_only)
@@ -59,13 +60,9 @@ class RocmSmi final : public DumpParser<JsonParser> {
         percent_only_(percent_only) {}
 
  private:
-  [[nodiscard]] bool begins_lines() const override { return true; }
-  [[nodiscard]] bool is_own(std::string_view object) const override {
-    return object.find("VRAM") != std::string_view::npos;
-  }
-  void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) override {
-    rows.line = line;
-    if (text.starts_with("GPU[")) return read_line(text, line, whole, rows);
+  void read_line(std::string_view written, std::uint64_t line, bool whole, LogRows& rows) override {
+    const std::string_view text = trim(written);
+    if (text.starts_with("GPU[")) return read_figure(text, line, whole, rows);
     if (text.starts_with("device,")) {
       split_fields(text, ',', fields_);
       titles_.assign(fields_.begin(), fields_.end());
@@ -103,7 +100,7 @@ class RocmSmi final : public DumpParser<JsonParser> {
   }
 
   /// "GPU[0] : VRAM Total Memory (B): 17163091968"
-  void read_line(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) {
+  void read_figure(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) {
     const std::size_t close = text.find(']');
     const std::size_t colon = text.find(':', std::min(close, text.size()));
     const std::size_t second = colon == std::string_view::npos ? colon : text.find("):", colon + 1);
@@ -142,17 +139,6 @@ class RocmSmi final : public DumpParser<JsonParser> {
     return true;
   }
 
-  void read_object(const JsonValue& dump, std::uint64_t line, LogRows& rows) override {
-    for (const auto& [card, values] : dump.members()) {
-      auto gpu = gpu_named(card);
-      if (!gpu) continue;  // "system"
-      for (const char* key : {"Card Series", "Card series"})
-        if (const JsonValue* const name = values.find(key)) gpu->name = name->text();
-      for (const auto& [title, value] : values.members()) set(*gpu, title, value.text(), line, rows);
-    }
-    readings_.end_dump(rows);
-  }
-
   std::optional<std::uint64_t> capacity_;
   bool percent_only_ = false;
   bool in_table_ = false;
@@ -160,14 +146,24 @@ class RocmSmi final : public DumpParser<JsonParser> {
   std::vector<std::string_view> fields_;
 };
 
+/// Whether the head is not JSON.
+bool has_lines(std::string_view head) {
+  return head.find("GPU[") != std::string_view::npos || head.find("device,") != std::string_view::npos ||
+         head.find(kSystem) != std::string_view::npos;
+}
+
 int recognise(std::string_view head) {
   if (head.find(kSystem) != std::string_view::npos) return 93;
-  return head.find(kUsed) != std::string_view::npos || head.find(kPercent) != std::string_view::npos ? 92 : 0;
+  return has_lines(head) &&
+                 (head.find(kUsed) != std::string_view::npos || head.find(kPercent) != std::string_view::npos)
+             ? 92
+             : 0;
 }
 
 Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   if (head.text.find(kVram) == std::string_view::npos && head.text.find("VRAM%") == std::string_view::npos)
     return fail("this rocm-smi log does not have the memory; record it with rocm-smi --showmeminfo vram");
+  if (!has_lines(head.text)) return scalars_log_format.make(head);
   const bool percent_only = head.text.find(kUsed) == std::string_view::npos;
   return make_dump_parser<RocmSmi>(head, {}, *head.options, percent_only);
 }

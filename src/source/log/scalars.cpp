@@ -266,8 +266,22 @@ class Scalars final : public JsonParser {
   }
   [[nodiscard]] bool clock_wraps() const override { return stamp_.wraps(); }
   [[nodiscard]] bool processes_only() const override { return only_processes_; }
+  [[nodiscard]] std::string_view needs_file_order() const override {
+    return has_clock_lines() ? "the times are on lines of their own" : std::string_view{};
+  }
 
  private:
+  [[nodiscard]] bool has_clock_lines() const {
+    return survey_.time_key.empty() && stamp_.kind() != StampReader::Kind::none;
+  }
+  void read_text(std::string_view text, std::uint64_t line, bool whole, LogRows& rows) override {
+    Timestamp time;
+    if (!has_clock_lines() || !stamp_.read(dated_text(text), time))
+      return JsonParser::read_text(text, line, whole, rows);
+    line_time_ = time;
+    rows.row_time(time);
+  }
+
   void read_object(const JsonValue& object, std::uint64_t line, LogRows& rows) override {
     if (survey_.time_key.empty() || object.find(survey_.time_key) != nullptr) return read_timed(object, {}, line, rows);
     // Lists follow one another, each in time order.
@@ -300,7 +314,8 @@ class Scalars final : public JsonParser {
         const auto use = uses_.find(figure.name);
         if (use == uses_.end() || use->second.is_total != totals) continue;
         if (!has_time && survey_.time_key.empty()) {
-          time = next_time(figures);
+          if (has_clock_lines() && !line_time_) return rows.skip(line, "no line with a time before it");
+          time = line_time_ ? *line_time_ : next_time(figures);
           has_time = true;
         } else if (!has_time) {
           const JsonValue* const at = object.find(survey_.time_key);
@@ -397,6 +412,7 @@ class Scalars final : public JsonParser {
   }
 
   StampReader stamp_;
+  std::optional<Timestamp> line_time_;  ///< on the last line that is a time
   EpochCounter counter_;
   Survey survey_;
   std::map<std::string, ScalarUse> uses_;
@@ -408,9 +424,25 @@ class Scalars final : public JsonParser {
   std::map<std::string, Device> devices_;
 };
 
+/// Whether nothing but times and brackets precedes the first object.
 bool is_json(std::string_view head) {
-  const std::size_t first = head.find_first_not_of(" \t\r\n[");
-  return first != std::string_view::npos && head[first] == '{';
+  const std::size_t first = head.find('{');
+  if (first == std::string_view::npos) return false;
+  for (std::string_view before = head.substr(0, first); !before.empty();) {
+    const std::string_view line = logtext::take_line(before);
+    if (line.find_first_not_of(" \t\r[") != std::string_view::npos && dated_text(line).empty()) return false;
+  }
+  return true;
+}
+
+/// The times on the lines of a head that are nothing else.
+std::vector<std::string> clock_lines(std::string_view head) {
+  std::vector<std::string> out;
+  while (!head.empty() && out.size() < kSurveyed) {
+    const std::string_view line = logtext::take_line(head);
+    if (const std::string_view time = dated_text(line.substr(0, line.find('{'))); !time.empty()) out.emplace_back(time);
+  }
+  return out;
 }
 
 int recognise(std::string_view head) {
@@ -418,6 +450,7 @@ int recognise(std::string_view head) {
   const Survey found = survey(objects_of(head));
   constexpr int kSurerThanText = 55;
   if (!found.seen.empty()) return found.time_key.empty() ? kSurerThanText : 91;  // a table does not begin like this
+  if (!logtext::trim(head).starts_with('{') && !logtext::trim(head).starts_with('[')) return 0;
   return head.starts_with(kRunFileMark) ? 60 : 6;  // weak: the error for other JSON names what it lacks
 }
 
@@ -452,6 +485,7 @@ Result<std::unique_ptr<LogParser>> make(const LogHead& head) {
   for (const auto& [key, value] : objects.front().members()) keys.emplace_back(key);
   if (std::find(assumptions.begin(), assumptions.end(), kOnlyPeaks) != assumptions.end())
     if (Status ok = check_runs(keys); !ok) return fail(std::move(ok.error()));
+  if (found.time_key.empty()) found.times = clock_lines(head.text);
   const std::vector<std::string_view> times(found.times.begin(), found.times.end());
   if (times.empty() && !found.time_key.empty())
     return fail(fmt::format("no time under \"{}\" beside the memory", found.time_key));

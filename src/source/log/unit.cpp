@@ -80,12 +80,16 @@ GuessedUnit guess_unit(const BareAmounts& amounts, std::string_view what, std::o
     out.bytes = kBytesPerGiB;
     out.is_unknown = amounts.most >= kLeastMiB && !capacity_bytes && !amounts.total;
   }
+  // No card has so few KiB, or so many GiB.
+  constexpr double kLeastTotalMiB = 1000;
+  const bool is_certain = out.bytes == kBytesPerMiB && !amounts.has_fraction && amounts.total >= kLeastTotalMiB &&
+                          amounts.total <= kMostGiB * 1024;
   if (out.is_unknown)
     assumptions.push_back(
         fmt::format("the unit of {} is unknown: its values (up to {:.6g}) may be MiB or GiB; growth and "
                     "verdict are in the file's own unit; give {}",
                     what == kUsedColumn ? "the used memory" : what, amounts.most, name_of(Option::unit)));
-  else
+  else if (!is_certain)
     assumptions.push_back(
         fmt::format("{} has no unit: {} are assumed from its values (up to {:.6g}); if that is wrong, give {}", what,
                     name, amounts.most, name_of(Option::unit)));
@@ -106,7 +110,7 @@ GuessedUnit guess_unit(std::span<const std::string_view> values, bool comma,
     amounts.has_fraction |= number.has_fraction;
   }
   GuessedUnit guessed = guess_unit(amounts, kUsedColumn, capacity_bytes, assumptions);
-  if (const std::uint64_t decimal = decimal_unit(values, guessed.bytes); decimal != 0) {
+  if (const std::uint64_t decimal = decimal_unit(values, guessed.bytes); decimal != 0) {  // not of whole numbers
     guessed = {decimal};
     assumptions.back() = fmt::format(
         "{} has no unit: {} bytes are assumed, since only then are its values whole numbers of allocations; if that is "

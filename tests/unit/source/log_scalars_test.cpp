@@ -128,6 +128,20 @@ TEST(Scalars, AnObjectWithoutATimeIsNamedOnlyIfItHasMemory) {
   EXPECT_EQ(r.notes.skipped_lines, 3U);
 }
 
+TEST(Scalars, TakesTheTimeOfTheLineBefore) {
+  for (const std::string_view gap : {"\n", " "}) {  // `date` before each object, or a time before it on its line
+    std::string text;
+    for (const char second : {'0', '1', '2'})
+      text += fmt::format("2026-03-01 10:00:0{}{}{{\"gpu_mem_used\": {{\"value\": 1{}, \"unit\": \"GiB\"}}}}\n", second,
+                          gap, second);
+    const auto r = read_text(text);
+    EXPECT_THAT(r.formats, ElementsAre("scalars"));
+    EXPECT_THAT(r.device("0"),
+                ElementsAre(Pair(kTen, 10 * 1024), Pair(kTen + 1, 11 * 1024), Pair(kTen + 2, 12 * 1024)));
+    EXPECT_EQ(r.notes.skipped_lines, 0U) << r.warnings();
+  }
+}
+
 TEST(Scalars, AReadingAboveTheTotalIsNone) {
   const auto r = read_text(
       "{\"time\": 1772359200, \"gpu_mem_used_mib\": 5, \"gpu_mem_total_mib\": 8000}\n"

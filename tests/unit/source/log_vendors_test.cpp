@@ -48,7 +48,7 @@ TEST(RocmSmi, RefusesACsvRowThatDoesNotFitItsHeader) {
 
 TEST(RocmSmi, ReadsJsonDocumentsBetweenDates) {
   const auto r = read_logs({fixture("rocm_smi.json")});
-  EXPECT_THAT(r.formats, ElementsAre("rocm-smi"));
+  EXPECT_THAT(r.formats, ElementsAre("scalars"));
   EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 1024), Pair(kTen + 5, 1124)));
   EXPECT_THAT(r.device("1"), ElementsAre(Pair(kTen, 8192), Pair(kTen + 5, 8192)));
 }
@@ -98,7 +98,7 @@ TEST(Dumps, ADumpWithoutADateAmongOthersIsNamed) {
 
 TEST(AmdSmi, ReadsTheTableOfMonitor) {
   const auto r = read_logs({fixture("amd_smi_monitor.log")});
-  EXPECT_THAT(r.formats, ElementsAre("amd-smi"));
+  EXPECT_THAT(r.formats, ElementsAre("spaced"));
   EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 16), Pair(kTen + 1, 116)));
   EXPECT_THAT(r.device("1"), ElementsAre(Pair(kTen, 4096)));
   EXPECT_EQ(r.catalog->device("1")->capacity_bytes, 30679ULL << 20);
@@ -115,26 +115,40 @@ TEST(AmdSmi, ReadsAPairUnderOneTitle) {
 TEST(AmdSmi, RefusesARowThatDoesNotFitItsTitles) {
   const auto r = read_text(
       "TIMESTAMP  GPU  POWER  VRAM_USED  VRAM_TOTAL\n1772359200  0  138 W  16 MB  100 MB\n"
-      "1772359201  0  16 MB  100 MB\n1772359202  0  138 W  16 MB  100 MB  7\n");
-  EXPECT_THAT(r.device("0"), SizeIs(1));
+      "1772359201  0  16 MB  100 MB\n1772359202  0  138 W  16 MB  100 MB  7\n1772359203  0  138 W  16 MB  100 MB\n"
+      "1772359204  0  138 W  16 MB  100 MB\n");
+  EXPECT_THAT(r.device("0"), SizeIs(3));
   EXPECT_EQ(r.notes.skipped_lines, 2U);
 }
 
 TEST(AmdSmi, ReadsCsvOfMonitorAndOfMetric) {
   const auto monitor = read_logs({fixture("amd_smi_monitor.csv")});
-  EXPECT_THAT(monitor.formats, ElementsAre("amd-smi"));
+  EXPECT_THAT(monitor.formats, ElementsAre("csv"));
+  EXPECT_EQ(monitor.warnings(), "") << "the total shows the unit";
   EXPECT_THAT(monitor.device("0"), ElementsAre(Pair(kTen, 283), Pair(kTen + 1, 1283)));
   const auto metric = read_logs({fixture("amd_smi_metric.csv")});
-  EXPECT_THAT(metric.formats, ElementsAre("amd-smi"));
+  EXPECT_THAT(metric.formats, ElementsAre("csv"));
+  EXPECT_EQ(metric.warnings(), "");
   EXPECT_THAT(metric.device("0"), ElementsAre(Pair(kTen, 905), Pair(kTen + 5, 915)));
   EXPECT_EQ(metric.catalog->device("1")->capacity_bytes, 16368ULL << 20);
 }
 
 TEST(AmdSmi, ReadsBothKindsOfJson) {
   const auto r = read_logs({fixture("amd_smi_metric.json")});
-  EXPECT_THAT(r.formats, ElementsAre("amd-smi"));
+  EXPECT_THAT(r.formats, ElementsAre("scalars"));
   EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 905), Pair(kTen + 5, 915)));
-  EXPECT_EQ(r.notes.skipped_lines, 0U);
+  EXPECT_EQ(r.notes.skipped_lines, 0U) << r.warnings();
+  EXPECT_EQ(r.catalog->device("0")->capacity_bytes, 16368ULL << 20);
+  // Newer versions put the list of GPUs into an object.
+  std::string newer;
+  for (const int used : {905, 915})
+    newer += "2026-03-01 10:00:0" + std::string(used == 905 ? "0" : "5") +
+             "\n{\"gpu_data\": [{\"gpu\": 0, \"mem_usage\": {\"total_vram\": {\"value\": 16368, \"unit\": \"MB\"}, "
+             "\"used_vram\": {\"value\": " +
+             std::to_string(used) + ", \"unit\": \"MB\"}}}, {\"gpu\": 1, \"mem_usage\": {\"used_vram\": \"N/A\"}}]}\n";
+  const auto in_object = read_text(newer);
+  EXPECT_THAT(in_object.device("0"), ElementsAre(Pair(kTen, 905), Pair(kTen + 5, 915)));
+  EXPECT_EQ(in_object.series(), 1U);
 }
 
 TEST(AmdSmi, ReadsTheTextOfMetricAndTheOverview) {
@@ -162,6 +176,11 @@ TEST(AmdSmi, PartitionsAreDevicesOfTheirOwn) {
       "1772359200  0  1  17 MB  100 MB\n");
   EXPECT_THAT(r.device("0"), ElementsAre(Pair(kTen, 16)));
   EXPECT_THAT(r.device("0/xcp1"), ElementsAre(Pair(kTen, 17)));
+  const auto own = read_text(
+      "time,uuid,partition,used_mib\n1772359200,GPU-aaaaaaaa-0000,0,16\n1772359200,GPU-aaaaaaaa-0000,1,17\n"
+      "1772359201,GPU-aaaaaaaa-0000,0,18\n1772359201,GPU-aaaaaaaa-0000,1,19\n");
+  EXPECT_THAT(own.device("GPU-aaaaaaaa-0000"), ElementsAre(Pair(kTen, 16), Pair(kTen + 1, 18)));
+  EXPECT_THAT(own.device("GPU-aaaaaaaa-0000/partition1"), ElementsAre(Pair(kTen, 17), Pair(kTen + 1, 19)));
 }
 
 TEST(NpuSmi, ReadsChipsAndProcesses) {
