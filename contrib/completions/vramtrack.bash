@@ -58,7 +58,7 @@ _vramtrack() {
       ;;
   esac
   case "$command $prev" in
-    *' --agents' | *' --batch' | *' --by' | *' --cache' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --container' | *' --context' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | *' --free' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --job' | *' --junit-inconclusive' | *' --kubernetes' | *' --last-checkpoint' | *' --lead-time' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --memory' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --port' | *' --reason' | *' --seed' | *' --service-account' | *' --set' | *' --shard' | *' --shards' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --tenant' | *' --threads' | *' --timeout' | *' --timezone' | *' --top' | *' --train' | *' --until' | *' --url' | *' --used' | *' --user' | *' --utilization' | *' --weights' | *' --within' | *' -n') return ;;
+    *' --agents' | *' --batch' | *' --by' | *' --cache' | *' --capacity' | *' --checkpoint-every' | *' --command' | *' --comment' | *' --container' | *' --context' | *' --device' | *' --duration' | *' --error-rate' | *' --every' | *' --for' | *' --forget' | *' --free' | *' --gpu' | *' --header' | 'fleet watch --history' | *' --in' | *' --interval' | *' --job' | *' --junit-inconclusive' | *' --kubernetes' | *' --last-checkpoint' | *' --lead-time' | *' --library' | *' --limit' | *' --line-pattern' | *' --listen' | *' --mark' | *' --memory' | *' --node' | *' --only' | *' --own' | *' --pid' | *' --port' | *' --reason' | *' --seed' | *' --service-account' | *' --set' | *' --shard' | *' --shards' | *' --since' | *' --soft-limit' | *' --speed' | *' --start' | *' --state' | *' --step' | *' --tenant' | *' --threads' | *' --timeout' | *' --timezone' | *' --top' | *' --train' | *' --until' | *' --url' | *' --used' | *' --user' | *' --utilization' | *' --watch' | *' --weights' | *' --within' | *' -n') return ;;
     *' --unit') mapfile -t COMPREPLY < <(compgen -W "B KiB MiB GiB MB GB megabytes gigabytes" -- "$cur"); return ;;
     *' --fail-on') mapfile -t COMPREPLY < <(compgen -W "critical warning" -- "$cur"); return ;;
     *' --theme') mapfile -t COMPREPLY < <(compgen -W "dark light colour-blind monochrome" -- "$cur"); return ;;
@@ -139,7 +139,7 @@ _vramtrack() {
     'silence end '*)  ;;
     'holders -'*) mapfile -t COMPREPLY < <(compgen -W "--format --json --gpu --source --config --set -o --output --help" -- "$cur") ;;
     'wait -'*) mapfile -t COMPREPLY < <(compgen -W "--gpu --free --empty --pid --gone --user --container --timeout --interval -n --format --json --source --config --set --help" -- "$cur") ;;
-    'reclaim -'*) mapfile -t COMPREPLY < <(compgen -W "--yes --dry-run --user --source --config --set --help" -- "$cur") ;;
+    'reclaim -'*) mapfile -t COMPREPLY < <(compgen -W "--yes --dry-run --watch --user --source --config --set --help" -- "$cur") ;;
     'policy check -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'policy explain -'*) mapfile -t COMPREPLY < <(compgen -W "--config --set --help" -- "$cur") ;;
     'policy explain '*)  ;;

@@ -147,6 +147,7 @@ complete -c vramtrack -n "__fish_seen_subcommand_from wait" -l timeout -x -d "Gi
 complete -c vramtrack -n "__fish_seen_subcommand_from wait" -l json -d "Print JSON lines (docs/wait.md)"
 complete -c vramtrack -n "__fish_seen_subcommand_from reclaim" -l yes -d "Do not ask"
 complete -c vramtrack -n "__fish_seen_subcommand_from reclaim" -l dry-run -d "Print what would be done, and do nothing"
+complete -c vramtrack -n "__fish_seen_subcommand_from reclaim" -l watch -x -d "End only what shows no sign of life for this long (default: 65s)"
 complete -c vramtrack -n "__fish_seen_subcommand_from reclaim" -l user -x -d "As root: also end processes of this user"
 complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l gpu -x -d "Compare with what is free on this GPU (default: the one with the most free memory)"
 complete -c vramtrack -n "__fish_seen_subcommand_from fit" -l memory -x -d "Compare with this much free memory, on a GPU that is not here: 24GiB"

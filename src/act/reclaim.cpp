@@ -4,26 +4,23 @@
 
 #include <algorithm>
 #include <csignal>
-#include <optional>
 #include <vector>
 
 #include "act/proof.hpp"
 #include "core/format.hpp"
 #include "core/option.hpp"
+#include "host/life_watch.hpp"
 #include "host/parentage.hpp"
 #include "host/process.hpp"
 #include "host/process_tree.hpp"
-#include "host/progress.hpp"
 
 namespace vramtrack::act {
 namespace {
 
 constexpr double kLook_s = 0.1;
-/// Looks at a process that waits for a core, until it gets one; and at one that computes, until it writes.
-constexpr int kStarvedLooks = 5;
-constexpr int kBusyLooks = 15;
-/// The part of a core above which it computes.
-constexpr double kBusyCores = 0.1;
+/// Between two looks at all that are watched; and for how long what waits for others is.
+constexpr double kWatchLook_s = 1;
+constexpr double kQuietWatch_s = 2;
 
 AuditEntry entry_of(const char* event, const Subject& target, const ReclaimTools& tools, const std::string& climb) {
   AuditEntry e;
@@ -77,48 +74,6 @@ Result<std::string> climb(const ActRequest& request, const ReclaimTools& tools, 
                   process.pid));
 }
 
-/// Why it must be taken for in use, in one clause; empty: nothing shows that it is. That it computes shows nothing, as
-/// a worker whose program is gone may spin, but what works may write its log only from time to time.
-std::string sign_of_life(const Subject& target, const ReclaimTools& tools) {
-  ProcessInfo info;
-  info.pid = target.process.pid;
-  info.start_ticks = target.process.start_ticks;
-  info.command = target.command;
-  ProgressReader reader(tools.act.proc_root, "/sys");
-  std::vector<ProgressReading> seen;
-  const auto watched_s = [&] { return static_cast<double>(seen.size()) * tools.watch_s; };
-  reader.read({&info, 1}, Timestamp{}, seen);
-  const auto moved = [](const std::optional<std::uint64_t>& from, const std::optional<std::uint64_t>& to) {
-    return from && to && *to > *from ? *to - *from : 0;
-  };
-  bool is_starved = true;
-  bool is_quiet_and_busy = false;
-  for (int looks = 0; (is_starved && looks < kStarvedLooks) || (is_quiet_and_busy && looks < kBusyLooks); ++looks) {
-    tools.sleep(tools.watch_s);
-    const std::size_t before = seen.size();
-    reader.read({&info, 1}, Timestamp{from_seconds(watched_s())}, seen);
-    if (seen.size() <= before || before == 0)
-      return {};  // it has ended, or is another one: what comes next finds that out
-    const ProcessProgress& was = seen.front().progress;
-    const ProcessProgress& is = seen.back().progress;
-    // One that got a core and does nothing else spins.
-    is_starved = is.state == 'R' && is.cpu_s <= was.cpu_s;
-    is_quiet_and_busy = is.cpu_s - was.cpu_s >= kBusyCores * (watched_s() - tools.watch_s) &&
-                        moved(was.io_bytes, is.io_bytes) + moved(was.children_io_bytes, is.children_io_bytes) == 0;
-  }
-  const ProcessProgress& before = seen.front().progress;
-  const ProcessProgress& now = seen.back().progress;
-  const std::string lately = "in the last " + format_duration(watched_s() - tools.watch_s);
-  if (const std::uint64_t bytes = moved(before.io_bytes, now.io_bytes); bytes > 0)
-    return fmt::format("it read or wrote {} {}, so something uses it", format_bytes(static_cast<double>(bytes)),
-                       lately);
-  if (moved(before.children_io_bytes, now.children_io_bytes) > 0)
-    return fmt::format("its children read or wrote {}, so something uses it", lately);
-  if (is_starved) return fmt::format("it got no core {}, so whether something uses it does not show", lately);
-  // Somebody may have come meanwhile.
-  return LostWorkers(tools.act.proc_root, list_processes(tools.act.proc_root)).of(info.pid).kept;
-}
-
 }  // namespace
 
 std::string why_spared(const Holder& holder, const ReclaimBounds& bounds) {
@@ -149,16 +104,38 @@ std::set<std::uint32_t> self_and_above(const std::string& proc_root, std::uint32
   return out;
 }
 
-Result<std::string> reclaim(const Subject& target, const ReclaimTools& tools, Journal& journal) {
+std::vector<std::string> signs_of_life(const std::vector<Subject>& targets, const ReclaimTools& tools) {
+  std::vector<ProcessKey> workers;
+  for (const Subject& target : targets) workers.push_back(target.process);
+  LifeWatch watch(tools.act.proc_root, workers);
+  watch.look();
+  double watched_s = 0;
+  while (watched_s < tools.watch_s && (watched_s < kQuietWatch_s || !watch.is_decided())) {
+    tools.sleep(kWatchLook_s);
+    watched_s += kWatchLook_s;
+    watch.look();
+  }
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const std::string sign = watch.sign_of(i);
+    out.push_back(sign.empty() ? sign : fmt::format("{} within {}", sign, format_duration(watched_s)));
+  }
+  return out;
+}
+
+Result<std::string> reclaim(const Subject& target, const std::string& life, const ReclaimTools& tools,
+                            Journal& journal) {
   const StepArguments none;
   const Timestamp began = tools.now();
   const std::string id =
       fmt::format("reclaim-{}-{}-{}", target.process.pid, target.process.start_ticks, began.time_since_epoch().count());
   if (const Status written = journal.append(entry_of("begin", target, tools, id), true); !written)
     return fail(written.error());
-  const std::string life = sign_of_life(target, tools);
-  auto result = life.empty() ? climb({target, none, tools.act, "reclaim", id, began}, tools, journal)
-                             : Result<std::string>(fail("left alone: " + life));
+  // Somebody may have come meanwhile.
+  const std::string& root = tools.act.proc_root;
+  const std::string why = life.empty() ? LostWorkers(root, list_processes(root)).of(target.process.pid).kept : life;
+  auto result = why.empty() ? climb({target, none, tools.act, "reclaim", id, began}, tools, journal)
+                            : Result<std::string>(fail("left alone: " + why));
   AuditEntry end = entry_of("end", target, tools, id);
   end.text = result ? *result : result.error().message;
   if (const Status written = journal.append(end, true); !written) return fail(written.error());

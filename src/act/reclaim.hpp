@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,15 +34,19 @@ struct ReclaimTools {
   std::function<Timestamp()> now;  ///< the time of day
   std::function<void(double seconds)> sleep;
   double patience_s = 10;  ///< how long SIGTERM may take
-  double watch_s = 2;      ///< how long it is watched for signs of life before the first signal
+  double watch_s = 65;     ///< how long they are watched for signs of life before the first signal
 };
 
-/// Watches `target` for watch_s: that nobody waits for it is an inference, and something that reads or writes is in use
-/// whatever became of its parent; so may be what gets no core: it is watched 5 times as long, and 15 times what
-/// computes, as it may write its log rarely. Then asks again whether somebody waits for it. Without a sign sends
-/// SIGTERM through its pidfd, after comparing its start ticks; after patience_s sends SIGKILL. Each signal is written
-/// to `journal` and synced before it is sent, and its result afterwards. Returns the outcome; an error says that it
-/// still runs, or why nothing was sent. Blocks for up to 15 watch_s and twice patience_s. Any thread.
-Result<std::string> reclaim(const Subject& target, const ReclaimTools& tools, Journal& journal);
+/// Watches all `targets` at once (host/life_watch), for watch_s, or for 2 s if all of them wait for others or are
+/// decided by then: that nobody waits for a worker is an inference, and one that works is in use whatever became of its
+/// program. Of each what shows that it is in use, in one clause; empty: nothing does. Blocks that long. Any thread.
+std::vector<std::string> signs_of_life(const std::vector<Subject>& targets, const ReclaimTools& tools);
+
+/// `life`: what signs_of_life() found of `target`. Without a sign it asks again whether somebody waits for it; then
+/// sends SIGTERM through its pidfd, after comparing its start ticks; after patience_s sends SIGKILL. Each signal is
+/// written to `journal` and synced before it is sent, and its result afterwards. Returns the outcome; an error says
+/// that it still runs, or why nothing was sent. Blocks for up to twice patience_s. Any thread.
+Result<std::string> reclaim(const Subject& target, const std::string& life, const ReclaimTools& tools,
+                            Journal& journal);
 
 }  // namespace vramtrack::act

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iostream>
+#include <iterator>
+#include <optional>
 #include <thread>
 
 #include "act/reclaim.hpp"
@@ -21,6 +23,7 @@ struct ReclaimOptions {
   ConfigRequest config;
   bool yes = false;
   bool dry_run = false;
+  std::optional<double> watch_s;
   std::vector<std::string> users;
 };
 
@@ -148,7 +151,8 @@ std::string memory_words(LedgerReader& machine, const Candidate& ended, std::uin
                      fell == 0 ? "nothing" : "only " + amount, format_bytes(static_cast<double>(ended.bytes)));
 }
 
-int end_all(const std::vector<Candidate>& chosen, const Config& config, LedgerReader& machine, Console& console) {
+int end_all(const std::vector<Candidate>& chosen, const ReclaimOptions& options, const Config& config,
+            LedgerReader& machine, Console& console) {
   auto journal = act::Journal::open(act::audit_path(store_path(config.store)));
   if (!journal) {
     console.error(fmt::format("nothing was done: {}; each action must be recorded", journal.error().message));
@@ -159,11 +163,18 @@ int end_all(const std::vector<Candidate>& chosen, const Config& config, LedgerRe
   tools.boot_id = machine_clock().boot_id;
   tools.now = time_of_day;
   tools.sleep = [](double s) { std::this_thread::sleep_for(std::chrono::duration<double>(s)); };
+  if (options.watch_s) tools.watch_s = *options.watch_s;
+  std::vector<act::Subject> subjects;
+  std::transform(chosen.begin(), chosen.end(), std::back_inserter(subjects), subject_of);
+  console.write(fmt::format("Watching {} for up to {}, as what still works is left alone.\n",
+                            chosen.size() == 1 ? "it" : "them", format_duration(tools.watch_s)));
+  const std::vector<std::string> life = act::signs_of_life(subjects, tools);
   int exit_code = 0;
-  for (const Candidate& candidate : chosen) {
-    const act::Subject subject = subject_of(candidate);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const Candidate& candidate = chosen[i];
+    const act::Subject& subject = subjects[i];
     const std::uint64_t used_before = used_bytes(machine.look());
-    const auto outcome = act::reclaim(subject, tools, *journal);
+    const auto outcome = act::reclaim(subject, life[i], tools, *journal);
     bool is_back = false;
     const std::string text = outcome ? *outcome + "; " + memory_words(machine, candidate, used_before, &is_back)
                                      : "failed: " + outcome.error().message;
@@ -205,13 +216,15 @@ int reclaim(const ReclaimOptions& options, const LayeredConfig& layers, Console&
     console.write("Nothing was done.\n");
     return 0;
   }
-  return end_all(chosen, config, machine, console);
+  return end_all(chosen, options, config, machine, console);
 }
 
 Runner declare(Arguments& arguments) {
   const auto options = std::make_shared<ReclaimOptions>();
   arguments.flag("--yes", "Do not ask", options->yes);
   arguments.flag("--dry-run", "Print what would be done, and do nothing", options->dry_run);
+  arguments.option("--watch", "DURATION", "End only what shows no sign of life for this long (default: 65s)",
+                   duration(options->watch_s));
   arguments.repeated("--user", "NAME", "As root: also end processes of this user", text(options->users));
   add_sources(arguments, options->config);
   add_config(arguments, options->config);

@@ -9,11 +9,13 @@
 #include <array>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "core/nature.hpp"
 #include "host/process.hpp"
 #include "host/small_file.hpp"
 #include "host/sockets.hpp"
+#include "host/waits.hpp"
 
 namespace vramtrack {
 namespace {
@@ -195,10 +197,20 @@ struct LostWorkers::Moment {
     return 0;
   }
 
+  /// Whether `process` may have been of `session` once: it is, or it leads its own and began after that one. Nobody
+  /// joins a session that is there already. Of one whose leader has ended, the pids show its age.
+  [[nodiscard]] bool may_have_been_of(std::uint32_t session, const ListedProcess& process) const {
+    if (process.session == session) return true;
+    const ListedProcess* const leader = find(session);
+    const auto age = [](const ListedProcess& one) { return std::pair(one.start_ticks, one.pid); };
+    const bool is_older = leader != nullptr ? age(*leader) < age(process) : session < process.pid;
+    return process.session == process.pid && is_older;
+  }
+
   /// Whether whoever is its parent now may be the one that started it: no adoption can be seen.
   [[nodiscard]] bool may_have_its_starter(const ListedProcess& process) const {
     const ListedProcess* const parent = find(process.parent_pid);
-    if (parent == nullptr || parent->session != process.session || parent->start_ticks > process.start_ticks)
+    if (parent == nullptr || !may_have_been_of(process.session, *parent) || parent->start_ticks > process.start_ticks)
       return false;
     // The first process of a container adopts all of it. It has started a worker itself only if it runs Python.
     const auto known = read_process(proc_root, parent->pid);
@@ -290,7 +302,6 @@ struct LostWorkers::Moment {
 
   /// Whether it is connected to another rank of its job, or shares memory with one, as only ranks do.
   bool has_other_rank(const ListedProcess& process) {
-    if (!is_first_of_rank(process)) return false;
     const Rank own = rank_of(process);
     std::vector<ProcessLink> its = links.of(process.pid);
     its.push_back(links.memory_of(process.pid));
@@ -307,7 +318,7 @@ struct LostWorkers::Moment {
   std::optional<std::uint16_t> lost_rank(const ListedProcess& process) {
     if (links.ends_of(process.pid).sockets.empty()) return std::nullopt;
     const Rank rank = rank_of(process);
-    if (rank.job.empty()) return std::nullopt;
+    if (!is_first_of_rank(process)) return std::nullopt;
     // The store of a job on this host is in its launcher, which has ended if it closed the connection. If it reset it,
     // nothing shows of it any more.
     const std::vector<ProcessLink> its = links.of(process.pid, rank.port);
@@ -412,11 +423,12 @@ struct LostWorkers::Moment {
       const char* const what = link.kind == ProcessLink::Kind::pipe         ? "holds the other end of a pipe of it"
                                : link.kind == ProcessLink::Kind::connection ? "is connected to it"
                                                                             : "shares memory with it";
-      // Whoever is younger than the worker has an end of the worker's own pipes by inheritance only.
+      // Whoever is younger than the worker has an end of the worker's own pipes by inheritance only, unless it waits
+      // for the end of the worker by it.
       const bool is_own = link.kind == ProcessLink::Kind::pipe && worker.born_with.contains(link.inode);
       for (const std::uint32_t other : link.others)
         if (!lost.contains(other) && !is_below(other, lost) && !is_attendant(other) &&
-            !(is_own && find(other)->start_ticks > process.start_ticks))
+            !(is_own && find(other)->start_ticks > process.start_ticks && !waits_of(proc_root, other).is_for_any_file))
           return fmt::format("{} {}", words(other), what);
       if (link.is_unknown) return "it is connected to somebody who is not visible here";
     }

@@ -123,6 +123,7 @@ std::optional<ProcessStat> parse_stat(std::string_view text) {
     if (field == 8)
       if (const auto group = parse_unsigned(value)) stat.foreground_group = static_cast<std::int64_t>(*group);
     if (field == 9) stat.is_forked_only = (parse_unsigned(value).value_or(0) & kForkedOnly) != 0;
+    if (field == 10 || field == 12) stat.page_faults += parse_unsigned(value).value_or(0);
     if (field == 16 || field == 17) stat.waited_ticks += parse_unsigned(value).value_or(0);
     if (field == 14 || field == 15) stat.cpu_ticks += parse_unsigned(value).value_or(0);
     if (field == 20) threads = parse_unsigned(value).value_or(1);

@@ -25,6 +25,7 @@ struct ProcessStat {
   std::int64_t foreground_group = -1;  ///< of that terminal
   std::uint64_t cpu_ticks = 0;         ///< user and system time of all its threads
   std::uint64_t waited_ticks = 0;      ///< of the children that it has waited for
+  std::uint64_t page_faults = 0;       ///< pages that it touched and the kernel had to provide
   std::optional<std::uint64_t> resident_pages;
 };
 

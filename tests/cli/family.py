@@ -8,6 +8,7 @@ import ctypes
 import json
 import mmap
 import multiprocessing
+import multiprocessing.connection
 import os
 import pathlib
 import shlex
@@ -37,10 +38,57 @@ def enter(c, role):
     os.close(roll)
 
 
+def _compute(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def compute_in_turns(_):
+    while True:
+        _compute(0.04)
+        time.sleep(0.16)
+
+
+def spin_for_ever(_):
+    os.nice(10)
+    while True:
+        _compute(1)
+
+
+def write_a_log(c):
+    with open(c["roll"] + "-log", "a", encoding="utf-8") as log:
+        while True:
+            print(time.time(), file=log, flush=True)
+            time.sleep(0.5)
+
+
+def follow_a_file(c):
+    with open(c["roll"] + "-requests", "a+b", buffering=0) as requests:
+        while not requests.read():
+            time.sleep(0.5)
+
+
+def wait_for_a_compiler(_):
+    subprocess.run([sys.executable, "-c", "import os\nos.nice(10)\nwhile True: pass"])
+
+
+def fill_a_mapping(_):
+    with mmap.mmap(-1, 1 << 30) as memory:
+        for page in range(0, 1 << 30, 1 << 12):
+            memory[page] = 1
+            time.sleep(0.01)
+
+
+WORK = {work.__name__: work for work in (compute_in_turns, spin_for_ever, write_a_log, follow_a_file, wait_for_a_compiler, fill_a_mapping)}
+
+
 def rest(c):
-    """What a worker does whose program is gone or has no work for it."""
+    """What a worker does whose program is gone or has no work for it; or, if its activity is of WORK, what goes on without one."""
     activity = c.get("activity", "sleep")
-    if activity == "spin":
+    if activity in WORK:
+        WORK[activity](c)
+    elif activity == "spin":
         end = time.monotonic() + 300
         while time.monotonic() < end:
             for _ in range(1000):
@@ -135,6 +183,8 @@ def workers(c):
             kept += start(c, work, 1, "worker")
     if c.get("late_session"):
         os.setsid()
+    if c.get("closes"):
+        os.closerange(3, 1024)
     enter(c, "program")
     run_and_exit(c)
 
@@ -219,9 +269,12 @@ def detached(c):
 def late_daemon(c):
     """A program that starts workers, then goes on as a daemon of which they still have their work."""
     queue = multiprocessing.get_context("fork").Queue()
-    kept = start({**c, "daemonic": False}, take, c["workers"], "worker", queue)
+    at_work = [take, queue] if c.get("channel") != "sentinel" else [work]
+    kept = start({**c, "daemonic": False}, at_work[0], c["workers"], "worker", *at_work[1:])
     if _daemonize({**c, "closes": False}):
         enter(c, "daemon")
+        if c.get("channel") == "sentinel":
+            multiprocessing.connection.wait([one.sentinel for one in kept])
         while True:
             time.sleep(600)
     enter(c, "program")

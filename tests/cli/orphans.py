@@ -209,6 +209,26 @@ class Tree:
         return f"{self.kind} {kept}, {'ends by signal ' + str(int(self.signal)) if self.ends else 'lives'}, in {self.wrapped or 'nothing'}{', which ends' if self.loop_ends else ''}, adopted by {self.adopted_by} ({self.reaper_name})"
 
 
+class FixedTree(Tree):
+    """One of which nothing is left to chance: a shell runs its program."""
+
+    def __init__(self, number, folder, kind, what="workers", ends=True, **config):
+        super().__init__(number, random.Random(number), folder)
+        self.kind, self.adopted_by, self.wrapped, self.ends, self.signal, self.loop_ends, self.with_files = kind, "init", "loop", ends, signal.SIGKILL, False, False
+        self.config = {"what": what, "tree": number, "roll": self.config["roll"], "marker": self.config["marker"], "start": "fork", "workers": 1, "program": "waits", **config}
+
+    def expected(self):
+        return super().expected() + collections.Counter(daemon=self.config["what"] == "late_daemon")
+
+
+# Workers whose program has ended, and that show by what they do that they go on, or do not.
+WORKING = ["compute_in_turns", "write_a_log", "follow_a_file", "wait_for_a_compiler", "fill_a_mapping"]
+RESTING = ["spin_for_ever", "sleep", "event", "poll", "spin"]
+# Those whose program lives although it has given up what ties it to them.
+UNTIED = {"closed late session": {"late_session": True, "closes": True, "ends": False},
+          "late daemon that waits for their end": {"what": "late_daemon", "channel": "sentinel"}}
+
+
 def lives(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
@@ -339,12 +359,12 @@ class Forest:
 
 @unittest.skipUnless(FAKE, "VRAMTRACK_FAKE_LIBRARY names no fake NVML library")
 class Orphans(unittest.TestCase):
-    def forest(self, trees):
+    def forest(self, trees, grow=lambda number, folder: Tree(number, random.Random(f"{SEED}-{number}"), folder)):
         box = Sandbox(BINARY).__enter__()
         self.addCleanup(box.__exit__)
         folder = box.path / "forest"
         folder.mkdir()
-        return Forest([Tree(number, random.Random(f"{SEED}-{number}"), folder) for number in trees], box, folder)
+        return Forest([grow(number, folder) for number in trees], box, folder)
 
     def test_trees_by_chance(self):
         count = collections.Counter()
@@ -383,13 +403,22 @@ class Orphans(unittest.TestCase):
         with self.forest(range(12)) as forest:
             before = {tree.number: [(role, pid) for role, pid in forest.entered(tree.number) if lives(pid)] for tree in forest.trees}
             # The driver reports no memory of them, and no longer lists them when the first has ended.
-            said = forest.run("reclaim", "--yes", listed="used=0 to=2", code=(0, 1))
+            said = forest.run("reclaim", "--yes", "--watch", "5s", listed="used=0 to=2", code=(0, 1))
             to_end = {int(pid) for pid in re.findall(r"^to end: pid (\d+) ", said, re.M)}
             self.assertTrue(to_end, said)
             for tree in forest.trees:
                 may_end = tree.orphans(before[tree.number]) | tree.either(before[tree.number])
                 for role, pid in before[tree.number]:
                     self.assertEqual(lives(pid), pid not in to_end or pid not in may_end, f"{role} {pid} of tree {tree.number}, {tree}:\n{said}")
+
+    def test_what_works_by_itself_is_left_alone(self):
+        kinds = {**{activity: {"activity": activity} for activity in WORKING + RESTING}, **UNTIED}
+        with self.forest(range(len(kinds)), lambda number, folder: FixedTree(number, folder, list(kinds)[number], **list(kinds.values())[number])) as forest:
+            workers = {tree.kind: [pid for role, pid in forest.entered(tree.number) if role == "worker"] for tree in forest.trees}
+            said = forest.run("reclaim", "--yes", "--watch", "6s", listed="used=0 to=2", code=(1,))
+            to_end = {int(pid) for pid in re.findall(r"^to end: pid (\d+) ", said, re.M)}
+            for kind, (pid,) in workers.items():
+                self.assertEqual((pid in to_end, lives(pid)), (kind not in UNTIED, kind not in RESTING), f"{kind}, pid {pid}:\n{said}")
 
 
 if __name__ == "__main__":

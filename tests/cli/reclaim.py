@@ -79,7 +79,7 @@ class Reclaim(unittest.TestCase):
 
     @staticmethod
     def words(*args):
-        return ("reclaim", "--source", "nvml", "--set", f"sources.nvml-library={FAKE}", *args)
+        return ("reclaim", "--watch", "2s", "--source", "nvml", "--set", f"sources.nvml-library={FAKE}", *args)
 
     def fake_variables(self):
         return {"VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")}

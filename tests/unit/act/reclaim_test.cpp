@@ -68,18 +68,20 @@ TEST(Reclaim, OtherUsersOnlyWhereRootNamesThem) {
 }
 
 struct Acts {
-  ReclaimTools tools() const {
+  /// `slept`: the part of each sleep that really passes.
+  ReclaimTools tools(double slept = 0.1) const {
     ReclaimTools out;
     out.now = [] { return Timestamp{}; };
-    out.sleep = [](double s) { ::usleep(static_cast<useconds_t>(s * 1e5)); };
+    out.sleep = [slept](double s) { ::usleep(static_cast<useconds_t>(s * slept * 1e6)); };
     out.patience_s = 2;
+    out.watch_s = 3;
     return out;
   }
   Result<std::string> run(const Subject& target) { return run(target, tools()); }
   Result<std::string> run(const Subject& target, const ReclaimTools& tools) {
     auto journal = Journal::open(path);
     EXPECT_TRUE(journal);
-    return reclaim(target, tools, *journal);
+    return reclaim(target, signs_of_life({target}, tools).front(), tools, *journal);
   }
   [[nodiscard]] std::vector<std::string> events() const {
     std::vector<std::string> out;
@@ -169,61 +171,69 @@ TEST(Reclaim, WhatReadsOrWritesIsInUse) {
   Acts acts;
   const auto said = acts.run(busy.subject());
   ASSERT_FALSE(said);
-  EXPECT_THAT(said.error().message, HasSubstr("left alone: it read or wrote"));
+  EXPECT_THAT(said.error().message, HasSubstr("left alone: it or what it started read or wrote within 2s"));
   EXPECT_THAT(acts.events(), ElementsAre("begin", "end"));
   EXPECT_TRUE(busy.is_alive());
   ::close(zero);
 }
 
-// On an overloaded machine one that works and one that spins look alike as long as neither gets a core.
-TEST(Reclaim, WhatGotNoCoreIsLeftAlone) {
-  const TempFolder proc;
-  std::filesystem::create_directories(proc.file("77/task/78"));
-  const auto stat = [](char state) {
-    return fmt::format("77 (python) {} 1 77 77 0 -1 0 0 0 0 0 900 0 0 0 20 0 2 0 5 0 0\n", state);
-  };
-  std::ofstream(proc.file("77/stat")) << stat('S');
-  std::ofstream(proc.file("77/task/78/stat")) << stat('R');
-  std::ofstream(proc.file("77/io")) << "rchar: 5\nwchar: 5\n";
-  Acts acts;
-  ReclaimTools tools = acts.tools();
-  tools.act.proc_root = proc.path();
-  double slept_s = 0;
-  tools.sleep = [&slept_s](double s) { slept_s += s; };
-  Subject target;
-  target.process = {77, 5, {}};
-  const auto said = acts.run(target, tools);
-  ASSERT_FALSE(said);
-  EXPECT_THAT(said.error().message, HasSubstr("left alone: it got no core in the last 10s"));
-  EXPECT_EQ(slept_s, 10);
-  EXPECT_THAT(acts.events(), ElementsAre("begin", "end"));
-}
-
-TEST(Reclaim, WhatComputesIsWatchedUntilItMayHaveWrittenItsLog) {
-  const TempFolder proc;
-  std::filesystem::create_directories(proc.file("77/task/77"));
-  const auto write = [&](double cpu_s, int written) {
+/// A folder as /proc, in which a process has `cpu_s` and has written `bytes`, after so many seconds of watching.
+struct Watched {
+  void write(const TempFolder& proc, double at_s) const {
+    const std::string folder = proc.file(std::to_string(pid));
+    std::filesystem::create_directories(fmt::format("{}/task/{}", folder, pid));
     const std::string stat =
-        fmt::format("77 (python) R 1 77 77 0 -1 0 0 0 0 0 {:.0f} 0 0 0 20 0 2 0 5 0 0\n", cpu_s * 100);
-    std::ofstream(proc.file("77/stat")) << stat;
-    std::ofstream(proc.file("77/task/77/stat")) << stat;
-    std::ofstream(proc.file("77/io")) << "rchar: 5\nwchar: " << written << "\n";
-  };
-  write(9, 5);
-  Acts acts;
-  ReclaimTools tools = acts.tools();
-  tools.act.proc_root = proc.path();
+        fmt::format("{} (python) R 1 77 77 0 -1 0 0 0 0 0 {:.0f} 0 0 0 20 0 1 0 5 0 0\n", pid, cpu_s(at_s) * 100);
+    std::ofstream(folder + "/stat") << stat;
+    std::ofstream(fmt::format("{}/task/{}/stat", folder, pid)) << stat;
+    std::ofstream(folder + "/io") << "rchar: 5\nwchar: " << bytes(at_s) << '\n';
+    std::ofstream(proc.file("uptime")) << 1000 + at_s << " 0\n";
+  }
+  std::uint32_t pid;
+  std::function<double(double)> cpu_s;
+  std::function<int(double)> bytes;
+};
+
+TEST(Reclaim, AllAreWatchedAtOnceUntilTheyMayHaveWrittenTheirLogs) {
+  const TempFolder proc;
+  const auto computes = [](double at_s) { return 9 + at_s; };
+  const auto nothing = [](double) { return 5; };
+  // On an overloaded machine one that works and one that spins look alike as long as neither gets a core.
+  const Watched all[] = {{77, computes, [](double at_s) { return at_s < 45 ? 5 : 50; }},
+                         {78, computes, nothing},
+                         {79, [](double) { return 9.0; }, nothing}};
   double slept_s = 0;
+  const auto write = [&] {
+    for (const Watched& one : all) one.write(proc, slept_s);
+  };
+  write();
+  ReclaimTools tools = Acts().tools();
+  tools.act.proc_root = proc.path();
+  tools.watch_s = ReclaimTools().watch_s;
   tools.sleep = [&](double s) {
     slept_s += s;
-    write(9 + slept_s / 2, slept_s < 25 ? 5 : 50);
+    write();
   };
-  Subject target;
-  target.process = {77, 5, {}};
-  const auto said = acts.run(target, tools);
-  ASSERT_FALSE(said);
-  EXPECT_THAT(said.error().message, HasSubstr("left alone: it read or wrote 0 MiB in the last 26s"));
-  EXPECT_EQ(slept_s, 26);
+  std::vector<Subject> targets(3);
+  for (std::size_t i = 0; i < targets.size(); ++i) targets[i].process = {all[i].pid, 5, {}};
+  EXPECT_THAT(signs_of_life(targets, tools),
+              ElementsAre("it or what it started read or wrote within 1m", "", "it got no core within 1m"));
+  EXPECT_EQ(slept_s, 65);
+}
+
+TEST(Reclaim, WhatShowsLifeIsLeftAloneAndRecorded) {
+  const Victim victim(false);
+  Acts acts;
+  const ReclaimTools tools = acts.tools();
+  {
+    auto journal = Journal::open(acts.path);
+    ASSERT_TRUE(journal);
+    const auto said = reclaim(victim.subject(), "it got no core within 3s", tools, *journal);
+    ASSERT_FALSE(said);
+    EXPECT_EQ(said.error().message, "left alone: it got no core within 3s");
+  }
+  EXPECT_EQ(victim.term(), 0);
+  EXPECT_THAT(acts.events(), ElementsAre("begin", "end"));
 }
 
 TEST(Reclaim, WhatOnlySpinsIsNot) {
@@ -235,7 +245,7 @@ TEST(Reclaim, WhatOnlySpinsIsNot) {
     }
   });
   Acts acts;
-  const auto said = acts.run(busy.subject());
+  const auto said = acts.run(busy.subject(), acts.tools(0.5));
   ASSERT_TRUE(said) << said.error().message;
   EXPECT_EQ(*said, "it ended after SIGTERM");
 }

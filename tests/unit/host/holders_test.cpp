@@ -2,6 +2,7 @@
 #include "host/holders.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/syscall.h>
 
 #include <chrono>
 #include <filesystem>
@@ -382,6 +383,19 @@ TEST(Holders, AWorkerWhoseAdoptionDoesNotShowIsKept) {
   EXPECT_THAT(kept(1, 68), HasSubstr("left the session of its program"));
 }
 
+TEST(Holders, AParentMayHaveLeftTheSessionOfAWorkerThatItStartedIfThatIsOlder) {
+  const auto kept = [](int session_start_ticks) {
+    Machine machine;
+    machine.add(60, 1, 60, 60, 'S', "bash", "bash batch.sh", session_start_ticks);
+    machine.add(69, 1, 69, 69, 'S', "python", "python main.py", 39500);
+    machine.add(70, 69, 60, 60, 'S', "python", kSpawned);
+    machine.worker_pipes(70);
+    return machine.find({70}).holders.at(0).kept;
+  };
+  EXPECT_EQ(kept(39000), "pid 69 (python), its parent, may have started it");
+  EXPECT_EQ(kept(39600), "") << "it has been of another session all the time, so it adopted the worker";
+}
+
 TEST(Holders, ASessionThatIsOlderThanTheWorkerWasItsPrograms) {
   const auto kept = [](const std::function<void(Machine&)>& change) {
     Machine machine;
@@ -444,12 +458,18 @@ TEST(Holders, WhoseProgramReadsALogOfItIsAnOrphan) {
   EXPECT_TRUE(machine.worker().is_worker && machine.worker().kept.empty()) << machine.worker().kept;
 }
 
-TEST(Holders, WhoIsYoungerThanAWorkersPipesHasThemByInheritance) {
-  Orphaned machine;
-  machine.worker_pipes(70, 600);
-  machine.add(71, 1, 71, 71, 'S', "python", "python uploader.py", 40001);
-  machine.program_pipes(71);
-  EXPECT_EQ(machine.worker().kept, "");
+TEST(Holders, WhoIsYoungerThanAWorkersPipesHasThemByInheritanceUnlessItWaits) {
+  const auto kept = [](long call) {
+    Orphaned machine;
+    machine.worker_pipes(70, 600);
+    machine.add(71, 1, 71, 71, 'S', "python", "python uploader.py", 40001);
+    machine.program_pipes(71);
+    std::filesystem::create_directories(machine.path(71) + "/task/71");
+    machine.write(71, "task/71/syscall", std::to_string(call) + " 0x1 0x1 0x0 0x0 0x0 0x0 0x7ffc 0x7fea\n");
+    return machine.worker().kept;
+  };
+  EXPECT_EQ(kept(SYS_clock_nanosleep), "");
+  EXPECT_EQ(kept(SYS_ppoll), "pid 71 (python) holds the other end of a pipe of it") << "for its end";
 }
 
 TEST(Holders, AWorkerThatAScriptsTrainerWaitsForIsNoOrphan) {
