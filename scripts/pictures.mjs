@@ -15,10 +15,10 @@ mkdirSync(folder, { recursive: true });
 /** Played until the clock in the first line is `at`, then `keys` are typed, and `then` has to be there. */
 const kScreens = {
   "top-80x24": { size: [80, 24], scenario: machine, at: / 08:5\d:\d\d UTC/ },
-  "top-200x50": { size: [200, 50], scenario: machine, at: /T08:5\d:/ },
-  "top-predict": { size: [120, 36], scenario: "leaking_training", at: /T09:0\d:/, keys: ["P"], then: /because/ },
-  "top-ended": { size: [120, 36], scenario: ended, at: /T09:2\d:/ },
-  "top-growing-again": { size: [120, 36], scenario: ended, at: /T09:5\d:/ },
+  "top-200x50": { size: [200, 50], scenario: machine, at: / 08:5\d:/ },
+  "top-predict": { size: [120, 36], scenario: "leaking_training", at: / 09:0\d:/, keys: ["P"], then: /because/ },
+  "top-ended": { size: [120, 36], scenario: ended, at: / 09:2\d:/ },
+  "top-growing-again": { size: [120, 36], scenario: ended, at: / 09:5\d:/ },
 };
 /** Taken once `shows` is on the page that opens. */
 const kPages = {

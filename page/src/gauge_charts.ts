@@ -157,7 +157,7 @@ export class GaugeCharts {
     });
     if (figures.length === 0) return null;
     return h("div", { key: "gauge-charts", class: "gauge-charts" },
-      h("p", { class: "readout" }, i === null ? "Now" : moment(this.x[i]!, this.live.nowS), h("span", { class: "faint" }, "; the highest of each minute")),
+      h("p", { class: "readout" }, i === null ? "Now" : moment(this.x[i]!, this.live.nowS), h("span", { class: "faint" }, "; the charts show the maximum of each minute")),
       figures);
   }
 

@@ -212,7 +212,7 @@ export class GpuPage implements Page {
       // Without a store there is no past of those that ended: the book says so.
     }
     if (wanted !== this.asked) return;
-    // The latest are the likeliest to be asked about; the agent reads so many at once.
+    // The latest are the likeliest to be asked about; the agent reads this many at once.
     this.past = keys.slice(-127);
     await this.book.load([d.key, ...this.past], range);
   }
@@ -279,7 +279,7 @@ export class GpuPage implements Page {
     }
     const used = this.live.bytesOf(d);
     const capacity = d.device.capacity_bytes;
-    return `Now: ${capacity ? bytesOf(used, capacity) : bytes(used)}; at most ${bytes(Math.max(d.peak_bytes, used))}`;
+    return `Now: ${capacity ? bytesOf(used, capacity) : bytes(used)}; peak ${bytes(Math.max(d.peak_bytes, used))}`;
   }
 
   private legend(d: Series): Node_ {

@@ -38,20 +38,41 @@ constexpr std::string_view kStyle = R"(
 body{background:var(--page);color:var(--ink);font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem}
 h1{font-size:1.5rem;line-height:1.3}h2{font-size:1.1rem;margin:2rem 0 .5rem;border-top:1px solid var(--line);padding-top:1rem}
 table{border-collapse:collapse;font-size:.85rem}th,td{text-align:left;padding:.3rem .8rem .3rem 0;vertical-align:top;border-bottom:1px solid var(--line);overflow-wrap:break-word;max-width:26rem}
-th{font-weight:600;color:var(--faint);vertical-align:bottom}td.r,th.r{text-align:right;white-space:nowrap}.scroll{overflow-x:auto}
+th{font-weight:600;color:var(--faint);vertical-align:bottom}td.r,th.r{text-align:right}td.r,td.short,time{white-space:nowrap}.scroll{overflow-x:auto}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:.6rem 0}dt{color:var(--faint)}dd{margin:0;overflow-wrap:anywhere}
 tr.told td{border-bottom:0}tr.prose td{max-width:none;padding-top:0;color:var(--faint)}
 .bad{color:var(--bad);font-weight:600}.notice{color:var(--notice)}.ok{color:var(--good)}.faint{color:var(--faint)}
-a{color:var(--mean)}svg{width:100%;height:auto;display:block;margin:.6rem 0}.tick{fill:var(--faint);font-size:11px}@media (max-width:600px){svg{overflow:visible}.tick{font-size:22px}}.grid{stroke:var(--line);stroke-width:.6}
+a{color:var(--mean)}svg{width:100%;height:auto;display:block;margin:.6rem 0}.tick{fill:var(--faint);font-size:11px}@media (max-width:600px){svg{overflow:visible;margin-bottom:1.2rem}.tick{font-size:22px}.low{transform:translateY(10px)}}.grid{stroke:var(--line);stroke-width:.6}
 .mean{fill:none;stroke:var(--mean);stroke-width:1.8}.band{fill:var(--band);stroke:none}.capacity{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:6 4}.wall{stroke:var(--bad);stroke-width:1.2;stroke-dasharray:6 4}
 .end{fill:var(--end)}.trend{stroke:var(--bad);stroke-width:1.6;stroke-dasharray:4 3}.alert{stroke:var(--bad);stroke-width:1.4}.onset{stroke:var(--notice);stroke-width:1.4;stroke-dasharray:2 3}
 .legend{color:var(--faint);font-size:.8rem;margin:0}
 /* On a phone each row is a list: the name of the column before each cell. */
 @media (max-width:600px){table,tbody,tr,td{display:block}tr.head{display:none}tr{border-bottom:1px solid var(--line);padding:.5rem 0}tr.told{border-bottom:0;padding-bottom:0}tr.prose{padding-top:0}
-td{display:grid;grid-template-columns:7rem 1fr;gap:1rem;border:0;padding:.1rem 0;max-width:none;overflow-wrap:anywhere}td.r{text-align:left;white-space:normal}td::before{content:attr(data-column);color:var(--faint)}td:empty,td:empty::before{display:none}
+td{display:grid;grid-template-columns:7rem 1fr;gap:1rem;border:0;padding:.1rem 0;max-width:none;overflow-wrap:anywhere}td.r{text-align:left}td.r,td.short{white-space:normal}td::before{content:attr(data-column);color:var(--faint)}td:empty,td:empty::before{display:none}
 tr.prose td{display:block}tr.prose td::before{content:none}}
 @media print{body{margin:0;max-width:none}a{color:inherit}}
 )";
+
+/// `text` with its markup escaped, and with each "2026-01-05T08:59:20Z" kept on one line.
+std::string with_whole_times(std::string_view text) {
+  constexpr std::string_view kShape = "0000-00-00T00:00:00";
+  const auto is_time = [&](std::size_t at) {
+    for (std::size_t i = 0; i < kShape.size(); ++i)
+      if (kShape[i] == '0' ? text[at + i] < '0' || text[at + i] > '9' : text[at + i] != kShape[i]) return false;
+    return true;
+  };
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t at = 0; at + kShape.size() <= text.size(); ++at) {
+    if (!is_time(at)) continue;
+    const std::size_t end = std::min(text.size(), at + kShape.size() + (text.substr(at + kShape.size(), 1) == "Z"));
+    out +=
+        escape_markup(text.substr(done, at - done)) + "<time>" + escape_markup(text.substr(at, end - at)) + "</time>";
+    done = end;
+    at = end - 1;
+  }
+  return out + escape_markup(text.substr(done));
+}
 
 class Html {
  public:
@@ -70,7 +91,7 @@ class Html {
     out += "<dl>\n";
     std::string_view last;
     for (const auto& [label, text] : f.rows) {
-      out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", label == last ? "" : escape_markup(label), escape_markup(text));
+      out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", label == last ? "" : escape_markup(label), with_whole_times(text));
       last = label;
     }
     out += "</dl>\n";
@@ -79,17 +100,20 @@ class Html {
     out += "<div class=\"scroll\"><table>\n<tr class=\"head\">";
     const std::size_t columns = t.header.size() - (t.prose ? 1 : 0);
     for (std::size_t c = 0; c < columns; ++c)
-      out += fmt::format("<th{}>{}</th>", side(t, c), escape_markup(t.header[c]));
+      out += fmt::format("<th{}>{}</th>", is_right(t, c) ? " class=\"r\"" : "", escape_markup(t.header[c]));
     out += "</tr>\n";
     for (std::size_t r = 0; r < t.rows.size(); ++r) {
       const Tone tone = r < t.tones.size() ? t.tones[r] : Tone::plain;
       out += t.prose ? "<tr class=\"told\">" : "<tr>";
       for (std::size_t c = 0; c < columns && c < t.rows[r].size(); ++c) {
-        const std::string cell = escape_markup(t.rows[r][c]);
-        // Only the verdict's words are coloured: the words carry the same information as the colour.
-        const bool is_verdict = t.header[c] == "verdict" || (t.header[c] == "end" && is_bad(tone));
-        out += fmt::format("<td{} data-column=\"{}\">{}</td>", side(t, c), escape_markup(t.header[c]),
-                           is_verdict ? fmt::format("<span class=\"{}\">{}</span>", tone_class(tone), cell) : cell);
+        std::string cell = with_whole_times(t.rows[r][c]);
+        // Only the verdict's words are coloured: the words carry the same information as the colour. One element in
+        // each cell, since a phone lays out its elements in columns.
+        if (t.header[c] == "verdict" || (t.header[c] == "end" && is_bad(tone)))
+          cell = fmt::format("<span class=\"{}\">{}</span>", tone_class(tone), cell);
+        else if (cell.find('<') != std::string::npos)
+          cell = fmt::format("<span>{}</span>", cell);
+        out += fmt::format("<td{} data-column=\"{}\">{}</td>", cell_class(t, r, c), escape_markup(t.header[c]), cell);
       }
       out += "</tr>\n";
       if (t.prose)
@@ -112,8 +136,14 @@ class Html {
   std::string out;
 
  private:
-  static std::string_view side(const Table& t, std::size_t column) {
-    return std::find(t.right.begin(), t.right.end(), column) != t.right.end() ? " class=\"r\"" : "";
+  static constexpr std::size_t kShort = 21;  ///< a time, a pair of words: never wrapped on a wide page
+
+  static bool is_right(const Table& t, std::size_t column) {
+    return std::find(t.right.begin(), t.right.end(), column) != t.right.end();
+  }
+  static std::string_view cell_class(const Table& t, std::size_t row, std::size_t column) {
+    if (is_right(t, column)) return " class=\"r\"";
+    return t.rows[row][column].size() <= kShort ? " class=\"short\"" : "";
   }
 
   const PeriodReport& report_;

@@ -69,7 +69,7 @@ void axes(std::string& out, const Plane& plane, bool relative) {
   const double step_s = time_step(plane.length_s);
   for (const Timestamp t : time_ticks(plane.begin, plane.begin + from_seconds(plane.length_s), step_s))
     out += fmt::format(
-        "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/><text class=\"tick\" "
+        "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/><text class=\"tick low\" "
         "x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4}</text>\n",
         plane.x(t), kTop, kHeight - kBottom, kHeight - kBottom + 16, time_label(t, step_s, relative));
 }
@@ -102,10 +102,11 @@ void history(std::string& out, const Plane& plane, const ChartInput& chart) {
   });
 }
 
-/// Each line of the chart is labelled in place: a legend would have to be looked up.
-std::string name_of_line(double x, double y, std::string_view words) {
+/// Each line of the chart is labelled in place: a legend would have to be looked up. A page with larger letters moves
+/// labels of the class "low" down.
+std::string name_of_line(double x, double y, std::string_view words, std::string_view classes = "tick") {
   const bool is_right = x > kWidth * 0.7;
-  return fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
+  return fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", classes,
                      is_right ? x - 4 : x + 4, y, is_right ? "end" : "start", words);
 }
 
@@ -185,7 +186,7 @@ std::string chart_svg(const ChartInput& chart, ChartStyle style) {
   if (chart.capacity_bytes)
     out += fmt::format("<line class=\"capacity\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft,
                        kWidth - kRight, plane.y(*chart.capacity_bytes), plane.y(*chart.capacity_bytes)) +
-           name_of_line(kLeft, plane.y(*chart.capacity_bytes) + 13, "capacity");
+           name_of_line(kLeft, plane.y(*chart.capacity_bytes) + 13, "capacity", "tick low");
   if (chart.wall)
     out += fmt::format("<line class=\"wall\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft,
                        kWidth - kRight, plane.y(chart.wall->bytes), plane.y(chart.wall->bytes)) +

@@ -24,9 +24,9 @@ std::string run_words(const Run& run, const SeriesView& s, const View& view) {
   if (until) out += ", " + format_duration(seconds_between(run.begin, *until));
   out += ": ";
   if (run.growth_bytes_per_s) out += format_rate(*run.growth_bytes_per_s) + ", ";
-  out += fmt::format("{} at most, ", s.device.capacity_bytes
-                                         ? format_bytes_of(peak, static_cast<double>(*s.device.capacity_bytes))
-                                         : format_bytes(peak));
+  out += fmt::format("peak {}, ", s.device.capacity_bytes
+                                      ? format_bytes_of(peak, static_cast<double>(*s.device.capacity_bytes))
+                                      : format_bytes(peak));
   if (!run.end)
     return out + "still running" +
            (run.first_alert ? "; first alert " + format_moment(*run.first_alert, view.clock_is_relative)

@@ -150,7 +150,7 @@ std::string sampling(const SeriesView& s) {
 void details(std::string& out, const SeriesView& s, const ConclusionWords& words, const IncidentSpeakers& elsewhere,
              const View& view) {
   line(out, "used",
-       fmt::format("{} {}, {} at most; {}{}", used(s), s.ended || s.paused ? "at its end" : "now",
+       fmt::format("{} {}, peak {}; {}{}", used(s), s.ended || s.paused ? "at its end" : "now",
                    format_bytes(static_cast<double>(s.peak_bytes)), format_count(s.samples, "sample"), sampling(s)));
   fact_lines(out, words.facts);
   fact_lines(out, words.advice);

@@ -170,12 +170,14 @@ Dots band_dots(const Rect& r, const Chart& c) {
   return out;
 }
 
-/// A cell has only one colour: that of the trend, else the past, else the band.
+/// A cell has only one colour: that of the trend, else the past, else the band. Where the trend crosses the past, the
+/// dots of both are drawn, so that no gap opens below the line.
 void put_dots(Screen& screen, const Rect& r, const Dots& past, const Dots& band, const Dots& trend) {
   for (int y = 0; y < r.height; ++y)
     for (int x = 0; x < r.width; ++x) {
       Role role = Role::trend;
       unsigned bits = trend.at(x, y);
+      if (bits != 0) bits |= past.at(x, y);
       for (const auto& [below, other] : {std::pair{&past, Role::history}, std::pair{&band, Role::band}}) {
         if (bits != 0) break;
         bits = below->at(x, y);

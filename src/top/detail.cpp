@@ -24,7 +24,7 @@ struct Fact {
   std::string label;
   std::string text;
   Role role = Role::plain;
-  bool is_row = false;  ///< of a table: truncated if it is too long
+  bool is_row = false;  ///< for a table: truncated if it is too long
 };
 
 void add_identity(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
@@ -140,7 +140,7 @@ void add_events(std::vector<Fact>& facts, const Model& m) {
 void add_series(std::vector<Fact>& facts, const Model& m, const SeriesView& s) {
   std::string words = fmt::format("{} sample{}", s.samples, s.samples == 1 ? "" : "s");
   if (s.interval_s > 0) words += fmt::format(", every {}", format_duration(s.interval_s));
-  words += fmt::format(", {} now, {} at most", format_bytes(static_cast<double>(s.used_bytes)),
+  words += fmt::format(", {} now, peak {}", format_bytes(static_cast<double>(s.used_bytes)),
                        format_bytes(static_cast<double>(s.peak_bytes)));
   const Span all = detail_extent(m);
   words += fmt::format(", recorded since {}", clock_words(all.from, m.view->time, m.view->clock_is_relative));

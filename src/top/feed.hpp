@@ -57,7 +57,7 @@ struct PlaybackOptions {
   std::optional<std::pair<Timestamp, Timestamp>> extent;
   bool is_closed = true;           ///< its end decides which suspicions remain: RecordedPart::is_closed
   std::vector<std::string> files;  ///< as for Pipeline::set_files
-  std::string store_path;          ///< of a store: its data before `range` is history; otherwise empty
+  std::string store_path;          ///< for a store: its data before `range` is history; otherwise empty
   std::function<Result<std::unique_ptr<Source>>(Catalog&)> open;
   Clock clock = machine_clock();
 };

@@ -133,7 +133,7 @@ struct Model {
   std::string known_gpus{};  ///< "GPU 0, GPU 1": with Only::gpus, the devices to choose from
   Mode mode = Mode::live;
   std::string source;     ///< the source of data: "nvml", a file's name, a scenario's
-  std::string simulated;  ///< of an agent: the scenario it runs, nothing here is real; empty: it is
+  std::string simulated;  ///< for an agent: the scenario it runs, nothing here is real; empty: it is
   double interval_s = 0;  ///< live: between two samples
   std::string recording;  ///< the store being recorded into; empty: none
   std::optional<PlaybackState> playback;

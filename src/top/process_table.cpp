@@ -197,9 +197,13 @@ void draw_processes(Screen& screen, const Rect& r, const Model& m, const std::ve
   const int x = screen.put(r.x, r.y, r.width, title, Role::title);
   // Filters are shown at any width: otherwise a process that is filtered out looks like one that has ended.
   const std::string filters = filter_words(m, device);
-  std::string order = fmt::format("by {}{}", sort_name(m.ui.sort), m.ui.reversed ? ", reversed" : "");
+  // The title is about one GPU, the rows about all of them.
+  const bool all_devices = all.size() > 1 && !m.ui.this_device_only;
+  std::string order = fmt::format("{}by {}{}", all_devices ? "below: all GPUs, " : "", sort_name(m.ui.sort),
+                                  m.ui.reversed ? ", reversed" : "");
   if (!filters.empty()) order += ", " + filters;
-  for (const std::string& words : {order, filters, std::string(filters.empty() ? "" : "filtered")}) {
+  const std::string brief = !filters.empty() ? "filtered" : all_devices ? "below: all GPUs" : "";
+  for (const std::string& words : {order, filters, brief}) {
     if (r.width - x - 2 < columns_of(words)) continue;
     screen.put_right(r.right(), r.y, r.width, words, filters.empty() ? Role::faint : Role::notice);
     break;
@@ -246,7 +250,8 @@ void draw_processes(Screen& screen, const Rect& r, const Model& m, const std::ve
   }
   if (more)
     screen.put(r.x + 1, r.bottom() - 1, r.width - 2,
-               fmt::format("{} to {} of {} processes", first + 1, first + std::min(visible, count), count),
+               fmt::format("{} to {} of {} processes{}", first + 1, first + std::min(visible, count), count,
+                           all_devices ? fmt::format(" on {} GPUs", all.size()) : ""),
                Role::faint);
 }
 

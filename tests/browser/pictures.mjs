@@ -2,7 +2,7 @@
 //
 //   node pictures.mjs VRAMTRACK DASHBOARD SCREENS [--show FOLDER] [NAME...]    the old, the new and the difference of each that has changed
 //   node pictures.mjs VRAMTRACK DASHBOARD SCREENS --update [NAME...]           takes the new ones: look at them before they are committed
-//   node pictures.mjs VRAMTRACK DASHBOARD SCREENS --record [machine] [fleet]   fetches anew what the pages are given, from a simulated machine and fleet
+//   node pictures.mjs VRAMTRACK DASHBOARD SCREENS --record [machine] [fleet]   fetches again what the pages are given, from a simulated machine and fleet
 //
 // Everything is given: `top` draws the models of its unit tests (SCREENS, the program that has them), the page reads recorded answers
 // at a fixed time, and the reports and traces are made from fixed data. Letters differ between versions of Chromium: the pictures are
@@ -19,6 +19,8 @@ import { here, launch, openPage, root, skip, startAgent } from "./machine.mjs";
 import { colourOf, pictureOfScreen } from "./paint.mjs";
 
 const kMostDifferent = 0.002; // of a picture's pixels
+const kMostDifferentInStripe = 0.005; // of the pixels of each stripe of kStripe rows: a changed line of text is more
+const kStripe = 32;
 const [binary, dashboard, screens] = process.argv.slice(2, 5).map((one) => resolve(one));
 const options = process.argv.slice(5);
 const flag = (name) => options.includes(name) && options.splice(options.indexOf(name), 1).length === 1;
@@ -62,7 +64,7 @@ const kFiles = {
   "flamegraph": { command: ["snapshot", "flamegraph", "--output", "flame.html", "leak.pickle"], file: "flame.html", size: kDesktop },
 };
 
-const settle = (page) => page.evaluate(() => document.fonts.ready).then(() => page.waitForTimeout(400));
+const drawn = (page) => page.evaluate(() => document.fonts.ready).then(() => page.waitForTimeout(400));
 
 /** What is asked, whatever the time: "/api/v1/history?points=400&series=...". */
 function question(path) {
@@ -104,7 +106,7 @@ async function pictureOfPage(browser, { given, at, gpu, size, theme, use }) {
     // All it asks for is there but the events, which are open for good.
     for (let quiet = 0; quiet < 5; quiet = asked > answered ? 0 : quiet + 1) await page.waitForTimeout(100);
     if (use) await use(page);
-    await settle(page);
+    await drawn(page);
     return await page.screenshot({ fullPage: true });
   } finally {
     await context.close();
@@ -119,10 +121,10 @@ async function pictureOfFile(browser, folder, { command, file, size, use }) {
   try {
     const page = await context.newPage();
     await page.goto(pathToFileURL(join(folder, file)).href);
-    await settle(page);
+    await drawn(page);
     if (use) {
       await use(page);
-      await settle(page);
+      await drawn(page);
     }
     return await page.screenshot({ fullPage: true });
   } finally {
@@ -155,7 +157,7 @@ function keep(given, now, answers) {
   writeFileSync(join(pictures, `${given}.json`), `${JSON.stringify({ now: new Date(now).toISOString(), answers })}\n`);
 }
 
-/** Of a machine with a leak among healthy jobs: each answer that the pages of kPages ask for. */
+/** For a machine with a leak among healthy jobs: each answer that the pages of kPages ask for. */
 async function recordMachine(browser) {
   const agent = await startAgent(binary, { scenario: join(root, "scripts/pictures.toml"), speed: 60 });
   try {
@@ -164,11 +166,11 @@ async function recordMachine(browser) {
     await page.waitForSelector('h1.headline:has-text("GPU 0 leaks")', { timeout: 240_000 });
     for (const gpu of [1, 0]) {
       await page.locator("li.gpu h3 a").nth(gpu).click();
-      await settle(page);
+      await drawn(page);
       await page.goto(`${agent.url}/#/`);
     }
     await page.reload();
-    await settle(page);
+    await drawn(page);
     const view = await page.evaluate(() => fetch("/api/v1/view").then((r) => r.json()));
     answers["/api/v1/view"] = view;
     for (const path of ["/api/v1/status", "/api/v1/alerts"]) answers[path] = await page.evaluate((at) => fetch(at).then((r) => r.json()), path);
@@ -186,12 +188,23 @@ async function recordFleet(browser) {
     const { page, context } = await openPage(browser, fleet.url, { viewport: kDesktop });
     const answers = answersTo(page);
     await page.waitForSelector('h1.headline:has-text("2 GPUs of 12 leak")', { timeout: 60_000 });
-    await settle(page);
+    await drawn(page);
     await context.close();
     keep("fleet", Date.now(), answers);
   } finally {
     fleet.stop();
   }
+}
+
+/** The stripe with the most pixels that differ, which pixelmatch paints red. */
+function mostInStripe({ width, height, data }) {
+  let worst = { from: 0, count: 0 };
+  for (let from = 0; from < height; from += kStripe) {
+    let count = 0;
+    for (let at = from * width * 4; at < Math.min(height, from + kStripe) * width * 4; at += 4) count += data[at] === 255 && data[at + 1] === 0;
+    if (count > worst.count) worst = { from, count };
+  }
+  return worst;
 }
 
 /** Whether `name` is as its picture is. */
@@ -213,9 +226,11 @@ function compare(name, now) {
   };
   const difference = new PNG({ width, height });
   const count = match(whole(old).data, whole(fresh).data, difference.data, width, height, { threshold: 0.2 });
-  const alike = old.width === fresh.width && Math.abs(old.height - fresh.height) <= 2 && count <= kMostDifferent * width * height;
+  const worst = mostInStripe(difference);
+  const alike = old.width === fresh.width && Math.abs(old.height - fresh.height) <= 2 && count <= kMostDifferent * width * height &&
+    worst.count <= kMostDifferentInStripe * width * kStripe;
   if (!alike) {
-    console.log(`${name}: ${count} of ${width * height} pixels differ${old.width === fresh.width && old.height === fresh.height ? "" : `, ${old.width}x${old.height} was ${fresh.width}x${fresh.height}`}`);
+    console.log(`${name}: ${count} of ${width * height} pixels differ, ${worst.count} of them in the ${kStripe} rows from ${worst.from} on${old.width === fresh.width && old.height === fresh.height ? "" : `, ${old.width}x${old.height} was ${fresh.width}x${fresh.height}`}`);
     if (show) for (const [what, data] of [["old", PNG.sync.write(old)], ["new", now], ["difference", PNG.sync.write(difference)]]) writeFileSync(join(show, `${name}.${what}.png`), data);
   }
   return alike;

@@ -27,7 +27,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-/// The sample view, so many seconds later; its device has `used_bytes`.
+/// The sample view, this many seconds later; its device has `used_bytes`.
 View view_at(double later_s, std::uint64_t used_bytes = 12 * kGiB) {
   View view = sample_view();
   view.time = at(7199 + later_s);

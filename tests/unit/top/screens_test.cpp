@@ -82,7 +82,11 @@ std::vector<Case> cases() {
          end.confidence = 0.95;
          gpu.verdict.end = dead.verdict.end = end;
          view.series = {gpu, dead};
-         return on(std::move(view), Page::overview);
+         Model m = on(std::move(view), Page::overview);
+         m.feed.history = [end](const SeriesKey&, Timestamp from, Timestamp to, std::size_t most) {
+           return crash(end, 0.4 * kGiB, from, to, most);
+         };
+         return m;
        }},
       {"overview_young",
        [] {
