@@ -15,7 +15,7 @@ CTEST := RC_PARAMS=seed=$(SEED) VRAMTRACK_TEST_SEED=$(SEED) scripts/run_tests.sh
 configure = mkdir -p build; { test -f build/$(1)/build.ninja $(if $(2),&& grep -q '^VRAMTRACK_TESTS:BOOL=ON' build/$(1)/CMakeCache.txt); } \
             || cmake --preset $(1) $(if $(2),-DVRAMTRACK_TESTS=ON) >build/configure.log 2>&1 \
             || { cat build/configure.log; exit 1; }; rm -f build/configure.log
-# One line a module; VERBOSE=1 shows every command.
+# One line per module; VERBOSE=1 shows every command.
 compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
 
 .PHONY: help run main-job build quick rewrite compiled-tests test test-anywhere test-torch test-torch-all test-torch-snapshots test-apis test-trainers test-python314 test-kubernetes dev sanitized tsan faults fuzz fuzz-long mutants damage-snapshots syntaxes soak soak-clock bench bench-fleet check-fleet check-kills containment accuracy probe-accuracy attach-accuracy keepers \
@@ -74,7 +74,7 @@ test-anywhere: ## run the tests at midnight, at clock changes, in another zone a
 	@$(call compile,release)
 	@scripts/test_anywhere.sh build/release $(ANYWHERE)
 
-# Real PyTorch on doubles of CUDA (tests/torch). Where its wheel cannot be had, lane.py says why and exits with 77.
+# Real PyTorch on doubles of CUDA (tests/torch). Where its wheel is not available, lane.py says why and exits with 77.
 TORCH ?= 2.15.0
 TORCH_ALL ?= 2.1.2 2.6.0 2.15.0
 lane = tests/torch/lane.py $(1) || test $$? = 77

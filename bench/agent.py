@@ -126,7 +126,7 @@ def cost(seconds):
 
 
 def in_terminal(box, name, command, env):
-    """Starts a program in a terminal of its own, 200x50, and gives its pid."""
+    """Starts a program in its own terminal, 200x50, and gives its pid."""
     socket = str(box.work / "tmux")
     variables = [f"{k}={v}" for k, v in {**box.environment(), **env, "PATH": os.environ["PATH"], "TERM": "screen-256color"}.items()]
     subprocess.run(["tmux", "-S", socket, "-f", "/dev/null", "new-session", "-d", "-s", name, "-x", "200", "-y", "50",

@@ -86,7 +86,7 @@ class Load(unittest.TestCase):
               f"99 % under {answers[len(answers) * 99 // 100] * 1e3:.1f} ms; streams heard {min(heard)} to {max(heard)} samples; "
               f"agent: {(after['cpu_s'] - own['cpu_s']) / took * 100:.1f} % of a core, {before['resident_bytes'] / 2**20:.1f} MiB before, "
               f"{after['resident_bytes'] / 2**20:.1f} MiB under load")
-        # What a shared machine of two cores allows to be asserted: the period is kept but for stray delays.
+        # What a shared machine of two cores allows to be asserted: the period is kept except for stray delays.
         self.assertGreater(polls, 0.9 * took / PERIOD_S)
         self.assertLess(late, 0.2 * polls)
         self.assertGreater(len(answers), 0.5 * REQUESTS_A_SECOND * SECONDS)

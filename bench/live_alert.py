@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How soon the agent names the line of a program that ran already: in its alert, and in the record of a policy's dry run.
+"""How soon the agent names the line of a program that was already running: in its alert, and in the record of a policy's dry run.
 
     sudo bench/live_alert.py VRAMTRACK KEEPER FAKE_NVML [--minutes N]
 

@@ -35,7 +35,7 @@ NATIVE_FRAMES, PYTHON_FRAMES = 30, 20
 
 
 def below(frames, function):
-    """Calls it with so many Python frames above."""
+    """Calls it with this many Python frames above."""
     return function() if frames <= 1 else below(frames - 1, function)
 
 

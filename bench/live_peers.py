@@ -5,7 +5,7 @@
     sudo tests/torch/lane.py python 2.15.0 bench/live_peers.py BUILD [...]     # with the program of PyTorch
 
 The programs are a native one (C), a plain Python one (ctypes) and a PyTorch training job, which keeps each loss with its graph. The first two
-call BUILD's double of CUDA's driver (tests/telemetry), and each of their steps keeps a block, allocates another one and gives it back. All run
+call BUILD's double of CUDA's driver (tests/telemetry), and each of their steps keeps a block, allocates another one and releases it. All run
 before a tool comes; only `run` and PyTorch's recorder must be there from the start. Costs are processor time, so that other work on the machine
 does not count: of the program for each step, less what it takes without a tool (the least of the turns), and of the tool's processes. FOLDER is
 where `pip install --target` has put memray. A tool that is not installed is left out, and the table says so.
@@ -299,7 +299,7 @@ def measure(program, turns, binary, folder, memray):
 
 
 def asked(program, binary, folder):
-    """Seconds from asking about a program that trains until the line is told, and what is told."""
+    """Seconds from asking about a program that trains until the line is reported, and what is reported."""
     one = Job(program)
     one.process.stdin.write("train 10000000\n")
     one.process.stdin.flush()

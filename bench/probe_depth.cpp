@@ -1,4 +1,4 @@
-// libprobe_depth.so: times a call at the bottom of so many native frames. bench/probe_stacks.py loads it.
+// libprobe_depth.so: times a call at the bottom of this many native frames. bench/probe_stacks.py loads it.
 #define UNW_LOCAL_ONLY
 #include <execinfo.h>
 #include <libunwind.h>
@@ -41,7 +41,7 @@ void once(const Work& work, std::uint32_t i) {
       work.capture(1, 0);
       break;
     case 3:
-      // Paused: each address is given back before it is used again.
+      // Paused: each address is released before it is used again.
       if (work.into_state != nullptr) i %= kLive;
       work.call(0x1000 + std::uint64_t{i} * 512, 512);
       break;
@@ -106,7 +106,7 @@ void* in_thread(void* argument) {
 
 extern "C" {
 /// what: 1 capture_stack(), 2 the same without native frames, 3 a hooked allocation, 4 its free, 5 unw_backtrace(),
-/// 6 backtrace(), 7 nothing: the clock. `is_thread`: on a thread of its own, which runs no Python.
+/// 6 backtrace(), 7 nothing: the clock. `is_thread`: on its own thread, which runs no Python.
 /// `into_state` (or nullptr): the calls come 85 us apart, and of each is told what disturbed it: 0 nothing, 1 the
 /// thread was switched out since the last call, 2 a page fault within the call, 3 it was switched out within the call.
 void probe_measure(int what, int depth, std::uint32_t samples, std::uint32_t* into_ns, int is_thread, void* capture,

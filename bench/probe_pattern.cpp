@@ -1,4 +1,4 @@
-// libprobe_pattern.so: one pattern of allocations, on the heap or at the CUDA driver, at the bottom of so many native
+// libprobe_pattern.so: one pattern of allocations, on the heap or at the CUDA driver, at the bottom of this many native
 // frames. bench/probe_peers.py compiles and loads it.
 #include <dlfcn.h>
 

@@ -5,7 +5,7 @@
 
 The file is made once, by a streaming writer, in the shape of those of PyTorch 2.9 to 2.11 (each event its own dict,
 list of frames and strings; frames shared). _memory_viz.py is PyTorch's torch/cuda/_memory_viz.py, not part of this
-repository; without --viz only pickle.load is measured. Each runs pinned to one core, in a process of its own; the
+repository; without --viz only pickle.load is measured. Each runs pinned to one core, in its own process; the
 file is read once before, so that neither waits for a disk. pickle.load needs some 6 GB of memory for 10 million events.
 """
 import argparse

@@ -6,7 +6,7 @@
 A step makes 1,000 tensors, 128 of which live at a time, at the bottom of 20 Python frames, with so much work of the processor
 between them that the program alone makes 10,000 or 100,000 a second. The work is counted in rounds of a loop, so that the same is done with and
 without recording. Times are CPU times of the thread, which other programs on the machine change least; recording itself runs on that thread.
-Both variants take turns, each in a process of its own. At 100,000 a second sampling starts; what is measured comes after the first 3.5 seconds.
+Both variants take turns, each in its own process. At 100,000 a second sampling starts; what is measured comes after the first 3.5 seconds.
 """
 import argparse
 import os

@@ -3,7 +3,7 @@
 
     bench/torch_training.py BUILD [--rounds N]
 
-Each round trains twice, alone and under `vramtrack run`, by turns, each in a process of its own: 200 steps, of which the first 50 are not measured.
+Each round trains twice, alone and under `vramtrack run`, in turn, each in its own process: 200 steps, of which the first 50 are not measured.
 A step is timed by the clock, from before the batch is made until the GPU has finished it.
 """
 import argparse

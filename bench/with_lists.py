@@ -108,7 +108,7 @@ class Trace:
                     if listed and held:
                         out.write(f"{stamp(t)}, {UUID}, {pid}, {command}, {held:.0f} MiB\n")
                 t += self.list_s
-        # People must be told of a leak once what is left of it is an hour, or a third of its life.
+        # People must be notified of a leak once what is left of it is an hour, or a third of its life.
         due = False
         if self.leak and full_s is not None:
             due = True
@@ -241,7 +241,7 @@ def loads(t, draw):
 
 
 def tenants(t, draw):
-    """Two to four programs that take from each other what each gives back."""
+    """Two to four programs that take from each other what each releases."""
     n = draw.choice([2, 3, 4])
     every = [log_uniform(draw, 300, 3 * HOUR) for _ in range(n)]
     phase = [draw.uniform(0, e) for e in every]

@@ -1,6 +1,6 @@
 # Builds the dashboard at build time: cmake -DSOURCE=page -DOUTPUT=FOLDER -DSTAMP=FILE -DNODE= -DNPM= -DREQUIRED= -P build_page.cmake
 # Packages are fetched once for all build folders, into page/node_modules, as page/package-lock.json names them. Without them
-# and without REQUIRED the build goes on without a dashboard, says so, and tries again at the next build.
+# and without REQUIRED the build continues without a dashboard, says so, and tries again at the next build.
 file(MAKE_DIRECTORY ${SOURCE}/build)
 file(LOCK ${SOURCE}/build/install.lock GUARD PROCESS TIMEOUT 600 RESULT_VARIABLE locked)
 

@@ -1,6 +1,6 @@
 # What `make install` puts where, and the .deb. Dependencies of the package are computed from the binary by dpkg-shlibdeps.
 include(GNUInstallDirs)
-# The package is of what is built already: the tests beside it need not be.
+# The package is of what is already built: the tests beside it need not be.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 get_property(probes GLOBAL PROPERTY VRAMTRACK_PROBES)
 add_custom_target(product DEPENDS vramtrack ${probes})

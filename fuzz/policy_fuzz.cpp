@@ -1,4 +1,4 @@
-// Any bytes as the policies of a configuration: an error that says what is wrong, or rules that are told in words.
+// Any bytes as the policies of a configuration: an error that says what is wrong, or rules that are described in words.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// For work on the page: node dev.mjs [AGENT] (default http://127.0.0.1:9474) serves the sources, bundled anew at each load,
+// For work on the page: node dev.mjs [AGENT] (default http://127.0.0.1:9474) serves the sources, bundled again at each load,
 // on http://127.0.0.1:9475, with the agent's Content-Security-Policy, and hands all else to the agent.
 import { execFileSync } from "node:child_process";
 import { readFile } from "node:fs/promises";

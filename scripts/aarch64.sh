@@ -49,7 +49,7 @@ inside() { # runs in the chroot, in /src
   done
 }
 
-# One process a program: a test's process would take longer to start under qemu than the test.
+# One process per program: a test's process would take longer to start under qemu than the test.
 run_tests() {
   failed=0
   total=0

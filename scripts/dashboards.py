@@ -147,7 +147,7 @@ def fleet():
         graph("Fullest nodes", (f"topk(10, vramtrack:host_memory_used:max_ratio{{{of}}})", "{{Hostname}}"), unit="percentunit", high=1,
               description="Of the fullest GPU of each node."),
         graph("Fastest growing jobs", (f"topk(10, vramtrack:job_growth:bytes_per_second{{{of}}})", "{{slurm_job_id}} {{namespace}}/{{pod}}"), unit="Bps",
-              description="Of jobs with a standing verdict."),
+              description="Of jobs with an active verdict."),
         table("Nodes", [
             ("leaking GPUs", f"vramtrack:host_leaking_devices:count{{{of}}}", "short"),
             ("GPUs", f"vramtrack:host_devices:count{{{of}}}", "short"),

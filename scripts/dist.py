@@ -3,7 +3,7 @@
 
     scripts/dist.py [--released] [--url URL] [STEP...]        steps: deb portable wheels aarch64 manual chart container (default: all)
 
-Each package is made by the make target of its name. What cannot be made here is listed with the reason, and the rest goes on; a
+Each package is made by the make target of its name. What cannot be made here is listed with the reason, and the rest continues; a
 step that fails makes dist.py fail at its end. --released checks that CHANGELOG.md has a section of this version, and with --url makes the
 manual say what is true once the release is published. --url: where the files of this release will be, from which install.sh downloads them. Without a step that is named `none`, no package is made: dist/ is
 described as it is.

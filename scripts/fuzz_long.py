@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every fuzz target, one after another, and tells what ran, what it covered and what it found.
+"""Runs every fuzz target, one after another, and reports what ran, what it covered and what it found.
 
     scripts/fuzz_long.py BUILD_DIR [--seconds 3600] [--only NAME ...]
 
@@ -54,7 +54,7 @@ def run(build, name, seconds):
 
 
 def summaries(build, targets, profile):
-    """Of each file of src/ that `targets` hold: (lines that ran, lines)."""
+    """For each file of src/ that `targets` hold: (lines that ran, lines)."""
     objects = [str(build / f"fuzz_{targets[0]}")] + [f"-object={build}/fuzz_{name}" for name in targets[1:]]
     export = subprocess.run(["llvm-cov", "export", "-summary-only", f"-instr-profile={profile}", *objects],
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)

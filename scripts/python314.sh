@@ -4,7 +4,7 @@
 #
 #   scripts/python314.sh
 #
-# Exits with 77, and says why, where it cannot be had. Nothing to do: says nothing.
+# Exits with 77, and says why, where it is not available. Nothing to do: says nothing.
 set -eu
 cd "$(dirname "$0")/.."
 folder=$PWD/build/python3.14

@@ -49,7 +49,7 @@ def read_modules(path):
 
 
 def python_names():
-    """Of each module of the package: what it is called by, in a test or in another module; and who imports it."""
+    """For each module of the package: what it is called by, in a test or in another module; and who imports it."""
     package = ROOT / "python/vramtrack"
     exported = (package / "__init__.py").read_text()
     names, importers = {}, collections.defaultdict(set)

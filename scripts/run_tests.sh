@@ -4,7 +4,7 @@
 #
 #   scripts/run_tests.sh BUILD_DIR [ARGUMENT...]      the arguments of ctest
 #
-# BUILD_DIR/tests.xml has the results (JUnit); scripts/test_results.py tells what failed and what took longest.
+# BUILD_DIR/tests.xml has the results (JUnit); scripts/test_results.py prints what failed and what took longest.
 set -u
 cd "$(dirname "$0")/.."
 build=$1

@@ -7,7 +7,7 @@
 # web (what the dashboard is built with), browser (what it is tested with), python (what the Python package is built and
 # tested with, in the virtual environment build/python), devices (OpenCL and Vulkan on the processor, which the probe is
 # tested with), slurm (what the actions for Slurm are tested with), kubernetes (what scripts/kubernetes/build.sh needs) and
-# python314 (what scripts/python314.sh needs) are optional: it goes on without them. wheel is what `pip install .` needs of
+# python314 (what scripts/python314.sh needs) are optional: it continues without them. wheel is what `pip install .` needs of
 # the system, wheels what scripts/wheels.sh needs besides.
 #
 # Nothing to install: says nothing and takes some hundredths of a second. Never asks a question. Set

@@ -104,7 +104,7 @@ case $which in
     ;;
 esac
 
-# What failed and why, so that the last lines of the output tell it: the compiler's errors, and the tests.
+# What failed and why, so that the last lines of the output show it: the compiler's errors, and the tests.
 for name in $failed; do grep -hE 'error:|Error [0-9]+$|^tests: |^lint: ' "$logs/$name.log" | head -n 10; done
 if ls build/*/tests.xml >/dev/null 2>&1; then
   scripts/test_results.py failed build/*/tests.xml

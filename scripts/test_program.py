@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a piece of a GoogleTest program in one process and, when that fails, what did not pass again, one test a process.
+"""Runs a piece of a GoogleTest program in one process and, when that fails, what did not pass again, one test per process.
 
   scripts/test_program.py PROGRAM [--piece 2/4] [--filter PATTERN] [--limit SECONDS]
 

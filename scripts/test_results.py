@@ -4,7 +4,7 @@
   scripts/test_results.py failed RESULTS...      each failed test with the first lines that say why, in about 40 lines
   scripts/test_results.py longest RESULTS...     how many tests passed, and the ten longest with their times
 
-RESULTS: the JUnit files of ctest (BUILD_DIR/tests.xml). The tests of a piece of a program (scripts/test_program.py) are told by their names.
+RESULTS: the JUnit files of ctest (BUILD_DIR/tests.xml). The tests of a piece of a program (scripts/test_program.py) are reported by their names.
 """
 import pathlib
 import re

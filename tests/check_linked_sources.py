@@ -22,7 +22,7 @@ listed = {path for path in sources if "/" in path and not path.startswith(("prob
 
 
 def modules(path):
-    """A folder of a module may be a module of its own: run/client is run_client."""
+    """A folder of a module may be a separate module: run/client is run_client."""
     return {path.partition("/")[0], "_".join(path.split("/")[:2])}
 
 

@@ -73,7 +73,7 @@ sim::ProcessSpec& victim(sim::Scenario& scenario) {
   throw std::runtime_error(scenario.name + ": no program to be run again");
 }
 
-/// A run of its own: its chance, and each of its programs' level and pace.
+/// A separate run: its chance, and each of its programs' level and pace.
 Trace varied(const Trace& trace, std::string_view name, std::size_t number) {
   sim::Random random(sim::substream(sim::substream(trace.seed, name), number));
   sim::Scenario scenario = scenario_of(trace);

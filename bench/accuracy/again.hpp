@@ -20,7 +20,7 @@ Trace earlier_run(const Trace& trace, Earlier how, std::size_t number);
 /// `run`, of a command that changed in an argument that matters.
 Trace with_new_command(const Trace& run);
 
-/// `run` with `siblings` of its program, each on a device of its own; they leak as it does if `alike`.
+/// `run` with `siblings` of its program, each on its own device; they leak as it does if `alike`.
 Trace with_siblings(const Trace& run, std::size_t siblings, bool alike);
 
 /// Without what leaks: shapes that only leak are gone (linear, accelerating, staircase, requests), of the others what

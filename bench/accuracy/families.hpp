@@ -27,7 +27,7 @@ std::span<const Family> rank_families();
 /// Leaks that come to their end, and what follows it.
 std::span<const Family> crash_families();
 
-/// Scenes of several programs, which have a table of their own. Leaking ones first.
+/// Scenes of several programs, which have their own table. Leaking ones first.
 std::span<const Family> part_families();
 
 /// Loads of models: healthy. The label's life_s is how long the load takes.

@@ -156,7 +156,7 @@ void two_megabytes(Draw& draw, Trace& trace) {
   finish(draw, trace, s, Pattern::gradual_leak, Pattern::cyclic, left / s.life_s);
 }
 
-/// Blocks that no later batch fits into: the cache grows for ever, ever more slowly (dorado#1358, pytorch#27479).
+/// Blocks that no later batch fits into: the cache grows forever, more and more slowly (dorado#1358, pytorch#27479).
 void unusable_blocks(Draw& draw, Trace& trace) {
   Scene s = scene_of(draw, "dorado basecaller sup pod5s");
   const double kept = s.stage.free_bytes * draw.uniform(0.05, 0.15);

@@ -115,7 +115,7 @@ void add_driver(Draw& draw, Scene& scene, const std::string& shapes = {}) {
 }
 
 enum class Jobs : std::uint8_t {
-  any,    ///< each of a form of its own
+  any,    ///< each of its own form
   ramps,  ///< each begins with a ramp, of seconds to a quarter of an hour
   waves,  ///< more by day than by night
 };

@@ -1,4 +1,4 @@
-// Jobs of eight ranks, each on a device of its own, all seen by one watch. The trace is about one of the devices.
+// Jobs of eight ranks, each on its own device, all seen by one watch. The trace is about one of the devices.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -84,7 +84,7 @@ double hours(Draw& draw) {
   return draw.log_uniform(2 * 3600.0, draw.by_split(16 * 3600.0, 30 * 3600.0));
 }
 
-/// All ranks rise alike, and settle alike: straight and far, or ever more slowly.
+/// All ranks rise alike, and settle alike: straight and far, or more and more slowly.
 void ranks_warm_up(Draw& draw, Trace& trace) {
   Stage stage = job_of(draw, hours(draw));
   const double share = draw.uniform(0.2, 0.85);

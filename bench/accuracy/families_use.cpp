@@ -129,7 +129,7 @@ void larger_models(Draw& draw, Trace& trace) {
   finish(draw, trace, stage);
 }
 
-/// Up to so many models stay loaded; then the one that was not used longest goes.
+/// Up to this many models stay loaded; then the one that was not used longest goes.
 void models_kept(Draw& draw, Trace& trace) {
   Stage stage = stage_of(draw, draw.log_uniform(2, draw.by_split(16.0, 30.0)) * 3600, "ollama serve");
   const int slots = draw.whole(2, 4);
@@ -241,7 +241,7 @@ void day_load(Draw& draw, Trace& trace) {
   day(draw, trace, false);
 }
 
-/// A cache that fills to its limit, evenly or ever more slowly. With a leak: its limit was forgotten for what is
+/// A cache that fills to its limit, evenly or more and more slowly. With a leak: its limit was forgotten for what is
 /// beside it.
 void cache(Draw& draw, Trace& trace, bool leak) {
   const double fill_s = draw.log_uniform(0.2, draw.by_split(8.0, 12.0)) * 3600;

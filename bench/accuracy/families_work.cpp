@@ -152,7 +152,7 @@ void jobs_and_idle(Draw& draw, Trace& trace) {
   finish(draw, trace, stage);
 }
 
-/// A caching allocator that finds its level: segments of 2 and 20 MiB and of whole tensors, ever more rarely.
+/// A caching allocator that finds its level: segments of 2 and 20 MiB and of whole tensors, more and more rarely.
 void segments_settle(Draw& draw, Trace& trace) {
   Stage stage = roomy_stage(draw, some_hours(draw), false, 0.25);
   stage.shape("fragmentation",

@@ -21,7 +21,7 @@ namespace vramtrack::accuracy {
 namespace {
 
 constexpr double kCut_s = 60;
-/// An onset that so many cuts in a row repeat is stable.
+/// An onset that this many cuts in a row repeat is stable.
 constexpr std::size_t kStableCuts = 5;
 constexpr double kHeldLeast_s = 120;
 constexpr double kHeldShare = 0.03;

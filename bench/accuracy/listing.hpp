@@ -1,4 +1,4 @@
-// How the processes of a trace are told: with the device's samples, by a log of their own, or not at all.
+// How the processes of a trace are reported: with the device's samples, by their own log, or not at all.
 #pragma once
 
 #include <optional>

@@ -24,7 +24,7 @@ struct Scored {
   bool detected = false;   ///< some alarm stood between onset and the end of memory
   bool slow = false;       ///< not detected, and reported as slow growth
   bool before_half = false;
-  bool due = false;    ///< of a leak: the trace reaches the time by which people must be notified
+  bool due = false;    ///< for a leak: the trace reaches the time by which people must be notified
   double delay_s = 0;  ///< from onset to the first alarm that counts
   double life_s = 0;   ///< onset to the end of memory, as it came or was planned
   double limit_s = 0;  ///< the larger of 5 % of life, 5 minutes and 20 samples

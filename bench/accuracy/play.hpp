@@ -80,7 +80,7 @@ struct Played {
   Outcome ours;
 };
 
-/// Deterministic but for seconds_spent. `past`: what a watch knew when it began; it remembers on from there. Throws
+/// Deterministic except for seconds_spent. `past`: what a watch knew when it began; it remembers on from there. Throws
 /// std::runtime_error on a scenario that does not parse.
 Played play(const Trace& trace, const Config& config, const Past& past = {});
 Outcome play_rival(const RivalInfo& rival, const Trace& trace, const std::vector<Point>& points);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kHour_s = 3600;
 
-/// predict_linear(used[range], horizon) > capacity, and so much is used already.
+/// predict_linear(used[range], horizon) > capacity, and this much is already used.
 class FillingUp final : public RangeRule {
  public:
   struct Rule {

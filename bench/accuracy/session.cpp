@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kLooks = 24;                    ///< that calibration is measured on
 constexpr int kGlances = 5;                   ///< at the confidence, for each of those
-constexpr std::uint32_t kRestartPids = 1000;  ///< a restart's pid is so much higher
+constexpr std::uint32_t kRestartPids = 1000;  ///< a restart's pid is this much higher
 
 }  // namespace
 

@@ -69,7 +69,7 @@ double rising(double age_s, double over_s) {
   return over_s <= 0 ? 1 : std::clamp(age_s / over_s, 0.0, 1.0);
 }
 
-/// A healthy program: loads, then stands still but for a little work.
+/// A healthy program: loads, then stands still except for a little work.
 std::function<double(double)> healthy(Draw& draw, double bytes) {
   const double over_s = draw.log_uniform(5, 90);
   const double swing = draw.chance(0.5) ? 0 : bytes * draw.log_uniform(0.002, 0.05);
@@ -277,7 +277,7 @@ Story no_end_story(Draw& draw) {
             return low + (high - low) * phase;
           case 1:  // evaluation: another level for a while
             return phase > 1 - duty ? high : low;
-          case 2:  // a checkpoint: memory is given back and taken again
+          case 2:  // a checkpoint: memory is released and taken again
             return phase > 1 - duty ? low : high;
           default:  // models are swapped: only the context stays in between
             return phase < 0.5 * duty ? 1.2 * kGiB : models[turn];

@@ -20,7 +20,7 @@ struct StoryRun {
   std::optional<EndKind> how;  ///< nullopt: the recording ends first
   bool leaks = false;
   double onset_s = 0;  ///< of a leak; of a healthy run, when it last grew
-  /// Of a load in stages: how long after its last growth an alert may stand. The largest of ten minutes, twice the
+  /// For a load in stages: how long after its last growth an alert may stand. The largest of ten minutes, twice the
   /// usual pause between two stages, and half the time that the load took.
   double withdrawn_in_s = 0;
 };
@@ -47,7 +47,7 @@ struct Story {
 Story crash_story(Draw& draw, int runs, int idle_samples, int tenants, bool listed);
 
 /// Two to four runs of a program that leaks and is killed when it has 45 to 85 % of the card; the next one is there
-/// within a sample, and the last goes on. No process is listed. `reported`: the log has a line about each end.
+/// within a sample, and the last continues. No process is listed. `reported`: the log has a line about each end.
 Story killed_story(Draw& draw, bool reported);
 
 /// A server that swaps its models, each of which fills a cache to its bound.
@@ -73,11 +73,11 @@ Story leak_story(Draw& draw, Before before);
 std::string csv_of(const Story& story);
 
 /// The tables: stories, staged loads, leaks of later runs; `each` of every kind. `examples`: with a line for each that
-/// is told wrongly.
+/// is reported wrongly.
 std::string stories_table(Split split, std::uint64_t seed, std::uint64_t each, const Config& config, unsigned jobs,
                           bool examples);
 
-/// The recording of that name and number: "crash", "crash_listed", "killed", "killed_reported", "falls", "refilled",
+/// The recording with this name and number: "crash", "crash_listed", "killed", "killed_reported", "falls", "refilled",
 /// "staged", "staged_idle", "staged_later", "ramped", "ramped_idle", "ramped_later", "leak", "leak_second" or
 /// "leak_third". Throws std::runtime_error on another name.
 Story story_named(const std::string& name, Split split, std::uint64_t seed, std::uint64_t number);

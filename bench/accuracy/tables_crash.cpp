@@ -9,7 +9,7 @@
 namespace vramtrack::accuracy {
 namespace {
 
-/// An alert that still stands so long after the process is gone is wrong.
+/// An alert that still stands this long after the process is gone is wrong.
 constexpr double kGrace_s = 600;
 
 struct Count {

@@ -28,7 +28,7 @@ enum class Group : std::uint8_t {
   work,    ///< leaks that grow with work or while idle, and in an allocator's segments
   days,    ///< four days and more
   others,  ///< written by somebody who had not read the judge
-  ranks,   ///< jobs of eight ranks, each on a device of its own
+  ranks,   ///< jobs of eight ranks, each on its own device
   crash,   ///< the end of memory, and what follows
   parts,   ///< several programs on one card
   use,     ///< by kind of use: swaps, stairs, days, caches, curricula, warm-ups, tenants
@@ -50,10 +50,10 @@ struct Label {
   bool on_all_devices = false;  ///< the others leak, too: an alert about one of them is right
 };
 
-/// How the processes of a simulated trace are told.
+/// How the processes of a simulated trace are reported.
 enum class ProcessLog : std::uint8_t {
   same,   ///< at the instants of the device
-  apart,  ///< by a log of their own: more rarely, and at other instants
+  apart,  ///< by their own log: more rarely, and at other instants
   none,   ///< not at all
 };
 
@@ -65,14 +65,14 @@ struct Trace {
   Group group = Group::usual;
   double capacity_bytes = 0;
   Label label;
-  /// Of a healthy one: the share of what was free that its longest straight rise takes. See beyond_half().
+  /// For a healthy one: the share of what was free that its longest straight rise takes. See beyond_half().
   double straight_share = 0;
   /// The leaking program starts again this long after the end of memory, and leaks again.
   std::optional<double> restart_after_s;
-  std::string toml;  ///< of a generated one: a scenario anybody can play with `vramtrack simulate`
+  std::string toml;  ///< for a generated one: a scenario anybody can play with `vramtrack simulate`
   ProcessLog processes = ProcessLog::same;
-  int process_every = 1;                          ///< of a log of their own: one listing in so many ticks
-  double process_phase = 0;                       ///< and so much of a period later
+  int process_every = 1;                          ///< of their own log: one listing in so many ticks
+  double process_phase = 0;                       ///< and this much of a period later
   std::shared_ptr<const sim::Scenario> scenario;  ///< played instead of `toml` where there is one
   bool alone = false;                             ///< of several devices, only that of the label is seen
   std::vector<Point> points;                      ///< of a recorded one

@@ -1,5 +1,5 @@
-// The board: a file that the bench and the programs that it starts map, one slot a program. So the truth about each is
-// known to the bench, and not told by what is measured.
+// The board: a file that the bench and the programs that it starts map, one slot per program. So the truth about each
+// is known to the bench, and not told by what is measured.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@ namespace bench {
 /// What a program does with its life, once its `onset` has come.
 enum class Kind : std::uint32_t {
   steady,    ///< holds its memory and works
-  sawtooth,  ///< takes and gives back
-  warm_up,   ///< grows to a level, ever more slowly
+  sawtooth,  ///< takes and releases
+  warm_up,   ///< grows to a level, more and more slowly
   batches,   ///< takes another amount for each batch
   brief,     ///< as steady, and soon over
   server,    ///< listens on a port, and nobody calls

@@ -56,7 +56,7 @@ class Stage {
   void tick();
   /// Minutes of the watch so far.
   [[nodiscard]] double minutes() const { return minute_of(now_us()); }
-  /// Of a time of the board, and of a time of the watch: minutes of the watch.
+  /// For a time of the board, and of a time of the watch: minutes of the watch.
   [[nodiscard]] double minute_of(std::int64_t at_us) const {
     return static_cast<double>(at_us - began_us_) * 1e-6 * options_.speed / 60;
   }
@@ -86,7 +86,7 @@ class Stage {
 int run_chaos(Stage& stage, std::size_t lives, std::size_t at_once, std::uint32_t seed, double speed);
 int run_checkpoints(Stage& stage, std::size_t runs, std::uint32_t seed, double speed, std::uint64_t device_mib);
 
-/// Of a sorted list, at 0..1.
+/// For a sorted list, at 0..1.
 double quantile(std::vector<double> values, double at);
 
 }  // namespace bench

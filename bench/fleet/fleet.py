@@ -90,7 +90,7 @@ def speed():
 def steady():
     server = Prometheus()
     try:
-        # What will be there in the next minutes is there already: each pass finds its last minute.
+        # What will be there in the next minutes is already there: each pass finds its last minute.
         load(server, gpus=80000, hours=1, truth="/dev/null", end_s=int(time.time()) + 900)
         port = free_port()
         watch = subprocess.Popen([BUILD / "vramtrack", "fleet", "watch", "--url", server.url, "--listen", f"127.0.0.1:{port}", "--every", "20s",
@@ -173,7 +173,7 @@ def series(server, query, start, end, step_s):
 
 
 def sustained(values, step_s, for_s):
-    """The highest level that `values` stayed at or above for so long: a rule with `for` fires below it."""
+    """The highest level that `values` stayed at or above for this long: a rule with `for` fires below it."""
     n = int(for_s // step_s) + 1
     return max((min(values[i:i + n]) for i in range(len(values) - n + 1)), default=float("-inf"))
 

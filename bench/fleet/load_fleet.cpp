@@ -48,7 +48,7 @@ struct Made {
   std::string family;
   bool leaks = false;
   double capacity_mib = 81559;
-  double lasts_s = 0;  ///< of a leak of kind mix: from the last sample until memory is full
+  double lasts_s = 0;  ///< for a leak of kind mix: from the last sample until memory is full
   std::vector<double> used_mib;
 };
 

@@ -1,4 +1,4 @@
-"""What GPUs of a cluster do in a day, one curve a GPU: draw() for tests/fleet/cluster.py.
+"""What GPUs of a cluster do in a day, one curve per GPU: draw() for tests/fleet/cluster.py.
 
     idle        nothing runs
     flat        one job, loaded before

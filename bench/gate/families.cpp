@@ -23,7 +23,7 @@ using made::Family;
 using made::kMib;
 
 constexpr double kErrorRate = 1e-4;
-constexpr double kPassError = 1e-3;  ///< of the bound that a pass rests on
+constexpr double kPassError = 1e-3;  ///< of the bound that a pass is based on
 
 struct Counted {
   int passes = 0;
@@ -62,7 +62,7 @@ double chance_of(int count, double expected) {
   return 1 - below;
 }
 
-/// The highest rate at which so few failures come in one of twenty measurements (the exact bound of Poisson's law).
+/// The highest rate at which this few failures come in one of twenty measurements (the exact bound of Poisson's law).
 double upper_bound(int failures, int runs) {
   double low = 0;
   double high = 10.0 + 3.0 * failures;
@@ -73,7 +73,7 @@ double upper_bound(int failures, int runs) {
   return high / runs;
 }
 
-/// More errors than chance explains: so many come in less than one measurement of a hundred, of all `families`
+/// More errors than chance explains: this many come in less than one measurement of a hundred, of all `families`
 /// together.
 bool exceeds(int errors, int runs, double rate, std::size_t families) {
   return errors > 0 && chance_of(errors, rate * runs) < 0.01 / static_cast<double>(families);

@@ -17,7 +17,7 @@ FLAGS = ["-O2", "-g", "-Wall", "-Wextra", "-I", str(HERE / "include")]
 
 
 class Unavailable(Exception):
-    """The API cannot be had here; the message says why."""
+    """The API is not available here; the message says why."""
 
 
 class Failed(Exception):

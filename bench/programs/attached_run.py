@@ -1,4 +1,4 @@
-"""A program that runs already, traced by `vramtrack trace live` (root), and the report of its trace.
+"""A program that is already running, traced by `vramtrack trace live` (root), and the report of its trace.
 
 The programs end within moments on the doubles. So their second half is stretched (pace/): each sleeps in the turns of its loops and in the
 calls of its functions, for PACED_S in all. How many of these there are is counted in a run before, which nothing traces. The first half
@@ -61,7 +61,7 @@ def waited_for(path, process):
 
 def attached_report_of(path, command, environment, options, folder):
     """The report of what was traced of the program from BEFORE_S after the begin of its second half on: the JSON, the first line of the text,
-    and whether the program went on for as long as it was traced."""
+    and whether the program continued for as long as it was traced."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     told, trace = folder / "run", folder / "trace"

@@ -2,10 +2,10 @@
 # Slurm's Epilog: are the job's GPUs empty again, and fit for work? If not, the node is drained with the reason.
 #
 # Runs as root on every node of the job, after its processes have ended. Never fails: a failing Epilog drains the node
-# with a reason that says nothing. What could not be checked drains nothing. A node that is drained already keeps its
+# with a reason that says nothing. What could not be checked drains nothing. A node that is already drained keeps its
 # reason. Settings, in /etc/default/vramtrack-slurm:
 #   HEALTH="vramtrack doctor --health"   what is asked, as in health.sh
-#   WAIT_S=30                            so long the driver may take to free the memory
+#   WAIT_S=30                            this long the driver may take to free the memory
 PATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin}
 export PATH
 HEALTH="vramtrack doctor --health" WAIT_S=30

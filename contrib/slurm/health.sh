@@ -2,7 +2,7 @@
 # Slurm's HealthCheckProgram: is every GPU of this node fit for work? If not, the node is drained with the reason.
 #
 # Runs as root on every node, as often as HealthCheckInterval says. Never fails: what could not be checked drains nothing.
-# A node that is drained already keeps its reason. Settings, in /etc/default/vramtrack-slurm:
+# A node that is already drained keeps its reason. Settings, in /etc/default/vramtrack-slurm:
 #   HEALTH="vramtrack doctor --health"   what is asked; add --fail-on warning to drain hot nodes, too
 PATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin}
 export PATH

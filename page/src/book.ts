@@ -4,7 +4,7 @@ import { append, gapAfter, noColumns, trim } from "./history";
 import type { Live } from "./live";
 import type { Columns, Tick } from "./types";
 
-/** The last so many seconds up to now, or a stretch that stands still. */
+/** The last this many seconds up to now, or a stretch that stands still. */
 export type Range = { lastS: number } | { fromS: number; toS: number };
 
 export const isLive = (r: Range): r is { lastS: number } => "lastS" in r;

@@ -11,7 +11,7 @@ import type { Tone } from "./types";
 const kAskEveryMs = 5000;
 /** Rows until all are asked for: a fleet of a hundred thousand GPUs may have as many. */
 const kFewJobs = 100;
-/** Where one node of a job leaks, that may be chance: so many such findings are shown, of more only their number. */
+/** Where one node of a job leaks, that may be chance: this many such findings are shown, of more only their number. */
 const kFewUnsure = 3;
 const kSure = 0.05;
 

@@ -10,7 +10,7 @@ export function expand(steps: Steps, count: number): Float64Array {
   return values;
 }
 
-/** One sequence of steps from those of pieces that follow each other, each of so many points. */
+/** One sequence of steps from those of pieces that follow each other, each of this many points. */
 export function joined(pieces: { steps: Steps; points: number }[]): Steps {
   const all: Steps = [];
   let begin = 0;

@@ -15,7 +15,7 @@ export const verdictBadge = (told: Told): Node_ => badge(told.tone, printable(to
 /** The reasons that one sentence joins. */
 const reasons = (because: string): string[] => printable(because).split("; ").map(inLocalTime);
 
-/** The lines below a verdict: those of one label under one term; each reason has a line of its own. */
+/** The lines below a verdict: those of one label under one term; each reason has its own line. */
 export function factRows(facts: Fact[] | undefined): [string, string[]][] {
   const rows: [string, string[]][] = [];
   for (const { label, text } of facts ?? []) {
@@ -73,7 +73,7 @@ export function usedBar(used: number, capacity: number | null, tone: Tone): Node
     h("span", { class: "figures" }, `${bytesOf(used, capacity)} `, h("span", { class: "faint" }, percent(share))));
 }
 
-/** Temperature, power, fan and what is busy. Nothing where the driver tells none of it. */
+/** Temperature, power, fan and what is busy. Nothing where the driver reports none of it. */
 export function gaugeList(s: Series, brief: boolean): Node_ | null {
   const all = gauges(s);
   if (all.length === 0) return null;

@@ -120,7 +120,7 @@ function element<K extends keyof HTMLElementTagNameMap>(name: K, attributes: Rec
   return made;
 }
 
-/** A path, which may go on in the next line behind each slash. */
+/** A path, which may continue in the next line behind each slash. */
 const breakable = (path: string): (Node | string)[] => path.split(/(?<=\/)/).flatMap((part) => [part, element("wbr")]);
 
 const count = (n: number, what: string): string => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;

@@ -1,4 +1,4 @@
-// What the agent answers, as docs/openapi.yaml tells it; only what the page uses. Fields may be added, never renamed.
+// What the agent answers, as docs/openapi.yaml describes it; only what the page uses. Fields may be added, never renamed.
 
 /** ISO 8601 UTC, up to nine decimals. */
 export type Time = string;
@@ -127,7 +127,7 @@ export interface Told {
   word_tone: Tone;
   /** How much it is worth a look: the worst first. */
   concern: number;
-  /** Of a leak: "CRITICAL", "WARNING", "LEAK". */
+  /** For a leak: "CRITICAL", "WARNING", "LEAK". */
   severity?: string;
   pattern?: string;
   /** "out of memory in 0h 24m (19m–30m)". */
@@ -219,7 +219,7 @@ export interface Series {
   /** The line of the growth, from the onset to the last sample. */
   trend: { from: Time; to: Time; from_bytes: number; to_bytes: number } | null;
   verdict: Verdict;
-  /** Of a leak without an alert: why nobody is notified yet. */
+  /** For a leak without an alert: why nobody is notified yet. */
   paging: string;
 }
 
@@ -309,7 +309,7 @@ export interface Alert {
   acknowledged: Acknowledgement | null;
   /** The silence under which nobody is notified of it. */
   silenced: Silence | null;
-  /** Of a process's alert: the id of the device's alert that tells the same leak. */
+  /** For a process's alert: the id of the device's alert that tells the same leak. */
   told_with: string | null;
 }
 

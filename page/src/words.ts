@@ -1,4 +1,4 @@
-// Words for what the agent tells in figures and kinds: health, gauges, names. What it concludes comes in words
+// Words for what the agent reports in figures and kinds: health, gauges, names. What it concludes comes in words
 // (Told of types.ts) and is shown as it is. Pure.
 import { moment, printable } from "./format";
 import type { Condition, Series, Tone } from "./types";
@@ -30,11 +30,11 @@ export const toneMark: Record<Tone, string> = {
 const figure = (value: number | null | undefined, unit: string): string =>
   value === null || value === undefined || !Number.isFinite(value) ? "–" : `${value.toFixed(0)}${unit}`;
 
-/** 0.87 -> "87 %"; "–" where the driver does not tell. */
+/** 0.87 -> "87 %"; "–" where the driver does not report it. */
 export const ratioOrDash = (ratio: number | null | undefined): string =>
   figure(ratio === null || ratio === undefined ? ratio : ratio * 100, " %");
 
-/** What a device does and shows: name and figure, the most telling first. Empty where nothing is told. */
+/** What a device does and shows: name and figure, the most telling first. Empty where nothing is reported. */
 export function gauges(s: Series): [string, string][] {
   const g = s.gauges;
   if (s.utilisation_ratio === null && !g) return [];

@@ -1,4 +1,4 @@
-// The parts of vramtrack._core: one function a file that adds its names to the module.
+// The parts of vramtrack._core: one function per file that adds its names to the module.
 #pragma once
 
 #include <nanobind/nanobind.h>

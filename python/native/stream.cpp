@@ -79,7 +79,7 @@ Result<Stream> Stream::open(const std::string& metric, const std::vector<std::st
   DeviceInfo device;
   device.id = stream.device_id_ = std::to_string(device_id);
   stream.catalog_->describe(device);
-  // Only one of its processes is told: what the others hold is not known.
+  // Only one of its processes is reported: what the others hold is not known.
   stream.catalog_->devices_withholding.insert(device.id);
   const auto main = stream.find(metric);
   if (!main) return fail(main.error());

@@ -1,7 +1,7 @@
 """PyTorch as the tests of test_on_torch.py see it: the real one in the lane (tests/torch), a stand-in elsewhere.
 
 Both have a GPU of 80 GiB and one of 40 GiB. The stand-in has the arithmetic of the real allocator for blocks of 10 MiB and more:
-each has a segment of its own, in steps of 2 MiB, which stays reserved when the block is freed.
+each has its own segment, in steps of 2 MiB, which stays reserved when the block is freed.
 """
 import os
 import sys

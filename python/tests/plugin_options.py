@@ -1,4 +1,4 @@
-"""How a pytest that a test starts is told of the plugin."""
+"""How a pytest that a test starts finds the plugin."""
 import sys
 from importlib.metadata import entry_points
 

@@ -74,7 +74,7 @@ def test_hugging_face_saves_in_time(device, monkeypatch):
     ("vramtrack.huggingface", ("transformers", "TrainerCallback"), lambda c: c.on_train_begin(None, None, None)),
 ])  # fmt: skip
 def test_training_that_is_tried_again_after_an_error(device, monkeypatch, tmp_path, module, base, begin):
-    """Of the first attempt nobody tells the end."""
+    """Nothing reports the end of the first attempt."""
     stand_in(monkeypatch, base[0], **{base[1]: type(base[1], (), {})})
     callback = load(monkeypatch, module).VramtrackCallback(interval_s=10, directory=str(tmp_path))
     begin(callback)

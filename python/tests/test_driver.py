@@ -29,7 +29,7 @@ MIG = [DIVIDED, instance(DIVIDED, "MIG-c1"), instance(DIVIDED, "MIG-c2"), gpu(1,
 
 
 def old(ordinal, visible, name=H200):
-    """As PyTorch before 2.4 tells it."""
+    """As PyTorch before 2.4 reports it."""
     return DeviceIdentity(ordinal, visible, name)
 
 
@@ -63,7 +63,7 @@ def old(ordinal, visible, name=H200):
     (old(0, 2), MIXED, {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, "set CUDA_DEVICE_ORDER=PCI_BUS_ID"),
     (old(0, 2, L4), MIXED, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, "GPU-aa0"),
     (old(0, 2), MIXED, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, "GPU 0 is NVIDIA L4, but CUDA's is NVIDIA H200"),
-    # Numbers tell nothing beside MIG, nor where a GPU is missing in the driver's list.
+    # Numbers identify nothing with MIG, nor where a GPU is missing in the driver's list.
     (old(0, 2), MIG, {}, "is ambiguous with MIG or with GPUs that do not answer"),
     (old(0, 1), [gpu(1, "GPU-bb1")], {}, "is ambiguous with MIG or with GPUs that do not answer"),
     (old(0, 1), [], {}, "makes 0 devices visible"),

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-# Something whose end takes a while, when threads may not come back any more.
+# Something that takes a while to end, when threads may no longer come back.
 LATE = """
 import time, sys
 class Late:

@@ -54,7 +54,7 @@ def test_after_an_error_too(device):
 
 
 def test_what_the_program_has_frozen_stays_frozen():
-    """In a process of its own: there is no way to freeze a part."""
+    """In a separate process: there is no way to freeze a part."""
     code = ("import gc\nimport vramtrack\nkept = [[] for _ in range(20000)]\ngc.freeze()\nbefore = gc.get_freeze_count()\n"
             "device = vramtrack.SimulatedDevice()\nvramtrack.check(lambda: device.free(device.allocate(1)), source=device)\n"
             "assert gc.get_freeze_count() == before > 20000\n")  # fmt: skip

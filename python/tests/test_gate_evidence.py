@@ -66,7 +66,7 @@ def test_a_recorder_that_fails_is_left_alone(device, tmp_path, monkeypatch, brok
 
 @pytest.mark.parametrize("folder", ["there", "nowhere/at/all", ""])
 def test_mark_takes_it_where_it_is_asked_for(tmp_path, folder):
-    """And goes on where it cannot be written."""
+    """And continues where it cannot be written."""
     (tmp_path / "there").mkdir()
     reader, writer = os.pipe()
     code = ("import vramtrack\nd = vramtrack.SimulatedDevice()\nvramtrack.set_default_source(d)\n"

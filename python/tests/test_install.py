@@ -1,5 +1,5 @@
 """The package as it is when installed. In a build's tests: `pip install` of the tree into a fresh folder, without the network, of
-the program and the extension that were built already; what is tested is what is packed, and how it is found. Where the package under test is an
+the program and the extension that were already built; what is tested is what is packed, and how it is found. Where the package under test is an
 installed wheel (scripts/wheels.sh): that one."""
 import importlib.metadata
 import os

@@ -20,7 +20,7 @@ def pipe():
 
 
 def variables(pipe, gate=None):
-    """What `vramtrack test` tells its child; `gate`: its process."""
+    """What `vramtrack test` passes to its child; `gate`: its process."""
     status = os.fstat(pipe[1])
     path = f"/proc/{os.getpid()}/fd/{pipe[1]}"
     if gate is not None:

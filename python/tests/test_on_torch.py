@@ -73,7 +73,7 @@ def test_the_current_device_stays(torch, empty):
 
 
 def test_profilers_on_one_device_share_its_peak(torch, empty):
-    """Each makes a source of its own, as the global profiler does."""
+    """Each makes a separate source, as the global profiler does."""
     outer, inner = vramtrack.GPUMemoryProfiler(), vramtrack.GPUMemoryProfiler()
 
     def outer_body():

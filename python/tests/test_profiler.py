@@ -128,7 +128,7 @@ def test_stack_of_the_peak(device):
 
 
 def test_a_call_within_a_call_leaves_the_outer_ones_peak(device, profiler):
-    """The allocator has one peak, which the inner call begins anew."""
+    """The allocator has one peak, which the inner call starts over."""
     other = vramtrack.GPUMemoryProfiler(source=device)
     untouched = vramtrack.GPUMemoryProfiler(source=device, track_peak=False)
 

@@ -19,7 +19,7 @@ MODEL = frames(("build", "/job/model.py", 11))
 
 
 def of_stack(stack, blocks, device=0):
-    """A snapshot of so many blocks of 2 MiB, all of one stack."""
+    """A snapshot of this many blocks of 2 MiB, all of one stack."""
     at = (4 + 4 * device) * 2**30
     rows = [{"address": at + 2 * n * MIB, "size": 2 * MIB, "requested_size": 2 * MIB, "state": "active_allocated", "frames": stack}
             for n in range(blocks)]  # fmt: skip

@@ -35,7 +35,7 @@ def with_gaps(n):
 
 
 def assert_same(streamed, batch):
-    # Samples in hand are a whole recording: there the end itself confirms a suspicion, and a stream may go on.
+    # Samples in hand are a whole recording: there the end itself confirms a suspicion, and a stream may continue.
     if batch.stage == "confirmed_at_end":
         assert streamed.stage == "suspected"
         assert streamed.confidence == batch.confidence

@@ -46,7 +46,7 @@ def test_rates_are_those_of_the_program(bytes_per_s: float, words: str) -> None:
 
 
 def texts_of(tree: ast.AST) -> set[str]:
-    """Every text in the code, also the parts of f-strings, but for docstrings."""
+    """Every text in the code, also the parts of f-strings, except for docstrings."""
     scopes = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     described = {id(node.body[0].value) for node in ast.walk(tree) if isinstance(node, scopes) and node.body and isinstance(node.body[0], ast.Expr)}
     return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described}

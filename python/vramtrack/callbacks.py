@@ -17,7 +17,7 @@ class _BeforeOom:
 
 
 class Callbacks:
-    """`note` is told of errors in them, which do not end the watch."""
+    """`note` receives errors in them, which do not end the watch."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self.before_oom: List[_BeforeOom] = []

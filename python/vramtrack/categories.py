@@ -111,7 +111,7 @@ def _add(to: "weakref.WeakSet[Any]", found: Any) -> None:
 
 
 def attach() -> None:
-    """From now on modules and optimizers are known without a search: torch tells of each as it is made, or makes its first step. A
+    """From now on modules and optimizers are known without a search: torch reports each as it is made, or makes its first step. A
     microsecond for each parameter that a module registers, and for each step."""
     global _hooked
     torch = sys.modules.get("torch")
@@ -304,7 +304,7 @@ def _allocated() -> int:
 
 def categorize() -> Categories:
     """Says what the memory of this process is that the framework's objects hold: a search among all objects, and a look at each tensor
-    (3 us each). Under `vramtrack run` the trace is told as well. Call it at a safe point: the end of a step. It takes no
+    (3 us each). Under `vramtrack run` the trace gets them as well. Call it at a safe point: the end of a step. It takes no
     GPU memory, does not synchronise, and does not start CUDA."""
     begun = time.perf_counter()
     if not _is_ready():

@@ -62,7 +62,7 @@ def hooks_of(source: Source, node: ast.AST, depth: int = _REACH) -> Iterator[Hoo
 
 
 def kept_in(source: Source, hook: Hook, plain: int) -> Iterator[HookKeep]:
-    """What it adds to containers of what the framework gives it. `plain`: so many of the first parameters have no tensors (the module)."""
+    """What it adds to containers of what the framework gives it. `plain`: this many of the first parameters have no tensors (the module)."""
     names = set(parameters_of(hook.code)[hook.given + plain:]) | ({hook.code.args.vararg.arg} if hook.code.args.vararg is not None else set())
     body = hook.code.body if isinstance(hook.code.body, list) else [hook.code.body]
     for node in (one for part in body for one in ast.walk(part)):

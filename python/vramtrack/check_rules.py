@@ -107,7 +107,7 @@ class Rules:
         return bool(_ONCE.search(function.name)) or bool(callers) and len(around) == len(callers) and all(one is not None and self._runs_once(one, depth - 1) for one in around)
 
     def _is_bounded(self, place: Place, is_local: bool) -> bool:
-        """It gets smaller somewhere, its size is looked at, it is made anew in use, or its kind has a bound. What is local is made anew
+        """It gets smaller somewhere, its size is looked at, it is made again in use, or its kind has a bound. What is local is made again
         with each call."""
         if self._source.drops(place):
             return True
@@ -120,7 +120,7 @@ class Rules:
             if value is not None and _has_bound(value):
                 return True
             if not is_local and isinstance(where, FUNCTIONS) and where is not place.owner and not _ONCE.search(where.name):
-                return True  # a method that begins anew
+                return True  # a method that starts over
         return not is_local and not is_made  # nobody in this file made it: nothing is known of it
 
     def _growing_loop(self, container: ast.expr, statement: ast.AST) -> Optional[Loop]:
@@ -143,7 +143,7 @@ class Rules:
         return isinstance(statement, ast.Assign) and isinstance(value, ast.BinOp) and place in self._source.places_in(value)
 
     def _is_evaluated(self, loop: Loop, function: Optional[Function]) -> bool:
-        """A loop without backward() that is told to be for evaluation, or that takes its rounds from data outside of a network."""
+        """A loop without backward() that is marked as evaluation, or that takes its rounds from data outside of a network."""
         if self._source.is_trained(function or self._source.tree):
             return False
         owner = self._source.class_of(loop)
@@ -220,7 +220,7 @@ class Rules:
         return any(self._source.is_in(one, loop) and not self._is_growth(one, place) for one in self._source.bindings(place))
 
     def _other_part(self, value: ast.expr, place: Optional[Place]) -> Optional[ast.expr]:
-        """Of a sum that has the place itself on one side: `0.9 * smooth + 0.1 * loss` -> `0.1 * loss`."""
+        """For a sum that has the place itself on one side: `0.9 * smooth + 0.1 * loss` -> `0.1 * loss`."""
         if place is None or not isinstance(value, ast.BinOp) or not isinstance(value.op, (ast.Add, ast.Sub)):
             return None
         is_left, is_right = (place in self._source.places_in(side) for side in (value.left, value.right))
@@ -480,7 +480,7 @@ class Rules:
         return isinstance(place.owner, (*FUNCTIONS, ast.Lambda)) and self._source.parameter(place) is None
 
     def _runs_over_data(self, scope: ast.AST, place: Optional[Place] = None) -> bool:
-        """A loop that trains, or runs a network over data with gradients on, is in it, and the container is not made anew there. Who collects
+        """A loop that trains, or runs a network over data with gradients on, is in it, and the container is not made again there. Who collects
         features without gradients wants them all."""
         bindings = self._source.bindings(place) if place is not None else []
         return any(isinstance(one, LOOPS) and (self._source.is_trained(one) or self._source.is_over_data(one) and self._runs_network(one))
@@ -581,7 +581,7 @@ def check(text: str) -> List[Finding]:
 
 
 def ast_text(node: ast.AST, limit: int = 60) -> str:
-    """An expression as it may stand in a sentence."""
+    """An expression as it may be in a sentence."""
     text = ast.unparse(node) if hasattr(ast, "unparse") else text_of(node) or "the value"  # Python 3.8 has no unparse()
     text = " ".join(text.split())
     return text if len(text) <= limit else text[:limit - 3] + "..."

@@ -350,7 +350,7 @@ class Scopes:
         return {one.name: one for one in kind.body if isinstance(one, FUNCTIONS)}
 
     def functions_of(self, called: ast.AST) -> List[Function]:
-        """The functions of this file that a call of the expression may run. Of an object whose class is not known, every method of the name."""
+        """The functions of this file that a call of the expression may run. For an object whose class is not known, every method of the name."""
         if isinstance(called, ast.Name):
             place = self.place(called)
             return [one for one in self.bindings(place) if isinstance(one, FUNCTIONS)] if place is not None else []
@@ -369,7 +369,7 @@ class Scopes:
         return [call for name in names for call in self._calls_of.get(name, ())]
 
     def callers(self, function: Function) -> List[ast.Call]:
-        """The calls in this file that may run it, but for its own. A constructor is called by the name of its class."""
+        """The calls in this file that may run it, except for its own. A constructor is called by the name of its class."""
         found = [call for call in self.calls_of(function.name) if function in self.functions_of(call.func)]
         kind = self._scopes[function]
         if isinstance(kind, ast.ClassDef) and function.name == "__init__":

@@ -1,5 +1,5 @@
 """What an expression of a source file holds: a graph of gradients, memory of the device, a shape, or nothing of these. A judgement by names,
-assignments and calls, on the safe side: what cannot be told holds nothing."""
+assignments and calls, on the safe side: what cannot be determined holds nothing."""
 from __future__ import annotations
 
 import ast
@@ -237,7 +237,7 @@ class Values:
         return self._of_own_function(node)
 
     def _of_own_function(self, call: ast.Call) -> Holds:
-        """Of a function of this file: what it returns, computed from the networks that it knows."""
+        """For a function of this file: what it returns, computed from the networks that it knows."""
         if isinstance(call.func, ast.Attribute) and not self._source.is_of_its_class(call.func):
             return Holds.NOTHING
         found = self._source.functions_of(call.func)

@@ -5,7 +5,7 @@ A connection is a session. It sends one line at a time and gets one back, "ok ..
     hello               "ok pid=4242 python=3.11.2 torch=2.9.1 recording=no"
     record SECONDS      switches PyTorch's recorder on; off again when the session ends, and at the latest after so long
     snapshot            with a descriptor: PyTorch's snapshot is written into it
-    kept                what keeps tensors: "ok COUNT", then so many lines
+    kept                what keeps tensors: "ok COUNT", then this many lines
     kept since          the same, of what has grown since the last `kept`
     stop                switches the recorder off
 
@@ -34,7 +34,7 @@ from vramtrack.safe_point import MarkClock, at_safe_point
 
 LONGEST_RECORD_S = 3600.0
 _LONGEST_LINE = 256
-_IDLE_S = 60.0  # a session that neither records nor asks for so long is over
+_IDLE_S = 60.0  # a session that neither records nor asks for this long is over
 _KEPT_S = 5.0  # the longest that the program may have to wait for a look that somebody asked for
 _KEPT_LIMIT = 1000
 
@@ -114,7 +114,7 @@ class Door:
                 if _is_of_user(connection):
                     try:
                         Session(connection).serve()
-                    except Exception:  # whatever it is, the program goes on
+                    except Exception:  # whatever it is, the program continues
                         pass
             if self._once:
                 break
@@ -328,7 +328,7 @@ atexit.register(_close)
 
 def open_if_asked() -> None:
     """At the import of the package: opens the door where the user has asked for it in the environment, and does nothing otherwise. A
-    program that cannot have it runs as ever."""
+    program that cannot have it runs as usual."""
     if os.environ.get("VRAMTRACK_ATTACHABLE") == "1" or os.environ.get("VRAMTRACK_PROBE_DIR"):
         try:
             allow_attach()

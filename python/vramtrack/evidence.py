@@ -127,7 +127,7 @@ def write_evidence(watch: Any, asked_bytes: int, free_bytes: int) -> str:
         return ""
     stem = os.path.join(directory, f"vramtrack-oom-{os.getpid()}-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{len(mine)}")
     counters = watch.source.counters()
-    # Whatever fails is left out and said: the file and the snapshot are written all the same.
+    # Whatever fails is left out and reported: the file and the snapshot are written all the same.
     missing: List[str] = []
 
     def part(name: str, make: Callable[[], Any], otherwise: Any = None) -> Any:

@@ -12,9 +12,9 @@ from vramtrack import _core
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why memory could not be had, by the messages of an error or a log. str() is what `vramtrack explain` prints."""
+    """Why memory could not be allocated, by the messages of an error or a log. str() is what `vramtrack explain` prints."""
 
-    #: "leak", "fragmentation", "too_big", "full", "limit", "outside", "host", or "unknown" where the message does not tell
+    #: "leak", "fragmentation", "too_big", "full", "limit", "outside", "host", or "unknown" where the message does not show it
     cause: str
     #: the figures behind it, in words
     because: str

@@ -1,4 +1,4 @@
-"""Tables for notebooks: the _repr_html_ of what the package gives back."""
+"""Tables for notebooks: the _repr_html_ of what the package returns."""
 from __future__ import annotations
 
 from html import escape

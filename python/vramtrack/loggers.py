@@ -81,7 +81,7 @@ def wandb(watch: Watch, run: Any = None, **options: Any) -> Logger:
         if run is None:
             raise ValueError("there is no run of Weights & Biases; call wandb.init() first, or pass run=")
     # W&B drops what is logged for an earlier step than its current one, and each committed log() is a step. So the figures wait for the
-    # program's own log() and share its row. If none came since the last ones, those are a row of their own.
+    # program's own log() and share its row. If none came since the last ones, those are a separate row.
     waiting: Optional[int] = None
 
     def log(found: Dict[str, float], step: int) -> None:

@@ -64,7 +64,7 @@ def _open_by_path(path: str) -> Optional[int]:
 
 
 def _writer(path: str) -> str:
-    """A key that tells this process's marks from those of others: one series written by several processes would hide their leaks.
+    """A key that separates this process's marks from those of others: one series written by several processes would hide their leaks.
     The process that the gate started needs no key."""
     rank = os.environ.get("RANK") or os.environ.get("LOCAL_RANK") or ""
     if rank.isdigit():

@@ -10,7 +10,7 @@ from vramtrack.watch import Watch
 
 
 def watch_or_warn(options: Dict[str, Any]) -> Optional[Watch]:
-    """A Watch for a callback; None, with a warning, on a machine without a device: a training on the CPU goes on."""
+    """A Watch for a callback; None, with a warning, on a machine without a device: a training on the CPU continues."""
     try:
         return Watch(**options)
     except NoDeviceError as error:

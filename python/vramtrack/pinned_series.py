@@ -1,4 +1,4 @@
-"""Pinned host memory as a series of its own: its verdict, and where host memory ends."""
+"""Pinned host memory as a separate series: its verdict, and where host memory ends."""
 from __future__ import annotations
 
 import os

@@ -1,4 +1,4 @@
-"""What one rank of a job (torchrun) tells the others of its memory."""
+"""What one rank of a job (torchrun) reports to the others about its memory."""
 from __future__ import annotations
 
 import hashlib
@@ -36,7 +36,7 @@ class Rank(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What torchrun, or another launcher that sets the same variables, tells a process of its job."""
+    """What torchrun, or another launcher that sets the same variables, passes to a process about its job."""
 
     rank: int
     world_size: int
@@ -51,7 +51,7 @@ def job_of(environment: Mapping[str, str] = os.environ) -> Optional[Job]:
         return None
     if not 0 <= rank < world_size or not 2 <= world_size <= _MOST_RANKS:
         return None
-    # The address and port tell jobs apart whose run has no name ("none"). A restarted job begins anew.
+    # The address and port distinguish jobs whose run has no name ("none"). A restarted job starts over.
     names = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")
     known = "\n".join(environment.get(name, "") for name in names)
     return Job(rank, world_size, hashlib.sha256(known.encode("utf-8", "surrogatepass")).hexdigest()[:16])

@@ -35,7 +35,7 @@ class Ranks:
     folder          on a file system that all machines of the job share. None: a folder of this machine, which only its own ranks see;
                     the last of them removes it
     clock           the time in seconds; summaries from before now belong to an earlier run
-    silent_after_s  a rank whose summary has not changed for so long, by this clock, is silent
+    silent_after_s  a rank whose summary has not changed for this long, by this clock, is silent
     """
 
     def __init__(self, job: Job, folder: Optional[str], clock: Callable[[], float], silent_after_s: float = _SILENT_AFTER_S) -> None:
@@ -52,7 +52,7 @@ class Ranks:
         self._lock = threading.Lock()
 
     def add_to(self, verdict: Verdict, used_bytes: int, first_s: float, now_s: float) -> Verdict:
-        """Notes this rank's verdict, and gives it back with a sentence on all ranks if one grows or is silent. Touches no file."""
+        """Notes this rank's verdict, and returns it with a sentence on all ranks if one grows or is silent. Touches no file."""
         self.note(summary_of(self.job, verdict, used_bytes, first_s, now_s))
         known = self.known()
         if len(known) < 2 or not any(rank.grows or rank.status == SILENT for rank in known):
@@ -60,7 +60,7 @@ class Ranks:
         return replace(verdict, ranks=words(known, self.job.world_size))
 
     def share(self, note: Callable[[str], None]) -> None:
-        """Leaves this rank's last summary for the others, and reads theirs. `note` is told why it could not."""
+        """Leaves this rank's last summary for the others, and reads theirs. `note` is given the reason why it could not."""
         mine = self._seen.get(self.job.rank)
         try:
             if mine is not None:

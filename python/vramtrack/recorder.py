@@ -44,7 +44,7 @@ class Recorder:
                     self._record(None, None)
 
     def is_on(self) -> bool:
-        """Whether anybody records. False where this version of PyTorch does not tell."""
+        """Whether anybody records. False where this version of PyTorch does not report it."""
         enabled = getattr(self._torch._C, "_cuda_isHistoryEnabled", None)
         return bool(enabled()) if enabled is not None else False
 
@@ -62,7 +62,7 @@ class Recorder:
                 record(enabled is not None)
 
     def _notice_others(self) -> None:
-        """Learns whether the program begins or ends a recording of its own while ours runs. PyTorch tells only whether there is one, so
+        """Learns whether the program begins or ends a recording of its own while ours runs. PyTorch reports only whether there is one, so
         the function below _record_memory_history() is replaced meanwhile."""
         Recorder._changed_by_others = False
         Recorder._replaced = []

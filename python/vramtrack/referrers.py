@@ -18,26 +18,26 @@ from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tu
 from vramtrack.units import format_change, format_size
 
 _FILE = sys._getframe().f_code.co_filename
-#: referrers are asked for so many tensors at once; all tensors of a container that one of them names are done with it
+#: referrers are asked for this many tensors at once; all tensors of a container that one of them names are done with it
 _SAMPLE = 48
 #: steps from a container up to a variable: a list in a dict in an attribute of an object in a global takes four. Before Python 3.11 an
-#: attribute takes two: its dictionary is an object of its own.
+#: attribute takes two: its dictionary is a separate object.
 _DEPTH = 8 if sys.version_info >= (3, 11) else 12
 #: objects that are followed on one step: a question takes longer for more
 _WIDTH = 48
-#: of objects that are alike, so many are followed: a question about few objects takes less time
+#: of objects that are alike, this many are followed: a question about few objects takes less time
 _ALIKE = 8
 #: links of a chain (the nodes of a linked list, the steps of a graph) that are more than nesting
 _CHAIN = 6
-#: as long as something has no variable and there is time, so many times as many steps are taken
+#: as long as something has no variable and there is time, this many times as many steps are taken
 _FURTHER = 3
 #: variables that a chain is said to begin at are chosen from so many
 _HEADS = 8
 #: More names of one namespace, or keys of one dictionary, were made by the program as it ran: together they are one keeper.
 _SERIES = 24
-#: so much of the time is for finding what holds the tensors; the rest is for naming it
+#: this much of the time is for finding what holds the tensors; the rest is for naming it
 _SEARCH_SHARE = 0.6
-#: a look that asks about a sample asks so often, each time about tensors that nothing is known to hold yet, until they are so few
+#: a look that asks about a sample asks this often, each time about tensors that nothing is known to hold yet, until they are so few
 _ROUNDS, _FEW, _FEW_ONE_IN = 3, 6, 50
 #: objects that are visited to find out in which of several containers others lie
 _VISITS = 200_000
@@ -696,7 +696,7 @@ class _Search:
         return local if where == _describe(generator) else f"{local}, in {where}"
 
     def _namespace(self, one: Any) -> str:
-        """Of a module, or of what was run as one, in words; else empty."""
+        """For a module, or of what was run as one, in words; else empty."""
         module = self.modules.get(id(one))
         if module is not None:
             return _module_words(module)
@@ -901,7 +901,7 @@ def _first_line(code: Any, name: str) -> int:
 
 
 def _frames(running: Dict[int, None]) -> List[Any]:
-    """The functions that run in all threads, but for this module's own, and those that the exception left that is handled now, or that
+    """The functions that run in all threads, except for this module's own, and those that the exception left that is handled now, or that
     ended the program. Modules and class bodies have namespaces instead. `running`: gets the ids of all their frames."""
     out = []
 
@@ -948,7 +948,7 @@ def _is_namespace(one: Any) -> bool:
 
 
 def _spread(items: List[Any], most: int) -> List[Any]:
-    """At most so many; where there are more, half of them the first ones, and the others from all over."""
+    """At most this many; where there are more, half of them the first ones, and the others from all over."""
     if len(items) <= most:
         return items
     first, rest = items[: most // 2], items[most // 2 :]
@@ -956,7 +956,7 @@ def _spread(items: List[Any], most: int) -> List[Any]:
 
 
 def _scattered(items: List[Any], most: int) -> List[Any]:
-    """At most so many, from all over and at no equal distance: what comes in turn is not always of the same place."""
+    """At most this many, from all over and at no equal distance: what comes in turn is not always of the same place."""
     if len(items) <= most:
         return list(items)
     return [items[i] for i in dict.fromkeys(int(len(items) * (n * _GOLDEN % 1)) for n in range(most))]
@@ -983,7 +983,7 @@ def _keys(namespace: Dict[Any, Any], member: int) -> List[str]:
 
 
 def _key_words(key: Any) -> str:
-    """Of another type, words would be the program's own code: a tensor copies itself from its device for them."""
+    """For another type, words would be the program's own code: a tensor copies itself from its device for them."""
     plain = (str, int, float, bool, bytes, type(None))
     if type(key) in plain or (type(key) is tuple and all(type(each) in plain for each in key)):
         return str(key)[:80]

@@ -85,7 +85,7 @@ def _in_main_thread(once: _Once) -> None:
 def at_safe_point(function: Callable[[], Any], clock: MarkClock, patience_s: float = _PATIENCE_S) -> Tuple[Any, str]:
     """The result of `function`, and where it ran: "at a mark", in the thread that calls vramtrack.mark(); "in the main thread", between
     two of its bytecodes; or "beside the program", in this thread, where neither came within `patience_s`. It runs exactly once. Its
-    exceptions come out here. Blocks this thread; never the program, but for the time that `function` takes."""
+    exceptions come out here. Blocks this thread; never the program, except for the time that `function` takes."""
     once = _Once(function)
     if threading.current_thread() is threading.main_thread():
         once.call("in the main thread")

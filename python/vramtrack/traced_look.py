@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterable, List
 
 from vramtrack.referrers import _ONE_AT_A_TIME, Keeper, _Search, is_rooted
 
-#: the program waits for a look for so long at most
+#: the program waits for a look for this long at most
 _LOOK_S = 1.0
 #: of the keepers, those of the most tensors, and those of the most bytes
 _BY_TENSORS, _BY_BYTES = 24, 8

@@ -54,7 +54,7 @@ class Watch:
     check_every_s   seconds between two checks. A check takes less than 1 ms, however long the watch has run
     settings        settings from docs/CONFIG.md, as in detect()
     max_samples     how many samples `samples` may hold; when it is full, every second one is dropped. The verdict does not depend on
-                    it: it rests on all samples
+                    it: it is based on all samples
     evidence        names the lines that leak. When a leak is suspected, the watch records the stacks of live blocks for `evidence_s`
                     seconds and at least eight marks, names the lines that grew, and stops recording. While it records, an
                     allocation takes about 2 us longer, and two snapshots hold the allocator's lock for milliseconds. At most once

@@ -32,7 +32,7 @@ def check_metric(metric: str) -> None:
 
 
 def take_sample(source: MemorySource, driver: DriverMemory, clock: Callable[[], float], note: Callable[[str], None]) -> WatchSample:
-    """Memory now. `note` is told why the driver's figures are missing."""
+    """Memory now. `note` is given the reason why the driver's figures are missing."""
     counters = source.counters()
     now = clock()
     return WatchSample(

@@ -5,7 +5,7 @@
 #   scripts/kubernetes/build.sh [FOLDER]       (default: build/kubernetes; 0.8 GB, 5 minutes on two cores)
 #
 # It needs Debian 12, the network once, and Go. Debian's Go 1.19 is preferred: Kubernetes 1.20 was written for Go 1.15, and
-# Debian builds its kubectl of the same sources with 1.19. What is built already is kept.
+# Debian builds its kubectl of the same sources with 1.19. What is already built is kept.
 set -eu
 cd "$(dirname "$0")/../.."
 mkdir -p "${1:-build/kubernetes}"

@@ -46,8 +46,8 @@ Result<AuditEntry> parse_audit(std::string_view line);
 /// A list of entries, as the API returns it.
 std::string audit_list_json(const std::vector<AuditEntry>& entries);
 
-/// Whether the entry says what became of a step, so that it is counted; and whether people must be told of it without a
-/// step that does: an act that was done, undone or could not be. Nothing of a dry run. Pure.
+/// Whether the entry says what became of a step, so that it is counted; and whether people must be notified of it
+/// without a step that does: an act that was done, undone or could not be. Nothing of a dry run. Pure.
 bool is_outcome(const AuditEntry& entry);
 bool must_be_told(const AuditEntry& entry);
 /// The message about an entry. Its id is the same whoever reads the entry. Pure.

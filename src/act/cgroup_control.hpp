@@ -24,7 +24,7 @@ Result<OwnCgroup> own_cgroup(const ActRequest& request, std::string_view control
 
 /// Writes one value into a control file. Errors name the file.
 Status write_control(const std::string& path, std::string_view text);
-/// Its text without the newline; an Error names the file.
+/// Returns its text without the newline; an Error names the file.
 Result<std::string> read_control(const std::string& path);
 
 }  // namespace vramtrack::act

@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostBody = std::size_t{32} << 20;
 constexpr std::size_t kMostToken = std::size_t{64} << 10;
 constexpr double kTimeout_s = 15;
-/// A change is waited for so long when the process is asked to end: the record then says what became of it.
+/// A change is waited for this long when the process is asked to end: the record then says what became of it.
 constexpr double kGrace_s = 2;
 constexpr double kRetry_s = 5;
 constexpr int kMostConflicts = 5;

@@ -104,8 +104,8 @@ struct Climb {
   bool told_still_runs = false;
   std::string end_reason;
   std::optional<Claim> claim;
-  std::string with;     ///< of a claimed one: the climb that its subject has
-  std::string refusal;  ///< of a claimed one: Unproven::reason; empty: none was told
+  std::string with;     ///< for a claimed one: the climb that its subject has
+  std::string refusal;  ///< for a claimed one: Unproven::reason; empty: none was told
   std::string why;      ///< and why, for people
 
   [[nodiscard]] bool has_subject() const { return phase != Phase::claimed && phase != Phase::over; }

@@ -24,7 +24,7 @@ struct Limit {
   /// What becomes of a step that is one too many.
   enum class Then : std::uint8_t {
     wait,          ///< it is taken when it fits
-    refuse,        ///< its ladder does not go on
+    refuse,        ///< its ladder does not continue
     open_breaker,  ///< no step is taken anywhere until a person closes the breaker
   };
   Of of = Of::acts;
@@ -74,7 +74,7 @@ class Limits {
   /// The limit that opens the breaker, and how many machines count now; nullptr: there is none.
   [[nodiscard]] const Limit* breaker_limit() const;
   [[nodiscard]] std::size_t nodes_acted_on(Timestamp now) const;
-  /// For so long an act counts.
+  /// For this long an act counts.
   [[nodiscard]] double longest_window_s() const;
 
  private:

@@ -34,11 +34,11 @@ struct OtlpTarget {
 using Environment = std::function<std::string(const char* name)>;
 
 /// nullopt: no endpoint is set, or metrics are switched off. Errors name the variable, and say what was expected and,
-/// for a protocol that this does not speak, what to set. Pure but for `environment`.
+/// for a protocol that this does not speak, what to set. Pure except for `environment`.
 Result<std::optional<OtlpTarget>> otlp_target(const Environment& environment);
 Result<std::optional<OtlpTarget>> otlp_target();  ///< of this process
 
-/// Has a thread of its own.
+/// Has a separate thread.
 class OtlpPush {
  public:
   /// `body`: what is sent; empty: there is nothing yet. Called on the thread. `log`: problems, once until they change,

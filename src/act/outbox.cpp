@@ -54,7 +54,7 @@ bool Outbox::is_about(const Note& note, const Incident& incident) {
   return incident.id == note.incident || std::find(note.also.begin(), note.also.end(), incident.id) != note.also.end();
 }
 
-/// Of two that have proved to be one, the first that was told speaks for both.
+/// Of two that have proved to be one, the first that was reported represents both.
 std::deque<Outbox::Incident>::iterator Outbox::incident_of(const Note& note) {
   const auto told = std::find_if(incidents_.begin(), incidents_.end(),
                                  [&](const Incident& i) { return i.told && is_about(note, i); });
@@ -143,7 +143,7 @@ void Outbox::refill(Timestamp now) {
   refilled_ = now;
 }
 
-/// False: it is one of those that are told of together later.
+/// False: it is one of those that are reported together later.
 bool Outbox::may_send(const Note& note) {
   if (tokens_ >= 1) {
     tokens_ -= 1;

@@ -29,7 +29,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::size_t kMostMessages = 256;
-/// Of an earlier run, what was recorded within this time is told once more: its message may not have been kept.
+/// For an earlier run, what was recorded within this time is reported once more: its message may not have been kept.
 constexpr double kTellAgain_s = 3600;
 
 steady_clock::duration seconds_of(double seconds) {
@@ -152,7 +152,8 @@ struct Runner::Core {
     if (messages.size() < kMostMessages) messages.push_back(printable(text));
   }
 
-  /// Records the entry, publishes it, counts it, and tells people what they must know. The one way to do any of these.
+  /// Records the entry, publishes it, counts it, and notifies people of what they must know. The one way to do any of
+  /// these.
   Status write(AuditEntry entry, bool synced) {
     entry.is_for_people = entry.is_for_people || must_be_told(entry);
     Status written = append(entry, synced);
@@ -206,7 +207,7 @@ struct Runner::Core {
     if (options.tools.tell && entry.is_for_people && !entry.dry_run) options.tools.tell(note_of(entry));
   }
 
-  /// This program may have been killed between the record and its message. Whoever got the message drops the second.
+  /// This program may have been killed between the record and its message. A receiver of both drops the second.
   void tell_again(const std::vector<AuditEntry>& entries) const {
     const Timestamp now = options.now();
     for (const AuditEntry& entry : entries)

@@ -30,7 +30,7 @@ struct RunnerOptions {
   std::function<Timestamp()> now;  ///< the time of day; from the runner's thread
   std::vector<Limit> limits;       ///< of a fleet, besides those of `config`
   /// For crash tests: called on the runner's thread at "begin" (it is not on disk yet), "intent" (it is), "performed"
-  /// and "done"; and, with no order, at "written": after each line of the record, before people are told of it.
+  /// and "done"; and, with no order, at "written": after each line of the record, before people are notified of it.
   std::function<void(std::string_view point, const Order& order)> at_point;
 };
 

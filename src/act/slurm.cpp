@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 constexpr double kAnswer_s = 20;  ///< Slurm's own programs wait 10 s for the controller
 constexpr std::chrono::milliseconds kLook{250};
 
-/// Of a job, task or restart.
+/// For a job, task or restart.
 bool is_number(std::string_view text) {
   constexpr std::size_t kMostDigits = 10;
   return text.size() <= kMostDigits && is_all_digits(text);

@@ -141,7 +141,7 @@ struct Actuator::Core {
     seen.unproven.push_back({one.id, std::string(to_string(refusal)), std::move(why)});
   }
 
-  /// The keys of those that were asked for a checkpoint and have told that it is written.
+  /// The keys of those that were asked for a checkpoint and have reported that it is written.
   std::set<std::string> saved() {
     std::set<std::string> out;
     for (const auto& climb : runner->state().climbs)

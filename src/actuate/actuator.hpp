@@ -22,7 +22,7 @@ namespace vramtrack::actuate {
 
 /// Asks the agent at that address. Called by several threads at once.
 using AskAgent = std::function<Result<Witness>(const std::string& url)>;
-/// Judges the series of an alert's GPU anew where no agent answers. Likewise. Empty: such alerts are refused.
+/// Judges the series of an alert's GPU again where no agent answers. Likewise. Empty: such alerts are refused.
 using Rescan = std::function<Result<Witness>(const Labels& labels)>;
 
 struct ActuatorOptions {

@@ -19,7 +19,7 @@ enum class Refusal : std::uint8_t {
   not_listed,   ///< they name a host that is not listed as an agent (agent_hosts.hpp)
   no_agent,     ///< no agent answers, and there is no rescan
   not_current,  ///< what the agent says is not what is now: check_current()
-  no_evidence,  ///< no alert stands there any more
+  no_evidence,  ///< no alert is active there any more
   mismatch,     ///< the alert and the agent speak of different hosts, processes or jobs
   no_policy,    ///< no policy applies to it
 };
@@ -41,7 +41,7 @@ bool is_same_host(const std::string& one, const std::string& other);
 /// as one of a device that does not answer.
 Status check_current(Witness& witness, Timestamp now);
 
-/// `witness` with every series on `node`: what all of the fleet are told apart by.
+/// `witness` with every series on `node`: what distinguishes all of the fleet.
 act::Observation observation_of(Witness witness, const std::string& node);
 
 struct Evidence {
@@ -53,7 +53,7 @@ struct Evidence {
 /// The subject of `seen` that the claim of `one` is about: its GPU by the labels UUID, uuid or gpu_uuid, else gpu; its
 /// process by pid and pid_start_ticks; its job by slurm_job_id or hpc_job; its host by Hostname or hostname. What the
 /// alert does not name is not compared. Of several the worst. A climb that has its subject gets this one, or none. The
-/// alert's labels become labels of the subject, but for those that the agent itself gave.
+/// alert's labels become labels of the subject, except for those that the agent itself gave.
 Evidence evidence_of(const act::Climb& one, const std::string& node, const std::string& witness_host,
                      const act::Observation& seen);
 

@@ -21,7 +21,7 @@ struct SiteOptions {
 inline constexpr std::size_t kMostWebhookBytes = 4U << 20U;
 
 /// POST /api/v1/alerts (Alertmanager's webhook), POST /api/v1/breaker/reset, GET /api/v1/acts, /api/v1/status, /metrics
-/// and /healthz. Who posts must bear the token, be root or be the actuator's own user. `actuator` must outlive it.
+/// and /healthz. The sender must bear the token, be root or be the actuator's own user. `actuator` must outlive it.
 agent::Site site_of(Actuator& actuator, SiteOptions options);
 
 }  // namespace vramtrack::actuate

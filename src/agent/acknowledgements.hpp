@@ -27,7 +27,7 @@ std::string acknowledgements_path(const std::string& store_path);
 /// changes: it is read again when it has changed, and replaced whole, atomically and synced.
 class Acknowledgements {
  public:
-  /// `path` empty: in memory only. A file that cannot be read is told at the first change, never overwritten.
+  /// `path` empty: in memory only. A file that cannot be read is reported at the first change, never overwritten.
   explicit Acknowledgements(std::string path) : path_(std::move(path)) {}
 
   [[nodiscard]] std::optional<Acknowledgement> find(const std::string& id);

@@ -51,7 +51,7 @@ class Connected {
     fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     error_ = errno;
     if (fd_ >= 0) {
-      // A full queue is EAGAIN, and nothing tells when there is room.
+      // A full queue is EAGAIN, and nothing reports when there is room.
       constexpr std::chrono::milliseconds kLook{20};
       do {
         if (::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return;

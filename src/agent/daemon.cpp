@@ -41,7 +41,7 @@ using std::chrono::steady_clock;
 
 /// A simulation shows an hour a minute.
 constexpr double kDefaultSpeed = 60;
-/// How often the supervisor is told how it goes.
+/// How often the supervisor gets a status.
 constexpr std::chrono::seconds kSignEvery{30};
 
 /// At the end, an act in progress may take this long to be completed.
@@ -397,7 +397,7 @@ class Agent {
     notify_supervisor("READY=1");
   }
 
-  /// What can change while running does; what cannot is told.
+  /// What can change while running does; what cannot is reported.
   void apply(const LayeredConfig& next, const std::string& token) {
     const std::vector<std::string> later = settings_for_restart(config(), next.config());
     if (!later.empty())

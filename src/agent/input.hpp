@@ -16,7 +16,7 @@ namespace vramtrack::agent {
 struct AgentInput {
   LoopInput input;
   Clock clock;                       ///< of a simulation, faster than this machine's
-  std::optional<double> interval_s;  ///< of a simulation: its own period
+  std::optional<double> interval_s;  ///< for a simulation: its own period
   std::string simulated;             ///< the scenario's name; empty: this machine
 };
 

@@ -11,7 +11,7 @@
 
 namespace vramtrack::agent {
 
-/// `text`: what /metrics gives now; null: nothing yet. Called on a thread of its own. `resource` is who exports; the
+/// `text`: what /metrics gives now; null: nothing yet. Called on its own thread. `resource` is who exports; the
 /// environment's attributes and service name go before. Null: no collector is named. Errors name the variable.
 Result<std::unique_ptr<act::OtlpPush>> open_otlp(OtlpResource resource,
                                                  std::function<std::shared_ptr<const std::string>()> text,

@@ -28,7 +28,7 @@ enum class Takes : std::uint8_t {
 /// What a shell offers to complete a word, besides the known words.
 enum class Completes : std::uint8_t { nothing, files, programs };
 
-/// Options that several commands share and that the man page describes once, under a heading of their own.
+/// Options that several commands share and that the man page describes once, under their own heading.
 enum class Group : std::uint8_t { own, configuration, logs };
 
 /// One option ("--json") or operand ("FILE").

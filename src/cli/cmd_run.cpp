@@ -83,7 +83,7 @@ int own_status(const RunOptions& options, const run::RunOutcome& outcome, const 
   return found->suspected.empty() ? 0 : kSuspected;
 }
 
-/// Why there is no trace, where nothing that was seen says so.
+/// The reason for a missing trace, if nothing that was seen explains it.
 std::string nothing_recorded_words(const ProgramEnd& end) {
   // A shell passes on how its last program ended.
   const int signal = end.exit_code.value_or(0) - 128;

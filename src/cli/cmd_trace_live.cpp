@@ -1,4 +1,4 @@
-// trace live: which lines of programs that run already keep GPU memory, without a restart.
+// trace live: which lines of programs that are already running keep GPU memory, without a restart.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -230,7 +230,7 @@ class BelowLibraries {
     std::int64_t bytes = 0;
     telemetry::KernelHeld held;
     std::uint64_t objects = 0;
-    std::map<std::string_view, std::int64_t> unsized;  ///< blocks whose size no call tells, by call
+    std::map<std::string_view, std::int64_t> unsized;  ///< blocks whose size no call reports, by call
   };
   telemetry::KernelMemory kernel_;
   std::map<std::uint32_t, Below> below_;  ///< by pid

@@ -10,7 +10,7 @@
 
 namespace vramtrack::cli {
 
-/// Standard output and standard error of this process. Not thread-safe, but for set_progress().
+/// Standard output and standard error of this process. Not thread-safe, except for set_progress().
 class Console {
  public:
   /// Ignores SIGPIPE: a reader that has gone (`| head`) is reported by gone().
@@ -45,7 +45,7 @@ class Console {
   /// Call with the mutex held.
   void erase_progress();
 
-  std::mutex mutex_;  ///< of has_progress_ and of what is written: the progress line has a thread of its own
+  std::mutex mutex_;  ///< of has_progress_ and of what is written: the progress line has its own thread
   bool has_progress_ = false;
 
   bool terminal_ = false;

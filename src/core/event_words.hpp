@@ -1,4 +1,4 @@
-// Which events are told to people as they stand.
+// Which events are shown to people unchanged.
 #pragma once
 
 #include "core/sample.hpp"

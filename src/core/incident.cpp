@@ -154,7 +154,7 @@ std::vector<SeriesKey> Incidents::join(const SeriesKey& key, Alert& alert, Open&
   std::vector<SeriesKey> renamed;
   for (const Open& one : others) {
     joined.told = std::max(joined.told, one.told);
-    // Nobody knows the name of what has not been told.
+    // Nobody knows the name of what has not been reported.
     if (one.id != joined.id && (one.told || one.adopted)) joined.also.push_back(one.id);
     if (one.id != joined.id) renamed.insert(renamed.end(), one.standing.begin(), one.standing.end());
     joined.also.insert(joined.also.end(), one.also.begin(), one.also.end());

@@ -182,7 +182,7 @@ class JsonItem {
 };
 
 /// A value as the text of a document that leaves the program: printable (core/printable.hpp), on one line, or indented
-/// by so many blanks. Numbers have the fewest digits that are read back as the same number; one that is not finite
+/// by this many blanks. Numbers have the fewest digits that are read back as the same number; one that is not finite
 /// becomes null.
 std::string json_text(const Json& value, int indent = -1);
 

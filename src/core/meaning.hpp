@@ -38,7 +38,7 @@ enum class Meaning : std::uint8_t {
   swap,      ///< likewise, on a disk
   site,      ///< a place on a card where its temperature is taken
   things,    ///< counted in place of bytes: pages, blocks
-  measured,  ///< a quantity of its own, even beside words for a GPU's memory: bandwidth, temperature
+  measured,  ///< a separate quantity, even beside words for a GPU's memory: bandwidth, temperature
   other,     ///< not the used memory of a GPU, unless it is said to be a GPU's
 };
 

@@ -28,9 +28,9 @@ class WhatRuns {
   std::size_t count_ = 0;
 };
 
-/// What tells programs apart, for places where there is no room for the whole command line: without the folders and the
-/// interpreter, "train.py --config resnet50" for "/opt/conda/bin/python -u /home/ada/train.py --config resnet50" and
-/// "torch.distributed.run pretrain.py" for "python -m torch.distributed.run pretrain.py". Pure; O(command).
+/// What distinguishes programs, for places where there is no room for the whole command line: without the folders and
+/// the interpreter, "train.py --config resnet50" for "/opt/conda/bin/python -u /home/ada/train.py --config resnet50"
+/// and "torch.distributed.run pretrain.py" for "python -m torch.distributed.run pretrain.py". Pure; O(command).
 std::string short_command(std::string_view command);
 
 /// Calls `use` with each part of the '|'-separated `list` until it returns true; returns whether one did.

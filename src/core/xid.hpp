@@ -9,7 +9,7 @@
 
 namespace vramtrack {
 
-/// Whose fault an XID usually is.
+/// What usually causes an XID.
 enum class XidCause : std::uint8_t { application, driver, hardware, power };
 inline constexpr std::array<std::string_view, 4> kXidCauseNames = {"application", "driver", "hardware", "power"};
 

@@ -16,7 +16,8 @@ inline double calibrated(double probability, double shift, double scale) {
   return 1 / (1 + std::exp(-(shift + scale * std::log(p / (1 - p)))));
 }
 
-/// For a series that rises: in the middle range, rises that go on are leaks more often than their rivals' weights say.
+/// For a series that rises: in the middle range, rises that continue are leaks more often than their rivals' weights
+/// say.
 inline double calibrated_rise(double probability) {
   return calibrated(probability, 1.05, 0.80);
 }

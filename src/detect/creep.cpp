@@ -25,9 +25,9 @@ constexpr std::uint64_t kLeastStill = 30;
 constexpr std::uint64_t kLeastJumps = 8;
 /// The jumps are a load, and not noise on a slowly arriving one, when they move this share of the free memory.
 constexpr double kLoadShare = 0.05;
-/// The rises and falls of a program that gives back what it takes differ by at most this share of both, ...
+/// The rises and falls of a program that releases what it takes differ by at most this share of both, ...
 constexpr double kMostImbalance = 0.2;
-/// ... and each of them is this many times the creep: otherwise the creep is what the falls give back.
+/// ... and each of them is this many times the creep: otherwise the creep is what the falls release.
 constexpr double kTimesCreep = 2;
 
 }  // namespace

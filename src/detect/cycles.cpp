@@ -15,14 +15,14 @@ namespace {
 
 /// As a fall of the floor by a fifth begins a new regime.
 constexpr double kSwingShare = 0.2;
-/// The next cycle has begun when so much of the fall is back.
+/// The next cycle has begun when this much of the fall is back.
 constexpr double kBackShare = 0.5;
 
 /// Of five values in any order, one in 120 rises throughout.
 constexpr std::size_t kLeastLows = 5;
 /// A single step of this share of the climb is a change of what runs, not what each cycle leaves behind.
 constexpr double kMostOfClimb = 0.45;
-/// What each leaves behind goes on: the later half of the cycles adds at least this share of the climb.
+/// What each leaves behind continues: the later half of the cycles adds at least this share of the climb.
 constexpr double kLaterHalf = 0.2;
 /// Shorter ones are steps of one work, and what rises over them is the judge's own matter.
 constexpr double kLeastCycle_s = 8 * kSecondsPerMinute;
@@ -37,8 +37,8 @@ constexpr double kMostProbability = 0.9;
 
 constexpr double kConfirmedLate = 0.83;
 constexpr double kLateLifeShare = 0.25;
-/// A climb is over when no cycle has ended for so many of them, when so many in a row did not go on with it, or when so
-/// much of it was given back.
+/// A climb is over when no cycle has ended for this many of them, when this many in a row did not continue with it, or
+/// when so much of it was released.
 constexpr double kPatienceCycles = 3;
 constexpr std::size_t kMostMisses = 2;
 constexpr double kGivenBackShare = 0.5;
@@ -77,13 +77,13 @@ std::vector<std::size_t> lows_since(const std::vector<Trough>& t, std::size_t fr
   return lows;
 }
 
-/// Describes the climb from `from` on; nullopt if it does not go on, or is a single step.
+/// Describes the climb from `from` on; nullopt if it does not continue, or is a single step.
 std::optional<Climb> describe(const std::vector<Trough>& t, std::size_t from, double least_bytes) {
   const std::vector<std::size_t> lows = lows_since(t, from, least_bytes);
   Climb c;
   c.cycles = t.size() - from;
   c.lows = lows.size();
-  // The last trough is a low whatever it is: of cycles that differ, the lowest of the last few tells where they begin.
+  // The last trough is a low whatever it is: of cycles that differ, the lowest of the last few shows where they begin.
   const std::size_t few = (c.cycles + c.lows - 1) / c.lows;
   const auto lowest_of = [&](std::size_t end) {
     double lowest = t[end - 1].bytes;

@@ -12,7 +12,7 @@ constexpr std::int64_t kDaysBack = 7;
 /// A rise that lasts longer is not a morning.
 constexpr std::int64_t kLongest_h = 16;
 /// A day is like today if it rose by this share of today's rise, if today's level is no higher than its highest plus
-/// this share of its swing, and if it gave back all of its rise except this share before today's rise began.
+/// this share of its swing, and if it released all of its rise except this share before today's rise began.
 constexpr float kAlike = 0.7F;
 constexpr float kHigher = 0.3F;
 constexpr float kLeft = 0.3F;

@@ -83,7 +83,7 @@ class Detector {
   /// nullopt: nothing rises, or the detector does not follow what does. Cheap: called for every sample.
   [[nodiscard]] virtual std::optional<FollowedRise> rise() const { return std::nullopt; }
 
-  /// What its finding rests on. May cost microseconds.
+  /// What the finding is based on. May cost microseconds.
   [[nodiscard]] virtual Basis basis() const { return Basis::curve; }
 
   /// The series is a recording and has ended: confirms a suspicion that is certain enough. Returns whether it did.
@@ -100,7 +100,7 @@ class Detector {
   [[nodiscard]] virtual bool may_be_loading() const { return false; }
 
   /// Whether more than the curve shows that a rise of `net_bytes` since `start` is no leak, or may be none: a load,
-  /// what is given back, what earlier runs or siblings did.
+  /// what is released, what earlier runs or siblings did.
   [[nodiscard]] virtual bool denies(Timestamp /*start*/, double /*net_bytes*/) const { return false; }
 
   /// The opinion after the last sample. May cost microseconds.

@@ -30,7 +30,7 @@ constexpr double kAlikeByChance = 0.1;
 /// A cache or a warm-up that ends by itself; ruled out by each pool that it has used up.
 constexpr double kEnds = 0.4;
 constexpr double kConfirmed = 0.83;
-/// A pool that is not used up after so much more time than the last ones is not used up at that rate any more.
+/// A pool that is not used up after this much more time than the last ones is not used up at that rate any more.
 constexpr double kOverdue = 1.5;
 constexpr double kSpread = 1.3;  ///< of the rest of its life, as a factor
 

@@ -1,5 +1,5 @@
 // Doubling: an allocator that takes from the driver a pool twice as large each time that the last one is used up (JAX
-// and TensorFlow: BFC). Its steps are rare and its pauses double, so that no line through them tells anything; but each
+// and TensorFlow: BFC). Its steps are rare and its pauses double, so that no line through them shows anything; but each
 // step and the pause after it say how fast the pool was used up. Mathematics: docs/detectors/judge.md, section 16.
 #pragma once
 
@@ -35,7 +35,7 @@ class DoublingPool {
   double last_bytes_ = 0;
 };
 
-/// Judges a series by that: a pool that is used up at one rate, time after time, is filled by something that goes on.
+/// Judges a series by that: a pool that is used up at one rate, time after time, is filled by something that continues.
 class DoublingJudge final : public Detector {
  public:
   explicit DoublingJudge(const DetectionConfig& config) : config_(config) {}

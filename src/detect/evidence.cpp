@@ -94,7 +94,7 @@ constexpr double kNeutralPrior = 0.1;
 constexpr double kLeastPrior = 1e-6;
 /// A growth must last for minimum-duration-minutes, or for as long as memory does if that is less, but at least this.
 constexpr double kLeastDuration_s = kSecondsPerMinute;
-/// Growth below this share of what was free is not material; from this many times min-growth-mb on it is, on any card.
+/// Growth below this share of what was free is not material, unless it is at least this many times min-growth-mb.
 constexpr double kMaterialShare = 0.01;
 constexpr double kMaterialMost = 8;
 
@@ -210,7 +210,7 @@ std::optional<Evidence> rise_of(const Window& w) {
   return e;
 }
 
-/// What else may explain the rise `e`, but for chance: it is the same for each bet.
+/// What else may explain the rise `e`, except for chance: it is the same for each bet.
 void weigh_rivals(const Window& w, const EvidenceContext& context, Evidence& e) {
   const double rate = e.net_bytes / e.duration_s;
   if (context.limit_bytes) e.oom_in_s = std::max(0.0, *context.limit_bytes - e.highest_bytes) / rate;

@@ -18,7 +18,7 @@ struct EvidenceContext {
   double min_duration_s = 300;      ///< a shorter growth is not material, unless memory ends sooner
   double min_growth_bytes = 0;      ///< a smaller growth is not material
   double first_bytes = 0;           ///< where the series began, or its program as far as it was seen
-  std::optional<Timestamp> regime;  ///< since when the series rises at a rate of its own: a window may begin there
+  std::optional<Timestamp> regime;  ///< since when the series rises at its own rate: a window may begin there
 };
 
 /// One window, from `start` to `end`, of one level. Rival explanations carry weights relative to a leak's 1;
@@ -60,7 +60,7 @@ struct Evidence {
   bool decided = false;  ///< more than the curve shows that it is a leak: earlier runs or lifetimes (Judge)
   bool denied = false;   ///< the same, or lifetimes show that it is no leak (Judge)
 
-  /// All gates are passed and the growth goes on.
+  /// All gates are passed and the growth continues.
   [[nodiscard]] bool admissible() const { return co_moving && new_high && !stopped; }
 };
 

@@ -18,7 +18,7 @@ constexpr double kMatches = 2;
 constexpr double kLoadAtWork_s = 30 * kSecondsPerMinute;
 /// A load of which nothing is known but that the program does not work yet.
 constexpr double kLoadUnread_s = kSecondsPerHour;
-/// It goes on if the last fifth of it brought at least this share of what is usual.
+/// It continues if the last fifth of it brought at least this share of what is usual.
 constexpr double kRecent = 0.2;
 constexpr double kGoesOnShare = 0.25;
 /// More than this share of the time must have been seen.

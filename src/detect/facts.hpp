@@ -19,7 +19,7 @@ class Track {
   static constexpr std::size_t kMost = 512;
   static constexpr double kApart_s = 10;
 
-  /// `total` so far, at `time`. A time that is not later than the last one, and a total that is lower, begin anew.
+  /// `total` so far, at `time`. A time that is not later than the last one, and a total that is lower, start over.
   void observe(Timestamp time, double total);
   void clear() { points_.clear(); }
   /// The increase from `from` to `to`, as far as it was seen, by linear interpolation; nullopt: it was not seen for

@@ -24,9 +24,9 @@ struct Forecast {
 /// change of rate that grows with how far beyond the window the forecast looks. O(48^2).
 Forecast forecast(const Scales& scales, const Evidence& window, std::optional<double> limit_bytes);
 
-/// How much a rise that slows down still rises at most, if its rate goes on falling as it has: as an exponential does,
-/// which stops before any slower law. nullopt: that it slows down is not certain over the window and over its latter
-/// half, as with a load that was followed by a line. O(48).
+/// How much a rise that slows down still rises at most, if its rate continues falling as it has: as an exponential
+/// does, which stops before any slower law. nullopt: that it slows down is not certain over the window and over its
+/// latter half, as with a load that was followed by a line. O(48).
 std::optional<double> most_left_of_slowing(const Scales& scales, const Evidence& window);
 
 /// Whether a parabola explains (t, y) better than a line; residuals of `rounding` are none. O(n).

@@ -40,8 +40,8 @@ constexpr double kSlower = 0.3;
 constexpr double kOutlasts = 3;
 /// Half of the growth given back ends it.
 constexpr double kHalfKept = 0.5;
-/// No new high for so long, and for this share of its age: how long it has stood still is looked at, and again after as
-/// long.
+/// No new high for this long, and for this share of its age: how long it has stood still is looked at, and again after
+/// as long.
 constexpr double kUnseen_s = kSecondsPerMinute;
 constexpr double kUnseenShare = 0.02;
 
@@ -156,7 +156,7 @@ std::optional<Onset> end_of_standstill(const Floors& floors) {
   return Onset{floors.at(t_s), stood_bytes, floors.width_s};
 }
 
-/// How far back the rise goes on, at about the same rate, before `onset`; nullopt if it does not.
+/// How far back the rise continues, at about the same rate, before `onset`; nullopt if it does not.
 std::optional<Onset> earlier_part(const Floors& floors, Timestamp onset, double onset_bytes) {
   const double rate = (floors.bytes.back() - onset_bytes) / seconds_between(onset, floors.at(floors.t.back()));
   std::size_t i = 0;
@@ -170,7 +170,7 @@ std::optional<Onset> earlier_part(const Floors& floors, Timestamp onset, double 
   return Onset{floors.at(floors.t[i]), floors.bytes[i], floors.width_s};
 }
 
-/// Whether the floors tell that the growth began at `other` and not at `onset`: what moves an onset is evidence, and
+/// Whether the floors show that the growth began at `other` and not at `onset`: what moves an onset is evidence, and
 /// not that the best place is another one each time.
 bool refutes(const Floors& floors, Timestamp onset, Timestamp other) {
   const auto squares = [&](Timestamp knot) {

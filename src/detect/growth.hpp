@@ -20,8 +20,8 @@ class Growth {
   /// reached back to it. A coarser scale moves it only if it disagrees by more than it can resolve. `finest`: the
   /// finest level that counts.
   void see(const Scales& scales, std::size_t finest, const Evidence& e, double confidence, Timestamp now);
-  /// Ends it if it was given back, or has stood still for too long; how long is too long for a suspicion or an alert
-  /// that `stands` is decided where those are. What stood still goes on as the same growth if a window reaches back
+  /// Ends it if it was released, or has stood still for too long; how long is too long for a suspicion or an alert
+  /// that `stands` is decided where those are. What stood still continues as the same growth if a window reaches back
   /// into it. O(1) while the growth is seen.
   void check(const Scales& scales, std::size_t finest, bool stands, Timestamp now);
   void end() {
@@ -38,9 +38,9 @@ class Growth {
   /// REQUIRES for all of these: lives().
   [[nodiscard]] Timestamp onset() const { return onset_; }
   [[nodiscard]] double onset_bytes() const { return onset_bytes_; }
-  /// The highest confidence so far. It does not sink while the growth goes on.
+  /// The highest confidence so far. It does not sink while the growth continues.
   [[nodiscard]] double confidence() const { return confidence_; }
-  /// It followed a faster rise, at a rate of its own: what that one was says nothing about this one.
+  /// It followed a faster rise, at its own rate: what that one was says nothing about this one.
   [[nodiscard]] bool follows_another() const { return follows_; }
   /// Whether it is time to look at its end again: it is a tenth older than the last time.
   [[nodiscard]] bool wants_forecast(Timestamp now) const;

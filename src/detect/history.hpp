@@ -13,7 +13,7 @@ namespace vramtrack {
 /// so the past is kept at a resolution of 1/kCapacity to 2/kCapacity of its length. Not thread-safe.
 ///
 ///   width 1 s  | | | | | | | |  full
-///   width 2 s  |   |   |   |  then goes on at 2 s
+///   width 2 s  |   |   |   |  then continues at 2 s
 class History {
  public:
   static constexpr std::size_t kCapacity = 96;

@@ -32,8 +32,8 @@ constexpr double kNoDayOdds = 2;
 constexpr double kEarlyNews = 0.9;
 /// A growth begins with this share of min-growth-mb.
 constexpr double kGrowthShare = 0.125;
-/// A growth goes on unchanged if, since its evidence was strongest, it has risen at no less than this share of its rate
-/// then. A slower one is slowing down.
+/// A growth continues unchanged if, since its evidence was strongest, it has risen at no less than this share of its
+/// rate then. A slower one is slowing down.
 constexpr double kSameRate = 0.5;
 /// Peaks that keep less than this share of the growth end the alert at once.
 constexpr double kHalfKept = 0.5;
@@ -112,7 +112,7 @@ bool Judge::beyond_horizon(const Evidence& e) const {
   return e.oom_in_s && *e.oom_in_s > config_.horizon_days * kSecondsPerDay;
 }
 
-/// Little of its life is left: what is likelier than not is then worth being told.
+/// Little of its life is left: what is likelier than not is then worth reporting.
 bool Judge::is_late(const Evidence& e) const {
   if (!e.oom_in_s) return false;
   const double life_s = e.duration_s + *e.oom_in_s;
@@ -194,7 +194,7 @@ Basis Judge::basis() const {
   return of_siblings(*e).odds >= kNoDayOdds ? Basis::siblings : Basis::curve;
 }
 
-/// The window's own probability, or the one held from before while the growth goes on. A jump is not that growth.
+/// The window's own probability, or the one held from before while the growth continues. A jump is not that growth.
 double Judge::confidence_in(const Evidence& e) const {
   const double held = e.largest_step < kJumpShare ? held_.probability : 0;
   return std::min(calibrated_rise(std::max(e.probability, held)), e.most_confidence);
@@ -427,13 +427,13 @@ bool Judge::goes_on_as_held() const {
 }
 
 /// The tail of a settling rise looks straight from close up. Where a coarser scale sees the same rise from further
-/// back, its judgement on whether the rise goes on is therefore binding. A leak after a warm-up is not the same
+/// back, its judgement on whether the rise continues is therefore binding. A leak after a warm-up is not the same
 /// rise.
 std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   auto e = weigh(scales_, k, context());
   if (!e) return e;
   const bool of_its_own = e->quiet_s >= kOwnQuiet * e->duration_s;
-  // Nor is what follows a faster rise at a rate of its own: a window that reaches back over the change binds nothing.
+  // Nor is what follows a faster rise at its own rate: a window that reaches back over the change binds nothing.
   const auto is_of_another = [&](Timestamp start) {
     return growth_.lives() && growth_.follows_another() && e->start >= growth_.onset() && start < growth_.onset();
   };
@@ -468,7 +468,7 @@ std::optional<Evidence> Judge::weigh_in_context(std::size_t k) const {
   return e;
 }
 
-/// Odds that a rise goes on until memory runs out because similar earlier rises did, whatever else may explain it; 0:
+/// Odds that a rise continues until memory runs out because similar earlier rises did, whatever else may explain it; 0:
 /// it does not resemble them. If k of n runs ran out of memory, the odds of the next are (k + 1) / (n - k + 1) by
 /// Laplace's rule of succession; a rate like theirs multiplies these odds.
 double Judge::precedent_odds(const Evidence& e) const {
@@ -513,7 +513,7 @@ bool Judge::is_full() const {
   return limit_bytes_ && static_cast<double>(last_bytes_) >= kFullShare * *limit_bytes_;
 }
 
-/// The longest window that shows a load which goes on.
+/// The longest window that shows a load which continues.
 std::optional<Evidence> Judge::loading() const {
   std::optional<Evidence> found;
   for (std::size_t k = finest_useful(); k < Scales::kLevels; ++k) {

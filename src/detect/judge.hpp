@@ -158,19 +158,19 @@ class Judge final : public Detector {
   Timestamp life_{};
   float life_bytes_ = 0;
   bool began_ = false;     ///< that its life began at `life_` is known, and not only that nothing was seen before
-  bool again_ = false;     ///< it began anew at `life_`, with a restart
+  bool again_ = false;     ///< it started over at `life_`, with a restart
   float epoch_first_ = 0;  ///< the first sample since the last restart
   float epoch_high_ = 0;   ///< highest peak since the last restart
   std::array<float, Scales::kLevels> probability_{};
   std::array<bool, Scales::kLevels> loads_{};  ///< the level's window shows a load
-  std::optional<Timestamp> loaded_until_;      ///< when facts last showed a load that went on
-  /// Of each level's window: where it starts, and how probable it is that the rise goes on, by its shape alone.
+  std::optional<Timestamp> loaded_until_;      ///< when facts last showed a load that continued
+  /// For each level's window: where it starts, and how probable it is that the rise continues, by its shape alone.
   struct Going {
     Timestamp start{};
     double probability = 1;
   };
   std::array<Going, Scales::kLevels> going_{};
-  /// Of each level's window: the rise to which probability_ refers.
+  /// For each level's window: the rise to which probability_ refers.
   struct Rising {
     Timestamp start{};
     double net_bytes = 0;

@@ -177,7 +177,7 @@ void Judge::describe_load(Finding& f, const Evidence& e) const {
     f.because += "; as much is received over the bus";
 }
 
-/// An alert stands, but nothing grows at this moment: neither a rate nor an end can be given.
+/// An alert is active, but nothing grows at this moment: neither a rate nor an end can be given.
 void Judge::describe_pause(Finding& f, const std::optional<Evidence>& e) const {
   f.leak = true;
   f.state = State::leaking;
@@ -190,7 +190,7 @@ void Judge::describe_pause(Finding& f, const std::optional<Evidence>& e) const {
   f.because = pause_words(alert_, last_, "the alert will be withdrawn");
 }
 
-/// `shown`: the window that shows it best. What is told is told of the whole growth.
+/// `shown`: the window that shows it best. The words describe the whole growth.
 void Judge::describe_rise(Finding& f, const Evidence& shown) const {
   const auto whole = whole_growth();
   const Evidence& e = whole ? *whole : shown;

@@ -10,11 +10,11 @@
 namespace vramtrack {
 namespace {
 
-/// What was told longer ago than this says nothing about now.
+/// What was reported longer ago than this says nothing about now.
 constexpr double kStale_s = 180;
 /// The lines must explain this share of a rise.
 constexpr double kExplains = 0.5;
-/// The first half of the rise must have brought this share of it: what came later cannot have been given back yet.
+/// The first half of the rise must have brought this share of it: what came later cannot have been released yet.
 constexpr double kFirstHalf = 0.15;
 /// It stays if this share of what the first half brought is still live, and of what was allocated then as much, within
 /// kAlike, as of what was allocated in the second half.

@@ -1,5 +1,5 @@
-// Lifetimes: whether what the lines of a program allocate stays or is given back, and what that shows about a rise of
-// its memory. Where that is known from, nobody here knows. Pure: no clock, no I/O.
+// Lifetimes: whether what the lines of a program allocate stays or is released, and what that shows about a rise of
+// its memory. The origin of that information is not known here. Pure: no clock, no I/O.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct LifetimesWord {
   enum class Kind : std::uint8_t {
     none,    ///< not told, or the lines that are told do not explain the rise, or it cannot be decided
     stays,   ///< what made up the first half of the rise is still live: a leak, or a cache that fills
-    dies,    ///< it was given back, and other memory has taken its place: load that grows
+    dies,    ///< it was released, and other memory has taken its place: load that grows
     stopped  ///< the lines that grew allocate no more
   };
   Kind kind = Kind::none;
@@ -33,7 +33,7 @@ struct LifetimesWord {
   [[nodiscard]] std::string describe() const;
 };
 
-/// Of one process. Memory: at most 150 KiB. A question costs some 100 operations for each line that was told.
+/// Of one process. Memory: at most 150 KiB. A question costs some 100 operations for each line that was reported.
 class Lifetimes {
  public:
   /// What is known of the lines that hold or allocate most. Times do not decrease.
@@ -49,7 +49,7 @@ class Lifetimes {
     double live_bytes = 0;
     double settled_bytes = 0;  ///< of these: that are older than temporary memory
   };
-  /// What a line has held since it is told of, at no more than kMostPoints points of time.
+  /// What a line has held since it was first reported, at no more than kMostPoints points of time.
   struct Line {
     std::string site;
     std::vector<Point> points;

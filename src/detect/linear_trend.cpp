@@ -14,7 +14,7 @@ extern const DetectorInfo linear_trend_detector;
 
 namespace {
 
-/// A standing alert whose line still holds is judged anew at one sample in this many of the window, four times less
+/// An active alert whose line still holds is judged again at one sample in this many of the window, four times less
 /// often than it is looked at: this can only end it a little later.
 constexpr double kJudgeOneIn = 16;
 /// p below which a rise that is not yet confirmed is called growing, and above 1 - p of which a fall is called a fall.

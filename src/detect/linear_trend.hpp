@@ -24,7 +24,7 @@ Trend judge_trend(const TrendWindow& window, double min_r_squared, double min_sl
 /// A line through n samples hardly moves until n has grown by one part in this many: looking only then keeps the cost
 /// of a sample at a few nanoseconds; below 128 samples, it looks at every one.
 inline constexpr double kLookOneIn = 64;
-/// A standing alert ends when a threshold is missed by more than a tenth: without this margin, noise at the threshold
+/// An active alert ends when a threshold is missed by more than a tenth: without this margin, noise at the threshold
 /// would raise an alert every few samples.
 inline constexpr double kHysteresis = 0.9;
 

@@ -30,7 +30,7 @@ bool Regimes::push(std::int32_t slot, float floor_bytes) {
     begin(slot, floor_bytes);
     return true;
   }
-  // Nothing noticeable has risen since the last fall: the fall goes on.
+  // Nothing noticeable has risen since the last fall: the fall continues.
   const bool goes_on = falls_ > 0 && floor_bytes < low_bytes_ && high_bytes_ - low_bytes_ < kFallShare * high_bytes_;
   const bool falls = floor_bytes < high_bytes_ * (1 - kFallShare);
   if (falls && !goes_on) {

@@ -21,8 +21,8 @@ class Regimes {
   [[nodiscard]] std::int32_t begins() const { return begins_; }
   /// How often the series has fallen.
   [[nodiscard]] int falls() const { return falls_; }
-  /// The chance that a series that goes on falling as often as it did before `until` does not fall for `slots`: with a
-  /// Poisson rate of which nothing else is known, (1 + slots / seen)^-(falls + 1) (Gelman et al., Bayesian Data
+  /// The chance that a series that continues falling as often as it did before `until` does not fall for `slots`: with
+  /// a Poisson rate of which nothing else is known, (1 + slots / seen)^-(falls + 1) (Gelman et al., Bayesian Data
   /// Analysis, 2013, section 2.6).
   [[nodiscard]] double chance_of_no_fall(std::int32_t until, double slots) const;
   /// The highest level of an earlier regime that counts against a rise that has lasted for `slots`; 0: none does. A

@@ -21,7 +21,7 @@ constexpr std::size_t kLeastBuckets = 4;
 /// A level's movement is the change from its first part to its last, out of this many.
 constexpr std::size_t kParts = 3;
 /// A straight fall also falls within each bucket, so it counts only if the whole is this many times the swing. It must
-/// also go on: its last third makes up at least this share of it.
+/// also continue: its last third makes up at least this share of it.
 constexpr double kFallSwings = 2;
 constexpr double kLateFallShare = 0.1;
 /// A cycle falls, and rises again, by at least this share of the swing.

@@ -34,7 +34,7 @@ constexpr double kRoundingVariance = 6;
 constexpr double kClockworkPrior = 10;
 constexpr double kMostClockwork = 1e6;
 
-// Growth that settles: its centroid.
+// Growth that levels off: its centroid.
 
 /// Standard deviation of a leak's centroid: a rate that falls linearly by half over the window has 0.44.
 constexpr double kLeakSpread = 0.05;

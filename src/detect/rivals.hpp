@@ -25,7 +25,7 @@ double order_by_chance(const Window& w);
 /// a staircase of at least four steps. Settling programs, caching allocators and arriving jobs do not keep time.
 double keeps_time(const Window& w, double least_step_bytes);
 
-/// Likelihood ratio of the growth's centroid: growth that goes on against growth that settles. A leak's rate follows
+/// Likelihood ratio of the growth's centroid: growth that continues against growth that settles. A leak's rate follows
 /// the load, which drifts: standard deviation 0.05 of the centroid (a rate falling linearly by half over the window).
 /// Saturating rises have centroids anywhere from 0.1 to 0.5 (log: 0.28, sqrt: 0.33, exponential seen for one time
 /// constant: 0.42, for two: 0.34).

@@ -16,7 +16,7 @@ constexpr int kMostLooks = 200;
 constexpr double kPatienceShare = 0.25;
 constexpr double kLeastPatience_s = 2 * kSecondsPerMinute;
 constexpr double kMostPatience_s = 6 * kSecondsPerHour;
-/// Peaks that keep less than this share of the growth mean that the program gives it back: it then ends at once.
+/// Peaks that keep less than this share of the growth mean that the program releases it: it then ends at once.
 constexpr double kKeptShare = 0.8;
 
 }  // namespace

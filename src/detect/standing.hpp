@@ -30,7 +30,7 @@ class Standing {
   [[nodiscard]] double net_bytes() const { return net_bytes_; }
   [[nodiscard]] double duration_s() const { return duration_s_; }
   [[nodiscard]] Timestamp held_until() const { return held_until_; }
-  /// Whether the level's latest peak shows that more than a fifth of the growth was given back.
+  /// Whether the level's latest peak shows that more than a fifth of the growth was released.
   [[nodiscard]] bool is_given_back(const Level& level) const;
   /// A pause is not an end: without support, it stands for another share of the growth's duration.
   [[nodiscard]] double patience_s(const Level& level) const;

@@ -5,7 +5,7 @@
 namespace vramtrack {
 namespace {
 
-/// A rise of this share of the net is a jump: what comes after it is a window of its own.
+/// A rise of this share of the net is a jump: what comes after it is a separate window.
 constexpr double kJumpShare = 0.3;
 /// Buckets count as flat up to this share of the rise above the base.
 constexpr double kFlatShare = 0.02;

@@ -64,7 +64,7 @@ void Images::ask(const Reader& reader, const std::vector<Pod>& pods, std::int64_
   if (!series) return;
   const WorkloadLabels& labels = mapping_.workload();
   for (const Labels& one : *series) {
-    // Not exported_pod: the pod that is told of, not the one that tells.
+    // Not exported_pod: the pod that is reported about, not the one that reports.
     const Pod pod{value_of(one, "namespace"), value_of(one, "pod")};
     const std::string image(first_of(one, labels.image));
     const auto wanted = images_.find(pod);
@@ -81,7 +81,7 @@ void add_caches(const Reader& reader, const Mapping& mapping, std::int64_t end_m
     if (!name.empty()) of[name] = std::max(of[name], ratio);
   };
   const Query query{{{"__name__", alternation_of(context.cache), true}}, end_ms - kNowMs, end_ms};
-  // Whatever fails: a cache is a hint.
+  // Errors are ignored: a cache is only a hint.
   (void)reader.read(query, [&](const Labels& labels, const std::vector<Point>& points) {
     if (points.empty() || !(points.back().value >= 0 && points.back().value <= 1)) return;
     keep_most(by_pod, std::string(first_of(labels, mapping.workload().pod)), points.back().value);

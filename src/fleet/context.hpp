@@ -1,5 +1,5 @@
-// Context: what other metrics of the server tell of those who use GPUs: the image of a pod, the cache of an inference
-// server.
+// Context: what other metrics of the server report about those who use GPUs: the image of a pod, the cache of an
+// inference server.
 #pragma once
 
 #include <cstdint>

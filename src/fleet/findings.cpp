@@ -240,7 +240,7 @@ void find_nodes(const std::vector<Run>& runs, std::vector<FleetFinding>& out) {
     suspicion.healthy_nodes.insert(healthy.begin(), healthy.end());
     suspicion.programs.insert(program);
     // Were each node of the program as likely to be hit, this one would be with the chance of one in their number; by
-    // each of its runs that leak anew.
+    // each of its runs that leak again.
     suspicion.p_value *= std::pow(1.0 / static_cast<double>(healthy.size() + 1), static_cast<double>(leaking.size()));
   }
   for (const auto& [node, suspicion] : nodes) {

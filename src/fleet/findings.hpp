@@ -12,8 +12,8 @@ namespace vramtrack::fleet {
 
 /// What a job is listed for.
 enum class JobState : std::uint8_t {
-  leaks,      ///< an alert stands
-  suspected,  ///< a suspicion stands, and no alert
+  leaks,      ///< an alert is active
+  suspected,  ///< a suspicion is active, and no alert
   ended,      ///< its leaks have ended
 };
 std::string_view to_string(JobState state);

@@ -44,10 +44,11 @@ GpuKey key_of(const Identity& identity) {
   return {identity.has_uuid ? std::string() : identity.device.host, identity.device.id};
 }
 
-/// Without a sample for so long, a scrape is gone: two or three of a minute each.
+/// Without a sample for this long, a scrape is gone: two or three of a minute each.
 constexpr std::int64_t kGoneMs = 150'000;
 
-/// The machine's own name rather than one for want of it, then the latest. Names told side by side are equally late.
+/// The machine's own name rather than one for want of it, then the latest. Names reported at the same time are equally
+/// late.
 const HostName& best_name(const std::vector<HostName>& names) {
   std::int64_t latest_ms = INT64_MIN;
   const bool has_own = std::any_of(names.begin(), names.end(), [](const HostName& n) { return !n.is_of_scrape; });
@@ -71,7 +72,7 @@ bool earlier(const Tracked& a, const Tracked& b) {
   return std::tie(a.reading.time_ms, a.name_rank, a.track) < std::tie(b.reading.time_ms, b.name_rank, b.track);
 }
 
-/// Of each time, those under the preferred name. `all` in the order of earlier().
+/// For each time, those under the preferred name. `all` in the order of earlier().
 void keep_preferred_names(std::vector<Tracked>& all) {
   std::size_t kept = 0;
   for (const Tracked& one : all)
@@ -384,7 +385,7 @@ std::vector<Reading> fact_readings(const std::vector<PackedSeries>& fact) {
   std::vector<Reading> out;
   for (const PackedSeries& series : fact) series.unpack(out);
   std::stable_sort(out.begin(), out.end(), [](const Reading& a, const Reading& b) { return a.time_ms < b.time_ms; });
-  // A GPU that several pods share is told once for each.
+  // A GPU that several pods share is reported once for each.
   const auto same_time = [](const Reading& a, const Reading& b) { return a.time_ms == b.time_ms; };
   out.erase(std::unique(out.begin(), out.end(), same_time), out.end());
   return out;

@@ -33,7 +33,7 @@ struct ProcessTrack {
   std::string user;
 };
 
-/// A name under which a machine was told.
+/// A name under which a machine was reported.
 struct HostName {
   std::string name;
   bool is_of_scrape = false;  ///< as in Identity
@@ -72,7 +72,7 @@ class Gpus {
   /// Samples of used memory, or of free memory where there is no other, of how busy a GPU is, and of what it receives.
   /// What is blank (NaN, negative, DCGM's values that mean "no value") makes no sample.
   void add(const Labels& labels, const std::vector<Point>& points);
-  /// From a short time: only what tells the GPUs' capacity. It makes no samples.
+  /// From a short time: only what shows the GPUs' capacity. It makes no samples.
   void add_capacity(const Labels& labels, const std::vector<Point>& points);
   /// Of those GPUs whose capacity is not known yet, the last sample under any of their hosts, before `before_ms`: where
   /// to read it. nullopt: there is none.
@@ -102,7 +102,7 @@ class Gpus {
   const Mapping* mapping_;
   Roster* roster_;
   std::map<GpuKey, Gpu> gpus_;
-  std::unordered_map<std::string, Place> places_;  ///< of a series, by its labels: it may come in pieces
+  std::unordered_map<std::string, Place> places_;  ///< for a series, by its labels: it may come in pieces
   std::map<GpuKey, std::map<std::size_t, Parts>> parts_;
   std::uint64_t samples_ = 0;
   std::uint64_t blank_values_ = 0;
@@ -122,7 +122,7 @@ struct UsedMemory {
 };
 UsedMemory used_memory(const Gpu& gpu);
 
-/// A fact about one GPU, Gpu::busy or Gpu::received, in order of time, one value a time.
+/// A fact about one GPU, Gpu::busy or Gpu::received, in order of time, one value per time.
 std::vector<Reading> fact_readings(const std::vector<PackedSeries>& fact);
 
 /// A user of a GPU, from its first to its last sample.

@@ -11,7 +11,7 @@
 namespace vramtrack::fleet {
 namespace {
 
-/// Of an answer that is a failure: the words in it.
+/// For an answer that is a failure: the words in it.
 constexpr std::size_t kMostWords = 4096;
 
 /// The server's own words, in one line of at most 200 characters.

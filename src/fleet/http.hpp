@@ -52,7 +52,7 @@ struct HttpRequest {
 using BodySink = std::function<Status(std::string_view bytes, const std::string& content_type)>;
 
 /// Sends one request and gives the body of a 2xx to `body`. Blocks; an interrupt of the process ends it. May be called
-/// by several threads at once: each call has a connection of its own.
+/// by several threads at once: each call has its own connection.
 tl::expected<void, HttpFailure> send_request(const ServerAddress& server, const HttpRequest& request,
                                              const BodySink& body);
 

@@ -12,7 +12,7 @@
 
 namespace vramtrack::fleet {
 
-/// Reads the export piece by piece: one object a line, {"metric": {...}, "values": [...], "timestamps": [...]}.
+/// Reads the export piece by piece: one object per line, {"metric": {...}, "values": [...], "timestamps": [...]}.
 class ExportAnswer {
  public:
   /// `sink` must outlive this.

@@ -133,7 +133,7 @@ struct MachineJudge::State {
     return fmt::format("{}", fmt::join(all, "\n"));
   }
 
-  /// Of a machine of many jobs, the last are kept.
+  /// For a machine of many jobs, the last are kept.
   void remember(const ProgramIdentity& identity, const Program& program) {
     if (!is_on_device(identity)) return;
     programs[identity.text] = program;

@@ -28,7 +28,7 @@ struct GpuVerdict {
   bool is_shared = false;    ///< several users' shares were added up
   bool is_by_agent = false;  ///< vramtrack's own agent exports it
 
-  /// The alert that stands; nullptr: the GPU does not leak now.
+  /// The alert that is active; nullptr: the GPU does not leak now.
   [[nodiscard]] const Alert* leak() const;
   /// People are notified of that: the engine's decision, when little time is left.
   [[nodiscard]] bool is_paged() const;
@@ -57,7 +57,7 @@ class MachineJudge {
   /// False while the capacity of one of its GPUs is not known.
   [[nodiscard]] bool knows_capacities() const;
   [[nodiscard]] std::vector<GpuVerdict> verdicts() const;
-  /// vramtrack.analysis.v1, one line a series; `from` stands for the files.
+  /// vramtrack.analysis.v1, one line per series; `from` stands for the files.
   [[nodiscard]] std::string json(const std::string& from) const;
 
  private:

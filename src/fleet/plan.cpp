@@ -49,7 +49,7 @@ Query query_of(const Source& source, const Page::Part& part, const Names& metric
   return query;
 }
 
-/// Of each name of a machine: by which sources it is read, and what it is there.
+/// For each name of a machine: by which sources it is read, and what it is there.
 using Places = std::map<std::string, std::vector<std::pair<std::size_t, std::string>>>;
 
 /// Which machines an exporter's series are of: for each label that may name them, its values where those before are

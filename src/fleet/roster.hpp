@@ -13,7 +13,7 @@ namespace vramtrack::fleet {
 struct Identity;
 
 /// A machine's name is what a scrape happens to call it: its node, the exporter's pod, an address. Names under which
-/// one GPU was seen, at one time or another, are one machine's. Remembers all it was told. Used from one thread.
+/// one GPU was seen, at one time or another, are one machine's. Remembers all it was given. Used from one thread.
 class Roster {
  public:
   /// A GPU was seen on a host of this name.

@@ -42,7 +42,7 @@ auto persistently(const ScanOptions& options, std::uint64_t& retried, Request re
 }
 
 /// All samples of a page, and the capacities of its GPUs. The whole is one attempt: an answer that broke off is read
-/// anew.
+/// again.
 tl::expected<Gpus, Failure> read_once(const Reader& reader, const Mapping& mapping, const Plan& plan,
                                       const PageRequest& request, Roster& roster) {
   const Page& page = request.page;

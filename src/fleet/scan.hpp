@@ -65,7 +65,7 @@ using ScanProgress = std::function<void(std::size_t machines_judged, std::size_t
 tl::expected<Scan, HttpFailure> scan(const Reader& reader, const Mapping& mapping, const ScanOptions& options,
                                      const ScanProgress& progress);
 
-// The parts of it, for who goes on from pass to pass (watch.hpp).
+// The parts of it, for who continues from pass to pass (watch.hpp).
 
 struct PageRequest {
   Page page;

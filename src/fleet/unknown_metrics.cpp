@@ -92,7 +92,7 @@ std::vector<UnknownMetric> unknown_metrics(const Reader& reader, const Mapping& 
   query.matchers.push_back({"__name__", kOfGpus, true});
   const auto names = reader.label_values("__name__", query);
   if (!names) return {};
-  // An exporter that is read tells the same under more than one name: "DCGM_FI_DEV_FB_USED" and "..._USED_PERCENT".
+  // An exporter that is read reports the same under more than one name: "DCGM_FI_DEV_FB_USED" and "..._USED_PERCENT".
   std::set<std::string> read;
   for (const std::string& name : *names)
     if (mapping.find(name)) read.insert(words_of_name(name).front());

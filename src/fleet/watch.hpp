@@ -1,4 +1,4 @@
-// FleetWatch: a scan that goes on. Each pass reads what is new and judges it with what the engines remember; all of
+// FleetWatch: a scan that continues. Each pass reads what is new and judges it with what the engines remember; all of
 // that can be read from the server again, so nothing is stored.
 #pragma once
 
@@ -16,16 +16,16 @@ namespace vramtrack::fleet {
 struct WatchOptions {
   /// Its plan's time is not looked at.
   ScanOptions scan;
-  /// Of a machine that is seen for the first time, so much of its past is judged first.
+  /// For a machine that is seen for the first time, this much of its past is judged first.
   std::int64_t history_ms = 86'400'000;
-  /// Samples may reach the server so much later than they were taken.
+  /// Samples may reach the server this much later than they were taken.
   std::int64_t late_ms = 120'000;
 };
 
 /// Used from one thread.
 class FleetWatch {
  public:
-  /// `mapping` must outlive it. Servers of `reader` that do not answer are asked anew in each pass.
+  /// `mapping` must outlive it. Servers of `reader` that do not answer are asked again in each pass.
   FleetWatch(Reader reader, const Mapping& mapping, WatchOptions options);
   ~FleetWatch();
   FleetWatch(const FleetWatch&) = delete;
@@ -44,8 +44,8 @@ class FleetWatch {
  private:
   struct Watched;
   void judge(const Machine& machine);
-  /// Machines whose names turned out to be one machine's: one goes on under the name that stands for all; where several
-  /// were watched, the one they are is read anew.
+  /// Machines whose names turned out to be one machine's: one continues under the name that stands for all; where
+  /// several were watched, the one they are is read again.
   void join();
   /// Takes the machines of which nothing came for longer than the history.
   void forget(std::int64_t now_ms);

@@ -60,7 +60,7 @@ class BitReader {
   bool ended_ = false;
 };
 
-/// The difference of two steps between times: a prefix tells how many bits it has.
+/// The difference of two steps between times: a prefix gives its number of bits.
 std::int64_t delta_of_delta(BitReader& in) {
   unsigned size = 0;
   if (!in.bit()) return 0;

@@ -27,7 +27,7 @@ constexpr double kSteadyShare = 0.65;
 constexpr double kSlowingZ = 2.33;       ///< of a normal distribution at 1e-2
 constexpr double kExponentialZ = 3.72;   ///< at 1e-4
 constexpr std::size_t kCollections = 8;  ///< this many show that what grows between them is collected
-/// If more than half of all memory ever taken is given back, the memory may be collected occasionally.
+/// If more than half of all memory ever taken is released, the memory may be collected occasionally.
 constexpr double kGivenBack = 0.5;
 
 /// Growth per iteration within each of `blocks` equal stretches of the series: the median of the last third minus that

@@ -11,7 +11,7 @@
 namespace vramtrack::gate {
 namespace {
 
-/// If more than half of all memory ever taken is given back, the memory may be collected occasionally.
+/// If more than half of all memory ever taken is released, the memory may be collected occasionally.
 constexpr double kGivenBack = 0.5;
 constexpr double kOneSidedZ = 3.1;      ///< of a normal distribution at 1 - 1e-3
 constexpr double kSigmaOfMad = 1.4826;  ///< of a normal distribution

@@ -1,4 +1,4 @@
-// The shape of a series of memory after each iteration: which part was given back, which part lies beneath what comes
+// The shape of a series of memory after each iteration: which part was released, which part lies beneath what comes
 // and goes, and whether growth has stopped or slows down. Private to the gate's tests; docs/leak-gate.md explains it.
 #pragma once
 

@@ -16,7 +16,7 @@ HealthFinding lost_finding(const DeviceInfo& device, const std::string& reason);
 /// The readings of `device` that a problem of this kind (report/health) follows from.
 std::string problem_evidence(std::string_view kind, const HealthFacts::Device& device);
 
-/// What the driver wrote to the kernel log. A GPU off the bus whose XID 79 is there, too, is told once.
+/// What the driver wrote to the kernel log. A GPU off the bus whose XID 79 is there, too, is reported once.
 void add_log_finding(const DriverEvent& event, const HealthFacts& facts, HealthCheckup& out);
 
 /// Memory in use beyond the driver's share that no process holds, and processes that are still there; the services of

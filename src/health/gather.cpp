@@ -28,7 +28,7 @@ constexpr std::size_t kRecordBytes = 8192;       // CONSOLE_EXT_LOG_MAX: no reco
 constexpr std::size_t kMostRecords = 1'000'000;  // more than any kernel's buffer has
 constexpr std::size_t kMostFileBytes = 64U << 20U;
 
-/// On the clock of the kernel log, which does not go on while the machine sleeps.
+/// On the clock of the kernel log, which does not continue while the machine sleeps.
 double uptime_s() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);

@@ -15,9 +15,10 @@ namespace vramtrack {
 /// The path of the off file: act.off-file, else beside the store; empty if nothing is recorded and none is named.
 std::string acts_off_path(const ActConfig& config, const std::string& store_path);
 
-/// The runner of config.policies; nullptr if there are none and an earlier run left nothing to undo, or if it cannot be
-/// had: then `warn` has been told why, and watching continues. `store_path`: the audit is kept beside it; empty: every
-/// run is a dry run. `simulated`: so is that of a simulation. `notifier` (it must outlive the runner) may be null.
+/// The runner of config.policies; nullptr if there are none and an earlier run left nothing to undo, or if it is not
+/// available: then `warn` has been told why, and watching continues. `store_path`: the audit is kept beside it; empty:
+/// every run is a dry run. `simulated`: so is that of a simulation. `notifier` (it must outlive the runner) may be
+/// null.
 std::unique_ptr<act::Runner> open_containment(const Config& config, const std::string& store_path, bool simulated,
                                               act::Notifier* notifier, act::Tools tools, std::function<Timestamp()> now,
                                               const Warn& warn);

@@ -1,4 +1,4 @@
-// KnownWalls: the limits on processes' memory of GPUs, as the files of this machine and its sources tell them.
+// KnownWalls: the limits on processes' memory of GPUs, as the files of this machine and its sources report them.
 #pragma once
 
 #include <map>
@@ -17,12 +17,12 @@ class KnownWalls {
  public:
   explicit KnownWalls(const SourcesConfig& sources) : reader_(sources.proc_root, sources.sys_root) {}
 
-  /// What the sources tell in `batch`: a driver may limit cgroups by itself. Call it with each poll's.
+  /// What the sources report in `batch`: a driver may limit cgroups by itself. Call it with each poll's.
   void take(const Batch& batch);
   /// Those of a process on one of `devices` (this machine's). Cost: WallReader::read() once for each look().
   std::vector<Wall> of(const ProcessInfo& process, const std::vector<DeviceInfo>& devices,
                        const std::string& device_id);
-  /// A new look begins: files are read anew.
+  /// A new look begins: files are read again.
   void look() { read_.clear(); }
   /// Forgets processes that are not in `living` (pid and start ticks).
   void keep(const std::map<std::uint32_t, std::uint64_t>& living);

@@ -65,7 +65,7 @@ bool Loop::record_into(const StoreConfig& store) {
   if (const auto last = (*opened)->clock_mark()) {
     const Timestamp resumed = stamps_.resume(*last, clock_.read(), clock_.boot_id);
     const bool same_boot = !clock_.boot_id.empty() && last->boot_id == clock_.boot_id && resumed > last->stamp;
-    // A simulation starts anew each time.
+    // A simulation starts over each time.
     if (config_.watch.experience && same_boot && !input_.again && pipeline_.resume((*opened)->path(), resumed))
       ended_ = ended_meanwhile(*pipeline_.view(), config_.sources.proc_root, resumed);
     if (input_.again)

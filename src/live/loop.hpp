@@ -46,7 +46,7 @@ class Loop {
   [[nodiscard]] const Clock& clock() const { return clock_; }
 
   /// Records everything from now on into the store at `store.path`; the stamps continue from those of the last run that
-  /// recorded there. False if it cannot be opened: listeners have been told why, and the loop continues without it.
+  /// recorded there. False if it cannot be opened: listeners have been notified why, and the loop continues without it.
   /// REQUIRES: no tick() yet.
   bool record_into(const StoreConfig& store);
 

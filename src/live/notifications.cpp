@@ -24,11 +24,11 @@ constexpr std::size_t kMostHeld = 4096;  ///< as many as the notifier's own inbo
 struct HeldNote {
   act::Note note;
   SilenceSubject subject;
-  bool reported_before = false;  ///< somebody was told of it, and expects to be told when it is over
+  bool reported_before = false;  ///< somebody was notified of it, and expects to be told when it is over
 };
 using HeldNotes = std::map<std::string, HeldNote>;  // by name_of()
 
-/// For the standing alert: a series has at most one of each kind.
+/// For the active alert: a series has at most one of each kind.
 std::string name_of(const act::Note& note) {
   return std::string(to_string(note.kind)) + ' ' + series_key_text(note.key);
 }
@@ -91,13 +91,13 @@ Listener notifying(act::Notifier& notifier, Silences& silences, Warn warn) {
     const bool is_over = note.news == AlertNews::cleared;
     // What is held is reported first: for an alert raised before the silence, that is another change than "raised".
     const bool reported_before = known != held->end() ? known->second.reported_before : note.news != AlertNews::raised;
-    // Nobody was told of it, or nobody ever will be: then nobody expects to be told that it is over.
+    // Nobody was notified of it, or nobody ever will be: then nobody expects to be told that it is over.
     if (is_over && (!reported_before || silence->ends > now + kLongestHeld || held->size() >= kMostHeld)) {
       if (known != held->end()) held->erase(known);
       return notifier.tell(std::move(note));
     }
     if (!is_over) notifier.tell(note);
-    // Someone who is told of it for the first time is told everything that was said about it.
+    // Someone who is notified of it for the first time is told everything that was said about it.
     if (note.news == AlertNews::escalated && known != held->end())
       note.text = known->second.note.text + '\n' + note.text;
     held->insert_or_assign(name_of(note), HeldNote{note, std::move(subject), reported_before});

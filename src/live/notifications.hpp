@@ -13,15 +13,16 @@
 
 namespace vramtrack {
 
-/// The notifier that [notify] asks for; nullptr if it names nobody, or if it cannot be had: then `warn` has been told
-/// why, and watching continues. `store_path`: the queue is kept beside it; empty: nothing is kept over a restart.
+/// The notifier that [notify] asks for; nullptr if it names nobody, or if it is not available: then `warn` has been
+/// told why, and watching continues. `store_path`: the queue is kept beside it; empty: nothing is kept over a restart.
 /// `simulated`: the scenario's name, given in every message; empty: real. `now`: the time of day; called from any
 /// thread.
 std::unique_ptr<act::Notifier> open_notifier(const Config& config, const std::string& store_path,
                                              const std::string& simulated, std::function<Timestamp()> now,
                                              const Warn& warn);
 
-/// What the notifier is told about one change of an alert. `now`: the time of day, for a view whose times have no date.
+/// What the notifier receives about one change of an alert. `now`: the time of day, for a view whose times have no
+/// date.
 act::Note note_of(const AlertNotice& notice, Timestamp now);
 
 /// The listener that passes every alert to the notifier, and the notifier's reports about its deliveries to `warn`. An

@@ -13,7 +13,7 @@ namespace vramtrack {
 
 namespace {
 
-/// An incident of an earlier watch of which nothing is raised again for so long is over.
+/// An incident of an earlier watch of which nothing is raised again for this long is over.
 constexpr std::chrono::hours kForget{1};
 
 /// An alert must come early enough for what the policies do then. (Their mistakes were reported with the
@@ -74,7 +74,7 @@ bool Pipeline::resume(const std::string& path, Timestamp now) {
   const auto any = read_end(
       **reader, catalog_, now, [this] { new_engine(); }, [this](const Batch& batch) { engine_->ingest(batch); });
   engine_->finish();
-  // What the earlier watch held is told anew, if it still is.
+  // What the earlier watch held is reported again, if it still is.
   Batch over;
   over.events.push_back(Event{.time = engine_->view()->time, .kind = Event::Kind::watch_started});
   engine_->ingest(over);
@@ -100,7 +100,7 @@ void Pipeline::read_days_of(const std::string& path, Timestamp now) {
 }
 
 void Pipeline::record_start(Timestamp now) {
-  // Here, a replay begins anew, as this watch does, or continues.
+  // Here, a replay starts over, as this watch does, or continues.
   Event start;
   start.time = now;
   start.kind = Event::Kind::watch_started;

@@ -1,4 +1,4 @@
-// Pipeline: what happens to a batch of samples: it is recorded and judged, and the listeners are told.
+// Pipeline: what happens to a batch of samples: it is recorded and judged, and the listeners are notified.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct AlertNotice {
   const IncidentChange& incident;  ///< what people are told, for whom several alerts about one leak are one
 };
 
-/// A listener is told what happens. Printing, drawing, serving, notifying and acting are listeners, and the programs
+/// A listener receives what happens. Printing, drawing, serving, notifying and acting are listeners, and the programs
 /// that watch differ in nothing else. Functions may be empty. They are called on the pipeline's thread, in this order
 /// within a tick, and must not call the pipeline's take().
 struct Listener {
@@ -51,15 +51,15 @@ class Pipeline {
   /// `catalog` must outlive the pipeline; `config` is copied. `max_ended_series`: as for Engine.
   Pipeline(const Config& config, Catalog& catalog, std::size_t max_ended_series = Engine::kKeepAll);
 
-  /// Tells `listener` everything from now on. Listeners are told in the order in which they were added.
+  /// Tells `listener` everything from now on. Listeners are notified in the order in which they were added.
   void listen(Listener listener) { listeners_.push_back(std::move(listener)); }
 
   /// From now on, programs are compared with their earlier runs. REQUIRES: take() was not called yet.
   void remember(std::optional<ProgramMemory> memory);
 
   /// Takes in what the store at `path` holds of the last watch, up to `now`, without recording or reporting it: true if
-  /// there was any. The alerts that stand there also stand here. REQUIRES: take() was not called yet, and record_into()
-  /// comes next.
+  /// there was any. The alerts that are active there are also active here. REQUIRES: take() was not called yet, and
+  /// record_into() comes next.
   bool resume(const std::string& path, Timestamp now);
 
   /// Records all batches and alerts from now on into `store`, beginning at `now`.
@@ -74,8 +74,8 @@ class Pipeline {
   /// writing.
   void set_source_warnings(std::vector<std::string> warnings) { source_warnings_ = std::move(warnings); }
 
-  /// The files that the ticks are read from; none for a watch, and for a store, whose watch told its alerts: views name
-  /// them, and what people are told follows from that.
+  /// The files that the ticks are read from; none for a watch, and for a store, whose watch reported its alerts: views
+  /// name them, and what people are told follows from that.
   void set_files(std::vector<std::string> files) { files_ = std::move(files); }
 
   /// Takes in one whole tick.
@@ -85,7 +85,7 @@ class Pipeline {
   /// record_into() comes next.
   void read_days_of(const std::string& path, Timestamp now);
 
-  /// Nothing more will ever come: see Engine::end_of_recording. Listeners are told what that decides. REQUIRES: take()
+  /// Nothing more will ever come: see Engine::end_of_recording. Listeners receive what that decides. REQUIRES: take()
   /// is not called again before begin_anew().
   void end_of_recording();
 

@@ -40,7 +40,7 @@ void ProgressRounds::collect_busy(const Catalog& catalog, const Batch& batch) {
     }
 }
 
-/// A driver that once told how busy a process is does not list it while it does nothing.
+/// A driver that once reported how busy a process is does not list it while it does nothing.
 void ProgressRounds::add_busy(Catalog& catalog, Timestamp now, Batch& batch) {
   const auto polls = static_cast<double>(std::max<std::size_t>(polls_, 1));
   for (auto& [device_id, busy] : device_busy_) {

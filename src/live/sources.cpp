@@ -49,7 +49,7 @@ Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& wa
 void report_new(const SourceNotes& notes, std::set<std::string>& reported, const Warn& warn) {
   for (const std::string& warning : notes.warnings)
     if (reported.insert(warning).second) warn(warning);
-  // Over months, warnings may contain ever new figures, so only those that still stand are remembered.
+  // Over months, warnings may contain new figures each time, so only current ones are remembered.
   constexpr std::size_t kMost = 256;
   if (reported.size() > std::max(kMost, notes.warnings.size()))
     reported = std::set<std::string>(notes.warnings.begin(), notes.warnings.end());

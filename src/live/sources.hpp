@@ -37,7 +37,7 @@ Progress poll_live(LiveSource& live, Timestamp now, Batch& batch, const Warn& wa
 /// What currently hinders `sources`: why one fails, and what it warns about.
 std::vector<std::string> standing_warnings(const std::vector<LiveSource>& sources);
 
-/// Calls `warn` with each warning of `notes` that is not in `reported`, and remembers those that still stand.
+/// Calls `warn` with each warning of `notes` that is not in `reported`, and remembers the current ones.
 void report_new(const SourceNotes& notes, std::set<std::string>& reported, const Warn& warn);
 
 }  // namespace vramtrack

@@ -16,7 +16,7 @@ namespace vramtrack {
 /// What is waited for. All of the conditions that are given must hold at once.
 struct WaitFor {
   std::vector<std::string> gpus;            ///< indices or UUIDs; empty: all GPUs
-  std::optional<std::uint64_t> free_bytes;  ///< so much is free on each of the GPUs
+  std::optional<std::uint64_t> free_bytes;  ///< this much is free on each of the GPUs
   bool is_empty = false;                    ///< no process holds memory of the GPUs, or none of those named below
   bool is_gone = false;                     ///< the processes of `pids` have ended, and the driver does not list them
   std::vector<std::uint32_t> pids;
@@ -75,7 +75,7 @@ class Waiting {
   WaitFor what_;
   StartOf start_of_;
   bool is_first_ = true;
-  /// Of each pid: the start of the process that is meant; 0: only the driver shows it; absent: there was none.
+  /// For each pid: the start of the process that is meant; 0: only the driver shows it; absent: there was none.
   std::map<std::uint32_t, std::uint64_t> starts_;
 };
 

@@ -58,7 +58,7 @@ void WallRounds::look_at_devices(const Catalog& catalog, Timestamp now, Batch& b
   }
 }
 
-/// Reads where the memory of each process that has samples ends, and adds what no source has told yet.
+/// Reads where the memory of each process that has samples ends, and adds what no source has reported yet.
 void WallRounds::look(const Catalog& catalog, Timestamp now, Batch& batch) {
   const std::vector<DeviceInfo> devices(catalog.devices().begin(), catalog.devices().end());
   std::set<std::pair<Process, std::string>> reported;
@@ -105,7 +105,7 @@ void WallRounds::look(const Catalog& catalog, Timestamp now, Batch& batch) {
   batch.events.insert(batch.events.end(), events.begin(), events.end());
 }
 
-/// People are told once of a wall that several processes share, and of each time it moves: where memory ends by the
+/// People are notified once of a wall that several processes share, and of each time it moves: where memory ends by the
 /// nearest, and of the others what they are.
 void WallRounds::note(const Catalog& catalog, Timestamp now, Batch& batch) {
   struct Note {

@@ -19,7 +19,7 @@ class WallRounds {
 
   explicit WallRounds(const SourcesConfig& sources) : walls_(sources) {}
 
-  /// Call it with each poll's `batch`, which may tell walls that its sources know. Adds the capacity of each device
+  /// Call it with each poll's `batch`, which may report walls that its sources know. Adds the capacity of each device
   /// that is new or whose total its driver has adjusted, the latter with a note. If a round is due, adds a
   /// capacity of each process that has samples there for each other wall that is new or has moved, or with 0 bytes for
   /// one that was lifted. Adds notes for people: once for all that share a wall, that of the nearest wall first. Cost

@@ -36,7 +36,7 @@ constexpr std::size_t kDeepestStack = 256;
 /// A globalPid or globalTid holds the process above these bits (and the machine above that).
 constexpr int kThreadBits = 24;
 constexpr std::int64_t kProcessMask = 0xff'ffff;
-/// Device addresses have 47 bits; above them the processes of a report are told apart.
+/// Device addresses have 47 bits; above them the processes of a report are distinguished.
 constexpr int kAddressBits = 48;
 constexpr std::uint64_t kMostProcesses = 1U << 16U;
 

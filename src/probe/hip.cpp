@@ -58,7 +58,7 @@ VRAMTRACK_HIP(hipFree, (void* memory), return give(memory, [&] { return real(mem
 
 VRAMTRACK_HIP(hipFreeAsync, (void* memory, Stream stream), return give(memory, [&] { return real(memory, stream); });)
 
-// Pinned host memory: a ledger of its own, no limit.
+// Pinned host memory: a separate ledger, no limit.
 
 VRAMTRACK_HIP(hipHostMalloc, (void** into, std::size_t bytes, unsigned flags),
               return take(Call::hip_host_malloc, -1, bytes, into, [&] { return real(into, bytes, flags); });)
@@ -107,7 +107,7 @@ VRAMTRACK_HIP(hipDeviceReset, (), const int device = current_device(); const Err
               });
               return result;)
 
-// Who asks for a function by its name gets the one that precedes it.
+// A request for a function by its name gets the one that precedes it.
 
 VRAMTRACK_HIP(hipGetProcAddress, (const char* symbol, void** into, int version, std::uint64_t flags, int* status),
               const Error result = real(symbol, into, version, flags, status);

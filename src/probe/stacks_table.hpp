@@ -76,7 +76,7 @@ class Recent {
 };
 
 /// Permanent numbers from 1 for keys. A key is claimed by the first thread that requests it, and valid when that one
-/// has written it; threads that request it in between are told that it is new as well.
+/// has written it; threads that request it in between also get it as new.
 template <unsigned kBits>
 class Numbers {
  public:

@@ -31,7 +31,7 @@ Result<int> connect_to(const std::string& path, std::uint32_t pid) {
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return fail(fmt::format("{}: the path is too long", printable(path)));
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  // A blocking connection would wait indefinitely if others are queued already.
+  // A blocking connection would wait indefinitely if others are already queued.
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   ucred peer{};
   socklen_t size = sizeof peer;

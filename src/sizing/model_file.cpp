@@ -56,7 +56,7 @@ Result<GgufHeader> read_gguf(const std::string& path, double& data_bytes) {
   }
 }
 
-/// "model-00002-of-00003.gguf" of the first part; empty: its name does not say.
+/// "model-00002-of-00003.gguf" of the first part; empty if its name does not say.
 std::string part_path(const std::string& first, std::size_t part, std::size_t parts) {
   const std::string end = fmt::format("-{:05}-of-{:05}.gguf", 1, parts);
   if (!first.ends_with(end)) return {};

@@ -1,7 +1,7 @@
 // Source "nvml": NVIDIA GPUs through the driver's own library.
 //
 //     answering --(driver gone, all lost)--> closed --(reopened, back-off)--> answering
-//        |  one GPU lost: its series pause, the others go on;  ^
+//        |  one GPU lost: its series pause, the others continue;  ^
 //        +---- the library is reopened after the same back-off +
 
 #include <fmt/format.h>
@@ -209,7 +209,7 @@ class NvmlSource final : public Source {
     catalog_.describe(info);
   }
 
-  /// Of a GPU that has no memory of its own (GB10, Jetson), the driver reports none: its memory is the host's.
+  /// For a GPU that has no memory of its own (GB10, Jetson), the driver reports none: its memory is the host's.
   bool read_shared_memory(Unit& unit, Batch& out) {
     const auto host = read_host_memory(proc_root_);
     if (!host) return false;
@@ -230,7 +230,7 @@ class NvmlSource final : public Source {
   }
 
   /// Limits of cgroups that the driver counts by itself, on kernels without dmem. Where the kernel has it, its files
-  /// tell the same (host/walls.hpp). People are told by the live loop, which knows the other walls; here only of soft
+  /// tell the same (host/walls.hpp). The live loop notifies people, which knows the other walls; here only of soft
   /// limits, which are none.
   void read_limits(Batch& out) {
     next_limits_ = now_ + kLimitsPace;
@@ -291,7 +291,7 @@ class NvmlSource final : public Source {
     [[nodiscard]] bool is_exceeded() const { return used_bytes > bytes; }
   };
 
-  /// People are told of each when it is new or has moved, and when it is exceeded.
+  /// People are notified of each when it is new or has moved, and when it is exceeded.
   void tell_thresholds(std::map<std::pair<std::string, std::string>, Threshold> now_known, Batch& out) {
     const auto words = [](std::uint64_t bytes) { return format_bytes(static_cast<double>(bytes)); };
     const auto tell = [&](const std::pair<std::string, std::string>& whose, const std::string& text) {

@@ -52,7 +52,7 @@ class Packer {
   ChunkBuilder block_;
   std::int64_t last_seq_ = 0;  ///< last journal row in (or before) the block
   std::int64_t uptime_ns_ = 0;
-  bool vacuum_ = false;  ///< free pages must be given back, a few with each call
+  bool vacuum_ = false;  ///< free pages must be released, a few with each call
   bool notified_raw_ = false, notified_minutes_ = false, notified_hours_ = false;
 };
 

@@ -21,7 +21,7 @@ class Uptime {
   /// How far the sum in the file may be ahead of its newest row: a block, plus a little for the flush.
   static constexpr Duration kAheadOfRows = std::chrono::minutes{16};
 
-  /// Reads what the file holds. `database` must outlive this object.
+  /// Reads the file's contents. `database` must outlive this object.
   static Result<Uptime> open(sql::Database& database);
 
   /// Counts the time since the last mark. REQUIRES: mark.since_boot >= 0.

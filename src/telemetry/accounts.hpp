@@ -17,7 +17,7 @@
 
 namespace vramtrack::telemetry {
 
-/// Not thread-safe, but for wait().
+/// Not thread-safe, except for wait().
 class Accounts {
  public:
   /// Tensors of a process that are looked at in a second, its stack and all. Of one that allocates more of them, they
@@ -33,7 +33,7 @@ class Accounts {
   Status poll(int timeout_ms) { return follower_->poll(timeout_ms); }
   /// Waits up to `timeout_ms` until poll() has something to do. Thread-safe.
   void wait(int timeout_ms) const { follower_->wait(timeout_ms); }
-  /// Those living processes of which something is to be told now (ProcessAccount::tell).
+  /// The living processes with something to report now (ProcessAccount::tell).
   std::vector<trace::ToldProcess> report();
   /// What each living process holds now, by what it is for.
   [[nodiscard]] TracedCategories::ByProcess categories() const;

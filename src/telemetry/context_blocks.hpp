@@ -18,7 +18,7 @@ class ContextBlocks {
  public:
   static constexpr std::size_t kMostBlocks = 1U << 16U;
 
-  /// All owners of primary contexts are known, as the program began when its libraries were probed already; until a
+  /// All owners of primary contexts are known, as the program began when its libraries were already probed; until a
   /// block shows that there is another one (the CUDA runtime can own it without the function). While they are not
   /// known (the default) only a reset ends a primary context, and not its last owner.
   void know_owners() { knows_owners_ = true; }
@@ -31,7 +31,7 @@ class ContextBlocks {
   Arrival allocated(const telemetry_event& event);
   /// Whether it ends what is there now; not if the address was given out again after the call began.
   bool freed(const telemetry_event& event);
-  /// TELEMETRY_EVENT_CONTEXT: the addresses that are given back with it, in ascending order.
+  /// TELEMETRY_EVENT_CONTEXT: the addresses that are released with it, in ascending order.
   std::vector<std::uint64_t> changed(const telemetry_event& event);
 
  private:

@@ -121,7 +121,7 @@ struct telemetry_frame {
   telemetry_u64 mark; /* the byte at frame_mark: whose frame it is */
 };
 
-/* The head of every event; those that allocate go on with frames, registers and stack. */
+/* The head of every event; those that allocate continue with frames, registers and stack. */
 struct telemetry_event {
   telemetry_u32 kind;
   telemetry_u32 tgid;

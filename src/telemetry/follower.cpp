@@ -18,9 +18,9 @@
 namespace vramtrack::telemetry {
 namespace {
 
-/// Most programs that start are gone by then. Where the library is known already nothing is missed meanwhile.
+/// Most programs that start are gone by then. Where the library is already known nothing is missed meanwhile.
 constexpr std::uint64_t kAfterLoad_ns = 100'000'000;
-/// If no loader that is probed has told of libraries before.
+/// If no loader that is probed has reported libraries before.
 constexpr std::uint64_t kAfterExec_ns = 1'000'000'000;
 
 std::int64_t realtime_us() {
@@ -32,7 +32,7 @@ std::uint64_t ticks_per_s() {
   return static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
 }
 
-/// Now, as process starts are told.
+/// Now, as process starts are reported.
 std::uint64_t boot_ticks() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);

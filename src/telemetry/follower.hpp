@@ -41,7 +41,7 @@ struct FollowedProcess {
   }
 };
 
-/// Of an allocation, innermost first. Valid in the call.
+/// For an allocation, innermost first. Valid in the call.
 struct FollowedStack {
   const std::vector<std::uint64_t>& native;  ///< return addresses; empty where only Python's frames were taken
   const telemetry_frame* python = nullptr;
@@ -68,7 +68,7 @@ class Follower {
   Follower& operator=(const Follower&) = delete;
 
   /// Looks for processes and libraries that are new: at all processes once, and every kScanEvery_s at those that may
-  /// have changed unseen. Of the others the kernel tells. Call it every second.
+  /// have changed unseen. Of the others the kernel reports it. Call it every second.
   Status find_targets();
   static constexpr double kScanEvery_s = 60;
   /// Hands on what happens in up to `timeout_ms`, and looks at processes that started or loaded libraries.

@@ -29,7 +29,7 @@ struct task_struct {
   struct files_struct* files;
 } __attribute__((preserve_access_index));
 
-// Of a driver with tracepoints: its address, in no process. Of NVIDIA's: a number of a client of a process.
+// For a driver with tracepoints: its address, in no process. Of NVIDIA's: a number of a client of a process.
 struct object_key {
   __u32 tgid;
   __u32 client;
@@ -68,7 +68,7 @@ struct {
   __type(value, __u8);
 } devices SEC(".maps");
 
-// `is_held`: its end will be told.
+// `is_held`: its end will be reported.
 static __always_inline void made(const struct object_key* key, __u32 tgid, __u64 bytes, int is_held) {
   struct kernel_given none = {};
   bpf_map_update_elem(&given, &tgid, &none, BPF_NOEXIST);

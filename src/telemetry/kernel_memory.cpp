@@ -121,7 +121,7 @@ Error refused(std::string_view what, int error) {
 }  // namespace
 
 const std::vector<KernelEvent>& driver_events() {
-  // amdgpu: AMDGPU_GEM_DOMAIN_VRAM. xe: XE_BO_FLAG_VRAM0 and VRAM1. i915 does not tell where an object lies.
+  // amdgpu: AMDGPU_GEM_DOMAIN_VRAM. xe: XE_BO_FLAG_VRAM0 and VRAM1. i915 does not report where an object lies.
   constexpr std::uint32_t kPageBytes = 4096, kAmdVram = 4, kXeVram = 0xc;
   static const std::vector<KernelEvent> kAll = {
       {"amdgpu", "amdgpu_bo_create", false, "", "pages", kPageBytes, "prefer", kAmdVram},
@@ -258,7 +258,7 @@ kernel_given KernelMemory::given(std::uint32_t pid) const {
 }
 
 std::optional<KernelHeld> KernelMemory::held(std::uint32_t pid) {
-  // What DRM tells is all that the process holds, however it came by it.
+  // What DRM reports is all that the process holds, however it came by it.
   if (const auto bytes = drm_bytes(state_->options.proc, pid)) {
     const std::uint64_t first = state_->first_drm_bytes.try_emplace(pid, *bytes).first->second;
     return KernelHeld{static_cast<std::int64_t>(*bytes) - static_cast<std::int64_t>(first), "DRM fdinfo"};

@@ -58,10 +58,10 @@ class KernelMemory {
   KernelMemory& operator=(KernelMemory&&) noexcept;
   ~KernelMemory();
 
-  /// What the process has been given since open(), or since it was first asked for where only DRM tells, less what it
-  /// gave back; nullopt: nobody tells. Cost: a read of each of its open files' fdinfo.
+  /// What the process has been given since open(), or since it was first asked for where only DRM reports it, less what
+  /// it released; nullopt: nothing reports it. Cost: a read of each of its open files' fdinfo.
   std::optional<KernelHeld> held(std::uint32_t pid);
-  /// All that the process was given since open(), also by drivers whose tracepoints do not tell of an end; zeros: by
+  /// All that the process was given since open(), also by drivers whose tracepoints do not report an end; zeros: by
   /// none of those that are counted.
   [[nodiscard]] kernel_given given(std::uint32_t pid) const;
   /// The drivers whose tracepoints are counted.

@@ -13,7 +13,7 @@
 
 namespace vramtrack::telemetry {
 
-/// Takes in the events on a thread of its own, from open() to its end: the kernel's ring holds a second or so of them.
+/// Takes in the events on its own thread, from open() to its end: the kernel's ring holds a second or so of them.
 /// poll() waits for that thread for as long as a look at all processes takes, a few milliseconds.
 class LifetimesSource final : public Source {
  public:

@@ -103,7 +103,7 @@ void Recording::write_files(const FollowedProcess& from, Process& process) {
   if (process.files == from.unwinder->files()) return;
   for (const MappedFile& file : from.unwinder->files()) {
     if (std::find(process.files.begin(), process.files.end(), file) != process.files.end()) continue;
-    // Who reads the trace on this machine finds the file, also of another root, while that is there.
+    // A reader of the trace on this machine finds the file, also of another root, while that is there.
     const std::string reached = reach(from.known.pid, file);
     const std::string& place = reached.empty() ? file.path : reached;
     const std::uint32_t path = text(process, place);

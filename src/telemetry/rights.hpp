@@ -8,7 +8,7 @@
 
 namespace vramtrack::telemetry {
 
-/// What decides it, as the kernel tells.
+/// What decides it, as the kernel reports it.
 struct TracingRights {
   std::uint64_t capabilities = 0;  ///< effective
   bool is_first_pid_namespace = true, is_first_user_namespace = true;

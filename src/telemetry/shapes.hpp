@@ -1,4 +1,4 @@
-// The bytes of arrays and images, whose functions are told a shape and no size.
+// The bytes of arrays and images, whose functions get a shape and no size.
 #pragma once
 
 #include <cstdint>

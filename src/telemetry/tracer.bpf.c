@@ -75,7 +75,7 @@ struct {
   __type(key, __u32);
   __type(value, struct telemetry_python);
 } targets SEC(".maps");
-// Processes that are not to be told of.
+// Processes that are not to be reported.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 65536);
@@ -236,7 +236,7 @@ static __always_inline __u64 mix(__u64 hash, __u64 value) {
   return (hash ^ value) * 0x100000001b3ULL ^ hash >> 29;
 }
 
-// The depth tells paths apart that lead to the same call. `python`: a hash of its frames.
+// The depth distinguishes paths that lead to the same call. `python`: a hash of its frames.
 static __always_inline __u64 at_once_if_new(struct pt_regs* c, __u64 id, __u64 python) {
   const __u64 hash = mix(mix(mix(python, c->rip), c->rsp), id >> 32);
   if (bpf_map_lookup_elem(&told, &hash)) return soon();
@@ -393,9 +393,9 @@ static __always_inline int report_news(__u32 kind, __u64 id) {
 #define SECOND_NS 1000000000ULL
 #define HIGHEST_THRESHOLD 0xffffffffULL
 
-// Which blocks are reported for sure. Of a program that allocates faster than the budget allows, the expected number of
-// the others is what is allowed: all bytes of a second / threshold. A second is sampled by what the one before it was,
-// and by what it is so far itself.
+// Which blocks are reported for sure. For a program that allocates faster than the budget allows, the expected number
+// of the others is what is allowed: all bytes of a second / threshold. A second is sampled by what the one before it
+// was, and by what it is so far itself.
 static __always_inline __u64 threshold_of(__u32 tgid, __u64 bytes) {
   __u32 only = 0;
   __u64* most = bpf_map_lookup_elem(&budget, &only);
@@ -570,7 +570,7 @@ static __always_inline void begin(struct pt_regs* c, const struct telemetry_func
   bpf_map_update_elem(&starts, &id, &s, BPF_ANY);
 }
 
-// Whether it frees at all is known when it returns; until then nothing is told.
+// Whether it frees at all is known when it returns; until then nothing is reported.
 static __always_inline void begin_free(struct pt_regs* c, __u8 call, __u32 index, __u64 id, __u64 address) {
   if (!address || is_within_another(c, id)) return;
   struct start s = {

@@ -17,7 +17,7 @@ namespace vramtrack::telemetry {
 
 /// Whether a file of this name (without folders) has functions that are probed.
 bool is_traced_library(std::string_view name);
-/// Whether it is a program loader, whose function for debuggers is probed: it tells when libraries were loaded.
+/// Whether it is a program loader, whose function for debuggers is probed: it reports when libraries were loaded.
 bool is_loader(std::string_view name);
 
 /// Not thread-safe.
@@ -27,7 +27,7 @@ class Tracer {
   using Take = std::function<void(const telemetry_event& event, std::size_t bytes)>;
 
   /// `blocks_per_s`: of an allocator that hands out blocks (PyTorch's), by process; where there are more, they are
-  /// sampled by their bytes (telemetry_event::threshold). All that is given back is reported. 0: each block is.
+  /// sampled by their bytes (telemetry_event::threshold). All that is released is reported. 0: each block is.
   /// Errors: the right that is missing and how to grant it, or what the kernel lacks (5.15 or newer, BTF).
   static Result<Tracer> open(Take take, std::uint64_t blocks_per_s = 0);
   Tracer(Tracer&&) noexcept;

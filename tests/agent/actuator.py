@@ -12,7 +12,7 @@ from running import Agent, Sandbox, UnixConnection, patience, until
 
 
 def view_of_a_leak(binary):
-    """The View of a simulated agent with a standing alert, as a fixture for the double."""
+    """The View of a simulated agent with an active alert, as a fixture for the double."""
     with Sandbox(binary) as box, Agent(box, speed=1200) as agent:
         def whole():
             view = agent.get("/api/v1/view")

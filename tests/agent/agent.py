@@ -139,7 +139,7 @@ class Answers(AgentTest):
         agent = self.agent(speed=1200)
         until(lambda: agent.get("/api/v1/view")["series"][0]["samples"] > 300, 30, "300 samples")
         query = "/api/v1/history?series=" + urllib.parse.quote(DEVICE)
-        # The simulated process begins anew after its end: fixed bounds for both requests.
+        # The simulated process starts over after its end: fixed bounds for both requests.
         to = urllib.parse.quote(agent.get("/api/v1/view")["time"])
         raw = until(lambda: (h := agent.get(query + f"&points=500&resolution=raw&from=-1200&to={to}"))["series"][0]["t"] and h, 20, "a flush")
         column = raw["series"][0]

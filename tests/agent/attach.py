@@ -39,7 +39,7 @@ class Attach(unittest.TestCase):
 
     def test_alerts_of_before_are_shown_too(self):
         with Agent(self.box, speed=600) as agent:
-            # A simulation that ended begins anew: its view knows nothing of the alerts of the run before.
+            # A simulation that ended starts over: its view knows nothing of the alerts of the run before.
             until(lambda: len(agent.get("/api/v1/alerts", unix=True)["alerts"]) >= 3, 90, "the alerts of two runs")
             top = self.open(agent)
             top.wait_for(r"GPU 0")

@@ -1,4 +1,4 @@
-"""Keeps a buffer of OpenCL a step at a line of its own, until its standard input ends. 77: there is no device."""
+"""Keeps a buffer of OpenCL a step at its own line, until its standard input ends. 77: there is no device."""
 import ctypes
 import select
 import sys

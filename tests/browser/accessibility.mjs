@@ -82,7 +82,7 @@ async function violations(page) {
   })) };
 }
 
-// Each has a page of its own, and none changes what the agent has.
+// Each has its own page, and none changes what the agent has.
 describe("accessibility", { concurrency: 3 }, () => {
   for (const colorScheme of ["light", "dark"])
     for (const [name, reach] of Object.entries(kViews))

@@ -220,7 +220,7 @@ class Attach(unittest.TestCase):
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
-            # Whatever happens here, this child does not go on with the tests.
+            # Whatever happens here, this child does not continue with the tests.
             said = b"failed"
             try:
                 os.setuid(65534)

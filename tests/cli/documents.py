@@ -296,7 +296,7 @@ class Manual(unittest.TestCase):
         return result.returncode, (result.stdout + result.stderr).decode()
 
     def run_until(self, pattern, command):
-        """Runs it on a terminal of its own, and presses Ctrl-C as soon as it has printed the pattern."""
+        """Runs it on its own terminal, and presses Ctrl-C as soon as it has printed the pattern."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.chdir(self.box.work)

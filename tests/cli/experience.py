@@ -254,7 +254,7 @@ class Experience(unittest.TestCase):
             codes = database.execute("SELECT code FROM event WHERE kind='watch_started' ORDER BY id").fetchall()
             self.assertEqual(codes, [(2,), (3,)])
             self.assertEqual(database.execute("SELECT raised_ns FROM alert ORDER BY raised_ns").fetchall(), alerts)
-        # The replay goes on there, too: no other alert.
+        # The replay continues there, too: no other alert.
         replayed = [json.loads(line) for line in self.box.run("replay", "--json", "--detector", "linear_trend", "--set",
                                                               "minimum-samples=10", "--set", "minimum-duration-minutes=0.03",
                                                               store).stdout.splitlines()]
@@ -266,7 +266,7 @@ class Experience(unittest.TestCase):
         growing = self.grow()
 
         def watch(samples, duration, *more):
-            """An alert needs so many samples."""
+            """An alert needs this many samples."""
             run = self.box.run("watch", "--json", "--interval", "0.1s", "--every", "1h", "--detector", "linear_trend", "--set",
                                f"minimum-samples={samples}", "--set", "minimum-duration-minutes=0.01", "--set",
                                f"store.path={store}", "--set", "store.flush-seconds=0", *more, "--duration", duration, *growing)

@@ -1,4 +1,4 @@
-"""One finding a leak: traces of small programs, and what a reader should be told about each.
+"""One finding per leak: traces of small programs, and what a reader should be told about each.
 
     python3 tests/cli/findings.py build/release/vramtrack            run
     python3 tests/cli/findings.py build/release/vramtrack --update   rewrite tests/golden/trace/kept_graph.txt
@@ -35,7 +35,7 @@ class Program:
         self.held.setdefault(owner, []).append(self.take(size, *frames))
 
     def step(self, keeps=(), owner=None):
-        """Allocates what a step needs and gives it back, without the parts that are kept: batch, layers, out, loss, grads."""
+        """Allocates what a step needs and releases it, without the parts that are kept: batch, layers, out, loss, grads."""
         owner, taken = owner or (lambda part: "graph"), []
 
         def part(name, size, *frames):
@@ -119,7 +119,7 @@ def in_other_steps(end=True):
 
 
 def two_owners():
-    """Two lists that grow in every step, and are given back one after the other."""
+    """Two lists that grow in every step, and are released one after the other."""
     program = Program()
     for _ in range(200):
         program.step(("out", "batch"), owner=lambda part: part)

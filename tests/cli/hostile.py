@@ -229,7 +229,7 @@ class Hostile(unittest.TestCase):
         self.driven.add(("test", "text"))
         self.clean("test", "junit", (self.box.work / "out.xml").read_bytes())
 
-    # After three seconds without progress a process stalls. A machine that is busy may miss a look, which begins anew.
+    # After three seconds without progress a process stalls. A machine that is busy may miss a look, which starts over.
     STALL = ["--set", "watch.interval-seconds=0.5", "--set", "stall.minutes=0.05", "--set", "stall.min-memory-mb=0"]
 
     def drive_stalls(self, machine):
@@ -319,7 +319,7 @@ class Hostile(unittest.TestCase):
         shutil.rmtree(folder)
 
     def drive_programs(self):
-        """Of a process whose names are hostile, and whose user is what a log says."""
+        """For a process whose names are hostile, and whose user is what a log says."""
         scenario = self.scenario()
         store = str(self.box.work / "programs.db")
         with Agent(self.box, "--scenario", scenario, "--speed", "3600", "--set", f"store.path={store}", simulate=False):

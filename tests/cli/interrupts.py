@@ -181,7 +181,7 @@ class Interrupts(unittest.TestCase):
 
 class FirstByte(unittest.TestCase):
     """SIGINT as soon as the first byte is printed, many times; the commands are started as a shell starts them in the background: SIGINT is ignored
-    until they ask for it, so one that comes too early is lost and they go on for ever."""
+    until they ask for it, so one that comes too early is lost and they continue for ever."""
 
     TIMES = 30
 

@@ -88,7 +88,7 @@ class Killed(unittest.TestCase):
         env = {**self.box.environment(), "VRAMTRACK_FAKE_NVML": str(self.box.work / "nvml.txt")}
         settings = {"sources.nvml-library": FAKE, "minimum-duration-minutes": 0, "minimum-samples": 10,
                     "notify.webhook": f"{self.receiver.url}{number}", "notify.max-per-hour": 100000, "notify.retry-seconds": 0.05,
-                    "watch.experience": "false",  # each agent raises its alerts anew
+                    "watch.experience": "false",  # each agent raises its alerts again
                     "agent.socket": self.box.path / "agent.sock"}
         options = [f"--set={key}={value}" for key, value in settings.items()]
         return subprocess.Popen([BINARY, "agent", "--listen", "", "--detector", "linear_trend", "--interval", "0.1s", "--source",

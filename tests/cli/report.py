@@ -139,7 +139,7 @@ class Logs(ReportTest):
         self.box.run("simulate", *TREND, "--csv", "gpu.csv", "--process-csv", "apps.csv")
         gpu = (self.box.work / "gpu.csv").read_text().splitlines()
         apps = (self.box.work / "apps.csv").read_text().splitlines()
-        last = gpu[300].split(",")[0]  # the process log ends here, the device's goes on
+        last = gpu[300].split(",")[0]  # the process log ends here, the device's continues
         (self.box.work / "gpu.csv").write_text("\n".join(gpu[:401]) + "\n")
         (self.box.work / "apps.csv").write_text("\n".join(a for i, a in enumerate(apps) if i == 0 or a.split(",")[0] <= last) + "\n")
         report = self.json("--timezone", "UTC", *TREND, "--set", "min-r-squared=0.1", "gpu.csv", "apps.csv", exit_code=1)
@@ -213,7 +213,7 @@ class Stores(ReportTest):
         told = [a for s in report["series"] for a in s["alerts"]]
         self.assertEqual(sorted(a["raised"] for a in told), sorted(r["alert"]["raised"] for r in live))
         self.assertEqual({a["watch_ended"] for a in told}, {False})
-        # Another watch: how those went on is not known.
+        # Another watch: how those continued is not known.
         self.box.run("watch", *settings, "--no-experience", "--interval", "0.1s", "--duration", "0.5s", *drm_machine())
         report = self.json(*TREND, exit_code=1)
         self.assertEqual({a["watch_ended"] for s in report["series"] for a in s["alerts"]}, {True})

@@ -1,4 +1,4 @@
-"""Runs the real vramtrack with a home of its own, away from this machine's GPUs, settings and store."""
+"""Runs the real vramtrack with its own home, away from this machine's GPUs, settings and store."""
 import fcntl
 import os
 import pathlib

@@ -160,7 +160,7 @@ class Snapshot(unittest.TestCase):
         files = []
         for n in range(3):
             r = leaking(1, keep=0)
-            for k in range(n + 1):  # notebook cells: each with a line of its own
+            for k in range(n + 1):  # notebook cells: each with its own line
                 r.allocate(2 * MIB - 512, [NATIVE, TORCH, dict(STEP, line=1000 + k)])
                 r.allocate(2 * MIB - 512, [NATIVE, TORCH, dict(STEP, line=2000 + k)])
             files.append(self.write(f"{n}.pickle", r.snapshot()))
@@ -210,7 +210,7 @@ class Snapshot(unittest.TestCase):
         self.assertIn("more than 512.0 MiB; give the capacity of that device", self.run_it("oom", "--capacity", "512MiB", oom, code=2))
 
     def events(self, steps, keep=4096):
-        """A program that gives back what each step takes, but for `keep` bytes."""
+        """A program that releases what each step takes, except for `keep` bytes."""
         lines = ["# vramtrack allocation events 1", "0 + 0x10 1048576 load@/home/me/model.py:12;main@/home/me/run.py:3"]
         for n in range(steps):
             lines.append(f"{n + 1} + 0x20 524288 step@/home/me/train.py:88;main@/home/me/run.py:7")

@@ -1,4 +1,4 @@
-"""A command, mostly vramtrack top, in a terminal of its own, whose screen is read and whose keys are pressed, by tmux."""
+"""A command, mostly vramtrack top, in its own terminal, whose screen is read and whose keys are pressed, by tmux."""
 import itertools
 import re
 import subprocess
@@ -10,7 +10,7 @@ DEADLINE_S = patience(30)
 
 
 class Terminal:
-    """One window of a tmux server of its own."""
+    """One window of its own tmux server."""
 
     numbers = itertools.count()
 

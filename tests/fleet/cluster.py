@@ -1,4 +1,4 @@
-"""A made-up cluster as a Prometheus of today holds it: many names for one machine, and labels of the scrape among those of the work.
+"""A synthetic cluster as a current Prometheus stores it: many names for one machine, and labels of the scrape among those of the work.
 
 cluster(hosts) gives the series and, for each GPU that exists, what is true of it. Its pieces, by the number of the host:
 
@@ -197,7 +197,7 @@ def by_kind(devices, kinds, of):
 
 
 def day_figures(rows, truths):
-    """What people are notified of in a day, beside what is true. Of healthy GPUs, by what they do."""
+    """What people are notified of in a day, compared with the truth. Of healthy GPUs, by what they do."""
     kinds = {t.device: t.kind for t in truths if not t.leaks}
     of = collections.Counter(kinds.values())
     analysed = {r["series"]["device"]: r for r in rows if r["schema"] == "vramtrack.analysis.v1" and r["series"]["metric"] == "device_used"}

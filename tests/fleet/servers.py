@@ -1,4 +1,4 @@
-"""Real servers with made-up fleets, for tests: Prometheus, VictoriaMetrics and Thanos, and a proxy between them and whoever reads."""
+"""Real servers with made-up fleets, for tests: Prometheus, VictoriaMetrics and Thanos, and a proxy between them and their readers."""
 import bisect
 import http.server
 import json
@@ -52,7 +52,7 @@ def series_message(labels, samples):
 
 
 class Server:
-    """Started on a free port of the loopback, with data in a folder of its own."""
+    """Started on a free port of the loopback, with data in its own folder."""
 
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="vramtrack-fleet-"))

@@ -32,7 +32,7 @@ def array_kinds(array, fit=int):
                 keep(job, kept, job.leak_bytes)
 
     def cache(job, fixed):
-        """Results by input, for ever; repaired: at most so many bytes of them."""
+        """Results by input, for ever; repaired: at most this many bytes of them."""
         job.begin()
         entries = collections.OrderedDict()
         held = 0

@@ -80,7 +80,7 @@ class SimulatedMemory:
 
 
 class Job:
-    """One run. `memory` is the framework's: version, allocated_bytes() and reserved_bytes() (None: it does not tell),
+    """One run. `memory` is the framework's: version, allocated_bytes() and reserved_bytes() (None: it does not report it),
     changed(live, cap), release() (give cached memory back to the driver) and is_oom(error)."""
 
     def __init__(self, options, memory, clock=time):

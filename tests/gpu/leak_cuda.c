@@ -4,7 +4,7 @@
  * --life-share, --step-s, --dry-run; and --made-up-clock S: begin at S and pass at once, for a test). The cap is the
  * program's own budget; a dry run counts and touches no driver. The driver has no cache: allocated, reserved and live
  * are the same number. One thread; single pass through a kind's steps, each of which asks step() how much to take and
- * to give back. */
+ * to release. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

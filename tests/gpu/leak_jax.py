@@ -65,7 +65,7 @@ def fit(size_bytes):
 
 
 def compiled(job, fixed):
-    """A function is compiled anew for every setting, each with its table built in as a constant, and all stay in
+    """A function is compiled again for every setting, each with its table built in as a constant, and all stay in
     a dictionary; repaired: the table is an argument."""
     job.begin()
     every = max(job.life_steps // 40, 1)

@@ -171,7 +171,7 @@ def snapshots(job, fixed):
 
 
 def hooks(job, fixed):
-    """A forward hook that stores activations is registered anew every epoch and never removed: the more of
+    """A forward hook that stores activations is registered again every epoch and never removed: the more of
     them, the more each step stores. Repaired: removed, and the store emptied, at the epoch's end."""
     training = Training(job)
     epochs = min(20, job.life_steps)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Packs what record.py wrote into labelled recordings: pack.py RAW TARGET. Format: tests/recordings/README.md.
 
-Recordings that TARGET already has stay, but for those of the same name. Prints a line a run; one that failed, or that
+Recordings that TARGET already has stay, except for those of the same name. Prints a line a run; one that failed, or that
 says too little, is left out and the line says why. A dry run is never packed into tests/recordings: recordings there
 are real. Exit 0: something was packed; 1: nothing was; 2: refused.
 """

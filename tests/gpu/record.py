@@ -5,7 +5,7 @@
 
 record.sh is the way to call it. Into OUT/raw: machine.csv, runs.csv (what ran, with its labels), samples.csv
 (time_s,pid,used_bytes; pid 0 is the device), and of each run NAME.truth.csv, NAME.events.csv (job.py), NAME.log. Each
-program has a memory cap of its own, such that all of a wave fit on the card; a program that its own end does not
+program has its own memory cap, such that all of a wave fit on the card; a program that its own end does not
 end is stopped. What cannot run here is left out, and why is said. Exit 0: something was recorded; 77: no GPU here.
 
 --dry-run needs no GPU: the programs simulate their allocator, and the device is the sum of what they say.

@@ -16,7 +16,7 @@ ISSUER = "https://kubernetes.default.svc"
 
 
 def until(what, ask, seconds=60):
-    """The first answer that is true; it fails after so many seconds."""
+    """The first answer that is true; it fails after this many seconds."""
     end = time.monotonic() + seconds
     while True:
         if answer := ask():

@@ -13,7 +13,7 @@ from pathlib import Path
 
 CONTRIB = Path(__file__).resolve().parents[2] / "contrib/kubernetes"
 MANIFEST = CONTRIB / "vramtrack.yaml"
-# That of train-7, which no kubelet runs here: what a kubelet would say of it, the world says.
+# That of train-7, which no kubelet runs here: the test's world reports what a kubelet would.
 CONTAINER = "4f1c0d9b" * 8
 STATUS = {"containerStatuses": [{"name": "c", "image": "train", "imageID": "", "ready": True, "restartCount": 0, "containerID": "containerd://" + CONTAINER}]}
 # What contrib/kubernetes grants, and no more.

@@ -1,4 +1,4 @@
-// A function as those of PyTorch that let other threads of Python go on meanwhile, again and again: what is thrown
+// A function as those of PyTorch that let other threads of Python continue meanwhile, again and again: what is thrown
 // through it ends the program, and so does what ends the thread within it.
 #include <dlfcn.h>
 #include <time.h>

@@ -16,7 +16,7 @@ STEPS = 400
 
 
 def step():
-    """What a step allocates and gives back, and how long it takes."""
+    """What a step allocates and releases, and how long it takes."""
     T(1 << 16), T(1 << 14)
     time.sleep(0.003)
 

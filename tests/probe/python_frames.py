@@ -91,7 +91,7 @@ def check(python, library, loader=()):
         assert native, said["kind"]
         checked += 1
         # Frames that the reader merges: one native frame of the loop for each entry frame, where neither kind was cut off.
-        # (A greenlet's native stack goes on into that of whoever started it.)
+        # (A greenlet's native stack continues into that of whoever started it.)
         if loop and "greenlet" not in said["kind"] and len(native) < 128 and len(seen) < MOST_PYTHON_FRAMES:
             entries = sum(1 for frame in stack if frame.python and frame.entry)
             assert loop_frames(ring_, stack, loop) == entries, (python, said["kind"], loop_frames(ring_, stack, loop), entries)

@@ -5,7 +5,7 @@ import unittest
 
 
 def main(case, jobs=8):
-    """Runs the tests of a TestCase, or those that the command line names, each with an instance of its own; then exits."""
+    """Runs the tests of a TestCase, or those that the command line names, each with its own instance; then exits."""
     wanted = sys.argv[1:]
     names = [name for name in unittest.defaultTestLoader.getTestCaseNames(case) if not wanted or name in wanted]
 

@@ -2,7 +2,7 @@
 """Leaking jobs of several owners, by a `fleet watch`, by an agent, and by both, up to Alertmanager's webhook. alerts.py BINARY
 
 A real Prometheus with the rules of contrib/prometheus, and a real Alertmanager with its configuration there. Each job must become one group with its
-owner and a link, whoever exports its GPUs; and a watch that is killed must be told.
+owner and a link, whoever exports its GPUs; and a watch that is killed must be reported.
 """
 import collections
 import datetime
@@ -86,7 +86,7 @@ class Fleet:
 
     def write(self, gpus):
         remote = fleet_servers()
-        writer = remote.Server.__new__(remote.Server)  # one that runs already
+        writer = remote.Server.__new__(remote.Server)  # one that is already running
         writer.url = self.prometheus.url
         writer.write(with_capacity([(gpu, leaking(i, 4, 230)) for i, gpu in enumerate(gpus)]))
 
@@ -156,7 +156,7 @@ class Alerts(unittest.TestCase):
             self.assertIn(key, said["description"])
 
     def check_example(self, fleet):
-        """The message that docs/prometheus.md shows, but for the port and the time that is left."""
+        """The message that docs/prometheus.md shows, except for the port and the time that is left."""
         shown = json.loads(re.search(r"```json\n(.*?)```", (ROOT / "docs/prometheus.md").read_text(), re.DOTALL)[1])
         mine = lambda message: message["groupLabels"] == shown["groupLabels"] and len(message["alerts"]) == len(shown["alerts"])
         message = until(lambda: next((m for _, m in list(fleet.hook.heard) if mine(m)), None), 60, "the example")

@@ -276,7 +276,7 @@ class OnServers(unittest.TestCase):
     def start_watch(cls, port):
         """A machine without an agent, whose series Prometheus has."""
         remote = fleet_servers()
-        writer = remote.Server.__new__(remote.Server)  # one that runs already
+        writer = remote.Server.__new__(remote.Server)  # one that is already running
         writer.url = cls.prometheus.url
         work = {"hpc_job": "4712", "exported_namespace": "train", "exported_pod": "serve-8"}
         writer.write(with_capacity([(dcgm_labels("dcgm1", 0, cluster="test", **work), leaking(1, 4, 200))]))

@@ -1,4 +1,4 @@
-"""A real Slurm of four nodes on this machine, in a folder of its own: munged, slurmctld, four slurmd.
+"""A real Slurm of four nodes on this machine, in its own folder: munged, slurmctld, four slurmd.
 
 Debian's slurmd runs several nodes on one host (`-N NAME`). Everything waits for a state that Slurm reports, and ends the
 daemons that it started, by their process ids.
@@ -55,7 +55,7 @@ def free_ports(count):
 
 class Cluster:
     def __init__(self, prepare, by_cgroup=False, settings=""):
-        """`prepare(folder)` writes what the nodes need, `epilog` at least. by_cgroup: a job's processes are in a cgroup of their own. `settings`: more
+        """`prepare(folder)` writes what the nodes need, `epilog` at least. by_cgroup: a job's processes are in their own cgroup. `settings`: more
         of slurm.conf, with {root} for the folder."""
         self.root = Path(tempfile.mkdtemp(prefix="vramtrack-slurm-", dir="/tmp"))
         os.chmod(self.root, 0o755)

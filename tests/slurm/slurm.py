@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The actions for Slurm on a real Slurm of four nodes: slurm.py ACT_ONCE
 
-A batch job writes a checkpoint when it gets SIGUSR1. It is requeued, goes on from the checkpoint on another node and
+A batch job writes a checkpoint when it gets SIGUSR1. It is requeued, continues from the checkpoint on another node and
 ends. The node is drained with a reason and takes jobs again. What must not be done is refused.
 """
 import os

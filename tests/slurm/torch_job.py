@@ -2,7 +2,7 @@
 """A real PyTorch job that leaks, unattended: torch_job.py BINARY BUILD [TORCH_VERSION]
 
 A real Slurm of four nodes, real PyTorch on the fake driver, and the agent with a policy: the job gets SIGUSR1 and writes a checkpoint,
-Slurm requeues it on another node, and it goes on from the checkpoint and finishes. Prints what happened, as docs/schedulers.md has it.
+Slurm requeues it on another node, and it continues from the checkpoint and finishes. Prints what happened, as docs/schedulers.md has it.
 """
 import json
 import os

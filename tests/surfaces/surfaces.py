@@ -96,7 +96,7 @@ SHOWS = {
     "python/vramtrack/confirmation.py": "Python",
     "python/vramtrack/verdict.py": "Python",
 }
-# What concludes in words, and so may stand in report/conclusion_words alone.
+# What concludes in words, and so may be in report/conclusion_words alone.
 CONCLUDES = re.compile(r"EndKind::(?!ended\b)\w+|AlertEnd::(?!standing\b)\w+|\bstate_words\(|\bpattern_words\(|\bstall_words\(")
 MAY = {
     "src/report/conclusion.cpp": "it is what the others render",

@@ -111,7 +111,7 @@ class AlwaysOn(unittest.TestCase):
         kept, lines = until(sampled, 60, "an estimate that is right")
         self.assertGreater(kept["error_bytes"], 0)
         self.assertLess(kept["error_bytes"], 3000 * MIB)
-        self.assertEqual(sum(one["live_bytes"] for one in lines.values()), kept["live_bytes"])  # what was given back, sampled or not, is gone
+        self.assertEqual(sum(one["live_bytes"] for one in lines.values()), kept["live_bytes"])  # what was released, sampled or not, is gone
 
     def is_reported(self, program):
         library = LIBRARY.with_name("libc10.so")

@@ -24,7 +24,7 @@ class Below(Traced):
         if DEVICE.exists():
             self.skipTest("this machine has NVIDIA's driver: its device file is not replaced")
         self.private = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /dev && exec "$@"']
-        folder = tempfile.TemporaryDirectory()  # a /dev of its own
+        folder = tempfile.TemporaryDirectory()  # a separate /dev
         self.addCleanup(folder.cleanup)
         for name, minor in (("null", 3), ("zero", 5), ("nvidiactl", 3)):
             subprocess.run(["mknod", pathlib.Path(folder.name) / name, "c", "1", str(minor)], check=True)

@@ -1,5 +1,5 @@
-/* A program that does as it is told on standard input, one command a line, and answers each with a line: what is traced
-   is known exactly. */
+/* A program that does as it is told on standard input, one command per line, and answers each with a line: what is
+   traced is known exactly. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 """`vramtrack trace live` on programs in other roots, of other users, and that come and go: containers.py BINARY KEEPER LIBRARY
 
-A container is made with unshare: a root, mounts and process numbers of its own, and a copy of the library with an inode of its own.
+A container is made with unshare: a root, mounts and process numbers of its own, and a copy of the library with its own inode.
 """
 import os
 import pathlib
@@ -28,7 +28,7 @@ class Containers(Traced):
     binary = BINARY
 
     def container(self, name, *before):
-        """The keeper in a root of its own, beside copies of its libraries; its process is numbered from 1 there."""
+        """The keeper in its own root, beside copies of its libraries; its process is numbered from 1 there."""
         root = self.folder / name
         listed = subprocess.run(["ldd", KEEPER], capture_output=True, text=True, check=True).stdout
         for path in (str(KEEPER), *re.findall(r"(/\S+)", listed)):
@@ -104,7 +104,7 @@ class Containers(Traced):
                 self.assertLessEqual(len(ours), 61)  # each once
 
     def test_a_library_that_is_loaded_late_is_found_at_once(self):
-        """The first allocation right after it is seen too: the file is probed already, in another process."""
+        """The first allocation right after it is seen too: the file is already probed, in another process."""
         stays = self.start(KEEPER)
         tracer = self.attach("--all")
         program = self.start("/usr/bin/python3", "-c", LATE, LIBRARY)

@@ -57,7 +57,7 @@ int cuMemCreate(unsigned long long* out, size_t bytes, const void* where, unsign
   return bytes > (size_t)1 << 40 ? 2 : make(out);
 }
 
-// Each is a handle of its own; what it stands for is there as long as the caller says.
+// Each is a separate handle; what it stands for is there as long as the caller says.
 int cuMemRelease(unsigned long long handle) {
   free((void*)handle);
   return 0;

@@ -1,5 +1,5 @@
-// Allocates as it is told on standard input, one command a line, and answers each with a line: what is traced is known
-// exactly.
+// Allocates as it is told on standard input, one command per line, and answers each with a line: what is traced is
+// known exactly.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -114,7 +114,7 @@ void allocate_on_devices() {
 }
 
 /// What is live at the end: 1 MiB of the device, 32 MiB of physical memory; and as many MiB as `owned` is in a primary
-/// context that was given back twice of three times.
+/// context that was released twice of three times.
 void end_contexts(int owned) {
   unsigned long long own = 0, primary = 0, address = 0;
   const int where[5] = {1, 0, 1, 1, 0};  // CUmemAllocationProp: device 1
@@ -228,7 +228,7 @@ void serve(char** arguments) {
     if (command == 'u') use(number);
     if (command == 'd') deep(number);
     if (command == 't') std::thread([&] { keep(number); }).join();
-    if (command == 'g') {  // give back
+    if (command == 'g') {  // release
       for (const unsigned long long address : kept) cuMemFree_v2(address);
       kept.clear();
     }
@@ -257,7 +257,7 @@ void serve(char** arguments) {
     }
     if (command == 'y') std::thread([&] { execv("/proc/self/exe", arguments); }).join();
     if (command == 'x') execv("/proc/self/exe", arguments);
-    if (command == 'm') {  // its first thread ends, and another one goes on
+    if (command == 'm') {  // its first thread ends, and another one continues
       std::thread([arguments] {
         std::puts("done");
         std::fflush(stdout);

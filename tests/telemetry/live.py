@@ -1,4 +1,4 @@
-"""`vramtrack trace live` on programs that run already: live.py BINARY KEEPER LIBRARY
+"""`vramtrack trace live` on programs that are already running: live.py BINARY KEEPER LIBRARY
 
 Needs the right to load BPF programs (root); is skipped without it, with the reason.
 """
@@ -108,7 +108,7 @@ class Live(Traced):
     def test_memory_ends_with_its_context(self):
         program = self.start(KEEPER)
         self.traced(program, "e64", "r")
-        # Who else owns the primary context is not known of a program that ran already.
+        # Who else owns the primary context is not known of a program that was already running.
         self.assertEqual(self.live_bytes, (1 + 32 + 64) * MIB)
         tracer = self.attach("--pid", os.getpid())  # and its children: the library is probed, as one of them has it
         program = self.start(KEEPER)

@@ -1,6 +1,6 @@
-"""Reports tensors as it is told on standard input, one command a line: tensor_keeper.py LIBRARY
+"""Reports tensors as it is told on standard input, one command per line: tensor_keeper.py LIBRARY
 
-"m1000" keeps 1000 of 1 MiB, and makes and gives back twenty of 4 MiB beside each; "k50" keeps 50 alone, "g20" gives the oldest 20 back.
+"m1000" keeps 1000 of 1 MiB, and makes and releases twenty of 4 MiB beside each; "k50" keeps 50 alone, "g20" gives the oldest 20 back.
 """
 import ctypes
 import sys

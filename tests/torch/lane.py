@@ -30,7 +30,7 @@ VERSIONS = sorted((path.stem for path in (HERE / "requirements").glob("*.txt")),
 
 
 class Unavailable(Exception):
-    """The version cannot be had here; the message says why."""
+    """The version is not available here; the message says why."""
 
 
 def venv(version):
@@ -128,7 +128,7 @@ def run(version, build, *arguments, **variables):
 
 #: The machine of the tests: that of python/tests/bench_torch.py.
 MACHINE = {"VRAMTRACK_FAKE_GPU_DEVICES": "2", "VRAMTRACK_FAKE_GPU_MIB": "81920,40960"}
-#: What of the package's tests runs on PyTorch itself; the others simulate a device of their own.
+#: What of the package's tests runs on PyTorch itself; the others simulate their own device.
 PACKAGE_TESTS = [SOURCE / "python/tests" / name for name in ("test_on_torch.py", "test_torch_source.py", "test_driver.py", "test_documented_blocks.py")]
 
 
@@ -144,7 +144,7 @@ def snapshots_of(version, build, _):
 
 
 def each(do, versions, build, options=()):
-    """0; 1 where one failed, else SKIPPED where one could not be had."""
+    """0; 1 where one failed, else SKIPPED where one was not available."""
     codes = set()
     for version in versions:
         try:

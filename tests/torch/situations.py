@@ -30,7 +30,7 @@ NEEDS = {"mem_pool": hasattr(torch.cuda, "MemPool"), "pinned_host": "record_pinn
 
 
 def situation(allocator="", **environment):
-    """`allocator`: PyTorch's settings; the variable has a newer name since 2.9. With either, it runs in a process of its own."""
+    """`allocator`: PyTorch's settings; the variable has a newer name since 2.9. With either, it runs in its own process."""
     if allocator:
         environment.update(PYTORCH_CUDA_ALLOC_CONF=allocator, PYTORCH_ALLOC_CONF=allocator)
 
@@ -204,7 +204,7 @@ def oom_by_leak(shot):
 
 @situation()
 def oom_keeps_all(shot):
-    """Nothing is given back. A forward pass that fills the device looks the same, so either answer will do."""
+    """Nothing is released. A forward pass that fills the device looks the same, so either answer will do."""
     record()
     kept = []
     try:

@@ -21,7 +21,7 @@ def empty(mib, device="cuda"):
 
 @pytest.fixture(autouse=True)
 def returned():
-    """Each test gives back what it took, and what PyTorch keeps for it: up to 2.6 a matrix product leaves a workspace of cuBLAS, 32 MiB."""
+    """Each test releases what it took, and what PyTorch keeps for it: up to 2.6 a matrix product leaves a workspace of cuBLAS, 32 MiB."""
     yield
     gc.collect()
     torch._C._cuda_clearCublasWorkspaces()

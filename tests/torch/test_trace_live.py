@@ -1,4 +1,4 @@
-"""`vramtrack trace live` on PyTorch that runs already: each tensor, by its Python line. Needs the right to load BPF programs (root)."""
+"""`vramtrack trace live` on PyTorch that is already running: each tensor, by its Python line. Needs the right to load BPF programs (root)."""
 import json
 import re
 import signal

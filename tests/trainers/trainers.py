@@ -5,7 +5,7 @@ environment of their own in build/trainers.
     trainers.py [--build BUILD] [PYTEST_ARGUMENT...]
     trainers.py --pin                # rewrite requirements.txt from the .in files, with uv
 
-Exits with 77, and says why, where they cannot be had.
+Exits with 77, and says why, where they are not available.
 """
 import argparse
 import hashlib

@@ -92,7 +92,7 @@ def main():
     baseline = read_baseline(path)
     junit.unlink(missing_ok=True)
 
-    # The gate is run once: a second verdict on the same program would have an error rate of its own. So the limit is known before it.
+    # The gate is run once: a second verdict on the same program would have its own error rate. So the limit is known before it.
     known = baseline.get(setting("MARK")) if setting("MARK") else max(baseline.values(), default=None)
     allowed = limit
     if accept:

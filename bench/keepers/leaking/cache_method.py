@@ -1,4 +1,4 @@
-"""A method that is cached, keyed by the object and a length that is another one each time."""
+"""A method that is cached, keyed by the object and a length that differs each time."""
 import functools
 import time
 from tensors import T

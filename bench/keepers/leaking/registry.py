@@ -1,4 +1,4 @@
-"""Models that register themselves, and are made anew for each fold."""
+"""Models that register themselves, and are made again for each fold."""
 import time
 from tensors import T
 

@@ -1,4 +1,4 @@
-"""Sessions that are never closed, each with a list of its own."""
+"""Sessions that are never closed, each with its own list."""
 import time
 from tensors import T
 

@@ -1,4 +1,4 @@
-/* Uploads batches through two pinned buffers by turns. Both are pinned at the first batch of their turn and stay. */
+/* Uploads batches through two pinned buffers in turn. Both are pinned at the first batch of their turn and stay. */
 #include <string.h>
 
 #include "cuda_setup.h"

@@ -1,4 +1,4 @@
-"""Serves image requests. Buffers come from pyopencl's pool, which keeps what was given back for the next request."""
+"""Serves image requests. Buffers come from pyopencl's pool, which keeps what was released for the next request."""
 import numpy as np
 import pyopencl as cl
 from pyopencl.tools import ImmediateAllocator, MemoryPool

@@ -1,4 +1,4 @@
-"""Prefetches batches to the device on a stream of its own: one is in use, one on its way."""
+"""Prefetches batches to the device on its own stream: one is in use, one on its way."""
 import torch
 from torch import nn
 

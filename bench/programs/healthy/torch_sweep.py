@@ -1,4 +1,4 @@
-"""Tries learning rates, each on a model of its own, which goes with its optimizer when the trial ends."""
+"""Tries learning rates, each on its own model, which goes with its optimizer when the trial ends."""
 import torch
 from torch import nn
 

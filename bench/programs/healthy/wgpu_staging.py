@@ -1,4 +1,4 @@
-"""Reads results back through three staging buffers by turns."""
+"""Reads results back through three staging buffers in turn."""
 import wgpu
 
 BYTES = 1 << 20

@@ -17,7 +17,7 @@ def make_thumbnail(width, height):
 for number in range(120):
     thumbnail = make_thumbnail(512, 512)
     device.queue.write_texture({"texture": thumbnail}, bytes(512 * 512 * 4), {"bytes_per_row": 2048}, (512, 512, 1))
-    device.queue.submit([])  # what is written and destroyed is given back by the next submission
+    device.queue.submit([])  # what is written and destroyed is released by the next submission
     gallery.append(thumbnail)
     if len(gallery) > 12:
         gallery.popleft().destroy()

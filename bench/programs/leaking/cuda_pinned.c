@@ -1,4 +1,4 @@
-/* Uploads batches through pinned memory. Each upload pins a buffer of its own; nobody unpins it. */
+/* Uploads batches through pinned memory. Each upload pins a separate buffer; nobody unpins it. */
 #include <string.h>
 
 #include "cuda_setup.h"

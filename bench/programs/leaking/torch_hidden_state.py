@@ -1,4 +1,4 @@
-"""A recurrent model over one endless text. The state goes on from chunk to chunk, with the graph of all chunks before."""
+"""A recurrent model over one endless text. The state continues from chunk to chunk, with the graph of all chunks before."""
 import torch
 
 w_in = torch.nn.Parameter(torch.ones(16, 1024, device="cuda"))

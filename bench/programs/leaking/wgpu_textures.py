@@ -1,4 +1,4 @@
-"""Renders thumbnails. Each has a texture of its own, and the gallery keeps those that have scrolled away."""
+"""Renders thumbnails. Each has its own texture, and the gallery keeps those that have scrolled away."""
 import wgpu
 
 adapter = wgpu.gpu.request_adapter_sync(power_preference="low-power")

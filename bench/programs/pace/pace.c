@@ -1,4 +1,4 @@
-/* Stretches the second half of a program over time: it sleeps a little at each call of a function of its own
+/* Stretches the second half of a program over time: it sleeps a little at each call of its own function
    (-finstrument-functions). run.py does so for Python. */
 #define _GNU_SOURCE
 #include <pthread.h>

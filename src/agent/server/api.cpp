@@ -365,7 +365,7 @@ std::shared_ptr<const std::string> Api::metrics_text() {
   return cache_->get(snapshot->generation, "metrics", [&] {
     ProbedSites::Categories categories =
         config.sites ? config.sites->categories(snapshot->view.get()) : ProbedSites::Categories();
-    // What is told from within a process says more than what is seen from outside.
+    // What a process reports about itself says more than what is seen from outside.
     if (config.traced_categories) categories.merge(config.traced_categories->get());
     if (config.launches) config.launches->keep(*snapshot->view);
     return prometheus_text(

@@ -5,7 +5,7 @@
 namespace vramtrack::agent {
 namespace {
 
-/// A command line tells its secrets to those alone who may see it anywhere.
+/// Only clients who may see a command line elsewhere may see its secrets here.
 bool may_see(const Rights& rights, const act::Subject& subject) {
   return rights.all_commands || (!rights.user.empty() && rights.user == subject.user);
 }

@@ -30,7 +30,7 @@ bool is_secret(const Setting& setting) {
   return act::is_channel_secret(setting.name()) || setting.unit == kTokenFile;
 }
 
-/// Who set a value; not in which file: paths are nobody's business.
+/// What set a value, without the file: paths are private.
 std::string_view origin_kind(std::string_view origin) {
   if (origin == "default") return "default";
   if (origin.rfind("VRAMTRACK_", 0) == 0) return "environment";

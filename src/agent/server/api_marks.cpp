@@ -1,4 +1,4 @@
-// Marks from outside: points that a program comes to, told by whoever watches its work.
+// Marks from outside: points that a program reaches, reported by whoever watches its work.
 #include <fmt/format.h>
 
 #include "agent/server/api_parts.hpp"

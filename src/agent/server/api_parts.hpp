@@ -28,7 +28,7 @@ struct Api::Cache {
   std::map<std::string, std::shared_ptr<Entry>> entries;
 
   /// The text `name` of `generation`, made by `make` when it is the first to be asked for. An older generation's is
-  /// made anew.
+  /// made again.
   template <class Make>
   Text get(std::uint64_t wanted, const std::string& name, Make make) {
     std::shared_ptr<Entry> entry;

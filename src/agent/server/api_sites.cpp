@@ -9,7 +9,7 @@
 namespace vramtrack::agent {
 namespace {
 
-/// What the lines of a program are called tells as much as its command line: the same clients see both.
+/// The names of a program's lines reveal as much as its command line: the same clients see both.
 bool may_see(const Rights& rights, std::uint32_t uid) {
   return rights.all_commands || (!rights.user.empty() && rights.user == user_name(uid));
 }

@@ -1,4 +1,4 @@
-// What an HTTP server tells browsers: the dashboard's files, and what its pages may do.
+// What an HTTP server sends to browsers: the dashboard's files, and what its pages may do.
 #pragma once
 
 #include <optional>

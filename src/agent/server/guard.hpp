@@ -1,4 +1,4 @@
-// Guard: which requests are answered at all. Pure but for read_token.
+// Guard: which requests are answered at all. Pure except for read_token.
 #pragma once
 
 #include <span>

@@ -20,7 +20,7 @@ std::string_view to_string(Grain grain);
 struct HistoryRange {
   Timestamp from;  ///< from <= t < to
   Timestamp to;
-  std::size_t points = 600;  ///< at most so many a series
+  std::size_t points = 600;  ///< at most this many a series
 };
 
 struct HistoryQuery {

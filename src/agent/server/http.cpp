@@ -30,7 +30,7 @@ namespace vramtrack::agent {
 namespace {
 
 constexpr int kMostRequestsAConnection = 1000;
-/// After so many the guests of the waiting room are looked at.
+/// After this many the guests of the waiting room are looked at.
 constexpr int kAcceptAtOnce = 64;
 constexpr int kAcceptNice = -10;  ///< about ten times the share of a thread of nice 0 (sched(7))
 
@@ -103,7 +103,7 @@ struct HttpServer::Core {
   }
 
   void accept_loop() {
-    // Who is let in is decided before the others are answered. Only some may ask for that.
+    // Admission is decided before the others are answered. Only some may ask for that.
     ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kAcceptNice);
     std::vector<pollfd> fds;
     while (!stopping) {

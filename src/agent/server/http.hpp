@@ -85,7 +85,7 @@ class HttpServer {
   static constexpr int kRequestSeconds = 5;                 ///< from a request's first byte to its last
   static constexpr int kIdleSeconds = 5;                    ///< between two requests of a connection
   static constexpr int kWriteSeconds = 10;                  ///< for one piece of an answer
-  /// Of each listener, beyond its others: for root and the agent's own user. A few tools and scrapes at once.
+  /// For each listener, beyond its others: for root and the agent's own user. A few tools and scrapes at once.
   static constexpr std::size_t kReservedConnections = 8;
   /// Beyond all these: for /metrics of whoever found no place. Prometheus comes with one or two replicas.
   static constexpr std::size_t kScrapeConnections = 4;

@@ -58,7 +58,7 @@ class Library::Server : public httplib::Server {
   void end_streams() { svr_sock_ = INVALID_SOCKET; }
 
  private:
-  /// The library's, which since 0.16 wants to be told the addresses that it has no socket to ask for.
+  /// The library's, which since 0.16 needs the addresses that it has no socket to ask for.
   template <class Stream>
   bool process(Stream& stream, bool last, bool& closed) {
     const std::function<void(httplib::Request&)> as_it_is;

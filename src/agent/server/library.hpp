@@ -18,7 +18,7 @@ struct Connection {
   bool close = false;     ///< after this answer: something of the request may be unread
 };
 
-/// From any number of threads, each with a connection of its own.
+/// From any number of threads, each with its own connection.
 class Library {
  public:
   /// `most_body_bytes` of a request.
@@ -28,7 +28,7 @@ class Library {
   Library& operator=(const Library&) = delete;
 
   /// Reads the request whose head the connection's stream holds, and answers it. `last`: the connection is closed then,
-  /// and the client is told. False: the connection is to be closed.
+  /// and the response says so. False: the connection is to be closed.
   bool serve_one(Connection& connection, bool last);
   /// Streams end from now on.
   void end_streams();

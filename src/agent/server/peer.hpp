@@ -1,4 +1,4 @@
-// Peer: who is at the other end of a connection, as the kernel tells it.
+// Peer: who is at the other end of a connection, as the kernel reports it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Rights {
 
 /// Who has connected.
 struct Client {
-  std::optional<std::uint32_t> uid;  ///< nullopt: on another machine, or it cannot be told
+  std::optional<std::uint32_t> uid;  ///< nullopt: on another machine, or it cannot be determined
   Peer peer;                         ///< whom the connection counts for
   /// On a Unix socket: the client's pid namespace, where that is another than ours, as a container's is ("?": it is
   /// gone). Such a client gets its own processes and nothing of others, whoever its user is.

@@ -1,4 +1,4 @@
-// PodNames: how Kubernetes names the containers of this node, asked for on a thread of its own.
+// PodNames: how Kubernetes names the containers of this node, asked for on its own thread.
 #pragma once
 
 #include <chrono>

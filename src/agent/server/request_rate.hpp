@@ -41,7 +41,7 @@ class RequestRate {
     const double refilled = bucket.tokens + (now_s - bucket.at_s) * per_s_;
     return refilled < burst_ ? refilled : burst_;
   }
-  /// Who has asked nothing for a while begins with a full bucket anyway. If nobody has, all begin anew.
+  /// A client that has asked nothing for a while begins with a full bucket anyway. If nobody has, all start over.
   void forget(double now_s) {
     std::erase_if(buckets_, [&](const auto& b) { return tokens(b.second, now_s) >= burst_; });
     if (buckets_.size() >= kMostBuckets) buckets_.clear();

@@ -1,4 +1,4 @@
-// ProbedSites: what the runs of `vramtrack run` on this machine tell of their processes. Asks them, seldom.
+// ProbedSites: what the runs of `vramtrack run` on this machine report about their processes. Asks them, seldom.
 #pragma once
 
 #include <chrono>

@@ -17,7 +17,7 @@ namespace vramtrack::agent {
 /// the empty line at its end. Pure.
 std::string without_unwanted_headers(std::string_view head);
 
-/// Reads and writes one connected, non-blocking socket. One thread, but for shutdown() of the descriptor by others.
+/// Reads and writes one connected, non-blocking socket. One thread, except for shutdown() of the descriptor by others.
 class ClientStream {
  public:
   /// `fd` stays the caller's. `begun`: what has been read of it already.

@@ -1,4 +1,4 @@
-// Tls: the server's side of TLS on sockets that are connected already.
+// Tls: the server's side of TLS on sockets that are already connected.
 #pragma once
 
 #include <sys/types.h>

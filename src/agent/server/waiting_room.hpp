@@ -1,5 +1,5 @@
 // WaitingRoom: the connections for which there is no place. Their requests are read without a thread for each, so that
-// /healthz is answered and /metrics is let through whatever the others do, and the rest is told why it is refused.
+// /healthz is answered and /metrics is let through whatever the others do, and the rest is refused with the reason.
 #pragma once
 
 #include <poll.h>

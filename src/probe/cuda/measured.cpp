@@ -1,5 +1,5 @@
-// What the driver takes without telling how much: contexts, code that is loaded, graphs that are made ready to run. It
-// is what the device has less of after the call, without what this process allocated meanwhile. Other processes that
+// What the driver takes without reporting how much: contexts, code that is loaded, graphs that are made ready to run.
+// It is what the device has less of after the call, without what this process allocated meanwhile. Other processes that
 // allocate at that moment are counted with it, so that the size is an estimate. Where a device has no context yet,
 // nobody can be asked before the call: its first context is not measured.
 #include "probe/cuda/measured.hpp"

@@ -1,4 +1,4 @@
-// How much device memory a call takes that does not tell it: the difference of what the device has free.
+// How much device memory a call takes that does not report it: the difference of what the device has free.
 #pragma once
 
 #include "probe/cuda/cuda.hpp"

@@ -49,7 +49,7 @@ struct ProcessSpec {
   double needs_bytes = 0;  ///< does not start unless this much is free on each device
   // Facts beside memory. Those that are not given are not emitted.
   std::optional<double> busy;        ///< share of time in which it keeps the GPU busy, once it works
-  double works_after_s = 0;          ///< it begins to work so long after its start
+  double works_after_s = 0;          ///< it begins to work this long after its start
   std::optional<double> read_share;  ///< bytes read for each byte by which it grows before it works
   double reads_per_s = 0;            ///< bytes read while it works, with read_share
   std::optional<double> clients;     ///< connections to its services

@@ -48,7 +48,7 @@ class SharedState {
   static constexpr int kRows = 256;
   std::string path_;
   int file_ = -1;
-  int opened_by_ = 0;  ///< a child needs a file of its own: a lock belongs to the open file
+  int opened_by_ = 0;  ///< a child needs its own file: a lock belongs to the open file
   std::array<ProcessUse, kRows>* rows_ = nullptr;
 };
 

@@ -90,7 +90,7 @@ bool on_instance(const Process& process, const Device& instance) {
   return process.gpu_instance == instance.gpu_instance && process.compute_instance == instance.compute_instance;
 }
 
-/// Of a live device: a list of this thread's own, valid until it asks again.
+/// For a live device: a list of this thread's own, valid until it asks again.
 const std::vector<Process>& processes_of(const Device& device) {
   const Device& gpu = device.parent != nullptr ? *device.parent : device;
   if (!gpu.live && gpu.holders.empty()) return gpu.processes;

@@ -89,7 +89,7 @@ struct Scenario {
 };
 
 /// Reads the file; without one, the machine of the fake driver where there is one (VRAMTRACK_FAKE_GPU_STATE, or a
-/// library that is built for it). Ends the program with a message when there is no scenario: a test must not go on.
+/// library that is built for it). Ends the program with a message when there is no scenario: a test must not continue.
 Scenario read_scenario(const char* path);
 
 }  // namespace fake_nvml

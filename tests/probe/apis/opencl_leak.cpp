@@ -1,4 +1,4 @@
-// Keeps a buffer a step at a line of its own, beside healthy lines. "healthy": gives it back.
+// Keeps a buffer a step at its own line, beside healthy lines. "healthy": releases it.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 

@@ -4,7 +4,7 @@ their own in build/apis.
 
     third_party.py [--build BUILD]
 
-Exits with 77, and says why, where they cannot be had.
+Exits with 77, and says why, where they are not available.
 """
 import argparse
 import hashlib

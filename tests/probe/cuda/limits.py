@@ -149,7 +149,7 @@ print(codes, take(1), cuda.cuModuleUnload(module), cuda.cuModuleUnload(other), t
         self.assertRegex(said.stdout, r"^SUSPECTED LEAK, began late: ")
         healthy = code + "\nfor step in range(2000): take(64); cuda.cuMemFree_v2(kept.pop())"
         self.assertEqual(self.run_program(sys.executable, "-c", PROGRAM + healthy, options=("--fail-on-leak",)).returncode, 0)
-        # Whatever the program loaded before: its weights hold most of what is live.
+        # Regardless of what the program loaded before, its weights are most of the live memory.
         weights = "for _ in range(40): take(16 << 10)\nweights, kept = kept, []\n" + code
         self.assertEqual(self.run_program(sys.executable, "-c", PROGRAM + weights, options=("--fail-on-leak",)).returncode, 3)
         # However late, as long as enough of the run is left; and a last step like those before is none.

@@ -1,7 +1,7 @@
 """A training loop with three habits, for `vramtrack attach`: it keeps each loss with its graph in a list, and each tenth activation in an
 attribute; the batch that it keeps for a moment only is replaced.
 
-    attachable.py          goes on until its standard input ends; each line gets what the recorder is set to
+    attachable.py          continues until its standard input ends; each line gets what the recorder is set to
 """
 import select
 import sys

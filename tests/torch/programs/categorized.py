@@ -144,4 +144,4 @@ def closure():
 
 torch.cuda.memory._record_memory_history()
 net, optimizer, batch = SITUATIONS[sys.argv[1]]()
-out = net(batch)  # what a trace shows is the moment before all is given back: now
+out = net(batch)  # what a trace shows is the moment before all is released: now

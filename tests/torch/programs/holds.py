@@ -1,4 +1,4 @@
-"""Holds so many MiB until it is killed; exits with 1 and torch's message where there is not enough."""
+"""Holds this many MiB until it is killed; exits with 1 and torch's message where there is not enough."""
 import signal
 import sys
 

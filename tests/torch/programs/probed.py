@@ -192,7 +192,7 @@ def limited():
     check()
     assert ring.held(0)[0] <= 512 * MIB < ring.held(0)[0] + 64 * MIB
     taken = len(kept)
-    # What is free in the cache does not fit: torch gives it back, tries again, and gets its memory.
+    # What is free in the cache does not fit: torch releases it, tries again, and gets its memory.
     kept.clear()
     gc.collect()
     kept.append(empty(350))

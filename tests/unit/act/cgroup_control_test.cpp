@@ -100,7 +100,7 @@ TEST(CgroupControl, UnifiedCgroupsAreWrittenAsTheKernelWantsThem) {
   write(act.tools.cgroup_root + "/cgroup.controllers", "cpu\n");
   write(own + "/cgroup.procs", std::to_string(victim.pid()) + "\n");
   write(own + "/cpu.max", "max 100000\n");
-  // The kernel's own /proc, but for the victim's cgroup.
+  // The kernel's own /proc, except for the victim's cgroup.
   const std::string proc = folder.path() + "/proc";
   fs::create_directories(proc + "/" + std::to_string(victim.pid()));
   for (const char* file : {"stat", "status", "cmdline", "comm"})

@@ -465,7 +465,7 @@ RC_GTEST_PROP(LadderProperty, HoldsItsPromisesWhateverHappens, ()) {
       const std::string key = subject_key(order.subject);
       if (order.kind == Order::Kind::begin) {
         RC_ASSERT(!off);
-        RC_ASSERT(climbing.count(key) == 0);                                     // one climb a process
+        RC_ASSERT(climbing.count(key) == 0);                                     // one climb per process
         RC_ASSERT(order.policy == (order.subject.user == "alice" ? "a" : "b"));  // the first that matches
         climbing[key] = order.climb;
       } else if (order.kind == Order::Kind::end) {

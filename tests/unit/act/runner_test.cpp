@@ -219,7 +219,7 @@ class OnePod {
     const std::lock_guard lock(mutex_);
     return asked_;
   }
-  /// Waits until it was asked so often, at most ten seconds.
+  /// Waits until it was asked this often, at most ten seconds.
   [[nodiscard]] bool is_asked(int times) const {
     for (int i = 0; i < 10'000 && asked() < times; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return asked() >= times;
@@ -686,7 +686,7 @@ int agent_with(const Site& site, const std::function<void(RunnerOptions&)>& prep
   return status;
 }
 
-/// What it tells goes into the file "told", a message a line.
+/// What it tells goes into the file "told", a message per line.
 void tell_into_file(RunnerOptions& options, const std::string& folder) {
   options.tools.tell = [folder](const Note& note) {
     std::ofstream(folder + "/told", std::ios::app) << note.act_id << '\n';

@@ -535,7 +535,7 @@ TEST(Actuator, TheBreakerOpensForTheFleetAndAPersonClosesIt) {
   EXPECT_THAT(acting.record(), Contains(HasSubstr("was closed by alice: looked at it")));
 }
 
-/// Ends without a word, as kill -9 does, at `point` of the act `action`; then another run goes on.
+/// Ends without a word, as kill -9 does, at `point` of the act `action`; then another run continues.
 void killed_at(const std::string& point, const std::string& action) {
   SCOPED_TRACE(point + " of " + action);
   Fleet fleet;

@@ -100,7 +100,7 @@ TEST(Evidence, IsOnlyWhatIsSaidOfNow) {
 
 TEST(Evidence, AProcessThatIsNoLongerSampledIsNone) {
   Witness witness{"gn1", leaking_view(), {}};
-  witness.view.series[1].last = at(-60);  // its device goes on
+  witness.view.series[1].last = at(-60);  // its device continues
   ASSERT_TRUE(check_current(witness, at(0)));
   EXPECT_FALSE(evidence_of(climb_of(alert_of("gn1")), "gn1", "gn1", observation_of(witness, "gn1")).subject);
   EXPECT_FALSE(same_process(*look(alert_of("gn1"), leaking_view()).subject, witness.view));

@@ -298,7 +298,7 @@ TEST_F(LogTest, OfATextThatDoesNotFitTheBeginningIsWritten) {
   EXPECT_EQ(written, ("vramtrack: " + text).substr(0, written.size()));
 }
 
-/// Whether it is the journal that reads is asked once a process, so this needs a process of its own.
+/// Whether it is the journal that reads is asked once a process, so this needs its own process.
 TEST(LogDeathTest, TheJournalGetsPriorities) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto to_journal = [] {

@@ -363,7 +363,7 @@ TEST(Coroot, TheTailNeedsThreeTenthsOfTheSlope) {
   EXPECT_TRUE(hear("coroot", 16 * kGiB, kHour - 1, 10, slows_to(1.6 * kGiB)).at_end);
 }
 
-// A restart to below half begins anew: the longest stretch is judged.
+// A restart to below half starts over: the longest stretch is judged.
 TEST(Coroot, SplitsAtAHalving) {
   const Shape restarts = [](double t_s) { return t_s < 1500 ? 8 * kGiB : 2 * kGiB + kGiB * (t_s - 1500) / kHour; };
   EXPECT_TRUE(hear("coroot", 16 * kGiB, kHour - 1, 10, restarts).at_end);  // 35 of 60 min, 50 %/h

@@ -116,7 +116,7 @@ std::vector<std::string> options_in(std::string_view literal) {
     while (end < literal.size() && (std::islower(literal[end]) || literal[end] == '-')) ++end;
     const std::string_view name = literal.substr(at, end - at);
     if (!our_options().contains(name)) continue;
-    // A command stands between quotes, in brackets or in a clause of its own.
+    // A command stands between quotes, in brackets or in its own clause.
     const std::size_t begin = literal.find_last_of("'(;`\"", at);
     const std::string_view clause =
         literal.substr(begin == literal.npos ? 0 : begin, at - (begin == literal.npos ? 0 : begin));

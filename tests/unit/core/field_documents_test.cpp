@@ -377,7 +377,7 @@ TEST(VerdictFields, EveryMemberIsDeclared) {
       << "all but the series; lead_s, and the old name of suspected_for_s, are derived";
 }
 
-// For one release: programs that read the old names go on.
+// For one release: programs that read the old names continue.
 TEST(VerdictFields, OldNamesOfDurationsSayTheSame) {
   Alert alert;
   EXPECT_EQ(suspected_s(alert), std::nullopt);

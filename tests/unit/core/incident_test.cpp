@@ -91,7 +91,7 @@ TEST(IncidentsOf, WhatTheAllocatorReportsIsToldWithItsProcess) {
   EXPECT_THAT(told({reserved, allocated, process}), ElementsAre(2, 2, 2));
   EXPECT_THAT(told({reserved, allocated, process, {0, 120}}), ElementsAre(3, 3, 3, 3));
 
-  // Of another process, or after it.
+  // For another process, or after it.
   One other = reserved;
   other.key.pid = 43;
   EXPECT_THAT(told({other, allocated}), ElementsAre(0, 1));
@@ -128,7 +128,7 @@ TEST(IncidentsOf, StandingLeaksAreCountedAsPeopleDo) {
   EXPECT_EQ(standing(incidents_of(all)), 2);
 }
 
-/// What people are told of the changes of the alerts of one GPU.
+/// The notifications about the alerts of one GPU.
 class IncidentsTest : public testing::Test {
  protected:
   std::optional<AlertNews> told(One one, AlertNews news, Severity severity = Severity::warning,

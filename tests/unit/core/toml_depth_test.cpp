@@ -7,7 +7,7 @@
 namespace vramtrack {
 namespace {
 
-/// "a.a.a" with so many parts.
+/// "a.a.a" with this many parts.
 std::string key(std::uint32_t parts) {
   std::string out = "a";
   for (std::uint32_t i = 1; i < parts; ++i) out += ".a";

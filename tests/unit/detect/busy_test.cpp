@@ -127,7 +127,7 @@ TEST(BusySeries, ALowerLimitMakesNoEnd) {
   }
 }
 
-// Half of the requests' memory comes in segments that are given back one by one: no creep, for the falls are as small
+// Half of the requests' memory comes in segments that are released one by one: no creep, for the falls are as small
 // as the rises.
 TEST(BusySeries, SmallFallsBalanceSmallRises) {
   std::vector<double> used = served(5, 12);
@@ -209,7 +209,7 @@ TEST(DistributionsTest, ABlockOfFewSamplesSaysNothing) {
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(blocks.observe(Timestamp{from_seconds(120.0 * i)}, 1 * kGiB));
 }
 
-// The quantiles of a block do not depend on how often it was sampled, but for the samples that were dropped.
+// The quantiles of a block do not depend on how often it was sampled, except for the samples that were dropped.
 RC_GTEST_PROP(DistributionsTest, ManySamplesSayWhatFewSay, ()) {
   const auto shift_of = [](double period_s, double rise) {
     Distributions blocks;

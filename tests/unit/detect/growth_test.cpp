@@ -1,4 +1,4 @@
-// Growth that is fast and clean, growth below an earlier level, and what is said of a growth while it goes on.
+// Growth that is fast and clean, growth below an earlier level, and what is said of a growth while it continues.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -136,7 +136,7 @@ TEST(EarlierLevel, CyclesOfAnyKindStillHoldAgainstTheNext) {
   }
 }
 
-// What ruled a rival out rules it out as long as the growth goes on; only windows forget.
+// What ruled a rival out rules it out as long as the growth continues; only windows forget.
 RC_GTEST_PROP(Confidence, FallsByAtMostTwoHundredthsWhileTheSameGrowthGoesOn, ()) {
   const double flat_s = *rc::gen::inRange(0, 3600);
   const double life_s = *rc::gen::inRange(1800, 36000);
@@ -191,7 +191,7 @@ TEST(OneGrowth, IsToldAsOneStoryAtEachMinute) {
 }
 
 // Eight minutes of load and fifty of a slower leak in the same program, at whatever period: the load is one growth, the
-// leak another, with an onset of its own.
+// leak another, with its own onset.
 TEST(OneGrowth, ALeakThatFollowsALoadHasItsOwnOnset) {
   for (const double period_s : {2.0, 5.0, 15.0}) {
     Finding last;

@@ -297,7 +297,7 @@ TEST(Judge, FewSamplesAreTooShort) {
   EXPECT_FALSE(o.last.leak);
 }
 
-/// Two judges fed alike but for a transformation agree on when to alert.
+/// Two judges fed alike except for a transformation agree on when to alert.
 void expect_same_alerts(const std::vector<double>& bytes, double period_s,
                         const std::function<void(Detector&, double, double)>& other) {
   const auto plain = find_detector("judge")->make({});

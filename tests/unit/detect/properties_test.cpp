@@ -244,7 +244,7 @@ RC_GTEST_PROP(Property, AShiftOfLevelAndLimitChangesNoAlert, ()) {
     RC_ASSERT(a.asked[i].confidence == b.asked[i].confidence);
     RC_ASSERT(std::abs(a.asked[i].growth_bytes_per_s.mid - b.asked[i].growth_bytes_per_s.mid) < 1);
     RC_ASSERT(a.asked[i].oom_in_s.has_value() == b.asked[i].oom_in_s.has_value());
-    // Within rounding, but for whether a perfectly straight line bends: half a per cent at most.
+    // Within rounding, except for whether a perfectly straight line bends: half a per cent at most.
     if (a.asked[i].oom_in_s)
       RC_ASSERT(std::abs(a.asked[i].oom_in_s->mid - b.asked[i].oom_in_s->mid) <= 0.01 * a.asked[i].oom_in_s->mid);
   }

@@ -18,7 +18,7 @@ FaultPlan& memory_plan();
 void count_this_thread_as_own();
 /// Blocks that are allocated and not given back, of all threads. What a library keeps for the next time counts.
 std::int64_t live_blocks();
-/// Sanitizers have an allocator of their own, which cannot be replaced.
+/// Sanitizers have their own allocator, which cannot be replaced.
 bool memory_can_fail();
 
 }  // namespace vramtrack::testing

@@ -16,7 +16,7 @@ namespace {
 struct Change {
   enum class Kind : std::uint8_t { write, truncate, remove };
   Kind kind = Kind::write;
-  std::size_t offset = 0;  ///< of a truncate: the new length
+  std::size_t offset = 0;  ///< for a truncate: the new length
   std::string bytes;
 };
 

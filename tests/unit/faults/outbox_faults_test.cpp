@@ -182,7 +182,7 @@ TEST_F(OutboxFaults, ABurstIsToldOnceEach) {
   auto notifier = Notifier::open(options(folder));
   ASSERT_TRUE(notifier) << notifier.error().message;
   constexpr int kNotes = 60;
-  // One after another, so that the queue is saved all the while that the first are told.
+  // One after another, so that the queue is saved all the while that the first are reported.
   for (int i = 0; i < kNotes; ++i) {
     (*notifier)->tell(note(i));
     ASSERT_TRUE(until([&] { return (*notifier)->counts().incidents > static_cast<std::uint64_t>(i); }));

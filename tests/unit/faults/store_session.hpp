@@ -61,7 +61,7 @@ class StoreSession {
     read();
   }
 
-  /// Opens the store, appends so many flushes, closes it.
+  /// Opens the store, appends this many flushes, closes it.
   void record(int flushes) {
     Catalog catalog;
     std::vector<SeriesId> ids;
@@ -123,7 +123,7 @@ class StoreSession {
         alert.finding.because = "alert " + std::to_string(next_);
         const Status recorded = under(plan_, [&] { return store.record(alert); });
         if (!recorded) check_words(recorded.error().message);
-        // An error that stands is told once: only a flush says that all is in the file.
+        // An error that stands is reported once: only a flush says that all is in the file.
         const Status safe = under(plan_, [&] { return store.flush(); });
         if (recorded && safe) alerts_.insert(alert.finding.because);
       }

@@ -149,7 +149,7 @@ void lru_random_keys(Series& y, Random& random) {
     each += 5 * kMib * static_cast<double>(kept.size());
   }
 }
-/// A pool that doubles whenever a larger request comes, as it does ever more rarely.
+/// A pool that doubles whenever a larger request comes, as it does more and more rarely.
 void pool_doubles(Series& y, Random& random) {
   double pool = 16;
   for (double& each : y) {

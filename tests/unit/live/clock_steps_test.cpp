@@ -206,7 +206,7 @@ TEST(ClockSteps, RetentionGoesOnWithTheMachine) {
   EXPECT_LE(machine.kept, 180U) << "two hours, and two blocks of a quarter of an hour";
 }
 
-/// Weeks of random steps. VRAMTRACK_SOAK_SECONDS: for so long, a machine of three weeks after the other.
+/// Weeks of random steps. VRAMTRACK_SOAK_SECONDS: for this long, a machine of three weeks after the other.
 TEST(ClockSteps, Soak) {
   const char* text = std::getenv("VRAMTRACK_SOAK_SECONDS");
   const std::chrono::seconds duration{text != nullptr ? std::atoi(text) : 0};

@@ -30,7 +30,7 @@ Holder holder(std::uint32_t pid, std::set<std::string> files = {}) {
   return one;
 }
 
-/// One GPU with so much in use, and one process with so much of it.
+/// One GPU with this much in use, and one process with this much of it.
 struct Machine {
   Machine(std::uint64_t used_bytes, std::uint64_t process_bytes) {
     DeviceInfo device;

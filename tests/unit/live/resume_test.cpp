@@ -1,4 +1,4 @@
-// A watch that is started again goes on where the last one ended.
+// A watch that is started again continues where the last one ended.
 #include "live/resume.hpp"
 
 #include <gmock/gmock.h>

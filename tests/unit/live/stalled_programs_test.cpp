@@ -33,7 +33,7 @@ using ::testing::HasSubstr;
 
 constexpr double kTick_s = 30;
 
-/// A child in a process group of its own, as a shell starts it. It is ended with the test.
+/// A child in its own process group, as a shell starts it. It is ended with the test.
 class Program {
  public:
   /// `body` runs in the child and returns never; it closes or execs away `ready` when it is where it will stay.

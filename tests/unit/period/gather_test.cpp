@@ -1,4 +1,4 @@
-// Gathering a period from logs and from stores: what is counted, what is judged, which alerts are told.
+// Gathering a period from logs and from stores: what is counted, what is judged, which alerts are reported.
 #include "period/gather.hpp"
 
 #include <gmock/gmock.h>

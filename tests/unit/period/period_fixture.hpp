@@ -1,4 +1,4 @@
-// A made-up period with one of everything, for the tests of its forms and figures.
+// A synthetic period with one of everything, for the tests of its forms and figures.
 #pragma once
 
 #include "period/period.hpp"

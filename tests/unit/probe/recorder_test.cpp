@@ -1,4 +1,4 @@
-// What a hook tells arrives in the ring, and what is held follows from it.
+// What a hook reports arrives in the ring, and what is held follows from it.
 #include "probe/recorder.hpp"
 
 #include <gtest/gtest.h>

@@ -165,7 +165,7 @@ TEST_F(Stacks, AnotherLibraryAtTheSameAddresses) {
     ASSERT_NE(got.number, 0U);
     std::vector<std::uint64_t> seen = frames(got.number);
     ASSERT_FALSE(seen.empty());
-    // The innermost is this function, at another line; a sanitizer has a frame of its own.
+    // The innermost is this function, at another line; a sanitizer has its own frame.
     seen.erase(seen.begin());
     got.wanted.erase(got.wanted.begin(), std::find(got.wanted.begin(), got.wanted.end(), seen.front()));
     EXPECT_EQ(seen, got.wanted) << round;

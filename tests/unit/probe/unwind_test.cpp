@@ -202,7 +202,7 @@ TEST(OwnStack, AThreadFindsItWithoutTheMaps) {
   EXPECT_FALSE(are_others);
 }
 
-/// Walks go on from what the last one found: from stacks that share much, little and nothing with it.
+/// Walks continue from what the last one found: from stacks that share much, little and nothing with it.
 TEST_F(Unwind, WhateverItWalkedBefore) {
   std::mt19937 random(1);
   const char* const names[] = {"unwound_deep", "unwound_alloca", "unwound_aligned", "unwound_qsort",

@@ -99,7 +99,7 @@ TEST_F(LibraryPlace, ALinkLeadsToTheFolderThatItIsMadeForNow) {
     ASSERT_TRUE(path) << path.error().message;
     EXPECT_TRUE(can_be_preloaded(*path));
     EXPECT_EQ(text_of(*path), "one");
-    fs::remove(fs::path(*path).parent_path());  // whatever it is then: made anew
+    fs::remove(fs::path(*path).parent_path());  // whatever it is then: made again
     fs::create_directory_symlink("/nowhere", fs::path(*path).parent_path());
   }
 }

@@ -57,7 +57,7 @@ class Probe {
   RunLifetimes lifetimes_{nullptr};
 };
 
-/// train.py:7 keeps what it allocates, train.py:9 gives it back.
+/// train.py:7 keeps what it allocates, train.py:9 releases it.
 void train(Probe& probe, int steps) {
   probe.text(1, "/home/me/train.py");
   probe.text(2, "train_step");

@@ -163,7 +163,7 @@ TEST(QueryGpu, ACapacityThatIsLearntLaterIsAnEventToo) {
 }
 
 TEST(QueryGpu, ChangesOfCapacityComeInOrderOfTime) {
-  // One series after another: each with a change of its own, the later one first in the file.
+  // One series after another: each with its own change, the later one first in the file.
   std::string text = "series,t_s,mem_used_mib,mem_total_mib\n";
   for (const auto& [name, change] : {std::pair{"a", 50}, std::pair{"b", 20}})
     for (int i = 0; i < 100; ++i) text += fmt::format("{},{},10,{}\n", name, i, i < change ? 100 : 200);

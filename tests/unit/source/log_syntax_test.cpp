@@ -222,7 +222,7 @@ Read read_as(const logtest::Reading& r) {
   Read out;
   if (r.notes.scale.counts_steps()) out.clock += "per " + r.notes.scale.step + "; ";
   if (!r.notes.scale.has_unit) out.clock += "unit unknown; ";
-  // A total may come after the first reading, in a row of its own.
+  // A total may come after the first reading, in its own row.
   std::map<std::string, std::uint64_t> capacities;
   for (const DeviceInfo& device : r.catalog->devices())
     if (device.capacity_bytes) capacities[device.id] = *device.capacity_bytes;

@@ -146,7 +146,7 @@ inline Reading read_logs(const std::vector<std::string>& paths, const LogOptions
   return read_recording(std::move(plan->front()));
 }
 
-/// Reads text as a file of its own.
+/// Reads text as a separate file.
 inline Reading read_text(std::string_view text, const LogOptions& options = utc()) {
   Files files;
   return read_logs({files.write("log", text)}, options);

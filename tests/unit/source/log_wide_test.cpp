@@ -1,4 +1,4 @@
-// Tables of the wild: a column a GPU, no header, the date on a line of its own, quoted line breaks.
+// Tables of the wild: a column a GPU, no header, the date on its own line, quoted line breaks.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

@@ -14,7 +14,7 @@
 namespace vramtrack::sim {
 namespace {
 
-/// A shape with its defaults but for `values`.
+/// A shape with its defaults except for `values`.
 ShapeSpec shape(std::string_view kind, const std::map<std::string, double>& values) {
   ShapeSpec spec;
   spec.kind = find_shape_kind(kind);

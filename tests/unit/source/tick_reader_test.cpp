@@ -78,7 +78,7 @@ TEST(TickReader, AWatchThatDidNotGoOnStartsAnew) {
                   event(5, Event::Kind::watch_started), event(9, Event::Kind::watch_started, true)};
   Stretches source({batch});
   TickReader reader(source);
-  // The first begins nothing anew; what happened before the second is of the first; the third goes on.
+  // The first begins nothing again; what happened before the second is of the first; the third continues.
   EXPECT_EQ(read_all(reader), "1 4 5+ 9 ");
 }
 

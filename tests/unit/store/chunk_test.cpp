@@ -156,7 +156,7 @@ TEST(Chunk, LyingPayloadsAreRefusedWithTheOffset) {
 }
 
 TEST(Chunk, ATickBehindTheTimeColumnIsRefused) {
-  const auto with_gap = [](std::uint8_t gap) {  // 3 ticks, one series with one point, so many ticks from the start
+  const auto with_gap = [](std::uint8_t gap) {  // 3 ticks, one series with one point, this many ticks from the start
     return decode_payload(Bytes{1, 1, 0, 3, 1, 0, 0, 0, 7, 1, static_cast<std::uint8_t>(2 * gap), 0, 0});
   };
   const auto last = with_gap(3);

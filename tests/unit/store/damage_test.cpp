@@ -119,7 +119,7 @@ TEST_F(DamageTest, ReaderErrorsNameTheFile) {
   EXPECT_THAT(reader.error().message, HasSubstr("not a vramtrack store"));
 }
 
-/// Root may write everywhere: then the test goes on as nobody.
+/// Root may write everywhere: then the test continues as nobody.
 class WithoutRights {
  public:
   WithoutRights() : was_root_(::geteuid() == 0) {
@@ -369,7 +369,7 @@ TEST_F(DamageTest, ADamagedChunkIsNamedAndTheRestIsRead) {
   EXPECT_THAT(seen.errors[1], HasSubstr("journal row"));
   EXPECT_GT(seen.of(device_key(0)).size(), 3000U);
   EXPECT_LT(seen.of(device_key(0)).size(), 3200U);
-  const auto store = open();  // the writer goes on, and says what it skipped
+  const auto store = open();  // the writer continues, and says what it skipped
   EXPECT_THAT(store->take_notices(), ::testing::ElementsAre(HasSubstr("journal row")));
 }
 

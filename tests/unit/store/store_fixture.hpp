@@ -1,4 +1,4 @@
-// What the store's tests share: a folder of their own, and a scan that collects everything.
+// What the store's tests share: a separate folder, and a scan that collects everything.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -497,7 +497,7 @@ TEST_F(StoreTest, AKeyThatWasRetiredAndCameBackIsOneSeriesInTheFile) {
   EXPECT_EQ(found.catalog.process(7, 1007)->command, "command 39");
 }
 
-/// A process that is described and whose memory the driver never tells would else leave a row that nothing refers to.
+/// A process that is described and whose memory the driver never reports would else leave a row that nothing refers to.
 TEST_F(StoreTest, AProcessWithoutSamplesLeavesNoRow) {
   const SeriesId sampled = catalog.intern(process_key(0, 1));
   catalog.intern(process_key(0, 2));

@@ -65,7 +65,7 @@ TEST(ContextBlocks, AFreeEndsTheBlockThatWasThereWhenItBegan) {
   for (const Call call : {Call::cu_mem_alloc, Call::ze_mem_alloc_device}) {
     ContextBlocks blocks;
     EXPECT_EQ(Arrival::fresh, blocks.allocated(at(block(10, kOne, 0, call), 0, 100)));
-    // Another thread is given the address before the call that gave it back has returned.
+    // Another thread is given the address before the call that released it has returned.
     EXPECT_EQ(Arrival::replaces, blocks.allocated(at(block(10, kOne, 0, call), 0, 250)));
     EXPECT_FALSE(blocks.freed(at(block(10, 0, 0, call), 200, 300)));
     EXPECT_TRUE(blocks.freed(at(block(10, 0, 0, call), 400, 500)));

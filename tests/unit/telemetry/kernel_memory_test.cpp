@@ -47,7 +47,7 @@ TEST(KernelMemory, ATracepointOfAnotherVersionIsNotCounted) {
 TEST(KernelMemory, WhatTheLibrariesWereNotAskedForLiesBelowThem) {
   EXPECT_EQ(below_the_libraries({1000, "i915"}, 700), 300);
   EXPECT_EQ(below_the_libraries({1000, "i915"}, 1200), 0);
-  EXPECT_EQ(below_the_libraries({1000, "i915"}, -50), 1000);  // what was there before was given back
+  EXPECT_EQ(below_the_libraries({1000, "i915"}, -50), 1000);  // what was there before was released
 }
 
 TEST(KernelMemory, WithoutADriverNobodyTells) {

@@ -86,7 +86,7 @@ void free_arrays_of(const Context* context);
 /// The first range of the context, else null.
 Range* range_of(const Context* context);
 
-/// Addresses for so many bytes; pages come when they are written. 0: there are none.
+/// Addresses for this many bytes; pages come when they are written. 0: there are none.
 std::uint64_t map_addresses(std::uint64_t bytes, std::uint64_t align, int protection);
 void unmap_addresses(std::uint64_t begin, std::uint64_t bytes);
 
@@ -95,7 +95,7 @@ CUresult free_pooled(const Range& range);
 
 /// A handle of something that the driver only names.
 std::uint64_t next_handle();
-/// A handle of what takes `bytes` of the current device beside allocations, until it is given back.
+/// A handle of what takes `bytes` of the current device beside allocations, until it is released.
 CUresult take_beside(std::uint64_t* handle, std::uint64_t bytes);
 void give_back_beside(std::uint64_t handle);
 

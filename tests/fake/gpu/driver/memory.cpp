@@ -208,7 +208,7 @@ EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* begin, std::size_t* bytes, 
   return kOk;
 }
 
-/// The importer gets an address of its own; the bytes stay the exporter's.
+/// The importer gets its own address; the bytes stay the exporter's.
 struct IpcHandle {
   char magic[8];
   std::uint64_t pid, begin, bytes;
