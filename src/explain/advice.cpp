@@ -109,7 +109,6 @@ std::string own_need_words(const Failure& f) {
         outside > ordinary_outside_bytes(*total))
       return fmt::format("the program's own need, for the most part; {} are held outside its allocator",
                          size_words(outside));
-  if (is_on_chip(*f.wording)) return "the program's own need, and nobody else's";
   for (const Figure figure : {Figure::total, Figure::free, Figure::allowed, Figure::allocated, Figure::reserved,
                               Figure::needed, Figure::planned, Figure::asked})
     if (f.figures.get(figure)) return "the program's own need, and nobody else's";
@@ -162,7 +161,10 @@ std::string fault_of(const Failure& f) {
       return f.others.empty() || f.may_name_itself ? "not this allocator's: other processes, or libraries of this one"
                                                    : fmt::format("others': {}", processes_words(f.others));
     case Cause::host:
-      return "the host's memory, not the GPU's";
+      return f.wording->name == "statement_killed" ? "the host's memory, most likely"
+                                                   : "the host's memory, not the GPU's";
+    case Cause::resource:
+      return fmt::format("{}: neither the GPU's memory nor the host's is short", resource_of(*f.wording));
     case Cause::unknown:
       break;
   }
@@ -226,15 +228,6 @@ std::string next_step_of(const Failure& f) {
             "of 8 and 128), and {} of its {} are padding",
             size_words(f.largest.front().padding_bytes), size_words(f.largest.front().bytes));
       if (const auto options = options_of(f); !options.empty()) return std::string(options);
-      if (is_on_chip(*f.wording))
-        return fmt::format(
-            "launch the kernel with smaller blocks{}: what is short is the memory on the chip that the parts of a "
-            "kernel share, not the memory of the device",
-            has_any(lower(f.before + f.text + std::string(f.wording->program)),
-                    "triton|inductor|num_stages|torch|resource")
-                ? ", a smaller num_stages or fewer warps (Inductor's max-autotune skips such a choice and takes "
-                  "another)"
-                : "");
       // PyTorch's settings are limits: they help if there was room.
       const bool has_setting = !f.wording->setting.empty() && !f.wording->name.starts_with("torch_");
       if (!f.remarks.advised.empty()) return own_advice(f);
@@ -313,6 +306,14 @@ std::string next_step_of(const Failure& f) {
                  ? "give the host, the container or the job more memory, or load less at once (fewer workers, no "
                    "pinning, no offloading)"
                  : fmt::format("raise the limit ({}), or load less at once", f.wording->setting);
+    case Cause::resource:
+      if (!f.wording->setting.empty()) return fmt::format("raise the limit ({})", f.wording->setting);
+      return fmt::format(
+          "launch the kernel with smaller blocks{}: what is short is the memory on the chip that the parts of a "
+          "kernel share, not the memory of the device",
+          has_any(lower(f.before + f.text), "triton|inductor|num_stages|torch")
+              ? ", a smaller num_stages or fewer warps (Inductor's max-autotune skips such a choice and takes another)"
+              : "");
     case Cause::unknown:
       break;
   }

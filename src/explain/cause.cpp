@@ -26,6 +26,9 @@ constexpr double kIntelPieceBytes = 4 * kGiB;
 
 /// Messages round to two decimals.
 constexpr double kAlmost = 0.99;
+/// The share of a device with which one program fills it, whatever others hold; and that with which others do.
+constexpr double kFills = 0.9;
+constexpr double kMost = 0.75;
 
 /// The figures of a device, completed by values that follow from them.
 struct Sums {
@@ -45,6 +48,8 @@ struct Sums {
   /// was free.
   [[nodiscard]] bool has_room_on_device(double taken = 0) const {
     const double theirs = std::max(others, outside().value_or(0));
+    // What is left of a device that the program fills is kept back by the driver, or in pieces.
+    if (total && free && *free < *total / 20 && held() > kFills * *total) return false;
     return free && *free - taken >= asked + std::max({32 * kMiB, asked / 32, total.value_or(0) / 128, theirs / 8});
   }
   [[nodiscard]] bool has_hit_allowed() const { return allowed && held() + asked > *allowed * kAlmost; }
@@ -138,13 +143,6 @@ Answer by_component(const Failure& f, const Sums& s) {
                                              size_words(*s.free), size_words(*s.total))};
 }
 
-/// On-chip memory, of which a kernel declares its share.
-Answer by_chip(const Failure& f, const Sums& s) {
-  if (f.wording->name != "statement_scratch" || s.asked <= 0 || !s.allowed) return std::nullopt;
-  return Verdict{Cause::too_big, fmt::format("a kernel needs {} of the memory on the chip, and may have {}",
-                                             size_words(s.asked), size_words(*s.allowed))};
-}
-
 /// The allocator listed its pieces: exact, where messages alone only allow an estimate.
 Answer by_pieces(const Failure& f, const Sums& s) {
   const auto piece = f.figures.get(Figure::piece);
@@ -207,6 +205,8 @@ Answer by_cache(const Failure&, const Sums& s) {
   const double cached = s.cached.value_or(0);
   // Memory that the driver has moved to the host is not device memory, whether fragmented or not.
   if (s.total && s.allocated.value_or(0) > *s.total) return std::nullopt;
+  // Of a device that others hold, the pieces of a small cache do not matter.
+  if (s.outside().value_or(0) > kMost * s.total.value_or(0) && s.outside()) return std::nullopt;
   const double room = s.is_limited() ? 0 : s.free.value_or(0);
   if (cached < std::max(64 * kMiB, s.reserved.value_or(0) / 10) || cached + room < s.asked) return std::nullopt;
   return Verdict{Cause::fragmentation,
@@ -421,11 +421,13 @@ Answer by_capacity(const Failure& f, const Sums& s) {
 
 /// What is counted exceeds a bound that was set for a part of the device, or for one piece.
 Answer by_bound(const Failure& f, const Sums& s) {
-  if (!f.wording->text.empty() || !s.allowed || is_on_chip(*f.wording) || s.asked >= kImpossibleBytes)
-    return std::nullopt;
+  if (!f.wording->text.empty() || !s.allowed || s.asked >= kImpossibleBytes) return std::nullopt;
   if (f.wording->name == "statement_piece" && s.asked > *s.allowed)
     return Verdict{Cause::limit, fmt::format("{} were requested in one piece, and no piece may have more than {}",
                                              size_words(s.asked), size_words(*s.allowed))};
+  if (s.asked > *s.allowed && !s.total && !s.free && !s.allocated && has_any(lower(f.text), "limit|allowed|quota"))
+    return Verdict{Cause::limit, fmt::format("{} were requested, and {} are allowed in all", size_words(s.asked),
+                                             size_words(*s.allowed))};
   const double used = s.used.value_or(0);
   if (used + s.asked <= *s.allowed || used * 2 < *s.allowed) return std::nullopt;
   const std::string sum = used > *s.allowed
@@ -550,8 +552,7 @@ Answer by_free(const Failure& f, const Sums& s) {
 /// Such a small request is refused only if nothing is left, or for another reason.
 Answer by_tiny_request(const Failure& f, const Sums& s) {
   constexpr double kTinyBytes = kMiB;
-  if (s.asked <= 0 || s.asked > kTinyBytes || is_on_chip(*f.wording) || s.free || !f.wording->text.empty())
-    return std::nullopt;
+  if (s.asked <= 0 || s.asked > kTinyBytes || s.free || !f.wording->text.empty()) return std::nullopt;
   return Verdict{Cause::unknown,
                  fmt::format("only {} were requested: either all was taken before, or the driver refused for another "
                              "reason (a type of memory that it does not have, a damaged state)",
@@ -581,14 +582,13 @@ constexpr std::array<Rule, sizeof...(Each)> rules(Each... each) {
 /// can answer: can it ever fit, was there room on the device or in the cache, did a limit block it although there was,
 /// and who holds the rest?
 constexpr auto kDeviceRules = rules(
-    by_contradiction, by_capacity, by_component, by_chip, by_setting, by_bound, by_pool, by_kv_cache, by_total_need,
+    by_contradiction, by_capacity, by_component, by_setting, by_bound, by_pool, by_kv_cache, by_total_need,
     by_size_of_device, by_pieces, by_room_on_device, by_cache, by_limit, by_piece_size, by_intel_piece,
     by_outside_figure, by_others, by_what_is_outside, by_own_need, by_start, by_table, by_partial_figures, by_process,
     by_remarks, by_reported_others, by_use, by_little_room, by_free, by_size_of_cards, by_tiny_request);
 /// Those that apply where the size of the request is not known, too.
-constexpr auto kWithoutRequest =
-    rules(by_contradiction, by_component, by_chip, by_setting, by_bound, by_pool, by_kv_cache, by_total_need, by_table,
-          by_process, by_remarks, by_reported_others, by_use);
+constexpr auto kWithoutRequest = rules(by_contradiction, by_component, by_setting, by_bound, by_pool, by_kv_cache,
+                                       by_total_need, by_table, by_process, by_remarks, by_reported_others, by_use);
 
 /// False: the figures are inconclusive.
 bool judge_device(Failure& f) {
@@ -664,13 +664,14 @@ void find_cause(Failure& failure) {
   }
   if (is_host_code(failure)) return judge_host_code(failure);
   if (failure.wording->role == Role::host) return judge_host(failure);
+  if (failure.wording->role == Role::resource) return judge_resource(failure);
   if (!judge_device(failure)) {
     failure.cause = failure.wording->otherwise;
     // Memory that fits the device is too big only next to other memory, which no figure shows.
     const auto asked = failure.figures.get(Figure::asked);
     const auto total = failure.figures.get(Figure::total);
     if (failure.wording->text.empty() && failure.cause == Cause::too_big &&
-        (failure.figures.count() == 0 ? !is_on_chip(*failure.wording) : asked && total && *asked * 2 < *total))
+        (failure.figures.count() == 0 || (asked && total && *asked * 2 < *total)))
       failure.cause = Cause::unknown;
     failure.because = wording_words(failure);
     add_remarks(failure);

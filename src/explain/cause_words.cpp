@@ -69,6 +69,12 @@ void judge_host(Failure& f) {
         "and which people, time limits and schedulers send too";
     return;
   }
+  if (f.wording->name == "statement_killed") {
+    f.because =
+        "the process was ended by signal 9 (SIGKILL), which the kernel sends when the host's memory runs out, and the "
+        "text names nobody else who did (dmesg -T | grep -i -e oom -e killed shows the kernel's)";
+    return;
+  }
   const double held = f.figures.get(Figure::allocated).value_or(0) + asked.value_or(0);
   if (const auto allowed = f.figures.get(Figure::allowed); allowed && held > *allowed && held > asked.value_or(0)) {
     f.cause = Cause::limit;
@@ -94,10 +100,6 @@ void judge_host(Failure& f) {
     return;
   }
   f.because = is_pin ? "the driver could not lock that much of the host's memory (pin it)"
-              : f.wording->name == "statement_address"
-                  ? "the addresses of the program ran out (of 32 bits they end at 2 to 4 GiB), not the memory of a GPU"
-              : f.wording->name == "statement_thread"
-                  ? "the host gave no more threads: their limit is reached, or their stacks find no memory"
               : f.wording->name == "statement_shm"
                   ? "the shared memory of the host (/dev/shm) ran out, not that of a GPU"
                   : "the memory of the host ran out, not that of a GPU";
@@ -117,6 +119,21 @@ void judge_host(Failure& f) {
         fmt::format(": the process that was ended held {}{}", size_words(*resident),
                     *resident < kSmallVictimBytes ? ", which fills no host: others, or the kernel, hold the rest" : "");
   if (!f.others.empty()) f.because += "; the most is held by " + processes_words(f.others);
+}
+
+void judge_resource(Failure& f) {
+  f.cause = Cause::resource;
+  const auto asked = f.figures.get(Figure::asked) ? f.figures.get(Figure::asked) : f.figures.get(Figure::needed);
+  const auto limit = f.figures.get(Figure::allowed) ? f.figures.get(Figure::allowed) : f.figures.get(Figure::total);
+  f.because =
+      f.wording->name == "statement_address"
+          ? "the addresses of the program ran out (of 32 bits they end at 2 to 4 GiB), not the memory of a GPU"
+      : f.wording->name == "statement_thread"
+          ? "the host gave no more threads: their limit is reached, or their stacks find no memory"
+      : asked && limit && *asked > *limit
+          ? fmt::format("a kernel needs {} of the memory on the chip, and may have {}", size_words(*asked),
+                        size_words(*limit))
+          : "a kernel needs more of the memory or registers on the chip than there are: not the memory of the device";
 }
 
 bool is_handle(const Failure& f) {
@@ -185,10 +202,6 @@ std::string wording_words(const Failure& f) {
         add(fmt::format("it needs {} in all", size_words(*needed)));
       if (f.wording->name == "torch_mps_buffer") {
         add("Metal does not allocate as much in one piece on this machine");
-        break;
-      }
-      if (is_on_chip(*f.wording)) {
-        add("a kernel needs more of the memory on the chip than there is");
         break;
       }
       add(fmt::format("{} did not find that much free{}", who(*f.wording),

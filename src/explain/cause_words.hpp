@@ -19,6 +19,8 @@ std::string table_use_words(const Failure& f);
 bool is_host_code(const Failure& f);
 void judge_host_code(Failure& f);
 void judge_host(Failure& f);
+/// The same for a resource that is neither the host's memory nor a device's.
+void judge_resource(Failure& f);
 
 /// The figures as a sum: "24.00 GiB = 20.00 GiB allocated + 1.00 GiB cached + 2.50 GiB others + 512.0 MiB free; 2.00
 /// GiB asked for: 1.50 GiB short"; empty: too few figures.

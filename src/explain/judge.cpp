@@ -254,7 +254,7 @@ std::optional<Explanation> explain(std::span<const Message> messages) {
     rise = grew.starts_with("after")
                ? fmt::format("it failed only {}, and what fits at first and no longer later has grown", grew)
                : fmt::format("the text tells that what it holds grows: \"{}\"", grew);
-  if (!rise.empty() && decisive.cause != Cause::host && decisive.wording->name != "statement_killed") {
+  if (!rise.empty() && decisive.wording->role == Role::device && decisive.wording->name != "statement_killed") {
     decisive.cause = Cause::leak;
     decisive.because = fmt::format("{}; {}", rise,
                                    is_handle(decisive) ? "it asked for an object that takes hardly any "

@@ -52,7 +52,7 @@ bool has_word_of(Words words, std::string_view list) {
   return std::any_of(words.begin(), words.end(), [list](std::string_view word) { return is_any(word, list); });
 }
 bool is_remedy(std::string_view word) {
-  return begins_any(word, kRemedies);
+  return begins_any(word, kRemedies) && !is_any(word, "solver|solvers|resolver|handler|handlers");
 }
 
 bool is_word_letter(char c) {

@@ -92,7 +92,7 @@ std::optional<double> batch_behind(std::string_view text, std::size_t at) {
 }
 
 bool is_memory_failure(const Wording& wording) {
-  return wording.role == Role::device || wording.role == Role::host;
+  return wording.role == Role::device || wording.role == Role::host || wording.role == Role::resource;
 }
 bool is_failure(const Wording& wording) {
   return is_memory_failure(wording) || wording.role == Role::event;
@@ -292,7 +292,7 @@ void Reader::take(const Found& found) {
   Message& message = (mention == Mention::spoken ? spoken_ : messages_).emplace_back();
   message.wording = &wording;
   if (is_memory_failure(wording)) {
-    if (wording.name != "statement_killed")
+    if (wording.name != "statement_killed" && wording.name != "statement_ended")
       message.went_on = went_on_words(text_, found.begin, found.match.end, is_statement).substr(0, kMostTextBytes);
     if (messages_.size() <= kMostLooked) {
       Figures ignored;
@@ -336,7 +336,7 @@ void Reader::take(const Found& found) {
   }
   message.figures.complete(beside);
   // On-chip memory used by a kernel is its request.
-  if (const auto used = message.figures.get(Figure::used); used && is_on_chip(wording)) {
+  if (const auto used = message.figures.get(Figure::used); used && wording.role == Role::resource) {
     if (!message.figures.get(Figure::asked)) message.figures.set(Figure::asked, *used);
     message.figures.clear(Figure::used);
   }

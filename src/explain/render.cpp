@@ -76,6 +76,8 @@ std::string_view cause_words(Cause cause) {
       return "OTHERS HOLD IT";
     case Cause::host:
       return "HOST MEMORY";
+    case Cause::resource:
+      return "ANOTHER RESOURCE";
     case Cause::unknown:
       break;
   }

@@ -29,7 +29,7 @@ constexpr struct {
     {"allowed|limit|max|capped|threshold|reqmem|ceiling", Figure::allowed},
     {"totalfree|avail|remain", Figure::free},
     {"totalused", Figure::used},
-    {"found|has|ready|total|capac", Figure::total},
+    {"found|has|have|offer|ready|total|capac", Figure::total},
     {"budget", Figure::budget},
     {"held|hold|occup|usage", Figure::used},
 };
@@ -363,6 +363,34 @@ void read_line(std::string_view raw, bool takes_asked, Figures& figures) {
   figures.clear(Figure::budget);
 }
 
+/// What an amount is in a comparison.
+enum class Side : std::uint8_t { none, need, bound };
+
+/// By the words right behind it, up to the next clause, else by the nearest of those before it.
+Side side_of(const std::vector<Word>& before, std::string_view rest) {
+  constexpr std::size_t kNear = 8, kBehind = 3;
+  constexpr std::string_view kNeeds =
+      "need|requir|request|consum|grow|tried|want|demand|enlarg|large|much|big|take|uses|需要|申请|必要|benötigt";
+  constexpr std::string_view kBounds =
+      "has|have|only|limit|max|avail|capacity|support|allow|budget|offer|free|left|hardware|beyond|exceed|但只有|只有|"
+      "可用|"
+      "vorhanden";
+  const auto side = [=](std::string_view word) {
+    return begins_any(word, kNeeds) ? Side::need : begins_any(word, kBounds) ? Side::bound : Side::none;
+  };
+  const auto behind = words_of(rest.substr(0, rest.find_first_of(",;.")));
+  for (std::size_t i = 0; i < std::min(kBehind, behind.size()); ++i) {
+    if (is_any(behind[i].text, "but|only|while|and|which|that|beyond|exceeds|exceed|但只有|只有|但")) break;
+    if (const Side found = side(behind[i].text); found != Side::none) return found;
+  }
+  for (std::size_t i = 0; i < std::min(kNear, before.size()); ++i) {
+    const std::string_view word = before[before.size() - 1 - i].text;
+    if (begins_any(word, "alloc|used|reserv|peak|held|in-use")) return Side::none;
+    if (const Side found = side(word); found != Side::none) return found;
+  }
+  return Side::none;
+}
+
 /// "GPU 1", "device 0", "cuda:2"; nullopt: none on the line, or several.
 std::optional<double> device_in(std::string_view raw) {
   const std::string line = lower(raw);
@@ -679,6 +707,42 @@ void for_lines_around(std::string_view text, Range line, std::size_t lines, Read
 }
 
 }  // namespace
+
+std::optional<Range> excess_of(std::string_view line) {
+  if (!(is_of_device(line) || has_any(line, "memory|heap|buffer| l1 |vram| lds")) ||
+      has_any(line, "disk|upload|payload|packet|storage|partition|download|if |at least|recommend|should|minimum"))
+    return std::nullopt;
+  auto sizes = sizes_of(line);
+  // "(36860/32768)"
+  const auto words = words_of(line);
+  for (std::size_t i = 0; i + 1 < words.size() && sizes.size() < 2 && has_any(line, "too "); ++i) {
+    std::size_t at = words[i].begin, next = words[i + 1].begin;
+    const auto part = read_number(line, at), whole = read_number(line, next);
+    if (part && whole && at == words[i].end && next == words[i + 1].end && next > at && line[at] == '/' &&
+        words[i + 1].begin == at + 1)
+      sizes = {{*part, words[i].begin, at, false}, {*whole, at + 1, next, false}};
+  }
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
+    const Size& a = sizes[i];
+    const Size& b = sizes[i + 1];
+    if (std::min(a.bytes, b.bytes) < 256 || a.has_unit != b.has_unit) continue;
+    const std::size_t from = i == 0 ? 0 : sizes[i - 1].end;
+    const std::size_t until = i + 2 < sizes.size() ? sizes[i + 2].begin : line.size();
+    const auto before = words_of(line.substr(from, a.begin - from));
+    const std::string_view joint = line.substr(a.end, b.begin - a.end);
+    const auto between = words_of(joint);
+    const Side first = joint == "/" && has_any(line, "too ") ? Side::need : side_of(before, joint);
+    const Side second = side_of(between, line.substr(b.end, until - b.end));
+    const bool is_over = joint == "/" || has_any(joint, "exceed|beyond|greater than|larger than|bigger than");
+    const bool is_first = first == Side::need && (second == Side::bound || is_over) && a.bytes > b.bytes;
+    const bool is_second =
+        first == Side::bound && second == Side::need && b.bytes > a.bytes && has_any(joint, "but |yet |aber |但");
+    if (is_first || is_second)
+      return Range{from + (before.empty() ? 0 : before[before.size() - std::min<std::size_t>(before.size(), 4)].begin),
+                   b.end};
+  }
+  return std::nullopt;
+}
 
 std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t end, bool may_go_on, Figures& figures) {
   const Range line = line_of(text, begin, end);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "explain/figure.hpp"
+#include "explain/statement.hpp"
 
 namespace vramtrack::explain {
 
@@ -15,6 +17,11 @@ namespace vramtrack::explain {
 /// many the line itself contains. `may_go_on`: the program's own memory may be on the lines around
 /// it, too.
 std::size_t read_figures(std::string_view text, std::size_t begin, std::size_t end, bool may_go_on, Figures& figures);
+
+/// A need on `line`, in lower case, and a smaller bound that the words set against it: "requires 4.08 GB but device has
+/// 4.00 GB", "grows to 1683968 B, which is beyond the maximum of 1572864 B", "too much shared memory used
+/// (36860/32768)". Decided by the two amounts and by what each is, whatever the program. O(line).
+std::optional<Range> excess_of(std::string_view line);
 
 /// What the text around a failure says about it; each may be empty.
 struct Remarks {

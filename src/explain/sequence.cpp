@@ -83,10 +83,11 @@ struct Series {
 std::string what_failed(const Failure& failure) {
   if (failure.wording->role == Role::device)
     return fmt::format("{} {}", who(*failure.wording),
-                       is_on_chip(*failure.wording)           ? "ran out of memory on the chip"
-                       : failure.wording->name == "statement" ? "ran out of memory"
-                                                              : "ran out of GPU memory");
-  if (failure.cause == Cause::unknown) return "a process was ended by signal 9 (SIGKILL)";
+                       failure.wording->name == "statement" ? "ran out of memory" : "ran out of GPU memory");
+  if (failure.wording->role == Role::resource)
+    return fmt::format("{} ran out of {}", who(*failure.wording), resource_of(*failure.wording));
+  if (failure.cause == Cause::unknown || failure.wording->name == "statement_killed")
+    return "a process was ended by signal 9 (SIGKILL)";
   return failure.wording->program == "any" ? "the host's memory ran out"
                                            : fmt::format("the host's memory ran out ({})", failure.wording->program);
 }

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "core/what_runs.hpp"
+#include "explain/pattern.hpp"
+#include "explain/roles.hpp"
 #include "explain/words.hpp"
 
 namespace vramtrack::explain {
@@ -25,7 +27,8 @@ enum class Memory : std::uint8_t {
   killed,
   piece,
   requirement,
-  thread
+  thread,
+  ended
 };
 constexpr std::string_view kShm = "the size of /dev/shm (docker run --shm-size, --ipc=host)";
 constexpr std::string_view kPool = "the size or share that the program sets aside when it starts";
@@ -39,15 +42,16 @@ constexpr Wording kWordings[] = {
     {"statement_host", "any", "any", Role::host, Cause::host, "", ""},
     {"statement_pinned", "any", "any", Role::host, Cause::host, "", ""},
     {"statement_shm", "any", "any", Role::host, Cause::host, kShm, ""},
-    {"statement_scratch", "any", "any", Role::device, Cause::too_big, "", ""},
+    {"statement_scratch", "any", "any", Role::resource, Cause::resource, "", ""},
     {"statement_session", "any", "any", Role::device, Cause::unknown, "", ""},
     {"statement_pool", "any", "any", Role::device, Cause::limit, kPool, ""},
     {"statement_excess", "any", "any", Role::device, Cause::too_big, "", ""},
-    {"statement_address", "any", "any", Role::host, Cause::host, kAddress, ""},
-    {"statement_killed", "any", "any", Role::host, Cause::unknown, "", ""},
+    {"statement_address", "any", "any", Role::resource, Cause::resource, kAddress, ""},
+    {"statement_killed", "any", "any", Role::host, Cause::host, "", ""},
     {"statement_piece", "any", "any", Role::device, Cause::limit, kPiece, ""},
     {"statement_requirement", "any", "any", Role::device, Cause::limit, kRequirement, ""},
-    {"statement_thread", "any", "any", Role::host, Cause::host, kThreads, ""},
+    {"statement_thread", "any", "any", Role::resource, Cause::resource, kThreads, ""},
+    {"statement_ended", "any", "any", Role::host, Cause::unknown, "", ""},
 };
 
 constexpr std::string_view kCues =
@@ -55,9 +59,12 @@ constexpr std::string_view kCues =
     "2**|buffer_size|image_size|all available|all the|out_of|insufficient|exhaust|fail|cannot alloc|can't|could not|"
     "couldn't|unable to|allocation err|no_memory|no memory|memoryalloc|oom|out-of-mem|8007000e|2147024882|exceed|too "
     "much|bad_alloc|low on|not possible|less than|smaller than|larger than|greater than|more than|too large|but only|"
-    "paging file|refused|error -|error `-|errno|code -|code: -|shortage|lack of|no_mem|mem_|-12|error 2|result=2|"
+    "paging file|refused|error -|error `-|error (-|errno|code -|code: -|shortage|lack of|no_mem|mem_|-12|error "
+    "2|result=2|"
     "result = 2|error=2|error code 2|error code: 2|137|sigkill|killed|bad allocation|error when|error alloc|: -9|= "
-    "-9|不足|不够|不夠|is full|太小|无法分配|부족|無法分配|enough|more system|c000012d|is only|vkalloc";
+    "-9|不足|不够|不夠|is full|太小|无法分配|부족|無法分配|enough|more system|but |only |beyond |require|needs |need "
+    "|wants |limit|需要|benötigt"
+    "|c000012d|is only|vkalloc";
 
 constexpr std::string_view kDevices =
     "gpu|cuda|rocm|vram|rmm failure|/rmm/|nvidia|amdgpu|radeon|vulkan|d3d|dxgi|directx|vkcreate|opencl|sycl|metal|mps "
@@ -184,7 +191,7 @@ std::optional<Range> failure_at(const std::vector<Word>& words, std::size_t i) {
   if (verb == end && has("memory|vram|pool|heap|arena|device|gpu"))
     verb = std::find_if(begin, end, [has_bytes](const Word& word) {
       return begins_any(word.text, "reserv|commit|obtain") ||
-             (has_bytes && begins_any(word.text, "creat|map|plac|fit|satisf|grow|expand"));
+             (has_bytes && begins_any(word.text, "creat|map|plac|fit|satisf|grow|expand|enlarge|extend|resiz"));
     });
   if (verb == end) return std::nullopt;
   // Memory is what is allocated, unless the words name something else, without memory next to it.
@@ -326,9 +333,18 @@ std::optional<Range> number_at(const std::vector<Word>& words, std::size_t i, st
   return Range{words[from].begin, words[i].end};
 }
 
+/// Whether the line names what ends processes for memory: "earlyoom", "systemd-oomd", "OOMController", "OOM killer".
+bool has_killer(const std::vector<Word>& words) {
+  return std::any_of(words.begin(), words.end(), [](const Word& word) {
+    const std::size_t at = word.text.find("oom");
+    return at != std::string_view::npos && !has_any(word.text, "oom_score|room|zoom|bloom|boom|loom") &&
+           (at == 0 || word.text[at - 1] == '-' || has_any(word.text, "oomcontrol|oomd|earlyoom"));
+  });
+}
+
 /// The end by signal 9, as shells, launchers and schedulers report it: "exit code 137", "(exitcode: -9)", "signal
 /// SIGKILL", "train.sh: line 3: 4711 Killed", and "Killed" alone.
-std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
+std::optional<Found> killed_at(const std::vector<Word>& words, std::size_t i, std::string_view line) {
   const std::string_view word = words[i].text;
   const auto is_behind = [&words, i](std::string_view list, std::size_t most) {
     for (std::size_t j = i; j > 0 && i - j < most; --j)
@@ -336,6 +352,9 @@ std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, st
     return false;
   };
   const std::string_view last = i > 0 ? words[i - 1].text : "";
+  // "Sending SIGKILL to cgroup {"controller": "runtime.OOMController""
+  if (is_any(word, "sigkill|sigterm|killing|killed|victim") && has_killer(words))
+    return Found{{words[i].begin, words[i].end}};
   bool is_end = (word == "137" || word == "-9") && is_behind("code|status|exitcode", 2);
   is_end = is_end || (word == "137" && last == "code");
   is_end = is_end || (word == "sigkill" && is_behind("signal|signals|negsignal|9", 2) &&
@@ -353,7 +372,7 @@ std::optional<Range> killed_at(const std::vector<Word>& words, std::size_t i, st
   while (from > 0 && i - from < 3 &&
          is_any(words[from - 1].text, "exit|exited|with|code|status|return|exitcode|signal|signals|9"))
     --from;
-  return Range{words[from].begin, words[i].end};
+  return Found{{words[from].begin, words[i].end}, Memory::killed};
 }
 
 /// Chinese and Japanese do not separate words by blanks.
@@ -435,12 +454,13 @@ std::optional<Found> failure_in(std::string_view line) {
       }
     if (const auto found = excess_at(words, i, line)) return found;
     if (code) continue;
-    if (const auto killed = killed_at(words, i, line)) code = Found{*killed, Memory::killed};
+    if (const auto killed = killed_at(words, i, line)) code = *killed;
     if (words[i].is_code || (words[i].text == "oom-killer" && i > 0 && words[i - 1].text == "invoked"))
       code = Found{{words[i].begin, words[i].end}};
     if (const auto number = number_at(words, i, line)) code = Found{*number};
   }
   if (code) return code;
+  if (const auto over = excess_of(line)) return Found{*over, Memory::excess};
   const auto fixed = text_in(line, kFixed);
   return fixed ? std::optional(Found{*fixed}) : std::nullopt;
 }
@@ -461,33 +481,58 @@ std::string_view around(std::string_view text, Range line) {
 
 /// Words that name host memory, regardless of what else the line and its neighbours name.
 constexpr std::string_view kOnHost =
-    "[host]|page allocation failure|mach_vm_map|ulimit -v|bad allocation|cpuallocator|system out of memory|paging "
+    "[host]|page allocation failure|= -1 enomem|mach_vm_map|ulimit -v|bad allocation|cpuallocator|system out of "
+    "memory|paging "
     "file is too small|页面文件太小|_nchwc|killed signal terminated program";
 /// The maximum size of one piece, which is not a figure of free memory.
 constexpr std::string_view kMostInOnePiece =
     "max alloc|max_alloc|maximum alloc|max mem alloc|max_mem_alloc|max size of memory object|max buffer size|maximum "
     "buffer size|maxbuffer|max single alloc|maximum single|maxstoragebuffer|maxmemoryallocation|of that heap";
 
+/// Memory and registers of a processor on the chip, which a kernel or shader declares.
+constexpr std::string_view kOnChip =
+    "shared data|threadgroup memory|groupshared|workgroup memory|work-group| local memory|launch_out_of_resources| "
+    "vmem| "
+    "smem|registers|per-block shared|shared memory per block| l1 | l1_|sram|scratchpad| lds|group shared|circular "
+    "buffer";
+constexpr std::string_view kOfKernels = "ptxas|triton|kernel|shader|compute|out of resource|multiprocessor|per block";
+
+/// Whether the amounts of `line` are such as only the memory on a chip has: none is 1 MiB or more.
+bool has_amounts_of_chip(std::string_view line) {
+  constexpr double kLeast = 1024, kMost = 1024 * 1024;
+  double most = 0;
+  for (const Word& word : words_of(line)) {
+    std::size_t at = 0;
+    const auto number = read_number(word.text, at);
+    if (number && (at == word.text.size() || is_unit(word.text))) most = std::max(most, *number);
+  }
+  return most >= kLeast && most < kMost;
+}
+
+bool is_on_chip(std::string_view line, std::string_view lines) {
+  if (has_any(line, kOnChip)) return true;
+  if (has_any(line, "out_of_resources") && has_any(lines, "work_group_static|local memory|local_accessor|__shared__"))
+    return true;
+  return has_any(line, "shared memory") && !has_any(line, "/dev/shm|segment|shm_|(shm)") &&
+         (has_any(line, kOfKernels) || has_amounts_of_chip(line));
+}
+
 Memory memory_of(std::string_view line, std::string_view next, std::string_view lines) {
   line = line.substr(0, line.find(" falling back"));
   constexpr std::string_view kPinned =
-      "pinned|memlock|page-locked|pagelocked|host_bfc|mallochost|hostalloc|hostregister";
+      "pinned|memlock|page-locked|pagelocked|host_bfc|mallochost|hostalloc|hostregister|for dma|dma_map|map_dma|pin "
+      "pages|to pin |pin_user_pages";
   constexpr std::string_view kSessions = "encodesession|encode session|encoder session";
   if (has_any(line, "address space")) return Memory::address;
   if (has_any(line, "discarding|rejecting|excluding|ignoring") && has_any(line, "insufficient|not enough|too little"))
     return Memory::requirement;
-  if (has_any(line, kOnHost)) return Memory::host;
+  if (has_any(line, kOnHost) || (has_any(line, "oom") && has_any(line, "kill|victim"))) return Memory::host;
   if (has_any(line,
-              "killed out of|oom-kill|oom_kill|maxrss|cgroup|memory pressure|physical memory|memory budget|being "
+              "killed out of|maxrss|cgroup|memory pressure|physical memory|memory budget|being "
               "killed|job memory|oomkilled|its memory request|0:125|state: out_of|this system"))
     return Memory::host;
   if (has_any(line, kSessions)) return Memory::session;
-  if (has_any(line,
-              "shared data|threadgroup memory| local memory|launch_out_of_resources| vmem| smem|registers|per-block "
-              "shared|shared memory per block") ||
-      (has_any(line, "shared memory") && has_any(line, "ptxas|triton|kernel")) ||
-      (has_any(line, "out_of_resources") && has_any(lines, "work_group_static|local memory|local_accessor|__shared__")))
-    return Memory::scratch;
+  if (is_on_chip(line, lines)) return Memory::scratch;
   if (has_any(line, kMostInOnePiece)) return Memory::piece;
   if (has_any(line, kPinned)) return Memory::pinned;
   if (has_any(line, "/dev/shm|shared memory|shmem") && !has_any(line, "gpu and shared")) return Memory::shared;
@@ -533,6 +578,13 @@ bool names_other_reason(std::string_view lines) {
   return has_any(lines, "\"oomkilled\": false|oomkilled=false|oomkilled:false") ||
          (reason != std::string_view::npos && has_any(lines.substr(reason), "exit code: 137") &&
           !has_any(lines, "oomkilled"));
+}
+
+/// Whether somebody other than the kernel may have sent signal 9: a time limit, a scheduler, a person, a supervisor.
+bool names_sender(std::string_view lines) {
+  return has_any(lines,
+                 "time limit|timelimit|timeout|timed out|preempt|cancel|kill -9|kill -kill|liveness|watchdog|reason "
+                 "[error]|reason: error|shutdown|shutting down|keyboardinterrupt|evict|stopped by");
 }
 
 std::string lower_line(std::string_view text, Range line) {
@@ -589,6 +641,8 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
   const Range next = line.end + 1 < text.size() ? line_of(text, line.end + 1, line.end + 1) : Range{};
   const std::string words = lower_line(text, line);
   const auto found = failure_in(words);
+  if (found && found->memory == Memory::killed && names_sender(lower(around(text, line))))
+    return kWordings[static_cast<std::size_t>(Memory::ended)];
   if (found && (found->memory == Memory::killed || found->memory == Memory::thread))
     return kWordings[static_cast<std::size_t>(*found->memory)];
   Memory memory = memory_of(words, lower_line(text, next), lower(around(text, line)));
@@ -597,7 +651,7 @@ const Wording& wording_of(std::string_view text, const Statement& statement) {
     memory = *found->memory;
   const Wording& general = kWordings[static_cast<std::size_t>(memory)];
   const bool has_owner = memory == Memory::device || memory == Memory::any || memory == Memory::host ||
-                         memory == Memory::pinned || memory == Memory::shared;
+                         memory == Memory::pinned || memory == Memory::shared || memory == Memory::scratch;
   for (const ProgramMark& each : marks())
     if (has_owner && each.wording.role == general.role && has_any(words, each.marks)) return each.wording;
   return general;

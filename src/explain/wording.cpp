@@ -20,6 +20,8 @@ std::string_view cause_name(Cause cause) {
       return "outside";
     case Cause::host:
       return "host";
+    case Cause::resource:
+      return "resource";
     case Cause::unknown:
       break;
   }
@@ -30,8 +32,10 @@ std::string_view who(const Wording& wording) {
   return wording.program == "any" ? "the program" : wording.program;
 }
 
-bool is_on_chip(const Wording& wording) {
-  return wording.name == "triton_kernel" || wording.name == "statement_scratch";
+std::string_view resource_of(const Wording& wording) {
+  return wording.name == "statement_thread"    ? "threads"
+         : wording.name == "statement_address" ? "addresses"
+                                               : "memory on the chip";
 }
 
 std::span<const Wording> wordings() {

@@ -19,6 +19,7 @@ enum class Cause : std::uint8_t {
   limit,          ///< there was room, but a limit blocked it
   outside,        ///< others hold it: other processes, or libraries next to the allocator
   host,           ///< the host's memory ran out, not a GPU's
+  resource,       ///< something other than the memory of a device or host: on-chip memory, threads, addresses
   unknown,        ///< the message does not show it
 };
 /// "too_big": in JSON and in the table of fixtures.
@@ -26,11 +27,12 @@ std::string_view cause_name(Cause cause);
 
 /// The kind of a match.
 enum class Role : std::uint8_t {
-  device,   ///< a failure to allocate GPU memory
-  host,     ///< a failure to allocate host memory
-  context,  ///< not a failure: figures that help to judge one nearby
-  frame,    ///< not a failure: a traceback line that shows the program
-  event,    ///< not a memory failure: another failure, or a warning, that belongs to the sequence
+  device,    ///< a failure to allocate GPU memory
+  host,      ///< a failure to allocate host memory
+  resource,  ///< a failure to get a resource that is neither: see Cause::resource
+  context,   ///< not a failure: figures that help to judge one nearby
+  frame,     ///< not a failure: a traceback line that shows the program
+  event,     ///< not a memory failure: another failure, or a warning, that belongs to the sequence
 };
 
 struct Wording {
@@ -52,8 +54,8 @@ struct ProgramMark {
 
 /// "PyTorch"; "the program", if no wording identifies it.
 std::string_view who(const Wording& wording);
-/// On-chip memory, which a kernel declares, ran out, not device memory.
-bool is_on_chip(const Wording& wording);
+/// The resource that ran out, of Role::resource: "memory on the chip".
+std::string_view resource_of(const Wording& wording);
 
 /// All of wordings.def, in its order.
 std::span<const Wording> wordings();

@@ -21,7 +21,7 @@ FILES = {
                  "23.99 GiB of which 871.00 MiB is free. Including non-PyTorch memory, this process has 23.13 GiB memory in use. Of the "
                  "allocated memory 22.41 GiB is allocated by PyTorch, and 212.50 MiB is reserved by PyTorch but unallocated.\n",
     "mentioned.log": "loading\nTips: if you see CUDA out of memory, lower the batch size.\n",
-    "killed.log": "step 2380 loss 0.66\nKilled\n",
+    "killed.log": "step 2380 loss 0.66\njob 4711: time limit reached\nKilled\n",
     "story.log": "[rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 336.00 MiB. GPU 2 has a total capacity of 79.15 GiB of which "
                  "141.25 MiB is free. Process 2109115 has 78.99 GiB memory in use. Of the allocated memory 77.21 GiB is allocated by PyTorch, and "
                  "283.51 MiB is reserved by PyTorch but unallocated.\n"

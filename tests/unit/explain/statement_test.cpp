@@ -527,7 +527,7 @@ TEST(Host, WhoHoldsMostIsNamed) {
 }
 
 TEST(Host, AKillIsNoLeakAndADenialNone) {
-  EXPECT_NE(answer("the container keeps dying after a couple of hours with exit code 137\n").find("CANNOT TELL"),
+  EXPECT_NE(answer("the container keeps dying after a couple of hours with exit code 137\n").find("HOST MEMORY"),
             std::string::npos);
   EXPECT_TRUE(read_messages("OOMKilled:false,").empty());
   EXPECT_TRUE(read_messages("{\"OOMKilled\": false}").empty());
@@ -724,6 +724,44 @@ TEST(Statement, ACodeNeedsNoWords) {
         "Error: DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")\n", "DriverError(2, \"out of memory\")\n"})
     EXPECT_TRUE(answer(text).starts_with("CANNOT TELL")) << text << answer(text);
   EXPECT_EQ(answer("log(LEVEL, \"out of memory\");\n"), "");
+}
+
+TEST(Statement, ANeedAboveABoundIsAFailureByItsAmounts) {
+  // Of any program, in any order of words: two amounts, what each is, and a word that sets them against each other.
+  EXPECT_TRUE(
+      answer("round 412 needs 6.20 GB of memory but the device has 6.00 GB\n").starts_with("TOO BIG: 6.20 GiB"));
+  EXPECT_TRUE(answer("the plan wants 9000 MB, only 8192 MB of VRAM can be used\n").starts_with("TOO BIG"));
+  EXPECT_TRUE(answer("Cannot grow the heap: requested 1074790400 bytes, but the limit is 1073741824 bytes\n")
+                  .starts_with("A LIMIT: 1.00 GiB were requested"));
+  EXPECT_TRUE(answer("tile: too much shared memory used (50000/49152)\n").starts_with("ANOTHER RESOURCE"));
+  EXPECT_TRUE(answer("buffers of this core take 1700000 B, which is beyond the L1 size of 1500000 B\n")
+                  .starts_with("ANOTHER RESOURCE"));
+  for (const std::string text :
+       {"needs 4.00 GB but the device has 6.00 GB\n", "the upload needs 6 GB but the disk has only 4 GB\n",
+        "peak memory 12.1 GB, 8.0 GB free\n", "step 7: 900 MB allocated, limit 800 MB\n"})
+    EXPECT_EQ(answer(text), "") << text;
+}
+
+TEST(Statement, AnEndBySignal9IsTheHostsUnlessAnotherSenderIsNamed) {
+  EXPECT_TRUE(answer("loading shard 3 of 9\nKilled\n").starts_with("HOST MEMORY"));
+  EXPECT_TRUE(answer("agent[7]: Sending SIGKILL to group {\"by\": \"runtime.OOMController\"}\n").starts_with("HOST"));
+  EXPECT_TRUE(answer("nohang: OOM threshold reached, killing process 4711\n").starts_with("HOST MEMORY"));
+  for (const std::string text :
+       {"job 7: time limit reached\nKilled\n", "pod ended: Reason: Error\nrunner exited with code 137\n",
+        "liveness probe failed, restarting\nexit code 137\n", "$ kill -9 4711\nrun.sh: line 3: 4711 Killed  ./a\n"})
+    EXPECT_TRUE(answer(text).starts_with("CANNOT TELL") || answer(text).empty()) << text << answer(text);
+}
+
+TEST(Statement, WhatIsNeitherTheDevicesNorTheHostsIsAnotherResource) {
+  EXPECT_TRUE(
+      answer("Entry function 'mix' uses too much shared data (0xd000 bytes, 0xc000 max)\n")
+          .starts_with("ANOTHER RESOURCE: a kernel needs 52.0 KiB of the memory on the chip, and may have 48.0"));
+  EXPECT_TRUE(answer("OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376.\n")
+                  .starts_with("ANOTHER RESOURCE: a kernel needs 128.0 KiB"));
+  EXPECT_TRUE(answer("solver: pthread_create failed: Resource temporarily unavailable\n").starts_with("ANOTHER"));
+  EXPECT_TRUE(answer("wine: out of virtual address space, no room for 64 MB\n")
+                  .starts_with("ANOTHER RESOURCE: the "
+                               "addresses"));
 }
 
 TEST(Statement, ARequirementOfTheProgramIsALimit) {
