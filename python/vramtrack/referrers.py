@@ -335,7 +335,7 @@ class _Search:
                 facts = _facts(tensor, lambda device, address: "")
                 if facts is not None:
                     saved[facts[0]] = facts[1]
-            for node, _ in nodes[i].next_functions:
+            for node, _ in getattr(nodes[i], "next_functions", ()):  # of other libraries' tensors there may be none
                 if node is None:
                     continue
                 if id(node) in of:
