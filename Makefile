@@ -23,12 +23,13 @@ compile = VERBOSE=$(VERBOSE) scripts/compile.sh build/$(1) -j $(JOBS)
         install deb try-deb portable try-portable wheels try-wheel aarch64 manual chart dist container clean
 
 help: ## print this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 26
+	@list() { sed -n "s/^\([a-z0-9-]*\):.*$$1 /  make \1\t/p" Makefile | expand -t 29; }; \
+	  list '##'; echo 'For those who change it (CONTRIBUTING.md):'; list '##+'
 
-gate: ## check what must pass before a change is merged: the tests, the unit tests under sanitizers, the format (what .ci/run runs)
+gate: ##+ check what must pass before a change is merged: the tests, the unit tests under sanitizers, the format (what .ci/run runs)
 	@scripts/steps.sh gate
 
-check: ## check the rest: packages, clang-tidy, the tests under sanitizers, fuzzing (an hour on two cores)
+check: ##+ check the rest: packages, clang-tidy, the tests under sanitizers, fuzzing (an hour on two cores)
 	@scripts/steps.sh check
 
 run: main-job ## watch this machine's GPUs; without a GPU, simulate a training job that leaks
@@ -53,22 +54,22 @@ compiled-tests:
 	@$(call configure,release,tests)
 	@$(call compile,release)
 
-test: compiled-tests ## build and run every test
+test: compiled-tests ##+ build and run every test
 	@$(CTEST) build/release -j $(TEST_JOBS)
 
-quick: ## build and run the unit tests of what differs from the main branch, and of what depends on it directly
+quick: ##+ build and run the unit tests of what differs from the main branch, and of what depends on it directly
 	@scripts/setup.sh build test web python
 	@$(call configure,release,tests)
 	@scripts/quick.py build/release --jobs $(JOBS)
 
-rewrite: ## rewrite what follows from the code: help and goldens, completions, man page, tables of documents; then read the difference
+rewrite: ##+ rewrite what follows from the code: help and goldens, completions, man page, tables of documents; then read the difference
 	@scripts/setup.sh build test
 	@$(call configure,release,tests)
 	@$(call compile,release) --target vramtrack core_test detect_test cli_test top_test period_test engine_test
 	@scripts/rewrite.sh build/release
 
 ANYWHERE ?=
-test-anywhere: ## run the tests at midnight, at clock changes, in another zone and locale, and under load; ANYWHERE: its options
+test-anywhere: ##+ run the tests at midnight, at clock changes, in another zone and locale, and under load; ANYWHERE: its options
 	@scripts/setup.sh build test web browser python anywhere
 	@$(call configure,release,tests)
 	@$(call compile,release)
@@ -83,30 +84,30 @@ define build_lane
 	@$(call configure,release,tests)
 	@$(call compile,release) --target torch_lane
 endef
-test-torch: ## run the tests that need real PyTorch, without a GPU: installs TORCH (2.15.0) into build/torch (1.4 GB)
+test-torch: ##+ run the tests that need real PyTorch, without a GPU: installs TORCH (2.15.0) into build/torch (1.4 GB)
 	$(build_lane)
 	@$(call lane,test $(TORCH))
 
-test-torch-all: ## the same with the oldest version, one between and the newest
+test-torch-all: ##+ the same with the oldest version, one between and the newest
 	$(build_lane)
 	@$(call lane,test $(TORCH_ALL))
 
 TORCH_SNAPSHOTS ?=
-test-torch-snapshots: ## make 326 snapshots with five versions of PyTorch, and compare what vramtrack says with torch's own counters
+test-torch-snapshots: ##+ make 326 snapshots with five versions of PyTorch, and compare what vramtrack says with torch's own counters
 	$(build_lane)
 	@$(call lane,snapshots $(TORCH_SNAPSHOTS))
 
-test-apis: ## run pyopencl and wgpu under the probe, on devices of the processor: installs them into build/apis (120 MB)
+test-apis: ##+ run pyopencl and wgpu under the probe, on devices of the processor: installs them into build/apis (120 MB)
 	@scripts/setup.sh build test web python devices
 	@$(call configure,release,tests)
 	@$(call compile,release) --target probe_library
 	@tests/probe/apis/third_party.py --build build/release || test $$? = 77
 
-test-trainers: ## run the hooks for Lightning, TRL, Ray Train, verl, vLLM and SGLang in the real ones, without a GPU: installs them into build/trainers (2 GB)
+test-trainers: ##+ run the hooks for Lightning, TRL, Ray Train, verl, vLLM and SGLang in the real ones, without a GPU: installs them into build/trainers (2 GB)
 	$(build_lane)
 	@tests/trainers/trainers.py || test $$? = 77
 
-test-python314: ## run what depends on the Python that runs with CPython 3.14, too: Debian's, of unstable, brought into build/python3.14 (33 MB)
+test-python314: ##+ run what depends on the Python that runs with CPython 3.14, too: Debian's, of unstable, brought into build/python3.14 (33 MB)
 	@scripts/setup.sh build test python314
 	@$(call configure,release,tests)
 	@$(call compile,release)
@@ -115,7 +116,7 @@ test-python314: ## run what depends on the Python that runs with CPython 3.14, t
 
 KUBERNETES ?=
 KUBERNETES_ARGS ?=
-test-kubernetes: ## run the actions for Kubernetes and the Helm chart on a real kube-apiserver: Debian's 1.20, built once into build/kubernetes (0.8 GB), or release KUBERNETES
+test-kubernetes: ##+ run the actions for Kubernetes and the Helm chart on a real kube-apiserver: Debian's 1.20, built once into build/kubernetes (0.8 GB), or release KUBERNETES
 	@scripts/setup.sh build test kubernetes
 	@$(call configure,release,tests)
 	@$(call compile,release) --target act_once
@@ -128,13 +129,13 @@ test-kubernetes: ## run the actions for Kubernetes and the Helm chart on a real 
 # Without the tests that take longest there (tests/long_when_sanitized.txt): `make dev` runs those.
 run_sanitized = VRAMTRACK_TEST_PATIENCE=15 RC_PARAMS="seed=$(SEED) max_success=10" VRAMTRACK_TEST_SEED=$(SEED) \
                 scripts/run_tests.sh build/sanitized -j $(TEST_JOBS)
-sanitized: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer (clang)
+sanitized: ##+ run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer (clang)
 	@scripts/setup.sh build test fuzz
 	@$(call configure,sanitized)
 	@$(call compile,sanitized) --target unit_tests
 	@$(run_sanitized) -L '^unit$$'
 
-dev: ## run under the same sanitizers what `make sanitized` leaves out: the binary, the servers, the page, the longest unit tests
+dev: ##+ run under the same sanitizers what `make sanitized` leaves out: the binary, the servers, the page, the longest unit tests
 	@scripts/setup.sh build test web browser fuzz
 	@$(call configure,sanitized)
 	@$(call compile,sanitized)
@@ -143,21 +144,21 @@ dev: ## run under the same sanitizers what `make sanitized` leaves out: the bina
 # ThreadSanitizer cannot start where the kernel lays out memory too randomly; without randomness it always does.
 same_layout = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 # The modules that have threads; the rest of the code runs in one. The probe's programs are run by others.
-tsan: ## run the tests of the server, the agent, act, live, run and the probe under ThreadSanitizer
+tsan: ##+ run the tests of the server, the agent, act, live, run and the probe under ThreadSanitizer
 	@scripts/setup.sh build test web
 	@$(call configure,tsan)
 	@$(call compile,tsan) --target threaded_tests
 	@VRAMTRACK_TEST_PATIENCE=15 TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp $(same_layout) env $(CTEST) build/tsan -j $(TEST_JOBS) -L '^(act|agent|fleet|live|run|probe)$$' -E '^probe[._]'
 
 FUZZ_SECONDS ?= 20
-fuzz: ## run each fuzz target on its committed corpus, then on FUZZ_SECONDS (20) of new input
+fuzz: ##+ run each fuzz target on its committed corpus, then on FUZZ_SECONDS (20) of new input
 	@scripts/setup.sh build test fuzz
 	@$(call configure,fuzz)
 	@$(call compile,fuzz) --target fuzz_targets
 	@scripts/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
 FAULT_ROUNDS ?= 100
-faults: ## let every I/O call and allocation of store, outbox and trace reader fail, the power go FAULT_ROUNDS (100) times 6, and kill the agent as often
+faults: ##+ let every I/O call and allocation of store, outbox and trace reader fail, the power go FAULT_ROUNDS (100) times 6, and kill the agent as often
 	@scripts/setup.sh build test
 	@$(call configure,release,tests)
 	@$(call compile,release) --target faults_test vramtrack fake_nvml_current
@@ -165,26 +166,26 @@ faults: ## let every I/O call and allocation of store, outbox and trace reader f
 	@VRAMTRACK_KILLS=$(FAULT_ROUNDS) VRAMTRACK_FAKE_LIBRARY=$(CURDIR)/build/release/fake_nvml/current/libnvidia-ml.so.1 python3 tests/cli/outbox_kill.py $(CURDIR)/build/release/vramtrack
 
 FUZZ_LONG_SECONDS ?= 3600
-fuzz-long: ## run every fuzz target for FUZZ_LONG_SECONDS (3600) in all, and print executions, coverage and findings
+fuzz-long: ##+ run every fuzz target for FUZZ_LONG_SECONDS (3600) in all, and print executions, coverage and findings
 	@scripts/setup.sh build test fuzz
 	@$(call configure,coverage)
 	@$(call compile,coverage) --target fuzz_targets
 	@scripts/fuzz_long.py build/coverage --seconds $(FUZZ_LONG_SECONDS)
 
 MUTANTS_ARGS ?=
-mutants: ## check that a test kills each one-line mutation of tests/mutations.txt
+mutants: ##+ check that a test kills each one-line mutation of tests/mutations.txt
 	@scripts/setup.sh build test
 	@python3 scripts/mutants.py --jobs $(JOBS) $(MUTANTS_ARGS)
 
 MUTATIONS ?= 1000000
-damage-snapshots: ## run the snapshot reader on MUTATIONS (1000000) damaged files: it must give an error or a snapshot
+damage-snapshots: ##+ run the snapshot reader on MUTATIONS (1000000) damaged files: it must give an error or a snapshot
 	@scripts/setup.sh build test
 	@$(call configure,release,tests)
 	@$(call compile,release) --target trace_test
 	@MALLOC_TOP_PAD_=67108864 MALLOC_MMAP_THRESHOLD_=33554432 VRAMTRACK_MUTATIONS=$(MUTATIONS) build/release/trace_test --gtest_brief=1 --gtest_filter='*MutatedFilesNeverBreakIt'
 
 TABLES ?= 20000
-syntaxes: ## write TABLES (20000) tables of readings in every syntax of logs: each must be read alike
+syntaxes: ##+ write TABLES (20000) tables of readings in every syntax of logs: each must be read alike
 	@scripts/setup.sh build test
 	@$(call configure,release,tests)
 	@$(call compile,release) --target source_test
@@ -192,7 +193,7 @@ syntaxes: ## write TABLES (20000) tables of readings in every syntax of logs: ea
 
 SOAK_SECONDS ?= 3600
 SOAK_DAYS ?= 7
-soak: build ## run an agent through SOAK_DAYS (7) simulated days and a watch for SOAK_SECONDS (3600): memory and files must stay bounded
+soak: build ##+ run an agent through SOAK_DAYS (7) simulated days and a watch for SOAK_SECONDS (3600): memory and files must stay bounded
 	@scripts/setup.sh build test bench
 	@$(call configure,bench)
 	@$(call compile,bench)
@@ -200,38 +201,38 @@ soak: build ## run an agent through SOAK_DAYS (7) simulated days and a watch for
 	@bench/agent.py soak $(SOAK_DAYS) --churn
 	@bench/watch.sh --soak $(SOAK_SECONDS)
 
-soak-clock: ## set the clocks of simulated machines at random for SOAK_SECONDS (3600): no sample may be lost
+soak-clock: ##+ set the clocks of simulated machines at random for SOAK_SECONDS (3600): no sample may be lost
 	@scripts/setup.sh build test
 	@$(call configure,release,tests)
 	@$(call compile,release) --target live_test
 	@VRAMTRACK_SOAK_SECONDS=$(SOAK_SECONDS) build/release/live_test --gtest_filter=ClockSteps.Soak
 
-bench: ## measure the figures of docs/BENCHMARKS.md
+bench: ##+ measure the figures of docs/BENCHMARKS.md
 	@scripts/setup.sh build test bench python
 	@$(call configure,bench)
 	@$(call compile,bench)
 	@bench/run.sh
 
-bench-fleet: ## measure `vramtrack fleet` on real servers: speed, and how often it is right beside PromQL rules (15 minutes)
+bench-fleet: ##+ measure `vramtrack fleet` on real servers: speed, and how often it is right beside PromQL rules (15 minutes)
 	@scripts/setup.sh build test bench
 	@$(call configure,bench)
 	@$(call compile,bench) --target vramtrack load_fleet
 	@python3 bench/fleet/fleet.py speed build/bench
 	@python3 bench/fleet/fleet.py accuracy build/bench
 
-check-kills: ## kill the agent 200 times while a policy of all actions acts on real processes: none is forgotten, no message is missing
+check-kills: ##+ kill the agent 200 times while a policy of all actions acts on real processes: none is forgotten, no message is missing
 	@scripts/setup.sh build test
 	@$(call configure,release,tests)
 	@$(call compile,release) --target act_test
 	@VRAMTRACK_KILLS=200 build/release/act_test --gtest_filter=Runner.KilledAtAnyTimeItForgetsNothing
 
-check-fleet: ## load 8,000 GPUs into real servers: each way of reading must find every leak and alarm at no other GPU (3 minutes)
+check-fleet: ##+ load 8,000 GPUs into real servers: each way of reading must find every leak and alarm at no other GPU (3 minutes)
 	@scripts/setup.sh build test bench
 	@$(call configure,bench)
 	@$(call compile,bench) --target vramtrack load_fleet
 	@python3 bench/fleet/fleet.py check build/bench
 
-containment: ## put policies to the test: a thousand random processes, and a hundred leaking jobs and their checkpoints (40 minutes)
+containment: ##+ put policies to the test: a thousand random processes, and a hundred leaking jobs and their checkpoints (40 minutes)
 	@scripts/setup.sh build test bench
 	@$(call configure,bench)
 	@$(call compile,bench) --target containment
@@ -240,7 +241,7 @@ containment: ## put policies to the test: a thousand random processes, and a hun
 
 ACCURACY_ARGS ?= --seed 3 --per-family 40 --jobs $(JOBS)
 TRACES ?= ../shared/traces/series
-accuracy: ## measure how often the verdict is right, beside other rules: the tables of docs/ACCURACY.md (test split)
+accuracy: ##+ measure how often the verdict is right, beside other rules: the tables of docs/ACCURACY.md (test split)
 	@scripts/setup.sh build test bench
 	@$(call configure,bench)
 	@$(call compile,bench) --target accuracy
@@ -248,49 +249,48 @@ accuracy: ## measure how often the verdict is right, beside other rules: the tab
 	  $(if $(wildcard $(TRACES)),--traces $(TRACES))
 
 PROBE_ACCURACY_ARGS ?= --jobs $(JOBS)
-probe-accuracy: ## measure how often `vramtrack run` names the right line: 40 programs that leak and 40 healthy ones (docs/BENCHMARKS.md)
+probe-accuracy: ##+ measure how often `vramtrack run` names the right line: 40 programs that leak and 40 healthy ones (docs/BENCHMARKS.md)
 	@scripts/setup.sh build test web python devices
 	@$(call configure,release,tests)
 	@$(call compile,release) --target torch_lane vramtrack probe_library probe_library_cuda probe_driver fake_amdhip64 fake_ze_loader
 	@bench/programs/measure.py --build build/release $(PROBE_ACCURACY_ARGS)
 
-attach-accuracy: ## measure how often `vramtrack trace live` names the right line: the same programs, started first and attached ten seconds later (root)
+attach-accuracy: ##+ measure how often `vramtrack trace live` names the right line: the same programs, started first and attached ten seconds later (root)
 	@scripts/setup.sh build test web python devices
 	@$(call configure,release,tests)
 	@$(call compile,release) --target torch_lane vramtrack probe_driver fake_amdhip64 fake_ze_loader
 	@bench/programs/measure.py --attach --build build/release $(PROBE_ACCURACY_ARGS)
 
-keepers: ## measure how often `vramtrack run` names the variable that keeps memory: 40 programs that leak and 20 healthy ones (bench/keepers)
+keepers: ##+ measure how often `vramtrack run` names the variable that keeps memory: 40 programs that leak and 20 healthy ones (bench/keepers)
 	@scripts/setup.sh build test
 	@$(call configure,release,tests)
 	@$(call compile,release) --target vramtrack probe_library probe_library_cuda probe_driver
 	@bench/keepers/measure.py --build build/release $(KEEPERS_ARGS)
 
-GATE_RUNS ?= 200
 # The gate was tuned on GATE_SEED 0; another seed measures it on series that nobody has seen.
 GATE_RUNS ?= 200
 GATE_SEED ?= 0
-gate-families: ## run the leak gate GATE_RUNS (200) times on each family of healthy bodies and of leaks, with seeds from GATE_SEED (0) on
+gate-families: ##+ run the leak gate GATE_RUNS (200) times on each family of healthy bodies and of leaks, with seeds from GATE_SEED (0) on
 	@scripts/setup.sh build test
 	@$(call configure,release,tests)
 	@$(call compile,release) --target gate_families
 	@build/release/gate_families $(GATE_RUNS) $(GATE_SEED)
 
-lint: ## run clang-format on every file, and clang-tidy on those that changed since origin/main (or in the last 20 commits)
+lint: ##+ run clang-format on every file, and clang-tidy on those that changed since origin/main (or in the last 20 commits)
 	@scripts/setup.sh build test lint
 	@$(call configure,release,tests)
 	@scripts/lint.sh build/release --changed
 
-lint-all: ## run clang-format and clang-tidy on every file
+lint-all: ##+ run clang-format and clang-tidy on every file
 	@scripts/setup.sh build test lint
 	@$(call configure,release,tests)
 	@scripts/lint.sh build/release
 
-format: ## rewrite the sources with clang-format
+format: ##+ rewrite the sources with clang-format
 	@scripts/setup.sh lint
 	@git ls-files '*.cpp' '*.hpp' '*.h' '*.c' | xargs clang-format -i
 
-format-check: ## check that every source is as clang-format writes it
+format-check: ##+ check that every source is as clang-format writes it
 	@scripts/setup.sh format
 	@scripts/lint.sh --format
 
@@ -311,7 +311,7 @@ deb: ## build dist/vramtrack_VERSION_ARCH.deb from the binary that `make test` t
 	@cd build/release && cpack -G DEB >cpack.log || { cat cpack.log; exit 1; }
 	@mkdir -p dist && cp build/release/vramtrack_*.deb dist/ && ls -l dist/*.deb
 
-try-deb: deb ## try the .deb's installation, upgrade, removal and purge in a bare Debian (needs root)
+try-deb: deb ##+ try the .deb's installation, upgrade, removal and purge in a bare Debian (needs root)
 	@scripts/setup.sh chroot
 	@scripts/try_deb.sh build/release
 
@@ -322,7 +322,7 @@ portable: ## build dist/vramtrack-VERSION-linux-ARCH.tar.gz: one binary, with th
 	@$(call compile,portable) --target product
 	@scripts/portable.sh build/portable
 
-try-portable: portable ## start the portable program and its agent in a bare Debian (needs root)
+try-portable: portable ##+ start the portable program and its agent in a bare Debian (needs root)
 	@scripts/setup.sh chroot
 	@scripts/try_portable.sh dist/vramtrack-$(VERSION)-linux-$(shell uname -m).tar.gz
 
@@ -330,7 +330,7 @@ wheels: ## build dist/*.whl of the Python package for every Python found, and te
 	@scripts/setup.sh wheel wheels
 	@JOBS=$(JOBS) scripts/wheels.sh
 
-try-wheel: ## install the wheel and run install.sh in bare systems without compiler or network (needs root, and dist/ as `make dist` leaves it)
+try-wheel: ##+ install the wheel and run install.sh in bare systems without compiler or network (needs root, and dist/ as `make dist` leaves it)
 	@scripts/setup.sh chroot
 	@scripts/try_wheel.sh --bare dist
 
