@@ -7,6 +7,7 @@
 
 #include "core/format.hpp"
 #include "core/printable.hpp"
+#include "fleet/packed.hpp"
 #include "fleet/scan.hpp"
 
 namespace vramtrack::actuate {
@@ -21,10 +22,6 @@ std::optional<fleet::Matcher> named_by(const Labels& labels) {
     if (const auto at = labels.find(name); at != labels.end() && !at->second.empty())
       return fleet::Matcher{at->first, at->second, false};
   return std::nullopt;
-}
-
-std::int64_t ms_of(Timestamp time) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
 SeriesView series_of(const fleet::GpuVerdict& gpu) {
@@ -53,8 +50,8 @@ Result<Witness> rescan(const fleet::Reader& reader, const RescanOptions& options
   asked.threads = 1;
   asked.first_pause_s = kFirstPause_s;
   asked.plan.only = {*only};
-  asked.plan.end_ms = ms_of(now);
-  asked.plan.start_ms = ms_of(now - from_seconds(options.since_s));
+  asked.plan.end_ms = fleet::ms_of(now);
+  asked.plan.start_ms = fleet::ms_of(now - from_seconds(options.since_s));
   const auto scanned = fleet::scan(reader, *options.mapping, asked, [](std::size_t, std::size_t, std::uint64_t) {});
   const std::string server = reader.origin();
   if (!scanned) return fail(fmt::format("{}: {}", server, printable(scanned.error().why)));

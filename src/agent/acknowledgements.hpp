@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/result.hpp"
+#include "core/shared_file.hpp"
 #include "core/time.hpp"
 
 namespace vramtrack::agent {
@@ -39,16 +40,17 @@ class Acknowledgements {
   [[nodiscard]] std::uint64_t revision();
 
  private:
+  static constexpr std::size_t kMostBytes = 8U << 20U;
   using Table = std::map<std::string, Acknowledgement>;
-  Status refresh();
-  Status write(const Table& table);
+  Status refresh() {
+    return file_.refresh([this](const std::string* text) { return take(text); });
+  }
+  Status take(const std::string* text);
+  Status change(Table next);
 
-  std::string path_;
+  SharedFile file_;
   std::mutex mutex_;
   Table table_;
-  std::uint64_t revision_ = 0;
-  std::int64_t seen_ns_ = -1;  ///< change time of the file that was read
-  std::uint64_t seen_inode_ = 0;
 };
 
 }  // namespace vramtrack::agent

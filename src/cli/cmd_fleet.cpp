@@ -14,6 +14,7 @@
 #include "core/printable.hpp"
 #include "core/time.hpp"
 #include "fleet/context.hpp"
+#include "fleet/packed.hpp"
 #include "fleet/scan.hpp"
 #include "fleet/text.hpp"
 #include "host/interrupt.hpp"
@@ -31,10 +32,6 @@ struct FleetScanOptions : FleetOptions {
   std::uint64_t limit = 50;
 };
 
-std::int64_t ms_of(Timestamp time) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
-}
-
 /// The shard and labels, and the time from --since to --until.
 Result<fleet::PlanOptions> timed_plan_of(const FleetScanOptions& o) {
   auto plan = plan_of(o);
@@ -43,8 +40,8 @@ Result<fleet::PlanOptions> timed_plan_of(const FleetScanOptions& o) {
   const auto range = time_range(o.period, {}, now, true);
   if (!range) return fail(range.error());
   const Timestamp until = range->to.value_or(now);
-  plan->start_ms = ms_of(range->from.value_or(until - std::chrono::hours{24}));
-  plan->end_ms = ms_of(until);
+  plan->start_ms = fleet::ms_of(range->from.value_or(until - std::chrono::hours{24}));
+  plan->end_ms = fleet::ms_of(until);
   return plan;
 }
 

@@ -14,6 +14,7 @@
 #include "core/format.hpp"
 #include "core/printable.hpp"
 #include "fleet/context.hpp"
+#include "fleet/packed.hpp"
 #include "fleet/serve/site.hpp"
 #include "fleet/status.hpp"
 #include "fleet/watch.hpp"
@@ -33,10 +34,6 @@ struct FleetWatchOptions : FleetOptions {
 
 Timestamp now() {
   return std::chrono::system_clock::now();
-}
-
-std::int64_t ms_of(Timestamp time) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
 int failed(Console& console, const std::string& why) {
@@ -136,7 +133,7 @@ class Watching {
       next = std::max(next, std::chrono::steady_clock::now() - std::chrono::milliseconds(ms_every()));
       const auto begun = std::chrono::steady_clock::now();
       status_.time = now();
-      if (const auto passed = watch.pass(ms_of(status_.time)); !passed)
+      if (const auto passed = watch.pass(fleet::ms_of(status_.time)); !passed)
         trouble(passed.error().why);
       else
         passed_well(watch.latest());
@@ -145,7 +142,7 @@ class Watching {
       fleet::FleetFindings found = fleet::find(watch.latest());
       if (const fleet::Reader* here = watch.here()) {
         words_.path = here->paths();
-        fleet::add_caches(*here, *mapping, ms_of(status_.time), found);
+        fleet::add_caches(*here, *mapping, fleet::ms_of(status_.time), found);
       }
       publish(site, watch.latest(), found);
     }

@@ -163,6 +163,23 @@ void add_snapshot_sites(Arguments& arguments, SnapshotOptions& into) {
       whole_number([&into](std::uint64_t sites) { into.top = static_cast<std::uint32_t>(sites); }, 1, kMostSites));
 }
 
+std::shared_ptr<SnapshotOptions> snapshot_sites_options(Arguments& arguments) {
+  auto options = std::make_shared<SnapshotOptions>();
+  add_snapshot_files(arguments, *options);
+  add_snapshot_json(arguments, *options);
+  add_snapshot_sites(arguments, *options);
+  return options;
+}
+
+void add_export_format(Arguments& arguments, std::string& into) {
+  const std::vector<std::string> formats = {"pprof", "speedscope", "folded", "chrome", "csv"};
+  arguments
+      .option("--format", "NAME", "Write as: pprof, speedscope, folded (live bytes by stack), chrome, csv (events)",
+              one_of(formats, into))
+      .required()
+      .completes(formats);
+}
+
 Runner snapshot_runner(std::shared_ptr<const SnapshotOptions> options, SnapshotVerb verb) {
   return [options = std::move(options), verb](Console& console) { return run(*options, verb, console); };
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -91,6 +92,10 @@ void add_snapshot_file(Arguments& arguments, SnapshotOptions& into);
 void add_snapshot_json(Arguments& arguments, SnapshotOptions& into);
 /// --top
 void add_snapshot_sites(Arguments& arguments, SnapshotOptions& into);
+/// New ones: FILE ..., --json and --top.
+std::shared_ptr<SnapshotOptions> snapshot_sites_options(Arguments& arguments);
+/// --format, required: a format that exports are written in.
+void add_export_format(Arguments& arguments, std::string& into);
 /// Reads the files, then runs the verb. No configuration is read: no setting concerns a snapshot.
 Runner snapshot_runner(std::shared_ptr<const SnapshotOptions> options, SnapshotVerb verb);
 /// `snapshot leaks`, for the commands that take snapshots themselves.

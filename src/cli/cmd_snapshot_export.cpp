@@ -60,12 +60,7 @@ Runner declare_flamegraph(Arguments& arguments) {
 Runner declare_export(Arguments& arguments) {
   const auto options = std::make_shared<SnapshotOptions>();
   add_snapshot_file(arguments, *options);
-  const std::vector<std::string> formats = {"pprof", "speedscope", "folded", "chrome", "csv"};
-  arguments
-      .option("--format", "NAME", "Write as: pprof, speedscope, folded (live bytes by stack), chrome, csv (events)",
-              one_of(formats, options->format))
-      .required()
-      .completes(formats);
+  add_export_format(arguments, options->format);
   arguments.flag("--peak", "With pprof, speedscope, folded: export the moment with the most live memory, not the end",
                  options->at_peak);
   return snapshot_runner(options, {"export", snapshot_export, true});

@@ -77,10 +77,7 @@ int snapshot_leaks(SnapshotWork& work) {
 }
 
 Runner declare(Arguments& arguments) {
-  const auto options = std::make_shared<SnapshotOptions>();
-  add_snapshot_files(arguments, *options);
-  add_snapshot_json(arguments, *options);
-  add_snapshot_sites(arguments, *options);
+  const auto options = snapshot_sites_options(arguments);
   arguments
       .list("--used", "SIZES",
             "Used memory of the device at each snapshot, from nvidia-smi, to find growth outside the allocator: "

@@ -13,10 +13,7 @@ int snapshot_summary(SnapshotWork& work) {
 }
 
 Runner declare(Arguments& arguments) {
-  const auto options = std::make_shared<SnapshotOptions>();
-  add_snapshot_files(arguments, *options);
-  add_snapshot_json(arguments, *options);
-  add_snapshot_sites(arguments, *options);
+  const auto options = snapshot_sites_options(arguments);
   return snapshot_runner(options, {"summary", snapshot_summary});
 }
 

@@ -140,12 +140,7 @@ Runner declare_flamegraph(Arguments& arguments) {
 
 Runner declare_export(Arguments& arguments) {
   const auto options = declare_common(arguments);
-  const std::vector<std::string> formats = {"pprof", "speedscope", "folded", "chrome", "csv"};
-  arguments
-      .option("--format", "NAME", "Write as: pprof, speedscope, folded (live bytes by stack), chrome, csv (events)",
-              one_of(formats, options->format))
-      .required()
-      .completes(formats);
+  add_export_format(arguments, options->format);
   return [options](Console& console) { return run_export(*options, console); };
 }
 

@@ -4,6 +4,8 @@
 
 #ifdef VRAMTRACK_HAS_TELEMETRY
 #include "telemetry/lifetimes_source.hpp"
+#else
+#include "cli/no_telemetry.hpp"
 #endif
 
 namespace vramtrack::cli {
@@ -20,24 +22,9 @@ std::unique_ptr<Source> open_telemetry(std::shared_ptr<TracedCategories> categor
 
 #else
 
-namespace {
-
-class NoTelemetry final : public Source {
- public:
-  Result<Progress> poll(Timestamp, Batch&) override {
-    return fail(fmt::format("this build cannot trace running programs: {}; set telemetry.enabled to false",
-                            why_no_telemetry()));
-  }
-  [[nodiscard]] const SourceNotes& notes() const override { return notes_; }
-
- private:
-  SourceNotes notes_;
-};
-
-}  // namespace
-
 std::unique_ptr<Source> open_telemetry(std::shared_ptr<TracedCategories>) {
-  return std::make_unique<NoTelemetry>();
+  return std::make_unique<NoTelemetry>(
+      fmt::format("this build cannot trace running programs: {}; set telemetry.enabled to false", why_no_telemetry()));
 }
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "core/format.hpp"
 #include "core/units.hpp"
+#include "detect/alerting_detector.hpp"
 
 namespace vramtrack {
 
@@ -23,7 +24,7 @@ constexpr double kSignificantFall = 0.95;
 /// An alert that ends with less than this share of the growth left ended because the memory was released.
 constexpr double kReleasedShare = 0.5;
 
-class LinearTrend final : public Detector {
+class LinearTrend final : public AlertingDetector {
  public:
   explicit LinearTrend(const DetectionConfig& config)
       : config_(config),
@@ -41,11 +42,6 @@ class LinearTrend final : public Detector {
     looked_ = seen_;
     evaluate();
   }
-
-  void set_limit(std::optional<double> limit_bytes) override { limit_ = limit_bytes; }
-  [[nodiscard]] bool alerting() const override { return alerting_; }
-  [[nodiscard]] AlertEnd last_end() const override { return last_end_; }
-  [[nodiscard]] std::string last_end_reason() const override { return last_end_reason_; }
 
   [[nodiscard]] Finding finding() const override {
     Finding finding;
@@ -162,16 +158,12 @@ class LinearTrend final : public Detector {
   const double min_slope_;
   const double min_duration_s_;
   TrendWindow window_;
-  std::optional<double> limit_;
   std::uint64_t seen_ = 0;    ///< samples; a replaced one counts once
   std::uint64_t looked_ = 0;  ///< the sample at which it looked last
   std::uint64_t judged_ = 0;  ///< the sample at which it last tested the significance
   bool was_enough_ = false;
-  bool alerting_ = false;
   double raised_bytes_ = 0;   ///< the line at the window's start when the alert was raised
   double highest_bytes_ = 0;  ///< highest value since then
-  AlertEnd last_end_ = AlertEnd::withdrawn;
-  std::string last_end_reason_;
 };
 
 }  // namespace

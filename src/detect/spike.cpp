@@ -7,6 +7,7 @@
 
 #include "core/format.hpp"
 #include "core/units.hpp"
+#include "detect/alerting_detector.hpp"
 #include "detect/linear_trend.hpp"
 #include "detect/period.hpp"
 #include "detect/ring.hpp"
@@ -67,7 +68,7 @@ class ShortWindow {
   Duration length_{};
 };
 
-class Spike final : public Detector {
+class Spike final : public AlertingDetector {
  public:
   explicit Spike(const DetectionConfig& config)
       : config_(config),
@@ -91,11 +92,6 @@ class Spike final : public Detector {
     if (spike_) follow();
     if (rising()) begin_or_extend();
   }
-
-  void set_limit(std::optional<double> limit_bytes) override { limit_ = limit_bytes; }
-  [[nodiscard]] bool alerting() const override { return alerting_; }
-  [[nodiscard]] AlertEnd last_end() const override { return last_end_; }
-  [[nodiscard]] std::string last_end_reason() const override { return last_end_reason_; }
 
   [[nodiscard]] Finding finding() const override {
     Finding finding;
@@ -264,13 +260,9 @@ class Spike final : public Detector {
   std::uint64_t samples_ = 0;  ///< samples; a replaced one counts once
   std::uint64_t looked_ = 0;   ///< the sample at which follow() looked last
   std::optional<Event> spike_;
-  std::optional<double> limit_;
-  bool alerting_ = false;
   Timestamp first_time_{};
   Timestamp last_time_{};
   double last_bytes_ = 0;
-  AlertEnd last_end_ = AlertEnd::withdrawn;
-  std::string last_end_reason_;
 };
 
 }  // namespace

@@ -20,10 +20,6 @@ constexpr double kStarts_s = 2 * kSecondsPerMinute;
 /// A process that holds this share of the device's used memory determines what the device does.
 constexpr double kFillsShare = 0.8;
 
-bool is_process(const SeriesState& s) {
-  return s.key.pid != 0 && s.key.metric == Metric::process_used;
-}
-
 }  // namespace
 
 RunMemory::Seen& RunMemory::begin(SeriesState& s, Timestamp time, double bytes) {
@@ -48,7 +44,7 @@ RunMemory::Seen& RunMemory::begin(SeriesState& s, Timestamp time, double bytes) 
 void RunMemory::observe(SeriesState& s, const Sample& sample) {
   const auto bytes = static_cast<double>(sample.bytes);
   if (!first_time_) first_time_ = sample.time;
-  if (!is_process(s)) {
+  if (!s.is_process()) {
     if (s.key.metric != Metric::device_used) return;
     Seen* seen = find(s.id);
     if (seen == nullptr || s.samples == 1) {
@@ -82,11 +78,11 @@ void RunMemory::know_days(SeriesId id, const std::vector<std::pair<Timestamp, do
 
 void RunMemory::describe(SeriesState& s) {
   Seen* const seen = find(s.id);
-  if (seen != nullptr && !s.ended && is_process(s) && !seen->remembered) ask(s, *seen);
+  if (seen != nullptr && !s.ended && s.is_process() && !seen->remembered) ask(s, *seen);
 }
 
 void RunMemory::ask(SeriesState& s, Seen& seen) {
-  if (is_process(s)) {
+  if (s.is_process()) {
     const ProcessInfo* const process = catalog_.process(process_key(s.key));
     if (process == nullptr) return;
     ProgramIdentity identity = program_identity(*process);
@@ -130,7 +126,7 @@ bool RunMemory::seen_from_start(const Seen& seen, double settled_bytes) {
 
 void RunMemory::know_age(SeriesState& s) {
   Seen* const seen = find(s.id);
-  if (seen == nullptr || !is_process(s) || !s.facts) return;
+  if (seen == nullptr || !s.is_process() || !s.facts) return;
   seen->born = s.facts->begin();
   if (seen->remembered) seen->experience.set_begin(begin_of(*seen));
 }
@@ -145,7 +141,7 @@ void RunMemory::complete_tick(const std::vector<SeriesId>& touched) {
       continue;
     }
     SeriesState* const device = s->device->used;
-    if (remembered_ == 0 || device == nullptr || !is_process(*s)) continue;
+    if (remembered_ == 0 || device == nullptr || !s->is_process()) continue;
     const double in_use = static_cast<double>(device->last_bytes) - s->device->idle_bytes();
     Seen* const its = find(device->id);
     if (its == nullptr) continue;
@@ -226,7 +222,7 @@ FinishedRun RunMemory::run_of(const SeriesState& s, const Seen& seen) const {
 
 void RunMemory::ended(const SeriesState& s) {
   Seen* const seen = find(s.id);
-  if (seen == nullptr || !is_process(s)) return;
+  if (seen == nullptr || !s.is_process()) return;
   if (SeriesState* const device = s.device->used)
     if (const Seen* const its = find(device->id); its != nullptr && its->follows == seen) follow(*device, nullptr);
   if (seen->curve.samples() >= kLeastSamples && !seen->identity.text.empty()) {
@@ -240,7 +236,7 @@ void RunMemory::ended(const SeriesState& s) {
   }
   bool goes_on = false;
   table_.for_process(process_key(s.key),
-                     [&](const SeriesState& other) { goes_on |= is_process(other) && !other.ended; });
+                     [&](const SeriesState& other) { goes_on |= other.is_process() && !other.ended; });
   if (!goes_on) {
     if (const auto it = ending_.find(process_key(s.key)); it != ending_.end()) {
       tell(it->second.identity, it->second.run);
@@ -299,7 +295,7 @@ std::vector<Trough> RunMemory::earlier(const SeriesState& process) const {
 }
 
 void RunMemory::say(const SeriesState& s, Verdict& v) const {
-  if (!is_process(s) || v.finding.leak || v.finding.state != State::growing) return;
+  if (!s.is_process() || v.finding.leak || v.finding.state != State::growing) return;
   const Seen* const seen = find(s.id);
   if (seen == nullptr || seen->remembered || seen->identity.text.empty()) return;
   v.finding.because += "; this is the first known run of the program: a second one will show more";

@@ -85,6 +85,8 @@ struct SeriesState {
   [[nodiscard]] const Alert* alert() const {
     return alerts.empty() || alerts.back().cleared ? nullptr : &alerts.back();
   }
+  /// Whether it is what a process holds on a device.
+  [[nodiscard]] bool is_process() const { return key.pid != 0 && key.metric == Metric::process_used; }
   /// Whether its device is judged by it: see DeviceState::total(). REQUIRES: device.
   [[nodiscard]] bool is_total() const;
   /// Whether its memory is part of the device's; what a process holds of the host's is, where the device shares that.

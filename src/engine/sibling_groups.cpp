@@ -10,10 +10,6 @@ namespace {
 /// More siblings add hardly any information, and looking at them costs time.
 constexpr std::size_t kMostSiblings = 64;
 
-bool is_process(const SeriesState& s) {
-  return s.key.pid != 0 && s.key.metric == Metric::process_used;
-}
-
 /// The curve of what is known of the series from before.
 FloorCurve curve_of(const History& history) {
   FloorCurve curve;
@@ -123,7 +119,7 @@ void SiblingGroups::link_changed() {
 void SiblingGroups::complete_tick(const std::vector<SeriesId>& touched) {
   for (const SeriesId id : touched) {
     const SeriesState* const s = table_.find(id);
-    if (s == nullptr || s->ended || !is_process(*s) || find(id) != nullptr) continue;
+    if (s == nullptr || s->ended || !s->is_process() || find(id) != nullptr) continue;
     if (index_of(id) >= members_.size()) members_.resize(index_of(id) + 1);
     members_[index_of(id)] = std::make_unique<Member>();
     members_[index_of(id)]->place = {s->key.host, s->key.device_id, s->key.pid, s->key.pid_start_ticks};

@@ -20,14 +20,6 @@ namespace {
 /// shared beyond chance is so in 99 of 100 fleets where nothing is.
 constexpr double kChance = 0.01;
 
-Timestamp time_of(std::int64_t time_ms) {
-  return Timestamp{std::chrono::milliseconds{time_ms}};
-}
-
-std::int64_t ms_of(Timestamp time) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
-}
-
 std::string gpu_name(const GpuVerdict& gpu) {
   const std::string number = gpu.device.index ? fmt::format("GPU {}", *gpu.device.index) : gpu.device.id;
   return gpu.device.host.empty() ? number : gpu.device.host + ' ' + number;

@@ -7,15 +7,12 @@
 #include "fleet/status.hpp"
 #include "fleet/text.hpp"
 #include "report/conclusion_words_json.hpp"
+#include "report/fields_json.hpp"
 
 namespace vramtrack::fleet {
 namespace {
 
 using json = Json;
-
-json text_or_null(const std::string& text) {
-  return text.empty() ? json(nullptr) : json(text);
-}
 
 double rounded(double value) {
   return std::round(value * 1000) / 1000;
@@ -43,13 +40,13 @@ json leak_json(const LeakingGpu& leak) {
   out["used_bytes"] = leak.gpu->used_bytes;
   out["capacity_bytes"] = leak.gpu->device.capacity_bytes ? json(*leak.gpu->device.capacity_bytes) : json(nullptr);
   if (!leak.users.empty()) {
-    out["image"] = text_or_null(leak.common(&Workload::image));
-    out["driver"] = text_or_null(leak.common(&Workload::driver));
-    out["pod"] = text_or_null(leak.common(&Workload::pod));
+    out["image"] = fields::text_or_null(leak.common(&Workload::image));
+    out["driver"] = fields::text_or_null(leak.common(&Workload::driver));
+    out["pod"] = fields::text_or_null(leak.common(&Workload::pod));
     out["pods"] = json::array();
     for (const Workload* user : leak.users)
       if (!user->pod.empty()) out["pods"].push_back(user->pod);
-    out["user"] = text_or_null(leak.common(&Workload::user));
+    out["user"] = fields::text_or_null(leak.common(&Workload::user));
   }
   return out;
 }
@@ -57,7 +54,7 @@ json leak_json(const LeakingGpu& leak) {
 json job_json(const LeakingJob& job, double usd_per_gpu_hour) {
   json out = {{"schema", "vramtrack.fleet_job.v1"}};
   out["job"] = job.is_named ? json(job.name) : json(nullptr);
-  out["program"] = text_or_null(job.program);
+  out["program"] = fields::text_or_null(job.program);
   out["state"] = to_string(job.state);
   out["gpus"] = job.gpus;
   out["nodes"] = job.nodes;
@@ -74,11 +71,11 @@ json job_json(const LeakingJob& job, double usd_per_gpu_hour) {
 
 json finding_json(const FleetFinding& finding) {
   json out = {{"schema", "vramtrack.fleet_finding.v1"}, {"kind", to_string(finding.kind)}};
-  out["program"] = text_or_null(finding.program);
+  out["program"] = fields::text_or_null(finding.program);
   out["nodes"] = finding.nodes;
   out["jobs"] = finding.jobs;
-  out["before"] = text_or_null(finding.before);
-  out["since"] = text_or_null(finding.since);
+  out["before"] = fields::text_or_null(finding.before);
+  out["since"] = fields::text_or_null(finding.since);
   out["p_value"] = finding.kind == FindingKind::signature ? json(nullptr) : json(finding.p_value);
   out["shared"] = json::array();
   for (const SharedValue& s : finding.shared)
@@ -135,7 +132,7 @@ std::string fleet_json(const Scan& scan, const FleetFindings& found, const ScanW
   out["every_s"] = rounded(status.every_s);
   out["passes"] = status.passes;
   out["failed_passes"] = status.failed_passes;
-  out["trouble"] = text_or_null(status.trouble);
+  out["trouble"] = fields::text_or_null(status.trouble);
   out["gpu_hours_at_risk"] = rounded(found.gpu_hours_at_risk);
   out["cost_usd"] =
       words.usd_per_gpu_hour > 0 ? json(rounded(found.gpu_hours_at_risk * words.usd_per_gpu_hour)) : json(nullptr);

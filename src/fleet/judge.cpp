@@ -15,14 +15,6 @@
 namespace vramtrack::fleet {
 namespace {
 
-Timestamp time_of(std::int64_t time_ms) {
-  return Timestamp{std::chrono::milliseconds{time_ms}};
-}
-
-std::int64_t ms_of(Timestamp time) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
-}
-
 /// Samples that are handed to the engine at once: enough that a batch costs nothing beside them.
 constexpr std::size_t kBatch = 4096;
 /// Of one machine, programs on GPUs whose runs are remembered.

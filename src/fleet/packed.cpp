@@ -25,10 +25,6 @@ std::int64_t take(const char*& at) {
   }
 }
 
-std::int64_t plus(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-
 }  // namespace
 
 void PackedSeries::put(std::int64_t value) {
@@ -55,8 +51,8 @@ void PackedSeries::unpack(std::vector<Reading>& out) const {
   std::int64_t step = 0;
   const char* at = data_.data();
   for (std::size_t i = 0; i < size_; ++i) {
-    step = plus(step, take(at));
-    now.time_ms = plus(now.time_ms, step);
+    step = wrapping_sum(step, take(at));
+    now.time_ms = wrapping_sum(now.time_ms, step);
     now.bytes += static_cast<std::uint64_t>(take(at));
     out.push_back(now);
     if (i == 0) step = 0;

@@ -2,11 +2,27 @@
 // into memory before it is judged.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/time.hpp"
+
 namespace vramtrack::fleet {
+
+/// Milliseconds since 1970, as the server counts, and back.
+inline std::int64_t ms_of(Timestamp time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+inline Timestamp time_of(std::int64_t time_ms) {
+  return Timestamp{std::chrono::milliseconds{time_ms}};
+}
+
+/// Without undefined overflow, since the numbers come from a server.
+constexpr std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
 
 /// One value as a server holds it: Prometheus counts milliseconds.
 struct Point {

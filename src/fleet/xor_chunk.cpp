@@ -101,10 +101,6 @@ class ValueReader {
   unsigned width_ = 64;
 };
 
-std::int64_t plus(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-
 }  // namespace
 
 Status decode_xor_chunk(std::string_view chunk, std::vector<Point>& out) {
@@ -124,8 +120,8 @@ Status decode_xor_chunk(std::string_view chunk, std::vector<Point>& out) {
   ValueReader values(first);
   std::int64_t step = 0;
   for (std::uint64_t i = 1; i < count; ++i) {
-    step = i == 1 ? static_cast<std::int64_t>(in.varint()) : plus(step, delta_of_delta(in));
-    now.time_ms = plus(now.time_ms, step);
+    step = i == 1 ? static_cast<std::int64_t>(in.varint()) : wrapping_sum(step, delta_of_delta(in));
+    now.time_ms = wrapping_sum(now.time_ms, step);
     now.value = values.next(in);
     if (in.ended()) return ends_early(i);
     out.push_back(now);

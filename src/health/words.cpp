@@ -7,6 +7,7 @@
 #include "core/json.hpp"
 #include "core/printable.hpp"
 #include "health/checkup.hpp"
+#include "report/fields_json.hpp"
 #include "report/tone.hpp"
 
 namespace vramtrack {
@@ -82,16 +83,12 @@ std::string leak_text(const HealthCheckup& checkup) {
          '\n';
 }
 
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 Json device_json(const DeviceInfo& device) {
   if (device.id.empty() && device.pci_bus_id.empty() && !device.index) return nullptr;
-  return {{"id", text_or_null(device.id)},
+  return {{"id", fields::text_or_null(device.id)},
           {"index", device.index ? Json(*device.index) : Json(nullptr)},
-          {"name", text_or_null(device.name)},
-          {"pci_bus_id", text_or_null(device.pci_bus_id)}};
+          {"name", fields::text_or_null(device.name)},
+          {"pci_bus_id", fields::text_or_null(device.pci_bus_id)}};
 }
 
 /// `text` in at most `most` bytes, without half a character at the end.
@@ -159,11 +156,11 @@ std::string health_json(const HealthCheckup& checkup) {
                                {"kind", f.kind},
                                {"device", device_json(f.device)},
                                {"what", f.what},
-                               {"cause", text_or_null(f.cause)},
+                               {"cause", fields::text_or_null(f.cause)},
                                {"evidence", f.evidence},
                                {"advice", f.advice}});
   for (const Unchecked& one : checkup.unchecked)
-    out["unchecked"].push_back({{"what", one.what}, {"why", one.why}, {"next", text_or_null(one.next)}});
+    out["unchecked"].push_back({{"what", one.what}, {"why", one.why}, {"next", fields::text_or_null(one.next)}});
   for (const DeviceCheckup& one : checkup.devices)
     out["devices"].push_back({{"device", device_json(one.device)},
                               {"has_fault", one.has_fault},

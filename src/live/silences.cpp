@@ -1,13 +1,10 @@
 #include "live/silences.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <random>
 
-#include "core/errno_words.hpp"
 #include "core/json.hpp"
 #include "core/order.hpp"
 #include "core/printable.hpp"
@@ -20,7 +17,6 @@ namespace {
 using json = Json;
 
 constexpr std::string_view kSchema = "vramtrack.silences.v1";
-constexpr std::size_t kMostBytes = 4U << 20U;
 constexpr std::chrono::hours kLongest{24 * 366};
 /// For a silence that does not end: the latest time that all our formats can write.
 const Timestamp kNever = Timestamp{std::chrono::sys_days{std::chrono::year{2200} / 1 / 1}};
@@ -203,58 +199,43 @@ void Silences::configure(const NotifyConfig& config) {
   }
   const std::lock_guard lock(mutex_);
   configured_ = std::move(next);
-  ++revision_;
+  file_.changed();
 }
 
-Status Silences::refresh() {
-  if (path_.empty()) return {};
-  struct stat info {};
-  if (::lstat(path_.c_str(), &info) != 0) {
-    if (errno != ENOENT) return fail(fmt::format("cannot read {}: {}", path_, errno_words(errno)));
-    if (seen_ns_ >= 0) {
-      entries_.clear();
-      seen_ns_ = -1;
-      ++revision_;
-    }
+Status Silences::take(const std::string* text) {
+  if (text == nullptr) {
+    entries_.clear();
     return {};
   }
-  const std::int64_t changed_ns = info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec;
-  if (changed_ns == seen_ns_ && info.st_ino == seen_inode_) return {};
-  const auto text = read_regular_file(path_, kMostBytes, Links::refused);
-  if (!text) return fail(text.error());
-  if (!*text) return {};
-  const json file = json::parse(**text).value_or(nullptr);
+  const json file = json::parse(*text).value_or(nullptr);
   const json* const schema = file.find("schema");
   const json* const list = file.find("silences");
   if (schema == nullptr || !schema->is_string() || schema->text() != kSchema || list == nullptr || !list->is_array())
-    return fail(fmt::format("{} is not a file of silences ({}); move it away to start a new one", path_, kSchema));
+    return fail(
+        fmt::format("{} is not a file of silences ({}); move it away to start a new one", file_.path(), kSchema));
   std::vector<Entry> next;
   for (const json& one : *list) {
     auto silence = silence_of(one);
-    if (!silence) return fail(silence.error().during("reading " + path_));
+    if (!silence) return fail(silence.error().during("reading " + file_.path()));
     auto entry = entry_of(std::move(*silence));
-    if (!entry) return fail(entry.error().during("reading " + path_));
+    if (!entry) return fail(entry.error().during("reading " + file_.path()));
     if (next.size() < kMost) next.push_back(std::move(*entry));
   }
   entries_ = std::move(next);
-  seen_ns_ = changed_ns;
-  seen_inode_ = info.st_ino;
-  ++revision_;
   return {};
 }
 
 Status Silences::write(std::vector<Entry> next, Timestamp now) {
   std::erase_if(next, [&](const Entry& e) { return e.silence.ends <= now; });
-  if (path_.empty()) {
+  if (file_.is_in_memory()) {
     entries_ = std::move(next);
-    ++revision_;
+    file_.changed();
     return {};
   }
   json list = json::array();
   for (const Entry& e : next) list.push_back(object_of(e.silence));
   const json file = {{"schema", kSchema}, {"silences", list}};
-  if (Status written = replace_file(path_, json_text(file, 1) + '\n'); !written) return written;
-  return refresh();
+  return file_.replace(json_text(file, 1) + '\n', [this](const std::string* text) { return take(text); });
 }
 
 std::vector<Silence> Silences::list(Timestamp now) {
@@ -277,7 +258,7 @@ Result<Silence> Silences::add(Silence silence, Timestamp now) {
   auto entry = entry_of(silence);
   if (!entry) return fail(entry.error());
   const std::lock_guard lock(mutex_);
-  const auto alone = lock_beside(path_);
+  const auto alone = lock_beside(file_.path());
   if (!alone) return fail(alone.error());
   if (Status fresh = refresh(); !fresh) return fail(fresh.error());
   std::vector<Entry> next = entries_;
@@ -292,7 +273,7 @@ Result<bool> Silences::end(std::string_view id, Timestamp now) {
   const std::lock_guard lock(mutex_);
   for (const Entry& e : configured_)
     if (e.silence.id == id) return fail(fmt::format("it is set in the configuration; change {} to end it", id));
-  const auto alone = lock_beside(path_);
+  const auto alone = lock_beside(file_.path());
   if (!alone) return fail(alone.error());
   if (Status fresh = refresh(); !fresh) return fail(fresh.error());
   std::vector<Entry> next = entries_;
@@ -319,7 +300,7 @@ std::string Silences::state(Timestamp now) {
   [[maybe_unused]] const Status fresh = refresh();
   const auto active = std::count_if(entries_.begin(), entries_.end(),
                                     [&](const Entry& e) { return e.silence.begins <= now && now < e.silence.ends; });
-  return fmt::format("{}.{}", revision_, active);
+  return fmt::format("{}.{}", file_.revision(), active);
 }
 
 }  // namespace vramtrack

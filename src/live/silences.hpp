@@ -13,6 +13,7 @@
 #include "core/regex.hpp"
 #include "core/result.hpp"
 #include "core/series.hpp"
+#include "core/shared_file.hpp"
 #include "core/time.hpp"
 #include "core/view.hpp"
 
@@ -58,7 +59,7 @@ class Silences {
   static constexpr std::size_t kMost = 256;  ///< of those that have not ended
 
   /// `path` empty: in memory only. A file that cannot be read is reported at the first change, never overwritten.
-  explicit Silences(std::string path) : path_(std::move(path)) {}
+  explicit Silences(std::string path) : file_(std::move(path), kMostBytes) {}
 
   /// Those of the configuration, which never end. Invalid expressions are left out: the configuration was checked.
   void configure(const NotifyConfig& config);
@@ -75,21 +76,22 @@ class Silences {
   [[nodiscard]] std::string state(Timestamp now);
 
  private:
+  static constexpr std::size_t kMostBytes = 4U << 20U;
   struct Entry {
     Silence silence;
     std::optional<Regex> command;
   };
   static Result<Entry> entry_of(Silence silence);
-  Status refresh();
+  Status refresh() {
+    return file_.refresh([this](const std::string* text) { return take(text); });
+  }
+  Status take(const std::string* text);
   Status write(std::vector<Entry> next, Timestamp now);
 
-  std::string path_;
+  SharedFile file_;
   std::mutex mutex_;
   std::vector<Entry> entries_;
   std::vector<Entry> configured_;
-  std::uint64_t revision_ = 0;
-  std::int64_t seen_ns_ = -1;  ///< change time of the file that was read
-  std::uint64_t seen_inode_ = 0;
 };
 
 /// A silence as JSON, in the API and in the file, and back. `parse` checks types and bounds; it does not check_silence.

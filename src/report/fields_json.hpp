@@ -35,6 +35,10 @@ requires(std::integral<T> || std::same_as<T, std::string> || std::same_as<T, std
     exact(const T& value) {
   return value;
 }
+/// Null for an empty text, which is not known.
+inline json text_or_null(const std::string& text) {
+  return text.empty() ? json(nullptr) : json(text);
+}
 template <class E>
 requires std::is_enum_v<E> json exact(E value) {
   return to_string(value);

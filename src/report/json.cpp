@@ -14,10 +14,6 @@ using json = Json;
 using fields::LineClock;
 using fields::seconds;
 
-json text_or_null(const std::string& text) {
-  return text.empty() ? json(nullptr) : json(text);
-}
-
 LineClock clock_of(const View& view) {
   std::optional<Timestamp> start;
   for (const SeriesView& s : view.series)
@@ -28,11 +24,11 @@ LineClock clock_of(const View& view) {
 json series_json(const SeriesView& s) {
   json out = {{"metric", to_string(s.key.metric)}, {"device", s.key.device_id}};
   out["index"] = s.device.index ? json(*s.device.index) : json(nullptr);
-  out["name"] = text_or_null(s.device.name);
+  out["name"] = fields::text_or_null(s.device.name);
   if (s.device.shares_host_memory) out["shares_host_memory"] = true;
   out["pid"] = s.key.pid != 0 ? json(s.key.pid) : json(nullptr);
-  out["command"] =
-      s.process ? text_or_null(s.process->command.empty() ? s.process->name : s.process->command) : json(nullptr);
+  out["command"] = s.process ? fields::text_or_null(s.process->command.empty() ? s.process->name : s.process->command)
+                             : json(nullptr);
   if (!s.key.host.empty()) out["host"] = s.key.host;
   return out;
 }
@@ -112,7 +108,7 @@ std::string event_json(const Event& event, bool clock_is_relative) {
   json row = {{"schema", "vramtrack.event.v1"}};
   row["time"] = clock_is_relative ? json(nullptr) : json(iso8601(event.time));
   row["event"] = Event::kKindNames[static_cast<std::size_t>(event.kind)];
-  row["device"] = text_or_null(event.device_id);
+  row["device"] = fields::text_or_null(event.device_id);
   if (!event.host.empty()) row["host"] = event.host;
   row["code"] = event.kind == Event::Kind::xid        ? json(event.xid)
                 : event.kind == Event::Kind::capacity ? json(event.capacity_bytes)
@@ -128,8 +124,8 @@ const ReportInfo json_report{"json", "for programs: one object per line, one lin
 std::string program_json(const Program& program, const std::vector<double>& traced_bytes,
                          const std::optional<std::vector<RoomOnDevice>>& room) {
   const auto whole_bytes = [](double bytes) { return static_cast<std::uint64_t>(bytes); };
-  json out = {{"schema", "vramtrack.program.v1"}, {"id", program.key}, {"name", text_or_null(program.name)}};
-  out["user"] = text_or_null(program.user);
+  json out = {{"schema", "vramtrack.program.v1"}, {"id", program.key}, {"name", fields::text_or_null(program.name)}};
+  out["user"] = fields::text_or_null(program.user);
   out["first"] = iso8601(program.first);
   out["last"] = iso8601(program.last);
   out["runs"] = program.runs;

@@ -52,35 +52,35 @@ std::string ProcessFacts::text(std::uint64_t number) const {
 }
 
 void ProcessFacts::take(std::span<const Slot> records) {
-  for (const Slot& slot : records) {
-    has_driver_calls_ = has_driver_calls_ || is_of_driver(slot);
-    const int device = probe::device_of(slot);
-    switch (probe::record_of(slot)) {
-      case Record::text:
-        add_text(slot);
-        break;
-      case Record::module:
-        modules_.push_back(text(probe::number_of(slot)));
-        break;
-      case Record::device:
-        devices_[device].uuid = text(probe::number_of(slot));
-        devices_[device].name = text(slot.bytes);
-        devices_[device].total_bytes = slot.address;
-        break;
-      case Record::totals:
-        devices_[device].allocated_bytes = slot.address;
-        devices_[device].reserved_bytes = slot.bytes;
-        break;
-      case Record::refused:
-      case Record::failed:
-        if (outs_.size() < kMostOuts) outs_.push_back({device, slot.bytes, probe::record_of(slot) == Record::refused});
-        break;
-      case Record::kept:
-        take_kept(slot);
-        break;
-      default:
-        break;
-    }
+  for (const Slot& slot : records) take(slot);
+}
+
+void ProcessFacts::take(const Slot& slot) {
+  has_driver_calls_ = has_driver_calls_ || is_of_driver(slot);
+  const int device = probe::device_of(slot);
+  switch (probe::record_of(slot)) {
+    case Record::text:
+      return add_text(slot);
+    case Record::module:
+      modules_.push_back(text(probe::number_of(slot)));
+      return;
+    case Record::device:
+      devices_[device].uuid = text(probe::number_of(slot));
+      devices_[device].name = text(slot.bytes);
+      devices_[device].total_bytes = slot.address;
+      return;
+    case Record::totals:
+      devices_[device].allocated_bytes = slot.address;
+      devices_[device].reserved_bytes = slot.bytes;
+      return;
+    case Record::refused:
+    case Record::failed:
+      if (outs_.size() < kMostOuts) outs_.push_back({device, slot.bytes, probe::record_of(slot) == Record::refused});
+      return;
+    case Record::kept:
+      return take_kept(slot);
+    default:
+      return;
   }
 }
 

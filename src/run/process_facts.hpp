@@ -53,6 +53,7 @@ class ProcessFacts {
  private:
   void add_text(const probe::Slot& piece);
   [[nodiscard]] std::string text(std::uint64_t number) const;
+  void take(const probe::Slot& slot);
   void take_kept(const probe::Slot& slot);
 
   std::map<std::uint32_t, std::string> texts_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "probe/wire.hpp"
+#include "probe/cuda_context_calls.hpp"
 
 namespace vramtrack::telemetry {
 namespace {
@@ -16,21 +16,9 @@ enum class Home : std::uint8_t {
 };
 
 Home home_of(Call call) {
+  if (probe::is_of_cuda_context(call)) return Home::context;
   switch (call) {
-    case Call::cu_mem_alloc:
-    case Call::cu_mem_alloc_pitch:
-    case Call::cu_mem_alloc_managed:
-    case Call::cu_array_create:
-    case Call::cu_mipmapped_array_create:
-    case Call::cu_mem_alloc_host:
-    case Call::cu_mem_host_alloc:
-    case Call::cu_mem_host_register:
-    case Call::cu_context:
     case Call::cu_primary_context:
-    case Call::cu_module:
-    case Call::cu_graph_exec:
-    case Call::cu_ipc_open_mem_handle:
-    case Call::cu_import_external_memory:
       return Home::context;
     case Call::cu_mem_alloc_async:
     case Call::cu_mem_alloc_from_pool_async:

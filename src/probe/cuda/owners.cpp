@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "probe/cuda/cuda.hpp"
+#include "probe/cuda_context_calls.hpp"
 #include "probe/ledger.hpp"
 
 VRAMTRACK_CUDA_EXPORT CUresult cuCtxGetCurrent(CUcontext* context);
@@ -20,25 +21,7 @@ Holding row(std::uint64_t key, std::uint64_t value) {
 }
 
 bool dies_with_context(Call call) {
-  switch (call) {
-    case Call::cu_mem_alloc:
-    case Call::cu_mem_alloc_pitch:
-    case Call::cu_mem_alloc_managed:
-    case Call::cu_array_create:
-    case Call::cu_mipmapped_array_create:
-    case Call::cu_mem_alloc_host:
-    case Call::cu_mem_host_alloc:
-    case Call::cu_mem_host_register:
-    case Call::cu_ipc_open_mem_handle:
-    case Call::cu_import_external_memory:
-    case Call::cu_graph_memory:
-    case Call::cu_context:
-    case Call::cu_module:
-    case Call::cu_graph_exec:
-      return true;
-    default:
-      return false;
-  }
+  return is_of_cuda_context(call) || call == Call::cu_graph_memory;
 }
 
 bool is_of_pool(Call call) {

@@ -77,12 +77,8 @@ void sites_json(JsonText& j, const Symbols& symbols, const Growth& growth, std::
     for (const std::int64_t b : site.bytes) j.value(b);
     j.end_array().key("blocks").begin_array();
     for (const std::int64_t b : site.blocks) j.value(b);
-    j.end_array().key("stack");
-    stack_json(j, symbols, site.stack);
-    if (const auto its = labels.of(site.stack); !its.empty()) {
-      j.key("labels");
-      labels_json(j, symbols, its);
-    }
+    j.end_array();
+    labelled_stack_json(j, symbols, site.stack, labels);
     j.end_object();
   }
   j.end_array();

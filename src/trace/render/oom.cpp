@@ -126,12 +126,8 @@ void device_json(JsonText& j, const Snapshot& snapshot, const Symbols& symbols, 
   j.field("valleys", r.valley_count).key("risers").begin_array();
   for (const OomReport::Riser& riser : r.risers) {
     j.begin_object().field("site", site_words(symbols, riser.stack)).field("from_bytes", riser.from_bytes);
-    j.field("to_bytes", riser.to_bytes).key("stack");
-    stack_json(j, symbols, riser.stack);
-    if (const auto its = labels.of(riser.stack); !its.empty()) {
-      j.key("labels");
-      labels_json(j, symbols, its);
-    }
+    j.field("to_bytes", riser.to_bytes);
+    labelled_stack_json(j, symbols, riser.stack, labels);
     j.end_object();
   }
   j.end_array().key("sites");

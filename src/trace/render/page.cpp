@@ -351,12 +351,7 @@ std::string page_json(std::string_view title, std::span<const PagePart> parts, c
   std::string out;
   const std::string text = json.take();
   out.reserve(text.size());
-  for (const char c : text) {
-    if (c == '<')
-      out += "\\u003c";
-    else
-      out += c;
-  }
+  for (const char c : text) out.append(c == '<' ? "\\u003c" : std::string_view(&c, 1));
   return out;
 }
 

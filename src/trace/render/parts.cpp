@@ -74,16 +74,21 @@ std::vector<LabelBytes> labels_of_line(const Symbols& symbols, const Labels& lab
   return labels.of([&](StackId other) { return other == stack || site_of(symbols, other) == site; });
 }
 
+void labelled_stack_json(JsonText& j, const Symbols& symbols, StackId stack, const Labels& labels) {
+  j.key("stack");
+  stack_json(j, symbols, stack);
+  const auto its = labels.of(stack);
+  if (its.empty()) return;
+  j.key("labels");
+  labels_json(j, symbols, its);
+}
+
 void sites_json(JsonText& j, const Symbols& symbols, const Profile& sites, std::size_t most, const Labels& labels) {
   j.begin_array();
   for (std::size_t i = 0; i < sites.size() && i < most; ++i) {
     j.begin_object().field("site", site_words(symbols, sites[i].stack)).field("bytes", sites[i].bytes);
-    j.field("blocks", sites[i].blocks).key("stack");
-    stack_json(j, symbols, sites[i].stack);
-    if (const auto its = labels.of(sites[i].stack); !its.empty()) {
-      j.key("labels");
-      labels_json(j, symbols, its);
-    }
+    j.field("blocks", sites[i].blocks);
+    labelled_stack_json(j, symbols, sites[i].stack, labels);
     j.end_object();
   }
   j.end_array();

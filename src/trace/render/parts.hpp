@@ -16,6 +16,8 @@ namespace vramtrack::trace {
 
 /// [{"name", "file", "line"}, ...], innermost first.
 void stack_json(JsonText& json, const Symbols& symbols, StackId stack);
+/// "stack" as stack_json() writes it, and "labels" where there are any, of the object that is open.
+void labelled_stack_json(JsonText& json, const Symbols& symbols, StackId stack, const Labels& labels);
 /// [{"site", "bytes", "blocks", "stack", "labels"}, ...], at most `most` of them; "labels" where there are any.
 void sites_json(JsonText& json, const Symbols& symbols, const Profile& sites, std::size_t most, const Labels& labels);
 /// [{"kind", "label", "bytes", "blocks"}, ...]; a pool also has its "pool_id".
